@@ -1,0 +1,78 @@
+/* Errors: a negative code, and one line for a person.
+ *
+ * Functions that can fail return 0 or a negative `enum ifl_code` and fill the caller's
+ * `struct ifl_error`. Libraries never print and never exit; only the command line does.
+ *
+ *     return ifl_fail_at(error, path, line, 0, "rate_rps is -4, expected a number above 0");
+ */
+#ifndef INFLIGHT_ERROR_H
+#define INFLIGHT_ERROR_H
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum ifl_code {
+    IFL_OK = 0,
+    IFL_E_INPUT = -1,       /* the user's input is wrong: exit code 2 */
+    IFL_E_NOMEM = -2,       /* out of memory */
+    IFL_E_IO = -3,          /* reading or writing failed: disk full, broken pipe */
+    IFL_E_POLICY = -4,      /* a policy broke the contract; the text names it */
+    IFL_E_STALLED = -5,     /* requests are left and nothing can ever happen again */
+    IFL_E_DEVICE = -6,      /* the engine or its device failed */
+    IFL_E_INTERRUPTED = -7, /* SIGINT or SIGTERM */
+};
+
+struct ifl_error {
+    int code;
+    int line, column; /* 1-based, 0 where unknown */
+    char file[256];   /* empty where no file is to blame */
+    char text[768];   /* what was found, what was expected */
+};
+
+#if defined(__GNUC__)
+#define IFL_PRINTF(format_index, first_index)                                                      \
+    __attribute__((format(printf, format_index, first_index)))
+#else
+#define IFL_PRINTF(format_index, first_index)
+#endif
+
+/* Fills `error` and returns `code`. The location stays empty. */
+IFL_PRINTF(3, 4)
+static inline int ifl_fail(struct ifl_error *error, int code, const char *format, ...)
+{
+    va_list args;
+    *error = (struct ifl_error){.code = code};
+    va_start(args, format);
+    vsnprintf(error->text, sizeof error->text, format, args);
+    va_end(args);
+    return code;
+}
+
+/* Wrong input at a place in a file; returns IFL_E_INPUT. `line` and `column` may be 0. */
+IFL_PRINTF(5, 6)
+static inline int ifl_fail_at(struct ifl_error *error, const char *file, int line, int column,
+                              const char *format, ...)
+{
+    va_list args;
+    *error = (struct ifl_error){.code = IFL_E_INPUT, .line = line, .column = column};
+    snprintf(error->file, sizeof error->file, "%s", file);
+    va_start(args, format);
+    vsnprintf(error->text, sizeof error->text, format, args);
+    va_end(args);
+    return IFL_E_INPUT;
+}
+
+static inline int ifl_fail_nomem(struct ifl_error *error)
+{
+    return ifl_fail(error, IFL_E_NOMEM, "out of memory");
+}
+
+/* A broken invariant of our own: says where and stops at once, in every build. */
+#define ifl_require(condition)                                                                     \
+    ((condition) ? (void)0                                                                         \
+                 : (fprintf(stderr, "inflight: %s:%d: broken invariant: %s\n", __FILE__, __LINE__, \
+                            #condition),                                                           \
+                    abort()))
+
+#endif

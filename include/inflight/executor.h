@@ -1,0 +1,31 @@
+/* Executors: a cost model in virtual time, or an engine in wall time.
+ *
+ * `submit` returns at once; `next` gives the earliest completion. Virtual time jumps to it, wall
+ * time waits for it; one loop drives both and cannot tell them apart. */
+#ifndef INFLIGHT_EXECUTOR_H
+#define INFLIGHT_EXECUTOR_H
+
+#include "inflight/error.h"
+#include "inflight/step.h"
+#include "inflight/time.h"
+
+struct ifl_done {
+    uint64_t step;
+    int64_t start_ns, end_ns; /* simulated or measured */
+    int64_t device_ns;        /* time on the device; a simulation says end - start */
+};
+
+struct ifl_executor_ops {
+    size_t size_bytes;
+    const char *name;
+    bool wants_work; /* descriptions carry one ifl_work a sequence, with block tables */
+    /* Now, since the start of the run. A simulation says the time of its last answer. */
+    int64_t (*now)(void *self);
+    /* Takes the step; steps execute in the order they were submitted. */
+    int (*submit)(void *self, const struct ifl_step_desc *, struct ifl_error *);
+    /* 1: *done is the earliest completion, not after until_ns. 0: there is none by then, and
+     * now() >= until_ns. Negative: an error. */
+    int (*next)(void *self, int64_t until_ns, struct ifl_done *, struct ifl_error *);
+};
+
+#endif

@@ -1,0 +1,120 @@
+/* Policy modules: small answers that a preset wires together.
+ *
+ * Batching drives; the other kinds are questions that the step asks on its behalf. A module is one
+ * `struct ifl_policy`. It sees only the view, acts only through the step, and has no clock, no I/O
+ * and no randomness but keyed draws. Planning and answering only read the module; its state changes
+ * in the four hooks, which are called for every step, also inside a steady run.
+ *
+ * Out of tree: export one const list under the name below, build it as a shared object against the
+ * installed headers alone, load it with `--plugin FILE.so`:
+ *
+ *     const struct ifl_policy_list ifl_policies_v1 = {IFL_POLICY_ABI, sizeof(struct ifl_policy),
+ *                                                     1, {&my_policy}};
+ */
+#ifndef INFLIGHT_POLICY_H
+#define INFLIGHT_POLICY_H
+
+#include "inflight/error.h"
+#include "inflight/step.h"
+#include "inflight/time.h"
+
+#define IFL_POLICY_ABI 1u
+
+/* ---- parameters: one table parses, checks and documents them ---- */
+
+enum ifl_type {
+    IFL_INT,   /* int32_t */
+    IFL_REAL,  /* double */
+    IFL_BOOL,  /* bool */
+    IFL_TIME,  /* int64_t nanoseconds, written in seconds */
+    IFL_CHOICE, /* int32_t, the index of one of `choices` */
+    IFL_COUNT,  /* uint64_t: seeds and numbers of rows */
+    IFL_TEXT    /* char[max], the NUL included */
+};
+
+struct ifl_param {
+    const char *name;
+    enum ifl_type type;
+    size_t offset;         /* of the field in the module's parameter struct */
+    double dflt, min, max; /* inclusive; for IFL_TIME in seconds; a choice ignores min and max */
+    const char *choices;   /* "one|two|three" for IFL_CHOICE, else NULL */
+    const char *unit;      /* "tokens", "s", ... or "" */
+    const char *doc;       /* one line */
+};
+
+/* ---- the kinds ---- */
+
+struct ifl_batching_ops {
+    /* Who runs this step, with how many tokens. */
+    void (*plan)(const void *self, const struct ifl_view *, struct ifl_step *);
+};
+
+struct ifl_order_ops {
+    /* Smaller keys first; ties by arrival, then by serial. */
+    void (*rank)(const void *self, const struct ifl_view *, const struct ifl_request *const *of,
+                 size_t n, int64_t *key);
+    /* Keys of waiting requests change while they wait: ranked anew for every plan. */
+    bool live;
+};
+
+struct ifl_admission {
+    enum ifl_verdict verdict;
+    int32_t hold_tokens; /* take blocks for that many tokens now, at least for what is computed */
+};
+
+struct ifl_admit_ops {
+    /* May `request`, waiting or swapped, start with n new tokens? Owns the watermark. */
+    struct ifl_admission (*ask)(const void *self, const struct ifl_view *, struct ifl_step *,
+                                const struct ifl_request *request, int32_t n);
+};
+
+struct ifl_preempt_ops {
+    /* Who gives way to `needy`, to what fate. A victim that this step scheduled is undone. */
+    struct ifl_victim (*pick)(const void *self, const struct ifl_view *, struct ifl_step *,
+                              const struct ifl_request *needy);
+};
+
+struct ifl_policy {
+    enum ifl_kind kind;
+    const char *name, *doc;
+    const struct ifl_param *params;
+    size_t n_params;
+    size_t params_bytes;  /* of the parameter struct */
+    size_t state_bytes;   /* of the instance's own state, zeroed at the start of a run */
+    size_t request_bytes; /* hung on every request as request->mine[kind] */
+    /* Both optional. `self` is the parameter struct followed by the state, see ifl_state. */
+    int (*init)(void *self, const struct ifl_limits *, struct ifl_error *);
+    void (*finish)(void *self);
+    /* Hooks, all optional. */
+    void (*on_join)(void *self, const struct ifl_view *, const struct ifl_request *);
+    void (*on_step_start)(void *self, const struct ifl_view *, const struct ifl_step_desc *,
+                          struct ifl_step *);
+    void (*on_step_end)(void *self, const struct ifl_view *, const struct ifl_step_end *);
+    void (*on_leave)(void *self, const struct ifl_view *, const struct ifl_request *);
+    /* Optional: bounds a promise where the module's answers drift. NULL: my answers stand. */
+    struct ifl_promise (*steady)(const void *self, const struct ifl_view *, struct ifl_step *);
+    union {
+        const struct ifl_batching_ops *batching;
+        const struct ifl_order_ops *order;
+        const struct ifl_admit_ops *admit;
+        const struct ifl_preempt_ops *preempt;
+    } ops;
+};
+
+/* Where the state of an instance begins: right behind its parameters, 16-byte aligned. */
+static inline size_t ifl_state_offset(size_t params_bytes)
+{
+    return (params_bytes + 15u) & ~(size_t)15u;
+}
+
+struct ifl_policy_list {
+    uint32_t abi;
+    size_t policy_bytes; /* sizeof(struct ifl_policy) where the list was compiled */
+    size_t n;
+    const struct ifl_policy *of[16];
+};
+
+#define IFL_POLICIES_SYMBOL "ifl_policies_v1"
+extern const struct ifl_policy_list ifl_policies_v1;
+
+#endif

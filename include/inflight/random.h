@@ -1,0 +1,39 @@
+/* Random draws keyed by (seed, purpose, request, index), not taken from a stream.
+ *
+ * A draw depends on its key alone, so turning one feature on, skipping a plan or running points in
+ * another order shifts nothing. The mixer is SplitMix64's finaliser (Steele, Lea and Flood, OOPSLA
+ * 2014) folded over the key. Distributions come from GSL's inverse CDFs of one uniform. */
+#ifndef INFLIGHT_RANDOM_H
+#define INFLIGHT_RANDOM_H
+
+#include <stdint.h>
+
+enum ifl_purpose {
+    IFL_DRAW_ARRIVAL = 1,
+    IFL_DRAW_PROMPT = 2,
+    IFL_DRAW_OUTPUT = 3,
+    IFL_DRAW_SHUFFLE = 4,
+    IFL_DRAW_POLICY = 5,
+};
+
+static inline uint64_t ifl_mix(uint64_t x)
+{
+    x += 0x9e3779b97f4a7c15u;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return x ^ (x >> 31);
+}
+
+static inline uint64_t ifl_draw(uint64_t seed, enum ifl_purpose purpose, uint64_t request,
+                                uint64_t index)
+{
+    return ifl_mix(ifl_mix(ifl_mix(ifl_mix(seed) ^ (uint64_t)purpose) ^ request) ^ index);
+}
+
+/* In the open interval (0, 1): safe for every inverse CDF. */
+static inline double ifl_uniform(uint64_t draw)
+{
+    return ((double)(draw >> 11) + 0.5) * (1.0 / 9007199254740992.0);
+}
+
+#endif

@@ -1,0 +1,114 @@
+/* Reports: what a run leaves behind.
+ *
+ * The loop tells a recorder what happened; the recorder writes requests.csv and steps.csv as it
+ * goes, and at the end a row of summary.csv. One recorder serves one point of a sweep and is used
+ * by one thread. Files appear under their final names only when they are whole. */
+#ifndef INFLIGHT_REPORT_H
+#define INFLIGHT_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inflight/error.h"
+#include "inflight/time.h"
+
+enum ifl_status { IFL_FINISHED, IFL_REJECTED, IFL_FAILED };
+
+/* A request's life. Times are IFL_NEVER where undefined. */
+struct ifl_request_record {
+    uint64_t request_id;
+    int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns;
+    int64_t max_itl_ns;         /* longest gap between two of its tokens; -1 with fewer than two */
+    int64_t stalled_ns;         /* preempted and not yet scheduled again, in all */
+    int64_t stalled_prefill_ns; /* the part of it before the first token */
+    int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER where the request brings none of its own */
+    int32_t prompt_tokens, output_tokens, cached_tokens;
+    int32_t preemptions, swap_outs;
+    int32_t replica;
+    enum ifl_status status;
+};
+
+struct ifl_step_record {
+    uint64_t step;
+    int64_t start_ns, duration_ns;
+    int32_t replica;
+    int32_t prefill_tokens, decode_tokens, prefill_seqs, decode_seqs;
+    int64_t context_tokens;            /* decoding sequences only, the new token included */
+    int32_t running, waiting, swapped; /* after planning */
+    int32_t preempted, blocks_out, blocks_in;
+    int32_t kv_used_blocks, kv_total_blocks;
+    /* KV slots (tokens) by what they hold, while the step runs; the rest of the pool is external */
+    int64_t kv_token_slots;    /* K/V that exists */
+    int64_t kv_reserved_slots; /* will be used later by a running request */
+    int64_t kv_internal_slots; /* allocated and never used */
+    int64_t kv_pool_slots;
+};
+
+struct ifl_recorder;
+
+struct ifl_recorder_options {
+    int32_t point;                 /* number of the point, first column of the CSV files */
+    const char *requests_path;     /* NULL: not written */
+    const char *steps_path;        /* NULL: not written */
+    size_t n_requests;             /* how many records will come at most */
+    double ttft_slo_s, tpot_slo_s; /* goodput counts requests that meet both; 0: no such SLO */
+};
+
+struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *options,
+                                         struct ifl_error *error);
+/* Removes what is unfinished. Accepts NULL. */
+void ifl_recorder_destroy(struct ifl_recorder *recorder);
+
+/* In any order; rows of requests.csv come out by arrival, then request_id. */
+int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_record *record,
+                       struct ifl_error *error);
+/* `count` requests have waited gap_ns between two of their tokens. */
+int ifl_record_gaps(struct ifl_recorder *recorder, int64_t gap_ns, int64_t count,
+                    struct ifl_error *error);
+int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *record,
+                    struct ifl_error *error);
+
+struct ifl_quantiles {
+    double mean, p50, p90, p95, p99; /* NaN where there is no sample */
+};
+
+struct ifl_summary {
+    uint64_t n_requests, n_finished, n_rejected, n_failed;
+    double duration_s; /* first arrival to last event */
+    double request_throughput_rps, output_throughput_tok_per_s, total_throughput_tok_per_s;
+    struct ifl_quantiles ttft_s, tpot_s, itl_s, e2e_s, normalized_latency_s; /* per token */
+    double goodput_rps, attainment_frac;
+    uint64_t preemptions, swap_outs, n_steps;
+    double mean_batch; /* sequences a step, weighted by time */
+    double kv_token_frac, kv_reserved_frac, kv_internal_frac, kv_external_frac;
+    bool saturated; /* the queue grew over the second half of the arrivals */
+};
+
+/* Writes what is left to the final files and computes the summary. */
+int ifl_recorder_finish(struct ifl_recorder *recorder, struct ifl_summary *summary,
+                        struct ifl_error *error);
+
+/* ---- files of a whole run ---- */
+
+struct ifl_text { /* a swept key and its value at a point */
+    const char *key, *value;
+};
+
+/* summary.csv: one row a point, swept keys first. values: [n_points][n_keys]. */
+int ifl_write_summary(const char *path, size_t n_points, size_t n_keys, const char *const *keys,
+                      const char *const *values, const struct ifl_summary *summaries,
+                      struct ifl_error *error);
+/* requests.csv and steps.csv of a sweep: the points' files joined under one header, in order, then
+ * removed. n 1 just renames. */
+int ifl_join_csv(const char *path, size_t n, const char *const *parts, struct ifl_error *error);
+
+/* The summary as a table for a terminal. */
+void ifl_print_summary(void *file, size_t n_points, size_t n_keys, const char *const *keys,
+                       const char *const *values, const struct ifl_summary *summaries);
+
+/* Runs gnuplot on the scripts in script_dir for the CSV files in run_dir; writes PDF, SVG and PNG
+ * beside them. A missing gnuplot is IFL_E_IO with a message that names the package. */
+int ifl_plot(const char *run_dir, const char *script_dir, struct ifl_error *error);
+
+#endif

@@ -1,0 +1,75 @@
+/* A request as policies see it.
+ *
+ * One number drives everything: tokens computed. A request knows `n_tokens` (prompt + generated so
+ * far) and `n_computed` (tokens whose K/V exist, steps in flight included). A step gives it new
+ * tokens; when `n_computed` catches up with `n_tokens`, one token is sampled. Prefill, chunk,
+ * decode, recompute and swap are cases of that:
+ *
+ *     prefill            n = todo              decode     n = 1 = todo
+ *     chunked prefill    n < todo              recompute  n_computed back to 0, n_tokens kept
+ *     swap               n_computed kept, the blocks live in host memory
+ *
+ * The true output length is not here: no policy can peek. */
+#ifndef INFLIGHT_REQUEST_H
+#define INFLIGHT_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Where a request's K/V is, never what phase it is in. */
+enum ifl_state {
+    IFL_WAITING, /* nowhere: no blocks */
+    IFL_RUNNING, /* on the device, whether scheduled in this step or not */
+    IFL_SWAPPED, /* in host memory */
+    IFL_MOVING,  /* on its way in or out: counted as used, not schedulable */
+    IFL_REMOTE,  /* computed on another replica and offered to this one */
+    IFL_DONE     /* answered or rejected */
+};
+
+enum ifl_kind {
+    IFL_BATCHING,
+    IFL_ORDER,
+    IFL_ADMIT,
+    IFL_PREEMPT,
+    IFL_EVICT,
+    IFL_ROUTE,
+    IFL_N_KINDS
+};
+
+/* Only ever passed by pointer, so it may grow at its end. Counts are tokens per sequence. */
+struct ifl_request {
+    uint64_t serial; /* order of arrival in the run; the last tie-break everywhere */
+    int64_t arrival_ns;
+    int64_t queued_ns;                /* when it last entered waiting */
+    int64_t started_ns;               /* when it last left waiting, IFL_NEVER before */
+    int64_t last_end_ns;              /* end of the last step that computed tokens for it */
+    int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER where none */
+    enum ifl_state state;
+    int32_t n_prompt;
+    int32_t n_max_new;   /* declared output limit */
+    int32_t n_predicted; /* predicted output length, -1 without a predictor */
+    int32_t n_tokens, n_computed;
+    int32_t n_prefill; /* n_tokens when it last left waiting */
+    int32_t n_out;     /* tokens generated, kept by a recompute */
+    int32_t n_seqs;    /* live sequences that advance together */
+    int32_t n_blocks, n_host_blocks;
+    int32_t n_now;       /* tokens given in the step being built */
+    int32_t n_preempted; /* times it lost its place */
+    int32_t priority;    /* lower is more urgent */
+    uint32_t client, session, prefix_group, prefix_tokens;
+    void *mine[IFL_N_KINDS]; /* request_bytes of each module, zeroed on joining a replica */
+};
+
+/* Tokens that still want computing before the next one can be sampled. */
+static inline int32_t ifl_todo(const struct ifl_request *r)
+{
+    return r->n_tokens - r->n_computed - r->n_now;
+}
+
+/* The one test for "prefill or decode" that policies, costs and reports share. */
+static inline bool ifl_decodes(const struct ifl_request *r)
+{
+    return r->n_computed >= r->n_prefill;
+}
+
+#endif

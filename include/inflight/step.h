@@ -1,0 +1,271 @@
+/* The view a policy reads, the step it builds, and what an executor is told.
+ *
+ * A plan sees one replica at one instant: the view is a snapshot of counts, request records and
+ * step totals are live. It acts only through the step, whose functions come in a table, so that a
+ * plug-in has no undefined symbol. Refusals are answers; scheduling what is not on the device, or
+ * more than it has left to compute, breaks the contract and ends the run with the policy's name. */
+#ifndef INFLIGHT_STEP_H
+#define INFLIGHT_STEP_H
+
+#include <stddef.h>
+
+#include "inflight/request.h"
+
+/* ---- what does not change during a run ---- */
+
+struct ifl_limits {
+    int32_t block_tokens;     /* tokens a KV block holds */
+    int32_t n_blocks;         /* KV blocks on the device */
+    int32_t n_host_blocks;    /* KV blocks in the host's swap pool */
+    int32_t max_model_tokens; /* longest prompt + output a request may have */
+    uint32_t n_clients;       /* client numbers are below this */
+};
+
+/* ---- the view ---- */
+
+struct ifl_view {
+    int64_t now_ns;
+    uint64_t step; /* number of the step being planned */
+    const struct ifl_limits *limits;
+    size_t n_running, n_waiting, n_swapped; /* before this plan */
+    int32_t n_free_blocks, n_free_host_blocks;
+    int64_t last_prefill_ns; /* duration of the last step that computed prompt tokens */
+};
+
+enum ifl_verdict {
+    IFL_YES,
+    IFL_NO_BLOCKS,      /* not now: too few device blocks */
+    IFL_NO_HOST_BLOCKS, /* not now: the swap pool is full */
+    IFL_WAIT,           /* not now, for a reason of the policy's own */
+    IFL_SKIP,           /* not this one; the next may pass */
+    IFL_NEVER_FITS      /* never: reject it */
+};
+
+enum ifl_fate {
+    IFL_RECOMPUTE, /* blocks are dropped, n_computed returns to 0 */
+    IFL_SWAP,      /* blocks are copied to host memory before the step computes */
+    IFL_KEEP       /* nobody gives way */
+};
+
+/* Where a request preempted by recompute re-enters waiting. Several of one step that go to the
+ * front keep their order: the one preempted last stands first. */
+enum ifl_place {
+    IFL_FRONT,    /* before everything else, whatever its rank */
+    IFL_IN_ORDER, /* where its rank puts it */
+    IFL_BACK      /* after everything that waits now */
+};
+
+enum ifl_list { IFL_IN_WAITING = 1, IFL_IN_RUNNING = 2, IFL_IN_SWAPPED = 4 };
+
+struct ifl_cursor { /* start with {0}; survives start, schedule, preempt and reject */
+    uint64_t at[4];
+};
+
+struct ifl_victim {
+    const struct ifl_request *request;
+    enum ifl_fate fate;
+    enum ifl_place place;
+};
+
+struct ifl_requests { /* borrowed until the plan returns */
+    const struct ifl_request *const *of;
+    size_t n;
+};
+
+/* "For n_steps more steps that start by until_ns and leave min_free_blocks free after taking their
+ * own, I would schedule the same requests in the same order, one token each, and nothing else."
+ * {0} promises nothing and is always right. The loop itself stops when anything arrives, finishes
+ * or wakes, and when a block is refused. Within such a run free blocks only fall and seats stand.
+ */
+struct ifl_promise {
+    int32_t n_steps;
+    int64_t until_ns;
+    int32_t min_free_blocks;
+};
+
+struct ifl_step;
+
+struct ifl_step_ops {
+    size_t size_bytes;
+    /* The next request of the lists (a union of enum ifl_list) in rank order, NULL at the end.
+     * Waiting requests pushed to the front come first. Requests that left their list in this plan
+     * are passed over; those that joined it in this plan are not shown. */
+    const struct ifl_request *(*next)(struct ifl_step *, unsigned lists, struct ifl_cursor *);
+    /* Everyone on the device before this plan, in order of start. */
+    struct ifl_requests (*running)(struct ifl_step *);
+    /* Requests that joined RUNNING in this plan. */
+    struct ifl_requests (*started)(struct ifl_step *);
+    /* Device blocks `request` lacks to hold `hold_tokens` tokens. */
+    int32_t (*need)(struct ifl_step *, const struct ifl_request *, int32_t hold_tokens);
+    /* A waiting or swapped request joins RUNNING with n new tokens (0 is allowed), if the admit
+     * module says yes. Gives it the blocks the answer named, swaps them in where needed. */
+    enum ifl_verdict (*start)(struct ifl_step *, const struct ifl_request *, int32_t n);
+    /* A running request computes n more tokens, 0 < n <= todo, holding blocks for hold_tokens or
+     * for what it computes, whichever is more. IFL_YES or IFL_NO_BLOCKS; a refusal changes
+     * nothing. */
+    enum ifl_verdict (*schedule)(struct ifl_step *, const struct ifl_request *, int32_t n,
+                                 int32_t hold_tokens);
+    /* One token for every running request that decodes and is not scheduled yet, in order of
+     * start; all or none. Refuses (false) unless spare_blocks remain free afterwards. The same as
+     * scheduling each, only faster. */
+    bool (*schedule_ready)(struct ifl_step *, int32_t spare_blocks);
+    /* Asks the preempt module for a victim and preempts it. True: another than `needy` gave way.
+     * False: needy itself did, or nobody. */
+    bool (*make_room)(struct ifl_step *, const struct ifl_request *needy);
+    /* Takes a running request off the device. What this step scheduled for it is undone. */
+    enum ifl_verdict (*preempt)(struct ifl_step *, const struct ifl_request *, enum ifl_fate,
+                                enum ifl_place);
+    /* Drops a waiting request for good; reports count it as rejected. */
+    void (*reject)(struct ifl_step *, const struct ifl_request *);
+    void (*promise)(struct ifl_step *, struct ifl_promise);
+    /* If this plan is empty, plan again at `at_ns` even if nothing happens before. */
+    void (*wake)(struct ifl_step *, int64_t at_ns);
+    /* Earliest arrival among waiting requests, IFL_NEVER if none; costs a walk over them. */
+    int64_t (*oldest_waiting_ns)(struct ifl_step *);
+    /* A random number that depends on (seed, request, index) alone. */
+    uint64_t (*draw)(struct ifl_step *, const struct ifl_request *, uint32_t index);
+};
+
+/* Totals of the step being built; read them, never keep them. */
+struct ifl_step {
+    const struct ifl_step_ops *ops;
+    int32_t n_tokens, n_requests;                 /* scheduled */
+    int32_t n_prefill_tokens, n_prefill_requests; /* of which: do not decode yet */
+    int32_t n_running_requests, n_running_seqs;   /* on the device, after the changes so far */
+    int32_t n_waiting, n_swapped;                 /* after the changes so far */
+    int32_t n_free_blocks, n_free_host_blocks;    /* after the changes so far */
+    int32_t n_started, n_preempted, n_swapped_out, n_swapped_in; /* in this plan */
+};
+
+/* ---- what an executor is told ---- */
+
+struct ifl_work {
+    const struct ifl_request *request;
+    int32_t n_new;          /* tokens to compute */
+    int32_t n_context;      /* tokens whose K/V exist before them */
+    bool samples;           /* the step ends with a token for it */
+    const uint32_t *blocks; /* its block table */
+    int32_t n_blocks;
+};
+
+struct ifl_copy {
+    uint32_t from, to;
+};
+
+/* Sums and maxima over the step's sequences. Simulated durations depend on nothing else. */
+struct ifl_step_totals {
+    int32_t n_tokens;         /* new tokens, prefill and decode */
+    int32_t n_prefill_tokens; /* new tokens of sequences that do not decode yet */
+    int32_t n_prefill_seqs, n_decode_seqs;
+    int32_t n_sampled;      /* rows of logits */
+    int64_t decode_context; /* tokens whose K/V decoding sequences read, the new one included */
+    int64_t prefill_q_kv;   /* sum of new x context before, over prefill sequences */
+    int64_t prefill_q_q;    /* sum of new x new, over prefill sequences */
+    int32_t max_prefill_kv; /* longest context + new of a prefill sequence */
+    int32_t n_blocks_out, n_blocks_in; /* swapped to and from host memory */
+};
+
+/* Executed in this order: swap-outs, swap-ins, compute. Borrowed until `submit` returns. */
+struct ifl_step_desc {
+    uint64_t step;
+    int64_t start_ns;
+    struct ifl_step_totals totals;
+    const struct ifl_work *work; /* NULL for executors that do not want it */
+    size_t n_work;
+    const struct ifl_copy *outs, *ins;
+    size_t n_outs, n_ins;
+};
+
+/* ---- what modules hear when it has ended ---- */
+
+struct ifl_result {
+    const struct ifl_request *request;
+    int32_t n_new, n_sampled;
+};
+
+struct ifl_step_end {
+    uint64_t step;
+    int64_t start_ns, end_ns;
+    const struct ifl_result *of;
+    size_t n_of;
+    int32_t n_preempted;
+};
+
+/* ---- calls, as a policy writes them ---- */
+
+static inline const struct ifl_request *ifl_next(struct ifl_step *s, unsigned lists,
+                                                 struct ifl_cursor *cursor)
+{
+    return s->ops->next(s, lists, cursor);
+}
+
+static inline struct ifl_requests ifl_running(struct ifl_step *s)
+{
+    return s->ops->running(s);
+}
+
+static inline struct ifl_requests ifl_started(struct ifl_step *s)
+{
+    return s->ops->started(s);
+}
+
+static inline int32_t ifl_need(struct ifl_step *s, const struct ifl_request *r, int32_t hold_tokens)
+{
+    return s->ops->need(s, r, hold_tokens);
+}
+
+static inline enum ifl_verdict ifl_start(struct ifl_step *s, const struct ifl_request *r, int32_t n)
+{
+    return s->ops->start(s, r, n);
+}
+
+static inline enum ifl_verdict ifl_schedule(struct ifl_step *s, const struct ifl_request *r,
+                                            int32_t n, int32_t hold_tokens)
+{
+    return s->ops->schedule(s, r, n, hold_tokens);
+}
+
+static inline bool ifl_schedule_ready(struct ifl_step *s, int32_t spare_blocks)
+{
+    return s->ops->schedule_ready(s, spare_blocks);
+}
+
+static inline bool ifl_make_room(struct ifl_step *s, const struct ifl_request *needy)
+{
+    return s->ops->make_room(s, needy);
+}
+
+static inline enum ifl_verdict ifl_preempt(struct ifl_step *s, const struct ifl_request *r,
+                                           enum ifl_fate fate, enum ifl_place place)
+{
+    return s->ops->preempt(s, r, fate, place);
+}
+
+static inline void ifl_reject(struct ifl_step *s, const struct ifl_request *r)
+{
+    s->ops->reject(s, r);
+}
+
+static inline void ifl_promise(struct ifl_step *s, int32_t n_steps, int64_t until_ns,
+                               int32_t min_free_blocks)
+{
+    s->ops->promise(s, (struct ifl_promise){n_steps, until_ns, min_free_blocks});
+}
+
+static inline void ifl_wake(struct ifl_step *s, int64_t at_ns)
+{
+    s->ops->wake(s, at_ns);
+}
+
+static inline int64_t ifl_oldest_waiting_ns(struct ifl_step *s)
+{
+    return s->ops->oldest_waiting_ns(s);
+}
+
+static inline uint64_t ifl_policy_draw(struct ifl_step *s, const struct ifl_request *r,
+                                       uint32_t index)
+{
+    return s->ops->draw(s, r, index);
+}
+
+#endif

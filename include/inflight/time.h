@@ -1,0 +1,40 @@
+/* Time: int64_t nanoseconds since the start of the run, simulated and wall alike.
+ *
+ * Integers make sums exact and independent of their order, so that a run gives the same bytes on
+ * every machine. Seconds are doubles and live only at the edges (configuration, CSV); these four
+ * functions are the only places where the two meet. */
+#ifndef INFLIGHT_TIME_H
+#define INFLIGHT_TIME_H
+
+#include <stdint.h>
+
+#define IFL_NEVER INT64_MAX
+#define IFL_NS_PER_S 1000000000LL
+
+/* Nearest nanosecond; saturates at IFL_NEVER and -IFL_NEVER. `s` must not be NaN. */
+static inline int64_t ifl_ns_from_s(double s)
+{
+    const double ns = s * 1e9;
+    if (ns >= 9.2e18)
+        return IFL_NEVER;
+    if (ns <= -9.2e18)
+        return -IFL_NEVER;
+    return (int64_t)(ns < 0 ? ns - 0.5 : ns + 0.5);
+}
+
+static inline int64_t ifl_ns_from_us(double us)
+{
+    return ifl_ns_from_s(us * 1e-6);
+}
+
+static inline int64_t ifl_ns_from_ms(double ms)
+{
+    return ifl_ns_from_s(ms * 1e-3);
+}
+
+static inline double ifl_s_from_ns(int64_t ns)
+{
+    return (double)ns * 1e-9;
+}
+
+#endif

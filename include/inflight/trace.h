@@ -1,0 +1,146 @@
+/* Traces: who asks for how much, and when.
+ *
+ * A trace is a table of columns, a row a request. Three columns every trace has; the others are
+ * NULL where the format or the file lacks them. The owner calls ifl_trace_free; a zeroed trace is
+ * a valid empty one. */
+#ifndef INFLIGHT_TRACE_H
+#define INFLIGHT_TRACE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "inflight/error.h"
+#include "inflight/time.h"
+
+struct ifl_trace {
+    size_t n;
+    bool has_stamps;        /* arrival_ns holds the trace's own stamps */
+    bool lengths_estimated; /* token counts come from characters */
+    int64_t *arrival_ns;    /* [n] since the trace's first stamp, in no particular order */
+    int32_t *n_prompt;      /* [n] tokens, >= 1 */
+    int32_t *n_output;      /* [n] tokens, >= 1 */
+    /* optional columns, [n] or NULL */
+    uint64_t *request_id; /* NULL: the record's number, before filters and sorting, is implied */
+    uint32_t *client;     /* dense numbers, names in client_names where the file has names */
+    int32_t *priority;
+    int64_t *ttft_slo_ns, *tpot_slo_ns; /* IFL_NEVER where the row has none */
+    int32_t *max_tokens;                /* declared output limit */
+    int32_t *samples;
+    uint32_t *session;      /* dense numbers from 1; 0 for rows without a session */
+    int64_t *think_ns;      /* the turn arrives think_ns after the previous one has finished;
+                               -1: at its own stamp */
+    uint32_t *prefix_group; /* dense numbers from 1; 0 for rows without a group */
+    int32_t *prefix_tokens;
+    /* hash ids of prompt blocks (Mooncake, Bailian): row i has ids [hash_at[i], hash_at[i + 1]) */
+    size_t *hash_at; /* [n + 1] or NULL */
+    uint64_t *hash_id;
+    int32_t hash_block_tokens;
+    char **client_names; /* [n_clients], or NULL where clients are numbers */
+    uint32_t n_clients;  /* 1 + the largest client number; 1 without the column */
+};
+
+void ifl_trace_free(struct ifl_trace *trace);
+
+/* One line of news for the user (rows skipped, stamps sorted, lengths estimated ...). */
+typedef void ifl_note_fn(void *context, const char *text);
+struct ifl_notes {
+    ifl_note_fn *say; /* NULL: silent */
+    void *context;
+};
+
+/* ---- reading ---- */
+
+/* Which rows to keep, applied in this order: lengths, shuffle, stamps, skip, limit. Zero values
+ * keep everything, so a zeroed struct is "the whole trace" with to_s read as no limit when 0. */
+struct ifl_trace_window {
+    int32_t min_prompt, min_output; /* as vLLM's ShareGPT sampler: 4 and 4 */
+    int32_t max_prompt, max_total;  /* 1024 and 2048; 0: no limit */
+    bool shuffle;
+    uint64_t shuffle_seed;
+    int64_t from_ns, to_ns; /* half-open window of the trace's own stamps; to_ns 0: to the end */
+    uint64_t skip, limit;   /* limit 0: all */
+};
+
+/* Reads `path` (gzip or plain) in `format`: auto, azure, sharegpt, vidur, burstgpt, mooncake,
+ * bailian, llmservingsim or inflight. Rows come in file order. Errors name file, line and column.
+ */
+int ifl_trace_read(const char *path, const char *format, const struct ifl_notes *notes,
+                   struct ifl_trace *trace, struct ifl_error *error);
+
+/* Keeps the window's rows; request_id is filled in first, so that identities survive. An empty
+ * result is an error that says which condition removed the last row. */
+int ifl_trace_cut(struct ifl_trace *trace, const struct ifl_trace_window *window, const char *path,
+                  const struct ifl_notes *notes, struct ifl_error *error);
+
+/* Rows sorted by arrival, stably. Says so through notes if they were not. */
+int ifl_trace_sort(struct ifl_trace *trace, const struct ifl_notes *notes, struct ifl_error *error);
+
+struct ifl_trace_format {
+    const char *name, *doc, *columns;
+};
+/* The formats, ending with a NULL name. */
+const struct ifl_trace_format *ifl_trace_formats(void);
+
+/* ---- arrivals ---- */
+
+enum ifl_process {
+    IFL_ARRIVE_TRACE, /* the trace's own stamps, divided by speedup */
+    IFL_ARRIVE_POISSON,
+    IFL_ARRIVE_GAMMA, /* gamma gaps with coefficient of variation cv */
+    IFL_ARRIVE_CONSTANT,
+    IFL_ARRIVE_BURST, /* all at time 0 */
+    IFL_ARRIVE_CLOSED /* `concurrency` at time 0, each completion releases the next */
+};
+
+#define IFL_MAX_RATE_PIECES 64
+
+/* Renewal processes may run on a clock that speeds up and slows down (time rescaling: gaps are
+ * drawn at unit rate and mapped through the inverse of the cumulative rate). */
+struct ifl_arrivals {
+    enum ifl_process process;
+    double speedup;      /* trace */
+    double rate_rps;     /* poisson, gamma, constant: mean rate */
+    double cv;           /* gamma */
+    int32_t concurrency; /* closed */
+    uint64_t seed;
+    size_t n_pieces; /* piecewise: from piece_from_s[i] on the rate is piece_rate_rps[i] */
+    double piece_from_s[IFL_MAX_RATE_PIECES], piece_rate_rps[IFL_MAX_RATE_PIECES];
+    double sine_amplitude_frac, sine_period_s, sine_phase_s; /* rate x (1 + a sin(2 pi t / T)) */
+};
+
+/* Overwrites arrival_ns (for CLOSED with 0 for everyone; the run releases them) and sorts. */
+int ifl_trace_arrive(struct ifl_trace *trace, const struct ifl_arrivals *arrivals, const char *path,
+                     const struct ifl_notes *notes, struct ifl_error *error);
+
+/* ---- looking at, writing, making ---- */
+
+struct ifl_length_stats {
+    double mean, p50, p90, p99, max;
+};
+struct ifl_trace_stats {
+    size_t n;
+    double span_s, rate_rps, gap_cv; /* NaN without stamps */
+    struct ifl_length_stats prompt, output;
+    size_t n_hash_ids, n_hash_hits; /* ids seen before, with an infinite cache */
+};
+int ifl_trace_measure(const struct ifl_trace *trace, struct ifl_trace_stats *stats,
+                      struct ifl_error *error);
+
+/* Writes inflight's own CSV: the three columns and every optional one that is there. */
+int ifl_trace_write(const struct ifl_trace *trace, FILE *out, struct ifl_error *error);
+
+enum ifl_length_law { IFL_LENGTH_FIXED, IFL_LENGTH_UNIFORM, IFL_LENGTH_LOGNORMAL, IFL_LENGTH_ZIPF };
+struct ifl_length_spec {
+    enum ifl_length_law law;
+    double mean, cv;  /* fixed, lognormal; of the untruncated law */
+    double exponent;  /* zipf over [min, max] */
+    int32_t min, max; /* bounds: clipped for lognormal */
+};
+/* n rows without stamps; draws are keyed by (seed, row). */
+int ifl_trace_generate(size_t n, uint64_t seed, const struct ifl_length_spec *prompt,
+                       const struct ifl_length_spec *output, struct ifl_trace *trace,
+                       struct ifl_error *error);
+
+#endif

@@ -1,0 +1,108 @@
+/* The configuration of one point: every key resolved, typed and checked.
+ *
+ * A configuration file is a tree (tree.h). The table of keys (keys.c) declares each key once; it
+ * parses, validates, documents and writes the tree back. A file names a preset for its `serving`
+ * part, which lies under the file's own keys; a sweep lays its axes' values over both. */
+#ifndef SIM_CONFIG_CONFIG_H
+#define SIM_CONFIG_CONFIG_H
+
+#include "inflight/policy.h"
+#include "inflight/trace.h"
+
+enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
+enum cost_kind { COST_ROOFLINE, COST_LINEAR };
+enum swap_full { SWAP_FULL_RECOMPUTE, SWAP_FULL_FAIL };
+
+struct workload_config {
+    char trace[512];
+    char format[32];
+    struct ifl_trace_window window; /* workload.limit, skip, from_s, to_s, shuffle, filter.* */
+    struct ifl_arrivals arrivals;
+};
+
+/* One policy module with its parameters, ready to be copied into an instance. */
+struct module_config {
+    const struct ifl_policy *policy;
+    void *params; /* [policy->params_bytes], owned */
+};
+
+struct kv_config {
+    int32_t block_tokens;
+    int32_t num_blocks;        /* 0: computed from memory */
+    double memory_utilization; /* share of the GPU's memory that weights, workspace and KV share */
+    double swap_gib;
+    enum swap_full swap_full;
+};
+
+struct serving_config {
+    char preset[128];
+    int32_t max_model_len; /* 0: the model's */
+    struct module_config modules[IFL_N_KINDS]; /* batching, order, admit, preempt */
+    struct kv_config kv;
+    bool steady_runs;      /* skip plans that are promised to repeat */
+    bool check_steady;     /* plan each promised step all the same and compare */
+};
+
+struct cost_config {
+    enum cost_kind model;
+    double step_s, prefill_token_s, decode_seq_s, context_token_s; /* linear */
+};
+
+struct output_config {
+    char dir[512];
+    bool requests, steps;
+};
+
+struct config {
+    char path[512];
+    char model[512], hardware[512];
+    enum executor_kind executor;
+    struct workload_config workload;
+    struct serving_config serving;
+    struct cost_config cost;
+    int32_t tensor_parallel;
+    double ttft_slo_s, tpot_slo_s;
+    struct output_config output;
+};
+
+/* Where files that a configuration names are searched: the working directory's configs/, then the
+ * installed data. Writes the path found into `found`. An unknown name is an error that offers the
+ * nearest right one. kind is "models", "hardware" or "serving"; a name with a slash or an
+ * extension is a path already. */
+int config_resolve_name(const char *kind, const char *name, char found[512],
+                        struct ifl_error *error);
+
+/* ---- a study: the file, its --set edits and the points of its sweep ---- */
+
+struct study;
+
+struct study_options {
+    const char *path;
+    const char *const *sets; /* "path.to.key=value", value in YAML */
+    size_t n_sets;
+};
+
+/* Loads, edits, expands the sweep and checks every point. */
+int study_load(const struct study_options *options, struct study **study, struct ifl_error *error);
+void study_free(struct study *study);
+
+size_t study_n_points(const struct study *study);
+size_t study_n_axes(const struct study *study);
+const char *study_axis(const struct study *study, size_t axis);
+/* The value of an axis at a point, as YAML text. The first axis varies slowest. */
+const char *study_value(const struct study *study, size_t point, size_t axis);
+const struct config *study_point(const struct study *study, size_t point);
+
+/* The resolved study as YAML with version and seed: running it again gives the same bytes. */
+int study_write(const struct study *study, FILE *out, struct ifl_error *error);
+
+/* Every key: name, type, unit, range, default, one line; then the parameters of each module. */
+void config_print_keys(FILE *out);
+
+/* The policy modules: built in, then loaded. */
+const struct ifl_policy *registry_find(enum ifl_kind kind, const char *name);
+const struct ifl_policy *registry_at(size_t i); /* NULL at the end */
+const char *registry_kind_name(enum ifl_kind kind);
+int registry_load_plugin(const char *path, struct ifl_error *error);
+
+#endif

@@ -1,0 +1,62 @@
+/* A YAML document as a tree whose every node knows its place in the file.
+ *
+ * Parsed by libyaml. Maps keep their order; a key given twice is an error, so are anchors that
+ * recurse and documents after the first. The tree owns its nodes. */
+#ifndef SIM_CONFIG_TREE_H
+#define SIM_CONFIG_TREE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "inflight/error.h"
+#include "inflight/policy.h"
+
+enum node_kind { NODE_SCALAR, NODE_MAP, NODE_LIST };
+
+struct node {
+    enum node_kind kind;
+    char *key;             /* in its parent map, NULL in a list and at the root */
+    char *text;            /* scalars: as written, without quotes */
+    bool quoted;           /* scalars: was in quotes, so it is text, never a number or null */
+    struct node **of;      /* children */
+    size_t n;
+    char *file;            /* shared by the whole tree; "--set" for edits */
+    int line, column;      /* 1-based */
+};
+
+int tree_load(const char *path, struct node **root, struct ifl_error *error);
+int tree_parse(const char *text, size_t n_bytes, const char *name, struct node **root,
+               struct ifl_error *error);
+void tree_free(struct node *root);
+struct node *tree_copy(const struct node *node);
+
+/* The child of a map, or NULL. */
+struct node *tree_child(const struct node *map, const char *key);
+/* The node at "a.b.c", or NULL. */
+struct node *tree_at(const struct node *root, const char *dotted);
+/* Puts a copy of `value` at "a.b.c", making maps on the way. An error where a scalar is in the way. */
+int tree_put(struct node *root, const char *dotted, const struct node *value,
+             struct ifl_error *error);
+/* Lays `over` on `under` (maps merge key by key, everything else is replaced). */
+int tree_overlay(struct node *under, const struct node *over, struct ifl_error *error);
+
+/* Points at the node: file, line and column, then the message. */
+IFL_PRINTF(3, 4)
+int tree_fail(const struct node *node, struct ifl_error *error, const char *format, ...);
+
+/* ---- typed fields ---- */
+
+/* Reads a map into the struct at `out` by a table of fields: defaults first, then what the map
+ * says. Wrong type, out of range, unknown key (with the nearest right one) are errors at the node.
+ * `map` may be NULL: all defaults. `skip` names keys that somebody else reads (NULL-ended) or is
+ * NULL. `where` is the dotted path of the map, for messages ("serving.batching"). */
+int fields_read(const struct node *map, const char *where, const struct ifl_param *fields, size_t n,
+                const char *const *skip, void *out, struct ifl_error *error);
+
+/* The value of one field as YAML text; reading it back gives the same bits. */
+void field_print(const struct ifl_param *field, const void *base, char *text, size_t n_bytes);
+
+/* The candidate nearest to `word` by edit distance, or NULL if none is near. */
+const char *nearest_word(const char *word, const char *const *candidates, size_t n);
+
+#endif

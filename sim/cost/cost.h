@@ -1,0 +1,35 @@
+/* The cost of a step: what a GPU of a given kind takes to run it.
+ *
+ * `linear` has four coefficients and exists so that anyone can check the simulator with a pencil or
+ * with queueing theory. `roofline` derives FLOPs and bytes from the model's architecture and maps
+ * them to time with the fitted numbers of a hardware profile. Durations depend only on the integer
+ * totals of the step. A cost caches what it has computed and is used by one thread. */
+#ifndef SIM_COST_COST_H
+#define SIM_COST_COST_H
+
+#include "inflight/error.h"
+#include "inflight/step.h"
+
+#include "cost/hardware.h"
+#include "cost/model.h"
+
+struct cost;
+
+struct linear_cost { /* seconds */
+    double step_s, prefill_token_s, decode_seq_s, context_token_s;
+};
+
+/* duration = step_s + prefill_token_s x prefill tokens + decode_seq_s x decoding sequences
+ *          + context_token_s x tokens whose K/V decoding sequences read, the new ones included */
+struct cost *cost_create_linear(const struct linear_cost *linear, struct ifl_error *error);
+
+/* The model and the profile are copied. tensor_parallel ranks share every layer. */
+struct cost *cost_create_roofline(const struct model *model, const struct hardware *hardware,
+                                  int32_t tensor_parallel, int32_t block_tokens,
+                                  struct ifl_error *error);
+void cost_destroy(struct cost *cost);
+
+/* Nanoseconds, rounded once. Never less than 1 for a step that does anything. */
+int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals);
+
+#endif
