@@ -36,8 +36,9 @@ struct ifl_param {
     const char *name;
     enum ifl_type type;
     size_t offset;         /* of the field in the module's parameter struct */
-    double dflt, min, max; /* inclusive; for IFL_TIME in seconds; a choice ignores min and max */
-    const char *choices;   /* "one|two|three" for IFL_CHOICE, else NULL */
+    double dflt, min, max; /* inclusive; for IFL_TIME in seconds; a choice ignores min and max;
+                              dflt NAN: the field must be given */
+    const char *choices;   /* "one|two|three" for IFL_CHOICE; the default of an IFL_TEXT; or NULL */
     const char *unit;      /* "tokens", "s", ... or "" */
     const char *doc;       /* one line */
 };

@@ -48,10 +48,11 @@ struct ifl_step_record {
 struct ifl_recorder;
 
 struct ifl_recorder_options {
-    int32_t point;                 /* number of the point, first column of the CSV files */
-    const char *requests_path;     /* NULL: not written */
-    const char *steps_path;        /* NULL: not written */
-    size_t n_requests;             /* how many records will come at most */
+    int32_t point;              /* number of the point, first column of the CSV files */
+    const char *requests_path;  /* NULL: not written */
+    const char *steps_path;     /* NULL: not written */
+    const char *quantiles_path; /* NULL: not written; the latencies' quantiles, a row each half % */
+    size_t n_requests;          /* how many records will come at most */
     double ttft_slo_s, tpot_slo_s; /* goodput counts requests that meet both; 0: no such SLO */
 };
 
@@ -99,16 +100,20 @@ struct ifl_text { /* a swept key and its value at a point */
 int ifl_write_summary(const char *path, size_t n_points, size_t n_keys, const char *const *keys,
                       const char *const *values, const struct ifl_summary *summaries,
                       struct ifl_error *error);
-/* requests.csv and steps.csv of a sweep: the points' files joined under one header, in order, then
- * removed. n 1 just renames. */
+/* requests.csv, steps.csv or quantiles.csv of a sweep: the points' files joined under one header,
+ * in order, then removed. n 1 just renames. */
 int ifl_join_csv(const char *path, size_t n, const char *const *parts, struct ifl_error *error);
 
 /* The summary as a table for a terminal. */
 void ifl_print_summary(void *file, size_t n_points, size_t n_keys, const char *const *keys,
                        const char *const *values, const struct ifl_summary *summaries);
 
-/* Runs gnuplot on the scripts in script_dir for the CSV files in run_dir; writes PDF, SVG and PNG
- * beside them. A missing gnuplot is IFL_E_IO with a message that names the package. */
-int ifl_plot(const char *run_dir, const char *script_dir, struct ifl_error *error);
+/* Figures for papers from the summary.csv and quantiles.csv of one or more runs: gnuplot draws the
+ * scripts in script_dir into out_dir, which must exist, as PDF, SVG and PNG, beside a CSV of
+ * exactly what is drawn. `say` hears of each figure made or left out, and why; it may be NULL. A
+ * missing gnuplot is IFL_E_IO with a message that names the package. */
+typedef void ifl_plot_note_fn(void *context, const char *text);
+int ifl_plot(size_t n_runs, const char *const *run_dirs, const char *out_dir,
+             const char *script_dir, ifl_plot_note_fn *say, void *context, struct ifl_error *error);
 
 #endif

@@ -52,10 +52,15 @@ enum ifl_fate {
 enum ifl_place {
     IFL_FRONT,    /* before everything else, whatever its rank */
     IFL_IN_ORDER, /* where its rank puts it */
-    IFL_BACK      /* after everything that waits now */
+    IFL_BACK      /* ranked as if it had arrived now */
 };
 
-enum ifl_list { IFL_IN_WAITING = 1, IFL_IN_RUNNING = 2, IFL_IN_SWAPPED = 4 };
+enum ifl_list {
+    IFL_IN_WAITING = 1,
+    IFL_IN_RUNNING = 2,
+    IFL_IN_SWAPPED = 4,
+    IFL_IN_PREFILL = 8 /* the running ones that do not decode yet */
+};
 
 struct ifl_cursor { /* start with {0}; survives start, schedule, preempt and reject */
     uint64_t at[4];
@@ -88,8 +93,8 @@ struct ifl_step;
 struct ifl_step_ops {
     size_t size_bytes;
     /* The next request of the lists (a union of enum ifl_list) in rank order, NULL at the end.
-     * Waiting requests pushed to the front come first. Requests that left their list in this plan
-     * are passed over; those that joined it in this plan are not shown. */
+     * Waiting requests pushed to the front come first, those preempted in this plan included.
+     * Requests that left their list in this plan are passed over; who starts in it is not shown. */
     const struct ifl_request *(*next)(struct ifl_step *, unsigned lists, struct ifl_cursor *);
     /* Everyone on the device before this plan, in order of start. */
     struct ifl_requests (*running)(struct ifl_step *);
@@ -115,7 +120,8 @@ struct ifl_step_ops {
     /* Takes a running request off the device. What this step scheduled for it is undone. */
     enum ifl_verdict (*preempt)(struct ifl_step *, const struct ifl_request *, enum ifl_fate,
                                 enum ifl_place);
-    /* Drops a waiting request for good; reports count it as rejected. */
+    /* Drops a waiting or swapped request for good. Reports count it as rejected, or as failed if it
+     * has run before. */
     void (*reject)(struct ifl_step *, const struct ifl_request *);
     void (*promise)(struct ifl_step *, struct ifl_promise);
     /* If this plan is empty, plan again at `at_ns` even if nothing happens before. */

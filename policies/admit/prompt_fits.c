@@ -1,0 +1,44 @@
+/* Admit when the whole prompt fits and a watermark of blocks stays free, as vLLM's block manager
+ * v1 does (can_allocate, can_swap_in). The watermark keeps admissions from causing preemptions. */
+#include "inflight/policy.h"
+
+struct prompt_fits {
+    double watermark_frac;
+};
+
+static const struct ifl_param params[] = {
+    {"watermark_frac", IFL_REAL, offsetof(struct prompt_fits, watermark_frac), 0.01, 0, 1, NULL, "",
+     "share of all blocks that an admission leaves free"},
+};
+
+static struct ifl_admission ask(const void *self, const struct ifl_view *view,
+                                struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    const struct prompt_fits *p = self;
+    const int32_t n_blocks = view->limits->n_blocks;
+    const int32_t watermark = (int32_t)(p->watermark_frac * n_blocks);
+    if (r->state == IFL_SWAPPED) {
+        const int32_t need = r->n_host_blocks + r->n_seqs;
+        if (n_blocks - need < watermark)
+            return (struct ifl_admission){IFL_NEVER_FITS, 0};
+        const bool fits = step->n_free_blocks - need >= watermark;
+        return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_computed + n};
+    }
+    const int32_t need = ifl_need(step, r, r->n_tokens);
+    if (n_blocks - need < watermark)
+        return (struct ifl_admission){IFL_NEVER_FITS, 0};
+    const bool fits = step->n_free_blocks - need >= watermark;
+    return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_tokens};
+}
+
+static const struct ifl_admit_ops ops = {ask};
+
+const struct ifl_policy policy_admit_prompt_fits = {
+    .kind = IFL_ADMIT,
+    .name = "prompt-fits",
+    .doc = "the whole prompt fits and a watermark stays free (vLLM v0, Sarathi-Serve)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct prompt_fits),
+    .ops.admit = &ops,
+};

@@ -1,0 +1,141 @@
+/* Mixed continuous batching: decodes and prompts share a step.
+ *
+ * Without a budget whole prompts join the decodes of others, as in Orca (Yu et al., OSDI 2022,
+ * section 3.1, selective batching). With a budget of tokens prompts are cut into chunks that fill
+ * what the decodes leave, as in Sarathi-Serve (Agrawal et al., OSDI 2024, Algorithm 3): decodes
+ * first, then prompts that have begun, then new ones. A decode is never delayed by a prompt. */
+#include "inflight/policy.h"
+
+enum walk { WALK_STARTED, WALK_RANKED };
+
+struct mixed {
+    int32_t max_seqs;
+    int32_t chunk_tokens; /* 0: no limit */
+    int32_t append_spare_blocks;
+    int32_t walk;
+};
+
+static const struct ifl_param params[] = {
+    {"max_seqs", IFL_INT, offsetof(struct mixed, max_seqs), 128, 1, 1 << 20, NULL, "sequences",
+     "most sequences on the device"},
+    {"chunk_tokens", IFL_INT, offsetof(struct mixed, chunk_tokens), 0, 0, 1 << 30, NULL, "tokens",
+     "token budget of a step, decodes included; 0: none, prompts run whole"},
+    {"append_spare_blocks", IFL_INT, offsetof(struct mixed, append_spare_blocks), 0, 0, 1, NULL,
+     "blocks", "1: a decode asks for a free block even if it needs none (Sarathi-Serve)"},
+    {"walk", IFL_CHOICE, offsetof(struct mixed, walk), WALK_STARTED, 0, 0, "started|ranked", "",
+     "decodes are served in order of start or of rank"},
+};
+
+static int32_t budget_left(const struct mixed *p, const struct ifl_step *step)
+{
+    return p->chunk_tokens ? p->chunk_tokens - step->n_tokens : INT32_MAX;
+}
+
+static int32_t at_most(int32_t n, int32_t limit)
+{
+    return n < limit ? n : limit;
+}
+
+/* Running requests one after the other, in the order that the parameter asks for. */
+struct walker {
+    struct ifl_step *step;
+    struct ifl_requests running;
+    size_t i;
+    struct ifl_cursor cursor;
+    bool ranked;
+};
+
+static struct walker walk_running(const struct mixed *p, struct ifl_step *step)
+{
+    if (p->walk == WALK_RANKED)
+        return (struct walker){.step = step, .ranked = true};
+    return (struct walker){.step = step, .running = ifl_running(step)};
+}
+
+static const struct ifl_request *walk_next(struct walker *w)
+{
+    if (w->ranked)
+        return ifl_next(w->step, IFL_IN_RUNNING, &w->cursor);
+    return w->i < w->running.n ? w->running.of[w->i++] : NULL;
+}
+
+static void decode_one_by_one(const struct mixed *p, struct ifl_step *step)
+{
+    struct walker walker = walk_running(p, step);
+    const struct ifl_request *r;
+    while ((r = walk_next(&walker))) {
+        if (!ifl_decodes(r))
+            continue;
+        while (r->state == IFL_RUNNING && (step->n_free_blocks < p->append_spare_blocks ||
+                                           ifl_schedule(step, r, 1, 0) != IFL_YES))
+            if (!ifl_make_room(step, r))
+                break;
+    }
+}
+
+static bool continue_prompt(const struct mixed *p, struct ifl_step *step,
+                            const struct ifl_request *r)
+{
+    const int32_t n = at_most(ifl_todo(r), budget_left(p, step));
+    if (n <= 0)
+        return false;
+    while (r->state == IFL_RUNNING && ifl_schedule(step, r, n, 0) != IFL_YES)
+        if (!ifl_make_room(step, r))
+            break;
+    return true;
+}
+
+/* Prompts that have begun; they hold their place whether or not the budget reaches them. */
+static void continue_prompts(const struct mixed *p, struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
+        if (!continue_prompt(p, step, r))
+            return;
+}
+
+/* Requests of a list start, in rank order, until one must wait. */
+static void start_from(const struct mixed *p, struct ifl_step *step, enum ifl_list list)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, list, &cursor))) {
+        const int32_t n = at_most(ifl_todo(r), budget_left(p, step));
+        if (n <= 0)
+            return;
+        const enum ifl_verdict verdict = ifl_start(step, r, n);
+        if (verdict == IFL_NEVER_FITS)
+            ifl_reject(step, r);
+        else if (verdict != IFL_YES)
+            return;
+    }
+}
+
+static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct mixed *p = self;
+    const bool fast = ifl_schedule_ready(step, p->append_spare_blocks);
+    if (!fast)
+        decode_one_by_one(p, step);
+    if ((size_t)step->n_requests < view->n_running)
+        continue_prompts(p, step);
+    if (step->n_preempted == 0)
+        start_from(p, step, IFL_IN_SWAPPED);
+    if (step->n_swapped == 0)
+        start_from(p, step, IFL_IN_WAITING);
+    if (fast && step->n_prefill_tokens == 0 && step->n_swapped_in == 0 && step->n_preempted == 0)
+        ifl_promise(step, INT32_MAX, IFL_NEVER, p->append_spare_blocks);
+}
+
+static const struct ifl_batching_ops ops = {plan};
+
+const struct ifl_policy policy_batching_mixed = {
+    .kind = IFL_BATCHING,
+    .name = "mixed",
+    .doc = "decodes and prompts share a step; with a budget, prompts run in chunks (Orca, Sarathi)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct mixed),
+    .ops.batching = &ops,
+};

@@ -1,0 +1,142 @@
+/* Prefill-first continuous batching, as vLLM v0 schedules (v0.1.4 to v0.10,
+ * vllm/core/scheduler.py).
+ *
+ * A step is all prefill or all decode. While nothing is swapped out, waiting prompts are admitted
+ * whole, in rank order, up to the token and sequence budgets; if any was, running decodes wait.
+ * Otherwise everyone running decodes one token, the preempt module choosing who gives way where
+ * blocks run short, and swapped requests return if nobody was preempted. */
+#include "inflight/policy.h"
+
+enum append_rule { APPEND_ONE_FREE, APPEND_TOUCHED };
+
+struct prefill_first {
+    int32_t max_seqs;
+    int32_t max_batched_tokens; /* 0: max(max_model_len, 2048) */
+    double delay_factor;
+    int32_t append_rule;
+};
+
+static const struct ifl_param params[] = {
+    {"max_seqs", IFL_INT, offsetof(struct prefill_first, max_seqs), 256, 1, 1 << 20, NULL,
+     "sequences", "most sequences on the device"},
+    {"max_batched_tokens", IFL_INT, offsetof(struct prefill_first, max_batched_tokens), 0, 0,
+     1 << 30, NULL, "tokens", "token budget of a prefill step; 0: max(max_model_len, 2048)"},
+    {"delay_factor", IFL_REAL, offsetof(struct prefill_first, delay_factor), 0, 0, 1e6, NULL, "",
+     "a prompt waits for this share of the last prefill's duration (scheduler_delay_factor)"},
+    {"append_rule", IFL_CHOICE, offsetof(struct prefill_first, append_rule), APPEND_ONE_FREE, 0, 0,
+     "one-free|touched", "",
+     "what a decode asks for: a free block even if it needs none (block manager v1), or exactly "
+     "the blocks it touches (v2)"},
+};
+
+static int32_t token_budget(const struct prefill_first *p, const struct ifl_view *view)
+{
+    const int32_t longest = view->limits->max_model_tokens;
+    if (p->max_batched_tokens)
+        return p->max_batched_tokens;
+    return longest > 2048 ? longest : 2048;
+}
+
+static bool delay_passed(const struct prefill_first *p, const struct ifl_view *view,
+                         struct ifl_step *step)
+{
+    if (p->delay_factor == 0 || view->n_running == 0)
+        return true;
+    const int64_t waited_ns = view->now_ns - ifl_oldest_waiting_ns(step);
+    return (double)waited_ns > p->delay_factor * (double)view->last_prefill_ns;
+}
+
+/* Stops at the first prompt that must wait; drops those that never can run (IGNORED in vLLM). */
+static void admit_prompts(const struct prefill_first *p, const struct ifl_view *view,
+                          struct ifl_step *step)
+{
+    const int32_t budget = token_budget(p, view);
+    const int32_t longest = view->limits->max_model_tokens;
+    const int32_t prompt_limit = budget < longest ? budget : longest;
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while ((r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        const int32_t n = ifl_todo(r);
+        if (n > prompt_limit) {
+            ifl_reject(step, r);
+            continue;
+        }
+        if (step->n_tokens + n > budget || step->n_running_seqs + r->n_seqs > p->max_seqs ||
+            !delay_passed(p, view, step))
+            return;
+        const enum ifl_verdict verdict = ifl_start(step, r, n);
+        if (verdict == IFL_NEVER_FITS)
+            ifl_reject(step, r);
+        else if (verdict != IFL_YES)
+            return;
+    }
+}
+
+static void decode_one_by_one(const struct prefill_first *p, struct ifl_step *step)
+{
+    const struct ifl_requests running = ifl_running(step);
+    const int32_t spare = p->append_rule == APPEND_ONE_FREE;
+    for (size_t i = 0; i < running.n; i++) {
+        const struct ifl_request *r = running.of[i];
+        while (r->state == IFL_RUNNING &&
+               (step->n_free_blocks < spare * r->n_seqs || ifl_schedule(step, r, 1, 0) != IFL_YES))
+            if (!ifl_make_room(step, r))
+                break;
+    }
+}
+
+static void swap_in(const struct prefill_first *p, struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while ((r = ifl_next(step, IFL_IN_SWAPPED, &cursor))) {
+        if (step->n_running_seqs + r->n_seqs > p->max_seqs)
+            return;
+        const enum ifl_verdict verdict = ifl_start(step, r, 1);
+        if (verdict == IFL_NEVER_FITS)
+            ifl_reject(step, r);
+        else if (verdict != IFL_YES)
+            return;
+    }
+}
+
+/* A head that is blocked by blocks or seats stays blocked while a decode batch repeats; one that is
+ * held back by the delay factor is not. */
+static void promise_repeat(const struct prefill_first *p, const struct ifl_view *view,
+                           struct ifl_step *step)
+{
+    int64_t until_ns = IFL_NEVER;
+    if (p->delay_factor > 0 && step->n_waiting > 0)
+        until_ns = ifl_oldest_waiting_ns(step) +
+                   (int64_t)(p->delay_factor * (double)view->last_prefill_ns);
+    if (until_ns >= view->now_ns)
+        ifl_promise(step, INT32_MAX, until_ns, p->append_rule == APPEND_ONE_FREE);
+}
+
+static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct prefill_first *p = self;
+    if (view->n_swapped == 0)
+        admit_prompts(p, view, step);
+    if (step->n_requests > 0)
+        return;
+    if (!ifl_schedule_ready(step, p->append_rule == APPEND_ONE_FREE))
+        decode_one_by_one(p, step);
+    if (step->n_preempted > 0)
+        return;
+    swap_in(p, step);
+    if (step->n_swapped_in == 0)
+        promise_repeat(p, view, step);
+}
+
+static const struct ifl_batching_ops ops = {plan};
+
+const struct ifl_policy policy_batching_prefill_first = {
+    .kind = IFL_BATCHING,
+    .name = "prefill-first",
+    .doc = "steps are all prefill or all decode; waiting prompts go first (vLLM v0)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct prefill_first),
+    .ops.batching = &ops,
+};

@@ -1,0 +1,184 @@
+/* inflight list: what there is to choose from. */
+#include <stdio.h>
+#include <string.h>
+
+#include "inflight/trace.h"
+
+#include "cli/options.h"
+#include "config/config.h"
+#include "config/layers.h"
+#include "config/tree.h"
+
+enum { WRAP_COLUMNS = 100 };
+
+static int widest(const struct name_list *names)
+{
+    int width = 0;
+    for (size_t i = 0; i < names->n; i++)
+        if ((int)strlen(names->of[i]) > width)
+            width = (int)strlen(names->of[i]);
+    return width;
+}
+
+/* ---- policies ---- */
+
+static void print_param(const struct ifl_param *param)
+{
+    char takes[512], dflt[512];
+    field_describe(param, takes, sizeof takes);
+    field_print_default(param, dflt, sizeof dflt);
+    printf("        %-20s %-14s %s (%s)\n", param->name, dflt, param->doc, takes);
+}
+
+static void print_policy(const struct ifl_policy *policy)
+{
+    printf("    %-24s %s\n", policy->name, policy->doc);
+    for (size_t i = 0; i < policy->n_params; i++)
+        print_param(&policy->params[i]);
+}
+
+static int list_policies(struct ifl_error *error)
+{
+    (void)error;
+    for (int kind = 0; kind < IFL_N_KINDS; kind++) {
+        const struct ifl_policy *policy;
+        bool titled = false;
+        for (size_t i = 0; (policy = registry_at(i)); i++) {
+            if ((int)policy->kind != kind)
+                continue;
+            if (!titled)
+                printf("%s\n", registry_kind_name(policy->kind));
+            titled = true;
+            print_policy(policy);
+        }
+    }
+    return 0;
+}
+
+/* ---- presets, models, hardware ---- */
+
+static const char *text_of(const struct node *map, const char *key)
+{
+    const struct node *node = tree_child(map, key);
+    return node && node->kind == NODE_SCALAR ? node->text : "";
+}
+
+static int print_preset(const char *name, int width, struct ifl_error *error)
+{
+    struct node *about;
+    if (preset_about(name, &about, error) < 0)
+        return error->code;
+    printf("%-*s  %s, %s\n", width, name, text_of(about, "system"), text_of(about, "version"));
+    printf("%-*s  from %s\n", width, "", text_of(about, "source"));
+    tree_free(about);
+    return 0;
+}
+
+/* `about` is a line, or a map whose first entry is one. */
+static int print_about(const char *kind, const char *name, int width, struct ifl_error *error)
+{
+    char path[512];
+    struct node *root;
+    if (config_resolve_name(kind, name, path, error) < 0 || tree_load(path, &root, error) < 0)
+        return error->code;
+    const struct node *about = tree_child(root, "about");
+    if (about && about->kind != NODE_SCALAR)
+        about = about->n ? about->of[0] : NULL;
+    printf("%-*s  %s\n", width, name, about && about->text ? about->text : "");
+    tree_free(root);
+    return 0;
+}
+
+static int list_names(const char *kind, struct ifl_error *error)
+{
+    struct name_list names;
+    int code = config_names(kind, &names, error);
+    if (code < 0)
+        return code;
+    const int width = widest(&names);
+    const bool presets = strcmp(kind, "serving") == 0;
+    for (size_t i = 0; i < names.n && code == 0; i++)
+        code = presets ? print_preset(names.of[i], width, error)
+                       : print_about(kind, names.of[i], width, error);
+    name_list_free(&names);
+    return code;
+}
+
+static int list_presets(struct ifl_error *error)
+{
+    return list_names("serving", error);
+}
+
+static int list_models(struct ifl_error *error)
+{
+    return list_names("models", error);
+}
+
+static int list_hardware(struct ifl_error *error)
+{
+    return list_names("hardware", error);
+}
+
+/* ---- traces ---- */
+
+/* Breaks after commas, indenting what follows. */
+static void print_wrapped(const char *text, int indent)
+{
+    int column = indent;
+    printf("%*s", indent, "");
+    while (*text) {
+        int n_chars = (int)strcspn(text, ",");
+        n_chars += text[n_chars] == ',';
+        if (column + n_chars > WRAP_COLUMNS && column > indent) {
+            printf("\n%*s", indent, "");
+            column = indent;
+            text += strspn(text, " ");
+            continue;
+        }
+        printf("%.*s", n_chars, text);
+        column += n_chars;
+        text += n_chars;
+    }
+    printf("\n");
+}
+
+static int list_traces(struct ifl_error *error)
+{
+    struct name_list names;
+    printf("formats\n");
+    for (const struct ifl_trace_format *format = ifl_trace_formats(); format->name; format++) {
+        printf("    %-14s %s\n", format->name, format->doc);
+        if (format->columns && *format->columns)
+            print_wrapped(format->columns, 19);
+    }
+    if (config_names("traces", &names, error) < 0)
+        return error->code;
+    printf("traces\n");
+    for (size_t i = 0; i < names.n; i++)
+        printf("    traces/data/%s\n", names.of[i]);
+    name_list_free(&names);
+    return 0;
+}
+
+static int list_keys(struct ifl_error *error)
+{
+    (void)error;
+    config_print_keys(stdout);
+    return 0;
+}
+
+static const struct topic {
+    const char *name;
+    int (*list)(struct ifl_error *error);
+} topics[] = {{"policies", list_policies}, {"presets", list_presets}, {"models", list_models},
+              {"hardware", list_hardware}, {"traces", list_traces},   {"keys", list_keys}};
+
+int cli_list(int argc, char **argv)
+{
+    struct ifl_error error;
+    for (size_t i = 0; argc == 1 && i < sizeof topics / sizeof *topics; i++)
+        if (strcmp(argv[0], topics[i].name) == 0)
+            return topics[i].list(&error) < 0 ? cli_fail(&error) : 0;
+    fprintf(stderr, "usage: inflight list policies|presets|models|hardware|traces|keys\n");
+    return 2;
+}

@@ -1,0 +1,45 @@
+/* inflight: a flight simulator for LLM serving policies. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/options.h"
+
+static const struct command {
+    const char *name, *usage;
+    int (*run)(int argc, char **argv);
+} commands[] = {
+    {"run",
+     "run CONFIG.yaml [--set path.to.key=value]... [--plugin FILE.so]... [-o DIR] [-j N] [--quiet]",
+     cli_run},
+    {"trace",
+     "trace stats|convert FILE... or trace generate ...   look at, convert, synthesise traces",
+     cli_trace},
+    {"plot", "plot DIR                                             figures of a run", cli_plot},
+    {"list", "list policies|presets|models|hardware|traces|keys", cli_list},
+};
+enum { N_COMMANDS = sizeof commands / sizeof *commands };
+
+static void print_usage(FILE *out)
+{
+    fprintf(out, "usage:\n");
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "    inflight %s\n", commands[i].usage);
+    fprintf(out, "    inflight --version | --help\n");
+}
+
+int main(int argc, char **argv)
+{
+    if (argc >= 2 && strcmp(argv[1], "--version") == 0)
+        return printf("inflight %s\n", INFLIGHT_VERSION) < 0;
+    if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
+        print_usage(stdout);
+        return 0;
+    }
+    for (size_t i = 0; argc >= 2 && i < N_COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(argc - 2, argv + 2);
+    if (argc >= 2)
+        fprintf(stderr, "inflight: unknown command %s\n", argv[1]);
+    print_usage(stderr);
+    return 2;
+}

@@ -1,0 +1,91 @@
+#include "cli/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inflight/error.h"
+
+static const struct option_spec *find(const struct option_spec *options, size_t n, const char *word)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(options[i].name, word) == 0 ||
+            (options[i].alias && strcmp(options[i].alias, word) == 0))
+            return &options[i];
+    return NULL;
+}
+
+static bool add(struct text_list *list, const char *text)
+{
+    if (list->n == sizeof list->of / sizeof *list->of)
+        return false;
+    list->of[list->n++] = text;
+    return true;
+}
+
+/* True if `text` is a value of the option's kind. */
+static bool store(const struct option_spec *option, const char *text)
+{
+    char *end;
+    errno = 0;
+    switch (option->kind) {
+    case OPTION_TEXT:
+        *(const char **)option->target = text;
+        return true;
+    case OPTION_LIST:
+        return add(option->target, text);
+    case OPTION_COUNT: {
+        const long long n = strtoll(text, &end, 10);
+        *(long long *)option->target = n;
+        return end != text && !*end && errno == 0 && n >= 0;
+    }
+    case OPTION_REAL: {
+        const double x = strtod(text, &end);
+        *(double *)option->target = x;
+        return end != text && !*end && errno == 0 && x - x == 0;
+    }
+    case OPTION_FLAG:
+        break;
+    }
+    return false;
+}
+
+int options_read(const char *command, int argc, char **argv, const struct option_spec *options,
+                 size_t n_options, struct text_list *positional)
+{
+    for (int i = 0; i < argc; i++) {
+        const struct option_spec *option = find(options, n_options, argv[i]);
+        if (!option && argv[i][0] == '-' && argv[i][1]) {
+            fprintf(stderr, "inflight %s: unknown option %s\n", command, argv[i]);
+            return -1;
+        }
+        if (!option) {
+            if (!add(positional, argv[i]))
+                return -1;
+        } else if (option->kind == OPTION_FLAG) {
+            *(bool *)option->target = true;
+        } else if (i + 1 == argc) {
+            fprintf(stderr, "inflight %s: %s expects a value\n", command, argv[i]);
+            return -1;
+        } else if (!store(option, argv[++i])) {
+            fprintf(stderr, "inflight %s: %s %s: expected a %s\n", command, argv[i - 1], argv[i],
+                    option->kind == OPTION_COUNT ? "whole number from 0 on" : "number");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+int cli_fail(const struct ifl_error *error)
+{
+    if (error->file[0] && error->column)
+        fprintf(stderr, "%s:%d:%d: %s\n", error->file, error->line, error->column, error->text);
+    else if (error->file[0] && error->line)
+        fprintf(stderr, "%s:%d: %s\n", error->file, error->line, error->text);
+    else if (error->file[0])
+        fprintf(stderr, "%s: %s\n", error->file, error->text);
+    else
+        fprintf(stderr, "inflight: %s\n", error->text);
+    return error->code == IFL_E_INPUT ? 2 : 1;
+}

@@ -1,0 +1,44 @@
+/* Command-line options by a table: "--name value", "--name" for flags, "-x" short forms. */
+#ifndef SIM_CLI_OPTIONS_H
+#define SIM_CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum option_kind {
+    OPTION_FLAG,  /* bool */
+    OPTION_TEXT,  /* const char * */
+    OPTION_COUNT, /* long long, not negative */
+    OPTION_REAL,  /* double */
+    OPTION_LIST   /* struct text_list, given any number of times */
+};
+
+struct text_list {
+    const char *of[256];
+    size_t n;
+};
+
+struct option_spec {
+    const char *name;  /* "--set" */
+    const char *alias; /* "-s" or NULL */
+    enum option_kind kind;
+    void *target;
+};
+
+/* Reads argv[0..argc); what is no option goes to `positional`. 0, or -1 after printing one line to
+ * stderr that names the command. */
+int options_read(const char *command, int argc, char **argv, const struct option_spec *options,
+                 size_t n_options, struct text_list *positional);
+
+/* ---- what commands share ---- */
+
+struct ifl_error;
+/* Prints the error as one line and returns the exit code for it: 2 for wrong input, else 1. */
+int cli_fail(const struct ifl_error *error);
+
+int cli_run(int argc, char **argv);
+int cli_trace(int argc, char **argv);
+int cli_plot(int argc, char **argv);
+int cli_list(int argc, char **argv);
+
+#endif

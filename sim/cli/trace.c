@@ -1,0 +1,262 @@
+/* inflight trace: look at, convert and synthesise traces. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inflight/trace.h"
+
+#include "cli/options.h"
+
+static void say(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "note: %s\n", text);
+}
+
+static const struct ifl_notes notes = {say, NULL};
+
+/* ---- stats ---- */
+
+static void print_real(const char *name, double value, const char *unit)
+{
+    if (isnan(value))
+        printf("  %-18s -\n", name);
+    else
+        printf("  %-18s %.6g %s\n", name, value, unit);
+}
+
+static void print_lengths(const char *name, const struct ifl_length_stats *s)
+{
+    printf("  %-18s mean %.1f  p50 %.0f  p90 %.0f  p99 %.0f  max %.0f tokens\n", name, s->mean,
+           s->p50, s->p90, s->p99, s->max);
+}
+
+static int print_stats(const char *path, const char *format)
+{
+    struct ifl_trace trace = {0};
+    struct ifl_trace_stats stats;
+    struct ifl_error error;
+    int rc = ifl_trace_read(path, format, &notes, &trace, &error);
+    if (rc == 0)
+        rc = ifl_trace_measure(&trace, &stats, &error);
+    ifl_trace_free(&trace);
+    if (rc < 0)
+        return cli_fail(&error);
+    printf("%s\n  %-18s %zu\n", path, "requests", stats.n);
+    print_real("span", stats.span_s, "s");
+    print_real("rate", stats.rate_rps, "requests/s");
+    print_real("gap cv", stats.gap_cv, "");
+    print_lengths("prompt", &stats.prompt);
+    print_lengths("output", &stats.output);
+    if (stats.n_hash_ids)
+        printf("  %-18s %zu of %zu seen before (%.1f%%)\n", "prefix blocks", stats.n_hash_hits,
+               stats.n_hash_ids, 100.0 * (double)stats.n_hash_hits / (double)stats.n_hash_ids);
+    return 0;
+}
+
+static int trace_stats(int argc, char **argv)
+{
+    struct text_list files = {0};
+    const char *format = "auto";
+    const struct option_spec options[] = {{"--format", "-f", OPTION_TEXT, &format}};
+    if (options_read("trace stats", argc, argv, options, 1, &files) < 0)
+        return 2;
+    if (files.n == 0) {
+        fprintf(stderr, "usage: inflight trace stats FILE... [--format NAME]\n");
+        return 2;
+    }
+    int worst = 0;
+    for (size_t i = 0; i < files.n; i++) {
+        const int rc = print_stats(files.of[i], format);
+        worst = rc > worst ? rc : worst;
+    }
+    return worst;
+}
+
+/* ---- writing ---- */
+
+static int write_to(FILE *out, const struct ifl_trace *trace, const char *name,
+                    struct ifl_error *error)
+{
+    const int rc = ifl_trace_write(trace, out, error);
+    if (rc == 0 && fflush(out) != 0)
+        return ifl_fail(error, IFL_E_IO, "%s: %s", name, strerror(errno));
+    return rc;
+}
+
+/* A new file appears whole or not at all; devices and pipes are written as they are. */
+static int write_trace(const struct ifl_trace *trace, const char *path, struct ifl_error *error)
+{
+    char temporary[600];
+    if (!path)
+        return write_to(stdout, trace, "standard output", error);
+    const bool device = strncmp(path, "/dev/", 5) == 0;
+    snprintf(temporary, sizeof temporary, device ? "%s" : "%s.tmp", path);
+    FILE *out = fopen(temporary, "w");
+    if (!out)
+        return ifl_fail_at(error, path, 0, 0, "cannot write: %s", strerror(errno));
+    int rc = write_to(out, trace, path, error);
+    if (fclose(out) != 0 && rc == 0)
+        rc = ifl_fail(error, IFL_E_IO, "%s: %s", path, strerror(errno));
+    if (rc == 0 && !device && rename(temporary, path) < 0)
+        rc = ifl_fail(error, IFL_E_IO, "%s: %s", path, strerror(errno));
+    if (rc < 0 && !device)
+        remove(temporary);
+    return rc;
+}
+
+static int trace_convert(int argc, char **argv)
+{
+    struct text_list files = {0};
+    const char *format = "auto", *path = NULL;
+    struct ifl_trace trace = {0};
+    struct ifl_error error;
+    const struct option_spec options[] = {{"--format", "-f", OPTION_TEXT, &format},
+                                          {"--output", "-o", OPTION_TEXT, &path}};
+    if (options_read("trace convert", argc, argv, options, 2, &files) < 0)
+        return 2;
+    if (files.n != 1) {
+        fprintf(stderr, "usage: inflight trace convert FILE [--format NAME] [-o OUT.csv]\n");
+        return 2;
+    }
+    int rc = ifl_trace_read(files.of[0], format, &notes, &trace, &error);
+    if (rc == 0)
+        rc = write_trace(&trace, path, &error);
+    ifl_trace_free(&trace);
+    return rc < 0 ? cli_fail(&error) : 0;
+}
+
+/* ---- generating ---- */
+
+static const char generate_usage[] =
+    "usage: inflight trace generate -n N [--seed N] [--prompt LAW] [--output-tokens LAW]\n"
+    "           [--process poisson|gamma|constant|burst --rate RPS [--cv X]] [-o OUT.csv]\n"
+    "LAW is fixed:TOKENS, uniform:MIN,MAX, lognormal:MEAN,CV[,MIN,MAX] or "
+    "zipf:EXPONENT,MIN,MAX\n";
+
+/* Numbers of "law:a,b,c" into x; returns how many, -1 if something else is there. */
+static int law_numbers(const char *text, const char *law, double x[4])
+{
+    const size_t n_law = strlen(law);
+    if (strncmp(text, law, n_law) != 0 || text[n_law] != ':')
+        return -1;
+    const char *at = text + n_law + 1;
+    for (int n = 0; n < 4; n++) {
+        char *end;
+        x[n] = strtod(at, &end);
+        if (end == at || !isfinite(x[n]))
+            return -1;
+        if (*end == '\0')
+            return n + 1;
+        if (*end != ',')
+            return -1;
+        at = end + 1;
+    }
+    return -1;
+}
+
+static bool bounds(double min, double max, struct ifl_length_spec *spec)
+{
+    if (min < 1 || max < min || max > INT32_MAX)
+        return false;
+    spec->min = (int32_t)min;
+    spec->max = (int32_t)max;
+    return true;
+}
+
+static bool parse_law(const char *text, struct ifl_length_spec *spec)
+{
+    double x[4];
+    int n;
+    *spec = (struct ifl_length_spec){.min = 1, .max = 1 << 20};
+    if (law_numbers(text, "fixed", x) == 1) {
+        spec->law = IFL_LENGTH_FIXED;
+        spec->mean = x[0];
+        return bounds(x[0], x[0], spec);
+    }
+    if (law_numbers(text, "uniform", x) == 2) {
+        spec->law = IFL_LENGTH_UNIFORM;
+        return bounds(x[0], x[1], spec);
+    }
+    if ((n = law_numbers(text, "lognormal", x)) == 2 || n == 4) {
+        spec->law = IFL_LENGTH_LOGNORMAL;
+        spec->mean = x[0];
+        spec->cv = x[1];
+        return x[0] > 0 && x[1] >= 0 && (n == 2 || bounds(x[2], x[3], spec));
+    }
+    if (law_numbers(text, "zipf", x) == 3) {
+        spec->law = IFL_LENGTH_ZIPF;
+        spec->exponent = x[0];
+        return bounds(x[1], x[2], spec);
+    }
+    return false;
+}
+
+static bool parse_process(const char *name, enum ifl_process *process)
+{
+    static const char *const names[] = {"poisson", "gamma", "constant", "burst"};
+    static const enum ifl_process kinds[] = {IFL_ARRIVE_POISSON, IFL_ARRIVE_GAMMA,
+                                             IFL_ARRIVE_CONSTANT, IFL_ARRIVE_BURST};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *process = kinds[i];
+            return true;
+        }
+    return false;
+}
+
+static int trace_generate(int argc, char **argv)
+{
+    const char *prompt_law = "lognormal:200,1.2,4,1024";
+    const char *output_law = "lognormal:220,1.0,4,1024";
+    const char *path = NULL, *process = NULL;
+    long long n = 0, seed = 1;
+    struct ifl_arrivals arrivals = {.speedup = 1, .cv = 1};
+    struct ifl_length_spec prompt, output;
+    struct ifl_trace trace = {0};
+    struct ifl_error error;
+    struct text_list files = {0};
+    const struct option_spec options[] = {
+        {"--count", "-n", OPTION_COUNT, &n},
+        {"--seed", NULL, OPTION_COUNT, &seed},
+        {"--prompt", NULL, OPTION_TEXT, &prompt_law},
+        {"--output-tokens", NULL, OPTION_TEXT, &output_law},
+        {"--process", NULL, OPTION_TEXT, &process},
+        {"--rate", NULL, OPTION_REAL, &arrivals.rate_rps},
+        {"--cv", NULL, OPTION_REAL, &arrivals.cv},
+        {"--output", "-o", OPTION_TEXT, &path},
+    };
+    const size_t n_options = sizeof options / sizeof *options;
+    if (options_read("trace generate", argc, argv, options, n_options, &files) < 0)
+        return 2;
+    const bool timed = process && parse_process(process, &arrivals.process);
+    if (n == 0 || files.n > 0 || !parse_law(prompt_law, &prompt) ||
+        !parse_law(output_law, &output) || (process && !timed)) {
+        fputs(generate_usage, stderr);
+        return 2;
+    }
+    arrivals.seed = (uint64_t)seed;
+    int rc = ifl_trace_generate((size_t)n, (uint64_t)seed, &prompt, &output, &trace, &error);
+    if (rc == 0 && timed)
+        rc = ifl_trace_arrive(&trace, &arrivals, "generated trace", &notes, &error);
+    if (rc == 0)
+        rc = write_trace(&trace, path, &error);
+    ifl_trace_free(&trace);
+    return rc < 0 ? cli_fail(&error) : 0;
+}
+
+int cli_trace(int argc, char **argv)
+{
+    if (argc >= 1 && strcmp(argv[0], "stats") == 0)
+        return trace_stats(argc - 1, argv + 1);
+    if (argc >= 1 && strcmp(argv[0], "convert") == 0)
+        return trace_convert(argc - 1, argv + 1);
+    if (argc >= 1 && strcmp(argv[0], "generate") == 0)
+        return trace_generate(argc - 1, argv + 1);
+    fprintf(stderr, "usage: inflight trace stats FILE...\n"
+                    "       inflight trace convert FILE [-o OUT.csv]\n"
+                    "       inflight trace generate -n N [-o OUT.csv]\n");
+    return 2;
+}

@@ -1,0 +1,75 @@
+/* The cohort: running requests that decode in lockstep.
+ *
+ * Most steps give one token to every request that decodes and do nothing else. The cohort does
+ * such a step in time proportional to what changes, not to its size: members share one tick
+ * counter, and a member's counts are its counts at `synced_tick` plus the ticks since. Three
+ * structures say what changes at a tick:
+ *
+ *   grow[t mod block_tokens]  members that run out of their last block at a tick t; in order of
+ *                             start, so that blocks are handed out as one by one
+ *   finish heap               members by the tick that yields their last token
+ *   fresh                     members that have not ticked yet: their gap since their last token
+ *                             is their own, everyone else's is the time since the last tick
+ *
+ * The longest gap of a member is a range maximum over its ticks, answered from a stack of gaps
+ * that decrease (the usual monotone stack). */
+#ifndef SIM_COHORT_H
+#define SIM_COHORT_H
+
+#include "live_request.h"
+
+struct gap {
+    int64_t tick, gap_ns;
+};
+
+struct cohort {
+    int64_t tick;        /* steps taken together so far */
+    int64_t last_end_ns; /* end of the last one */
+    size_t n;
+    int64_t context; /* sum of the members' n_computed, now */
+    int32_t block_tokens;
+    struct live_list *grow;       /* [block_tokens], linked by grow_prev and grow_next */
+    struct live_request **finish; /* binary heap by (finish_tick, start_seq) */
+    struct live_request **fresh;
+    size_t n_fresh;
+    size_t cap;
+    struct gap *gaps; /* ticks rise, gaps fall */
+    size_t n_gaps, cap_gaps;
+};
+
+int cohort_create(struct cohort *cohort, int32_t block_tokens);
+void cohort_destroy(struct cohort *cohort);
+/* Room for n members; 0, or -1 without memory. */
+int cohort_reserve(struct cohort *cohort, size_t n);
+
+/* r decodes: its n_tokens is n_computed + 1. Its last token was sampled at last_token_ns. */
+void cohort_add(struct cohort *cohort, struct live_request *r);
+/* Takes r out, with its counts and its longest gap up to date. */
+void cohort_remove(struct cohort *cohort, struct live_request *r);
+/* Brings the counts of a member up to date. */
+void cohort_sync(const struct cohort *cohort, struct live_request *r);
+
+/* Members that need one more block to take the next tick, linked by grow_next from here. Skip
+ * those for which cohort_grows says no: they hold blocks in reserve. */
+static inline struct live_request *cohort_growing(const struct cohort *cohort)
+{
+    return cohort->grow[cohort->tick % cohort->block_tokens].head;
+}
+
+static inline bool cohort_grows(const struct cohort *cohort, const struct live_request *r)
+{
+    const int64_t n_computed = r->pub.n_computed + (cohort->tick - r->synced_tick);
+    return n_computed >= (int64_t)r->pub.n_blocks * cohort->block_tokens;
+}
+
+struct tick_gaps { /* `count` members have waited gap_ns since their last token */
+    int64_t gap_ns;
+    size_t count;
+};
+/* Everyone has one more token since end_ns. Reports the gap that all but the fresh ones share; the
+ * caller has looked at the fresh ones before. 0, or -1 without memory. */
+int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared);
+/* A member whose last token came with the tick that has just been taken, or NULL. */
+struct live_request *cohort_finished(const struct cohort *cohort);
+
+#endif

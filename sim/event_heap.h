@@ -1,0 +1,30 @@
+/* A timer queue: a flat 4-ary heap of small records.
+ *
+ * Order: time, then sequence number of the push; equal times come out first in, first out. Grows
+ * geometrically; a push never allocates while there is room. */
+#ifndef SIM_EVENT_HEAP_H
+#define SIM_EVENT_HEAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct event {
+    int64_t at_ns;
+    uint64_t sequence;
+    uint64_t payload;
+};
+
+struct event_heap {
+    struct event *of;
+    size_t n, cap;
+    uint64_t n_pushed;
+};
+
+/* 0, or -1 without memory. A zeroed heap is valid and empty. */
+int event_push(struct event_heap *heap, int64_t at_ns, uint64_t payload);
+/* The earliest; the heap must not be empty. */
+struct event event_pop(struct event_heap *heap);
+int64_t event_next_ns(const struct event_heap *heap); /* IFL_NEVER when empty */
+void event_heap_destroy(struct event_heap *heap);
+
+#endif

@@ -1,0 +1,33 @@
+/* A flight: one workload against one replica on one executor, from the first arrival to the last
+ * token. The loop is the same in virtual and in wall time.
+ *
+ * At equal times: ends of steps, then arrivals, then plans. */
+#ifndef SIM_FLIGHT_H
+#define SIM_FLIGHT_H
+
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "inflight/executor.h"
+#include "inflight/report.h"
+
+#include "replica.h"
+#include "workload.h"
+
+struct flight {
+    struct replica *replica;
+    struct workload *workload;
+    const struct ifl_executor_ops *executor;
+    void *executor_self;
+    struct ifl_recorder *recorder;
+    bool steady_runs;
+    bool check_steady;                 /* plan promised steps all the same, and compare */
+    const volatile sig_atomic_t *stop; /* set by a signal: the flight ends with an error */
+    atomic_ullong *n_ended;            /* requests ended so far, for a progress line, or NULL */
+    uint64_t n_plans, n_repeats;       /* out */
+};
+
+/* Negative: the run failed; the recorder is then left to be destroyed. */
+int flight_run(struct flight *flight, struct ifl_error *error);
+
+#endif

@@ -1,0 +1,96 @@
+/* A request while it is in the system: what policies see, and what only the loop knows.
+ *
+ * Records come from a pool and are reused, block tables included, so that a run stops allocating
+ * once it has seen its largest queue. The counts in `pub` of a member of the cohort (cohort.h) are
+ * brought up to date when somebody looks. */
+#ifndef SIM_LIVE_REQUEST_H
+#define SIM_LIVE_REQUEST_H
+
+#include <stddef.h>
+
+#include "inflight/request.h"
+#include "inflight/time.h"
+
+struct live_request {
+    struct ifl_request pub; /* first: policies hold pointers to it */
+
+    size_t row;       /* in the trace */
+    int32_t n_output; /* the true output length */
+    int32_t cap_blocks;
+    uint32_t *blocks; /* device blocks while RUNNING, host blocks while SWAPPED */
+    bool ended;       /* reject or last token: waits for recycling */
+
+    uint64_t start_seq;               /* order of start: rises each time it joins RUNNING */
+    struct live_request *prev, *next; /* running list, in order of start */
+
+    /* cohort membership, see cohort.h */
+    bool in_cohort, fresh;
+    int64_t synced_tick, entered_tick, finish_tick;
+    size_t heap_at;
+    struct live_request *grow_prev, *grow_next;
+
+    /* for the report */
+    int64_t first_scheduled_ns, first_token_ns, last_token_ns, max_itl_ns;
+    int64_t stalled_ns, stalled_prefill_ns, stalled_since_ns;
+    int32_t n_swap_outs;
+};
+
+static inline struct live_request *live(const struct ifl_request *r)
+{
+    /* Policies get const pointers into records that the loop owns and may change. */
+    return (struct live_request *)(uintptr_t)r;
+}
+
+struct live_list {
+    struct live_request *head, *tail;
+    size_t n;
+};
+
+static inline void live_append(struct live_list *list, struct live_request *r)
+{
+    r->prev = list->tail;
+    r->next = NULL;
+    if (list->tail)
+        list->tail->next = r;
+    else
+        list->head = r;
+    list->tail = r;
+    list->n++;
+}
+
+static inline void live_remove(struct live_list *list, struct live_request *r)
+{
+    if (r->prev)
+        r->prev->next = r->next;
+    else
+        list->head = r->next;
+    if (r->next)
+        r->next->prev = r->prev;
+    else
+        list->tail = r->prev;
+    r->prev = r->next = NULL;
+    list->n--;
+}
+
+/* ---- the pool of records ---- */
+
+struct live_pool {
+    struct live_request *free; /* linked by next */
+    void **chunks;
+    size_t n_chunks, cap_chunks;
+    size_t record_bytes; /* the record and its modules' bytes behind it */
+    size_t module_offset[IFL_N_KINDS];
+    bool has_module[IFL_N_KINDS];
+    size_t n_live;
+};
+
+/* request_bytes: what each module hangs on a request, 0 for nothing. */
+void live_pool_init(struct live_pool *pool, const size_t request_bytes[IFL_N_KINDS]);
+void live_pool_finish(struct live_pool *pool);
+/* A zeroed record (its block table keeps its capacity), or NULL without memory. */
+struct live_request *live_take(struct live_pool *pool);
+void live_give(struct live_pool *pool, struct live_request *r);
+/* Room for n block numbers; 0, or -1 without memory. */
+int live_reserve_blocks(struct live_request *r, int32_t n);
+
+#endif

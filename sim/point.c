@@ -1,0 +1,272 @@
+#include "point.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cost/cost.h"
+#include "executor_sim.h"
+#include "flight.h"
+
+static double wall_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* ---- how much there is: model, hardware, blocks ---- */
+
+struct machine {
+    bool known; /* false: linear cost without a model */
+    struct model model;
+    struct hardware hardware;
+};
+
+static int load_machine(const struct config *config, struct machine *machine,
+                        struct ifl_error *error)
+{
+    const bool wanted = config->cost.model == COST_ROOFLINE;
+    *machine = (struct machine){0};
+    if (config->model[0] && config->hardware[0]) {
+        int rc = model_load(config->model, &machine->model, error);
+        if (rc == 0)
+            rc = hardware_load(config->hardware, &machine->hardware, error);
+        machine->known = rc == 0;
+        return rc;
+    }
+    return wanted ? ifl_fail_at(error, config->path, 0, 0,
+                                "cost.model is roofline, which needs a model and a hardware")
+                  : 0;
+}
+
+static int32_t host_blocks(const struct config *config, const struct machine *machine)
+{
+    const int32_t block_tokens = config->serving.kv.block_tokens;
+    const double pool_bytes = config->serving.kv.swap_gib * 1073741824.0;
+    if (!machine->known) /* a token costs nothing: as many as anyone could swap */
+        return pool_bytes > 0 ? config->serving.kv.num_blocks : 0;
+    const double block_bytes =
+        (double)model_kv_bytes_per_token(&machine->model, config->tensor_parallel) * block_tokens;
+    const double n = pool_bytes / block_bytes;
+    return n < 1e9 ? (int32_t)n : 1000000000;
+}
+
+/* memory_print writes a paragraph; here it becomes one line. */
+static void explain(const struct memory_plan *plan, char *arithmetic, size_t n_bytes)
+{
+    FILE *out = fmemopen(arithmetic, n_bytes, "w");
+    if (!out)
+        return;
+    memory_print(plan, out);
+    fclose(out);
+    for (char *c = arithmetic; *c; c++)
+        if (*c == '\n')
+            *c = c[1] ? ' ' : '\0';
+}
+
+static int size_pool(const struct config *config, const struct machine *machine,
+                     struct ifl_limits *limits, char *arithmetic, size_t n_bytes,
+                     struct ifl_error *error)
+{
+    const struct kv_config *kv = &config->serving.kv;
+    struct memory_plan plan;
+    arithmetic[0] = '\0';
+    *limits = (struct ifl_limits){
+        .block_tokens = kv->block_tokens,
+        .n_blocks = kv->num_blocks,
+        .n_host_blocks = host_blocks(config, machine),
+        .max_model_tokens = config->serving.max_model_len,
+        .n_clients = 1,
+    };
+    if (limits->max_model_tokens == 0)
+        limits->max_model_tokens = machine->known ? machine->model.max_model_len : 1 << 20;
+    if (kv->num_blocks > 0)
+        return 0;
+    if (!machine->known)
+        return ifl_fail_at(error, config->path, 0, 0,
+                           "serving.kv.num_blocks is needed where no model and hardware are named");
+    const int rc = memory_plan(&machine->model, &machine->hardware, config->tensor_parallel,
+                               kv->block_tokens, kv->memory_utilization, &plan, error);
+    if (rc < 0)
+        return rc;
+    limits->n_blocks = plan.n_blocks;
+    explain(&plan, arithmetic, n_bytes);
+    return 0;
+}
+
+int point_limits(const struct config *config, struct ifl_limits *limits, char *arithmetic,
+                 size_t n_bytes, struct ifl_error *error)
+{
+    struct machine *machine = malloc(sizeof *machine);
+    if (!machine)
+        return ifl_fail_nomem(error);
+    int rc = load_machine(config, machine, error);
+    if (rc == 0)
+        rc = size_pool(config, machine, limits, arithmetic, n_bytes, error);
+    free(machine);
+    return rc;
+}
+
+static struct cost *create_cost(const struct config *config, const struct machine *machine,
+                                struct ifl_error *error)
+{
+    const struct cost_config *c = &config->cost;
+    if (c->model == COST_LINEAR) {
+        const struct linear_cost linear = {c->step_s, c->prefill_token_s, c->decode_seq_s,
+                                           c->context_token_s};
+        return cost_create_linear(&linear, error);
+    }
+    return cost_create_roofline(&machine->model, &machine->hardware, config->tensor_parallel,
+                                config->serving.kv.block_tokens, error);
+}
+
+/* ---- who comes: the trace ---- */
+
+static int load_trace(const struct point_options *options, struct ifl_trace *trace,
+                      struct ifl_error *error)
+{
+    const struct workload_config *w = &options->config->workload;
+    const struct ifl_notes *notes = &options->notes;
+    int rc = ifl_trace_read(w->trace, w->format, notes, trace, error);
+    if (rc == 0)
+        rc = ifl_trace_cut(trace, &w->window, w->trace, notes, error);
+    if (rc == 0)
+        rc = ifl_trace_arrive(trace, &w->arrivals, w->trace, notes, error);
+    for (size_t i = 0; rc == 0 && trace->samples && i < trace->n; i++)
+        if (trace->samples[i] > 1)
+            rc = ifl_fail_at(error, w->trace, 0, 0,
+                             "row %zu asks for %d samples; only 1 is simulated", i + 1,
+                             trace->samples[i]);
+    return rc;
+}
+
+static int32_t concurrency(const struct config *config)
+{
+    const struct ifl_arrivals *arrivals = &config->workload.arrivals;
+    return arrivals->process == IFL_ARRIVE_CLOSED ? arrivals->concurrency : 0;
+}
+
+/* ---- flying ---- */
+
+struct cockpit {
+    struct machine machine;
+    struct ifl_trace trace;
+    struct workload workload;
+    struct replica replica;
+    struct executor_sim executor;
+    struct cost *cost;
+    struct ifl_recorder *recorder;
+};
+
+static int check_executor(const struct config *config, struct ifl_error *error)
+{
+    if (config->executor == EXECUTOR_SIM)
+        return 0;
+    return ifl_fail_at(error, config->path, 0, 0,
+                       "executor is %s, but this build of inflight has no engine module; expected "
+                       "sim",
+                       config->executor == EXECUTOR_CPU ? "cpu" : "cuda");
+}
+
+static int create_replica(const struct point_options *options, struct cockpit *cockpit,
+                          struct point_result *result, struct ifl_error *error)
+{
+    const struct config *config = options->config;
+    char arithmetic[1024];
+    int rc =
+        size_pool(config, &cockpit->machine, &result->limits, arithmetic, sizeof arithmetic, error);
+    if (rc < 0)
+        return rc;
+    if (cockpit->trace.n_clients > 1)
+        result->limits.n_clients = cockpit->trace.n_clients;
+    const struct replica_options replica = {
+        .modules = config->serving.modules,
+        .limits = result->limits,
+        .swap_full = config->serving.kv.swap_full,
+        .seed = config->workload.arrivals.seed,
+        .wants_work = executor_sim_ops.wants_work,
+    };
+    return replica_create(&cockpit->replica, &replica, error);
+}
+
+static int create_recorder(const struct point_options *options, struct cockpit *cockpit,
+                           struct ifl_error *error)
+{
+    struct ifl_recorder_options reports = options->reports;
+    reports.point = options->point;
+    reports.n_requests = cockpit->trace.n;
+    reports.ttft_slo_s = options->config->ttft_slo_s;
+    reports.tpot_slo_s = options->config->tpot_slo_s;
+    cockpit->recorder = ifl_recorder_create(&reports, error);
+    return cockpit->recorder ? 0 : error->code;
+}
+
+static int board(const struct point_options *options, struct cockpit *cockpit,
+                 struct point_result *result, struct ifl_error *error)
+{
+    const struct config *config = options->config;
+    const double began_s = wall_s();
+    int rc = check_executor(config, error);
+    if (rc == 0)
+        rc = load_machine(config, &cockpit->machine, error);
+    if (rc == 0)
+        rc = load_trace(options, &cockpit->trace, error);
+    result->read_s = wall_s() - began_s;
+    if (rc == 0 && options->n_requests)
+        atomic_fetch_add(options->n_requests, cockpit->trace.n);
+    if (rc == 0)
+        rc = workload_create(&cockpit->workload, &cockpit->trace, concurrency(config), error);
+    if (rc == 0)
+        rc = create_replica(options, cockpit, result, error);
+    if (rc == 0 && !(cockpit->cost = create_cost(config, &cockpit->machine, error)))
+        rc = error->code;
+    cockpit->executor = (struct executor_sim){.cost = cockpit->cost};
+    return rc == 0 ? create_recorder(options, cockpit, error) : rc;
+}
+
+static int fly(const struct point_options *options, struct cockpit *cockpit,
+               struct point_result *result, struct ifl_error *error)
+{
+    struct flight flight = {
+        .replica = &cockpit->replica,
+        .workload = &cockpit->workload,
+        .executor = &executor_sim_ops,
+        .executor_self = &cockpit->executor,
+        .recorder = cockpit->recorder,
+        .steady_runs = options->config->serving.steady_runs,
+        .check_steady = options->config->serving.check_steady,
+        .stop = options->stop,
+        .n_ended = options->n_ended,
+    };
+    const double began_s = wall_s();
+    int rc = flight_run(&flight, error);
+    const double flown_s = wall_s();
+    if (rc == 0)
+        rc = ifl_recorder_finish(cockpit->recorder, &result->summary, error);
+    result->simulate_s = flown_s - began_s;
+    result->write_s = wall_s() - flown_s;
+    result->n_plans = flight.n_plans;
+    result->n_repeats = flight.n_repeats;
+    return rc;
+}
+
+int point_fly(const struct point_options *options, struct point_result *result,
+              struct ifl_error *error)
+{
+    struct cockpit *cockpit = calloc(1, sizeof *cockpit);
+    if (!cockpit)
+        return ifl_fail_nomem(error);
+    *result = (struct point_result){0};
+    int rc = board(options, cockpit, result, error);
+    if (rc == 0)
+        rc = fly(options, cockpit, result, error);
+    ifl_recorder_destroy(cockpit->recorder);
+    cost_destroy(cockpit->cost);
+    replica_destroy(&cockpit->replica);
+    workload_destroy(&cockpit->workload);
+    ifl_trace_free(&cockpit->trace);
+    free(cockpit);
+    return rc;
+}

@@ -1,0 +1,38 @@
+/* One point of a study, from its configuration to its reports: reads the trace, sizes the KV pool,
+ * wires policies, cost and recorder together and flies. */
+#ifndef SIM_POINT_H
+#define SIM_POINT_H
+
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "inflight/report.h"
+
+#include "config/config.h"
+#include "cost/memory.h"
+
+struct point_options {
+    const struct config *config;
+    int32_t point;
+    struct ifl_recorder_options reports; /* the paths; the rest is filled in */
+    struct ifl_notes notes;
+    const volatile sig_atomic_t *stop;
+    atomic_ullong *n_ended, *n_requests; /* for a progress line, or NULL */
+};
+
+struct point_result {
+    struct ifl_summary summary;
+    struct ifl_limits limits;
+    double read_s, simulate_s, write_s; /* wall time */
+    uint64_t n_plans, n_repeats;
+};
+
+int point_fly(const struct point_options *options, struct point_result *result,
+              struct ifl_error *error);
+
+/* What the configuration's KV pool will be: given, or computed from memory, with the arithmetic in
+ * one line of text (empty where it was given). */
+int point_limits(const struct config *config, struct ifl_limits *limits, char *arithmetic,
+                 size_t n_bytes, struct ifl_error *error);
+
+#endif

@@ -1,0 +1,381 @@
+/* Queues, modules and plans. What a policy may do in a plan is in step_builder.c, what becomes of
+ * the plan in replica_step.c. */
+#include "replica.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- modules ---- */
+
+static int create_module(struct module *module, const struct module_config *config,
+                         const struct ifl_limits *limits, struct ifl_error *error)
+{
+    const struct ifl_policy *policy = config->policy;
+    const size_t offset = ifl_state_offset(policy->params_bytes);
+    module->policy = policy;
+    module->self = calloc(1, offset + policy->state_bytes + 1);
+    if (!module->self)
+        return ifl_fail_nomem(error);
+    if (policy->params_bytes)
+        memcpy(module->self, config->params, policy->params_bytes);
+    return policy->init ? policy->init(module->self, limits, error) : 0;
+}
+
+static void destroy_module(struct module *module)
+{
+    if (module->self && module->policy->finish)
+        module->policy->finish(module->self);
+    free(module->self);
+}
+
+/* ---- life ---- */
+
+static int create_pools(struct replica *replica, const struct ifl_limits *limits)
+{
+    const size_t n_copies = (size_t)limits->n_host_blocks + 1; /* each takes a host block */
+    size_t request_bytes[IFL_N_KINDS] = {0};
+    FOR_EACH_MODULE(module, replica)
+    request_bytes[module->policy->kind] = module->policy->request_bytes;
+    live_pool_init(&replica->pool, request_bytes);
+    replica->outs = malloc(n_copies * sizeof *replica->outs);
+    replica->ins = malloc(n_copies * sizeof *replica->ins);
+    if (!replica->outs || !replica->ins || kv_pool_create(&replica->kv, limits->n_blocks) < 0 ||
+        kv_pool_create(&replica->host, limits->n_host_blocks) < 0)
+        return -1;
+    return cohort_create(&replica->cohort, limits->block_tokens);
+}
+
+int replica_create(struct replica *replica, const struct replica_options *options,
+                   struct ifl_error *error)
+{
+    *replica = (struct replica){
+        .step.ops = &replica_step_ops,
+        .limits = options->limits,
+        .swap_full = options->swap_full,
+        .seed = options->seed,
+        .wants_work = options->wants_work,
+    };
+    replica->view.limits = &replica->limits;
+    for (int kind = 0; kind < IFL_N_KINDS; kind++) {
+        const struct module_config *config = &options->modules[kind];
+        if (!config->policy)
+            continue;
+        const int rc = create_module(&replica->modules[kind], config, &replica->limits, error);
+        if (rc < 0)
+            return rc;
+        replica->wants_results |= config->policy->on_step_end != NULL;
+    }
+    return create_pools(replica, &options->limits) < 0 ? ifl_fail_nomem(error) : 0;
+}
+
+static void free_arrays(struct replica *replica)
+{
+    void *const arrays[] = {
+        replica->apart,       replica->swapped,    replica->planned,
+        replica->by_start.of, replica->started.of, replica->by_rank[RANKED_RUNNING].of,
+        replica->keys,        replica->ranking,    replica->by_rank[RANKED_SWAPPED].of,
+        replica->gone,        replica->work,       replica->by_rank[RANKED_PREFILL].of,
+        replica->results,     replica->outs,       replica->ins,
+    };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+}
+
+void replica_destroy(struct replica *replica)
+{
+    FOR_EACH_MODULE(module, replica)
+    destroy_module(module);
+    free_arrays(replica);
+    kv_pool_destroy(&replica->kv);
+    kv_pool_destroy(&replica->host);
+    waiting_destroy(&replica->waiting);
+    cohort_destroy(&replica->cohort);
+    live_pool_finish(&replica->pool);
+    *replica = (struct replica){0};
+}
+
+/* ---- joining ---- */
+
+static int grow_array(void *array_of_pointers, size_t n, size_t element_bytes)
+{
+    void **array = array_of_pointers;
+    void *grown = realloc(*array, n * element_bytes);
+    if (!grown)
+        return -1;
+    *array = grown;
+    return 0;
+}
+
+#define GROW(array) (grow_array(&(array), n, sizeof *(array)) < 0)
+
+/* Every array that is filled within a plan has room for twice the live requests, so that plans and
+ * steps never allocate. (A request may be started, preempted and started again in one plan.) */
+static int reserve(struct replica *replica, size_t n_live)
+{
+    if (n_live <= replica->cap)
+        return 0;
+    const size_t n = n_live < 64 ? 256 : 4 * n_live;
+    if (GROW(replica->apart) || GROW(replica->swapped) || GROW(replica->planned) ||
+        GROW(replica->by_start.of) || GROW(replica->started.of) || GROW(replica->keys) ||
+        GROW(replica->by_rank[RANKED_RUNNING].of) || GROW(replica->by_rank[RANKED_SWAPPED].of) ||
+        GROW(replica->by_rank[RANKED_PREFILL].of) || GROW(replica->gone) ||
+        grow_array(&replica->ranking, n, 2 * sizeof(int64_t)) < 0)
+        return -1;
+    if (replica->wants_work && GROW(replica->work))
+        return -1;
+    if (replica->wants_results && GROW(replica->results))
+        return -1;
+    if (waiting_reserve(&replica->waiting, n) < 0 || cohort_reserve(&replica->cohort, n) < 0)
+        return -1;
+    replica->cap = n / 2;
+    return 0;
+}
+
+int64_t replica_rank(struct replica *replica, struct live_request *r)
+{
+    const struct module *order = &replica->modules[IFL_ORDER];
+    const struct ifl_request *const request = &r->pub;
+    int64_t key;
+    order->policy->ops.order->rank(order->self, &replica->view, &request, 1, &key);
+    return key;
+}
+
+int64_t replica_rank_now(struct replica *replica, struct live_request *r)
+{
+    const int64_t arrival_ns = r->pub.arrival_ns;
+    r->pub.arrival_ns = replica->view.now_ns;
+    const int64_t key = replica_rank(replica, r);
+    r->pub.arrival_ns = arrival_ns;
+    return key;
+}
+
+static void fill(struct live_request *r, const struct arrival *a)
+{
+    struct ifl_request *pub = &r->pub;
+    r->row = a->row;
+    r->n_output = a->n_output;
+    r->first_scheduled_ns = r->first_token_ns = r->stalled_since_ns = IFL_NEVER;
+    r->max_itl_ns = -1;
+    pub->serial = a->serial;
+    pub->arrival_ns = pub->queued_ns = a->at_ns;
+    pub->started_ns = pub->last_end_ns = IFL_NEVER;
+    pub->ttft_slo_ns = a->ttft_slo_ns;
+    pub->tpot_slo_ns = a->tpot_slo_ns;
+    pub->n_prompt = pub->n_tokens = a->n_prompt;
+    pub->n_max_new = a->n_max_new;
+    pub->n_predicted = a->n_output;
+    pub->n_seqs = 1;
+    pub->priority = a->priority;
+    pub->client = a->client;
+    pub->session = a->session;
+    pub->prefix_group = a->prefix_group;
+    pub->prefix_tokens = a->prefix_tokens;
+}
+
+int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error)
+{
+    struct live_request *r = live_take(&replica->pool);
+    if (!r || reserve(replica, replica->pool.n_live) < 0)
+        return ifl_fail_nomem(error);
+    fill(r, arrival);
+    replica->view.now_ns = arrival->at_ns;
+    FOR_EACH_MODULE(module, replica)
+    if (module->policy->on_join)
+        module->policy->on_join(module->self, &replica->view, &r->pub);
+    waiting_push(&replica->waiting, r, replica_rank(replica, r), r->pub.arrival_ns);
+    replica->promise.n_steps = 0;
+    return 0;
+}
+
+/* The last token of an answer is never computed, so its K/V needs no slot. */
+static int32_t final_slots(const struct live_request *r)
+{
+    return r->pub.n_prompt + r->n_output - 1;
+}
+
+bool replica_never_fits(const struct replica *replica, int32_t n_prompt, int32_t n_output)
+{
+    const struct ifl_limits *limits = &replica->limits;
+    const int64_t n_tokens = (int64_t)n_prompt + n_output;
+    return n_tokens > limits->max_model_tokens ||
+           n_tokens - 1 > (int64_t)limits->n_blocks * limits->block_tokens;
+}
+
+/* ---- blocks ---- */
+
+static int64_t unused_slots(const struct replica *replica, const struct live_request *r)
+{
+    const int64_t held = (int64_t)r->pub.n_blocks * replica->limits.block_tokens;
+    const int64_t unused = held - final_slots(r);
+    return unused > 0 ? unused : 0;
+}
+
+bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_t n)
+{
+    if (n == 0)
+        return true;
+    if (n > replica->kv.n_free || live_reserve_blocks(r, r->pub.n_blocks + n) < 0)
+        return false;
+    replica->kv_internal_slots -= unused_slots(replica, r);
+    kv_take(&replica->kv, n, r->blocks + r->pub.n_blocks);
+    r->pub.n_blocks += n;
+    replica->kv_internal_slots += unused_slots(replica, r);
+    return true;
+}
+
+void replica_drop_blocks(struct replica *replica, struct live_request *r)
+{
+    replica->kv_internal_slots -= unused_slots(replica, r);
+    replica->kv_token_slots -= r->pub.n_computed;
+    kv_release(&replica->kv, r->pub.n_blocks, r->blocks);
+    r->pub.n_blocks = 0;
+}
+
+void replica_remove_apart(struct replica *replica, const struct live_request *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < replica->n_apart; i++)
+        if (replica->apart[i] != r)
+            replica->apart[n++] = replica->apart[i];
+    replica->n_apart = n;
+}
+
+void replica_leave(struct replica *replica, struct live_request *r)
+{
+    if (r->in_cohort)
+        cohort_remove(&replica->cohort, r);
+    else
+        replica_remove_apart(replica, r);
+    live_remove(&replica->running, r);
+}
+
+/* ---- planning ---- */
+
+static int64_t rekey_one(void *context, struct live_request *r)
+{
+    return replica_rank(context, r);
+}
+
+static void begin_step(struct replica *replica, int64_t now_ns)
+{
+    replica->view.now_ns = now_ns;
+    replica->n_planned = replica->n_outs = replica->n_ins = 0;
+    replica->n_rejected = 0;
+    replica->ready_all = false;
+    replica->by_start.taken = false;
+    for (int which = 0; which < N_RANKED; which++)
+        replica->by_rank[which].taken = false;
+    replica->started.n = 0;
+    replica->first_start = replica->n_starts;
+    replica->wake_ns = IFL_NEVER;
+    replica->step = (struct ifl_step){
+        .ops = &replica_step_ops,
+        .n_running_requests = (int32_t)replica->running.n,
+        .n_running_seqs = (int32_t)replica->running.n,
+        .n_waiting = (int32_t)replica->waiting.n,
+        .n_swapped = (int32_t)replica->n_swapped,
+        .n_free_blocks = replica->kv.n_free,
+        .n_free_host_blocks = replica->host.n_free,
+    };
+}
+
+static void open_view(struct replica *replica)
+{
+    struct ifl_view *view = &replica->view;
+    view->n_running = replica->running.n;
+    view->n_waiting = replica->waiting.n;
+    view->n_swapped = replica->n_swapped;
+    view->n_free_blocks = replica->kv.n_free;
+    view->n_free_host_blocks = replica->host.n_free;
+}
+
+/* A promise stands only for a step that did nothing but tick, and no longer than every module's
+ * answers do. */
+static void bound_promise(struct replica *replica)
+{
+    const struct ifl_step *step = &replica->step;
+    struct ifl_promise *promise = &replica->promise;
+    if (!replica->ready_all || replica->n_planned > 0 || step->n_started || step->n_preempted ||
+        step->n_swapped_in || replica->n_rejected)
+        promise->n_steps = 0;
+    FOR_EACH_MODULE(module, replica)
+    if (promise->n_steps > 0 && module->policy->steady) {
+        const struct ifl_promise other =
+            module->policy->steady(module->self, &replica->view, &replica->step);
+        promise->n_steps = other.n_steps < promise->n_steps ? other.n_steps : promise->n_steps;
+        promise->until_ns = other.until_ns < promise->until_ns ? other.until_ns : promise->until_ns;
+        if (other.min_free_blocks > promise->min_free_blocks)
+            promise->min_free_blocks = other.min_free_blocks;
+    }
+}
+
+int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error)
+{
+    const struct module *batching = &replica->modules[IFL_BATCHING];
+    waiting_tidy(&replica->waiting);
+    begin_step(replica, now_ns);
+    open_view(replica);
+    replica->promise = (struct ifl_promise){0};
+    if (replica->modules[IFL_ORDER].policy->ops.order->live)
+        waiting_rekey(&replica->waiting, rekey_one, replica);
+    batching->policy->ops.batching->plan(batching->self, &replica->view, &replica->step);
+    if (replica->broken) {
+        *error = replica->error;
+        return error->code;
+    }
+    bound_promise(replica);
+    return 0;
+}
+
+bool replica_repeat(struct replica *replica, int64_t now_ns)
+{
+    struct ifl_promise *promise = &replica->promise;
+    if (promise->n_steps <= 0 || now_ns > promise->until_ns)
+        return false;
+    begin_step(replica, now_ns);
+    open_view(replica);
+    if (!replica_take_tick(replica, promise->min_free_blocks))
+        return false;
+    promise->n_steps--;
+    return true;
+}
+
+/* ---- leaving ---- */
+
+void replica_report(const struct replica *replica, const struct live_request *r,
+                    struct ifl_request_record *record)
+{
+    const bool finished = r->pub.n_out == r->n_output;
+    (void)replica;
+    *record = (struct ifl_request_record){
+        .request_id = r->row,
+        .arrival_ns = r->pub.arrival_ns,
+        .first_scheduled_ns = r->first_scheduled_ns,
+        .first_token_ns = r->first_token_ns,
+        .finish_ns = finished ? r->last_token_ns : IFL_NEVER,
+        .max_itl_ns = r->max_itl_ns,
+        .stalled_ns = r->stalled_ns,
+        .stalled_prefill_ns = r->stalled_prefill_ns,
+        .ttft_slo_ns = r->pub.ttft_slo_ns,
+        .tpot_slo_ns = r->pub.tpot_slo_ns,
+        .prompt_tokens = r->pub.n_prompt,
+        .output_tokens = finished ? r->n_output : r->pub.n_out,
+        .preemptions = r->pub.n_preempted,
+        .swap_outs = r->n_swap_outs,
+        .status = finished                             ? IFL_FINISHED
+                  : r->first_scheduled_ns == IFL_NEVER ? IFL_REJECTED
+                                                       : IFL_FAILED,
+    };
+}
+
+void replica_recycle(struct replica *replica)
+{
+    for (size_t i = 0; i < replica->n_gone; i++) {
+        struct live_request *r = replica->gone[i];
+        FOR_EACH_MODULE(module, replica)
+        if (module->policy->on_leave)
+            module->policy->on_leave(module->self, &replica->view, &r->pub);
+        live_give(&replica->pool, r);
+    }
+    replica->n_gone = 0;
+}

@@ -1,0 +1,164 @@
+/* A replica: one engine's queues, KV pools and policy modules, and the step it is building.
+ *
+ * Life of a step:
+ *
+ *     replica_plan     asks the batching module, which acts through the step (step_builder.c)
+ *     replica_commit   freezes the plan into a description for the executor
+ *     ... the executor runs it ...
+ *     replica_end      counts the tokens, ends requests, tells the modules
+ *
+ * replica_repeat stands in for replica_plan while a promise holds. The replica knows no clock and
+ * no executor; sim/flight.c drives it. */
+#ifndef SIM_REPLICA_H
+#define SIM_REPLICA_H
+
+#include "inflight/policy.h"
+#include "inflight/report.h"
+
+#include "cohort.h"
+#include "config/config.h"
+#include "kv/pool.h"
+#include "live_request.h"
+#include "waiting.h"
+
+struct module {
+    const struct ifl_policy *policy;
+    void *self; /* parameters, then state */
+};
+
+/* One request's share of the step being built. */
+struct planned {
+    struct live_request *r; /* NULL where it was undone */
+    int32_t n;
+    bool decodes;
+};
+
+/* A snapshot of one list, taken when a plan first asks for it. */
+struct snapshot {
+    const struct ifl_request **of;
+    size_t n;
+    bool taken;
+};
+
+enum ranked_list { RANKED_RUNNING, RANKED_SWAPPED, RANKED_PREFILL, N_RANKED };
+
+struct replica {
+    struct ifl_step step; /* first: what the policy holds */
+    struct ifl_view view;
+    struct ifl_limits limits;
+    struct module modules[IFL_N_KINDS];
+    enum swap_full swap_full;
+    uint64_t seed;
+
+    struct kv_pool kv, host;
+    struct live_pool pool;
+    struct waiting waiting;
+    struct live_list running;    /* in order of start */
+    struct live_request **apart; /* running, not in the cohort: prompts, mostly */
+    size_t n_apart;
+    struct live_request **swapped;
+    size_t n_swapped;
+    struct cohort cohort;
+    uint64_t n_starts;
+    size_t cap; /* requests the arrays below have room for */
+
+    /* the plan under way */
+    struct planned *planned;
+    size_t n_planned;
+    bool ready_all;       /* schedule_ready took the whole cohort */
+    bool shown;           /* some member's n_now says so */
+    uint64_t first_start; /* who starts in this plan has at least this start_seq */
+    struct snapshot by_start, by_rank[N_RANKED], started;
+    struct ranked_request *ranking; /* scratch */
+    int64_t *keys;                  /* scratch */
+    struct ifl_copy *outs, *ins;    /* [host blocks + 1] */
+    size_t n_outs, n_ins;
+    int32_t n_rejected;         /* in this plan */
+    struct live_request **gone; /* rejected in this plan or finished in this step */
+    size_t n_gone;
+    struct ifl_promise promise; /* n_steps 0: none */
+    int64_t wake_ns;
+    bool broken; /* a policy broke the contract: error is filled */
+    struct ifl_error error;
+
+    /* the step in flight */
+    bool busy, ticks;
+    struct ifl_step_desc desc;
+    struct ifl_work *work; /* only for executors that want it */
+    struct ifl_result *results;
+    bool wants_work, wants_results;
+    struct ifl_step_record record;
+
+    /* KV accounting, in slots of one token */
+    int64_t kv_token_slots;    /* K/V that exists on the device */
+    int64_t kv_internal_slots; /* held and never used */
+};
+
+struct replica_options {
+    const struct module_config *modules; /* [IFL_N_KINDS] */
+    struct ifl_limits limits;
+    enum swap_full swap_full;
+    uint64_t seed;
+    bool wants_work;
+};
+
+/* Owned by the caller; zeroed memory is valid for replica_destroy. */
+int replica_create(struct replica *replica, const struct replica_options *options,
+                   struct ifl_error *error);
+void replica_destroy(struct replica *replica);
+
+/* What the workload says about a request that arrives. */
+struct arrival {
+    size_t row;
+    uint64_t serial;
+    int64_t at_ns;
+    int32_t n_prompt, n_output, n_max_new, priority;
+    uint32_t client, session, prefix_group, prefix_tokens;
+    int64_t ttft_slo_ns, tpot_slo_ns;
+};
+
+/* It waits. */
+int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error);
+/* True if the request can never run here: longer than the model or the pool. */
+bool replica_never_fits(const struct replica *replica, int32_t n_prompt, int32_t n_output);
+
+/* Builds a step at now_ns. Negative: a policy broke the contract. */
+int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error);
+/* True, and the step is built, if the last plan's promise covers one more step at now_ns. */
+bool replica_repeat(struct replica *replica, int64_t now_ns);
+/* True if the plan holds work or copies; then desc is ready to be submitted. */
+bool replica_commit(struct replica *replica);
+/* The step in flight has ended. Finished requests are in `gone` afterwards. */
+int replica_end(struct replica *replica, int64_t start_ns, int64_t end_ns,
+                struct ifl_recorder *recorder, struct ifl_error *error);
+/* What became of a request in `gone`; then it may be recycled. */
+void replica_report(const struct replica *replica, const struct live_request *r,
+                    struct ifl_request_record *record);
+/* Empties `gone`. */
+void replica_recycle(struct replica *replica);
+
+#define FOR_EACH_MODULE(module, replica)                                                           \
+    for (struct module *module = (replica)->modules; module < (replica)->modules + IFL_N_KINDS;    \
+         module++)                                                                                 \
+        if (module->policy)
+
+/* ---- between replica.c, replica_step.c and step_builder.c ---- */
+
+extern const struct ifl_step_ops replica_step_ops;
+
+/* Blocks come and go through these two, which keep the accounts. */
+bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_t n);
+void replica_drop_blocks(struct replica *replica, struct live_request *r);
+int64_t replica_rank(struct replica *replica, struct live_request *r);
+int64_t replica_rank_now(struct replica *replica, struct live_request *r); /* had it arrived now */
+bool replica_take_tick(struct replica *replica, int32_t spare_blocks);
+void replica_remove_apart(struct replica *replica, const struct live_request *r);
+/* Off the running list, its counts up to date; blocks stay. */
+void replica_leave(struct replica *replica, struct live_request *r);
+
+static inline struct replica *replica_of(struct ifl_step *step)
+{
+    return (struct replica *)(void *)step;
+}
+
+#endif

@@ -1,0 +1,293 @@
+/* What becomes of a plan: committed into a description for the executor, ended when it has run. */
+#include "replica.h"
+
+/* ---- committing ---- */
+
+/* Members that this step leaves out fall out of step. */
+static void eject_unscheduled(struct replica *replica)
+{
+    for (struct live_request *r = replica->running.head; r; r = r->next)
+        if (r->in_cohort && r->pub.n_now == 0) {
+            cohort_remove(&replica->cohort, r);
+            replica->apart[replica->n_apart++] = r;
+        }
+}
+
+/* Splits the plan into decodes, which tick with the cohort, and prompts, which stay in `planned`.
+ */
+static void settle_cohort(struct replica *replica)
+{
+    size_t n_members = 0, n_joining = 0, n = 0;
+    for (size_t i = 0; i < replica->n_planned; i++)
+        if (replica->planned[i].r && replica->planned[i].decodes)
+            *(replica->planned[i].r->in_cohort ? &n_members : &n_joining) += 1;
+    if (!replica->ready_all && n_members + n_joining > 0 && n_members < replica->cohort.n)
+        eject_unscheduled(replica);
+    for (size_t i = 0; i < replica->n_planned; i++) {
+        const struct planned *p = &replica->planned[i];
+        if (!p->r)
+            continue;
+        p->r->pub.n_now = 0;
+        if (!p->decodes) {
+            replica->planned[n++] = *p;
+        } else if (!p->r->in_cohort) {
+            replica_remove_apart(replica, p->r);
+            cohort_add(&replica->cohort, p->r);
+        }
+    }
+    replica->n_planned = n;
+    replica->ticks = (replica->ready_all || n_members + n_joining > 0) && replica->cohort.n > 0;
+    if (replica->shown)
+        for (struct live_request *r = replica->running.head; r; r = r->next)
+            r->pub.n_now = 0;
+    replica->shown = false;
+}
+
+static void add_prompt(struct ifl_step_totals *totals, const struct live_request *r, int32_t n)
+{
+    const int64_t q = n, kv = r->pub.n_computed;
+    totals->n_tokens += n;
+    totals->n_prefill_tokens += n;
+    totals->n_prefill_seqs++;
+    totals->n_sampled += r->pub.n_computed + n == r->pub.n_tokens;
+    totals->prefill_q_kv += q * kv;
+    totals->prefill_q_q += q * q;
+    if (kv + q > totals->max_prefill_kv)
+        totals->max_prefill_kv = (int32_t)(kv + q);
+}
+
+static void sum_totals(struct replica *replica)
+{
+    const int32_t n_decode = replica->ticks ? (int32_t)replica->cohort.n : 0;
+    struct ifl_step_totals *totals = &replica->desc.totals;
+    *totals = (struct ifl_step_totals){
+        .n_tokens = n_decode,
+        .n_decode_seqs = n_decode,
+        .n_sampled = n_decode,
+        .decode_context = n_decode ? replica->cohort.context + n_decode : 0,
+        .n_blocks_out = (int32_t)replica->n_outs,
+        .n_blocks_in = (int32_t)replica->n_ins,
+    };
+    for (size_t i = 0; i < replica->n_planned; i++)
+        add_prompt(totals, replica->planned[i].r, replica->planned[i].n);
+}
+
+static void add_work(struct replica *replica, const struct live_request *r, int32_t n)
+{
+    replica->work[replica->desc.n_work++] = (struct ifl_work){
+        .request = &r->pub,
+        .n_new = n,
+        .n_context = r->pub.n_computed,
+        .samples = r->pub.n_computed + n == r->pub.n_tokens,
+        .blocks = r->blocks,
+        .n_blocks = r->pub.n_blocks,
+    };
+}
+
+static void list_work(struct replica *replica)
+{
+    replica->desc.n_work = 0;
+    replica->desc.work = replica->work;
+    for (struct live_request *r = replica->running.head; r && replica->ticks; r = r->next)
+        if (r->in_cohort) {
+            cohort_sync(&replica->cohort, r);
+            add_work(replica, r, 1);
+        }
+    for (size_t i = 0; i < replica->n_planned; i++)
+        add_work(replica, replica->planned[i].r, replica->planned[i].n);
+}
+
+/* What steps.csv says of this step, but for its times. */
+static void fill_record(struct replica *replica)
+{
+    const struct ifl_step_totals *totals = &replica->desc.totals;
+    const int64_t held = (int64_t)kv_used(&replica->kv) * replica->limits.block_tokens;
+    replica->record = (struct ifl_step_record){
+        .step = replica->view.step,
+        .prefill_tokens = totals->n_prefill_tokens,
+        .decode_tokens = totals->n_decode_seqs,
+        .prefill_seqs = totals->n_prefill_seqs,
+        .decode_seqs = totals->n_decode_seqs,
+        .context_tokens = totals->decode_context,
+        .running = replica->step.n_running_requests,
+        .waiting = replica->step.n_waiting,
+        .swapped = replica->step.n_swapped,
+        .preempted = replica->step.n_preempted,
+        .blocks_out = totals->n_blocks_out,
+        .blocks_in = totals->n_blocks_in,
+        .kv_used_blocks = kv_used(&replica->kv),
+        .kv_total_blocks = replica->limits.n_blocks,
+        .kv_token_slots = replica->kv_token_slots,
+        .kv_reserved_slots = held - replica->kv_token_slots - replica->kv_internal_slots,
+        .kv_internal_slots = replica->kv_internal_slots,
+        .kv_pool_slots = (int64_t)replica->limits.n_blocks * replica->limits.block_tokens,
+    };
+}
+
+static void release_swapped_in(struct replica *replica)
+{
+    for (size_t i = 0; i < replica->n_ins; i++)
+        kv_release(&replica->host, 1, &replica->ins[i].from);
+}
+
+bool replica_commit(struct replica *replica)
+{
+    struct ifl_step_desc *desc = &replica->desc;
+    settle_cohort(replica);
+    release_swapped_in(replica);
+    if (!replica->ticks && replica->n_planned == 0 && replica->n_outs + replica->n_ins == 0)
+        return false;
+    sum_totals(replica);
+    desc->step = replica->view.step;
+    desc->start_ns = replica->view.now_ns;
+    desc->outs = replica->outs;
+    desc->n_outs = replica->n_outs;
+    desc->ins = replica->ins;
+    desc->n_ins = replica->n_ins;
+    if (replica->wants_work)
+        list_work(replica);
+    for (size_t i = 0; i < replica->n_planned; i++)
+        replica->planned[i].r->pub.n_computed += replica->planned[i].n;
+    replica->kv_token_slots += desc->totals.n_tokens;
+    fill_record(replica);
+    FOR_EACH_MODULE(module, replica)
+    if (module->policy->on_step_start)
+        module->policy->on_step_start(module->self, &replica->view, desc, &replica->step);
+    replica->busy = true;
+    return true;
+}
+
+/* ---- the end of a step ---- */
+
+static int record_own_gap(struct live_request *r, int64_t end_ns, struct ifl_recorder *recorder,
+                          struct ifl_error *error)
+{
+    const int64_t gap_ns = end_ns - r->last_token_ns;
+    if (gap_ns > r->max_itl_ns)
+        r->max_itl_ns = gap_ns;
+    return ifl_record_gaps(recorder, gap_ns, 1, error);
+}
+
+static int tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *recorder,
+                struct ifl_error *error)
+{
+    struct cohort *cohort = &replica->cohort;
+    struct tick_gaps shared;
+    int rc = 0;
+    for (size_t i = 0; i < cohort->n_fresh && rc == 0; i++)
+        rc = record_own_gap(cohort->fresh[i], end_ns, recorder, error);
+    if (rc < 0)
+        return rc;
+    if (cohort_tick(cohort, end_ns, &shared) < 0)
+        return ifl_fail_nomem(error);
+    return shared.count ? ifl_record_gaps(recorder, shared.gap_ns, (int64_t)shared.count, error)
+                        : 0;
+}
+
+static void add_result(struct replica *replica, struct ifl_step_end *end,
+                       const struct live_request *r, int32_t n, int32_t n_sampled)
+{
+    if (replica->wants_results)
+        replica->results[end->n_of++] = (struct ifl_result){&r->pub, n, n_sampled};
+}
+
+/* The token that completes a prompt. True if it was the request's last. */
+static bool first_of_prefill(struct replica *replica, struct live_request *r, int64_t end_ns,
+                             struct ifl_recorder *recorder, struct ifl_error *error, int *rc)
+{
+    r->pub.n_tokens++;
+    r->pub.n_out++;
+    if (r->first_token_ns == IFL_NEVER) {
+        r->first_token_ns = end_ns;
+        r->stalled_prefill_ns = r->stalled_ns;
+    } else {
+        *rc = record_own_gap(r, end_ns, recorder, error);
+    }
+    r->last_token_ns = end_ns;
+    if (r->pub.n_out == r->n_output)
+        return true;
+    replica_remove_apart(replica, r);
+    cohort_add(&replica->cohort, r);
+    return false;
+}
+
+static int end_prompts(struct replica *replica, struct ifl_step_end *end,
+                       struct ifl_recorder *recorder, struct ifl_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; i < replica->n_planned && rc == 0; i++) {
+        struct live_request *r = replica->planned[i].r;
+        const bool samples = r->pub.n_computed == r->pub.n_tokens;
+        r->pub.last_end_ns = end->end_ns;
+        add_result(replica, end, r, replica->planned[i].n, samples);
+        if (samples && first_of_prefill(replica, r, end->end_ns, recorder, error, &rc))
+            replica->gone[replica->n_gone++] = r;
+    }
+    return rc;
+}
+
+static void end_decodes(struct replica *replica, struct ifl_step_end *end)
+{
+    struct live_request *r;
+    if (replica->wants_results)
+        for (r = replica->running.head; r; r = r->next)
+            if (r->in_cohort) {
+                cohort_sync(&replica->cohort, r);
+                add_result(replica, end, r, 1, 1);
+            }
+    while ((r = cohort_finished(&replica->cohort))) {
+        cohort_remove(&replica->cohort, r);
+        replica->apart[replica->n_apart++] = r;
+        replica->gone[replica->n_gone++] = r;
+    }
+}
+
+static void tell_modules(struct replica *replica, const struct ifl_step_end *end)
+{
+    FOR_EACH_MODULE(module, replica)
+    if (module->policy->on_step_end)
+        module->policy->on_step_end(module->self, &replica->view, end);
+}
+
+static void let_go(struct replica *replica)
+{
+    for (size_t i = 0; i < replica->n_gone; i++) {
+        struct live_request *r = replica->gone[i];
+        replica_leave(replica, r);
+        replica_drop_blocks(replica, r);
+        r->pub.state = IFL_DONE;
+    }
+}
+
+int replica_end(struct replica *replica, int64_t start_ns, int64_t end_ns,
+                struct ifl_recorder *recorder, struct ifl_error *error)
+{
+    struct ifl_step_end end = {
+        .step = replica->desc.step,
+        .start_ns = start_ns,
+        .end_ns = end_ns,
+        .of = replica->results,
+        .n_preempted = replica->record.preempted,
+    };
+    int rc = 0;
+    replica->busy = false;
+    replica->view.step++;
+    replica->view.now_ns = end_ns;
+    replica->record.start_ns = start_ns;
+    replica->record.duration_ns = end_ns - start_ns;
+    if (replica->desc.totals.n_prefill_tokens > 0)
+        replica->view.last_prefill_ns = end_ns - start_ns;
+    if (replica->ticks) {
+        rc = tick(replica, end_ns, recorder, error);
+        end_decodes(replica, &end);
+    }
+    if (rc == 0)
+        rc = end_prompts(replica, &end, recorder, error);
+    if (rc == 0)
+        rc = ifl_record_step(recorder, &replica->record, error);
+    tell_modules(replica, &end);
+    let_go(replica);
+    if (replica->n_gone > 0)
+        replica->promise.n_steps = 0;
+    return rc;
+}

@@ -1,0 +1,579 @@
+/* The step that a policy builds: the functions behind `struct ifl_step_ops`.
+ *
+ * Everything here happens within one plan. A refusal leaves no trace; a breach of the contract is
+ * noted once, after which every call refuses until the plan returns and the run ends. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "inflight/random.h"
+
+#include "replica.h"
+
+static void breach(struct replica *replica, const char *what)
+{
+    if (replica->broken)
+        return;
+    replica->broken = true;
+    ifl_fail(&replica->error, IFL_E_POLICY,
+             "policy %s broke its contract in step %llu at %.9f s: %s",
+             replica->modules[IFL_BATCHING].policy->name, (unsigned long long)replica->view.step,
+             ifl_s_from_ns(replica->view.now_ns), what);
+}
+
+/* ---- looking ---- */
+
+struct ranked_request {
+    int64_t key;
+    const struct ifl_request *r;
+};
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct ranked_request *x = a, *y = b;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    if (x->r->arrival_ns != y->r->arrival_ns)
+        return x->r->arrival_ns < y->r->arrival_ns ? -1 : 1;
+    return x->r->serial < y->r->serial ? -1 : 1;
+}
+
+static void sort_by_rank(struct replica *replica, struct snapshot *list)
+{
+    const struct module *order = &replica->modules[IFL_ORDER];
+    if (list->n < 2)
+        return;
+    order->policy->ops.order->rank(order->self, &replica->view, list->of, list->n, replica->keys);
+    for (size_t i = 0; i < list->n; i++)
+        replica->ranking[i] = (struct ranked_request){replica->keys[i], list->of[i]};
+    qsort(replica->ranking, list->n, sizeof *replica->ranking, by_rank);
+    for (size_t i = 0; i < list->n; i++)
+        list->of[i] = replica->ranking[i].r;
+}
+
+/* Brings a member's record up to date, the token of schedule_ready included. */
+static void show(struct replica *replica, struct live_request *r)
+{
+    if (!r->in_cohort)
+        return;
+    cohort_sync(&replica->cohort, r);
+    if (replica->ready_all) {
+        r->pub.n_now = 1;
+        replica->shown = true;
+    }
+}
+
+static void take_running(struct replica *replica, struct snapshot *list)
+{
+    for (struct live_request *r = replica->running.head; r; r = r->next) {
+        if (r->start_seq >= replica->first_start)
+            break;
+        show(replica, r);
+        list->of[list->n++] = &r->pub;
+    }
+}
+
+static void take_prefill(struct replica *replica, struct snapshot *list)
+{
+    for (size_t i = 0; i < replica->n_apart; i++) {
+        const struct live_request *r = replica->apart[i];
+        if (r->start_seq < replica->first_start && !ifl_decodes(&r->pub))
+            list->of[list->n++] = &r->pub;
+    }
+}
+
+static void take_swapped(struct replica *replica, struct snapshot *list)
+{
+    for (size_t i = 0; i < replica->n_swapped; i++)
+        list->of[list->n++] = &replica->swapped[i]->pub;
+}
+
+static const struct snapshot *ranked_list(struct replica *replica, enum ranked_list which)
+{
+    static void (*const take[])(struct replica *, struct snapshot *) = {
+        [RANKED_RUNNING] = take_running,
+        [RANKED_SWAPPED] = take_swapped,
+        [RANKED_PREFILL] = take_prefill,
+    };
+    struct snapshot *list = &replica->by_rank[which];
+    if (!list->taken) {
+        list->taken = true;
+        list->n = 0;
+        take[which](replica, list);
+        sort_by_rank(replica, list);
+    }
+    return list;
+}
+
+/* The next of a ranked list that is still in `state`, without moving past it. */
+static const struct ifl_request *peek(struct replica *replica, enum ranked_list which,
+                                      enum ifl_state state, uint64_t *at)
+{
+    const struct snapshot *list = ranked_list(replica, which);
+    while (*at < list->n && list->of[*at]->state != state)
+        ++*at;
+    return *at < list->n ? list->of[*at] : NULL;
+}
+
+static bool ranks_before(struct replica *replica, const struct ifl_request *a,
+                         const struct ifl_request *b)
+{
+    const struct ranked_request x = {replica_rank(replica, live(a)), a};
+    const struct ranked_request y = {replica_rank(replica, live(b)), b};
+    return by_rank(&x, &y) < 0;
+}
+
+/* Cursor: at[0] and at[1] belong to the waiting queue, at[2] to the running or prefilling ones,
+ * at[3] to the swapped ones. */
+static const struct ifl_request *op_next(struct ifl_step *step, unsigned lists,
+                                         struct ifl_cursor *cursor)
+{
+    struct replica *replica = replica_of(step);
+    const struct ifl_request *best = NULL;
+    int from = -1;
+    if (replica->broken)
+        return NULL;
+    if (lists & (IFL_IN_RUNNING | IFL_IN_PREFILL)) {
+        best = peek(replica, lists & IFL_IN_RUNNING ? RANKED_RUNNING : RANKED_PREFILL, IFL_RUNNING,
+                    &cursor->at[2]);
+        from = 2;
+    }
+    if (lists & IFL_IN_SWAPPED) {
+        const struct ifl_request *r = peek(replica, RANKED_SWAPPED, IFL_SWAPPED, &cursor->at[3]);
+        if (r && (!best || ranks_before(replica, r, best))) {
+            best = r;
+            from = 3;
+        }
+    }
+    if (lists & IFL_IN_WAITING) {
+        uint64_t at[2] = {cursor->at[0], cursor->at[1]};
+        const struct live_request *r = waiting_next(&replica->waiting, at);
+        const bool pushed_front = r && at[1] == cursor->at[1];
+        if (r && (!best || pushed_front || ranks_before(replica, &r->pub, best))) {
+            memcpy(cursor->at, at, sizeof at);
+            return &r->pub;
+        }
+    }
+    if (best)
+        cursor->at[from]++;
+    return best;
+}
+
+static struct ifl_requests op_running(struct ifl_step *step)
+{
+    struct replica *replica = replica_of(step);
+    struct snapshot *list = &replica->by_start;
+    if (!list->taken) {
+        list->taken = true;
+        list->n = 0;
+        take_running(replica, list);
+    }
+    return (struct ifl_requests){list->of, list->n};
+}
+
+static struct ifl_requests op_started(struct ifl_step *step)
+{
+    const struct snapshot *list = &replica_of(step)->started;
+    return (struct ifl_requests){list->of, list->n};
+}
+
+static int32_t op_need(struct ifl_step *step, const struct ifl_request *r, int32_t hold_tokens)
+{
+    const struct replica *replica = replica_of(step);
+    const int32_t has = r->state == IFL_SWAPPED ? 0 : r->n_blocks;
+    const int32_t more = kv_blocks_for(hold_tokens, replica->limits.block_tokens) - has;
+    return more > 0 ? more : 0;
+}
+
+static int64_t op_oldest_waiting_ns(struct ifl_step *step)
+{
+    struct replica *replica = replica_of(step);
+    const struct live_request *r;
+    uint64_t at[2] = {0, 0};
+    int64_t oldest_ns = IFL_NEVER;
+    while ((r = waiting_next(&replica->waiting, at)))
+        if (r->pub.arrival_ns < oldest_ns)
+            oldest_ns = r->pub.arrival_ns;
+    return oldest_ns;
+}
+
+static uint64_t op_draw(struct ifl_step *step, const struct ifl_request *r, uint32_t index)
+{
+    return ifl_draw(replica_of(step)->seed, IFL_DRAW_POLICY, r->serial, index);
+}
+
+/* ---- scheduling ---- */
+
+static void count_blocks(struct replica *replica)
+{
+    replica->step.n_free_blocks = replica->kv.n_free;
+    replica->step.n_free_host_blocks = replica->host.n_free;
+}
+
+static void put_in_plan(struct replica *replica, struct live_request *r, int32_t n)
+{
+    struct ifl_step *step = &replica->step;
+    const bool decodes = ifl_decodes(&r->pub);
+    replica->planned[replica->n_planned++] = (struct planned){r, n, decodes};
+    r->pub.n_now = n;
+    step->n_tokens += n;
+    step->n_requests++;
+    if (!decodes) {
+        step->n_prefill_tokens += n;
+        step->n_prefill_requests++;
+    }
+    if (r->first_scheduled_ns == IFL_NEVER)
+        r->first_scheduled_ns = replica->view.now_ns;
+    if (r->stalled_since_ns != IFL_NEVER) {
+        r->stalled_ns += replica->view.now_ns - r->stalled_since_ns;
+        r->stalled_since_ns = IFL_NEVER;
+    }
+}
+
+static enum ifl_verdict op_schedule(struct ifl_step *step, const struct ifl_request *request,
+                                    int32_t n, int32_t hold_tokens)
+{
+    struct replica *replica = replica_of(step);
+    struct live_request *r = live(request);
+    if (replica->broken)
+        return IFL_NO_BLOCKS;
+    show(replica, r);
+    if (request->state != IFL_RUNNING)
+        breach(replica, "it scheduled a request that is not on the device");
+    else if (request->n_now != 0)
+        breach(replica, "it scheduled a request twice");
+    else if (n <= 0 || n > ifl_todo(request))
+        breach(replica, "it scheduled no token, or more than the request has left");
+    if (replica->broken)
+        return IFL_NO_BLOCKS;
+    const int32_t computed = request->n_computed + n;
+    const int32_t need = op_need(step, request, hold_tokens > computed ? hold_tokens : computed);
+    if (!replica_take_blocks(replica, r, need))
+        return IFL_NO_BLOCKS;
+    count_blocks(replica);
+    put_in_plan(replica, r, n);
+    return IFL_YES;
+}
+
+/* Running requests that decode but fell out of step join the cohort again. */
+static void gather_cohort(struct replica *replica)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < replica->n_apart; i++) {
+        struct live_request *r = replica->apart[i];
+        const bool ready = ifl_decodes(&r->pub) && ifl_todo(&r->pub) == 1 && r->pub.n_now == 0 &&
+                           r->pub.state == IFL_RUNNING;
+        if (ready)
+            cohort_add(&replica->cohort, r);
+        else
+            replica->apart[n++] = r;
+    }
+    replica->n_apart = n;
+}
+
+static int32_t growing_blocks(const struct replica *replica)
+{
+    int32_t n = 0;
+    for (const struct live_request *r = cohort_growing(&replica->cohort); r; r = r->grow_next)
+        n += cohort_grows(&replica->cohort, r) && r->pub.n_now == 0;
+    return n;
+}
+
+static size_t members_planned(const struct replica *replica)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < replica->n_planned; i++)
+        n += replica->planned[i].r && replica->planned[i].r->in_cohort;
+    return n;
+}
+
+bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
+{
+    struct ifl_step *step = &replica->step;
+    const int32_t n = growing_blocks(replica);
+    if (replica->kv.n_free - n < spare_blocks)
+        return false;
+    for (struct live_request *r = cohort_growing(&replica->cohort); r && n > 0; r = r->grow_next)
+        if (cohort_grows(&replica->cohort, r))
+            replica_take_blocks(replica, r, 1);
+    count_blocks(replica);
+    step->n_tokens += (int32_t)replica->cohort.n;
+    step->n_requests += (int32_t)replica->cohort.n;
+    replica->ready_all = true;
+    return true;
+}
+
+/* The rest of a cohort of which some members are scheduled already: one by one. */
+static bool schedule_rest(struct replica *replica, int32_t spare_blocks)
+{
+    if (replica->kv.n_free - growing_blocks(replica) < spare_blocks)
+        return false;
+    for (struct live_request *r = replica->running.head; r; r = r->next)
+        if (r->in_cohort && r->pub.n_now == 0)
+            op_schedule(&replica->step, &r->pub, 1, 0);
+    return true;
+}
+
+static bool op_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
+{
+    struct replica *replica = replica_of(step);
+    if (replica->broken || replica->ready_all)
+        return false;
+    if (replica->n_apart > 0)
+        gather_cohort(replica);
+    if (replica->cohort.n == 0)
+        return true;
+    if (replica->n_planned > 0 && members_planned(replica) > 0)
+        return schedule_rest(replica, spare_blocks);
+    if (!replica_take_tick(replica, spare_blocks))
+        return false;
+    if (replica->by_start.taken || replica->by_rank[RANKED_RUNNING].taken)
+        for (struct live_request *r = replica->running.head; r; r = r->next)
+            show(replica, r);
+    return true;
+}
+
+/* ---- joining the device ---- */
+
+static void remove_swapped(struct replica *replica, const struct live_request *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < replica->n_swapped; i++)
+        if (replica->swapped[i] != r)
+            replica->swapped[n++] = replica->swapped[i];
+    replica->n_swapped = n;
+}
+
+/* Host blocks are swapped in to fresh device blocks; the request holds `hold` blocks after. The
+ * host blocks stay taken until the plan is done: swap-outs of the same step run before they are
+ * read. */
+static bool bring_back(struct replica *replica, struct live_request *r, int32_t hold)
+{
+    const int32_t n_host = r->pub.n_host_blocks;
+    const int32_t n = hold > n_host ? hold : n_host;
+    if (n > replica->kv.n_free || live_reserve_blocks(r, n) < 0)
+        return false;
+    for (int32_t i = 0; i < n_host; i++)
+        replica->ins[replica->n_ins + (size_t)i].from = r->blocks[i];
+    r->pub.n_host_blocks = 0;
+    replica_take_blocks(replica, r, n);
+    for (int32_t i = 0; i < n_host; i++)
+        replica->ins[replica->n_ins++].to = r->blocks[i];
+    replica->kv_token_slots += r->pub.n_computed;
+    remove_swapped(replica, r);
+    replica->step.n_swapped--;
+    replica->step.n_swapped_in++;
+    return true;
+}
+
+static bool leave_queue(struct replica *replica, struct live_request *r, int32_t hold)
+{
+    if (!replica_take_blocks(replica, r, hold))
+        return false;
+    waiting_leave(&replica->waiting, r);
+    r->pub.n_prefill = r->pub.n_tokens;
+    r->pub.started_ns = replica->view.now_ns;
+    replica->step.n_waiting--;
+    replica->step.n_started++;
+    replica->started.of[replica->started.n++] = &r->pub;
+    return true;
+}
+
+static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request *request,
+                                 int32_t n)
+{
+    struct replica *replica = replica_of(step);
+    struct live_request *r = live(request);
+    if (!replica->broken && request->state != IFL_WAITING && request->state != IFL_SWAPPED)
+        breach(replica, "it started a request that neither waits nor is swapped");
+    if (!replica->broken && (n < 0 || n > ifl_todo(request)))
+        breach(replica, "it started a request with more tokens than it has left");
+    if (replica->broken)
+        return IFL_WAIT;
+    const struct module *admit = &replica->modules[IFL_ADMIT];
+    const struct ifl_admission answer =
+        admit->policy->ops.admit->ask(admit->self, &replica->view, step, request, n);
+    if (answer.verdict != IFL_YES)
+        return answer.verdict;
+    const int32_t computed = request->n_computed + n;
+    const int32_t hold =
+        kv_blocks_for(answer.hold_tokens > computed ? answer.hold_tokens : computed,
+                      replica->limits.block_tokens);
+    if (!(request->state == IFL_SWAPPED ? bring_back : leave_queue)(replica, r, hold))
+        return IFL_NO_BLOCKS;
+    r->pub.state = IFL_RUNNING;
+    r->start_seq = replica->n_starts++;
+    live_append(&replica->running, r);
+    replica->apart[replica->n_apart++] = r;
+    step->n_running_requests++;
+    step->n_running_seqs += request->n_seqs;
+    count_blocks(replica);
+    if (n > 0)
+        put_in_plan(replica, r, n);
+    return IFL_YES;
+}
+
+/* ---- giving way ---- */
+
+static void undo_schedule(struct replica *replica, struct live_request *r)
+{
+    struct ifl_step *step = &replica->step;
+    show(replica, r);
+    const int32_t n = r->pub.n_now;
+    if (n == 0)
+        return;
+    step->n_tokens -= n;
+    step->n_requests--;
+    if (!ifl_decodes(&r->pub)) {
+        step->n_prefill_tokens -= n;
+        step->n_prefill_requests--;
+    }
+    for (size_t i = 0; i < replica->n_planned; i++)
+        if (replica->planned[i].r == r)
+            replica->planned[i].r = NULL;
+    r->pub.n_now = 0;
+}
+
+static void leave_running(struct replica *replica, struct live_request *r)
+{
+    replica_leave(replica, r);
+    replica->step.n_running_requests--;
+    replica->step.n_running_seqs -= r->pub.n_seqs;
+    replica->step.n_preempted++;
+    r->pub.n_preempted++;
+    r->stalled_since_ns = replica->view.now_ns;
+}
+
+static void send_to_host(struct replica *replica, struct live_request *r)
+{
+    const int32_t n = r->pub.n_blocks;
+    for (int32_t i = 0; i < n; i++)
+        replica->outs[replica->n_outs + (size_t)i].from = r->blocks[i];
+    replica_drop_blocks(replica, r);
+    kv_take(&replica->host, n, r->blocks);
+    for (int32_t i = 0; i < n; i++)
+        replica->outs[replica->n_outs++].to = r->blocks[i];
+    r->pub.n_host_blocks = n;
+    r->pub.state = IFL_SWAPPED;
+    r->n_swap_outs++;
+    replica->swapped[replica->n_swapped++] = r;
+    replica->step.n_swapped++;
+    replica->step.n_swapped_out++;
+}
+
+static void send_to_waiting(struct replica *replica, struct live_request *r, enum ifl_place place)
+{
+    replica_drop_blocks(replica, r);
+    r->pub.n_computed = 0;
+    r->pub.n_prefill = 0;
+    r->pub.state = IFL_WAITING;
+    r->pub.queued_ns = replica->view.now_ns;
+    replica->step.n_waiting++;
+    if (place == IFL_FRONT)
+        waiting_push_front(&replica->waiting, r);
+    else if (place == IFL_IN_ORDER)
+        waiting_push(&replica->waiting, r, replica_rank(replica, r), r->pub.arrival_ns);
+    else
+        waiting_push(&replica->waiting, r, replica_rank_now(replica, r), replica->view.now_ns);
+}
+
+static bool swapped_in_now(const struct replica *replica, const struct live_request *r)
+{
+    return r->start_seq >= replica->first_start && r->pub.n_computed > 0;
+}
+
+static enum ifl_verdict op_preempt(struct ifl_step *step, const struct ifl_request *request,
+                                   enum ifl_fate fate, enum ifl_place place)
+{
+    struct replica *replica = replica_of(step);
+    struct live_request *r = live(request);
+    if (!replica->broken && request->state != IFL_RUNNING)
+        breach(replica, "it preempted a request that is not on the device");
+    if (!replica->broken && swapped_in_now(replica, r))
+        breach(replica, "it preempted a request that it swapped in in the same plan");
+    if (replica->broken || fate == IFL_KEEP)
+        return IFL_WAIT;
+    if (fate == IFL_SWAP && request->n_blocks > replica->host.n_free) {
+        if (replica->swap_full == SWAP_FULL_FAIL) {
+            breach(replica, "the swap pool is full (serving.kv.swap_gib; swap_full: recompute "
+                            "falls back instead)");
+            return IFL_NO_HOST_BLOCKS;
+        }
+        fate = IFL_RECOMPUTE;
+    }
+    undo_schedule(replica, r);
+    leave_running(replica, r);
+    if (fate == IFL_SWAP && r->pub.n_computed > 0)
+        send_to_host(replica, r);
+    else
+        send_to_waiting(replica, r, place);
+    count_blocks(replica);
+    return IFL_YES;
+}
+
+static bool op_make_room(struct ifl_step *step, const struct ifl_request *needy)
+{
+    struct replica *replica = replica_of(step);
+    const struct module *preempt = &replica->modules[IFL_PREEMPT];
+    if (replica->broken)
+        return false;
+    const struct ifl_victim victim =
+        preempt->policy->ops.preempt->pick(preempt->self, &replica->view, step, needy);
+    if (!victim.request || victim.fate == IFL_KEEP)
+        return false;
+    return op_preempt(step, victim.request, victim.fate, victim.place) == IFL_YES &&
+           victim.request != needy;
+}
+
+static void op_reject(struct ifl_step *step, const struct ifl_request *request)
+{
+    struct replica *replica = replica_of(step);
+    struct live_request *r = live(request);
+    if (replica->broken)
+        return;
+    if (request->state == IFL_WAITING) {
+        waiting_leave(&replica->waiting, r);
+        step->n_waiting--;
+    } else if (request->state == IFL_SWAPPED) {
+        remove_swapped(replica, r);
+        kv_release(&replica->host, request->n_host_blocks, r->blocks);
+        r->pub.n_host_blocks = 0;
+        step->n_swapped--;
+        count_blocks(replica);
+    } else {
+        breach(replica, "it rejected a request that neither waits nor is swapped");
+        return;
+    }
+    r->pub.state = IFL_DONE;
+    replica->n_rejected++;
+    replica->gone[replica->n_gone++] = r;
+}
+
+static void op_promise(struct ifl_step *step, struct ifl_promise promise)
+{
+    replica_of(step)->promise = promise;
+}
+
+static void op_wake(struct ifl_step *step, int64_t at_ns)
+{
+    struct replica *replica = replica_of(step);
+    if (at_ns < replica->wake_ns)
+        replica->wake_ns = at_ns;
+}
+
+const struct ifl_step_ops replica_step_ops = {
+    .size_bytes = sizeof(struct ifl_step_ops),
+    .next = op_next,
+    .running = op_running,
+    .started = op_started,
+    .need = op_need,
+    .start = op_start,
+    .schedule = op_schedule,
+    .schedule_ready = op_schedule_ready,
+    .make_room = op_make_room,
+    .preempt = op_preempt,
+    .reject = op_reject,
+    .promise = op_promise,
+    .wake = op_wake,
+    .oldest_waiting_ns = op_oldest_waiting_ns,
+    .draw = op_draw,
+};

@@ -1,0 +1,118 @@
+#include "workload.h"
+
+#include <stdlib.h>
+
+/* Links every turn that has a think time to the turn before it in its session. */
+static int link_turns(struct workload *workload)
+{
+    const struct ifl_trace *trace = workload->trace;
+    uint32_t n_sessions = 0;
+    for (size_t i = 0; i < trace->n; i++)
+        if (trace->session[i] > n_sessions)
+            n_sessions = trace->session[i];
+    uint32_t *last = calloc((size_t)n_sessions + 1, sizeof *last); /* row + 1 */
+    workload->next_turn = calloc(trace->n, sizeof *workload->next_turn);
+    workload->waits = calloc(trace->n, sizeof *workload->waits);
+    if (!last || !workload->next_turn || !workload->waits) {
+        free(last);
+        return -1;
+    }
+    for (size_t i = 0; i < trace->n; i++) {
+        const uint32_t session = trace->session[i];
+        if (session == 0)
+            continue;
+        if (last[session] && trace->think_ns[i] >= 0) {
+            workload->next_turn[last[session] - 1] = (uint32_t)i + 1;
+            workload->waits[i] = true;
+        }
+        last[session] = (uint32_t)i + 1;
+    }
+    free(last);
+    return 0;
+}
+
+int workload_create(struct workload *workload, const struct ifl_trace *trace, int32_t concurrency,
+                    struct ifl_error *error)
+{
+    const bool closed = concurrency > 0;
+    *workload = (struct workload){
+        .trace = trace,
+        .closed = closed,
+        .limit = closed && (size_t)concurrency < trace->n ? (size_t)concurrency : trace->n,
+    };
+    workload->next_held = workload->limit;
+    if (!closed && trace->session && trace->think_ns && link_turns(workload) < 0)
+        return ifl_fail_nomem(error);
+    return 0;
+}
+
+void workload_destroy(struct workload *workload)
+{
+    free(workload->next_turn);
+    free(workload->waits);
+    event_heap_destroy(&workload->released);
+    *workload = (struct workload){0};
+}
+
+static int64_t stream_ns(struct workload *workload)
+{
+    while (workload->waits && workload->next < workload->limit && workload->waits[workload->next])
+        workload->next++;
+    return workload->next < workload->limit ? workload->trace->arrival_ns[workload->next]
+                                            : IFL_NEVER;
+}
+
+int64_t workload_next_ns(struct workload *workload)
+{
+    const int64_t released_ns = event_next_ns(&workload->released);
+    const int64_t streamed_ns = stream_ns(workload);
+    return released_ns < streamed_ns ? released_ns : streamed_ns;
+}
+
+static int64_t or_never(const int64_t *column, size_t row)
+{
+    return column ? column[row] : IFL_NEVER;
+}
+
+static void describe(const struct ifl_trace *trace, size_t row, struct arrival *a)
+{
+    a->row = row;
+    a->n_prompt = trace->n_prompt[row];
+    a->n_output = trace->n_output[row];
+    a->n_max_new = trace->max_tokens && trace->max_tokens[row] > 0 ? trace->max_tokens[row]
+                                                                   : trace->n_output[row];
+    a->priority = trace->priority ? trace->priority[row] : 0;
+    a->client = trace->client ? trace->client[row] : 0;
+    a->session = trace->session ? trace->session[row] : 0;
+    a->prefix_group = trace->prefix_group ? trace->prefix_group[row] : 0;
+    a->prefix_tokens = trace->prefix_tokens ? (uint32_t)trace->prefix_tokens[row] : 0;
+    a->ttft_slo_ns = or_never(trace->ttft_slo_ns, row);
+    a->tpot_slo_ns = or_never(trace->tpot_slo_ns, row);
+}
+
+void workload_take(struct workload *workload, struct arrival *arrival)
+{
+    const int64_t streamed_ns = stream_ns(workload);
+    if (event_next_ns(&workload->released) < streamed_ns) {
+        const struct event event = event_pop(&workload->released);
+        describe(workload->trace, event.payload, arrival);
+        arrival->at_ns = event.at_ns;
+    } else {
+        describe(workload->trace, workload->next++, arrival);
+        arrival->at_ns = streamed_ns;
+    }
+    arrival->serial = workload->n_arrived++;
+}
+
+int workload_ended(struct workload *workload, size_t row, int64_t now_ns, struct ifl_error *error)
+{
+    const struct ifl_trace *trace = workload->trace;
+    int rc = 0;
+    if (workload->closed && workload->next_held < trace->n) {
+        rc = event_push(&workload->released, now_ns, workload->next_held++);
+    } else if (workload->next_turn && workload->next_turn[row]) {
+        const size_t turn = workload->next_turn[row] - 1;
+        rc = event_push(&workload->released, now_ns + trace->think_ns[turn], turn);
+    }
+    return rc < 0 ? ifl_fail_nomem(error) : 0;
+}

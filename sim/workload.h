@@ -1,0 +1,37 @@
+/* The arrivals of a run: a sorted trace that streams, and requests that wait for others.
+ *
+ * Closed loop: the first `concurrency` rows are there at time 0, every request that ends releases
+ * the next row. Sessions: a turn with a think time arrives that long after the session's previous
+ * turn has ended. Everything else arrives at its stamp. */
+#ifndef SIM_WORKLOAD_H
+#define SIM_WORKLOAD_H
+
+#include "inflight/trace.h"
+
+#include "event_heap.h"
+#include "replica.h"
+
+struct workload {
+    const struct ifl_trace *trace;
+    size_t next, limit; /* rows [next, limit) stream by their stamps */
+    size_t next_held;   /* closed loop: rows [next_held, n) wait for a completion */
+    bool closed;
+    uint32_t *next_turn; /* [n] row + 1 of the turn that waits for this one, or NULL */
+    bool *waits;         /* [n] waits for its previous turn */
+    struct event_heap released;
+    uint64_t n_arrived;
+};
+
+/* The trace is borrowed and must be sorted by arrival. concurrency 0: not closed. */
+int workload_create(struct workload *workload, const struct ifl_trace *trace, int32_t concurrency,
+                    struct ifl_error *error);
+void workload_destroy(struct workload *workload);
+
+/* When the next request arrives, IFL_NEVER if none is known to. */
+int64_t workload_next_ns(struct workload *workload);
+/* Takes the request that workload_next_ns spoke of. */
+void workload_take(struct workload *workload, struct arrival *arrival);
+/* The request of `row` has ended; may release another. */
+int workload_ended(struct workload *workload, size_t row, int64_t now_ns, struct ifl_error *error);
+
+#endif

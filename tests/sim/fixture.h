@@ -1,0 +1,32 @@
+/* Flies a small hand-made set-up in a test: modules by name, a trace in memory, linear cost. */
+#ifndef TESTS_SIM_FIXTURE_H
+#define TESTS_SIM_FIXTURE_H
+
+#include "capture.h"
+#include "config/config.h"
+#include "cost/cost.h"
+#include "flight.h"
+
+struct fixture {
+    struct module_config modules[IFL_N_KINDS];
+    struct ifl_limits limits;
+    struct linear_cost linear;
+    enum swap_full swap_full;
+    bool no_steady_runs, check_steady, check_blocks;
+    int32_t concurrency;
+    struct ifl_trace trace; /* sorted by arrival */
+    /* out */
+    struct capture capture;
+    uint64_t n_plans, n_repeats;
+    char complaint[256]; /* what check_blocks found wrong, empty if nothing */
+};
+
+/* params in YAML flow style, "{max_seqs: 4}", or NULL for the defaults. */
+void fixture_module(struct fixture *f, enum ifl_kind kind, const char *name, const char *params);
+/* Four usual ones: prefill-first, fcfs, prompt-fits, tail. */
+void fixture_vllm(struct fixture *f, const char *batching_params, const char *tail_params);
+void fixture_trace(struct fixture *f, size_t n);
+int fixture_fly(struct fixture *f, struct ifl_error *error);
+void fixture_free(struct fixture *f);
+
+#endif

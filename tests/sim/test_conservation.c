@@ -1,0 +1,175 @@
+/* Nothing is lost: random set-ups, every policy, checked at every step.
+ *
+ * Every request ends exactly once, with as many tokens as it asked for or rejected; no block has
+ * two owners; nothing computes without its blocks; every block is free at the end. And a run whose
+ * promised steps are not planned leaves the same records, byte for byte, as one that plans each. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inflight/random.h"
+
+#include "fixture.h"
+
+enum { N_SETUPS = 3500, MAX_REQUESTS = 60 };
+
+struct dice {
+    uint64_t seed, n;
+};
+
+static int32_t roll(struct dice *dice, int32_t low, int32_t high)
+{
+    const uint64_t draw = ifl_draw(dice->seed, IFL_DRAW_POLICY, dice->n++, 0);
+    return low + (int32_t)(draw % (uint64_t)(high - low + 1));
+}
+
+static void roll_modules(struct fixture *f, struct dice *dice)
+{
+    char params[256];
+    const bool reserves = roll(dice, 0, 3) == 0;
+    const int32_t kind = roll(dice, 0, 2);
+    if (kind == 0) {
+        snprintf(params, sizeof params,
+                 "{max_seqs: %d, max_batched_tokens: %d, delay_factor: %d, append_rule: %s}",
+                 roll(dice, 1, 12), roll(dice, 0, 1) * roll(dice, 8, 200),
+                 roll(dice, 0, 3) == 0 ? roll(dice, 1, 3) : 0,
+                 roll(dice, 0, 1) ? "one-free" : "touched");
+        fixture_module(f, IFL_BATCHING, "prefill-first", params);
+    } else if (kind == 1) {
+        snprintf(params, sizeof params,
+                 "{max_seqs: %d, chunk_tokens: %d, append_spare_blocks: %d, walk: %s}",
+                 roll(dice, 1, 12), roll(dice, 0, 2) ? roll(dice, 1, 40) : 0, roll(dice, 0, 1),
+                 roll(dice, 0, 1) ? "started" : "ranked");
+        fixture_module(f, IFL_BATCHING, "mixed", params);
+    } else {
+        snprintf(params, sizeof params, "{max_seqs: %d}", roll(dice, 1, 12));
+        fixture_module(f, IFL_BATCHING, "static", params);
+    }
+    fixture_module(f, IFL_ORDER, roll(dice, 0, 1) ? "fcfs" : "sjf", NULL);
+    if (reserves) {
+        static const char *const whats[] = {"{for: max-model-len}", "{for: declared}",
+                                            "{for: predicted}"};
+        fixture_module(f, IFL_ADMIT, "reserve", whats[roll(dice, 0, 2)]);
+    } else {
+        snprintf(params, sizeof params, "{watermark_frac: 0.0%d}", roll(dice, 0, 9));
+        fixture_module(f, IFL_ADMIT, "prompt-fits", params);
+    }
+    snprintf(params, sizeof params, "{fate: %s, of: %s}", roll(dice, 0, 1) ? "swap" : "recompute",
+             roll(dice, 0, 1) ? "started" : "ranked");
+    fixture_module(f, IFL_PREEMPT, "tail", params);
+}
+
+static void roll_trace(struct fixture *f, struct dice *dice)
+{
+    const int32_t gap = roll(dice, 0, 3);
+    int64_t at_ns = 0;
+    fixture_trace(f, (size_t)roll(dice, 1, MAX_REQUESTS));
+    for (size_t i = 0; i < f->trace.n; i++) {
+        at_ns += gap ? (int64_t)roll(dice, 0, 4 * gap) * 100000000 : 0;
+        f->trace.arrival_ns[i] = at_ns;
+        f->trace.n_prompt[i] = roll(dice, 1, 60);
+        f->trace.n_output[i] = roll(dice, 1, 40);
+    }
+    f->concurrency = roll(dice, 0, 4) == 0 ? roll(dice, 1, 10) : 0;
+}
+
+static void roll_setup(struct fixture *f, uint64_t seed)
+{
+    struct dice dice = {seed, 0};
+    *f = (struct fixture){
+        .limits = {.block_tokens = roll(&dice, 1, 8),
+                   .n_blocks = roll(&dice, 10, 80),
+                   .n_host_blocks = roll(&dice, 0, 1) * roll(&dice, 5, 60),
+                   .max_model_tokens = roll(&dice, 60, 120),
+                   .n_clients = 1},
+        .linear = {.step_s = 0.1, .prefill_token_s = 0.001, .context_token_s = 0.0001},
+        .check_blocks = true,
+    };
+    f->capture.keep_steps = true;
+    roll_modules(f, &dice);
+    roll_trace(f, &dice);
+}
+
+static void check_requests(const struct fixture *f, uint64_t seed)
+{
+    bool seen[MAX_REQUESTS] = {false};
+    int64_t n_gaps = 0;
+    cr_assert_eq(f->capture.n_requests, f->trace.n, "seed %llu: %zu of %zu ended",
+                 (unsigned long long)seed, f->capture.n_requests, f->trace.n);
+    for (size_t i = 0; i < f->capture.n_requests; i++) {
+        const struct ifl_request_record *r = &f->capture.requests[i];
+        cr_assert(!seen[r->request_id], "seed %llu: a request ended twice",
+                  (unsigned long long)seed);
+        seen[r->request_id] = true;
+        n_gaps += r->output_tokens > 0 ? r->output_tokens - 1 : 0;
+        if (r->status == IFL_FINISHED)
+            cr_assert_eq(r->output_tokens, f->trace.n_output[r->request_id]);
+        if (r->status != IFL_FINISHED)
+            continue;
+        cr_assert(r->arrival_ns <= r->first_scheduled_ns &&
+                  r->first_scheduled_ns < r->first_token_ns && r->first_token_ns <= r->finish_ns);
+        cr_assert(r->stalled_prefill_ns <= r->first_token_ns - r->first_scheduled_ns);
+        cr_assert(r->max_itl_ns <= r->finish_ns - r->first_token_ns);
+        cr_assert((r->max_itl_ns < 0) == (r->output_tokens < 2));
+    }
+    cr_assert_eq(f->capture.n_gaps, n_gaps, "seed %llu: %lld gaps, %lld tokens after the first",
+                 (unsigned long long)seed, (long long)f->capture.n_gaps, (long long)n_gaps);
+}
+
+static void check_same(const struct fixture *a, const struct fixture *b, uint64_t seed)
+{
+    const size_t n_requests = a->capture.n_requests, n_steps = a->capture.n_steps;
+    cr_assert_eq(n_steps, b->capture.n_steps, "seed %llu", (unsigned long long)seed);
+    cr_assert_eq(a->capture.gap_sum_ns, b->capture.gap_sum_ns);
+    cr_assert(memcmp(a->capture.requests, b->capture.requests,
+                     n_requests * sizeof *a->capture.requests) == 0 &&
+                  (n_steps == 0 || memcmp(a->capture.steps, b->capture.steps,
+                                          n_steps * sizeof *a->capture.steps) == 0),
+              "seed %llu: steady runs show", (unsigned long long)seed);
+}
+
+static void fly(struct fixture *f, uint64_t seed)
+{
+    struct ifl_error error = {0};
+    const int rc = fixture_fly(f, &error);
+    cr_assert_eq(rc, 0, "seed %llu: %s", (unsigned long long)seed, error.text);
+    cr_assert_eq(f->complaint[0], '\0', "seed %llu: %s", (unsigned long long)seed, f->complaint);
+}
+
+static void check_seeds(uint64_t first, uint64_t n)
+{
+    uint64_t n_preemptions = 0, n_swaps = 0, n_repeats = 0;
+    for (uint64_t seed = first; seed < first + n; seed++) {
+        struct fixture skipping, planning, checking;
+        roll_setup(&skipping, seed);
+        roll_setup(&planning, seed);
+        roll_setup(&checking, seed);
+        planning.no_steady_runs = true;
+        checking.check_steady = true;
+        fly(&skipping, seed);
+        fly(&planning, seed);
+        fly(&checking, seed);
+        check_requests(&skipping, seed);
+        check_same(&skipping, &planning, seed);
+        check_same(&skipping, &checking, seed);
+        n_repeats += skipping.n_repeats;
+        for (size_t i = 0; i < skipping.capture.n_requests; i++) {
+            n_preemptions += (uint64_t)skipping.capture.requests[i].preemptions;
+            n_swaps += (uint64_t)skipping.capture.requests[i].swap_outs;
+        }
+        fixture_free(&skipping);
+        fixture_free(&planning);
+        fixture_free(&checking);
+    }
+    /* the set-ups must reach what they are meant to test */
+    cr_assert(n_preemptions > n && n_swaps > n / 10 && n_repeats > n);
+}
+
+Test(conservation, first_seeds, .timeout = 600)
+{
+    check_seeds(0, N_SETUPS / 2);
+}
+Test(conservation, more_seeds, .timeout = 600)
+{
+    check_seeds(1000000, N_SETUPS / 2);
+}

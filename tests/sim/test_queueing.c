@@ -1,0 +1,152 @@
+/* Queueing theory: one sequence at a time is an M/G/1 queue, whose mean wait is known.
+ *
+ * Pollaczek-Khinchine: E[W] = lambda E[S^2] / (2 (1 - rho)); for constant service, M/D/1,
+ * rho S / (2 (1 - rho)). The simulated mean must lie within three standard errors, estimated by
+ * the method of batch means (64 batches; queues forget slowly, so the batches are long). */
+#include <criterion/criterion.h>
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "inflight/random.h"
+
+#include "fixture.h"
+
+enum { N_REQUESTS = 640000, N_WARM_UP = 64000, N_BATCHES = 64 };
+
+enum law { CONSTANT, GEOMETRIC, TWO_POINT };
+
+/* Output lengths with mean 8; a request occupies one step of one second a token. */
+static int32_t draw_steps(enum law law, size_t i)
+{
+    const double u = ifl_uniform(ifl_draw(11, IFL_DRAW_OUTPUT, i, 0));
+    if (law == CONSTANT)
+        return 8;
+    if (law == TWO_POINT)
+        return u < 0.75 ? 2 : 26;                           /* 0.75 x 2 + 0.25 x 26 = 8 */
+    return 1 + (int32_t)floor(log(u) / log(1.0 - 1.0 / 8)); /* P(n) = (7/8)^(n-1) / 8 */
+}
+
+static double mean_square(enum law law)
+{
+    if (law == CONSTANT)
+        return 64;
+    if (law == TWO_POINT)
+        return 0.75 * 4 + 0.25 * 676;
+    const double p = 1.0 / 8;
+    return (2 - p) / (p * p);
+}
+
+static int by_arrival(const void *a, const void *b)
+{
+    const struct ifl_request_record *x = a, *y = b;
+    return x->request_id < y->request_id ? -1 : x->request_id > y->request_id;
+}
+
+static void mean_wait(const struct capture *c, double *mean, double *standard_error)
+{
+    const size_t per_batch = (N_REQUESTS - N_WARM_UP) / N_BATCHES;
+    double batch[N_BATCHES] = {0};
+    for (size_t i = 0; i < N_BATCHES * per_batch; i++) {
+        const struct ifl_request_record *r = &c->requests[N_WARM_UP + i];
+        batch[i / per_batch] += ifl_s_from_ns(r->first_scheduled_ns - r->arrival_ns);
+    }
+    for (size_t b = 0; b < N_BATCHES; b++)
+        batch[b] /= (double)per_batch;
+    *mean = gsl_stats_mean(batch, 1, N_BATCHES);
+    *standard_error = gsl_stats_sd(batch, 1, N_BATCHES) / sqrt(N_BATCHES);
+}
+
+/* Little's law: the time average of the number in the system is the arrival rate times the mean
+ * time in it, exactly, over a run that starts and ends empty. */
+static void check_little(const struct capture *c)
+{
+    double area_s = 0, from_requests_s = 0;
+    for (size_t i = 0; i < c->n_requests; i++)
+        from_requests_s += ifl_s_from_ns(c->requests[i].finish_ns - c->requests[i].arrival_ns);
+    /* the number in the system, integrated over the steps and the gaps before their starts */
+    size_t arrived = 0, ended = 0;
+    int64_t last_ns = 0;
+    int64_t *finish = malloc(c->n_requests * sizeof *finish);
+    for (size_t i = 0; i < c->n_requests; i++)
+        finish[i] = c->requests[i].finish_ns; /* one server, first come first served: sorted */
+    while (ended < c->n_requests) {
+        const bool arrival =
+            arrived < c->n_requests && c->requests[arrived].arrival_ns <= finish[ended];
+        const int64_t at_ns = arrival ? c->requests[arrived].arrival_ns : finish[ended];
+        area_s += (double)(arrived - ended) * ifl_s_from_ns(at_ns - last_ns);
+        last_ns = at_ns;
+        *(arrival ? &arrived : &ended) += 1;
+    }
+    free(finish);
+    cr_assert(fabs(area_s - from_requests_s) < 1e-6 * area_s, "Little: %g and %g", area_s,
+              from_requests_s);
+}
+
+static void check_law(enum law law, double load)
+{
+    struct fixture f = {.limits = {.block_tokens = 16, .n_blocks = 1000, .max_model_tokens = 10000},
+                        .linear = {.step_s = 1}};
+    struct ifl_error error;
+    double at_s = 0, mean, standard_error;
+    fixture_module(&f, IFL_BATCHING, "mixed", "{max_seqs: 1}");
+    fixture_module(&f, IFL_ORDER, "fcfs", NULL);
+    fixture_module(&f, IFL_ADMIT, "prompt-fits", NULL);
+    fixture_module(&f, IFL_PREEMPT, "tail", NULL);
+    fixture_trace(&f, N_REQUESTS);
+    for (size_t i = 0; i < N_REQUESTS; i++) {
+        const double u = ifl_uniform(ifl_draw(3, IFL_DRAW_ARRIVAL, i, 0));
+        at_s += gsl_cdf_exponential_Pinv(u, 8 / load);
+        f.trace.arrival_ns[i] = ifl_ns_from_s(at_s);
+        f.trace.n_prompt[i] = 1;
+        f.trace.n_output[i] = draw_steps(law, i);
+    }
+    cr_assert_eq(fixture_fly(&f, &error), 0, "%s", error.text);
+    cr_assert_eq(f.capture.n_requests, N_REQUESTS);
+    qsort(f.capture.requests, N_REQUESTS, sizeof *f.capture.requests, by_arrival);
+    mean_wait(&f.capture, &mean, &standard_error);
+    const double expected = load / 8 * mean_square(law) / (2 * (1 - load));
+    cr_assert(fabs(mean - expected) < 3 * standard_error,
+              "load %g: mean wait %g, expected %g +- %g", load, mean, expected, standard_error);
+    cr_assert(standard_error < 0.1 * expected, "the estimate is too loose to test anything");
+    check_little(&f.capture);
+    fixture_free(&f);
+}
+
+Test(queueing, md1_low)
+{
+    check_law(CONSTANT, 0.3);
+}
+Test(queueing, md1_middle)
+{
+    check_law(CONSTANT, 0.6);
+}
+Test(queueing, md1_high)
+{
+    check_law(CONSTANT, 0.9);
+}
+Test(queueing, geometric_low)
+{
+    check_law(GEOMETRIC, 0.3);
+}
+Test(queueing, geometric_middle)
+{
+    check_law(GEOMETRIC, 0.6);
+}
+Test(queueing, geometric_high)
+{
+    check_law(GEOMETRIC, 0.9);
+}
+Test(queueing, two_point_low)
+{
+    check_law(TWO_POINT, 0.3);
+}
+Test(queueing, two_point_middle)
+{
+    check_law(TWO_POINT, 0.6);
+}
+Test(queueing, two_point_high)
+{
+    check_law(TWO_POINT, 0.9);
+}
