@@ -26,7 +26,7 @@ struct ifl_trace {
     uint32_t *client;     /* dense numbers, names in client_names where the file has names */
     int32_t *priority;
     int64_t *ttft_slo_ns, *tpot_slo_ns; /* IFL_NEVER where the row has none */
-    int32_t *max_tokens;                /* declared output limit */
+    int32_t *max_tokens;                /* declared output limit, 0 for rows without one */
     int32_t *samples;
     uint32_t *session;      /* dense numbers from 1; 0 for rows without a session */
     int64_t *think_ns;      /* the turn arrives think_ns after the previous one has finished;
@@ -107,7 +107,8 @@ struct ifl_arrivals {
     uint64_t seed;
     size_t n_pieces; /* piecewise: from piece_from_s[i] on the rate is piece_rate_rps[i] */
     double piece_from_s[IFL_MAX_RATE_PIECES], piece_rate_rps[IFL_MAX_RATE_PIECES];
-    double sine_amplitude_frac, sine_period_s, sine_phase_s; /* rate x (1 + a sin(2 pi t / T)) */
+    /* rate x (1 + a sin(2 pi (t + phase) / T)) */
+    double sine_amplitude_frac, sine_period_s, sine_phase_s;
 };
 
 /* Overwrites arrival_ns (for CLOSED with 0 for everyone; the run releases them) and sorts. */

@@ -99,8 +99,11 @@ static int fly_all(struct run *run)
     const size_t n =
         (size_t)run->n_threads < run->n_points ? (size_t)run->n_threads : run->n_points;
     pthread_t *threads = calloc(n, sizeof *threads);
-    struct progress progress = {&run->n_ended, &run->n_requests, &run->n_points_done, run->n_points,
-                                run->quiet};
+    struct progress progress = {.n_ended = &run->n_ended,
+                                .n_requests = &run->n_requests,
+                                .n_points_done = &run->n_points_done,
+                                .n_points = run->n_points,
+                                .quiet = run->quiet};
     size_t n_started = 0;
     if (!threads)
         return ifl_fail_nomem(&run->error);

@@ -14,7 +14,8 @@ enum cost_kind { COST_ROOFLINE, COST_LINEAR };
 enum swap_full { SWAP_FULL_RECOMPUTE, SWAP_FULL_FAIL };
 
 struct workload_config {
-    char trace[512];
+    char trace[512];      /* the file, in the working directory or the installed data */
+    char trace_name[512]; /* as the configuration writes it */
     char format[32];
     struct ifl_trace_window window; /* workload.limit, skip, from_s, to_s, shuffle, filter.* */
     struct ifl_arrivals arrivals;
@@ -27,6 +28,7 @@ struct module_config {
 };
 
 struct kv_config {
+    int32_t allocator, prefix_cache; /* one choice so far */
     int32_t block_tokens;
     int32_t num_blocks;        /* 0: computed from memory */
     double memory_utilization; /* share of the GPU's memory that weights, workspace and KV share */
@@ -35,12 +37,13 @@ struct kv_config {
 };
 
 struct serving_config {
-    char preset[128];
-    int32_t max_model_len; /* 0: the model's */
+    char preset[512];
+    int32_t max_model_len;                     /* 0: the model's */
     struct module_config modules[IFL_N_KINDS]; /* batching, order, admit, preempt */
     struct kv_config kv;
-    bool steady_runs;      /* skip plans that are promised to repeat */
-    bool check_steady;     /* plan each promised step all the same and compare */
+    int32_t in_flight, run_ahead; /* one choice so far */
+    bool steady_runs;             /* skip plans that are promised to repeat */
+    bool check_steady;            /* plan each promised step all the same and compare */
 };
 
 struct cost_config {
@@ -48,9 +51,17 @@ struct cost_config {
     double step_s, prefill_token_s, decode_seq_s, context_token_s; /* linear */
 };
 
+struct engine_config { /* for the executors cpu and cuda */
+    char weights[512]; /* "random", or a directory */
+    uint64_t seed;
+    int32_t threads;
+};
+
 struct output_config {
     char dir[512];
     bool requests, steps;
+    bool plots;       /* figures after the run, if gnuplot is there */
+    int32_t timeline; /* one choice so far */
 };
 
 struct config {
@@ -60,10 +71,25 @@ struct config {
     struct workload_config workload;
     struct serving_config serving;
     struct cost_config cost;
+    struct engine_config engine;
     int32_t tensor_parallel;
+    int32_t pipeline_parallel, replicas, router; /* one choice so far */
     double ttft_slo_s, tpot_slo_s;
     struct output_config output;
 };
+
+/* A file that comes with inflight, as "traces/data/NAME" or "configs/models/NAME.yaml": searched in
+ * the working directory, then in the installed data (the environment's INFLIGHT_DATA, if set, in
+ * its stead). Negative if it is in neither. */
+int data_path(const char *relative, char found[512]);
+
+/* The names that config_resolve_name knows, or with kind "traces" the shipped traces; sorted. */
+struct name_list {
+    char **of;
+    size_t n;
+};
+int config_names(const char *kind, struct name_list *names, struct ifl_error *error);
+void name_list_free(struct name_list *names);
 
 /* Where files that a configuration names are searched: the working directory's configs/, then the
  * installed data. Writes the path found into `found`. An unknown name is an error that offers the
@@ -99,7 +125,8 @@ int study_write(const struct study *study, FILE *out, struct ifl_error *error);
 /* Every key: name, type, unit, range, default, one line; then the parameters of each module. */
 void config_print_keys(FILE *out);
 
-/* The policy modules: built in, then loaded. */
+/* ---- the registry of policy modules: built in, then loaded ---- */
+
 const struct ifl_policy *registry_find(enum ifl_kind kind, const char *name);
 const struct ifl_policy *registry_at(size_t i); /* NULL at the end */
 const char *registry_kind_name(enum ifl_kind kind);

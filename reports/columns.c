@@ -1,0 +1,54 @@
+#include "columns.h"
+
+#include <string.h>
+
+#include "inflight/report.h"
+
+#define COUNT(name, field)                                                                         \
+    {                                                                                              \
+        name, COLUMN_COUNT, offsetof(struct ifl_summary, field)                                    \
+    }
+#define REAL(name, field)                                                                          \
+    {                                                                                              \
+        name, COLUMN_REAL, offsetof(struct ifl_summary, field)                                     \
+    }
+#define LATENCY(field)                                                                             \
+    REAL("mean_" #field, field.mean), REAL("p50_" #field, field.p50),                              \
+        REAL("p90_" #field, field.p90), REAL("p95_" #field, field.p95),                            \
+        REAL("p99_" #field, field.p99)
+
+/* Names and order are a promise: add at the end only. */
+const struct column summary_columns[] = {
+    COUNT("requests", n_requests),
+    COUNT("finished", n_finished),
+    COUNT("rejected", n_rejected),
+    COUNT("failed", n_failed),
+    REAL("duration_s", duration_s),
+    REAL("request_throughput_rps", request_throughput_rps),
+    REAL("output_throughput_tok_per_s", output_throughput_tok_per_s),
+    REAL("total_throughput_tok_per_s", total_throughput_tok_per_s),
+    LATENCY(ttft_s),
+    LATENCY(tpot_s),
+    LATENCY(itl_s),
+    LATENCY(e2e_s),
+    LATENCY(normalized_latency_s),
+    REAL("goodput_rps", goodput_rps),
+    REAL("attainment_frac", attainment_frac),
+    COUNT("preemptions", preemptions),
+    COUNT("swap_outs", swap_outs),
+    COUNT("steps", n_steps),
+    REAL("mean_batch_seqs", mean_batch),
+    REAL("kv_token_frac", kv_token_frac),
+    REAL("kv_reserved_frac", kv_reserved_frac),
+    REAL("kv_internal_frac", kv_internal_frac),
+    REAL("kv_external_frac", kv_external_frac),
+    {"saturated", COLUMN_FLAG, offsetof(struct ifl_summary, saturated)},
+};
+
+const size_t n_summary_columns = sizeof summary_columns / sizeof *summary_columns;
+
+const char *column_short_key(const char *key)
+{
+    const char *dot = strrchr(key, '.');
+    return dot ? dot + 1 : key;
+}

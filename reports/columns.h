@@ -1,0 +1,21 @@
+/* The columns of summary.csv behind the swept keys: the one list of its names and their order. */
+#ifndef INFLIGHT_REPORTS_COLUMNS_H
+#define INFLIGHT_REPORTS_COLUMNS_H
+
+#include <stddef.h>
+
+enum column_type { COLUMN_COUNT, COLUMN_REAL, COLUMN_FLAG };
+
+struct column {
+    const char *name;
+    enum column_type type; /* uint64_t, double, bool */
+    size_t offset;         /* in struct ifl_summary */
+};
+
+extern const struct column summary_columns[];
+extern const size_t n_summary_columns;
+
+/* workload.arrivals.rate_rps is rate_rps to a reader who wrote the sweep. */
+const char *column_short_key(const char *key);
+
+#endif

@@ -1,0 +1,111 @@
+#include "gaps.h"
+
+#include <math.h>
+
+#include "sort.h"
+
+#define FIRST_PAIRS ((size_t)1 << 12)
+
+void gaps_init(struct gaps *gaps, size_t max_pairs)
+{
+    *gaps = (struct gaps){.max_pairs = max_pairs};
+}
+
+void gaps_finish(struct gaps *gaps)
+{
+    free(gaps->gap_ns);
+    free(gaps->requests);
+    *gaps = (struct gaps){0};
+}
+
+static int64_t cut(const struct gaps *gaps, int64_t gap_ns)
+{
+    return gap_ns & -((int64_t)1 << gaps->quantum_bits);
+}
+
+static int grow(struct gaps *gaps, struct ifl_error *error)
+{
+    size_t cap = gaps->cap ? 2 * gaps->cap : FIRST_PAIRS;
+    cap = cap < gaps->max_pairs ? cap : gaps->max_pairs;
+    int64_t *gap_ns = realloc(gaps->gap_ns, cap * sizeof *gap_ns);
+    if (gap_ns)
+        gaps->gap_ns = gap_ns;
+    uint32_t *requests = realloc(gaps->requests, cap * sizeof *requests);
+    if (requests)
+        gaps->requests = requests;
+    if (!gap_ns || !requests)
+        return ifl_fail_nomem(error);
+    gaps->cap = cap;
+    return IFL_OK;
+}
+
+/* Neighbours that are equal after cutting become one, unless their count would overflow. */
+static void merge(struct gaps *gaps)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < gaps->n; i++) {
+        const int64_t gap_ns = cut(gaps, gaps->gap_ns[i]);
+        const uint32_t requests = gaps->requests[i];
+        if (kept && gaps->gap_ns[kept - 1] == gap_ns &&
+            gaps->requests[kept - 1] <= UINT32_MAX - requests) {
+            gaps->requests[kept - 1] += requests;
+        } else {
+            gaps->gap_ns[kept] = gap_ns;
+            gaps->requests[kept++] = requests;
+        }
+    }
+    gaps->n = kept;
+}
+
+static int compact(struct gaps *gaps, struct ifl_error *error)
+{
+    if (sort_by_key(gaps->gap_ns, gaps->requests, gaps->n, error))
+        return error->code;
+    merge(gaps);
+    while (gaps->n > gaps->max_pairs / 2 && gaps->quantum_bits < 62) {
+        gaps->quantum_bits++;
+        merge(gaps);
+    }
+    return IFL_OK;
+}
+
+static int make_room(struct gaps *gaps, struct ifl_error *error)
+{
+    return gaps->cap < gaps->max_pairs ? grow(gaps, error) : compact(gaps, error);
+}
+
+static int add_pair(struct gaps *gaps, int64_t gap_ns, uint32_t requests, struct ifl_error *error)
+{
+    const size_t last = gaps->n - 1;
+    if (gaps->n && gaps->gap_ns[last] == gap_ns && gaps->requests[last] <= UINT32_MAX - requests) {
+        gaps->requests[last] += requests;
+        return IFL_OK;
+    }
+    if (gaps->n == gaps->cap && make_room(gaps, error))
+        return error->code;
+    gaps->gap_ns[gaps->n] = cut(gaps, gap_ns);
+    gaps->requests[gaps->n++] = requests;
+    return IFL_OK;
+}
+
+int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_error *error)
+{
+    exact_add(&gaps->total_ns, gap_ns, requests);
+    gaps->n_gaps += requests;
+    for (; requests > UINT32_MAX; requests -= UINT32_MAX)
+        if (add_pair(gaps, cut(gaps, gap_ns), UINT32_MAX, error))
+            return error->code;
+    return requests > 0 ? add_pair(gaps, cut(gaps, gap_ns), (uint32_t)requests, error) : IFL_OK;
+}
+
+int gaps_describe(struct gaps *gaps, struct distribution *of, struct ifl_error *error)
+{
+    if (sort_by_key(gaps->gap_ns, gaps->requests, gaps->n, error))
+        return error->code;
+    quantile_describe(gaps->gap_ns, gaps->requests, gaps->n, of);
+    const double middle_ns = (double)(((int64_t)1 << gaps->quantum_bits) - 1) / 2;
+    for (size_t i = 0; i < QUANTILE_GRID; i++)
+        of->at_ns[i] += middle_ns;
+    of->mean_ns = gaps->n_gaps ? exact_value(gaps->total_ns) / (double)gaps->n_gaps : (double)NAN;
+    return IFL_OK;
+}

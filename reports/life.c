@@ -1,0 +1,100 @@
+#include "life.h"
+
+#include "row.h"
+#include "sort.h"
+
+#define ROW_BYTES (21 * ROW_NUMBER_BYTES)
+
+static const char header[] =
+    "point,request_id,replica,status,arrival_s,first_scheduled_s,first_token_s,finish_s,"
+    "prompt_tokens,output_tokens,cached_tokens,ttft_s,tpot_s,e2e_s,max_itl_s,preemptions,"
+    "swap_outs,queue_s,prefill_s,decode_s,stalled_s\n";
+
+static const char *const status_name[] = {
+    [IFL_FINISHED] = "finished", [IFL_REJECTED] = "rejected", [IFL_FAILED] = "failed"};
+
+/* Identities use all 64 bits: flipping the top one keeps their order in signed keys. */
+static int64_t id_key(const struct life *life)
+{
+    return (int64_t)(life->request_id ^ (uint64_t)1 << 63);
+}
+
+/* Lives [from, to) of the order arrived together: by identity. */
+static int order_ties(const struct life *lives, uint32_t *order, int64_t *key, size_t from,
+                      size_t to, struct ifl_error *error)
+{
+    for (size_t i = from; i < to; i++)
+        key[i] = id_key(&lives[order[i]]);
+    return sort_by_key(key + from, order + from, to - from, error);
+}
+
+static int order_by(const struct life *lives, size_t n, uint32_t *order, int64_t *key,
+                    struct ifl_error *error)
+{
+    for (size_t i = 0; i < n; i++) {
+        order[i] = (uint32_t)i;
+        key[i] = lives[i].arrival_ns;
+    }
+    if (sort_by_key(key, order, n, error))
+        return error->code;
+    for (size_t from = 0, to; from < n; from = to) {
+        for (to = from + 1; to < n && key[to] == key[from];)
+            to++;
+        if (to - from > 1 && order_ties(lives, order, key, from, to, error))
+            return error->code;
+    }
+    return IFL_OK;
+}
+
+int lives_order(const struct life *lives, size_t n, uint32_t *order, struct ifl_error *error)
+{
+    int64_t *key = malloc((n ? n : 1) * sizeof *key);
+    if (!key)
+        return ifl_fail_nomem(error);
+    const int code = order_by(lives, n, order, key, error);
+    free(key);
+    return code;
+}
+
+int lives_write_header(struct whole_file *file, struct ifl_error *error)
+{
+    return whole_write(file, header, error);
+}
+
+static char *put_life(char *at, int32_t point, const struct life *life)
+{
+    at = row_int(at, point);
+    at = row_uint(at, life->request_id);
+    at = row_int(at, life->replica);
+    at = row_word(at, status_name[life->status]);
+    at = row_seconds(at, life->arrival_ns);
+    at = row_seconds(at, life->first_scheduled_ns);
+    at = row_seconds(at, life->first_token_ns);
+    at = row_seconds(at, life->finish_ns);
+    at = row_int(at, life->prompt_tokens);
+    at = row_int(at, life->output_tokens);
+    at = row_int(at, life->cached_tokens);
+    at = row_seconds(at, life_ttft_ns(life));
+    at = row_seconds(at, life_tpot_ns(life));
+    at = row_seconds(at, life_e2e_ns(life));
+    at = row_seconds(at, life->max_itl_ns);
+    at = row_int(at, life->preemptions);
+    at = row_int(at, life->swap_outs);
+    at = row_seconds(at, life_queue_ns(life));
+    at = row_seconds(at, life_prefill_ns(life));
+    at = row_seconds(at, life_decode_ns(life));
+    at = row_seconds(at, life_stalled_ns(life));
+    return row_end(at);
+}
+
+int lives_write(struct whole_file *file, int32_t point, const struct life *lives,
+                const uint32_t *order, size_t n, struct ifl_error *error)
+{
+    for (size_t i = 0; i < n; i++) {
+        char *at = whole_room(file, ROW_BYTES, error);
+        if (!at)
+            return error->code;
+        whole_commit(file, put_life(at, point, &lives[order[i]]));
+    }
+    return IFL_OK;
+}

@@ -1,0 +1,93 @@
+/* A finished (or refused) request as the recorder keeps it, and the metrics it defines.
+ *
+ * Every metric is IFL_NEVER where it is undefined. e2e = queue + prefill + decode + stalled, to the
+ * nanosecond. tpot and normalized latency are ratios, rounded to the nearest nanosecond here, once,
+ * so that requests.csv, the quantiles and the SLO test speak of the same number. */
+#ifndef INFLIGHT_REPORTS_LIFE_H
+#define INFLIGHT_REPORTS_LIFE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inflight/report.h"
+#include "whole_file.h"
+
+struct life {
+    uint64_t request_id;
+    int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns;
+    int64_t max_itl_ns; /* IFL_NEVER where undefined */
+    int64_t stalled_ns, stalled_prefill_ns;
+    int32_t prompt_tokens, output_tokens, cached_tokens;
+    int32_t preemptions, swap_outs, replica;
+    uint8_t status; /* enum ifl_status */
+    bool meets_slos;
+};
+
+static inline bool life_finished(const struct life *life)
+{
+    return life->status == IFL_FINISHED;
+}
+
+static inline int64_t life_ttft_ns(const struct life *life)
+{
+    return life->first_token_ns == IFL_NEVER ? IFL_NEVER : life->first_token_ns - life->arrival_ns;
+}
+
+static inline int64_t life_e2e_ns(const struct life *life)
+{
+    return life_finished(life) ? life->finish_ns - life->arrival_ns : IFL_NEVER;
+}
+
+static inline int64_t life_ratio_ns(int64_t span_ns, int64_t parts)
+{
+    return (span_ns + parts / 2) / parts;
+}
+
+static inline int64_t life_tpot_ns(const struct life *life)
+{
+    if (!life_finished(life) || life->output_tokens < 2)
+        return IFL_NEVER;
+    return life_ratio_ns(life->finish_ns - life->first_token_ns, life->output_tokens - 1);
+}
+
+static inline int64_t life_normalized_ns(const struct life *life)
+{
+    if (!life_finished(life) || life->output_tokens < 1)
+        return IFL_NEVER;
+    return life_ratio_ns(life_e2e_ns(life), life->output_tokens);
+}
+
+static inline int64_t life_queue_ns(const struct life *life)
+{
+    return life->first_scheduled_ns == IFL_NEVER ? IFL_NEVER
+                                                 : life->first_scheduled_ns - life->arrival_ns;
+}
+
+static inline int64_t life_prefill_ns(const struct life *life)
+{
+    return life->first_token_ns == IFL_NEVER
+               ? IFL_NEVER
+               : life->first_token_ns - life->first_scheduled_ns - life->stalled_prefill_ns;
+}
+
+static inline int64_t life_decode_ns(const struct life *life)
+{
+    return life_finished(life) ? life->finish_ns - life->first_token_ns -
+                                     (life->stalled_ns - life->stalled_prefill_ns)
+                               : IFL_NEVER;
+}
+
+static inline int64_t life_stalled_ns(const struct life *life)
+{
+    return life->first_scheduled_ns == IFL_NEVER ? IFL_NEVER : life->stalled_ns;
+}
+
+/* Indices of the lives by arrival, then request_id: order[n]. */
+int lives_order(const struct life *lives, size_t n, uint32_t *order, struct ifl_error *error);
+/* requests.csv: the header, and a row a life in that order. */
+int lives_write_header(struct whole_file *file, struct ifl_error *error);
+int lives_write(struct whole_file *file, int32_t point, const struct life *lives,
+                const uint32_t *order, size_t n, struct ifl_error *error);
+
+#endif

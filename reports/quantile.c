@@ -1,0 +1,178 @@
+#include "quantile.h"
+
+#include <math.h>
+#include <stdbool.h>
+
+#include "sort.h"
+
+#define N_BUCKETS ((size_t)1 << 16)
+
+/* Walks up the samples: `below` of them lie under value[i]. */
+struct walk {
+    const int64_t *value;
+    const uint32_t *count;
+    size_t i;
+    uint64_t below;
+};
+
+static uint64_t weight(const uint32_t *count, size_t i)
+{
+    return count ? count[i] : 1;
+}
+
+static int64_t climb(struct walk *walk, uint64_t rank)
+{
+    while (walk->below + weight(walk->count, walk->i) <= rank)
+        walk->below += weight(walk->count, walk->i++);
+    return walk->value[walk->i];
+}
+
+/* From the nearer end, as numpy does, so that the result never leaves [low, high]. */
+static double between(double low, double high, double fraction)
+{
+    const double gap = high - low;
+    return fraction < 0.5 ? low + gap * fraction : high - gap * (1 - fraction);
+}
+
+static double quantile_at(struct walk *walk, uint64_t n_samples, double q)
+{
+    const double position = (double)(n_samples - 1) * q, below = floor(position);
+    const uint64_t rank = (uint64_t)below;
+    const double low = (double)climb(walk, rank);
+    if (rank + 1 >= n_samples)
+        return low;
+    struct walk ahead = *walk;
+    return between(low, (double)climb(&ahead, rank + 1), position - below);
+}
+
+void quantile_find(const int64_t *value, const uint32_t *count, size_t n, const double *wanted,
+                   size_t n_wanted, double *found)
+{
+    struct walk walk = {.value = value, .count = count};
+    uint64_t n_samples = 0;
+    for (size_t i = 0; i < n; i++)
+        n_samples += weight(count, i);
+    for (size_t i = 0; i < n_wanted; i++)
+        found[i] = n_samples ? quantile_at(&walk, n_samples, wanted[i]) : (double)NAN;
+}
+
+double quantile_of_grid(size_t i)
+{
+    if (i < QUANTILE_STEPS)
+        return (double)i / QUANTILE_STEPS;
+    return i == QUANTILE_STEPS ? 0.999 : 1;
+}
+
+/* ---- thinning: radix selection of all wanted ranks at once ---- */
+
+struct buckets {
+    int64_t smallest;
+    int shift;      /* bucket of a value: its distance from the smallest >> shift */
+    uint32_t *held; /* [N_BUCKETS] samples in it */
+    bool *wanted;   /* [N_BUCKETS] a wanted rank falls into it */
+};
+
+static size_t bucket_of(const struct buckets *buckets, int64_t value)
+{
+    return ((uint64_t)value - (uint64_t)buckets->smallest) >> buckets->shift;
+}
+
+static void fill(struct buckets *buckets, const int64_t *value, size_t n)
+{
+    int64_t min = value[0], max = value[0];
+    for (size_t i = 1; i < n; i++) {
+        min = value[i] < min ? value[i] : min;
+        max = value[i] > max ? value[i] : max;
+    }
+    buckets->smallest = min;
+    for (uint64_t span = (uint64_t)max - (uint64_t)min; span >> buckets->shift >= N_BUCKETS;)
+        buckets->shift++;
+    for (size_t i = 0; i < n; i++)
+        buckets->held[bucket_of(buckets, value[i])]++;
+}
+
+/* A quantile needs the samples of two neighbouring ranks. */
+static void mark(struct buckets *buckets, size_t n)
+{
+    size_t bucket = 0;
+    uint64_t below = 0;
+    for (size_t i = 0; i < 2 * QUANTILE_GRID; i++) {
+        uint64_t rank = (uint64_t)((double)(n - 1) * quantile_of_grid(i / 2)) + i % 2;
+        rank = rank < n ? rank : n - 1;
+        while (below > rank)
+            below -= buckets->held[--bucket];
+        while (below + buckets->held[bucket] <= rank)
+            below += buckets->held[bucket++];
+        buckets->wanted[bucket] = true;
+    }
+}
+
+static size_t keep(const struct buckets *buckets, int64_t *value, uint32_t *count, size_t n)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < n; i++)
+        if (buckets->wanted[bucket_of(buckets, value[i])])
+            value[kept++] = value[i];
+    for (size_t i = 0; i < kept; i++)
+        count[i] = 1;
+    for (size_t bucket = 0; bucket < N_BUCKETS; bucket++)
+        if (buckets->held[bucket] && !buckets->wanted[bucket]) {
+            value[kept] = (int64_t)((uint64_t)buckets->smallest + (bucket << buckets->shift));
+            count[kept++] = buckets->held[bucket];
+        }
+    return kept;
+}
+
+int quantile_thin(int64_t *value, uint32_t *count, size_t n, size_t *n_left,
+                  struct ifl_error *error)
+{
+    struct buckets buckets = {.held = calloc(N_BUCKETS, sizeof *buckets.held),
+                              .wanted = calloc(N_BUCKETS, sizeof *buckets.wanted)};
+    const bool room = buckets.held && buckets.wanted;
+    *n_left = 0;
+    if (room && n > 0) {
+        fill(&buckets, value, n);
+        mark(&buckets, n);
+        *n_left = keep(&buckets, value, count, n);
+    }
+    free(buckets.held);
+    free(buckets.wanted);
+    return room ? sort_by_key(value, count, *n_left, error) : ifl_fail_nomem(error);
+}
+
+/* ---- what one point keeps ---- */
+
+double quantile_mean(const int64_t *value, const uint32_t *count, size_t n)
+{
+    struct exact_sum sum = {0};
+    uint64_t n_samples = 0;
+    for (size_t i = 0; i < n; i++) {
+        exact_add(&sum, value[i], (int64_t)weight(count, i));
+        n_samples += weight(count, i);
+    }
+    return n_samples ? exact_value(sum) / (double)n_samples : (double)NAN;
+}
+
+void quantile_describe(const int64_t *value, const uint32_t *count, size_t n,
+                       struct distribution *of)
+{
+    double grid[QUANTILE_GRID];
+    for (size_t i = 0; i < QUANTILE_GRID; i++)
+        grid[i] = quantile_of_grid(i);
+    quantile_find(value, count, n, grid, QUANTILE_GRID, of->at_ns);
+    of->mean_ns = quantile_mean(value, count, n);
+}
+
+static double percentile_s(const struct distribution *of, size_t percent)
+{
+    return of->at_ns[percent * QUANTILE_STEPS / 100] * 1e-9;
+}
+
+struct ifl_quantiles quantile_summary_s(const struct distribution *of)
+{
+    return (struct ifl_quantiles){.mean = of->mean_ns * 1e-9,
+                                  .p50 = percentile_s(of, 50),
+                                  .p90 = percentile_s(of, 90),
+                                  .p95 = percentile_s(of, 95),
+                                  .p99 = percentile_s(of, 99)};
+}

@@ -1,0 +1,38 @@
+/* Exact quantiles of sorted, weighted samples; what one point keeps of a distribution.
+ *
+ * Interpolated linearly at position (n - 1) q, as numpy's default (definition 7 of Hyndman and Fan,
+ * The American Statistician 50:4, 1996). A count of k stands for k equal samples. */
+#ifndef INFLIGHT_REPORTS_QUANTILE_H
+#define INFLIGHT_REPORTS_QUANTILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "exact_sum.h"
+#include "inflight/report.h"
+
+/* Steps of half a percent up to 99.5 %, then 99.9 % and the largest sample. */
+#define QUANTILE_STEPS 200
+#define QUANTILE_GRID (QUANTILE_STEPS + 2)
+
+struct distribution {
+    double mean_ns, at_ns[QUANTILE_GRID]; /* NaN without samples */
+};
+
+/* Place i of the grid, as a fraction. */
+double quantile_of_grid(size_t i);
+/* values ascend; count may be NULL for one each; wanted fractions ascend. NaN without samples. */
+void quantile_find(const int64_t *value, const uint32_t *count, size_t n, const double *wanted,
+                   size_t n_wanted, double *found);
+double quantile_mean(const int64_t *value, const uint32_t *count, size_t n);
+/* Fewer samples with the same quantiles on the grid: where no wanted rank falls, whole
+ * neighbourhoods become one sample with a count. Takes samples in any order, [n]; leaves sorted
+ * ones with counts,
+ * [*n_left] of value and count, which has room for n. */
+int quantile_thin(int64_t *value, uint32_t *count, size_t n, size_t *n_left,
+                  struct ifl_error *error);
+void quantile_describe(const int64_t *value, const uint32_t *count, size_t n,
+                       struct distribution *of);
+struct ifl_quantiles quantile_summary_s(const struct distribution *of);
+
+#endif

@@ -1,0 +1,250 @@
+#include "inflight/report.h"
+
+#include "gaps.h"
+#include "life.h"
+#include "row.h"
+#include "summary.h"
+#include "whole_file.h"
+
+#define STEP_ROW_BYTES (18 * ROW_NUMBER_BYTES)
+#define QUANTILE_ROW_BYTES (7 * ROW_NUMBER_BYTES)
+
+struct ifl_recorder {
+    int32_t point;
+    int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER: none */
+    struct whole_file requests, steps, quantiles;
+    struct life *lives; /* [cap_lives], in order of completion */
+    size_t n_lives, cap_lives;
+    struct gaps gaps;
+    struct step_sums sums;
+};
+
+static const char steps_header[] =
+    "point,replica,step,start_s,duration_s,prefill_tokens,decode_tokens,prefill_seqs,decode_seqs,"
+    "context_tokens,running,waiting,swapped,preempted,blocks_out,blocks_in,kv_used_blocks,"
+    "kv_total_blocks\n";
+
+static const char quantiles_header[] =
+    "point,quantile,ttft_s,tpot_s,itl_s,e2e_s,normalized_latency_s\n";
+
+/* ---- opening and closing ---- */
+
+static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_options *options,
+                      struct ifl_error *error)
+{
+    if (options->requests_path && (whole_open(&recorder->requests, options->requests_path, error) ||
+                                   lives_write_header(&recorder->requests, error)))
+        return error->code;
+    if (options->steps_path && (whole_open(&recorder->steps, options->steps_path, error) ||
+                                whole_write(&recorder->steps, steps_header, error)))
+        return error->code;
+    if (options->quantiles_path &&
+        (whole_open(&recorder->quantiles, options->quantiles_path, error) ||
+         whole_write(&recorder->quantiles, quantiles_header, error)))
+        return error->code;
+    return IFL_OK;
+}
+
+static int64_t slo_ns(double slo_s)
+{
+    return slo_s > 0 ? ifl_ns_from_s(slo_s) : IFL_NEVER;
+}
+
+struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *options,
+                                         struct ifl_error *error)
+{
+    ifl_require(options->n_requests < UINT32_MAX);
+    struct ifl_recorder *recorder = calloc(1, sizeof *recorder);
+    struct life *lives = malloc((options->n_requests ? options->n_requests : 1) * sizeof *lives);
+    if (!recorder || !lives) {
+        free(recorder);
+        free(lives);
+        ifl_fail_nomem(error);
+        return NULL;
+    }
+    *recorder = (struct ifl_recorder){.point = options->point,
+                                      .ttft_slo_ns = slo_ns(options->ttft_slo_s),
+                                      .tpot_slo_ns = slo_ns(options->tpot_slo_s),
+                                      .lives = lives,
+                                      .cap_lives = options->n_requests,
+                                      .sums = {.last_end_ns = INT64_MIN}};
+    gaps_init(&recorder->gaps, GAPS_MAX_PAIRS);
+    if (open_files(recorder, options, error)) {
+        ifl_recorder_destroy(recorder);
+        return NULL;
+    }
+    return recorder;
+}
+
+void ifl_recorder_destroy(struct ifl_recorder *recorder)
+{
+    if (!recorder)
+        return;
+    whole_discard(&recorder->requests);
+    whole_discard(&recorder->steps);
+    whole_discard(&recorder->quantiles);
+    gaps_finish(&recorder->gaps);
+    free(recorder->lives);
+    free(recorder);
+}
+
+/* ---- what happens ---- */
+
+/* The request's own limit where it brings one. Undefined latencies (tpot of one token) meet any. */
+static bool within(int64_t latency_ns, int64_t own_slo_ns, int64_t slo_ns_of_run)
+{
+    const int64_t limit_ns = own_slo_ns == IFL_NEVER ? slo_ns_of_run : own_slo_ns;
+    return latency_ns == IFL_NEVER || latency_ns <= limit_ns;
+}
+
+int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_record *record,
+                       struct ifl_error *error)
+{
+    (void)error;
+    ifl_require(recorder->n_lives < recorder->cap_lives);
+    struct life *life = &recorder->lives[recorder->n_lives++];
+    *life = (struct life){.request_id = record->request_id,
+                          .arrival_ns = record->arrival_ns,
+                          .first_scheduled_ns = record->first_scheduled_ns,
+                          .first_token_ns = record->first_token_ns,
+                          .finish_ns = record->finish_ns,
+                          .max_itl_ns = record->max_itl_ns < 0 ? IFL_NEVER : record->max_itl_ns,
+                          .stalled_ns = record->stalled_ns,
+                          .stalled_prefill_ns = record->stalled_prefill_ns,
+                          .prompt_tokens = record->prompt_tokens,
+                          .output_tokens = record->output_tokens,
+                          .cached_tokens = record->cached_tokens,
+                          .preemptions = record->preemptions,
+                          .swap_outs = record->swap_outs,
+                          .replica = record->replica,
+                          .status = (uint8_t)record->status};
+    life->meets_slos = life_finished(life) &&
+                       within(life_ttft_ns(life), record->ttft_slo_ns, recorder->ttft_slo_ns) &&
+                       within(life_tpot_ns(life), record->tpot_slo_ns, recorder->tpot_slo_ns);
+    return IFL_OK;
+}
+
+int ifl_record_gaps(struct ifl_recorder *recorder, int64_t gap_ns, int64_t count,
+                    struct ifl_error *error)
+{
+    return gaps_add(&recorder->gaps, gap_ns, count, error);
+}
+
+static char *put_step(char *at, int32_t point, const struct ifl_step_record *step)
+{
+    at = row_int(at, point);
+    at = row_int(at, step->replica);
+    at = row_uint(at, step->step);
+    at = row_seconds(at, step->start_ns);
+    at = row_seconds(at, step->duration_ns);
+    at = row_int(at, step->prefill_tokens);
+    at = row_int(at, step->decode_tokens);
+    at = row_int(at, step->prefill_seqs);
+    at = row_int(at, step->decode_seqs);
+    at = row_int(at, step->context_tokens);
+    at = row_int(at, step->running);
+    at = row_int(at, step->waiting);
+    at = row_int(at, step->swapped);
+    at = row_int(at, step->preempted);
+    at = row_int(at, step->blocks_out);
+    at = row_int(at, step->blocks_in);
+    at = row_int(at, step->kv_used_blocks);
+    at = row_int(at, step->kv_total_blocks);
+    return row_end(at);
+}
+
+static int write_step(struct ifl_recorder *recorder, const struct ifl_step_record *step,
+                      struct ifl_error *error)
+{
+    char *at = whole_room(&recorder->steps, STEP_ROW_BYTES, error);
+    if (!at)
+        return error->code;
+    whole_commit(&recorder->steps, put_step(at, recorder->point, step));
+    return IFL_OK;
+}
+
+int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *step,
+                    struct ifl_error *error)
+{
+    struct step_sums *sums = &recorder->sums;
+    const int64_t lasted_ns = step->duration_ns, end_ns = step->start_ns + lasted_ns;
+    sums->n_steps++;
+    sums->last_end_ns = end_ns > sums->last_end_ns ? end_ns : sums->last_end_ns;
+    exact_add(&sums->time_ns, lasted_ns, 1);
+    exact_add(&sums->seqs_ns, lasted_ns, (int64_t)step->prefill_seqs + step->decode_seqs);
+    exact_add(&sums->token_slots_ns, lasted_ns, step->kv_token_slots);
+    exact_add(&sums->reserved_slots_ns, lasted_ns, step->kv_reserved_slots);
+    exact_add(&sums->internal_slots_ns, lasted_ns, step->kv_internal_slots);
+    exact_add(&sums->pool_slots_ns, lasted_ns, step->kv_pool_slots);
+    return whole_is_open(&recorder->steps) ? write_step(recorder, step, error) : IFL_OK;
+}
+
+/* ---- the end ---- */
+
+static int64_t nearest_ns(double ns)
+{
+    return ns >= 0 ? (int64_t)(ns + 0.5) : IFL_NEVER; /* NaN is no sample */
+}
+
+static int write_quantiles(struct ifl_recorder *recorder,
+                           const struct distribution latencies[N_LATENCIES],
+                           struct ifl_error *error)
+{
+    if (!whole_is_open(&recorder->quantiles))
+        return IFL_OK;
+    for (size_t i = 0; i < QUANTILE_GRID; i++) {
+        char *at = whole_room(&recorder->quantiles, QUANTILE_ROW_BYTES, error);
+        if (!at)
+            return error->code;
+        at = row_int(at, recorder->point);
+        at = row_real(at, quantile_of_grid(i));
+        for (size_t which = 0; which < N_LATENCIES; which++)
+            at = row_seconds(at, nearest_ns(latencies[which].at_ns[i]));
+        whole_commit(&recorder->quantiles, row_end(at));
+    }
+    return IFL_OK;
+}
+
+static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct ifl_summary *summary,
+                      struct ifl_error *error)
+{
+    if (lives_order(recorder->lives, recorder->n_lives, order, error))
+        return error->code;
+    if (whole_is_open(&recorder->requests) &&
+        lives_write(&recorder->requests, recorder->point, recorder->lives, order, recorder->n_lives,
+                    error))
+        return error->code;
+    const struct summary_input input = {.lives = recorder->lives,
+                                        .order = order,
+                                        .n = recorder->n_lives,
+                                        .steps = &recorder->sums,
+                                        .gaps = &recorder->gaps};
+    struct distribution latencies[N_LATENCIES];
+    if (summarize(&input, latencies, summary, error))
+        return error->code;
+    return write_quantiles(recorder, latencies, error);
+}
+
+/* All are closed before the first gets its name: a full disk leaves none of them. */
+static int publish(struct ifl_recorder *recorder, struct ifl_error *error)
+{
+    struct whole_file *files[] = {&recorder->requests, &recorder->steps, &recorder->quantiles};
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (whole_close(files[i], error))
+            return error->code;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (whole_publish(files[i], error))
+            return error->code;
+    return IFL_OK;
+}
+
+int ifl_recorder_finish(struct ifl_recorder *recorder, struct ifl_summary *summary,
+                        struct ifl_error *error)
+{
+    uint32_t *order = malloc((recorder->n_lives ? recorder->n_lives : 1) * sizeof *order);
+    if (!order)
+        return ifl_fail_nomem(error);
+    const int code = write_rest(recorder, order, summary, error);
+    free(order);
+    return code ? code : publish(recorder, error);
+}

@@ -1,0 +1,140 @@
+#include "row.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "inflight/time.h"
+
+static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                            "25262728293031323334353637383940414243444546474849"
+                            "50515253545556575859606162636465666768697071727374"
+                            "75767778798081828384858687888990919293949596979899";
+
+static const uint64_t power_of_ten[] = {
+    1,
+    10,
+    100,
+    1000,
+    10000,
+    100000,
+    1000000,
+    10000000,
+    100000000,
+    1000000000,
+    10000000000,
+    100000000000,
+    1000000000000,
+    10000000000000,
+    100000000000000,
+    1000000000000000,
+    10000000000000000,
+    100000000000000000,
+    1000000000000000000,
+    10000000000000000000u,
+};
+
+static char *put_digits(char *at, uint64_t value)
+{
+    size_t n = 1;
+    while (n < 20 && value >= power_of_ten[n])
+        n++;
+    char *end = at + n, *to = end;
+    while (value >= 100) {
+        to -= 2;
+        memcpy(to, pairs + 2 * (value % 100), 2);
+        value /= 100;
+    }
+    if (value >= 10)
+        memcpy(to - 2, pairs + 2 * value, 2);
+    else
+        to[-1] = (char)('0' + value);
+    return end;
+}
+
+static char *put_nine_digits(char *at, uint32_t value)
+{
+    at[8] = (char)('0' + value % 10);
+    value /= 10;
+    for (int i = 6; i >= 0; i -= 2) {
+        memcpy(at + i, pairs + 2 * (value % 100), 2);
+        value /= 100;
+    }
+    return at + 9;
+}
+
+char *row_uint(char *at, uint64_t value)
+{
+    at = put_digits(at, value);
+    *at++ = ',';
+    return at;
+}
+
+/* INT64_MIN has a magnitude too, but only as an unsigned number. */
+static uint64_t magnitude(int64_t value)
+{
+    return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+}
+
+char *row_int(char *at, int64_t value)
+{
+    if (value < 0)
+        *at++ = '-';
+    return row_uint(at, magnitude(value));
+}
+
+char *row_seconds(char *at, int64_t ns)
+{
+    if (ns != IFL_NEVER) {
+        const uint64_t of = magnitude(ns);
+        if (ns < 0)
+            *at++ = '-';
+        at = put_digits(at, of / IFL_NS_PER_S);
+        *at++ = '.';
+        at = put_nine_digits(at, (uint32_t)(of % IFL_NS_PER_S));
+    }
+    *at++ = ',';
+    return at;
+}
+
+char *row_real(char *at, double value)
+{
+    if (!isnan(value))
+        at += snprintf(at, ROW_REAL_BYTES, "%.9g", value);
+    *at++ = ',';
+    return at;
+}
+
+char *row_word(char *at, const char *word)
+{
+    const size_t n = strlen(word);
+    memcpy(at, word, n);
+    at[n] = ',';
+    return at + n + 1;
+}
+
+size_t row_text_bytes(const char *text)
+{
+    return 2 * strlen(text) + sizeof "\"\",";
+}
+
+char *row_text(char *at, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n"))
+        return row_word(at, text);
+    *at++ = '"';
+    for (; *text; text++) {
+        if (*text == '"')
+            *at++ = '"';
+        *at++ = *text;
+    }
+    *at++ = '"';
+    *at++ = ',';
+    return at;
+}
+
+char *row_end(char *at)
+{
+    at[-1] = '\n';
+    return at;
+}

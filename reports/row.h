@@ -1,0 +1,28 @@
+/* The fields of a CSV row, formatted by hand.
+ *
+ * A trace has millions of rows and a row twenty fields: printf spends 200 ns on a field where these
+ * spend five. Each function writes one field and the comma behind it and returns the place behind
+ * that; row_end turns the last comma into the end of the line. */
+#ifndef INFLIGHT_REPORTS_ROW_H
+#define INFLIGHT_REPORTS_ROW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ROW_NUMBER_BYTES 32 /* the longest number, its comma included */
+#define ROW_REAL_BYTES 40   /* nine significant digits with sign, exponent and comma */
+
+char *row_uint(char *at, uint64_t value);
+char *row_int(char *at, int64_t value);
+/* Nine decimals, exact; nothing for IFL_NEVER. */
+char *row_seconds(char *at, int64_t ns);
+/* Nine significant digits; nothing for NaN. */
+char *row_real(char *at, double value);
+/* As it is: for text that needs no quotes. */
+char *row_word(char *at, const char *word);
+/* Quoted as in RFC 4180 where it must be; takes up to row_text_bytes. */
+char *row_text(char *at, const char *text);
+size_t row_text_bytes(const char *text);
+char *row_end(char *at);
+
+#endif

@@ -1,0 +1,272 @@
+#include "series.h"
+
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "columns.h"
+
+/* ---- reading the runs ---- */
+
+static char *joined_path(const char *dir, const char *name)
+{
+    const size_t n = strlen(dir) + strlen(name) + 2;
+    char *path = malloc(n);
+    if (path)
+        snprintf(path, n, "%s/%s", dir, name);
+    return path;
+}
+
+static int read_sheet(struct sheet *sheet, const char *dir, const char *name, bool optional,
+                      struct ifl_error *error)
+{
+    char *path = joined_path(dir, name);
+    if (!path)
+        return ifl_fail_nomem(error);
+    int code = IFL_OK;
+    if (!optional || access(path, F_OK) == 0)
+        code = sheet_read(sheet, path, error);
+    free(path);
+    return code;
+}
+
+static int read_run(struct series_run *run, const char *dir, struct ifl_error *error)
+{
+    *run = (struct series_run){.dir = dir, .rate = SHEET_NO_COLUMN};
+    if (read_sheet(&run->summary, dir, "summary.csv", false, error) ||
+        read_sheet(&run->quantiles, dir, "quantiles.csv", true, error) ||
+        sheet_require(&run->summary, "requests", &run->n_keys, error))
+        return error->code;
+    for (size_t key = 0; key < run->n_keys; key++)
+        if (strcmp(column_short_key(sheet_header(&run->summary, key)), "rate_rps") == 0)
+            run->rate = key;
+    return IFL_OK;
+}
+
+/* ---- naming the series ---- */
+
+static const char *last_part(const char *dir)
+{
+    const char *part = dir;
+    for (const char *c = dir; *c; c++)
+        if (*c == '/' && c[1] && c[1] != '/')
+            part = c + 1;
+    return part;
+}
+
+/* A preset speaks for itself, any other value needs its key. */
+static void print_key(FILE *to, const struct series_run *run, size_t row, size_t key)
+{
+    const char *name = column_short_key(sheet_header(&run->summary, key));
+    if (ftell(to) > 0)
+        fputs(", ", to);
+    if (strcmp(name, "preset") != 0)
+        fprintf(to, "%s ", name);
+    fputs(sheet_cell(&run->summary, row, key), to);
+}
+
+static void print_name(FILE *to, const struct series_set *set, const struct series_run *run,
+                       size_t row)
+{
+    if (set->n_runs > 1)
+        fputs(last_part(run->dir), to);
+    for (size_t key = 0; key < run->n_keys; key++)
+        if (!set->has_rate || key != run->rate)
+            print_key(to, run, row, key);
+    if (ftell(to) == 0)
+        fputs(last_part(run->dir), to);
+}
+
+static char *name_of(const struct series_set *set, const struct series_run *run, size_t row)
+{
+    char *name = NULL;
+    size_t n;
+    FILE *to = open_memstream(&name, &n);
+    if (!to)
+        return NULL;
+    print_name(to, set, run, row);
+    if (fclose(to) == 0)
+        return name;
+    free(name);
+    return NULL;
+}
+
+/* Keeps the name, or finds it among those that are there. */
+static size_t number_of(struct series_set *set, char *name)
+{
+    for (size_t i = 0; i < set->n_series; i++)
+        if (strcmp(set->names[i], name) == 0) {
+            free(name);
+            return i;
+        }
+    set->names[set->n_series] = name;
+    return set->n_series++;
+}
+
+/* ---- the points ---- */
+
+static int add_point(struct series_set *set, size_t run, size_t row, struct ifl_error *error)
+{
+    const struct series_run *of = &set->runs[run];
+    struct series_point *point = &set->points[set->n_points];
+    size_t saturated;
+    *point = (struct series_point){.run = run, .row = row, .rate_rps = (double)NAN};
+    if (sheet_require(&of->summary, "saturated", &saturated, error))
+        return error->code;
+    if (set->has_rate && sheet_number(&of->summary, row, of->rate, &point->rate_rps, error))
+        return error->code;
+    char *name = name_of(set, of, row);
+    if (!name)
+        return ifl_fail_nomem(error);
+    point->series = number_of(set, name);
+    point->saturated = strcmp(sheet_cell(&of->summary, row, saturated), "true") == 0;
+    set->n_points++;
+    return IFL_OK;
+}
+
+static int by_series_then_rate(const void *left, const void *right)
+{
+    const struct series_point *a = left, *b = right;
+    if (a->series != b->series)
+        return a->series < b->series ? -1 : 1;
+    if (a->rate_rps < b->rate_rps || a->rate_rps > b->rate_rps)
+        return a->rate_rps < b->rate_rps ? -1 : 1;
+    if (a->run != b->run)
+        return a->run < b->run ? -1 : 1;
+    return a->row < b->row ? -1 : a->row > b->row;
+}
+
+static int add_points(struct series_set *set, struct ifl_error *error)
+{
+    size_t n = 0;
+    for (size_t run = 0; run < set->n_runs; run++)
+        n += set->runs[run].summary.n_rows;
+    set->points = calloc(n ? n : 1, sizeof *set->points);
+    set->names = calloc(n ? n : 1, sizeof *set->names);
+    if (!set->points || !set->names)
+        return ifl_fail_nomem(error);
+    for (size_t run = 0; run < set->n_runs; run++)
+        for (size_t row = 0; row < set->runs[run].summary.n_rows; row++)
+            if (add_point(set, run, row, error))
+                return error->code;
+    qsort(set->points, set->n_points, sizeof *set->points, by_series_then_rate);
+    return IFL_OK;
+}
+
+static int read_all(struct series_set *set, const char *const *run_dirs, struct ifl_error *error)
+{
+    for (size_t run = 0; run < set->n_runs; run++) {
+        if (read_run(&set->runs[run], run_dirs[run], error))
+            return error->code;
+        set->has_rate = (run == 0 || set->has_rate) && set->runs[run].rate != SHEET_NO_COLUMN;
+    }
+    return add_points(set, error);
+}
+
+int series_read(struct series_set *set, size_t n_runs, const char *const *run_dirs,
+                struct ifl_error *error)
+{
+    *set = (struct series_set){.runs = calloc(n_runs ? n_runs : 1, sizeof *set->runs),
+                               .n_runs = n_runs};
+    if (!set->runs)
+        return ifl_fail_nomem(error);
+    const int code = read_all(set, run_dirs, error);
+    if (code)
+        series_free(set);
+    return code;
+}
+
+void series_free(struct series_set *set)
+{
+    for (size_t run = 0; set->runs && run < set->n_runs; run++) {
+        sheet_free(&set->runs[run].summary);
+        sheet_free(&set->runs[run].quantiles);
+    }
+    for (size_t i = 0; i < set->n_series; i++)
+        free(set->names[i]);
+    free(set->runs);
+    free(set->points);
+    free(set->names);
+    *set = (struct series_set){0};
+}
+
+/* ---- the middle ---- */
+
+static size_t first_of(const struct series_set *set, size_t series)
+{
+    size_t i = 0;
+    while (set->points[i].series != series)
+        i++;
+    return i;
+}
+
+static size_t end_of(const struct series_set *set, size_t first)
+{
+    size_t i = first;
+    while (i < set->n_points && set->points[i].series == set->points[first].series)
+        i++;
+    return i;
+}
+
+static size_t find_rate(const struct series_set *set, size_t series, double rate_rps)
+{
+    const size_t first = first_of(set, series), end = end_of(set, first);
+    for (size_t i = first; i < end; i++)
+        if (set->points[i].rate_rps == rate_rps)
+            return i;
+    return set->n_points;
+}
+
+static bool shared(const struct series_set *set, double rate_rps)
+{
+    for (size_t series = 0; series < set->n_series; series++)
+        if (find_rate(set, series, rate_rps) == set->n_points)
+            return false;
+    return true;
+}
+
+/* The k-th rate that every series has, counted from 0; NaN where there are fewer. */
+static double shared_rate(const struct series_set *set, size_t k)
+{
+    const size_t end = end_of(set, 0);
+    for (size_t i = 0; i < end; i++)
+        if (shared(set, set->points[i].rate_rps) && k-- == 0)
+            return set->points[i].rate_rps;
+    return (double)NAN;
+}
+
+void series_middle(const struct series_set *set, size_t *chosen)
+{
+    if (set->n_points == 0)
+        return;
+    size_t n_shared = 0;
+    while (!isnan(shared_rate(set, n_shared)))
+        n_shared++;
+    const double middle = n_shared ? shared_rate(set, (n_shared - 1) / 2) : (double)NAN;
+    for (size_t series = 0; series < set->n_series; series++) {
+        const size_t first = first_of(set, series), end = end_of(set, first);
+        chosen[series] =
+            isnan(middle) ? first + (end - first - 1) / 2 : find_rate(set, series, middle);
+    }
+}
+
+/* Points are joined in order, so the k-th block of equal numbers is the k-th row of the summary. */
+bool series_quantiles(const struct series_set *set, const struct series_point *point, size_t *from,
+                      size_t *to)
+{
+    const struct sheet *sheet = &set->runs[point->run].quantiles;
+    const size_t number = sheet->n_columns ? sheet_find(sheet, "point") : SHEET_NO_COLUMN;
+    size_t block = 0;
+    *from = 0;
+    if (number == SHEET_NO_COLUMN)
+        return false;
+    for (*to = 0; *to < sheet->n_rows; ++*to) {
+        const bool next = *to > 0 && strcmp(sheet_cell(sheet, *to, number),
+                                            sheet_cell(sheet, *to - 1, number)) != 0;
+        if (next && block++ == point->row)
+            return true;
+        if (next)
+            *from = *to;
+    }
+    return block == point->row && *to > *from;
+}

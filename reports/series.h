@@ -1,0 +1,46 @@
+/* The points of one or more runs, grouped into the lines of a figure.
+ *
+ * The arrival rate, where all runs sweep it, is the axis. The other swept keys, and the run's name
+ * where there are several, name the series. Series are numbered in order of appearance; points are
+ * ordered by series, then rate. */
+#ifndef INFLIGHT_REPORTS_SERIES_H
+#define INFLIGHT_REPORTS_SERIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "inflight/error.h"
+#include "sheet.h"
+
+struct series_run {
+    const char *dir;                 /* borrowed */
+    struct sheet summary, quantiles; /* quantiles is zeroed where the run has none */
+    size_t n_keys, rate;             /* SHEET_NO_COLUMN where the rate is not swept */
+};
+
+struct series_point {
+    size_t series, run, row; /* row of summary.csv, without the header */
+    double rate_rps;         /* NaN where it is no axis */
+    bool saturated;
+};
+
+struct series_set {
+    struct series_run *runs;     /* [n_runs] */
+    struct series_point *points; /* [n_points] */
+    char **names;                /* [n_series] */
+    size_t n_runs, n_points, n_series;
+    bool has_rate;
+};
+
+int series_read(struct series_set *set, size_t n_runs, const char *const *run_dirs,
+                struct ifl_error *error);
+void series_free(struct series_set *set);
+/* For distributions: one point a series, at the middle one of the rates that all series share (of
+ * an even number the lower), else at each one's own middle. chosen: [n_series] indices of points.
+ */
+void series_middle(const struct series_set *set, size_t *chosen);
+/* Rows [*from, *to) of the run's quantiles belong to the point. False where there are none. */
+bool series_quantiles(const struct series_set *set, const struct series_point *point, size_t *from,
+                      size_t *to);
+
+#endif

@@ -1,0 +1,44 @@
+/* The numbers of one point: what its requests and steps add up to. */
+#ifndef INFLIGHT_REPORTS_SUMMARY_H
+#define INFLIGHT_REPORTS_SUMMARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "exact_sum.h"
+#include "gaps.h"
+#include "inflight/report.h"
+#include "life.h"
+#include "quantile.h"
+
+/* Over all steps; slots and sequences are weighted by the step's duration. */
+struct step_sums {
+    uint64_t n_steps;
+    int64_t last_end_ns;
+    struct exact_sum time_ns, seqs_ns;
+    struct exact_sum token_slots_ns, reserved_slots_ns, internal_slots_ns, pool_slots_ns;
+};
+
+enum latency {
+    LATENCY_TTFT,
+    LATENCY_TPOT,
+    LATENCY_ITL,
+    LATENCY_E2E,
+    LATENCY_NORMALIZED,
+    N_LATENCIES
+};
+
+struct summary_input {
+    const struct life *lives; /* [n] */
+    const uint32_t *order;    /* [n] by arrival */
+    size_t n;
+    const struct step_sums *steps;
+    struct gaps *gaps;
+};
+
+int summarize(const struct summary_input *input, struct distribution latencies[N_LATENCIES],
+              struct ifl_summary *summary, struct ifl_error *error);
+/* Whether the queue grew over the second half of the arrivals; see summary.c for the rule. */
+bool summary_saturated(const struct life *lives, const uint32_t *order, size_t n);
+
+#endif

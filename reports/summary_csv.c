@@ -1,0 +1,89 @@
+#include <string.h>
+
+#include "columns.h"
+#include "inflight/report.h"
+#include "row.h"
+#include "whole_file.h"
+
+static char *put_metric(char *at, const struct column *column, const struct ifl_summary *summary)
+{
+    const char *field = (const char *)summary + column->offset;
+    uint64_t count;
+    double real;
+    bool flag;
+    switch (column->type) {
+    case COLUMN_COUNT:
+        memcpy(&count, field, sizeof count);
+        return row_uint(at, count);
+    case COLUMN_REAL:
+        memcpy(&real, field, sizeof real);
+        return row_real(at, real);
+    case COLUMN_FLAG:
+        memcpy(&flag, field, sizeof flag);
+        return row_word(at, flag ? "true" : "false");
+    }
+    return at;
+}
+
+static size_t texts_bytes(const char *const *text, size_t n)
+{
+    size_t n_bytes = 0;
+    for (size_t i = 0; i < n; i++)
+        n_bytes += row_text_bytes(text[i]);
+    return n_bytes;
+}
+
+static char *put_texts(char *at, const char *const *text, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        at = row_text(at, text[i]);
+    return at;
+}
+
+static int write_header(struct whole_file *file, const char *const *keys, size_t n_keys,
+                        struct ifl_error *error)
+{
+    size_t n_bytes = texts_bytes(keys, n_keys);
+    for (size_t i = 0; i < n_summary_columns; i++)
+        n_bytes += row_text_bytes(summary_columns[i].name);
+    char *at = whole_room(file, n_bytes, error);
+    if (!at)
+        return error->code;
+    at = put_texts(at, keys, n_keys);
+    for (size_t i = 0; i < n_summary_columns; i++)
+        at = row_word(at, summary_columns[i].name);
+    whole_commit(file, row_end(at));
+    return IFL_OK;
+}
+
+static int write_point(struct whole_file *file, const char *const *values, size_t n_keys,
+                       const struct ifl_summary *summary, struct ifl_error *error)
+{
+    char *at =
+        whole_room(file, texts_bytes(values, n_keys) + n_summary_columns * ROW_REAL_BYTES, error);
+    if (!at)
+        return error->code;
+    at = put_texts(at, values, n_keys);
+    for (size_t i = 0; i < n_summary_columns; i++)
+        at = put_metric(at, &summary_columns[i], summary);
+    whole_commit(file, row_end(at));
+    return IFL_OK;
+}
+
+int ifl_write_summary(const char *path, size_t n_points, size_t n_keys, const char *const *keys,
+                      const char *const *values, const struct ifl_summary *summaries,
+                      struct ifl_error *error)
+{
+    struct whole_file file;
+    if (whole_open(&file, path, error))
+        return error->code;
+    int code = write_header(&file, keys, n_keys, error);
+    for (size_t i = 0; i < n_points && !code; i++)
+        code = write_point(&file, values + i * n_keys, n_keys, &summaries[i], error);
+    if (!code)
+        code = whole_close(&file, error);
+    if (!code)
+        code = whole_publish(&file, error);
+    whole_discard(&file);
+    return code;
+}

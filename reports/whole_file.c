@@ -1,0 +1,131 @@
+#include "whole_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#define BUFFER_BYTES ((size_t)1 << 18)
+
+int whole_fail_on(const char *path, const char *doing, struct ifl_error *error)
+{
+    return ifl_fail(error, IFL_E_IO, "%s: cannot %s: %s", path, doing, strerror(errno));
+}
+
+static void forget(struct whole_file *file)
+{
+    free(file->path);
+    free(file->temporary);
+    free(file->buffer);
+    *file = (struct whole_file){0};
+}
+
+static char *with_suffix(const char *path)
+{
+    static const char suffix[] = ".tmp";
+    const size_t n = strlen(path);
+    char *name = malloc(n + sizeof suffix);
+    if (name) {
+        memcpy(name, path, n);
+        memcpy(name + n, suffix, sizeof suffix);
+    }
+    return name;
+}
+
+int whole_open(struct whole_file *file, const char *path, struct ifl_error *error)
+{
+    *file = (struct whole_file){.path = strdup(path),
+                                .temporary = with_suffix(path),
+                                .buffer = malloc(BUFFER_BYTES),
+                                .cap_bytes = BUFFER_BYTES};
+    if (!file->path || !file->temporary || !file->buffer) {
+        forget(file);
+        return ifl_fail_nomem(error);
+    }
+    file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file->fd >= 0)
+        return IFL_OK;
+    whole_fail_on(path, "open it for writing", error);
+    forget(file);
+    return error->code;
+}
+
+static int flush(struct whole_file *file, struct ifl_error *error)
+{
+    for (size_t done = 0; done < file->n_bytes;) {
+        const ssize_t n = write(file->fd, file->buffer + done, file->n_bytes - done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return whole_fail_on(file->path, "write", error);
+        done += (size_t)n;
+    }
+    file->n_bytes = 0;
+    return IFL_OK;
+}
+
+static int widen(struct whole_file *file, size_t n, struct ifl_error *error)
+{
+    char *buffer = realloc(file->buffer, n);
+    if (!buffer)
+        return ifl_fail_nomem(error);
+    file->buffer = buffer;
+    file->cap_bytes = n;
+    return IFL_OK;
+}
+
+char *whole_room(struct whole_file *file, size_t n, struct ifl_error *error)
+{
+    if (file->cap_bytes - file->n_bytes < n && flush(file, error))
+        return NULL;
+    if (file->cap_bytes < n && widen(file, n, error))
+        return NULL;
+    return file->buffer + file->n_bytes;
+}
+
+void whole_commit(struct whole_file *file, const char *end)
+{
+    file->n_bytes = (size_t)(end - file->buffer);
+}
+
+int whole_write(struct whole_file *file, const char *text, struct ifl_error *error)
+{
+    const size_t n = strlen(text);
+    char *at = whole_room(file, n, error);
+    if (!at)
+        return error->code;
+    memcpy(at, text, n);
+    whole_commit(file, at + n);
+    return IFL_OK;
+}
+
+int whole_close(struct whole_file *file, struct ifl_error *error)
+{
+    if (!whole_is_open(file))
+        return IFL_OK;
+    int code = flush(file, error);
+    if (close(file->fd) && !code)
+        code = whole_fail_on(file->path, "write", error);
+    free(file->buffer);
+    file->buffer = NULL;
+    return code;
+}
+
+int whole_publish(struct whole_file *file, struct ifl_error *error)
+{
+    if (!file->temporary)
+        return IFL_OK;
+    if (rename(file->temporary, file->path))
+        return whole_fail_on(file->path, "give the finished file its name", error);
+    forget(file);
+    return IFL_OK;
+}
+
+void whole_discard(struct whole_file *file)
+{
+    if (whole_is_open(file))
+        close(file->fd);
+    if (file->temporary)
+        unlink(file->temporary);
+    forget(file);
+}

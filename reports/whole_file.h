@@ -1,0 +1,38 @@
+/* A file that appears under its name only when it is whole.
+ *
+ * It grows under PATH.tmp. whole_close flushes it and checks that every byte has been taken,
+ * whole_publish gives it its name, whole_discard closes and removes what was not published. A
+ * zeroed struct is a valid closed one, and every function but whole_open leaves it alone. */
+#ifndef INFLIGHT_REPORTS_WHOLE_FILE_H
+#define INFLIGHT_REPORTS_WHOLE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "inflight/error.h"
+
+struct whole_file {
+    char *path, *temporary; /* owned; NULL when there is nothing on disk to publish or discard */
+    char *buffer;           /* [cap_bytes], owned; NULL when closed */
+    size_t n_bytes, cap_bytes;
+    int fd;
+};
+
+int whole_open(struct whole_file *file, const char *path, struct ifl_error *error);
+/* Room for n bytes behind what was written, NULL on an error; whole_commit takes up to `end`. */
+char *whole_room(struct whole_file *file, size_t n, struct ifl_error *error);
+void whole_commit(struct whole_file *file, const char *end);
+int whole_write(struct whole_file *file, const char *text, struct ifl_error *error);
+int whole_close(struct whole_file *file, struct ifl_error *error);
+int whole_publish(struct whole_file *file, struct ifl_error *error);
+void whole_discard(struct whole_file *file);
+
+/* IFL_E_IO: PATH: cannot DOING: what errno means. */
+int whole_fail_on(const char *path, const char *doing, struct ifl_error *error);
+
+static inline bool whole_is_open(const struct whole_file *file)
+{
+    return file->buffer != NULL;
+}
+
+#endif

@@ -1,0 +1,131 @@
+/* What no single key can tell: keys that need, or exclude, each other, and files that must exist.
+ */
+#include "config/read.h"
+
+#include <string.h>
+
+/* Points at the key; if it is missing, at the nearest map around it in the user's own file. */
+static int fail_key(const struct node *root, const char *dotted, struct ifl_error *error,
+                    const char *text)
+{
+    const struct node *node = tree_at(root, dotted), *around = root;
+    char map[128];
+    for (const char *at = strchr(dotted, '.'); at && !node; at = strchr(at + 1, '.')) {
+        snprintf(map, sizeof map, "%.*s", (int)(at - dotted), dotted);
+        const struct node *child = tree_at(root, map);
+        if (child && strcmp(child->file, root->file) == 0)
+            around = child;
+    }
+    return tree_fail(node ? node : around, error, "%s", text);
+}
+
+static bool format_known(const char *format)
+{
+    if (strcmp(format, "auto") == 0)
+        return true;
+    const struct ifl_trace_format *known = ifl_trace_formats();
+    while (known->name && strcmp(known->name, format) != 0)
+        known++;
+    return known->name;
+}
+
+static int fail_format(const struct node *root, const char *format, struct ifl_error *error)
+{
+    const char *words[32] = {"auto"};
+    char list[256] = "auto", text[512];
+    size_t n = 1, at = strlen(list);
+    const struct ifl_trace_format *known = ifl_trace_formats();
+    for (; known->name && n < 32 && at < sizeof list; known++) {
+        words[n++] = known->name;
+        at += (size_t)snprintf(list + at, sizeof list - at, ", %s", known->name);
+    }
+    const char *near = nearest_word(format, words, n);
+    snprintf(text, sizeof text, "workload.format is %s, expected one of %s%s%s%s", format, list,
+             near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return fail_key(root, "workload.format", error, text);
+}
+
+static int check_trace(const struct node *root, struct workload_config *workload,
+                       struct ifl_error *error)
+{
+    char text[sizeof error->text];
+    if (data_path(workload->trace_name, workload->trace) < 0) {
+        snprintf(text, sizeof text, "there is no file %s, expected a trace",
+                 *workload->trace_name ? workload->trace_name : "without a name");
+        return fail_key(root, "workload.trace", error, text);
+    }
+    if (workload->window.to_ns && workload->window.to_ns <= workload->window.from_ns)
+        return fail_key(root, "workload.to_s", error,
+                        "workload.to_s is not after workload.from_s, expected a later time");
+    return format_known(workload->format) ? 0 : fail_format(root, workload->format, error);
+}
+
+static bool has_rate(const struct ifl_arrivals *arrivals)
+{
+    return arrivals->rate_rps > 0 || (arrivals->n_pieces && arrivals->piece_from_s[0] <= 0);
+}
+
+static int check_arrivals(const struct node *root, const struct ifl_arrivals *arrivals,
+                          struct ifl_error *error)
+{
+    const bool drawn = arrivals->process == IFL_ARRIVE_POISSON ||
+                       arrivals->process == IFL_ARRIVE_GAMMA ||
+                       arrivals->process == IFL_ARRIVE_CONSTANT;
+    if (drawn && !has_rate(arrivals))
+        return fail_key(root, "workload.arrivals.rate_rps", error,
+                        "workload.arrivals.rate_rps is missing or 0, expected a rate above 0");
+    if (arrivals->process == IFL_ARRIVE_CLOSED && arrivals->concurrency < 1)
+        return fail_key(root, "workload.arrivals.concurrency", error,
+                        "workload.arrivals.concurrency is missing or 0, expected at least 1");
+    if (arrivals->sine_amplitude_frac > 0 && arrivals->sine_period_s <= 0)
+        return fail_key(root, "workload.arrivals.sine_period_s", error,
+                        "workload.arrivals.sine_period_s is missing or 0, expected above 0");
+    return 0;
+}
+
+static int check_name(const struct node *root, const char *kind, const char *key, const char *name,
+                      bool optional, struct ifl_error *error)
+{
+    char found[512], text[256];
+    if (!*name && optional)
+        return 0;
+    if (!*name) {
+        snprintf(text, sizeof text, "%s is missing, expected a name from configs/%s or a path", key,
+                 kind);
+        return fail_key(root, key, error, text);
+    }
+    if (config_resolve_name(kind, name, found, error) == 0 || error->code != IFL_E_INPUT)
+        return error->code;
+    char reason[sizeof error->text];
+    snprintf(reason, sizeof reason, "%s", error->text);
+    return fail_key(root, key, error, reason);
+}
+
+static int check_cost(const struct node *root, const struct config *config, struct ifl_error *error)
+{
+    const struct cost_config *cost = &config->cost;
+    if (cost->model != COST_LINEAR)
+        return 0;
+    if (cost->step_s + cost->prefill_token_s + cost->decode_seq_s + cost->context_token_s <= 0)
+        return fail_key(root, "cost.model", error,
+                        "cost.model is linear and its coefficients are 0, expected one above 0");
+    /* Without a GPU's memory there is nothing to compute the number of blocks from. */
+    if (config->serving.kv.num_blocks == 0 && (!*config->model || !*config->hardware))
+        return fail_key(root, "serving.kv.num_blocks", error,
+                        "serving.kv.num_blocks is missing or 0, expected at least 1 where no model "
+                        "and hardware are named");
+    return 0;
+}
+
+int config_check(const struct node *root, struct config *config, struct ifl_error *error)
+{
+    const bool linear = config->cost.model == COST_LINEAR;
+    *error = (struct ifl_error){0};
+    if (check_name(root, "models", "model", config->model, linear, error) < 0 ||
+        check_name(root, "hardware", "hardware", config->hardware, linear, error) < 0 ||
+        check_trace(root, &config->workload, error) < 0 ||
+        check_arrivals(root, &config->workload.arrivals, error) < 0 ||
+        check_cost(root, config, error) < 0)
+        return error->code;
+    return 0;
+}

@@ -1,0 +1,135 @@
+/* The names of the keys: which there are, and what a misspelt one was meant to be. */
+#include "config/keys.h"
+
+#include <string.h>
+
+const char *key_join(const char *where, const char *name, char path[MAX_KEY_CHARS])
+{
+    snprintf(path, MAX_KEY_CHARS, "%s%s%s", where, *where ? "." : "", name);
+    return path;
+}
+
+/* The name of the map `path` within the map `where`, or NULL if it is not directly below. */
+static const char *name_below(const char *where, const char *path)
+{
+    const size_t n_chars = strlen(where);
+    if (strncmp(path, where, n_chars) != 0 || !path[n_chars])
+        return NULL;
+    if (n_chars && path[n_chars] != '.')
+        return NULL;
+    const char *name = path + n_chars + (n_chars > 0);
+    return strchr(name, '.') ? NULL : name;
+}
+
+void key_others(const struct key_section *section, const char *others[MAX_KEYS_BELOW + 1])
+{
+    size_t n = 0;
+    for (size_t i = 0; i < section->n_by_hand && n < MAX_KEYS_BELOW; i++)
+        others[n++] = section->by_hand[i].name;
+    for (size_t i = 0; i < n_key_sections && n < MAX_KEYS_BELOW; i++) {
+        const char *name = name_below(section->where, key_sections[i].where);
+        if (name)
+            others[n++] = name;
+    }
+    others[n] = NULL;
+}
+
+/* ---- all of them ---- */
+
+struct key_names {
+    char (*of)[MAX_KEY_CHARS];
+    const char **words; /* the same, as nearest_word wants them */
+    size_t n, n_values; /* the values come first, then the maps */
+    size_t cap;
+};
+
+static void add(struct key_names *names, const char *where, const char *name)
+{
+    if (names->n < names->cap)
+        names->words[names->n] = key_join(where, name, names->of[names->n]);
+    names->n++;
+}
+
+static void add_module(struct key_names *names, const struct key_section *section)
+{
+    const struct ifl_policy *policy;
+    for (size_t i = 0; (policy = registry_at(i)); i++)
+        for (size_t j = 0; policy->kind == section->kind && j < policy->n_params; j++)
+            add(names, section->where, policy->params[j].name);
+}
+
+static void add_all(struct key_names *names)
+{
+    names->n = 0;
+    for (size_t i = 0; i < n_key_sections; i++) {
+        const struct key_section *section = &key_sections[i];
+        for (size_t j = 0; j < section->n_fields; j++)
+            add(names, section->where, section->fields[j].name);
+        for (size_t j = 0; j < section->n_by_hand; j++)
+            add(names, section->where, section->by_hand[j].name);
+        if (section->is_module)
+            add_module(names, section);
+    }
+    names->n_values = names->n;
+    for (size_t i = 1; i < n_key_sections; i++)
+        add(names, "", key_sections[i].where);
+}
+
+static void free_names(struct key_names *names)
+{
+    free(names->of);
+    free(names->words);
+}
+
+/* Counts in a first round, fills in a second. */
+static int gather(struct key_names *names, struct ifl_error *error)
+{
+    *names = (struct key_names){0};
+    add_all(names);
+    names->cap = names->n;
+    names->of = calloc(names->cap, sizeof *names->of);
+    names->words = calloc(names->cap, sizeof *names->words);
+    if (!names->of || !names->words) {
+        free_names(names);
+        return ifl_fail_nomem(error);
+    }
+    add_all(names);
+    return 0;
+}
+
+/* "rate_rps" means "workload.arrivals.rate_rps". */
+static bool ends_with_key(const char *path, const char *key)
+{
+    const size_t n_path = strlen(path), n_key = strlen(key);
+    return n_path > n_key && path[n_path - n_key - 1] == '.' &&
+           strcmp(path + n_path - n_key, key) == 0;
+}
+
+static const char *meant(const struct key_names *names, const char *dotted)
+{
+    for (size_t i = 0; i < names->n; i++)
+        if (ends_with_key(names->words[i], dotted))
+            return names->words[i];
+    return nearest_word(dotted, names->words, names->n);
+}
+
+int key_check(const char *dotted, bool only_values, const struct node *node,
+              struct ifl_error *error)
+{
+    struct key_names names;
+    if (gather(&names, error) < 0)
+        return error->code;
+    size_t i = 0;
+    while (i < names.n && strcmp(names.words[i], dotted) != 0)
+        i++;
+    const char *near = i < names.n ? NULL : meant(&names, dotted);
+    int code = 0;
+    if (i == names.n)
+        code = tree_fail(node, error, "unknown key %.100s, %s%s%s", dotted,
+                         near ? "did you mean " : "see `inflight list keys`", near ? near : "",
+                         near ? "?" : "");
+    else if (only_values && i >= names.n_values)
+        code = tree_fail(node, error, "%s is a map of keys, expected a key with a value", dotted);
+    free_names(&names);
+    return code;
+}

@@ -1,0 +1,207 @@
+/* The keys of a configuration. Whatever is not in this table is not a key. */
+#include "config/keys.h"
+
+#include <math.h>
+
+#define AT(member) offsetof(struct config, member)
+#define CAP(member) ((double)sizeof((struct config *)0)->member)
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+/* name, where it is stored, default, range, unit, one line */
+#define INT(key, member, dflt, min, max, unit, doc)                                                \
+    {                                                                                              \
+        key, IFL_INT, AT(member), dflt, min, max, NULL, unit, doc                                  \
+    }
+#define COUNT(key, member, dflt, unit, doc)                                                        \
+    {                                                                                              \
+        key, IFL_COUNT, AT(member), dflt, 0, INFINITY, NULL, unit, doc                             \
+    }
+#define REAL(key, member, dflt, min, max, unit, doc)                                               \
+    {                                                                                              \
+        key, IFL_REAL, AT(member), dflt, min, max, NULL, unit, doc                                 \
+    }
+#define TIME(key, member, dflt, min, max, doc)                                                     \
+    {                                                                                              \
+        key, IFL_TIME, AT(member), dflt, min, max, NULL, "s", doc                                  \
+    }
+#define BOOL(key, member, dflt, doc)                                                               \
+    {                                                                                              \
+        key, IFL_BOOL, AT(member), dflt, 0, 1, NULL, "", doc                                       \
+    }
+#define CHOICE(key, member, choices, dflt, doc)                                                    \
+    {                                                                                              \
+        key, IFL_CHOICE, AT(member), dflt, 0, 0, choices, "", doc                                  \
+    }
+#define TEXT(key, member, dflt, doc)                                                               \
+    {                                                                                              \
+        key, IFL_TEXT, AT(member), 0, 0, CAP(member), dflt, "", doc                                \
+    }
+#define TEXT_REQUIRED(key, member, doc)                                                            \
+    {                                                                                              \
+        key, IFL_TEXT, AT(member), NAN, 0, CAP(member), NULL, "", doc                              \
+    }
+
+/* A rate or a period of nothing is no rate and no period; this is small enough for any real one. */
+static const double SMALL = 1e-9;
+
+#define ANY INT32_MAX
+#define A_BILLION 1e9 /* seconds: 32 years, still exact to 128 ns as a double */
+
+static const struct ifl_param top_fields[] = {
+    TEXT("model", model, NULL, "a model of configs/models, or a path; optional with cost linear"),
+    TEXT("hardware", hardware, NULL,
+         "a profile of configs/hardware, or a path; optional with cost linear"),
+    CHOICE("executor", executor, "sim|cpu|cuda", EXECUTOR_SIM,
+           "a cost model in virtual time, or an engine in wall time"),
+};
+
+static const struct key_by_hand top_by_hand[] = {
+    {"sweep", "a map of keys to lists of values", "no sweep",
+     "one point for every combination, the first key varying slowest"},
+};
+
+static const struct ifl_param workload_fields[] = {
+    TEXT_REQUIRED("trace", workload.trace_name, "the trace file, plain or gzipped"),
+    TEXT("format", workload.format, "auto", "its format, see `inflight list traces`"),
+    COUNT("limit", workload.window.limit, 0, "requests", "keep that many; 0: all"),
+    COUNT("skip", workload.window.skip, 0, "requests", "leave out that many at the start"),
+    TIME("from_s", workload.window.from_ns, 0, 0, A_BILLION, "keep stamps from then on"),
+    TIME("to_s", workload.window.to_ns, 0, 0, A_BILLION, "keep stamps before then; 0: to the end"),
+    BOOL("shuffle", workload.window.shuffle, false, "put the rows in a random order"),
+    COUNT("shuffle_seed", workload.window.shuffle_seed, 0, "", "of that order"),
+};
+
+static const struct key_by_hand workload_by_hand[] = {
+    {"filter", "none, sharegpt, or a map of the keys below", "none",
+     "sharegpt: 4, 4, 1024 and 2048, as vLLM's benchmark samples its data set"},
+};
+
+static const struct ifl_param filter_fields[] = {
+    INT("min_prompt", workload.window.min_prompt, 0, 0, ANY, "tokens", "shortest prompt kept"),
+    INT("min_output", workload.window.min_output, 0, 0, ANY, "tokens", "shortest output kept"),
+    INT("max_prompt", workload.window.max_prompt, 0, 0, ANY, "tokens",
+        "longest prompt kept; 0: no limit"),
+    INT("max_total", workload.window.max_total, 0, 0, ANY, "tokens",
+        "longest prompt and output kept; 0: no limit"),
+};
+
+static const struct ifl_param arrivals_fields[] = {
+    CHOICE("process", workload.arrivals.process, "trace|poisson|gamma|constant|burst|closed",
+           IFL_ARRIVE_TRACE, "the trace's own stamps, or drawn anew"),
+    REAL("rate_rps", workload.arrivals.rate_rps, 0, 0, 1e9, "requests/s",
+         "mean rate of poisson, gamma, constant"),
+    REAL("cv", workload.arrivals.cv, 1, 0.001, 1000, "",
+         "coefficient of variation of gamma's gaps"),
+    REAL("speedup", workload.arrivals.speedup, 1, SMALL, 1e9, "",
+         "process trace: stamps are divided by it"),
+    INT("concurrency", workload.arrivals.concurrency, 0, 0, ANY, "requests",
+        "process closed: requests under way at a time"),
+    COUNT("seed", workload.arrivals.seed, 0, "", "of the arrivals"),
+    REAL("sine_amplitude_frac", workload.arrivals.sine_amplitude_frac, 0, 0, 1, "of the rate",
+         "the rate is multiplied by 1 + amplitude x sin(2 pi (t + phase) / period)"),
+    REAL("sine_period_s", workload.arrivals.sine_period_s, 0, 0, A_BILLION, "s",
+         "its period; above 0 where there is an amplitude"),
+    REAL("sine_phase_s", workload.arrivals.sine_phase_s, 0, -A_BILLION, A_BILLION, "s",
+         "its time at the start"),
+};
+
+static const struct key_by_hand arrivals_by_hand[] = {
+    {"pieces", "a list of pairs [from_s, rate_rps], at most 64", "none",
+     "from then on the mean rate is another"},
+};
+
+static const struct ifl_param serving_fields[] = {
+    TEXT("preset", serving.preset, NULL,
+         "a published system of configs/serving, or a path; keys beside it override its own"),
+    INT("max_model_len", serving.max_model_len, 0, 0, ANY, "tokens",
+        "longest prompt and output of a request; 0: the model's (without a model: 2^20)"),
+    INT("in_flight", serving.in_flight, 1, 1, 1, "steps", "steps unfinished at a time"),
+    CHOICE("run_ahead", serving.run_ahead, "false", 0, "a request may be in two unfinished steps"),
+    BOOL("steady_runs", serving.steady_runs, true, "skip plans that are promised to repeat"),
+    BOOL("check_steady", serving.check_steady, false,
+         "plan each promised step all the same, and compare"),
+};
+
+static const struct key_by_hand module_by_hand[] = {
+    {"policy", "the name of a module, see `inflight list policies`", "the preset's",
+     "who decides; the keys beside it are its parameters"},
+};
+
+static const struct ifl_param kv_fields[] = {
+    CHOICE("allocator", serving.kv.allocator, "paged", 0, "how KV memory is handed out"),
+    INT("block_tokens", serving.kv.block_tokens, 16, 1, 65536, "tokens", "tokens a KV block holds"),
+    INT("num_blocks", serving.kv.num_blocks, 0, 0, ANY, "blocks",
+        "KV blocks on the device; 0: as many as its memory holds"),
+    REAL("memory_utilization", serving.kv.memory_utilization, 0.9, 0.01, 1, "",
+         "share of the GPU's memory for weights, workspace and KV"),
+    REAL("swap_gib", serving.kv.swap_gib, 4, 0, 1e6, "GiB", "host memory for swapped blocks"),
+    CHOICE("swap_full", serving.kv.swap_full, "recompute|fail", SWAP_FULL_RECOMPUTE,
+           "what happens when it is full"),
+    CHOICE("prefix_cache", serving.kv.prefix_cache, "none", 0, "sharing of equal prefixes"),
+};
+
+static const struct ifl_param cost_fields[] = {
+    CHOICE("model", cost.model, "roofline|linear", COST_ROOFLINE,
+           "from the hardware profile, or the four coefficients below"),
+    REAL("step_s", cost.step_s, 0, 0, 1e6, "s", "linear: per step"),
+    REAL("prefill_token_s", cost.prefill_token_s, 0, 0, 1e6, "s",
+         "linear: per token of a sequence that does not decode yet"),
+    REAL("decode_seq_s", cost.decode_seq_s, 0, 0, 1e6, "s", "linear: per decoding sequence"),
+    REAL("context_token_s", cost.context_token_s, 0, 0, 1e6, "s",
+         "linear: per token whose K/V a decoding sequence reads"),
+};
+
+static const struct ifl_param engine_fields[] = {
+    TEXT("weights", engine.weights, "random", "executor cpu, cuda: random, or a directory"),
+    COUNT("seed", engine.seed, 0, "", "of random weights"),
+    INT("threads", engine.threads, 1, 1, 1024, "threads", "executor cpu: threads that compute"),
+};
+
+static const struct ifl_param parallel_fields[] = {
+    INT("tensor", tensor_parallel, 1, 1, 64, "GPUs", "GPUs that share every layer"),
+    INT("pipeline", pipeline_parallel, 1, 1, 1, "stages", "stages that the layers are cut into"),
+};
+
+static const struct ifl_param cluster_fields[] = {
+    INT("replicas", replicas, 1, 1, 1, "replicas", "copies of the model that share the load"),
+    CHOICE("router", router, "round-robin", 0, "who gets the next request"),
+};
+
+static const struct ifl_param slo_fields[] = {
+    REAL("ttft_s", ttft_slo_s, 0, 0, A_BILLION, "s",
+         "goodput counts requests with a first token within it; 0: no such goal"),
+    REAL("tpot_s", tpot_slo_s, 0, 0, A_BILLION, "s",
+         "goodput counts requests with a mean token gap within it; 0: no such goal"),
+};
+
+static const struct ifl_param output_fields[] = {
+    TEXT("dir", output.dir, "results", "the folder that receives the reports"),
+    BOOL("requests", output.requests, true, "write requests.csv, a row a request"),
+    BOOL("steps", output.steps, false, "write steps.csv, a row a step"),
+    BOOL("plots", output.plots, false, "draw figures after the run, where gnuplot is there"),
+    CHOICE("timeline", output.timeline, "false", 0, "write timeline.json"),
+};
+
+#define FIELDS(section) .fields = section##_fields, .n_fields = COUNT_OF(section##_fields)
+#define BY_HAND(section) .by_hand = section##_by_hand, .n_by_hand = COUNT_OF(section##_by_hand)
+#define MODULE(of_kind) BY_HAND(module), .is_module = true, .kind = of_kind
+
+const struct key_section key_sections[] = {
+    {.where = "", FIELDS(top), BY_HAND(top)},
+    {.where = "workload", FIELDS(workload), BY_HAND(workload)},
+    {.where = "workload.filter", FIELDS(filter)},
+    {.where = "workload.arrivals", FIELDS(arrivals), BY_HAND(arrivals)},
+    {.where = "serving", FIELDS(serving)},
+    {.where = "serving.batching", MODULE(IFL_BATCHING)},
+    {.where = "serving.order", MODULE(IFL_ORDER)},
+    {.where = "serving.admit", MODULE(IFL_ADMIT)},
+    {.where = "serving.preempt", MODULE(IFL_PREEMPT)},
+    {.where = "serving.kv", FIELDS(kv)},
+    {.where = "cost", FIELDS(cost)},
+    {.where = "engine", FIELDS(engine)},
+    {.where = "parallel", FIELDS(parallel)},
+    {.where = "cluster", FIELDS(cluster)},
+    {.where = "slo", FIELDS(slo)},
+    {.where = "output", FIELDS(output)},
+};
+const size_t n_key_sections = COUNT_OF(key_sections);

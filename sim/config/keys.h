@@ -1,0 +1,44 @@
+/* The table of keys: every key that a configuration may hold, declared once.
+ *
+ * The table is cut into sections, one a map of the file. Most keys are plain fields of
+ * `struct config`; a few have a shape of their own, are read by hand and only documented here. A
+ * section of the table may belong to a policy module: its keys are that module's parameters. */
+#ifndef SIM_CONFIG_KEYS_H
+#define SIM_CONFIG_KEYS_H
+
+#include "config/config.h"
+#include "config/tree.h"
+
+struct key_by_hand {
+    const char *name, *takes, *dflt, *doc;
+};
+
+struct key_section {
+    const char *where; /* dotted path of the map, "" for the file itself */
+    const struct ifl_param *fields;
+    size_t n_fields;
+    const struct key_by_hand *by_hand;
+    size_t n_by_hand;
+    bool is_module;
+    enum ifl_kind kind; /* of the module */
+};
+
+/* In the order in which they are written. */
+extern const struct key_section key_sections[];
+extern const size_t n_key_sections;
+
+enum { MAX_KEY_CHARS = 128, MAX_KEYS_BELOW = 24 };
+
+/* "serving" and "kv" joined by a dot; nothing to join at the top. */
+const char *key_join(const char *where, const char *name, char path[MAX_KEY_CHARS]);
+
+/* The keys of a section that fields_read leaves to others: maps below it, and those read by hand.
+ * NULL-ended. */
+void key_others(const struct key_section *section, const char *others[MAX_KEYS_BELOW + 1]);
+
+/* Is the dotted key in the table, as a value or (unless only_values) as a map of keys? If not, the
+ * error at the node offers the nearest right one. */
+int key_check(const char *dotted, bool only_values, const struct node *node,
+              struct ifl_error *error);
+
+#endif

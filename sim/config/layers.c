@@ -1,0 +1,83 @@
+/* Laying one configuration over another. */
+#include "config/layers.h"
+
+#include <string.h>
+
+#include "config/keys.h"
+
+/* The module's policy if the layer names one. */
+static const char *policy_in(const struct node *root, const char *module_path)
+{
+    const struct node *name = tree_child(tree_at(root, module_path), "policy");
+    return name && name->kind == NODE_SCALAR && !tree_is_null(name) ? name->text : NULL;
+}
+
+int layer_lay(struct node *under, const struct node *over, struct ifl_error *error)
+{
+    for (size_t i = 0; i < n_key_sections; i++) {
+        const char *path = key_sections[i].where;
+        if (!key_sections[i].is_module)
+            continue;
+        const char *below = policy_in(under, path), *above = policy_in(over, path);
+        if (below && above && strcmp(below, above) != 0)
+            tree_drop(tree_at(under, "serving"), path + strlen("serving."));
+    }
+    return tree_overlay(under, over, error);
+}
+
+/* The maps around a value stand nowhere, so that laying them over a file's leaves those there. */
+static void forget_maps(struct node *layer)
+{
+    for (struct node *map = layer; map->kind == NODE_MAP && map->n == 1; map = map->of[0])
+        map->line = map->column = 0;
+}
+
+int layer_of(const char *dotted, const struct node *value, struct node **layer,
+             struct ifl_error *error)
+{
+    *layer = tree_node(NODE_MAP, value);
+    if (!*layer)
+        return ifl_fail_nomem(error);
+    int code = tree_put(*layer, dotted, value, error);
+    if (code == 0)
+        forget_maps(*layer);
+    if (code == 0)
+        code = layer_expand(*layer, error);
+    if (code < 0) {
+        tree_free(*layer);
+        *layer = NULL;
+    }
+    return code;
+}
+
+int layer_expand(struct node *root, struct ifl_error *error)
+{
+    /* In vLLM's benchmark, prompts or outputs below 4 tokens, prompts above 1024 and sums above
+     * 2048 are left out. */
+    static const struct {
+        const char *key, *sharegpt;
+    } bounds[] = {{"workload.filter.min_prompt", "4"},
+                  {"workload.filter.min_output", "4"},
+                  {"workload.filter.max_prompt", "1024"},
+                  {"workload.filter.max_total", "2048"}};
+    const struct node *word = tree_at(root, "workload.filter");
+    if (!word || word->kind != NODE_SCALAR || tree_is_null(word))
+        return 0;
+    const bool none = strcmp(word->text, "none") == 0;
+    if (!none && strcmp(word->text, "sharegpt") != 0) {
+        char found[128];
+        return tree_fail(word, error, "workload.filter is %s, expected none, sharegpt or a map",
+                         tree_describe(word, found));
+    }
+    struct node *filter = tree_node(NODE_MAP, word);
+    if (!filter)
+        return ifl_fail_nomem(error);
+    int code = tree_put(root, "workload.filter", filter, error);
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds && code == 0; i++) {
+        struct node *value = tree_scalar(none ? "0" : bounds[i].sharegpt, false, filter);
+        code = value ? tree_put(root, bounds[i].key, value, error) : ifl_fail_nomem(error);
+        tree_free(value);
+    }
+    tree_free(filter);
+    return code;
+}

@@ -1,0 +1,26 @@
+/* The layers that make a point: presets below, the file with its edits, the sweep's values on top.
+ *
+ * Upper layers override key by key. Only a policy module is different: its parameters mean nothing
+ * to another module, so a layer that names another policy clears those below it. */
+#ifndef SIM_CONFIG_LAYERS_H
+#define SIM_CONFIG_LAYERS_H
+
+#include "config/tree.h"
+
+/* Lays `over` on `under`, both whole configurations. */
+int layer_lay(struct node *under, const struct node *over, struct ifl_error *error);
+
+/* A configuration of one key. */
+int layer_of(const char *dotted, const struct node *value, struct node **layer,
+             struct ifl_error *error);
+
+/* `workload.filter: sharegpt` becomes the map that it stands for. */
+int layer_expand(struct node *root, struct ifl_error *error);
+
+/* The preset of that name or path as a configuration, on those that it extends. */
+int preset_load(const char *name, struct node **root, struct ifl_error *error);
+
+/* The preset's `about` section, as a tree that the caller frees; NULL if it has none. */
+int preset_about(const char *name, struct node **about, struct ifl_error *error);
+
+#endif

@@ -1,0 +1,152 @@
+/* Reading one point: the fields of the table, then the keys with a shape of their own. */
+#include "config/read.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "config/keys.h"
+
+/* ---- modules ---- */
+
+static int fail_module(const struct node *name, const struct key_section *section,
+                       struct ifl_error *error)
+{
+    const struct ifl_policy *policy;
+    const char *words[512];
+    char list[384] = "";
+    size_t n = 0, at = 0;
+    for (size_t i = 0; (policy = registry_at(i)) && n < 512; i++) {
+        if (policy->kind != section->kind)
+            continue;
+        words[n++] = policy->name;
+        if (at < sizeof list)
+            at +=
+                (size_t)snprintf(list + at, sizeof list - at, "%s%s", at ? ", " : "", policy->name);
+    }
+    char found[128];
+    tree_describe(name, found);
+    const char *near = nearest_word(found, words, n);
+    if (near)
+        return tree_fail(name, error, "unknown %s policy %s, did you mean %s?",
+                         registry_kind_name(section->kind), found, near);
+    return tree_fail(name, error, "unknown %s policy %s, expected one of %s",
+                     registry_kind_name(section->kind), found, list);
+}
+
+static int fail_no_policy(const struct node *root, const struct node *map,
+                          const struct key_section *section, struct ifl_error *error)
+{
+    const struct node *serving = tree_at(root, "serving");
+    const struct node *preset = tree_at(root, "serving.preset");
+    const bool has_preset = preset && !tree_is_null(preset);
+    const struct node *near = map ? map : has_preset ? preset : serving ? serving : root;
+    return tree_fail(near, error, "%s.policy is missing, expected %s", section->where,
+                     has_preset ? "the preset or you to name one"
+                                : "serving.preset, or a policy of each kind");
+}
+
+static int read_module(const struct node *root, const struct key_section *section,
+                       struct module_config *module, struct ifl_error *error)
+{
+    static const char *const policy_key[] = {"policy", NULL};
+    const struct node *map = tree_at(root, section->where);
+    if (map && map->kind != NODE_MAP && !tree_is_null(map)) /* the message is fields_read's */
+        return fields_read(map, section->where, NULL, 0, NULL, NULL, error);
+    const struct node *name = tree_child(map, "policy");
+    if (!name || tree_is_null(name))
+        return fail_no_policy(root, map, section, error);
+    const struct ifl_policy *policy =
+        name->kind == NODE_SCALAR ? registry_find(section->kind, name->text) : NULL;
+    if (!policy)
+        return fail_module(name, section, error);
+    module->policy = policy;
+    module->params = calloc(1, policy->params_bytes + 1);
+    if (!module->params)
+        return ifl_fail_nomem(error);
+    return fields_read(map, section->where, policy->params, policy->n_params, policy_key,
+                       module->params, error);
+}
+
+/* ---- the pieces of a rate: [[from_s, rate_rps], ...] ---- */
+
+static const struct ifl_param piece_from = {
+    "from_s", IFL_REAL, 0, 0, 0, 1e9, NULL, "s", "start of the piece"};
+static const struct ifl_param piece_rate = {"rate_rps",   IFL_REAL,           0, 0, 0, 1e9, NULL,
+                                            "requests/s", "rate of the piece"};
+
+static int read_piece(const struct node *pair, struct ifl_arrivals *arrivals,
+                      struct ifl_error *error)
+{
+    static const char *const where = "workload.arrivals.pieces";
+    char found[128];
+    const size_t i = arrivals->n_pieces;
+    if (pair->kind != NODE_LIST || pair->n != 2)
+        return tree_fail(pair, error, "%s holds %s, expected pairs [from_s, rate_rps]", where,
+                         pair->kind == NODE_LIST ? "a list of another length"
+                                                 : tree_describe(pair, found));
+    if (field_read(pair->of[0], where, &piece_from, &arrivals->piece_from_s[i], error) < 0 ||
+        field_read(pair->of[1], where, &piece_rate, &arrivals->piece_rate_rps[i], error) < 0)
+        return error->code;
+    if (i && arrivals->piece_from_s[i] <= arrivals->piece_from_s[i - 1])
+        return tree_fail(pair, error, "%s: from_s is %.15g after %.15g, expected ascending times",
+                         where, arrivals->piece_from_s[i], arrivals->piece_from_s[i - 1]);
+    arrivals->n_pieces++;
+    return 0;
+}
+
+static int read_pieces(const struct node *root, struct ifl_arrivals *arrivals,
+                       struct ifl_error *error)
+{
+    const struct node *list = tree_at(root, "workload.arrivals.pieces");
+    char found[128];
+    arrivals->n_pieces = 0;
+    if (!list || tree_is_null(list))
+        return 0;
+    if (list->kind != NODE_LIST || list->n > IFL_MAX_RATE_PIECES)
+        return tree_fail(
+            list, error, "workload.arrivals.pieces is %s, expected a list of at most %d pairs",
+            list->kind == NODE_LIST ? "longer" : tree_describe(list, found), IFL_MAX_RATE_PIECES);
+    for (size_t i = 0; i < list->n; i++)
+        if (read_piece(list->of[i], arrivals, error) < 0)
+            return error->code;
+    const size_t last = arrivals->n_pieces - 1;
+    if (arrivals->n_pieces && arrivals->piece_rate_rps[last] <= 0)
+        return tree_fail(list->of[last], error,
+                         "workload.arrivals.pieces ends with a rate of 0, expected one above 0: "
+                         "later requests would never arrive");
+    return 0;
+}
+
+/* ---- all of it ---- */
+
+static int read_section(const struct node *root, const struct key_section *section,
+                        struct config *config, struct ifl_error *error)
+{
+    const char *others[MAX_KEYS_BELOW + 1];
+    if (section->is_module)
+        return read_module(root, section, &config->serving.modules[section->kind], error);
+    key_others(section, others);
+    return fields_read(*section->where ? tree_at(root, section->where) : root, section->where,
+                       section->fields, section->n_fields, others, config, error);
+}
+
+int config_read(const struct node *root, struct config *config, struct ifl_error *error)
+{
+    int code = 0;
+    memset(config, 0, sizeof *config);
+    for (size_t i = 0; i < n_key_sections && code == 0; i++)
+        code = read_section(root, &key_sections[i], config, error);
+    if (code == 0)
+        code = read_pieces(root, &config->workload.arrivals, error);
+    if (code < 0)
+        config_finish(config);
+    return code;
+}
+
+void config_finish(struct config *config)
+{
+    for (size_t kind = 0; kind < IFL_N_KINDS; kind++) {
+        free(config->serving.modules[kind].params);
+        config->serving.modules[kind] = (struct module_config){0};
+    }
+}

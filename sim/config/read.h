@@ -1,0 +1,27 @@
+/* One point of a study: from a tree with the preset below to a checked `struct config`, and back.
+ */
+#ifndef SIM_CONFIG_READ_H
+#define SIM_CONFIG_READ_H
+
+#include "config/config.h"
+#include "config/tree.h"
+
+/* Reads every key of the tree, each checked on its own. On success the caller owes config_finish.
+ */
+int config_read(const struct node *root, struct config *config, struct ifl_error *error);
+void config_finish(struct config *config);
+
+/* Keys that need each other, and files that must exist; finds the trace. */
+int config_check(const struct node *root, struct config *config, struct ifl_error *error);
+
+/* Which keys somebody else writes. */
+struct key_skip {
+    bool (*skips)(const void *context, const char *dotted);
+    const void *context;
+};
+
+/* Puts every key of the configuration into the map, in the table's order. */
+int config_write(const struct config *config, const struct key_skip *skip, struct node *root,
+                 struct ifl_error *error);
+
+#endif

@@ -1,0 +1,180 @@
+/* The axes of a sweep and their points. */
+#include "config/sweep.h"
+
+#include <string.h>
+
+#include "config/keys.h"
+#include "config/layers.h"
+
+static size_t n_axes(const struct node *sweep)
+{
+    return sweep ? sweep->n : 0;
+}
+
+static int check_axis(const struct node *axis, struct ifl_error *error)
+{
+    char found[128];
+    /* A filter has a short form, so it is a value too. */
+    const bool only_values = strcmp(axis->key, "workload.filter") != 0;
+    if (key_check(axis->key, only_values, axis, error) < 0)
+        return error->code;
+    if (strncmp(axis->key, "output.", strlen("output.")) == 0)
+        return tree_fail(axis, error, "%s is swept, expected one output for all points", axis->key);
+    if (axis->kind != NODE_LIST || axis->n == 0)
+        return tree_fail(axis, error, "sweep of %s is %s, expected a list of values", axis->key,
+                         axis->kind == NODE_LIST ? "an empty list" : tree_describe(axis, found));
+    for (size_t i = 0; i < axis->n; i++) {
+        const struct node *value = axis->of[i];
+        if (value->kind != NODE_SCALAR || (!value->quoted && !*value->text))
+            return tree_fail(value, error, "sweep of %s holds %s, expected single values",
+                             axis->key, tree_describe(value, found));
+    }
+    return 0;
+}
+
+int sweep_check(const struct node *sweep, size_t *n_points, struct ifl_error *error)
+{
+    char found[128];
+    *n_points = 1;
+    if (sweep && sweep->kind != NODE_MAP)
+        return tree_fail(sweep, error, "sweep is %s, expected a map of keys to lists",
+                         tree_describe(sweep, found));
+    for (size_t i = 0; i < n_axes(sweep); i++) {
+        if (check_axis(sweep->of[i], error) < 0)
+            return error->code;
+        *n_points *= sweep->of[i]->n;
+        if (*n_points > MAX_POINTS)
+            return tree_fail(sweep->of[i], error, "the sweep has %zu points and more, at most %d",
+                             *n_points, MAX_POINTS);
+    }
+    return 0;
+}
+
+const struct node *sweep_value(const struct node *sweep, size_t point, size_t axis)
+{
+    for (size_t later = axis + 1; later < sweep->n; later++)
+        point /= sweep->of[later]->n;
+    return sweep->of[axis]->of[point % sweep->of[axis]->n];
+}
+
+int sweep_lay(const struct node *sweep, size_t point, struct node *root, struct ifl_error *error)
+{
+    int code = 0;
+    for (size_t axis = 0; axis < n_axes(sweep) && code == 0; axis++) {
+        struct node *layer;
+        code = layer_of(sweep->of[axis]->key, sweep_value(sweep, point, axis), &layer, error);
+        if (code == 0)
+            code = layer_lay(root, layer, error);
+        tree_free(layer);
+    }
+    return code;
+}
+
+/* "a.b" holds "a.b" and "a.b.c". */
+static bool holds(const char *map, const char *dotted)
+{
+    const size_t n_chars = strlen(map);
+    return strncmp(map, dotted, n_chars) == 0 &&
+           (dotted[n_chars] == '\0' || dotted[n_chars] == '.');
+}
+
+bool sweep_decides(const struct node *sweep, const char *dotted)
+{
+    for (size_t axis = 0; axis < n_axes(sweep); axis++)
+        if (holds(sweep->of[axis]->key, dotted))
+            return true;
+    return false;
+}
+
+bool sweep_changes_policies(const struct node *sweep)
+{
+    char policy[MAX_KEY_CHARS];
+    bool changes = sweep_decides(sweep, "serving.preset");
+    for (size_t i = 0; i < n_key_sections; i++)
+        if (key_sections[i].is_module)
+            changes |= sweep_decides(sweep, key_join(key_sections[i].where, "policy", policy));
+    return changes;
+}
+
+/* ---- edits ---- */
+
+/* An edit has no line: its text stands for the file. */
+static void forget_place(struct node *node)
+{
+    node->line = node->column = 0;
+    for (size_t i = 0; i < node->n; i++)
+        forget_place(node->of[i]);
+}
+
+static int parse_edit(const char *edit, char key[MAX_KEY_CHARS], struct node **value,
+                      struct ifl_error *error)
+{
+    char name[sizeof error->file];
+    const size_t n_chars = strcspn(edit, "=");
+    *value = NULL;
+    snprintf(name, sizeof name, "--set %s", edit);
+    if (edit[n_chars] != '=' || n_chars == 0 || n_chars >= MAX_KEY_CHARS)
+        return ifl_fail_at(error, name, 0, 0, "not an edit, expected path.to.key=value");
+    snprintf(key, MAX_KEY_CHARS, "%.*s", (int)n_chars, edit);
+    const char *text = edit + n_chars + 1;
+    if (!text[strspn(text, " ")])
+        return ifl_fail_at(error, name, 0, 0, "no value, expected one (null for the default)");
+    const int code = tree_parse(text, strlen(text), name, value, error);
+    if (code == 0)
+        forget_place(*value);
+    else
+        error->line = error->column = 0;
+    return code;
+}
+
+/* What the edit fixes is swept no longer. */
+static void drop_axes(struct node *sweep, const char *key)
+{
+    for (size_t axis = n_axes(sweep); axis-- > 0;)
+        if (holds(key, sweep->of[axis]->key) || holds(sweep->of[axis]->key, key))
+            tree_drop(sweep, sweep->of[axis]->key);
+}
+
+static int edit_sweep(const char *axis, const struct node *value, struct node **sweep,
+                      struct ifl_error *error)
+{
+    if (!*axis) {
+        tree_free(*sweep);
+        *sweep = tree_is_null(value) ? NULL : tree_copy(value);
+        return *sweep || tree_is_null(value) ? 0 : ifl_fail_nomem(error);
+    }
+    if (!*sweep)
+        *sweep = tree_node(NODE_MAP, value);
+    if (!*sweep)
+        return ifl_fail_nomem(error);
+    if ((*sweep)->kind == NODE_MAP)
+        tree_drop(*sweep, axis);
+    return tree_is_null(value) ? 0 : tree_append(*sweep, axis, tree_copy(value), error);
+}
+
+static int edit_key(const char *key, const struct node *value, struct node *root,
+                    struct node *sweep, struct ifl_error *error)
+{
+    struct node *layer;
+    if (key_check(key, false, value, error) < 0 || layer_of(key, value, &layer, error) < 0)
+        return error->code;
+    if (sweep && sweep->kind == NODE_MAP)
+        drop_axes(sweep, key);
+    const int code = layer_lay(root, layer, error);
+    tree_free(layer);
+    return code;
+}
+
+int edit_apply(const char *edit, struct node *root, struct node **sweep, struct ifl_error *error)
+{
+    char key[MAX_KEY_CHARS];
+    struct node *value;
+    int code = parse_edit(edit, key, &value, error);
+    if (code == 0 && holds("sweep", key))
+        code =
+            edit_sweep(key + strlen("sweep") + (key[strlen("sweep")] == '.'), value, sweep, error);
+    else if (code == 0)
+        code = edit_key(key, value, root, *sweep, error);
+    tree_free(value);
+    return code;
+}

@@ -1,0 +1,90 @@
+/* Writing one point: every key of the table with its value, whether it was given or not. */
+#include "config/read.h"
+
+#include <string.h>
+
+#include "config/keys.h"
+
+enum { MAX_VALUE_BYTES = 8192 };
+
+static int put_yaml(struct node *root, const char *dotted, const char *yaml,
+                    struct ifl_error *error)
+{
+    struct node *value;
+    int code = tree_parse(yaml, strlen(yaml), dotted, &value, error);
+    if (code == 0)
+        code = tree_put(root, dotted, value, error);
+    tree_free(value);
+    return code;
+}
+
+static int put_fields(const struct key_skip *skip, const char *where,
+                      const struct ifl_param *fields, size_t n, const void *base, struct node *root,
+                      struct ifl_error *error)
+{
+    char path[MAX_KEY_CHARS], text[MAX_VALUE_BYTES];
+    int code = 0;
+    for (size_t i = 0; i < n && code == 0; i++) {
+        key_join(where, fields[i].name, path);
+        if (skip->skips(skip->context, path))
+            continue;
+        field_print(&fields[i], base, text, sizeof text);
+        code = put_yaml(root, path, text, error);
+    }
+    return code;
+}
+
+static int put_module(const struct key_skip *skip, const struct key_section *section,
+                      const struct module_config *module, struct node *root,
+                      struct ifl_error *error)
+{
+    char path[MAX_KEY_CHARS];
+    key_join(section->where, "policy", path);
+    if (skip->skips(skip->context, path))
+        return 0;
+    const int code = put_yaml(root, path, module->policy->name, error);
+    if (code < 0)
+        return code;
+    return put_fields(skip, section->where, module->policy->params, module->policy->n_params,
+                      module->params, root, error);
+}
+
+/* 64 pairs of at most 2 x 24 characters stay far below the buffer. */
+static int put_pieces(const struct key_skip *skip, const struct ifl_arrivals *arrivals,
+                      struct node *root, struct ifl_error *error)
+{
+    static const char *const path = "workload.arrivals.pieces";
+    static const struct ifl_param number = {.type = IFL_REAL};
+    char text[MAX_VALUE_BYTES] = "[", from[32], rate[32];
+    size_t at = 1;
+    if (!arrivals->n_pieces || skip->skips(skip->context, path))
+        return 0;
+    for (size_t i = 0; i < arrivals->n_pieces; i++) {
+        field_print(&number, &arrivals->piece_from_s[i], from, sizeof from);
+        field_print(&number, &arrivals->piece_rate_rps[i], rate, sizeof rate);
+        at += (size_t)snprintf(text + at, sizeof text - at, "[%s, %s], ", from, rate);
+    }
+    snprintf(text + at - strlen(", "), sizeof text - at, "]");
+    return put_yaml(root, path, text, error);
+}
+
+static int put_section(const struct key_skip *skip, const struct key_section *section,
+                       const struct config *config, struct node *root, struct ifl_error *error)
+{
+    if (section->is_module)
+        return put_module(skip, section, &config->serving.modules[section->kind], root, error);
+    int code =
+        put_fields(skip, section->where, section->fields, section->n_fields, config, root, error);
+    if (code == 0 && strcmp(section->where, "workload.arrivals") == 0)
+        code = put_pieces(skip, &config->workload.arrivals, root, error);
+    return code;
+}
+
+int config_write(const struct config *config, const struct key_skip *skip, struct node *root,
+                 struct ifl_error *error)
+{
+    int code = 0;
+    for (size_t i = 0; i < n_key_sections && code == 0; i++)
+        code = put_section(skip, &key_sections[i], config, root, error);
+    return code;
+}

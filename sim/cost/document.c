@@ -1,0 +1,19 @@
+#include "cost/document.h"
+
+#include <string.h>
+
+#include "config/config.h"
+
+int document_find(const char *kind, const char *name, struct document *document,
+                  struct ifl_error *error)
+{
+    const int code = config_resolve_name(kind, name, document->path, error);
+    if (code)
+        return code;
+    const char *slash = strrchr(document->path, '/');
+    const char *base = slash ? slash + 1 : document->path;
+    const char *dot = strrchr(base, '.');
+    const size_t n = dot && dot > base ? (size_t)(dot - base) : strlen(base);
+    snprintf(document->stem, sizeof document->stem, "%.*s", (int)n, base);
+    return 0;
+}

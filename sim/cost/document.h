@@ -1,0 +1,16 @@
+/* Where a model or a profile lies, and what it is called. */
+#ifndef SIM_COST_DOCUMENT_H
+#define SIM_COST_DOCUMENT_H
+
+#include "inflight/error.h"
+
+struct document {
+    char path[512];
+    char stem[128]; /* the file's name without folder and extension */
+};
+
+/* `kind` and `name` as config_resolve_name takes them. */
+int document_find(const char *kind, const char *name, struct document *document,
+                  struct ifl_error *error);
+
+#endif

@@ -1,0 +1,162 @@
+#include "cost/hardware.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "config/tree.h"
+#include "cost/document.h"
+
+#define REAL(section, field, dflt, min, max, unit, doc)                                            \
+    .name = #field, .type = IFL_REAL, .offset = offsetof(struct section##_profile, field), dflt,   \
+    min, max, NULL, unit, doc
+
+static const struct ifl_param gpu_fields[] = {
+    {REAL(gpu, peak_tflops, NAN, 1e-3, 1e6, "TFLOP/s", "data sheet, dense, 16-bit inputs")},
+    {REAL(gpu, memory_gb_per_s, NAN, 1e-3, 1e6, "GB/s", "data sheet, device memory")},
+    {"n_sms", IFL_INT, offsetof(struct gpu_profile, n_sms), NAN, 1, 100000, NULL, "SMs",
+     "multiprocessors"},
+    {REAL(gpu, memory_gib, NAN, 1e-3, 1e6, "GiB", "device memory as the driver reports it")},
+};
+static const struct ifl_param gemm_fields[] = {
+    {REAL(gemm, launch_us, NAN, 0, 1e6, "us", "t0: fixed time of a product")},
+    {REAL(gemm, compute_frac, NAN, 1e-3, 10, "", "e_c: share of peak FLOP/s")},
+    {REAL(gemm, memory_frac, NAN, 1e-3, 10, "", "e_m: share of peak bytes/s")},
+    {REAL(gemm, exponent, NAN, 1, 100, "", "p: how sharp the roofline's corner is")},
+};
+static const struct ifl_param prefill_fields[] = {
+    {REAL(prefill, launch_us, NAN, 0, 1e6, "us", "ta: fixed time of prefill attention")},
+    {REAL(prefill, compute_frac, NAN, 1e-3, 10, "", "e_a: share of peak FLOP/s")},
+    {REAL(prefill, overhead_tokens, NAN, 0, 1e6, "tokens",
+          "c_tok: work of a query besides its context, in tokens of context")},
+    {REAL(prefill, causal_frac, NAN, 0, 4, "",
+          "kappa: share of a chunk's own square that is computed; 0.5 skips the masked half")},
+    {REAL(prefill, tail_tiles, 0, 0, 1e6, "tiles",
+          "tail: 128-query tiles of the longest sequence that run alone")},
+};
+static const struct ifl_param decode_fields[] = {
+    {REAL(decode, launch_us, NAN, 0, 1e6, "us", "td: fixed time of decode attention")},
+    {REAL(decode, head_us, NAN, 0, 1e6, "us", "w: of an SM, for each sequence and KV head")},
+    {REAL(decode, memory_frac, NAN, 1e-3, 10, "", "e_d: share of peak bytes/s")},
+};
+static const struct ifl_param decode_mixed_fields[] = {
+    {REAL(decode_mixed, head_us, NAN, 0, 1e6, "us",
+          "w': of an SM, for each sequence and query head")},
+    {REAL(decode_mixed, memory_frac, NAN, 1e-3, 100, "",
+          "e_d': share of peak bytes/s at which K/V is read for each query head")},
+};
+static const struct ifl_param elementwise_fields[] = {
+    {REAL(elementwise, launch_us, NAN, 0, 1e6, "us", "te: fixed time of one kernel")},
+    {REAL(elementwise, memory_frac, NAN, 1e-3, 10, "", "e_e: share of peak bytes/s")},
+};
+static const struct ifl_param allreduce_fields[] = {
+    {REAL(allreduce, latency_us, 0, 0, 1e6, "us", "alpha of the line for small messages")},
+    {REAL(allreduce, gb_per_s, 0, 0, 1e6, "GB/s", "beta of the line; 0: unknown, not available")},
+    {REAL(allreduce, bulk_latency_us, 0, 0, 1e6, "us", "alpha of the line for large messages")},
+    {REAL(allreduce, bulk_gb_per_s, 0, 0, 1e6, "GB/s", "beta of that line; 0: there is none")},
+};
+static const struct ifl_param host_fields[] = {
+    {REAL(host, layer_us, NAN, 0, 1e6, "us", "of a step, for each layer")},
+    {REAL(host, step_us, 0, 0, 1e9, "us", "of a step")},
+    {REAL(host, seq_us, 0, 0, 1e6, "us", "of a step, for each sequence in it")},
+    {REAL(host, floor_ms, 0, 0, 1e6, "ms",
+          "shortest forward pass, where the host launches eagerly")},
+};
+static const struct ifl_param swap_fields[] = {
+    {REAL(swap, piece_bytes, 0, 0, 1e12, "bytes", "of one copy; 0: a whole block, all layers")},
+    {REAL(swap, out_piece_us, NAN, 0, 1e6, "us", "of each copy to the host")},
+    {REAL(swap, out_gb_per_s, NAN, 1e-6, 1e6, "GB/s", "to the host")},
+    {REAL(swap, in_piece_us, NAN, 0, 1e6, "us", "of each copy from the host")},
+    {REAL(swap, in_gb_per_s, NAN, 1e-6, 1e6, "GB/s", "from the host")},
+};
+static const struct ifl_param memory_fields[] = {
+    {REAL(memory, workspace_gib, NAN, 0, 1e6, "GiB",
+          "what weights, activations and KV do not hold: context, libraries, graphs")},
+    {REAL(memory, activation_tokens, 4096, 0, 1e9, "tokens",
+          "of the largest step, for which activations are reserved")},
+};
+
+#define SECTION(type, field)                                                                       \
+    type##_fields, sizeof type##_fields / sizeof *type##_fields, offsetof(struct hardware, field)
+
+static const struct section {
+    const char *name;
+    const struct ifl_param *fields;
+    size_t n_fields;
+    size_t offset;
+    bool is_optional;
+} sections[] = {
+    {"gpu", SECTION(gpu, gpu), false},
+    {"gemm", SECTION(gemm, gemm), false},
+    {"prefill", SECTION(prefill, prefill), false},
+    {"decode", SECTION(decode, decode), false},
+    {"decode_mixed", SECTION(decode_mixed, decode_mixed), false},
+    {"elementwise", SECTION(elementwise, elementwise), false},
+    {"allreduce_2", SECTION(allreduce, allreduce[0]), true},
+    {"allreduce_4", SECTION(allreduce, allreduce[1]), true},
+    {"allreduce_8", SECTION(allreduce, allreduce[2]), true},
+    {"host", SECTION(host, host), false},
+    {"swap", SECTION(swap, swap), false},
+    {"memory", SECTION(memory, memory), false},
+};
+enum { N_SECTIONS = sizeof sections / sizeof *sections };
+
+#define TEXT(field, doc)                                                                           \
+    .name = #field, .type = IFL_TEXT, .offset = offsetof(struct hardware, field), 0, 0,            \
+    sizeof(((struct hardware *)0)->field), NULL, "", doc
+
+static const struct ifl_param texts[] = {
+    {TEXT(about, "the machine and the software stack")},
+    {TEXT(source, "where the numbers come from")},
+    {TEXT(assumed, "the numbers that no measurement covers")},
+};
+
+static int read_texts(const struct node *root, struct hardware *hardware, struct ifl_error *error)
+{
+    const char *elsewhere[N_SECTIONS + 1] = {NULL};
+    for (size_t i = 0; i < N_SECTIONS; i++)
+        elsewhere[i] = sections[i].name;
+    return fields_read(root, "", texts, sizeof texts / sizeof *texts, elsewhere, hardware, error);
+}
+
+static int read_section(const struct node *root, const struct section *section,
+                        struct hardware *hardware, struct ifl_error *error)
+{
+    const struct node *map = tree_child(root, section->name);
+    if (!section->is_optional && (!map || tree_is_null(map)))
+        return tree_fail(root, error, "%s is missing, expected a map of keys", section->name);
+    return fields_read(map, section->name, section->fields, section->n_fields, NULL,
+                       (char *)hardware + section->offset, error);
+}
+
+static int read_profile(const struct node *root, struct hardware *hardware, struct ifl_error *error)
+{
+    int code = read_texts(root, hardware, error);
+    for (size_t i = 0; i < N_SECTIONS && !code; i++)
+        code = read_section(root, &sections[i], hardware, error);
+    return code;
+}
+
+int hardware_load(const char *name, struct hardware *hardware, struct ifl_error *error)
+{
+    struct document document;
+    struct node *root = NULL;
+    *hardware = (struct hardware){.name = ""};
+    int code = document_find("hardware", name, &document, error);
+    if (code)
+        return code;
+    memcpy(hardware->name, document.stem, sizeof hardware->name);
+    code = tree_load(document.path, &root, error);
+    if (code)
+        return code;
+    code = read_profile(root, hardware, error);
+    tree_free(root);
+    return code;
+}
+
+const struct allreduce_profile *hardware_allreduce(const struct hardware *hardware, int32_t n_gpus)
+{
+    for (int i = 0; i < HARDWARE_ALLREDUCES; i++)
+        if (n_gpus == 2 << i && hardware->allreduce[i].gb_per_s > 0)
+            return &hardware->allreduce[i];
+    return NULL;
+}

@@ -1,0 +1,98 @@
+/* A hardware profile: what one kind of GPU and its kernels take, as fitted numbers.
+ *
+ * A profile is a YAML file (configs/hardware/) with one map for each section below and text about
+ * where the numbers come from. Fractions are of the data sheet's peaks. The form in which the
+ * numbers enter is in kernels.h. */
+#ifndef SIM_COST_HARDWARE_H
+#define SIM_COST_HARDWARE_H
+
+#include <stdint.h>
+
+#include "inflight/error.h"
+
+struct gpu_profile {
+    double peak_tflops;     /* dense, 16-bit inputs */
+    double memory_gb_per_s; /* 1e9 bytes */
+    int32_t n_sms;
+    double memory_gib; /* as the driver reports it, below the number on the box */
+};
+
+struct gemm_profile {
+    double launch_us;                 /* t0 */
+    double compute_frac, memory_frac; /* e_c, e_m */
+    double exponent;                  /* p: how sharply compute- turns into memory-bound */
+};
+
+struct prefill_profile {
+    double launch_us;       /* ta */
+    double compute_frac;    /* e_a */
+    double overhead_tokens; /* c_tok: work of a query besides its context, in context tokens */
+    double causal_frac;     /* kappa: share of a chunk's own q x q square that is computed */
+    double tail_tiles;      /* tail: 128-row tiles of the longest sequence that run alone */
+};
+
+struct decode_profile {
+    double launch_us;   /* td */
+    double head_us;     /* w: of an SM for each sequence and KV head */
+    double memory_frac; /* e_d */
+};
+
+/* The decode part of a step that also holds prefill, for each query head: above 1 is possible, as
+ * query heads that share a KV head find it in the cache. */
+struct decode_mixed_profile {
+    double head_us;     /* w' */
+    double memory_frac; /* e_d' */
+};
+
+struct elementwise_profile {
+    double launch_us;   /* te */
+    double memory_frac; /* e_e */
+};
+
+/* Time of an all-reduce is the lower of two lines, latency + bytes / rate. */
+struct allreduce_profile {
+    double latency_us, gb_per_s;
+    double bulk_latency_us, bulk_gb_per_s; /* both 0: there is only the first */
+};
+#define HARDWARE_ALLREDUCES 3 /* over 2, 4 and 8 GPUs */
+
+struct host_profile {
+    double layer_us, step_us, seq_us; /* of a step, for each layer, once, for each sequence */
+    double floor_ms; /* of an eager engine, whose host is slower than a small step on the GPU */
+};
+
+struct swap_profile {
+    double piece_bytes; /* of one copy; 0: a whole block, all layers together */
+    double out_piece_us, out_gb_per_s;
+    double in_piece_us, in_gb_per_s;
+};
+
+struct memory_profile {
+    double workspace_gib;     /* beside weights, activations and KV: context, libraries, graphs */
+    double activation_tokens; /* tokens of the largest step for which activations are reserved */
+};
+
+struct hardware {
+    char name[128];    /* of the file, without folder and extension */
+    char about[256];   /* the machine and the software stack */
+    char source[512];  /* where the numbers come from */
+    char assumed[512]; /* the numbers that no measurement covers; empty if none */
+    struct gpu_profile gpu;
+    struct gemm_profile gemm;
+    struct prefill_profile prefill;
+    struct decode_profile decode;
+    struct decode_mixed_profile decode_mixed;
+    struct elementwise_profile elementwise;
+    struct allreduce_profile allreduce[HARDWARE_ALLREDUCES];
+    struct host_profile host;
+    struct swap_profile swap;
+    struct memory_profile memory;
+};
+
+/* `name` is the name of a file in configs/hardware or a path. */
+int hardware_load(const char *name, struct hardware *hardware, struct ifl_error *error);
+
+/* The line for that many GPUs, or NULL. */
+const struct allreduce_profile *hardware_allreduce(const struct hardware *hardware, int32_t n_gpus);
+
+#endif

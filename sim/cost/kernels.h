@@ -1,0 +1,74 @@
+/* Time of one operation on one GPU, in seconds: the functions that a profile's numbers enter.
+ *
+ * Symbols, here and in the equations below:
+ *     P, W        peak FLOP/s and bytes/s of the data sheet; SM the number of multiprocessors
+ *     q, c        of a prefill sequence: its new tokens, and its tokens computed before them
+ *     h, g        query and KV heads of this rank; d_head their width
+ * Each function takes the whole profile, uses the section named in its comment, and can be called
+ * on its own, so that a fitter can hold it against measured rows. */
+#ifndef SIM_COST_KERNELS_H
+#define SIM_COST_KERNELS_H
+
+#include "cost/hardware.h"
+
+/* gemm: y[m][n] = x[m][k] w[n][k].
+ *
+ *     t0 + ((2 m n k / (e_c P))^p + (bytes / (e_m W))^p)^(1/p),  bytes = (m k + n k + m n) element
+ *
+ * The p-norm rounds the roofline's corner: near it, compute and memory traffic do not overlap
+ * perfectly. No rows take no time. */
+double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes);
+
+/* Sums over the prefill sequences of a step. */
+struct prefill_shape {
+    double n_tokens;   /* sum q */
+    double q_context;  /* sum q c */
+    double q_q;        /* sum q^2 */
+    double longest_kv; /* max (c + q) */
+};
+
+/* prefill: all chunks of a step in one launch.
+ *
+ *     ta + 4 h d_head (sum[q c + kappa q^2] + c_tok sum q) / (e_a P)
+ *        + tail 4 128 d_head max(c + q) / (e_a P / SM)
+ *
+ * 4 d_head FLOPs for each pair of query and key (two products of 2 d_head). kappa is 1/2 for a
+ * kernel that skips the tiles above the diagonal. The last term is the wave that drains: a tile of
+ * 128 queries walks the longest context on one SM while the others have nothing left. */
+double prefill_attention_s(const struct hardware *hardware, double q_heads, double d_head,
+                           const struct prefill_shape *shape);
+
+struct decode_shape {
+    double n_seqs;
+    double context_tokens; /* K/V they read, summed */
+};
+
+/* decode, in a step without prefill: bounded by reading K and V once.
+ *
+ *     td + w n g / SM + KV / (e_d W),   KV = 2 context g d_head element */
+double decode_attention_s(const struct hardware *hardware, double kv_heads, double d_head,
+                          double element_bytes, const struct decode_shape *shape);
+
+/* decode_mixed, in a step that also holds prefill: kernels for mixed batches do not pack the query
+ * heads that share a KV head, so K and V are read once for each of them.
+ *
+ *     td + max(w n g / SM + KV / (e_d W), w' n h / SM + KV (h/g) / (e_d' W))
+ *
+ * The first argument is the floor that reading once sets; it decides where h = g. */
+double decode_attention_mixed_s(const struct hardware *hardware, double q_heads, double kv_heads,
+                                double d_head, double element_bytes,
+                                const struct decode_shape *shape);
+
+/* elementwise: n launches that move `bytes` in all: n te + bytes / (e_e W). */
+double elementwise_s(const struct hardware *hardware, double n_launches, double bytes);
+
+/* allreduce_2, _4, _8: min over the lines of alpha_i + bytes / beta_i. */
+double allreduce_s(const struct allreduce_profile *allreduce, double bytes);
+
+enum swap_direction { SWAP_OUT, SWAP_IN };
+
+/* swap: pieces x latency + bytes / rate, over this rank's link to the host. */
+double swap_s(const struct hardware *hardware, enum swap_direction direction, double n_blocks,
+              double block_bytes);
+
+#endif

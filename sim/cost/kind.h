@@ -1,0 +1,12 @@
+/* What every kind of cost begins with; cost_step_ns and cost_destroy know no more. One allocation
+ * holds it all. */
+#ifndef SIM_COST_KIND_H
+#define SIM_COST_KIND_H
+
+#include "cost/cost.h"
+
+struct cost {
+    double (*step_s)(struct cost *, const struct ifl_step_totals *);
+};
+
+#endif

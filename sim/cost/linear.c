@@ -1,0 +1,41 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "cost/kind.h"
+
+struct linear {
+    struct cost base;
+    struct linear_cost per;
+};
+
+static double linear_step_s(struct cost *cost, const struct ifl_step_totals *totals)
+{
+    const struct linear_cost *per = &((const struct linear *)cost)->per;
+    return per->step_s + per->prefill_token_s * totals->n_prefill_tokens +
+           per->decode_seq_s * totals->n_decode_seqs +
+           per->context_token_s * (double)totals->decode_context;
+}
+
+static int check_coefficient(const char *name, double s, struct ifl_error *error)
+{
+    if (isfinite(s) && s >= 0)
+        return 0;
+    return ifl_fail(error, IFL_E_INPUT, "cost.%s is %g, expected a number of seconds from 0 up",
+                    name, s);
+}
+
+struct cost *cost_create_linear(const struct linear_cost *linear, struct ifl_error *error)
+{
+    if (check_coefficient("step_s", linear->step_s, error) ||
+        check_coefficient("prefill_token_s", linear->prefill_token_s, error) ||
+        check_coefficient("decode_seq_s", linear->decode_seq_s, error) ||
+        check_coefficient("context_token_s", linear->context_token_s, error))
+        return NULL;
+    struct linear *cost = malloc(sizeof *cost);
+    if (!cost) {
+        ifl_fail_nomem(error);
+        return NULL;
+    }
+    *cost = (struct linear){.base.step_s = linear_step_s, .per = *linear};
+    return &cost->base;
+}

@@ -1,0 +1,84 @@
+#include "cost/memory.h"
+
+#include <math.h>
+
+enum { MAX_BLOCK_TOKENS = 1 << 20 };
+
+static const double gib = 1024.0 * 1024 * 1024;
+
+static int64_t activation_bytes(const struct model *model, const struct hardware *hardware,
+                                int32_t tensor_parallel)
+{
+    const double ffn_columns = (double)model->d_ffn / tensor_parallel;
+    const double row = (model->mlp == MODEL_MLP_GATED ? 3 : 2) * ffn_columns + 4.0 * model->d_model;
+    return (int64_t)(row * model->weight_bytes * hardware->memory.activation_tokens);
+}
+
+static void arithmetic(const struct memory_plan *plan, char *text, size_t n_bytes)
+{
+    snprintf(text, n_bytes,
+             "%.2f GiB x %g = %.2f, less %.2f weights, %.2f activations, %.2f workspace "
+             "leaves %.2f GiB for KV blocks of %.3f MiB",
+             (double)plan->gpu_bytes / gib, plan->utilization, (double)plan->usable_bytes / gib,
+             (double)plan->weight_bytes / gib, (double)plan->activation_bytes / gib,
+             (double)plan->workspace_bytes / gib, (double)plan->kv_bytes / gib,
+             (double)plan->block_bytes / gib * 1024);
+}
+
+static int check_options(int32_t block_tokens, double utilization, struct ifl_error *error)
+{
+    if (block_tokens < 1 || block_tokens > MAX_BLOCK_TOKENS)
+        return ifl_fail(error, IFL_E_INPUT, "block_tokens is %d, expected a number from 1 to %d",
+                        block_tokens, MAX_BLOCK_TOKENS);
+    if (!(utilization > 0 && utilization <= 1))
+        return ifl_fail(error, IFL_E_INPUT,
+                        "memory utilization is %g, expected a number above 0 and up to 1",
+                        utilization);
+    return 0;
+}
+
+static int64_t count_blocks(const struct memory_plan *plan)
+{
+    const int64_t n = plan->kv_bytes > 0 ? plan->kv_bytes / plan->block_bytes : 0;
+    return n < INT32_MAX ? n : INT32_MAX;
+}
+
+int memory_plan(const struct model *model, const struct hardware *hardware, int32_t tensor_parallel,
+                int32_t block_tokens, double utilization, struct memory_plan *plan,
+                struct ifl_error *error)
+{
+    if (model_check_parallel(model, tensor_parallel, error) ||
+        check_options(block_tokens, utilization, error))
+        return IFL_E_INPUT;
+    const double gpu_bytes = hardware->gpu.memory_gib * gib;
+    *plan = (struct memory_plan){
+        .block_tokens = block_tokens,
+        .tensor_parallel = tensor_parallel,
+        .utilization = utilization,
+        .gpu_bytes = (int64_t)gpu_bytes,
+        .usable_bytes = (int64_t)(gpu_bytes * utilization),
+        .weight_bytes = model_weight_bytes(model, tensor_parallel),
+        .activation_bytes = activation_bytes(model, hardware, tensor_parallel),
+        .workspace_bytes = (int64_t)(hardware->memory.workspace_gib * gib),
+        .block_bytes = block_tokens * model_kv_bytes_per_token(model, tensor_parallel),
+    };
+    plan->kv_bytes =
+        plan->usable_bytes - plan->weight_bytes - plan->activation_bytes - plan->workspace_bytes;
+    plan->n_blocks = (int32_t)count_blocks(plan);
+    if (plan->n_blocks > 0)
+        return 0;
+    char why[320];
+    arithmetic(plan, why, sizeof why);
+    return ifl_fail(error, IFL_E_INPUT,
+                    "%s does not fit on %s at tensor_parallel %d: %s, expected room for one",
+                    model->name, hardware->name, tensor_parallel, why);
+}
+
+void memory_print(const struct memory_plan *plan, FILE *out)
+{
+    char why[320];
+    arithmetic(plan, why, sizeof why);
+    fprintf(out, "KV memory of each of %d GPU%s: %s:\n%d blocks of %d tokens, %lld tokens.\n",
+            plan->tensor_parallel, plan->tensor_parallel == 1 ? "" : "s", why, plan->n_blocks,
+            plan->block_tokens, (long long)plan->n_blocks * plan->block_tokens);
+}

@@ -1,0 +1,136 @@
+#include "cost/model.h"
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+int32_t model_q_heads_per_rank(const struct model *model, int32_t tensor_parallel)
+{
+    return model->n_q_heads / tensor_parallel;
+}
+
+int32_t model_kv_heads_per_rank(const struct model *model, int32_t tensor_parallel)
+{
+    const int32_t share = model->n_kv_heads / tensor_parallel;
+    return share > 0 ? share : 1;
+}
+
+void model_layer_linears(const struct model *model, int32_t tensor_parallel,
+                         struct model_linear linears[MODEL_LINEARS])
+{
+    const int64_t h = model_q_heads_per_rank(model, tensor_parallel);
+    const int64_t g = model_kv_heads_per_rank(model, tensor_parallel);
+    const int64_t d = model->d_model, d_head = model->d_head;
+    const int64_t f = model->d_ffn / tensor_parallel;
+    const int64_t up = model->mlp == MODEL_MLP_GATED ? 2 * f : f;
+
+    linears[0] = (struct model_linear){"qkv", (h + 2 * g) * d_head, d};
+    linears[1] = (struct model_linear){"out", d, h * d_head};
+    linears[2] = (struct model_linear){"mlp up", up, d};
+    linears[3] = (struct model_linear){"mlp down", d, f};
+}
+
+struct model_linear model_lm_head(const struct model *model, int32_t tensor_parallel)
+{
+    return (struct model_linear){"lm head", ceil_div(model->vocab, tensor_parallel),
+                                 model->d_model};
+}
+
+static int64_t norm_parameters(const struct model *model, int64_t width)
+{
+    return model->norm == MODEL_LAYERNORM ? 2 * width : width;
+}
+
+static int64_t layer_biases(const struct model *model, const struct model_linear *linears)
+{
+    int64_t n = 0;
+    if (model->attention_bias != MODEL_BIAS_NONE)
+        n += linears[0].n;
+    if (model->attention_bias == MODEL_BIAS_QKV_AND_OUT)
+        n += linears[1].n;
+    if (model->mlp_bias)
+        n += linears[2].n + linears[3].n;
+    return n;
+}
+
+static int64_t layer_parameters(const struct model *model, int32_t tensor_parallel)
+{
+    struct model_linear linears[MODEL_LINEARS];
+    model_layer_linears(model, tensor_parallel, linears);
+
+    int64_t n = layer_biases(model, linears) + 2 * norm_parameters(model, model->d_model);
+    for (int i = 0; i < MODEL_LINEARS; i++)
+        n += linears[i].n * linears[i].k;
+    if (model->qk_norm)
+        n += 2 * norm_parameters(model, model->d_head);
+    return n;
+}
+
+static int64_t embedding_parameters(const struct model *model, int32_t tensor_parallel)
+{
+    const struct model_linear head = model_lm_head(model, tensor_parallel);
+    int64_t n = head.n * head.k * (model->tied_embeddings ? 1 : 2);
+    n += (int64_t)model->learned_positions * model->d_model;
+    if (model->embedding_norm)
+        n += norm_parameters(model, model->d_model);
+    return n;
+}
+
+static int64_t rank_parameters(const struct model *model, int32_t tensor_parallel)
+{
+    return embedding_parameters(model, tensor_parallel) +
+           model->layers * layer_parameters(model, tensor_parallel) +
+           norm_parameters(model, model->d_model);
+}
+
+int64_t model_parameters(const struct model *model)
+{
+    return rank_parameters(model, 1);
+}
+
+int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel)
+{
+    return model->weight_bytes * rank_parameters(model, tensor_parallel);
+}
+
+int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel)
+{
+    return INT64_C(2) * model->layers * model_kv_heads_per_rank(model, tensor_parallel) *
+           model->d_head * model->kv_bytes;
+}
+
+const char *model_complete(struct model *model, struct ifl_error *error)
+{
+    if (model->n_kv_heads == 0)
+        model->n_kv_heads = model->n_q_heads;
+    if (model->n_q_heads % model->n_kv_heads != 0) {
+        ifl_fail(error, IFL_E_INPUT, "n_kv_heads is %d, expected a divisor of the %d query heads",
+                 model->n_kv_heads, model->n_q_heads);
+        return "n_kv_heads";
+    }
+    if (model->d_head == 0 && model->d_model % model->n_q_heads != 0) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "d_head is not given and %d query heads do not divide d_model, %d, "
+                 "expected d_head",
+                 model->n_q_heads, model->d_model);
+        return "n_q_heads";
+    }
+    if (model->d_head == 0)
+        model->d_head = model->d_model / model->n_q_heads;
+    return NULL;
+}
+
+int model_check_parallel(const struct model *model, int32_t tensor_parallel,
+                         struct ifl_error *error)
+{
+    const int32_t t = tensor_parallel, kv = model->n_kv_heads;
+    if (t < 1)
+        return ifl_fail(error, IFL_E_INPUT, "tensor_parallel is %d, expected at least 1", t);
+    if (model->n_q_heads % t != 0 || model->d_ffn % t != 0 || (kv % t != 0 && t % kv != 0))
+        return ifl_fail(error, IFL_E_INPUT,
+                        "tensor_parallel is %d, expected a number that shares the %d query heads, "
+                        "%d KV heads and %d FFN columns of %s evenly",
+                        t, model->n_q_heads, kv, model->d_ffn, model->name);
+    return 0;
+}

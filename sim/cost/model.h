@@ -1,0 +1,106 @@
+/* A decoder-only transformer as the cost model sees it: shapes, and what follows from them.
+ *
+ * Read from our own YAML (configs/models/) or from a Hugging Face config.json of a known
+ * architecture. FLOPs, bytes and parameter counts are derived from the shapes here and nowhere
+ * else. Below, for one rank of a tensor-parallel group of t:
+ *
+ *     h = n_q_heads / t     query heads of a rank
+ *     g = max(n_kv_heads / t, 1)     KV heads of a rank; copied where t exceeds them
+ *     f = d_ffn / t, V' = ceil(vocab / t)
+ */
+#ifndef SIM_COST_MODEL_H
+#define SIM_COST_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inflight/error.h"
+
+enum model_mlp { MODEL_MLP_GATED, MODEL_MLP_PLAIN };
+enum model_norm { MODEL_RMSNORM, MODEL_LAYERNORM };
+enum model_attention_bias { MODEL_BIAS_NONE, MODEL_BIAS_QKV, MODEL_BIAS_QKV_AND_OUT };
+
+/* No product of shapes within these overflows int64_t. */
+enum {
+    MODEL_MAX_LAYERS = 1000,
+    MODEL_MAX_HEADS = 4096,
+    MODEL_MAX_D_HEAD = 4096,
+    MODEL_MAX_D_MODEL = 1 << 20,
+    MODEL_MAX_D_FFN = 1 << 22,
+    MODEL_MAX_VOCAB = 1 << 24,
+    MODEL_MAX_LEN = 1 << 28,
+};
+
+struct model {
+    char name[128];  /* of the file, without folder and extension; a config.json's folder */
+    char about[256]; /* what it is, where the shapes were published */
+    int32_t layers, d_model, n_q_heads, n_kv_heads, d_head, d_ffn, vocab;
+    int32_t max_model_len;  /* longest prompt + output it was trained for, in tokens */
+    int32_t mlp;            /* enum model_mlp */
+    int32_t norm;           /* enum model_norm */
+    int32_t attention_bias; /* enum model_attention_bias */
+    bool mlp_bias;
+    bool qk_norm;              /* a norm of d_head on queries and one on keys, in every layer */
+    bool embedding_norm;       /* a norm between the embedding and the first layer */
+    bool tied_embeddings;      /* the LM head is the embedding, transposed */
+    int32_t learned_positions; /* rows of the position table, 0 for rotary and ALiBi */
+    int32_t weight_bytes;      /* of an element of weights and activations */
+    int32_t kv_bytes;          /* of an element of the KV cache */
+};
+
+/* `name` is the name of a file in configs/models or a path; a path that ends in .json is read as a
+ * Hugging Face config. */
+int model_load(const char *name, struct model *model, struct ifl_error *error);
+
+/* Errors where the ranks cannot share the model evenly: query heads, FFN columns, and KV heads
+ * (either a multiple of t or a divisor of it). */
+int model_check_parallel(const struct model *model, int32_t tensor_parallel,
+                         struct ifl_error *error);
+
+int32_t model_q_heads_per_rank(const struct model *model, int32_t tensor_parallel);
+int32_t model_kv_heads_per_rank(const struct model *model, int32_t tensor_parallel);
+
+/* All learned numbers, exactly:
+ *     embeddings  V d (twice unless tied) + learned_positions d + one norm with embedding_norm
+ *     a layer     d (n_q_heads + 2 n_kv_heads) d_head + n_q_heads d_head d   attention
+ *                 3 d d_ffn gated, 2 d d_ffn plain                          MLP
+ *                 + biases + two norms (d, or 2 d with layernorm) + 2 d_head with qk_norm
+ *     at the end  one norm */
+int64_t model_parameters(const struct model *model);
+
+/* Weights that a rank holds. Matrices are shared, KV projections as the KV heads; norms, positions
+ * and the biases behind a reduction (attention out, MLP down) are held by everyone. */
+int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel);
+
+/* K and V of one token on a rank, all layers: 2 layers g d_head kv_bytes. */
+int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel);
+
+/* y[m][n] = x[m][k] w[n][k] on one rank. */
+struct model_linear {
+    const char *name;
+    int64_t n, k;
+};
+
+/* The four of a layer:
+ *     qkv       (h + 2 g) d_head,  d
+ *     out       d,                 h d_head
+ *     mlp up    2 f gated, f plain, d
+ *     mlp down  d,                 f */
+#define MODEL_LINEARS 4
+void model_layer_linears(const struct model *model, int32_t tensor_parallel,
+                         struct model_linear linears[MODEL_LINEARS]);
+
+/* V', d. */
+struct model_linear model_lm_head(const struct model *model, int32_t tensor_parallel);
+
+/* ---- for the readers of files ---- */
+
+/* Fills `model` from a Hugging Face config. Supported `model_type`s are in the error for others. */
+int model_read_huggingface(const char *path, struct model *model, struct ifl_error *error);
+
+/* Derives what was left 0 (n_kv_heads, d_head). Returns the name of a field that contradicts the
+ * others, with the reason in `error`, or NULL. */
+const char *model_complete(struct model *model, struct ifl_error *error);
+
+#endif

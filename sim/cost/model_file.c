@@ -1,0 +1,92 @@
+#include <math.h>
+#include <string.h>
+
+#include "config/tree.h"
+#include "cost/document.h"
+#include "cost/model.h"
+
+#define AT(field, kind) .name = #field, .type = (kind), .offset = offsetof(struct model, field)
+#define COUNT(field, dflt, min, max, unit, doc) AT(field, IFL_INT), dflt, min, max, NULL, unit, doc
+#define FLAG(field, doc) AT(field, IFL_BOOL), 0, 0, 1, NULL, "", doc
+#define CHOICE(field, choices, doc) AT(field, IFL_CHOICE), 0, 0, 0, choices, "", doc
+#define TEXT(field, doc)                                                                           \
+    AT(field, IFL_TEXT), 0, 0, sizeof(((struct model *)0)->field), NULL, "", doc
+
+static const struct ifl_param fields[] = {
+    {TEXT(about, "what it is, where its shapes were published")},
+    {COUNT(layers, NAN, 1, MODEL_MAX_LAYERS, "layers", "decoder layers")},
+    {COUNT(d_model, NAN, 1, MODEL_MAX_D_MODEL, "elements", "width of the residual stream")},
+    {COUNT(n_q_heads, NAN, 1, MODEL_MAX_HEADS, "heads", "query heads")},
+    {COUNT(n_kv_heads, 0, 0, MODEL_MAX_HEADS, "heads", "KV heads; 0: as many as query heads")},
+    {COUNT(d_head, 0, 0, MODEL_MAX_D_HEAD, "elements", "width of a head; 0: d_model / n_q_heads")},
+    {COUNT(d_ffn, NAN, 1, MODEL_MAX_D_FFN, "elements", "width of the MLP")},
+    {COUNT(vocab, NAN, 1, MODEL_MAX_VOCAB, "tokens", "rows of the embedding")},
+    {COUNT(max_model_len, NAN, 1, MODEL_MAX_LEN, "tokens", "longest prompt + output")},
+    {CHOICE(mlp, "gated|plain", "gated has two up projections")},
+    {CHOICE(norm, "rmsnorm|layernorm", "layernorm has a bias")},
+    {CHOICE(attention_bias, "none|qkv|all", "which attention projections have a bias")},
+    {FLAG(mlp_bias, "the MLP's projections have a bias")},
+    {FLAG(qk_norm, "queries and keys are normalised in every layer")},
+    {FLAG(embedding_norm, "a norm follows the embedding")},
+    {FLAG(tied_embeddings, "the LM head is the embedding")},
+    {COUNT(learned_positions, 0, 0, MODEL_MAX_LEN, "rows", "rows of a learned position table")},
+    {COUNT(weight_bytes, 2, 1, 8, "bytes", "of an element of weights and activations")},
+    {COUNT(kv_bytes, 2, 1, 8, "bytes", "of an element of the KV cache")},
+};
+
+static int complete(const struct node *root, struct model *model, struct ifl_error *error)
+{
+    struct ifl_error reason;
+    const char *guilty = model_complete(model, &reason);
+    if (!guilty)
+        return 0;
+    const struct node *node = tree_child(root, guilty);
+    return tree_fail(node ? node : root, error, "%s", reason.text);
+}
+
+static int read_yaml(const char *path, struct model *model, struct ifl_error *error)
+{
+    struct node *root = NULL;
+    int code = tree_load(path, &root, error);
+    if (code)
+        return code;
+    code = fields_read(root, "", fields, sizeof fields / sizeof *fields, NULL, model, error);
+    if (!code)
+        code = complete(root, model, error);
+    tree_free(root);
+    return code;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    const size_t n = strlen(text), n_end = strlen(end);
+    return n >= n_end && strcmp(text + n - n_end, end) == 0;
+}
+
+/* Checkpoints are folders, and every one holds a config.json. */
+static void name_after_folder(const char *path, char name[128])
+{
+    const char *end = strrchr(path, '/');
+    if (!end)
+        return;
+    const char *start = end;
+    while (start > path && start[-1] != '/')
+        start--;
+    if (end > start)
+        snprintf(name, 128, "%.*s", (int)(end - start), start);
+}
+
+int model_load(const char *name, struct model *model, struct ifl_error *error)
+{
+    struct document document;
+    *model = (struct model){.layers = 0};
+    int code = document_find("models", name, &document, error);
+    if (code)
+        return code;
+    code = ends_with(document.path, ".json") ? model_read_huggingface(document.path, model, error)
+                                             : read_yaml(document.path, model, error);
+    memcpy(model->name, document.stem, sizeof model->name);
+    if (strcmp(model->name, "config") == 0)
+        name_after_folder(document.path, model->name);
+    return code;
+}

@@ -1,0 +1,171 @@
+/* The roofline of a step on one rank of a tensor-parallel group:
+ *
+ *     duration = swap out + swap in + max(forward, floor) + host
+ *     forward  = L (sum of 4 gemm(m, n, k) + E + 2 C + A_prefill + A_decode) + gemm(rows, V', d)
+ *     host     = step + L layer + sequences seq
+ *
+ * with L layers, m all new tokens of the step and rows those that are sampled; kernels.h has the
+ * operations. Ranks are alike and meet in the all-reduces, so one stands for all. Without tokens
+ * there is no forward pass, and the host does not launch its layers. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "cost/kernels.h"
+#include "cost/kind.h"
+
+/* What depends on m alone, or on rows alone, is computed once for each value. */
+enum { MEMO_TOKENS = 16384, MEMO_ROWS = 4096 };
+
+struct roofline {
+    struct cost base;
+    struct model model;
+    struct hardware hardware;
+    struct model_linear linears[MODEL_LINEARS], head;
+    const struct allreduce_profile *allreduce; /* in `hardware`; NULL on one GPU */
+    double q_heads, kv_heads, ffn_columns;     /* of a rank */
+    double block_bytes;                        /* of a rank, all layers */
+    double tokens_s[MEMO_TOKENS + 1];          /* 0: not computed yet */
+    double rows_s[MEMO_ROWS + 1];
+};
+
+/* Four fused kernels a layer: two norms that also add the residual (read x and the residual, write
+ * both), rotary embedding of queries and keys in place, and the MLP's activation. */
+static double layer_elementwise_s(const struct roofline *roofline, double m)
+{
+    const struct model *model = &roofline->model;
+    const double norm_elements = 4.0 * model->d_model;
+    const double rotary_elements = 2 * (roofline->q_heads + roofline->kv_heads) * model->d_head;
+    const double activation_elements =
+        (model->mlp == MODEL_MLP_GATED ? 3 : 2) * roofline->ffn_columns;
+    const double elements = 2 * norm_elements + rotary_elements + activation_elements;
+    return elementwise_s(&roofline->hardware, 4, m * elements * model->weight_bytes);
+}
+
+static double dense_s(const struct roofline *roofline, double m)
+{
+    const struct model *model = &roofline->model;
+    double layer_s = layer_elementwise_s(roofline, m);
+    for (int i = 0; i < MODEL_LINEARS; i++)
+        layer_s += gemm_s(&roofline->hardware, m, (double)roofline->linears[i].n,
+                          (double)roofline->linears[i].k, model->weight_bytes);
+    if (roofline->allreduce)
+        layer_s += 2 * allreduce_s(roofline->allreduce, m * model->d_model * model->weight_bytes);
+    return model->layers * layer_s;
+}
+
+static double tokens_s(struct roofline *roofline, int32_t n_tokens)
+{
+    if (n_tokens > MEMO_TOKENS)
+        return dense_s(roofline, n_tokens);
+    double *known = &roofline->tokens_s[n_tokens];
+    if (*known == 0)
+        *known = dense_s(roofline, n_tokens);
+    return *known;
+}
+
+static double head_s(const struct roofline *roofline, double rows)
+{
+    return gemm_s(&roofline->hardware, rows, (double)roofline->head.n, (double)roofline->head.k,
+                  roofline->model.weight_bytes);
+}
+
+static double rows_s(struct roofline *roofline, int32_t rows)
+{
+    if (rows > MEMO_ROWS)
+        return head_s(roofline, rows);
+    double *known = &roofline->rows_s[rows];
+    if (*known == 0)
+        *known = head_s(roofline, rows);
+    return *known;
+}
+
+static double prefill_s(const struct roofline *roofline, const struct ifl_step_totals *totals)
+{
+    const struct prefill_shape shape = {
+        .n_tokens = totals->n_prefill_tokens,
+        .q_context = (double)totals->prefill_q_kv,
+        .q_q = (double)totals->prefill_q_q,
+        .longest_kv = totals->max_prefill_kv,
+    };
+    return prefill_attention_s(&roofline->hardware, roofline->q_heads, roofline->model.d_head,
+                               &shape);
+}
+
+static double decode_s(const struct roofline *roofline, const struct ifl_step_totals *totals)
+{
+    const struct model *model = &roofline->model;
+    const struct decode_shape shape = {totals->n_decode_seqs, (double)totals->decode_context};
+    if (totals->n_prefill_tokens > 0)
+        return decode_attention_mixed_s(&roofline->hardware, roofline->q_heads, roofline->kv_heads,
+                                        model->d_head, model->kv_bytes, &shape);
+    return decode_attention_s(&roofline->hardware, roofline->kv_heads, model->d_head,
+                              model->kv_bytes, &shape);
+}
+
+static double forward_s(struct roofline *roofline, const struct ifl_step_totals *totals)
+{
+    const double attention_s = prefill_s(roofline, totals) + decode_s(roofline, totals);
+    const double s = tokens_s(roofline, totals->n_tokens) + rows_s(roofline, totals->n_sampled) +
+                     roofline->model.layers * attention_s;
+    return fmax(s, roofline->hardware.host.floor_ms * 1e-3);
+}
+
+static double host_s(const struct roofline *roofline, const struct ifl_step_totals *totals)
+{
+    const struct host_profile *host = &roofline->hardware.host;
+    const int32_t layers = totals->n_tokens > 0 ? roofline->model.layers : 0;
+    const int32_t n_seqs = totals->n_prefill_seqs + totals->n_decode_seqs;
+    return (host->step_us + host->layer_us * layers + host->seq_us * n_seqs) * 1e-6;
+}
+
+static double roofline_step_s(struct cost *cost, const struct ifl_step_totals *totals)
+{
+    struct roofline *roofline = (struct roofline *)cost;
+    const struct hardware *hardware = &roofline->hardware;
+    double s = host_s(roofline, totals);
+    if (totals->n_tokens > 0)
+        s += forward_s(roofline, totals);
+    if (totals->n_blocks_out > 0)
+        s += swap_s(hardware, SWAP_OUT, totals->n_blocks_out, roofline->block_bytes);
+    if (totals->n_blocks_in > 0)
+        s += swap_s(hardware, SWAP_IN, totals->n_blocks_in, roofline->block_bytes);
+    return s;
+}
+
+static void set_shapes(struct roofline *roofline, int32_t tensor_parallel, int32_t block_tokens)
+{
+    const struct model *model = &roofline->model;
+    model_layer_linears(model, tensor_parallel, roofline->linears);
+    roofline->head = model_lm_head(model, tensor_parallel);
+    roofline->q_heads = model_q_heads_per_rank(model, tensor_parallel);
+    roofline->kv_heads = model_kv_heads_per_rank(model, tensor_parallel);
+    roofline->ffn_columns = (double)model->d_ffn / tensor_parallel;
+    roofline->block_bytes = (double)model_kv_bytes_per_token(model, tensor_parallel) * block_tokens;
+}
+
+struct cost *cost_create_roofline(const struct model *model, const struct hardware *hardware,
+                                  int32_t tensor_parallel, int32_t block_tokens,
+                                  struct ifl_error *error)
+{
+    if (model_check_parallel(model, tensor_parallel, error))
+        return NULL;
+    if (tensor_parallel > 1 && !hardware_allreduce(hardware, tensor_parallel)) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "tensor_parallel is %d, expected 1 or a number of GPUs for which %s has an "
+                 "all-reduce (allreduce_2, allreduce_4, allreduce_8)",
+                 tensor_parallel, hardware->name);
+        return NULL;
+    }
+    struct roofline *roofline = calloc(1, sizeof *roofline);
+    if (!roofline) {
+        ifl_fail_nomem(error);
+        return NULL;
+    }
+    roofline->base.step_s = roofline_step_s;
+    roofline->model = *model;
+    roofline->hardware = *hardware;
+    if (tensor_parallel > 1)
+        roofline->allreduce = hardware_allreduce(&roofline->hardware, tensor_parallel);
+    set_shapes(roofline, tensor_parallel, block_tokens);
+    return &roofline->base;
+}

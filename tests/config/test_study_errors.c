@@ -1,0 +1,201 @@
+#include "loading.h"
+
+Test(study_errors, keys)
+{
+    expect_wrong(SMALL "modle: x\n", 4, 1, "unknown key modle, did you mean model?");
+    expect_wrong(TRACE LINEAR "serving:\n  preset: small\n  kv: {num_block: 10}\n", 5, 8,
+                 "unknown key serving.kv.num_block, did you mean num_blocks?");
+    expect_wrong(TRACE LINEAR "serving:\n  preset: small\n  batching: {max_seq: 10}\n", 5, 14,
+                 "unknown key serving.batching.max_seq, did you mean max_seqs?");
+    expect_wrong(SMALL "swep: {}\n", 4, 1, "unknown key swep, did you mean sweep?");
+    expect_wrong(SMALL "slo: {ttft_s: 1, ttft_s: 2}\n", 4, 18,
+                 "key ttft_s given twice, first on line 4");
+    expect_wrong(SMALL "slo: fast\n", 4, 1, "slo is fast, expected a map of keys");
+    expect_wrong("- a\n", 1, 1, "the file is a list, expected a map of keys");
+    expect_wrong("", 1, 1, "nothing here, expected keys");
+}
+
+Test(study_errors, values)
+{
+    expect_wrong(SMALL "slo: {ttft_s: .nan}\n", 4, 7,
+                 "slo.ttft_s is .nan, expected a number from 0 to 1000000000 s");
+    expect_wrong(SMALL "parallel: {tensor: 99999999999}\n", 4, 12,
+                 "parallel.tensor is 99999999999, expected a whole number from 1 to 64 GPUs");
+    expect_wrong(SMALL "output: {steps: yes}\n", 4, 10,
+                 "output.steps is yes, expected true or false; yes, no, on and off are only words "
+                 "here");
+    expect_wrong(SMALL "executor: gpu\n", 4, 1,
+                 "executor is gpu, expected one of sim, cpu, cuda; did you mean cpu?");
+    expect_wrong(SMALL "output: {timeline: true}\n", 4, 10,
+                 "output.timeline is true, expected false");
+    expect_wrong(SMALL "cluster: {replicas: 2}\n", 4, 11,
+                 "cluster.replicas is 2, expected 1 replicas");
+    expect_wrong(SMALL "workload.limit: 3\n", 4, 1,
+                 "unknown key workload.limit, expected one of "
+                 "model, hardware, executor, sweep, workload, serving, cost, engine, parallel, "
+                 "cluster, slo, output");
+}
+
+Test(study_errors, what_is_missing)
+{
+    expect_wrong(LINEAR SERVING, 1, 1,
+                 "workload.trace is missing, expected text of at most 511 bytes");
+    expect_wrong(TRACE SERVING, 1, 1,
+                 "model is missing, expected a name from configs/models or a path");
+    expect_wrong(TRACE SERVING "model: llama-2-7b\n", 1, 1,
+                 "hardware is missing, expected a name from configs/hardware or a path");
+    expect_wrong(TRACE LINEAR "serving: {order: {policy: fcfs}}\n", 3, 1,
+                 "serving.batching.policy is missing, expected serving.preset, or a policy of each "
+                 "kind");
+    expect_wrong(TRACE LINEAR "serving: {preset: small}\n", 3, 1,
+                 "serving.kv.num_blocks is missing or 0, expected at least 1 where no model and "
+                 "hardware are named");
+}
+
+Test(study_errors, names)
+{
+    expect_wrong(TRACE LINEAR "serving: {preset: smal}\n", 3, 11,
+                 "unknown preset smal, did you mean small?");
+    expect_wrong(SMALL "model: llama-2-7\n", 4, 1,
+                 "unknown model llama-2-7, did you mean llama-2-7b?");
+    expect_wrong(SMALL "hardware: ./none.yaml\n", 4, 1,
+                 "there is no file ./none.yaml, expected a hardware profile");
+    expect_wrong("workload: {trace: none.csv}\n" LINEAR SERVING, 1, 12,
+                 "there is no file none.csv, expected a trace");
+    expect_wrong(TRACE LINEAR "serving: {preset: small, kv: {num_blocks: 10}, order: {policy: "
+                              "fcfss}}\n",
+                 3, 50, "unknown order policy fcfss, did you mean fcfs?");
+    expect_wrong(TRACE LINEAR "serving: {preset: small, order: {policy: 7}}\n", 3, 33,
+                 "unknown order policy 7, expected one of fcfs, sjf");
+    expect_wrong(LINEAR SERVING "workload: {trace: tests/config/fixtures/three.csv, format: "
+                                "azuer}\n",
+                 3, 52,
+                 "workload.format is azuer, expected one of auto, azure, sharegpt, vidur, "
+                 "burstgpt, mooncake, bailian, llmservingsim, inflight; did you mean azure?");
+}
+
+Test(study_errors, presets)
+{
+    expect_wrong(TRACE LINEAR "serving: {preset: circle-one}\n", 3, 11,
+                 "presets extend each other in a circle, through circle-one");
+    const char *text = TRACE LINEAR "serving: {preset: orphan}\n";
+    const struct loaded loaded = load_bytes(text, strlen(text), NULL, 0);
+    cr_expect_eq(loaded.code, IFL_E_INPUT);
+    cr_expect_str_eq(loaded.error.file, "tests/config/fixtures/configs/serving/orphan.yaml");
+    cr_expect_eq(loaded.error.line, 2);
+    cr_expect_str_eq(loaded.error.text, "unknown preset smal, did you mean small?");
+}
+
+Test(study_errors, keys_that_need_each_other)
+{
+    static const char *const trace = "workload: {trace: tests/config/fixtures/three.csv, ";
+    static const struct {
+        const char *rest;
+        int column;
+        const char *message;
+    } wrong[] = {
+        {"arrivals: {process: poisson}}", 52,
+         "workload.arrivals.rate_rps is missing or 0, expected a rate above 0"},
+        {"arrivals: {process: gamma, rate_rps: 0}}", 79,
+         "workload.arrivals.rate_rps is missing or 0, expected a rate above 0"},
+        {"arrivals: {process: closed}}", 52,
+         "workload.arrivals.concurrency is missing or 0, expected at least 1"},
+        {"arrivals: {sine_amplitude_frac: 0.5}}", 52,
+         "workload.arrivals.sine_period_s is missing or 0, expected above 0"},
+        {"from_s: 5, to_s: 5}", 63,
+         "workload.to_s is not after workload.from_s, expected a later time"},
+        {"filter: vllm}", 52, "workload.filter is vllm, expected none, sharegpt or a map"},
+        {"arrivals: {pieces: 3}}", 63,
+         "workload.arrivals.pieces is 3, expected a list of at most 64 pairs"},
+        {"arrivals: {pieces: [[0, 1], 3]}}", 80,
+         "workload.arrivals.pieces holds 3, expected pairs [from_s, rate_rps]"},
+        {"arrivals: {pieces: [[5, 1], [5, 2]]}}", 80,
+         "workload.arrivals.pieces: from_s is 5 after 5, expected ascending times"},
+        {"arrivals: {pieces: [[0, 1], [5, 0]]}}", 80,
+         "workload.arrivals.pieces ends with a rate of 0, expected one above 0: later requests "
+         "would never arrive"},
+    };
+    char text[512];
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        snprintf(text, sizeof text, "%s%s%s\n%s", LINEAR SERVING, trace, wrong[i].rest,
+                 "slo: {ttft_s: 1}\n");
+        expect_wrong(text, 3, wrong[i].column, wrong[i].message);
+    }
+    expect_wrong(TRACE "cost: {model: linear}\n" SERVING, 2, 8,
+                 "cost.model is linear and its coefficients are 0, expected one above 0");
+}
+
+Test(study_errors, sweeps)
+{
+    expect_wrong(SMALL "sweep: {rate_rps: [1]}\n", 4, 9,
+                 "unknown key rate_rps, did you mean workload.arrivals.rate_rps?");
+    expect_wrong(SMALL "sweep: {serving.batching.max_seq: [1]}\n", 4, 9,
+                 "unknown key serving.batching.max_seq, did you mean serving.batching.max_seqs?");
+    expect_wrong(SMALL "sweep: {serving.kv: [1]}\n", 4, 9,
+                 "serving.kv is a map of keys, expected a key with a value");
+    expect_wrong(SMALL "sweep: {workload.limit: 3}\n", 4, 9,
+                 "sweep of workload.limit is 3, expected a list of values");
+    expect_wrong(SMALL "sweep: {workload.limit: []}\n", 4, 9,
+                 "sweep of workload.limit is an empty list, expected a list of values");
+    expect_wrong(SMALL "sweep: {workload.limit: [1, [2]]}\n", 4, 29,
+                 "sweep of workload.limit holds a list, expected single values");
+    expect_wrong(SMALL "sweep: {workload.limit: [1, -2]}\n", 4, 29,
+                 "workload.limit is -2, expected a whole number from 0 to 2^64 - 1 requests");
+    expect_wrong(SMALL "sweep: {output.dir: [a, b]}\n", 4, 9,
+                 "output.dir is swept, expected one output for all points");
+    expect_wrong(SMALL "sweep: [a]\n", 4, 1, "sweep is a list, expected a map of keys to lists");
+    expect_wrong(SMALL "sweep: {serving.preset: [small, smal]}\n", 4, 33,
+                 "unknown preset smal, did you mean small?");
+}
+
+Test(study_errors, sweeps_are_bounded)
+{
+    char text[2048] = SMALL "sweep:\n";
+    static const char *const axes[] = {"limit", "skip", "from_s", "to_s", "shuffle_seed"};
+    for (size_t i = 0; i < 5; i++) {
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "  workload.%s: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]\n", axes[i]);
+    }
+    expect_wrong(text, 9, 3, "the sweep has 100000 points and more, at most 10000");
+}
+
+Test(study_errors, edits)
+{
+    expect_wrong_edit("slo.ttft_s=fast",
+                      "slo.ttft_s is fast, expected a number from 0 to 1000000000 s");
+    expect_wrong_edit("rate_rps=3",
+                      "unknown key rate_rps, did you mean workload.arrivals.rate_rps?");
+    expect_wrong_edit("slo.ttft=3", "unknown key slo.ttft, did you mean slo.ttft_s?");
+    expect_wrong_edit("wrkload.limit=3", "unknown key wrkload.limit, did you mean workload.limit?");
+    expect_wrong_edit("slo.ttft_s", "not an edit, expected path.to.key=value");
+    expect_wrong_edit("=3", "not an edit, expected path.to.key=value");
+    expect_wrong_edit("slo.ttft_s=", "no value, expected one (null for the default)");
+    expect_wrong_edit("output.dir=[a", "not valid YAML: did not find expected ',' or ']' while "
+                                       "parsing a flow sequence");
+    expect_wrong_edit("slo=3", "slo is 3, expected a map of keys");
+    expect_wrong_edit("slo={ttft: 3}", "unknown key slo.ttft, did you mean ttft_s?");
+    expect_wrong_edit("serving.preset=smal", "unknown preset smal, did you mean small?");
+    expect_wrong_edit("sweep.workload.limit=3",
+                      "sweep of workload.limit is 3, expected a list of values");
+}
+
+/* An edit somewhere else does not take the blame for what the file lacks. */
+Test(study_errors, edits_are_not_blamed_for_the_file)
+{
+    const char *edit = "workload.limit=3", *text = LINEAR "serving: {preset: small}\n" TRACE;
+    const struct loaded loaded = load_bytes(text, strlen(text), &edit, 1);
+    cr_expect_eq(loaded.code, IFL_E_INPUT);
+    cr_expect_str_eq(loaded.error.file, loaded.path);
+    cr_expect_eq(loaded.error.line, 2);
+}
+
+Test(study_errors, a_missing_file)
+{
+    struct study *study;
+    struct ifl_error error = {0};
+    cr_expect_eq(study_load(&(struct study_options){.path = "/nowhere.yaml"}, &study, &error),
+                 IFL_E_INPUT);
+    cr_expect_null(study);
+    cr_expect_str_eq(error.file, "/nowhere.yaml");
+    cr_expect_str_eq(error.text, "cannot be opened: No such file or directory");
+}

@@ -1,0 +1,39 @@
+/* Models and profiles by name for the tests of the cost model; run in the source root. */
+#ifndef TESTS_COST_LOADING_H
+#define TESTS_COST_LOADING_H
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cost/hardware.h"
+#include "cost/model.h"
+
+static inline struct model load_model(const char *name)
+{
+    struct model model;
+    struct ifl_error error = {0};
+    cr_assert_eq(model_load(name, &model, &error), 0, "%s: %s", name, error.text);
+    return model;
+}
+
+static inline struct hardware load_hardware(const char *name)
+{
+    struct hardware hardware;
+    struct ifl_error error = {0};
+    cr_assert_eq(hardware_load(name, &hardware, &error), 0, "%s: %s", name, error.text);
+    return hardware;
+}
+
+/* Writes a file of its own under /tmp and leaves its path. */
+static inline void write_temporary(const char *stem, const char *extension, const char *text,
+                                   char path[64])
+{
+    snprintf(path, 64, "/tmp/%s-%ld.%s", stem, (long)getpid(), extension);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fputs(text, file);
+    cr_assert_eq(fclose(file), 0);
+}
+
+#endif

@@ -1,0 +1,297 @@
+#include <math.h>
+#include <string.h>
+
+#include "cost/cost.h"
+#include "loading.h"
+
+static struct cost *roofline(const struct model *model, const struct hardware *hardware,
+                             int32_t tensor_parallel)
+{
+    struct ifl_error error = {0};
+    struct cost *cost = cost_create_roofline(model, hardware, tensor_parallel, 16, &error);
+    cr_assert_not_null(cost, "%s", error.text);
+    return cost;
+}
+
+static int64_t step_ns(const struct model *model, const struct hardware *hardware,
+                       int32_t tensor_parallel, struct ifl_step_totals totals)
+{
+    struct cost *cost = roofline(model, hardware, tensor_parallel);
+    const int64_t ns = cost_step_ns(cost, &totals);
+    cost_destroy(cost);
+    return ns;
+}
+
+static struct ifl_step_totals decoding(int32_t n_seqs, int64_t context)
+{
+    return (struct ifl_step_totals){.n_tokens = n_seqs,
+                                    .n_decode_seqs = n_seqs,
+                                    .n_sampled = n_seqs,
+                                    .decode_context = n_seqs * context};
+}
+
+static struct ifl_step_totals prefilling(int32_t n_tokens, int32_t context)
+{
+    return (struct ifl_step_totals){.n_tokens = n_tokens,
+                                    .n_prefill_tokens = n_tokens,
+                                    .n_prefill_seqs = 1,
+                                    .n_sampled = 1,
+                                    .prefill_q_kv = (int64_t)n_tokens * context,
+                                    .prefill_q_q = (int64_t)n_tokens * n_tokens,
+                                    .max_prefill_kv = n_tokens + context};
+}
+
+/* ---- linear ---- */
+
+Test(linear, is_its_closed_form)
+{
+    const struct linear_cost coefficients = {5e-3, 1e-4, 2e-5, 3e-7};
+    struct ifl_error error = {0};
+    struct cost *cost = cost_create_linear(&coefficients, &error);
+    cr_assert_not_null(cost);
+    const struct ifl_step_totals totals = {.n_tokens = 103,
+                                           .n_prefill_tokens = 100,
+                                           .n_prefill_seqs = 2,
+                                           .n_decode_seqs = 3,
+                                           .decode_context = 1000};
+    /* 5 ms + 10 ms + 60 us + 300 us */
+    cr_expect_eq(cost_step_ns(cost, &totals), 15360000);
+    cr_expect_eq(cost_step_ns(cost, &(struct ifl_step_totals){0}), 5000000);
+    cost_destroy(cost);
+}
+
+/* 3 x 0.5 ns = 1.5 ns rounds to 2; 0.2 ns is still a nanosecond. */
+Test(linear, rounds_once_and_never_to_nothing)
+{
+    struct ifl_error error = {0};
+    struct cost *cost = cost_create_linear(&(struct linear_cost){.decode_seq_s = 0.5e-9}, &error);
+    cr_assert_not_null(cost);
+    struct ifl_step_totals totals = decoding(3, 0);
+    cr_expect_eq(cost_step_ns(cost, &totals), 2);
+    cost_destroy(cost);
+    cost = cost_create_linear(&(struct linear_cost){.decode_seq_s = 0.2e-9}, &error);
+    cr_assert_not_null(cost);
+    totals = decoding(1, 0);
+    cr_expect_eq(cost_step_ns(cost, &totals), 1);
+    cost_destroy(cost);
+}
+
+Test(linear, refuses_what_is_no_duration)
+{
+    struct ifl_error error = {0};
+    cr_expect_null(cost_create_linear(&(struct linear_cost){.step_s = -1}, &error));
+    cr_expect_not_null(strstr(error.text, "step_s is -1"));
+    cr_expect_null(cost_create_linear(&(struct linear_cost){.context_token_s = NAN}, &error));
+    cr_expect_null(cost_create_linear(&(struct linear_cost){.prefill_token_s = INFINITY}, &error));
+}
+
+/* ---- roofline: one term at a time, everything else too fast to see ---- */
+
+static struct hardware weightless(void)
+{
+    return (struct hardware){
+        .name = "weightless",
+        .gpu = {.peak_tflops = 1e12, .memory_gb_per_s = 1e15, .n_sms = 100, .memory_gib = 80},
+        .gemm = {.compute_frac = 1, .memory_frac = 1, .exponent = 2},
+        .prefill = {.compute_frac = 1, .causal_frac = 0.5},
+        .decode = {.memory_frac = 1},
+        .decode_mixed = {.memory_frac = 1},
+        .elementwise = {.memory_frac = 1},
+        .allreduce = {{.gb_per_s = 1e15}, {.gb_per_s = 1e15}, {.gb_per_s = 1e15}},
+        .swap = {.out_gb_per_s = 1e15, .in_gb_per_s = 1e15},
+    };
+}
+
+static struct model tiny(void)
+{
+    return (struct model){.layers = 10,
+                          .d_model = 64,
+                          .n_q_heads = 8,
+                          .n_kv_heads = 2,
+                          .d_head = 8,
+                          .d_ffn = 128,
+                          .vocab = 100,
+                          .max_model_len = 64,
+                          .weight_bytes = 2,
+                          .kv_bytes = 2};
+}
+
+Test(roofline, counts_its_launches)
+{
+    const struct model model = tiny();
+    struct hardware hw = weightless();
+    hw.gemm.launch_us = 1;
+    cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 41000); /* 4 a layer and the head */
+    hw = weightless();
+    hw.elementwise.launch_us = 1;
+    cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 40000);
+    hw = weightless();
+    hw.prefill.launch_us = 1;
+    cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 1);
+    cr_expect_eq(step_ns(&model, &hw, 1, prefilling(3, 10)), 10000);
+    hw = weightless();
+    hw.decode.launch_us = 1;
+    cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 10000);
+    cr_expect_eq(step_ns(&model, &hw, 1, prefilling(3, 10)), 1);
+}
+
+Test(roofline, two_all_reduces_a_layer_among_ranks)
+{
+    const struct model model = tiny();
+    struct hardware hw = weightless();
+    hw.allreduce[0].latency_us = 2;
+    hw.allreduce[1].latency_us = 3;
+    cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 1);
+    cr_expect_eq(step_ns(&model, &hw, 2, decoding(3, 10)), 40000);
+    cr_expect_eq(step_ns(&model, &hw, 4, decoding(3, 10)), 60000);
+    hw.allreduce[0] = (struct allreduce_profile){.gb_per_s = 1};
+    /* 20 x 3 tokens x 64 x 2 bytes at 1 byte/ns */
+    cr_expect_eq(step_ns(&model, &hw, 2, decoding(3, 10)), 7680);
+}
+
+/* K and V: 10 layers x 2 x 2 heads x 8 x 2 bytes x 30 tokens = 19200 bytes at 1 byte/ns; on two
+ * ranks a head each. In a mixed step they are read for each of the 4 query heads of a KV head. */
+Test(roofline, decoding_reads_the_kv)
+{
+    const struct model model = tiny();
+    struct hardware hw = weightless();
+    hw.decode.memory_frac = hw.decode_mixed.memory_frac = 1e-15;
+    cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 19200);
+    cr_expect_eq(step_ns(&model, &hw, 2, decoding(3, 10)), 9600);
+    struct ifl_step_totals mixed = decoding(3, 10);
+    mixed.n_tokens += 1;
+    mixed.n_prefill_tokens = mixed.n_prefill_seqs = 1;
+    cr_expect_eq(step_ns(&model, &hw, 1, mixed), 4 * 19200);
+}
+
+/* A chunk of 6 after 4: 24 + 18 pairs x 4 x 8 x 8 heads x 10 layers FLOP at 1 FLOP/ns. */
+Test(roofline, prefill_computes_its_pairs)
+{
+    const struct model model = tiny();
+    struct hardware hw = weightless();
+    hw.prefill.compute_frac = 1e-15;
+    cr_expect_eq(step_ns(&model, &hw, 1, prefilling(6, 4)), 42 * 4 * 8 * 8 * 10);
+    cr_expect_eq(step_ns(&model, &hw, 4, prefilling(6, 4)), 42 * 4 * 8 * 2 * 10);
+}
+
+Test(roofline, host_and_floor)
+{
+    const struct model model = tiny();
+    struct hardware hw = weightless();
+    hw.host = (struct host_profile){.layer_us = 2, .step_us = 50, .seq_us = 1};
+    cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 20000 + 50000 + 3000);
+    hw.host.floor_ms = 4;
+    cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 73000 + 4000000);
+    hw.gemm.launch_us = 1000;
+    cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 73000 + 41000000);
+}
+
+/* A block: 16 tokens x 10 layers x 2 x 2 x 8 x 2 bytes = 10240. Swaps alone launch no layers. */
+Test(roofline, swaps_alone)
+{
+    const struct model model = tiny();
+    struct hardware hw = weightless();
+    hw.host = (struct host_profile){.layer_us = 2, .step_us = 50, .floor_ms = 4};
+    hw.swap = (struct swap_profile){
+        .out_piece_us = 3, .out_gb_per_s = 1, .in_piece_us = 5, .in_gb_per_s = 2};
+    const struct ifl_step_totals totals = {.n_blocks_out = 2, .n_blocks_in = 1};
+    cr_expect_eq(step_ns(&model, &hw, 1, totals), 50000 + 2 * (3000 + 10240) + 5000 + 5120);
+    cr_expect_eq(step_ns(&model, &hw, 1, (struct ifl_step_totals){0}), 50000);
+}
+
+Test(roofline, memory_of_durations_changes_none)
+{
+    const struct model model = load_model("llama-3-8b");
+    const struct hardware hw = load_hardware("h100-sxm");
+    struct cost *cost = roofline(&model, &hw, 1);
+    const int32_t sizes[] = {1, 7, 4096, 16384, 16385, 40000};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const struct ifl_step_totals totals = decoding(sizes[i], 500);
+        const int64_t first_ns = cost_step_ns(cost, &totals);
+        cr_expect_eq(cost_step_ns(cost, &totals), first_ns);
+        cr_expect_eq(step_ns(&model, &hw, 1, totals), first_ns);
+    }
+    cost_destroy(cost);
+}
+
+Test(roofline, more_work_never_takes_less)
+{
+    const struct model model = load_model("llama-3-70b");
+    const struct hardware hw = load_hardware("a100-80gb-sxm");
+    struct cost *cost = roofline(&model, &hw, 4);
+    int64_t last_prefill_ns = 0, last_decode_ns = 0, last_context_ns = 0;
+    for (int32_t n = 1; n < 20000; n += 37) {
+        const struct ifl_step_totals prefill = prefilling(n, 0), decode = decoding(n, 100);
+        const struct ifl_step_totals context = decoding(8, n);
+        cr_assert_geq(cost_step_ns(cost, &prefill), last_prefill_ns, "%d", n);
+        cr_assert_geq(cost_step_ns(cost, &decode), last_decode_ns, "%d", n);
+        cr_assert_geq(cost_step_ns(cost, &context), last_context_ns, "%d", n);
+        last_prefill_ns = cost_step_ns(cost, &prefill);
+        last_decode_ns = cost_step_ns(cost, &decode);
+        last_context_ns = cost_step_ns(cost, &context);
+    }
+    cost_destroy(cost);
+}
+
+Test(roofline, refuses_ranks_without_a_line)
+{
+    const struct model model = load_model("llama-2-7b");
+    struct hardware hw = load_hardware("h100-sxm");
+    struct ifl_error error = {0};
+    cr_expect_null(cost_create_roofline(&model, &hw, 16, 16, &error));
+    cr_expect_not_null(strstr(error.text, "tensor_parallel is 16"));
+    cr_expect_null(cost_create_roofline(&model, &hw, 3, 16, &error));
+    hw.allreduce[0] = (struct allreduce_profile){0};
+    cr_expect_null(cost_create_roofline(&model, &hw, 2, 16, &error));
+    cr_expect_not_null(strstr(error.text, "h100-sxm"));
+}
+
+/* ---- against whole runs: requests alone on one H100 80GB, vLLM 0.11.0 ---- */
+
+/* Time of the decode steps of a lone request: all tokens but the first. */
+static double decode_s(const char *model_name, int32_t prompt, int32_t output)
+{
+    const struct model model = load_model(model_name);
+    const struct hardware hw = load_hardware("h100-sxm");
+    struct cost *cost = roofline(&model, &hw, 1);
+    int64_t ns = 0;
+    for (int32_t i = 1; i < output; i++) {
+        const struct ifl_step_totals totals = decoding(1, prompt + i);
+        ns += cost_step_ns(cost, &totals);
+    }
+    cost_destroy(cost);
+    return (double)ns * 1e-9;
+}
+
+/* inference-sim/inference-sim at e7a4aa37 (Apache-2.0), eval/ground_truth: second requests of
+ * jan21-llama7b-train-1 and of the CodeLlama run of jan20 (column "decode"). */
+Test(roofline, decode_of_lone_requests_against_measurements)
+{
+    cr_expect_lt(fabs(decode_s("llama-2-7b", 1493, 500) / 3.32403 - 1), 0.03, "%g",
+                 decode_s("llama-2-7b", 1493, 500));
+    cr_expect_lt(fabs(decode_s("codellama-34b", 2984, 38) / 0.961324 - 1), 0.03, "%g",
+                 decode_s("codellama-34b", 2984, 38));
+}
+
+/* The same runs, column "prefill". The CodeLlama prompts share their first 1024 tokens, which the
+ * second request finds cached. All predictions are on the fast side. */
+static double prefill_error(const char *model_name, int32_t prompt, int32_t cached,
+                            double measured_s)
+{
+    const struct model model = load_model(model_name);
+    const struct hardware hw = load_hardware("h100-sxm");
+    const struct ifl_step_totals totals = prefilling(prompt - cached, cached);
+    return (double)step_ns(&model, &hw, 1, totals) * 1e-9 / measured_s - 1;
+}
+
+static void expect_between(double low, double error, double high)
+{
+    cr_expect(error > low && error < high, "error %.3f", error);
+}
+
+Test(roofline, prefill_of_lone_requests_against_measurements)
+{
+    expect_between(-0.10, prefill_error("llama-2-7b", 1493, 0, 0.0336919), 0);
+    expect_between(-0.13, prefill_error("llama-2-7b", 3096, 0, 0.0723875), 0);
+    expect_between(-0.10, prefill_error("codellama-34b", 2984, 1024, 0.201374), 0);
+}

@@ -1,0 +1,147 @@
+#include <string.h>
+#include <sys/stat.h>
+
+#include "loading.h"
+
+/* The same checkpoint, once as its owner's config.json says it and once as our YAML. */
+static void expect_same(const char *name)
+{
+    char path[128];
+    snprintf(path, sizeof path, "tests/cost/data/%s.json", name);
+    const struct model theirs = load_model(path), ours = load_model(name);
+    const int32_t them[] = {theirs.layers,     theirs.d_model,        theirs.n_q_heads,
+                            theirs.n_kv_heads, theirs.d_head,         theirs.d_ffn,
+                            theirs.vocab,      theirs.max_model_len,  theirs.mlp,
+                            theirs.norm,       theirs.attention_bias, theirs.mlp_bias,
+                            theirs.qk_norm,    theirs.embedding_norm, theirs.tied_embeddings,
+                            theirs.kv_bytes,   theirs.weight_bytes,   theirs.learned_positions};
+    const int32_t us[] = {ours.layers,     ours.d_model,        ours.n_q_heads,
+                          ours.n_kv_heads, ours.d_head,         ours.d_ffn,
+                          ours.vocab,      ours.max_model_len,  ours.mlp,
+                          ours.norm,       ours.attention_bias, ours.mlp_bias,
+                          ours.qk_norm,    ours.embedding_norm, ours.tied_embeddings,
+                          ours.kv_bytes,   ours.weight_bytes,   ours.learned_positions};
+    for (size_t i = 0; i < sizeof us / sizeof *us; i++)
+        cr_expect_eq(them[i], us[i], "%s: field %zu is %d and %d", name, i, them[i], us[i]);
+    cr_expect_eq(model_parameters(&theirs), model_parameters(&ours));
+}
+
+Test(huggingface, equals_our_yaml)
+{
+    expect_same("llama-3-70b");
+    expect_same("mistral-7b");
+    expect_same("qwen3-8b");
+    expect_same("opt-13b");
+    expect_same("bloom-176b");
+}
+
+static int load_text(const char *text, struct model *model, struct ifl_error *error)
+{
+    char path[64];
+    write_temporary("inflight-config", "json", text, path);
+    *error = (struct ifl_error){0};
+    const int code = model_load(path, model, error);
+    cr_expect(!code || strcmp(error->file, path) == 0, "%s", error->file);
+    remove(path);
+    return code;
+}
+
+/* GPT-2 small has 124,439,808 parameters (Radford et al. 2019, openai-community/gpt2). */
+Test(huggingface, gpt2_small)
+{
+    struct model model;
+    struct ifl_error error;
+    const char *text =
+        "{\"model_type\": \"gpt2\", \"n_embd\": 768, \"n_layer\": 12, \"n_head\": 12,"
+        " \"n_positions\": 1024, \"vocab_size\": 50257, \"n_inner\": null}";
+    cr_assert_eq(load_text(text, &model, &error), 0, "%s", error.text);
+    cr_expect_eq(model_parameters(&model), 124439808);
+}
+
+/* Qwen2-7B: 7,615,616,512 parameters in the safetensors header of Qwen/Qwen2-7B. */
+Test(huggingface, qwen2_has_biases_on_qkv)
+{
+    struct model model;
+    struct ifl_error error;
+    const char *text =
+        "{\"model_type\": \"qwen2\", \"hidden_size\": 3584, \"num_hidden_layers\": 28,"
+        " \"num_attention_heads\": 28, \"num_key_value_heads\": 4,"
+        " \"intermediate_size\": 18944, \"vocab_size\": 152064,"
+        " \"max_position_embeddings\": 131072, \"tie_word_embeddings\": false}";
+    cr_assert_eq(load_text(text, &model, &error), 0, "%s", error.text);
+    cr_expect_eq(model_parameters(&model), 7615616512);
+}
+
+Test(huggingface, a_checkpoint_folder_names_the_model)
+{
+    char folder[64], path[96];
+    snprintf(folder, sizeof folder, "/tmp/inflight-tiny-%ld", (long)getpid());
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    cr_assert_eq(mkdir(folder, 0700), 0);
+    FILE *file = fopen(path, "w");
+    cr_assert_not_null(file);
+    fputs("{\"model_type\": \"gpt2\", \"n_embd\": 8, \"n_layer\": 1, \"n_head\": 2,"
+          " \"n_positions\": 16, \"vocab_size\": 10}",
+          file);
+    cr_assert_eq(fclose(file), 0);
+    const struct model model = load_model(path);
+    cr_expect_str_eq(model.name, strrchr(folder, '/') + 1);
+    remove(path);
+    rmdir(folder);
+}
+
+static void expect_error(const char *text, const char *words)
+{
+    struct model model;
+    struct ifl_error error;
+    cr_expect_eq(load_text(text, &model, &error), IFL_E_INPUT, "%s", text);
+    cr_expect_not_null(strstr(error.text, words), "%s: %s", text, error.text);
+    cr_expect_null(strchr(error.text, '\n'), "%s", error.text);
+}
+
+#define LLAMA                                                                                      \
+    "{\"model_type\": \"llama\", \"num_hidden_layers\": 2, \"num_attention_heads\": 4,"            \
+    " \"intermediate_size\": 64, \"vocab_size\": 100, \"max_position_embeddings\": 64, "
+
+Test(huggingface, hostile_json_is_one_clear_line)
+{
+    expect_error("", "expected a JSON object");
+    expect_error("{\"model_type\": \"llama\"", "expected a JSON object");
+    expect_error("{\"model_type\": \"lla\nma\"}", "expected a JSON object");
+    expect_error("{\"a\": 1,\n\n\x01\x02 }", "expected a JSON object");
+    expect_error("{\"model_type\": \"a\\nb\"}", "model_type is \"a\\nb\", expected one of");
+    expect_error("[1, 2]", "no JSON object");
+    expect_error("{}", "model_type is missing, expected one of llama, mistral, qwen2, qwen3, opt");
+    expect_error("{\"model_type\": 7}", "model_type is 7");
+    expect_error("{\"model_type\": \"mamba\"}", "model_type is \"mamba\"");
+    expect_error("{\"model_type\": \"llama\", \"model_type\": \"opt\"}", "duplicate");
+    expect_error(LLAMA "\"hidden_size\": \"wide\"}",
+                 "hidden_size is \"wide\", expected a whole number");
+    expect_error(LLAMA "\"hidden_size\": -64}", "hidden_size");
+    expect_error(LLAMA "\"hidden_size\": 1e3}", "hidden_size");
+    expect_error(LLAMA "\"hidden_size\": 9223372036854775807}", "hidden_size");
+    expect_error(LLAMA "\"hidden_size\": 99999999999999999999}", "expected a JSON object");
+    expect_error(LLAMA "\"hidden_size\": null}", "hidden_size is missing");
+    expect_error(LLAMA "\"hidden_size\": 30}", "d_head");
+    expect_error(LLAMA "\"hidden_size\": 64, \"num_key_value_heads\": 3}", "n_kv_heads");
+    expect_error(LLAMA "\"hidden_size\": 64, \"mlp_bias\": 1}", "mlp_bias");
+    expect_error(LLAMA "\"hidden_size\": 64, \"torch_dtype\": \"int4\"}", "torch_dtype");
+    expect_error(LLAMA "\"hidden_size\": 64, \"quantization_config\": {}}", "quantization_config");
+}
+
+Test(huggingface, syntax_errors_have_a_place)
+{
+    struct model model;
+    struct ifl_error error;
+    cr_expect_eq(load_text("{\n  \"model_type\": llama\n}", &model, &error), IFL_E_INPUT);
+    cr_expect_eq(error.line, 2);
+    cr_expect_gt(error.column, 0);
+}
+
+Test(huggingface, deep_nesting_ends)
+{
+    enum { DEPTH = 100000 };
+    static char text[DEPTH + 1];
+    memset(text, '[', DEPTH);
+    expect_error(text, "expected a JSON object");
+}

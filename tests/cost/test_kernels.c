@@ -1,0 +1,206 @@
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cost/kernels.h"
+#include "loading.h"
+
+/* 1 TFLOP/s, 1 TB/s, 10 multiprocessors, all of it attained, nothing to launch: times by hand. */
+static struct hardware plain(void)
+{
+    return (struct hardware){
+        .gpu = {.peak_tflops = 1, .memory_gb_per_s = 1000, .n_sms = 10, .memory_gib = 1},
+        .gemm = {.compute_frac = 1, .memory_frac = 1, .exponent = 1},
+        .prefill = {.compute_frac = 1, .causal_frac = 0.5},
+        .decode = {.memory_frac = 1},
+        .decode_mixed = {.memory_frac = 1},
+        .elementwise = {.memory_frac = 1},
+        .swap = {.out_gb_per_s = 10, .in_gb_per_s = 20},
+    };
+}
+
+static void expect_close(double got, double want)
+{
+    cr_expect_lt(fabs(got - want), 1e-12 * fabs(want) + 1e-18, "got %.15g, want %.15g", got, want);
+}
+
+/* 2e9 FLOP = 2 ms, 6e6 bytes = 6 us. */
+Test(kernels, gemm_by_hand)
+{
+    struct hardware hw = plain();
+    expect_close(gemm_s(&hw, 1000, 1000, 1000, 2), 2e-3 + 6e-6);
+    hw.gemm.exponent = 2;
+    expect_close(gemm_s(&hw, 1000, 1000, 1000, 2), sqrt(4e-6 + 36e-12));
+    hw.gemm.launch_us = 5;
+    hw.gemm.compute_frac = 0.5;
+    hw.gemm.memory_frac = 0.25;
+    expect_close(gemm_s(&hw, 1000, 1000, 1000, 2), 5e-6 + sqrt(16e-6 + 576e-12));
+    expect_close(gemm_s(&hw, 0, 1000, 1000, 2), 0);
+}
+
+/* A large exponent is the roofline with a sharp corner. */
+Test(kernels, gemm_tends_to_the_maximum)
+{
+    struct hardware hw = plain();
+    hw.gemm.exponent = 100;
+    expect_close(gemm_s(&hw, 1000, 1000, 1000, 2), 2e-3);
+    hw.gpu.peak_tflops = 1e6;
+    expect_close(gemm_s(&hw, 1000, 1000, 1000, 2), 6e-6);
+}
+
+/* Chunks of 100 and 50 tokens after 1000 and 0: sum q c = 100000, sum q^2 = 12500, 2 heads of 64:
+ * 4 x 64 x 2 x (100000 + 6250) FLOP. */
+Test(kernels, prefill_by_hand)
+{
+    struct hardware hw = plain();
+    const struct prefill_shape shape = {150, 100000, 12500, 1100};
+    expect_close(prefill_attention_s(&hw, 2, 64, &shape), 512 * 106250e-12);
+    hw.prefill.overhead_tokens = 10;
+    hw.prefill.launch_us = 3;
+    expect_close(prefill_attention_s(&hw, 2, 64, &shape), 3e-6 + 512 * 107750e-12);
+    hw.prefill.tail_tiles = 0.5; /* of 128 queries x 1100 keys x 4 x 64 FLOP, on a tenth */
+    expect_close(prefill_attention_s(&hw, 2, 64, &shape),
+                 3e-6 + 512 * 107750e-12 + 0.5 * 128 * 1100 * 256 * 10e-12);
+    expect_close(prefill_attention_s(&hw, 2, 64, &(struct prefill_shape){0}), 0);
+}
+
+/* 3 sequences, 1000 tokens, 2 KV heads of 64 in bf16: 2 x 1000 x 2 x 64 x 2 = 512000 bytes. */
+Test(kernels, decode_by_hand)
+{
+    struct hardware hw = plain();
+    const struct decode_shape shape = {3, 1000};
+    expect_close(decode_attention_s(&hw, 2, 64, 2, &shape), 512e-9);
+    hw.decode = (struct decode_profile){.launch_us = 4, .head_us = 5, .memory_frac = 0.5};
+    expect_close(decode_attention_s(&hw, 2, 64, 2, &shape), 4e-6 + 3 * 2 * 5e-6 / 10 + 1024e-9);
+    expect_close(decode_attention_s(&hw, 2, 64, 2, &(struct decode_shape){0, 0}), 0);
+}
+
+/* 8 query heads on 2 KV heads read K and V four times, at twice the rate here. */
+Test(kernels, mixed_decode_reads_for_each_query_head)
+{
+    struct hardware hw = plain();
+    const struct decode_shape shape = {3, 1000};
+    hw.decode.launch_us = 4;
+    hw.decode_mixed = (struct decode_mixed_profile){.head_us = 1, .memory_frac = 2};
+    expect_close(decode_attention_mixed_s(&hw, 8, 2, 64, 2, &shape),
+                 4e-6 + 3 * 8 * 1e-6 / 10 + 1024e-9);
+    /* One query head a KV head: reading once is the floor. */
+    hw.decode_mixed.head_us = 0;
+    expect_close(decode_attention_mixed_s(&hw, 2, 2, 64, 2, &shape), 4e-6 + 512e-9);
+}
+
+Test(kernels, small_ones_by_hand)
+{
+    struct hardware hw = plain();
+    hw.elementwise.launch_us = 2;
+    expect_close(elementwise_s(&hw, 4, 1e6), 8e-6 + 1e-6);
+    const struct allreduce_profile line = {.latency_us = 5, .gb_per_s = 100};
+    expect_close(allreduce_s(&line, 1e6), 5e-6 + 10e-6);
+    const struct allreduce_profile lines = {5, 100, 20, 200};
+    expect_close(allreduce_s(&lines, 1e6), 15e-6);
+    expect_close(allreduce_s(&lines, 1e7), 20e-6 + 50e-6);
+}
+
+Test(kernels, swap_by_hand)
+{
+    struct hardware hw = plain();
+    hw.swap.out_piece_us = 6;
+    hw.swap.in_piece_us = 3;
+    expect_close(swap_s(&hw, SWAP_OUT, 5, 2e6), 5 * (6e-6 + 200e-6));
+    expect_close(swap_s(&hw, SWAP_IN, 5, 2e6), 5 * (3e-6 + 100e-6));
+    hw.swap.piece_bytes = 600e3; /* four pieces, the last one short */
+    expect_close(swap_s(&hw, SWAP_OUT, 5, 2e6), 5 * (24e-6 + 200e-6));
+    expect_close(swap_s(&hw, SWAP_OUT, 0, 2e6), 0);
+}
+
+/* ---- against measured rows ---- */
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+struct row {
+    char gpu[32];
+    double of[5]; /* the columns between gpu and time_s; unused ones 0 */
+    double time_s;
+};
+
+static bool read_row(const char *line, int n_columns, struct row *row)
+{
+    const size_t n_name = strcspn(line, ",");
+    *row = (struct row){{0}, {0}, 0};
+    if (*line == '#' || strncmp(line, "gpu,", 4) == 0 || n_name >= sizeof row->gpu)
+        return false;
+    memcpy(row->gpu, line, n_name);
+    const char *at = line + n_name;
+    for (int i = 0; i <= n_columns; i++) {
+        char *end;
+        const double value = strtod(at + 1, &end);
+        *(i < n_columns ? &row->of[i] : &row->time_s) = value;
+        at = end;
+    }
+    return *at == '\n';
+}
+
+/* Relative errors of the rows of one GPU; how many there are must be known. */
+static void judge(const char *file, int n_columns, const char *gpu, size_t n_rows,
+                  double (*predict)(const struct hardware *, const double *), double max_median,
+                  double max_p90)
+{
+    char path[96], line[160];
+    double errors[256];
+    struct row row;
+    size_t n = 0;
+    const struct hardware hw = load_hardware(gpu);
+    snprintf(path, sizeof path, "tests/cost/data/%s", file);
+    FILE *in = fopen(path, "r");
+    cr_assert_not_null(in);
+    while (fgets(line, sizeof line, in) && n < 256)
+        if (read_row(line, n_columns, &row) && strcmp(row.gpu, gpu) == 0)
+            errors[n++] = fabs(predict(&hw, row.of) / row.time_s - 1);
+    fclose(in);
+    cr_assert_eq(n, n_rows, "%s, %s: %zu rows", file, gpu, n);
+    qsort(errors, n, sizeof *errors, by_value);
+    cr_expect_lt(errors[n / 2], max_median, "%s, %s: median %.3f", file, gpu, errors[n / 2]);
+    cr_expect_lt(errors[n * 9 / 10], max_p90, "%s, %s: p90 %.3f", file, gpu, errors[n * 9 / 10]);
+}
+
+static double predict_gemm(const struct hardware *hw, const double *of)
+{
+    return gemm_s(hw, of[0], of[1], of[2], 2);
+}
+
+static double predict_decode(const struct hardware *hw, const double *of)
+{
+    const struct decode_shape shape = {of[0], of[0] * of[1]};
+    return decode_attention_s(hw, of[3], 128, 2, &shape);
+}
+
+static double predict_prefill(const struct hardware *hw, const double *of)
+{
+    const struct prefill_shape shape = {of[0] * of[1], 0, of[0] * of[1] * of[1], of[1]};
+    return prefill_attention_s(hw, of[2], 128, &shape);
+}
+
+Test(kernels, gemm_against_measurements)
+{
+    judge("gemm.csv", 3, "a100-80gb-sxm", 77, predict_gemm, 0.08, 0.25);
+    judge("gemm.csv", 3, "h100-sxm", 77, predict_gemm, 0.08, 0.25);
+    judge("gemm.csv", 3, "h200-sxm", 77, predict_gemm, 0.08, 0.25);
+}
+
+Test(kernels, decode_against_measurements)
+{
+    judge("decode_attention.csv", 4, "a100-80gb-sxm", 25, predict_decode, 0.08, 0.15);
+    judge("decode_attention.csv", 4, "h100-sxm", 27, predict_decode, 0.08, 0.30);
+    judge("decode_attention.csv", 4, "h200-sxm", 27, predict_decode, 0.08, 0.30);
+}
+
+Test(kernels, prefill_against_measurements)
+{
+    judge("prefill_attention.csv", 4, "a100-80gb-sxm", 36, predict_prefill, 0.12, 0.25);
+    judge("prefill_attention.csv", 4, "h100-sxm", 36, predict_prefill, 0.12, 0.25);
+    judge("prefill_attention.csv", 4, "h200-sxm", 36, predict_prefill, 0.12, 0.25);
+}

@@ -1,0 +1,110 @@
+#include <string.h>
+
+#include "loading.h"
+
+/* Counts as the checkpoints' owners and the hub's safetensors headers state them; OPT and GPT-3 by
+ * hand: L (12 d^2 + 13 d) + (vocab + positions) d + 2 d. */
+static const struct published {
+    const char *name;
+    int64_t parameters, kv_bytes_per_token;
+} published[] = {
+    {"llama-2-7b", 6738415616, 524288},    {"llama-2-13b", 13015864320, 819200},
+    {"llama-2-70b", 68976648192, 327680},  {"llama-3-8b", 8030261248, 131072},
+    {"llama-3-70b", 70553706496, 327680},  {"codellama-34b", 33743970304, 196608},
+    {"mistral-7b", 7241732096, 131072},    {"qwen3-8b", 8190735360, 147456},
+    {"qwen3-32b", 32762123264, 262144},    {"yi-34b", 34388917248, 245760},
+    {"bloom-176b", 176247271424, 4014080}, {"opt-13b", 12853473280, 819200},
+    {"opt-66b", 65719701504, 2359296},     {"opt-175b", 174604468224, 4718592},
+    {"gpt3-175b", 174604259328, 4718592},
+};
+
+Test(model, parameters_and_kv_are_the_published_ones)
+{
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        const struct model model = load_model(published[i].name);
+        cr_expect_eq(model_parameters(&model), published[i].parameters, "%s: %lld", model.name,
+                     (long long)model_parameters(&model));
+        cr_expect_eq(model_kv_bytes_per_token(&model, 1), published[i].kv_bytes_per_token, "%s",
+                     model.name);
+        cr_expect_str_eq(model.name, published[i].name);
+        cr_expect_gt(strlen(model.about), 20);
+    }
+}
+
+/* 64 query and 8 KV heads of 128 on 8 ranks: 8 and 1 a rank; FFN 28672 / 8 = 3584. */
+Test(model, linears_of_a_rank)
+{
+    const struct model model = load_model("llama-3-70b");
+    struct model_linear of[MODEL_LINEARS];
+    model_layer_linears(&model, 8, of);
+    const int64_t expected[MODEL_LINEARS][2] = {
+        {(8 + 2) * 128, 8192}, {8192, 8 * 128}, {2 * 3584, 8192}, {8192, 3584}};
+    for (int i = 0; i < MODEL_LINEARS; i++) {
+        cr_expect_eq(of[i].n, expected[i][0], "%s", of[i].name);
+        cr_expect_eq(of[i].k, expected[i][1], "%s", of[i].name);
+    }
+    cr_expect_eq(model_lm_head(&model, 8).n, 16032);
+}
+
+Test(model, kv_heads_are_copied_beyond_their_number)
+{
+    const struct model model = load_model("llama-3-70b");
+    cr_expect_eq(model_kv_bytes_per_token(&model, 8), 40960);
+    cr_expect_eq(model_kv_bytes_per_token(&model, 16), 40960);
+    cr_expect_eq(model_kv_heads_per_rank(&model, 16), 1);
+}
+
+/* Ranks repeat norms alone: 80 x 2 + 1 of 8192 elements in bf16. */
+Test(model, ranks_share_the_matrices_and_repeat_the_norms)
+{
+    const struct model model = load_model("llama-3-70b");
+    const int64_t norms = (80 * 2 + 1) * 8192 * 2;
+    cr_expect_eq(model_weight_bytes(&model, 1), 2 * 70553706496);
+    cr_expect_eq(4 * model_weight_bytes(&model, 4), model_weight_bytes(&model, 1) + 3 * norms);
+}
+
+Test(model, uneven_shares_are_refused)
+{
+    const struct model model = load_model("yi-34b"); /* 56 query heads */
+    struct ifl_error error = {0};
+    cr_expect_eq(model_check_parallel(&model, 8, &error), 0);
+    cr_expect_eq(model_check_parallel(&model, 16, &error), IFL_E_INPUT);
+    cr_expect_not_null(strstr(error.text, "tensor_parallel is 16"));
+    cr_expect_eq(model_check_parallel(&model, 0, &error), IFL_E_INPUT);
+    cr_expect_eq(model_check_parallel(&model, 3, &error), IFL_E_INPUT);
+}
+
+static const char *const head = "layers: 2\nd_model: 64\nn_q_heads: 4\nd_ffn: 128\n";
+
+static void expect_error(const char *tail, int line, const char *words)
+{
+    char text[512], path[64];
+    struct model model;
+    struct ifl_error error = {0};
+    snprintf(text, sizeof text, "%s%s", head, tail);
+    write_temporary("inflight-model", "yaml", text, path);
+    cr_expect_eq(model_load(path, &model, &error), IFL_E_INPUT, "%s", tail);
+    cr_expect_eq(error.line, line, "%s: line %d", tail, error.line);
+    cr_expect_not_null(strstr(error.text, words), "%s", error.text);
+    cr_expect_str_eq(error.file, path);
+    remove(path);
+}
+
+Test(model, wrong_files_are_named_by_line)
+{
+    expect_error("vocab: many\nmax_model_len: 64\n", 5, "vocab");
+    expect_error("vocab: 0\nmax_model_len: 64\n", 5, "vocab");
+    expect_error("vocab: 100\nmax_model_len: 64\nn_kv_heads: 3\n", 7, "divisor of the 4 query");
+    expect_error("vocab: 100\nmax_model_len: 64\nn_kv_head: 2\n", 7, "n_kv_heads");
+    expect_error("vocab: 100\nmax_model_len: 64\nmlp: gate\n", 7, "gated");
+    expect_error("vocab: 100\n", 1, "max_model_len is missing");
+}
+
+Test(model, unknown_name_is_an_input_error)
+{
+    struct model model;
+    struct ifl_error error = {0};
+    cr_expect_eq(model_load("llama-2-8b", &model, &error), IFL_E_INPUT);
+    cr_expect_eq(model_load("/nonexistent/model.yaml", &model, &error) < 0, 1);
+    cr_expect_eq(model_load("/nonexistent/config.json", &model, &error), IFL_E_INPUT);
+}

@@ -1,0 +1,261 @@
+/* Flies a transcript and compares every step with the table in the file.
+ *
+ * A transcript is a text file that a reader can check with a pencil:
+ *
+ *     prose                    what the case shows, and the source of the rule
+ *     == config                serving and cost keys, as in any configuration
+ *     == requests              id, arrival_s, prompt, output
+ *     == steps                 one line a step, as below
+ *     == end                   one line a request that does not finish
+ *
+ * A step is `START  ID:TOKENS ...  [| EVENT ...]`, in the order of the batch; a star marks a sampled
+ * token; decodes stand before prompts. Events are out:ID and in:ID (swaps, with the number of
+ * blocks), free:N (blocks left, always there). Times are seconds. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "config/config.h"
+#include "cost/cost.h"
+#include "flight.h"
+
+enum { MAX_REQUESTS = 32, MAX_TEXT = 1 << 16 };
+
+struct text {
+    char of[MAX_TEXT];
+    size_t n;
+};
+
+IFL_PRINTF(2, 3)
+static void add(struct text *text, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    text->n += (size_t)vsnprintf(text->of + text->n, MAX_TEXT - text->n, format, args);
+    va_end(args);
+}
+
+struct transcript {
+    struct text config, requests, steps, end;
+    char names[MAX_REQUESTS][16];
+    struct ifl_trace trace;
+};
+
+/* ---- reading ---- */
+
+static void collapse_spaces(char *line)
+{
+    char *to = line;
+    for (char *from = line; *from; from++)
+        if (*from != '\r' && *from != '\n' &&
+            !((*from == ' ' || *from == '\t') && (to == line || to[-1] == ' ')))
+            *to++ = *from == '\t' ? ' ' : *from;
+    while (to > line && to[-1] == ' ')
+        to--;
+    *to = '\0';
+}
+
+static bool read_sections(const char *path, struct transcript *t)
+{
+    static char line[1024];
+    struct text *section = NULL;
+    FILE *in = fopen(path, "r");
+    if (!in)
+        return false;
+    while (fgets(line, sizeof line, in)) {
+        if (strncmp(line, "== ", 3) == 0) {
+            section = strstr(line, "config")     ? &t->config
+                      : strstr(line, "requests") ? &t->requests
+                      : strstr(line, "steps")    ? &t->steps
+                                                 : &t->end;
+            continue;
+        }
+        if (!section)
+            continue;
+        if (section != &t->config) {
+            if (strchr(line, '#'))
+                *strchr(line, '#') = '\0';
+            collapse_spaces(line);
+            if (!line[0])
+                continue;
+            strcat(line, "\n");
+        }
+        add(section, "%s", line);
+    }
+    fclose(in);
+    return t->config.n && t->requests.n && t->steps.n;
+}
+
+static bool read_requests(struct transcript *t)
+{
+    struct ifl_trace *trace = &t->trace;
+    trace->arrival_ns = calloc(MAX_REQUESTS, sizeof *trace->arrival_ns);
+    trace->n_prompt = calloc(MAX_REQUESTS, sizeof *trace->n_prompt);
+    trace->n_output = calloc(MAX_REQUESTS, sizeof *trace->n_output);
+    trace->has_stamps = true;
+    for (char *line = t->requests.of; *line && trace->n < MAX_REQUESTS;) {
+        double arrival_s;
+        const size_t i = trace->n++;
+        if (sscanf(line, "%15s %lf %d %d", t->names[i], &arrival_s, &trace->n_prompt[i],
+                   &trace->n_output[i]) != 4)
+            return false;
+        trace->arrival_ns[i] = ifl_ns_from_s(arrival_s);
+        line = strchr(line, '\n') + 1;
+    }
+    return true;
+}
+
+/* The configuration as a file of its own; the trace is a placeholder that is never opened. */
+static struct study *load_config(const struct transcript *t, struct ifl_error *error)
+{
+    char path[] = "/tmp/transcript-XXXXXX.yaml";
+    struct study *study = NULL;
+    const int file = mkstemps(path, 5);
+    FILE *out = file < 0 ? NULL : fdopen(file, "w");
+    if (!out)
+        return NULL;
+    fprintf(out, "workload: {trace: none.csv, format: inflight, arrivals: {process: trace}}\n%s",
+            t->config.of);
+    fclose(out);
+    const struct study_options options = {.path = path};
+    study_load(&options, &study, error);
+    remove(path);
+    return study;
+}
+
+/* ---- flying ---- */
+
+struct scribe { /* an executor with linear cost that writes down what it is told */
+    const struct transcript *t;
+    struct replica *replica;
+    struct cost *cost;
+    struct ifl_done done;
+    bool busy;
+    struct text actual;
+};
+
+static const char *name_of(const struct scribe *s, const struct ifl_request *r)
+{
+    return s->t->names[live(r)->row];
+}
+
+static int64_t scribe_now(void *self)
+{
+    return ((struct scribe *)self)->done.end_ns;
+}
+
+static void write_step(struct scribe *s, const struct ifl_step_desc *desc)
+{
+    add(&s->actual, "%g", ifl_s_from_ns(desc->start_ns));
+    for (size_t i = 0; i < desc->n_work; i++)
+        add(&s->actual, " %s:%d%s", name_of(s, desc->work[i].request), desc->work[i].n_new,
+            desc->work[i].samples ? "*" : "");
+    add(&s->actual, " |");
+    if (desc->n_outs)
+        add(&s->actual, " out:%zu", desc->n_outs);
+    if (desc->n_ins)
+        add(&s->actual, " in:%zu", desc->n_ins);
+    if (s->replica->step.n_preempted)
+        add(&s->actual, " preempted:%d", s->replica->step.n_preempted);
+    add(&s->actual, " free:%d\n", s->replica->kv.n_free);
+}
+
+static int scribe_submit(void *self, const struct ifl_step_desc *desc, struct ifl_error *error)
+{
+    struct scribe *s = self;
+    (void)error;
+    write_step(s, desc);
+    s->done = (struct ifl_done){desc->step, desc->start_ns,
+                                desc->start_ns + cost_step_ns(s->cost, &desc->totals), 0};
+    s->busy = true;
+    return 0;
+}
+
+static int scribe_next(void *self, int64_t until_ns, struct ifl_done *done, struct ifl_error *error)
+{
+    struct scribe *s = self;
+    (void)error;
+    if (!s->busy || s->done.end_ns > until_ns)
+        return 0;
+    *done = s->done;
+    s->busy = false;
+    return 1;
+}
+
+static const struct ifl_executor_ops scribe_ops = {
+    .size_bytes = sizeof(struct ifl_executor_ops),
+    .name = "transcript",
+    .wants_work = true,
+    .now = scribe_now,
+    .submit = scribe_submit,
+    .next = scribe_next,
+};
+
+static int fly(const struct config *config, struct scribe *s, struct ifl_error *error)
+{
+    const struct cost_config *c = &config->cost;
+    const struct linear_cost linear = {c->step_s, c->prefill_token_s, c->decode_seq_s,
+                                       c->context_token_s};
+    const struct replica_options options = {
+        .modules = config->serving.modules,
+        .limits = {.block_tokens = config->serving.kv.block_tokens,
+                   .n_blocks = config->serving.kv.num_blocks,
+                   .n_host_blocks = (int32_t)config->serving.kv.swap_gib,
+                   .max_model_tokens = config->serving.max_model_len,
+                   .n_clients = 1},
+        .swap_full = config->serving.kv.swap_full,
+        .wants_work = true,
+    };
+    const struct ifl_recorder_options reports = {.n_requests = s->t->trace.n};
+    struct ifl_recorder *recorder = ifl_recorder_create(&reports, error);
+    struct workload workload;
+    struct flight flight = {.replica = s->replica,
+                            .workload = &workload,
+                            .executor = &scribe_ops,
+                            .executor_self = s,
+                            .recorder = recorder,
+                            .steady_runs = config->serving.steady_runs};
+    s->cost = cost_create_linear(&linear, error);
+    int rc = replica_create(s->replica, &options, error);
+    if (rc == 0)
+        rc = workload_create(&workload, &s->t->trace, 0, error);
+    if (rc == 0)
+        rc = flight_run(&flight, error);
+    workload_destroy(&workload);
+    cost_destroy(s->cost);
+    ifl_recorder_destroy(recorder);
+    return rc;
+}
+
+static int compare(const char *path, const char *expected, const char *actual)
+{
+    if (strcmp(expected, actual) == 0)
+        return 0;
+    printf("%s: the steps differ\n-- expected\n%s-- actual\n%s", path, expected, actual);
+    return 1;
+}
+
+int main(int argc, char **argv)
+{
+    static struct transcript t;
+    static struct scribe s;
+    static struct replica replica;
+    struct ifl_error error = {0};
+    if (argc != 2 || !read_sections(argv[1], &t) || !read_requests(&t)) {
+        fprintf(stderr, "usage: transcript FILE with sections config, requests and steps\n");
+        return 2;
+    }
+    struct study *study = load_config(&t, &error);
+    s.t = &t;
+    s.replica = &replica;
+    int rc = study ? fly(study_point(study, 0), &s, &error) : -1;
+    if (rc < 0)
+        add(&s.actual, "error: %s\n", error.text);
+    rc = compare(argv[1], t.steps.of, s.actual.of);
+    replica_destroy(&replica);
+    study_free(study);
+    ifl_trace_free(&t.trace);
+    return rc;
+}

@@ -1,0 +1,86 @@
+/* A folder of its own for each test, and the files in it. */
+#ifndef INFLIGHT_TESTS_REPORTS_SCRATCH_H
+#define INFLIGHT_TESTS_REPORTS_SCRATCH_H
+
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct scratch {
+    char dir[64];
+};
+
+static inline struct scratch scratch_make(void)
+{
+    struct scratch scratch = {"/tmp/inflight-reports-XXXXXX"};
+    cr_assert_not_null(mkdtemp(scratch.dir));
+    return scratch;
+}
+
+/* One of a few static buffers: good for several names in a statement. */
+static inline const char *scratch_path(const struct scratch *scratch, const char *name)
+{
+    static char path[8][384];
+    static unsigned turn;
+    char *here = path[turn++ % 8];
+    snprintf(here, sizeof path[0], "%s/%s", scratch->dir, name);
+    return here;
+}
+
+static inline void scratch_write(const struct scratch *scratch, const char *name, const char *text)
+{
+    FILE *file = fopen(scratch_path(scratch, name), "w");
+    cr_assert_not_null(file);
+    fputs(text, file);
+    cr_assert_eq(fclose(file), 0);
+}
+
+/* The caller frees it; NULL where there is no such file. */
+static inline char *scratch_read(const struct scratch *scratch, const char *name)
+{
+    FILE *file = fopen(scratch_path(scratch, name), "rb");
+    if (!file)
+        return NULL;
+    char *text = calloc(1, 1 << 20);
+    cr_assert_not_null(text);
+    const size_t n = fread(text, 1, (1 << 20) - 1, file);
+    cr_assert_lt(n, (1 << 20) - 1);
+    fclose(file);
+    return text;
+}
+
+static inline void scratch_expect(const struct scratch *scratch, const char *name,
+                                  const char *expected)
+{
+    char *text = scratch_read(scratch, name);
+    cr_assert_not_null(text, "%s is missing", name);
+    cr_assert_str_eq(text, expected);
+    free(text);
+}
+
+static inline size_t scratch_count(const struct scratch *scratch)
+{
+    size_t n = 0;
+    DIR *dir = opendir(scratch->dir);
+    cr_assert_not_null(dir);
+    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
+        n += entry->d_name[0] != '.';
+    closedir(dir);
+    return n;
+}
+
+static inline void scratch_remove(const struct scratch *scratch)
+{
+    DIR *dir = opendir(scratch->dir);
+    cr_assert_not_null(dir);
+    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
+        if (entry->d_name[0] != '.')
+            unlink(scratch_path(scratch, entry->d_name));
+    closedir(dir);
+    rmdir(scratch->dir);
+}
+
+#endif

@@ -1,0 +1,197 @@
+#include "scratch.h"
+
+#include <math.h>
+
+#include "inflight/report.h"
+#include "series.h"
+
+static struct ifl_error error;
+
+static const char sweep[] =
+    "serving.preset,workload.arrivals.rate_rps,requests,mean_normalized_latency_s,"
+    "p99_normalized_latency_s,saturated\n"
+    "orca,1,10,0.1,0.2,false\n"
+    "orca,2,10,0.3,0.5,false\n"
+    "orca,4,10,0.9,2,true\n"
+    "vllm,4,10,0.4,1,false\n"
+    "vllm,2,10,0.2,0.5,false\n"
+    "vllm,8,10,4,9,true\n";
+
+static const char quantiles[] = "point,quantile,ttft_s,tpot_s,itl_s,e2e_s,normalized_latency_s\n"
+                                "0,0,1,,1,1,1\n0,1,2,,2,2,2\n"
+                                "1,0,0.125,,0.01,1,1\n1,1,0.5,,0.02,2,2\n"
+                                "2,0,1,,1,1,1\n2,1,2,,2,2,2\n"
+                                "3,0,1,,1,1,1\n3,1,2,,2,2,2\n"
+                                "4,0,0.25,,0.01,1,1\n4,1,0.75,,0.03,2,2\n"
+                                "5,0,1,,1,1,1\n5,1,2,,2,2,2\n";
+
+static struct scratch run_of(const char *summary, const char *distributions)
+{
+    const struct scratch scratch = scratch_make();
+    scratch_write(&scratch, "summary.csv", summary);
+    if (distributions)
+        scratch_write(&scratch, "quantiles.csv", distributions);
+    return scratch;
+}
+
+Test(series, rate_is_the_axis_and_the_rest_names_the_line)
+{
+    const struct scratch scratch = run_of(sweep, quantiles);
+    const char *const dirs[] = {scratch.dir};
+    struct series_set set;
+    cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK, "%s", error.text);
+    cr_assert_eq(set.n_series, 2);
+    cr_expect_str_eq(set.names[0], "orca");
+    cr_expect_str_eq(set.names[1], "vllm");
+    const double rates[] = {1, 2, 4, 2, 4, 8};
+    for (size_t i = 0; i < 6; i++)
+        cr_expect_eq(set.points[i].rate_rps, rates[i], "point %zu", i);
+    cr_expect(set.points[2].saturated && !set.points[4].saturated);
+    series_free(&set);
+    scratch_remove(&scratch);
+}
+
+Test(series, distributions_are_taken_at_a_rate_that_all_share)
+{
+    const struct scratch scratch = run_of(sweep, quantiles);
+    const char *const dirs[] = {scratch.dir};
+    struct series_set set;
+    size_t chosen[2], from, to;
+    cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK);
+    series_middle(&set, chosen);
+    cr_expect_eq(set.points[chosen[0]].rate_rps, 2, "2 and 4 are shared: the lower of the middle");
+    cr_expect_eq(set.points[chosen[1]].rate_rps, 2);
+    cr_assert(series_quantiles(&set, &set.points[chosen[1]], &from, &to));
+    cr_expect_eq(from, 8, "row 4 of the summary has rows 8 and 9");
+    cr_expect_eq(to, 10);
+    series_free(&set);
+    scratch_remove(&scratch);
+}
+
+Test(series, keys_other_than_the_preset_are_named)
+{
+    const struct scratch scratch =
+        run_of("serving.preset,serving.batching.max_seqs,requests,saturated\n"
+               "orca,8,1,false\norca,16,1,false\n",
+               NULL);
+    const char *const dirs[] = {scratch.dir};
+    struct series_set set;
+    cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK);
+    cr_assert_eq(set.n_series, 2);
+    cr_expect_str_eq(set.names[1], "orca, max_seqs 16");
+    cr_expect_not(set.has_rate);
+    series_free(&set);
+    scratch_remove(&scratch);
+}
+
+static void expect_complaint(const char *summary, const char *complaint, int line)
+{
+    const struct scratch scratch = run_of(summary, NULL);
+    const char *const dirs[] = {scratch.dir};
+    struct series_set set;
+    cr_expect_eq(series_read(&set, 1, dirs, &error), IFL_E_INPUT);
+    cr_expect_str_eq(error.text, complaint);
+    cr_expect_eq(error.line, line);
+    cr_expect_str_eq(error.file + strlen(scratch.dir), "/summary.csv");
+    scratch_remove(&scratch);
+}
+
+Test(series, a_bad_summary_is_named_to_the_line)
+{
+    expect_complaint("", "an empty file, expected a header", 1);
+    expect_complaint("a,b\n", "no column requests", 1);
+    expect_complaint("rate_rps,requests\n1,1\n", "no column saturated", 1);
+    expect_complaint("rate_rps,requests,saturated\n1,1,false\nfast,1,false\n",
+                     "rate_rps is \"fast\", expected a number", 3);
+    expect_complaint("rate_rps,requests,saturated\n1,1\n", "2 fields, expected 3 as in the header",
+                     2);
+}
+
+/* ---- with gnuplot ---- */
+
+static void remember(void *context, const char *text)
+{
+    strncat(context, text, 4000);
+    strcat(context, "\n");
+}
+
+static bool have_gnuplot(void)
+{
+    return access("/usr/bin/gnuplot", X_OK) == 0;
+}
+
+static bool is_drawn(const struct scratch *scratch, const char *name, const char *magic)
+{
+    char *text = scratch_read(scratch, name);
+    const bool drawn = text && strncmp(text, magic, strlen(magic)) == 0;
+    free(text);
+    return drawn;
+}
+
+Test(plot, draws_both_figures_and_keeps_what_they_show)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch scratch = run_of(sweep, quantiles);
+    const char *const dirs[] = {scratch.dir};
+    char notes[8192] = "";
+    cr_assert_eq(
+        ifl_plot(1, dirs, scratch.dir, getenv("INFLIGHT_SCRIPTS"), remember, notes, &error), IFL_OK,
+        "%s", error.text);
+    scratch_expect(&scratch, "latency_vs_rate.csv",
+                   "number,series,rate_rps,mean_latency_s_per_tok,p99_latency_s_per_tok,saturated\n"
+                   "1,orca,1,0.1,0.2,false\n1,orca,2,0.3,0.5,false\n1,orca,4,0.9,2,true\n"
+                   "2,vllm,2,0.2,0.5,false\n2,vllm,4,0.4,1,false\n2,vllm,8,4,9,true\n");
+    scratch_expect(&scratch, "ttft_itl_cdf.csv",
+                   "number,series,rate_rps,quantile,ttft_s,itl_s\n"
+                   "1,orca,2,0,0.125,0.01\n1,orca,2,1,0.5,0.02\n"
+                   "2,vllm,2,0,0.25,0.01\n2,vllm,2,1,0.75,0.03\n");
+    cr_expect(is_drawn(&scratch, "latency_vs_rate.pdf", "%PDF"));
+    cr_expect(is_drawn(&scratch, "latency_vs_rate.svg", "<?xml"));
+    cr_expect(is_drawn(&scratch, "latency_vs_rate.png", "\x89PNG"));
+    cr_expect(is_drawn(&scratch, "ttft_itl_cdf.pdf", "%PDF"));
+    cr_expect_not_null(strstr(notes, "ttft_itl_cdf"), "%s", notes);
+    scratch_remove(&scratch);
+}
+
+Test(plot, a_run_of_one_point_says_what_it_leaves_out)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch scratch =
+        run_of("requests,mean_normalized_latency_s,p99_normalized_latency_s,saturated\n"
+               "10,0.1,0.2,false\n",
+               NULL);
+    const char *const dirs[] = {scratch.dir};
+    char notes[8192] = "";
+    cr_assert_eq(
+        ifl_plot(1, dirs, scratch.dir, getenv("INFLIGHT_SCRIPTS"), remember, notes, &error),
+        IFL_OK);
+    cr_expect_not_null(strstr(notes, "no latency figure"));
+    cr_expect_not_null(strstr(notes, "no distribution figure"));
+    cr_expect_eq(scratch_count(&scratch), 1);
+    scratch_remove(&scratch);
+}
+
+Test(plot, a_missing_gnuplot_names_the_package)
+{
+    const struct scratch scratch = run_of(sweep, quantiles);
+    const char *const dirs[] = {scratch.dir};
+    setenv("PATH", scratch.dir, 1);
+    cr_expect_eq(ifl_plot(1, dirs, scratch.dir, getenv("INFLIGHT_SCRIPTS"), NULL, NULL, &error),
+                 IFL_E_IO);
+    cr_expect_not_null(strstr(error.text, "gnuplot-nox"), "%s", error.text);
+    scratch_remove(&scratch);
+}
+
+Test(plot, what_gnuplot_complains_of_is_the_message)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch scratch = run_of(sweep, quantiles);
+    const char *const dirs[] = {scratch.dir};
+    cr_expect_eq(ifl_plot(1, dirs, scratch.dir, "/nonexistent", NULL, NULL, &error), IFL_E_IO);
+    cr_expect_not_null(strstr(error.text, "/nonexistent/latency_vs_rate.gp"), "%s", error.text);
+    cr_expect_null(strchr(error.text, '\n'));
+    scratch_remove(&scratch);
+}

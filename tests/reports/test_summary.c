@@ -1,0 +1,236 @@
+#include "scratch.h"
+
+#include <math.h>
+
+#include "inflight/random.h"
+#include "inflight/report.h"
+#include "life.h"
+#include "summary.h"
+
+static struct ifl_error error;
+
+/* ---- saturation, on queues whose load we know ---- */
+
+enum { MANY = 5000 };
+
+struct queue {
+    struct life lives[MANY];
+    uint32_t order[MANY];
+};
+
+/* One server, first come first served, service of 1 s, Poisson arrivals: M/D/1 at that load. */
+static void serve(struct queue *queue, size_t n, double load, uint64_t seed)
+{
+    double arrival_s = 0, free_s = 0;
+    for (size_t i = 0; i < n; i++) {
+        arrival_s -= log(ifl_uniform(ifl_draw(seed, IFL_DRAW_ARRIVAL, i, 0))) / load;
+        const double start_s = fmax(arrival_s, free_s);
+        free_s = start_s + 1;
+        queue->lives[i] = (struct life){.arrival_ns = ifl_ns_from_s(arrival_s),
+                                        .first_scheduled_ns = ifl_ns_from_s(start_s)};
+        queue->order[i] = (uint32_t)i;
+    }
+}
+
+static int n_saturated_of_50(size_t n, double load)
+{
+    static struct queue queue;
+    int n_saturated = 0;
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        serve(&queue, n, load, seed);
+        n_saturated += summary_saturated(queue.lives, queue.order, n);
+    }
+    return n_saturated;
+}
+
+Test(saturation, a_queue_below_capacity_is_not)
+{
+    cr_expect_eq(n_saturated_of_50(MANY, 0.5), 0);
+    cr_expect_leq(n_saturated_of_50(MANY, 0.9), 1);
+    cr_expect_leq(n_saturated_of_50(1000, 0.9), 4, "excursions of short runs fool few");
+}
+
+Test(saturation, a_queue_above_capacity_is)
+{
+    cr_expect_geq(n_saturated_of_50(MANY, 1.1), 46);
+    cr_expect_eq(n_saturated_of_50(MANY, 1.5), 50);
+    cr_expect_eq(n_saturated_of_50(1000, 2), 50);
+}
+
+Test(saturation, a_burst_is_not_judged)
+{
+    static struct queue queue;
+    for (uint32_t i = 0; i < 1000; i++) {
+        queue.lives[i] = (struct life){.first_scheduled_ns = (int64_t)i * IFL_NS_PER_S};
+        queue.order[i] = i;
+    }
+    cr_expect_not(summary_saturated(queue.lives, queue.order, 1000));
+    cr_expect_not(summary_saturated(queue.lives, queue.order, 0));
+}
+
+Test(saturation, a_constant_delay_is_not_growth)
+{
+    static struct queue queue;
+    for (uint32_t i = 0; i < 1000; i++) {
+        const int64_t arrival_ns = (int64_t)i * IFL_NS_PER_S;
+        queue.lives[i] = (struct life){.arrival_ns = arrival_ns,
+                                       .first_scheduled_ns = arrival_ns + 500 * IFL_NS_PER_S};
+        queue.order[i] = i;
+    }
+    cr_expect_not(summary_saturated(queue.lives, queue.order, 1000));
+}
+
+/* ---- summary.csv, the terminal, joining ---- */
+
+static const struct ifl_quantiles none = {NAN, NAN, NAN, NAN, NAN};
+
+static struct ifl_summary example(void)
+{
+    return (struct ifl_summary){.n_requests = 10,
+                                .n_finished = 8,
+                                .n_rejected = 1,
+                                .n_failed = 1,
+                                .duration_s = 100,
+                                .request_throughput_rps = 0.08,
+                                .output_throughput_tok_per_s = 16,
+                                .total_throughput_tok_per_s = 48,
+                                .ttft_s = {1, 2, 3, 4, 5},
+                                .tpot_s = none,
+                                .itl_s = {0.1, 0.2, 0.3, 0.4, 0.5},
+                                .e2e_s = {11, 12, 13, 14, 15},
+                                .normalized_latency_s = {0.01, 0.02, 0.03, 0.04, 0.05},
+                                .goodput_rps = 0.05,
+                                .attainment_frac = 0.5,
+                                .preemptions = 3,
+                                .swap_outs = 2,
+                                .n_steps = 1000,
+                                .mean_batch = 1.0 / 3,
+                                .kv_token_frac = 0.5,
+                                .kv_reserved_frac = 0.25,
+                                .kv_internal_frac = 0.125,
+                                .kv_external_frac = 0.125,
+                                .saturated = true};
+}
+
+Test(summary_csv, names_and_order_are_a_promise)
+{
+    const struct scratch scratch = scratch_make();
+    const char *const keys[] = {"serving.preset", "cluster"};
+    const char *const values[] = {"vllm-v0", "{replicas: 2, router: \"rr\"}"};
+    const struct ifl_summary summary = example();
+    cr_assert_eq(ifl_write_summary(scratch_path(&scratch, "summary.csv"), 1, 2, keys, values,
+                                   &summary, &error),
+                 IFL_OK);
+    scratch_expect(
+        &scratch, "summary.csv",
+        "serving.preset,cluster,requests,finished,rejected,failed,duration_s,"
+        "request_throughput_rps,output_throughput_tok_per_s,total_throughput_tok_per_s,"
+        "mean_ttft_s,p50_ttft_s,p90_ttft_s,p95_ttft_s,p99_ttft_s,"
+        "mean_tpot_s,p50_tpot_s,p90_tpot_s,p95_tpot_s,p99_tpot_s,"
+        "mean_itl_s,p50_itl_s,p90_itl_s,p95_itl_s,p99_itl_s,"
+        "mean_e2e_s,p50_e2e_s,p90_e2e_s,p95_e2e_s,p99_e2e_s,"
+        "mean_normalized_latency_s,p50_normalized_latency_s,p90_normalized_latency_s,"
+        "p95_normalized_latency_s,p99_normalized_latency_s,"
+        "goodput_rps,attainment_frac,preemptions,swap_outs,steps,mean_batch_seqs,"
+        "kv_token_frac,kv_reserved_frac,kv_internal_frac,kv_external_frac,saturated\n"
+        "vllm-v0,\"{replicas: 2, router: \"\"rr\"\"}\",10,8,1,1,100,0.08,16,48,1,2,3,4,5,,,,,,"
+        "0.1,0.2,0.3,0.4,0.5,11,12,13,14,15,0.01,0.02,0.03,0.04,0.05,0.05,0.5,3,2,1000,"
+        "0.333333333,0.5,0.25,0.125,0.125,true\n");
+    cr_expect_eq(scratch_count(&scratch), 1);
+    scratch_remove(&scratch);
+}
+
+Test(summary_csv, a_full_disk_leaves_nothing)
+{
+    if (access("/dev/full", W_OK))
+        cr_skip_test("no /dev/full here");
+    const struct scratch scratch = scratch_make();
+    const struct ifl_summary summary = example();
+    cr_assert_eq(symlink("/dev/full", scratch_path(&scratch, "summary.csv.tmp")), 0);
+    cr_expect_eq(ifl_write_summary(scratch_path(&scratch, "summary.csv"), 1, 0, NULL, NULL,
+                                   &summary, &error),
+                 IFL_E_IO);
+    cr_expect_eq(scratch_count(&scratch), 0);
+    scratch_remove(&scratch);
+}
+
+static char *printed(size_t n_points, size_t n_keys, const char *const *keys,
+                     const char *const *values, const struct ifl_summary *summaries)
+{
+    char *text;
+    size_t n;
+    FILE *out = open_memstream(&text, &n);
+    cr_assert_not_null(out);
+    ifl_print_summary(out, n_points, n_keys, keys, values, summaries);
+    cr_assert_eq(fclose(out), 0);
+    return text;
+}
+
+Test(terminal, a_sweep_is_a_table_of_110_columns_at_most)
+{
+    const char *const keys[] = {"serving.preset", "workload.arrivals.rate_rps", "model"};
+    const char *const values[] = {
+        "a-preset-with-a-name-that-does-not-end-soon",       "4",   "llama-2-7b",
+        "a-preset-with-another-name-that-does-not-end-soon", "0.5", "llama-2-70b"};
+    const struct ifl_summary summaries[] = {example(), {.n_requests = 1, .ttft_s = none}};
+    char *text = printed(2, 3, keys, values, summaries);
+    cr_expect_eq(strncmp(text, "preset", 6), 0);
+    cr_expect_not_null(strstr(text, "rate_rps"));
+    cr_expect_not_null(strstr(text, "8/10"));
+    cr_expect_not_null(strstr(text, " *\n"));
+    cr_expect_not_null(strstr(text, "\n* saturated"));
+    size_t n_lines = 0;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), n_lines++)
+        cr_expect_leq(strlen(line), 110, "%s", line);
+    cr_expect_eq(n_lines, 5);
+    free(text);
+}
+
+Test(terminal, one_point_is_a_list)
+{
+    const struct ifl_summary summary = example();
+    char *text = printed(1, 0, NULL, NULL, &summary);
+    cr_expect_not_null(strstr(text, "request throughput          0.080 req/s\n"));
+    cr_expect_not_null(strstr(text, "ITL                       100.000    200.000    300.000"
+                                    "    400.000    500.000 ms\n"));
+    cr_expect_not_null(strstr(text, "TPOT                            -"));
+    cr_expect_not_null(strstr(text, "saturated:"));
+    free(text);
+}
+
+Test(join, keeps_one_header_and_the_order)
+{
+    const struct scratch scratch = scratch_make();
+    scratch_write(&scratch, "b", "point,x\n1,b\n1,c\n");
+    scratch_write(&scratch, "a", "point,x\n0,a\n");
+    scratch_write(&scratch, "empty", "point,x\n");
+    const char *const parts[] = {scratch_path(&scratch, "a"), scratch_path(&scratch, "empty"),
+                                 scratch_path(&scratch, "b")};
+    cr_assert_eq(ifl_join_csv(scratch_path(&scratch, "all.csv"), 3, parts, &error), IFL_OK);
+    scratch_expect(&scratch, "all.csv", "point,x\n0,a\n1,b\n1,c\n");
+    cr_expect_eq(scratch_count(&scratch), 1, "the parts are gone");
+    scratch_remove(&scratch);
+}
+
+Test(join, one_part_is_renamed)
+{
+    const struct scratch scratch = scratch_make();
+    scratch_write(&scratch, "a", "point,x\n0,a\n");
+    const char *const parts[] = {scratch_path(&scratch, "a")};
+    cr_assert_eq(ifl_join_csv(scratch_path(&scratch, "all.csv"), 1, parts, &error), IFL_OK);
+    scratch_expect(&scratch, "all.csv", "point,x\n0,a\n");
+    cr_expect_eq(scratch_count(&scratch), 1);
+    scratch_remove(&scratch);
+}
+
+Test(join, a_missing_part_is_named_and_the_others_stay)
+{
+    const struct scratch scratch = scratch_make();
+    scratch_write(&scratch, "a", "point,x\n0,a\n");
+    const char *const parts[] = {scratch_path(&scratch, "a"), scratch_path(&scratch, "gone")};
+    cr_expect_eq(ifl_join_csv(scratch_path(&scratch, "all.csv"), 2, parts, &error), IFL_E_IO);
+    cr_expect_not_null(strstr(error.text, "/gone: cannot open"), "%s", error.text);
+    scratch_expect(&scratch, "a", "point,x\n0,a\n");
+    cr_expect_eq(scratch_count(&scratch), 1);
+    scratch_remove(&scratch);
+}

@@ -1,0 +1,59 @@
+/* BurstGPT: a campus's use of hosted models. A response of no tokens is a request that failed.
+ * Two column sets are about; the newer one knows sessions. https://github.com/HPMLL/BurstGPT */
+#include "traces.h"
+
+enum { STAMP, MODEL, REQUEST, RESPONSE, SESSION };
+
+static const struct trace_csv_column columns[] = {{"Timestamp", false},
+                                                  {"Model", false},
+                                                  {"Request tokens", false},
+                                                  {"Response tokens", false},
+                                                  {"Session ID", true}};
+
+struct burstgpt {
+    struct trace_rows *rows;
+    struct trace_names sessions;
+};
+
+static int take_header(void *self, const struct trace_row *row, struct ifl_error *error)
+{
+    struct burstgpt *burstgpt = self;
+    const int rc = trace_rows_want(burstgpt->rows, TRACE_CLIENT, error);
+    return rc == 0 && trace_row_bound(row, SESSION)
+               ? trace_rows_want(burstgpt->rows, TRACE_SESSION, error)
+               : rc;
+}
+
+static int take_record(void *self, const struct trace_row *row, struct ifl_error *error)
+{
+    struct burstgpt *burstgpt = self;
+    const struct ifl_trace *trace = burstgpt->rows->trace;
+    int64_t stamp_ns;
+    int32_t prompt, output;
+    int rc = trace_row_stamp(row, STAMP, &stamp_ns, error);
+    if (rc == 0)
+        rc = trace_row_tokens(row, REQUEST, 0, &prompt, error);
+    if (rc == 0)
+        rc = trace_row_tokens(row, RESPONSE, 0, &output, error);
+    if (rc == 0)
+        rc = trace_rows_add(burstgpt->rows, stamp_ns, prompt, output, error);
+    if (rc <= 0)
+        return rc;
+    rc = trace_rows_client(burstgpt->rows, trace_row_text(row, MODEL), error);
+    if (rc < 0 || !trace->session)
+        return rc;
+    return trace_row_group(row, SESSION, &burstgpt->sessions, &trace->session[trace->n - 1], error);
+}
+
+int trace_read_burstgpt(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
+{
+    struct burstgpt burstgpt = {.rows = rows};
+    const struct trace_csv_format format = {columns, 5, false};
+    const struct trace_csv_reader reader = {take_header, take_record, &burstgpt};
+    rows->skipped = "requests failed (no response tokens) or have no prompt";
+    const int rc = trace_csv_read(input, &format, &reader, error);
+    trace_names_free(&burstgpt.sessions);
+    rows->trace->has_stamps = true;
+    trace_rows_rebase(rows);
+    return rc;
+}

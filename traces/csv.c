@@ -1,0 +1,313 @@
+/* CSV files: libcsv splits, the header's names say which cell is whose.
+ *
+ * A line is a record: libcsv is finished behind each one, so that a quote that is never closed is
+ * blamed on its own line instead of swallowing the rest of the file. */
+#include "traces.h"
+
+#include <csv.h>
+#include <limits.h>
+#include <string.h>
+
+enum { MAX_FILE_COLUMNS = 256, UNBOUND = -1 };
+
+struct cell {
+    size_t at, n; /* in `text` */
+};
+
+struct trace_row {
+    const struct trace_input *input;
+    const struct trace_csv_format *format;
+    const struct trace_csv_reader *reader;
+    struct ifl_error *error;
+    int rc; /* of the callbacks, which cannot stop libcsv */
+    bool header_seen;
+    const char *line; /* borrowed, for the columns of errors */
+    size_t line_bytes;
+    char *text; /* the bound cells, each with its NUL */
+    size_t cap_text, n_text;
+    struct cell cells[TRACE_CSV_MAX_COLUMNS];
+    int place[TRACE_CSV_MAX_COLUMNS]; /* of the format's columns in the file, or UNBOUND */
+    int bound[MAX_FILE_COLUMNS];      /* of the file's columns in the format, or UNBOUND */
+    int n_file_columns, n_cells;
+};
+
+/* ---- blame ---- */
+
+/* 1-based, where the file's column begins in the line. */
+static int column_in_line(const struct trace_row *row, int place)
+{
+    bool quoted = false;
+    size_t i = 0;
+    for (; i < row->line_bytes && place > 0; i++) {
+        quoted ^= row->line[i] == '"';
+        place -= row->line[i] == ',' && !quoted;
+    }
+    return (int)i + 1;
+}
+
+int trace_row_fail(const struct trace_row *row, size_t column, const char *expected,
+                   struct ifl_error *error)
+{
+    char found[48];
+    const struct cell *cell = &row->cells[column];
+    trace_printable(found, sizeof found, row->text + cell->at, cell->n);
+    return ifl_fail_at(error, row->input->path, row->input->line,
+                       column_in_line(row, row->place[column]), "%s is \"%s\", expected %s",
+                       row->format->columns[column].name, found, expected);
+}
+
+static int least(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+/* Levenshtein, Binary codes capable of correcting deletions, insertions, and reversals, 1966. */
+static int edit_distance(const char *a, const char *b)
+{
+    int row[32];
+    const int n = least((int)strlen(b), 31);
+    for (int j = 0; j <= n; j++)
+        row[j] = j;
+    for (int i = 1; a[i - 1]; i++) {
+        int diagonal = row[0];
+        row[0] = i;
+        for (int j = 1; j <= n; j++) {
+            const int replaced = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            row[j] = least(replaced, 1 + least(row[j], row[j - 1]));
+        }
+    }
+    return row[n];
+}
+
+static const char *nearest_name(const struct trace_csv_format *format, const char *name)
+{
+    const char *nearest = "";
+    int distance = INT_MAX;
+    for (size_t i = 0; i < format->n_columns; i++) {
+        const int d = edit_distance(name, format->columns[i].name);
+        if (d < distance) {
+            distance = d;
+            nearest = format->columns[i].name;
+        }
+    }
+    return nearest;
+}
+
+static int fail_header(struct trace_row *row, int place, const char *what, const char *name)
+{
+    return ifl_fail_at(row->error, row->input->path, row->input->line, column_in_line(row, place),
+                       "column \"%s\" %s", name, what);
+}
+
+/* ---- the header ---- */
+
+static int bind(struct trace_row *row, int place, const char *name)
+{
+    const struct trace_csv_format *format = row->format;
+    char found[64], what[96];
+    size_t i = 0;
+    trace_printable(found, sizeof found, name, strlen(name));
+    while (i < format->n_columns && strcmp(name, format->columns[i].name) != 0)
+        i++;
+    row->bound[place] = i < format->n_columns ? (int)i : UNBOUND;
+    if (i == format->n_columns) {
+        snprintf(what, sizeof what, "is unknown; the nearest right name is %s",
+                 nearest_name(format, found));
+        return format->closed ? fail_header(row, place, what, found) : 0;
+    }
+    if (row->place[i] != UNBOUND)
+        return fail_header(row, place, "is there twice", found);
+    row->place[i] = place;
+    return 0;
+}
+
+static int check_header(struct trace_row *row)
+{
+    char found[256];
+    size_t n = row->line_bytes;
+    while (n > 0 && (row->line[n - 1] == '\n' || row->line[n - 1] == '\r'))
+        n--;
+    for (size_t i = 0; i < row->format->n_columns; i++)
+        if (!row->format->columns[i].optional && row->place[i] == UNBOUND)
+            return ifl_fail_at(row->error, row->input->path, row->input->line, 0,
+                               "column %s is missing, the header is \"%s\"",
+                               row->format->columns[i].name,
+                               trace_printable(found, sizeof found, row->line, n));
+    return row->reader->header ? row->reader->header(row->reader->self, row, row->error) : 0;
+}
+
+/* ---- cells and records, called back by libcsv ---- */
+
+static int keep_cell(struct trace_row *row, int column, const char *text, size_t n)
+{
+    if (row->n_text + n + 1 > row->cap_text) {
+        const size_t cap = 2 * (row->n_text + n + 1);
+        char *grown = realloc(row->text, cap);
+        if (!grown)
+            return ifl_fail_nomem(row->error);
+        row->text = grown;
+        row->cap_text = cap;
+    }
+    row->cells[column] = (struct cell){row->n_text, n};
+    memcpy(row->text + row->n_text, text, n);
+    row->text[row->n_text + n] = '\0';
+    row->n_text += n + 1;
+    return 0;
+}
+
+static void take_cell(void *text, size_t n, void *context)
+{
+    struct trace_row *row = context;
+    const int place = row->n_cells++;
+    if (row->rc < 0)
+        return;
+    if (!row->header_seen && place < MAX_FILE_COLUMNS)
+        row->rc = bind(row, place, text);
+    else if (place < row->n_file_columns && row->bound[place] != UNBOUND)
+        row->rc = keep_cell(row, row->bound[place], text, n);
+}
+
+static int end_header(struct trace_row *row)
+{
+    if (row->n_cells > MAX_FILE_COLUMNS)
+        return ifl_fail_at(row->error, row->input->path, row->input->line, 0,
+                           "the header has %d columns, expected at most %d", row->n_cells,
+                           MAX_FILE_COLUMNS);
+    row->header_seen = true;
+    row->n_file_columns = row->n_cells;
+    return check_header(row);
+}
+
+static int end_record(struct trace_row *row)
+{
+    if (row->n_cells != row->n_file_columns)
+        return ifl_fail_at(row->error, row->input->path, row->input->line, 0,
+                           "%d cells, expected %d as in the header", row->n_cells,
+                           row->n_file_columns);
+    return row->reader->record(row->reader->self, row, row->error);
+}
+
+static void take_row(int terminator, void *context)
+{
+    struct trace_row *row = context;
+    (void)terminator;
+    const int rc = row->rc < 0 ? row->rc : row->header_seen ? end_record(row) : end_header(row);
+    row->rc = rc < 0 ? rc : 0;
+    row->n_cells = 0;
+    row->n_text = 0;
+}
+
+/* ---- the file ---- */
+
+static int fail_split(const struct trace_row *row, struct csv_parser *parser, size_t at)
+{
+    if (csv_error(parser) == CSV_ENOMEM)
+        return ifl_fail_nomem(row->error);
+    const char *what = at < row->line_bytes ? "a stray quote, expected it doubled in a quoted cell"
+                                            : "a quote is not closed, expected it on this line";
+    return ifl_fail_at(row->error, row->input->path, row->input->line,
+                       at < row->line_bytes ? (int)at + 1 : 0, "%s", what);
+}
+
+static int split_line(struct trace_row *row, struct csv_parser *parser)
+{
+    const size_t at = csv_parse(parser, row->line, row->line_bytes, take_cell, take_row, row);
+    if (row->rc == 0 && at < row->line_bytes)
+        return fail_split(row, parser, at);
+    if (row->rc == 0 && csv_fini(parser, take_cell, take_row, row) != 0)
+        return fail_split(row, parser, at);
+    return row->rc;
+}
+
+static int split_lines(struct trace_row *row, struct trace_input *input)
+{
+    struct csv_parser parser;
+    int rc;
+    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI | CSV_APPEND_NULL) != 0)
+        return ifl_fail_nomem(row->error);
+    while ((rc = trace_input_line(input, &row->line, &row->line_bytes, row->error)) > 0) {
+        rc = split_line(row, &parser);
+        if (rc < 0)
+            break;
+    }
+    csv_free(&parser);
+    return rc;
+}
+
+int trace_csv_read(struct trace_input *input, const struct trace_csv_format *format,
+                   const struct trace_csv_reader *reader, struct ifl_error *error)
+{
+    struct trace_row *row = calloc(1, sizeof *row);
+    if (!row)
+        return ifl_fail_nomem(error);
+    row->input = input;
+    row->format = format;
+    row->reader = reader;
+    row->error = error;
+    for (size_t i = 0; i < TRACE_CSV_MAX_COLUMNS; i++)
+        row->place[i] = UNBOUND;
+    const int rc = split_lines(row, input);
+    free(row->text);
+    free(row);
+    return rc;
+}
+
+/* ---- cells, as readers ask for them ---- */
+
+bool trace_row_bound(const struct trace_row *row, size_t column)
+{
+    return row->place[column] != UNBOUND;
+}
+
+bool trace_row_filled(const struct trace_row *row, size_t column)
+{
+    return trace_row_bound(row, column) && row->cells[column].n > 0;
+}
+
+const char *trace_row_text(const struct trace_row *row, size_t column)
+{
+    return row->text + row->cells[column].at;
+}
+
+int trace_row_whole(const struct trace_row *row, size_t column, int64_t min, int64_t max,
+                    int64_t *value, struct ifl_error *error)
+{
+    char expected[96];
+    if (trace_whole(trace_row_text(row, column), row->cells[column].n, value) == TRACE_NUMBER &&
+        *value >= min && *value <= max)
+        return 0;
+    snprintf(expected, sizeof expected, "a whole number from %lld to %lld", (long long)min,
+             (long long)max);
+    return trace_row_fail(row, column, expected, error);
+}
+
+int trace_row_tokens(const struct trace_row *row, size_t column, int32_t min, int32_t *tokens,
+                     struct ifl_error *error)
+{
+    int64_t value;
+    const int rc = trace_row_whole(row, column, min, INT32_MAX, &value, error);
+    if (rc == 0)
+        *tokens = (int32_t)value;
+    return rc;
+}
+
+int trace_row_stamp(const struct trace_row *row, size_t column, int64_t *ns,
+                    struct ifl_error *error)
+{
+    if (trace_seconds(trace_row_text(row, column), row->cells[column].n, ns) == TRACE_NUMBER &&
+        *ns >= 0)
+        return 0;
+    return trace_row_fail(row, column, "seconds from 0 to 9.2e9", error);
+}
+
+int trace_row_group(const struct trace_row *row, size_t column, struct trace_names *names,
+                    uint32_t *number, struct ifl_error *error)
+{
+    *number = 0;
+    if (!trace_row_filled(row, column))
+        return 0;
+    const int rc = trace_names_number(names, trace_row_text(row, column), number, error);
+    *number += 1;
+    return rc;
+}

@@ -1,0 +1,169 @@
+/* inflight's own CSV: arrival_s, prompt_tokens, output_tokens and optional columns in any order.
+ * An empty cell of an optional column says "none". */
+#include "traces.h"
+
+const struct trace_csv_column trace_inflight_columns[TRACE_N_COLUMNS] = {
+    [TRACE_ARRIVAL] = {"arrival_s", true},
+    [TRACE_PROMPT] = {"prompt_tokens", false},
+    [TRACE_OUTPUT] = {"output_tokens", false},
+    [TRACE_REQUEST_ID] = {"request_id", true},
+    [TRACE_CLIENT] = {"client", true},
+    [TRACE_PRIORITY] = {"priority", true},
+    [TRACE_TTFT_SLO] = {"ttft_slo_s", true},
+    [TRACE_TPOT_SLO] = {"tpot_slo_s", true},
+    [TRACE_MAX_TOKENS] = {"max_tokens", true},
+    [TRACE_SAMPLES] = {"samples", true},
+    [TRACE_SESSION] = {"session", true},
+    [TRACE_THINK] = {"think_s", true},
+    [TRACE_PREFIX_GROUP] = {"prefix_group", true},
+    [TRACE_PREFIX_TOKENS] = {"prefix_tokens", true},
+};
+
+_Static_assert(TRACE_N_COLUMNS <= TRACE_CSV_MAX_COLUMNS, "a row has a cell for every column");
+
+struct inflight {
+    struct trace_rows *rows;
+    struct trace_names sessions, groups;
+    bool optional; /* there are columns beside the first three */
+};
+
+/* A column that means nothing without another one. */
+static int check_company(const struct trace_row *row, size_t column, size_t needed,
+                         const struct inflight *inflight, struct ifl_error *error)
+{
+    if (!trace_row_bound(row, column) || trace_row_bound(row, needed))
+        return 0;
+    return ifl_fail_at(error, inflight->rows->path, 1, 0, "column %s is there without column %s",
+                       trace_inflight_columns[column].name, trace_inflight_columns[needed].name);
+}
+
+static int take_header(void *self, const struct trace_row *row, struct ifl_error *error)
+{
+    struct inflight *inflight = self;
+    int rc = check_company(row, TRACE_THINK, TRACE_SESSION, inflight, error);
+    if (rc == 0)
+        rc = check_company(row, TRACE_PREFIX_TOKENS, TRACE_PREFIX_GROUP, inflight, error);
+    if (rc == 0)
+        rc = check_company(row, TRACE_PREFIX_GROUP, TRACE_PREFIX_TOKENS, inflight, error);
+    inflight->rows->trace->has_stamps = trace_row_bound(row, TRACE_ARRIVAL);
+    for (int c = TRACE_REQUEST_ID; rc == 0 && c < TRACE_N_COLUMNS; c++) {
+        if (!trace_row_bound(row, (size_t)c))
+            continue;
+        inflight->optional = true;
+        rc = trace_rows_want(inflight->rows, (enum trace_column)c, error);
+    }
+    return rc;
+}
+
+/* ---- cells of optional columns ---- */
+
+static int take_int32(const struct trace_row *row, size_t column, int32_t min, int32_t none,
+                      int32_t *cell, struct ifl_error *error)
+{
+    int64_t value = none;
+    const int rc = trace_row_filled(row, column)
+                       ? trace_row_whole(row, column, min, INT32_MAX, &value, error)
+                       : 0;
+    *cell = (int32_t)value;
+    return rc;
+}
+
+static int take_seconds(const struct trace_row *row, size_t column, int64_t none_ns, int64_t *cell,
+                        struct ifl_error *error)
+{
+    *cell = none_ns;
+    return trace_row_filled(row, column) ? trace_row_stamp(row, column, cell, error) : 0;
+}
+
+static int take_request_id(const struct trace_row *row, uint64_t *cell, struct ifl_error *error)
+{
+    int64_t value = (int64_t)*cell; /* so far the record's number */
+    const int rc = trace_row_filled(row, TRACE_REQUEST_ID)
+                       ? trace_row_whole(row, TRACE_REQUEST_ID, 0, INT64_MAX, &value, error)
+                       : 0;
+    *cell = (uint64_t)value;
+    return rc;
+}
+
+static int take_optional(struct inflight *inflight, const struct trace_row *row, size_t column,
+                         struct ifl_error *error)
+{
+    const struct ifl_trace *trace = inflight->rows->trace;
+    const size_t i = trace->n - 1;
+    switch (column) {
+    case TRACE_REQUEST_ID:
+        return take_request_id(row, &trace->request_id[i], error);
+    case TRACE_CLIENT:
+        return trace_rows_client(inflight->rows, trace_row_text(row, column), error);
+    case TRACE_PRIORITY:
+        return take_int32(row, column, INT32_MIN, 0, &trace->priority[i], error);
+    case TRACE_TTFT_SLO:
+        return take_seconds(row, column, IFL_NEVER, &trace->ttft_slo_ns[i], error);
+    case TRACE_TPOT_SLO:
+        return take_seconds(row, column, IFL_NEVER, &trace->tpot_slo_ns[i], error);
+    case TRACE_MAX_TOKENS:
+        return take_int32(row, column, 1, 0, &trace->max_tokens[i], error);
+    case TRACE_SAMPLES:
+        return take_int32(row, column, 1, 1, &trace->samples[i], error);
+    case TRACE_SESSION:
+        return trace_row_group(row, column, &inflight->sessions, &trace->session[i], error);
+    case TRACE_THINK:
+        return take_seconds(row, column, -1, &trace->think_ns[i], error);
+    case TRACE_PREFIX_GROUP:
+        return trace_row_group(row, column, &inflight->groups, &trace->prefix_group[i], error);
+    case TRACE_PREFIX_TOKENS:
+        return take_int32(row, column, 0, 0, &trace->prefix_tokens[i], error);
+    default:
+        return 0;
+    }
+}
+
+static int check_row(const struct ifl_trace *trace, const struct trace_row *row,
+                     struct ifl_error *error)
+{
+    const size_t i = trace->n - 1;
+    if (trace->think_ns && trace->think_ns[i] >= 0 && trace->session[i] == 0)
+        return trace_row_fail(row, TRACE_THINK, "none in a row without session", error);
+    if (!trace->prefix_tokens || trace->prefix_tokens[i] == 0)
+        return 0;
+    if (trace->prefix_group[i] == 0)
+        return trace_row_fail(row, TRACE_PREFIX_TOKENS, "none in a row without prefix_group",
+                              error);
+    if (trace->prefix_tokens[i] > trace->n_prompt[i])
+        return trace_row_fail(row, TRACE_PREFIX_TOKENS, "at most prompt_tokens", error);
+    return 0;
+}
+
+static int take_record(void *self, const struct trace_row *row, struct ifl_error *error)
+{
+    struct inflight *inflight = self;
+    int64_t arrival_ns = 0;
+    int32_t prompt, output;
+    int rc = 0;
+    if (inflight->rows->trace->has_stamps)
+        rc = trace_row_stamp(row, TRACE_ARRIVAL, &arrival_ns, error);
+    if (rc == 0)
+        rc = trace_row_tokens(row, TRACE_PROMPT, 1, &prompt, error);
+    if (rc == 0)
+        rc = trace_row_tokens(row, TRACE_OUTPUT, 1, &output, error);
+    if (rc == 0)
+        rc = trace_rows_add(inflight->rows, arrival_ns, prompt, output, error);
+    if (rc < 0 || !inflight->optional)
+        return rc;
+    rc = 0;
+    for (size_t c = TRACE_REQUEST_ID; rc == 0 && c < TRACE_N_COLUMNS; c++)
+        if (trace_row_bound(row, c))
+            rc = take_optional(inflight, row, c, error);
+    return rc == 0 ? check_row(inflight->rows->trace, row, error) : rc;
+}
+
+int trace_read_inflight(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
+{
+    struct inflight inflight = {.rows = rows};
+    const struct trace_csv_format format = {trace_inflight_columns, TRACE_N_COLUMNS, true};
+    const struct trace_csv_reader reader = {take_header, take_record, &inflight};
+    const int rc = trace_csv_read(input, &format, &reader, error);
+    trace_names_free(&inflight.sessions);
+    trace_names_free(&inflight.groups);
+    return rc;
+}

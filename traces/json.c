@@ -1,0 +1,218 @@
+/* JSON and JSON Lines: jansson parses, errors carry the line and, where known, the column. */
+#include "traces.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+enum { FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL };
+
+/* `line` and `column` are where the text began that jansson saw. */
+static int fail_parse(const char *path, int line, int column, const json_error_t *found,
+                      struct ifl_error *error)
+{
+    char text[JSON_ERROR_TEXT_LENGTH];
+    if (json_error_code(found) == json_error_out_of_memory)
+        return ifl_fail_nomem(error);
+    trace_printable(text, sizeof text, found->text, strlen(found->text));
+    return ifl_fail_at(error, path, line + found->line - 1,
+                       found->line == 1 ? column + found->column : found->column, "not JSON: %s",
+                       text);
+}
+
+static int check_object(const char *path, int line, const json_t *value, struct ifl_error *error)
+{
+    if (json_is_object(value))
+        return 0;
+    return ifl_fail_at(error, path, line, 0, "a value that is no object, expected {...}");
+}
+
+/* ---- an object a line ---- */
+
+json_t *trace_json_parse(const char *path, int line, const char *text, size_t n,
+                         struct ifl_error *error)
+{
+    json_error_t found;
+    while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
+        n--; /* so that what misses at the end of the line is blamed on this line */
+    json_t *value = json_loadb(text, n, FLAGS | JSON_DECODE_ANY, &found);
+    if (!value) {
+        fail_parse(path, line, 0, &found, error);
+    } else if (check_object(path, line, value, error) < 0) {
+        json_decref(value);
+        value = NULL;
+    }
+    return value;
+}
+
+int trace_jsonl_read(struct trace_input *input, const struct trace_json_reader *reader,
+                     struct ifl_error *error)
+{
+    const char *text;
+    size_t n;
+    int rc;
+    while ((rc = trace_input_line(input, &text, &n, error)) > 0) {
+        json_t *value = trace_json_parse(input->path, input->line, text, n, error);
+        if (!value)
+            return error->code;
+        const struct trace_record record = {input->path, input->line, value};
+        rc = reader->record(reader->self, &record, error);
+        json_decref(value);
+        if (rc < 0)
+            break;
+    }
+    return rc;
+}
+
+/* ---- a list of objects ----
+ *
+ * jansson would hold the whole list. Instead the brackets and commas between the elements are read
+ * here and each element is jansson's, fed byte by byte so that it stops exactly behind it. */
+
+struct feed {
+    struct trace_input *input;
+    struct ifl_error *error;
+    int rc; /* of the input, which jansson takes for an end */
+    int line, column;
+};
+
+static int next_byte(struct feed *feed, char *byte)
+{
+    feed->rc = trace_input_byte(feed->input, byte, feed->error);
+    if (feed->rc > 0 && *byte == '\n') {
+        feed->line++;
+        feed->column = 0;
+    } else if (feed->rc > 0) {
+        feed->column++;
+    }
+    return feed->rc;
+}
+
+static size_t feed_byte(void *buffer, size_t size, void *context)
+{
+    (void)size;
+    return next_byte(context, buffer) > 0;
+}
+
+static int next_token(struct feed *feed, char *token)
+{
+    int rc;
+    while ((rc = next_byte(feed, token)) > 0)
+        if (!strchr(" \t\r\n", *token) || *token == '\0')
+            break;
+    return rc;
+}
+
+static int fail_token(const struct feed *feed, char token, const char *expected)
+{
+    char found[2];
+    if (feed->rc < 0)
+        return feed->rc;
+    if (feed->rc == 0)
+        return ifl_fail_at(feed->error, feed->input->path, feed->line, feed->column + 1,
+                           "not JSON: the file ends here, expected %s", expected);
+    return ifl_fail_at(feed->error, feed->input->path, feed->line, feed->column,
+                       "not JSON: '%s', expected %s",
+                       trace_printable(found, sizeof found, &token, 1), expected);
+}
+
+/* The element's first byte has been seen already and is given back. */
+static int read_element(struct feed *feed, const struct trace_json_reader *reader)
+{
+    json_error_t found;
+    const int line = feed->line, column = feed->column - 1;
+    feed->input->begin--;
+    feed->column--;
+    json_t *value = json_load_callback(feed_byte, feed, FLAGS | JSON_DISABLE_EOF_CHECK, &found);
+    if (!value)
+        return feed->rc < 0 ? feed->rc
+                            : fail_parse(feed->input->path, line, column, &found, feed->error);
+    const struct trace_record record = {feed->input->path, line, value};
+    const int rc = reader->record(reader->self, &record, feed->error);
+    json_decref(value);
+    return rc;
+}
+
+static int read_end(struct feed *feed)
+{
+    char token;
+    return next_token(feed, &token) == 0 ? 0 : fail_token(feed, token, "the end of the file");
+}
+
+int trace_json_list_read(struct trace_input *input, const struct trace_json_reader *reader,
+                         struct ifl_error *error)
+{
+    struct feed feed = {.input = input, .error = error, .line = input->line + 1};
+    char token = '\0';
+    if (next_token(&feed, &token) <= 0 || token != '[')
+        return fail_token(&feed, token, "'['");
+    if (next_token(&feed, &token) > 0 && token == ']')
+        return read_end(&feed);
+    for (;;) {
+        if (feed.rc <= 0 || token != '{')
+            return fail_token(&feed, token, "'{'");
+        const int rc = read_element(&feed, reader);
+        if (rc < 0)
+            return rc;
+        if (next_token(&feed, &token) > 0 && token == ']')
+            return read_end(&feed);
+        if (feed.rc <= 0 || token != ',')
+            return fail_token(&feed, token, "',' or ']'");
+        next_token(&feed, &token);
+    }
+}
+
+/* ---- values, as readers ask for them ---- */
+
+int trace_record_fail(const struct trace_record *record, const char *key, const char *expected,
+                      struct ifl_error *error)
+{
+    const json_t *value = json_object_get(record->value, key);
+    char *dumped = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
+    char found[48] = "missing";
+    if (dumped)
+        trace_printable(found, sizeof found, dumped, strlen(dumped));
+    free(dumped);
+    return ifl_fail_at(error, record->path, record->line, 0, "%s is %s, expected %s", key, found,
+                       expected);
+}
+
+int trace_record_whole(const struct trace_record *record, const char *key, int64_t min, int64_t max,
+                       int64_t *value, struct ifl_error *error)
+{
+    const json_t *found = json_object_get(record->value, key);
+    char expected[96];
+    *value = json_integer_value(found);
+    if (json_is_integer(found) && *value >= min && *value <= max)
+        return 0;
+    snprintf(expected, sizeof expected, "a whole number from %lld to %lld", (long long)min,
+             (long long)max);
+    return trace_record_fail(record, key, expected, error);
+}
+
+int trace_record_tokens(const struct trace_record *record, const char *key, int32_t *tokens,
+                        struct ifl_error *error)
+{
+    int64_t value;
+    const int rc = trace_record_whole(record, key, 0, INT32_MAX, &value, error);
+    if (rc == 0)
+        *tokens = (int32_t)value;
+    return rc;
+}
+
+int trace_record_stamp(const struct trace_record *record, const char *key, int64_t unit_ns,
+                       int64_t *ns, struct ifl_error *error)
+{
+    const json_t *found = json_object_get(record->value, key);
+    if (json_is_integer(found)) {
+        const int64_t n = json_integer_value(found);
+        *ns = n * (n >= 0 && n < IFL_NEVER / unit_ns ? unit_ns : 0);
+        if (n >= 0 && n < IFL_NEVER / unit_ns)
+            return 0;
+    } else if (json_is_real(found)) {
+        *ns = ifl_ns_from_s(json_real_value(found) * ((double)unit_ns / (double)IFL_NS_PER_S));
+        if (*ns >= 0 && *ns < IFL_NEVER)
+            return 0;
+    }
+    return trace_record_fail(record, key, "a number from 0, at most 292 years", error);
+}

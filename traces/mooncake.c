@@ -1,0 +1,47 @@
+/* Mooncake (FAST '25): milliseconds, lengths and a hash id for each 512-token block of the prompt;
+ * equal leading ids are a shared prefix. https://github.com/kvcache-ai/Mooncake */
+#include "traces.h"
+
+static int check_hash_ids(const struct trace_record *record, struct ifl_error *error)
+{
+    const json_t *ids = json_object_get(record->value, "hash_ids");
+    bool right = !ids || json_is_array(ids);
+    for (size_t i = 0; right && i < json_array_size(ids); i++)
+        right = json_is_integer(json_array_get(ids, i)) &&
+                json_integer_value(json_array_get(ids, i)) >= 0;
+    return right ? 0 : trace_record_fail(record, "hash_ids", "a list of whole numbers", error);
+}
+
+int trace_record_add(const struct trace_record *record, struct trace_rows *rows, int64_t stamp_ns,
+                     struct ifl_error *error)
+{
+    int32_t prompt, output;
+    int rc = trace_record_tokens(record, "input_length", &prompt, error);
+    if (rc == 0)
+        rc = trace_record_tokens(record, "output_length", &output, error);
+    if (rc == 0)
+        rc = check_hash_ids(record, error);
+    if (rc == 0)
+        rc = trace_rows_add(rows, stamp_ns, prompt, output, error);
+    if (rc <= 0)
+        return rc;
+    rc = trace_rows_hash_ids(rows, json_object_get(record->value, "hash_ids"), error);
+    return rc < 0 ? rc : 1;
+}
+
+static int take_record(void *self, const struct trace_record *record, struct ifl_error *error)
+{
+    int64_t stamp_ns;
+    const int rc = trace_record_stamp(record, "timestamp", 1000000, &stamp_ns, error);
+    return rc < 0 ? rc : trace_record_add(record, self, stamp_ns, error);
+}
+
+int trace_read_mooncake(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
+{
+    const struct trace_json_reader reader = {take_record, rows};
+    const int rc = trace_jsonl_read(input, &reader, error);
+    rows->trace->has_stamps = true;
+    rows->trace->hash_block_tokens = 512;
+    trace_rows_rebase(rows);
+    return rc;
+}

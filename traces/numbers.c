@@ -1,0 +1,70 @@
+/* Decimal text to integers. Stamps never go through a double unless they carry an exponent. */
+#include "traces.h"
+
+#include <errno.h>
+#include <math.h>
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+enum trace_number trace_whole(const char *text, size_t n, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    if (n == 0 || end != text + n)
+        return TRACE_NOT_A_NUMBER;
+    return errno == ERANGE ? TRACE_OUT_OF_RANGE : TRACE_NUMBER;
+}
+
+size_t trace_fraction(const char *digits, int64_t *ns)
+{
+    size_t n = 0;
+    int64_t unit_ns = IFL_NS_PER_S / 10;
+    for (*ns = 0; is_digit(digits[n]); n++, unit_ns /= 10) {
+        if (n < 9)
+            *ns += unit_ns * (digits[n] - '0');
+        else if (n == 9)
+            *ns += digits[n] >= '5';
+    }
+    return n;
+}
+
+static enum trace_number through_double(const char *text, size_t n, int64_t *ns)
+{
+    char *end;
+    const double s = strtod(text, &end);
+    if (end != text + n || isnan(s))
+        return TRACE_NOT_A_NUMBER;
+    *ns = ifl_ns_from_s(s);
+    return *ns == IFL_NEVER || *ns == -IFL_NEVER ? TRACE_OUT_OF_RANGE : TRACE_NUMBER;
+}
+
+enum trace_number trace_seconds(const char *text, size_t n, int64_t *ns)
+{
+    const int64_t most_s = INT64_MAX / IFL_NS_PER_S - 1;
+    const bool negative = text[0] == '-';
+    const char *at = text + (negative || text[0] == '+');
+    const char *const first = at;
+    int64_t s = 0, fraction_ns = 0;
+    for (; is_digit(*at); at++)
+        s = s > most_s ? s : 10 * s + (*at - '0');
+    size_t n_digits = (size_t)(at - first);
+    if (*at == '.') {
+        const size_t n_fraction = trace_fraction(at + 1, &fraction_ns);
+        at += 1 + n_fraction;
+        n_digits += n_fraction;
+    }
+    if (n_digits == 0)
+        return TRACE_NOT_A_NUMBER;
+    if (*at == 'e' || *at == 'E')
+        return through_double(text, n, ns);
+    if (at != text + n)
+        return TRACE_NOT_A_NUMBER;
+    if (s > most_s)
+        return TRACE_OUT_OF_RANGE;
+    *ns = (s * IFL_NS_PER_S + fraction_ns) * (negative ? -1 : 1);
+    return TRACE_NUMBER;
+}

@@ -1,0 +1,181 @@
+/* From a path to a trace: which format, then its reader. */
+#include "traces.h"
+
+#include <csv.h>
+#include <string.h>
+
+#define N_FORMATS 8
+
+enum shape { CSV, JSONL, JSON_LIST };
+
+static const struct ifl_trace_format formats[N_FORMATS + 1] = {
+    {"azure", "Azure LLM inference traces 2023 and later (CSV)",
+     "TIMESTAMP,ContextTokens,GeneratedTokens"},
+    {"sharegpt", "ShareGPT conversations (JSON list); lengths estimated, no stamps",
+     "conversations"},
+    {"vidur", "lengths as Vidur and Sarathi-Serve process them (CSV); stamps in s optional",
+     "num_prefill_tokens,num_decode_tokens[,arrived_at]"},
+    {"burstgpt", "BurstGPT (CSV); failed requests are skipped",
+     "Timestamp,Model,Request tokens,Response tokens[,Session ID]"},
+    {"bailian", "Qwen-Bailian (JSON Lines); chats become sessions, 16-token hash blocks",
+     "chat_id,parent_chat_id,timestamp,input_length,output_length,type,hash_ids"},
+    {"mooncake", "Mooncake (JSON Lines); stamps in ms, 512-token hash blocks",
+     "timestamp,input_length,output_length,hash_ids"},
+    {"llmservingsim", "LLMServingSim (JSON Lines); stamps in ns",
+     "input_toks,output_toks,arrival_time_ns"},
+    {"inflight", "inflight's own CSV",
+     "[arrival_s,]prompt_tokens,output_tokens[,request_id,client,priority,ttft_slo_s,tpot_slo_s,"
+     "max_tokens,samples,session,think_s,prefix_group,prefix_tokens]"},
+    {NULL, NULL, NULL}};
+
+/* What tells a format from the others; bailian stands before mooncake, whose keys it has too. */
+static const struct {
+    trace_reader_fn *read;
+    enum shape shape;
+    const char *telling[2];
+} readers[N_FORMATS] = {
+    {trace_read_azure, CSV, {"ContextTokens", "GeneratedTokens"}},
+    {trace_read_sharegpt, JSON_LIST, {NULL, NULL}},
+    {trace_read_vidur, CSV, {"num_prefill_tokens", "num_decode_tokens"}},
+    {trace_read_burstgpt, CSV, {"Request tokens", "Response tokens"}},
+    {trace_read_bailian, JSONL, {"chat_id", "input_length"}},
+    {trace_read_mooncake, JSONL, {"input_length", "output_length"}},
+    {trace_read_llmservingsim, JSONL, {"input_toks", "output_toks"}},
+    {trace_read_inflight, CSV, {"prompt_tokens", "output_tokens"}},
+};
+
+const struct ifl_trace_format *ifl_trace_formats(void)
+{
+    return formats;
+}
+
+/* ---- which format ---- */
+
+static void list_formats(char *out, size_t size)
+{
+    out[0] = '\0';
+    for (size_t i = 0, at = 0; i < N_FORMATS && at < size; i++)
+        at += (size_t)snprintf(out + at, size - at, "%s%s", i ? ", " : "", formats[i].name);
+}
+
+static int find_format(const char *name, struct ifl_error *error)
+{
+    char names[128];
+    for (int i = 0; i < N_FORMATS; i++)
+        if (strcmp(name, formats[i].name) == 0)
+            return i;
+    list_formats(names, sizeof names);
+    return ifl_fail(error, IFL_E_INPUT, "unknown trace format \"%s\", expected auto, %s", name,
+                    names);
+}
+
+struct header {
+    json_t *names; /* an object: a set */
+    bool ended;
+};
+
+static void take_name(void *text, size_t n, void *context)
+{
+    struct header *header = context;
+    (void)n;
+    if (!header->ended)
+        json_object_set_new_nocheck(header->names, text, json_true());
+}
+
+static void end_names(int terminator, void *context)
+{
+    (void)terminator;
+    ((struct header *)context)->ended = true;
+}
+
+static json_t *split_names(const char *line, size_t n)
+{
+    struct csv_parser parser;
+    struct header header = {json_object(), false};
+    if (!header.names || csv_init(&parser, CSV_APPEND_NULL) != 0)
+        return header.names;
+    csv_parse(&parser, line, n, take_name, end_names, &header);
+    csv_fini(&parser, take_name, end_names, &header);
+    csv_free(&parser);
+    return header.names;
+}
+
+static int match(enum shape shape, const json_t *names)
+{
+    for (int i = 0; i < N_FORMATS; i++) {
+        bool fits = readers[i].shape == shape;
+        for (int k = 0; k < 2 && readers[i].telling[k]; k++)
+            fits = fits && json_object_get(names, readers[i].telling[k]);
+        if (fits)
+            return i;
+    }
+    return -1;
+}
+
+static int fail_sniff(const struct trace_input *input, const char *what, struct ifl_error *error)
+{
+    char names[128];
+    list_formats(names, sizeof names);
+    return ifl_fail_at(error, input->path, input->line + 1, 0,
+                       "the %s are those of no trace format, expected one of: %s", what, names);
+}
+
+/* A list may be one line as long as the file, so its first byte has to do. */
+static int sniff(struct trace_input *input, struct ifl_error *error)
+{
+    const char *line;
+    char first;
+    size_t n;
+    int rc = trace_input_first(input, &first, error);
+    if (rc == 0)
+        return ifl_fail_at(error, input->path, 0, 0, "the file is empty, expected a trace");
+    if (rc > 0 && first == '[')
+        return match(JSON_LIST, NULL);
+    if (rc > 0)
+        rc = trace_input_peek(input, &line, &n, error);
+    if (rc < 0)
+        return rc;
+    const enum shape shape = first == '{' ? JSONL : CSV;
+    json_t *names = shape == JSONL ? trace_json_parse(input->path, input->line + 1, line, n, error)
+                                   : split_names(line, n);
+    if (!names)
+        return shape == JSONL ? error->code : ifl_fail_nomem(error);
+    rc = match(shape, names);
+    json_decref(names);
+    return rc >= 0 ? rc : fail_sniff(input, shape == CSV ? "columns" : "keys", error);
+}
+
+/* ---- reading ---- */
+
+int trace_read_input(struct trace_input *input, const char *format, const struct ifl_notes *notes,
+                     struct ifl_trace *trace, struct ifl_error *error)
+{
+    struct trace_rows rows = {.trace = trace, .notes = notes, .path = input->path};
+    *trace = (struct ifl_trace){0};
+    const int which =
+        strcmp(format, "auto") == 0 ? sniff(input, error) : find_format(format, error);
+    if (which < 0)
+        return which;
+    int rc = trace_rows_begin(&rows, error);
+    if (rc == 0)
+        rc = readers[which].read(input, &rows, error);
+    if (rc == 0)
+        rc = trace_rows_end(&rows, error);
+    trace_names_free(&rows.clients);
+    if (rc < 0)
+        ifl_trace_free(trace);
+    return rc;
+}
+
+int ifl_trace_read(const char *path, const char *format, const struct ifl_notes *notes,
+                   struct ifl_trace *trace, struct ifl_error *error)
+{
+    struct trace_input input;
+    *trace = (struct ifl_trace){0};
+    int rc = trace_input_open(&input, path, error);
+    if (rc < 0)
+        return rc;
+    rc = trace_read_input(&input, format, notes, trace, error);
+    trace_input_close(&input);
+    return rc;
+}

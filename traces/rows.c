@@ -1,0 +1,216 @@
+/* A trace that grows while a reader fills it: capacity, skipped records, names of clients. */
+#include "traces.h"
+
+#include <limits.h>
+#include <string.h>
+
+enum { FIRST_ROWS = 256, MOST_CLIENT_NUMBERS = 65536 };
+
+static int grow(struct trace_rows *rows, struct ifl_error *error)
+{
+    const size_t cap = rows->cap ? 2 * rows->cap : FIRST_ROWS;
+    for (int c = 0; c < TRACE_N_COLUMNS; c++) {
+        const enum trace_column column = (enum trace_column)c;
+        if (!trace_column_there(rows->trace, column) && column > TRACE_OUTPUT)
+            continue;
+        const int rc = trace_column_resize(rows->trace, column, cap, error);
+        if (rc < 0)
+            return rc;
+    }
+    if (rows->trace->hash_at) {
+        size_t *at = realloc(rows->trace->hash_at, (cap + 1) * sizeof *at);
+        if (!at)
+            return ifl_fail_nomem(error);
+        rows->trace->hash_at = at;
+    }
+    rows->cap = cap;
+    return 0;
+}
+
+int trace_rows_begin(struct trace_rows *rows, struct ifl_error *error)
+{
+    *rows->trace = (struct ifl_trace){.n_clients = 1};
+    rows->skipped = "records have no prompt or no output tokens";
+    return grow(rows, error);
+}
+
+int trace_rows_want(struct trace_rows *rows, enum trace_column column, struct ifl_error *error)
+{
+    return trace_column_resize(rows->trace, column, rows->cap, error);
+}
+
+/* From the first gap on, a row's number is no longer its record's. */
+static int skip(struct trace_rows *rows, struct ifl_error *error)
+{
+    struct ifl_trace *trace = rows->trace;
+    rows->n_skipped++;
+    if (trace->request_id)
+        return 0;
+    const int rc = trace_column_resize(trace, TRACE_REQUEST_ID, rows->cap, error);
+    for (size_t i = 0; rc == 0 && i < trace->n; i++)
+        trace->request_id[i] = i;
+    return rc;
+}
+
+int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt, int32_t n_output,
+                   struct ifl_error *error)
+{
+    struct ifl_trace *trace = rows->trace;
+    const size_t record = rows->n_records++;
+    if (n_prompt == 0 || n_output == 0)
+        return skip(rows, error);
+    const int rc = trace->n == rows->cap ? grow(rows, error) : 0;
+    if (rc < 0)
+        return rc;
+    const size_t row = trace->n++;
+    trace->arrival_ns[row] = arrival_ns;
+    trace->n_prompt[row] = n_prompt;
+    trace->n_output[row] = n_output;
+    if (trace->request_id)
+        trace->request_id[row] = record;
+    return 1;
+}
+
+int trace_rows_client(struct trace_rows *rows, const char *name, struct ifl_error *error)
+{
+    return trace_names_number(&rows->clients, name, &rows->trace->client[rows->trace->n - 1],
+                              error);
+}
+
+/* ---- hash ids ---- */
+
+static int begin_hash_ids(struct trace_rows *rows, struct ifl_error *error)
+{
+    rows->trace->hash_at = calloc(rows->cap + 1, sizeof *rows->trace->hash_at);
+    return rows->trace->hash_at ? 0 : ifl_fail_nomem(error);
+}
+
+static int reserve_hash_ids(struct trace_rows *rows, size_t n_more, struct ifl_error *error)
+{
+    const size_t needed = rows->n_hash_ids + n_more;
+    if (needed <= rows->cap_hash_ids && rows->trace->hash_id)
+        return 0;
+    const size_t cap = 2 * needed + 64;
+    uint64_t *id = realloc(rows->trace->hash_id, cap * sizeof *id);
+    if (!id)
+        return ifl_fail_nomem(error);
+    rows->trace->hash_id = id;
+    rows->cap_hash_ids = cap;
+    return 0;
+}
+
+int trace_rows_hash_ids(struct trace_rows *rows, const json_t *ids, struct ifl_error *error)
+{
+    struct ifl_trace *trace = rows->trace;
+    int rc = trace->hash_at ? 0 : begin_hash_ids(rows, error);
+    if (rc == 0)
+        rc = reserve_hash_ids(rows, json_array_size(ids), error);
+    if (rc < 0)
+        return rc;
+    trace->hash_at[trace->n - 1] = rows->n_hash_ids;
+    for (size_t i = 0; i < json_array_size(ids); i++)
+        trace->hash_id[rows->n_hash_ids++] = (uint64_t)json_integer_value(json_array_get(ids, i));
+    trace->hash_at[trace->n] = rows->n_hash_ids;
+    return 0;
+}
+
+/* ---- the end ---- */
+
+void trace_rows_rebase(struct trace_rows *rows)
+{
+    struct ifl_trace *trace = rows->trace;
+    int64_t first_ns = INT64_MAX;
+    for (size_t i = 0; i < trace->n; i++)
+        first_ns = trace->arrival_ns[i] < first_ns ? trace->arrival_ns[i] : first_ns;
+    for (size_t i = 0; i < trace->n; i++)
+        trace->arrival_ns[i] -= first_ns;
+}
+
+/* Clients that are called by small numbers keep them; an empty cell is client 0. */
+static bool client_number(const char *name, uint32_t *number)
+{
+    int64_t value = 0;
+    if (name[0] != '\0' && trace_whole(name, strlen(name), &value) != TRACE_NUMBER)
+        return false;
+    *number = (uint32_t)value;
+    return value >= 0 && value < MOST_CLIENT_NUMBERS;
+}
+
+static bool clients_are_numbers(const struct trace_names *clients)
+{
+    uint32_t number;
+    size_t i = 0;
+    while (i < clients->n && client_number(clients->name[i], &number))
+        i++;
+    return i == clients->n;
+}
+
+static void use_client_numbers(struct trace_rows *rows)
+{
+    struct ifl_trace *trace = rows->trace;
+    for (size_t i = 0; i < trace->n; i++) {
+        uint32_t number = 0;
+        client_number(rows->clients.name[trace->client[i]], &number);
+        trace->client[i] = number;
+        trace->n_clients = number >= trace->n_clients ? number + 1 : trace->n_clients;
+    }
+}
+
+static void settle_clients(struct trace_rows *rows)
+{
+    if (!rows->trace->client)
+        return;
+    if (clients_are_numbers(&rows->clients)) {
+        use_client_numbers(rows);
+        return;
+    }
+    rows->trace->n_clients = (uint32_t)rows->clients.n;
+    rows->trace->client_names = rows->clients.name;
+    rows->clients.name = NULL;
+    rows->clients.n = 0;
+}
+
+static int trim_hash_ids(struct trace_rows *rows, struct ifl_error *error)
+{
+    struct ifl_trace *trace = rows->trace;
+    if (rows->n_hash_ids == 0) {
+        free(trace->hash_at);
+        free(trace->hash_id);
+        trace->hash_at = NULL;
+        trace->hash_id = NULL;
+        return 0;
+    }
+    size_t *at = realloc(trace->hash_at, (trace->n + 1) * sizeof *at);
+    trace->hash_at = at ? at : trace->hash_at;
+    uint64_t *id = realloc(trace->hash_id, rows->n_hash_ids * sizeof *id);
+    trace->hash_id = id ? id : trace->hash_id;
+    return at && id ? 0 : ifl_fail_nomem(error);
+}
+
+static int trim(struct trace_rows *rows, struct ifl_error *error)
+{
+    for (int c = 0; c < TRACE_N_COLUMNS; c++) {
+        const enum trace_column column = (enum trace_column)c;
+        if (!trace_column_there(rows->trace, column))
+            continue;
+        const int rc = trace_column_resize(rows->trace, column, rows->trace->n, error);
+        if (rc < 0)
+            return rc;
+    }
+    return trim_hash_ids(rows, error);
+}
+
+int trace_rows_end(struct trace_rows *rows, struct ifl_error *error)
+{
+    if (rows->trace->n == 0 && rows->n_skipped == 0)
+        return ifl_fail_at(error, rows->path, 0, 0, "no request, expected at least one");
+    if (rows->trace->n == 0)
+        return ifl_fail_at(error, rows->path, 0, 0,
+                           "no request is left: %zu of %zu %s, expected at least one usable record",
+                           rows->n_skipped, rows->n_records, rows->skipped);
+    if (rows->n_skipped > 0)
+        trace_note(rows->notes, "%s: %zu of %zu %s; skipped", rows->path, rows->n_skipped,
+                   rows->n_records, rows->skipped);
+    settle_clients(rows);
+    return trim(rows, error);
+}

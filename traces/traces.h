@@ -1,0 +1,231 @@
+/* The room's internals: what every reader shares.
+ *
+ *     input (bytes, lines) --> csv or json (records) --> a reader --> rows --> struct ifl_trace
+ *
+ * A reader is a file a format. It binds the names of its columns to values and hands them to
+ * `trace_rows`, which owns growth and everything that formats have in common. Functions return 0
+ * or a negative code unless they say otherwise. */
+#ifndef TRACES_TRACES_H
+#define TRACES_TRACES_H
+
+#include <jansson.h>
+#include <zlib.h>
+
+#include "inflight/trace.h"
+
+/* ---- notes.c: words for a person ---- */
+
+IFL_PRINTF(2, 3)
+void trace_note(const struct ifl_notes *notes, const char *format, ...);
+
+/* Foreign text for an error line: at most `size` - 1 bytes, control characters become '?'. */
+const char *trace_printable(char *out, size_t size, const char *text, size_t n);
+
+/* ---- input.c: a file, gzip or plain, or bytes in memory; a byte order mark is dropped ---- */
+
+struct trace_input {
+    const char *path; /* borrowed; what errors call the input */
+    gzFile file;      /* NULL: everything is in `bytes` */
+    char *bytes;      /* [cap], unread ones in [begin, end) */
+    size_t begin, end, cap;
+    bool at_end; /* nothing is left behind `end` */
+    int line;    /* 1-based number of the last line handed out */
+};
+
+int trace_input_open(struct trace_input *input, const char *path, struct ifl_error *error);
+int trace_input_open_memory(struct trace_input *input, const char *path, const void *bytes,
+                            size_t n_bytes, struct ifl_error *error);
+void trace_input_close(struct trace_input *input);
+
+/* 1: the next line that is not blank, its newline included, borrowed until the next call.
+ * 0: there is none. `peek` leaves the line to be read again. */
+int trace_input_line(struct trace_input *input, const char **text, size_t *n,
+                     struct ifl_error *error);
+int trace_input_peek(struct trace_input *input, const char **text, size_t *n,
+                     struct ifl_error *error);
+
+/* 1: one more byte. 0: the end. `first` gives the next that is not blank, and leaves it there. */
+int trace_input_first(struct trace_input *input, char *byte, struct ifl_error *error);
+int trace_input_byte(struct trace_input *input, char *byte, struct ifl_error *error);
+
+/* ---- numbers.c: text to integers, exactly ---- */
+
+enum trace_number { TRACE_NUMBER, TRACE_NOT_A_NUMBER, TRACE_OUT_OF_RANGE };
+
+enum trace_number trace_whole(const char *text, size_t n, int64_t *value);
+/* Decimal seconds to the nearest nanosecond; exponents go through strtod. */
+enum trace_number trace_seconds(const char *text, size_t n, int64_t *ns);
+/* The digits behind a decimal point, rounded to nanoseconds; returns how many were read. */
+size_t trace_fraction(const char *digits, int64_t *ns);
+
+/* ---- names.c: dense numbers for names, in order of appearance ---- */
+
+struct trace_names {
+    json_t *number_of; /* jansson's hash table */
+    char **name;
+    size_t n, cap;
+};
+
+int trace_names_number(struct trace_names *names, const char *name, uint32_t *number,
+                       struct ifl_error *error);
+void trace_names_free(struct trace_names *names);
+
+/* ---- table.c: the columns of a trace, alike ---- */
+
+enum trace_column {
+    TRACE_ARRIVAL,
+    TRACE_PROMPT,
+    TRACE_OUTPUT,
+    TRACE_REQUEST_ID,
+    TRACE_CLIENT,
+    TRACE_PRIORITY,
+    TRACE_TTFT_SLO,
+    TRACE_TPOT_SLO,
+    TRACE_MAX_TOKENS,
+    TRACE_SAMPLES,
+    TRACE_SESSION,
+    TRACE_THINK,
+    TRACE_PREFIX_GROUP,
+    TRACE_PREFIX_TOKENS,
+    TRACE_N_COLUMNS
+};
+
+/* Makes room for `cap` rows in the column, which is created if it is not there. */
+int trace_column_resize(struct ifl_trace *trace, enum trace_column column, size_t cap,
+                        struct ifl_error *error);
+bool trace_column_there(const struct ifl_trace *trace, enum trace_column column);
+
+/* Writes down the request ids that were implied by the rows' numbers. */
+int trace_identify(struct ifl_trace *trace, struct ifl_error *error);
+
+/* Row i becomes what row order[i] was, in every column; `n` rows are left. */
+int trace_gather(struct ifl_trace *trace, const size_t *order, size_t n, struct ifl_error *error);
+
+/* ---- rows.c: a trace that grows while it is read ---- */
+
+struct trace_rows {
+    struct ifl_trace *trace;
+    const struct ifl_notes *notes;
+    const char *path;
+    size_t cap;
+    size_t n_records;    /* seen, skipped ones included */
+    size_t n_skipped;    /* of which without prompt or without output */
+    const char *skipped; /* what such a record is, for the note */
+    size_t n_hash_ids, cap_hash_ids;
+    struct trace_names clients;
+};
+
+int trace_rows_begin(struct trace_rows *rows, struct ifl_error *error);
+
+/* The column will be filled row by row; to be called before the first row. */
+int trace_rows_want(struct trace_rows *rows, enum trace_column column, struct ifl_error *error);
+
+/* 1: the row is trace->n - 1; the reader fills the columns that it wanted.
+ * 0: a length is zero: the record is skipped and counted. */
+int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt, int32_t n_output,
+                   struct ifl_error *error);
+
+/* Of the last row. Hash ids are whole numbers, or NULL for none. */
+int trace_rows_client(struct trace_rows *rows, const char *name, struct ifl_error *error);
+int trace_rows_hash_ids(struct trace_rows *rows, const json_t *ids, struct ifl_error *error);
+
+/* Shifts the stamps so that the earliest is 0. */
+void trace_rows_rebase(struct trace_rows *rows);
+
+/* Trims the columns, says what was skipped; a trace without rows is an error. */
+int trace_rows_end(struct trace_rows *rows, struct ifl_error *error);
+
+/* ---- csv.c: records of a CSV file by the names in its header, on top of libcsv ---- */
+
+struct trace_csv_column {
+    const char *name;
+    bool optional;
+};
+
+#define TRACE_CSV_MAX_COLUMNS 16
+
+struct trace_csv_format {
+    const struct trace_csv_column *columns; /* in the order in which the reader asks for them */
+    size_t n_columns;                       /* at most TRACE_CSV_MAX_COLUMNS */
+    bool closed;                            /* other columns are errors, not ignored */
+};
+
+struct trace_row; /* one record, its cells by the format's columns */
+
+struct trace_csv_reader {
+    int (*header)(void *self, const struct trace_row *row, struct ifl_error *error); /* optional */
+    int (*record)(void *self, const struct trace_row *row, struct ifl_error *error);
+    void *self; /* the callbacks fail with negative codes; anything else goes on */
+};
+
+int trace_csv_read(struct trace_input *input, const struct trace_csv_format *format,
+                   const struct trace_csv_reader *reader, struct ifl_error *error);
+
+bool trace_row_bound(const struct trace_row *row, size_t column);  /* the file has the column */
+bool trace_row_filled(const struct trace_row *row, size_t column); /* ... and a text in the cell */
+const char *trace_row_text(const struct trace_row *row, size_t column);
+
+/* The cell as a number; `trace_row_fail` blames it in words of the reader's own. */
+int trace_row_tokens(const struct trace_row *row, size_t column, int32_t min, int32_t *tokens,
+                     struct ifl_error *error);
+int trace_row_whole(const struct trace_row *row, size_t column, int64_t min, int64_t max,
+                    int64_t *value, struct ifl_error *error);
+int trace_row_stamp(const struct trace_row *row, size_t column, int64_t *ns,
+                    struct ifl_error *error);
+/* Dense numbers from 1 for the names in the column; 0 for an empty cell. */
+int trace_row_group(const struct trace_row *row, size_t column, struct trace_names *names,
+                    uint32_t *number, struct ifl_error *error);
+int trace_row_fail(const struct trace_row *row, size_t column, const char *expected,
+                   struct ifl_error *error);
+
+/* ---- json.c: records of JSON, by jansson ---- */
+
+struct trace_record {
+    const char *path;
+    int line;
+    const json_t *value; /* an object */
+};
+
+struct trace_json_reader {
+    int (*record)(void *self, const struct trace_record *record, struct ifl_error *error);
+    void *self;
+};
+
+int trace_jsonl_read(struct trace_input *input, const struct trace_json_reader *reader,
+                     struct ifl_error *error);
+/* One array of objects, however long, an object at a time. */
+int trace_json_list_read(struct trace_input *input, const struct trace_json_reader *reader,
+                         struct ifl_error *error);
+/* The object on a line of JSONL, to be released with json_decref; NULL: error is filled. */
+json_t *trace_json_parse(const char *path, int line, const char *text, size_t n,
+                         struct ifl_error *error);
+
+int trace_record_tokens(const struct trace_record *record, const char *key, int32_t *tokens,
+                        struct ifl_error *error);
+int trace_record_whole(const struct trace_record *record, const char *key, int64_t min, int64_t max,
+                       int64_t *value, struct ifl_error *error);
+/* A number of units of `unit_ns` each; exact where it is an integer. */
+int trace_record_stamp(const struct trace_record *record, const char *key, int64_t unit_ns,
+                       int64_t *ns, struct ifl_error *error);
+int trace_record_fail(const struct trace_record *record, const char *key, const char *expected,
+                      struct ifl_error *error);
+
+/* mooncake.c, for bailian too: lengths and hash ids; answers as trace_rows_add. */
+int trace_record_add(const struct trace_record *record, struct trace_rows *rows, int64_t stamp_ns,
+                     struct ifl_error *error);
+
+/* ---- read.c and a file a format ---- */
+
+/* As ifl_trace_read, from an input that is open. */
+int trace_read_input(struct trace_input *input, const char *format, const struct ifl_notes *notes,
+                     struct ifl_trace *trace, struct ifl_error *error);
+
+typedef int trace_reader_fn(struct trace_input *input, struct trace_rows *rows,
+                            struct ifl_error *error);
+trace_reader_fn trace_read_azure, trace_read_sharegpt, trace_read_vidur, trace_read_burstgpt,
+    trace_read_mooncake, trace_read_bailian, trace_read_llmservingsim, trace_read_inflight;
+
+/* The columns of inflight's own CSV, in the order in which they are written. */
+extern const struct trace_csv_column trace_inflight_columns[TRACE_N_COLUMNS];
+
+#endif
