@@ -12,7 +12,7 @@
 #include "inflight/report.h"
 
 /* Steps of half a percent up to 99.5 %, then 99.9 % and the largest sample. */
-#define QUANTILE_STEPS 200
+#define QUANTILE_STEPS ((size_t)200)
 #define QUANTILE_GRID (QUANTILE_STEPS + 2)
 
 struct distribution {

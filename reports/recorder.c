@@ -228,11 +228,13 @@ static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct ifl
 /* All are closed before the first gets its name: a full disk leaves none of them. */
 static int publish(struct ifl_recorder *recorder, struct ifl_error *error)
 {
-    struct whole_file *files[] = {&recorder->requests, &recorder->steps, &recorder->quantiles};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    enum { N_FILES = 3 };
+    struct whole_file *files[N_FILES] = {&recorder->requests, &recorder->steps,
+                                         &recorder->quantiles};
+    for (size_t i = 0; i < N_FILES; i++)
         if (whole_close(files[i], error))
             return error->code;
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    for (size_t i = 0; i < N_FILES; i++)
         if (whole_publish(files[i], error))
             return error->code;
     return IFL_OK;

@@ -42,7 +42,7 @@ static char *put_digits(char *at, uint64_t value)
     char *end = at + n, *to = end;
     while (value >= 100) {
         to -= 2;
-        memcpy(to, pairs + 2 * (value % 100), 2);
+        memcpy(to, pairs + 2 * (size_t)(value % 100), 2);
         value /= 100;
     }
     if (value >= 10)
@@ -57,7 +57,7 @@ static char *put_nine_digits(char *at, uint32_t value)
     at[8] = (char)('0' + value % 10);
     value /= 10;
     for (int i = 6; i >= 0; i -= 2) {
-        memcpy(at + i, pairs + 2 * (value % 100), 2);
+        memcpy(at + i, pairs + 2 * (size_t)(value % 100), 2);
         value /= 100;
     }
     return at + 9;
@@ -107,10 +107,9 @@ char *row_real(char *at, double value)
 
 char *row_word(char *at, const char *word)
 {
-    const size_t n = strlen(word);
-    memcpy(at, word, n);
-    at[n] = ',';
-    return at + n + 1;
+    at = stpcpy(at, word);
+    *at++ = ',';
+    return at;
 }
 
 size_t row_text_bytes(const char *text)

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ROW_NUMBER_BYTES 32 /* the longest number, its comma included */
-#define ROW_REAL_BYTES 40   /* nine significant digits with sign, exponent and comma */
+#define ROW_NUMBER_BYTES ((size_t)32) /* the longest number, its comma included */
+#define ROW_REAL_BYTES 40             /* nine significant digits with sign, exponent and comma */
 
 char *row_uint(char *at, uint64_t value);
 char *row_int(char *at, int64_t value);

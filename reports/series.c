@@ -59,7 +59,7 @@ static void print_key(FILE *to, const struct series_run *run, size_t row, size_t
 {
     const char *name = column_short_key(sheet_header(&run->summary, key));
     if (ftell(to) > 0)
-        fputs(", ", to);
+        fputs(" / ", to);
     if (strcmp(name, "preset") != 0)
         fprintf(to, "%s ", name);
     fputs(sheet_cell(&run->summary, row, key), to);
@@ -77,6 +77,14 @@ static void print_name(FILE *to, const struct series_set *set, const struct seri
         fputs(last_part(run->dir), to);
 }
 
+/* gnuplot cuts a name at a comma, quoted or not. */
+static char *unquoted(char *name)
+{
+    for (char *c = name; *c; c++)
+        *c = *c == ',' || *c == '"' || *c == '\n' ? ' ' : *c;
+    return name;
+}
+
 static char *name_of(const struct series_set *set, const struct series_run *run, size_t row)
 {
     char *name = NULL;
@@ -86,7 +94,7 @@ static char *name_of(const struct series_set *set, const struct series_run *run,
         return NULL;
     print_name(to, set, run, row);
     if (fclose(to) == 0)
-        return name;
+        return unquoted(name);
     free(name);
     return NULL;
 }

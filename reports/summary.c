@@ -18,7 +18,7 @@
 #include <math.h>
 
 #define N_BATCHES 20
-#define MIN_PER_BATCH 2
+#define MIN_PER_BATCH ((size_t)2)
 #define MIN_SLOPE 0.02
 #define MIN_STANDARD_ERRORS 3
 
@@ -126,9 +126,12 @@ static int describe_latencies(const struct summary_input *input,
     const size_t n = input->n ? input->n : 1;
     int64_t *sample = malloc(n * sizeof *sample);
     uint32_t *count = malloc(n * sizeof *count);
-    int code = sample && count ? IFL_OK : ifl_fail_nomem(error);
-    if (!code)
-        code = gaps_describe(input->gaps, &latencies[LATENCY_ITL], error);
+    if (!sample || !count) {
+        free(sample);
+        free(count);
+        return ifl_fail_nomem(error);
+    }
+    int code = gaps_describe(input->gaps, &latencies[LATENCY_ITL], error);
     for (enum latency which = 0; which < N_LATENCIES && !code; which++)
         if (latency_of[which])
             code = describe_lives(input, which, sample, count, &latencies[which], error);

@@ -13,6 +13,11 @@ stats data using (name[int($1)] = strcol(2), rate = strcol(3), $4) name 'quantil
 at_rate = rate eq '' ? '' : sprintf(' at %s requests/s', rate)
 
 of(i, value) = column(1) == i && value > 0 ? value : NaN
+# A panel without a single value, as of gaps where every answer has one token, keeps its axes.
+axis_of(n_values) = n_values > 0 ? 'set xrange [*:*]' : 'set xrange [0.1:1]'
+ttft_values = 0
+itl_values = 0
+stats data using (ttft_values = ttft_values + ($5 > 0), itl_values = itl_values + ($6 > 0), $4) name 'quantile' nooutput
 panel(c) = sprintf("plot for [i = 1:n] data using (of(i, column(%d))):4 with lines linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.4, for [i = 1:n] data using (of(i, column(%d))):4 every 25::(2 * i) with points pointtype filled_of(i) pointsize 0.8 * mark linecolor rgb colour_of(i)", c, c)
 
 do for [format in formats] {
@@ -33,12 +38,14 @@ do for [format in formats] {
     set rmargin at screen 0.51
     set xlabel 'time to first token (s)'
     set ylabel 'CDF'.at_rate
+    eval axis_of(ttft_values)
     eval panel(5)
 
     set lmargin at screen 0.575
     set rmargin at screen 0.985
     set xlabel 'inter-token latency (s)'
     unset ylabel
+    eval axis_of(itl_values)
     eval panel(6)
 
     # The legend spans both panels.

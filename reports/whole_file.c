@@ -20,22 +20,19 @@ static void forget(struct whole_file *file)
     *file = (struct whole_file){0};
 }
 
-static char *with_suffix(const char *path)
+static char *temporary_name(const char *path)
 {
-    static const char suffix[] = ".tmp";
-    const size_t n = strlen(path);
-    char *name = malloc(n + sizeof suffix);
-    if (name) {
-        memcpy(name, path, n);
-        memcpy(name + n, suffix, sizeof suffix);
-    }
+    const size_t n = strlen(path) + sizeof ".tmp";
+    char *name = malloc(n);
+    if (name)
+        snprintf(name, n, "%s.tmp", path);
     return name;
 }
 
 int whole_open(struct whole_file *file, const char *path, struct ifl_error *error)
 {
     *file = (struct whole_file){.path = strdup(path),
-                                .temporary = with_suffix(path),
+                                .temporary = temporary_name(path),
                                 .buffer = malloc(BUFFER_BYTES),
                                 .cap_bytes = BUFFER_BYTES};
     if (!file->path || !file->temporary || !file->buffer) {
@@ -90,12 +87,10 @@ void whole_commit(struct whole_file *file, const char *end)
 
 int whole_write(struct whole_file *file, const char *text, struct ifl_error *error)
 {
-    const size_t n = strlen(text);
-    char *at = whole_room(file, n, error);
+    char *at = whole_room(file, strlen(text) + 1, error);
     if (!at)
         return error->code;
-    memcpy(at, text, n);
-    whole_commit(file, at + n);
+    whole_commit(file, stpcpy(at, text));
     return IFL_OK;
 }
 

@@ -16,8 +16,8 @@ static int fail_parse(const char *path, int line, int column, const json_error_t
         return ifl_fail_nomem(error);
     trace_printable(text, sizeof text, found->text, strlen(found->text));
     return ifl_fail_at(error, path, line + found->line - 1,
-                       found->line == 1 ? column + found->column : found->column, "not JSON: %s",
-                       text);
+                       found->line == 1 ? column + found->column : found->column,
+                       "not a JSON object: %s", text);
 }
 
 static int check_object(const char *path, int line, const json_t *value, struct ifl_error *error)

@@ -1,7 +1,6 @@
 /* Decimal text to integers. Stamps never go through a double unless they carry an exponent. */
 #include "traces.h"
 
-#include <errno.h>
 #include <math.h>
 
 static bool is_digit(char c)
@@ -11,12 +10,20 @@ static bool is_digit(char c)
 
 enum trace_number trace_whole(const char *text, size_t n, int64_t *value)
 {
-    char *end;
-    errno = 0;
-    *value = strtoll(text, &end, 10);
-    if (n == 0 || end != text + n)
+    const bool negative = text[0] == '-';
+    const char *at = text + (negative || text[0] == '+');
+    const char *const first = at;
+    int64_t whole = 0;
+    bool fits = true;
+    for (; is_digit(*at); at++) {
+        const int digit = *at - '0';
+        fits = fits && whole <= (INT64_MAX - digit) / 10;
+        whole = fits ? 10 * whole + digit : whole;
+    }
+    if (at == first || at != text + n)
         return TRACE_NOT_A_NUMBER;
-    return errno == ERANGE ? TRACE_OUT_OF_RANGE : TRACE_NUMBER;
+    *value = negative ? -whole : whole;
+    return fits ? TRACE_NUMBER : TRACE_OUT_OF_RANGE;
 }
 
 size_t trace_fraction(const char *digits, int64_t *ns)

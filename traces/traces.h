@@ -52,6 +52,7 @@ int trace_input_byte(struct trace_input *input, char *byte, struct ifl_error *er
 
 enum trace_number { TRACE_NUMBER, TRACE_NOT_A_NUMBER, TRACE_OUT_OF_RANGE };
 
+/* `text` ends with a NUL at [n]. */
 enum trace_number trace_whole(const char *text, size_t n, int64_t *value);
 /* Decimal seconds to the nearest nanosecond; exponents go through strtod. */
 enum trace_number trace_seconds(const char *text, size_t n, int64_t *ns);

@@ -7,22 +7,25 @@
 
 #include "inflight/time.h"
 
-enum { MAX_DIGITS = 17 }; /* enough to tell any two doubles apart */
+/* 17 digits tell any two doubles apart; sign, point and exponent need 8 bytes more. */
+enum { MIN_DIGITS = 15, MAX_DIGITS = 17, NUMBER_BYTES = 32 };
 
 static void print_real(double value, char *text, size_t n_bytes)
 {
-    for (int digits = 15; digits <= MAX_DIGITS; digits++) {
-        snprintf(text, n_bytes, "%.*g", digits, value);
-        if (strtod(text, NULL) == value)
-            return;
+    char number[NUMBER_BYTES] = "";
+    for (int digits = MIN_DIGITS; digits <= MAX_DIGITS; digits++) {
+        snprintf(number, sizeof number, "%.*g", digits, value);
+        if (strtod(number, NULL) == value)
+            break;
     }
+    snprintf(text, n_bytes, "%s", number);
 }
 
-static bool print_if_same_ns(double seconds, int64_t ns, char *text, size_t n_bytes)
+static bool prints_ns(double seconds, int64_t ns, char number[NUMBER_BYTES])
 {
-    for (int digits = 15; digits <= MAX_DIGITS; digits++) {
-        snprintf(text, n_bytes, "%.*g", digits, seconds);
-        if (ifl_ns_from_s(strtod(text, NULL)) == ns)
+    for (int digits = MIN_DIGITS; digits <= MAX_DIGITS; digits++) {
+        snprintf(number, NUMBER_BYTES, "%.*g", digits, seconds);
+        if (ifl_ns_from_s(strtod(number, NULL)) == ns)
             return true;
     }
     return false;
@@ -32,14 +35,15 @@ static bool print_if_same_ns(double seconds, int64_t ns, char *text, size_t n_by
  * the neighbours of the one that the nanoseconds give. */
 static void print_seconds(int64_t ns, char *text, size_t n_bytes)
 {
+    char number[NUMBER_BYTES] = "";
     double above = ifl_s_from_ns(ns), below = above;
     for (int steps = 0; steps < 4; steps++) {
-        if (print_if_same_ns(above, ns, text, n_bytes) ||
-            print_if_same_ns(below, ns, text, n_bytes))
-            return;
+        if (prints_ns(above, ns, number) || prints_ns(below, ns, number))
+            break;
         above = nextafter(above, INFINITY);
         below = nextafter(below, -INFINITY);
     }
+    snprintf(text, n_bytes, "%s", number);
 }
 
 /* Quotes are libyaml's business: the text is printed as a document of its own. */

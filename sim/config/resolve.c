@@ -38,17 +38,23 @@ int data_path(const char *relative, char found[512])
 
 /* ---- lists of names ---- */
 
-static const char *folder_of(const char *kind, char folder[64])
-{
-    if (strcmp(kind, "traces") == 0)
-        return "traces/data";
-    snprintf(folder, 64, "configs/%s", kind);
-    return folder;
-}
+struct kind {
+    const char *name, *folder, *suffix, *what;
+};
 
-static bool is_config(const char *kind)
+static const struct kind *kind_of(const char *name)
 {
-    return strcmp(kind, "traces") != 0;
+    static const struct kind kinds[] = {
+        {"models", "configs/models", ".yaml", "model"},
+        {"hardware", "configs/hardware", ".yaml", "hardware profile"},
+        {"serving", "configs/serving", ".yaml", "preset"},
+        {"traces", "traces/data", "", "trace"},
+    };
+    size_t i = 0;
+    while (i < sizeof kinds / sizeof *kinds && strcmp(kinds[i].name, name) != 0)
+        i++;
+    ifl_require(i < sizeof kinds / sizeof *kinds);
+    return &kinds[i];
 }
 
 void name_list_free(struct name_list *names)
@@ -79,22 +85,21 @@ static void sort_once(struct name_list *names)
     names->n = kept;
 }
 
-static char *stem_of(const char *path, bool cut_extension)
+static char *stem_of(const char *path, const char *suffix)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
-    const size_t n_chars = strlen(name) - (cut_extension ? strlen(".yaml") : 0);
-    return strndup(name, n_chars);
+    return strndup(name, strlen(name) - strlen(suffix));
 }
 
-static int take_stems(const glob_t *found, bool cut_extension, struct name_list *names,
+static int take_stems(const glob_t *found, const char *suffix, struct name_list *names,
                       struct ifl_error *error)
 {
     names->of = calloc(found->gl_pathc + 1, sizeof *names->of);
     if (!names->of)
         return ifl_fail_nomem(error);
     for (size_t i = 0; i < found->gl_pathc; i++) {
-        names->of[i] = stem_of(found->gl_pathv[i], cut_extension);
+        names->of[i] = stem_of(found->gl_pathv[i], suffix);
         if (!names->of[i]) {
             name_list_free(names);
             return ifl_fail_nomem(error);
@@ -105,15 +110,14 @@ static int take_stems(const glob_t *found, bool cut_extension, struct name_list 
     return 0;
 }
 
-int config_names(const char *kind, struct name_list *names, struct ifl_error *error)
+int config_names(const char *kind_name, struct name_list *names, struct ifl_error *error)
 {
-    char folder_text[64], pattern[2][MAX_PATH_BYTES];
-    const char *folder = folder_of(kind, folder_text);
-    const char *suffix = is_config(kind) ? ".yaml" : "";
+    const struct kind *kind = kind_of(kind_name);
+    char pattern[2][MAX_PATH_BYTES];
     glob_t found = {0};
     *names = (struct name_list){0};
-    snprintf(pattern[0], sizeof pattern[0], "%s/*%s", folder, suffix);
-    snprintf(pattern[1], sizeof pattern[1], "%s/%s/*%s", data_dir(), folder, suffix);
+    snprintf(pattern[0], sizeof pattern[0], "%s/*%s", kind->folder, kind->suffix);
+    snprintf(pattern[1], sizeof pattern[1], "%s/%s/*%s", data_dir(), kind->folder, kind->suffix);
     for (int i = 0; i < 2; i++) {
         const int code = glob(pattern[i], i ? GLOB_APPEND : 0, NULL, &found);
         if (code == GLOB_NOSPACE) {
@@ -121,7 +125,7 @@ int config_names(const char *kind, struct name_list *names, struct ifl_error *er
             return ifl_fail_nomem(error);
         }
     }
-    const int code = take_stems(&found, is_config(kind), names, error);
+    const int code = take_stems(&found, kind->suffix, names, error);
     globfree(&found);
     return code;
 }
@@ -139,42 +143,35 @@ static bool is_path(const char *name)
     return strchr(name, '/') || ends_with(name, ".yaml") || ends_with(name, ".json");
 }
 
-static const char *what_of(const char *kind)
-{
-    if (strcmp(kind, "serving") == 0)
-        return "preset";
-    return strcmp(kind, "models") == 0 ? "model" : "hardware profile";
-}
-
-static int fail_unknown(const char *kind, const char *name, struct ifl_error *error)
+static int fail_unknown(const struct kind *kind, const char *name, struct ifl_error *error)
 {
     struct name_list names;
-    char folder[64], list[384] = "";
-    if (config_names(kind, &names, error) < 0)
+    char list[384] = "";
+    if (config_names(kind->name, &names, error) < 0)
         return error->code;
     const char *near = nearest_word(name, (const char *const *)names.of, names.n);
     for (size_t i = 0, at = 0; i < names.n && at < sizeof list; i++)
         at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", names.of[i]);
     if (near)
-        ifl_fail(error, IFL_E_INPUT, "unknown %s %.100s, did you mean %s?", what_of(kind), name,
-                 near);
+        ifl_fail(error, IFL_E_INPUT, "unknown %s %.100s, did you mean %s?", kind->what, name, near);
     else
-        ifl_fail(error, IFL_E_INPUT, "unknown %s %.100s, expected one of %s or a path",
-                 what_of(kind), name, names.n ? list : folder_of(kind, folder));
+        ifl_fail(error, IFL_E_INPUT, "unknown %s %.100s, expected one of %s or a path", kind->what,
+                 name, names.n ? list : kind->folder);
     name_list_free(&names);
     return error->code;
 }
 
-int config_resolve_name(const char *kind, const char *name, char found[512],
+int config_resolve_name(const char *kind_name, const char *name, char found[512],
                         struct ifl_error *error)
 {
+    const struct kind *kind = kind_of(kind_name);
     char relative[MAX_PATH_BYTES];
     if (is_path(name)) {
         snprintf(found, MAX_PATH_BYTES, "%s", name);
         return exists(name) ? 0
                             : ifl_fail(error, IFL_E_INPUT, "there is no file %.200s, expected a %s",
-                                       name, what_of(kind));
+                                       name, kind->what);
     }
-    snprintf(relative, sizeof relative, "configs/%.64s/%.400s.yaml", kind, name);
+    snprintf(relative, sizeof relative, "%s/%.400s%s", kind->folder, name, kind->suffix);
     return data_path(relative, found) == 0 ? 0 : fail_unknown(kind, name, error);
 }

@@ -78,7 +78,7 @@ Test(series, keys_other_than_the_preset_are_named)
     struct series_set set;
     cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK);
     cr_assert_eq(set.n_series, 2);
-    cr_expect_str_eq(set.names[1], "orca, max_seqs 16");
+    cr_expect_str_eq(set.names[1], "orca / max_seqs 16");
     cr_expect_not(set.has_rate);
     series_free(&set);
     scratch_remove(&scratch);
