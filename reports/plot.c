@@ -196,10 +196,21 @@ static int draw_distributions(const struct plot *plot, struct ifl_error *error)
     return draw(&distributions, plot, error);
 }
 
+static bool any_finished(const struct series_set *set)
+{
+    for (size_t i = 0; i < set->n_points; i++) {
+        const struct sheet *summary = &set->runs[set->points[i].run].summary;
+        const size_t mean = sheet_find(summary, "mean_normalized_latency_s");
+        if (mean == SHEET_NO_COLUMN || *sheet_cell(summary, set->points[i].row, mean))
+            return true; /* a missing column is for the figure to name */
+    }
+    return false;
+}
+
 static int draw_all(const struct plot *plot, struct ifl_error *error)
 {
-    if (plot->set->n_points == 0) {
-        say(plot, "no figures: summary.csv has no points");
+    if (!any_finished(plot->set)) {
+        say(plot, "no figures: no request has finished");
         return IFL_OK;
     }
     const int code = draw_latency(plot, error);

@@ -18,7 +18,7 @@ axis_of(n_values) = n_values > 0 ? 'set xrange [*:*]' : 'set xrange [0.1:1]'
 ttft_values = 0
 itl_values = 0
 stats data using (ttft_values = ttft_values + ($5 > 0), itl_values = itl_values + ($6 > 0), $4) name 'quantile' nooutput
-panel(c) = sprintf("plot for [i = 1:n] data using (of(i, column(%d))):4 with lines linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.4, for [i = 1:n] data using (of(i, column(%d))):4 every 25::(2 * i) with points pointtype filled_of(i) pointsize 0.8 * mark linecolor rgb colour_of(i)", c, c)
+panel(c) = sprintf("plot for [i = 1:n] data using (of(i, column(%d))):4 with lines linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.4, for [i = 1:n] data using (of(i, column(%d))):4 every 25::(6 * i) with points pointtype filled_of(i) pointsize 0.8 * mark linecolor rgb colour_of(i)", c, c)
 
 do for [format in formats] {
     rows = legend_rows(n, 4)

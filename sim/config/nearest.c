@@ -35,6 +35,17 @@ static int distance(const char *a, const char *b)
     return above[n_b];
 }
 
+/* "ttft" is short for "ttft_s". */
+static const char *longer_word(const char *word, const char *const *candidates, size_t n)
+{
+    const size_t n_chars = strlen(word);
+    for (size_t i = 0; n_chars > 1 && i < n; i++)
+        if (strncmp(candidates[i], word, n_chars) == 0 &&
+            (candidates[i][n_chars] == '_' || candidates[i][n_chars] == '-'))
+            return candidates[i];
+    return NULL;
+}
+
 const char *nearest_word(const char *word, const char *const *candidates, size_t n)
 {
     const size_t n_chars = strlen(word);
@@ -52,5 +63,5 @@ const char *nearest_word(const char *word, const char *const *candidates, size_t
             best = candidates[i];
         }
     }
-    return best;
+    return best ? best : longer_word(word, candidates, n);
 }

@@ -236,13 +236,21 @@ int tree_load(const char *path, struct node **root, struct ifl_error *error)
 
 static bool emit(yaml_emitter_t *emitter, const struct node *node);
 
+/* One line whatever the text, and the same style when it is read and written again: where plain
+ * will not do, libyaml takes single quotes by itself. */
+static yaml_scalar_style_t style_of(const char *text, bool quoted)
+{
+    for (const char *c = text; *c; c++)
+        if (*c < ' ' || *c > '~')
+            return YAML_DOUBLE_QUOTED_SCALAR_STYLE;
+    return quoted ? YAML_SINGLE_QUOTED_SCALAR_STYLE : YAML_PLAIN_SCALAR_STYLE;
+}
+
 static bool emit_text(yaml_emitter_t *emitter, const char *text, bool quoted)
 {
     yaml_event_t event;
-    const yaml_scalar_style_t style =
-        quoted ? YAML_DOUBLE_QUOTED_SCALAR_STYLE : YAML_PLAIN_SCALAR_STYLE;
     return yaml_scalar_event_initialize(&event, NULL, NULL, (const yaml_char_t *)text,
-                                        (int)strlen(text), 1, 1, style) &&
+                                        (int)strlen(text), 1, 1, style_of(text, quoted)) &&
            yaml_emitter_emit(emitter, &event);
 }
 

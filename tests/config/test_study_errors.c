@@ -28,8 +28,7 @@ Test(study_errors, values)
                  "executor is gpu, expected one of sim, cpu, cuda; did you mean cpu?");
     expect_wrong(SMALL "output: {timeline: true}\n", 4, 10,
                  "output.timeline is true, expected false");
-    expect_wrong(SMALL "cluster: {replicas: 2}\n", 4, 11,
-                 "cluster.replicas is 2, expected 1 replicas");
+    expect_wrong(SMALL "cluster: {replicas: 2}\n", 4, 11, "cluster.replicas is 2, expected 1");
     expect_wrong(SMALL "workload.limit: 3\n", 4, 1,
                  "unknown key workload.limit, expected one of "
                  "model, hardware, executor, sweep, workload, serving, cost, engine, parallel, "
@@ -38,7 +37,7 @@ Test(study_errors, values)
 
 Test(study_errors, what_is_missing)
 {
-    expect_wrong(LINEAR SERVING, 1, 1,
+    expect_wrong(LINEAR SERVING, 0, 0,
                  "workload.trace is missing, expected text of at most 511 bytes");
     expect_wrong(TRACE SERVING, 1, 1,
                  "model is missing, expected a name from configs/models or a path");
@@ -64,26 +63,34 @@ Test(study_errors, names)
                  "there is no file none.csv, expected a trace");
     expect_wrong(TRACE LINEAR "serving: {preset: small, kv: {num_blocks: 10}, order: {policy: "
                               "fcfss}}\n",
-                 3, 50, "unknown order policy fcfss, did you mean fcfs?");
-    expect_wrong(TRACE LINEAR "serving: {preset: small, order: {policy: 7}}\n", 3, 33,
+                 3, 56, "unknown order policy fcfss, did you mean fcfs?");
+    expect_wrong(TRACE LINEAR "serving: {preset: small, order: {policy: 7}}\n", 3, 34,
                  "unknown order policy 7, expected one of fcfs, sjf");
     expect_wrong(LINEAR SERVING "workload: {trace: tests/config/fixtures/three.csv, format: "
                                 "azuer}\n",
                  3, 52,
                  "workload.format is azuer, expected one of auto, azure, sharegpt, vidur, "
-                 "burstgpt, mooncake, bailian, llmservingsim, inflight; did you mean azure?");
+                 "burstgpt, bailian, mooncake, llmservingsim, inflight; did you mean azure?");
+}
+
+/* The preset that the study names, and the one that is to blame. */
+static void expect_wrong_preset(const char *named, const char *wrong, int line, const char *message)
+{
+    char text[256], path[128];
+    snprintf(text, sizeof text, TRACE LINEAR "serving: {preset: %s}\n", named);
+    snprintf(path, sizeof path, "tests/config/fixtures/configs/serving/%s.yaml", wrong);
+    const struct loaded loaded = load_bytes(text, strlen(text), NULL, 0);
+    cr_expect_eq(loaded.code, IFL_E_INPUT);
+    cr_expect_str_eq(loaded.error.file, path);
+    cr_expect_eq(loaded.error.line, line);
+    cr_expect_str_eq(loaded.error.text, message, "%s", loaded.error.text);
 }
 
 Test(study_errors, presets)
 {
-    expect_wrong(TRACE LINEAR "serving: {preset: circle-one}\n", 3, 11,
-                 "presets extend each other in a circle, through circle-one");
-    const char *text = TRACE LINEAR "serving: {preset: orphan}\n";
-    const struct loaded loaded = load_bytes(text, strlen(text), NULL, 0);
-    cr_expect_eq(loaded.code, IFL_E_INPUT);
-    cr_expect_str_eq(loaded.error.file, "tests/config/fixtures/configs/serving/orphan.yaml");
-    cr_expect_eq(loaded.error.line, 2);
-    cr_expect_str_eq(loaded.error.text, "unknown preset smal, did you mean small?");
+    expect_wrong_preset("circle-one", "circle-two", 1,
+                        "presets extend each other in a circle, through circle-one");
+    expect_wrong_preset("orphan", "orphan", 2, "unknown preset smal, did you mean small?");
 }
 
 Test(study_errors, keys_that_need_each_other)

@@ -1,4 +1,5 @@
-/* Rows of requests.csv and recorded steps, in processor time of one core: `meson test --benchmark`. */
+/* Rows of requests.csv and recorded steps, in processor time of one core: `meson test --benchmark`.
+ */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>

@@ -173,6 +173,18 @@ Test(plot, a_run_of_one_point_says_what_it_leaves_out)
     scratch_remove(&scratch);
 }
 
+Test(plot, without_a_finished_request_there_is_nothing_to_draw)
+{
+    const struct scratch scratch = run_of(
+        "serving.preset,requests,mean_normalized_latency_s,saturated\norca,1,,false\n", quantiles);
+    const char *const dirs[] = {scratch.dir};
+    char notes[8192] = "";
+    cr_assert_eq(ifl_plot(1, dirs, scratch.dir, "/nonexistent", remember, notes, &error), IFL_OK);
+    cr_expect_str_eq(notes, "no figures: no request has finished\n");
+    cr_expect_eq(scratch_count(&scratch), 2);
+    scratch_remove(&scratch);
+}
+
 Test(plot, a_missing_gnuplot_names_the_package)
 {
     const struct scratch scratch = run_of(sweep, quantiles);
