@@ -1,5 +1,5 @@
 /* The traces that come with inflight, against what was published about them. */
-#include "trace_test.h"
+#include "reading.h"
 
 #include <math.h>
 

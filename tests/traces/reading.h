@@ -1,15 +1,15 @@
 /* What the room's tests share: fixtures, texts as files, and the notes that were said. */
-#ifndef TESTS_TRACES_TRACE_TEST_H
-#define TESTS_TRACES_TRACE_TEST_H
+#ifndef TESTS_TRACES_READING_H
+#define TESTS_TRACES_READING_H
 
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "traces.h"
 
-/* Both from the build: "tests/traces/fixtures/" and "traces/data/" as absolute paths. */
-#define FIXTURE(name) TRACE_FIXTURES name
-#define SHIPPED(name) TRACE_DATA name
+/* Tests run in the root of the source tree. */
+#define FIXTURE(name) "tests/traces/fixtures/" name
+#define SHIPPED(name) "traces/data/" name
 
 struct notebook {
     int n;

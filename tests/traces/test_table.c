@@ -1,5 +1,5 @@
 /* Sorting and cutting move whole rows, hash ids included; writing and reading give the same. */
-#include "trace_test.h"
+#include "reading.h"
 
 #include <stdio.h>
 

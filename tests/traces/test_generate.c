@@ -1,5 +1,5 @@
 /* Generated lengths against the laws' closed forms: within 4 standard errors, or exactly. */
-#include "trace_test.h"
+#include "reading.h"
 
 #include <math.h>
 

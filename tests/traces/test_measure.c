@@ -1,5 +1,5 @@
 /* Statistics of a few rows, worked out by hand: linear interpolation as numpy's default. */
-#include "trace_test.h"
+#include "reading.h"
 
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* Bad input: one line that names the place, what was found and what was expected. */
-#include "trace_test.h"
+#include "reading.h"
 
 #include <stdio.h>
 #include <sys/stat.h>
