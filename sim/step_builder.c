@@ -378,20 +378,35 @@ static bool leave_queue(struct replica *replica, struct live_request *r, int32_t
     return true;
 }
 
+static bool may_start(struct replica *replica, const struct ifl_request *request, int32_t n)
+{
+    if (!replica->broken && request->state != IFL_WAITING && request->state != IFL_SWAPPED)
+        breach(replica, "it started a request that neither waits nor is swapped");
+    if (!replica->broken && (n < 0 || n > ifl_todo(request)))
+        breach(replica, "it started a request with more tokens than it has left");
+    return !replica->broken;
+}
+
+static struct ifl_admission admission(struct replica *replica, const struct ifl_request *request,
+                                      int32_t n)
+{
+    const struct module *admit = &replica->modules[IFL_ADMIT];
+    if (!may_start(replica, request, n))
+        return (struct ifl_admission){IFL_WAIT, 0};
+    return admit->policy->ops.admit->ask(admit->self, &replica->view, &replica->step, request, n);
+}
+
+static enum ifl_verdict op_ask(struct ifl_step *step, const struct ifl_request *request, int32_t n)
+{
+    return admission(replica_of(step), request, n).verdict;
+}
+
 static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request *request,
                                  int32_t n)
 {
     struct replica *replica = replica_of(step);
     struct live_request *r = live(request);
-    if (!replica->broken && request->state != IFL_WAITING && request->state != IFL_SWAPPED)
-        breach(replica, "it started a request that neither waits nor is swapped");
-    if (!replica->broken && (n < 0 || n > ifl_todo(request)))
-        breach(replica, "it started a request with more tokens than it has left");
-    if (replica->broken)
-        return IFL_WAIT;
-    const struct module *admit = &replica->modules[IFL_ADMIT];
-    const struct ifl_admission answer =
-        admit->policy->ops.admit->ask(admit->self, &replica->view, step, request, n);
+    const struct ifl_admission answer = admission(replica, request, n);
     if (answer.verdict != IFL_YES)
         return answer.verdict;
     const int32_t computed = request->n_computed + n;
@@ -566,6 +581,7 @@ const struct ifl_step_ops replica_step_ops = {
     .running = op_running,
     .started = op_started,
     .need = op_need,
+    .ask = op_ask,
     .start = op_start,
     .schedule = op_schedule,
     .schedule_ready = op_schedule_ready,

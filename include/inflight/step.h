@@ -102,6 +102,8 @@ struct ifl_step_ops {
     struct ifl_requests (*started)(struct ifl_step *);
     /* Device blocks `request` lacks to hold `hold_tokens` tokens. */
     int32_t (*need)(struct ifl_step *, const struct ifl_request *, int32_t hold_tokens);
+    /* What the admit module says to a waiting or swapped request with n new tokens. */
+    enum ifl_verdict (*ask)(struct ifl_step *, const struct ifl_request *, int32_t n);
     /* A waiting or swapped request joins RUNNING with n new tokens (0 is allowed), if the admit
      * module says yes. Gives it the blocks the answer named, swaps them in where needed. */
     enum ifl_verdict (*start)(struct ifl_step *, const struct ifl_request *, int32_t n);
@@ -218,6 +220,11 @@ static inline struct ifl_requests ifl_started(struct ifl_step *s)
 static inline int32_t ifl_need(struct ifl_step *s, const struct ifl_request *r, int32_t hold_tokens)
 {
     return s->ops->need(s, r, hold_tokens);
+}
+
+static inline enum ifl_verdict ifl_ask(struct ifl_step *s, const struct ifl_request *r, int32_t n)
+{
+    return s->ops->ask(s, r, n);
 }
 
 static inline enum ifl_verdict ifl_start(struct ifl_step *s, const struct ifl_request *r, int32_t n)

@@ -46,6 +46,14 @@ static bool delay_passed(const struct prefill_first *p, const struct ifl_view *v
     return (double)waited_ns > p->delay_factor * (double)view->last_prefill_ns;
 }
 
+/* The limits of the step itself, asked after those of the prompt and of its blocks. */
+static bool step_has_room(const struct prefill_first *p, const struct ifl_view *view,
+                          struct ifl_step *step, const struct ifl_request *r)
+{
+    return step->n_tokens + ifl_todo(r) <= token_budget(p, view) &&
+           step->n_running_seqs + r->n_seqs <= p->max_seqs && delay_passed(p, view, step);
+}
+
 /* Stops at the first prompt that must wait; drops those that never can run (IGNORED in vLLM). */
 static void admit_prompts(const struct prefill_first *p, const struct ifl_view *view,
                           struct ifl_step *step)
@@ -57,17 +65,11 @@ static void admit_prompts(const struct prefill_first *p, const struct ifl_view *
     const struct ifl_request *r;
     while ((r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
         const int32_t n = ifl_todo(r);
-        if (n > prompt_limit) {
-            ifl_reject(step, r);
-            continue;
-        }
-        if (step->n_tokens + n > budget || step->n_running_seqs + r->n_seqs > p->max_seqs ||
-            !delay_passed(p, view, step))
-            return;
-        const enum ifl_verdict verdict = ifl_start(step, r, n);
+        const enum ifl_verdict verdict = n > prompt_limit ? IFL_NEVER_FITS : ifl_ask(step, r, n);
         if (verdict == IFL_NEVER_FITS)
             ifl_reject(step, r);
-        else if (verdict != IFL_YES)
+        else if (verdict != IFL_YES || !step_has_room(p, view, step, r) ||
+                 ifl_start(step, r, n) != IFL_YES)
             return;
     }
 }

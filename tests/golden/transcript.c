@@ -6,11 +6,11 @@
  *     == config                serving and cost keys, as in any configuration
  *     == requests              id, arrival_s, prompt, output
  *     == steps                 one line a step, as below
- *     == end                   one line a request that does not finish
+ *     == end                   `ID rejected` or `ID failed` for each that does not finish
  *
- * A step is `START  ID:TOKENS ...  [| EVENT ...]`, in the order of the batch; a star marks a sampled
- * token; decodes stand before prompts. Events are out:ID and in:ID (swaps, with the number of
- * blocks), free:N (blocks left, always there). Times are seconds. */
+ * A step is `START  ID:TOKENS ...  [| EVENT ...]`, in the order of the batch; a star marks a
+ * sampled token; decodes stand before prompts. Events are out:ID and in:ID (swaps, with the number
+ * of blocks), free:N (blocks left, always there). Times are seconds. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +20,8 @@
 #include "config/config.h"
 #include "cost/cost.h"
 #include "flight.h"
+
+#include "../sim/capture.h"
 
 enum { MAX_REQUESTS = 32, MAX_TEXT = 1 << 16 };
 
@@ -107,7 +109,8 @@ static bool read_requests(struct transcript *t)
     return true;
 }
 
-/* The configuration as a file of its own; the trace is a placeholder that is never opened. */
+/* The configuration as a file of its own. A trace must exist, so the file names itself as one; it
+ * is never read. */
 static struct study *load_config(const struct transcript *t, struct ifl_error *error)
 {
     char path[] = "/tmp/transcript-XXXXXX.yaml";
@@ -116,7 +119,7 @@ static struct study *load_config(const struct transcript *t, struct ifl_error *e
     FILE *out = file < 0 ? NULL : fdopen(file, "w");
     if (!out)
         return NULL;
-    fprintf(out, "workload: {trace: none.csv, format: inflight, arrivals: {process: trace}}\n%s",
+    fprintf(out, "workload: {trace: %s, format: inflight, arrivals: {process: trace}}\n%s", path,
             t->config.of);
     fclose(out);
     const struct study_options options = {.path = path};
@@ -133,7 +136,7 @@ struct scribe { /* an executor with linear cost that writes down what it is told
     struct cost *cost;
     struct ifl_done done;
     bool busy;
-    struct text actual;
+    struct text actual, unfinished;
 };
 
 static const char *name_of(const struct scribe *s, const struct ifl_request *r)
@@ -193,6 +196,17 @@ static const struct ifl_executor_ops scribe_ops = {
     .next = scribe_next,
 };
 
+static void write_unfinished(struct scribe *s, const struct capture *capture)
+{
+    for (size_t row = 0; row < s->t->trace.n; row++)
+        for (size_t i = 0; i < capture->n_requests; i++) {
+            const struct ifl_request_record *r = &capture->requests[i];
+            if (r->request_id == row && r->status != IFL_FINISHED)
+                add(&s->unfinished, "%s %s\n", s->t->names[row],
+                    r->status == IFL_REJECTED ? "rejected" : "failed");
+        }
+}
+
 static int fly(const struct config *config, struct scribe *s, struct ifl_error *error)
 {
     const struct cost_config *c = &config->cost;
@@ -208,14 +222,13 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
         .swap_full = config->serving.kv.swap_full,
         .wants_work = true,
     };
-    const struct ifl_recorder_options reports = {.n_requests = s->t->trace.n};
-    struct ifl_recorder *recorder = ifl_recorder_create(&reports, error);
+    struct capture capture = {0};
     struct workload workload;
     struct flight flight = {.replica = s->replica,
                             .workload = &workload,
                             .executor = &scribe_ops,
                             .executor_self = s,
-                            .recorder = recorder,
+                            .recorder = (struct ifl_recorder *)(void *)&capture,
                             .steady_runs = config->serving.steady_runs};
     s->cost = cost_create_linear(&linear, error);
     int rc = replica_create(s->replica, &options, error);
@@ -225,15 +238,16 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
         rc = flight_run(&flight, error);
     workload_destroy(&workload);
     cost_destroy(s->cost);
-    ifl_recorder_destroy(recorder);
+    write_unfinished(s, &capture);
+    capture_free(&capture);
     return rc;
 }
 
-static int compare(const char *path, const char *expected, const char *actual)
+static int compare(const char *path, const char *section, const char *expected, const char *actual)
 {
     if (strcmp(expected, actual) == 0)
         return 0;
-    printf("%s: the steps differ\n-- expected\n%s-- actual\n%s", path, expected, actual);
+    printf("%s: section %s differs\n-- expected\n%s-- actual\n%s", path, section, expected, actual);
     return 1;
 }
 
@@ -253,7 +267,8 @@ int main(int argc, char **argv)
     int rc = study ? fly(study_point(study, 0), &s, &error) : -1;
     if (rc < 0)
         add(&s.actual, "error: %s\n", error.text);
-    rc = compare(argv[1], t.steps.of, s.actual.of);
+    rc = compare(argv[1], "steps", t.steps.of, s.actual.of) |
+         compare(argv[1], "end", t.end.of, s.unfinished.of);
     replica_destroy(&replica);
     study_free(study);
     ifl_trace_free(&t.trace);

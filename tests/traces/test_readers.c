@@ -256,25 +256,19 @@ Test(readers, decimal_seconds_round_once)
 /* More rows and longer lines than any first buffer holds. */
 Test(readers, growth)
 {
-    enum { ROWS = 5000 };
-    static char text[200000 + ROWS * 32];
-    char *at = text;
-    at += sprintf(at, "prompt_tokens,output_tokens,client\n1,1,");
-    memset(at, 'x', 150000);
-    at += 150000;
-    at += sprintf(at, "\n");
-    for (int i = 0; i < ROWS; i++)
-        at += sprintf(at, "%d,%d,y\n", i + 1, 2 * i + 1);
+    enum { ROWS = 5000, LONG = 150000 };
     char path[] = "/tmp/inflight-growth-XXXXXX";
-    const int file = mkstemp(path);
-    cr_assert_eq(write(file, text, (size_t)(at - text)), at - text);
-    close(file);
+    FILE *file = fdopen(mkstemp(path), "w");
+    fprintf(file, "prompt_tokens,output_tokens,client\n1,1,%0*d\n", LONG, 7);
+    for (int i = 0; i < ROWS; i++)
+        fprintf(file, "%d,%d,y\n", i + 1, 2 * i + 1);
+    fclose(file);
     struct notebook notebook = {0};
     struct ifl_trace trace = must_load(path, &notebook);
     unlink(path);
     cr_assert_eq(trace.n, ROWS + 1);
     for (int i = 0; i < ROWS; i++)
         cr_assert(trace.n_prompt[i + 1] == i + 1 && trace.n_output[i + 1] == 2 * i + 1);
-    cr_expect_eq(strlen(trace.client_names[0]), 150000);
+    cr_expect_eq(strlen(trace.client_names[0]), LONG);
     ifl_trace_free(&trace);
 }
