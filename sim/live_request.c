@@ -83,10 +83,8 @@ void live_give(struct live_pool *pool, struct live_request *r)
     pool->n_live--;
 }
 
-int live_reserve_blocks(struct live_request *r, int32_t n)
+int live_grow_blocks(struct live_request *r, int32_t n)
 {
-    if (n <= r->cap_blocks)
-        return 0;
     int32_t cap = r->cap_blocks ? r->cap_blocks : 32;
     while (cap < n)
         cap *= 2;

@@ -90,7 +90,12 @@ void live_pool_finish(struct live_pool *pool);
 /* A zeroed record (its block table keeps its capacity), or NULL without memory. */
 struct live_request *live_take(struct live_pool *pool);
 void live_give(struct live_pool *pool, struct live_request *r);
+int live_grow_blocks(struct live_request *r, int32_t n);
+
 /* Room for n block numbers; 0, or -1 without memory. */
-int live_reserve_blocks(struct live_request *r, int32_t n);
+static inline int live_reserve_blocks(struct live_request *r, int32_t n)
+{
+    return n <= r->cap_blocks ? 0 : live_grow_blocks(r, n);
+}
 
 #endif

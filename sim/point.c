@@ -252,6 +252,15 @@ static int fly(const struct point_options *options, struct cockpit *cockpit,
     return rc;
 }
 
+/* A model that does not fit is the configuration's fault. */
+static int blame(const struct config *config, struct ifl_error *error)
+{
+    if (error->code == IFL_E_INPUT && !error->file[0])
+        snprintf(error->file, sizeof error->file, "%.*s", (int)sizeof error->file - 1,
+                 config->path);
+    return error->code;
+}
+
 int point_fly(const struct point_options *options, struct point_result *result,
               struct ifl_error *error)
 {
@@ -262,6 +271,8 @@ int point_fly(const struct point_options *options, struct point_result *result,
     int rc = board(options, cockpit, result, error);
     if (rc == 0)
         rc = fly(options, cockpit, result, error);
+    if (rc < 0)
+        rc = blame(options->config, error);
     ifl_recorder_destroy(cockpit->recorder);
     cost_destroy(cockpit->cost);
     replica_destroy(&cockpit->replica);

@@ -63,7 +63,9 @@ int replica_create(struct replica *replica, const struct replica_options *option
         const int rc = create_module(&replica->modules[kind], config, &replica->limits, error);
         if (rc < 0)
             return rc;
-        replica->wants_results |= config->policy->on_step_end != NULL;
+        replica->has_step_start |= config->policy->on_step_start != NULL;
+        replica->has_step_end |= config->policy->on_step_end != NULL;
+        replica->has_steady |= config->policy->steady != NULL;
     }
     return create_pools(replica, &options->limits) < 0 ? ifl_fail_nomem(error) : 0;
 }
@@ -123,7 +125,7 @@ static int reserve(struct replica *replica, size_t n_live)
         return -1;
     if (replica->wants_work && GROW(replica->work))
         return -1;
-    if (replica->wants_results && GROW(replica->results))
+    if (replica->has_step_end && GROW(replica->results))
         return -1;
     if (waiting_reserve(&replica->waiting, n) < 0 || cohort_reserve(&replica->cohort, n) < 0)
         return -1;
@@ -216,10 +218,11 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
         return true;
     if (n > replica->kv.n_free || live_reserve_blocks(r, r->pub.n_blocks + n) < 0)
         return false;
-    replica->kv_internal_slots -= unused_slots(replica, r);
     kv_take(&replica->kv, n, r->blocks + r->pub.n_blocks);
     r->pub.n_blocks += n;
-    replica->kv_internal_slots += unused_slots(replica, r);
+    const int64_t unused = unused_slots(replica, r);
+    const int64_t taken = (int64_t)n * replica->limits.block_tokens;
+    replica->kv_internal_slots += unused < taken ? unused : taken; /* older ones are counted */
     return true;
 }
 
@@ -298,6 +301,8 @@ static void bound_promise(struct replica *replica)
     if (!replica->ready_all || replica->n_planned > 0 || step->n_started || step->n_preempted ||
         step->n_swapped_in || replica->n_rejected)
         promise->n_steps = 0;
+    if (!replica->has_steady)
+        return;
     FOR_EACH_MODULE(module, replica)
     if (promise->n_steps > 0 && module->policy->steady) {
         const struct ifl_promise other =

@@ -86,7 +86,8 @@ struct replica {
     struct ifl_step_desc desc;
     struct ifl_work *work; /* only for executors that want it */
     struct ifl_result *results;
-    bool wants_work, wants_results;
+    bool wants_work;
+    bool has_step_start, has_step_end, has_steady; /* some module has that hook */
     struct ifl_step_record record;
 
     /* KV accounting, in slots of one token */

@@ -150,10 +150,12 @@ bool replica_commit(struct replica *replica)
         replica->planned[i].r->pub.n_computed += replica->planned[i].n;
     replica->kv_token_slots += desc->totals.n_tokens;
     fill_record(replica);
+    replica->busy = true;
+    if (!replica->has_step_start)
+        return true;
     FOR_EACH_MODULE(module, replica)
     if (module->policy->on_step_start)
         module->policy->on_step_start(module->self, &replica->view, desc, &replica->step);
-    replica->busy = true;
     return true;
 }
 
@@ -187,7 +189,7 @@ static int tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *re
 static void add_result(struct replica *replica, struct ifl_step_end *end,
                        const struct live_request *r, int32_t n, int32_t n_sampled)
 {
-    if (replica->wants_results)
+    if (replica->has_step_end)
         replica->results[end->n_of++] = (struct ifl_result){&r->pub, n, n_sampled};
 }
 
@@ -229,7 +231,7 @@ static int end_prompts(struct replica *replica, struct ifl_step_end *end,
 static void end_decodes(struct replica *replica, struct ifl_step_end *end)
 {
     struct live_request *r;
-    if (replica->wants_results)
+    if (replica->has_step_end)
         for (r = replica->running.head; r; r = r->next)
             if (r->in_cohort) {
                 cohort_sync(&replica->cohort, r);
@@ -285,7 +287,8 @@ int replica_end(struct replica *replica, int64_t start_ns, int64_t end_ns,
         rc = end_prompts(replica, &end, recorder, error);
     if (rc == 0)
         rc = ifl_record_step(recorder, &replica->record, error);
-    tell_modules(replica, &end);
+    if (replica->has_step_end)
+        tell_modules(replica, &end);
     let_go(replica);
     if (replica->n_gone > 0)
         replica->promise.n_steps = 0;

@@ -31,6 +31,21 @@ static int link_turns(struct workload *workload)
     return 0;
 }
 
+static int64_t stream_ns(struct workload *workload)
+{
+    while (workload->waits && workload->next < workload->limit && workload->waits[workload->next])
+        workload->next++;
+    return workload->next < workload->limit ? workload->trace->arrival_ns[workload->next]
+                                            : IFL_NEVER;
+}
+
+static void look_ahead(struct workload *workload)
+{
+    const int64_t released_ns = event_next_ns(&workload->released);
+    const int64_t streamed_ns = stream_ns(workload);
+    workload->next_ns = released_ns < streamed_ns ? released_ns : streamed_ns;
+}
+
 int workload_create(struct workload *workload, const struct ifl_trace *trace, int32_t concurrency,
                     struct ifl_error *error)
 {
@@ -43,6 +58,7 @@ int workload_create(struct workload *workload, const struct ifl_trace *trace, in
     workload->next_held = workload->limit;
     if (!closed && trace->session && trace->think_ns && link_turns(workload) < 0)
         return ifl_fail_nomem(error);
+    look_ahead(workload);
     return 0;
 }
 
@@ -52,21 +68,6 @@ void workload_destroy(struct workload *workload)
     free(workload->waits);
     event_heap_destroy(&workload->released);
     *workload = (struct workload){0};
-}
-
-static int64_t stream_ns(struct workload *workload)
-{
-    while (workload->waits && workload->next < workload->limit && workload->waits[workload->next])
-        workload->next++;
-    return workload->next < workload->limit ? workload->trace->arrival_ns[workload->next]
-                                            : IFL_NEVER;
-}
-
-int64_t workload_next_ns(struct workload *workload)
-{
-    const int64_t released_ns = event_next_ns(&workload->released);
-    const int64_t streamed_ns = stream_ns(workload);
-    return released_ns < streamed_ns ? released_ns : streamed_ns;
 }
 
 static int64_t or_never(const int64_t *column, size_t row)
@@ -102,6 +103,7 @@ void workload_take(struct workload *workload, struct arrival *arrival)
         arrival->at_ns = streamed_ns;
     }
     arrival->serial = workload->n_arrived++;
+    look_ahead(workload);
 }
 
 int workload_ended(struct workload *workload, size_t row, int64_t now_ns, struct ifl_error *error)
@@ -114,5 +116,6 @@ int workload_ended(struct workload *workload, size_t row, int64_t now_ns, struct
         const size_t turn = workload->next_turn[row] - 1;
         rc = event_push(&workload->released, now_ns + trace->think_ns[turn], turn);
     }
+    look_ahead(workload);
     return rc < 0 ? ifl_fail_nomem(error) : 0;
 }

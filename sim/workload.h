@@ -19,6 +19,7 @@ struct workload {
     uint32_t *next_turn; /* [n] row + 1 of the turn that waits for this one, or NULL */
     bool *waits;         /* [n] waits for its previous turn */
     struct event_heap released;
+    int64_t next_ns; /* when the next request arrives */
     uint64_t n_arrived;
 };
 
@@ -28,7 +29,11 @@ int workload_create(struct workload *workload, const struct ifl_trace *trace, in
 void workload_destroy(struct workload *workload);
 
 /* When the next request arrives, IFL_NEVER if none is known to. */
-int64_t workload_next_ns(struct workload *workload);
+static inline int64_t workload_next_ns(const struct workload *workload)
+{
+    return workload->next_ns;
+}
+
 /* Takes the request that workload_next_ns spoke of. */
 void workload_take(struct workload *workload, struct arrival *arrival);
 /* The request of `row` has ended; may release another. */

@@ -1,6 +1,9 @@
 /* inflight: a flight simulator for LLM serving policies. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/options.h"
 
@@ -27,10 +30,20 @@ static void print_usage(FILE *out)
     fprintf(out, "    inflight --version | --help\n");
 }
 
-int main(int argc, char **argv)
+/* A report opened in the place of a closed standard stream would receive its notes. */
+static void occupy_closed_streams(void)
 {
-    if (argc >= 2 && strcmp(argv[1], "--version") == 0)
-        return printf("inflight %s\n", INFLIGHT_VERSION) < 0;
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
+        if (fcntl(stream, F_GETFD) < 0)
+            (void)!open("/dev/null", O_RDWR); /* takes the lowest number that is free */
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc >= 2 && strcmp(argv[1], "--version") == 0) {
+        printf("inflight %s\n", INFLIGHT_VERSION);
+        return 0;
+    }
     if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         print_usage(stdout);
         return 0;
@@ -42,4 +55,15 @@ int main(int argc, char **argv)
         fprintf(stderr, "inflight: unknown command %s\n", argv[1]);
     print_usage(stderr);
     return 2;
+}
+
+int main(int argc, char **argv)
+{
+    occupy_closed_streams();
+    const int rc = dispatch(argc, argv);
+    if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
+        fprintf(stderr, "inflight: cannot write to standard output: %s\n", strerror(errno));
+        return 1;
+    }
+    return rc;
 }

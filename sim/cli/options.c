@@ -7,6 +7,10 @@
 
 #include "inflight/error.h"
 
+#include "config/tree.h"
+
+enum { MAX_OPTIONS = 16 };
+
 static const struct option_spec *find(const struct option_spec *options, size_t n, const char *word)
 {
     for (size_t i = 0; i < n; i++)
@@ -14,6 +18,25 @@ static const struct option_spec *find(const struct option_spec *options, size_t 
             (options[i].alias && strcmp(options[i].alias, word) == 0))
             return &options[i];
     return NULL;
+}
+
+/* One line: the option, and the nearest right one or all of them. */
+static int fail_unknown(const char *command, const char *word, const struct option_spec *options,
+                        size_t n)
+{
+    const char *names[MAX_OPTIONS] = {0};
+    ifl_require(n <= MAX_OPTIONS);
+    for (size_t i = 0; i < n; i++)
+        names[i] = options[i].name;
+    const char *near = nearest_word(word, names, n);
+    fprintf(stderr, "inflight %s: unknown option %s, ", command, word);
+    if (near)
+        fprintf(stderr, "did you mean %s?\n", near);
+    else
+        for (size_t i = 0; i < n; i++)
+            fprintf(stderr, "%s%s%s", i ? ", " : "expected one of ", names[i],
+                    i + 1 < n ? "" : "\n");
+    return -1;
 }
 
 static bool add(struct text_list *list, const char *text)
@@ -51,26 +74,33 @@ static bool store(const struct option_spec *option, const char *text)
     return false;
 }
 
+static const char *expected(enum option_kind kind)
+{
+    return kind == OPTION_COUNT  ? "a whole number from 0 on"
+           : kind == OPTION_LIST ? "to be given at most 256 times"
+                                 : "a number";
+}
+
 int options_read(const char *command, int argc, char **argv, const struct option_spec *options,
                  size_t n_options, struct text_list *positional)
 {
     for (int i = 0; i < argc; i++) {
         const struct option_spec *option = find(options, n_options, argv[i]);
-        if (!option && argv[i][0] == '-' && argv[i][1]) {
-            fprintf(stderr, "inflight %s: unknown option %s\n", command, argv[i]);
-            return -1;
-        }
+        if (!option && argv[i][0] == '-' && argv[i][1])
+            return fail_unknown(command, argv[i], options, n_options);
         if (!option) {
-            if (!add(positional, argv[i]))
+            if (!add(positional, argv[i])) {
+                fprintf(stderr, "inflight %s: more than 256 files\n", command);
                 return -1;
+            }
         } else if (option->kind == OPTION_FLAG) {
             *(bool *)option->target = true;
         } else if (i + 1 == argc) {
             fprintf(stderr, "inflight %s: %s expects a value\n", command, argv[i]);
             return -1;
         } else if (!store(option, argv[++i])) {
-            fprintf(stderr, "inflight %s: %s %s: expected a %s\n", command, argv[i - 1], argv[i],
-                    option->kind == OPTION_COUNT ? "whole number from 0 on" : "number");
+            fprintf(stderr, "inflight %s: %s %s: expected %s\n", command, argv[i - 1], argv[i],
+                    expected(option->kind));
             return -1;
         }
     }

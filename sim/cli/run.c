@@ -254,7 +254,11 @@ int cli_run(int argc, char **argv)
     };
     if (options_read("run", argc, argv, options, sizeof options / sizeof *options, &configs) < 0)
         return 2;
-    if (configs.n != 1 || run.n_threads < 1) {
+    if (run.n_threads < 1) {
+        fprintf(stderr, "inflight run: -j 0: expected a whole number from 1 on\n");
+        return 2;
+    }
+    if (configs.n != 1) {
         fprintf(stderr, "usage: inflight run CONFIG.yaml [--set path.to.key=value]... "
                         "[--plugin FILE.so]... [-o DIR] [-j N] [--quiet] [--timing]\n");
         return 2;

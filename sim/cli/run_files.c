@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char *const report_names[] = {"requests", "steps", "quantiles"};
+static const char report_names[N_REPORTS][12] = {"requests", "steps", "quantiles"};
 
 static int make_dir(const char *dir, struct ifl_error *error)
 {
@@ -25,6 +25,17 @@ static int make_dir(const char *dir, struct ifl_error *error)
         if (was == '\0')
             break;
     }
+    return 0;
+}
+
+static int check_dir(const char *dir, struct ifl_error *error)
+{
+    struct stat status;
+    if (stat(dir, &status) < 0)
+        return ifl_fail_at(error, dir, 0, 0, "cannot use the output directory: %s",
+                           strerror(errno));
+    if (!S_ISDIR(status.st_mode))
+        return ifl_fail_at(error, dir, 0, 0, "is a file, expected an output directory");
     if (access(dir, W_OK | X_OK) < 0)
         return ifl_fail_at(error, dir, 0, 0, "cannot write to the output directory: %s",
                            strerror(errno));
@@ -52,19 +63,22 @@ static int name_parts(struct run_files *files, enum report_kind kind)
 int run_files_open(struct run_files *files, const char *dir, size_t n_points,
                    const struct output_config *output, struct ifl_error *error)
 {
-    struct stat status;
     *files = (struct run_files){
         .n_points = n_points,
         .wanted = {output->requests, output->steps, true},
     };
+    if (strlen(dir) >= sizeof files->dir)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "the output directory has a name of %zu bytes, expected at most %zu",
+                        strlen(dir), sizeof files->dir - 1);
     snprintf(files->dir, sizeof files->dir, "%s", dir);
     snprintf(files->summary, sizeof files->summary, "%s/summary.csv", dir);
     snprintf(files->config, sizeof files->config, "%s/config.yaml", dir);
-    const int rc = make_dir(dir, error);
+    int rc = make_dir(dir, error);
+    if (rc == 0)
+        rc = check_dir(dir, error);
     if (rc < 0)
         return rc;
-    if (stat(dir, &status) < 0 || !S_ISDIR(status.st_mode))
-        return ifl_fail_at(error, dir, 0, 0, "is not a directory");
     for (int kind = 0; kind < N_REPORTS; kind++)
         if (files->wanted[kind] && name_parts(files, kind) < 0)
             return ifl_fail_nomem(error);

@@ -81,8 +81,8 @@ static int write_to(FILE *out, const struct ifl_trace *trace, const char *name,
                     struct ifl_error *error)
 {
     const int rc = ifl_trace_write(trace, out, error);
-    if (rc == 0 && fflush(out) != 0)
-        return ifl_fail(error, IFL_E_IO, "%s: %s", name, strerror(errno));
+    if (rc < 0 && !error->file[0])
+        snprintf(error->file, sizeof error->file, "%s", name);
     return rc;
 }
 

@@ -60,23 +60,21 @@ static int check_trace(const struct node *root, struct workload_config *workload
     return format_known(workload->format) ? 0 : fail_format(root, workload->format, error);
 }
 
-static bool has_rate(const struct ifl_arrivals *arrivals)
-{
-    return arrivals->rate_rps > 0 || (arrivals->n_pieces && arrivals->piece_from_s[0] <= 0);
-}
-
 static int check_arrivals(const struct node *root, const struct ifl_arrivals *arrivals,
                           struct ifl_error *error)
 {
     const bool drawn = arrivals->process == IFL_ARRIVE_POISSON ||
                        arrivals->process == IFL_ARRIVE_GAMMA ||
                        arrivals->process == IFL_ARRIVE_CONSTANT;
-    if (drawn && !has_rate(arrivals))
+    if (drawn && arrivals->rate_rps <= 0 && arrivals->n_pieces == 0)
         return fail_key(root, "workload.arrivals.rate_rps", error,
                         "workload.arrivals.rate_rps is missing or 0, expected a rate above 0");
     if (arrivals->process == IFL_ARRIVE_CLOSED && arrivals->concurrency < 1)
         return fail_key(root, "workload.arrivals.concurrency", error,
                         "workload.arrivals.concurrency is missing or 0, expected at least 1");
+    if (arrivals->sine_amplitude_frac > 0 && arrivals->n_pieces)
+        return fail_key(root, "workload.arrivals.pieces", error,
+                        "workload.arrivals has pieces and a sine, expected one of them");
     if (arrivals->sine_amplitude_frac > 0 && arrivals->sine_period_s <= 0)
         return fail_key(root, "workload.arrivals.sine_period_s", error,
                         "workload.arrivals.sine_period_s is missing or 0, expected above 0");

@@ -87,8 +87,8 @@ static int gather(struct key_names *names, struct ifl_error *error)
     *names = (struct key_names){0};
     add_all(names);
     names->cap = names->n;
-    names->of = calloc(names->cap, sizeof *names->of);
-    names->words = calloc(names->cap, sizeof *names->words);
+    names->of = calloc(names->cap + 1, sizeof *names->of);
+    names->words = calloc(names->cap + 1, sizeof *names->words);
     if (!names->of || !names->words) {
         free_names(names);
         return ifl_fail_nomem(error);
@@ -117,17 +117,17 @@ int key_check(const char *dotted, bool only_values, const struct node *node,
               struct ifl_error *error)
 {
     struct key_names names;
-    if (gather(&names, error) < 0)
-        return error->code;
+    int code = gather(&names, error);
+    if (code < 0)
+        return code;
     size_t i = 0;
     while (i < names.n && strcmp(names.words[i], dotted) != 0)
         i++;
     const char *near = i < names.n ? NULL : meant(&names, dotted);
-    int code = 0;
-    if (i == names.n)
-        code = tree_fail(node, error, "unknown key %.100s, %s%s%s", dotted,
-                         near ? "did you mean " : "see `inflight list keys`", near ? near : "",
-                         near ? "?" : "");
+    if (near)
+        code = tree_fail(node, error, "unknown key %.100s, did you mean %s?", dotted, near);
+    else if (i == names.n)
+        code = tree_fail(node, error, "unknown key %.100s, see `inflight list keys`", dotted);
     else if (only_values && i >= names.n_values)
         code = tree_fail(node, error, "%s is a map of keys, expected a key with a value", dotted);
     free_names(&names);

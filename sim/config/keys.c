@@ -90,8 +90,7 @@ static const struct ifl_param arrivals_fields[] = {
            IFL_ARRIVE_TRACE, "the trace's own stamps, or drawn anew"),
     REAL("rate_rps", workload.arrivals.rate_rps, 0, 0, 1e9, "requests/s",
          "mean rate of poisson, gamma, constant"),
-    REAL("cv", workload.arrivals.cv, 1, 0.001, 1000, "",
-         "coefficient of variation of gamma's gaps"),
+    REAL("cv", workload.arrivals.cv, 1, 0.01, 50, "", "coefficient of variation of gamma's gaps"),
     REAL("speedup", workload.arrivals.speedup, 1, SMALL, 1e9, "",
          "process trace: stamps are divided by it"),
     INT("concurrency", workload.arrivals.concurrency, 0, 0, ANY, "requests",
@@ -107,7 +106,7 @@ static const struct ifl_param arrivals_fields[] = {
 
 static const struct key_by_hand arrivals_by_hand[] = {
     {"pieces", "a list of pairs [from_s, rate_rps], at most 64", "none",
-     "from then on the mean rate is another"},
+     "the rate from then on, instead of rate_rps; the first from 0"},
 };
 
 static const struct ifl_param serving_fields[] = {

@@ -57,7 +57,7 @@ static int blame(const struct node *root, struct ifl_error *error)
 
 static int load_chain(const char *name, int depth, struct node **root, struct ifl_error *error)
 {
-    struct preset_fields preset;
+    struct preset_fields preset = {0};
     struct node *own, *below = NULL;
     *root = NULL;
     if (depth == MAX_CHAIN)
@@ -88,7 +88,7 @@ int preset_load(const char *name, struct node **root, struct ifl_error *error)
 
 int preset_about(const char *name, struct node **about, struct ifl_error *error)
 {
-    struct preset_fields preset;
+    struct preset_fields preset = {0};
     struct node *root;
     *about = NULL;
     if (read_preset(name, &root, &preset, error) < 0)

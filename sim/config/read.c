@@ -87,6 +87,9 @@ static int read_piece(const struct node *pair, struct ifl_arrivals *arrivals,
     if (field_read(pair->of[0], where, &piece_from, &arrivals->piece_from_s[i], error) < 0 ||
         field_read(pair->of[1], where, &piece_rate, &arrivals->piece_rate_rps[i], error) < 0)
         return error->code;
+    if (i == 0 && arrivals->piece_from_s[0] != 0)
+        return tree_fail(pair, error, "%s begins at %.15g s, expected 0", where,
+                         arrivals->piece_from_s[0]);
     if (i && arrivals->piece_from_s[i] <= arrivals->piece_from_s[i - 1])
         return tree_fail(pair, error, "%s: from_s is %.15g after %.15g, expected ascending times",
                          where, arrivals->piece_from_s[i], arrivals->piece_from_s[i - 1]);

@@ -167,7 +167,7 @@ static int edit_key(const char *key, const struct node *value, struct node *root
 
 int edit_apply(const char *edit, struct node *root, struct node **sweep, struct ifl_error *error)
 {
-    char key[MAX_KEY_CHARS];
+    char key[MAX_KEY_CHARS] = "";
     struct node *value;
     int code = parse_edit(edit, key, &value, error);
     if (code == 0 && holds("sweep", key))

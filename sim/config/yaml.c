@@ -49,6 +49,37 @@ static int fail_in_parser(const struct reading *reading, const yaml_parser_t *pa
                         error, message);
 }
 
+/* libyaml builds a whole document before it shows any of it, in time that grows with the square of
+ * its depth. So its events are looked at first, one by one, up to the bounds. Errors are left to
+ * the real reading, which finds them again. */
+static int check_size(const struct reading *reading, const char *text, size_t n_bytes,
+                      struct ifl_error *error)
+{
+    yaml_parser_t parser;
+    yaml_event_t event;
+    size_t depth = 0, n_nodes = 0;
+    int code = 0;
+    if (!yaml_parser_initialize(&parser))
+        return ifl_fail_nomem(error);
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
+    bool more = true;
+    while (more && code == 0 && yaml_parser_parse(&parser, &event)) {
+        const bool opens =
+            event.type == YAML_SEQUENCE_START_EVENT || event.type == YAML_MAPPING_START_EVENT;
+        depth += opens;
+        depth -= event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT;
+        n_nodes += opens || event.type == YAML_SCALAR_EVENT || event.type == YAML_ALIAS_EVENT;
+        more = event.type != YAML_STREAM_END_EVENT;
+        if (depth > MAX_DEPTH)
+            code = fail_at_mark(reading, event.start_mark, error, "nested deeper than 64 levels");
+        else if (n_nodes > (size_t)2 * MAX_NODES)
+            code = fail_at_mark(reading, event.start_mark, error, "more than 10000 values");
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+    return code;
+}
+
 static int check_node(struct reading *reading, const yaml_node_t *from, yaml_mark_t place,
                       struct ifl_error *error)
 {
@@ -193,10 +224,12 @@ int tree_parse(const char *text, size_t n_bytes, const char *name, struct node *
     struct reading reading = {.name = name};
     yaml_parser_t parser;
     *root = NULL;
+    int code = check_size(&reading, text, n_bytes, error);
+    if (code < 0)
+        return code;
     if (!yaml_parser_initialize(&parser))
         return ifl_fail_nomem(error);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n_bytes);
-    int code;
     if (yaml_parser_load(&parser, &reading.document)) {
         code = read_document(&reading, &parser, text, n_bytes, root, error);
         yaml_document_delete(&reading.document);

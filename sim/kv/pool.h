@@ -6,9 +6,10 @@
 #ifndef SIM_KV_POOL_H
 #define SIM_KV_POOL_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "inflight/error.h"
 
 struct kv_pool {
     int32_t n_blocks, n_free;
@@ -21,11 +22,32 @@ int kv_pool_create(struct kv_pool *pool, int32_t n_blocks);
 void kv_pool_destroy(struct kv_pool *pool);
 
 /* Takes n blocks into out[0..n), each with one reference; n must not exceed n_free. */
-void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out);
+static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
+{
+    ifl_require(n <= pool->n_free);
+    for (int32_t i = 0; i < n; i++) {
+        const uint32_t block = pool->free_stack[--pool->n_free];
+        pool->n_refs[block] = 1;
+        out[i] = block;
+    }
+}
+
 /* One more owner for a block that is in use. */
-void kv_share(struct kv_pool *pool, uint32_t block);
+static inline void kv_share(struct kv_pool *pool, uint32_t block)
+{
+    ifl_require(pool->n_refs[block] > 0 && pool->n_refs[block] < UINT16_MAX);
+    pool->n_refs[block]++;
+}
+
 /* Gives up one reference to each of n blocks, in order. A block without owners becomes free. */
-void kv_release(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
+static inline void kv_release(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
+{
+    for (int32_t i = 0; i < n; i++) {
+        ifl_require(pool->n_refs[blocks[i]] > 0);
+        if (--pool->n_refs[blocks[i]] == 0)
+            pool->free_stack[pool->n_free++] = blocks[i];
+    }
+}
 
 static inline int32_t kv_used(const struct kv_pool *pool)
 {
