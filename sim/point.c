@@ -243,6 +243,8 @@ static int fly(const struct point_options *options, struct cockpit *cockpit,
     const double began_s = wall_s();
     int rc = flight_run(&flight, error);
     const double flown_s = wall_s();
+    workload_destroy(&cockpit->workload); /* the recorder needs the room that the trace has */
+    ifl_trace_free(&cockpit->trace);
     if (rc == 0)
         rc = ifl_recorder_finish(cockpit->recorder, &result->summary, error);
     result->simulate_s = flown_s - began_s;

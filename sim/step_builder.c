@@ -2,12 +2,10 @@
  *
  * Everything here happens within one plan. A refusal leaves no trace; a breach of the contract is
  * noted once, after which every call refuses until the plan returns and the run ends. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "inflight/random.h"
 
 #include "replica.h"
+#include "step_lists.h"
 
 static void breach(struct replica *replica, const char *what)
 {
@@ -22,178 +20,12 @@ static void breach(struct replica *replica, const char *what)
 
 /* ---- looking ---- */
 
-struct ranked_request {
-    int64_t key;
-    const struct ifl_request *r;
-};
-
-static int by_rank(const void *a, const void *b)
-{
-    const struct ranked_request *x = a, *y = b;
-    if (x->key != y->key)
-        return x->key < y->key ? -1 : 1;
-    if (x->r->arrival_ns != y->r->arrival_ns)
-        return x->r->arrival_ns < y->r->arrival_ns ? -1 : 1;
-    return x->r->serial < y->r->serial ? -1 : 1;
-}
-
-static void sort_by_rank(struct replica *replica, struct snapshot *list)
-{
-    const struct module *order = &replica->modules[IFL_ORDER];
-    if (list->n < 2)
-        return;
-    order->policy->ops.order->rank(order->self, &replica->view, list->of, list->n, replica->keys);
-    for (size_t i = 0; i < list->n; i++)
-        replica->ranking[i] = (struct ranked_request){replica->keys[i], list->of[i]};
-    qsort(replica->ranking, list->n, sizeof *replica->ranking, by_rank);
-    for (size_t i = 0; i < list->n; i++)
-        list->of[i] = replica->ranking[i].r;
-}
-
-/* Brings a member's record up to date, the token of schedule_ready included. */
-static void show(struct replica *replica, struct live_request *r)
-{
-    if (!r->in_cohort)
-        return;
-    cohort_sync(&replica->cohort, r);
-    if (replica->ready_all) {
-        r->pub.n_now = 1;
-        replica->shown = true;
-    }
-}
-
-static void take_running(struct replica *replica, struct snapshot *list)
-{
-    for (struct live_request *r = replica->running.head; r; r = r->next) {
-        if (r->start_seq >= replica->first_start)
-            break;
-        show(replica, r);
-        list->of[list->n++] = &r->pub;
-    }
-}
-
-static void take_prefill(struct replica *replica, struct snapshot *list)
-{
-    for (size_t i = 0; i < replica->n_apart; i++) {
-        const struct live_request *r = replica->apart[i];
-        if (r->start_seq < replica->first_start && !ifl_decodes(&r->pub))
-            list->of[list->n++] = &r->pub;
-    }
-}
-
-static void take_swapped(struct replica *replica, struct snapshot *list)
-{
-    for (size_t i = 0; i < replica->n_swapped; i++)
-        list->of[list->n++] = &replica->swapped[i]->pub;
-}
-
-static const struct snapshot *ranked_list(struct replica *replica, enum ranked_list which)
-{
-    static void (*const take[])(struct replica *, struct snapshot *) = {
-        [RANKED_RUNNING] = take_running,
-        [RANKED_SWAPPED] = take_swapped,
-        [RANKED_PREFILL] = take_prefill,
-    };
-    struct snapshot *list = &replica->by_rank[which];
-    if (!list->taken) {
-        list->taken = true;
-        list->n = 0;
-        take[which](replica, list);
-        sort_by_rank(replica, list);
-    }
-    return list;
-}
-
-/* The next of a ranked list that is still in `state`, without moving past it. */
-static const struct ifl_request *peek(struct replica *replica, enum ranked_list which,
-                                      enum ifl_state state, uint64_t *at)
-{
-    const struct snapshot *list = ranked_list(replica, which);
-    while (*at < list->n && list->of[*at]->state != state)
-        ++*at;
-    return *at < list->n ? list->of[*at] : NULL;
-}
-
-static bool ranks_before(struct replica *replica, const struct ifl_request *a,
-                         const struct ifl_request *b)
-{
-    const struct ranked_request x = {replica_rank(replica, live(a)), a};
-    const struct ranked_request y = {replica_rank(replica, live(b)), b};
-    return by_rank(&x, &y) < 0;
-}
-
-/* Cursor: at[0] and at[1] belong to the waiting queue, at[2] to the running or prefilling ones,
- * at[3] to the swapped ones. */
-static const struct ifl_request *op_next(struct ifl_step *step, unsigned lists,
-                                         struct ifl_cursor *cursor)
-{
-    struct replica *replica = replica_of(step);
-    const struct ifl_request *best = NULL;
-    int from = -1;
-    if (replica->broken)
-        return NULL;
-    if (lists & (IFL_IN_RUNNING | IFL_IN_PREFILL)) {
-        best = peek(replica, lists & IFL_IN_RUNNING ? RANKED_RUNNING : RANKED_PREFILL, IFL_RUNNING,
-                    &cursor->at[2]);
-        from = 2;
-    }
-    if (lists & IFL_IN_SWAPPED) {
-        const struct ifl_request *r = peek(replica, RANKED_SWAPPED, IFL_SWAPPED, &cursor->at[3]);
-        if (r && (!best || ranks_before(replica, r, best))) {
-            best = r;
-            from = 3;
-        }
-    }
-    if (lists & IFL_IN_WAITING) {
-        uint64_t at[2] = {cursor->at[0], cursor->at[1]};
-        const struct live_request *r = waiting_next(&replica->waiting, at);
-        const bool pushed_front = r && at[1] == cursor->at[1];
-        if (r && (!best || pushed_front || ranks_before(replica, &r->pub, best))) {
-            memcpy(cursor->at, at, sizeof at);
-            return &r->pub;
-        }
-    }
-    if (best)
-        cursor->at[from]++;
-    return best;
-}
-
-static struct ifl_requests op_running(struct ifl_step *step)
-{
-    struct replica *replica = replica_of(step);
-    struct snapshot *list = &replica->by_start;
-    if (!list->taken) {
-        list->taken = true;
-        list->n = 0;
-        take_running(replica, list);
-    }
-    return (struct ifl_requests){list->of, list->n};
-}
-
-static struct ifl_requests op_started(struct ifl_step *step)
-{
-    const struct snapshot *list = &replica_of(step)->started;
-    return (struct ifl_requests){list->of, list->n};
-}
-
 static int32_t op_need(struct ifl_step *step, const struct ifl_request *r, int32_t hold_tokens)
 {
     const struct replica *replica = replica_of(step);
     const int32_t has = r->state == IFL_SWAPPED ? 0 : r->n_blocks;
     const int32_t more = kv_blocks_for(hold_tokens, replica->limits.block_tokens) - has;
     return more > 0 ? more : 0;
-}
-
-static int64_t op_oldest_waiting_ns(struct ifl_step *step)
-{
-    struct replica *replica = replica_of(step);
-    const struct live_request *r;
-    uint64_t at[2] = {0, 0};
-    int64_t oldest_ns = IFL_NEVER;
-    while ((r = waiting_next(&replica->waiting, at)))
-        if (r->pub.arrival_ns < oldest_ns)
-            oldest_ns = r->pub.arrival_ns;
-    return oldest_ns;
 }
 
 static uint64_t op_draw(struct ifl_step *step, const struct ifl_request *r, uint32_t index)
@@ -236,7 +68,7 @@ static enum ifl_verdict op_schedule(struct ifl_step *step, const struct ifl_requ
     struct live_request *r = live(request);
     if (replica->broken)
         return IFL_NO_BLOCKS;
-    show(replica, r);
+    step_show(replica, r);
     if (request->state != IFL_RUNNING)
         breach(replica, "it scheduled a request that is not on the device");
     else if (request->n_now != 0)
@@ -328,7 +160,7 @@ static bool op_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
         return false;
     if (replica->by_start.taken || replica->by_rank[RANKED_RUNNING].taken)
         for (struct live_request *r = replica->running.head; r; r = r->next)
-            show(replica, r);
+            step_show(replica, r);
     return true;
 }
 
@@ -432,7 +264,7 @@ static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request
 static void undo_schedule(struct replica *replica, struct live_request *r)
 {
     struct ifl_step *step = &replica->step;
-    show(replica, r);
+    step_show(replica, r);
     const int32_t n = r->pub.n_now;
     if (n == 0)
         return;
@@ -577,9 +409,9 @@ static void op_wake(struct ifl_step *step, int64_t at_ns)
 
 const struct ifl_step_ops replica_step_ops = {
     .size_bytes = sizeof(struct ifl_step_ops),
-    .next = op_next,
-    .running = op_running,
-    .started = op_started,
+    .next = step_next,
+    .running = step_running,
+    .started = step_started,
     .need = op_need,
     .ask = op_ask,
     .start = op_start,
@@ -590,6 +422,6 @@ const struct ifl_step_ops replica_step_ops = {
     .reject = op_reject,
     .promise = op_promise,
     .wake = op_wake,
-    .oldest_waiting_ns = op_oldest_waiting_ns,
+    .oldest_waiting_ns = step_oldest_waiting_ns,
     .draw = op_draw,
 };

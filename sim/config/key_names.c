@@ -94,6 +94,7 @@ static int gather(struct key_names *names, struct ifl_error *error)
         return ifl_fail_nomem(error);
     }
     add_all(names);
+    ifl_require(names->n == names->cap);
     return 0;
 }
 

@@ -67,7 +67,7 @@ static int append(struct node *parent, struct node *child)
 {
     const size_t n = parent->n;
     if ((n & (n - 1)) == 0) {
-        struct node **grown = realloc(parent->of, (n ? 2 * n : 1) * sizeof *grown);
+        struct node **grown = realloc(parent->of, (n ? 2 * n : 1) * sizeof(struct node *));
         if (!grown)
             return IFL_E_NOMEM;
         parent->of = grown;
@@ -176,7 +176,7 @@ void tree_drop(struct node *map, const char *key)
         return;
     tree_free(*slot);
     map->n--;
-    memmove(slot, slot + 1, (size_t)(map->of + map->n - slot) * sizeof *slot);
+    memmove(slot, slot + 1, (size_t)(map->of + map->n - slot) * sizeof(struct node *));
 }
 
 /* Puts `child` in the place of *slot, under the same key. */
@@ -213,6 +213,7 @@ static int enter(struct node **map, const char *key, const struct node *value, c
             return code;
     }
     *map = tree_child(*map, key);
+    ifl_require(*map);
     return 0;
 }
 

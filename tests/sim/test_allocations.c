@@ -34,7 +34,7 @@ void *__wrap_realloc(void *old, size_t n)
 }
 
 /* A load that repeats every 64 requests: bursts that preempt, quiet times that drain. */
-static size_t allocations_of(size_t n_requests, const char *fate)
+static size_t allocations_of(size_t n_requests, const char *fate, const char *mixed)
 {
     struct fixture f = {.limits = {.block_tokens = 4,
                                    .n_blocks = 120,
@@ -44,6 +44,8 @@ static size_t allocations_of(size_t n_requests, const char *fate)
     struct ifl_error error;
     uint64_t n_preemptions = 0;
     fixture_vllm(&f, "{max_seqs: 16}", fate);
+    if (mixed)
+        fixture_module(&f, IFL_BATCHING, "mixed", mixed);
     fixture_trace(&f, n_requests);
     for (size_t i = 0; i < n_requests; i++) {
         f.trace.arrival_ns[i] = (int64_t)(i / 64) * 8000000000 + (int64_t)(i % 64) * 20000000;
@@ -63,12 +65,20 @@ static size_t allocations_of(size_t n_requests, const char *fate)
     return n;
 }
 
-Test(allocations, recompute)
+static void check(const char *fate, const char *mixed)
 {
-    cr_assert_eq(allocations_of(640, "{fate: recompute}"), allocations_of(6400, "{fate: recompute}"));
+    cr_assert_eq(allocations_of(640, fate, mixed), allocations_of(6400, fate, mixed));
 }
 
+Test(allocations, recompute)
+{
+    check("{fate: recompute}", NULL);
+}
 Test(allocations, swap)
 {
-    cr_assert_eq(allocations_of(640, "{fate: swap}"), allocations_of(6400, "{fate: swap}"));
+    check("{fate: swap}", NULL);
+}
+Test(allocations, chunks)
+{
+    check("{fate: recompute, of: ranked}", "{max_seqs: 200, chunk_tokens: 32, walk: ranked}");
 }

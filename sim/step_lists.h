@@ -1,0 +1,16 @@
+/* The lists of a replica as the step shows them; see `struct ifl_step_ops` for the rules. */
+#ifndef SIM_STEP_LISTS_H
+#define SIM_STEP_LISTS_H
+
+#include "replica.h"
+
+const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
+                                    struct ifl_cursor *cursor);
+struct ifl_requests step_running(struct ifl_step *step);
+struct ifl_requests step_started(struct ifl_step *step);
+int64_t step_oldest_waiting_ns(struct ifl_step *step);
+
+/* Brings a member's record up to date, the token of schedule_ready included. */
+void step_show(struct replica *replica, struct live_request *r);
+
+#endif
