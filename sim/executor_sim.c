@@ -19,6 +19,11 @@ static int sim_submit(void *self, const struct ifl_step_desc *desc, struct ifl_e
             start_ns = sim->pending[last].end_ns;
     }
     const int64_t duration_ns = cost_step_ns(sim->cost, &desc->totals);
+    if (duration_ns > IFL_LAST_NS - start_ns)
+        return ifl_fail(
+            error, IFL_E_INPUT,
+            "step %llu takes %g s from %g s on, expected a run that ends before 9.2e9 s",
+            (unsigned long long)desc->step, ifl_s_from_ns(duration_ns), ifl_s_from_ns(start_ns));
     sim->pending[(sim->first + sim->n++) % EXECUTOR_SIM_MAX_IN_FLIGHT] = (struct ifl_done){
         .step = desc->step,
         .start_ns = start_ns,

@@ -66,6 +66,19 @@ static void explain(const struct memory_plan *plan, char *arithmetic, size_t n_b
             *c = c[1] ? ' ' : '\0';
 }
 
+/* Sums of tokens on the device are 32 bits wide. */
+static int check_pool(const struct config *config, struct ifl_error *error)
+{
+    const struct kv_config *kv = &config->serving.kv;
+    const int64_t n_tokens = (int64_t)kv->num_blocks * kv->block_tokens;
+    if (n_tokens <= INT32_MAX)
+        return 0;
+    return ifl_fail_at(error, config->path, 0, 0,
+                       "serving.kv.num_blocks is %d, with blocks of %d tokens room for %lld "
+                       "tokens, expected at most %d",
+                       kv->num_blocks, kv->block_tokens, (long long)n_tokens, INT32_MAX);
+}
+
 static int size_pool(const struct config *config, const struct machine *machine,
                      struct ifl_limits *limits, char *arithmetic, size_t n_bytes,
                      struct ifl_error *error)
@@ -83,7 +96,7 @@ static int size_pool(const struct config *config, const struct machine *machine,
     if (limits->max_model_tokens == 0)
         limits->max_model_tokens = machine->known ? machine->model.max_model_len : 1 << 20;
     if (kv->num_blocks > 0)
-        return 0;
+        return check_pool(config, error);
     if (!machine->known)
         return ifl_fail_at(error, config->path, 0, 0,
                            "serving.kv.num_blocks is needed where no model and hardware are named");

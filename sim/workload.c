@@ -114,6 +114,11 @@ int workload_ended(struct workload *workload, size_t row, int64_t now_ns, struct
         rc = event_push(&workload->released, now_ns, workload->next_held++);
     } else if (workload->next_turn && workload->next_turn[row]) {
         const size_t turn = workload->next_turn[row] - 1;
+        if (trace->think_ns[turn] > IFL_LAST_NS - now_ns)
+            return ifl_fail(
+                error, IFL_E_INPUT,
+                "row %zu thinks for %g s from %g s on, expected an arrival before 9.2e9 s",
+                turn + 1, ifl_s_from_ns(trace->think_ns[turn]), ifl_s_from_ns(now_ns));
         rc = event_push(&workload->released, now_ns + trace->think_ns[turn], turn);
     }
     look_ahead(workload);

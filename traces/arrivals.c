@@ -56,7 +56,7 @@ static double invert_pieces(struct clock *clock)
         const double to_s = a->piece_from_s[clock->i_piece + 1];
         const double sum_behind =
             clock->sum_before + a->piece_rate_rps[clock->i_piece] * (to_s - from_s);
-        if (clock->sum < sum_behind)
+        if (a->piece_rate_rps[clock->i_piece] > 0 && clock->sum <= sum_behind)
             break;
         clock->sum_before = sum_behind;
     }

@@ -43,7 +43,7 @@ static int64_t epoch_s(int year, int yday, int hour, int minute, int second)
     const int y = year - 1900;
     const int64_t days =
         yday + (int64_t)(y - 70) * 365 + (y - 69) / 4 - (y - 1) / 100 + (y + 299) / 400;
-    return days * 86400 + hour * 3600 + minute * 60 + second;
+    return days * 86400 + (int64_t)hour * 3600 + (int64_t)minute * 60 + second;
 }
 
 static bool take_date(const char **at, int *year, int *yday)
@@ -102,7 +102,7 @@ static bool calendar_ns(const char *text, int64_t *ns)
 static int take_record(void *self, const struct trace_row *row, struct ifl_error *error)
 {
     int64_t stamp_ns = 0;
-    int32_t prompt, output;
+    int32_t prompt = 0, output = 0;
     int rc = calendar_ns(trace_row_text(row, STAMP), &stamp_ns)
                  ? 0
                  : trace_row_fail(row, STAMP, "YYYY-MM-DD HH:MM:SS[.fraction][+HH:MM]", error);

@@ -3,6 +3,8 @@
  * https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon */
 #include "traces.h"
 
+#include <string.h>
+
 /* Chats joined into trees: union-find over the ids that the file mentions (Tarjan, JACM 1975). */
 struct bailian {
     struct trace_rows *rows;
@@ -48,8 +50,8 @@ static int take_chat(struct bailian *bailian, const struct trace_record *record,
                      struct ifl_error *error)
 {
     const struct ifl_trace *trace = bailian->rows->trace;
-    int64_t id, parent_id;
-    uint32_t chat, parent;
+    int64_t id, parent_id = -1;
+    uint32_t chat = 0, parent = 0;
     int rc = trace_record_whole(record, "chat_id", 0, INT64_MAX, &id, error);
     if (rc == 0)
         rc = trace_record_whole(record, "parent_chat_id", -1, INT64_MAX, &parent_id, error);
@@ -66,14 +68,21 @@ static int take_chat(struct bailian *bailian, const struct trace_record *record,
     return rc;
 }
 
+/* Names of clients go into CSV files, a line a row. */
+static bool is_name(const json_t *text)
+{
+    return json_is_string(text) &&
+           strcspn(json_string_value(text), "\r\n") == json_string_length(text);
+}
+
 static int take_record(void *self, const struct trace_record *record, struct ifl_error *error)
 {
     struct bailian *bailian = self;
     const json_t *type = json_object_get(record->value, "type");
-    int64_t stamp_ns;
+    int64_t stamp_ns = 0;
     int rc = trace_record_stamp(record, "timestamp", IFL_NS_PER_S, &stamp_ns, error);
-    if (rc == 0 && !json_is_string(type))
-        rc = trace_record_fail(record, "type", "a text", error);
+    if (rc == 0 && !is_name(type))
+        rc = trace_record_fail(record, "type", "a text on one line", error);
     if (rc == 0)
         rc = trace_record_add(record, bailian->rows, stamp_ns, error);
     if (rc <= 0)

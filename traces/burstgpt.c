@@ -28,8 +28,8 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
 {
     struct burstgpt *burstgpt = self;
     const struct ifl_trace *trace = burstgpt->rows->trace;
-    int64_t stamp_ns;
-    int32_t prompt, output;
+    int64_t stamp_ns = 0;
+    int32_t prompt = 0, output = 0;
     int rc = trace_row_stamp(row, STAMP, &stamp_ns, error);
     if (rc == 0)
         rc = trace_row_tokens(row, REQUEST, 0, &prompt, error);

@@ -1,7 +1,7 @@
 /* CSV files: libcsv splits, the header's names say which cell is whose.
  *
- * A line is a record: libcsv is finished behind each one, so that a quote that is never closed is
- * blamed on its own line instead of swallowing the rest of the file. */
+ * A line is a record: libcsv is finished behind each one that may leave a quote open, so that the
+ * quote is blamed on its own line instead of swallowing the rest of the file. */
 #include "traces.h"
 
 #include <csv.h>

@@ -138,7 +138,7 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
 {
     struct inflight *inflight = self;
     int64_t arrival_ns = 0;
-    int32_t prompt, output;
+    int32_t prompt = 0, output = 0;
     int rc = 0;
     if (inflight->rows->trace->has_stamps)
         rc = trace_row_stamp(row, TRACE_ARRIVAL, &arrival_ns, error);

@@ -204,15 +204,13 @@ int trace_record_stamp(const struct trace_record *record, const char *key, int64
                        int64_t *ns, struct ifl_error *error)
 {
     const json_t *found = json_object_get(record->value, key);
-    if (json_is_integer(found)) {
-        const int64_t n = json_integer_value(found);
-        *ns = n * (n >= 0 && n < IFL_NEVER / unit_ns ? unit_ns : 0);
-        if (n >= 0 && n < IFL_NEVER / unit_ns)
-            return 0;
-    } else if (json_is_real(found)) {
+    const json_int_t n_units = json_integer_value(found);
+    *ns = -1;
+    if (json_is_integer(found) && n_units < TRACE_MAX_S * (IFL_NS_PER_S / unit_ns))
+        *ns = n_units < 0 ? -1 : n_units * unit_ns;
+    else if (json_is_real(found))
         *ns = ifl_ns_from_s(json_real_value(found) * ((double)unit_ns / (double)IFL_NS_PER_S));
-        if (*ns >= 0 && *ns < IFL_NEVER)
-            return 0;
-    }
+    if (*ns >= 0 && *ns != IFL_NEVER)
+        return 0;
     return trace_record_fail(record, key, "a number from 0, at most 292 years", error);
 }

@@ -4,8 +4,8 @@
 
 static int take_record(void *self, const struct trace_record *record, struct ifl_error *error)
 {
-    int64_t stamp_ns;
-    int32_t prompt, output;
+    int64_t stamp_ns = 0;
+    int32_t prompt = 0, output = 0;
     if (json_object_get(record->value, "sub_requests"))
         return ifl_fail_at(error, record->path, record->line, 0,
                            "an agentic session with sub_requests, expected one request a line");

@@ -15,7 +15,7 @@ static int check_hash_ids(const struct trace_record *record, struct ifl_error *e
 int trace_record_add(const struct trace_record *record, struct trace_rows *rows, int64_t stamp_ns,
                      struct ifl_error *error)
 {
-    int32_t prompt, output;
+    int32_t prompt = 0, output = 0;
     int rc = trace_record_tokens(record, "input_length", &prompt, error);
     if (rc == 0)
         rc = trace_record_tokens(record, "output_length", &output, error);
@@ -31,7 +31,7 @@ int trace_record_add(const struct trace_record *record, struct trace_rows *rows,
 
 static int take_record(void *self, const struct trace_record *record, struct ifl_error *error)
 {
-    int64_t stamp_ns;
+    int64_t stamp_ns = 0;
     const int rc = trace_record_stamp(record, "timestamp", 1000000, &stamp_ns, error);
     return rc < 0 ? rc : trace_record_add(record, self, stamp_ns, error);
 }

@@ -51,13 +51,12 @@ static enum trace_number through_double(const char *text, size_t n, int64_t *ns)
 
 enum trace_number trace_seconds(const char *text, size_t n, int64_t *ns)
 {
-    const int64_t most_s = INT64_MAX / IFL_NS_PER_S - 1;
     const bool negative = text[0] == '-';
     const char *at = text + (negative || text[0] == '+');
     const char *const first = at;
     int64_t s = 0, fraction_ns = 0;
     for (; is_digit(*at); at++)
-        s = s > most_s ? s : 10 * s + (*at - '0');
+        s = s >= TRACE_MAX_S ? s : 10 * s + (*at - '0');
     size_t n_digits = (size_t)(at - first);
     if (*at == '.') {
         const size_t n_fraction = trace_fraction(at + 1, &fraction_ns);
@@ -70,7 +69,7 @@ enum trace_number trace_seconds(const char *text, size_t n, int64_t *ns)
         return through_double(text, n, ns);
     if (at != text + n)
         return TRACE_NOT_A_NUMBER;
-    if (s > most_s)
+    if (s >= TRACE_MAX_S)
         return TRACE_OUT_OF_RANGE;
     *ns = (s * IFL_NS_PER_S + fraction_ns) * (negative ? -1 : 1);
     return TRACE_NUMBER;

@@ -50,6 +50,9 @@ int trace_input_byte(struct trace_input *input, char *byte, struct ifl_error *er
 
 /* ---- numbers.c: text to integers, exactly ---- */
 
+/* The latest stamp, 292 years: what ifl_ns_from_s takes, so that every way in has one bound. */
+#define TRACE_MAX_S 9200000000LL
+
 enum trace_number { TRACE_NUMBER, TRACE_NOT_A_NUMBER, TRACE_OUT_OF_RANGE };
 
 /* `text` ends with a NUL at [n]. */

@@ -17,7 +17,7 @@ static int take_header(void *self, const struct trace_row *row, struct ifl_error
 static int take_record(void *self, const struct trace_row *row, struct ifl_error *error)
 {
     int64_t arrival_ns = 0;
-    int32_t prompt, output;
+    int32_t prompt = 0, output = 0;
     int rc = trace_row_tokens(row, PREFILL, 0, &prompt, error);
     if (rc == 0)
         rc = trace_row_tokens(row, DECODE, 0, &output, error);

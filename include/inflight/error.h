@@ -65,7 +65,8 @@ static inline int ifl_fail_at(struct ifl_error *error, const char *file, int lin
 
 static inline int ifl_fail_nomem(struct ifl_error *error)
 {
-    return ifl_fail(error, IFL_E_NOMEM, "out of memory");
+    ifl_fail(error, IFL_E_NOMEM, "out of memory");
+    return IFL_E_NOMEM;
 }
 
 /* A broken invariant of our own: says where and stops at once, in every build. */

@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 #define IFL_NEVER INT64_MAX
+/* No simulated step or arrival is later, 291 years in: sums of times stay within int64_t. */
+#define IFL_LAST_NS 9200000000000000000LL
 #define IFL_NS_PER_S 1000000000LL
 
 /* Nearest nanosecond; saturates at IFL_NEVER and -IFL_NEVER. `s` must not be NaN. */

@@ -1,4 +1,5 @@
 /* inflight list: what there is to choose from. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -173,12 +174,20 @@ static const struct topic {
 } topics[] = {{"policies", list_policies}, {"presets", list_presets}, {"models", list_models},
               {"hardware", list_hardware}, {"traces", list_traces},   {"keys", list_keys}};
 
-int cli_list(int argc, char **argv)
+static int list(const struct topic *topic)
 {
     struct ifl_error error;
+    int code = topic->list(&error);
+    if (code == 0 && fflush(stdout) != 0)
+        code = ifl_fail(&error, IFL_E_IO, "the list cannot be written: %s", strerror(errno));
+    return code < 0 ? cli_fail(&error) : 0;
+}
+
+int cli_list(int argc, char **argv)
+{
     for (size_t i = 0; argc == 1 && i < sizeof topics / sizeof *topics; i++)
         if (strcmp(argv[0], topics[i].name) == 0)
-            return topics[i].list(&error) < 0 ? cli_fail(&error) : 0;
+            return list(&topics[i]);
     fprintf(stderr, "usage: inflight list policies|presets|models|hardware|traces|keys\n");
     return 2;
 }

@@ -39,16 +39,16 @@ int data_path(const char *relative, char found[512])
 /* ---- lists of names ---- */
 
 struct kind {
-    const char *name, *folder, *suffix, *what;
+    const char *name, *folder, *pattern, *suffix, *what;
 };
 
 static const struct kind *kind_of(const char *name)
 {
     static const struct kind kinds[] = {
-        {"models", "configs/models", ".yaml", "model"},
-        {"hardware", "configs/hardware", ".yaml", "hardware profile"},
-        {"serving", "configs/serving", ".yaml", "preset"},
-        {"traces", "traces/data", "", "trace"},
+        {"models", "configs/models", "*.yaml", ".yaml", "model"},
+        {"hardware", "configs/hardware", "*.yaml", ".yaml", "hardware profile"},
+        {"serving", "configs/serving", "*.yaml", ".yaml", "preset"},
+        {"traces", "traces/data", "*.[cj]s*", "", "trace"},
     };
     size_t i = 0;
     while (i < sizeof kinds / sizeof *kinds && strcmp(kinds[i].name, name) != 0)
@@ -116,8 +116,8 @@ int config_names(const char *kind_name, struct name_list *names, struct ifl_erro
     char pattern[2][MAX_PATH_BYTES];
     glob_t found = {0};
     *names = (struct name_list){0};
-    snprintf(pattern[0], sizeof pattern[0], "%s/*%s", kind->folder, kind->suffix);
-    snprintf(pattern[1], sizeof pattern[1], "%s/%s/*%s", data_dir(), kind->folder, kind->suffix);
+    snprintf(pattern[0], sizeof pattern[0], "%s/%s", kind->folder, kind->pattern);
+    snprintf(pattern[1], sizeof pattern[1], "%s/%s/%s", data_dir(), kind->folder, kind->pattern);
     for (int i = 0; i < 2; i++) {
         const int code = glob(pattern[i], i ? GLOB_APPEND : 0, NULL, &found);
         if (code == GLOB_NOSPACE) {

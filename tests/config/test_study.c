@@ -107,21 +107,21 @@ Test(study, a_rate_may_have_pieces)
     study_free(study);
 }
 
-/* The sample of the design, with a trace that is here. */
+/* A configuration with every section. */
 static const char *const sample =
     "model: llama-2-7b\n"
     "hardware: a100-80gb-sxm\n"
     "executor: sim\n"
     "workload:\n"
-    "  trace: tests/config/fixtures/three.csv\n"
+    "  trace: traces/data/azure-conv-2023.csv.gz\n"
     "  format: auto                       # azure, sharegpt, vidur, ...\n"
     "  limit: 2000\n"
     "  arrivals: {process: poisson, rate_rps: 4, seed: 7}   # trace, poisson, ...\n"
     "serving:\n"
     "  preset: vllm-v0                    # any key set here overrides the preset\n"
     "  kv: {num_blocks: 7000}             # computed from memory when absent\n"
-    "cost: {model: roofline}\n"
-    "engine: {weights: random, seed: 1, threads: 1}\n"
+    "cost: {model: roofline}              # linear adds step_s, prefill_token_s, ...\n"
+    "engine: {weights: random, seed: 1, threads: 1}       # weights: random or a directory\n"
     "parallel: {tensor: 1, pipeline: 1}\n"
     "cluster: {replicas: 1, router: round-robin}\n"
     "slo: {ttft_s: 1.0, tpot_s: 0.1}\n"

@@ -116,8 +116,11 @@ Test(study_errors, keys_that_need_each_other)
          "workload.arrivals.pieces is 3, expected a list of at most 64 pairs"},
         {"arrivals: {pieces: [[0, 1], 3]}}", 80,
          "workload.arrivals.pieces holds 3, expected pairs [from_s, rate_rps]"},
-        {"arrivals: {pieces: [[5, 1], [5, 2]]}}", 80,
-         "workload.arrivals.pieces: from_s is 5 after 5, expected ascending times"},
+        {"arrivals: {pieces: [[5, 1]]}}", 72, "workload.arrivals.pieces begins at 5 s, expected 0"},
+        {"arrivals: {sine_amplitude_frac: 1, pieces: [[0, 1]]}}", 87,
+         "workload.arrivals has pieces and a sine, expected one of them"},
+        {"arrivals: {pieces: [[0, 1], [0, 2]]}}", 80,
+         "workload.arrivals.pieces: from_s is 0 after 0, expected ascending times"},
         {"arrivals: {pieces: [[0, 1], [5, 0]]}}", 80,
          "workload.arrivals.pieces ends with a rate of 0, expected one above 0: later requests "
          "would never arrive"},

@@ -1,0 +1,138 @@
+#!/bin/sh
+# A wrong configuration or command line: exit code 2 and one line that says where, what, and what
+# was expected.
+. "$(dirname "$0")/expect.sh"
+
+printf 'arrival_s,prompt_tokens,output_tokens\n0,10,5\n1,20,3\n2,30,4\n' >three.csv
+cat >good.yaml <<'END'
+model: llama-2-7b
+hardware: a100-80gb-sxm
+workload:
+  trace: three.csv
+  arrivals: {process: poisson, rate_rps: 2}
+serving:
+  preset: vllm-v0
+  kv: {num_blocks: 64}
+output: {dir: out}
+END
+
+# line N TEXT PATTERN: with that line instead, bad.yaml is refused; the pattern is what follows the
+# file's name.
+line() {
+    awk -v n="$1" -v text="$2" 'NR == n { print text; next } 1' good.yaml >bad.yaml
+    refuses "bad.yaml:$3" "$inflight" run bad.yaml --quiet
+}
+
+# edit EDIT PATTERN
+edit() {
+    refuses "--set $1: $2" "$inflight" run good.yaml --quiet --set "$1"
+}
+
+succeeds "$inflight" run good.yaml --quiet
+
+# names
+line 1 'modle: llama-2-7b' '1:1: unknown key modle, did you mean model[?]'
+line 8 '  kv: {num_blokcs: 64}' '8:8: unknown key serving.kv.num_blokcs, did you mean num_blocks[?]'
+line 8 '  flux_capacitor: 3' '8:3: unknown key serving.flux_capacitor'
+line 1 'model: lama-2-7b' '1:1: unknown model lama-2-7b, did you mean llama-2-7b[?]'
+line 2 'hardware: a100-80-sxm' '2:1: *a100-80-sxm, did you mean a100-80gb-sxm[?]'
+line 7 '  preset: vlm-v0' '7:3: unknown preset vlm-v0, did you mean vllm-v0[?]'
+line 8 '  order: {policy: fcsf}' '8:11: unknown order policy fcsf, did you mean fcfs[?]'
+line 8 '  order: {policy: zzzzzzzz}' '8:11: unknown order policy zzzzzzzz, expected one of *sjf'
+line 8 '  batching: {max_seq: 3}' '8:14: *serving.batching.max_seq, did you mean max_seqs[?]'
+line 5 '  format: azur' '5:3: workload.format is azur, expected one of *did you mean azure[?]'
+line 4 '  trace: four.csv' '4:3: there is no file four.csv, expected a trace'
+
+# values
+line 8 '  max_model_len: many' '8:3: *max_model_len is many, expected a whole number from 0'
+line 8 '  max_model_len: 1.5' '8:3: *max_model_len is 1.5, expected a whole number'
+line 8 '  max_model_len: "64"' '8:3: *max_model_len is "64", expected *quotes make it text'
+line 8 '  max_model_len: [64]' '8:3: *max_model_len is a list, expected a whole number'
+line 8 '  kv: 64' '8:3: serving.kv is 64, expected a map'
+line 8 '  steady_runs: yes' '8:3: *steady_runs is yes, expected true or false'
+line 8 '  kv: {num_blocks: -1}' '8:8: *num_blocks is -1, expected a whole number from 0 to'
+line 8 '  kv: {num_blocks: 4294967297}' '8:8: *num_blocks is 4294967297, expected *2147483647'
+line 8 '  kv: {memory_utilization: 1.5}' '8:8: *is 1.5, expected a number from 0.01 to 1'
+line 8 '  kv: {num_blocks: 2147483647}' ' *room for 34359738352 tokens, expected at most 2147483647'
+for value in .nan nan NaN .inf -.inf inf 1e999; do
+    line 9 "slo: {ttft_s: $value}" "9:7: slo.ttft_s is $value, expected a number from 0"
+done
+line 5 '  limit: 99999999999999999999' '5:3: *is 99999999999999999999, expected a whole number'
+line 5 '  arrivals: {process: poison}' '5:14: *process is poison, expected one of *poisson[?]'
+line 5 '  arrivals: {process: gamma}' '5:*rate_rps is missing or 0, expected a rate above 0'
+line 9 'executor: cpu' '*executor is cpu, but *expected sim'
+
+# YAML
+line 9 'model: llama-2-13b' '9:1: key model given twice, first on line 1'
+line 8 '  kv: {num_blocks: 64' '9:*not valid YAML'
+line 8 '\tmax_model_len: 64' '8:1: not valid YAML: found a tab character'
+line 8 '  kv: *nobody' '8:*not valid YAML: found undefined alias'
+line 9 '---' '[0-9]*a second document, expected only one'
+: >empty.yaml
+refuses 'empty.yaml:1:1: nothing here, expected keys' "$inflight" run empty.yaml
+printf '\377\376\001' >binary.yaml
+refuses 'binary.yaml:1:*not valid YAML' "$inflight" run binary.yaml
+refuses 'none.yaml: cannot be opened: No such file' "$inflight" run none.yaml
+refuses 'logs: cannot be read: Is a directory' "$inflight" run logs
+
+# sweeps
+line 9 'sweep: {serving.kv.blocks: [1]}' '9:9: unknown key serving.kv.blocks'
+line 9 'sweep: {slo.ttft_s: 3}' '9:9: sweep of slo.ttft_s is 3, expected a list'
+line 9 'sweep: {slo.ttft_s: []}' '9:9: sweep of slo.ttft_s is an empty list, expected a list of val'
+line 9 'sweep: {slo.ttft_s: [1, x]}' '9:25: slo.ttft_s is x, expected a number'
+line 9 'sweep: {serving.preset: [vllm-v0, orka]}' '9:35: unknown preset orka'
+line 9 'sweep: {output.dir: [a, b]}' '9:9: output.dir is swept, expected one output'
+
+# edits
+edit model 'not an edit, expected path.to.key=value'
+edit =3 'not an edit, expected path.to.key=value'
+edit slo.ttft_s= 'no value'
+edit 'slo.ttft_s={' 'not valid YAML'
+edit slo.tfft_s=3 'unknown key slo.tfft_s, did you mean slo.ttft_s[?]'
+edit slo.ttft_s=soon 'slo.ttft_s is soon, expected a number'
+edit serving=fast 'serving is fast, expected a map'
+edit model=lama-2-7b 'unknown model lama-2-7b, did you mean llama-2-7b[?]'
+
+# the machine is too small
+fits="--set serving.kv.num_blocks=0 --quiet"
+# 2 bytes a parameter: 69.0e9 parameters are 128.5 GiB of a GPU of 80
+# shellcheck disable=SC2086 # words on purpose
+refuses 'good.yaml: llama-2-70b does not fit on a100-80gb-sxm*GiB x 0.9*128.48 weights' \
+    "$inflight" run good.yaml $fits --set model=llama-2-70b
+# shellcheck disable=SC2086
+refuses 'good.yaml: *parallel is 3, expected a number that shares the 32 query heads' \
+    "$inflight" run good.yaml $fits --set parallel.tensor=3
+
+# the command line
+refuses 'inflight run: unknown option --sett, did you mean --set[?]' \
+    "$inflight" run good.yaml --sett a=b
+refuses 'inflight run: unknown option --frobnicate, expected one of --set,' \
+    "$inflight" run good.yaml --frobnicate
+refuses 'inflight run: --set expects a value' "$inflight" run good.yaml --set
+refuses 'inflight run: -j 0: expected a whole number from 1 on' "$inflight" run good.yaml -j 0
+refuses 'inflight run: -j two: expected a whole number' "$inflight" run good.yaml -j two
+refuses 'usage: inflight run CONFIG.yaml' "$inflight" run
+refuses 'usage: inflight run CONFIG.yaml' "$inflight" run good.yaml good.yaml
+refuses 'usage: inflight list policies|' "$inflight" list colours
+refuses 'usage: inflight trace stats FILE' "$inflight" trace stats
+refuses 'none.so: there is no such file' "$inflight" run good.yaml --plugin none.so
+refuses 'three.csv: not a plug-in' "$inflight" run good.yaml --plugin three.csv
+try "$inflight" fly
+same "$code $(head -n 1 logs/err)" '2 inflight: unknown command fly' 'an unknown command'
+
+# the output
+refuses 'three.csv/out: cannot make the output directory: Not a directory' \
+    "$inflight" run good.yaml --quiet -o three.csv/out
+refuses 'three.csv: is a file, expected an output directory' \
+    "$inflight" run good.yaml --quiet -o three.csv
+refuses 'the output directory has a name of 600 bytes, expected at most 511' \
+    "$inflight" run good.yaml --quiet -o "$(printf '%0600d' 0)"
+mkdir sealed
+chmod 555 sealed
+if ! [ -w sealed ]; then # root may write everywhere
+    refuses 'sealed: cannot write to the output directory: Permission denied' \
+        "$inflight" run good.yaml --quiet -o sealed
+    refuses 'sealed/out: cannot make the output directory: Permission denied' \
+        "$inflight" run good.yaml --quiet -o sealed/out
+fi
+finish

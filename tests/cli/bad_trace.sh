@@ -1,0 +1,93 @@
+#!/bin/sh
+# A broken trace: exit code 2 and one line with file, line and column; nothing is written.
+. "$(dirname "$0")/expect.sh"
+
+cat >config.yaml <<'END'
+workload: {trace: trace, format: auto}
+serving: {preset: vllm-v0, max_model_len: 256, kv: {num_blocks: 64}}
+cost: {model: linear, step_s: 0.01}
+output: {dir: out}
+END
+
+# broken FORMAT TEXT PATTERN [EDIT]: the text with its \n is refused by a run, and without an edit
+# by the other commands that read a trace.
+broken() {
+    printf "$2" >trace
+    refuses "trace:$3" "$inflight" run config.yaml --quiet --set "workload.format=$1" \
+        --set "${4:-workload.limit=0}"
+    [ $# -gt 3 ] && return
+    refuses "trace:$3" "$inflight" trace stats trace --format "$1"
+    refuses "trace:$3" "$inflight" trace convert trace --format "$1" -o converted.csv
+}
+
+# inflight's own CSV
+head='arrival_s,prompt_tokens,output_tokens\n0,10,5\n'
+broken auto "${head}1,20,abc\n" '3:6: output_tokens is "abc", expected a whole number from 1'
+broken auto "${head}1,20,\n" '3:6: output_tokens is "", expected a whole number'
+broken auto "${head}1,20\n" '3: 2 cells, expected 3 as in the header'
+broken auto "${head}1,20,3,4\n" '3: 4 cells, expected 3 as in the header'
+broken auto "${head}1,-20,3\n" '3:3: prompt_tokens is "-20", expected a whole number from 1'
+broken auto "${head}1,0,3\n" '3:3: prompt_tokens is "0", expected a whole number from 1'
+broken auto "${head}1,2.5,3\n" '3:3: prompt_tokens is "2.5", expected a whole number'
+broken auto "${head}1,2147483648,3\n" '3:3: prompt_tokens is "2147483648", expected *2147483647'
+broken auto "${head}1,99999999999999999999,3\n" '3:3: prompt_tokens is "99999999999999999999",'
+broken auto "${head}-1,20,3\n" '3:1: arrival_s is "-1", expected seconds from 0'
+broken auto "${head}nan,20,3\n" '3:1: arrival_s is "nan", expected seconds'
+broken auto "${head}inf,20,3\n" '3:1: arrival_s is "inf", expected seconds'
+broken auto "${head}1e300,20,3\n" '3:1: arrival_s is "1e300", expected seconds'
+broken auto "${head}1,\"20,3\n" '3: a quote is not closed'
+broken auto "${head}1,2\"0,3\n" '3:4: a stray quote'
+broken auto "${head}1,2\0000,3\n" '3:3: prompt_tokens is "2'
+broken inflight 'arrival_s,promt_tokens,output_tokens\n' '1:11: column "promt_tokens" is unknown*pr'
+broken inflight 'arrival_s,prompt_tokens\n1,2\n' '1: column output_tokens is missing'
+broken inflight 'prompt_tokens,prompt_tokens,output_tokens\n' '1:15: column "prompt_tokens" is there tw'
+
+# others
+broken azure 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-13-16 18:17:03.9,374,44\n' \
+    '2:1: TIMESTAMP is "2023-13-16 18:17:03.9", expected YYYY-MM-DD'
+broken azure "$head" '1: column TIMESTAMP is missing'
+broken vidur 'num_prefill_tokens,num_decode_tokens\n3,4\n5,x\n' '3:3: num_decode_tokens is "x"'
+good='{"timestamp": 0, "input_length": 5, "output_length": 3, "hash_ids": [1]}\n'
+broken mooncake "$good"'{"timestamp": 0, "input_length": 5,\n' '2:*not a JSON object'
+broken mooncake "$good"'[1, 2]\n' '2:*is no object, expected {'
+broken mooncake "$good"'{"timestamp": 0, "input_length": -5, "output_length": 3}\n' \
+    '2: input_length is -5, expected a whole number from 0'
+broken mooncake "$good"'{"timestamp": 0, "input_length": NaN, "output_length": 3}\n' \
+    "2:36: not a JSON object: *'NaN'"
+broken mooncake "$good"'{"timestamp": 0, "input_length": 1e99, "output_length": 3}\n' \
+    '2: input_length is 1*e*99, expected a whole number'
+broken mooncake "$good"'{"timestamp": 0, "output_length": 3}\n' '2: input_length is missing'
+broken sharegpt '[{"conversations": []},\n{"id": ]' '2:8: not a JSON'
+broken sharegpt '{"id": 3}' '1:1: not JSON:'
+broken llmservingsim '{"input_toks": 5, "output_toks": "3", "arrival_time_ns": 0}\n' \
+    '1: output_toks is "3", expected a whole number'
+
+# no request, or none that fits
+broken auto '' ' the file is empty, expected a trace'
+broken auto '\n\n' ' the file is empty, expected a trace'
+broken auto 'arrival_s,prompt_tokens,output_tokens\n' ' no request, expected at least one'
+broken auto 'colour,taste\nred,sweet\n' '1: the columns are those of no trace format, expected one of'
+broken auto 'prompt_tokens,output_tokens\n1,2\n' ' the trace has no stamps * expected a process' \
+    workload.arrivals.process=trace
+broken auto "$head" ' no request is left, the limits on lengths' workload.filter.min_prompt=11
+broken auto "$head" ' no request is left, skip' workload.skip=1
+broken auto "$head" ' no request is left, the window of stamps' workload.from_s=1
+broken auto 'arrival_s,prompt_tokens,output_tokens,samples\n0,10,5,2\n' '*2 samples; only 1' \
+    workload.limit=1
+
+# files
+gzip -c "$INFLIGHT_DATA/configs/quickstart.yaml" | head -c 200 >trace
+refuses 'trace: the gzip stream is cut short' "$inflight" trace stats trace --format azure
+refuses 'trace: the gzip stream is cut short' "$inflight" run config.yaml
+printf '\037\213\010\000garbage, no deflate stream' >trace
+refuses 'trace: cannot decompress' "$inflight" trace stats trace
+refuses 'none.csv: cannot open: No such file' "$inflight" trace stats none.csv
+refuses 'there is no file none.csv' "$inflight" run config.yaml --set workload.trace=none.csv
+refuses 'logs: cannot read: Is a directory' "$inflight" trace stats logs
+printf "$head" >trace
+refuses 'unknown trace format "azur", expected auto, azure' "$inflight" trace stats trace -f azur
+refuses 'usage: inflight trace convert' "$inflight" trace convert trace trace
+refuses 'none/a.csv: cannot write: No such file' "$inflight" trace convert trace -o none/a.csv
+same "$(ls)" "$(printf 'config.yaml\nlogs\nout\ntrace')" 'what lies around'
+same "$(ls -A out)" '' 'the output of refused runs'
+finish

@@ -1,0 +1,96 @@
+# Sourced by the scripts beside it, which get the program and the source folder as arguments.
+#
+# Every script works in a folder of its own, which is gone afterwards, and ends with `finish`.
+# PATTERN is a shell pattern for a part of a line.
+
+[ $# -eq 2 ] || { echo "usage: $0 INFLIGHT SOURCE"; exit 1; }
+inflight=$1
+INFLIGHT_DATA=$2
+LC_ALL=C
+export INFLIGHT_DATA LC_ALL
+
+work=$(mktemp -d) || exit 1
+trap 'rm -rf "$work"' EXIT
+trap 'exit 1' HUP INT TERM
+cd "$work" || exit 1
+mkdir logs
+n_failures=0
+
+complain() {
+    n_failures=$((n_failures + 1))
+    printf 'FAILED: %s\n' "$@"
+}
+
+# Runs the command; its code, its output and its messages are in $code, logs/out and logs/err.
+try() {
+    ran=$*
+    "$@" >logs/out 2>logs/err
+    code=$?
+}
+
+# The command ends with CODE and says one line that matches PATTERN, or nothing if that is empty.
+expect() {
+    wanted=$1
+    pattern=$2
+    shift 2
+    try "$@"
+    judge
+}
+
+# What `expect` does, of a command that was tried already.
+judge() {
+    said=$(cat logs/err)
+    [ "$code" -eq "$wanted" ] || complain "$ran" "    exit code $code, not $wanted: $said"
+    if [ -z "$pattern" ]; then
+        [ -z "$said" ] || complain "$ran" "    said: $said"
+        return
+    fi
+    [ "$(grep -c '' logs/err)" -eq 1 ] || complain "$ran" "    said not one line: $said"
+    # shellcheck disable=SC2254 # a pattern on purpose
+    case $said in
+    *$pattern*) ;;
+    *) complain "$ran" "    said:     $said" "    expected: $pattern" ;;
+    esac
+}
+
+succeeds() {
+    expect 0 '' "$@"
+}
+
+refuses() {
+    expect 2 "$@"
+}
+
+# The last command's output has the words.
+printed() {
+    grep -qF -- "$1" logs/out || complain "$ran" "    did not print: $1"
+}
+
+# same TEXT WANTED WHAT
+same() {
+    [ "$1" = "$2" ] || complain "$3" "    found:    $1" "    expected: $2"
+}
+
+same_bytes() {
+    cmp -s "$1" "$2" || complain "$1 and $2 differ"
+}
+
+# The named columns of a report, a line a row, without the header.
+columns() {
+    awk -F, -v wanted="$2" '
+        NR == 1 {
+            n = split(wanted, names, ",")
+            for (i = 1; i <= NF; i++)
+                at[$i] = i
+            next
+        }
+        {
+            for (k = 1; k <= n; k++)
+                printf "%s%s", names[k] in at ? $at[names[k]] : "no column", k < n ? "," : "\n"
+        }' "$1"
+}
+
+finish() {
+    [ "$n_failures" -eq 0 ]
+    exit
+}

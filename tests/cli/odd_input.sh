@@ -1,0 +1,118 @@
+#!/bin/sh
+# Unusual, but right: exit code 0, and the reports say what a pencil says. A step takes 10 ms
+# whatever it holds, so a request of n tokens that never waits takes n x 10 ms.
+. "$(dirname "$0")/expect.sh"
+
+cat >config.yaml <<'END'
+workload: {trace: trace}
+serving: {preset: vllm-v0, max_model_len: 256, kv: {num_blocks: 64}}
+cost: {model: linear, step_s: 0.01}
+output: {dir: out}
+END
+head='arrival_s,prompt_tokens,output_tokens'
+
+# flies TEXT WORDS [OPTION...]: the text with its \n is flown, and the run says a line with the
+# words, or nothing.
+flies() {
+    printf "$1" >trace
+    words=$2
+    shift 2
+    expect 0 "$words" "$inflight" run config.yaml "$@"
+}
+
+# request_id, status, arrival_s, first_token_s, finish_s of each request
+requests() {
+    same "$(columns out/requests.csv request_id,status,arrival_s,first_token_s,finish_s)" \
+        "$(printf "$1")" "requests.csv of $(head -c 99 trace)"
+}
+
+# requests, finished, rejected, failed
+counts() {
+    same "$(columns out/summary.csv requests,finished,rejected,failed)" "$1" "summary.csv"
+}
+
+alone='0,finished,0.000000000,0.010000000,0.050000000\n'
+both="${alone}1,finished,0.000000000,0.010000000,0.030000000\n"
+
+# stamps
+flies "$head\n0,10,5\n" ''
+requests "$alone"
+counts 1,1,0,0
+flies "$head\n0,10,5\n0,20,3\n" ''
+requests "$both"
+flies "$head\n7,10,5\n" ''
+requests '0,finished,7.000000000,7.010000000,7.050000000\n'
+flies "$head\n0.000000001,10,1\n0.000000002,10,1\n" ''
+requests '0,finished,0.000000001,0.010000001,0.010000001
+1,finished,0.000000002,0.020000001,0.020000001\n'
+flies "$head\n2,10,5\n1,20,3\n1,30,2\n" 'note: * of 3 stamps were out of order; sorted'
+requests '1,finished,1.000000000,1.010000000,1.030000000
+2,finished,1.000000000,1.010000000,1.020000000
+0,finished,2.000000000,2.010000000,2.050000000\n'
+flies "$head\n0,10,5\n9e9,20,3\n" ''
+requests "${alone}1,finished,9000000000.000000000,9000000000.010000000,9000000000.030000000\n"
+
+# 3000 at once: no two requests share a moment of arrival and a place in the queue
+{ echo $head; yes 5,10,1 | head -n 3000; } >many
+succeeds "$inflight" run config.yaml --set workload.trace=many
+counts 3000,3000,0,0
+same "$(columns out/requests.csv request_id)" "$(seq 0 2999)" 'the order of equal stamps'
+same "$(columns out/requests.csv first_token_s | sort -c 2>&1)" '' 'first come, first served'
+
+# how a file is written
+flies "$head\r\n0,10,5\r\n0,20,3\r\n" ''
+requests "$both"
+flies "\357\273\277$head\n0,10,5\n0,20,3" ''
+requests "$both"
+flies '"output_tokens","prompt_tokens","arrival_s"\n"5","10","0"\n' ''
+requests "$alone"
+flies "\n$head\n\n0,10,5\n\n" ''
+requests "$alone"
+printf "$head\n0,10,5\n0,20,3\n" | gzip -c >zipped
+succeeds "$inflight" run config.yaml --set workload.trace=zipped
+requests "$both"
+printf "$head\n0,10,5\n" | try "$inflight" run config.yaml --set workload.trace=/dev/stdin
+wanted=0 pattern=''
+judge
+requests "$alone"
+
+# how many
+flies "$head\n0,10,5\n" 'note: *fewer than the limit of 10' --set workload.limit=10
+counts 1,1,0,0
+flies "$head\n0,10,5\n0,20,3\n" '' --set workload.limit=1
+requests "$alone"
+flies "$head\n3,1,1\n0,10,5\n" '' --set workload.skip=1
+requests '1,finished,0.000000000,0.010000000,0.050000000\n'
+flies "$head\n0,10,1\n" ''
+same "$(columns out/requests.csv tpot_s,max_itl_s)" , 'gaps of a single token'
+
+# too long for the model of 256 tokens; with 4096, too long for the pool of 64 x 16 = 1024
+for preset in "$INFLIGHT_DATA"/configs/serving/*.yaml; do
+    name=$(basename "$preset" .yaml)
+    flies "$head\n0,10,5\n0,2000,3\n1,200,100\n1,10,5\n" '' --set serving.preset="$name"
+    counts 4,2,2,0
+    same "$(columns out/requests.csv request_id,status,first_scheduled_s,finish_s,ttft_s,e2e_s)" \
+        "0,finished,0.000000000,0.050000000,0.010000000,0.050000000
+1,rejected,,,,
+2,rejected,,,,
+3,finished,1.000000000,1.050000000,0.010000000,0.050000000" "the requests of $name"
+done
+for preset in vllm-v0 vllm-v0-swap sarathi; do
+    flies "$head\n0,10,5\n0,2000,3\n1,800,300\n1,10,5\n" '' --set serving.max_model_len=4096 \
+        --set serving.preset=$preset
+    counts 4,2,2,0
+done
+# max_model_len is reserved for everyone: none fits
+flies "$head\n0,10,5\n0,10,5\n" '' --set serving.max_model_len=4096 \
+    --set serving.preset=faster-transformer
+counts 2,0,2,0
+
+# the end of time
+tail='expected a run that ends before 9.2e9 s'
+printf "$head\n0,10,20\n" >trace
+refuses "config.yaml: step *$tail" "$inflight" run config.yaml --set cost.step_s=1000000 \
+    --set workload.arrivals.speedup=1 --set cost.context_token_s=1000000 --set cost.step_s=1000000 \
+    --set cost.prefill_token_s=1000000 --set cost.decode_seq_s=1000000 \
+    --set serving.max_model_len=100000 --set serving.kv.num_blocks=100000 \
+    --set workload.trace=long
+finish
