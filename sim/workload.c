@@ -11,8 +11,8 @@ static int link_turns(struct workload *workload)
         if (trace->session[i] > n_sessions)
             n_sessions = trace->session[i];
     uint32_t *last = calloc((size_t)n_sessions + 1, sizeof *last); /* row + 1 */
-    workload->next_turn = calloc(trace->n, sizeof *workload->next_turn);
-    workload->waits = calloc(trace->n, sizeof *workload->waits);
+    workload->next_turn = calloc(trace->n + 1, sizeof *workload->next_turn);
+    workload->waits = calloc(trace->n + 1, sizeof *workload->waits);
     if (!last || !workload->next_turn || !workload->waits) {
         free(last);
         return -1;

@@ -33,7 +33,7 @@ static inline uint64_t ifl_draw(uint64_t seed, enum ifl_purpose purpose, uint64_
 /* In the open interval (0, 1): safe for every inverse CDF. */
 static inline double ifl_uniform(uint64_t draw)
 {
-    return ((double)(draw >> 11) + 0.5) * (1.0 / 9007199254740992.0);
+    return ((double)(draw >> 12) + 0.5) * 0x1p-52;
 }
 
 #endif

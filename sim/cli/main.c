@@ -1,9 +1,7 @@
 /* inflight: a flight simulator for LLM serving policies. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/options.h"
 
@@ -30,14 +28,6 @@ static void print_usage(FILE *out)
     fprintf(out, "    inflight --version | --help\n");
 }
 
-/* A report opened in the place of a closed standard stream would receive its notes. */
-static void occupy_closed_streams(void)
-{
-    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++)
-        if (fcntl(stream, F_GETFD) < 0)
-            (void)!open("/dev/null", O_RDWR); /* takes the lowest number that is free */
-}
-
 static int dispatch(int argc, char **argv)
 {
     if (argc >= 2 && strcmp(argv[1], "--version") == 0) {
@@ -59,7 +49,6 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    occupy_closed_streams();
     const int rc = dispatch(argc, argv);
     if (rc == 0 && (fflush(stdout) != 0 || ferror(stdout))) {
         fprintf(stderr, "inflight: cannot write to standard output: %s\n", strerror(errno));

@@ -98,7 +98,7 @@ static int fly_all(struct run *run)
 {
     const size_t n =
         (size_t)run->n_threads < run->n_points ? (size_t)run->n_threads : run->n_points;
-    pthread_t *threads = calloc(n, sizeof *threads);
+    pthread_t *threads = calloc(n + 1, sizeof *threads);
     struct progress progress = {.n_ended = &run->n_ended,
                                 .n_requests = &run->n_requests,
                                 .n_points_done = &run->n_points_done,

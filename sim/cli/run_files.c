@@ -102,9 +102,11 @@ int run_files_join(struct run_files *files, struct ifl_error *error)
     int rc = 0;
     for (int kind = 0; kind < N_REPORTS && rc == 0; kind++) {
         char path[600];
-        if (!files->wanted[kind])
-            continue;
         snprintf(path, sizeof path, "%s/%s.csv", files->dir, report_names[kind]);
+        if (!files->wanted[kind]) {
+            remove(path); /* of an earlier run: it would not belong to the others */
+            continue;
+        }
         rc = ifl_join_csv(path, files->n_points, (const char *const *)files->parts[kind], error);
     }
     return rc;

@@ -36,7 +36,7 @@ static void print_lengths(const char *name, const struct ifl_length_stats *s)
 static int print_stats(const char *path, const char *format)
 {
     struct ifl_trace trace = {0};
-    struct ifl_trace_stats stats;
+    struct ifl_trace_stats stats = {0};
     struct ifl_error error;
     int rc = ifl_trace_read(path, format, &notes, &trace, &error);
     if (rc == 0)
@@ -122,6 +122,8 @@ static int trace_convert(int argc, char **argv)
         return 2;
     }
     int rc = ifl_trace_read(files.of[0], format, &notes, &trace, &error);
+    if (rc == 0 && trace.hash_at)
+        say(NULL, "hash ids of prompt blocks have no column in inflight's CSV and are left out");
     if (rc == 0)
         rc = write_trace(&trace, path, &error);
     ifl_trace_free(&trace);

@@ -9,6 +9,7 @@ INFLIGHT_DATA=$2
 LC_ALL=C
 export INFLIGHT_DATA LC_ALL
 
+scripts=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM

@@ -107,12 +107,8 @@ flies "$head\n0,10,5\n0,10,5\n" '' --set serving.max_model_len=4096 \
     --set serving.preset=faster-transformer
 counts 2,0,2,0
 
-# the end of time
-tail='expected a run that ends before 9.2e9 s'
-printf "$head\n0,10,20\n" >trace
-refuses "config.yaml: step *$tail" "$inflight" run config.yaml --set cost.step_s=1000000 \
-    --set workload.arrivals.speedup=1 --set cost.context_token_s=1000000 --set cost.step_s=1000000 \
-    --set cost.prefill_token_s=1000000 --set cost.decode_seq_s=1000000 \
-    --set serving.max_model_len=100000 --set serving.kv.num_blocks=100000 \
-    --set workload.trace=long
+# the end of time: 9.2e9 s fit into 63 bits of nanoseconds
+printf "$head\n9.1e9,10,200\n" >trace
+refuses 'config.yaml: step 100 takes 1e+06 s*, expected a run that ends before 9.2e9 s' \
+    "$inflight" run config.yaml --set cost.step_s=1000000
 finish

@@ -1,0 +1,86 @@
+#!/bin/sh
+# The same configuration gives the same bytes: twice, on any number of threads, with and without
+# steady runs, and from the config.yaml that a run has written.
+. "$(dirname "$0")/expect.sh"
+
+reports='config.yaml quantiles.csv requests.csv steps.csv summary.csv'
+presets=$(cd "$INFLIGHT_DATA/configs/serving" && ls ./*.yaml | sed 's|.*/||; s|\.yaml$||' | tr '\n' ' ')
+
+# fly DIR CONFIG [OPTION...]
+fly() {
+    dir=$1
+    config=$2
+    shift 2
+    succeeds "$inflight" run "$config" --quiet -o "$dir" "$@"
+}
+
+# 300 requests into a pool that is too small for them: everyone preempts, and the queue grows
+quickstart() {
+    dir=$1
+    shift
+    fly "$dir" "$INFLIGHT_DATA/configs/quickstart.yaml" --set workload.limit=300 \
+        --set serving.kv.num_blocks=300 --set output.steps=true --set output.plots=false "$@"
+}
+
+# The two runs agree in the reports named.
+agree() {
+    one=$1
+    other=$2
+    shift 2
+    for report in "$@"; do
+        same_bytes "$one/$report" "$other/$report"
+    done
+}
+
+# each preset alone
+for preset in $presets; do
+    one="--set sweep=null --set serving.preset=$preset --set workload.arrivals.rate_rps=8"
+    # shellcheck disable=SC2086 # words on purpose
+    quickstart "$preset" $one
+    # shellcheck disable=SC2086
+    quickstart "$preset-again" $one
+    # shellcheck disable=SC2086
+    quickstart "$preset-planned" $one --set serving.steady_runs=false
+    # shellcheck disable=SC2086
+    quickstart "$preset-checked" $one --set serving.check_steady=true
+    fly "$preset-rerun" "$preset/config.yaml"
+    # shellcheck disable=SC2086
+    agree "$preset" "$preset-again" $reports
+    agree "$preset" "$preset-planned" quantiles.csv requests.csv steps.csv summary.csv
+    agree "$preset" "$preset-checked" quantiles.csv requests.csv steps.csv summary.csv
+    # shellcheck disable=SC2086
+    agree "$preset" "$preset-rerun" $reports
+done
+# it was tight: somebody was preempted, by recompute and by swap
+[ "$(columns vllm-v0/summary.csv preemptions)" -gt 0 ] || complain 'vllm-v0 preempts nobody'
+[ "$(columns vllm-v0-swap/summary.csv swap_outs)" -gt 0 ] || complain 'vllm-v0-swap swaps nobody'
+
+# all of them in a sweep
+axes=$(echo "$presets" | sed 's/ $//; s/ /,/g')
+sweep="--set sweep.serving.preset=[$axes] --set sweep.workload.arrivals.rate_rps=[2,8,32]"
+# shellcheck disable=SC2086
+quickstart sweep $sweep
+# shellcheck disable=SC2086
+quickstart sweep-again $sweep -j 2
+# shellcheck disable=SC2086
+quickstart sweep-planned $sweep -j 7 --set serving.steady_runs=false
+fly sweep-rerun sweep/config.yaml -j 2
+# shellcheck disable=SC2086
+agree sweep sweep-again $reports
+agree sweep sweep-planned quantiles.csv requests.csv steps.csv summary.csv
+# shellcheck disable=SC2086
+agree sweep sweep-rerun $reports
+
+# a point of the sweep is the run of that point alone, but for its number
+for preset in $presets; do
+    n=$(columns sweep/summary.csv serving.preset,workload.arrivals.rate_rps |
+        awk -F, -v preset="$preset" '$1 == preset && $2 == 8 { print NR - 1 }')
+    awk -F, -v point="$n" 'NR == 1 || $1 == point' sweep/requests.csv | cut -d, -f2- >point.csv
+    cut -d, -f2- "$preset/requests.csv" >alone.csv
+    same_bytes point.csv alone.csv
+done
+
+# another seed is another run
+quickstart other --set sweep=null --set workload.arrivals.seed=8
+cmp -s other/requests.csv vllm-v0/requests.csv && complain 'the seed changes nothing'
+finish
