@@ -1,0 +1,171 @@
+/* The KV pool, the timer queue and the waiting queue against what they must do. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "inflight/random.h"
+
+#include "event_heap.h"
+#include "kv/pool.h"
+#include "waiting.h"
+
+/* The textbook walk-through of a block manager: 20 blocks of 4 tokens, the last one first. A has 5
+ * tokens, B one. */
+Test(kv_pool, walk_through)
+{
+    struct kv_pool pool;
+    uint32_t a[2], b[1];
+    cr_assert_eq(kv_pool_create(&pool, 20), 0);
+    kv_take(&pool, kv_blocks_for(5, 4), a);
+    kv_take(&pool, kv_blocks_for(1, 4), b);
+    static const uint32_t slots[5][2] = {{19, 0}, {19, 1}, {19, 2}, {19, 3}, {18, 0}};
+    for (uint32_t token = 0; token < 5; token++) {
+        cr_assert_eq(a[token / 4], slots[token][0]);
+        cr_assert_eq(token % 4, slots[token][1]);
+    }
+    cr_assert_eq(b[0], 17);
+    kv_release(&pool, 2, a);
+    cr_assert_eq(pool.n_free, 19);
+    kv_pool_destroy(&pool);
+}
+
+Test(kv_pool, freed_last_is_used_first)
+{
+    struct kv_pool pool;
+    uint32_t a[3], b[3];
+    cr_assert_eq(kv_pool_create(&pool, 8), 0);
+    kv_take(&pool, 3, a); /* 7 6 5 */
+    kv_release(&pool, 3, a);
+    kv_take(&pool, 3, b);
+    cr_assert(b[0] == 5 && b[1] == 6 && b[2] == 7);
+    kv_pool_destroy(&pool);
+}
+
+Test(kv_pool, a_shared_block_is_free_when_its_last_owner_leaves)
+{
+    struct kv_pool pool;
+    uint32_t block;
+    cr_assert_eq(kv_pool_create(&pool, 2), 0);
+    kv_take(&pool, 1, &block);
+    kv_share(&pool, block);
+    kv_release(&pool, 1, &block);
+    cr_assert_eq(pool.n_free, 1);
+    kv_release(&pool, 1, &block);
+    cr_assert_eq(pool.n_free, 2);
+    kv_pool_destroy(&pool);
+}
+
+/* Equal times come out in the order of their pushes, and the rest in the order of time. */
+Test(event_heap, sorts_stably)
+{
+    enum { N = 5000 };
+    struct event_heap heap = {0};
+    for (uint64_t i = 0; i < N; i++)
+        cr_assert_eq(event_push(&heap, (int64_t)(ifl_draw(1, IFL_DRAW_POLICY, i, 0) % 500), i), 0);
+    struct event last = event_pop(&heap);
+    for (size_t i = 1; i < N; i++) {
+        const struct event event = event_pop(&heap);
+        cr_assert(event.at_ns > last.at_ns ||
+                  (event.at_ns == last.at_ns && event.payload > last.payload));
+        last = event;
+    }
+    cr_assert_eq(event_next_ns(&heap), IFL_NEVER);
+    event_heap_destroy(&heap);
+}
+
+/* ---- the waiting queue against a plain array ---- */
+
+enum { N_WAITERS = 40, N_ROUNDS = 4000 };
+
+struct model { /* front first, then by (key, serial); arrivals are all alike */
+    struct live_request *front[N_WAITERS], *ranked[N_WAITERS];
+    int64_t key[N_WAITERS];
+    size_t n_front, n_ranked;
+};
+
+static void model_add(struct model *m, struct live_request *r, int64_t key)
+{
+    size_t i = m->n_ranked++;
+    for (; i > 0 && (m->key[i - 1] > key ||
+                     (m->key[i - 1] == key && m->ranked[i - 1]->pub.serial > r->pub.serial));
+         i--) {
+        m->ranked[i] = m->ranked[i - 1];
+        m->key[i] = m->key[i - 1];
+    }
+    m->ranked[i] = r;
+    m->key[i] = key;
+}
+
+static struct live_request *model_at(const struct model *m, size_t i)
+{
+    return i < m->n_front ? m->front[m->n_front - 1 - i] : m->ranked[i - m->n_front];
+}
+
+static void model_remove(struct model *m, size_t i)
+{
+    if (i < m->n_front) {
+        for (size_t k = m->n_front - 1 - i; k + 1 < m->n_front; k++)
+            m->front[k] = m->front[k + 1];
+        m->n_front--;
+        return;
+    }
+    for (size_t k = i - m->n_front; k + 1 < m->n_ranked; k++) {
+        m->ranked[k] = m->ranked[k + 1];
+        m->key[k] = m->key[k + 1];
+    }
+    m->n_ranked--;
+}
+
+/* Walks part of the queue and removes every third request it sees, as a plan does. */
+static size_t walk(struct waiting *waiting, struct model *m, size_t n_steps,
+                   struct live_request **out)
+{
+    uint64_t at[2] = {0, 0};
+    size_t n_removed = 0;
+    for (size_t i = 0; i < n_steps; i++) {
+        struct live_request *r = waiting_next(waiting, at);
+        const size_t place = i - n_removed;
+        if (place >= m->n_front + m->n_ranked) {
+            cr_assert_null(r);
+            break;
+        }
+        cr_assert_eq(r, model_at(m, place));
+        if (i % 3 == 0) {
+            waiting_leave(waiting, r);
+            model_remove(m, place);
+            out[n_removed++] = r;
+        }
+    }
+    waiting_tidy(waiting);
+    return n_removed;
+}
+
+Test(waiting, agrees_with_a_plain_array)
+{
+    static struct live_request all[N_WAITERS], *idle[N_WAITERS];
+    struct waiting waiting = {0};
+    struct model m = {.n_front = 0};
+    size_t n_idle = N_WAITERS;
+    uint64_t n = 0;
+    cr_assert_eq(waiting_reserve(&waiting, N_WAITERS), 0);
+    for (size_t i = 0; i < N_WAITERS; i++) {
+        all[i].pub.serial = i;
+        idle[i] = &all[i];
+    }
+    for (size_t round = 0; round < N_ROUNDS; round++) {
+        const uint64_t draw = ifl_draw(2, IFL_DRAW_POLICY, round, n++);
+        for (size_t k = draw % 5; k > 0 && n_idle > 0; k--) {
+            struct live_request *r = idle[--n_idle];
+            const int64_t key = (int64_t)(ifl_draw(3, IFL_DRAW_POLICY, round, k) % 20);
+            if (key == 7) {
+                waiting_push_front(&waiting, r);
+                m.front[m.n_front++] = r;
+            } else {
+                waiting_push(&waiting, r, key, 0);
+                model_add(&m, r, key);
+            }
+        }
+        n_idle += walk(&waiting, &m, draw >> 8 & 15, idle + n_idle);
+        cr_assert_eq(waiting.n, m.n_front + m.n_ranked);
+    }
+    waiting_destroy(&waiting);
+}
