@@ -1,6 +1,7 @@
 #include "sheet.h"
 
 #include <csv.h>
+#include <errno.h>
 #include <math.h>
 #include <string.h>
 
@@ -115,7 +116,7 @@ int sheet_read(struct sheet *sheet, const char *path, struct ifl_error *error)
         return ifl_fail_nomem(error);
     FILE *file = fopen(path, "rb");
     if (!file) {
-        whole_fail_on(path, "open", error);
+        ifl_fail_at(error, path, 0, 0, "cannot open: %s", strerror(errno));
         sheet_free(sheet);
         return error->code;
     }

@@ -28,8 +28,7 @@ int cli_plot(int argc, char **argv)
         fprintf(stderr, "usage: inflight plot DIR... [-o DIR]\n");
         return 2;
     }
-    out_dir = out_dir ? out_dir : dirs.of[0];
-    if (mkdir(out_dir, 0777) < 0 && errno != EEXIST) {
+    if (out_dir && mkdir(out_dir, 0777) < 0 && errno != EEXIST) {
         fprintf(stderr, "%s: cannot make the output directory: %s\n", out_dir, strerror(errno));
         return 2;
     }
@@ -37,6 +36,7 @@ int cli_plot(int argc, char **argv)
         fprintf(stderr, "inflight plot: the plot scripts are not installed\n");
         return 1;
     }
-    return ifl_plot(dirs.n, dirs.of, out_dir, script_dir, say, NULL, &error) < 0 ? cli_fail(&error)
-                                                                                 : 0;
+    out_dir = out_dir ? out_dir : dirs.of[0];
+    const int rc = ifl_plot(dirs.n, dirs.of, out_dir, script_dir, say, NULL, &error);
+    return rc < 0 ? cli_fail(&error) : 0;
 }

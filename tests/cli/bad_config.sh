@@ -85,7 +85,7 @@ line 9 'sweep: {output.dir: [a, b]}' '9:9: output.dir is swept, expected one out
 
 # edits
 edit model 'not an edit, expected path.to.key=value'
-edit =3 'not an edit, expected path.to.key=value'
+edit '=3' 'not an edit, expected path.to.key=value'
 edit slo.ttft_s= 'no value'
 edit 'slo.ttft_s={' 'not valid YAML'
 edit slo.tfft_s=3 'unknown key slo.tfft_s, did you mean slo.ttft_s[?]'

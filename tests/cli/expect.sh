@@ -4,8 +4,8 @@
 # PATTERN is a shell pattern for a part of a line.
 
 [ $# -eq 2 ] || { echo "usage: $0 INFLIGHT SOURCE"; exit 1; }
-inflight=$1
-INFLIGHT_DATA=$2
+inflight=$(cd "$(dirname "$1")" && pwd)/$(basename "$1")
+INFLIGHT_DATA=$(cd "$2" && pwd)
 LC_ALL=C
 export INFLIGHT_DATA LC_ALL
 

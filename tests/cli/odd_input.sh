@@ -71,9 +71,9 @@ requests "$alone"
 printf "$head\n0,10,5\n0,20,3\n" | gzip -c >zipped
 succeeds "$inflight" run config.yaml --set workload.trace=zipped
 requests "$both"
-printf "$head\n0,10,5\n" | try "$inflight" run config.yaml --set workload.trace=/dev/stdin
-wanted=0 pattern=''
-judge
+printf "$head\n0,10,5\n" >trace
+# shellcheck disable=SC2016 # the inner shell's
+succeeds sh -c 'cat trace | "$1" run config.yaml --set workload.trace=/dev/stdin' - "$inflight"
 requests "$alone"
 
 # how many
