@@ -44,6 +44,17 @@ static int rename_only(const char *from, const char *to, struct ifl_error *error
     return rename(from, to) ? whole_fail_on(from, "rename", error) : IFL_OK;
 }
 
+/* Gives the file its name; then its parts have served. */
+static int publish(struct whole_file *whole, size_t n, const char *const *parts,
+                   struct ifl_error *error)
+{
+    if (whole_close(whole, error) || whole_publish(whole, error))
+        return error->code;
+    for (size_t i = 0; i < n; i++)
+        unlink(parts[i]);
+    return IFL_OK;
+}
+
 int ifl_join_csv(const char *path, size_t n, const char *const *parts, struct ifl_error *error)
 {
     if (n == 1)
@@ -55,11 +66,24 @@ int ifl_join_csv(const char *path, size_t n, const char *const *parts, struct if
     for (size_t i = 0; i < n && !code; i++)
         code = append(&whole, parts[i], i == 0, error);
     if (!code)
-        code = whole_close(&whole, error);
-    if (!code)
-        code = whole_publish(&whole, error);
+        code = publish(&whole, n, parts, error);
     whole_discard(&whole);
-    for (size_t i = 0; i < n && !code; i++)
-        unlink(parts[i]);
+    return code;
+}
+
+int ifl_join_timeline(const char *path, size_t n, const char *const *parts, struct ifl_error *error)
+{
+    struct whole_file whole;
+    if (whole_open(&whole, path, error))
+        return error->code;
+    int code = whole_write(&whole, "[\n", error);
+    for (size_t i = 0; i < n && !code; i++) {
+        code = append(&whole, parts[i], true, error);
+        if (!code)
+            code = whole_write(&whole, i + 1 < n ? ",\n" : "\n]\n", error);
+    }
+    if (!code)
+        code = publish(&whole, n, parts, error);
+    whole_discard(&whole);
     return code;
 }

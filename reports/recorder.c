@@ -4,6 +4,7 @@
 #include "life.h"
 #include "row.h"
 #include "summary.h"
+#include "timeline.h"
 #include "whole_file.h"
 
 #define STEP_ROW_BYTES (18 * ROW_NUMBER_BYTES)
@@ -13,6 +14,8 @@ struct ifl_recorder {
     int32_t point;
     int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER: none */
     struct whole_file requests, steps, quantiles;
+    struct timeline timeline;
+    bool shows_steps; /* steps or timeline is open */
     struct life *lives; /* [cap_lives], in order of completion */
     size_t n_lives, cap_lives;
     struct gaps gaps;
@@ -42,6 +45,9 @@ static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_o
         (whole_open(&recorder->quantiles, options->quantiles_path, error) ||
          whole_write(&recorder->quantiles, quantiles_header, error)))
         return error->code;
+    if (options->timeline_path && timeline_open(&recorder->timeline, options, error))
+        return error->code;
+    recorder->shows_steps = options->steps_path || options->timeline_path;
     return IFL_OK;
 }
 
@@ -83,6 +89,7 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
     whole_discard(&recorder->requests);
     whole_discard(&recorder->steps);
     whole_discard(&recorder->quantiles);
+    whole_discard(&recorder->timeline.file);
     gaps_finish(&recorder->gaps);
     free(recorder->lives);
     free(recorder);
@@ -100,7 +107,6 @@ static bool within(int64_t latency_ns, int64_t own_slo_ns, int64_t slo_ns_of_run
 int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_record *record,
                        struct ifl_error *error)
 {
-    (void)error;
     ifl_require(recorder->n_lives < recorder->cap_lives);
     struct life *life = &recorder->lives[recorder->n_lives++];
     *life = (struct life){.request_id = record->request_id,
@@ -121,7 +127,9 @@ int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_r
     life->meets_slos = life_finished(life) &&
                        within(life_ttft_ns(life), record->ttft_slo_ns, recorder->ttft_slo_ns) &&
                        within(life_tpot_ns(life), record->tpot_slo_ns, recorder->tpot_slo_ns);
-    return IFL_OK;
+    return whole_is_open(&recorder->timeline.file)
+               ? timeline_request(&recorder->timeline, record, error)
+               : IFL_OK;
 }
 
 int ifl_record_gaps(struct ifl_recorder *recorder, int64_t gap_ns, int64_t count,
@@ -163,6 +171,15 @@ static int write_step(struct ifl_recorder *recorder, const struct ifl_step_recor
     return IFL_OK;
 }
 
+static int show_step(struct ifl_recorder *recorder, const struct ifl_step_record *step,
+                     struct ifl_error *error)
+{
+    if (whole_is_open(&recorder->steps) && write_step(recorder, step, error))
+        return error->code;
+    return whole_is_open(&recorder->timeline.file) ? timeline_step(&recorder->timeline, step, error)
+                                                   : IFL_OK;
+}
+
 int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *step,
                     struct ifl_error *error)
 {
@@ -176,7 +193,7 @@ int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record 
     exact_add(&sums->reserved_slots_ns, lasted_ns, step->kv_reserved_slots);
     exact_add(&sums->internal_slots_ns, lasted_ns, step->kv_internal_slots);
     exact_add(&sums->pool_slots_ns, lasted_ns, step->kv_pool_slots);
-    return whole_is_open(&recorder->steps) ? write_step(recorder, step, error) : IFL_OK;
+    return recorder->shows_steps ? show_step(recorder, step, error) : IFL_OK;
 }
 
 /* ---- the end ---- */
@@ -219,6 +236,8 @@ static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct ifl
                                         .n = recorder->n_lives,
                                         .steps = &recorder->sums,
                                         .gaps = &recorder->gaps};
+    if (whole_is_open(&recorder->timeline.file) && timeline_end(&recorder->timeline, error))
+        return error->code;
     struct distribution latencies[N_LATENCIES];
     if (summarize(&input, latencies, summary, error))
         return error->code;
@@ -228,9 +247,9 @@ static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct ifl
 /* All are closed before the first gets its name: a full disk leaves none of them. */
 static int publish(struct ifl_recorder *recorder, struct ifl_error *error)
 {
-    enum { N_FILES = 3 };
+    enum { N_FILES = 4 };
     struct whole_file *files[N_FILES] = {&recorder->requests, &recorder->steps,
-                                         &recorder->quantiles};
+                                         &recorder->quantiles, &recorder->timeline.file};
     for (size_t i = 0; i < N_FILES; i++)
         if (whole_close(files[i], error))
             return error->code;

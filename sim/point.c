@@ -79,6 +79,25 @@ static int check_pool(const struct config *config, struct ifl_error *error)
                        kv->num_blocks, kv->block_tokens, (long long)n_tokens, INT32_MAX);
 }
 
+/* A given number of blocks is taken at its word, but not in silence if memory says otherwise. */
+static void doubt(const struct config *config, const struct machine *machine, char *text,
+                  size_t n_bytes)
+{
+    const struct kv_config *kv = &config->serving.kv;
+    struct memory_plan plan = {0};
+    struct ifl_error error;
+    if (!machine->known)
+        return;
+    const int rc = memory_plan(&machine->model, &machine->hardware, config->tensor_parallel,
+                               kv->block_tokens, kv->memory_utilization, &plan, &error);
+    if (rc < 0)
+        snprintf(text, n_bytes, "serving.kv.num_blocks is given, although %s", error.text);
+    else if (kv->num_blocks > plan.n_blocks)
+        snprintf(text, n_bytes,
+                 "serving.kv.num_blocks is %d, more than the %d that memory has room for",
+                 kv->num_blocks, plan.n_blocks);
+}
+
 static int size_pool(const struct config *config, const struct machine *machine,
                      struct ifl_limits *limits, char *arithmetic, size_t n_bytes,
                      struct ifl_error *error)
@@ -95,8 +114,10 @@ static int size_pool(const struct config *config, const struct machine *machine,
     };
     if (limits->max_model_tokens == 0)
         limits->max_model_tokens = machine->known ? machine->model.max_model_len : 1 << 20;
-    if (kv->num_blocks > 0)
+    if (kv->num_blocks > 0) {
+        doubt(config, machine, arithmetic, n_bytes);
         return check_pool(config, error);
+    }
     if (!machine->known)
         return ifl_fail_at(error, config->path, 0, 0,
                            "serving.kv.num_blocks is needed where no model and hardware are named");

@@ -1,7 +1,7 @@
 /* Reports: what a run leaves behind.
  *
- * The loop tells a recorder what happened; the recorder writes requests.csv and steps.csv as it
- * goes, and at the end a row of summary.csv. One recorder serves one point of a sweep and is used
+ * The loop tells a recorder what happened; the recorder writes requests.csv, steps.csv and
+ * timeline.json as it goes, and at the end a row of summary.csv. One recorder serves one point of a sweep and is used
  * by one thread. Files appear under their final names only when they are whole. */
 #ifndef INFLIGHT_REPORT_H
 #define INFLIGHT_REPORT_H
@@ -52,6 +52,9 @@ struct ifl_recorder_options {
     const char *requests_path;  /* NULL: not written */
     const char *steps_path;     /* NULL: not written */
     const char *quantiles_path; /* NULL: not written; the latencies' quantiles, a row each half % */
+    const char *timeline_path;  /* NULL: not written; a part for ifl_join_timeline */
+    uint64_t timeline_events;   /* the timeline ends with what does not fit into so many */
+    const char *label; /* UTF-8, names the point in the timeline; borrowed until it is finished */
     size_t n_requests;          /* how many records will come at most */
     double ttft_slo_s, tpot_slo_s; /* goodput counts requests that meet both; 0: no such SLO */
 };
@@ -103,6 +106,9 @@ int ifl_write_summary(const char *path, size_t n_points, size_t n_keys, const ch
 /* requests.csv, steps.csv or quantiles.csv of a sweep: the points' files joined under one header,
  * in order, then removed. n 1 just renames. */
 int ifl_join_csv(const char *path, size_t n, const char *const *parts, struct ifl_error *error);
+/* timeline.json of a run: the points' parts as one JSON array, in order, then removed. */
+int ifl_join_timeline(const char *path, size_t n, const char *const *parts,
+                      struct ifl_error *error);
 
 /* The summary as a table for a terminal. */
 void ifl_print_summary(void *file, size_t n_points, size_t n_keys, const char *const *keys,

@@ -177,10 +177,7 @@ static const struct topic {
 static int list(const struct topic *topic)
 {
     struct ifl_error error;
-    int code = topic->list(&error);
-    if (code == 0 && fflush(stdout) != 0)
-        code = ifl_fail(&error, IFL_E_IO, "the list cannot be written: %s", strerror(errno));
-    return code < 0 ? cli_fail(&error) : 0;
+    return topic->list(&error) < 0 ? cli_fail(&error) : 0;
 }
 
 int cli_list(int argc, char **argv)

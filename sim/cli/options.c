@@ -81,11 +81,35 @@ static const char *expected(enum option_kind kind)
                                  : "a number";
 }
 
+/* "-j2" is "-j" with its value attached, NULL where `word` is nothing of the kind. */
+static const struct option_spec *find_attached(const struct option_spec *options, size_t n,
+                                               const char *word)
+{
+    if (word[0] != '-' || word[1] == '-' || strlen(word) < 3)
+        return NULL;
+    const char alias[3] = {word[0], word[1], '\0'};
+    const struct option_spec *option = find(options, n, alias);
+    return option && option->kind != OPTION_FLAG ? option : NULL;
+}
+
+static int fail_value(const char *command, const char *word, const char *value,
+                      enum option_kind kind)
+{
+    fprintf(stderr, "inflight %s: %s %s: expected %s\n", command, word, value, expected(kind));
+    return -1;
+}
+
 int options_read(const char *command, int argc, char **argv, const struct option_spec *options,
                  size_t n_options, struct text_list *positional)
 {
     for (int i = 0; i < argc; i++) {
         const struct option_spec *option = find(options, n_options, argv[i]);
+        const struct option_spec *attached = find_attached(options, n_options, argv[i]);
+        if (!option && attached) {
+            if (!store(attached, argv[i] + 2))
+                return fail_value(command, attached->alias, argv[i] + 2, attached->kind);
+            continue;
+        }
         if (!option && argv[i][0] == '-' && argv[i][1])
             return fail_unknown(command, argv[i], options, n_options);
         if (!option) {
@@ -99,9 +123,7 @@ int options_read(const char *command, int argc, char **argv, const struct option
             fprintf(stderr, "inflight %s: %s expects a value\n", command, argv[i]);
             return -1;
         } else if (!store(option, argv[++i])) {
-            fprintf(stderr, "inflight %s: %s %s: expected %s\n", command, argv[i - 1], argv[i],
-                    expected(option->kind));
-            return -1;
+            return fail_value(command, argv[i - 1], argv[i], option->kind);
         }
     }
     return 0;

@@ -51,10 +51,28 @@ static void say(void *context, const char *text)
     fprintf(stderr, "note: %s\n", text);
 }
 
+/* "preset=vllm-v0 rate_rps=4", the caller's to free. NULL without memory: a name is a nicety. */
+static char *label_point(const struct run *run, size_t point)
+{
+    char *label = NULL;
+    size_t n_bytes;
+    FILE *out = open_memstream(&label, &n_bytes);
+    if (!out)
+        return NULL;
+    for (size_t a = 0; a < study_n_axes(run->study); a++) {
+        const char *key = study_axis(run->study, a), *dot = strrchr(key, '.');
+        fprintf(out, "%s%s=%s", a ? " " : "", dot ? dot + 1 : key,
+                study_value(run->study, point, a));
+    }
+    fclose(out);
+    return label;
+}
+
 static int fly_point(struct run *run, size_t point, struct ifl_error *error)
 {
     const bool speaks = point == 0 && !run->quiet;
-    const struct point_options options = {
+    char *label = run->files.wanted[REPORT_TIMELINE] ? label_point(run, point) : NULL;
+    struct point_options options = {
         .config = study_point(run->study, point),
         .point = (int32_t)point,
         .reports = run_files_of_point(&run->files, point),
@@ -63,7 +81,10 @@ static int fly_point(struct run *run, size_t point, struct ifl_error *error)
         .n_ended = &run->n_ended,
         .n_requests = &run->n_requests,
     };
-    return point_fly(&options, &run->results[point], error);
+    options.reports.label = label;
+    const int rc = point_fly(&options, &run->results[point], error);
+    free(label);
+    return rc;
 }
 
 static void note_failure(struct run *run, size_t point, const struct ifl_error *error)

@@ -7,7 +7,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char report_names[N_REPORTS][12] = {"requests", "steps", "quantiles"};
+static const char report_names[N_REPORTS][16] = {"requests.csv", "steps.csv", "quantiles.csv",
+                                                 "timeline.json"};
+
+/* Viewers hold a timeline in memory, about a kilobyte an event. */
+enum { TIMELINE_EVENTS = 1000000, TIMELINE_POINT_EVENTS = 200000 };
 
 static int make_dir(const char *dir, struct ifl_error *error)
 {
@@ -47,7 +51,7 @@ static char *part_path(const char *dir, enum report_kind kind, size_t point)
     const size_t n_bytes = strlen(dir) + 64;
     char *path = malloc(n_bytes);
     if (path)
-        snprintf(path, n_bytes, "%s/.%s-%06zu.csv.part", dir, report_names[kind], point);
+        snprintf(path, n_bytes, "%s/.%s-%06zu.part", dir, report_names[kind], point);
     return path;
 }
 
@@ -65,7 +69,7 @@ int run_files_open(struct run_files *files, const char *dir, size_t n_points,
 {
     *files = (struct run_files){
         .n_points = n_points,
-        .wanted = {output->requests, output->steps, true},
+        .wanted = {output->requests, output->steps, true, output->timeline},
     };
     if (strlen(dir) >= sizeof files->dir)
         return ifl_fail(error, IFL_E_INPUT,
@@ -85,6 +89,13 @@ int run_files_open(struct run_files *files, const char *dir, size_t n_points,
     return 0;
 }
 
+/* The points share what a timeline holds. */
+static uint64_t timeline_events(size_t n_points)
+{
+    const size_t share = TIMELINE_EVENTS / n_points;
+    return share < TIMELINE_POINT_EVENTS ? share : TIMELINE_POINT_EVENTS;
+}
+
 struct ifl_recorder_options run_files_of_point(const struct run_files *files, size_t point)
 {
     const char *paths[N_REPORTS];
@@ -94,6 +105,8 @@ struct ifl_recorder_options run_files_of_point(const struct run_files *files, si
         .requests_path = paths[REPORT_REQUESTS],
         .steps_path = paths[REPORT_STEPS],
         .quantiles_path = paths[REPORT_QUANTILES],
+        .timeline_path = paths[REPORT_TIMELINE],
+        .timeline_events = timeline_events(files->n_points),
     };
 }
 
@@ -101,13 +114,15 @@ int run_files_join(struct run_files *files, struct ifl_error *error)
 {
     int rc = 0;
     for (int kind = 0; kind < N_REPORTS && rc == 0; kind++) {
+        const char *const *parts = (const char *const *)files->parts[kind];
         char path[600];
-        snprintf(path, sizeof path, "%s/%s.csv", files->dir, report_names[kind]);
+        snprintf(path, sizeof path, "%s/%s", files->dir, report_names[kind]);
         if (!files->wanted[kind]) {
             remove(path); /* of an earlier run: it would not belong to the others */
             continue;
         }
-        rc = ifl_join_csv(path, files->n_points, (const char *const *)files->parts[kind], error);
+        rc = kind == REPORT_TIMELINE ? ifl_join_timeline(path, files->n_points, parts, error)
+                                     : ifl_join_csv(path, files->n_points, parts, error);
     }
     return rc;
 }

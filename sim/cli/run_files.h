@@ -6,7 +6,7 @@
 
 #include "config/config.h"
 
-enum report_kind { REPORT_REQUESTS, REPORT_STEPS, REPORT_QUANTILES, N_REPORTS };
+enum report_kind { REPORT_REQUESTS, REPORT_STEPS, REPORT_QUANTILES, REPORT_TIMELINE, N_REPORTS };
 
 struct run_files {
     char dir[512];
@@ -20,7 +20,7 @@ struct run_files {
 int run_files_open(struct run_files *files, const char *dir, size_t n_points,
                    const struct output_config *output, struct ifl_error *error);
 struct ifl_recorder_options run_files_of_point(const struct run_files *files, size_t point);
-/* Joins the points' parts into requests.csv, steps.csv and quantiles.csv. */
+/* Joins the points' parts into requests.csv, steps.csv, quantiles.csv and timeline.json. */
 int run_files_join(struct run_files *files, struct ifl_error *error);
 int run_files_write_config(const struct run_files *files, const struct study *study,
                            struct ifl_error *error);

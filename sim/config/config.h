@@ -60,8 +60,8 @@ struct engine_config { /* for the executors cpu and cuda */
 struct output_config {
     char dir[512];
     bool requests, steps;
-    bool plots;       /* figures after the run, if gnuplot is there */
-    int32_t timeline; /* one choice so far */
+    bool plots; /* figures after the run, if gnuplot is there */
+    bool timeline;
 };
 
 struct config {

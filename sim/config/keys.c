@@ -178,7 +178,8 @@ static const struct ifl_param output_fields[] = {
     BOOL("requests", output.requests, true, "write requests.csv, a row a request"),
     BOOL("steps", output.steps, false, "write steps.csv, a row a step"),
     BOOL("plots", output.plots, false, "draw figures after the run, where gnuplot is there"),
-    CHOICE("timeline", output.timeline, "false", 0, "write timeline.json"),
+    BOOL("timeline", output.timeline, false,
+         "write timeline.json: steps, queues, blocks and requests, for Perfetto"),
 };
 
 #define FIELDS(section) .fields = section##_fields, .n_fields = COUNT_OF(section##_fields)

@@ -70,7 +70,7 @@ int memory_plan(const struct model *model, const struct hardware *hardware, int3
     char why[320];
     arithmetic(plan, why, sizeof why);
     return ifl_fail(error, IFL_E_INPUT,
-                    "%s does not fit on %s at tensor_parallel %d: %s, expected room for one",
+                    "%s does not fit on %s at parallel.tensor %d: %s, expected room for one",
                     model->name, hardware->name, tensor_parallel, why);
 }
 

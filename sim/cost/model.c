@@ -126,10 +126,10 @@ int model_check_parallel(const struct model *model, int32_t tensor_parallel,
 {
     const int32_t t = tensor_parallel, kv = model->n_kv_heads;
     if (t < 1)
-        return ifl_fail(error, IFL_E_INPUT, "tensor_parallel is %d, expected at least 1", t);
+        return ifl_fail(error, IFL_E_INPUT, "parallel.tensor is %d, expected at least 1", t);
     if (model->n_q_heads % t != 0 || model->d_ffn % t != 0 || (kv % t != 0 && t % kv != 0))
         return ifl_fail(error, IFL_E_INPUT,
-                        "tensor_parallel is %d, expected a number that shares the %d query heads, "
+                        "parallel.tensor is %d, expected a number that shares the %d query heads, "
                         "%d KV heads and %d FFN columns of %s evenly",
                         t, model->n_q_heads, kv, model->d_ffn, model->name);
     return 0;

@@ -151,7 +151,7 @@ struct cost *cost_create_roofline(const struct model *model, const struct hardwa
         return NULL;
     if (tensor_parallel > 1 && !hardware_allreduce(hardware, tensor_parallel)) {
         ifl_fail(error, IFL_E_INPUT,
-                 "tensor_parallel is %d, expected 1 or a number of GPUs for which %s has an "
+                 "parallel.tensor is %d, expected 1 or a number of GPUs for which %s has an "
                  "all-reduce (allreduce_2, allreduce_4, allreduce_8)",
                  tensor_parallel, hardware->name);
         return NULL;

@@ -100,7 +100,7 @@ fits="--set serving.kv.num_blocks=0 --quiet"
 refuses 'good.yaml: llama-2-70b does not fit on a100-80gb-sxm*GiB x 0.9*128.48 weights' \
     "$inflight" run good.yaml $fits --set model=llama-2-70b
 # shellcheck disable=SC2086
-refuses 'good.yaml: *parallel is 3, expected a number that shares the 32 query heads' \
+refuses 'good.yaml: parallel.tensor is 3, expected a number that shares the 32 query heads' \
     "$inflight" run good.yaml $fits --set parallel.tensor=3
 
 # the command line

@@ -239,7 +239,7 @@ Test(roofline, refuses_ranks_without_a_line)
     struct hardware hw = load_hardware("h100-sxm");
     struct ifl_error error = {0};
     cr_expect_null(cost_create_roofline(&model, &hw, 16, 16, &error));
-    cr_expect_not_null(strstr(error.text, "tensor_parallel is 16"));
+    cr_expect_not_null(strstr(error.text, "parallel.tensor is 16"));
     cr_expect_null(cost_create_roofline(&model, &hw, 3, 16, &error));
     hw.allreduce[0] = (struct allreduce_profile){0};
     cr_expect_null(cost_create_roofline(&model, &hw, 2, 16, &error));

@@ -69,7 +69,7 @@ Test(model, uneven_shares_are_refused)
     struct ifl_error error = {0};
     cr_expect_eq(model_check_parallel(&model, 8, &error), 0);
     cr_expect_eq(model_check_parallel(&model, 16, &error), IFL_E_INPUT);
-    cr_expect_not_null(strstr(error.text, "tensor_parallel is 16"));
+    cr_expect_not_null(strstr(error.text, "parallel.tensor is 16"));
     cr_expect_eq(model_check_parallel(&model, 0, &error), IFL_E_INPUT);
     cr_expect_eq(model_check_parallel(&model, 3, &error), IFL_E_INPUT);
 }
