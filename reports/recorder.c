@@ -15,7 +15,7 @@ struct ifl_recorder {
     int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER: none */
     struct whole_file requests, steps, quantiles;
     struct timeline timeline;
-    bool shows_steps; /* steps or timeline is open */
+    bool shows_steps;   /* steps or timeline is open */
     struct life *lives; /* [cap_lives], in order of completion */
     size_t n_lives, cap_lives;
     struct gaps gaps;

@@ -55,9 +55,8 @@ static bool takes(struct timeline *timeline, uint64_t n_events)
 int timeline_open(struct timeline *timeline, const struct ifl_recorder_options *options,
                   struct ifl_error *error)
 {
-    *timeline = (struct timeline){.point = options->point,
-                                  .label = options->label,
-                                  .max_events = options->timeline_events};
+    *timeline = (struct timeline){
+        .point = options->point, .label = options->label, .max_events = options->timeline_events};
     if (whole_open(&timeline->file, options->timeline_path, error))
         return error->code;
     return put(timeline, error,
@@ -191,8 +190,7 @@ static json_t *process_name(const struct timeline *timeline)
 {
     const bool labelled = timeline->label && timeline->label[0];
     return json_sprintf("point %d%s%s%s", timeline->point, labelled ? ": " : "",
-                        labelled ? timeline->label : "",
-                        timeline->truncated ? " (truncated)" : "");
+                        labelled ? timeline->label : "", timeline->truncated ? " (truncated)" : "");
 }
 
 /* Viewers show a process's name, and of a metadata event of a name they do not know nothing. */

@@ -23,10 +23,10 @@
 /* ---- parameters: one table parses, checks and documents them ---- */
 
 enum ifl_type {
-    IFL_INT,   /* int32_t */
-    IFL_REAL,  /* double */
-    IFL_BOOL,  /* bool */
-    IFL_TIME,  /* int64_t nanoseconds, written in seconds */
+    IFL_INT,    /* int32_t */
+    IFL_REAL,   /* double */
+    IFL_BOOL,   /* bool */
+    IFL_TIME,   /* int64_t nanoseconds, written in seconds */
     IFL_CHOICE, /* int32_t, the index of one of `choices` */
     IFL_COUNT,  /* uint64_t: seeds and numbers of rows */
     IFL_TEXT    /* char[max], the NUL included */

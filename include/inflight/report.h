@@ -1,8 +1,9 @@
 /* Reports: what a run leaves behind.
  *
  * The loop tells a recorder what happened; the recorder writes requests.csv, steps.csv and
- * timeline.json as it goes, and at the end a row of summary.csv. One recorder serves one point of a sweep and is used
- * by one thread. Files appear under their final names only when they are whole. */
+ * timeline.json as it goes, and at the end a row of summary.csv. One recorder serves one point of a
+ * sweep and is used by one thread. Files appear under their final names only when they are whole.
+ */
 #ifndef INFLIGHT_REPORT_H
 #define INFLIGHT_REPORT_H
 
@@ -55,7 +56,7 @@ struct ifl_recorder_options {
     const char *timeline_path;  /* NULL: not written; a part for ifl_join_timeline */
     uint64_t timeline_events;   /* the timeline ends with what does not fit into so many */
     const char *label; /* UTF-8, names the point in the timeline; borrowed until it is finished */
-    size_t n_requests;          /* how many records will come at most */
+    size_t n_requests; /* how many records will come at most */
     double ttft_slo_s, tpot_slo_s; /* goodput counts requests that meet both; 0: no such SLO */
 };
 
