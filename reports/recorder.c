@@ -7,7 +7,7 @@
 #include "timeline.h"
 #include "whole_file.h"
 
-#define STEP_ROW_BYTES (18 * ROW_NUMBER_BYTES)
+#define STEP_ROW_BYTES (20 * ROW_NUMBER_BYTES)
 #define QUANTILE_ROW_BYTES (7 * ROW_NUMBER_BYTES)
 
 struct ifl_recorder {
@@ -25,7 +25,7 @@ struct ifl_recorder {
 static const char steps_header[] =
     "point,replica,step,start_s,duration_s,prefill_tokens,decode_tokens,prefill_seqs,decode_seqs,"
     "context_tokens,running,waiting,swapped,preempted,blocks_out,blocks_in,kv_used_blocks,"
-    "kv_total_blocks\n";
+    "kv_total_blocks,device_s,gap_s\n";
 
 static const char quantiles_header[] =
     "point,quantile,ttft_s,tpot_s,itl_s,e2e_s,normalized_latency_s\n";
@@ -158,6 +158,8 @@ static char *put_step(char *at, int32_t point, const struct ifl_step_record *ste
     at = row_int(at, step->blocks_in);
     at = row_int(at, step->kv_used_blocks);
     at = row_int(at, step->kv_total_blocks);
+    at = row_seconds(at, step->device_ns);
+    at = row_seconds(at, step->gap_ns);
     return row_end(at);
 }
 

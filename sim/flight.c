@@ -12,6 +12,8 @@ static int report_gone(struct flight *flight, int64_t now_ns, struct ifl_error *
     for (size_t i = 0; i < replica->n_gone && rc == 0; i++) {
         const struct live_request *r = replica->gone[i];
         struct ifl_request_record record;
+        if (flight->executor->forget)
+            flight->executor->forget(flight->executor_self, r->pub.serial);
         replica_report(replica, r, &record);
         if (trace->request_id)
             record.request_id = trace->request_id[r->row];
@@ -146,7 +148,7 @@ static int stalled(const struct flight *flight, struct ifl_error *error)
 static int end_step(struct flight *flight, const struct ifl_done *done, struct ifl_error *error)
 {
     struct replica *replica = flight->replica;
-    const int rc = replica_end(replica, done->start_ns, done->end_ns, flight->recorder, error);
+    const int rc = replica_end(replica, done, flight->recorder, error);
     if (rc < 0 || replica->n_gone == 0)
         return rc;
     return report_gone(flight, done->end_ns, error);

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cost/cost.h"
+#include "engine_setup.h"
 #include "executor_sim.h"
 #include "flight.h"
 
@@ -19,7 +20,7 @@ static double wall_s(void)
 /* ---- how much there is: model, hardware, blocks ---- */
 
 struct machine {
-    bool known; /* false: linear cost without a model */
+    bool has_model, has_hardware;
     struct model model;
     struct hardware hardware;
 };
@@ -27,15 +28,15 @@ struct machine {
 static int load_machine(const struct config *config, struct machine *machine,
                         struct ifl_error *error)
 {
-    const bool wanted = config->cost.model == COST_ROOFLINE;
-    *machine = (struct machine){0};
-    if (config->model[0] && config->hardware[0]) {
-        int rc = model_load(config->model, &machine->model, error);
-        if (rc == 0)
-            rc = hardware_load(config->hardware, &machine->hardware, error);
-        machine->known = rc == 0;
+    const bool wanted = config->executor == EXECUTOR_SIM && config->cost.model == COST_ROOFLINE;
+    int rc = 0;
+    *machine = (struct machine){.has_model = config->model[0], .has_hardware = config->hardware[0]};
+    if (machine->has_model)
+        rc = model_load(config->model, &machine->model, error);
+    if (rc == 0 && machine->has_hardware)
+        rc = hardware_load(config->hardware, &machine->hardware, error);
+    if (rc < 0 || (machine->has_model && machine->has_hardware))
         return rc;
-    }
     return wanted ? ifl_fail_at(error, config->path, 0, 0,
                                 "cost.model is roofline, which needs a model and a hardware")
                   : 0;
@@ -45,7 +46,7 @@ static int32_t host_blocks(const struct config *config, const struct machine *ma
 {
     const int32_t block_tokens = config->serving.kv.block_tokens;
     const double pool_bytes = config->serving.kv.swap_gib * 1073741824.0;
-    if (!machine->known) /* a token costs nothing: as many as anyone could swap */
+    if (!machine->has_model) /* a token costs nothing: as many as anyone could swap */
         return pool_bytes > 0 ? config->serving.kv.num_blocks : 0;
     const double block_bytes =
         (double)model_kv_bytes_per_token(&machine->model, config->tensor_parallel) * block_tokens;
@@ -86,7 +87,7 @@ static void doubt(const struct config *config, const struct machine *machine, ch
     const struct kv_config *kv = &config->serving.kv;
     struct memory_plan plan = {0};
     struct ifl_error error;
-    if (!machine->known)
+    if (!machine->has_model || !machine->has_hardware)
         return;
     const int rc = memory_plan(&machine->model, &machine->hardware, config->tensor_parallel,
                                kv->block_tokens, kv->memory_utilization, &plan, &error);
@@ -113,12 +114,12 @@ static int size_pool(const struct config *config, const struct machine *machine,
         .n_clients = 1,
     };
     if (limits->max_model_tokens == 0)
-        limits->max_model_tokens = machine->known ? machine->model.max_model_len : 1 << 20;
+        limits->max_model_tokens = machine->has_model ? machine->model.max_model_len : 1 << 20;
     if (kv->num_blocks > 0) {
         doubt(config, machine, arithmetic, n_bytes);
         return check_pool(config, error);
     }
-    if (!machine->known)
+    if (!machine->has_model || !machine->has_hardware)
         return ifl_fail_at(error, config->path, 0, 0,
                            "serving.kv.num_blocks is needed where no model and hardware are named");
     const int rc = memory_plan(&machine->model, &machine->hardware, config->tensor_parallel,
@@ -189,19 +190,31 @@ struct cockpit {
     struct ifl_trace trace;
     struct workload workload;
     struct replica replica;
-    struct executor_sim executor;
+    struct executor_sim simulator;
+    struct executor_engine *engine; /* NULL: simulated */
     struct cost *cost;
     struct ifl_recorder *recorder;
 };
 
-static int check_executor(const struct config *config, struct ifl_error *error)
+static int create_executor(const struct point_options *options, struct cockpit *cockpit,
+                           const struct point_result *result, struct ifl_error *error)
 {
-    if (config->executor == EXECUTOR_SIM)
-        return 0;
-    return ifl_fail_at(error, config->path, 0, 0,
-                       "executor is %s, but this build of inflight has no engine module; expected "
-                       "sim",
-                       config->executor == EXECUTOR_CPU ? "cpu" : "cuda");
+    const struct config *config = options->config;
+    if (config->executor == EXECUTOR_SIM) {
+        cockpit->cost = create_cost(config, &cockpit->machine, error);
+        cockpit->simulator = (struct executor_sim){.cost = cockpit->cost};
+        return cockpit->cost ? 0 : error->code;
+    }
+    const struct engine_setup setup = {
+        .config = config,
+        .model = &cockpit->machine.model,
+        .limits = result->limits,
+        .n_requests = cockpit->trace.n,
+        .pool = &cockpit->replica.kv,
+        .stop = options->stop,
+    };
+    cockpit->engine = engine_set_up(&setup, error);
+    return cockpit->engine ? 0 : error->code;
 }
 
 static int create_replica(const struct point_options *options, struct cockpit *cockpit,
@@ -220,7 +233,7 @@ static int create_replica(const struct point_options *options, struct cockpit *c
         .limits = result->limits,
         .swap_full = config->serving.kv.swap_full,
         .seed = config->workload.arrivals.seed,
-        .wants_work = executor_sim_ops.wants_work,
+        .wants_work = config->executor != EXECUTOR_SIM,
     };
     return replica_create(&cockpit->replica, &replica, error);
 }
@@ -242,9 +255,7 @@ static int board(const struct point_options *options, struct cockpit *cockpit,
 {
     const struct config *config = options->config;
     const double began_s = wall_s();
-    int rc = check_executor(config, error);
-    if (rc == 0)
-        rc = load_machine(config, &cockpit->machine, error);
+    int rc = load_machine(config, &cockpit->machine, error);
     if (rc == 0)
         rc = load_trace(options, &cockpit->trace, error);
     result->read_s = wall_s() - began_s;
@@ -254,10 +265,10 @@ static int board(const struct point_options *options, struct cockpit *cockpit,
         rc = workload_create(&cockpit->workload, &cockpit->trace, concurrency(config), error);
     if (rc == 0)
         rc = create_replica(options, cockpit, result, error);
-    if (rc == 0 && !(cockpit->cost = create_cost(config, &cockpit->machine, error)))
-        rc = error->code;
-    cockpit->executor = (struct executor_sim){.cost = cockpit->cost};
-    return rc == 0 ? create_recorder(options, cockpit, error) : rc;
+    if (rc == 0)
+        rc = create_recorder(options, cockpit, error);
+    /* Last: an engine's clock starts with it. */
+    return rc == 0 ? create_executor(options, cockpit, result, error) : rc;
 }
 
 static int fly(const struct point_options *options, struct cockpit *cockpit,
@@ -266,8 +277,8 @@ static int fly(const struct point_options *options, struct cockpit *cockpit,
     struct flight flight = {
         .replica = &cockpit->replica,
         .workload = &cockpit->workload,
-        .executor = &executor_sim_ops,
-        .executor_self = &cockpit->executor,
+        .executor = cockpit->engine ? &executor_engine_ops : &executor_sim_ops,
+        .executor_self = cockpit->engine ? (void *)cockpit->engine : (void *)&cockpit->simulator,
         .recorder = cockpit->recorder,
         .steady_runs = options->config->serving.steady_runs,
         .check_steady = options->config->serving.check_steady,
@@ -310,6 +321,7 @@ int point_fly(const struct point_options *options, struct point_result *result,
     if (rc < 0)
         rc = blame(options->config, error);
     ifl_recorder_destroy(cockpit->recorder);
+    executor_engine_destroy(cockpit->engine);
     cost_destroy(cockpit->cost);
     replica_destroy(&cockpit->replica);
     workload_destroy(&cockpit->workload);

@@ -54,6 +54,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
         .swap_full = options->swap_full,
         .seed = options->seed,
         .wants_work = options->wants_work,
+        .last_end_ns = IFL_NEVER,
     };
     replica->view.limits = &replica->limits;
     for (int kind = 0; kind < IFL_N_KINDS; kind++) {

@@ -12,6 +12,7 @@
 #ifndef SIM_REPLICA_H
 #define SIM_REPLICA_H
 
+#include "inflight/executor.h"
 #include "inflight/policy.h"
 #include "inflight/report.h"
 
@@ -89,6 +90,7 @@ struct replica {
     bool wants_work;
     bool has_step_start, has_step_end, has_steady; /* some module has that hook */
     struct ifl_step_record record;
+    int64_t last_end_ns; /* of the step before, IFL_NEVER before the first */
 
     /* KV accounting, in slots of one token */
     int64_t kv_token_slots;    /* K/V that exists on the device */
@@ -130,8 +132,8 @@ bool replica_repeat(struct replica *replica, int64_t now_ns);
 /* True if the plan holds work or copies; then desc is ready to be submitted. */
 bool replica_commit(struct replica *replica);
 /* The step in flight has ended. Finished requests are in `gone` afterwards. */
-int replica_end(struct replica *replica, int64_t start_ns, int64_t end_ns,
-                struct ifl_recorder *recorder, struct ifl_error *error);
+int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,
+                struct ifl_error *error);
 /* What became of a request in `gone`; then it may be recycled. */
 void replica_report(const struct replica *replica, const struct live_request *r,
                     struct ifl_request_record *record);

@@ -261,9 +261,21 @@ static void let_go(struct replica *replica)
     }
 }
 
-int replica_end(struct replica *replica, int64_t start_ns, int64_t end_ns,
-                struct ifl_recorder *recorder, struct ifl_error *error)
+static void stamp_record(struct replica *replica, const struct ifl_done *done)
 {
+    struct ifl_step_record *record = &replica->record;
+    const int64_t last_end_ns = replica->last_end_ns;
+    record->start_ns = done->start_ns;
+    record->duration_ns = done->end_ns - done->start_ns;
+    record->device_ns = done->device_ns;
+    record->gap_ns = last_end_ns == IFL_NEVER ? IFL_NEVER : done->start_ns - last_end_ns;
+    replica->last_end_ns = done->end_ns;
+}
+
+int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,
+                struct ifl_error *error)
+{
+    const int64_t start_ns = done->start_ns, end_ns = done->end_ns;
     struct ifl_step_end end = {
         .step = replica->desc.step,
         .start_ns = start_ns,
@@ -275,8 +287,7 @@ int replica_end(struct replica *replica, int64_t start_ns, int64_t end_ns,
     replica->busy = false;
     replica->view.step++;
     replica->view.now_ns = end_ns;
-    replica->record.start_ns = start_ns;
-    replica->record.duration_ns = end_ns - start_ns;
+    stamp_record(replica, done);
     if (replica->desc.totals.n_prefill_tokens > 0)
         replica->view.last_prefill_ns = end_ns - start_ns;
     if (replica->ticks) {

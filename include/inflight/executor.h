@@ -26,6 +26,8 @@ struct ifl_executor_ops {
     /* 1: *done is the earliest completion, not after until_ns. 0: there is none by then, and
      * now() >= until_ns. Negative: an error. */
     int (*next)(void *self, int64_t until_ns, struct ifl_done *, struct ifl_error *);
+    /* The request has left for good. Optional. */
+    void (*forget)(void *self, uint64_t serial);
 };
 
 #endif

@@ -14,6 +14,9 @@ enum ifl_purpose {
     IFL_DRAW_OUTPUT = 3,
     IFL_DRAW_SHUFFLE = 4,
     IFL_DRAW_POLICY = 5,
+    IFL_DRAW_WEIGHT = 6,
+    IFL_DRAW_TOKEN = 7,
+    IFL_DRAW_PREFIX_TOKEN = 8,
 };
 
 static inline uint64_t ifl_mix(uint64_t x)

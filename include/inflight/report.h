@@ -44,6 +44,8 @@ struct ifl_step_record {
     int64_t kv_reserved_slots; /* will be used later by a running request */
     int64_t kv_internal_slots; /* allocated and never used */
     int64_t kv_pool_slots;
+    int64_t device_ns; /* time on the device; a simulation says duration_ns */
+    int64_t gap_ns;    /* since the end of the step before, IFL_NEVER for the first */
 };
 
 struct ifl_recorder;

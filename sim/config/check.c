@@ -102,9 +102,10 @@ static int check_name(const struct node *root, const char *kind, const char *key
 static int check_cost(const struct node *root, const struct config *config, struct ifl_error *error)
 {
     const struct cost_config *cost = &config->cost;
-    if (cost->model != COST_LINEAR)
+    if (config->executor == EXECUTOR_SIM && cost->model != COST_LINEAR)
         return 0;
-    if (cost->step_s + cost->prefill_token_s + cost->decode_seq_s + cost->context_token_s <= 0)
+    if (config->executor == EXECUTOR_SIM &&
+        cost->step_s + cost->prefill_token_s + cost->decode_seq_s + cost->context_token_s <= 0)
         return fail_key(root, "cost.model", error,
                         "cost.model is linear and its coefficients are 0, expected one above 0");
     /* Without a GPU's memory there is nothing to compute the number of blocks from. */
@@ -117,10 +118,12 @@ static int check_cost(const struct node *root, const struct config *config, stru
 
 int config_check(const struct node *root, struct config *config, struct ifl_error *error)
 {
-    const bool linear = config->cost.model == COST_LINEAR;
+    const bool simulated = config->executor == EXECUTOR_SIM;
+    const bool linear = simulated && config->cost.model == COST_LINEAR;
     *error = (struct ifl_error){0};
     if (check_name(root, "models", "model", config->model, linear, error) < 0 ||
-        check_name(root, "hardware", "hardware", config->hardware, linear, error) < 0 ||
+        check_name(root, "hardware", "hardware", config->hardware, linear || !simulated, error) <
+            0 ||
         check_trace(root, &config->workload, error) < 0 ||
         check_arrivals(root, &config->workload.arrivals, error) < 0 ||
         check_cost(root, config, error) < 0)

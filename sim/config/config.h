@@ -55,6 +55,7 @@ struct engine_config { /* for the executors cpu and cuda */
     char weights[512]; /* "random", or a directory */
     uint64_t seed;
     int32_t threads;
+    bool spoil_free_blocks;
 };
 
 struct output_config {

@@ -14,7 +14,7 @@ same "$(head -n 1 out/requests.csv)" "$(printf %s \
 same "$(head -n 1 out/steps.csv)" "$(printf %s \
     point,replica,step,start_s,duration_s,prefill_tokens,decode_tokens,prefill_seqs,decode_seqs, \
     context_tokens,running,waiting,swapped,preempted,blocks_out,blocks_in,kv_used_blocks, \
-    kv_total_blocks)" 'the header of steps.csv'
+    kv_total_blocks,device_s,gap_s)" 'the header of steps.csv'
 
 same "$(awk -F, -v events=events -v predictions=predictions -f "$scripts/accounting.awk" \
     out/requests.csv out/steps.csv out/summary.csv | head)" '' 'the books'

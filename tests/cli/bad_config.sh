@@ -60,7 +60,7 @@ done
 line 5 '  limit: 99999999999999999999' '5:3: *is 99999999999999999999, expected a whole number'
 line 5 '  arrivals: {process: poison}' '5:14: *process is poison, expected one of *poisson[?]'
 line 5 '  arrivals: {process: gamma}' '5:*rate_rps is missing or 0, expected a rate above 0'
-line 9 'executor: cpu' '*executor is cpu, but *expected sim'
+line 9 'executor: gpu' '*executor is gpu, expected one of sim, cpu, cuda'
 
 # YAML
 line 9 'model: llama-2-13b' '9:1: key model given twice, first on line 1'

@@ -81,6 +81,8 @@ static const struct ifl_step_record step = {
     .kv_reserved_slots = 30,
     .kv_internal_slots = 10,
     .kv_pool_slots = 160,
+    .device_ns = S / 5,
+    .gap_ns = IFL_NEVER,
 };
 
 #define REQUESTS_HEADER                                                                            \
@@ -126,8 +128,9 @@ Test(recorder, a_tiny_run_byte_for_byte)
     scratch_expect(&scratch, "steps.csv",
                    "point,replica,step,start_s,duration_s,prefill_tokens,decode_tokens,"
                    "prefill_seqs,decode_seqs,context_tokens,running,waiting,swapped,preempted,"
-                   "blocks_out,blocks_in,kv_used_blocks,kv_total_blocks\n"
-                   "4,1,12,3.000000000,0.250000000,100,2,1,2,5000000000,3,4,5,6,7,8,9,10\n");
+                   "blocks_out,blocks_in,kv_used_blocks,kv_total_blocks,device_s,gap_s\n"
+                   "4,1,12,3.000000000,0.250000000,100,2,1,2,5000000000,3,4,5,6,7,8,9,10,"
+                   "0.200000000,\n");
     cr_expect_eq(scratch_count(&scratch), 2);
     scratch_remove(&scratch);
 }

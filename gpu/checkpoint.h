@@ -1,0 +1,22 @@
+/* A Hugging Face directory's tensors: one model.safetensors, or the shards that
+ * model.safetensors.index.json names. */
+#ifndef GPU_CHECKPOINT_H
+#define GPU_CHECKPOINT_H
+
+#include "safetensors.h"
+
+struct checkpoint {
+    char dir[512];
+    struct safetensors *shards;
+    size_t n_shards;
+};
+
+int checkpoint_open(const char *dir, struct checkpoint *checkpoint, struct ifl_error *error);
+void checkpoint_close(struct checkpoint *checkpoint);
+
+/* The tensor of that name as fp32; it must be [n_rows][n_columns], or [n_rows] where n_columns
+ * is 0. */
+int checkpoint_read(const struct checkpoint *checkpoint, const char *name, int64_t n_rows,
+                    int64_t n_columns, float *numbers, struct ifl_error *error);
+
+#endif

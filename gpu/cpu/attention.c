@@ -1,0 +1,160 @@
+/* Causal attention over paged K/V. Token at position p sees positions 0 to p, or only the last
+ * window_tokens of them.
+ *
+ * A few new tokens (decoding, small chunks) walk the block table, one query after the other, so
+ * that each K and V is read once for all query heads that share it. Longer chunks go by tiles:
+ * CPU_KEY_ROWS keys are gathered from their blocks, and two matrix products do the rest. */
+#include <cblas.h>
+#include <math.h>
+#include <string.h>
+
+#include "engine.h"
+
+struct piece { /* some new tokens of one sequence, in one layer */
+    const struct cpu_engine *engine;
+    const uint32_t *blocks;
+    int32_t layer, position, n; /* of the first token; tokens */
+    const float *qkv;           /* [n][qkv_width] */
+    float *out;                 /* [n][out_width] */
+    size_t qkv_width, out_width, d_head;
+    int32_t group; /* query heads that share a KV head */
+    float scale;
+};
+
+static int32_t first_seen(const struct piece *piece, int32_t position)
+{
+    const int32_t window = piece->engine->architecture.window_tokens;
+    return window > 0 && position >= window ? position - window + 1 : 0;
+}
+
+/* ---- a query at a time ---- */
+
+/* K or V of the tokens of one block that lie in [from, to). */
+struct span {
+    const float *rows;
+    int32_t first, n; /* token, tokens */
+};
+
+static struct span span_at(const struct piece *piece, int32_t k_or_v, int32_t kv_head,
+                           int32_t token, int32_t to)
+{
+    const int32_t block_tokens = piece->engine->limits.block_tokens;
+    const int32_t within = token % block_tokens;
+    const int32_t n = to - token < block_tokens - within ? to - token : block_tokens - within;
+    const uint32_t block = piece->blocks[token / block_tokens];
+    return (struct span){cpu_block_row(piece->engine, block, piece->layer, k_or_v, kv_head, within),
+                         token, n};
+}
+
+static void attend_query(const struct piece *piece, int32_t i, int32_t kv_head)
+{
+    const int32_t to = piece->position + i + 1, from = first_seen(piece, to - 1);
+    const size_t n_keys = (size_t)(to - from), d = piece->d_head;
+    const size_t heads_at = (size_t)kv_head * (size_t)piece->group * d;
+    const float *q = piece->qkv + (size_t)i * piece->qkv_width + heads_at;
+    float *out = piece->out + (size_t)i * piece->out_width + heads_at;
+    float *scores = piece->engine->scratch.scores;
+    const size_t group = (size_t)piece->group;
+    for (struct span k = {.first = from}; (k.first += k.n) < to;) {
+        k = span_at(piece, 0, kv_head, k.first, to);
+        for (size_t t = 0; t < (size_t)k.n; t++)
+            for (size_t g = 0; g < group; g++)
+                scores[g * n_keys + (size_t)(k.first - from) + t] =
+                    piece->scale * cpu_dot(q + g * d, k.rows + t * d, d);
+    }
+    for (size_t g = 0; g < group; g++)
+        cpu_softmax(scores + g * n_keys, n_keys);
+    memset(out, 0, group * d * sizeof *out);
+    for (struct span v = {.first = from}; (v.first += v.n) < to;) {
+        v = span_at(piece, 1, kv_head, v.first, to);
+        for (size_t t = 0; t < (size_t)v.n; t++)
+            for (size_t g = 0; g < group; g++)
+                cpu_add_scaled(out + g * d, v.rows + t * d,
+                               scores[g * n_keys + (size_t)(v.first - from) + t], d);
+    }
+}
+
+/* ---- tiles of queries ---- */
+
+static const float *gather(const struct piece *piece, int32_t k_or_v, int32_t kv_head, int32_t from,
+                           int32_t to)
+{
+    float *tile = piece->engine->scratch.tile, *at = tile;
+    for (struct span s = {.first = from}; (s.first += s.n) < to;) {
+        s = span_at(piece, k_or_v, kv_head, s.first, to);
+        memcpy(at, s.rows, (size_t)s.n * piece->d_head * sizeof *at);
+        at += (size_t)s.n * piece->d_head;
+    }
+    return tile;
+}
+
+/* Row i of the tile sees keys up to its own position; what it does not see weighs nothing. */
+static void mask_and_normalise(const struct piece *piece, int32_t i, int32_t from, size_t n_keys,
+                               float *row)
+{
+    const int32_t position = piece->position + i;
+    const int32_t first = first_seen(piece, position);
+    const size_t skip = (size_t)(first > from ? first - from : 0);
+    const size_t seen = (size_t)(position + 1 - from);
+    memset(row, 0, skip * sizeof *row);
+    cpu_softmax(row + skip, seen - skip);
+    memset(row + seen, 0, (n_keys - seen) * sizeof *row);
+}
+
+static void attend_tile(const struct piece *piece, int32_t i, int32_t n, int32_t head)
+{
+    const int32_t kv_head = head / piece->group, d = (int32_t)piece->d_head;
+    const int32_t to = piece->position + i + n, from = first_seen(piece, piece->position + i);
+    const int32_t n_keys = to - from;
+    const float *q = piece->qkv + (size_t)i * piece->qkv_width + (size_t)head * piece->d_head;
+    float *out = piece->out + (size_t)i * piece->out_width + (size_t)head * piece->d_head;
+    float *scores = piece->engine->scratch.scores;
+    for (int32_t key = from; key < to; key += CPU_KEY_ROWS) {
+        const int32_t end = to - key < CPU_KEY_ROWS ? to : key + CPU_KEY_ROWS;
+        const float *k = gather(piece, 0, kv_head, key, end);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, end - key, d, piece->scale, q,
+                    (int32_t)piece->qkv_width, k, d, 0, scores + (key - from), n_keys);
+    }
+    for (int32_t row = 0; row < n; row++)
+        mask_and_normalise(piece, i + row, from, (size_t)n_keys,
+                           scores + (size_t)row * (size_t)n_keys);
+    for (int32_t key = from; key < to; key += CPU_KEY_ROWS) {
+        const int32_t end = to - key < CPU_KEY_ROWS ? to : key + CPU_KEY_ROWS;
+        const float *v = gather(piece, 1, kv_head, key, end);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, end - key, 1,
+                    scores + (key - from), n_keys, v, d, key > from, out,
+                    (int32_t)piece->out_width);
+    }
+}
+
+/* ---- both ---- */
+
+void cpu_attend(struct cpu_engine *engine, const struct ifl_engine_step *step, int32_t layer,
+                int32_t seq, int32_t first, int32_t n, int32_t pass_first)
+{
+    const struct ifl_engine_model *m = &engine->limits.model;
+    const size_t d = (size_t)m->d_head, row = (size_t)(first - pass_first);
+    struct piece piece = {
+        .engine = engine,
+        .blocks = step->block_ids + step->first_block[seq],
+        .layer = layer,
+        .position = step->positions[first],
+        .n = n,
+        .qkv_width = (size_t)(m->n_q_heads + 2 * m->n_kv_heads) * d,
+        .out_width = (size_t)m->n_q_heads * d,
+        .d_head = d,
+        .group = m->n_q_heads / m->n_kv_heads,
+        .scale = (float)(1 / sqrt((double)d)),
+    };
+    piece.qkv = engine->scratch.qkv + row * piece.qkv_width;
+    piece.out = engine->scratch.attended + row * piece.out_width;
+    if (n < CPU_FEW_ROWS) {
+        for (int32_t i = 0; i < n; i++)
+            for (int32_t kv_head = 0; kv_head < m->n_kv_heads; kv_head++)
+                attend_query(&piece, i, kv_head);
+        return;
+    }
+    for (int32_t i = 0; i < n; i += CPU_QUERY_ROWS)
+        for (int32_t head = 0; head < m->n_q_heads; head++)
+            attend_tile(&piece, i, n - i < CPU_QUERY_ROWS ? n - i : CPU_QUERY_ROWS, head);
+}

@@ -1,0 +1,181 @@
+#include "engine.h"
+
+#include <cblas.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "step_check.h"
+
+static int64_t clock_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/* ---- opening ---- */
+
+static int check_limits(const struct ifl_engine_options *o, struct ifl_error *error)
+{
+    const struct {
+        const char *name;
+        int32_t is;
+    } counts[] = {{"n_threads", o->n_threads},
+                  {"block_tokens", o->block_tokens},
+                  {"n_blocks", o->n_blocks},
+                  {"max_tokens", o->max_tokens},
+                  {"max_step_tokens", o->max_step_tokens},
+                  {"max_step_seqs", o->max_step_seqs}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i].is < 1)
+            return ifl_fail(error, IFL_E_INPUT, "%s is %d, expected at least 1", counts[i].name,
+                            counts[i].is);
+    if (o->n_host_blocks < 0)
+        return ifl_fail(error, IFL_E_INPUT, "n_host_blocks is %d, expected at least 0",
+                        o->n_host_blocks);
+    return architecture_check(&o->model, error);
+}
+
+static int load(struct cpu_engine *engine, const char *weights_dir, struct ifl_error *error)
+{
+    struct checkpoint checkpoint = {0};
+    struct weight_source source = {NULL, engine->limits.seed};
+    int rc = 0;
+    if (weights_dir) {
+        rc = checkpoint_open(weights_dir, &checkpoint, error);
+        source.checkpoint = &checkpoint;
+    }
+    if (rc == 0)
+        rc = cpu_load_weights(engine, &source, error);
+    checkpoint_close(&checkpoint);
+    return rc;
+}
+
+static int read_architecture(struct cpu_engine *engine, struct ifl_error *error)
+{
+    const struct ifl_engine_options *o = &engine->limits;
+    struct architecture *a = &engine->architecture;
+    if (!o->weights_dir) {
+        architecture_default(&o->model, a);
+        return 0;
+    }
+    const int rc = architecture_read(o->weights_dir, &o->model, a, error);
+    engine->limits.model = a->model; /* biases that the caller's description has no word for */
+    return rc;
+}
+
+static void cpu_close(void *self)
+{
+    if (self)
+        cpu_give_memory(self);
+    free(self);
+}
+
+static int cpu_open(const struct ifl_engine_options *options, void **self, struct ifl_error *error)
+{
+    *self = NULL;
+    if (check_limits(options, error) < 0)
+        return error->code;
+    struct cpu_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return ifl_fail_nomem(error);
+    engine->limits = *options;
+    int rc = read_architecture(engine, error);
+    const struct ifl_engine_model *m = &engine->limits.model;
+    engine->block_floats = 2 * (size_t)m->n_layers * (size_t)m->n_kv_heads *
+                           (size_t)options->block_tokens * (size_t)m->d_head;
+    if (rc == 0)
+        rc = cpu_take_memory(engine, error);
+    if (rc == 0)
+        rc = load(engine, options->weights_dir, error);
+    engine->limits.weights_dir = NULL;
+    openblas_set_num_threads(options->n_threads);
+    if (rc < 0)
+        cpu_close(engine);
+    else
+        *self = engine;
+    return rc;
+}
+
+/* ---- a step ---- */
+
+static void copy_blocks(const struct cpu_engine *engine, const float *from, float *to,
+                        const struct ifl_copy *copies, size_t n)
+{
+    const size_t floats = engine->block_floats;
+    for (size_t i = 0; i < n; i++)
+        memmove(to + copies[i].to * floats, from + copies[i].from * floats, floats * sizeof *to);
+}
+
+static void move_blocks(struct cpu_engine *engine, const struct ifl_engine_step *step)
+{
+    copy_blocks(engine, engine->kv, engine->host, step->outs, step->n_outs);
+    copy_blocks(engine, engine->host, engine->kv, step->ins, step->n_ins);
+    copy_blocks(engine, engine->kv, engine->kv, step->copies, step->n_copies);
+    for (size_t i = 0; i < step->n_spoilt; i++) /* all bits set: NaN */
+        memset(engine->kv + step->spoilt[i] * engine->block_floats, 0xff,
+               engine->block_floats * sizeof *engine->kv);
+}
+
+static int cpu_step(void *self, struct ifl_engine_step *step, struct ifl_error *error)
+{
+    struct cpu_engine *engine = self;
+    const int64_t start_ns = clock_ns();
+    const volatile sig_atomic_t *stop = engine->limits.stop;
+    float *logits = step->logits;
+    if (step_check(&engine->limits, step, error) < 0)
+        return error->code;
+    move_blocks(engine, step);
+    for (int32_t i = 0; i < step->n_seqs; i++)
+        step->sampled[i] = -1;
+    for (int32_t row = 0; row < step->n_tokens; row += CPU_PASS_TOKENS) {
+        const int32_t left = step->n_tokens - row;
+        const int32_t n_sampled =
+            cpu_forward(engine, step, row, left < CPU_PASS_TOKENS ? left : CPU_PASS_TOKENS, logits);
+        if (logits)
+            logits += (size_t)n_sampled * (size_t)engine->limits.model.n_vocab;
+        if (stop && *stop)
+            return ifl_fail(error, IFL_E_INTERRUPTED, "interrupted");
+    }
+    step->device_ns = clock_ns() - start_ns;
+    return 0;
+}
+
+/* ---- looking in ---- */
+
+static size_t cpu_block_bytes(const void *self)
+{
+    const struct cpu_engine *engine = self;
+    return engine->block_floats * sizeof(float);
+}
+
+static int cpu_read_block(void *self, enum ifl_engine_pool pool, uint32_t block, void *bytes,
+                          struct ifl_error *error)
+{
+    const struct cpu_engine *engine = self;
+    const bool device = pool == IFL_DEVICE_POOL;
+    const int32_t n = device ? engine->limits.n_blocks : engine->limits.n_host_blocks;
+    if (block >= (uint32_t)n)
+        return ifl_fail(error, IFL_E_DEVICE, "block %u is asked for, the pool has %d", block, n);
+    memcpy(bytes, (device ? engine->kv : engine->host) + block * engine->block_floats,
+           engine->block_floats * sizeof(float));
+    return 0;
+}
+
+const struct ifl_engine ifl_engine_v1
+#if defined(__GNUC__)
+    __attribute__((visibility("default")))
+#endif
+    = {
+        .abi = IFL_ENGINE_ABI,
+        .engine_bytes = sizeof(struct ifl_engine),
+        .options_bytes = sizeof(struct ifl_engine_options),
+        .step_bytes = sizeof(struct ifl_engine_step),
+        .name = "cpu",
+        .open = cpu_open,
+        .step = cpu_step,
+        .block_bytes = cpu_block_bytes,
+        .read_block = cpu_read_block,
+        .close = cpu_close,
+};

@@ -1,0 +1,90 @@
+/* The CPU engine: fp32 everywhere, OpenBLAS for every matrix product.
+ *
+ * A step's tokens are computed in passes of at most CPU_PASS_TOKENS rows of the ragged
+ * concatenation, whatever sequences they belong to; a later pass reads the K/V that an earlier one
+ * wrote, so that scratch memory does not grow with the step. Only attention looks at sequences. */
+#ifndef GPU_CPU_ENGINE_H
+#define GPU_CPU_ENGINE_H
+
+#include "architecture.h"
+#include "weights.h"
+
+enum {
+    CPU_PASS_TOKENS = 512,
+    CPU_LOGIT_ROWS = 64, /* rows of logits at a time */
+    CPU_QUERY_ROWS = 64, /* tile of attention over a prompt: queries x keys */
+    CPU_KEY_ROWS = 256,
+    CPU_FEW_ROWS = 8, /* below, attention runs a query at a time, straight from the blocks */
+};
+
+struct cpu_scratch {       /* n: rows of a pass */
+    float *x;              /* [n][d_model] the residual stream */
+    float *normed;         /* [n][d_model] */
+    float *qkv;            /* [n][(n_q_heads + 2 n_kv_heads) d_head] */
+    float *attended;       /* [n][n_q_heads d_head] */
+    float *gate_up;        /* [n][2 d_ffn] */
+    float *activated;      /* [n][d_ffn] */
+    float *scores;         /* [max(CPU_QUERY_ROWS, query heads of a KV head)][max_tokens] */
+    float *tile;           /* [CPU_KEY_ROWS][d_head] */
+    float *logits;         /* [CPU_LOGIT_ROWS][n_vocab] */
+    int32_t *sampled_seqs; /* [n] sequences whose last token is in the pass */
+};
+
+struct cpu_engine {
+    struct ifl_engine_options limits; /* weights_dir is not kept */
+    struct architecture architecture;
+    float *weights;
+    const float *(*at)[N_WEIGHT_ROLES]; /* [n_layers]; weights outside layers are in at[0] */
+    float *kv, *host;                   /* [blocks][block_floats] */
+    size_t block_floats;
+    float *cosines, *sines; /* [max_tokens][d_head / 2] */
+    struct cpu_scratch scratch;
+};
+
+/* ---- memory.c ---- */
+
+int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error);
+void cpu_give_memory(struct cpu_engine *engine);
+int cpu_load_weights(struct cpu_engine *engine, const struct weight_source *source,
+                     struct ifl_error *error);
+
+/* ---- forward.c ---- */
+
+/* Rows [first, first + n) of the step; `logits` is where those of the first sequence that samples
+ * here go, or NULL. Returns how many do. */
+int32_t cpu_forward(struct cpu_engine *engine, struct ifl_engine_step *step, int32_t first,
+                    int32_t n, float *logits);
+
+/* ---- attention.c ---- */
+
+/* Tokens [first, first + n) of sequence seq; scratch's qkv and attended start at row
+ * `pass_first` of the step. */
+void cpu_attend(struct cpu_engine *engine, const struct ifl_engine_step *step, int32_t layer,
+                int32_t seq, int32_t first, int32_t n, int32_t pass_first);
+
+static inline float *cpu_block_row(const struct cpu_engine *engine, uint32_t block, int32_t layer,
+                                   int32_t k_or_v, int32_t kv_head, int32_t token)
+{
+    const struct ifl_engine_model *m = &engine->limits.model;
+    const size_t head =
+        ((size_t)layer * 2 + (size_t)k_or_v) * (size_t)m->n_kv_heads + (size_t)kv_head;
+    return engine->kv + (size_t)block * engine->block_floats +
+           (head * (size_t)engine->limits.block_tokens + (size_t)token) * (size_t)m->d_head;
+}
+
+/* ---- rows.c: what works on one row at a time ---- */
+
+void cpu_rms_norm(const float *x, const float *weight, double epsilon, size_t n, float *out);
+void cpu_add_bias(float *rows, size_t n_rows, size_t n, const float *bias); /* bias may be NULL */
+/* Turns the pairs (x[i], x[i + half]) by row's angles. */
+void cpu_rotate(float *x, const float *cosines, const float *sines, size_t half);
+/* out = silu(gate) up; gate_up holds n of each. */
+void cpu_swiglu(const float *gate_up, size_t n, float *out);
+int32_t cpu_argmax(const float *x, int32_t n);
+float cpu_dot(const float *a, const float *b, size_t n);
+/* out += scale x. */
+void cpu_add_scaled(float *out, const float *x, float scale, size_t n);
+/* exp(x - max) / sum, in place. */
+void cpu_softmax(float *x, size_t n);
+
+#endif

@@ -1,0 +1,202 @@
+/* The decoder's forward pass over some rows of a step, layer by layer. */
+#include <cblas.h>
+#include <string.h>
+
+#include "engine.h"
+
+struct pass {
+    struct cpu_engine *engine;
+    struct ifl_engine_step *step;
+    int32_t first, n; /* rows of the step */
+};
+
+/* y[n][n_out] = x[n][n_in] w[n_out][n_in]^T, added to what y holds where `accumulate`. One row is
+ * a matrix-vector product, which reads w at the speed of memory. */
+static void multiply(int32_t n, const float *x, const float *w, size_t n_out, size_t n_in, float *y,
+                     bool accumulate)
+{
+    const int32_t out = (int32_t)n_out, in = (int32_t)n_in;
+    if (n == 1)
+        cblas_sgemv(CblasRowMajor, CblasNoTrans, out, in, 1, w, in, x, 1, accumulate, y, 1);
+    else
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, out, in, 1, x, in, w, in,
+                    accumulate, y, out);
+}
+
+static void normalise(const struct pass *pass, const float *weight)
+{
+    const struct cpu_scratch *s = &pass->engine->scratch;
+    const size_t d = (size_t)pass->engine->limits.model.d_model;
+    for (size_t i = 0; i < (size_t)pass->n; i++)
+        cpu_rms_norm(s->x + i * d, weight, pass->engine->architecture.norm_epsilon, d,
+                     s->normed + i * d);
+}
+
+static void embed(const struct pass *pass)
+{
+    const size_t d = (size_t)pass->engine->limits.model.d_model;
+    const float *table = pass->engine->at[0][WEIGHT_EMBEDDING];
+    for (size_t i = 0; i < (size_t)pass->n; i++) {
+        const size_t token = (size_t)pass->step->token_ids[(size_t)pass->first + i];
+        memcpy(pass->engine->scratch.x + i * d, table + token * d, d * sizeof *table);
+    }
+}
+
+/* ---- attention ---- */
+
+static void turn_heads(const struct pass *pass, float *heads, int32_t n_heads, const float *norm,
+                       int32_t position)
+{
+    const struct cpu_engine *engine = pass->engine;
+    const size_t d = (size_t)engine->limits.model.d_head, half = d / 2;
+    const size_t angles = (size_t)position * half;
+    for (size_t h = 0; h < (size_t)n_heads; h++) {
+        if (norm)
+            cpu_rms_norm(heads + h * d, norm, engine->architecture.norm_epsilon, d, heads + h * d);
+        cpu_rotate(heads + h * d, engine->cosines + angles, engine->sines + angles, half);
+    }
+}
+
+static void store(const struct pass *pass, int32_t layer, int32_t k_or_v, const float *heads,
+                  int32_t position, const uint32_t *blocks)
+{
+    const struct ifl_engine_model *m = &pass->engine->limits.model;
+    const int32_t block_tokens = pass->engine->limits.block_tokens;
+    const size_t d = (size_t)m->d_head;
+    for (int32_t h = 0; h < m->n_kv_heads; h++)
+        memcpy(cpu_block_row(pass->engine, blocks[position / block_tokens], layer, k_or_v, h,
+                             position % block_tokens),
+               heads + (size_t)h * d, d * sizeof *heads);
+}
+
+/* Norms and rotary positions on queries and keys; keys and values into their blocks. */
+static void place_row(const struct pass *pass, int32_t layer, int32_t seq, int32_t row)
+{
+    const struct cpu_engine *engine = pass->engine;
+    const struct ifl_engine_model *m = &engine->limits.model;
+    const float *const *w = engine->at[layer];
+    const size_t d = (size_t)m->d_head;
+    const size_t q_width = (size_t)m->n_q_heads * d, kv_width = (size_t)m->n_kv_heads * d;
+    float *q = engine->scratch.qkv + (size_t)(row - pass->first) * (q_width + 2 * kv_width);
+    float *k = q + q_width, *v = k + kv_width;
+    const int32_t position = pass->step->positions[row];
+    const uint32_t *blocks = pass->step->block_ids + pass->step->first_block[seq];
+    turn_heads(pass, q, m->n_q_heads, w[WEIGHT_Q_NORM], position);
+    turn_heads(pass, k, m->n_kv_heads, w[WEIGHT_K_NORM], position);
+    store(pass, layer, 0, k, position, blocks);
+    store(pass, layer, 1, v, position, blocks);
+}
+
+static int32_t seq_of_row(const struct ifl_engine_step *step, int32_t row)
+{
+    int32_t low = 0, high = step->n_seqs;
+    while (high - low > 1) {
+        const int32_t middle = (low + high) / 2;
+        *(step->first_token[middle] <= row ? &low : &high) = middle;
+    }
+    return low;
+}
+
+static void attend(const struct pass *pass, int32_t layer)
+{
+    const struct ifl_engine_step *step = pass->step;
+    const int32_t end = pass->first + pass->n;
+    int32_t seq = seq_of_row(step, pass->first);
+    for (int32_t row = pass->first; row < end; seq++) {
+        const int32_t to = step->first_token[seq + 1] < end ? step->first_token[seq + 1] : end;
+        for (int32_t r = row; r < to; r++)
+            place_row(pass, layer, seq, r);
+        cpu_attend(pass->engine, step, layer, seq, row, to - row, pass->first);
+        row = to;
+    }
+}
+
+static void attention_part(const struct pass *pass, int32_t layer)
+{
+    const struct ifl_engine_model *m = &pass->engine->limits.model;
+    const struct cpu_scratch *s = &pass->engine->scratch;
+    const float *const *w = pass->engine->at[layer];
+    const size_t d_model = (size_t)m->d_model, q_width = (size_t)m->n_q_heads * (size_t)m->d_head;
+    const size_t qkv_width = q_width + 2 * (size_t)m->n_kv_heads * (size_t)m->d_head;
+    normalise(pass, w[WEIGHT_NORM_IN]);
+    multiply(pass->n, s->normed, w[WEIGHT_Q], qkv_width, d_model, s->qkv, false);
+    cpu_add_bias(s->qkv, (size_t)pass->n, qkv_width, w[WEIGHT_Q_BIAS]);
+    attend(pass, layer);
+    multiply(pass->n, s->attended, w[WEIGHT_OUT], d_model, q_width, s->x, true);
+    cpu_add_bias(s->x, (size_t)pass->n, d_model, w[WEIGHT_OUT_BIAS]);
+}
+
+/* ---- MLP ---- */
+
+static void mlp_part(const struct pass *pass, int32_t layer)
+{
+    const struct ifl_engine_model *m = &pass->engine->limits.model;
+    const struct cpu_scratch *s = &pass->engine->scratch;
+    const float *const *w = pass->engine->at[layer];
+    const size_t d_model = (size_t)m->d_model, d_ffn = (size_t)m->d_ffn;
+    normalise(pass, w[WEIGHT_NORM_MLP]);
+    multiply(pass->n, s->normed, w[WEIGHT_GATE], 2 * d_ffn, d_model, s->gate_up, false);
+    cpu_add_bias(s->gate_up, (size_t)pass->n, 2 * d_ffn, w[WEIGHT_GATE_BIAS]);
+    for (size_t i = 0; i < (size_t)pass->n; i++)
+        cpu_swiglu(s->gate_up + i * 2 * d_ffn, d_ffn, s->activated + i * d_ffn);
+    multiply(pass->n, s->activated, w[WEIGHT_DOWN], d_model, d_ffn, s->x, true);
+    cpu_add_bias(s->x, (size_t)pass->n, d_model, w[WEIGHT_DOWN_BIAS]);
+}
+
+/* ---- the next tokens ---- */
+
+/* Sequences of the pass that sample, their last rows normalised and packed. */
+static int32_t gather_last_rows(const struct pass *pass)
+{
+    const struct ifl_engine_step *step = pass->step;
+    const struct cpu_scratch *s = &pass->engine->scratch;
+    const size_t d = (size_t)pass->engine->limits.model.d_model;
+    int32_t n = 0;
+    for (int32_t seq = seq_of_row(step, pass->first);
+         seq < step->n_seqs && step->first_token[seq] < pass->first + pass->n; seq++) {
+        const int32_t last = step->first_token[seq + 1] - 1 - pass->first;
+        if (!step->samples[seq] || last >= pass->n)
+            continue;
+        cpu_rms_norm(s->x + (size_t)last * d, pass->engine->at[0][WEIGHT_NORM_END],
+                     pass->engine->architecture.norm_epsilon, d, s->normed + (size_t)n * d);
+        s->sampled_seqs[n++] = seq;
+    }
+    return n;
+}
+
+static int32_t sample(const struct pass *pass, float *logits_out)
+{
+    const struct cpu_engine *engine = pass->engine;
+    const struct cpu_scratch *s = &engine->scratch;
+    const size_t d = (size_t)engine->limits.model.d_model;
+    const size_t n_vocab = (size_t)engine->limits.model.n_vocab;
+    const bool tied = engine->limits.model.tied_embeddings;
+    const float *head = engine->at[0][tied ? WEIGHT_EMBEDDING : WEIGHT_HEAD];
+    const int32_t n = gather_last_rows(pass);
+    for (int32_t i = 0, m; i < n; i += m) {
+        m = n - i < CPU_LOGIT_ROWS ? n - i : CPU_LOGIT_ROWS;
+        multiply(m, s->normed + (size_t)i * d, head, n_vocab, d, s->logits, false);
+        for (int32_t j = 0; j < m; j++)
+            pass->step->sampled[s->sampled_seqs[i + j]] =
+                cpu_argmax(s->logits + (size_t)j * n_vocab, (int32_t)n_vocab);
+        if (logits_out)
+            memcpy(logits_out + (size_t)i * n_vocab, s->logits,
+                   (size_t)m * n_vocab * sizeof *logits_out);
+    }
+    return n;
+}
+
+int32_t cpu_forward(struct cpu_engine *engine, struct ifl_engine_step *step, int32_t first,
+                    int32_t n, float *logits)
+{
+    const struct pass pass = {engine, step, first, n};
+    const volatile sig_atomic_t *stop = engine->limits.stop;
+    embed(&pass);
+    for (int32_t layer = 0; layer < engine->limits.model.n_layers; layer++) {
+        if (stop && *stop)
+            return 0;
+        attention_part(&pass, layer);
+        mlp_part(&pass, layer);
+    }
+    return sample(&pass, logits);
+}

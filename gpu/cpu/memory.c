@@ -1,0 +1,132 @@
+/* All of the engine's memory, taken once. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "engine.h"
+#include "rope.h"
+
+static const double GIB = 1073741824.0;
+
+static size_t sum_floats(const struct cpu_engine *engine, size_t n_weights)
+{
+    return n_weights + (size_t)engine->limits.n_blocks * engine->block_floats;
+}
+
+/* Linux hands out more memory than there is and kills whoever uses it: better to refuse. */
+static int check_room(const struct cpu_engine *engine, size_t n_weights, struct ifl_error *error)
+{
+    const double page_bytes = (double)sysconf(_SC_PAGESIZE);
+    const double all_bytes = (double)sysconf(_SC_PHYS_PAGES) * page_bytes;
+    const double free_bytes = (double)sysconf(_SC_AVPHYS_PAGES) * page_bytes;
+    const double weight_bytes = (double)n_weights * sizeof(float);
+    const double kv_bytes =
+        (double)engine->limits.n_blocks * (double)engine->block_floats * sizeof(float);
+    if (weight_bytes + kv_bytes <= all_bytes)
+        return 0;
+    return ifl_fail(error, IFL_E_NOMEM,
+                    "out of memory: the engine asks for %.2f GiB of weights and %.2f GiB of KV "
+                    "blocks in fp32; the machine has %.2f GiB, %.2f of them free",
+                    weight_bytes / GIB, kv_bytes / GIB, all_bytes / GIB, free_bytes / GIB);
+}
+
+static bool take(float **array, size_t n)
+{
+    *array = malloc((n ? n : 1) * sizeof **array);
+    return *array != NULL;
+}
+
+static bool take_scratch(struct cpu_engine *engine)
+{
+    const struct ifl_engine_model *m = &engine->limits.model;
+    struct cpu_scratch *s = &engine->scratch;
+    const size_t n =
+        (size_t)(engine->limits.max_step_tokens < CPU_PASS_TOKENS ? engine->limits.max_step_tokens
+                                                                  : CPU_PASS_TOKENS);
+    const size_t d_head = (size_t)m->d_head, q_width = (size_t)m->n_q_heads * d_head;
+    const size_t group = (size_t)(m->n_q_heads / m->n_kv_heads);
+    s->sampled_seqs = malloc((n + 1) * sizeof *s->sampled_seqs);
+    return s->sampled_seqs && take(&s->x, n * (size_t)m->d_model) &&
+           take(&s->normed, n * (size_t)m->d_model) &&
+           take(&s->qkv, n * (q_width + 2 * (size_t)m->n_kv_heads * d_head)) &&
+           take(&s->attended, n * q_width) && take(&s->gate_up, n * 2 * (size_t)m->d_ffn) &&
+           take(&s->activated, n * (size_t)m->d_ffn) &&
+           take(&s->scores, (group > CPU_QUERY_ROWS ? group : CPU_QUERY_ROWS) *
+                                (size_t)engine->limits.max_tokens) &&
+           take(&s->tile, CPU_KEY_ROWS * d_head) &&
+           take(&s->logits, CPU_LOGIT_ROWS * (size_t)m->n_vocab);
+}
+
+/* The host pool is calloc'd: pages that no swap ever touches are never there. */
+int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
+{
+    const struct ifl_engine_options *o = &engine->limits;
+    const struct ifl_engine_model *m = &o->model;
+    const size_t n_weights = (size_t)weights_count(m);
+    const size_t n_angles = (size_t)o->max_tokens * ((size_t)m->d_head / 2);
+    if (check_room(engine, n_weights, error) < 0)
+        return error->code;
+    engine->at = calloc((size_t)m->n_layers, sizeof *engine->at);
+    engine->host = calloc((size_t)o->n_host_blocks + 1, engine->block_floats * sizeof(float));
+    if (!engine->at || !engine->host || !take(&engine->weights, n_weights) ||
+        !take(&engine->kv, (size_t)o->n_blocks * engine->block_floats) ||
+        !take(&engine->cosines, n_angles) || !take(&engine->sines, n_angles) ||
+        !take_scratch(engine))
+        return ifl_fail(error, IFL_E_NOMEM,
+                        "out of memory: the engine asks for %.2f GiB of weights and KV blocks",
+                        (double)sum_floats(engine, n_weights) * sizeof(float) / GIB);
+    rope_table(&engine->architecture, o->max_tokens, engine->cosines, engine->sines);
+    /* Touched here, so that no step pays for a page fault. */
+    for (size_t i = 0; i < (size_t)o->n_blocks * engine->block_floats; i++)
+        engine->kv[i] = 0;
+    return 0;
+}
+
+void cpu_give_memory(struct cpu_engine *engine)
+{
+    struct cpu_scratch *s = &engine->scratch;
+    void *const arrays[] = {engine->weights,
+                            (void *)(uintptr_t)engine->at,
+                            engine->kv,
+                            engine->host,
+                            engine->cosines,
+                            engine->sines,
+                            s->x,
+                            s->normed,
+                            s->qkv,
+                            s->attended,
+                            s->gate_up,
+                            s->activated,
+                            s->scores,
+                            s->tile,
+                            s->logits,
+                            s->sampled_seqs};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+}
+
+/* ---- weights ---- */
+
+struct loading {
+    struct cpu_engine *engine;
+    const struct weight_source *source;
+    float *next;
+};
+
+static int load_one(void *context, const struct weight *weight, struct ifl_error *error)
+{
+    struct loading *loading = context;
+    const volatile sig_atomic_t *stop = loading->engine->limits.stop;
+    if (stop && *stop)
+        return ifl_fail(error, IFL_E_INTERRUPTED, "interrupted");
+    loading->engine->at[weight->layer][weight->role] = loading->next;
+    const int rc = weight_fill(loading->source, weight, loading->next, error);
+    loading->next += weight->n_numbers;
+    return rc;
+}
+
+int cpu_load_weights(struct cpu_engine *engine, const struct weight_source *source,
+                     struct ifl_error *error)
+{
+    struct loading loading = {engine, source, engine->weights};
+    return weights_for_each(&engine->limits.model, load_one, &loading, error);
+}

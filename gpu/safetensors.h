@@ -1,0 +1,52 @@
+/* Safetensors files: where each tensor lies, and its numbers as fp32.
+ *
+ *     8 bytes   length n of the header, little endian
+ *     n bytes   JSON: {"name": {"dtype": "BF16", "shape": [..], "data_offsets": [from, to]}, ..}
+ *     the rest  the tensors' data, row by row, without holes
+ *
+ * Format: github.com/huggingface/safetensors. Offsets count from the end of the header. A file is
+ * checked as a whole before any tensor is read: sizes, types, holes, overlaps, what is left over.
+ */
+#ifndef GPU_SAFETENSORS_H
+#define GPU_SAFETENSORS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inflight/error.h"
+
+enum { TENSOR_MAX_DIMS = 8 };
+
+enum tensor_type { TENSOR_F32, TENSOR_F16, TENSOR_BF16, TENSOR_OTHER };
+
+struct tensor {
+    const char *name;
+    enum tensor_type type;
+    int32_t n_dims;
+    int64_t dims[TENSOR_MAX_DIMS];
+    uint64_t from, to; /* bytes, from the start of the data */
+};
+
+struct safetensors {
+    char path[512];
+    int fd; /* -1: only the header is known */
+    uint64_t data_at;
+    struct tensor *of; /* in order of their data */
+    size_t n;
+    void *names; /* owns them */
+};
+
+int safetensors_open(const char *path, struct safetensors *file, struct ifl_error *error);
+/* The header alone, n_data bytes of data behind it; `path` is for messages. */
+int safetensors_parse(const char *path, const char *header, size_t n_header, uint64_t n_data,
+                      struct safetensors *file, struct ifl_error *error);
+/* Accepts what a failed open or parse leaves. */
+void safetensors_close(struct safetensors *file);
+
+/* NULL if there is none of that name. */
+const struct tensor *safetensors_find(const struct safetensors *file, const char *name);
+/* n_numbers must be the tensor's. */
+int safetensors_read(const struct safetensors *file, const struct tensor *tensor, float *numbers,
+                     size_t n_numbers, struct ifl_error *error);
+
+#endif

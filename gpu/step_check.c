@@ -1,0 +1,86 @@
+#include "step_check.h"
+
+static int refuse(struct ifl_error *error, const char *what, int64_t found, int64_t limit)
+{
+    return ifl_fail(error, IFL_E_DEVICE, "the step has %s %lld, the engine was opened for %lld",
+                    what, (long long)found, (long long)limit);
+}
+
+static int check_copies(const struct ifl_copy *copies, size_t n, int32_t from_blocks,
+                        int32_t to_blocks, struct ifl_error *error)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (copies[i].from >= (uint32_t)from_blocks)
+            return refuse(error, "a copy from block", copies[i].from, from_blocks);
+        if (copies[i].to >= (uint32_t)to_blocks)
+            return refuse(error, "a copy to block", copies[i].to, to_blocks);
+    }
+    return 0;
+}
+
+static int check_tokens(const struct ifl_engine_options *limits, const struct ifl_engine_step *step,
+                        int32_t from, int32_t to, struct ifl_error *error)
+{
+    for (int32_t i = from; i < to; i++) {
+        if (step->token_ids[i] < 0 || step->token_ids[i] >= limits->model.n_vocab)
+            return refuse(error, "token", step->token_ids[i], limits->model.n_vocab);
+        if (step->positions[i] < 0 || step->positions[i] >= limits->max_tokens)
+            return refuse(error, "position", step->positions[i], limits->max_tokens);
+        if (i > from && step->positions[i] != step->positions[i - 1] + 1)
+            return ifl_fail(error, IFL_E_DEVICE,
+                            "position %d follows %d within a sequence, expected one more",
+                            step->positions[i], step->positions[i - 1]);
+    }
+    return 0;
+}
+
+static int check_table(const struct ifl_engine_options *limits, const struct ifl_engine_step *step,
+                       int32_t seq, struct ifl_error *error)
+{
+    const int32_t from = step->first_block[seq], to = step->first_block[seq + 1];
+    const int32_t last = step->positions[step->first_token[seq + 1] - 1];
+    if ((int64_t)(to - from) * limits->block_tokens <= last)
+        return ifl_fail(error, IFL_E_DEVICE,
+                        "sequence %d has %d blocks of %d tokens, too few for position %d", seq,
+                        to - from, limits->block_tokens, last);
+    for (int32_t i = from; i < to; i++)
+        if (step->block_ids[i] >= (uint32_t)limits->n_blocks)
+            return refuse(error, "block", step->block_ids[i], limits->n_blocks);
+    return 0;
+}
+
+static int check_seqs(const struct ifl_engine_options *limits, const struct ifl_engine_step *step,
+                      struct ifl_error *error)
+{
+    const int32_t n_seqs = step->n_seqs;
+    if (n_seqs > 0 && (step->first_token[0] != 0 || step->first_token[n_seqs] != step->n_tokens ||
+                       step->first_block[0] != 0))
+        return ifl_fail(error, IFL_E_DEVICE, "the sequences of a step do not cover its tokens");
+    for (int32_t i = 0; i < n_seqs; i++)
+        if (step->first_token[i + 1] <= step->first_token[i] ||
+            step->first_block[i + 1] < step->first_block[i])
+            return ifl_fail(error, IFL_E_DEVICE, "sequence %d of a step has no token", i);
+    for (int32_t i = 0; i < n_seqs; i++)
+        if (check_tokens(limits, step, step->first_token[i], step->first_token[i + 1], error) < 0 ||
+            check_table(limits, step, i, error) < 0)
+            return error->code;
+    return 0;
+}
+
+int step_check(const struct ifl_engine_options *limits, const struct ifl_engine_step *step,
+               struct ifl_error *error)
+{
+    const int32_t n_blocks = limits->n_blocks, n_host = limits->n_host_blocks;
+    if (step->n_tokens < 0 || step->n_tokens > limits->max_step_tokens)
+        return refuse(error, "tokens:", step->n_tokens, limits->max_step_tokens);
+    if (step->n_seqs < 0 || step->n_seqs > limits->max_step_seqs)
+        return refuse(error, "sequences:", step->n_seqs, limits->max_step_seqs);
+    if (check_copies(step->outs, step->n_outs, n_blocks, n_host, error) < 0 ||
+        check_copies(step->ins, step->n_ins, n_host, n_blocks, error) < 0 ||
+        check_copies(step->copies, step->n_copies, n_blocks, n_blocks, error) < 0)
+        return error->code;
+    for (size_t i = 0; i < step->n_spoilt; i++)
+        if (step->spoilt[i] >= (uint32_t)n_blocks)
+            return refuse(error, "a spoilt block", step->spoilt[i], n_blocks);
+    return check_seqs(limits, step, error);
+}

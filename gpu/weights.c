@@ -1,0 +1,165 @@
+#include "weights.h"
+
+#include <math.h>
+
+#include "inflight/random.h"
+
+/* ---- which there are ---- */
+
+enum width { D_MODEL, D_Q, D_KV, D_HEAD, D_FFN, D_VOCAB, NONE };
+
+static const struct role {
+    enum width rows, columns; /* columns NONE: a vector */
+    const char *name;         /* within the layer, or whole */
+} roles[N_WEIGHT_ROLES] = {
+    [WEIGHT_EMBEDDING] = {D_VOCAB, D_MODEL, "model.embed_tokens.weight"},
+    [WEIGHT_NORM_IN] = {D_MODEL, NONE, "input_layernorm.weight"},
+    [WEIGHT_Q] = {D_Q, D_MODEL, "self_attn.q_proj.weight"},
+    [WEIGHT_K] = {D_KV, D_MODEL, "self_attn.k_proj.weight"},
+    [WEIGHT_V] = {D_KV, D_MODEL, "self_attn.v_proj.weight"},
+    [WEIGHT_Q_BIAS] = {D_Q, NONE, "self_attn.q_proj.bias"},
+    [WEIGHT_K_BIAS] = {D_KV, NONE, "self_attn.k_proj.bias"},
+    [WEIGHT_V_BIAS] = {D_KV, NONE, "self_attn.v_proj.bias"},
+    [WEIGHT_Q_NORM] = {D_HEAD, NONE, "self_attn.q_norm.weight"},
+    [WEIGHT_K_NORM] = {D_HEAD, NONE, "self_attn.k_norm.weight"},
+    [WEIGHT_OUT] = {D_MODEL, D_Q, "self_attn.o_proj.weight"},
+    [WEIGHT_OUT_BIAS] = {D_MODEL, NONE, "self_attn.o_proj.bias"},
+    [WEIGHT_NORM_MLP] = {D_MODEL, NONE, "post_attention_layernorm.weight"},
+    [WEIGHT_GATE] = {D_FFN, D_MODEL, "mlp.gate_proj.weight"},
+    [WEIGHT_UP] = {D_FFN, D_MODEL, "mlp.up_proj.weight"},
+    [WEIGHT_GATE_BIAS] = {D_FFN, NONE, "mlp.gate_proj.bias"},
+    [WEIGHT_UP_BIAS] = {D_FFN, NONE, "mlp.up_proj.bias"},
+    [WEIGHT_DOWN] = {D_MODEL, D_FFN, "mlp.down_proj.weight"},
+    [WEIGHT_DOWN_BIAS] = {D_MODEL, NONE, "mlp.down_proj.bias"},
+    [WEIGHT_NORM_END] = {D_MODEL, NONE, "model.norm.weight"},
+    [WEIGHT_HEAD] = {D_VOCAB, D_MODEL, "lm_head.weight"},
+};
+
+static int64_t width_of(const struct ifl_engine_model *m, enum width width)
+{
+    const int64_t widths[] = {
+        [D_MODEL] = m->d_model,
+        [D_Q] = (int64_t)m->n_q_heads * m->d_head,
+        [D_KV] = (int64_t)m->n_kv_heads * m->d_head,
+        [D_HEAD] = m->d_head,
+        [D_FFN] = m->d_ffn,
+        [D_VOCAB] = m->n_vocab,
+        [NONE] = 0,
+    };
+    return widths[width];
+}
+
+static bool exists(const struct ifl_engine_model *m, enum weight_role role)
+{
+    switch (role) {
+    case WEIGHT_Q_BIAS:
+    case WEIGHT_K_BIAS:
+    case WEIGHT_V_BIAS:
+        return m->qkv_bias;
+    case WEIGHT_OUT_BIAS:
+        return m->out_bias;
+    case WEIGHT_GATE_BIAS:
+    case WEIGHT_UP_BIAS:
+    case WEIGHT_DOWN_BIAS:
+        return m->mlp_bias;
+    case WEIGHT_Q_NORM:
+    case WEIGHT_K_NORM:
+        return m->qk_norm;
+    case WEIGHT_HEAD:
+        return !m->tied_embeddings;
+    default:
+        return true;
+    }
+}
+
+static bool in_layer(enum weight_role role)
+{
+    return role >= WEIGHT_NORM_IN && role <= WEIGHT_DOWN_BIAS;
+}
+
+static int visit_one(const struct ifl_engine_model *m, enum weight_role role, int32_t layer,
+                     weight_visit_fn *visit, void *context, struct ifl_error *error)
+{
+    struct weight weight = {
+        .role = role,
+        .layer = layer,
+        .n_rows = width_of(m, roles[role].rows),
+        .n_columns = width_of(m, roles[role].columns),
+    };
+    if (!exists(m, role))
+        return 0;
+    weight.n_numbers = (size_t)(weight.n_rows * (weight.n_columns ? weight.n_columns : 1));
+    if (in_layer(role))
+        snprintf(weight.name, sizeof weight.name, "model.layers.%d.%s", layer, roles[role].name);
+    else
+        snprintf(weight.name, sizeof weight.name, "%s", roles[role].name);
+    return visit(context, &weight, error);
+}
+
+int weights_for_each(const struct ifl_engine_model *m, weight_visit_fn *visit, void *context,
+                     struct ifl_error *error)
+{
+    int rc = visit_one(m, WEIGHT_EMBEDDING, 0, visit, context, error);
+    for (int32_t layer = 0; rc == 0 && layer < m->n_layers; layer++)
+        for (enum weight_role role = WEIGHT_NORM_IN; rc == 0 && in_layer(role); role++)
+            rc = visit_one(m, role, layer, visit, context, error);
+    if (rc == 0)
+        rc = visit_one(m, WEIGHT_NORM_END, 0, visit, context, error);
+    return rc ? rc : visit_one(m, WEIGHT_HEAD, 0, visit, context, error);
+}
+
+static int count_one(void *context, const struct weight *weight, struct ifl_error *error)
+{
+    (void)error;
+    *(int64_t *)context += (int64_t)weight->n_numbers;
+    return 0;
+}
+
+int64_t weights_count(const struct ifl_engine_model *model)
+{
+    int64_t n = 0;
+    struct ifl_error error;
+    weights_for_each(model, count_one, &n, &error);
+    return n;
+}
+
+/* ---- where the numbers come from ---- */
+
+/* Uniform around `middle` with the given deviation; one draw serves two numbers. */
+static void draw(uint64_t key, float middle, double deviation, float *numbers, size_t n)
+{
+    const float half_width = (float)(deviation * sqrt(3));
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t bits = ifl_mix(key + i / 2) >> (i % 2 ? 32 : 0);
+        const float unit = (float)(bits & 0xffffffu) * 0x1p-23f - 1.0f; /* [-1, 1) */
+        numbers[i] = middle + unit * half_width;
+    }
+}
+
+static bool is_norm(enum weight_role role)
+{
+    return role == WEIGHT_NORM_IN || role == WEIGHT_NORM_MLP || role == WEIGHT_NORM_END ||
+           role == WEIGHT_Q_NORM || role == WEIGHT_K_NORM;
+}
+
+static void fill_randomly(uint64_t seed, const struct weight *weight, float *numbers)
+{
+    const uint64_t key =
+        ifl_draw(seed, IFL_DRAW_WEIGHT, (uint64_t)weight->role, (uint64_t)weight->layer);
+    if (weight->role == WEIGHT_EMBEDDING)
+        draw(key, 0, 1, numbers, weight->n_numbers);
+    else if (weight->n_columns)
+        draw(key, 0, 1 / sqrt((double)weight->n_columns), numbers, weight->n_numbers);
+    else
+        draw(key, is_norm(weight->role), 0.1, numbers, weight->n_numbers);
+}
+
+int weight_fill(const struct weight_source *source, const struct weight *weight, float *numbers,
+                struct ifl_error *error)
+{
+    if (source->checkpoint)
+        return checkpoint_read(source->checkpoint, weight->name, weight->n_rows, weight->n_columns,
+                               numbers, error);
+    fill_randomly(source->seed, weight, numbers);
+    return 0;
+}

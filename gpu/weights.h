@@ -1,0 +1,67 @@
+/* A decoder's weights: which there are, in which order they lie, and where their numbers come
+ * from.
+ *
+ * The order puts matrices that are multiplied at once next to each other (query, key, value; gate,
+ * up; their biases likewise), so that each engine stores the list one after the other. Matrices
+ * are [outputs][inputs], as checkpoints hold them. */
+#ifndef GPU_WEIGHTS_H
+#define GPU_WEIGHTS_H
+
+#include "architecture.h"
+#include "checkpoint.h"
+
+enum weight_role {
+    WEIGHT_EMBEDDING,
+    /* of a layer */
+    WEIGHT_NORM_IN,
+    WEIGHT_Q,
+    WEIGHT_K,
+    WEIGHT_V,
+    WEIGHT_Q_BIAS,
+    WEIGHT_K_BIAS,
+    WEIGHT_V_BIAS,
+    WEIGHT_Q_NORM,
+    WEIGHT_K_NORM,
+    WEIGHT_OUT,
+    WEIGHT_OUT_BIAS,
+    WEIGHT_NORM_MLP,
+    WEIGHT_GATE,
+    WEIGHT_UP,
+    WEIGHT_GATE_BIAS,
+    WEIGHT_UP_BIAS,
+    WEIGHT_DOWN,
+    WEIGHT_DOWN_BIAS,
+    /* behind the last layer */
+    WEIGHT_NORM_END,
+    WEIGHT_HEAD,
+    N_WEIGHT_ROLES
+};
+
+struct weight {
+    enum weight_role role;
+    int32_t layer; /* 0 where it belongs to none */
+    int64_t n_rows;
+    int64_t n_columns; /* 0 for a vector of n_rows */
+    size_t n_numbers;
+    char name[96]; /* in a checkpoint */
+};
+
+/* Calls `visit` for every weight of the model, in order, until one returns other than 0. */
+typedef int weight_visit_fn(void *context, const struct weight *weight, struct ifl_error *error);
+int weights_for_each(const struct ifl_engine_model *model, weight_visit_fn *visit, void *context,
+                     struct ifl_error *error);
+
+/* Numbers of all weights together. */
+int64_t weights_count(const struct ifl_engine_model *model);
+
+struct weight_source {
+    const struct checkpoint *checkpoint; /* NULL: random */
+    uint64_t seed;
+};
+
+/* Random matrices are uniform with the variance 1 / inputs, which keeps activations of order one;
+ * norms are near 1. Each number depends on the seed, the weight and its place alone. */
+int weight_fill(const struct weight_source *source, const struct weight *weight, float *numbers,
+                struct ifl_error *error);
+
+#endif

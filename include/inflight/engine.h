@@ -1,0 +1,84 @@
+/* Engines: modules that really compute the steps an executor is told, loaded when a run asks.
+ *
+ * An engine is one shared object with one exported const symbol:
+ *
+ *     const struct ifl_engine ifl_engine_v1 = {IFL_ENGINE_ABI, sizeof(struct ifl_engine),
+ *                                              sizeof(struct ifl_engine_options),
+ *                                              sizeof(struct ifl_engine_step), "cpu", ...};
+ *
+ * It holds a Llama-style decoder, a paged KV pool and a host pool for swapped blocks, both of
+ * the layout [block][layer][K|V][kv_head][token][dim]. All memory is taken by `open`; a step
+ * allocates nothing. One thread at a time may call an open engine. */
+#ifndef INFLIGHT_ENGINE_H
+#define INFLIGHT_ENGINE_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inflight/error.h"
+#include "inflight/step.h"
+
+#define IFL_ENGINE_ABI 1u
+
+/* RMSNorm, rotary positions, gated MLP with SiLU. */
+struct ifl_engine_model {
+    int32_t n_layers, d_model, n_q_heads, n_kv_heads, d_head, d_ffn, n_vocab;
+    bool qkv_bias, out_bias, mlp_bias;
+    bool qk_norm;         /* an RMSNorm over d_head on queries and one on keys */
+    bool tied_embeddings; /* the LM head is the embedding */
+};
+
+struct ifl_engine_options {
+    struct ifl_engine_model model;
+    const char *weights_dir; /* config.json and safetensors of this very shape; NULL: random */
+    uint64_t seed;           /* of random weights */
+    int32_t n_threads;       /* that compute on the host */
+    int32_t block_tokens, n_blocks, n_host_blocks;
+    int32_t max_tokens;      /* of a sequence */
+    int32_t max_step_tokens; /* new tokens of a step, all sequences together */
+    int32_t max_step_seqs;
+    const volatile sig_atomic_t *stop; /* not 0: open and step soon return IFL_E_INTERRUPTED */
+};
+
+/* One forward pass over the ragged concatenation of its sequences. In this order: blocks are
+ * swapped out, swapped in, copied, spoilt, then tokens are computed. */
+struct ifl_engine_step {
+    int32_t n_seqs, n_tokens;
+    const int32_t *token_ids;          /* [n_tokens] */
+    const int32_t *positions;          /* [n_tokens]; those of a sequence rise by one */
+    const int32_t *first_token;        /* [n_seqs + 1] where a sequence's tokens begin */
+    const int32_t *first_block;        /* [n_seqs + 1] where its block table begins */
+    const uint32_t *block_ids;         /* [first_block[n_seqs]] */
+    const bool *samples;               /* [n_seqs] its last token yields the next one */
+    const struct ifl_copy *outs, *ins; /* device to host, host to device */
+    const struct ifl_copy *copies;     /* device to device */
+    const uint32_t *spoilt; /* device blocks that nobody owns: filled with NaN, to find readers */
+    size_t n_outs, n_ins, n_copies, n_spoilt;
+    /* out */
+    int32_t *sampled;  /* [n_seqs] the likeliest next token, -1 where the sequence samples none */
+    float *logits;     /* NULL, or [sequences that sample][n_vocab] */
+    int64_t device_ns; /* of it, time on the device */
+};
+
+enum ifl_engine_pool { IFL_DEVICE_POOL, IFL_HOST_POOL };
+
+struct ifl_engine {
+    uint32_t abi;
+    size_t engine_bytes, options_bytes, step_bytes; /* sizes of the three structs */
+    const char *name;
+    int (*open)(const struct ifl_engine_options *, void **self, struct ifl_error *);
+    /* Wrong input (a limit exceeded, a block out of range) is IFL_E_DEVICE and computes nothing. */
+    int (*step)(void *self, struct ifl_engine_step *, struct ifl_error *);
+    size_t (*block_bytes)(const void *self);
+    /* Copies out one block, block_bytes of it, as it is stored. For tests. */
+    int (*read_block)(void *self, enum ifl_engine_pool, uint32_t block, void *bytes,
+                      struct ifl_error *);
+    void (*close)(void *self); /* accepts NULL */
+};
+
+#define IFL_ENGINE_SYMBOL "ifl_engine_v1"
+extern const struct ifl_engine ifl_engine_v1;
+
+#endif

@@ -1,0 +1,86 @@
+#include "engine_module.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MAX_PATH = 1024 };
+
+/* ---- where ---- */
+
+/* The folder of the running program, "" where that cannot be told. */
+static void program_folder(char folder[MAX_PATH])
+{
+    const ssize_t n = readlink("/proc/self/exe", folder, MAX_PATH - 1);
+    folder[n > 0 ? n : 0] = '\0';
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        *slash = '\0';
+}
+
+static bool find(const char *name, char path[2 * MAX_PATH])
+{
+    const char *chosen = getenv("INFLIGHT_ENGINE_DIR");
+    char folder[MAX_PATH];
+    if (chosen) {
+        snprintf(path, 2 * MAX_PATH, "%s/inflight_%s.so", chosen, name);
+        return access(path, R_OK) == 0;
+    }
+    program_folder(folder);
+    snprintf(path, 2 * MAX_PATH, "%s/gpu/%s/inflight_%s.so", folder, name, name);
+    if (access(path, R_OK) == 0)
+        return true;
+    snprintf(path, 2 * MAX_PATH, "%s/inflight_%s.so", INFLIGHT_ENGINE_DIR, name);
+    return access(path, R_OK) == 0;
+}
+
+/* ---- what ---- */
+
+static int check(const struct ifl_engine *engine, const char *path, struct ifl_error *error)
+{
+    if (engine->abi != IFL_ENGINE_ABI)
+        return ifl_fail_at(error, path, 0, 0, "engine ABI %u, expected %u: build it anew",
+                           (unsigned)engine->abi, IFL_ENGINE_ABI);
+    if (engine->engine_bytes != sizeof(struct ifl_engine) ||
+        engine->options_bytes != sizeof(struct ifl_engine_options) ||
+        engine->step_bytes != sizeof(struct ifl_engine_step))
+        return ifl_fail_at(error, path, 0, 0,
+                           "its structs have %zu, %zu and %zu bytes, expected %zu, %zu and %zu: "
+                           "build it anew",
+                           engine->engine_bytes, engine->options_bytes, engine->step_bytes,
+                           sizeof(struct ifl_engine), sizeof(struct ifl_engine_options),
+                           sizeof(struct ifl_engine_step));
+    if (!engine->name || !engine->open || !engine->step || !engine->block_bytes ||
+        !engine->read_block || !engine->close)
+        return ifl_fail_at(error, path, 0, 0, "its engine lacks a function");
+    return 0;
+}
+
+static const struct ifl_engine *engine_of(void *library, const char *path, struct ifl_error *error)
+{
+    const struct ifl_engine *engine = dlsym(library, IFL_ENGINE_SYMBOL);
+    if (!engine)
+        ifl_fail_at(error, path, 0, 0, "no symbol %s, expected an engine", IFL_ENGINE_SYMBOL);
+    return engine && check(engine, path, error) == 0 ? engine : NULL;
+}
+
+const struct ifl_engine *engine_module_load(const char *name, struct ifl_error *error)
+{
+    char path[2 * MAX_PATH];
+    if (!find(name, path)) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "there is no engine module %s: executor %s needs inflight built with %s "
+                 "(INFLIGHT_ENGINE_DIR names the folder of a module built elsewhere)",
+                 path, name, strcmp(name, "cpu") == 0 ? "OpenBLAS" : "the CUDA toolkit");
+        return NULL;
+    }
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        ifl_fail_at(error, path, 0, 0, "not an engine: %s", dlerror());
+        return NULL;
+    }
+    const struct ifl_engine *engine = engine_of(library, path, error);
+    if (!engine)
+        dlclose(library);
+    return engine;
+}

@@ -1,0 +1,21 @@
+/* From a configuration to an engine that is open and waits for steps. */
+#ifndef SIM_ENGINE_SETUP_H
+#define SIM_ENGINE_SETUP_H
+
+#include "config/config.h"
+#include "cost/model.h"
+#include "executor_engine.h"
+
+struct engine_setup {
+    const struct config *config;
+    const struct model *model;
+    struct ifl_limits limits;
+    size_t n_requests;
+    const struct kv_pool *pool; /* the device's */
+    const volatile sig_atomic_t *stop;
+};
+
+/* NULL and an error where the module is missing, the model is not one it runs, or memory is. */
+struct executor_engine *engine_set_up(const struct engine_setup *setup, struct ifl_error *error);
+
+#endif

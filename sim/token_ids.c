@@ -1,0 +1,57 @@
+#include "token_ids.h"
+
+#include <stdlib.h>
+
+#include "inflight/error.h"
+#include "inflight/random.h"
+
+int token_ids_create(struct token_ids *ids, uint64_t seed, int32_t n_vocab, size_t n_requests)
+{
+    *ids = (struct token_ids){.seed = seed,
+                              .n_vocab = n_vocab,
+                              .of = calloc(n_requests + 1, sizeof *ids->of),
+                              .n_requests = n_requests};
+    return ids->of ? 0 : -1;
+}
+
+void token_ids_destroy(struct token_ids *ids)
+{
+    for (size_t i = 0; ids->of && i < ids->n_requests; i++)
+        free(ids->of[i].tokens);
+    free(ids->of);
+    *ids = (struct token_ids){0};
+}
+
+int32_t token_ids_get(const struct token_ids *ids, const struct token_owner *owner, int32_t index)
+{
+    if (index >= owner->n_prompt)
+        return ids->of[owner->serial].tokens[index - owner->n_prompt];
+    const uint64_t i = (uint64_t)index, n_vocab = (uint64_t)ids->n_vocab;
+    return (int32_t)((i < owner->prefix_tokens
+                          ? ifl_draw(ids->seed, IFL_DRAW_PREFIX_TOKEN, owner->prefix_group, i)
+                          : ifl_draw(ids->seed, IFL_DRAW_TOKEN, owner->serial, i)) %
+                     n_vocab);
+}
+
+int token_ids_put(struct token_ids *ids, const struct token_owner *owner, int32_t index,
+                  int32_t token)
+{
+    struct generated *generated = &ids->of[owner->serial];
+    const int32_t i = index - owner->n_prompt;
+    ifl_require(owner->serial < ids->n_requests && i >= 0);
+    if (i >= generated->cap) {
+        const int32_t cap = i < 32 ? 64 : 2 * i;
+        int32_t *tokens = realloc(generated->tokens, (size_t)cap * sizeof *tokens);
+        if (!tokens)
+            return -1;
+        *generated = (struct generated){tokens, cap};
+    }
+    generated->tokens[i] = token;
+    return 0;
+}
+
+void token_ids_forget(struct token_ids *ids, uint64_t serial)
+{
+    free(ids->of[serial].tokens);
+    ids->of[serial] = (struct generated){0};
+}

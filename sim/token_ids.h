@@ -1,0 +1,41 @@
+/* The tokens behind a request's counts.
+ *
+ * A trace tells lengths alone, so prompts are drawn: token i depends on the seed, the request and
+ * i. The first prefix_tokens of a prompt come from its prefix group's stream instead, so that
+ * requests which share a prefix share its tokens. What an engine has generated is remembered until
+ * the request leaves: a recompute feeds it back as if it were prompt. */
+#ifndef SIM_TOKEN_IDS_H
+#define SIM_TOKEN_IDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct generated {
+    int32_t *tokens;
+    int32_t cap;
+};
+
+struct token_ids {
+    uint64_t seed;
+    int32_t n_vocab;
+    struct generated *of; /* [n_requests] by serial number */
+    size_t n_requests;
+};
+
+struct token_owner { /* what is needed of a request, also after it has changed */
+    uint64_t serial;
+    int32_t n_prompt;
+    uint32_t prefix_group, prefix_tokens;
+};
+
+/* 0, or -1 without memory. */
+int token_ids_create(struct token_ids *ids, uint64_t seed, int32_t n_vocab, size_t n_requests);
+void token_ids_destroy(struct token_ids *ids);
+
+int32_t token_ids_get(const struct token_ids *ids, const struct token_owner *owner, int32_t index);
+/* Token `index` of the request, the prompt included, was generated. 0, or -1 without memory. */
+int token_ids_put(struct token_ids *ids, const struct token_owner *owner, int32_t index,
+                  int32_t token);
+void token_ids_forget(struct token_ids *ids, uint64_t serial);
+
+#endif

@@ -1,0 +1,52 @@
+/* Drives an engine by hand in a test: sequences with tokens and blocks, a step at a time. */
+#ifndef TESTS_ENGINE_DRIVER_H
+#define TESTS_ENGINE_DRIVER_H
+
+#include "inflight/engine.h"
+
+enum { DRIVER_MAX_SEQS = 8, DRIVER_MAX_TOKENS = 2048, DRIVER_MAX_BLOCKS = 512 };
+
+struct driver {
+    const struct ifl_engine *engine;
+    void *self;
+    struct ifl_engine_options options;
+    struct ifl_error error;
+    struct ifl_engine_step step; /* copies and spoilt blocks of the next step may be set here */
+    int32_t token_ids[DRIVER_MAX_TOKENS], positions[DRIVER_MAX_TOKENS];
+    int32_t first_token[DRIVER_MAX_SEQS + 1], first_block[DRIVER_MAX_SEQS + 1];
+    uint32_t block_ids[DRIVER_MAX_SEQS * DRIVER_MAX_BLOCKS];
+    bool samples[DRIVER_MAX_SEQS];
+    int32_t sampled[DRIVER_MAX_SEQS];
+};
+
+struct driven {
+    const int32_t *tokens;
+    int32_t n_computed;
+    const uint32_t *blocks;
+};
+
+/* Blocks of 4 tokens, contexts of up to 1024, unless the options say otherwise (not 0). */
+int driver_open(struct driver *driver, const struct ifl_engine *engine,
+                const struct ifl_engine_options *options);
+void driver_close(struct driver *driver);
+
+/* n_new[i] tokens of each sequence, every one of which samples: logits [n][n_vocab] or NULL. */
+int driver_step(struct driver *driver, struct driven *seqs, const int32_t *n_new, int32_t n,
+                float *logits);
+
+/* |a - b| / |b|, Euclidean. */
+double relative_error(const float *a, const float *b, size_t n);
+
+/* A tests/engine/fixtures folder with what should come out of it. */
+struct fixture_model {
+    char dir[512];
+    struct ifl_engine_model model;
+    int32_t *tokens;
+    int32_t n_tokens;
+    float *logits; /* [n_tokens][n_vocab] */
+};
+extern const char *const fixture_names[]; /* NULL-ended */
+void fixture_load(struct fixture_model *fixture, const char *name);
+void fixture_free(struct fixture_model *fixture);
+
+#endif

@@ -1,0 +1,260 @@
+/* What goes wrong goes wrong in one line: no memory at any place, damaged weights, steps that no
+ * engine was opened for. Under AddressSanitizer nothing leaks either.
+ *
+ * The linker wraps the allocator (--wrap) for our objects; libraries keep theirs. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "driver.h"
+#include "executor_engine.h"
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t n);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+void *__wrap_realloc(void *old, size_t n);
+
+static size_t n_allocations, failing; /* the failing-th fails, 0: none */
+
+static bool fails(void)
+{
+    return ++n_allocations == failing;
+}
+
+void *__wrap_malloc(size_t n)
+{
+    return fails() ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t n)
+{
+    return fails() ? NULL : __real_realloc(old, n);
+}
+
+#define MODEL                                                                                      \
+    {                                                                                              \
+        .n_layers = 2, .d_model = 32, .n_q_heads = 4, .n_kv_heads = 2, .d_head = 8, .d_ffn = 48,   \
+        .n_vocab = 50                                                                              \
+    }
+
+static const uint32_t table[32] = {3, 1, 2, 0, 4, 5, 6, 7};
+
+/* ---- no memory ---- */
+
+static int open_and_step(const char *weights_dir, const struct ifl_engine_model *model,
+                         struct driver *driver)
+{
+    int32_t tokens[8] = {1, 2, 3, 4, 5, 6, 7, 8}, n_new = 8;
+    struct driven seq = {tokens, 0, table};
+    const struct ifl_engine_options options = {.model = *model, .weights_dir = weights_dir};
+    int rc = driver_open(driver, &ifl_engine_v1, &options);
+    const size_t n_before = n_allocations;
+    if (rc == 0)
+        rc = driver_step(driver, &seq, &n_new, 1, NULL);
+    if (rc == 0)
+        cr_expect_eq(n_allocations, n_before, "a step allocates");
+    driver_close(driver);
+    return rc;
+}
+
+static void fail_each_allocation(const char *weights_dir, const struct ifl_engine_model *model)
+{
+    static struct driver driver;
+    n_allocations = failing = 0;
+    cr_assert_eq(open_and_step(weights_dir, model, &driver), 0, "%s", driver.error.text);
+    const size_t n = n_allocations;
+    cr_assert_gt(n, 10);
+    for (size_t i = 1; i <= n; i++) {
+        n_allocations = 0;
+        failing = i;
+        const int rc = open_and_step(weights_dir, model, &driver);
+        cr_expect_lt(rc, 0, "allocation %zu of %zu", i, n);
+        cr_expect(*driver.error.text && !strchr(driver.error.text, '\n'));
+    }
+    failing = 0;
+}
+
+Test(faults, no_memory_at_any_place)
+{
+    const struct ifl_engine_model model = MODEL;
+    fail_each_allocation(NULL, &model);
+}
+
+/* Four shards and their index. */
+Test(faults, no_memory_while_a_checkpoint_is_read)
+{
+    struct fixture_model fixture;
+    fixture_load(&fixture, "llama");
+    fail_each_allocation(fixture.dir, &fixture.model);
+    fixture_free(&fixture);
+}
+
+Test(faults, no_memory_for_the_executor)
+{
+    const struct executor_engine_options options = {
+        .engine = &ifl_engine_v1,
+        .open = {.model = MODEL,
+                 .n_threads = 1,
+                 .block_tokens = 4,
+                 .n_blocks = 8,
+                 .max_tokens = 32,
+                 .max_step_tokens = 32,
+                 .max_step_seqs = 8},
+        .n_requests = 8,
+    };
+    struct ifl_error error;
+    struct executor_engine *x;
+    size_t n_failures = 0;
+    for (failing = 1;; failing++) {
+        n_allocations = 0;
+        if ((x = executor_engine_create(&options, &error)))
+            break;
+        cr_expect(*error.text);
+        n_failures++;
+    }
+    executor_engine_destroy(x);
+    cr_expect_gt(n_failures, 10);
+}
+
+/* ---- steps that nobody planned for ---- */
+
+static struct driver driver;
+static int32_t tokens[64];
+static const struct ifl_engine_options small = {
+    .model = MODEL,
+    .n_blocks = 8,
+    .n_host_blocks = 2,
+    .max_tokens = 24,
+    .max_step_tokens = 16,
+    .max_step_seqs = 2,
+};
+
+static void expect_refused(struct driven *seqs, const int32_t *n_new, int32_t n, const char *reason)
+{
+    cr_expect_eq(driver_step(&driver, seqs, n_new, n, NULL), IFL_E_DEVICE, "%s", reason);
+    cr_expect_not_null(strstr(driver.error.text, reason), "%s: %s", reason, driver.error.text);
+}
+
+Test(faults, a_step_beyond_a_limit_computes_nothing)
+{
+    const uint32_t far[8] = {8};
+    const struct ifl_copy from_far = {8, 0}, to_far = {0, 2};
+    cr_assert_eq(driver_open(&driver, &ifl_engine_v1, &small), 0, "%s", driver.error.text);
+    expect_refused(&(struct driven){tokens, 0, table}, &(int32_t){17}, 1, "tokens: 17");
+    expect_refused(&(struct driven){tokens, 20, table}, &(int32_t){5}, 1, "position 24");
+    expect_refused(&(struct driven){tokens, 0, far}, &(int32_t){3}, 1, "block 8");
+    struct driven three[3] = {{tokens, 0, table}, {tokens, 0, table + 1}, {tokens, 0, table + 2}};
+    expect_refused(three, (int32_t[]){1, 1, 1}, 3, "sequences: 3");
+    tokens[1] = 50;
+    expect_refused(&(struct driven){tokens, 0, table}, &(int32_t){2}, 1, "token 50");
+    tokens[1] = -1;
+    expect_refused(&(struct driven){tokens, 0, table}, &(int32_t){2}, 1, "token -1");
+    driver.step = (struct ifl_engine_step){.outs = &from_far, .n_outs = 1};
+    expect_refused(NULL, NULL, 0, "from block 8");
+    driver.step = (struct ifl_engine_step){.outs = &to_far, .n_outs = 1};
+    expect_refused(NULL, NULL, 0, "to block 2");
+    driver.step = (struct ifl_engine_step){.spoilt = &(uint32_t){9}, .n_spoilt = 1};
+    expect_refused(NULL, NULL, 0, "spoilt block 9");
+    /* And afterwards it still works. */
+    tokens[1] = 1;
+    cr_expect_eq(driver_step(&driver, &(struct driven){tokens, 0, table}, &(int32_t){16}, 1, NULL),
+                 0, "%s", driver.error.text);
+    driver_close(&driver);
+}
+
+Test(faults, limits_of_nothing_are_refused)
+{
+    struct ifl_engine_options options = small;
+    options.n_host_blocks = -1;
+    cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT);
+    options = small;
+    options.model.d_head = 7;
+    cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT);
+    options = small;
+    options.model.n_kv_heads = 3;
+    cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT);
+    options = small;
+    options.block_tokens = -4;
+    cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT);
+}
+
+Test(faults, a_stop_ends_a_step_and_an_opening)
+{
+    static volatile sig_atomic_t stop;
+    struct ifl_engine_options options = small;
+    options.stop = &stop;
+    cr_assert_eq(driver_open(&driver, &ifl_engine_v1, &options), 0);
+    stop = 1;
+    cr_expect_eq(driver_step(&driver, &(struct driven){tokens, 0, table}, &(int32_t){4}, 1, NULL),
+                 IFL_E_INTERRUPTED);
+    driver_close(&driver);
+    cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INTERRUPTED);
+}
+
+/* ---- damaged checkpoints ---- */
+
+/* A copy of the fixture's folder in which `file` has been cut to n_bytes, or written anew. */
+static void damage(const struct fixture_model *fixture, const char *dir, const char *file,
+                   off_t n_bytes, const char *text)
+{
+    char command[2048];
+    snprintf(command, sizeof command, "rm -rf '%s' && cp -r '%s' '%s'", dir, fixture->dir, dir);
+    cr_assert_eq(system(command), 0);
+    snprintf(command, sizeof command, "%s/%s", dir, file);
+    if (text) {
+        FILE *out = fopen(command, "w");
+        cr_assert(out && fputs(text, out) >= 0 && fclose(out) == 0);
+    } else {
+        cr_assert_eq(n_bytes < 0 ? unlink(command) : truncate(command, n_bytes), 0);
+    }
+}
+
+static void expect_no_opening(const struct fixture_model *fixture, const char *dir,
+                              const char *reason)
+{
+    const struct ifl_engine_options options = {.model = fixture->model, .weights_dir = dir};
+    cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT, "%s", reason);
+    cr_expect(strstr(driver.error.text, reason) && strstr(driver.error.file, dir), "%s: %s: %s",
+              reason, driver.error.file, driver.error.text);
+    cr_expect_null(driver.self);
+}
+
+Test(faults, damaged_checkpoints_are_named)
+{
+    struct fixture_model f;
+    char dir[] = "/tmp/inflight-weights-XXXXXX", command[64];
+    cr_assert_not_null(mkdtemp(dir));
+    fixture_load(&f, "llama");
+    const char *second = "model-00002-of-00004.safetensors",
+               *index = "model.safetensors.index.json";
+    damage(&f, dir, second, 20000, NULL);
+    expect_no_opening(&f, dir, "expected a whole file");
+    damage(&f, dir, second, 5, NULL);
+    expect_no_opening(&f, dir, "5 bytes, expected a safetensors file");
+    damage(&f, dir, second, -1, NULL);
+    expect_no_opening(&f, dir, "No such file");
+    damage(&f, dir, index, 0, "{\"weight_map\": {\"x\": \"../../../etc/passwd\"}}");
+    expect_no_opening(&f, dir, "expected a file of this folder");
+    damage(&f, dir, index, 0, "{\"weight_map\": {\"x\": \"model-00001-of-00004.safetensors\"}}");
+    expect_no_opening(&f, dir, "there is no tensor model.");
+    damage(&f, dir, index, 0, "{}");
+    expect_no_opening(&f, dir, "no weight_map");
+    damage(&f, dir, "config.json", 100, NULL);
+    expect_no_opening(&f, dir, "expected a JSON object");
+    damage(&f, dir, "config.json", 0, "{\"model_type\": \"bert\"}");
+    expect_no_opening(&f, dir, "model_type is \"bert\", expected one of");
+    f.model.d_ffn++;
+    damage(&f, dir, "config.json", -1, NULL);
+    expect_no_opening(&f, dir, "unable to open");
+    fixture_free(&f);
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    cr_assert_eq(system(command), 0);
+}

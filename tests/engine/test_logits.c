@@ -1,0 +1,169 @@
+/* Logits against Hugging Face transformers, whichever way a sequence is cut into steps. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+
+static const double TOLERANCE = 1e-5;
+
+static uint32_t blocks[4][128]; /* disjoint tables, shuffled */
+
+/* A walk with a stride prime to the number of blocks visits each once, in no order. */
+static void shuffle_blocks(void)
+{
+    for (uint32_t i = 0; i < 4 * 128; i++)
+        blocks[i / 128][i % 128] = i * 211 % 512;
+}
+
+static void open_fixture(struct driver *driver, struct fixture_model *fixture, const char *name)
+{
+    shuffle_blocks();
+    fixture_load(fixture, name);
+    const struct ifl_engine_options options = {.model = fixture->model,
+                                               .weights_dir = fixture->dir};
+    cr_assert_eq(driver_open(driver, &ifl_engine_v1, &options), 0, "%s", driver->error.text);
+}
+
+static void expect_row(const struct fixture_model *f, int32_t last, const float *logits,
+                       const char *what)
+{
+    const size_t n = (size_t)f->model.n_vocab;
+    const double error = relative_error(logits, f->logits + (size_t)last * n, n);
+    cr_expect(error < TOLERANCE, "%s, %s, token %d: relative error %g", f->dir, what, last, error);
+}
+
+/* n_new tokens at a time, the logits at the end of each chunk compared. */
+static void expect_chunks(struct driver *driver, const struct fixture_model *f, int32_t chunk)
+{
+    struct driven seq = {.tokens = f->tokens, .blocks = blocks[0]};
+    float *logits = calloc((size_t)f->model.n_vocab, sizeof *logits);
+    char what[32];
+    snprintf(what, sizeof what, "chunks of %d", chunk);
+    while (seq.n_computed < f->n_tokens) {
+        const int32_t left = f->n_tokens - seq.n_computed;
+        const int32_t n_new = left < chunk ? left : chunk;
+        cr_assert_eq(driver_step(driver, &seq, &n_new, 1, logits), 0, "%s", driver->error.text);
+        expect_row(f, seq.n_computed - 1, logits, what);
+    }
+    free(logits);
+}
+
+Test(logits, agree_with_transformers_at_every_chunk_size)
+{
+    for (const char *const *name = fixture_names; *name; name++) {
+        struct driver driver;
+        struct fixture_model fixture;
+        open_fixture(&driver, &fixture, *name);
+        for (int32_t chunk = 1; chunk <= fixture.n_tokens; chunk++)
+            expect_chunks(&driver, &fixture, chunk);
+        driver_close(&driver);
+        fixture_free(&fixture);
+    }
+}
+
+/* Three copies of the sequence at different places: one decodes, one computes a chunk, one starts;
+ * their places in the batch rotate. */
+Test(logits, do_not_depend_on_the_batch)
+{
+    for (const char *const *name = fixture_names; *name; name++) {
+        struct driver driver;
+        struct fixture_model f;
+        open_fixture(&driver, &f, *name);
+        struct driven seqs[3] = {
+            {f.tokens, 0, blocks[1]}, {f.tokens, 0, blocks[2]}, {f.tokens, 0, blocks[3]}};
+        const size_t n_vocab = (size_t)f.model.n_vocab;
+        float *logits = calloc(3 * n_vocab, sizeof *logits);
+        const int32_t pace[3] = {1, 7, 13};
+        for (int32_t round = 0; round < 6; round++) {
+            int32_t n_new[3];
+            for (int32_t i = 0; i < 3; i++)
+                n_new[i] = pace[(i + round) % 3];
+            cr_assert_eq(driver_step(&driver, seqs, n_new, 3, logits), 0, "%s", driver.error.text);
+            for (int32_t i = 0; i < 3; i++)
+                expect_row(&f, seqs[i].n_computed - 1, logits + (size_t)i * n_vocab, "mixed");
+        }
+        free(logits);
+        driver_close(&driver);
+        fixture_free(&f);
+    }
+}
+
+Test(logits, survive_recompute)
+{
+    struct driver driver;
+    struct fixture_model f;
+    open_fixture(&driver, &f, "llama");
+    float *logits = calloc((size_t)f.model.n_vocab, sizeof *logits);
+    struct driven seq = {f.tokens, 0, blocks[0]};
+    for (int32_t n_new = 20; seq.n_computed < 30; n_new = 1)
+        cr_assert_eq(driver_step(&driver, &seq, &n_new, 1, logits), 0);
+    /* Preempted: everything so far is a prompt again, in other blocks. */
+    seq = (struct driven){f.tokens, 0, blocks[3]};
+    const int32_t n_new = 31;
+    cr_assert_eq(driver_step(&driver, &seq, &n_new, 1, logits), 0);
+    expect_row(&f, 30, logits, "after a recompute");
+    free(logits);
+    driver_close(&driver);
+    fixture_free(&f);
+}
+
+/* ---- a model and contexts large enough for every tile and pass ---- */
+
+static const struct ifl_engine_options wide = {
+    .model = {.n_layers = 2,
+              .d_model = 48,
+              .n_q_heads = 6,
+              .n_kv_heads = 2,
+              .d_head = 16,
+              .d_ffn = 64,
+              .n_vocab = 200},
+    .seed = 3,
+    .n_blocks = 512,
+    .block_tokens = 16,
+    .max_tokens = 2000,
+};
+
+static void run_chunks(struct driver *driver, const int32_t *tokens, int32_t n, int32_t chunk,
+                       float *logits)
+{
+    struct driven seq = {tokens, 0, blocks[chunk % 4]};
+    while (seq.n_computed < n) {
+        const int32_t left = n - seq.n_computed, n_new = left < chunk ? left : chunk;
+        cr_assert_eq(driver_step(driver, &seq, &n_new, 1, logits), 0, "%s", driver->error.text);
+    }
+}
+
+Test(logits, agree_across_tiles_and_passes)
+{
+    struct driver driver;
+    int32_t tokens[1300];
+    float whole[200], cut[200];
+    shuffle_blocks();
+    for (int32_t i = 0; i < 1300; i++)
+        tokens[i] = i * 7919 % 200;
+    cr_assert_eq(driver_open(&driver, &ifl_engine_v1, &wide), 0, "%s", driver.error.text);
+    run_chunks(&driver, tokens, 1300, 1300, whole);
+    for (int32_t chunk = 1; chunk < 1300; chunk = chunk * 2 + 1) {
+        run_chunks(&driver, tokens, 1300, chunk, cut);
+        const double error = relative_error(cut, whole, 200);
+        cr_expect(error < TOLERANCE, "chunks of %d: relative error %g", chunk, error);
+    }
+    driver_close(&driver);
+}
+
+Test(logits, come_with_the_likeliest_token)
+{
+    struct driver driver;
+    struct fixture_model f;
+    open_fixture(&driver, &f, "qwen3");
+    float *logits = calloc((size_t)f.model.n_vocab, sizeof *logits);
+    struct driven seq = {f.tokens, 0, blocks[0]};
+    const int32_t n_new = 33;
+    cr_assert_eq(driver_step(&driver, &seq, &n_new, 1, logits), 0);
+    for (int32_t i = 0; i < f.model.n_vocab; i++)
+        cr_expect_leq(logits[i], logits[driver.sampled[0]]);
+    free(logits);
+    driver_close(&driver);
+    fixture_free(&f);
+}
