@@ -10,7 +10,7 @@
 static const char report_names[N_REPORTS][16] = {"requests.csv", "steps.csv", "quantiles.csv",
                                                  "timeline.json"};
 
-/* Viewers hold a timeline in memory, about a kilobyte an event. */
+/* A million events are some 150 MB, which a viewer has to hold in memory. */
 enum { TIMELINE_EVENTS = 1000000, TIMELINE_POINT_EVENTS = 200000 };
 
 static int make_dir(const char *dir, struct ifl_error *error)
