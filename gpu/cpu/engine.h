@@ -78,13 +78,18 @@ void cpu_rms_norm(const float *x, const float *weight, double epsilon, size_t n,
 void cpu_add_bias(float *rows, size_t n_rows, size_t n, const float *bias); /* bias may be NULL */
 /* Turns the pairs (x[i], x[i + half]) by row's angles. */
 void cpu_rotate(float *x, const float *cosines, const float *sines, size_t half);
-/* out = silu(gate) up; gate_up holds n of each. */
-void cpu_swiglu(const float *gate_up, size_t n, float *out);
 int32_t cpu_argmax(const float *x, int32_t n);
 float cpu_dot(const float *a, const float *b, size_t n);
 /* out += scale x. */
 void cpu_add_scaled(float *out, const float *x, float scale, size_t n);
 /* exp(x - max) / sum, in place. */
 void cpu_softmax(float *x, size_t n);
+
+/* ---- exponentials.c ---- */
+
+/* exp(x - max), in place. */
+void cpu_exp_below(float *x, size_t n, float max);
+/* out = silu(gate) up; gate_up holds n of each. */
+void cpu_swiglu(const float *gate_up, size_t n, float *out);
 
 #endif

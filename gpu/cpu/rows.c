@@ -43,13 +43,6 @@ void cpu_rotate(float *x, const float *cosines, const float *sines, size_t half)
     }
 }
 
-void cpu_swiglu(const float *gate_up, size_t n, float *out)
-{
-    const float *up = gate_up + n;
-    for (size_t i = 0; i < n; i++)
-        out[i] = gate_up[i] / (1 + expf(-gate_up[i])) * up[i];
-}
-
 int32_t cpu_argmax(const float *x, int32_t n)
 {
     int32_t best = 0;
@@ -62,12 +55,13 @@ int32_t cpu_argmax(const float *x, int32_t n)
 void cpu_softmax(float *x, size_t n)
 {
     float max = x[0], sum = 0;
+#pragma omp simd reduction(max : max)
     for (size_t i = 1; i < n; i++)
         max = x[i] > max ? x[i] : max;
-    for (size_t i = 0; i < n; i++) {
-        x[i] = expf(x[i] - max);
+    cpu_exp_below(x, n, max);
+#pragma omp simd reduction(+ : sum)
+    for (size_t i = 0; i < n; i++)
         sum += x[i];
-    }
     const float scale = 1 / sum;
 #pragma omp simd
     for (size_t i = 0; i < n; i++)

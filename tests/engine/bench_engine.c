@@ -1,0 +1,131 @@
+/* The CPU engine against its own ceilings, on one thread, in one run: a prompt of 512 tokens
+ * against OpenBLAS on the same matrix shapes, decoding one sequence against copying memory. Prints
+ * the shares; the least of several runs each. */
+#include <cblas.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "driver.h"
+#include "weights.h"
+
+enum { N_PROMPT = 512, N_ROUNDS = 5 };
+
+/* 100 million weights. */
+static const struct ifl_engine_options options = {
+    .model = {.n_layers = 12,
+              .d_model = 768,
+              .n_q_heads = 12,
+              .n_kv_heads = 12,
+              .d_head = 64,
+              .d_ffn = 2048,
+              .n_vocab = 20000,
+              .tied_embeddings = true},
+    .seed = 1,
+    .n_threads = 1,
+    .block_tokens = 16,
+    .n_blocks = 64,
+    .max_tokens = 1024,
+};
+
+static struct driver driver;
+static int32_t tokens[1024];
+static uint32_t blocks[64];
+
+static double now_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static double step_s(int32_t n_computed, int32_t n_new)
+{
+    double least_s = 1e9;
+    for (int round = 0; round < N_ROUNDS; round++) {
+        struct driven seq = {tokens, n_computed, blocks};
+        const double start_s = now_s();
+        if (driver_step(&driver, &seq, &n_new, 1, NULL) < 0)
+            abort();
+        const double lasted_s = now_s() - start_s;
+        least_s = lasted_s < least_s ? lasted_s : least_s;
+    }
+    return least_s;
+}
+
+/* ---- ceilings ---- */
+
+static float *numbers(size_t n)
+{
+    float *of = malloc(n * sizeof *of);
+    for (size_t i = 0; of && i < n; i++)
+        of[i] = (float)(i * 2654435761u % 1000) * 1e-3f - 0.5f;
+    return of;
+}
+
+static double gemm_s(int32_t m, int32_t n, int32_t k)
+{
+    float *a = numbers((size_t)m * (size_t)k), *b = numbers((size_t)n * (size_t)k);
+    float *c = numbers((size_t)m * (size_t)n);
+    double least_s = 1e9;
+    for (int round = 0; round < N_ROUNDS; round++) {
+        const double start_s = now_s();
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, a, k, b, k, 0, c, n);
+        const double lasted_s = now_s() - start_s;
+        least_s = lasted_s < least_s ? lasted_s : least_s;
+    }
+    free(a);
+    free(b);
+    free(c);
+    return least_s;
+}
+
+static double all_gemms_s(void)
+{
+    const struct ifl_engine_model *m = &options.model;
+    const int32_t q = m->n_q_heads * m->d_head, kv = m->n_kv_heads * m->d_head;
+    return m->n_layers *
+               (gemm_s(N_PROMPT, q + 2 * kv, m->d_model) + gemm_s(N_PROMPT, m->d_model, q) +
+                gemm_s(N_PROMPT, 2 * m->d_ffn, m->d_model) +
+                gemm_s(N_PROMPT, m->d_model, m->d_ffn)) +
+           gemm_s(1, m->n_vocab, m->d_model);
+}
+
+/* Bytes read and written a second, by memcpy over more than any cache holds. */
+static double copy_bytes_per_s(void)
+{
+    const size_t n_bytes = (size_t)256 << 20;
+    char *from = malloc(n_bytes), *to = malloc(n_bytes);
+    double least_s = 1e9;
+    if (!from || !to)
+        abort();
+    memset(from, 1, n_bytes);
+    for (int round = 0; round <= N_ROUNDS; round++) { /* the first takes the page faults */
+        const double start_s = now_s();
+        memcpy(to, from, n_bytes);
+        const double lasted_s = now_s() - start_s;
+        least_s = round && lasted_s < least_s ? lasted_s : least_s;
+    }
+    free(from);
+    free(to);
+    return 2 * (double)n_bytes / least_s;
+}
+
+int main(void)
+{
+    for (uint32_t i = 0; i < 64; i++)
+        blocks[i] = i * 37 % 64;
+    for (int32_t i = 0; i < 1024; i++)
+        tokens[i] = i * 7919 % 20000;
+    if (driver_open(&driver, &ifl_engine_v1, &options) < 0)
+        return fprintf(stderr, "%s\n", driver.error.text), 1;
+    const double bytes = (double)weights_count(&options.model) * sizeof(float);
+    const double prefill_s = step_s(0, N_PROMPT), decode_s = step_s(N_PROMPT, 1);
+    const double gemms_s = all_gemms_s(), copy = copy_bytes_per_s();
+    printf("prefill of %d tokens %8.1f ms, its GEMMs alone %8.1f ms: %5.1f %% of OpenBLAS\n",
+           N_PROMPT, prefill_s * 1e3, gemms_s * 1e3, 100 * gemms_s / prefill_s);
+    printf("decode step          %8.2f ms, %6.2f of %6.2f GB/s: %5.1f %% of copying\n",
+           decode_s * 1e3, bytes / decode_s * 1e-9, copy * 1e-9, 100 * bytes / decode_s / copy);
+    driver_close(&driver);
+    return 0;
+}
