@@ -19,6 +19,10 @@ static const struct command {
      "a "
      "GPU",
      cli_model},
+    {"fit",
+     "fit FILE... --like PROFILE [-o OUT.yaml] | fit --evaluate PROFILE FILE...   costs from "
+     "measurements",
+     cli_fit},
     {"plot", "plot DIR                                             figures of a run", cli_plot},
     {"list", "list policies|presets|models|hardware|traces|keys", cli_list},
 };

@@ -14,18 +14,45 @@ static double bytes_per_s(const struct hardware *hardware, double frac)
     return frac * hardware->gpu.memory_gb_per_s * gb_per_s;
 }
 
-double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes)
+/* By how much whole waves of tiles exceed the work, to the power of wave_frac. */
+static double wave_factor(const struct hardware *hardware, const struct gemm_profile *gemm,
+                          double m, double n)
 {
-    const struct gemm_profile *gemm = &hardware->gemm;
+    enum { TILE = 128 };
+    if (gemm->wave_frac <= 0)
+        return 1;
+    const double sms = hardware->gpu.n_sms;
+    const double waves = ceil(ceil(m / TILE) * ceil(n / TILE) / sms);
+    return pow(waves * sms * TILE * TILE / (m * n), gemm->wave_frac);
+}
+
+/* Scaled by the larger term, so that no power under- or overflows. */
+static double p_norm(double a, double b, double p)
+{
+    const double larger = fmax(a, b), ratio = fmin(a, b) / larger;
+    return larger * pow(1 + pow(ratio, p), 1 / p);
+}
+
+static double product_s(const struct hardware *hardware, const struct gemm_profile *gemm, double m,
+                        double n, double k, double peak, double bytes)
+{
     if (m <= 0)
         return 0;
-    const double compute_s = 2 * m * n * k / flops_per_s(hardware, gemm->compute_frac);
-    const double bytes = (m * k + n * k + m * n) * element_bytes;
+    const double compute_s = 2 * m * n * k * wave_factor(hardware, gemm, m, n) /
+                             (peak * flops_per_s(hardware, gemm->compute_frac));
     const double memory_s = bytes / bytes_per_s(hardware, gemm->memory_frac);
-    /* Scaled by the larger term, so that no power under- or overflows. */
-    const double larger_s = fmax(compute_s, memory_s), ratio = fmin(compute_s, memory_s) / larger_s;
-    const double norm_s = larger_s * pow(1 + pow(ratio, gemm->exponent), 1 / gemm->exponent);
-    return gemm->launch_us * us + norm_s;
+    return gemm->launch_us * us + p_norm(compute_s, memory_s, gemm->exponent);
+}
+
+double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes)
+{
+    return product_s(hardware, &hardware->gemm, m, n, k, 1,
+                     (m * k + n * k + m * n) * element_bytes);
+}
+
+double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k)
+{
+    return product_s(hardware, &hardware->gemm_fp8, m, n, k, 2, m * k + n * k + 2 * m * n);
 }
 
 double prefill_attention_s(const struct hardware *hardware, double q_heads, double d_head,
@@ -81,13 +108,22 @@ double elementwise_s(const struct hardware *hardware, double n_launches, double 
            bytes / bytes_per_s(hardware, elementwise->memory_frac);
 }
 
+double send_recv_s(const struct hardware *hardware, double bytes)
+{
+    const struct send_recv_profile *link = &hardware->send_recv;
+    return link->latency_us * us + bytes / (link->gb_per_s * gb_per_s);
+}
+
 double allreduce_s(const struct allreduce_profile *allreduce, double bytes)
 {
     const double line_s = allreduce->latency_us * us + bytes / (allreduce->gb_per_s * gb_per_s);
     if (allreduce->bulk_gb_per_s <= 0)
         return line_s;
-    return fmin(line_s,
-                allreduce->bulk_latency_us * us + bytes / (allreduce->bulk_gb_per_s * gb_per_s));
+    const double bulk_s =
+        allreduce->bulk_latency_us * us + bytes / (allreduce->bulk_gb_per_s * gb_per_s);
+    if (allreduce->bulk_from_bytes > 0)
+        return bytes < allreduce->bulk_from_bytes ? line_s : bulk_s;
+    return fmin(line_s, bulk_s);
 }
 
 double swap_s(const struct hardware *hardware, enum swap_direction direction, double n_blocks,

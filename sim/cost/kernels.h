@@ -15,9 +15,14 @@
  *
  *     t0 + ((2 m n k / (e_c P))^p + (bytes / (e_m W))^p)^(1/p),  bytes = (m k + n k + m n) element
  *
+ * or, where wave_frac is not 0, with F^(1-a) F_w^a FLOPs in place of F = 2 m n k: F_w counts whole
+ * waves of 128 x 128 tiles, one an SM, which take as long as if all of them were full.
+ *
  * The p-norm rounds the roofline's corner: near it, compute and memory traffic do not overlap
  * perfectly. No rows take no time. */
 double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes);
+/* gemm_fp8: the same with 8-bit inputs, a 16-bit output and the doubled peak. */
+double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k);
 
 /* Sums over the prefill sequences of a step. */
 struct prefill_shape {
@@ -62,7 +67,10 @@ double decode_attention_mixed_s(const struct hardware *hardware, double q_heads,
 /* elementwise: n launches that move `bytes` in all: n te + bytes / (e_e W). */
 double elementwise_s(const struct hardware *hardware, double n_launches, double bytes);
 
-/* allreduce_2, _4, _8: min over the lines of alpha_i + bytes / beta_i. */
+/* send_recv: latency + bytes / rate. */
+double send_recv_s(const struct hardware *hardware, double bytes);
+
+/* allreduce_2, _4, _8: alpha_i + bytes / beta_i of the line for that size, or of the lower one. */
 double allreduce_s(const struct allreduce_profile *allreduce, double bytes);
 
 enum swap_direction { SWAP_OUT, SWAP_IN };

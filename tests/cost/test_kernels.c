@@ -96,7 +96,7 @@ Test(kernels, small_ones_by_hand)
     expect_close(elementwise_s(&hw, 4, 1e6), 8e-6 + 1e-6);
     const struct allreduce_profile line = {.latency_us = 5, .gb_per_s = 100};
     expect_close(allreduce_s(&line, 1e6), 5e-6 + 10e-6);
-    const struct allreduce_profile lines = {5, 100, 20, 200};
+    const struct allreduce_profile lines = {5, 100, 20, 200, 0};
     expect_close(allreduce_s(&lines, 1e6), 15e-6);
     expect_close(allreduce_s(&lines, 1e7), 20e-6 + 50e-6);
 }

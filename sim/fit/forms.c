@@ -1,0 +1,135 @@
+#include "fit/forms.h"
+
+#include "cost/kernels.h"
+
+static double predict_gemm(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    return gemm_s(hardware, sample->m, sample->n, sample->k, sample->element_bytes);
+}
+
+static double predict_gemm_fp8(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    return gemm_fp8_s(hardware, sample->m, sample->n, sample->k);
+}
+
+static double predict_prefill(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    const double n = sample->n_seqs, q = sample->new_tokens, c = sample->context_tokens;
+    const struct prefill_shape shape = {n * q, n * q * c, n * q * q, c + q};
+    return prefill_attention_s(hardware, sample->q_heads, sample->d_head, &shape);
+}
+
+static double predict_decode(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    const double n = sample->n_seqs;
+    const struct decode_shape shape = {n, n * (sample->context_tokens + 1)};
+    return decode_attention_s(hardware, sample->kv_heads, sample->d_head, sample->element_bytes,
+                              &shape);
+}
+
+static double predict_elementwise(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    return elementwise_s(hardware, 1, sample->bytes);
+}
+
+static double predict_send_recv(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    return send_recv_s(hardware, sample->bytes);
+}
+
+static double predict_allreduce(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    const bool eager = sample->op >= FIT_ALLREDUCE_2_EAGER;
+    const int i = sample->op - (eager ? FIT_ALLREDUCE_2_EAGER : FIT_ALLREDUCE_2);
+    return allreduce_s(eager ? &hardware->allreduce_eager[i] : &hardware->allreduce[i],
+                       sample->bytes);
+}
+
+#define LOG(section, name, low, high, start, negligible)                                           \
+    {                                                                                              \
+#name, offsetof(struct hardware, section.name), low, high, start, true, negligible         \
+    }
+#define LINEAR(section, name, low, high, start, negligible)                                        \
+    {                                                                                              \
+#name, offsetof(struct hardware, section.name), low, high, start, false, negligible        \
+    }
+
+#define GEMM(section)                                                                              \
+    {                                                                                              \
+        LOG(section, launch_us, 0.1, 1000, 5, 1), LOG(section, compute_frac, 0.01, 2, 0.75, 0),    \
+            LOG(section, memory_frac, 0.01, 2, 0.75, 0), LOG(section, exponent, 1, 50, 2, 0),      \
+            LINEAR(section, wave_frac, 0, 1, 0.1, 0.05),                                           \
+    }
+#define LINES(section)                                                                             \
+    {                                                                                              \
+        LOG(section, latency_us, 0.1, 1e4, 10, 1), LOG(section, gb_per_s, 0.1, 1e4, 150, 0),       \
+            LOG(section, bulk_latency_us, 0.1, 1e4, 40, 10),                                       \
+            LOG(section, bulk_gb_per_s, 0.1, 1e4, 150, 0),                                         \
+    }
+#define COLLECTIVE(of_op, name, field)                                                             \
+    {                                                                                              \
+        .op = of_op, .section = name, .parameters = LINES(field), .n_parameters = 4, .n_folds = 2, \
+        .switch_offset = offsetof(struct hardware, field.bulk_from_bytes),                         \
+        .predict_s = predict_allreduce                                                             \
+    }
+
+static const struct form forms[] = {
+    {.op = FIT_GEMM,
+     .section = "gemm",
+     .parameters = GEMM(gemm),
+     .n_parameters = 5,
+     .n_folds = 5,
+     .predict_s = predict_gemm},
+    {.op = FIT_GEMM_FP8,
+     .section = "gemm_fp8",
+     .parameters = GEMM(gemm_fp8),
+     .n_parameters = 5,
+     .n_folds = 5,
+     .predict_s = predict_gemm_fp8},
+    {.op = FIT_PREFILL,
+     .section = "prefill",
+     .parameters = {LOG(prefill, launch_us, 0.1, 1000, 10, 1),
+                    LOG(prefill, compute_frac, 0.01, 2, 0.6, 0),
+                    LOG(prefill, overhead_tokens, 1, 1e5, 300, 50),
+                    LINEAR(prefill, causal_frac, 0.25, 2, 0.6, 0.15),
+                    LINEAR(prefill, tail_tiles, 0, 4, 0.3, 0.2)},
+     .n_parameters = 5,
+     .n_folds = 5,
+     .predict_s = predict_prefill},
+    {.op = FIT_DECODE,
+     .section = "decode",
+     .parameters = {LOG(decode, launch_us, 0.1, 1000, 12, 1),
+                    LOG(decode, head_us, 1e-3, 100, 1, 0.3),
+                    LOG(decode, memory_frac, 0.01, 2, 0.75, 0)},
+     .n_parameters = 3,
+     .n_folds = 5,
+     .predict_s = predict_decode},
+    {.op = FIT_ELEMENTWISE,
+     .section = "elementwise",
+     .parameters = {LOG(elementwise, launch_us, 0.1, 1000, 3, 1),
+                    LOG(elementwise, memory_frac, 0.01, 2, 0.7, 0)},
+     .n_parameters = 2,
+     .n_folds = 5,
+     .predict_s = predict_elementwise},
+    COLLECTIVE(FIT_ALLREDUCE_2, "allreduce_2", allreduce[0]),
+    COLLECTIVE(FIT_ALLREDUCE_4, "allreduce_4", allreduce[1]),
+    COLLECTIVE(FIT_ALLREDUCE_8, "allreduce_8", allreduce[2]),
+    COLLECTIVE(FIT_ALLREDUCE_2_EAGER, "allreduce_2_eager", allreduce_eager[0]),
+    COLLECTIVE(FIT_ALLREDUCE_4_EAGER, "allreduce_4_eager", allreduce_eager[1]),
+    COLLECTIVE(FIT_ALLREDUCE_8_EAGER, "allreduce_8_eager", allreduce_eager[2]),
+    {.op = FIT_SEND_RECV,
+     .section = "send_recv",
+     .parameters = {LOG(send_recv, latency_us, 0.1, 1e4, 20, 1),
+                    LOG(send_recv, gb_per_s, 0.1, 1e4, 50, 0)},
+     .n_parameters = 2,
+     .n_folds = 2,
+     .predict_s = predict_send_recv},
+};
+
+const struct form *form_of(enum fit_op op)
+{
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (forms[i].op == op)
+            return &forms[i];
+    return NULL;
+}

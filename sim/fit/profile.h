@@ -1,0 +1,19 @@
+/* A fitted profile as a file: values with their uncertainty, how well they fit, and what is only
+ * assumed. */
+#ifndef SIM_FIT_PROFILE_H
+#define SIM_FIT_PROFILE_H
+
+#include "fit/fit.h"
+
+struct profile_texts {
+    const char *about, *source; /* NULL: as in the profile that the fit began from */
+};
+
+/* Sets the texts of `hardware`: what the data does not cover is assumed as in `like`. */
+void profile_describe(struct hardware *hardware, const struct hardware *like,
+                      const struct profile_texts *texts, const struct fit_report *report);
+
+int profile_write(const struct hardware *hardware, const struct fit_report *report,
+                  const char *path, struct ifl_error *error);
+
+#endif

@@ -1,0 +1,230 @@
+#include "fit/solve.h"
+
+#include <gsl/gsl_blas.h>
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_multifit_nlinear.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum { MAX_ITERATIONS = 60, REWEIGHTINGS = 8 };
+
+static const double soft_from = 0.05; /* c: 5% */
+/* Timings repeat to about this; better agreement is luck, and must not pass for knowledge. */
+static const double least_noise = 0.01;
+
+struct problem {
+    const struct form *form;
+    const struct fit_sample *const *rows;
+    size_t n_rows;
+    struct hardware hardware;
+};
+
+/* ---- bounds by transformation ---- */
+
+static double to_bounded(const struct form_parameter *of, double u)
+{
+    const double share = 1 / (1 + exp(-u));
+    if (of->log)
+        return exp(log(of->low) + share * (log(of->high) - log(of->low)));
+    return of->low + share * (of->high - of->low);
+}
+
+static double to_free(const struct form_parameter *of, double value)
+{
+    double share = of->log ? log(value / of->low) / log(of->high / of->low)
+                           : (value - of->low) / (of->high - of->low);
+    share = fmin(fmax(share, 0.01), 0.99);
+    return log(share / (1 - share));
+}
+
+/* d value / d u */
+static double slope(const struct form_parameter *of, double u)
+{
+    const double share = 1 / (1 + exp(-u)), steep = share * (1 - share);
+    return of->log ? to_bounded(of, u) * log(of->high / of->low) * steep
+                   : (of->high - of->low) * steep;
+}
+
+static void set_parameters(struct problem *problem, const gsl_vector *u)
+{
+    for (int i = 0; i < problem->form->n_parameters; i++) {
+        const struct form_parameter *of = &problem->form->parameters[i];
+        *form_parameter_at(&problem->hardware, of) = to_bounded(of, gsl_vector_get(u, (size_t)i));
+    }
+}
+
+static int residuals(const gsl_vector *u, void *context, gsl_vector *f)
+{
+    struct problem *problem = context;
+    set_parameters(problem, u);
+    for (size_t i = 0; i < problem->n_rows; i++) {
+        const struct fit_sample *row = problem->rows[i];
+        const double predicted_s = problem->form->predict_s(&problem->hardware, row);
+        gsl_vector_set(f, i, log(predicted_s / row->measured_s));
+    }
+    return GSL_SUCCESS;
+}
+
+/* ---- the iteration ---- */
+
+struct work {
+    gsl_multifit_nlinear_workspace *lm;
+    gsl_vector *u, *weights, *f;
+    gsl_matrix *covariance;
+};
+
+static void free_work(struct work *work)
+{
+    if (work->lm)
+        gsl_multifit_nlinear_free(work->lm);
+    gsl_vector_free(work->u);
+    gsl_vector_free(work->weights);
+    gsl_vector_free(work->f);
+    gsl_matrix_free(work->covariance);
+}
+
+static bool allocate(struct work *work, size_t n, size_t p)
+{
+    gsl_multifit_nlinear_parameters parameters = gsl_multifit_nlinear_default_parameters();
+    parameters.solver = gsl_multifit_nlinear_solver_cholesky;
+    *work = (struct work){
+        .lm = gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &parameters, n, p),
+        .u = gsl_vector_alloc(p),
+        .weights = gsl_vector_alloc(n),
+        .f = gsl_vector_alloc(n),
+        .covariance = gsl_matrix_alloc(p, p),
+    };
+    return work->lm && work->u && work->weights && work->f && work->covariance;
+}
+
+static void reweight(struct work *work, struct problem *problem)
+{
+    residuals(work->u, problem, work->f);
+    for (size_t i = 0; i < problem->n_rows; i++) {
+        const double r = gsl_vector_get(work->f, i) / soft_from;
+        gsl_vector_set(work->weights, i, 1 / sqrt(1 + r * r));
+    }
+}
+
+static void minimise(struct work *work, struct problem *problem)
+{
+    gsl_multifit_nlinear_fdf function = {
+        .f = residuals,
+        .n = problem->n_rows,
+        .p = (size_t)problem->form->n_parameters,
+        .params = problem,
+    };
+    int info;
+    for (int i = 0; i < REWEIGHTINGS; i++) {
+        reweight(work, problem);
+        gsl_multifit_nlinear_winit(work->u, work->weights, &function, work->lm);
+        gsl_multifit_nlinear_driver(MAX_ITERATIONS, 1e-8, 1e-8, 0, NULL, NULL, &info, work->lm);
+        gsl_vector_memcpy(work->u, gsl_multifit_nlinear_position(work->lm));
+    }
+}
+
+/* ---- what is known of the parameters ---- */
+
+/* sigma^2 of the weighted residuals, no less than the noise of timings. */
+static double variance(const struct work *work, const struct problem *problem)
+{
+    double chi2;
+    gsl_blas_ddot(gsl_multifit_nlinear_residual(work->lm), gsl_multifit_nlinear_residual(work->lm),
+                  &chi2);
+    const double freedom = (double)problem->n_rows - problem->form->n_parameters;
+    return fmax(chi2 / fmax(freedom, 1), least_noise * least_noise);
+}
+
+static bool is_at_bound(const struct form_parameter *of, double u)
+{
+    (void)of;
+    return fabs(u) > 7; /* within a thousandth of the range */
+}
+
+static double robust_cost(struct work *work, struct problem *problem)
+{
+    double cost = 0;
+    residuals(work->u, problem, work->f);
+    for (size_t i = 0; i < problem->n_rows; i++) {
+        const double r = gsl_vector_get(work->f, i) / soft_from;
+        cost += 2 * (sqrt(1 + r * r) - 1);
+    }
+    return cost;
+}
+
+static void measure_parameters(struct work *work, const struct problem *problem,
+                               struct solution *solution)
+{
+    const double sigma2 = variance(work, problem);
+    gsl_multifit_nlinear_covar(gsl_multifit_nlinear_jac(work->lm), 1e-14, work->covariance);
+    for (int i = 0; i < problem->form->n_parameters; i++) {
+        const struct form_parameter *of = &problem->form->parameters[i];
+        const double u = gsl_vector_get(work->u, (size_t)i);
+        const double u_variance = sigma2 * gsl_matrix_get(work->covariance, (size_t)i, (size_t)i);
+        solution->value[i] = to_bounded(of, u);
+        solution->std_error[i] = slope(of, u) * sqrt(u_variance);
+        solution->at_bound[i] = is_at_bound(of, u);
+    }
+}
+
+/* A zero variance is that of a direction GSL left out as singular. */
+static bool is_determined(const struct form_parameter *of, double value, double std_error)
+{
+    return std_error > 0 && std_error < fmax(value / 2, of->negligible);
+}
+
+static int check_determined(const struct form *form, const struct solution *solution,
+                            struct ifl_error *error)
+{
+    for (int i = 0; i < form->n_parameters; i++)
+        if (!solution->at_bound[i] &&
+            !is_determined(&form->parameters[i], solution->value[i], solution->std_error[i]))
+            return ifl_fail(error, IFL_E_INPUT,
+                            "%zu rows do not determine %s.%s (%.3g, standard error %.3g), expected "
+                            "rows of more different sizes",
+                            solution->n_rows, form->section, form->parameters[i].name,
+                            solution->value[i], solution->std_error[i]);
+    return 0;
+}
+
+static int check_count(const struct form *form, size_t n_rows, struct ifl_error *error)
+{
+    if (n_rows >= 2 * (size_t)form->n_parameters)
+        return 0;
+    return ifl_fail(error, IFL_E_INPUT,
+                    "%zu rows do not determine the %d numbers of %s, from %s on; expected at least "
+                    "%d rows",
+                    n_rows, form->n_parameters, form->section, form->parameters[0].name,
+                    2 * form->n_parameters);
+}
+
+static void start(struct work *work, const struct form *form)
+{
+    for (int i = 0; i < form->n_parameters; i++)
+        gsl_vector_set(work->u, (size_t)i,
+                       to_free(&form->parameters[i], form->parameters[i].start));
+}
+
+int solve(const struct form *form, const struct fit_sample *const *rows, size_t n_rows, bool strict,
+          struct hardware *hardware, struct solution *solution, struct ifl_error *error)
+{
+    struct problem problem = {form, rows, n_rows, *hardware};
+    struct work work;
+    *solution = (struct solution){.n_rows = n_rows};
+    if (check_count(form, n_rows, error))
+        return error->code;
+    gsl_error_handler_t *was = gsl_set_error_handler_off();
+    int code = 0;
+    if (!allocate(&work, n_rows, (size_t)form->n_parameters)) {
+        code = ifl_fail_nomem(error);
+    } else {
+        start(&work, form);
+        minimise(&work, &problem);
+        measure_parameters(&work, &problem, solution);
+        solution->cost = robust_cost(&work, &problem);
+        *hardware = problem.hardware;
+    }
+    free_work(&work);
+    gsl_set_error_handler(was);
+    return code == 0 && strict ? check_determined(form, solution, error) : code;
+}
