@@ -5,6 +5,7 @@
 
 #include "cli/options.h"
 #include "fit/profile.h"
+#include "fit/where.h"
 
 /* ---- the tables that are understood ---- */
 
@@ -43,19 +44,37 @@ static void note_passed_over(const struct fit_data *data)
                 data->n);
 }
 
+struct request {
+    const char *like, *out_path, *evaluate;
+    struct profile_texts texts;
+    struct text_list train, where, files;
+};
+
+static int read_data(const struct request *request, struct fit_data *data, struct ifl_error *error)
+{
+    int code = fit_data_read(request->files.of, request->files.n, data, error);
+    if (code)
+        return code;
+    code = where_keep(data, request->where.of, request->where.n, error);
+    if (code)
+        fit_data_free(data);
+    else
+        note_passed_over(data);
+    return code;
+}
+
 /* ---- inflight fit --evaluate ---- */
 
-static int evaluate(const char *profile, const struct text_list *files, struct ifl_error *error)
+static int evaluate(const struct request *request, struct ifl_error *error)
 {
     struct fit_data data;
     struct fit_verdict verdict;
     struct hardware hardware;
-    int code = hardware_load(profile, &hardware, error);
+    int code = hardware_load(request->evaluate, &hardware, error);
     if (!code)
-        code = fit_data_read(files->of, files->n, &data, error);
+        code = read_data(request, &data, error);
     if (code)
         return code;
-    note_passed_over(&data);
     code = fit_judge(&data, &hardware, &verdict, error);
     if (!code) {
         code = fit_write_evaluation(&data, &verdict, "evaluation.csv", error);
@@ -78,7 +97,9 @@ static void print_parameters(const struct hardware *hardware, const struct fit_o
     for (int i = 0; i < of->form->n_parameters; i++) {
         const double value = *form_parameter_at(&copy, &of->form->parameters[i]);
         printf("%s %s %.4g", i ? "," : ":", of->form->parameters[i].name, value);
-        if (of->solution.at_bound[i])
+        if (of->solution.held[i])
+            printf(" (assumed)");
+        else if (of->solution.at_bound[i])
             printf(" (at its bound)");
         else
             printf(" +- %.2g", of->solution.std_error[i]);
@@ -102,12 +123,6 @@ static void print_fit(const struct hardware *hardware, const struct fit_report *
                         "operation); the errors above are the warning\n");
 }
 
-struct request {
-    const char *like, *out_path;
-    struct profile_texts texts;
-    struct text_list train, files;
-};
-
 static int fit(const struct request *request, struct ifl_error *error)
 {
     const struct fit_options options = {request->train.of, request->train.n};
@@ -116,11 +131,10 @@ static int fit(const struct request *request, struct ifl_error *error)
     struct hardware like, hardware;
     int code = hardware_load(request->like, &like, error);
     if (!code)
-        code = fit_data_read(request->files.of, request->files.n, &data, error);
+        code = read_data(request, &data, error);
     if (code)
         return code;
     hardware = like;
-    note_passed_over(&data);
     code = fit_profile(&data, &options, &hardware, &report, error);
     if (!code) {
         print_head("");
@@ -137,16 +151,15 @@ static int fit(const struct request *request, struct ifl_error *error)
 /* ---- the command ---- */
 
 static const char usage[] =
-    "usage: inflight fit FILE... --like PROFILE [-o OUT.yaml] [--train GROUP]... [--about TEXT]\n"
-    "           [--source TEXT]\n"
-    "       inflight fit --evaluate PROFILE FILE...\n"
+    "usage: inflight fit FILE... --like PROFILE [-o OUT.yaml] [--train GROUP]...\n"
+    "           [--where CONDITION]... [--about TEXT] [--source TEXT]\n"
+    "       inflight fit --evaluate PROFILE FILE... [--where CONDITION]...\n"
     "       inflight fit --tables\n"
-    "--like gives the peaks and what the tables do not cover\n";
+    "--like gives the peaks and what the tables do not cover; a condition is like m>=16\n";
 
 int cli_fit(int argc, char **argv)
 {
     struct request request = {0};
-    const char *profile = NULL;
     bool tables = false;
     struct ifl_error error;
     const struct option_spec options[] = {
@@ -155,7 +168,8 @@ int cli_fit(int argc, char **argv)
         {"--train", NULL, OPTION_LIST, &request.train},
         {"--about", NULL, OPTION_TEXT, &request.texts.about},
         {"--source", NULL, OPTION_TEXT, &request.texts.source},
-        {"--evaluate", NULL, OPTION_TEXT, &profile},
+        {"--where", NULL, OPTION_LIST, &request.where},
+        {"--evaluate", NULL, OPTION_TEXT, &request.evaluate},
         {"--tables", NULL, OPTION_FLAG, &tables},
     };
     const size_t n_options = sizeof options / sizeof *options;
@@ -163,10 +177,10 @@ int cli_fit(int argc, char **argv)
         return 2;
     if (tables)
         return print_tables();
-    if (request.files.n == 0 || !(profile || request.like)) {
+    if (request.files.n == 0 || !(request.evaluate || request.like)) {
         fputs(usage, stderr);
         return 2;
     }
-    const int code = profile ? evaluate(profile, &request.files, &error) : fit(&request, &error);
+    const int code = request.evaluate ? evaluate(&request, &error) : fit(&request, &error);
     return code < 0 ? cli_fail(&error) : 0;
 }

@@ -60,9 +60,10 @@ static double predict_allreduce(const struct hardware *hardware, const struct fi
             LOG(section, memory_frac, 0.01, 2, 0.75, 0), LOG(section, exponent, 1, 50, 2, 0),      \
             LINEAR(section, wave_frac, 0, 1, 0.1, 0.05),                                           \
     }
+/* Small messages may all take the same time: then any rate will do. */
 #define LINES(section)                                                                             \
     {                                                                                              \
-        LOG(section, latency_us, 0.1, 1e4, 10, 1), LOG(section, gb_per_s, 0.1, 1e4, 150, 0),       \
+        LOG(section, latency_us, 0.1, 1e4, 10, 1), LOG(section, gb_per_s, 0.1, 1e4, 150, 1e9),     \
             LOG(section, bulk_latency_us, 0.1, 1e4, 40, 10),                                       \
             LOG(section, bulk_gb_per_s, 0.1, 1e4, 150, 0),                                         \
     }
@@ -91,7 +92,9 @@ static const struct form forms[] = {
      .parameters = {LOG(prefill, launch_us, 0.1, 1000, 10, 1),
                     LOG(prefill, compute_frac, 0.01, 2, 0.6, 0),
                     LOG(prefill, overhead_tokens, 1, 1e5, 300, 50),
-                    LINEAR(prefill, causal_frac, 0.25, 2, 0.6, 0.15),
+                    /* Of whole prompts alone, only the ratio to compute_frac shows. */
+                    {"causal_frac", offsetof(struct hardware, prefill.causal_frac), 0.25, 2, 0.6,
+                     false, 0.15, true},
                     LINEAR(prefill, tail_tiles, 0, 4, 0.3, 0.2)},
      .n_parameters = 5,
      .n_folds = 5,

@@ -18,6 +18,7 @@ struct form_parameter {
     double low, high, start;
     bool log;
     double negligible;
+    bool needs_context; /* keeps its value if no row has tokens from before its own */
 };
 
 struct form {

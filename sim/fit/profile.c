@@ -60,6 +60,8 @@ static const char *remark_field(struct remarks *remarks, const struct fit_op_rep
     for (int i = 0; i < of->form->n_parameters; i++) {
         if (strcmp(of->form->parameters[i].name, field) != 0)
             continue;
+        if (of->solution.held[i])
+            return "assumed: no row shows it";
         if (of->solution.at_bound[i])
             return "at its bound";
         snprintf(remarks->text, sizeof remarks->text, "+- %.2g", of->solution.std_error[i]);

@@ -17,6 +17,8 @@ struct problem {
     const struct fit_sample *const *rows;
     size_t n_rows;
     struct hardware hardware;
+    const struct form_parameter *free[FORM_MAX_PARAMETERS];
+    size_t n_free; /* the others keep the values they have in `hardware` */
 };
 
 /* ---- bounds by transformation ---- */
@@ -47,10 +49,9 @@ static double slope(const struct form_parameter *of, double u)
 
 static void set_parameters(struct problem *problem, const gsl_vector *u)
 {
-    for (int i = 0; i < problem->form->n_parameters; i++) {
-        const struct form_parameter *of = &problem->form->parameters[i];
-        *form_parameter_at(&problem->hardware, of) = to_bounded(of, gsl_vector_get(u, (size_t)i));
-    }
+    for (size_t i = 0; i < problem->n_free; i++)
+        *form_parameter_at(&problem->hardware, problem->free[i]) =
+            to_bounded(problem->free[i], gsl_vector_get(u, i));
 }
 
 static int residuals(const gsl_vector *u, void *context, gsl_vector *f)
@@ -70,7 +71,7 @@ static int residuals(const gsl_vector *u, void *context, gsl_vector *f)
 struct work {
     gsl_multifit_nlinear_workspace *lm;
     gsl_vector *u, *weights, *f;
-    gsl_matrix *covariance;
+    gsl_matrix *jacobian, *covariance;
 };
 
 static void free_work(struct work *work)
@@ -80,6 +81,7 @@ static void free_work(struct work *work)
     gsl_vector_free(work->u);
     gsl_vector_free(work->weights);
     gsl_vector_free(work->f);
+    gsl_matrix_free(work->jacobian);
     gsl_matrix_free(work->covariance);
 }
 
@@ -92,9 +94,10 @@ static bool allocate(struct work *work, size_t n, size_t p)
         .u = gsl_vector_alloc(p),
         .weights = gsl_vector_alloc(n),
         .f = gsl_vector_alloc(n),
+        .jacobian = gsl_matrix_alloc(n, p),
         .covariance = gsl_matrix_alloc(p, p),
     };
-    return work->lm && work->u && work->weights && work->f && work->covariance;
+    return work->lm && work->u && work->weights && work->f && work->jacobian && work->covariance;
 }
 
 static void reweight(struct work *work, struct problem *problem)
@@ -111,7 +114,7 @@ static void minimise(struct work *work, struct problem *problem)
     gsl_multifit_nlinear_fdf function = {
         .f = residuals,
         .n = problem->n_rows,
-        .p = (size_t)problem->form->n_parameters,
+        .p = problem->n_free,
         .params = problem,
     };
     int info;
@@ -131,14 +134,8 @@ static double variance(const struct work *work, const struct problem *problem)
     double chi2;
     gsl_blas_ddot(gsl_multifit_nlinear_residual(work->lm), gsl_multifit_nlinear_residual(work->lm),
                   &chi2);
-    const double freedom = (double)problem->n_rows - problem->form->n_parameters;
+    const double freedom = (double)problem->n_rows - (double)problem->n_free;
     return fmax(chi2 / fmax(freedom, 1), least_noise * least_noise);
-}
-
-static bool is_at_bound(const struct form_parameter *of, double u)
-{
-    (void)of;
-    return fabs(u) > 7; /* within a thousandth of the range */
 }
 
 static double robust_cost(struct work *work, struct problem *problem)
@@ -152,19 +149,51 @@ static double robust_cost(struct work *work, struct problem *problem)
     return cost;
 }
 
+/* Within a hundredth of the range. */
+static bool is_at_bound(double u)
+{
+    return fabs(u) > 4.6;
+}
+
+static size_t index_of(const struct problem *problem, size_t free)
+{
+    return (size_t)(problem->free[free] - problem->form->parameters);
+}
+
+/* The columns of parameters away from their bounds. One that does nothing there would spoil the
+ * others' covariance. */
+static size_t keep_free(const struct work *work, gsl_matrix *jacobian, size_t *columns)
+{
+    const gsl_matrix *all = gsl_multifit_nlinear_jac(work->lm);
+    size_t n = 0;
+    for (size_t i = 0; i < all->size2; i++) {
+        if (is_at_bound(gsl_vector_get(work->u, i)))
+            continue;
+        gsl_vector_const_view from = gsl_matrix_const_column(all, i);
+        gsl_vector_view to = gsl_matrix_column(jacobian, n);
+        gsl_vector_memcpy(&to.vector, &from.vector);
+        columns[n++] = i;
+    }
+    return n;
+}
+
 static void measure_parameters(struct work *work, const struct problem *problem,
                                struct solution *solution)
 {
+    size_t columns[FORM_MAX_PARAMETERS];
     const double sigma2 = variance(work, problem);
-    gsl_multifit_nlinear_covar(gsl_multifit_nlinear_jac(work->lm), 1e-14, work->covariance);
-    for (int i = 0; i < problem->form->n_parameters; i++) {
-        const struct form_parameter *of = &problem->form->parameters[i];
-        const double u = gsl_vector_get(work->u, (size_t)i);
-        const double u_variance = sigma2 * gsl_matrix_get(work->covariance, (size_t)i, (size_t)i);
-        solution->value[i] = to_bounded(of, u);
-        solution->std_error[i] = slope(of, u) * sqrt(u_variance);
-        solution->at_bound[i] = is_at_bound(of, u);
-    }
+    const size_t n = keep_free(work, work->jacobian, columns);
+    for (size_t i = 0; i < problem->n_free; i++)
+        solution->at_bound[index_of(problem, i)] = is_at_bound(gsl_vector_get(work->u, i));
+    if (n == 0)
+        return;
+    gsl_matrix_view free = gsl_matrix_submatrix(work->jacobian, 0, 0, problem->n_rows, n);
+    gsl_matrix_view covariance = gsl_matrix_submatrix(work->covariance, 0, 0, n, n);
+    gsl_multifit_nlinear_covar(&free.matrix, 1e-14, &covariance.matrix);
+    for (size_t i = 0; i < n; i++)
+        solution->std_error[index_of(problem, columns[i])] =
+            slope(problem->free[columns[i]], gsl_vector_get(work->u, columns[i])) *
+            sqrt(sigma2 * gsl_matrix_get(&covariance.matrix, i, i));
 }
 
 /* A zero variance is that of a direction GSL left out as singular. */
@@ -177,7 +206,7 @@ static int check_determined(const struct form *form, const struct solution *solu
                             struct ifl_error *error)
 {
     for (int i = 0; i < form->n_parameters; i++)
-        if (!solution->at_bound[i] &&
+        if (!solution->at_bound[i] && !solution->held[i] &&
             !is_determined(&form->parameters[i], solution->value[i], solution->std_error[i]))
             return ifl_fail(error, IFL_E_INPUT,
                             "%zu rows do not determine %s.%s (%.3g, standard error %.3g), expected "
@@ -198,33 +227,53 @@ static int check_count(const struct form *form, size_t n_rows, struct ifl_error 
                     2 * form->n_parameters);
 }
 
-static void start(struct work *work, const struct form *form)
+static bool any_has_context(const struct fit_sample *const *rows, size_t n_rows)
 {
-    for (int i = 0; i < form->n_parameters; i++)
-        gsl_vector_set(work->u, (size_t)i,
-                       to_free(&form->parameters[i], form->parameters[i].start));
+    for (size_t i = 0; i < n_rows; i++)
+        if (rows[i]->context_tokens > 0)
+            return true;
+    return false;
+}
+
+static void choose_free(struct problem *problem, struct solution *solution)
+{
+    const bool context = any_has_context(problem->rows, problem->n_rows);
+    for (int i = 0; i < problem->form->n_parameters; i++) {
+        solution->held[i] = problem->form->parameters[i].needs_context && !context;
+        if (!solution->held[i])
+            problem->free[problem->n_free++] = &problem->form->parameters[i];
+    }
+}
+
+static void find(struct work *work, struct problem *problem, struct solution *solution)
+{
+    for (size_t i = 0; i < problem->n_free; i++)
+        gsl_vector_set(work->u, i, to_free(problem->free[i], problem->free[i]->start));
+    minimise(work, problem);
+    measure_parameters(work, problem, solution);
+    set_parameters(problem, work->u);
+    solution->cost = robust_cost(work, problem);
+    for (int i = 0; i < problem->form->n_parameters; i++)
+        solution->value[i] = *form_parameter_at(&problem->hardware, &problem->form->parameters[i]);
 }
 
 int solve(const struct form *form, const struct fit_sample *const *rows, size_t n_rows, bool strict,
           struct hardware *hardware, struct solution *solution, struct ifl_error *error)
 {
-    struct problem problem = {form, rows, n_rows, *hardware};
+    struct problem problem = {.form = form, .rows = rows, .n_rows = n_rows, .hardware = *hardware};
     struct work work;
     *solution = (struct solution){.n_rows = n_rows};
     if (check_count(form, n_rows, error))
         return error->code;
+    choose_free(&problem, solution);
     gsl_error_handler_t *was = gsl_set_error_handler_off();
-    int code = 0;
-    if (!allocate(&work, n_rows, (size_t)form->n_parameters)) {
-        code = ifl_fail_nomem(error);
-    } else {
-        start(&work, form);
-        minimise(&work, &problem);
-        measure_parameters(&work, &problem, solution);
-        solution->cost = robust_cost(&work, &problem);
-        *hardware = problem.hardware;
-    }
+    const bool room = allocate(&work, n_rows, problem.n_free);
+    if (room)
+        find(&work, &problem, solution);
     free_work(&work);
     gsl_set_error_handler(was);
-    return code == 0 && strict ? check_determined(form, solution, error) : code;
+    if (!room)
+        return ifl_fail_nomem(error);
+    *hardware = problem.hardware;
+    return strict ? check_determined(form, solution, error) : 0;
 }
