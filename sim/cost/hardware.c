@@ -46,6 +46,10 @@ static const struct ifl_param decode_fields[] = {
     {REAL(decode, launch_us, NAN, 0, 1e6, "us", "td: fixed time of decode attention")},
     {REAL(decode, head_us, NAN, 0, 1e6, "us", "w: of an SM, for each sequence and KV head")},
     {REAL(decode, memory_frac, NAN, 1e-3, 10, "", "e_d: share of peak bytes/s")},
+    {REAL(decode, split_us, 0, 0, 1e6, "us",
+          "ts: more for contexts above 128 tokens, that are split")},
+    {REAL(decode, stream_gb_per_s, 0, 0, 1e6, "GB/s",
+          "s: of an SM that reads a context alone, with as many KV as query heads; 0: never")},
 };
 static const struct ifl_param decode_mixed_fields[] = {
     {REAL(decode_mixed, head_us, NAN, 0, 1e6, "us",

@@ -37,6 +37,10 @@ struct decode_profile {
     double launch_us;   /* td */
     double head_us;     /* w: of an SM for each sequence and KV head */
     double memory_frac; /* e_d */
+    double split_us;    /* ts: more, where contexts are long enough to be split over SMs */
+    /* s: rate of one SM, which reads a head's whole context alone in kernels that split only
+     * contexts whose query heads share KV heads; 0: all are split */
+    double stream_gb_per_s;
 };
 
 /* The decode part of a step that also holds prefill, for each query head: above 1 is possible, as

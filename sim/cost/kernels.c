@@ -1,6 +1,7 @@
 #include "cost/kernels.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 static const double us = 1e-6, gb_per_s = 1e9, tflops = 1e12;
 
@@ -68,22 +69,28 @@ double prefill_attention_s(const struct hardware *hardware, double q_heads, doub
                                          flops_per_s(hardware, prefill->compute_frac);
 }
 
-static double pure_decode_s(const struct hardware *hardware, double kv_heads, double kv_bytes,
-                            double n_seqs)
+/* All but the launch. */
+static double pure_decode_s(const struct hardware *hardware, double q_heads, double kv_heads,
+                            double kv_bytes, const struct decode_shape *shape)
 {
     const struct decode_profile *decode = &hardware->decode;
-    return decode->head_us * us * n_seqs * kv_heads / hardware->gpu.n_sms +
-           kv_bytes / bytes_per_s(hardware, decode->memory_frac);
+    const double n_streams = shape->n_seqs * kv_heads;
+    const bool splits = shape->context_tokens > KERNELS_SPLIT_TOKENS * shape->n_seqs;
+    double read_s = kv_bytes / bytes_per_s(hardware, decode->memory_frac);
+    if (decode->stream_gb_per_s > 0 && q_heads <= kv_heads)
+        read_s = fmax(read_s, kv_bytes / n_streams / (decode->stream_gb_per_s * gb_per_s));
+    return decode->head_us * us * n_streams / hardware->gpu.n_sms + read_s +
+           (splits ? decode->split_us * us : 0);
 }
 
-double decode_attention_s(const struct hardware *hardware, double kv_heads, double d_head,
-                          double element_bytes, const struct decode_shape *shape)
+double decode_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
+                          double d_head, double element_bytes, const struct decode_shape *shape)
 {
     if (shape->n_seqs <= 0)
         return 0;
     const double kv_bytes = 2 * shape->context_tokens * kv_heads * d_head * element_bytes;
     return hardware->decode.launch_us * us +
-           pure_decode_s(hardware, kv_heads, kv_bytes, shape->n_seqs);
+           pure_decode_s(hardware, q_heads, kv_heads, kv_bytes, shape);
 }
 
 double decode_attention_mixed_s(const struct hardware *hardware, double q_heads, double kv_heads,
@@ -98,7 +105,7 @@ double decode_attention_mixed_s(const struct hardware *hardware, double q_heads,
     const double unpacked_s = mixed->head_us * us * shape->n_seqs * q_heads / hardware->gpu.n_sms +
                               unpacked_bytes / bytes_per_s(hardware, mixed->memory_frac);
     return hardware->decode.launch_us * us +
-           fmax(pure_decode_s(hardware, kv_heads, kv_bytes, shape->n_seqs), unpacked_s);
+           fmax(pure_decode_s(hardware, q_heads, kv_heads, kv_bytes, shape), unpacked_s);
 }
 
 double elementwise_s(const struct hardware *hardware, double n_launches, double bytes)

@@ -48,11 +48,19 @@ struct decode_shape {
     double context_tokens; /* K/V they read, summed */
 };
 
+/* Contexts above this are split over SMs. */
+enum { KERNELS_SPLIT_TOKENS = 128 };
+
 /* decode, in a step without prefill: bounded by reading K and V once.
  *
- *     td + w n g / SM + KV / (e_d W),   KV = 2 context g d_head element */
-double decode_attention_s(const struct hardware *hardware, double kv_heads, double d_head,
-                          double element_bytes, const struct decode_shape *shape);
+ *     td + w n g / SM + max(KV / (e_d W), KV / (n g) / s) + ts where context / n > 128,
+ *     KV = 2 context g d_head element
+ *
+ * Contexts above 128 tokens are split over SMs and combined by a second kernel. FlashAttention 2
+ * does not split them where h = g: then an SM streams each alone at s, which bounds small batches
+ * from below. Other kernels have s = 0, and no such bound. */
+double decode_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
+                          double d_head, double element_bytes, const struct decode_shape *shape);
 
 /* decode_mixed, in a step that also holds prefill: kernels for mixed batches do not pack the query
  * heads that share a KV head, so K and V are read once for each of them.

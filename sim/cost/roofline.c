@@ -98,8 +98,8 @@ static double decode_s(const struct roofline *roofline, const struct ifl_step_to
     if (totals->n_prefill_tokens > 0)
         return decode_attention_mixed_s(&roofline->hardware, roofline->q_heads, roofline->kv_heads,
                                         model->d_head, model->kv_bytes, &shape);
-    return decode_attention_s(&roofline->hardware, roofline->kv_heads, model->d_head,
-                              model->kv_bytes, &shape);
+    return decode_attention_s(&roofline->hardware, roofline->q_heads, roofline->kv_heads,
+                              model->d_head, model->kv_bytes, &shape);
 }
 
 static double forward_s(struct roofline *roofline, const struct ifl_step_totals *totals)

@@ -23,8 +23,8 @@ static double predict_decode(const struct hardware *hardware, const struct fit_s
 {
     const double n = sample->n_seqs;
     const struct decode_shape shape = {n, n * (sample->context_tokens + 1)};
-    return decode_attention_s(hardware, sample->kv_heads, sample->d_head, sample->element_bytes,
-                              &shape);
+    return decode_attention_s(hardware, sample->q_heads, sample->kv_heads, sample->d_head,
+                              sample->element_bytes, &shape);
 }
 
 static double predict_elementwise(const struct hardware *hardware, const struct fit_sample *sample)
@@ -43,6 +43,23 @@ static double predict_allreduce(const struct hardware *hardware, const struct fi
     const int i = sample->op - (eager ? FIT_ALLREDUCE_2_EAGER : FIT_ALLREDUCE_2);
     return allreduce_s(eager ? &hardware->allreduce_eager[i] : &hardware->allreduce[i],
                        sample->bytes);
+}
+
+/* ---- what a row can show ---- */
+
+static bool has_context(const struct fit_sample *sample)
+{
+    return sample->context_tokens > 0;
+}
+
+static bool has_long_context(const struct fit_sample *sample)
+{
+    return sample->context_tokens + 1 > KERNELS_SPLIT_TOKENS;
+}
+
+static bool shares_no_kv_head(const struct fit_sample *sample)
+{
+    return sample->q_heads == sample->kv_heads;
 }
 
 #define LOG(section, name, low, high, start, negligible)                                           \
@@ -94,7 +111,7 @@ static const struct form forms[] = {
                     LOG(prefill, overhead_tokens, 1, 1e5, 300, 50),
                     /* Of whole prompts alone, only the ratio to compute_frac shows. */
                     {"causal_frac", offsetof(struct hardware, prefill.causal_frac), 0.25, 2, 0.6,
-                     false, 0.15, true},
+                     false, 0.15, has_context, false},
                     LINEAR(prefill, tail_tiles, 0, 4, 0.3, 0.2)},
      .n_parameters = 5,
      .n_folds = 5,
@@ -103,8 +120,12 @@ static const struct form forms[] = {
      .section = "decode",
      .parameters = {LOG(decode, launch_us, 0.1, 1000, 12, 1),
                     LOG(decode, head_us, 1e-3, 100, 1, 0.3),
-                    LOG(decode, memory_frac, 0.01, 2, 0.75, 0)},
-     .n_parameters = 3,
+                    LOG(decode, memory_frac, 0.01, 2, 0.75, 0),
+                    {"split_us", offsetof(struct hardware, decode.split_us), 1e-2, 100, 1, true, 1,
+                     has_long_context, false},
+                    {"stream_gb_per_s", offsetof(struct hardware, decode.stream_gb_per_s), 1, 1e4,
+                     30, true, 1, shares_no_kv_head, true}},
+     .n_parameters = 5,
      .n_folds = 5,
      .predict_s = predict_decode},
     {.op = FIT_ELEMENTWISE,

@@ -18,7 +18,9 @@ struct form_parameter {
     double low, high, start;
     bool log;
     double negligible;
-    bool needs_context; /* keeps its value if no row has tokens from before its own */
+    /* NULL, or whether a row shows it: it keeps the value it has if all rows do, or none */
+    bool (*shows)(const struct fit_sample *sample);
+    bool of_some_kernels; /* keeps a value of 0, which says that the kernel is another */
 };
 
 struct form {

@@ -227,21 +227,24 @@ static int check_count(const struct form *form, size_t n_rows, struct ifl_error 
                     2 * form->n_parameters);
 }
 
-static bool any_has_context(const struct fit_sample *const *rows, size_t n_rows)
+static bool is_shown(const struct form_parameter *of, const struct problem *problem)
 {
-    for (size_t i = 0; i < n_rows; i++)
-        if (rows[i]->context_tokens > 0)
-            return true;
-    return false;
+    size_t n = 0;
+    if (!of->shows)
+        return true;
+    for (size_t i = 0; i < problem->n_rows; i++)
+        n += of->shows(problem->rows[i]);
+    return n > 0 && n < problem->n_rows;
 }
 
 static void choose_free(struct problem *problem, struct solution *solution)
 {
-    const bool context = any_has_context(problem->rows, problem->n_rows);
     for (int i = 0; i < problem->form->n_parameters; i++) {
-        solution->held[i] = problem->form->parameters[i].needs_context && !context;
+        const struct form_parameter *of = &problem->form->parameters[i];
+        const bool absent = of->of_some_kernels && *form_parameter_at(&problem->hardware, of) == 0;
+        solution->held[i] = absent || !is_shown(of, problem);
         if (!solution->held[i])
-            problem->free[problem->n_free++] = &problem->form->parameters[i];
+            problem->free[problem->n_free++] = of;
     }
 }
 

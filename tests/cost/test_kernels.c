@@ -69,10 +69,10 @@ Test(kernels, decode_by_hand)
 {
     struct hardware hw = plain();
     const struct decode_shape shape = {3, 1000};
-    expect_close(decode_attention_s(&hw, 2, 64, 2, &shape), 512e-9);
+    expect_close(decode_attention_s(&hw, 4, 2, 64, 2, &shape), 512e-9);
     hw.decode = (struct decode_profile){.launch_us = 4, .head_us = 5, .memory_frac = 0.5};
-    expect_close(decode_attention_s(&hw, 2, 64, 2, &shape), 4e-6 + 3 * 2 * 5e-6 / 10 + 1024e-9);
-    expect_close(decode_attention_s(&hw, 2, 64, 2, &(struct decode_shape){0, 0}), 0);
+    expect_close(decode_attention_s(&hw, 4, 2, 64, 2, &shape), 4e-6 + 3 * 2 * 5e-6 / 10 + 1024e-9);
+    expect_close(decode_attention_s(&hw, 4, 2, 64, 2, &(struct decode_shape){0, 0}), 0);
 }
 
 /* 8 query heads on 2 KV heads read K and V four times, at twice the rate here. */
@@ -175,7 +175,7 @@ static double predict_gemm(const struct hardware *hw, const double *of)
 static double predict_decode(const struct hardware *hw, const double *of)
 {
     const struct decode_shape shape = {of[0], of[0] * of[1]};
-    return decode_attention_s(hw, of[3], 128, 2, &shape);
+    return decode_attention_s(hw, of[2], of[3], 128, 2, &shape);
 }
 
 static double predict_prefill(const struct hardware *hw, const double *of)
