@@ -41,6 +41,7 @@ static const struct ifl_param prefill_fields[] = {
           "kappa: share of a chunk's own square that is computed; 0.5 skips the masked half")},
     {REAL(prefill, tail_tiles, 0, 0, 1e6, "tiles",
           "tail: 128-query tiles of the longest sequence that run alone")},
+    {REAL(prefill, head_us, 0, 0, 1e6, "us", "w: of an SM, for each sequence and KV head")},
 };
 static const struct ifl_param decode_fields[] = {
     {REAL(decode, launch_us, NAN, 0, 1e6, "us", "td: fixed time of decode attention")},

@@ -31,6 +31,7 @@ struct prefill_profile {
     double overhead_tokens; /* c_tok: work of a query besides its context, in context tokens */
     double causal_frac;     /* kappa: share of a chunk's own q x q square that is computed */
     double tail_tiles;      /* tail: 128-row tiles of the longest sequence that run alone */
+    double head_us;         /* w: of an SM, for each sequence and KV head */
 };
 
 struct decode_profile {

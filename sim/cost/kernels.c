@@ -56,8 +56,8 @@ double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k)
     return product_s(hardware, &hardware->gemm_fp8, m, n, k, 2, m * k + n * k + 2 * m * n);
 }
 
-double prefill_attention_s(const struct hardware *hardware, double q_heads, double d_head,
-                           const struct prefill_shape *shape)
+double prefill_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
+                           double d_head, const struct prefill_shape *shape)
 {
     const struct prefill_profile *prefill = &hardware->prefill;
     if (shape->n_tokens <= 0)
@@ -65,8 +65,10 @@ double prefill_attention_s(const struct hardware *hardware, double q_heads, doub
     const double pairs = shape->q_context + prefill->causal_frac * shape->q_q +
                          prefill->overhead_tokens * shape->n_tokens;
     const double tail_pairs = prefill->tail_tiles * 128 * shape->longest_kv * hardware->gpu.n_sms;
-    return prefill->launch_us * us + 4 * d_head * (q_heads * pairs + tail_pairs) /
-                                         flops_per_s(hardware, prefill->compute_frac);
+    const double heads_s = prefill->head_us * us * shape->n_seqs * kv_heads / hardware->gpu.n_sms;
+    return prefill->launch_us * us + heads_s +
+           4 * d_head * (q_heads * pairs + tail_pairs) /
+               flops_per_s(hardware, prefill->compute_frac);
 }
 
 /* All but the launch. */

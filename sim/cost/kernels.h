@@ -30,18 +30,20 @@ struct prefill_shape {
     double q_context;  /* sum q c */
     double q_q;        /* sum q^2 */
     double longest_kv; /* max (c + q) */
+    double n_seqs;     /* n */
 };
 
 /* prefill: all chunks of a step in one launch.
  *
  *     ta + 4 h d_head (sum[q c + kappa q^2] + c_tok sum q) / (e_a P)
- *        + tail 4 128 d_head max(c + q) / (e_a P / SM)
+ *        + tail 4 128 d_head max(c + q) / (e_a P / SM) + w n g / SM
  *
  * 4 d_head FLOPs for each pair of query and key (two products of 2 d_head). kappa is 1/2 for a
- * kernel that skips the tiles above the diagonal. The last term is the wave that drains: a tile of
- * 128 queries walks the longest context on one SM while the others have nothing left. */
-double prefill_attention_s(const struct hardware *hardware, double q_heads, double d_head,
-                           const struct prefill_shape *shape);
+ * kernel that skips the tiles above the diagonal. The tail is the wave that drains: a tile of
+ * 128 queries walks the longest context on one SM while the others have nothing left. The last term
+ * stores the new K and V. */
+double prefill_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
+                           double d_head, const struct prefill_shape *shape);
 
 struct decode_shape {
     double n_seqs;

@@ -86,9 +86,10 @@ static double prefill_s(const struct roofline *roofline, const struct ifl_step_t
         .q_context = (double)totals->prefill_q_kv,
         .q_q = (double)totals->prefill_q_q,
         .longest_kv = totals->max_prefill_kv,
+        .n_seqs = totals->n_prefill_seqs,
     };
-    return prefill_attention_s(&roofline->hardware, roofline->q_heads, roofline->model.d_head,
-                               &shape);
+    return prefill_attention_s(&roofline->hardware, roofline->q_heads, roofline->kv_heads,
+                               roofline->model.d_head, &shape);
 }
 
 static double decode_s(const struct roofline *roofline, const struct ifl_step_totals *totals)

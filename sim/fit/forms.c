@@ -15,8 +15,8 @@ static double predict_gemm_fp8(const struct hardware *hardware, const struct fit
 static double predict_prefill(const struct hardware *hardware, const struct fit_sample *sample)
 {
     const double n = sample->n_seqs, q = sample->new_tokens, c = sample->context_tokens;
-    const struct prefill_shape shape = {n * q, n * q * c, n * q * q, c + q};
-    return prefill_attention_s(hardware, sample->q_heads, sample->d_head, &shape);
+    const struct prefill_shape shape = {n * q, n * q * c, n * q * q, c + q, n};
+    return prefill_attention_s(hardware, sample->q_heads, sample->kv_heads, sample->d_head, &shape);
 }
 
 static double predict_decode(const struct hardware *hardware, const struct fit_sample *sample)
@@ -112,8 +112,9 @@ static const struct form forms[] = {
                     /* Of whole prompts alone, only the ratio to compute_frac shows. */
                     {"causal_frac", offsetof(struct hardware, prefill.causal_frac), 0.25, 2, 0.6,
                      false, 0.15, has_context, false},
-                    LINEAR(prefill, tail_tiles, 0, 4, 0.3, 0.2)},
-     .n_parameters = 5,
+                    LINEAR(prefill, tail_tiles, 0, 4, 0.3, 0.2),
+                    LOG(prefill, head_us, 1e-2, 100, 3, 0.3)},
+     .n_parameters = 6,
      .n_folds = 5,
      .predict_s = predict_prefill},
     {.op = FIT_DECODE,

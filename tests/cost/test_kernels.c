@@ -53,15 +53,15 @@ Test(kernels, gemm_tends_to_the_maximum)
 Test(kernels, prefill_by_hand)
 {
     struct hardware hw = plain();
-    const struct prefill_shape shape = {150, 100000, 12500, 1100};
-    expect_close(prefill_attention_s(&hw, 2, 64, &shape), 512 * 106250e-12);
+    const struct prefill_shape shape = {150, 100000, 12500, 1100, 2};
+    expect_close(prefill_attention_s(&hw, 2, 1, 64, &shape), 512 * 106250e-12);
     hw.prefill.overhead_tokens = 10;
     hw.prefill.launch_us = 3;
-    expect_close(prefill_attention_s(&hw, 2, 64, &shape), 3e-6 + 512 * 107750e-12);
+    expect_close(prefill_attention_s(&hw, 2, 1, 64, &shape), 3e-6 + 512 * 107750e-12);
     hw.prefill.tail_tiles = 0.5; /* of 128 queries x 1100 keys x 4 x 64 FLOP, on a tenth */
-    expect_close(prefill_attention_s(&hw, 2, 64, &shape),
+    expect_close(prefill_attention_s(&hw, 2, 1, 64, &shape),
                  3e-6 + 512 * 107750e-12 + 0.5 * 128 * 1100 * 256 * 10e-12);
-    expect_close(prefill_attention_s(&hw, 2, 64, &(struct prefill_shape){0}), 0);
+    expect_close(prefill_attention_s(&hw, 2, 1, 64, &(struct prefill_shape){0}), 0);
 }
 
 /* 3 sequences, 1000 tokens, 2 KV heads of 64 in bf16: 2 x 1000 x 2 x 64 x 2 = 512000 bytes. */
@@ -180,8 +180,8 @@ static double predict_decode(const struct hardware *hw, const double *of)
 
 static double predict_prefill(const struct hardware *hw, const double *of)
 {
-    const struct prefill_shape shape = {of[0] * of[1], 0, of[0] * of[1] * of[1], of[1]};
-    return prefill_attention_s(hw, of[2], 128, &shape);
+    const struct prefill_shape shape = {of[0] * of[1], 0, of[0] * of[1] * of[1], of[1], of[0]};
+    return prefill_attention_s(hw, of[2], of[3], 128, &shape);
 }
 
 Test(kernels, gemm_against_measurements)
