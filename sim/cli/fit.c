@@ -153,6 +153,7 @@ static int fit(const struct request *request, struct ifl_error *error)
 static const char usage[] =
     "usage: inflight fit FILE... --like PROFILE [-o OUT.yaml] [--train GROUP]...\n"
     "           [--where CONDITION]... [--about TEXT] [--source TEXT]\n"
+    "           [--assumed TEXT]\n"
     "       inflight fit --evaluate PROFILE FILE... [--where CONDITION]...\n"
     "       inflight fit --tables\n"
     "--like gives the peaks and what the tables do not cover; a condition is like m>=16\n";
@@ -168,6 +169,7 @@ int cli_fit(int argc, char **argv)
         {"--train", NULL, OPTION_LIST, &request.train},
         {"--about", NULL, OPTION_TEXT, &request.texts.about},
         {"--source", NULL, OPTION_TEXT, &request.texts.source},
+        {"--assumed", NULL, OPTION_TEXT, &request.texts.assumed},
         {"--where", NULL, OPTION_LIST, &request.where},
         {"--evaluate", NULL, OPTION_TEXT, &request.evaluate},
         {"--tables", NULL, OPTION_FLAG, &tables},

@@ -80,6 +80,8 @@ static const struct ifl_param host_fields[] = {
     {REAL(host, seq_us, 0, 0, 1e6, "us", "of a step, for each sequence in it")},
     {REAL(host, floor_ms, 0, 0, 1e6, "ms",
           "shortest forward pass, where the host launches eagerly")},
+    {"eager", IFL_BOOL, offsetof(struct host_profile, eager), 0, 0, 1, NULL, "",
+     "kernels are launched one by one, not from CUDA graphs: allreduce_N_eager counts"},
 };
 static const struct ifl_param swap_fields[] = {
     {REAL(swap, piece_bytes, 0, 0, 1e12, "bytes", "of one copy; 0: a whole block, all layers")},
@@ -229,8 +231,10 @@ void hardware_write(const struct hardware *hardware, hardware_remark_fn *remark,
 
 const struct allreduce_profile *hardware_allreduce(const struct hardware *hardware, int32_t n_gpus)
 {
+    const struct allreduce_profile *of =
+        hardware->host.eager ? hardware->allreduce_eager : hardware->allreduce;
     for (int i = 0; i < HARDWARE_ALLREDUCES; i++)
-        if (n_gpus == 2 << i && hardware->allreduce[i].gb_per_s > 0)
-            return &hardware->allreduce[i];
+        if (n_gpus == 2 << i && of[i].gb_per_s > 0)
+            return &of[i];
     return NULL;
 }

@@ -6,6 +6,7 @@
 #ifndef SIM_COST_HARDWARE_H
 #define SIM_COST_HARDWARE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -73,6 +74,7 @@ struct send_recv_profile {
 struct host_profile {
     double layer_us, step_us, seq_us; /* of a step, for each layer, once, for each sequence */
     double floor_ms; /* of an eager engine, whose host is slower than a small step on the GPU */
+    bool eager;      /* kernels are not replayed from CUDA graphs: all-reduces are the eager ones */
 };
 
 struct swap_profile {
@@ -116,7 +118,7 @@ typedef const char *hardware_remark_fn(void *context, const char *section, const
 void hardware_write(const struct hardware *hardware, hardware_remark_fn *remark, void *context,
                     FILE *out);
 
-/* The line for that many GPUs, or NULL. */
+/* The lines for that many GPUs in the profile's engine mode, or NULL. */
 const struct allreduce_profile *hardware_allreduce(const struct hardware *hardware, int32_t n_gpus);
 
 #endif

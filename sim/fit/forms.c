@@ -52,6 +52,12 @@ static bool has_context(const struct fit_sample *sample)
     return sample->context_tokens > 0;
 }
 
+/* With one, a time for each sequence and head cannot be told from one for the launch. */
+static bool has_many_seqs(const struct fit_sample *sample)
+{
+    return sample->n_seqs > 1;
+}
+
 static bool has_long_context(const struct fit_sample *sample)
 {
     return sample->context_tokens + 1 > KERNELS_SPLIT_TOKENS;
@@ -113,7 +119,8 @@ static const struct form forms[] = {
                     {"causal_frac", offsetof(struct hardware, prefill.causal_frac), 0.25, 2, 0.6,
                      false, 0.15, has_context, false},
                     LINEAR(prefill, tail_tiles, 0, 4, 0.3, 0.2),
-                    LOG(prefill, head_us, 1e-2, 100, 3, 0.3)},
+                    {"head_us", offsetof(struct hardware, prefill.head_us), 1e-2, 100, 3, true, 0.3,
+                     has_many_seqs, false}},
      .n_parameters = 6,
      .n_folds = 5,
      .predict_s = predict_prefill},

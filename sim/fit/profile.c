@@ -31,6 +31,8 @@ void profile_describe(struct hardware *hardware, const struct hardware *like,
                                   sections[i]);
     snprintf(hardware->assumed, sizeof hardware->assumed, "%.300s%s%.128s", assumed,
              n ? ": as in " : "", n ? like->name : "");
+    if (texts->assumed)
+        snprintf(hardware->assumed, sizeof hardware->assumed, "%s", texts->assumed);
     if (texts->about)
         snprintf(hardware->about, sizeof hardware->about, "%s", texts->about);
     if (texts->source)

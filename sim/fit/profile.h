@@ -6,7 +6,8 @@
 #include "fit/fit.h"
 
 struct profile_texts {
-    const char *about, *source; /* NULL: as in the profile that the fit began from */
+    /* NULL: as in the profile that the fit began from; `assumed`: what the data does not cover */
+    const char *about, *source, *assumed;
 };
 
 /* Sets the texts of `hardware`: what the data does not cover is assumed as in `like`. */

@@ -203,10 +203,19 @@ int table_column(const struct table *table, const char *name)
     return -1;
 }
 
+/* 1-based, where the cell begins in its line; cells in quotes begin a little later. */
+static int column_in_line(const struct table *table, size_t row, size_t column)
+{
+    size_t at = 1;
+    for (size_t i = 0; i < column; i++)
+        at += strlen(table_cell(table, row, i)) + 1;
+    return (int)at;
+}
+
 int table_fail(const struct table *table, size_t row, size_t column, const char *expected,
                struct ifl_error *error)
 {
-    return ifl_fail_at(error, table->path, table->lines[row], (int)column + 1,
+    return ifl_fail_at(error, table->path, table->lines[row], column_in_line(table, row, column),
                        "%s is \"%.60s\", expected %s", table_name(table, column),
                        table_cell(table, row, column), expected);
 }
