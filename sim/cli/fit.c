@@ -1,9 +1,13 @@
 /* inflight fit: a hardware profile from tables of measurements, and how good one is on others. */
-#include <math.h>
+#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "inflight/report.h"
 
 #include "cli/options.h"
+#include "config/config.h"
 #include "fit/profile.h"
 #include "fit/where.h"
 
@@ -45,7 +49,7 @@ static void note_passed_over(const struct fit_data *data)
 }
 
 struct request {
-    const char *like, *out_path, *evaluate;
+    const char *like, *out_path, *plots_dir, *evaluate;
     struct profile_texts texts;
     struct text_list train, where, files;
 };
@@ -123,6 +127,18 @@ static void print_fit(const struct hardware *hardware, const struct fit_report *
                         "operation); the errors above are the warning\n");
 }
 
+static int draw(const struct fit_report *report, const char *dir, struct ifl_error *error)
+{
+    char path[512], script_dir[512];
+    if (mkdir(dir, 0777) < 0 && errno != EEXIST)
+        return ifl_fail_at(error, dir, 0, 0, "cannot make the folder: %s", strerror(errno));
+    if (data_path("reports", script_dir) < 0)
+        return ifl_fail(error, IFL_E_IO, "the plot scripts are not installed");
+    snprintf(path, sizeof path, "%s/measured_vs_fitted.csv", dir);
+    const int code = profile_write_points(report, path, error);
+    return code ? code : ifl_figure("measured_vs_fitted", dir, script_dir, error);
+}
+
 static int fit(const struct request *request, struct ifl_error *error)
 {
     const struct fit_options options = {request->train.of, request->train.n};
@@ -142,6 +158,8 @@ static int fit(const struct request *request, struct ifl_error *error)
         profile_describe(&hardware, &like, &request->texts, &report);
         if (request->out_path)
             code = profile_write(&hardware, &report, request->out_path, error);
+        if (!code && request->plots_dir)
+            code = draw(&report, request->plots_dir, error);
         fit_report_free(&report);
     }
     fit_data_free(&data);
@@ -153,7 +171,7 @@ static int fit(const struct request *request, struct ifl_error *error)
 static const char usage[] =
     "usage: inflight fit FILE... --like PROFILE [-o OUT.yaml] [--train GROUP]...\n"
     "           [--where CONDITION]... [--about TEXT] [--source TEXT]\n"
-    "           [--assumed TEXT]\n"
+    "           [--assumed TEXT] [--plots DIR]\n"
     "       inflight fit --evaluate PROFILE FILE... [--where CONDITION]...\n"
     "       inflight fit --tables\n"
     "--like gives the peaks and what the tables do not cover; a condition is like m>=16\n";
@@ -166,6 +184,7 @@ int cli_fit(int argc, char **argv)
     const struct option_spec options[] = {
         {"--like", NULL, OPTION_TEXT, &request.like},
         {"--output", "-o", OPTION_TEXT, &request.out_path},
+        {"--plots", NULL, OPTION_TEXT, &request.plots_dir},
         {"--train", NULL, OPTION_LIST, &request.train},
         {"--about", NULL, OPTION_TEXT, &request.texts.about},
         {"--source", NULL, OPTION_TEXT, &request.texts.source},

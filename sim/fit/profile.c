@@ -118,3 +118,38 @@ int profile_write(const struct hardware *hardware, const struct fit_report *repo
             put_fit(file.out, &report->of[op]);
     return new_file_close(&file, 0, error);
 }
+
+/* ---- measured against fitted ---- */
+
+enum { MAX_POINTS = 1000 };
+
+static size_t count_rows(const struct fit_report *report, enum fit_op op)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < report->n; i++)
+        n += report->rows[i]->op == op;
+    return n;
+}
+
+static void put_points(FILE *out, const struct fit_report *report, enum fit_op op, int number)
+{
+    const size_t stride = (count_rows(report, op) + MAX_POINTS - 1) / MAX_POINTS;
+    size_t nth = 0;
+    for (size_t i = 0; i < report->n; i++)
+        if (report->rows[i]->op == op && nth++ % stride == 0)
+            fprintf(out, "%d,%s,%.9g,%.9g\n", number, form_of(op)->section,
+                    report->rows[i]->measured_s, report->predicted_s[i]);
+}
+
+int profile_write_points(const struct fit_report *report, const char *path, struct ifl_error *error)
+{
+    struct new_file file;
+    int number = 0;
+    if (new_file_open(&file, path, error))
+        return error->code;
+    fprintf(file.out, "number,op_class,measured_s,predicted_s\n");
+    for (int op = FIT_GEMM; op < FIT_OPS; op++)
+        if (report->of[op].form)
+            put_points(file.out, report, op, ++number);
+    return new_file_close(&file, 0, error);
+}
