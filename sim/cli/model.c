@@ -10,6 +10,14 @@ static const double gib = 1024.0 * 1024 * 1024;
 
 /* ---- the model by itself ---- */
 
+static void warn_of_fp8(const struct portrait *portrait)
+{
+    if (portrait->model.quantization == MODEL_FP8)
+        fprintf(stderr,
+                "note: products in fp8 are predicted badly, by 12%% in the median and 50%% at "
+                "p95: quantising the inputs is an operation of its own\n");
+}
+
 static void print_sizes(const struct portrait *portrait)
 {
     const struct portrait_options *options = &portrait->options;
@@ -96,6 +104,7 @@ static int show(const struct portrait_options *options, const char *out_dir)
     struct ifl_error error;
     if (portrait_make(options, &portrait, &error) < 0)
         return cli_fail(&error);
+    warn_of_fp8(&portrait);
     print_sizes(&portrait);
     print_memory(&portrait);
     print_parts(&portrait);

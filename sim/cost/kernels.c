@@ -17,13 +17,14 @@ static double bytes_per_s(const struct hardware *hardware, double frac)
 
 /* By how much whole waves of tiles exceed the work, to the power of wave_frac. */
 static double wave_factor(const struct hardware *hardware, const struct gemm_profile *gemm,
-                          double m, double n)
+                          double m, double n, double n_weights)
 {
     enum { TILE = 128 };
     if (gemm->wave_frac <= 0)
         return 1;
     const double sms = hardware->gpu.n_sms;
-    const double waves = ceil(ceil(m / TILE) * ceil(n / TILE) / sms);
+    const double tiles = n_weights * ceil(m / n_weights / TILE) * ceil(n / TILE);
+    const double waves = ceil(tiles / sms);
     return pow(waves * sms * TILE * TILE / (m * n), gemm->wave_frac);
 }
 
@@ -34,26 +35,32 @@ static double p_norm(double a, double b, double p)
     return larger * pow(1 + pow(ratio, p), 1 / p);
 }
 
-static double product_s(const struct hardware *hardware, const struct gemm_profile *gemm, double m,
-                        double n, double k, double peak, double bytes)
+double gemm_group_s(const struct hardware *hardware, const struct gemm_group *group)
 {
+    const struct gemm_profile *gemm = group->fp8 ? &hardware->gemm_fp8 : &hardware->gemm;
+    const double m = group->m, n = group->n, k = group->k;
     if (m <= 0)
         return 0;
-    const double compute_s = 2 * m * n * k * wave_factor(hardware, gemm, m, n) /
-                             (peak * flops_per_s(hardware, gemm->compute_frac));
+    const double peak = (group->fp8 ? 2 : 1) * flops_per_s(hardware, gemm->compute_frac);
+    const double compute_s =
+        2 * m * n * k * wave_factor(hardware, gemm, m, n, group->n_weights) / peak;
+    const double input_bytes = group->fp8 ? group->weight_bytes : group->element_bytes;
+    const double bytes = m * k * input_bytes + m * n * group->element_bytes +
+                         group->n_weights * n * k * group->weight_bytes;
     const double memory_s = bytes / bytes_per_s(hardware, gemm->memory_frac);
     return gemm->launch_us * us + p_norm(compute_s, memory_s, gemm->exponent);
 }
 
 double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes)
 {
-    return product_s(hardware, &hardware->gemm, m, n, k, 1,
-                     (m * k + n * k + m * n) * element_bytes);
+    const struct gemm_group one = {m, n, k, 1, element_bytes, element_bytes, false};
+    return gemm_group_s(hardware, &one);
 }
 
 double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k)
 {
-    return product_s(hardware, &hardware->gemm_fp8, m, n, k, 2, m * k + n * k + 2 * m * n);
+    const struct gemm_group one = {m, n, k, 1, 2, 1, true};
+    return gemm_group_s(hardware, &one);
 }
 
 double prefill_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,

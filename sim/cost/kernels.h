@@ -9,6 +9,8 @@
 #ifndef SIM_COST_KERNELS_H
 #define SIM_COST_KERNELS_H
 
+#include <stdbool.h>
+
 #include "cost/hardware.h"
 
 /* gemm: y[m][n] = x[m][k] w[n][k].
@@ -21,6 +23,16 @@
  * The p-norm rounds the roofline's corner: near it, compute and memory traffic do not overlap
  * perfectly. No rows take no time. */
 double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes);
+/* Products of some rows with each of several weights, as experts take them: the sums of the rows
+ * and of the weights that are read. Quantised weights move fewer bytes; fp8 has a profile of its
+ * own. */
+struct gemm_group {
+    double m, n, k;                     /* m over all weights together */
+    double n_weights;                   /* different ones */
+    double element_bytes, weight_bytes; /* of an element of inputs and outputs, of the weights */
+    bool fp8;
+};
+double gemm_group_s(const struct hardware *hardware, const struct gemm_group *group);
 /* gemm_fp8: the same with 8-bit inputs, a 16-bit output and the doubled peak. */
 double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k);
 

@@ -1,11 +1,13 @@
 #include "cost/pass.h"
 
+/* `rows` over all of `n_weights` different weights. */
 static struct pass_part product(const struct model *model, const struct model_linear *linear,
-                                double rows)
+                                double rows, double n_weights, double weight_bytes)
 {
     const double n = (double)linear->n, k = (double)linear->k;
     return (struct pass_part){linear->name, 2 * rows * n * k,
-                              (rows * k + n * k + rows * n) * model->weight_bytes};
+                              (rows * k + rows * n) * model->weight_bytes +
+                                  n_weights * n * k * weight_bytes};
 }
 
 static struct pass_part attention(const struct model *model, int32_t tensor_parallel,
@@ -38,12 +40,18 @@ void pass_count(const struct model *model, int32_t tensor_parallel, const struct
     const struct model_linear head = model_lm_head(model, tensor_parallel);
     const double m = pass->n_seqs * pass->new_tokens;
     model_layer_linears(model, tensor_parallel, linears);
-    parts[PASS_QKV] = of_layers(model, "qkv", product(model, &linears[0], m));
+    const double matrix_bytes = model_matrix_bytes(model);
+    const double picks = m * model_experts_per_token(model);
+    const double experts = model_distinct_experts(model, m);
+    parts[PASS_QKV] = of_layers(model, "qkv", product(model, &linears[0], m, 1, matrix_bytes));
     parts[PASS_ATTENTION] = of_layers(model, "attention", attention(model, tensor_parallel, pass));
-    parts[PASS_OUT] = of_layers(model, "out", product(model, &linears[1], m));
-    parts[PASS_MLP] = of_layers(
-        model, "mlp", both(product(model, &linears[2], m), product(model, &linears[3], m)));
-    parts[PASS_HEAD] = product(model, &head, pass->all_logits ? m : pass->n_seqs);
+    parts[PASS_OUT] = of_layers(model, "out", product(model, &linears[1], m, 1, matrix_bytes));
+    parts[PASS_MLP] =
+        of_layers(model, "mlp",
+                  both(product(model, &linears[MODEL_MLP_UP], picks, experts, matrix_bytes),
+                       product(model, &linears[MODEL_MLP_DOWN], picks, experts, matrix_bytes)));
+    parts[PASS_HEAD] =
+        product(model, &head, pass->all_logits ? m : pass->n_seqs, 1, model->weight_bytes);
 }
 
 struct pass_part pass_sum(const struct pass_part parts[PASS_PARTS])

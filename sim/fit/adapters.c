@@ -5,14 +5,13 @@
 
 static const double max_count = 1e12;
 
-static const char *text_of(const struct adapter_row *row, int i)
+const char *adapter_text(const struct adapter_row *row, int i)
 {
     return table_cell(row->table, row->row, (size_t)row->columns[i]);
 }
 
-/* Reads numbers until one is wrong; `code` keeps the first error. */
-static double number_of(const struct adapter_row *row, int i, double min, int *code,
-                        struct ifl_error *error)
+double adapter_number(const struct adapter_row *row, int i, double min, int *code,
+                      struct ifl_error *error)
 {
     double value = 0;
     if (*code == 0)
@@ -23,7 +22,7 @@ static double number_of(const struct adapter_row *row, int i, double min, int *c
 
 static double ms_of(const struct adapter_row *row, int i, int *code, struct ifl_error *error)
 {
-    return number_of(row, i, 1e-9, code, error) * 1e-3;
+    return adapter_number(row, i, 1e-9, code, error) * 1e-3;
 }
 
 static bool is_16_bit(const char *dtype)
@@ -54,13 +53,13 @@ static int vidur_linear(const struct adapter_row *row, struct fit_sample *sample
 {
     int code = 0;
     *sample = (struct fit_sample){.op = FIT_GEMM, .element_bytes = 2};
-    sample->m = number_of(row, 3, 1, &code, error);
-    sample->n = number_of(row, 4, 1, &code, error);
-    sample->k = number_of(row, 5, 1, &code, error);
+    sample->m = adapter_number(row, 3, 1, &code, error);
+    sample->n = adapter_number(row, 4, 1, &code, error);
+    sample->k = adapter_number(row, 5, 1, &code, error);
     sample->measured_s = ms_of(row, 6, &code, error);
-    snprintf(sample->group, sizeof sample->group, "%.40s", text_of(row, 0));
-    snprintf(sample->layer, sizeof sample->layer, "%.30s/%.4s/%.16s", text_of(row, 0),
-             text_of(row, 1), text_of(row, 3));
+    snprintf(sample->group, sizeof sample->group, "%.40s", adapter_text(row, 0));
+    snprintf(sample->layer, sizeof sample->layer, "%.30s/%.4s/%.16s", adapter_text(row, 0),
+             adapter_text(row, 1), adapter_text(row, 3));
     return code;
 }
 
@@ -82,18 +81,22 @@ static int vidur_elementwise(const struct adapter_row *row, struct fit_sample *s
 {
     int code = 0;
     *sample = (struct fit_sample){.op = FIT_ELEMENTWISE};
-    const double tp = number_of(row, 1, 1, &code, error), m = number_of(row, 3, 1, &code, error);
-    const double d = number_of(row, 4, 1, &code, error), h = number_of(row, 5, 1, &code, error);
-    const double g = number_of(row, 6, 1, &code, error), f = number_of(row, 7, 1, &code, error);
-    const bool gated = number_of(row, 8, 0, &code, error) > 0;
+    const double tp = adapter_number(row, 1, 1, &code, error),
+                 m = adapter_number(row, 3, 1, &code, error);
+    const double d = adapter_number(row, 4, 1, &code, error),
+                 h = adapter_number(row, 5, 1, &code, error);
+    const double g = adapter_number(row, 6, 1, &code, error),
+                 f = adapter_number(row, 7, 1, &code, error);
+    const bool gated = adapter_number(row, 8, 0, &code, error) > 0;
     sample->measured_s = ms_of(row, 9, &code, error);
     if (code)
         return code;
-    const double elements = vidur_elements(text_of(row, 2), d, (h + g) / tp, d / h, f / tp, gated);
+    const double elements =
+        vidur_elements(adapter_text(row, 2), d, (h + g) / tp, d / h, f / tp, gated);
     sample->bytes = 2 * m * elements;
     if (elements < 0)
         sample->op = FIT_NONE;
-    snprintf(sample->group, sizeof sample->group, "%.40s", text_of(row, 0));
+    snprintf(sample->group, sizeof sample->group, "%.40s", adapter_text(row, 0));
     return 0;
 }
 
@@ -102,11 +105,11 @@ static int vidur_decode(const struct adapter_row *row, struct fit_sample *sample
 {
     int code = 0;
     *sample = (struct fit_sample){.op = FIT_DECODE, .new_tokens = 1, .element_bytes = 2};
-    sample->n_seqs = number_of(row, 0, 1, &code, error);
-    sample->context_tokens = number_of(row, 1, 0, &code, error);
-    sample->q_heads = number_of(row, 2, 1, &code, error);
-    sample->kv_heads = number_of(row, 3, 1, &code, error);
-    sample->d_head = number_of(row, 4, 1, &code, error);
+    sample->n_seqs = adapter_number(row, 0, 1, &code, error);
+    sample->context_tokens = adapter_number(row, 1, 0, &code, error);
+    sample->q_heads = adapter_number(row, 2, 1, &code, error);
+    sample->kv_heads = adapter_number(row, 3, 1, &code, error);
+    sample->d_head = adapter_number(row, 4, 1, &code, error);
     sample->measured_s = ms_of(row, 5, &code, error);
     snprintf(sample->group, sizeof sample->group, "kv %.0f", sample->context_tokens);
     return code;
@@ -117,11 +120,11 @@ static int vidur_prefill(const struct adapter_row *row, struct fit_sample *sampl
 {
     int code = 0;
     *sample = (struct fit_sample){.op = FIT_PREFILL, .n_seqs = 1, .element_bytes = 2};
-    sample->new_tokens = number_of(row, 0, 1, &code, error);
-    sample->context_tokens = number_of(row, 1, 0, &code, error);
-    sample->q_heads = number_of(row, 2, 1, &code, error);
-    sample->kv_heads = number_of(row, 3, 1, &code, error);
-    sample->d_head = number_of(row, 4, 1, &code, error);
+    sample->new_tokens = adapter_number(row, 0, 1, &code, error);
+    sample->context_tokens = adapter_number(row, 1, 0, &code, error);
+    sample->q_heads = adapter_number(row, 2, 1, &code, error);
+    sample->kv_heads = adapter_number(row, 3, 1, &code, error);
+    sample->d_head = adapter_number(row, 4, 1, &code, error);
     sample->measured_s = ms_of(row, 5, &code, error);
     snprintf(sample->group, sizeof sample->group, "chunk %.0f", sample->new_tokens);
     return code;
@@ -133,10 +136,10 @@ static int vidur_allreduce(const struct adapter_row *row, struct fit_sample *sam
 {
     int code = 0;
     *sample = (struct fit_sample){.op = FIT_NONE};
-    const double n_gpus = number_of(row, 0, 1, &code, error);
-    if (n_gpus == number_of(row, 1, 1, &code, error))
+    const double n_gpus = adapter_number(row, 0, 1, &code, error);
+    if (n_gpus == adapter_number(row, 1, 1, &code, error))
         sample->op = allreduce_op(n_gpus, true);
-    sample->bytes = number_of(row, 2, 1, &code, error);
+    sample->bytes = adapter_number(row, 2, 1, &code, error);
     sample->measured_s = ms_of(row, 3, &code, error);
     snprintf(sample->group, sizeof sample->group, "%.0f B", sample->bytes);
     return code;
@@ -146,7 +149,7 @@ static int vidur_send_recv(const struct adapter_row *row, struct fit_sample *sam
                            struct ifl_error *error)
 {
     int code = vidur_allreduce(row, sample, error);
-    const bool one_machine = number_of(row, 1, 1, &code, error) > 1;
+    const bool one_machine = adapter_number(row, 1, 1, &code, error) > 1;
     sample->op = one_machine ? FIT_SEND_RECV : FIT_NONE;
     return code;
 }
@@ -157,12 +160,12 @@ static int aic_gemm(const struct adapter_row *row, struct fit_sample *sample,
                     struct ifl_error *error)
 {
     int code = 0;
-    const char *dtype = text_of(row, 0);
+    const char *dtype = adapter_text(row, 0);
     *sample = (struct fit_sample){.element_bytes = 2};
     sample->op = is_16_bit(dtype) ? FIT_GEMM : strcmp(dtype, "fp8") == 0 ? FIT_GEMM_FP8 : FIT_NONE;
-    sample->m = number_of(row, 1, 1, &code, error);
-    sample->n = number_of(row, 2, 1, &code, error);
-    sample->k = number_of(row, 3, 1, &code, error);
+    sample->m = adapter_number(row, 1, 1, &code, error);
+    sample->n = adapter_number(row, 2, 1, &code, error);
+    sample->k = adapter_number(row, 3, 1, &code, error);
     sample->measured_s = ms_of(row, 4, &code, error);
     name_group(sample, sample->n, sample->k);
     return code;
@@ -173,13 +176,13 @@ static int aic_context(const struct adapter_row *row, struct fit_sample *sample,
                        struct ifl_error *error)
 {
     int code = 0;
-    const bool plain = is_16_bit(text_of(row, 0)) && is_16_bit(text_of(row, 1));
+    const bool plain = is_16_bit(adapter_text(row, 0)) && is_16_bit(adapter_text(row, 1));
     *sample = (struct fit_sample){.op = plain ? FIT_PREFILL : FIT_NONE, .element_bytes = 2};
-    sample->n_seqs = number_of(row, 2, 1, &code, error);
-    sample->new_tokens = number_of(row, 3, 1, &code, error);
-    sample->q_heads = number_of(row, 4, 1, &code, error);
-    sample->kv_heads = number_of(row, 5, 1, &code, error);
-    sample->d_head = number_of(row, 6, 1, &code, error);
+    sample->n_seqs = adapter_number(row, 2, 1, &code, error);
+    sample->new_tokens = adapter_number(row, 3, 1, &code, error);
+    sample->q_heads = adapter_number(row, 4, 1, &code, error);
+    sample->kv_heads = adapter_number(row, 5, 1, &code, error);
+    sample->d_head = adapter_number(row, 6, 1, &code, error);
     sample->measured_s = ms_of(row, 7, &code, error);
     name_group(sample, sample->q_heads, sample->kv_heads);
     return code;
@@ -203,11 +206,11 @@ static int aic_allreduce(const struct adapter_row *row, struct fit_sample *sampl
 {
     int code = 0;
     *sample = (struct fit_sample){.op = FIT_NONE};
-    const double n_gpus = number_of(row, 2, 1, &code, error);
-    sample->bytes = 2 * number_of(row, 3, 1, &code, error);
+    const double n_gpus = adapter_number(row, 2, 1, &code, error);
+    sample->bytes = 2 * adapter_number(row, 3, 1, &code, error);
     sample->measured_s = ms_of(row, 4, &code, error);
-    if (is_16_bit(text_of(row, 1)))
-        sample->op = allreduce_op(n_gpus, strstr(text_of(row, 0), "eager") != NULL);
+    if (is_16_bit(adapter_text(row, 1)))
+        sample->op = allreduce_op(n_gpus, strstr(adapter_text(row, 0), "eager") != NULL);
     snprintf(sample->group, sizeof sample->group, "%.0f B", sample->bytes);
     return code;
 }
@@ -267,6 +270,21 @@ static const struct adapter all[] = {
      {"kernel_source", "allreduce_dtype", "num_gpus", "message_size", "latency"},
      NULL,
      aic_allreduce},
+    {"llmservingsim attention",
+     "of Llama-3.1-8B on one GPU; prefill, decode and both",
+     {"prefill_chunk", "kv_prefill", "n_decode", "kv_decode", "time_us"},
+     NULL,
+     llmservingsim_attention},
+    {"llmservingsim dense",
+     "the other operations of its layers, by tokens",
+     {"layer", "tokens", "time_us"},
+     NULL,
+     llmservingsim_dense},
+    {"llmservingsim per sequence",
+     "its LM head, by sequences",
+     {"layer", "sequences", "time_us"},
+     NULL,
+     llmservingsim_per_sequence},
     {0},
 };
 
@@ -290,8 +308,8 @@ const struct adapter *adapter_of(const struct table *table, struct ifl_error *er
         if (bind(adapter, table, columns))
             return adapter;
     ifl_fail_at(error, table->path, 1, 0,
-                "no known table has the columns \"%.40s\" ... \"%.40s\", expected those of a Vidur "
-                "or AIConfigurator table (inflight fit --tables lists them)",
+                "no known table has the columns \"%.40s\" ... \"%.40s\", expected those of a table "
+                "that inflight fit --tables lists",
                 table_name(table, 0), table_name(table, table->n_columns - 1));
     return NULL;
 }

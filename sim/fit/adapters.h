@@ -20,6 +20,21 @@ struct adapter {
                   struct ifl_error *error);
 };
 
+/* Of LLMServingSim: in a file of its own. */
+int llmservingsim_attention(const struct adapter_row *row, struct fit_sample *sample,
+                            struct ifl_error *error);
+int llmservingsim_dense(const struct adapter_row *row, struct fit_sample *sample,
+                        struct ifl_error *error);
+int llmservingsim_per_sequence(const struct adapter_row *row, struct fit_sample *sample,
+                               struct ifl_error *error);
+
+/* ---- for the adapters: cells of a row by the adapter's column ---- */
+
+const char *adapter_text(const struct adapter_row *row, int i);
+/* A number of at least `min`; *code keeps the first error, and then nothing is read. */
+double adapter_number(const struct adapter_row *row, int i, double min, int *code,
+                      struct ifl_error *error);
+
 /* Ends with a NULL name. */
 const struct adapter *adapters(void);
 /* The first whose columns are all there; an error names the file if there is none. */

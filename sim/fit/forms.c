@@ -27,6 +27,15 @@ static double predict_decode(const struct hardware *hardware, const struct fit_s
                               sample->element_bytes, &shape);
 }
 
+static double predict_mixed(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    const double n = sample->n_decode_seqs;
+    const struct decode_shape shape = {n, n * (sample->decode_context_tokens + 1)};
+    return predict_prefill(hardware, sample) +
+           decode_attention_mixed_s(hardware, sample->q_heads, sample->kv_heads, sample->d_head,
+                                    sample->element_bytes, &shape);
+}
+
 static double predict_elementwise(const struct hardware *hardware, const struct fit_sample *sample)
 {
     return elementwise_s(hardware, 1, sample->bytes);
@@ -136,6 +145,13 @@ static const struct form forms[] = {
      .n_parameters = 5,
      .n_folds = 5,
      .predict_s = predict_decode},
+    {.op = FIT_DECODE_MIXED,
+     .section = "decode_mixed",
+     .parameters = {LOG(decode_mixed, head_us, 1e-3, 100, 1, 0.3),
+                    LOG(decode_mixed, memory_frac, 0.01, 20, 1.5, 0)},
+     .n_parameters = 2,
+     .n_folds = 5,
+     .predict_s = predict_mixed},
     {.op = FIT_ELEMENTWISE,
      .section = "elementwise",
      .parameters = {LOG(elementwise, launch_us, 0.1, 1000, 3, 1),

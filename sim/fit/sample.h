@@ -11,6 +11,7 @@ enum fit_op {
     FIT_GEMM_FP8,
     FIT_PREFILL,
     FIT_DECODE,
+    FIT_DECODE_MIXED, /* with prefill in the same step */
     FIT_ELEMENTWISE,
     FIT_ALLREDUCE_2,
     FIT_ALLREDUCE_4,
@@ -24,8 +25,9 @@ enum fit_op {
 
 struct fit_sample {
     enum fit_op op;
-    double m, n, k;                            /* products */
-    double n_seqs, new_tokens, context_tokens; /* attention, of sequences of equal length */
+    double m, n, k;                              /* products */
+    double n_seqs, new_tokens, context_tokens;   /* attention, of sequences of equal length */
+    double n_decode_seqs, decode_context_tokens; /* beside them in a mixed step */
     double q_heads, kv_heads, d_head, element_bytes;
     double bytes; /* element-wise, moved; collectives, of a message */
     double measured_s;
