@@ -125,4 +125,8 @@ typedef void ifl_plot_note_fn(void *context, const char *text);
 int ifl_plot(size_t n_runs, const char *const *run_dirs, const char *out_dir,
              const char *script_dir, ifl_plot_note_fn *say, void *context, struct ifl_error *error);
 
+/* One figure from data that is there already: draws out_dir/FIGURE.csv by script_dir/FIGURE.gp. */
+int ifl_figure(const char *figure, const char *out_dir, const char *script_dir,
+               struct ifl_error *error);
+
 #endif

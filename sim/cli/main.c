@@ -15,6 +15,15 @@ static const struct command {
     {"trace",
      "trace stats|convert FILE... or trace generate ...   look at, convert, synthesise traces",
      cli_trace},
+    {"model",
+     "model NAME|config.json [--hardware NAME] [--batch N] [--length N] ... [-o DIR]   a model on "
+     "a "
+     "GPU",
+     cli_model},
+    {"fit",
+     "fit FILE... --like PROFILE [-o OUT.yaml] | fit --evaluate PROFILE FILE...   costs from "
+     "measurements",
+     cli_fit},
     {"plot", "plot DIR                                             figures of a run", cli_plot},
     {"list", "list policies|presets|models|hardware|traces|keys", cli_list},
 };

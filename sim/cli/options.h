@@ -37,6 +37,8 @@ struct ifl_error;
 int cli_fail(const struct ifl_error *error);
 
 int cli_run(int argc, char **argv);
+int cli_fit(int argc, char **argv);
+int cli_model(int argc, char **argv);
 int cli_trace(int argc, char **argv);
 int cli_plot(int argc, char **argv);
 int cli_list(int argc, char **argv);

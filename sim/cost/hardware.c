@@ -22,6 +22,15 @@ static const struct ifl_param gemm_fields[] = {
     {REAL(gemm, compute_frac, NAN, 1e-3, 10, "", "e_c: share of peak FLOP/s")},
     {REAL(gemm, memory_frac, NAN, 1e-3, 10, "", "e_m: share of peak bytes/s")},
     {REAL(gemm, exponent, NAN, 1, 100, "", "p: how sharp the roofline's corner is")},
+    {REAL(gemm, wave_frac, 0, 0, 1, "", "a: how far tiles that do not fill the GPU are paid for")},
+};
+/* As gemm, but nothing is required. */
+static const struct ifl_param gemm_fp8_fields[] = {
+    {REAL(gemm, launch_us, 0, 0, 1e6, "us", "t0: fixed time of a product and the quantisation")},
+    {REAL(gemm, compute_frac, 0, 0, 10, "", "e_c: share of peak FLOP/s; 0: unknown")},
+    {REAL(gemm, memory_frac, 1, 1e-3, 10, "", "e_m: share of peak bytes/s")},
+    {REAL(gemm, exponent, 1, 1, 100, "", "p: how sharp the roofline's corner is")},
+    {REAL(gemm, wave_frac, 0, 0, 1, "", "a: how far tiles that do not fill the GPU are paid for")},
 };
 static const struct ifl_param prefill_fields[] = {
     {REAL(prefill, launch_us, NAN, 0, 1e6, "us", "ta: fixed time of prefill attention")},
@@ -32,11 +41,16 @@ static const struct ifl_param prefill_fields[] = {
           "kappa: share of a chunk's own square that is computed; 0.5 skips the masked half")},
     {REAL(prefill, tail_tiles, 0, 0, 1e6, "tiles",
           "tail: 128-query tiles of the longest sequence that run alone")},
+    {REAL(prefill, head_us, 0, 0, 1e6, "us", "w: of an SM, for each sequence and KV head")},
 };
 static const struct ifl_param decode_fields[] = {
     {REAL(decode, launch_us, NAN, 0, 1e6, "us", "td: fixed time of decode attention")},
     {REAL(decode, head_us, NAN, 0, 1e6, "us", "w: of an SM, for each sequence and KV head")},
     {REAL(decode, memory_frac, NAN, 1e-3, 10, "", "e_d: share of peak bytes/s")},
+    {REAL(decode, split_us, 0, 0, 1e6, "us",
+          "ts: more for contexts above 128 tokens, that are split")},
+    {REAL(decode, stream_gb_per_s, 0, 0, 1e6, "GB/s",
+          "s: of an SM that reads a context alone, with as many KV as query heads; 0: never")},
 };
 static const struct ifl_param decode_mixed_fields[] = {
     {REAL(decode_mixed, head_us, NAN, 0, 1e6, "us",
@@ -53,6 +67,12 @@ static const struct ifl_param allreduce_fields[] = {
     {REAL(allreduce, gb_per_s, 0, 0, 1e6, "GB/s", "beta of the line; 0: unknown, not available")},
     {REAL(allreduce, bulk_latency_us, 0, 0, 1e6, "us", "alpha of the line for large messages")},
     {REAL(allreduce, bulk_gb_per_s, 0, 0, 1e6, "GB/s", "beta of that line; 0: there is none")},
+    {REAL(allreduce, bulk_from_bytes, 0, 0, 1e15, "bytes",
+          "of the smallest large message; 0: the lower line counts")},
+};
+static const struct ifl_param send_recv_fields[] = {
+    {REAL(send_recv, latency_us, 0, 0, 1e6, "us", "of a message between pipeline stages")},
+    {REAL(send_recv, gb_per_s, 0, 0, 1e6, "GB/s", "0: unknown")},
 };
 static const struct ifl_param host_fields[] = {
     {REAL(host, layer_us, NAN, 0, 1e6, "us", "of a step, for each layer")},
@@ -60,6 +80,8 @@ static const struct ifl_param host_fields[] = {
     {REAL(host, seq_us, 0, 0, 1e6, "us", "of a step, for each sequence in it")},
     {REAL(host, floor_ms, 0, 0, 1e6, "ms",
           "shortest forward pass, where the host launches eagerly")},
+    {"eager", IFL_BOOL, offsetof(struct host_profile, eager), 0, 0, 1, NULL, "",
+     "kernels are launched one by one, not from CUDA graphs: allreduce_N_eager counts"},
 };
 static const struct ifl_param swap_fields[] = {
     {REAL(swap, piece_bytes, 0, 0, 1e12, "bytes", "of one copy; 0: a whole block, all layers")},
@@ -87,6 +109,8 @@ static const struct section {
 } sections[] = {
     {"gpu", SECTION(gpu, gpu), false},
     {"gemm", SECTION(gemm, gemm), false},
+    {"gemm_fp8", gemm_fp8_fields, sizeof gemm_fp8_fields / sizeof *gemm_fp8_fields,
+     offsetof(struct hardware, gemm_fp8), true},
     {"prefill", SECTION(prefill, prefill), false},
     {"decode", SECTION(decode, decode), false},
     {"decode_mixed", SECTION(decode_mixed, decode_mixed), false},
@@ -94,6 +118,10 @@ static const struct section {
     {"allreduce_2", SECTION(allreduce, allreduce[0]), true},
     {"allreduce_4", SECTION(allreduce, allreduce[1]), true},
     {"allreduce_8", SECTION(allreduce, allreduce[2]), true},
+    {"allreduce_2_eager", SECTION(allreduce, allreduce_eager[0]), true},
+    {"allreduce_4_eager", SECTION(allreduce, allreduce_eager[1]), true},
+    {"allreduce_8_eager", SECTION(allreduce, allreduce_eager[2]), true},
+    {"send_recv", SECTION(send_recv, send_recv), true},
     {"host", SECTION(host, host), false},
     {"swap", SECTION(swap, swap), false},
     {"memory", SECTION(memory, memory), false},
@@ -112,9 +140,9 @@ static const struct ifl_param texts[] = {
 
 static int read_texts(const struct node *root, struct hardware *hardware, struct ifl_error *error)
 {
-    const char *elsewhere[N_SECTIONS + 1] = {NULL};
+    const char *elsewhere[N_SECTIONS + 2] = {"fit"}; /* how well the numbers fit: for people */
     for (size_t i = 0; i < N_SECTIONS; i++)
-        elsewhere[i] = sections[i].name;
+        elsewhere[i + 1] = sections[i].name;
     return fields_read(root, "", texts, sizeof texts / sizeof *texts, elsewhere, hardware, error);
 }
 
@@ -153,10 +181,60 @@ int hardware_load(const char *name, struct hardware *hardware, struct ifl_error 
     return code;
 }
 
+/* ---- writing ---- */
+
+/* The field of an optional section that says whether its numbers are known is never 0 then. */
+static bool is_unknown(const struct hardware *hardware, const struct section *section)
+{
+    const char *base = (const char *)hardware + section->offset;
+    bool is_known = !section->is_optional;
+    for (size_t i = 0; i < section->n_fields && section->is_optional; i++)
+        if (strcmp(section->fields[i].name, "gb_per_s") == 0 ||
+            strcmp(section->fields[i].name, "compute_frac") == 0)
+            is_known |= *(const double *)(base + section->fields[i].offset) > 0;
+    return !is_known;
+}
+
+static void write_remark(hardware_remark_fn *remark, void *context, const char *section,
+                         const char *field, FILE *out)
+{
+    const char *text = remark ? remark(context, section, field) : NULL;
+    fprintf(out, text ? "  # %s\n" : "\n", text);
+}
+
+static void write_section(const struct hardware *hardware, const struct section *section,
+                          hardware_remark_fn *remark, void *context, FILE *out)
+{
+    char text[64];
+    fprintf(out, "\n%s:", section->name);
+    write_remark(remark, context, section->name, NULL, out);
+    for (size_t i = 0; i < section->n_fields; i++) {
+        const struct ifl_param *field = &section->fields[i];
+        field_print(field, (const char *)hardware + section->offset, text, sizeof text);
+        fprintf(out, "  %s: %s", field->name, text);
+        write_remark(remark, context, section->name, field->name, out);
+    }
+}
+
+void hardware_write(const struct hardware *hardware, hardware_remark_fn *remark, void *context,
+                    FILE *out)
+{
+    char text[1100];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        field_print(&texts[i], hardware, text, sizeof text);
+        fprintf(out, "%s: %s\n", texts[i].name, text);
+    }
+    for (size_t i = 0; i < N_SECTIONS; i++)
+        if (!is_unknown(hardware, &sections[i]))
+            write_section(hardware, &sections[i], remark, context, out);
+}
+
 const struct allreduce_profile *hardware_allreduce(const struct hardware *hardware, int32_t n_gpus)
 {
+    const struct allreduce_profile *of =
+        hardware->host.eager ? hardware->allreduce_eager : hardware->allreduce;
     for (int i = 0; i < HARDWARE_ALLREDUCES; i++)
-        if (n_gpus == 2 << i && hardware->allreduce[i].gb_per_s > 0)
-            return &hardware->allreduce[i];
+        if (n_gpus == 2 << i && of[i].gb_per_s > 0)
+            return &of[i];
     return NULL;
 }

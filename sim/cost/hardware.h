@@ -6,7 +6,9 @@
 #ifndef SIM_COST_HARDWARE_H
 #define SIM_COST_HARDWARE_H
 
+#include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "inflight/error.h"
 
@@ -21,6 +23,7 @@ struct gemm_profile {
     double launch_us;                 /* t0 */
     double compute_frac, memory_frac; /* e_c, e_m */
     double exponent;                  /* p: how sharply compute- turns into memory-bound */
+    double wave_frac;                 /* a: how far tiles that do not fill the GPU are paid for */
 };
 
 struct prefill_profile {
@@ -29,12 +32,17 @@ struct prefill_profile {
     double overhead_tokens; /* c_tok: work of a query besides its context, in context tokens */
     double causal_frac;     /* kappa: share of a chunk's own q x q square that is computed */
     double tail_tiles;      /* tail: 128-row tiles of the longest sequence that run alone */
+    double head_us;         /* w: of an SM, for each sequence and KV head */
 };
 
 struct decode_profile {
     double launch_us;   /* td */
     double head_us;     /* w: of an SM for each sequence and KV head */
     double memory_frac; /* e_d */
+    double split_us;    /* ts: more, where contexts are long enough to be split over SMs */
+    /* s: rate of one SM, which reads a head's whole context alone in kernels that split only
+     * contexts whose query heads share KV heads; 0: all are split */
+    double stream_gb_per_s;
 };
 
 /* The decode part of a step that also holds prefill, for each query head: above 1 is possible, as
@@ -49,16 +57,24 @@ struct elementwise_profile {
     double memory_frac; /* e_e */
 };
 
-/* Time of an all-reduce is the lower of two lines, latency + bytes / rate. */
+/* Two lines, latency + bytes / rate: engines have a kernel for small messages and leave the others
+ * to a library. */
 struct allreduce_profile {
     double latency_us, gb_per_s;
     double bulk_latency_us, bulk_gb_per_s; /* both 0: there is only the first */
+    double bulk_from_bytes;                /* where the second begins; 0: the lower of the two */
 };
 #define HARDWARE_ALLREDUCES 3 /* over 2, 4 and 8 GPUs */
+
+/* Between pipeline stages. */
+struct send_recv_profile {
+    double latency_us, gb_per_s;
+};
 
 struct host_profile {
     double layer_us, step_us, seq_us; /* of a step, for each layer, once, for each sequence */
     double floor_ms; /* of an eager engine, whose host is slower than a small step on the GPU */
+    bool eager;      /* kernels are not replayed from CUDA graphs: all-reduces are the eager ones */
 };
 
 struct swap_profile {
@@ -79,11 +95,14 @@ struct hardware {
     char assumed[512]; /* the numbers that no measurement covers; empty if none */
     struct gpu_profile gpu;
     struct gemm_profile gemm;
+    struct gemm_profile gemm_fp8; /* with the inputs' quantisation; 0 compute_frac: unknown */
     struct prefill_profile prefill;
     struct decode_profile decode;
     struct decode_mixed_profile decode_mixed;
     struct elementwise_profile elementwise;
     struct allreduce_profile allreduce[HARDWARE_ALLREDUCES];
+    struct allreduce_profile allreduce_eager[HARDWARE_ALLREDUCES]; /* outside CUDA graphs */
+    struct send_recv_profile send_recv;                            /* 0 GB/s: unknown */
     struct host_profile host;
     struct swap_profile swap;
     struct memory_profile memory;
@@ -92,7 +111,14 @@ struct hardware {
 /* `name` is the name of a file in configs/hardware or a path. */
 int hardware_load(const char *name, struct hardware *hardware, struct ifl_error *error);
 
-/* The line for that many GPUs, or NULL. */
+/* The profile as YAML that hardware_load reads back to the same bits. `remark` gives the comment
+ * behind a section (field NULL) or a field, or NULL for none; sections that are unknown are left
+ * out. */
+typedef const char *hardware_remark_fn(void *context, const char *section, const char *field);
+void hardware_write(const struct hardware *hardware, hardware_remark_fn *remark, void *context,
+                    FILE *out);
+
+/* The lines for that many GPUs in the profile's engine mode, or NULL. */
 const struct allreduce_profile *hardware_allreduce(const struct hardware *hardware, int32_t n_gpus);
 
 #endif

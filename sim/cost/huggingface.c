@@ -110,6 +110,23 @@ static void read_qwen3(struct reader *reader, struct model *model)
     model->qk_norm = true;
 }
 
+static void read_mixtral(struct reader *reader, struct model *model)
+{
+    read_llama_shape(reader, model);
+    model->n_experts = count_of(reader, "num_local_experts", 8, MODEL_MAX_EXPERTS);
+    model->experts_per_token = count_of(reader, "num_experts_per_tok", 2, MODEL_MAX_EXPERTS);
+}
+
+static void read_qwen3_moe(struct reader *reader, struct model *model)
+{
+    read_qwen3(reader, model);
+    model->n_experts = count_of(reader, "num_experts", 128, MODEL_MAX_EXPERTS);
+    model->experts_per_token = count_of(reader, "num_experts_per_tok", 8, MODEL_MAX_EXPERTS);
+    model->d_ffn = count_of(reader, "moe_intermediate_size", 768, MODEL_MAX_D_FFN);
+    if (count_of(reader, "decoder_sparse_step", 1, MODEL_MAX_LAYERS) != 1)
+        refuse(reader, "decoder_sparse_step is not 1", "experts in every layer");
+}
+
 static void set_classic(struct model *model)
 {
     model->mlp = MODEL_MLP_PLAIN;
@@ -174,10 +191,15 @@ static const struct architecture {
     const char *model_type;
     void (*read)(struct reader *, struct model *);
 } architectures[] = {
-    {"llama", read_llama}, {"mistral", read_llama_shape},
-    {"qwen2", read_qwen2}, {"qwen3", read_qwen3},
-    {"opt", read_opt},     {"bloom", read_bloom},
+    {"llama", read_llama},
+    {"mistral", read_llama_shape},
+    {"qwen2", read_qwen2},
+    {"qwen3", read_qwen3},
+    {"opt", read_opt},
+    {"bloom", read_bloom},
     {"gpt2", read_gpt2},
+    {"mixtral", read_mixtral},
+    {"qwen3_moe", read_qwen3_moe},
 };
 
 static const struct architecture *architecture_of(struct reader *reader)

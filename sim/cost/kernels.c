@@ -1,6 +1,7 @@
 #include "cost/kernels.h"
 
 #include <math.h>
+#include <stdbool.h>
 
 static const double us = 1e-6, gb_per_s = 1e9, tflops = 1e12;
 
@@ -14,22 +15,56 @@ static double bytes_per_s(const struct hardware *hardware, double frac)
     return frac * hardware->gpu.memory_gb_per_s * gb_per_s;
 }
 
-double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes)
+/* By how much whole waves of tiles exceed the work, to the power of wave_frac. */
+static double wave_factor(const struct hardware *hardware, const struct gemm_profile *gemm,
+                          double m, double n, double n_weights)
 {
-    const struct gemm_profile *gemm = &hardware->gemm;
-    if (m <= 0)
-        return 0;
-    const double compute_s = 2 * m * n * k / flops_per_s(hardware, gemm->compute_frac);
-    const double bytes = (m * k + n * k + m * n) * element_bytes;
-    const double memory_s = bytes / bytes_per_s(hardware, gemm->memory_frac);
-    /* Scaled by the larger term, so that no power under- or overflows. */
-    const double larger_s = fmax(compute_s, memory_s), ratio = fmin(compute_s, memory_s) / larger_s;
-    const double norm_s = larger_s * pow(1 + pow(ratio, gemm->exponent), 1 / gemm->exponent);
-    return gemm->launch_us * us + norm_s;
+    enum { TILE = 128 };
+    if (gemm->wave_frac <= 0)
+        return 1;
+    const double sms = hardware->gpu.n_sms;
+    const double tiles = n_weights * ceil(m / n_weights / TILE) * ceil(n / TILE);
+    const double waves = ceil(tiles / sms);
+    return pow(waves * sms * TILE * TILE / (m * n), gemm->wave_frac);
 }
 
-double prefill_attention_s(const struct hardware *hardware, double q_heads, double d_head,
-                           const struct prefill_shape *shape)
+/* Scaled by the larger term, so that no power under- or overflows. */
+static double p_norm(double a, double b, double p)
+{
+    const double larger = fmax(a, b), ratio = fmin(a, b) / larger;
+    return larger * pow(1 + pow(ratio, p), 1 / p);
+}
+
+double gemm_group_s(const struct hardware *hardware, const struct gemm_group *group)
+{
+    const struct gemm_profile *gemm = group->fp8 ? &hardware->gemm_fp8 : &hardware->gemm;
+    const double m = group->m, n = group->n, k = group->k;
+    if (m <= 0)
+        return 0;
+    const double peak = (group->fp8 ? 2 : 1) * flops_per_s(hardware, gemm->compute_frac);
+    const double compute_s =
+        2 * m * n * k * wave_factor(hardware, gemm, m, n, group->n_weights) / peak;
+    const double input_bytes = group->fp8 ? group->weight_bytes : group->element_bytes;
+    const double bytes = m * k * input_bytes + m * n * group->element_bytes +
+                         group->n_weights * n * k * group->weight_bytes;
+    const double memory_s = bytes / bytes_per_s(hardware, gemm->memory_frac);
+    return gemm->launch_us * us + p_norm(compute_s, memory_s, gemm->exponent);
+}
+
+double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes)
+{
+    const struct gemm_group one = {m, n, k, 1, element_bytes, element_bytes, false};
+    return gemm_group_s(hardware, &one);
+}
+
+double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k)
+{
+    const struct gemm_group one = {m, n, k, 1, 2, 1, true};
+    return gemm_group_s(hardware, &one);
+}
+
+double prefill_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
+                           double d_head, const struct prefill_shape *shape)
 {
     const struct prefill_profile *prefill = &hardware->prefill;
     if (shape->n_tokens <= 0)
@@ -37,26 +72,34 @@ double prefill_attention_s(const struct hardware *hardware, double q_heads, doub
     const double pairs = shape->q_context + prefill->causal_frac * shape->q_q +
                          prefill->overhead_tokens * shape->n_tokens;
     const double tail_pairs = prefill->tail_tiles * 128 * shape->longest_kv * hardware->gpu.n_sms;
-    return prefill->launch_us * us + 4 * d_head * (q_heads * pairs + tail_pairs) /
-                                         flops_per_s(hardware, prefill->compute_frac);
+    const double heads_s = prefill->head_us * us * shape->n_seqs * kv_heads / hardware->gpu.n_sms;
+    return prefill->launch_us * us + heads_s +
+           4 * d_head * (q_heads * pairs + tail_pairs) /
+               flops_per_s(hardware, prefill->compute_frac);
 }
 
-static double pure_decode_s(const struct hardware *hardware, double kv_heads, double kv_bytes,
-                            double n_seqs)
+/* All but the launch. */
+static double pure_decode_s(const struct hardware *hardware, double q_heads, double kv_heads,
+                            double kv_bytes, const struct decode_shape *shape)
 {
     const struct decode_profile *decode = &hardware->decode;
-    return decode->head_us * us * n_seqs * kv_heads / hardware->gpu.n_sms +
-           kv_bytes / bytes_per_s(hardware, decode->memory_frac);
+    const double n_streams = shape->n_seqs * kv_heads;
+    const bool splits = shape->context_tokens > KERNELS_SPLIT_TOKENS * shape->n_seqs;
+    double read_s = kv_bytes / bytes_per_s(hardware, decode->memory_frac);
+    if (decode->stream_gb_per_s > 0 && q_heads <= kv_heads)
+        read_s = fmax(read_s, kv_bytes / n_streams / (decode->stream_gb_per_s * gb_per_s));
+    return decode->head_us * us * n_streams / hardware->gpu.n_sms + read_s +
+           (splits ? decode->split_us * us : 0);
 }
 
-double decode_attention_s(const struct hardware *hardware, double kv_heads, double d_head,
-                          double element_bytes, const struct decode_shape *shape)
+double decode_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
+                          double d_head, double element_bytes, const struct decode_shape *shape)
 {
     if (shape->n_seqs <= 0)
         return 0;
     const double kv_bytes = 2 * shape->context_tokens * kv_heads * d_head * element_bytes;
     return hardware->decode.launch_us * us +
-           pure_decode_s(hardware, kv_heads, kv_bytes, shape->n_seqs);
+           pure_decode_s(hardware, q_heads, kv_heads, kv_bytes, shape);
 }
 
 double decode_attention_mixed_s(const struct hardware *hardware, double q_heads, double kv_heads,
@@ -71,7 +114,7 @@ double decode_attention_mixed_s(const struct hardware *hardware, double q_heads,
     const double unpacked_s = mixed->head_us * us * shape->n_seqs * q_heads / hardware->gpu.n_sms +
                               unpacked_bytes / bytes_per_s(hardware, mixed->memory_frac);
     return hardware->decode.launch_us * us +
-           fmax(pure_decode_s(hardware, kv_heads, kv_bytes, shape->n_seqs), unpacked_s);
+           fmax(pure_decode_s(hardware, q_heads, kv_heads, kv_bytes, shape), unpacked_s);
 }
 
 double elementwise_s(const struct hardware *hardware, double n_launches, double bytes)
@@ -81,13 +124,22 @@ double elementwise_s(const struct hardware *hardware, double n_launches, double 
            bytes / bytes_per_s(hardware, elementwise->memory_frac);
 }
 
+double send_recv_s(const struct hardware *hardware, double bytes)
+{
+    const struct send_recv_profile *link = &hardware->send_recv;
+    return link->latency_us * us + bytes / (link->gb_per_s * gb_per_s);
+}
+
 double allreduce_s(const struct allreduce_profile *allreduce, double bytes)
 {
     const double line_s = allreduce->latency_us * us + bytes / (allreduce->gb_per_s * gb_per_s);
     if (allreduce->bulk_gb_per_s <= 0)
         return line_s;
-    return fmin(line_s,
-                allreduce->bulk_latency_us * us + bytes / (allreduce->bulk_gb_per_s * gb_per_s));
+    const double bulk_s =
+        allreduce->bulk_latency_us * us + bytes / (allreduce->bulk_gb_per_s * gb_per_s);
+    if (allreduce->bulk_from_bytes > 0)
+        return bytes < allreduce->bulk_from_bytes ? line_s : bulk_s;
+    return fmin(line_s, bulk_s);
 }
 
 double swap_s(const struct hardware *hardware, enum swap_direction direction, double n_blocks,

@@ -9,15 +9,32 @@
 #ifndef SIM_COST_KERNELS_H
 #define SIM_COST_KERNELS_H
 
+#include <stdbool.h>
+
 #include "cost/hardware.h"
 
 /* gemm: y[m][n] = x[m][k] w[n][k].
  *
  *     t0 + ((2 m n k / (e_c P))^p + (bytes / (e_m W))^p)^(1/p),  bytes = (m k + n k + m n) element
  *
+ * or, where wave_frac is not 0, with F^(1-a) F_w^a FLOPs in place of F = 2 m n k: F_w counts whole
+ * waves of 128 x 128 tiles, one an SM, which take as long as if all of them were full.
+ *
  * The p-norm rounds the roofline's corner: near it, compute and memory traffic do not overlap
  * perfectly. No rows take no time. */
 double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes);
+/* Products of some rows with each of several weights, as experts take them: the sums of the rows
+ * and of the weights that are read. Quantised weights move fewer bytes; fp8 has a profile of its
+ * own. */
+struct gemm_group {
+    double m, n, k;                     /* m over all weights together */
+    double n_weights;                   /* different ones */
+    double element_bytes, weight_bytes; /* of an element of inputs and outputs, of the weights */
+    bool fp8;
+};
+double gemm_group_s(const struct hardware *hardware, const struct gemm_group *group);
+/* gemm_fp8: the same with 8-bit inputs, a 16-bit output and the doubled peak. */
+double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k);
 
 /* Sums over the prefill sequences of a step. */
 struct prefill_shape {
@@ -25,29 +42,39 @@ struct prefill_shape {
     double q_context;  /* sum q c */
     double q_q;        /* sum q^2 */
     double longest_kv; /* max (c + q) */
+    double n_seqs;     /* n */
 };
 
 /* prefill: all chunks of a step in one launch.
  *
  *     ta + 4 h d_head (sum[q c + kappa q^2] + c_tok sum q) / (e_a P)
- *        + tail 4 128 d_head max(c + q) / (e_a P / SM)
+ *        + tail 4 128 d_head max(c + q) / (e_a P / SM) + w n g / SM
  *
  * 4 d_head FLOPs for each pair of query and key (two products of 2 d_head). kappa is 1/2 for a
- * kernel that skips the tiles above the diagonal. The last term is the wave that drains: a tile of
- * 128 queries walks the longest context on one SM while the others have nothing left. */
-double prefill_attention_s(const struct hardware *hardware, double q_heads, double d_head,
-                           const struct prefill_shape *shape);
+ * kernel that skips the tiles above the diagonal. The tail is the wave that drains: a tile of
+ * 128 queries walks the longest context on one SM while the others have nothing left. The last term
+ * stores the new K and V. */
+double prefill_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
+                           double d_head, const struct prefill_shape *shape);
 
 struct decode_shape {
     double n_seqs;
     double context_tokens; /* K/V they read, summed */
 };
 
+/* Contexts above this are split over SMs. */
+enum { KERNELS_SPLIT_TOKENS = 128 };
+
 /* decode, in a step without prefill: bounded by reading K and V once.
  *
- *     td + w n g / SM + KV / (e_d W),   KV = 2 context g d_head element */
-double decode_attention_s(const struct hardware *hardware, double kv_heads, double d_head,
-                          double element_bytes, const struct decode_shape *shape);
+ *     td + w n g / SM + max(KV / (e_d W), KV / (n g) / s) + ts where context / n > 128,
+ *     KV = 2 context g d_head element
+ *
+ * Contexts above 128 tokens are split over SMs and combined by a second kernel. FlashAttention 2
+ * does not split them where h = g: then an SM streams each alone at s, which bounds small batches
+ * from below. Other kernels have s = 0, and no such bound. */
+double decode_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
+                          double d_head, double element_bytes, const struct decode_shape *shape);
 
 /* decode_mixed, in a step that also holds prefill: kernels for mixed batches do not pack the query
  * heads that share a KV head, so K and V are read once for each of them.
@@ -62,7 +89,10 @@ double decode_attention_mixed_s(const struct hardware *hardware, double q_heads,
 /* elementwise: n launches that move `bytes` in all: n te + bytes / (e_e W). */
 double elementwise_s(const struct hardware *hardware, double n_launches, double bytes);
 
-/* allreduce_2, _4, _8: min over the lines of alpha_i + bytes / beta_i. */
+/* send_recv: latency + bytes / rate. */
+double send_recv_s(const struct hardware *hardware, double bytes);
+
+/* allreduce_2, _4, _8: alpha_i + bytes / beta_i of the line for that size, or of the lower one. */
 double allreduce_s(const struct allreduce_profile *allreduce, double bytes);
 
 enum swap_direction { SWAP_OUT, SWAP_IN };

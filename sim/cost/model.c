@@ -1,5 +1,7 @@
 #include "cost/model.h"
 
+#include <math.h>
+
 static int64_t ceil_div(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
@@ -54,14 +56,23 @@ static int64_t layer_biases(const struct model *model, const struct model_linear
     return n;
 }
 
-static int64_t layer_parameters(const struct model *model, int32_t tensor_parallel)
+static int64_t layer_matrices(const struct model *model, int32_t tensor_parallel)
+{
+    struct model_linear linears[MODEL_LINEARS];
+    const int64_t n_mlps = model->n_experts > 0 ? model->n_experts : 1;
+    int64_t n = 0;
+    model_layer_linears(model, tensor_parallel, linears);
+    for (int i = 0; i < MODEL_LINEARS; i++)
+        n += (i >= MODEL_MLP_UP ? n_mlps : 1) * linears[i].n * linears[i].k;
+    return n;
+}
+
+static int64_t layer_vectors(const struct model *model, int32_t tensor_parallel)
 {
     struct model_linear linears[MODEL_LINEARS];
     model_layer_linears(model, tensor_parallel, linears);
-
-    int64_t n = layer_biases(model, linears) + 2 * norm_parameters(model, model->d_model);
-    for (int i = 0; i < MODEL_LINEARS; i++)
-        n += linears[i].n * linears[i].k;
+    int64_t n = layer_biases(model, linears) + 2 * norm_parameters(model, model->d_model) +
+                (int64_t)model->n_experts * model->d_model;
     if (model->qk_norm)
         n += 2 * norm_parameters(model, model->d_head);
     return n;
@@ -77,21 +88,51 @@ static int64_t embedding_parameters(const struct model *model, int32_t tensor_pa
     return n;
 }
 
-static int64_t rank_parameters(const struct model *model, int32_t tensor_parallel)
+/* All but the layers' matrices. */
+static int64_t plain_parameters(const struct model *model, int32_t tensor_parallel)
 {
     return embedding_parameters(model, tensor_parallel) +
-           model->layers * layer_parameters(model, tensor_parallel) +
+           model->layers * layer_vectors(model, tensor_parallel) +
            norm_parameters(model, model->d_model);
 }
 
 int64_t model_parameters(const struct model *model)
 {
-    return rank_parameters(model, 1);
+    return plain_parameters(model, 1) + model->layers * layer_matrices(model, 1);
+}
+
+double model_matrix_bytes(const struct model *model)
+{
+    switch ((enum model_quantization)model->quantization) {
+    case MODEL_FP8:
+    case MODEL_INT8:
+        return 1;
+    case MODEL_INT4:
+        return 0.5;
+    case MODEL_PLAIN:
+        break;
+    }
+    return model->weight_bytes;
 }
 
 int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel)
 {
-    return model->weight_bytes * rank_parameters(model, tensor_parallel);
+    const double matrices = (double)(model->layers * layer_matrices(model, tensor_parallel));
+    return model->weight_bytes * plain_parameters(model, tensor_parallel) +
+           (int64_t)(matrices * model_matrix_bytes(model));
+}
+
+double model_distinct_experts(const struct model *model, double n_tokens)
+{
+    if (model->n_experts == 0)
+        return 1;
+    const double n = model->n_experts;
+    return n * (1 - pow(1 - model->experts_per_token / n, n_tokens));
+}
+
+double model_experts_per_token(const struct model *model)
+{
+    return model->n_experts > 0 ? model->experts_per_token : 1;
 }
 
 int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel)
@@ -108,6 +149,16 @@ const char *model_complete(struct model *model, struct ifl_error *error)
         ifl_fail(error, IFL_E_INPUT, "n_kv_heads is %d, expected a divisor of the %d query heads",
                  model->n_kv_heads, model->n_q_heads);
         return "n_kv_heads";
+    }
+    if (model->n_experts > 0 &&
+        (model->experts_per_token < 1 || model->experts_per_token > model->n_experts)) {
+        ifl_fail(error, IFL_E_INPUT, "experts_per_token is %d, expected a number from 1 to %d",
+                 model->experts_per_token, model->n_experts);
+        return "experts_per_token";
+    }
+    if (model->n_experts > 0 && model->mlp_bias) {
+        ifl_fail(error, IFL_E_INPUT, "mlp_bias is set, expected experts without biases");
+        return "mlp_bias";
     }
     if (model->d_head == 0 && model->d_model % model->n_q_heads != 0) {
         ifl_fail(error, IFL_E_INPUT,

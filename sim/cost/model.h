@@ -19,6 +19,9 @@
 
 enum model_mlp { MODEL_MLP_GATED, MODEL_MLP_PLAIN };
 enum model_norm { MODEL_RMSNORM, MODEL_LAYERNORM };
+/* Of the layers' matrices; embeddings, LM head and norms stay as they are. int8 and int4 are
+ * unpacked to 16 bits before they multiply, fp8 multiplies as it is. */
+enum model_quantization { MODEL_PLAIN, MODEL_FP8, MODEL_INT8, MODEL_INT4 };
 enum model_attention_bias { MODEL_BIAS_NONE, MODEL_BIAS_QKV, MODEL_BIAS_QKV_AND_OUT };
 
 /* No product of shapes within these overflows int64_t. */
@@ -30,6 +33,7 @@ enum {
     MODEL_MAX_D_FFN = 1 << 22,
     MODEL_MAX_VOCAB = 1 << 24,
     MODEL_MAX_LEN = 1 << 28,
+    MODEL_MAX_EXPERTS = 4096,
 };
 
 struct model {
@@ -47,6 +51,9 @@ struct model {
     int32_t learned_positions; /* rows of the position table, 0 for rotary and ALiBi */
     int32_t weight_bytes;      /* of an element of weights and activations */
     int32_t kv_bytes;          /* of an element of the KV cache */
+    int32_t quantization;      /* enum model_quantization */
+    int32_t n_experts; /* MLPs of d_ffn in a layer, of which a router picks; 0: one, dense */
+    int32_t experts_per_token;
 };
 
 /* `name` is the name of a file in configs/models or a path; a path that ends in .json is read as a
@@ -64,7 +71,8 @@ int32_t model_kv_heads_per_rank(const struct model *model, int32_t tensor_parall
 /* All learned numbers, exactly:
  *     embeddings  V d (twice unless tied) + learned_positions d + one norm with embedding_norm
  *     a layer     d (n_q_heads + 2 n_kv_heads) d_head + n_q_heads d_head d   attention
- *                 3 d d_ffn gated, 2 d d_ffn plain                          MLP
+ *                 3 d d_ffn gated, 2 d d_ffn plain                          MLP, each expert
+ *                 + d n_experts                                             router
  *                 + biases + two norms (d, or 2 d with layernorm) + 2 d_head with qk_norm
  *     at the end  one norm */
 int64_t model_parameters(const struct model *model);
@@ -76,6 +84,15 @@ int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel);
 /* K and V of one token on a rank, all layers: 2 layers g d_head kv_bytes. */
 int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel);
 
+/* An element of the layers' matrices: 2, 1 or 0.5. */
+double model_matrix_bytes(const struct model *model);
+
+/* Experts that a layer reads for that many tokens, of E of which each token picks k at random:
+ * E (1 - (1 - k/E)^tokens). 1 for a dense model. */
+double model_distinct_experts(const struct model *model, double n_tokens);
+/* MLPs that a token goes through. */
+double model_experts_per_token(const struct model *model);
+
 /* y[m][n] = x[m][k] w[n][k] on one rank. */
 struct model_linear {
     const char *name;
@@ -86,8 +103,10 @@ struct model_linear {
  *     qkv       (h + 2 g) d_head,  d
  *     out       d,                 h d_head
  *     mlp up    2 f gated, f plain, d
- *     mlp down  d,                 f */
+ *     mlp down  d,                 f
+ * The last two are those of one expert. */
 #define MODEL_LINEARS 4
+enum { MODEL_MLP_UP = 2, MODEL_MLP_DOWN = 3 };
 void model_layer_linears(const struct model *model, int32_t tensor_parallel,
                          struct model_linear linears[MODEL_LINEARS]);
 

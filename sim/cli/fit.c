@@ -1,0 +1,207 @@
+/* inflight fit: a hardware profile from tables of measurements, and how good one is on others. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "inflight/report.h"
+
+#include "cli/options.h"
+#include "config/config.h"
+#include "fit/profile.h"
+#include "fit/where.h"
+
+/* ---- the tables that are understood ---- */
+
+static int print_tables(void)
+{
+    for (const struct adapter *adapter = adapters(); adapter->name; adapter++) {
+        printf("%s: %s\n   ", adapter->name, adapter->doc);
+        for (int i = 0; i < 12 && adapter->columns[i]; i++)
+            printf(" %s", adapter->columns[i]);
+        printf("\n");
+    }
+    return 0;
+}
+
+/* ---- errors ---- */
+
+static void print_errors(const char *name, const struct error_summary *summary)
+{
+    if (summary->n)
+        printf("  %-22s %8zu %9.1f%% %9.1f%%\n", name, summary->n, 100 * summary->median,
+               100 * summary->p95);
+}
+
+static void print_head(const char *what)
+{
+    printf("  %-22s %8s %10s %10s\n", what, "rows", "median", "p95");
+}
+
+static void note_passed_over(const struct fit_data *data)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < data->n; i++)
+        n += data->samples[i].op == FIT_NONE;
+    if (n)
+        fprintf(stderr, "note: %zu of %zu rows are of no operation of the cost model\n", n,
+                data->n);
+}
+
+struct request {
+    const char *like, *out_path, *plots_dir, *evaluate;
+    struct profile_texts texts;
+    struct text_list train, where, files;
+};
+
+static int read_data(const struct request *request, struct fit_data *data, struct ifl_error *error)
+{
+    int code = fit_data_read(request->files.of, request->files.n, data, error);
+    if (code)
+        return code;
+    code = where_keep(data, request->where.of, request->where.n, error);
+    if (code)
+        fit_data_free(data);
+    else
+        note_passed_over(data);
+    return code;
+}
+
+/* ---- inflight fit --evaluate ---- */
+
+static int evaluate(const struct request *request, struct ifl_error *error)
+{
+    struct fit_data data;
+    struct fit_verdict verdict;
+    struct hardware hardware;
+    int code = hardware_load(request->evaluate, &hardware, error);
+    if (!code)
+        code = read_data(request, &data, error);
+    if (code)
+        return code;
+    code = fit_judge(&data, &hardware, &verdict, error);
+    if (!code) {
+        code = fit_write_evaluation(&data, &verdict, "evaluation.csv", error);
+        print_head(hardware.name);
+        for (int op = FIT_GEMM; op < FIT_OPS; op++)
+            print_errors(form_of(op)->section, &verdict.rows[op]);
+        print_errors("gemm, sum of a layer", &verdict.layers);
+        fit_verdict_free(&verdict);
+    }
+    fit_data_free(&data);
+    return code;
+}
+
+/* ---- inflight fit ---- */
+
+static void print_parameters(const struct hardware *hardware, const struct fit_op_report *of)
+{
+    struct hardware copy = *hardware;
+    printf("%s", of->form->section);
+    for (int i = 0; i < of->form->n_parameters; i++) {
+        const double value = *form_parameter_at(&copy, &of->form->parameters[i]);
+        printf("%s %s %.4g", i ? "," : ":", of->form->parameters[i].name, value);
+        if (of->solution.held[i])
+            printf(" (assumed)");
+        else if (of->solution.at_bound[i])
+            printf(" (at its bound)");
+        else
+            printf(" +- %.2g", of->solution.std_error[i]);
+    }
+    printf("\n");
+}
+
+static void print_fit(const struct hardware *hardware, const struct fit_report *report)
+{
+    for (int op = FIT_GEMM; op < FIT_OPS; op++) {
+        const struct fit_op_report *of = &report->of[op];
+        if (!of->form)
+            continue;
+        print_parameters(hardware, of);
+        print_errors("fitted", &of->fitted);
+        print_errors("held out", &of->held_out);
+        print_errors("held out, layer sums", &of->held_out_layers);
+    }
+    if (report->of[FIT_GEMM_FP8].form)
+        fprintf(stderr, "note: products in fp8 fit badly (the inputs' quantisation is a second "
+                        "operation); the errors above are the warning\n");
+}
+
+static int draw(const struct fit_report *report, const char *dir, struct ifl_error *error)
+{
+    char path[512], script_dir[512];
+    if (mkdir(dir, 0777) < 0 && errno != EEXIST)
+        return ifl_fail_at(error, dir, 0, 0, "cannot make the folder: %s", strerror(errno));
+    if (data_path("reports", script_dir) < 0)
+        return ifl_fail(error, IFL_E_IO, "the plot scripts are not installed");
+    snprintf(path, sizeof path, "%s/measured_vs_fitted.csv", dir);
+    const int code = profile_write_points(report, path, error);
+    return code ? code : ifl_figure("measured_vs_fitted", dir, script_dir, error);
+}
+
+static int fit(const struct request *request, struct ifl_error *error)
+{
+    const struct fit_options options = {request->train.of, request->train.n};
+    struct fit_data data;
+    struct fit_report report;
+    struct hardware like, hardware;
+    int code = hardware_load(request->like, &like, error);
+    if (!code)
+        code = read_data(request, &data, error);
+    if (code)
+        return code;
+    hardware = like;
+    code = fit_profile(&data, &options, &hardware, &report, error);
+    if (!code) {
+        print_head("");
+        print_fit(&hardware, &report);
+        profile_describe(&hardware, &like, &request->texts, &report);
+        if (request->out_path)
+            code = profile_write(&hardware, &report, request->out_path, error);
+        if (!code && request->plots_dir)
+            code = draw(&report, request->plots_dir, error);
+        fit_report_free(&report);
+    }
+    fit_data_free(&data);
+    return code;
+}
+
+/* ---- the command ---- */
+
+static const char usage[] =
+    "usage: inflight fit FILE... --like PROFILE [-o OUT.yaml] [--train GROUP]...\n"
+    "           [--where CONDITION]... [--about TEXT] [--source TEXT]\n"
+    "           [--assumed TEXT] [--plots DIR]\n"
+    "       inflight fit --evaluate PROFILE FILE... [--where CONDITION]...\n"
+    "       inflight fit --tables\n"
+    "--like gives the peaks and what the tables do not cover; a condition is like m>=16\n";
+
+int cli_fit(int argc, char **argv)
+{
+    struct request request = {0};
+    bool tables = false;
+    struct ifl_error error;
+    const struct option_spec options[] = {
+        {"--like", NULL, OPTION_TEXT, &request.like},
+        {"--output", "-o", OPTION_TEXT, &request.out_path},
+        {"--plots", NULL, OPTION_TEXT, &request.plots_dir},
+        {"--train", NULL, OPTION_LIST, &request.train},
+        {"--about", NULL, OPTION_TEXT, &request.texts.about},
+        {"--source", NULL, OPTION_TEXT, &request.texts.source},
+        {"--assumed", NULL, OPTION_TEXT, &request.texts.assumed},
+        {"--where", NULL, OPTION_LIST, &request.where},
+        {"--evaluate", NULL, OPTION_TEXT, &request.evaluate},
+        {"--tables", NULL, OPTION_FLAG, &tables},
+    };
+    const size_t n_options = sizeof options / sizeof *options;
+    if (options_read("fit", argc, argv, options, n_options, &request.files) < 0)
+        return 2;
+    if (tables)
+        return print_tables();
+    if (request.files.n == 0 || !(request.evaluate || request.like)) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    const int code = request.evaluate ? evaluate(&request, &error) : fit(&request, &error);
+    return code < 0 ? cli_fail(&error) : 0;
+}

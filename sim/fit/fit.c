@@ -1,0 +1,301 @@
+#include "fit/fit.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The rows of one operation while it is fitted. */
+struct job {
+    const struct form *form;
+    const struct fit_options *options;
+    const struct fit_sample **rows; /* [n] */
+    int *fold;                      /* [n] in which a row is held out, or -1 */
+    const struct fit_sample **some; /* [n] room for the rows of a fold */
+    double *predicted_s;            /* [n] */
+    size_t n;
+};
+
+/* ---- one form on some rows ---- */
+
+enum { MAX_SWITCHES = 40, LEAST_PER_LINE = 4 };
+
+static int by_bytes(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Sizes at which the second line may begin, thinned out; each line keeps some sizes. */
+static size_t switches(const struct fit_sample *const *rows, size_t n, double candidates[],
+                       struct ifl_error *error)
+{
+    double *sizes = malloc(n * sizeof *sizes);
+    size_t n_sizes = 0, n_candidates = 0;
+    if (!sizes) {
+        ifl_fail_nomem(error);
+        return 0;
+    }
+    for (size_t i = 0; i < n; i++)
+        sizes[i] = rows[i]->bytes;
+    qsort(sizes, n, sizeof *sizes, by_bytes);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || sizes[i] != sizes[n_sizes - 1])
+            sizes[n_sizes++] = sizes[i];
+    const size_t stride = n_sizes / MAX_SWITCHES + 1;
+    for (size_t i = LEAST_PER_LINE; i + LEAST_PER_LINE <= n_sizes; i += stride)
+        candidates[n_candidates++] = sizes[i];
+    free(sizes);
+    return n_candidates;
+}
+
+/* The second line's beginning is searched among the sizes, the lines are fitted for each. */
+static int solve_lines(const struct form *form, const struct fit_sample *const *rows, size_t n,
+                       bool strict, struct hardware *hardware, struct solution *solution,
+                       struct ifl_error *error)
+{
+    double candidates[MAX_SWITCHES + 1], best_from = 0, best_cost = INFINITY;
+    double *from = (double *)((char *)hardware + form->switch_offset);
+    const size_t n_candidates = switches(rows, n, candidates, error);
+    if (n_candidates == 0)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "%zu rows do not determine %s.bulk_from_bytes, expected at least %d "
+                        "different sizes",
+                        n, form->section, 2 * LEAST_PER_LINE);
+    for (size_t i = 0; i < n_candidates; i++) {
+        *from = candidates[i];
+        if (solve(form, rows, n, false, hardware, solution, error))
+            return error->code;
+        if (solution->cost < best_cost) {
+            best_cost = solution->cost;
+            best_from = candidates[i];
+        }
+    }
+    *from = best_from;
+    return solve(form, rows, n, strict, hardware, solution, error);
+}
+
+static int solve_form(const struct form *form, const struct fit_sample *const *rows, size_t n,
+                      bool strict, struct hardware *hardware, struct solution *solution,
+                      struct ifl_error *error)
+{
+    return form->switch_offset ? solve_lines(form, rows, n, strict, hardware, solution, error)
+                               : solve(form, rows, n, strict, hardware, solution, error);
+}
+
+/* ---- who is held out ---- */
+
+static bool is_named(const struct fit_options *options, const char *group)
+{
+    for (size_t i = 0; i < options->n_train; i++)
+        if (strcmp(options->train[i], group) == 0)
+            return true;
+    return false;
+}
+
+/* True if --train names a group of this operation; then fold 0 holds all others. */
+static bool deal_by_name(struct job *job)
+{
+    bool any = false;
+    for (size_t i = 0; i < job->n; i++) {
+        const bool trains = is_named(job->options, job->rows[i]->group);
+        job->fold[i] = trains ? -1 : 0;
+        any |= trains;
+    }
+    return any;
+}
+
+/* Groups in the order in which they first appear, dealt round. */
+static int deal_round(struct job *job, int *n_folds, struct ifl_error *error)
+{
+    const char **groups = malloc(job->n * sizeof *groups);
+    size_t n_groups = 0;
+    if (!groups)
+        return ifl_fail_nomem(error);
+    for (size_t i = 0; i < job->n; i++) {
+        size_t g = n_groups;
+        while (g > 0 && strcmp(groups[g - 1], job->rows[i]->group) != 0)
+            g--;
+        if (g == 0)
+            groups[g = n_groups++] = job->rows[i]->group;
+        else
+            g--;
+        job->fold[i] = (int)(g % (size_t)job->form->n_folds);
+    }
+    *n_folds = n_groups < (size_t)job->form->n_folds ? (int)n_groups : job->form->n_folds;
+    free(groups);
+    return 0;
+}
+
+/* ---- one operation ---- */
+
+/* Rows that are fitted while `fold` is held out. */
+static size_t keep_others(struct job *job, int fold)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < job->n; i++)
+        if (job->fold[i] != fold)
+            job->some[n++] = job->rows[i];
+    return n;
+}
+
+static int hold_out(struct job *job, int fold, const struct hardware *peaks,
+                    struct solution *solution, struct hardware *fitted, bool strict,
+                    struct ifl_error *error)
+{
+    const size_t n = keep_others(job, fold);
+    *fitted = *peaks;
+    if (solve_form(job->form, job->some, n, strict, fitted, solution, error))
+        return error->code;
+    for (size_t i = 0; i < job->n; i++)
+        if (job->fold[i] == fold)
+            job->predicted_s[i] = job->form->predict_s(fitted, job->rows[i]);
+    return 0;
+}
+
+static int summarise(const struct job *job, struct fit_op_report *report, struct ifl_error *error)
+{
+    const struct predictions of = {job->rows, job->predicted_s, job->n};
+    int code = errors_of_rows(&of, &report->held_out, error);
+    if (!code)
+        code = errors_of_layers(&of, &report->held_out_layers, error);
+    return code;
+}
+
+static int summarise_fit(struct job *job, const struct hardware *hardware,
+                         struct fit_op_report *report, struct ifl_error *error)
+{
+    for (size_t i = 0; i < job->n; i++)
+        job->predicted_s[i] = job->form->predict_s(hardware, job->rows[i]);
+    const struct predictions of = {job->rows, job->predicted_s, job->n};
+    return errors_of_rows(&of, &report->fitted, error);
+}
+
+static int fit_by_name(struct job *job, struct hardware *hardware, struct fit_op_report *report,
+                       struct ifl_error *error)
+{
+    struct hardware fitted;
+    if (hold_out(job, 0, hardware, &report->solution, &fitted, true, error) ||
+        summarise(job, report, error))
+        return error->code;
+    *hardware = fitted;
+    for (size_t i = 0; i < job->n; i++)
+        job->predicted_s[i] =
+            job->fold[i] == 0 ? NAN : job->form->predict_s(hardware, job->rows[i]);
+    const struct predictions of = {job->rows, job->predicted_s, job->n};
+    return errors_of_rows(&of, &report->fitted, error);
+}
+
+static int fit_in_folds(struct job *job, struct hardware *hardware, struct fit_op_report *report,
+                        struct ifl_error *error)
+{
+    struct hardware fitted = *hardware;
+    int n_folds = 0;
+    if (solve_form(job->form, job->rows, job->n, true, &fitted, &report->solution, error) ||
+        deal_round(job, &n_folds, error))
+        return error->code;
+    for (int fold = 0; fold < n_folds && n_folds > 1; fold++) {
+        struct hardware without;
+        struct solution solution;
+        if (hold_out(job, fold, hardware, &solution, &without, false, error))
+            return error->code;
+    }
+    *hardware = fitted;
+    const int code = summarise(job, report, error);
+    return code ? code : summarise_fit(job, hardware, report, error);
+}
+
+static int run_job(struct job *job, struct hardware *hardware, struct fit_op_report *report,
+                   struct ifl_error *error)
+{
+    for (size_t i = 0; i < job->n; i++)
+        job->predicted_s[i] = NAN;
+    report->form = job->form;
+    return deal_by_name(job) ? fit_by_name(job, hardware, report, error)
+                             : fit_in_folds(job, hardware, report, error);
+}
+
+static void free_job(struct job *job)
+{
+    free(job->rows);
+    free(job->fold);
+    free(job->some);
+    free(job->predicted_s);
+}
+
+static int fit_op(const struct fit_data *data, const struct fit_options *options, enum fit_op op,
+                  struct hardware *hardware, struct fit_op_report *report, struct ifl_error *error)
+{
+    struct job job = {.form = form_of(op), .options = options};
+    job.rows = malloc((data->n + 1) * sizeof *job.rows);
+    job.some = malloc((data->n + 1) * sizeof *job.some);
+    job.fold = malloc((data->n + 1) * sizeof *job.fold);
+    job.predicted_s = malloc((data->n + 1) * sizeof *job.predicted_s);
+    int code = 0;
+    if (!job.rows || !job.some || !job.fold || !job.predicted_s)
+        code = ifl_fail_nomem(error);
+    for (size_t i = 0; i < data->n && !code; i++)
+        if (data->samples[i].op == op)
+            job.rows[job.n++] = &data->samples[i];
+    if (!code && job.n > 0)
+        code = run_job(&job, hardware, report, error);
+    free_job(&job);
+    return code;
+}
+
+/* ---- all of them ---- */
+
+static int check_train(const struct fit_data *data, const struct fit_options *options,
+                       struct ifl_error *error)
+{
+    for (size_t t = 0; t < options->n_train; t++) {
+        size_t i = 0;
+        while (i < data->n && strcmp(data->samples[i].group, options->train[t]) != 0)
+            i++;
+        if (i == data->n)
+            return ifl_fail(error, IFL_E_INPUT,
+                            "--train %s: no row belongs to it, expected a group of the tables such "
+                            "as %s",
+                            options->train[t], data->samples[0].group);
+    }
+    return 0;
+}
+
+static int predict_all(const struct fit_data *data, const struct hardware *hardware,
+                       struct fit_report *report, struct ifl_error *error)
+{
+    report->rows = malloc((data->n + 1) * sizeof *report->rows);
+    report->predicted_s = malloc((data->n + 1) * sizeof *report->predicted_s);
+    if (!report->rows || !report->predicted_s)
+        return ifl_fail_nomem(error);
+    for (size_t i = 0; i < data->n; i++) {
+        const struct fit_sample *sample = &data->samples[i];
+        if (sample->op == FIT_NONE)
+            continue;
+        report->rows[report->n] = sample;
+        report->predicted_s[report->n++] = form_of(sample->op)->predict_s(hardware, sample);
+    }
+    return 0;
+}
+
+int fit_profile(const struct fit_data *data, const struct fit_options *options,
+                struct hardware *hardware, struct fit_report *report, struct ifl_error *error)
+{
+    *report = (struct fit_report){.n = 0};
+    int code = check_train(data, options, error);
+    for (int op = FIT_GEMM; op < FIT_OPS && !code; op++)
+        code = fit_op(data, options, op, hardware, &report->of[op], error);
+    if (!code)
+        code = predict_all(data, hardware, report, error);
+    if (code)
+        fit_report_free(report);
+    return code;
+}
+
+void fit_report_free(struct fit_report *report)
+{
+    free(report->rows);
+    free(report->predicted_s);
+    report->rows = NULL;
+    report->predicted_s = NULL;
+    report->n = 0;
+}

@@ -1,0 +1,67 @@
+/* Fitting a hardware profile to tables of measurements, and judging one on them. */
+#ifndef SIM_FIT_FIT_H
+#define SIM_FIT_FIT_H
+
+#include "fit/adapters.h"
+#include "fit/errors.h"
+#include "fit/solve.h"
+
+/* ---- the measurements ---- */
+
+struct fit_data {
+    struct table *tables; /* [n_tables] */
+    const struct adapter **adapters;
+    size_t n_tables;
+    struct fit_sample *samples; /* [n], in the order of tables and rows */
+    size_t n;
+};
+
+int fit_data_read(const char *const *paths, size_t n_paths, struct fit_data *data,
+                  struct ifl_error *error);
+void fit_data_free(struct fit_data *data);
+
+/* ---- fitting ---- */
+
+struct fit_options {
+    /* Groups to fit on; all others of an operation that has one of them test it. NULL: everything
+     * is fitted, and for the test the groups are dealt into folds and each is left out once. */
+    const char *const *train;
+    size_t n_train;
+};
+
+struct fit_op_report {
+    const struct form *form; /* NULL: no rows of this operation */
+    struct solution solution;
+    struct error_summary fitted, held_out, held_out_layers;
+};
+
+struct fit_report {
+    struct fit_op_report of[FIT_OPS];
+    struct fit_sample const **rows; /* all with an operation, [n] */
+    double *predicted_s;            /* by the final fit */
+    size_t n;
+};
+
+/* Overwrites in `hardware` the sections that the data covers; its peaks are taken as they are. */
+int fit_profile(const struct fit_data *data, const struct fit_options *options,
+                struct hardware *hardware, struct fit_report *report, struct ifl_error *error);
+void fit_report_free(struct fit_report *report);
+
+/* ---- judging ---- */
+
+struct fit_verdict {
+    struct error_summary rows[FIT_OPS], layers;
+    double *predicted_s; /* [data->n]; NaN for rows without an operation or a prediction */
+};
+
+int fit_judge(const struct fit_data *data, const struct hardware *hardware,
+              struct fit_verdict *verdict, struct ifl_error *error);
+/* evaluation.csv: the tables' columns, then op_class, measured_s, predicted_s. */
+int fit_write_evaluation(const struct fit_data *data, const struct fit_verdict *verdict,
+                         const char *path, struct ifl_error *error);
+void fit_verdict_free(struct fit_verdict *verdict);
+
+/* True if the profile has numbers for the operation. */
+bool fit_covers(const struct hardware *hardware, const struct form *form);
+
+#endif

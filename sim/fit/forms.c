@@ -1,0 +1,183 @@
+#include "fit/forms.h"
+
+#include "cost/kernels.h"
+
+static double predict_gemm(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    return gemm_s(hardware, sample->m, sample->n, sample->k, sample->element_bytes);
+}
+
+static double predict_gemm_fp8(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    return gemm_fp8_s(hardware, sample->m, sample->n, sample->k);
+}
+
+static double predict_prefill(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    const double n = sample->n_seqs, q = sample->new_tokens, c = sample->context_tokens;
+    const struct prefill_shape shape = {n * q, n * q * c, n * q * q, c + q, n};
+    return prefill_attention_s(hardware, sample->q_heads, sample->kv_heads, sample->d_head, &shape);
+}
+
+static double predict_decode(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    const double n = sample->n_seqs;
+    const struct decode_shape shape = {n, n * (sample->context_tokens + 1)};
+    return decode_attention_s(hardware, sample->q_heads, sample->kv_heads, sample->d_head,
+                              sample->element_bytes, &shape);
+}
+
+static double predict_mixed(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    const double n = sample->n_decode_seqs;
+    const struct decode_shape shape = {n, n * (sample->decode_context_tokens + 1)};
+    return predict_prefill(hardware, sample) +
+           decode_attention_mixed_s(hardware, sample->q_heads, sample->kv_heads, sample->d_head,
+                                    sample->element_bytes, &shape);
+}
+
+static double predict_elementwise(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    return elementwise_s(hardware, 1, sample->bytes);
+}
+
+static double predict_send_recv(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    return send_recv_s(hardware, sample->bytes);
+}
+
+static double predict_allreduce(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    const bool eager = sample->op >= FIT_ALLREDUCE_2_EAGER;
+    const int i = sample->op - (eager ? FIT_ALLREDUCE_2_EAGER : FIT_ALLREDUCE_2);
+    return allreduce_s(eager ? &hardware->allreduce_eager[i] : &hardware->allreduce[i],
+                       sample->bytes);
+}
+
+/* ---- what a row can show ---- */
+
+static bool has_context(const struct fit_sample *sample)
+{
+    return sample->context_tokens > 0;
+}
+
+/* With one, a time for each sequence and head cannot be told from one for the launch. */
+static bool has_many_seqs(const struct fit_sample *sample)
+{
+    return sample->n_seqs > 1;
+}
+
+static bool has_long_context(const struct fit_sample *sample)
+{
+    return sample->context_tokens + 1 > KERNELS_SPLIT_TOKENS;
+}
+
+static bool shares_no_kv_head(const struct fit_sample *sample)
+{
+    return sample->q_heads == sample->kv_heads;
+}
+
+#define LOG(section, name, low, high, start, negligible)                                           \
+    {                                                                                              \
+#name, offsetof(struct hardware, section.name), low, high, start, true, negligible         \
+    }
+#define LINEAR(section, name, low, high, start, negligible)                                        \
+    {                                                                                              \
+#name, offsetof(struct hardware, section.name), low, high, start, false, negligible        \
+    }
+
+#define GEMM(section)                                                                              \
+    {                                                                                              \
+        LOG(section, launch_us, 0.1, 1000, 5, 1), LOG(section, compute_frac, 0.01, 2, 0.75, 0),    \
+            LOG(section, memory_frac, 0.01, 2, 0.75, 0), LOG(section, exponent, 1, 50, 2, 0),      \
+            LINEAR(section, wave_frac, 0, 1, 0.1, 0.05),                                           \
+    }
+/* Small messages may all take the same time: then any rate will do. */
+#define LINES(section)                                                                             \
+    {                                                                                              \
+        LOG(section, latency_us, 0.1, 1e4, 10, 1), LOG(section, gb_per_s, 0.1, 1e4, 150, 1e9),     \
+            LOG(section, bulk_latency_us, 0.1, 1e4, 40, 10),                                       \
+            LOG(section, bulk_gb_per_s, 0.1, 1e4, 150, 0),                                         \
+    }
+#define COLLECTIVE(of_op, name, field)                                                             \
+    {                                                                                              \
+        .op = of_op, .section = name, .parameters = LINES(field), .n_parameters = 4, .n_folds = 2, \
+        .switch_offset = offsetof(struct hardware, field.bulk_from_bytes),                         \
+        .predict_s = predict_allreduce                                                             \
+    }
+
+static const struct form forms[] = {
+    {.op = FIT_GEMM,
+     .section = "gemm",
+     .parameters = GEMM(gemm),
+     .n_parameters = 5,
+     .n_folds = 5,
+     .predict_s = predict_gemm},
+    {.op = FIT_GEMM_FP8,
+     .section = "gemm_fp8",
+     .parameters = GEMM(gemm_fp8),
+     .n_parameters = 5,
+     .n_folds = 5,
+     .predict_s = predict_gemm_fp8},
+    {.op = FIT_PREFILL,
+     .section = "prefill",
+     .parameters = {LOG(prefill, launch_us, 0.1, 1000, 10, 1),
+                    LOG(prefill, compute_frac, 0.01, 2, 0.6, 0),
+                    LOG(prefill, overhead_tokens, 1, 1e5, 300, 50),
+                    /* Of whole prompts alone, only the ratio to compute_frac shows. */
+                    {"causal_frac", offsetof(struct hardware, prefill.causal_frac), 0.25, 2, 0.6,
+                     false, 0.15, has_context, false},
+                    LINEAR(prefill, tail_tiles, 0, 4, 0.3, 0.2),
+                    {"head_us", offsetof(struct hardware, prefill.head_us), 1e-2, 100, 3, true, 0.3,
+                     has_many_seqs, false}},
+     .n_parameters = 6,
+     .n_folds = 5,
+     .predict_s = predict_prefill},
+    {.op = FIT_DECODE,
+     .section = "decode",
+     .parameters = {LOG(decode, launch_us, 0.1, 1000, 12, 1),
+                    LOG(decode, head_us, 1e-3, 100, 1, 0.3),
+                    LOG(decode, memory_frac, 0.01, 2, 0.75, 0),
+                    {"split_us", offsetof(struct hardware, decode.split_us), 1e-2, 100, 1, true, 1,
+                     has_long_context, false},
+                    {"stream_gb_per_s", offsetof(struct hardware, decode.stream_gb_per_s), 1, 1e4,
+                     30, true, 1, shares_no_kv_head, true}},
+     .n_parameters = 5,
+     .n_folds = 5,
+     .predict_s = predict_decode},
+    {.op = FIT_DECODE_MIXED,
+     .section = "decode_mixed",
+     .parameters = {LOG(decode_mixed, head_us, 1e-3, 100, 1, 0.3),
+                    LOG(decode_mixed, memory_frac, 0.01, 20, 1.5, 0)},
+     .n_parameters = 2,
+     .n_folds = 5,
+     .predict_s = predict_mixed},
+    {.op = FIT_ELEMENTWISE,
+     .section = "elementwise",
+     .parameters = {LOG(elementwise, launch_us, 0.1, 1000, 3, 1),
+                    LOG(elementwise, memory_frac, 0.01, 2, 0.7, 0)},
+     .n_parameters = 2,
+     .n_folds = 5,
+     .predict_s = predict_elementwise},
+    COLLECTIVE(FIT_ALLREDUCE_2, "allreduce_2", allreduce[0]),
+    COLLECTIVE(FIT_ALLREDUCE_4, "allreduce_4", allreduce[1]),
+    COLLECTIVE(FIT_ALLREDUCE_8, "allreduce_8", allreduce[2]),
+    COLLECTIVE(FIT_ALLREDUCE_2_EAGER, "allreduce_2_eager", allreduce_eager[0]),
+    COLLECTIVE(FIT_ALLREDUCE_4_EAGER, "allreduce_4_eager", allreduce_eager[1]),
+    COLLECTIVE(FIT_ALLREDUCE_8_EAGER, "allreduce_8_eager", allreduce_eager[2]),
+    {.op = FIT_SEND_RECV,
+     .section = "send_recv",
+     .parameters = {LOG(send_recv, latency_us, 0.1, 1e4, 20, 1),
+                    LOG(send_recv, gb_per_s, 0.1, 1e4, 50, 0)},
+     .n_parameters = 2,
+     .n_folds = 2,
+     .predict_s = predict_send_recv},
+};
+
+const struct form *form_of(enum fit_op op)
+{
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++)
+        if (forms[i].op == op)
+            return &forms[i];
+    return NULL;
+}

@@ -1,0 +1,39 @@
+/* One measured operation, as the cost model's functions take it. */
+#ifndef SIM_FIT_SAMPLE_H
+#define SIM_FIT_SAMPLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum fit_op {
+    FIT_NONE, /* a row that the cost model has no operation for */
+    FIT_GEMM,
+    FIT_GEMM_FP8,
+    FIT_PREFILL,
+    FIT_DECODE,
+    FIT_DECODE_MIXED, /* with prefill in the same step */
+    FIT_ELEMENTWISE,
+    FIT_ALLREDUCE_2,
+    FIT_ALLREDUCE_4,
+    FIT_ALLREDUCE_8,
+    FIT_ALLREDUCE_2_EAGER,
+    FIT_ALLREDUCE_4_EAGER,
+    FIT_ALLREDUCE_8_EAGER,
+    FIT_SEND_RECV,
+    FIT_OPS
+};
+
+struct fit_sample {
+    enum fit_op op;
+    double m, n, k;                              /* products */
+    double n_seqs, new_tokens, context_tokens;   /* attention, of sequences of equal length */
+    double n_decode_seqs, decode_context_tokens; /* beside them in a mixed step */
+    double q_heads, kv_heads, d_head, element_bytes;
+    double bytes; /* element-wise, moved; collectives, of a message */
+    double measured_s;
+    char group[48]; /* what stays together when some data is held out: a model, a shape */
+    char layer[64]; /* products of one layer and one number of rows, or empty */
+    size_t table, row;
+};
+
+#endif

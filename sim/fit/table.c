@@ -1,0 +1,233 @@
+#include "fit/table.h"
+
+#include <csv.h>
+#include <errno.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { MAX_COLUMNS = 256, MAX_LINE = 1 << 16 };
+
+struct reading {
+    struct table *table;
+    struct ifl_error *error;
+    int line, code;
+    size_t n_in_row;
+};
+
+/* ---- growing arrays ---- */
+
+static bool grow(void **items, size_t size, size_t n, size_t *cap)
+{
+    if (n <= *cap)
+        return true;
+    const size_t wanted = n > 2 * *cap ? n : 2 * *cap;
+    void *grown = realloc(*items, wanted * size);
+    if (!grown)
+        return false;
+    *items = grown;
+    *cap = wanted;
+    return true;
+}
+
+static int keep(struct table *table, const char *cell, size_t n, struct ifl_error *error)
+{
+    void *text = table->text, *cells = table->cells;
+    const bool fits = grow(&text, 1, table->n_text + n + 1, &table->cap_text);
+    table->text = text;
+    const bool counts = grow(&cells, sizeof *table->cells, table->n_cells + 1, &table->cap_cells);
+    table->cells = cells;
+    if (!fits || !counts)
+        return ifl_fail_nomem(error);
+    table->cells[table->n_cells++] = table->n_text;
+    memcpy(table->text + table->n_text, cell, n);
+    table->text[table->n_text + n] = '\0';
+    table->n_text += n + 1;
+    return 0;
+}
+
+/* ---- called by libcsv ---- */
+
+static void take_cell(void *text, size_t n, void *context)
+{
+    struct reading *reading = context;
+    reading->n_in_row++;
+    if (reading->code == 0)
+        reading->code = keep(reading->table, text ? text : "", n, reading->error);
+}
+
+static int end_header(struct reading *reading)
+{
+    reading->table->n_columns = reading->n_in_row;
+    if (reading->n_in_row <= MAX_COLUMNS)
+        return 0;
+    return ifl_fail_at(reading->error, reading->table->path, reading->line, 0,
+                       "the header has %zu columns, expected at most %d", reading->n_in_row,
+                       MAX_COLUMNS);
+}
+
+static int end_row(struct reading *reading)
+{
+    struct table *table = reading->table;
+    if (reading->n_in_row != table->n_columns)
+        return ifl_fail_at(reading->error, table->path, reading->line, 0,
+                           "%zu cells, expected %zu as in the header", reading->n_in_row,
+                           table->n_columns);
+    void *lines = table->lines;
+    const bool fits = grow(&lines, sizeof *table->lines, table->n_rows + 1, &table->cap_lines);
+    table->lines = lines;
+    if (!fits)
+        return ifl_fail_nomem(reading->error);
+    table->lines[table->n_rows++] = reading->line;
+    return 0;
+}
+
+static void take_row(int terminator, void *context)
+{
+    struct reading *reading = context;
+    (void)terminator;
+    if (reading->code == 0)
+        reading->code = reading->table->n_columns ? end_row(reading) : end_header(reading);
+    reading->n_in_row = 0;
+}
+
+/* ---- the file, a line at a time ---- */
+
+static int fail_csv(const struct reading *reading)
+{
+    return ifl_fail_at(reading->error, reading->table->path, reading->line, 0,
+                       "a stray or open quote, expected quotes closed on their line and doubled "
+                       "inside");
+}
+
+/* libcsv is finished behind each line, so that an open quote is blamed on its own. */
+static int split(struct reading *reading, struct csv_parser *parser, const char *line, size_t n)
+{
+    if (csv_parse(parser, line, n, take_cell, take_row, reading) != n && reading->code == 0)
+        return fail_csv(reading);
+    if (csv_fini(parser, take_cell, take_row, reading) != 0 && reading->code == 0)
+        return fail_csv(reading);
+    return reading->code;
+}
+
+static int fail_read(const char *path, gzFile file, struct ifl_error *error)
+{
+    int code;
+    const char *text = gzerror(file, &code);
+    return ifl_fail_at(error, path, 0, 0, "cannot read: %s",
+                       code == Z_ERRNO ? strerror(errno) : text);
+}
+
+static bool says_nothing(const char *line)
+{
+    return line[strspn(line, " \t\r\n")] == '\0' || line[0] == '#';
+}
+
+static int read_lines(struct reading *reading, gzFile file, char *line)
+{
+    struct csv_parser parser;
+    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
+        return ifl_fail_nomem(reading->error);
+    while (reading->code == 0 && gzgets(file, line, MAX_LINE)) {
+        const size_t n = strlen(line);
+        reading->line++;
+        if (n == MAX_LINE - 1 && line[n - 1] != '\n')
+            reading->code = ifl_fail_at(reading->error, reading->table->path, reading->line, 0,
+                                        "a line of more than %d bytes", MAX_LINE);
+        else if (!says_nothing(line))
+            reading->code = split(reading, &parser, line, n);
+    }
+    csv_free(&parser);
+    int gz_code;
+    gzerror(file, &gz_code);
+    if (reading->code == 0 && gz_code != Z_OK && gz_code != Z_STREAM_END)
+        reading->code = fail_read(reading->table->path, file, reading->error);
+    return reading->code;
+}
+
+static int read_file(struct table *table, gzFile file, struct ifl_error *error)
+{
+    struct reading reading = {.table = table, .error = error};
+    char *line = malloc(MAX_LINE);
+    int code = line ? read_lines(&reading, file, line) : ifl_fail_nomem(error);
+    free(line);
+    if (code == 0 && table->n_rows == 0)
+        code = ifl_fail_at(error, table->path, 0, 0, "no rows, expected a header and rows");
+    return code;
+}
+
+int table_read(const char *path, struct table *table, struct ifl_error *error)
+{
+    *table = (struct table){.path = strdup(path)};
+    if (!table->path)
+        return ifl_fail_nomem(error);
+    errno = 0;
+    gzFile file = gzopen(path, "rb");
+    int code = file ? read_file(table, file, error)
+                    : ifl_fail_at(error, path, 0, 0, "cannot open: %s",
+                                  errno ? strerror(errno) : "out of memory");
+    if (file)
+        gzclose(file);
+    if (code < 0)
+        table_free(table);
+    return code;
+}
+
+void table_free(struct table *table)
+{
+    free(table->path);
+    free(table->text);
+    free(table->cells);
+    free(table->lines);
+    *table = (struct table){0};
+}
+
+/* ---- cells ---- */
+
+const char *table_name(const struct table *table, size_t column)
+{
+    return table->text + table->cells[column];
+}
+
+const char *table_cell(const struct table *table, size_t row, size_t column)
+{
+    return table->text + table->cells[(row + 1) * table->n_columns + column];
+}
+
+int table_column(const struct table *table, const char *name)
+{
+    for (size_t i = 0; i < table->n_columns; i++)
+        if (strcmp(table_name(table, i), name) == 0)
+            return (int)i;
+    return -1;
+}
+
+/* 1-based, where the cell begins in its line; cells in quotes begin a little later. */
+static int column_in_line(const struct table *table, size_t row, size_t column)
+{
+    size_t at = 1;
+    for (size_t i = 0; i < column; i++)
+        at += strlen(table_cell(table, row, i)) + 1;
+    return (int)at;
+}
+
+int table_fail(const struct table *table, size_t row, size_t column, const char *expected,
+               struct ifl_error *error)
+{
+    return ifl_fail_at(error, table->path, table->lines[row], column_in_line(table, row, column),
+                       "%s is \"%.60s\", expected %s", table_name(table, column),
+                       table_cell(table, row, column), expected);
+}
+
+int table_number(const struct table *table, size_t row, size_t column, double min, double max,
+                 double *value, struct ifl_error *error)
+{
+    char *end, expected[64];
+    const char *text = table_cell(table, row, column);
+    *value = strtod(text, &end);
+    if (end != text && *end == '\0' && *value >= min && *value <= max)
+        return 0;
+    snprintf(expected, sizeof expected, "a number from %g to %g", min, max);
+    return table_fail(table, row, column, expected, error);
+}
