@@ -7,7 +7,11 @@
 /* The Fortran prototypes lack const; nothing of a, b, w, x is written. */
 static float *unconst(const float *numbers)
 {
-    return (float *)(uintptr_t)numbers;
+    const union {
+        const float *in;
+        float *out;
+    } same = {numbers};
+    return same.out;
 }
 
 void blas_multiply_transposed(int32_t m, int32_t n, int32_t k, float scale, struct matrix a,

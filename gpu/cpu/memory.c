@@ -84,22 +84,10 @@ int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
 void cpu_give_memory(struct cpu_engine *engine)
 {
     struct cpu_scratch *s = &engine->scratch;
-    void *const arrays[] = {engine->weights,
-                            (void *)(uintptr_t)engine->at,
-                            engine->kv,
-                            engine->host,
-                            engine->cosines,
-                            engine->sines,
-                            s->x,
-                            s->normed,
-                            s->qkv,
-                            s->attended,
-                            s->gate_up,
-                            s->activated,
-                            s->scores,
-                            s->tile,
-                            s->logits,
-                            s->sampled_seqs};
+    void *const arrays[] = {engine->weights, engine->at,    engine->kv, engine->host,
+                            engine->cosines, engine->sines, s->x,       s->normed,
+                            s->qkv,          s->attended,   s->gate_up, s->activated,
+                            s->scores,       s->tile,       s->logits,  s->sampled_seqs};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }

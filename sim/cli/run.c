@@ -63,6 +63,11 @@ static int fly_point(struct run *run, size_t point, struct ifl_error *error)
         .n_ended = &run->n_ended,
         .n_requests = &run->n_requests,
     };
+    /* Points that fly side by side would measure each other. */
+    if (options.config->executor != EXECUTOR_SIM && run->n_threads > 1 && run->n_points > 1)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "--jobs is %lld, expected 1 where an engine flies in wall time",
+                        run->n_threads);
     return point_fly(&options, &run->results[point], error);
 }
 
