@@ -20,8 +20,7 @@ static double wall_s(void)
 /* ---- how much there is: model, hardware, blocks ---- */
 
 struct machine {
-    bool has_model;
-    bool known; /* model and hardware both */
+    bool has_model, has_hardware;
     struct model model;
     struct hardware hardware;
 };
@@ -31,13 +30,12 @@ static int load_machine(const struct config *config, struct machine *machine,
 {
     const bool wanted = config->executor == EXECUTOR_SIM && config->cost.model == COST_ROOFLINE;
     int rc = 0;
-    *machine = (struct machine){.has_model = config->model[0]};
-    machine->known = machine->has_model && config->hardware[0];
+    *machine = (struct machine){.has_model = config->model[0], .has_hardware = config->hardware[0]};
     if (machine->has_model)
         rc = model_load(config->model, &machine->model, error);
-    if (rc == 0 && machine->known)
+    if (rc == 0 && machine->has_hardware)
         rc = hardware_load(config->hardware, &machine->hardware, error);
-    if (rc < 0 || machine->known)
+    if (rc < 0 || (machine->has_model && machine->has_hardware))
         return rc;
     return wanted ? ifl_fail_at(error, config->path, 0, 0,
                                 "cost.model is roofline, which needs a model and a hardware")
@@ -87,7 +85,7 @@ static int size_pool(const struct config *config, const struct machine *machine,
         limits->max_model_tokens = machine->has_model ? machine->model.max_model_len : 1 << 20;
     if (kv->num_blocks > 0)
         return 0;
-    if (!machine->known)
+    if (!machine->has_model || !machine->has_hardware)
         return ifl_fail_at(error, config->path, 0, 0,
                            "serving.kv.num_blocks is needed where no model and hardware are named");
     const int rc = memory_plan(&machine->model, &machine->hardware, config->tensor_parallel,
