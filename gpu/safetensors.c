@@ -27,17 +27,9 @@ static const struct {
     {"BOOL", TENSOR_OTHER, 1}, {"F8_E5M2", TENSOR_OTHER, 1}, {"F8_E4M3", TENSOR_OTHER, 1},
 };
 
-IFL_PRINTF(4, 5)
-static int fail_tensor(const struct safetensors *file, const char *name, struct ifl_error *error,
-                       const char *format, ...)
-{
-    char what[512];
-    va_list args;
-    va_start(args, format);
-    vsnprintf(what, sizeof what, format, args);
-    va_end(args);
-    return ifl_fail_at(error, file->path, 0, 0, "tensor %.100s: %s", name, what);
-}
+/* The tensor's name comes first behind the format. */
+#define FAIL_TENSOR(file, error, format, ...)                                                      \
+    ifl_fail_at(error, (file)->path, 0, 0, "tensor %.100s: " format, __VA_ARGS__)
 
 static int read_type(const struct safetensors *file, const json_t *entry, struct tensor *tensor,
                      unsigned *n_bytes, struct ifl_error *error)
@@ -49,7 +41,7 @@ static int read_type(const struct safetensors *file, const json_t *entry, struct
             *n_bytes = types[i].n_bytes;
             return 0;
         }
-    return fail_tensor(file, tensor->name, error, "dtype is %.20s, expected a known type",
+    return FAIL_TENSOR(file, error, "dtype is %.20s, expected a known type", tensor->name,
                        name ? name : "missing");
 }
 
@@ -60,7 +52,7 @@ static int read_shape(const struct safetensors *file, const json_t *entry, struc
     const json_t *shape = json_object_get(entry, "shape");
     const size_t n = json_array_size(shape);
     if (!json_is_array(shape) || n > TENSOR_MAX_DIMS)
-        return fail_tensor(file, tensor->name, error, "shape is %s, expected at most %d numbers",
+        return FAIL_TENSOR(file, error, "shape is %s, expected at most %d numbers", tensor->name,
                            json_is_array(shape) ? "longer" : "no list", TENSOR_MAX_DIMS);
     *n_elements = 1;
     for (size_t i = 0; i < n; i++) {
@@ -68,8 +60,8 @@ static int read_shape(const struct safetensors *file, const json_t *entry, struc
         const json_int_t size = json_integer_value(dim);
         if (!json_is_integer(dim) || size < 0 ||
             (size > 0 && *n_elements > (UINT64_C(1) << 56) / (uint64_t)size))
-            return fail_tensor(file, tensor->name, error,
-                               "its dimension %zu is no number or too large", i + 1);
+            return FAIL_TENSOR(file, error, "its dimension %zu is no number or too large",
+                               tensor->name, i + 1);
         tensor->dims[i] = size;
         *n_elements *= (uint64_t)size;
     }
@@ -84,14 +76,14 @@ static int read_offsets(const struct safetensors *file, const json_t *entry, str
     const json_t *from = json_array_get(offsets, 0), *to = json_array_get(offsets, 1);
     if (json_array_size(offsets) != 2 || !json_is_integer(from) || !json_is_integer(to) ||
         json_integer_value(from) < 0 || json_integer_value(to) < json_integer_value(from))
-        return fail_tensor(file, tensor->name, error,
-                           "data_offsets is missing or wrong, expected [from, to]");
+        return FAIL_TENSOR(file, error, "data_offsets is missing or wrong, expected [from, to]",
+                           tensor->name);
     tensor->from = (uint64_t)json_integer_value(from);
     tensor->to = (uint64_t)json_integer_value(to);
     if (tensor->to > n_data)
-        return fail_tensor(file, tensor->name, error,
-                           "its data ends at byte %llu of %llu, expected a whole file",
-                           (unsigned long long)tensor->to, (unsigned long long)n_data);
+        return FAIL_TENSOR(file, error, "its data ends at byte %llu of %llu, expected a whole file",
+                           tensor->name, (unsigned long long)tensor->to,
+                           (unsigned long long)n_data);
     return 0;
 }
 
@@ -107,7 +99,7 @@ static int read_tensor(struct safetensors *file, const char *name, const json_t 
         read_offsets(file, entry, tensor, n_data, error) < 0)
         return error->code;
     if (tensor->to - tensor->from != n_elements * n_bytes)
-        return fail_tensor(file, name, error, "its data is %llu bytes, expected %llu for its shape",
+        return FAIL_TENSOR(file, error, "its data is %llu bytes, expected %llu for its shape", name,
                            (unsigned long long)(tensor->to - tensor->from),
                            (unsigned long long)(n_elements * n_bytes));
     file->n++;
@@ -131,10 +123,11 @@ static int check_places(struct safetensors *file, uint64_t n_data, struct ifl_er
         qsort(file->of, file->n, sizeof *file->of, by_place);
     for (size_t i = 0; i < file->n; at = file->of[i++].to)
         if (file->of[i].from != at)
-            return fail_tensor(file, file->of[i].name, error,
+            return FAIL_TENSOR(file, error,
                                "its data starts at byte %llu, expected %llu, where the one before "
                                "ends",
-                               (unsigned long long)file->of[i].from, (unsigned long long)at);
+                               file->of[i].name, (unsigned long long)file->of[i].from,
+                               (unsigned long long)at);
     if (at != n_data)
         return ifl_fail_at(error, file->path, 0, 0,
                            "%llu bytes of data, expected %llu as the header has it",
@@ -282,9 +275,10 @@ int safetensors_read(const struct safetensors *file, const struct tensor *tensor
     unsigned char bytes[1 << 16];
     const size_t n_bytes = tensor->type == TENSOR_F32 ? 4 : 2;
     if (tensor->type == TENSOR_OTHER)
-        return fail_tensor(file, tensor->name, error,
+        return FAIL_TENSOR(file, error,
                            "its type is no float, expected F32, F16 or "
-                           "BF16");
+                           "BF16",
+                           tensor->name);
     ifl_require(n_numbers * n_bytes == tensor->to - tensor->from);
     for (size_t done = 0, n; done < n_numbers; done += n) {
         n = n_numbers - done < sizeof bytes / n_bytes ? n_numbers - done : sizeof bytes / n_bytes;

@@ -4,33 +4,33 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_PATH = 1024 };
+enum { MAX_FOLDER = 1024, MAX_PATH = 2048 };
 
 /* ---- where ---- */
 
 /* The folder of the running program, "" where that cannot be told. */
-static void program_folder(char folder[MAX_PATH])
+static void program_folder(char folder[MAX_FOLDER])
 {
-    const ssize_t n = readlink("/proc/self/exe", folder, MAX_PATH - 1);
+    const ssize_t n = readlink("/proc/self/exe", folder, MAX_FOLDER - 1);
     folder[n > 0 ? n : 0] = '\0';
     char *slash = strrchr(folder, '/');
     if (slash)
         *slash = '\0';
 }
 
-static bool find(const char *name, char path[2 * MAX_PATH])
+static bool find(const char *name, char path[MAX_PATH])
 {
     const char *chosen = getenv("INFLIGHT_ENGINE_DIR");
-    char folder[MAX_PATH];
+    char folder[MAX_FOLDER];
     if (chosen) {
-        snprintf(path, 2 * MAX_PATH, "%s/inflight_%s.so", chosen, name);
+        snprintf(path, MAX_PATH, "%s/inflight_%s.so", chosen, name);
         return access(path, R_OK) == 0;
     }
     program_folder(folder);
-    snprintf(path, 2 * MAX_PATH, "%s/gpu/%s/inflight_%s.so", folder, name, name);
+    snprintf(path, MAX_PATH, "%s/gpu/%s/inflight_%s.so", folder, name, name);
     if (access(path, R_OK) == 0)
         return true;
-    snprintf(path, 2 * MAX_PATH, "%s/inflight_%s.so", INFLIGHT_ENGINE_DIR, name);
+    snprintf(path, MAX_PATH, "%s/inflight_%s.so", INFLIGHT_ENGINE_DIR, name);
     return access(path, R_OK) == 0;
 }
 
@@ -66,7 +66,7 @@ static const struct ifl_engine *engine_of(void *library, const char *path, struc
 
 const struct ifl_engine *engine_module_load(const char *name, struct ifl_error *error)
 {
-    char path[2 * MAX_PATH];
+    char path[MAX_PATH];
     if (!find(name, path)) {
         ifl_fail(error, IFL_E_INPUT,
                  "there is no engine module %s: executor %s needs inflight built with %s "

@@ -7,26 +7,26 @@
 
 static const double GIB = 1073741824.0;
 
-static size_t sum_floats(const struct cpu_engine *engine, size_t n_weights)
+static int fail_room(const struct cpu_engine *engine, struct ifl_error *error)
 {
-    return n_weights + (size_t)engine->limits.n_blocks * engine->block_floats;
+    const double block_gib = (double)engine->block_floats * sizeof(float) / GIB;
+    const double page_gib = (double)sysconf(_SC_PAGESIZE) / GIB;
+    return ifl_fail(error, IFL_E_NOMEM,
+                    "out of memory: in fp32 the engine asks for %.2f GiB of weights, %.2f of KV "
+                    "blocks and %.2f of host blocks; the machine has %.2f GiB, %.2f of them free",
+                    (double)weights_count(&engine->limits.model) * sizeof(float) / GIB,
+                    engine->limits.n_blocks * block_gib, engine->limits.n_host_blocks * block_gib,
+                    (double)sysconf(_SC_PHYS_PAGES) * page_gib,
+                    (double)sysconf(_SC_AVPHYS_PAGES) * page_gib);
 }
 
 /* Linux hands out more memory than there is and kills whoever uses it: better to refuse. */
-static int check_room(const struct cpu_engine *engine, size_t n_weights, struct ifl_error *error)
+static bool has_room(const struct cpu_engine *engine, size_t n_weights)
 {
-    const double page_bytes = (double)sysconf(_SC_PAGESIZE);
-    const double all_bytes = (double)sysconf(_SC_PHYS_PAGES) * page_bytes;
-    const double free_bytes = (double)sysconf(_SC_AVPHYS_PAGES) * page_bytes;
-    const double weight_bytes = (double)n_weights * sizeof(float);
-    const double kv_bytes =
-        (double)engine->limits.n_blocks * (double)engine->block_floats * sizeof(float);
-    if (weight_bytes + kv_bytes <= all_bytes)
-        return 0;
-    return ifl_fail(error, IFL_E_NOMEM,
-                    "out of memory: the engine asks for %.2f GiB of weights and %.2f GiB of KV "
-                    "blocks in fp32; the machine has %.2f GiB, %.2f of them free",
-                    weight_bytes / GIB, kv_bytes / GIB, all_bytes / GIB, free_bytes / GIB);
+    const double floats =
+        (double)n_weights + (double)engine->limits.n_blocks * (double)engine->block_floats;
+    return floats * sizeof(float) <=
+           (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
 static bool take(float **array, size_t n)
@@ -63,17 +63,15 @@ int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
     const struct ifl_engine_model *m = &o->model;
     const size_t n_weights = (size_t)weights_count(m);
     const size_t n_angles = (size_t)o->max_tokens * ((size_t)m->d_head / 2);
-    if (check_room(engine, n_weights, error) < 0)
-        return error->code;
+    if (!has_room(engine, n_weights))
+        return fail_room(engine, error);
     engine->at = calloc((size_t)m->n_layers, sizeof *engine->at);
     engine->host = calloc((size_t)o->n_host_blocks + 1, engine->block_floats * sizeof(float));
     if (!engine->at || !engine->host || !take(&engine->weights, n_weights) ||
         !take(&engine->kv, (size_t)o->n_blocks * engine->block_floats) ||
         !take(&engine->cosines, n_angles) || !take(&engine->sines, n_angles) ||
         !take_scratch(engine))
-        return ifl_fail(error, IFL_E_NOMEM,
-                        "out of memory: the engine asks for %.2f GiB of weights and KV blocks",
-                        (double)sum_floats(engine, n_weights) * sizeof(float) / GIB);
+        return fail_room(engine, error);
     rope_table(&engine->architecture, o->max_tokens, engine->cosines, engine->sines);
     /* Touched here, so that no step pays for a page fault. */
     for (size_t i = 0; i < (size_t)o->n_blocks * engine->block_floats; i++)
@@ -84,22 +82,10 @@ int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
 void cpu_give_memory(struct cpu_engine *engine)
 {
     struct cpu_scratch *s = &engine->scratch;
-    void *const arrays[] = {engine->weights,
-                            (void *)(uintptr_t)engine->at,
-                            engine->kv,
-                            engine->host,
-                            engine->cosines,
-                            engine->sines,
-                            s->x,
-                            s->normed,
-                            s->qkv,
-                            s->attended,
-                            s->gate_up,
-                            s->activated,
-                            s->scores,
-                            s->tile,
-                            s->logits,
-                            s->sampled_seqs};
+    void *const arrays[] = {engine->weights, engine->at,    engine->kv, engine->host,
+                            engine->cosines, engine->sines, s->x,       s->normed,
+                            s->qkv,          s->attended,   s->gate_up, s->activated,
+                            s->scores,       s->tile,       s->logits,  s->sampled_seqs};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }

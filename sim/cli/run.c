@@ -261,6 +261,17 @@ static int load_plugins(const struct text_list *plugins, struct ifl_error *error
     return rc;
 }
 
+/* Points that fly side by side would measure each other. */
+static int check_jobs(struct run *run)
+{
+    for (size_t p = 0; run->n_threads > 1 && p < study_n_points(run->study); p++)
+        if (study_point(run->study, p)->executor != EXECUTOR_SIM)
+            return ifl_fail(&run->error, IFL_E_INPUT,
+                            "--jobs is %lld, expected 1 where an engine flies in wall time",
+                            run->n_threads);
+    return 0;
+}
+
 int cli_run(int argc, char **argv)
 {
     struct run run = {.n_threads = 1, .lock = PTHREAD_MUTEX_INITIALIZER};
@@ -288,6 +299,8 @@ int cli_run(int argc, char **argv)
     int rc = load_plugins(&plugins, &run.error);
     if (rc == 0)
         rc = study_load(&study, &run.study, &run.error);
+    if (rc == 0)
+        rc = check_jobs(&run);
     if (rc == 0)
         rc = run_study(&run);
     run_files_close(&run.files);

@@ -122,16 +122,16 @@ Test(executor, tells_no_end_after_the_deadline)
     struct executor_engine *x = open_fake(40, NULL);
     struct ifl_request r = {0};
     struct ifl_done done = {0};
-    cr_assert_eq(submit(x, 5, &r, 3, 0), 0);
     const int64_t early_ns = executor_engine_ops.now(x) + 5 * MS;
+    cr_assert_eq(submit(x, 5, &r, 3, 0), 0);
     cr_expect_eq(next(x, early_ns, &done), 0, "the step lasts 40 ms");
     cr_expect_eq(next(x, IFL_NEVER, &done), 1);
     cr_expect_eq(done.step, 5);
     cr_expect_geq(done.end_ns - done.start_ns, 40 * MS);
     cr_expect_eq(done.device_ns, 7);
     /* What has ended stays untold while the loop looks at an earlier time. */
-    cr_assert_eq(submit(x, 6, &r, 1, 3), 0);
     const int64_t past_ns = executor_engine_ops.now(x);
+    cr_assert_eq(submit(x, 6, &r, 1, 3), 0);
     const struct timespec nap = {.tv_nsec = 80 * MS};
     nanosleep(&nap, NULL);
     cr_expect_eq(next(x, past_ns, &done), 0);
@@ -168,10 +168,10 @@ Test(executor, passes_errors_on_and_takes_no_more_than_it_can)
     struct ifl_request r = {0};
     struct ifl_done done;
     struct ifl_error error = {0};
+    fails_at_step = 2;
     for (uint64_t i = 0; i < EXECUTOR_ENGINE_MAX_IN_FLIGHT; i++)
         cr_assert_eq(submit(x, i, &r, 3, 0), 0);
     cr_expect_eq(submit(x, 99, &r, 3, 0), IFL_E_DEVICE);
-    fails_at_step = 2;
     cr_expect_eq(next(x, IFL_NEVER, &done), 1);
     cr_expect_eq(executor_engine_ops.next(x, IFL_NEVER, &done, &error), IFL_E_DEVICE);
     cr_expect_str_eq(error.text, "the fuse blew");
