@@ -12,6 +12,7 @@
 
 #include "cost/kernels.h"
 #include "cost/kind.h"
+#include "cost/roofline.h"
 
 /* What depends on m alone, or on rows alone, is computed once for each value. */
 enum { MEMO_TOKENS = 16384, MEMO_ROWS = 4096 };
@@ -20,86 +21,83 @@ struct roofline {
     struct cost base;
     struct model model;
     struct hardware hardware;
-    struct model_linear linears[MODEL_LINEARS], head;
-    const struct allreduce_profile *allreduce; /* in `hardware`; NULL on one GPU */
-    double q_heads, kv_heads, ffn_columns;     /* of a rank */
-    double block_bytes;                        /* of a rank, all layers */
-    double tokens_s[MEMO_TOKENS + 1];          /* 0: not computed yet */
+    struct roofline_rank rank;        /* points at both */
+    double tokens_s[MEMO_TOKENS + 1]; /* 0: not computed yet */
     double rows_s[MEMO_ROWS + 1];
 };
 
 /* Four fused kernels a layer: two norms that also add the residual (read x and the residual, write
  * both), rotary embedding of queries and keys in place, and the MLP's activation. */
-static double layer_elementwise_s(const struct roofline *roofline, double m)
+static double layer_elementwise_s(const struct roofline_rank *rank, double m)
 {
-    const struct model *model = &roofline->model;
+    const struct model *model = rank->model;
     const double norm_elements = 4.0 * model->d_model;
-    const double rotary_elements = 2 * (roofline->q_heads + roofline->kv_heads) * model->d_head;
-    const double activation_elements = (model->mlp == MODEL_MLP_GATED ? 3 : 2) *
-                                       roofline->ffn_columns * model_experts_per_token(model);
+    const double rotary_elements = 2 * (rank->q_heads + rank->kv_heads) * model->d_head;
+    const double activation_elements = (model->mlp == MODEL_MLP_GATED ? 3 : 2) * rank->ffn_columns *
+                                       model_experts_per_token(model);
     const double elements = 2 * norm_elements + rotary_elements + activation_elements;
-    return elementwise_s(&roofline->hardware, 4, m * elements * model->weight_bytes);
+    return elementwise_s(rank->hardware, 4, m * elements * model->weight_bytes);
 }
 
 /* Experts run as one group: the tokens' picks are its rows, and the router is a small product. */
-static double linear_s(const struct roofline *roofline, int i, double m)
+static double linear_s(const struct roofline_rank *rank, int i, double m)
 {
-    const struct model *model = &roofline->model;
+    const struct model *model = rank->model;
     const bool experts = i >= MODEL_MLP_UP;
     const struct gemm_group group = {
         .m = m * (experts ? model_experts_per_token(model) : 1),
-        .n = (double)roofline->linears[i].n,
-        .k = (double)roofline->linears[i].k,
+        .n = (double)rank->linears[i].n,
+        .k = (double)rank->linears[i].k,
         .n_weights = experts ? model_distinct_experts(model, m) : 1,
         .element_bytes = model->weight_bytes,
         .weight_bytes = model_matrix_bytes(model),
         .fp8 = model->quantization == MODEL_FP8,
     };
     const bool routes = i == MODEL_MLP_UP && model->n_experts > 0;
-    const double router_s = routes ? gemm_s(&roofline->hardware, m, model->n_experts,
-                                            model->d_model, model->weight_bytes)
-                                   : 0;
-    return router_s + gemm_group_s(&roofline->hardware, &group);
+    const double router_s =
+        routes ? gemm_s(rank->hardware, m, model->n_experts, model->d_model, model->weight_bytes)
+               : 0;
+    return router_s + gemm_group_s(rank->hardware, &group);
 }
 
-static double dense_s(const struct roofline *roofline, double m)
+static double dense_s(const struct roofline_rank *rank, double m)
 {
-    const struct model *model = &roofline->model;
-    double layer_s = layer_elementwise_s(roofline, m);
+    const struct model *model = rank->model;
+    double layer_s = layer_elementwise_s(rank, m);
     for (int i = 0; i < MODEL_LINEARS; i++)
-        layer_s += linear_s(roofline, i, m);
-    if (roofline->allreduce)
-        layer_s += 2 * allreduce_s(roofline->allreduce, m * model->d_model * model->weight_bytes);
+        layer_s += linear_s(rank, i, m);
+    if (rank->allreduce)
+        layer_s += 2 * allreduce_s(rank->allreduce, m * model->d_model * model->weight_bytes);
     return model->layers * layer_s;
+}
+
+static double head_s(const struct roofline_rank *rank, double rows)
+{
+    return gemm_s(rank->hardware, rows, (double)rank->head.n, (double)rank->head.k,
+                  rank->model->weight_bytes);
 }
 
 static double tokens_s(struct roofline *roofline, int32_t n_tokens)
 {
     if (n_tokens > MEMO_TOKENS)
-        return dense_s(roofline, n_tokens);
+        return dense_s(&roofline->rank, n_tokens);
     double *known = &roofline->tokens_s[n_tokens];
     if (*known == 0)
-        *known = dense_s(roofline, n_tokens);
+        *known = dense_s(&roofline->rank, n_tokens);
     return *known;
-}
-
-static double head_s(const struct roofline *roofline, double rows)
-{
-    return gemm_s(&roofline->hardware, rows, (double)roofline->head.n, (double)roofline->head.k,
-                  roofline->model.weight_bytes);
 }
 
 static double rows_s(struct roofline *roofline, int32_t rows)
 {
     if (rows > MEMO_ROWS)
-        return head_s(roofline, rows);
+        return head_s(&roofline->rank, rows);
     double *known = &roofline->rows_s[rows];
     if (*known == 0)
-        *known = head_s(roofline, rows);
+        *known = head_s(&roofline->rank, rows);
     return *known;
 }
 
-static double prefill_s(const struct roofline *roofline, const struct ifl_step_totals *totals)
+static double prefill_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
     const struct prefill_shape shape = {
         .n_tokens = totals->n_prefill_tokens,
@@ -108,60 +106,71 @@ static double prefill_s(const struct roofline *roofline, const struct ifl_step_t
         .longest_kv = totals->max_prefill_kv,
         .n_seqs = totals->n_prefill_seqs,
     };
-    return prefill_attention_s(&roofline->hardware, roofline->q_heads, roofline->kv_heads,
-                               roofline->model.d_head, &shape);
+    return prefill_attention_s(rank->hardware, rank->q_heads, rank->kv_heads, rank->model->d_head,
+                               &shape);
 }
 
-static double decode_s(const struct roofline *roofline, const struct ifl_step_totals *totals)
+static double decode_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
-    const struct model *model = &roofline->model;
+    const struct model *model = rank->model;
     const struct decode_shape shape = {totals->n_decode_seqs, (double)totals->decode_context};
     if (totals->n_prefill_tokens > 0)
-        return decode_attention_mixed_s(&roofline->hardware, roofline->q_heads, roofline->kv_heads,
+        return decode_attention_mixed_s(rank->hardware, rank->q_heads, rank->kv_heads,
                                         model->d_head, model->kv_bytes, &shape);
-    return decode_attention_s(&roofline->hardware, roofline->q_heads, roofline->kv_heads,
-                              model->d_head, model->kv_bytes, &shape);
+    return decode_attention_s(rank->hardware, rank->q_heads, rank->kv_heads, model->d_head,
+                              model->kv_bytes, &shape);
 }
 
-static double forward_s(struct roofline *roofline, const struct ifl_step_totals *totals)
+static double host_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
-    const double attention_s = prefill_s(roofline, totals) + decode_s(roofline, totals);
-    const double s = tokens_s(roofline, totals->n_tokens) + rows_s(roofline, totals->n_sampled) +
-                     roofline->model.layers * attention_s;
-    return fmax(s, roofline->hardware.host.floor_ms * 1e-3);
-}
-
-static double host_s(const struct roofline *roofline, const struct ifl_step_totals *totals)
-{
-    const struct host_profile *host = &roofline->hardware.host;
-    const int32_t layers = totals->n_tokens > 0 ? roofline->model.layers : 0;
+    const struct host_profile *host = &rank->hardware->host;
+    const int32_t layers = totals->n_tokens > 0 ? rank->model->layers : 0;
     const int32_t n_seqs = totals->n_prefill_seqs + totals->n_decode_seqs;
     return (host->step_us + host->layer_us * layers + host->seq_us * n_seqs) * 1e-6;
 }
 
-static double roofline_step_s(struct cost *cost, const struct ifl_step_totals *totals)
+/* `matrices_s` of all products and element-wise operations. */
+static double step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals,
+                     double matrices_s)
 {
-    struct roofline *roofline = (struct roofline *)cost;
-    const struct hardware *hardware = &roofline->hardware;
-    double s = host_s(roofline, totals);
+    const struct hardware *hardware = rank->hardware;
+    double s = host_s(rank, totals);
     if (totals->n_tokens > 0)
-        s += forward_s(roofline, totals);
+        s += fmax(matrices_s +
+                      rank->model->layers * (prefill_s(rank, totals) + decode_s(rank, totals)),
+                  hardware->host.floor_ms * 1e-3);
     if (totals->n_blocks_out > 0)
-        s += swap_s(hardware, SWAP_OUT, totals->n_blocks_out, roofline->block_bytes);
+        s += swap_s(hardware, SWAP_OUT, totals->n_blocks_out, rank->block_bytes);
     if (totals->n_blocks_in > 0)
-        s += swap_s(hardware, SWAP_IN, totals->n_blocks_in, roofline->block_bytes);
+        s += swap_s(hardware, SWAP_IN, totals->n_blocks_in, rank->block_bytes);
     return s;
 }
 
-static void set_shapes(struct roofline *roofline, int32_t tensor_parallel, int32_t block_tokens)
+double roofline_step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
-    const struct model *model = &roofline->model;
-    model_layer_linears(model, tensor_parallel, roofline->linears);
-    roofline->head = model_lm_head(model, tensor_parallel);
-    roofline->q_heads = model_q_heads_per_rank(model, tensor_parallel);
-    roofline->kv_heads = model_kv_heads_per_rank(model, tensor_parallel);
-    roofline->ffn_columns = (double)model->d_ffn / tensor_parallel;
-    roofline->block_bytes = (double)model_kv_bytes_per_token(model, tensor_parallel) * block_tokens;
+    return step_s(rank, totals, dense_s(rank, totals->n_tokens) + head_s(rank, totals->n_sampled));
+}
+
+static double remembered_step_s(struct cost *cost, const struct ifl_step_totals *totals)
+{
+    struct roofline *roofline = (struct roofline *)cost;
+    return step_s(&roofline->rank, totals,
+                  tokens_s(roofline, totals->n_tokens) + rows_s(roofline, totals->n_sampled));
+}
+
+void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
+                       const struct hardware *hardware, int32_t tensor_parallel,
+                       int32_t block_tokens)
+{
+    *rank = (struct roofline_rank){.model = model, .hardware = hardware};
+    if (tensor_parallel > 1)
+        rank->allreduce = hardware_allreduce(hardware, tensor_parallel);
+    model_layer_linears(model, tensor_parallel, rank->linears);
+    rank->head = model_lm_head(model, tensor_parallel);
+    rank->q_heads = model_q_heads_per_rank(model, tensor_parallel);
+    rank->kv_heads = model_kv_heads_per_rank(model, tensor_parallel);
+    rank->ffn_columns = (double)model->d_ffn / tensor_parallel;
+    rank->block_bytes = (double)model_kv_bytes_per_token(model, tensor_parallel) * block_tokens;
 }
 
 struct cost *cost_create_roofline(const struct model *model, const struct hardware *hardware,
@@ -188,11 +197,10 @@ struct cost *cost_create_roofline(const struct model *model, const struct hardwa
         ifl_fail_nomem(error);
         return NULL;
     }
-    roofline->base.step_s = roofline_step_s;
+    roofline->base.step_s = remembered_step_s;
     roofline->model = *model;
     roofline->hardware = *hardware;
-    if (tensor_parallel > 1)
-        roofline->allreduce = hardware_allreduce(&roofline->hardware, tensor_parallel);
-    set_shapes(roofline, tensor_parallel, block_tokens);
+    roofline_rank_set(&roofline->rank, &roofline->model, &roofline->hardware, tensor_parallel,
+                      block_tokens);
     return &roofline->base;
 }

@@ -285,6 +285,12 @@ static const struct adapter all[] = {
      {"layer", "sequences", "time_us"},
      NULL,
      llmservingsim_per_sequence},
+    {"aiconfigurator steps",
+     "forward passes of Qwen3-32B; the file's name has _tp and a number",
+     {"sum_prefill_tokens", "num_prefill_requests", "sum_prefill_kv_tokens", "var_prefill_length",
+      "num_decode_requests", "sum_decode_kv_tokens", "latency_ms"},
+     "_tp",
+     aic_steps},
     {0},
 };
 

@@ -28,6 +28,9 @@ int llmservingsim_dense(const struct adapter_row *row, struct fit_sample *sample
 int llmservingsim_per_sequence(const struct adapter_row *row, struct fit_sample *sample,
                                struct ifl_error *error);
 
+/* Logs of forward passes of Qwen3-32B, of AIConfigurator. */
+int aic_steps(const struct adapter_row *row, struct fit_sample *sample, struct ifl_error *error);
+
 /* ---- for the adapters: cells of a row by the adapter's column ---- */
 
 const char *adapter_text(const struct adapter_row *row, int i);

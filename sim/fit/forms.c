@@ -1,6 +1,7 @@
 #include "fit/forms.h"
 
 #include "cost/kernels.h"
+#include "cost/roofline.h"
 
 static double predict_gemm(const struct hardware *hardware, const struct fit_sample *sample)
 {
@@ -34,6 +35,20 @@ static double predict_mixed(const struct hardware *hardware, const struct fit_sa
     return predict_prefill(hardware, sample) +
            decode_attention_mixed_s(hardware, sample->q_heads, sample->kv_heads, sample->d_head,
                                     sample->element_bytes, &shape);
+}
+
+/* Over more ranks than two the all-reduce of two stands in, with the traffic of a ring,
+ * 2 (n - 1) / n of the message, where the profile has none of its own. */
+static double predict_step(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    const int32_t t = sample->tensor_parallel;
+    struct roofline_rank rank;
+    struct allreduce_profile ring = hardware->allreduce[0];
+    roofline_rank_set(&rank, sample->model, hardware, t, 16);
+    ring.gb_per_s *= t / (2.0 * (t - 1));
+    if (t > 1 && !rank.allreduce)
+        rank.allreduce = &ring;
+    return roofline_step_s(&rank, &sample->totals);
 }
 
 static double predict_elementwise(const struct hardware *hardware, const struct fit_sample *sample)
@@ -84,6 +99,12 @@ static bool shares_no_kv_head(const struct fit_sample *sample)
 #define LINEAR(section, name, low, high, start, negligible)                                        \
     {                                                                                              \
 #name, offsetof(struct hardware, section.name), low, high, start, false, negligible        \
+    }
+
+/* A step shows numbers of several sections. */
+#define IN_STEP(section, path, low, high, start, negligible)                                       \
+    {                                                                                              \
+        section, offsetof(struct hardware, path), low, high, start, true, negligible, NULL, false  \
     }
 
 #define GEMM(section)                                                                              \
@@ -172,6 +193,20 @@ static const struct form forms[] = {
      .n_parameters = 2,
      .n_folds = 2,
      .predict_s = predict_send_recv},
+    {.op = FIT_STEP,
+     .section = "step",
+     .parameters = {IN_STEP("gemm.compute_frac", gemm.compute_frac, 0.01, 2, 0.75, 0),
+                    IN_STEP("gemm.memory_frac", gemm.memory_frac, 0.01, 2, 0.75, 0),
+                    IN_STEP("prefill.compute_frac", prefill.compute_frac, 0.01, 2, 0.5, 0),
+                    IN_STEP("decode.memory_frac", decode.memory_frac, 0.01, 2, 0.75, 0),
+                    IN_STEP("host.layer_us", host.layer_us, 0.1, 1000, 20, 3),
+                    IN_STEP("host.seq_us", host.seq_us, 0.1, 1000, 10, 3),
+                    IN_STEP("allreduce_2.latency_us", allreduce[0].latency_us, 0.1, 1000, 8, 3),
+                    IN_STEP("allreduce_2.gb_per_s", allreduce[0].gb_per_s, 1, 1e4, 400, 0),
+                    IN_STEP("decode.head_us", decode.head_us, 0.001, 100, 2, 1)},
+     .n_parameters = 9,
+     .n_folds = 3,
+     .predict_s = predict_step},
 };
 
 const struct form *form_of(enum fit_op op)

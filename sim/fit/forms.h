@@ -8,7 +8,7 @@
 #include "cost/hardware.h"
 #include "fit/sample.h"
 
-enum { FORM_MAX_PARAMETERS = 6 };
+enum { FORM_MAX_PARAMETERS = 12 };
 
 /* A parameter stays within its bounds by a logistic transformation, of its logarithm where `log`.
  * It is determined if its standard error is below half of it, or below `negligible`. */

@@ -5,6 +5,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cost/model.h"
+#include "inflight/step.h"
+
 enum fit_op {
     FIT_NONE, /* a row that the cost model has no operation for */
     FIT_GEMM,
@@ -20,6 +23,7 @@ enum fit_op {
     FIT_ALLREDUCE_4_EAGER,
     FIT_ALLREDUCE_8_EAGER,
     FIT_SEND_RECV,
+    FIT_STEP, /* a whole forward pass, with all of the above in it */
     FIT_OPS
 };
 
@@ -29,7 +33,11 @@ struct fit_sample {
     double n_seqs, new_tokens, context_tokens;   /* attention, of sequences of equal length */
     double n_decode_seqs, decode_context_tokens; /* beside them in a mixed step */
     double q_heads, kv_heads, d_head, element_bytes;
-    double bytes; /* element-wise, moved; collectives, of a message */
+    double bytes;              /* element-wise, moved; collectives, of a message */
+    const struct model *model; /* steps: whose, on how many ranks; borrowed, of static storage */
+    int32_t tensor_parallel;
+    struct ifl_step_totals totals;
+    double weight; /* a row that counts for that many; 0: for one */
     double measured_s;
     char group[48]; /* what stays together when some data is held out: a model, a shape */
     char layer[64]; /* products of one layer and one number of rows, or empty */

@@ -108,8 +108,9 @@ static double reweight(struct work *work, struct problem *problem)
     residuals(work->u, problem, work->f);
     for (size_t i = 0; i < problem->n_rows; i++) {
         const double r = gsl_vector_get(work->f, i) / soft_from, soft = sqrt(1 + r * r);
-        gsl_vector_set(work->weights, i, 1 / soft);
-        cost += 2 * (soft - 1);
+        const double weight = problem->rows[i]->weight > 0 ? problem->rows[i]->weight : 1;
+        gsl_vector_set(work->weights, i, weight / soft);
+        cost += weight * 2 * (soft - 1);
     }
     return cost;
 }

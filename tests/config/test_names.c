@@ -26,9 +26,9 @@ Test(names, a_slash_or_an_extension_makes_a_path)
     cr_expect_str_eq(found, "configs/models/llama-2-7b.yaml");
     cr_expect_eq(config_resolve_name("models", "llama-2-7b.yaml", found, &error), IFL_E_INPUT);
     cr_expect_str_eq(error.text, "there is no file llama-2-7b.yaml, expected a model");
-    cr_expect_eq(config_resolve_name("hardware", "b300", found, &error), IFL_E_INPUT);
-    cr_expect_eq(strncmp(error.text, "unknown hardware profile b300, expected one of a100-", 51), 0,
-                 "%s", error.text);
+    cr_expect_eq(config_resolve_name("hardware", "tpu-v5", found, &error), IFL_E_INPUT);
+    cr_expect_eq(strncmp(error.text, "unknown hardware profile tpu-v5, expected one of a100-", 53),
+                 0, "%s", error.text);
 }
 
 Test(names, lists_are_sorted_and_name_each_once)

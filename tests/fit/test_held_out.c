@@ -123,3 +123,40 @@ Test(held_out, all_reduces_of_other_sizes)
         cr_expect_lt(p95, 0.35, "%s: %.3f, the mean of six", gpus[i], p95);
     }
 }
+
+/* Step logs of one and two ranks fitted, four predicted: their all-reduce is that of two, as a ring
+ * would take it. */
+static void expect_steps(const struct hardware *hardware, const char *const *where, size_t n_where,
+                         size_t n_rows, double median, double p95)
+{
+    struct fit_data data;
+    struct fit_verdict verdict;
+    struct ifl_error error = {0};
+    const char *const four[] = {DATA "aic_fpm_b300_qwen3-32b_tp4_steps.csv.gz"};
+    cr_assert_eq(fit_data_read(four, 1, &data, &error), 0, "%s", error.text);
+    cr_assert_eq(where_keep(&data, where, n_where, &error), 0, "%s", error.text);
+    cr_assert_eq(fit_judge(&data, hardware, &verdict, &error), 0, "%s", error.text);
+    expect_below(where[0], &verdict.rows[FIT_STEP], n_rows, median, p95);
+    fit_verdict_free(&verdict);
+    fit_data_free(&data);
+}
+
+Test(held_out, steps_of_four_ranks)
+{
+    static const char *const tables[] = {DATA "aic_fpm_b300_qwen3-32b_tp1_steps.csv.gz",
+                                         DATA "aic_fpm_b300_qwen3-32b_tp2_steps.csv.gz"};
+    static const char *const decode[] = {"sum_prefill_tokens=0"};
+    static const char *const mixed[] = {"sum_prefill_tokens>0", "num_decode_requests>0"};
+    const struct fit_options options = {NULL, 0};
+    struct fit_data data;
+    struct fit_report report;
+    struct hardware hardware;
+    struct ifl_error error = {0};
+    cr_assert_eq(hardware_load("b300", &hardware, &error), 0, "%s", error.text);
+    cr_assert_eq(fit_data_read(tables, 2, &data, &error), 0, "%s", error.text);
+    cr_assert_eq(fit_profile(&data, &options, &hardware, &report, &error), 0, "%s", error.text);
+    fit_report_free(&report);
+    fit_data_free(&data);
+    expect_steps(&hardware, decode, 1, 6650, 0.035, 0.072);
+    expect_steps(&hardware, mixed, 2, 211, 0.10, 0.25);
+}

@@ -1,0 +1,26 @@
+/* The roofline of one rank without a memory of what it computed: for those who change the profile
+ * from call to call, as a fitter does. */
+#ifndef SIM_COST_ROOFLINE_H
+#define SIM_COST_ROOFLINE_H
+
+#include "inflight/step.h"
+
+#include "cost/hardware.h"
+#include "cost/model.h"
+
+struct roofline_rank {
+    const struct model *model; /* both borrowed */
+    const struct hardware *hardware;
+    struct model_linear linears[MODEL_LINEARS], head;
+    const struct allreduce_profile *allreduce; /* in `hardware`; NULL on one GPU */
+    double q_heads, kv_heads, ffn_columns;     /* of a rank */
+    double block_bytes;                        /* of a rank, all layers */
+};
+
+/* The ranks can share the model (model_check_parallel), and the profile has their all-reduce. */
+void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
+                       const struct hardware *hardware, int32_t tensor_parallel,
+                       int32_t block_tokens);
+double roofline_step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals);
+
+#endif
