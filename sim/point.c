@@ -20,7 +20,8 @@ static double wall_s(void)
 /* ---- how much there is: model, hardware, blocks ---- */
 
 struct machine {
-    bool has_model, has_hardware;
+    bool has_model;
+    bool known; /* model and hardware both */
     struct model model;
     struct hardware hardware;
 };
@@ -30,12 +31,13 @@ static int load_machine(const struct config *config, struct machine *machine,
 {
     const bool wanted = config->executor == EXECUTOR_SIM && config->cost.model == COST_ROOFLINE;
     int rc = 0;
-    *machine = (struct machine){.has_model = config->model[0], .has_hardware = config->hardware[0]};
+    *machine = (struct machine){.has_model = config->model[0]};
+    machine->known = machine->has_model && config->hardware[0];
     if (machine->has_model)
         rc = model_load(config->model, &machine->model, error);
-    if (rc == 0 && machine->has_hardware)
+    if (rc == 0 && machine->known)
         rc = hardware_load(config->hardware, &machine->hardware, error);
-    if (rc < 0 || (machine->has_model && machine->has_hardware))
+    if (rc < 0 || machine->known)
         return rc;
     return wanted ? ifl_fail_at(error, config->path, 0, 0,
                                 "cost.model is roofline, which needs a model and a hardware")
@@ -87,7 +89,7 @@ static void doubt(const struct config *config, const struct machine *machine, ch
     const struct kv_config *kv = &config->serving.kv;
     struct memory_plan plan = {0};
     struct ifl_error error;
-    if (!machine->has_model || !machine->has_hardware)
+    if (!machine->known)
         return;
     const int rc = memory_plan(&machine->model, &machine->hardware, config->tensor_parallel,
                                kv->block_tokens, kv->memory_utilization, &plan, &error);
@@ -119,7 +121,7 @@ static int size_pool(const struct config *config, const struct machine *machine,
         doubt(config, machine, arithmetic, n_bytes);
         return check_pool(config, error);
     }
-    if (!machine->has_model || !machine->has_hardware)
+    if (!machine->known)
         return ifl_fail_at(error, config->path, 0, 0,
                            "serving.kv.num_blocks is needed where no model and hardware are named");
     const int rc = memory_plan(&machine->model, &machine->hardware, config->tensor_parallel,

@@ -4,10 +4,10 @@
  * A few new tokens (decoding, small chunks) walk the block table, one query after the other, so
  * that each K and V is read once for all query heads that share it. Longer chunks go by tiles:
  * CPU_KEY_ROWS keys are gathered from their blocks, and two matrix products do the rest. */
-#include <cblas.h>
 #include <math.h>
 #include <string.h>
 
+#include "blas.h"
 #include "engine.h"
 
 struct piece { /* some new tokens of one sequence, in one layer */
@@ -112,8 +112,9 @@ static void attend_tile(const struct piece *piece, int32_t i, int32_t n, int32_t
     for (int32_t key = from; key < to; key += CPU_KEY_ROWS) {
         const int32_t end = to - key < CPU_KEY_ROWS ? to : key + CPU_KEY_ROWS;
         const float *k = gather(piece, 0, kv_head, key, end);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, end - key, d, piece->scale, q,
-                    (int32_t)piece->qkv_width, k, d, 0, scores + (key - from), n_keys);
+        blas_multiply_transposed(n, end - key, d, piece->scale,
+                                 (struct matrix){q, (int32_t)piece->qkv_width},
+                                 (struct matrix){k, d}, 0, scores + (key - from), n_keys);
     }
     for (int32_t row = 0; row < n; row++)
         mask_and_normalise(piece, i + row, from, (size_t)n_keys,
@@ -121,9 +122,8 @@ static void attend_tile(const struct piece *piece, int32_t i, int32_t n, int32_t
     for (int32_t key = from; key < to; key += CPU_KEY_ROWS) {
         const int32_t end = to - key < CPU_KEY_ROWS ? to : key + CPU_KEY_ROWS;
         const float *v = gather(piece, 1, kv_head, key, end);
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, d, end - key, 1,
-                    scores + (key - from), n_keys, v, d, key > from, out,
-                    (int32_t)piece->out_width);
+        blas_multiply(n, d, end - key, (struct matrix){scores + (key - from), n_keys},
+                      (struct matrix){v, d}, key > from, out, (int32_t)piece->out_width);
     }
 }
 

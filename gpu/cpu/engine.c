@@ -1,10 +1,10 @@
 #include "engine.h"
 
-#include <cblas.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "blas.h"
 #include "step_check.h"
 
 static int64_t clock_ns(void)
@@ -90,7 +90,7 @@ static int cpu_open(const struct ifl_engine_options *options, void **self, struc
     if (rc == 0)
         rc = load(engine, options->weights_dir, error);
     engine->limits.weights_dir = NULL;
-    openblas_set_num_threads(options->n_threads);
+    blas_set_threads(options->n_threads);
     if (rc < 0)
         cpu_close(engine);
     else

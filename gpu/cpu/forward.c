@@ -1,7 +1,7 @@
 /* The decoder's forward pass over some rows of a step, layer by layer. */
-#include <cblas.h>
 #include <string.h>
 
+#include "blas.h"
 #include "engine.h"
 
 struct pass {
@@ -17,10 +17,10 @@ static void multiply(int32_t n, const float *x, const float *w, size_t n_out, si
 {
     const int32_t out = (int32_t)n_out, in = (int32_t)n_in;
     if (n == 1)
-        cblas_sgemv(CblasRowMajor, CblasNoTrans, out, in, 1, w, in, x, 1, accumulate, y, 1);
+        blas_multiply_vector(out, in, w, x, accumulate, y);
     else
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, n, out, in, 1, x, in, w, in,
-                    accumulate, y, out);
+        blas_multiply_transposed(n, out, in, 1, (struct matrix){x, in}, (struct matrix){w, in},
+                                 accumulate, y, out);
 }
 
 static void normalise(const struct pass *pass, const float *weight)

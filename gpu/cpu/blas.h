@@ -1,0 +1,27 @@
+/* The matrix products, of row-major arrays whose rows are ld floats apart.
+ *
+ * Through BLAS's Fortran names: the simulator brings GSL's own cblas into the process, and the
+ * first cblas_sgemm loaded is everybody's. Fortran sees each array transposed, so the operands
+ * change places. */
+#ifndef GPU_CPU_BLAS_H
+#define GPU_CPU_BLAS_H
+
+#include <stdint.h>
+
+struct matrix {
+    const float *at;
+    int32_t ld;
+};
+
+/* c[m][n] = scale a[m][k] b[n][k]^T + keep c. */
+void blas_multiply_transposed(int32_t m, int32_t n, int32_t k, float scale, struct matrix a,
+                              struct matrix b, float keep, float *c, int32_t ldc);
+/* c[m][n] = a[m][k] b[k][n] + keep c. */
+void blas_multiply(int32_t m, int32_t n, int32_t k, struct matrix a, struct matrix b, float keep,
+                   float *c, int32_t ldc);
+/* y[n] = w[n][k] x[k] + keep y. */
+void blas_multiply_vector(int32_t n, int32_t k, const float *w, const float *x, float keep,
+                          float *y);
+void blas_set_threads(int32_t n);
+
+#endif
