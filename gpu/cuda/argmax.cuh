@@ -65,7 +65,7 @@ static __global__ void __launch_bounds__(N_THREADS)
         return;
     key = warp_max_key(threadIdx.x < N_THREADS / WARP_LANES ? of_warp[threadIdx.x] : 0);
     if (threadIdx.x == 0)
-        token[blockIdx.x] = (int32_t)~(uint32_t)key;
+        token[blockIdx.x] = (int32_t) ~(uint32_t)key;
 }
 
 #endif

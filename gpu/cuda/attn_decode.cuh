@@ -23,7 +23,7 @@ static_assert(DECODE_WARP_TOKENS == 16 && (int)ATTN_GROUP_ROWS == (int)FRAGMENT_
               "a warp's turn is one fragment");
 
 template <int HEAD_DIM>
-constexpr int DECODE_WARP_BYTES = DECODE_RING * DECODE_WARP_TOKENS * HEAD_DIM * (int)sizeof(uint16_t);
+constexpr int DECODE_WARP_BYTES = DECODE_RING *DECODE_WARP_TOKENS *HEAD_DIM *(int)sizeof(uint16_t);
 
 /* What a warp leaves for the others, over its spent ring: sums not yet divided, padded so that the
  * eight rows a store touches lie in different banks. */
@@ -70,10 +70,9 @@ __device__ __forceinline__ void decode_q_load(uint32_t q[HEAD_DIM / 16][4],
 
 /* One warp's runs of a segment. */
 template <class T, int HEAD_DIM>
-__device__ __forceinline__ void decode_segment_read(attn_rows<HEAD_DIM, 1> &rows,
-                                                    const struct attn_args &attn,
-                                                    const struct attn_segment &segment,
-                                                    const decode_heads &heads, T *ring)
+__device__ __forceinline__ void
+decode_segment_read(attn_rows<HEAD_DIM, 1> &rows, const struct attn_args &attn,
+                    const struct attn_segment &segment, const decode_heads &heads, T *ring)
 {
     constexpr int HALF_TILE = DECODE_WARP_TOKENS * HEAD_DIM;
     const int lane = threadIdx.x % WARP_LANES;
@@ -131,8 +130,7 @@ __device__ __forceinline__ void decode_segment_read(attn_rows<HEAD_DIM, 1> &rows
         next_row = row_find(run + 3);
         values_add<T, HEAD_DIM, 1, DECODE_WARP_TOKENS>(rows, s, half_tile(2 * run + 1));
     }
-    copy_async_wait<0>();
-    rows_finish(rows);
+    rows_finish(rows); /* the groups still pending are empty */
 }
 
 template <int HEAD_DIM>
@@ -177,10 +175,9 @@ __device__ __forceinline__ float decode_weigh(float weight[ATTN_WARPS],
 
 /* Two dims a thread, whole rows a turn. */
 template <class T, int HEAD_DIM>
-__device__ __forceinline__ void decode_write(const struct attn_decode_args &args,
-                                             const struct attn_segment &segment,
-                                             const decode_heads &heads,
-                                             const decode_result<HEAD_DIM> *(&results)[ATTN_WARPS])
+__device__ __forceinline__ void
+decode_write(const struct attn_decode_args &args, const struct attn_segment &segment,
+             const decode_heads &heads, const decode_result<HEAD_DIM> *(&results)[ATTN_WARPS])
 {
     constexpr int THREADS_A_ROW = HEAD_DIM / 2;
     const int dim = (int)threadIdx.x % THREADS_A_ROW * 2;
@@ -194,8 +191,8 @@ __device__ __forceinline__ void decode_write(const struct attn_decode_args &args
             out.y += weight[w] * results[w]->out[r][dim + 1];
         }
         const bool is_part = segment.part >= 0;
-        const size_t row = (size_t)(is_part ? segment.part : segment.seq) * args.attn.n_heads +
-                           heads.first + r;
+        const size_t row =
+            (size_t)(is_part ? segment.part : segment.seq) * args.attn.n_heads + heads.first + r;
         if (!is_part)
             *reinterpret_cast<uint32_t *>(static_cast<T *>(args.attn.out) + row * HEAD_DIM + dim) =
                 T::pack(out.x, out.y);
@@ -214,8 +211,8 @@ static __global__ void __launch_bounds__(ATTN_THREADS, 3)
     char *mine = shared + threadIdx.x / WARP_LANES * DECODE_WARP_BYTES<HEAD_DIM>;
     const decode_result<HEAD_DIM> *results[ATTN_WARPS];
     for (int w = 0; w < ATTN_WARPS; w++)
-        results[w] = reinterpret_cast<decode_result<HEAD_DIM> *>(shared +
-                                                                 w * DECODE_WARP_BYTES<HEAD_DIM>);
+        results[w] =
+            reinterpret_cast<decode_result<HEAD_DIM> *>(shared + w * DECODE_WARP_BYTES<HEAD_DIM>);
     const int share = blockIdx.x / n_head_tiles;
     const decode_heads heads = decode_heads_find(args.attn, blockIdx.x % n_head_tiles);
     const int end = args.plan.share_indptr[share + 1];

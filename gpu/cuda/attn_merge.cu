@@ -2,7 +2,8 @@
 
 template <class T> static int merge_run(const struct attn_decode_args *args, cudaStream_t stream)
 {
-    return launch(args->attn.kv.head_dim == 64 ? attn_merge_kernel<T, 64> : attn_merge_kernel<T, 128>,
+    return launch(args->attn.kv.head_dim == 64 ? attn_merge_kernel<T, 64>
+                                               : attn_merge_kernel<T, 128>,
                   dim3(args->n_shares, args->attn.n_heads), dim3(ATTN_THREADS), 0, stream, *args);
 }
 

@@ -148,8 +148,8 @@ int32_t attn_prefill_plan(struct attn_prefill_item items[], const int32_t q_indp
 {
     size_t n = 0;
     for (int32_t s = 0; s < n_seqs; s++)
-        n += sequence_tile(items + n, s, q_indptr[s + 1] - q_indptr[s], kv_len[s], group,
-                           tile_rows);
+        n +=
+            sequence_tile(items + n, s, q_indptr[s + 1] - q_indptr[s], kv_len[s], group, tile_rows);
     items_sort(items, n);
     return (int32_t)n;
 }

@@ -16,8 +16,8 @@ extern "C" {
 #endif
 
 enum {
-    ATTN_GROUP_ROWS = 16,      /* rows of a decode tile: heads that share K and V */
-    ATTN_DECODE_TOKENS = 64,   /* tokens a decode block takes at a time */
+    ATTN_GROUP_ROWS = 16,       /* rows of a decode tile: heads that share K and V */
+    ATTN_DECODE_TOKENS = 64,    /* tokens a decode block takes at a time */
     ATTN_DECODE_MIN_SHARE = 128 /* shorter shares cost more in merging than they save */
 };
 

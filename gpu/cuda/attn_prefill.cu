@@ -8,7 +8,8 @@ static int prefill_run(const struct attn_prefill_args *args, cudaStream_t stream
                   PREFILL_SHARED_BYTES<HEAD_DIM, M>, stream, *args);
 }
 
-template <class T> static int prefill_choose(const struct attn_prefill_args *args, cudaStream_t stream)
+template <class T>
+static int prefill_choose(const struct attn_prefill_args *args, cudaStream_t stream)
 {
     const bool is_tall = args->tile_rows == 2 * ATTN_WARPS * FRAGMENT_ROWS;
     if (args->attn.kv.head_dim == 64)

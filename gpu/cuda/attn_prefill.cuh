@@ -94,8 +94,8 @@ __device__ __forceinline__ void prefill_write(const struct attn_args &attn,
             const float scale = 1.0f / rows.sum[m][h];
 #pragma unroll
             for (int n = 0; n < HEAD_DIM / 8; n++)
-                *reinterpret_cast<uint32_t *>(out + n * 8) = T::pack(
-                    rows.out[m][n][2 * h] * scale, rows.out[m][n][2 * h + 1] * scale);
+                *reinterpret_cast<uint32_t *>(out + n * 8) =
+                    T::pack(rows.out[m][n][2 * h] * scale, rows.out[m][n][2 * h + 1] * scale);
         }
     }
 }
@@ -167,8 +167,7 @@ static __global__ void __launch_bounds__(ATTN_THREADS, 2)
         row = row_find(i + 2);
         values_add<T, HEAD_DIM, M, PREFILL_TOKENS>(rows, s, half_tile(2 * i + 1));
     }
-    copy_async_wait<0>();
-    rows_finish(rows);
+    rows_finish(rows); /* the groups still pending are empty */
     prefill_write<T, HEAD_DIM, M>(attn, tile, warp_row, rows);
 }
 

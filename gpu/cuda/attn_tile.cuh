@@ -206,7 +206,8 @@ __device__ __forceinline__ void values_add(attn_rows<HEAD_DIM, M> &rows,
 #pragma unroll
         for (int m = 0; m < M; m++)
             for (int i = 0; i < 4; i++)
-                a[m][i] = T::pack(p[m][2 * k + i / 2][i % 2 * 2], p[m][2 * k + i / 2][i % 2 * 2 + 1]);
+                a[m][i] =
+                    T::pack(p[m][2 * k + i / 2][i % 2 * 2], p[m][2 * k + i / 2][i % 2 * 2 + 1]);
 #pragma unroll
         for (int n = 0; n < HEAD_DIM / 16; n++) {
             uint32_t b[4];

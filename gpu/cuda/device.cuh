@@ -51,8 +51,8 @@ static int resident_blocks(void (*kernel)(P...), int n_threads, size_t shared_by
     if (!failed)
         failed = cudaDeviceGetAttribute(&n_processors, cudaDevAttrMultiProcessorCount, device);
     if (!failed)
-        failed = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_each, kernel, n_threads,
-                                                               shared_bytes);
+        failed =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_each, kernel, n_threads, shared_bytes);
     if (!failed)
         *n_blocks = n_processors * n_each;
     return failed;
@@ -100,7 +100,8 @@ __device__ __forceinline__ float2 unpack_fp16(uint32_t pair)
 /* ---- matrix fragments: D (16x8, fp32) += A (16x16) B (16x8) ---- */
 
 #define MMA_M16N8K16(name, type)                                                                   \
-    __device__ __forceinline__ void name(float d[4], const uint32_t a[4], uint32_t b0, uint32_t b1) \
+    __device__ __forceinline__ void name(float d[4], const uint32_t a[4], uint32_t b0,             \
+                                         uint32_t b1)                                              \
     {                                                                                              \
         asm("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 "                         \
             "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                      \

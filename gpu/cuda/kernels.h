@@ -80,13 +80,13 @@ struct kv_layer {
  * i and i + head_dim / 2 form a pair, as in Hugging Face checkpoints. Head dim 64 or 128. */
 struct rope_args {
     enum element element;
-    void *qkv;                  /* [n_tokens][n_heads + 2 n_kv_heads][head_dim] */
-    const void *bias;           /* [n_heads + 2 n_kv_heads][head_dim] or NULL */
+    void *qkv;                   /* [n_tokens][n_heads + 2 n_kv_heads][head_dim] */
+    const void *bias;            /* [n_heads + 2 n_kv_heads][head_dim] or NULL */
     const void *q_norm, *k_norm; /* [head_dim] each, both or neither */
     float epsilon;
-    const float *angles;        /* [n_positions][2][head_dim / 2]: cosines, sines */
-    const int32_t *position;    /* [n_tokens] */
-    const int32_t *slot;        /* [n_tokens] block * block_tokens + offset; < 0: padding */
+    const float *angles;     /* [n_positions][2][head_dim / 2]: cosines, sines */
+    const int32_t *position; /* [n_tokens] */
+    const int32_t *slot;     /* [n_tokens] block * block_tokens + offset; < 0: padding */
     int32_t n_tokens, n_heads;
     struct kv_layer kv;
 };
@@ -112,8 +112,8 @@ int block_copy_launch(const struct block_copy_args *args, struct CUstream_st *st
  * pool. What the pool holds beyond a sequence's length is never used, be it NaN. */
 struct attn_args {
     enum element element;
-    void *out;                   /* [row][n_heads][head_dim] */
-    const void *q;               /* [row], q_stride elements apart: [n_heads][head_dim] */
+    void *out;     /* [row][n_heads][head_dim] */
+    const void *q; /* [row], q_stride elements apart: [n_heads][head_dim] */
     int32_t q_stride, n_heads;
     float scale;
     struct kv_layer kv;

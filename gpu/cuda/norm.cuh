@@ -19,7 +19,7 @@ static __global__ void __launch_bounds__(NORM_MAX_THREADS)
 {
     const size_t row = (size_t)blockIdx.x * width;
     const int first = threadIdx.x * PACK, stride = blockDim.x * PACK;
-    float v[N_PACKS][PACK], squares = 0.0f;
+    float v[N_PACKS][PACK] = {}, squares = 0.0f; /* zeros past the row's end add nothing */
 
 #pragma unroll
     for (int p = 0; p < N_PACKS; p++)
@@ -42,7 +42,7 @@ static __global__ void __launch_bounds__(NORM_MAX_THREADS)
     }
 #pragma unroll
     for (int p = 0; p < N_PACKS; p++)
-        for (int i = 0; i < PACK && first + p * stride < width; i++)
+        for (int i = 0; i < PACK; i++)
             squares += v[p][i] * v[p][i];
     const float scale = rsqrtf(block_sum(squares) / (float)width + epsilon);
 #pragma unroll

@@ -20,7 +20,8 @@ struct rope_pair {
     float low[PACK], high[PACK];
 };
 
-template <class T> __device__ __forceinline__ rope_pair rope_load(const T *head, int first, int half)
+template <class T>
+__device__ __forceinline__ rope_pair rope_load(const T *head, int first, int half)
 {
     rope_pair p;
     load_pack(head + first, p.low);
@@ -95,7 +96,8 @@ static __global__ void __launch_bounds__(ROPE_THREADS) rope_kernel(const struct 
     const int n_all = n_rotated + args.kv.n_kv_heads;
     const int first = (int)threadIdx.x % LANES * PACK;
     const int wanted = (blockIdx.y * ROPE_THREADS + threadIdx.x) / LANES;
-    const int head = wanted < n_all ? wanted : n_all - 1; /* idle lanes follow: shuffles need them */
+    const int head =
+        wanted < n_all ? wanted : n_all - 1; /* idle lanes follow: shuffles need them */
     if (slot < 0)
         return;
 

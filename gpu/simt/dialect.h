@@ -48,17 +48,18 @@ typedef struct CUstream_st *cudaStream_t;
 enum { cudaSuccess = 0, cudaErrorInvalidValue = 1 };
 
 template <class... P, class... A>
-int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t, A... args)
+int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t,
+           A... args)
 {
     auto call = [=] { kernel(args...); };
-    simt_launch({grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes,
-                [](void *closure) { (*static_cast<decltype(call) *>(closure))(); }, &call);
+    simt_launch(
+        {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes,
+        [](void *closure) { (*static_cast<decltype(call) *>(closure))(); }, &call);
     return cudaSuccess;
 }
 
 /* Blocks that a device holds at a time: here a number small enough to make them loop. */
-template <class... P>
-int resident_blocks(void (*)(P...), int, size_t, int *n_blocks)
+template <class... P> int resident_blocks(void (*)(P...), int, size_t, int *n_blocks)
 {
     *n_blocks = 6;
     return cudaSuccess;

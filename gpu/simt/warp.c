@@ -7,8 +7,8 @@ enum { MMA_M = 16, MMA_N = 8, MMA_K = 16 };
 const char *warp_op_name(enum simt_op op)
 {
     static const char *const names[SIMT_N_OPS] = {
-        "__syncwarp",     "a shuffle", "a vote", "ldmatrix", "ldmatrix.trans",
-        "mma.sync (bf16)", "mma.sync (fp16)"};
+        "__syncwarp",     "a shuffle",       "a vote",         "ldmatrix",
+        "ldmatrix.trans", "mma.sync (bf16)", "mma.sync (fp16)"};
     return names[op];
 }
 

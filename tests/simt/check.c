@@ -72,8 +72,7 @@ static double widened(enum element element, uint16_t bits)
 void tensor_set(struct tensor *tensor, size_t i, double value)
 {
     const float narrow = (float)value;
-    tensor->bits[i] =
-        tensor->element == ELEMENT_BF16 ? half_to_bf16(narrow) : half_to_fp16(narrow);
+    tensor->bits[i] = tensor->element == ELEMENT_BF16 ? half_to_bf16(narrow) : half_to_fp16(narrow);
     tensor->value[i] = widened(tensor->element, tensor->bits[i]);
 }
 
@@ -152,10 +151,6 @@ const char *element_name(enum element element)
 
 /* ---- the program ---- */
 
-#ifdef CHECK_ON_HOST
-#include "simt/simt.h"
-#endif
-
 static const struct group {
     const char *name;
     void (*check)(void);
@@ -190,23 +185,17 @@ int main(int argc, char *argv[])
         check_is_small = true;
         at++;
     }
-#ifdef CHECK_ON_HOST
     if (at + 1 < argc && !strcmp(argv[at], "--leave-out")) {
-        simt_leave_out(atoi(argv[at + 1]));
+        if (!device_leave_out(atoi(argv[at + 1])))
+            return 2;
         at += 2;
     }
-#endif
     if (!device_open())
         return 77;
     for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
         if (is_asked_for(groups[i].name, argc - at, argv + at))
             groups[i].check();
     printf("1..%d\n", n_verdicts);
-#ifdef CHECK_ON_HOST
-    const struct simt_site *left_out = simt_left_out();
-    printf("# %d calls that synchronise%s%s", simt_n_calls(), left_out ? ", without " : "",
-           left_out ? left_out->file : "");
-    printf(left_out ? ":%d\n" : "\n", left_out ? left_out->line : 0);
-#endif
+    device_report();
     return n_failed > 0 || n_verdicts == 0;
 }

@@ -21,9 +21,9 @@ void draw_permutation(int32_t order[], int32_t n);
 struct tensor {
     enum element element;
     size_t n;
-    double *value;  /* what the bits say; the reference's input */
+    double *value; /* what the bits say; the reference's input */
     uint16_t *bits;
-    void *device;   /* copied from bits by tensor_send */
+    void *device; /* copied from bits by tensor_send */
 };
 
 /* Normally distributed values of this spread, rounded to the element, not yet on the device. */

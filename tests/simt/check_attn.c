@@ -42,9 +42,9 @@ static double *kv_store(const struct attn_case *c, struct tensor *pool, const in
     for (int32_t t = 0; t < kv_len; t++)
         for (int32_t h = 0; h < c->n_kv_heads; h++)
             for (int32_t i = 0; i < c->head_dim; i++)
-                tensor_set(pool,
-                           pool_at(c, blocks[t / c->block_tokens], is_v, h, t % c->block_tokens) + i,
-                           kv.value[t * width + (size_t)h * c->head_dim + i]);
+                tensor_set(
+                    pool, pool_at(c, blocks[t / c->block_tokens], is_v, h, t % c->block_tokens) + i,
+                    kv.value[t * width + (size_t)h * c->head_dim + i]);
     free(kv.bits);
     return kv.value;
 }
@@ -53,7 +53,7 @@ static void sequence_fill(const struct attn_case *c, struct attn_bench *bench, i
                           const int32_t *blocks, size_t q_width)
 {
     const size_t width = (size_t)c->n_heads * c->head_dim, first = (size_t)bench->q_indptr[seq];
-    const struct attn_ref_shape shape = {c->q_len[seq],   c->kv_len[seq], c->n_heads,
+    const struct attn_ref_shape shape = {c->q_len[seq], c->kv_len[seq], c->n_heads,
                                          c->n_kv_heads, c->head_dim,    (double)bench->args.scale};
     double *k = kv_store(c, &bench->pool, blocks, c->kv_len[seq], 0);
     double *v = kv_store(c, &bench->pool, blocks, c->kv_len[seq], 1);
@@ -125,10 +125,11 @@ static void bench_judge(struct attn_bench *bench, const struct attn_case *c, con
         if (c->kv_len[s] > 0 && !(error <= worst))
             worst = error;
     }
-    verdict(worst < error_bound(c->element),
-            "%s, %s, %d/%d heads of %d, blocks of %d, %d sequences, the first of %d: worst error %.1e",
-            what, element_name(c->element), c->n_heads, c->n_kv_heads, c->head_dim, c->block_tokens,
-            c->n_seqs, c->kv_len[0], worst);
+    verdict(
+        worst < error_bound(c->element),
+        "%s, %s, %d/%d heads of %d, blocks of %d, %d sequences, the first of %d: worst error %.1e",
+        what, element_name(c->element), c->n_heads, c->n_kv_heads, c->head_dim, c->block_tokens,
+        c->n_seqs, c->kv_len[0], worst);
     free(bench->expected);
     tensor_free(&bench->q);
     tensor_free(&bench->out);
@@ -257,8 +258,8 @@ void check_attn_decode(void)
     c = decode_draw(ELEMENT_FP16, 16, 2, 64, 1);
     decode_round(&c, 3);
     int32_t n_shares = 0;
-    const struct attn_args args = {.element = ELEMENT_BF16, .n_heads = 8,
-                                   .kv = {.n_kv_heads = 2, .head_dim = 64}};
+    const struct attn_args args = {
+        .element = ELEMENT_BF16, .n_heads = 8, .kv = {.n_kv_heads = 2, .head_dim = 64}};
     const int failed = attn_decode_shares(&args, &n_shares);
     verdict(!failed && n_shares > 0, "the device holds %d shares of 2 KV heads", n_shares);
 }

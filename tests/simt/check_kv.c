@@ -52,9 +52,11 @@ static void expect(const struct rope_shape *s, double *qkv, double *pool, const 
             memcpy(turned, head, (size_t)s->head_dim * sizeof *turned);
             head_ref(turned, s->has_bias ? bias + (size_t)h * s->head_dim : NULL,
                      s->has_norm && h < n_rotated ? norm[h >= s->n_heads] : NULL, 1e-6,
-                     h < n_rotated ? angles + (size_t)position[t] * s->head_dim : NULL, s->head_dim);
+                     h < n_rotated ? angles + (size_t)position[t] * s->head_dim : NULL,
+                     s->head_dim);
             double *to = h < s->n_heads ? head
-                         : pool + pool_at(s, slot[t], h >= n_rotated, (h - s->n_heads) % s->n_kv_heads);
+                                        : pool + pool_at(s, slot[t], h >= n_rotated,
+                                                         (h - s->n_heads) % s->n_kv_heads);
             memcpy(to, turned, (size_t)s->head_dim * sizeof *turned);
         }
     }
@@ -105,7 +107,8 @@ static void rope_round(struct rope_shape s)
         .kv = {(uint16_t *)pool.device + layer_offset, s.block_tokens, block_rows, s.n_kv_heads,
                s.head_dim}};
     expect(&s, qkv.value, pool.value, bias.value,
-           (const double *const[2]){norm[0].value, norm[1].value}, angles, position, slot, n_tokens);
+           (const double *const[2]){norm[0].value, norm[1].value}, angles, position, slot,
+           n_tokens);
     double *expected_qkv = qkv.value, *expected_pool = pool.value;
     qkv.value = doubles_new(qkv.n);
     pool.value = doubles_new(pool.n);

@@ -43,8 +43,8 @@ static void gather_round(enum element element)
         index[r] = draw_between(-1, n_table); /* both ends lie outside */
     tensor_send(&table);
     tensor_send(&out);
-    const struct gather_args args = {element, out.device, table.device,
-                                     device_new(sizeof index, index), n_rows, n_table, width};
+    const struct gather_args args = {
+        element, out.device, table.device, device_new(sizeof index, index), n_rows, n_table, width};
     device_check(gather_launch(&args, NULL), "gather");
     tensor_fetch(&out);
     double *expected = doubles_new(out.n);
@@ -82,8 +82,8 @@ static void norm_round(enum element element, int32_t width, bool has_delta)
     norm_ref(expected, expected_hidden, has_delta ? delta.value : NULL, weight.value, 1e-5, n_rows,
              width);
     const struct norm_args args = {
-        element, out.device, hidden.device, has_delta ? delta.device : NULL,
-        weight.device, 1e-5f, n_rows, width};
+        element,       out.device, hidden.device, has_delta ? delta.device : NULL,
+        weight.device, 1e-5f,      n_rows,        width};
     device_check(norm_launch(&args, NULL), "norm");
     tensor_fetch(&out);
     tensor_fetch(&hidden);
@@ -109,7 +109,8 @@ void check_norm(void)
         norm_round(ELEMENT_BF16, widths[i], true);
         norm_round(ELEMENT_FP16, widths[i], i % 2);
     }
-    const struct norm_args too_wide = {.n_rows = 1, .width = 16392}, odd = {.n_rows = 1, .width = 12};
+    const struct norm_args too_wide = {.n_rows = 1, .width = 16392},
+                           odd = {.n_rows = 1, .width = 12};
     verdict(norm_launch(&too_wide, NULL) && norm_launch(&odd, NULL),
             "norm refuses widths that it cannot hold");
 }
@@ -147,7 +148,8 @@ void check_swiglu(void)
 
 enum { ARGMAX_ROWS = 6 };
 
-/* Few distinct values, so that equals abound; then a row of NaN, one with NaN, one all -infinity. */
+/* Few distinct values, so that equals abound; then a row of NaN, one with NaN, one all -infinity.
+ */
 static void logits_draw(float *logits, int32_t n_vocab, int32_t stride)
 {
     for (size_t i = 0; i < (size_t)ARGMAX_ROWS * stride; i++)

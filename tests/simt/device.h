@@ -15,5 +15,9 @@ void device_read(void *to, const void *from, size_t n_bytes);
 void device_free_all(void);
 /* After a launch: waits and fails the program on an error. */
 void device_check(int launch_error, const char *kernel);
+/* Lets call number `which` among those that synchronise do nothing. False on a real device. */
+bool device_leave_out(int which);
+/* One line, starting with #, on what the device saw. */
+void device_report(void);
 
 #endif

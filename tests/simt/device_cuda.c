@@ -58,3 +58,17 @@ void device_check(int launch_error, const char *kernel)
     must((cudaError_t)launch_error, kernel);
     must(cudaDeviceSynchronize(), kernel);
 }
+
+bool device_leave_out(int which)
+{
+    return which < 0;
+}
+
+void device_report(void)
+{
+    int device = 0;
+    struct cudaDeviceProp properties;
+    must(cudaGetDevice(&device), "cudaGetDevice");
+    must(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
+    printf("# on %s, sm_%d%d\n", properties.name, properties.major, properties.minor);
+}

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "simt/simt.h"
 
 enum { MAX_HELD = 256 };
 
@@ -41,10 +42,28 @@ void device_free_all(void)
         free(held[--n_held]);
 }
 
+/* Every launch runs its lanes in another order. */
 void device_check(int launch_error, const char *kernel)
 {
+    static uint64_t n_launches;
+    simt_seed(++n_launches);
     if (!launch_error)
         return;
     fprintf(stderr, "%s: launch error %d\n", kernel, launch_error);
     exit(1);
+}
+
+bool device_leave_out(int which)
+{
+    simt_leave_out(which);
+    return true;
+}
+
+void device_report(void)
+{
+    const struct simt_site *left_out = simt_left_out();
+    printf("# %d calls that synchronise", simt_n_calls());
+    if (left_out)
+        printf(", without %s:%d", left_out->file, left_out->line);
+    printf("\n");
 }

@@ -107,13 +107,17 @@ template <bool IS_SOUND> static __global__ void divergent_kernel(float *out)
     out[threadIdx.x] = 1.0f;
 }
 
-#define TWINS(name) {#name, name##_kernel<false>}, {#name "_sound", name##_kernel<true>}
+#define TWINS(name)                                                                                \
+    {#name, name##_kernel<false>},                                                                 \
+    {                                                                                              \
+#name "_sound", name##_kernel < true>                                                      \
+    }
 
 static const struct {
     const char *name;
     void (*kernel)(float *out);
-} planted[] = {TWINS(barrier), TWINS(syncwarp), TWINS(copy),    TWINS(wait),
-               TWINS(shared),  TWINS(dynamic),  TWINS(global),  TWINS(mask),
+} planted[] = {TWINS(barrier), TWINS(syncwarp), TWINS(copy),     TWINS(wait),
+               TWINS(shared),  TWINS(dynamic),  TWINS(global),   TWINS(mask),
                TWINS(source),  TWINS(disagree), TWINS(divergent)};
 
 static int run(void (*kernel)(float *out))

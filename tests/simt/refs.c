@@ -8,9 +8,8 @@ void gather_ref(double *out, const double *table, const int32_t *index, int32_t 
 {
     for (int32_t r = 0; r < n_rows; r++)
         for (int32_t i = 0; i < width; i++)
-            out[(size_t)r * width + i] = index[r] >= 0 && index[r] < n_table
-                                             ? table[(size_t)index[r] * width + i]
-                                             : 0.0;
+            out[(size_t)r * width + i] =
+                index[r] >= 0 && index[r] < n_table ? table[(size_t)index[r] * width + i] : 0.0;
 }
 
 static double root_mean_square(const double *v, int32_t n, double epsilon)
@@ -108,7 +107,8 @@ void attn_ref(double *out, const double *q, const double *k, const double *v,
         abort();
     for (int32_t i = 0; i < shape->q_len; i++) {
         for (int32_t h = 0; h < shape->n_heads; h++) {
-            const size_t row = ((size_t)i * shape->n_heads + h) * dim, head = (size_t)(h / group) * dim;
+            const size_t row = ((size_t)i * shape->n_heads + h) * dim,
+                         head = (size_t)(h / group) * dim;
             row_ref(out + row, q + row, k + head, v + head, shape->kv_len - shape->q_len + i + 1,
                     stride, dim, shape->scale, weight);
         }
