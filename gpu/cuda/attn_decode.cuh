@@ -1,0 +1,234 @@
+/* Paged decode attention, split over context: one block per (share of the batch, KV head).
+ *
+ *   q    [seq][n_heads][dim]                          out [seq][n_heads][dim]
+ *   pool [block][layer][K|V][kv_head][token][dim]     through block_id, ragged by block_indptr
+ *   plan: share -> segments (seq, first_token, n_tokens, part), see attn_plan.h
+ *   parts [part][n_heads][dim], part_logsum [part][n_heads]: segments of sequences that were cut
+ *
+ * Flash-decoding (Dao, Haziza, Massa, Sizov 2023) on FlashMLA's equal shares. The grid is fixed
+ * and reads its work from device memory, so the launch is the same every step and may sit in a
+ * captured graph. The heads of a group are the 16 rows of one mma fragment, padded with zeros:
+ * tensor cores idle in either case, and K and V are read once.
+ *
+ * A warp takes every fourth run of 16 tokens and owns a ring of four half tiles, K0 V0 K1 V1 ...,
+ * three of them in flight: 12 KiB a warp at dim 128, 144 KiB an H100 multiprocessor at its three
+ * blocks, where latency times bandwidth asks for about 30. Warps meet once, at a segment's end. */
+#ifndef GPU_CUDA_ATTN_DECODE_CUH
+#define GPU_CUDA_ATTN_DECODE_CUH
+
+#include "attn_tile.cuh"
+
+enum { DECODE_RING = 4, DECODE_WARP_TOKENS = ATTN_DECODE_TOKENS / ATTN_WARPS, DECODE_PAD = 8 };
+static_assert(DECODE_WARP_TOKENS == 16 && (int)ATTN_GROUP_ROWS == (int)FRAGMENT_ROWS,
+              "a warp's turn is one fragment");
+
+template <int HEAD_DIM>
+constexpr int DECODE_WARP_BYTES = DECODE_RING *DECODE_WARP_TOKENS *HEAD_DIM *(int)sizeof(uint16_t);
+
+/* What a warp leaves for the others, over its spent ring: sums not yet divided, padded so that the
+ * eight rows a store touches lie in different banks. */
+template <int HEAD_DIM> struct decode_result {
+    float out[FRAGMENT_ROWS][HEAD_DIM + DECODE_PAD];
+    float max[FRAGMENT_ROWS], sum[FRAGMENT_ROWS]; /* max in log2 units */
+};
+static_assert(sizeof(decode_result<64>) <= DECODE_WARP_BYTES<64>, "the ring holds the result");
+static_assert(sizeof(decode_result<128>) <= DECODE_WARP_BYTES<128>, "the ring holds the result");
+
+/* The heads that share one reading of K and V. */
+struct decode_heads {
+    int kv_head, first, n;
+};
+
+/* Groups of more than 16 heads take several blocks. */
+__device__ __forceinline__ decode_heads decode_heads_find(const struct attn_args &attn, int tile)
+{
+    const int group = attn.n_heads / attn.kv.n_kv_heads;
+    const int n_tiles = (group + FRAGMENT_ROWS - 1) / FRAGMENT_ROWS;
+    const int skipped = tile % n_tiles * FRAGMENT_ROWS;
+    const int left = group - skipped;
+    return {tile / n_tiles, tile / n_tiles * group + skipped,
+            left < FRAGMENT_ROWS ? left : FRAGMENT_ROWS};
+}
+
+/* Q goes from global memory to the fragments that stay in registers for the whole segment. */
+template <class T, int HEAD_DIM>
+__device__ __forceinline__ void decode_q_load(uint32_t q[HEAD_DIM / 16][4],
+                                              const struct attn_args &attn,
+                                              const decode_heads &heads, int seq)
+{
+    const int g = threadIdx.x % WARP_LANES / 4, t = threadIdx.x % 4;
+    const T *row = static_cast<const T *>(attn.q) + (size_t)seq * attn.q_stride +
+                   (size_t)(heads.first + g) * HEAD_DIM + 2 * t;
+#pragma unroll
+    for (int k = 0; k < HEAD_DIM / 16; k++)
+        for (int i = 0; i < 4; i++) {
+            const T *at = row + i % 2 * 8 * HEAD_DIM + k * 16 + i / 2 * 8;
+            const bool is_head = g + i % 2 * 8 < heads.n;
+            q[k][i] = is_head ? *reinterpret_cast<const uint32_t *>(at) : 0;
+        }
+}
+
+/* One warp's runs of a segment. */
+template <class T, int HEAD_DIM>
+__device__ __forceinline__ void
+decode_segment_read(attn_rows<HEAD_DIM, 1> &rows, const struct attn_args &attn,
+                    const struct attn_segment &segment, const decode_heads &heads, T *ring)
+{
+    constexpr int HALF_TILE = DECODE_WARP_TOKENS * HEAD_DIM;
+    const int lane = threadIdx.x % WARP_LANES;
+    const int skipped = (int)threadIdx.x / WARP_LANES * DECODE_WARP_TOKENS;
+    const int n_runs = (segment.n_tokens - skipped + ATTN_DECODE_TOKENS - 1) / ATTN_DECODE_TOKENS;
+    const int v_rows = attn.kv.n_kv_heads * attn.kv.block_tokens;
+    const float scale = attn.scale * 1.44269504088896f; /* log2(e) */
+    const T *pool = static_cast<const T *>(attn.kv.rows);
+    const int32_t *blocks = attn.block_id + attn.block_indptr[segment.seq];
+    const int end = segment.first_token + segment.n_tokens;
+
+    auto first_of = [&](int run) {
+        return segment.first_token + skipped + run * ATTN_DECODE_TOKENS;
+    };
+    auto row_find = [&](int run) {
+        return kv_row(attn.kv, blocks, first_of(run) + lane % FRAGMENT_ROWS, end, heads.kv_head);
+    };
+    auto half_tile = [&](int i_half) { return ring + i_half % DECODE_RING * HALF_TILE; };
+    auto ask = [&](int i_half, int row) {
+        if (i_half < 2 * n_runs)
+            rows_copy_async<T, HEAD_DIM>(half_tile(i_half), pool, row);
+        copy_async_commit();
+    };
+    auto v_row = [&](int row) { return row < 0 ? row : row + v_rows; };
+
+    uint32_t q_held[HEAD_DIM / 16][4];
+    auto q = [&](int, int k, uint32_t a[4]) {
+        for (int i = 0; i < 4; i++)
+            a[i] = q_held[k][i];
+    };
+
+    int row = row_find(0);
+    ask(0, row);
+    ask(1, v_row(row));
+    row = row_find(1);
+    ask(2, row);
+    int next_row = row_find(2);
+    decode_q_load<T, HEAD_DIM>(q_held, attn, heads, segment.seq);
+    for (int run = 0; run < n_runs; run++) {
+        float s[1][DECODE_WARP_TOKENS / 8][4];
+        copy_async_wait<DECODE_RING - 2>();
+        __syncwarp();
+        ask(2 * run + 3, v_row(row));
+        scores_compute<T, HEAD_DIM, 1, DECODE_WARP_TOKENS>(s, q, half_tile(2 * run));
+        if (first_of(run) + DECODE_WARP_TOKENS > end) {
+            const int left = end - first_of(run);
+            const int n_visible[1][2] = {{left, left}};
+            scores_mask<1, DECODE_WARP_TOKENS>(s, n_visible);
+        }
+        softmax_advance<HEAD_DIM, 1, DECODE_WARP_TOKENS>(rows, s, scale);
+        copy_async_wait<DECODE_RING - 2>();
+        __syncwarp();
+        ask(2 * run + 4, next_row);
+        row = next_row;
+        next_row = row_find(run + 3);
+        values_add<T, HEAD_DIM, 1, DECODE_WARP_TOKENS>(rows, s, half_tile(2 * run + 1));
+    }
+    rows_finish(rows); /* the groups still pending are empty */
+}
+
+template <int HEAD_DIM>
+__device__ __forceinline__ void decode_result_leave(decode_result<HEAD_DIM> &result,
+                                                    const attn_rows<HEAD_DIM, 1> &rows, float scale)
+{
+    const int g = threadIdx.x % WARP_LANES / 4, t = threadIdx.x % 4;
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+#pragma unroll
+        for (int n = 0; n < HEAD_DIM / 8; n++)
+            *reinterpret_cast<float2 *>(&result.out[g + 8 * h][8 * n + 2 * t]) = {
+                rows.out[0][n][2 * h], rows.out[0][n][2 * h + 1]};
+        if (t == 0) {
+            result.max[g + 8 * h] = rows.max[0][h] * scale;
+            result.sum[g + 8 * h] = rows.sum[0][h];
+        }
+    }
+}
+
+/* The weights that bring the warps' sums of one row to a common maximum and divide them; returns
+ * log2 of the row's whole sum. A warp that had no tokens has maximum -infinity: weight zero. */
+template <int HEAD_DIM>
+__device__ __forceinline__ float decode_weigh(float weight[ATTN_WARPS],
+                                              const decode_result<HEAD_DIM> *(&results)[ATTN_WARPS],
+                                              int row)
+{
+    float max = MINUS_INFINITY, sum = 0.0f;
+#pragma unroll
+    for (int w = 0; w < ATTN_WARPS; w++)
+        max = fmaxf(max, results[w]->max[row]);
+#pragma unroll
+    for (int w = 0; w < ATTN_WARPS; w++) {
+        weight[w] = exp2_fast(results[w]->max[row] - max);
+        sum += weight[w] * results[w]->sum[row];
+    }
+#pragma unroll
+    for (int w = 0; w < ATTN_WARPS; w++)
+        weight[w] /= sum;
+    return max + log2f(sum);
+}
+
+/* Two dims a thread, whole rows a turn. */
+template <class T, int HEAD_DIM>
+__device__ __forceinline__ void
+decode_write(const struct attn_decode_args &args, const struct attn_segment &segment,
+             const decode_heads &heads, const decode_result<HEAD_DIM> *(&results)[ATTN_WARPS])
+{
+    constexpr int THREADS_A_ROW = HEAD_DIM / 2;
+    const int dim = (int)threadIdx.x % THREADS_A_ROW * 2;
+    for (int r = threadIdx.x / THREADS_A_ROW; r < heads.n; r += ATTN_THREADS / THREADS_A_ROW) {
+        float weight[ATTN_WARPS];
+        const float logsum = decode_weigh(weight, results, r);
+        float2 out = {0.0f, 0.0f};
+#pragma unroll
+        for (int w = 0; w < ATTN_WARPS; w++) {
+            out.x += weight[w] * results[w]->out[r][dim];
+            out.y += weight[w] * results[w]->out[r][dim + 1];
+        }
+        const bool is_part = segment.part >= 0;
+        const size_t row =
+            (size_t)(is_part ? segment.part : segment.seq) * args.attn.n_heads + heads.first + r;
+        if (!is_part)
+            *reinterpret_cast<uint32_t *>(static_cast<T *>(args.attn.out) + row * HEAD_DIM + dim) =
+                T::pack(out.x, out.y);
+        else
+            *reinterpret_cast<float2 *>(args.parts + row * HEAD_DIM + dim) = out;
+        if (is_part && dim == 0)
+            args.part_logsum[row] = logsum;
+    }
+}
+
+template <class T, int HEAD_DIM>
+static __global__ void __launch_bounds__(ATTN_THREADS, 3)
+    attn_decode_kernel(const struct attn_decode_args args, int n_head_tiles)
+{
+    char *shared = dynamic_shared<char>();
+    char *mine = shared + threadIdx.x / WARP_LANES * DECODE_WARP_BYTES<HEAD_DIM>;
+    const decode_result<HEAD_DIM> *results[ATTN_WARPS];
+    for (int w = 0; w < ATTN_WARPS; w++)
+        results[w] =
+            reinterpret_cast<decode_result<HEAD_DIM> *>(shared + w * DECODE_WARP_BYTES<HEAD_DIM>);
+    const int share = blockIdx.x / n_head_tiles;
+    const decode_heads heads = decode_heads_find(args.attn, blockIdx.x % n_head_tiles);
+    const int end = args.plan.share_indptr[share + 1];
+    for (int i = args.plan.share_indptr[share]; i < end; i++) {
+        const struct attn_segment segment = args.plan.segments[i];
+        attn_rows<HEAD_DIM, 1> rows;
+        rows_clear(rows);
+        decode_segment_read<T, HEAD_DIM>(rows, args.attn, segment, heads,
+                                         reinterpret_cast<T *>(mine));
+        __syncwarp();
+        decode_result_leave(*reinterpret_cast<decode_result<HEAD_DIM> *>(mine), rows,
+                            args.attn.scale * 1.44269504088896f);
+        __syncthreads();
+        decode_write<T, HEAD_DIM>(args, segment, heads, results);
+        __syncthreads();
+    }
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* The merge of a cut sequence's parts: one block per (merge, head).
+ *
+ *   parts [part][n_heads][dim] fp32, each divided by its own sum
+ *   part_logsum [part][n_heads], log2 of that sum     ->   out [seq][n_heads][dim]
+ *
+ * out = sum 2^(logsum_p - max) part_p / sum 2^(logsum_p - max): softmax' associativity (Milakov and
+ * Gimelshein 2018, "Online normalizer calculation for softmax"). Warps take every fourth part. */
+#ifndef GPU_CUDA_ATTN_MERGE_CUH
+#define GPU_CUDA_ATTN_MERGE_CUH
+
+#include "attn_tile.cuh"
+
+__device__ __forceinline__ float merge_max(const float *logsum, int n_parts, int stride)
+{
+    float max = MINUS_INFINITY;
+    for (int p = threadIdx.x % WARP_LANES; p < n_parts; p += WARP_LANES)
+        max = fmaxf(max, logsum[(size_t)p * stride]);
+#pragma unroll
+    for (int flip = WARP_LANES / 2; flip > 0; flip /= 2)
+        max = fmaxf(max, __shfl_xor_sync(ALL_LANES, max, flip));
+    return max;
+}
+
+/* Lane l holds dims 2 l and 2 l + 1 of every 64. */
+template <class T, int HEAD_DIM>
+static __global__ void __launch_bounds__(ATTN_THREADS)
+    attn_merge_kernel(const struct attn_decode_args args)
+{
+    constexpr int PAIRS = HEAD_DIM / 64;
+    __shared__ float2 of_warp[ATTN_WARPS][PAIRS][WARP_LANES];
+    __shared__ float sum_of_warp[ATTN_WARPS];
+    if ((int)blockIdx.x >= *args.plan.n_merges)
+        return;
+    const struct attn_merge merge = args.plan.merges[blockIdx.x];
+    const int lane = threadIdx.x % WARP_LANES, warp = threadIdx.x / WARP_LANES;
+    const int n_heads = args.attn.n_heads;
+    const size_t first = (size_t)merge.first_part * n_heads + blockIdx.y;
+    const float max = merge_max(args.part_logsum + first, merge.n_parts, n_heads);
+
+    float2 out[PAIRS] = {};
+    float sum = 0.0f;
+#pragma unroll 4
+    for (int p = warp; p < merge.n_parts; p += ATTN_WARPS) {
+        const size_t row = first + (size_t)p * n_heads;
+        const float weight = exp2_fast(args.part_logsum[row] - max);
+        const float2 *part = reinterpret_cast<const float2 *>(args.parts + row * HEAD_DIM);
+        for (int i = 0; i < PAIRS; i++) {
+            const float2 pair = part[i * WARP_LANES + lane];
+            out[i].x += weight * pair.x;
+            out[i].y += weight * pair.y;
+        }
+        sum += weight;
+    }
+    for (int i = 0; i < PAIRS; i++)
+        of_warp[warp][i][lane] = out[i];
+    if (lane == 0)
+        sum_of_warp[warp] = sum;
+    __syncthreads();
+    if (warp >= PAIRS)
+        return;
+    float2 total = {0.0f, 0.0f};
+    float whole = 0.0f;
+    for (int w = 0; w < ATTN_WARPS; w++) {
+        total.x += of_warp[w][warp][lane].x;
+        total.y += of_warp[w][warp][lane].y;
+        whole += sum_of_warp[w];
+    }
+    T *to = static_cast<T *>(args.attn.out) + ((size_t)merge.seq * n_heads + blockIdx.y) * HEAD_DIM;
+    reinterpret_cast<uint32_t *>(to)[warp * WARP_LANES + lane] =
+        T::pack(total.x / whole, total.y / whole);
+}
+
+#endif

@@ -1,0 +1,31 @@
+#include "attn_prefill.cuh"
+
+template <class T, int HEAD_DIM, int M>
+static int prefill_run(const struct attn_prefill_args *args, cudaStream_t stream)
+{
+    return launch(attn_prefill_kernel<T, HEAD_DIM, M>,
+                  dim3(args->n_items, args->attn.kv.n_kv_heads), dim3(ATTN_THREADS),
+                  PREFILL_SHARED_BYTES<HEAD_DIM, M>, stream, *args);
+}
+
+template <class T>
+static int prefill_choose(const struct attn_prefill_args *args, cudaStream_t stream)
+{
+    const bool is_tall = args->tile_rows == 2 * ATTN_WARPS * FRAGMENT_ROWS;
+    if (args->attn.kv.head_dim == 64)
+        return is_tall ? prefill_run<T, 64, 2>(args, stream) : prefill_run<T, 64, 1>(args, stream);
+    return is_tall ? prefill_run<T, 128, 2>(args, stream) : prefill_run<T, 128, 1>(args, stream);
+}
+
+extern "C" int attn_prefill_launch(const struct attn_prefill_args *args, struct CUstream_st *stream)
+{
+    const struct attn_args *attn = &args->attn;
+    const int head_dim = attn->kv.head_dim;
+    if ((head_dim != 64 && head_dim != 128) || attn->n_heads % attn->kv.n_kv_heads ||
+        attn->q_stride % head_dim || (args->tile_rows != 64 && args->tile_rows != 128))
+        return cudaErrorInvalidValue;
+    if (args->n_items == 0)
+        return cudaSuccess;
+    return for_element(attn->element,
+                       [&](auto type) { return prefill_choose<decltype(type)>(args, stream); });
+}

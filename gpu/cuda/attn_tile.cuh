@@ -1,0 +1,234 @@
+/* The tiles of paged attention, shared by prefill and decode.
+ *
+ * Algorithm: FlashAttention-2 (Dao 2023, algorithm 1): rows of Q meet K and V tile by tile, the
+ * softmax runs online in base 2, sums are fp32. A row is a (token, head of the group) pair, so one
+ * reading of K and V serves all query heads of a KV head.
+ *
+ * A tile in shared memory holds rows of HEAD_DIM elements in chunks of eight (16 bytes); chunk c of
+ * row r lies at c ^ (r % 8), so that neither the copies' rows nor ldmatrix' columns collide in the
+ * banks. Fragments of mma.m16n8k16: lane 4 g + t holds columns 2 t, 2 t + 1 of rows g and g + 8. */
+#ifndef GPU_CUDA_ATTN_TILE_CUH
+#define GPU_CUDA_ATTN_TILE_CUH
+
+#include <math.h>
+
+#include "element.cuh"
+#include "reduce.cuh"
+
+enum { FRAGMENT_ROWS = 16, ATTN_WARPS = 4, ATTN_THREADS = ATTN_WARPS * WARP_LANES };
+
+#define MINUS_INFINITY (-INFINITY)
+
+template <class T, int HEAD_DIM>
+__device__ __forceinline__ T *tile_chunk(T *tile, int row, int chunk)
+{
+    return tile + row * HEAD_DIM + (chunk ^ (row % 8)) * PACK;
+}
+
+/* ---- copies ---- */
+
+/* The pool's row of K for one token, < 0 where the sequence has none. */
+__device__ __forceinline__ int kv_row(const struct kv_layer &kv, const int32_t *blocks, int token,
+                                      int n_tokens, int kv_head)
+{
+    if (token >= n_tokens)
+        return -1;
+    const unsigned block_tokens = kv.block_tokens;
+    return blocks[token / block_tokens] * kv.block_rows + kv_head * kv.block_tokens +
+           (int)(token % block_tokens);
+}
+
+/* The warp starts to copy 16 rows; lane l < 16 names row l, < 0 for zeros: what lies there in the
+ * pool may be NaN, which no weight of zero removes. */
+template <class T, int HEAD_DIM>
+__device__ __forceinline__ void rows_copy_async(T *tile, const T *rows, int row_of_lane)
+{
+    constexpr int CHUNKS = HEAD_DIM / PACK, ROWS_AT_ONCE = WARP_LANES / CHUNKS;
+    const int lane = threadIdx.x % WARP_LANES, chunk = lane % CHUNKS;
+#pragma unroll
+    for (int first = 0; first < FRAGMENT_ROWS; first += ROWS_AT_ONCE) {
+        const int r = first + lane / CHUNKS;
+        const int row = __shfl_sync(ALL_LANES, row_of_lane, r);
+        const size_t at = (size_t)(row < 0 ? 0 : row) * HEAD_DIM + chunk * PACK;
+        copy_async(tile_chunk<T, HEAD_DIM>(tile, r, chunk), rows + at, row < 0 ? 0 : 16);
+    }
+}
+
+/* ---- fragments ---- */
+
+/* Rows 0..15 of Q, dims 16 k .. 16 k + 15. */
+template <class T, int HEAD_DIM>
+__device__ __forceinline__ void q_fragment(uint32_t a[4], T *tile, int k)
+{
+    const int lane = threadIdx.x % WARP_LANES;
+    ldmatrix(a, tile_chunk<T, HEAD_DIM>(tile, lane % 16, 2 * k + lane / 16));
+}
+
+/* Tokens 0..15 of K as columns: b[0], b[1] serve tokens 0..7, b[2], b[3] tokens 8..15. */
+template <class T, int HEAD_DIM>
+__device__ __forceinline__ void k_fragment(uint32_t b[4], T *tile, int k)
+{
+    const int lane = threadIdx.x % WARP_LANES;
+    ldmatrix(b, tile_chunk<T, HEAD_DIM>(tile, lane / 16 * 8 + lane % 8, 2 * k + lane / 8 % 2));
+}
+
+/* Dims 16 n .. 16 n + 15 of tokens 0..15 of V: b[0], b[1] serve the lower eight. */
+template <class T, int HEAD_DIM>
+__device__ __forceinline__ void v_fragment(uint32_t b[4], T *tile, int n)
+{
+    const int lane = threadIdx.x % WARP_LANES;
+    ldmatrix_transposed(b, tile_chunk<T, HEAD_DIM>(tile, lane % 16, 2 * n + lane / 16));
+}
+
+/* ---- what a warp carries from tile to tile ---- */
+
+/* M fragments of 16 rows. Index [m][h] is row g + 8 h of fragment m; sums are of this lane's
+ * columns until rows_finish. */
+template <int HEAD_DIM, int M> struct attn_rows {
+    float out[M][HEAD_DIM / 8][4];
+    float max[M][2], sum[M][2];
+};
+
+template <int HEAD_DIM, int M>
+__device__ __forceinline__ void rows_clear(attn_rows<HEAD_DIM, M> &rows)
+{
+#pragma unroll
+    for (int m = 0; m < M; m++) {
+#pragma unroll
+        for (int n = 0; n < HEAD_DIM / 8; n++)
+            for (int i = 0; i < 4; i++)
+                rows.out[m][n][i] = 0.0f;
+        for (int h = 0; h < 2; h++) {
+            rows.max[m][h] = MINUS_INFINITY;
+            rows.sum[m][h] = 0.0f;
+        }
+    }
+}
+
+/* Scores of the rows whose Q fragments q(m, k, a) provides, against N_TOKENS of K. */
+template <class T, int HEAD_DIM, int M, int N_TOKENS, class Q>
+__device__ __forceinline__ void scores_compute(float s[M][N_TOKENS / 8][4], Q q, T *k_tile)
+{
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int n = 0; n < N_TOKENS / 8; n++)
+            for (int i = 0; i < 4; i++)
+                s[m][n][i] = 0.0f;
+#pragma unroll
+    for (int k = 0; k < HEAD_DIM / 16; k++) {
+        uint32_t a[M][4];
+#pragma unroll
+        for (int m = 0; m < M; m++)
+            q(m, k, a[m]);
+#pragma unroll
+        for (int n = 0; n < N_TOKENS / 16; n++) {
+            uint32_t b[4];
+            k_fragment<T, HEAD_DIM>(b, k_tile + n * 16 * HEAD_DIM, k);
+#pragma unroll
+            for (int m = 0; m < M; m++) {
+                T::mma(s[m][2 * n], a[m], b[0], b[1]);
+                T::mma(s[m][2 * n + 1], a[m], b[2], b[3]);
+            }
+        }
+    }
+}
+
+/* Takes away the tokens of this tile that a row does not see: it sees n_visible[m][h] from here. */
+template <int M, int N_TOKENS>
+__device__ __forceinline__ void scores_mask(float s[M][N_TOKENS / 8][4], const int n_visible[M][2])
+{
+    const int t = threadIdx.x % 4;
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int n = 0; n < N_TOKENS / 8; n++)
+            for (int i = 0; i < 4; i++)
+                if (8 * n + 2 * t + i % 2 >= n_visible[m][i / 2])
+                    s[m][n][i] = MINUS_INFINITY;
+}
+
+/* Over the four lanes that hold a row's columns. */
+__device__ __forceinline__ float row_max(float v)
+{
+    v = fmaxf(v, __shfl_xor_sync(ALL_LANES, v, 1));
+    return fmaxf(v, __shfl_xor_sync(ALL_LANES, v, 2));
+}
+
+/* Turns one row's scores into weights 2^(scale (s - max)) and brings what was summed before to the
+ * new maximum. Every row sees a token in the first tile it meets: max is finite from then on. */
+template <int HEAD_DIM, int M, int N_TOKENS>
+__device__ __forceinline__ void row_rescale(attn_rows<HEAD_DIM, M> &rows,
+                                            float s[M][N_TOKENS / 8][4], int m, int h, float scale)
+{
+    float max = rows.max[m][h];
+#pragma unroll
+    for (int n = 0; n < N_TOKENS / 8; n++)
+        max = fmaxf(max, fmaxf(s[m][n][2 * h], s[m][n][2 * h + 1]));
+    max = row_max(max);
+    const float before = exp2_fast((rows.max[m][h] - max) * scale);
+    float sum = rows.sum[m][h] * before;
+#pragma unroll
+    for (int n = 0; n < N_TOKENS / 8; n++) {
+        for (int i = 2 * h; i < 2 * h + 2; i++) {
+            s[m][n][i] = exp2_fast(s[m][n][i] * scale - max * scale);
+            sum += s[m][n][i];
+        }
+    }
+    rows.max[m][h] = max;
+    rows.sum[m][h] = sum;
+#pragma unroll
+    for (int n = 0; n < HEAD_DIM / 8; n++) {
+        rows.out[m][n][2 * h] *= before;
+        rows.out[m][n][2 * h + 1] *= before;
+    }
+}
+
+template <int HEAD_DIM, int M, int N_TOKENS>
+__device__ __forceinline__ void softmax_advance(attn_rows<HEAD_DIM, M> &rows,
+                                                float s[M][N_TOKENS / 8][4], float scale)
+{
+#pragma unroll
+    for (int m = 0; m < M; m++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+            row_rescale<HEAD_DIM, M, N_TOKENS>(rows, s, m, h, scale);
+}
+
+/* out += weights V. Two neighbouring score fragments are the A fragment of sixteen tokens. */
+template <class T, int HEAD_DIM, int M, int N_TOKENS>
+__device__ __forceinline__ void values_add(attn_rows<HEAD_DIM, M> &rows,
+                                           const float p[M][N_TOKENS / 8][4], T *v_tile)
+{
+#pragma unroll
+    for (int k = 0; k < N_TOKENS / 16; k++) {
+        uint32_t a[M][4];
+#pragma unroll
+        for (int m = 0; m < M; m++)
+            for (int i = 0; i < 4; i++)
+                a[m][i] =
+                    T::pack(p[m][2 * k + i / 2][i % 2 * 2], p[m][2 * k + i / 2][i % 2 * 2 + 1]);
+#pragma unroll
+        for (int n = 0; n < HEAD_DIM / 16; n++) {
+            uint32_t b[4];
+            v_fragment<T, HEAD_DIM>(b, v_tile + k * 16 * HEAD_DIM, n);
+#pragma unroll
+            for (int m = 0; m < M; m++) {
+                T::mma(rows.out[m][2 * n], a[m], b[0], b[1]);
+                T::mma(rows.out[m][2 * n + 1], a[m], b[2], b[3]);
+            }
+        }
+    }
+}
+
+/* Completes the rows' sums over their columns. */
+template <int HEAD_DIM, int M>
+__device__ __forceinline__ void rows_finish(attn_rows<HEAD_DIM, M> &rows)
+{
+#pragma unroll
+    for (int m = 0; m < M; m++)
+        for (int h = 0; h < 2; h++)
+            rows.sum[m][h] = lanes_sum<4>(rows.sum[m][h]);
+}
+
+#endif

@@ -1,0 +1,157 @@
+/* The machine under the kernels: under nvcc the GPU, through inline PTX; for the host's compiler
+ * the shim of simt/dialect.h, which offers the same functions.
+ *
+ * Instructions are those of sm_80, so that one path serves Ampere and Hopper. Names, fragments
+ * and the meaning of operands: PTX ISA 8.x, "Warp-level Matrix Instructions" and "cp.async". */
+#ifndef GPU_CUDA_DEVICE_CUH
+#define GPU_CUDA_DEVICE_CUH
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef __CUDACC__
+#include "simt/dialect.h"
+#else
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+/* ---- launching ---- */
+
+enum { SHARED_BYTES_WITHOUT_ASKING = 48 * 1024 };
+
+template <class... P> static int shared_memory_allow(void (*kernel)(P...), size_t shared_bytes)
+{
+    if (shared_bytes <= SHARED_BYTES_WITHOUT_ASKING)
+        return cudaSuccess;
+    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                (int)shared_bytes);
+}
+
+template <class... P, class... A>
+static int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
+                  cudaStream_t stream, A... args)
+{
+    const int refused = shared_memory_allow(kernel, shared_bytes);
+    if (refused)
+        return refused;
+    kernel<<<grid, block, shared_bytes, stream>>>(args...);
+    return cudaGetLastError();
+}
+
+/* How many blocks of this kernel the current device holds at a time. */
+template <class... P>
+static int resident_blocks(void (*kernel)(P...), int n_threads, size_t shared_bytes, int *n_blocks)
+{
+    int device, n_processors, n_each;
+    int failed = shared_memory_allow(kernel, shared_bytes);
+    if (!failed)
+        failed = cudaGetDevice(&device);
+    if (!failed)
+        failed = cudaDeviceGetAttribute(&n_processors, cudaDevAttrMultiProcessorCount, device);
+    if (!failed)
+        failed =
+            cudaOccupancyMaxActiveBlocksPerMultiprocessor(&n_each, kernel, n_threads, shared_bytes);
+    if (!failed)
+        *n_blocks = n_processors * n_each;
+    return failed;
+}
+
+template <class T> __device__ __forceinline__ T *dynamic_shared()
+{
+    extern __shared__ uint4 dynamic_shared_memory[];
+    return reinterpret_cast<T *>(dynamic_shared_memory);
+}
+
+/* ---- arithmetic ---- */
+
+__device__ __forceinline__ float exp2_fast(float x)
+{
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+__device__ __forceinline__ uint32_t pack_bf16(float low, float high)
+{
+    uint32_t pair;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+__device__ __forceinline__ uint32_t pack_fp16(float low, float high)
+{
+    uint32_t pair;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
+    return pair;
+}
+
+__device__ __forceinline__ float2 unpack_bf16(uint32_t pair)
+{
+    return make_float2(__uint_as_float(pair << 16), __uint_as_float(pair & 0xffff0000u));
+}
+
+__device__ __forceinline__ float2 unpack_fp16(uint32_t pair)
+{
+    return __half22float2(*reinterpret_cast<const __half2 *>(&pair));
+}
+
+/* ---- matrix fragments: D (16x8, fp32) += A (16x16) B (16x8) ---- */
+
+#define MMA_M16N8K16(name, type)                                                                   \
+    __device__ __forceinline__ void name(float d[4], const uint32_t a[4], uint32_t b0,             \
+                                         uint32_t b1)                                              \
+    {                                                                                              \
+        asm("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 "                         \
+            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                      \
+            : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])                                       \
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));                       \
+    }
+MMA_M16N8K16(mma_bf16, "bf16")
+MMA_M16N8K16(mma_fp16, "f16")
+#undef MMA_M16N8K16
+
+__device__ __forceinline__ uint32_t shared_address(const void *p)
+{
+    return (uint32_t)__cvta_generic_to_shared(p);
+}
+
+/* Four 8x8 matrices; lane 8 m + r names row r of matrix m. */
+__device__ __forceinline__ void ldmatrix(uint32_t r[4], const void *row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address(row))
+                 : "memory");
+}
+
+__device__ __forceinline__ void ldmatrix_transposed(uint32_t r[4], const void *row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address(row))
+                 : "memory");
+}
+
+/* ---- asynchronous copies: 16 bytes past L1, those beyond n_bytes filled with zeros ---- */
+
+__device__ __forceinline__ void copy_async(void *to, const void *from, unsigned n_bytes)
+{
+    asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
+                 "l"(from), "r"(n_bytes)
+                 : "memory");
+}
+
+__device__ __forceinline__ void copy_async_commit()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+template <int N_GROUPS> __device__ __forceinline__ void copy_async_wait()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(N_GROUPS) : "memory");
+}
+
+#endif
+#endif

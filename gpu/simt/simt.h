@@ -1,0 +1,109 @@
+/* A CUDA grid on one CPU thread: what the kernels' host dialect asks of the runtime.
+ *
+ * Every CUDA thread ("lane") is a fiber. Blocks run one after another; within a block a lane runs
+ * until it waits at a barrier, at a warp operation, or ends; who runs next is drawn from the
+ * seed. Warp operations name the lanes they expect: the last to arrive computes all results.
+ *
+ * What ThreadSanitizer sees: __syncthreads and __syncwarp order memory, shuffles, votes and
+ * matrix operations do not, blocks of one launch happen after each other. An asynchronous copy
+ * destroys its destination when it is issued and fills it when it is waited for: between the two
+ * the hardware may do either at any time.
+ *
+ * Divergent barriers, wrong masks and deadlocks print every waiting lane and abort.
+ *
+ * Not modelled: warp-synchronous timing, the weak memory model, bank conflicts, races between
+ * blocks, performance. Not thread safe. */
+#ifndef GPU_SIMT_SIMT_H
+#define GPU_SIMT_SIMT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { SIMT_WARP_LANES = 32, SIMT_MAX_LANES = 1024, SIMT_OPERAND_BYTES = 48 };
+
+struct simt_index {
+    unsigned x, y, z;
+};
+
+/* Where in the kernel a call stands. */
+struct simt_site {
+    const char *file;
+    int line;
+};
+
+enum simt_op {
+    SIMT_SYNCWARP,
+    SIMT_SHUFFLE,     /* struct simt_shuffle -> uint64_t */
+    SIMT_BALLOT,      /* uint32_t (0, 1) -> uint32_t */
+    SIMT_LDMATRIX,    /* uint32_t[4], one row of one 8x8 matrix -> uint32_t[4] */
+    SIMT_LDMATRIX_TR, /* the same, each matrix transposed */
+    SIMT_MMA_BF16,    /* struct simt_mma -> float[4] */
+    SIMT_MMA_FP16,
+    SIMT_N_OPS
+};
+
+struct simt_shuffle {
+    uint64_t value;
+    uint32_t source_lane;
+};
+
+/* D = A B + C of m16n8k16, in the fragment layout of the PTX manual's mma.m16n8k16. */
+struct simt_mma {
+    uint32_t a[4], b[2];
+    float c[4];
+};
+
+/* 16 bytes of shared memory still to be filled from n_bytes of global memory and zeros. */
+struct simt_copy {
+    void *to;
+    const void *from;
+    unsigned n_bytes;
+};
+
+/* Runs body(closure) once per lane of every block. Dynamic shared memory is filled with NaN
+ * before each block. */
+void simt_launch(struct simt_index grid, struct simt_index block, size_t shared_bytes,
+                 void (*body)(void *closure), void *closure);
+/* Draws who runs next. The same seed gives the same order. */
+void simt_seed(uint64_t seed);
+
+/* Plants a bug: from here on the call number `which` (counted from 0, in order of first
+ * execution) among the kernel's __syncthreads, __syncwarp and asynchronous waits does nothing.
+ * -1 plants nothing. Forgets which calls it has seen. */
+void simt_leave_out(int which);
+/* Calls seen since; the one left out as FILE:LINE, or NULL. */
+int simt_n_calls(void);
+const struct simt_site *simt_left_out(void);
+
+/* ---- for a running lane ---- */
+
+struct simt_index simt_thread_index(void);
+struct simt_index simt_block_index(void);
+struct simt_index simt_block_size(void);
+struct simt_index simt_grid_size(void);
+unsigned simt_lane(void);
+void *simt_shared(void);
+
+void simt_barrier(struct simt_site site);
+/* Posts `in`, waits for every lane in mask to do the same operation, returns this lane's `out`. */
+void simt_warp(enum simt_op op, unsigned mask, const void *in, size_t in_bytes, void *out,
+               size_t out_bytes, struct simt_site site);
+
+void simt_copy_issue(struct simt_copy copy);
+void simt_copy_commit(void);
+/* Takes the oldest copy out of those that must be complete when at most n_groups committed groups
+ * may be pending; false when there is none. */
+bool simt_copy_due(unsigned n_groups, struct simt_copy *copy);
+/* Whether this wait takes place: not if it has been left out. */
+bool simt_copy_waits(struct simt_site site);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

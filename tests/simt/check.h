@@ -1,0 +1,68 @@
+/* What every kernel test does: draw inputs, launch over poisoned outputs, compare norms. */
+#ifndef TESTS_SIMT_CHECK_H
+#define TESTS_SIMT_CHECK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cuda/kernels.h"
+
+/* ---- random shapes and numbers, the same on every machine ---- */
+
+void draw_seed(uint64_t seed);
+/* In [low, high]. */
+int32_t draw_between(int32_t low, int32_t high);
+/* A random order of 0 .. n - 1. */
+void draw_permutation(int32_t order[], int32_t n);
+
+/* ---- arrays in three shapes: doubles, bits, device memory ---- */
+
+struct tensor {
+    enum element element;
+    size_t n;
+    double *value; /* what the bits say; the reference's input */
+    uint16_t *bits;
+    void *device; /* copied from bits by tensor_send */
+};
+
+/* Normally distributed values of this spread, rounded to the element, not yet on the device. */
+struct tensor tensor_random(enum element element, size_t n, double spread);
+/* NaN throughout. */
+struct tensor tensor_poison(enum element element, size_t n);
+void tensor_set(struct tensor *tensor, size_t i, double value);
+void tensor_send(struct tensor *tensor);
+/* Reads the device's bits back into value. */
+void tensor_fetch(struct tensor *tensor);
+void tensor_free(struct tensor *tensor);
+
+double *doubles_new(size_t n);
+
+/* ---- verdicts, in TAP ---- */
+
+/* The norm of the difference over the norm of what was expected: NaN when anything was left
+ * unwritten, 0 when both are zero. */
+double error_of(const double got[], const double expected[], size_t n);
+/* fp16 keeps three bits more than bf16. */
+double error_bound(enum element element);
+void verdict(bool ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+const char *element_name(enum element element);
+
+/* Small shapes only: for the race detector. */
+extern bool check_is_small;
+
+/* ---- the groups of tests ---- */
+
+void check_gather(void);
+void check_norm(void);
+void check_swiglu(void);
+void check_argmax(void);
+void check_rope(void);
+void check_block_copy(void);
+void check_attn_prefill(void);
+void check_attn_decode(void);
+void check_attn_plan(void);
+void check_half(void);
+
+#endif

@@ -1,0 +1,265 @@
+#include <math.h>
+#include <stdlib.h>
+
+#include "check.h"
+#include "device.h"
+#include "refs.h"
+
+enum { MAX_SEQS = 8, N_LAYERS = 2, LAYER = 1 };
+
+struct attn_case {
+    enum element element;
+    int32_t n_heads, n_kv_heads, head_dim, block_tokens;
+    int32_t n_seqs, q_len[MAX_SEQS], kv_len[MAX_SEQS];
+};
+
+/* A case laid out as the engine would: ragged rows, shuffled blocks, NaN where nothing is. */
+struct attn_bench {
+    struct attn_args args;
+    struct tensor q, out, pool;
+    double *expected;
+    int32_t q_indptr[MAX_SEQS + 1], kv_len[MAX_SEQS], n_blocks;
+};
+
+static int32_t blocks_of(const struct attn_case *c, int32_t seq)
+{
+    return (c->kv_len[seq] + c->block_tokens - 1) / c->block_tokens;
+}
+
+static size_t pool_at(const struct attn_case *c, int32_t block, int is_v, int32_t kv_head,
+                      int32_t offset)
+{
+    const size_t plane = (size_t)(block * N_LAYERS + LAYER) * 2 + (size_t)is_v;
+    return ((plane * c->n_kv_heads + kv_head) * c->block_tokens + offset) * c->head_dim;
+}
+
+/* Draws a sequence's K or V, puts it in the pool and returns it as the pool's elements say. */
+static double *kv_store(const struct attn_case *c, struct tensor *pool, const int32_t *blocks,
+                        int32_t kv_len, int is_v)
+{
+    const size_t width = (size_t)c->n_kv_heads * c->head_dim;
+    struct tensor kv = tensor_random(c->element, (size_t)kv_len * width, 1.0);
+    for (int32_t t = 0; t < kv_len; t++)
+        for (int32_t h = 0; h < c->n_kv_heads; h++)
+            for (int32_t i = 0; i < c->head_dim; i++)
+                tensor_set(
+                    pool, pool_at(c, blocks[t / c->block_tokens], is_v, h, t % c->block_tokens) + i,
+                    kv.value[t * width + (size_t)h * c->head_dim + i]);
+    free(kv.bits);
+    return kv.value;
+}
+
+static void sequence_fill(const struct attn_case *c, struct attn_bench *bench, int32_t seq,
+                          const int32_t *blocks, size_t q_width)
+{
+    const size_t width = (size_t)c->n_heads * c->head_dim, first = (size_t)bench->q_indptr[seq];
+    const struct attn_ref_shape shape = {c->q_len[seq], c->kv_len[seq], c->n_heads,
+                                         c->n_kv_heads, c->head_dim,    (double)bench->args.scale};
+    double *k = kv_store(c, &bench->pool, blocks, c->kv_len[seq], 0);
+    double *v = kv_store(c, &bench->pool, blocks, c->kv_len[seq], 1);
+    double *q = doubles_new((size_t)c->q_len[seq] * width);
+    for (int32_t t = 0; t < c->q_len[seq]; t++)
+        for (size_t i = 0; i < width; i++)
+            q[t * width + i] = bench->q.value[(first + t) * q_width + i];
+    attn_ref(bench->expected + first * width, q, k, v, &shape);
+    free(q);
+    free(k);
+    free(v);
+}
+
+/* Q lies at the head of rows that hold K and V too, as the projection leaves them. */
+static struct attn_bench bench_new(const struct attn_case *c)
+{
+    struct attn_bench bench = {.n_blocks = 3}; /* some that nobody owns */
+    int32_t block_indptr[MAX_SEQS + 1] = {0};
+    for (int32_t s = 0; s < c->n_seqs; s++) {
+        bench.q_indptr[s + 1] = bench.q_indptr[s] + c->q_len[s];
+        bench.kv_len[s] = c->kv_len[s];
+        block_indptr[s + 1] = block_indptr[s] + blocks_of(c, s);
+    }
+    bench.n_blocks += block_indptr[c->n_seqs];
+    int32_t *block_id = malloc((size_t)bench.n_blocks * sizeof *block_id);
+    if (!block_id)
+        abort();
+    draw_permutation(block_id, bench.n_blocks);
+
+    const int32_t block_rows = N_LAYERS * 2 * c->n_kv_heads * c->block_tokens;
+    const size_t n_rows = (size_t)bench.q_indptr[c->n_seqs];
+    const size_t q_width = (size_t)(c->n_heads + 2 * c->n_kv_heads) * c->head_dim;
+    bench.q = tensor_random(c->element, n_rows * q_width, 2.0);
+    bench.out = tensor_poison(c->element, n_rows * c->n_heads * c->head_dim);
+    bench.pool = tensor_poison(c->element, (size_t)bench.n_blocks * block_rows * c->head_dim);
+    bench.expected = doubles_new(bench.out.n);
+    bench.args.scale = 1.0f / sqrtf((float)c->head_dim);
+    for (int32_t s = 0; s < c->n_seqs; s++)
+        if (c->kv_len[s] > 0)
+            sequence_fill(c, &bench, s, block_id + block_indptr[s], q_width);
+    tensor_send(&bench.q);
+    tensor_send(&bench.out);
+    tensor_send(&bench.pool);
+    const size_t layer_offset = pool_at(c, 0, 0, 0, 0);
+    bench.args = (struct attn_args){
+        .element = c->element,
+        .out = bench.out.device,
+        .q = bench.q.device,
+        .q_stride = (int32_t)q_width,
+        .n_heads = c->n_heads,
+        .scale = bench.args.scale,
+        .kv = {(uint16_t *)bench.pool.device + layer_offset, c->block_tokens, block_rows,
+               c->n_kv_heads, c->head_dim},
+        .kv_len = device_new((size_t)c->n_seqs * sizeof *c->kv_len, c->kv_len),
+        .block_indptr = device_new((size_t)(c->n_seqs + 1) * sizeof *block_indptr, block_indptr),
+        .block_id = device_new((size_t)block_indptr[c->n_seqs] * sizeof *block_id, block_id)};
+    free(block_id);
+    return bench;
+}
+
+static void bench_judge(struct attn_bench *bench, const struct attn_case *c, const char *what)
+{
+    tensor_fetch(&bench->out);
+    const size_t width = (size_t)c->n_heads * c->head_dim;
+    double worst = 0.0;
+    for (int32_t s = 0; s < c->n_seqs; s++) {
+        const size_t first = bench->q_indptr[s] * width, n = c->q_len[s] * width;
+        const double error = error_of(bench->out.value + first, bench->expected + first, n);
+        if (c->kv_len[s] > 0 && !(error <= worst))
+            worst = error;
+    }
+    verdict(
+        worst < error_bound(c->element),
+        "%s, %s, %d/%d heads of %d, blocks of %d, %d sequences, the first of %d: worst error %.1e",
+        what, element_name(c->element), c->n_heads, c->n_kv_heads, c->head_dim, c->block_tokens,
+        c->n_seqs, c->kv_len[0], worst);
+    free(bench->expected);
+    tensor_free(&bench->q);
+    tensor_free(&bench->out);
+    tensor_free(&bench->pool);
+    device_free_all();
+}
+
+/* ---- prefill ---- */
+
+static void prefill_round(const struct attn_case *c, int32_t tile_rows)
+{
+    struct attn_bench bench = bench_new(c);
+    const int32_t group = c->n_heads / c->n_kv_heads;
+    const int32_t n_items = attn_prefill_n_items(bench.q_indptr, c->n_seqs, group, tile_rows);
+    struct attn_prefill_item *items = malloc((size_t)n_items * sizeof *items);
+    if (!items)
+        abort();
+    attn_prefill_plan(items, bench.q_indptr, bench.kv_len, c->n_seqs, group, tile_rows);
+    const struct attn_prefill_args args = {
+        bench.args, device_new((size_t)(c->n_seqs + 1) * sizeof *bench.q_indptr, bench.q_indptr),
+        device_new((size_t)n_items * sizeof *items, items), n_items, tile_rows};
+    device_check(attn_prefill_launch(&args, NULL), "attn_prefill");
+    free(items);
+    bench_judge(&bench, c, tile_rows == 64 ? "prefill, tiles of 64" : "prefill, tiles of 128");
+}
+
+/* Whole prompts, chunks after a computed prefix, single tokens. */
+static struct attn_case prefill_draw(enum element element, int32_t n_heads, int32_t n_kv_heads,
+                                     int32_t head_dim, int32_t block_tokens)
+{
+    const int32_t longest = check_is_small ? 40 : 90;
+    struct attn_case c = {element, n_heads, n_kv_heads, head_dim, block_tokens, 3, {0}, {0}};
+    for (int32_t s = 0; s < c.n_seqs; s++) {
+        c.q_len[s] = draw_between(1, longest);
+        c.kv_len[s] = c.q_len[s] + (s % 2 ? draw_between(1, longest) : 0);
+    }
+    c.q_len[2] = 1;
+    return c;
+}
+
+void check_attn_prefill(void)
+{
+    draw_seed(7);
+    struct attn_case c = prefill_draw(ELEMENT_BF16, 4, 2, 64, 16);
+    prefill_round(&c, 64);
+    prefill_round(&c, 128);
+    if (check_is_small)
+        return;
+    c = prefill_draw(ELEMENT_FP16, 4, 1, 128, 16);
+    prefill_round(&c, 64);
+    prefill_round(&c, 128);
+    c = prefill_draw(ELEMENT_BF16, 2, 2, 128, 7);
+    prefill_round(&c, 64);
+    prefill_round(&c, 128);
+    c = prefill_draw(ELEMENT_FP16, 7, 1, 64, 1);
+    prefill_round(&c, 64);
+    prefill_round(&c, 128);
+}
+
+/* ---- decode ---- */
+
+static void plan_send(struct attn_decode_args *args, const struct attn_case *c)
+{
+    const int32_t n_shares = args->n_shares;
+    int32_t n_merges;
+    struct attn_decode_plan plan = {
+        .share_indptr = malloc((size_t)(n_shares + 1) * sizeof *plan.share_indptr),
+        .segments = calloc((size_t)(n_shares + c->n_seqs), sizeof *plan.segments),
+        .merges = calloc((size_t)n_shares, sizeof *plan.merges),
+        .n_merges = &n_merges};
+    if (!plan.share_indptr || !plan.segments || !plan.merges)
+        abort();
+    const int32_t n_parts = attn_decode_plan(&plan, n_shares, c->kv_len, c->n_seqs);
+    args->plan.share_indptr =
+        device_new((size_t)(n_shares + 1) * sizeof *plan.share_indptr, plan.share_indptr);
+    args->plan.segments =
+        device_new((size_t)(n_shares + c->n_seqs) * sizeof *plan.segments, plan.segments);
+    args->plan.merges = device_new((size_t)n_shares * sizeof *plan.merges, plan.merges);
+    args->plan.n_merges = device_new(sizeof n_merges, &n_merges);
+    args->parts = device_new((size_t)n_parts * c->n_heads * c->head_dim * sizeof(float), NULL);
+    args->part_logsum = device_new((size_t)n_parts * c->n_heads * sizeof(float), NULL);
+    free(plan.share_indptr);
+    free(plan.segments);
+    free(plan.merges);
+}
+
+static void decode_round(const struct attn_case *c, int32_t n_shares)
+{
+    struct attn_bench bench = bench_new(c);
+    struct attn_decode_args args = {.attn = bench.args, .n_shares = n_shares};
+    plan_send(&args, c);
+    device_check(attn_decode_launch(&args, NULL), "attn_decode");
+    device_check(attn_merge_launch(&args, NULL), "attn_merge");
+    bench_judge(&bench, c, n_shares == 1 ? "decode, whole" : "decode, shared out");
+}
+
+/* The third sequence is padding: its row must stay as it was. */
+static struct attn_case decode_draw(enum element element, int32_t n_heads, int32_t n_kv_heads,
+                                    int32_t head_dim, int32_t block_tokens)
+{
+    struct attn_case c = {element, n_heads, n_kv_heads, head_dim, block_tokens, 5, {0}, {0}};
+    for (int32_t s = 0; s < c.n_seqs; s++) {
+        c.q_len[s] = 1;
+        c.kv_len[s] = draw_between(1, check_is_small ? 150 : 500);
+    }
+    c.kv_len[0] = check_is_small ? 290 : 1100;
+    c.kv_len[2] = 0;
+    c.kv_len[3] = 1;
+    return c;
+}
+
+void check_attn_decode(void)
+{
+    draw_seed(8);
+    struct attn_case c = decode_draw(ELEMENT_BF16, 8, 2, 64, 16);
+    decode_round(&c, 1);
+    decode_round(&c, 3);
+    c = decode_draw(ELEMENT_BF16, 8, 2, 128, 16);
+    decode_round(&c, 4);
+    if (check_is_small)
+        return;
+    c = decode_draw(ELEMENT_FP16, 3, 3, 128, 5);
+    decode_round(&c, 7);
+    c = decode_draw(ELEMENT_BF16, 20, 1, 64, 32); /* more heads than rows of a fragment */
+    decode_round(&c, 2);
+    c = decode_draw(ELEMENT_FP16, 16, 2, 64, 1);
+    decode_round(&c, 3);
+    int32_t n_shares = 0;
+    const struct attn_args args = {
+        .element = ELEMENT_BF16, .n_heads = 8, .kv = {.n_kv_heads = 2, .head_dim = 64}};
+    const int failed = attn_decode_shares(&args, &n_shares);
+    verdict(!failed && n_shares > 0, "the device holds %d shares of 2 KV heads", n_shares);
+}

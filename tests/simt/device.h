@@ -1,0 +1,23 @@
+/* Where the kernels under test keep their memory: the host's heap on the shim, a GPU's memory when
+ * the same tests are linked with nvcc's objects. */
+#ifndef TESTS_SIMT_DEVICE_H
+#define TESTS_SIMT_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* False, with a line on stderr, where there is no device. */
+bool device_open(void);
+/* n_bytes copied from init; all bits set, which is NaN in every element, when init is NULL. Lives
+ * until device_free_all. */
+void *device_new(size_t n_bytes, const void *init);
+void device_read(void *to, const void *from, size_t n_bytes);
+void device_free_all(void);
+/* After a launch: waits and fails the program on an error. */
+void device_check(int launch_error, const char *kernel);
+/* Lets call number `which` among those that synchronise do nothing. False on a real device. */
+bool device_leave_out(int which);
+/* One line, starting with #, on what the device saw. */
+void device_report(void);
+
+#endif

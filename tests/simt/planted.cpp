@@ -1,0 +1,149 @@
+/* Kernels with one bug each, and their sound twins: what the shim and the sanitizers must catch.
+ *
+ * Usage: planted NAME. A bug that nobody catches ends with "survived" and exit 0. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/device.cuh"
+
+enum { N_THREADS = 64 };
+
+/* Everyone reads what another thread of the block wrote. */
+template <bool IS_SOUND> static __global__ void barrier_kernel(float *out)
+{
+    __shared__ float word[N_THREADS];
+    word[threadIdx.x] = (float)threadIdx.x;
+    if (IS_SOUND)
+        __syncthreads();
+    out[threadIdx.x] = word[N_THREADS - 1 - threadIdx.x];
+}
+
+/* The same within a warp: a shuffle in between orders nothing. */
+template <bool IS_SOUND> static __global__ void syncwarp_kernel(float *out)
+{
+    __shared__ float word[N_THREADS];
+    word[threadIdx.x] = (float)threadIdx.x;
+    const float mine = __shfl_xor_sync(~0u, (float)threadIdx.x, 1);
+    if (IS_SOUND)
+        __syncwarp();
+    out[threadIdx.x] = mine + word[threadIdx.x ^ 31];
+}
+
+/* A wait alone makes a copy visible to its own thread, not to its neighbours. */
+template <bool IS_SOUND> static __global__ void copy_kernel(float *out)
+{
+    __shared__ float4 four[N_THREADS];
+    copy_async(&four[threadIdx.x], out, 16);
+    copy_async_commit();
+    copy_async_wait<0>();
+    if (IS_SOUND)
+        __syncthreads();
+    const float seen = four[threadIdx.x ^ 1].x;
+    __syncthreads();
+    out[threadIdx.x] = seen;
+}
+
+template <bool IS_SOUND> static __global__ void wait_kernel(float *out)
+{
+    __shared__ float4 four[N_THREADS];
+    copy_async(&four[threadIdx.x], out, 16);
+    copy_async_commit();
+    copy_async_wait<IS_SOUND ? 0 : 1>();
+    out[threadIdx.x] = four[threadIdx.x].x; /* NaN before the copy is complete */
+    copy_async_wait<0>();
+}
+
+template <bool IS_SOUND> static __global__ void shared_kernel(float *out)
+{
+    __shared__ float word[N_THREADS];
+    word[(threadIdx.x + !IS_SOUND) % (N_THREADS + 1)] = 1.0f;
+    __syncthreads();
+    out[threadIdx.x] = word[threadIdx.x];
+}
+
+template <bool IS_SOUND> static __global__ void dynamic_kernel(float *out)
+{
+    float *word = dynamic_shared<float>();
+    word[threadIdx.x + !IS_SOUND] = 1.0f;
+    __syncthreads();
+    out[threadIdx.x] = word[threadIdx.x];
+}
+
+template <bool IS_SOUND> static __global__ void global_kernel(float *out)
+{
+    out[threadIdx.x + !IS_SOUND] = 1.0f;
+}
+
+/* Half a warp names lanes that never come. */
+template <bool IS_SOUND> static __global__ void mask_kernel(float *out)
+{
+    if (threadIdx.x % 32 < 16)
+        out[threadIdx.x] = __shfl_xor_sync(IS_SOUND ? 0xffffu : ~0u, 1.0f, 1);
+}
+
+/* A lane outside the mask is read. */
+template <bool IS_SOUND> static __global__ void source_kernel(float *out)
+{
+    if (threadIdx.x % 32 < 16)
+        out[threadIdx.x] = __shfl_xor_sync(0xffffu, 1.0f, IS_SOUND ? 8 : 16);
+}
+
+/* Lanes that call together name different partners. */
+template <bool IS_SOUND> static __global__ void disagree_kernel(float *out)
+{
+    const unsigned mask = IS_SOUND || threadIdx.x % 2 ? ~0u : ~0u >> 1;
+    if (IS_SOUND || threadIdx.x % 32 != 31 || mask == ~0u)
+        __syncwarp(mask);
+    out[threadIdx.x] = 1.0f;
+}
+
+template <bool IS_SOUND> static __global__ void divergent_kernel(float *out)
+{
+    if (IS_SOUND || threadIdx.x < 40)
+        __syncthreads();
+    else
+        __syncwarp(~0u);
+    out[threadIdx.x] = 1.0f;
+}
+
+#define TWINS(name)                                                                                \
+    {#name, name##_kernel<false>},                                                                 \
+    {                                                                                              \
+#name "_sound", name##_kernel < true>                                                      \
+    }
+
+static const struct {
+    const char *name;
+    void (*kernel)(float *out);
+} planted[] = {TWINS(barrier), TWINS(syncwarp), TWINS(copy),     TWINS(wait),
+               TWINS(shared),  TWINS(dynamic),  TWINS(global),   TWINS(mask),
+               TWINS(source),  TWINS(disagree), TWINS(divergent)};
+
+static int run(void (*kernel)(float *out))
+{
+    float *out = static_cast<float *>(malloc(N_THREADS * sizeof *out));
+    if (!out)
+        return 1;
+    for (int i = 0; i < N_THREADS; i++)
+        out[i] = 1.0f;
+    launch(kernel, dim3(2), dim3(N_THREADS), N_THREADS * sizeof *out, nullptr, out);
+    float sum = 0.0f;
+    for (int i = 0; i < N_THREADS; i++)
+        sum += out[i];
+    free(out);
+    if (sum == sum)
+        printf("survived\n");
+    else
+        fprintf(stderr, "the result is NaN\n");
+    return sum == sum ? 0 : 3;
+}
+
+int main(int argc, char *argv[])
+{
+    for (const auto &p : planted)
+        if (argc == 2 && !strcmp(argv[1], p.name))
+            return run(p.kernel);
+    fprintf(stderr, "usage: planted NAME\n");
+    return 2;
+}
