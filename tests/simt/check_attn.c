@@ -133,8 +133,7 @@ static void bench_judge(struct attn_bench *bench, const struct attn_case *c, con
     tensor_fetch(&bench->out);
     for (int32_t s = 0; s < c->n_seqs; s++) {
         const double error = sequence_error(bench, c, s);
-        if (!(error <= worst)) /* NaN stays */
-            worst = error;
+        worst = isnan(worst) || error <= worst ? worst : error; /* NaN wins */
     }
     verdict(worst < error_bound(c->element),
             "%s, %s, %d/%d heads of %d, blocks of %d, %d sequences, the first of %d: error %.1e",
