@@ -214,7 +214,7 @@ static void plan_send(struct attn_decode_args *args, const struct attn_case *c)
     int32_t n_merges;
     struct attn_decode_plan plan = {
         .share_indptr = malloc((size_t)(n_shares + 1) * sizeof *plan.share_indptr),
-        .segments = calloc((size_t)(n_shares + c->n_seqs), sizeof *plan.segments),
+        .segments = calloc((size_t)n_shares + c->n_seqs, sizeof *plan.segments),
         .merges = calloc((size_t)n_shares, sizeof *plan.merges),
         .n_merges = &n_merges};
     if (!plan.share_indptr || !plan.segments || !plan.merges)
