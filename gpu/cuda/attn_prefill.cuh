@@ -12,8 +12,8 @@
  * With M = 2 each K and V fragment read from shared memory feeds two mma: at M = 1 reading them
  * takes as long as multiplying them (128 bytes against 1024 FMA a clock on sm_80).
  *
- * Registers by ptxas 13.0 for sm_80, sm_90, none spilled: dim 128, M = 2: 255, 255; M = 1: 184,
- * 181; dim 64, M = 2: 211, 225; M = 1: 139, 146. Shared memory at dim 128: 80 KiB, 64 KiB; so two
+ * Registers by ptxas 13.0 for sm_80, sm_90, none spilled: dim 128, M = 2: 255, 255; M = 1: 181,
+ * 184; dim 64, M = 2: 211, 225; M = 1: 139, 146. Shared memory at dim 128: 80 KiB, 64 KiB; so two
  * blocks fit a multiprocessor of either. Speed is to be measured. */
 #ifndef GPU_CUDA_ATTN_PREFILL_CUH
 #define GPU_CUDA_ATTN_PREFILL_CUH
