@@ -12,14 +12,19 @@
  *
  * A warp takes every fourth run of 16 tokens and owns a ring of four half tiles, K0 V0 K1 V1 ...,
  * three of them in flight: 12 KiB a warp at dim 128, 144 KiB an H100 multiprocessor at its three
- * blocks, where latency times bandwidth asks for about 30. Warps meet once, at a segment's end. */
+ * blocks, where latency times bandwidth asks for about 30. Warps meet once, at a segment's end.
+ *
+ * Registers by ptxas 13.0 for sm_80, sm_90, none spilled: dim 128: 166, 166; dim 64: 119, 128. At
+ * dim 128, 64 KiB of shared memory: two blocks fit an A100 multiprocessor. Speed is to be measured.
+ */
 #ifndef GPU_CUDA_ATTN_DECODE_CUH
 #define GPU_CUDA_ATTN_DECODE_CUH
 
 #include "attn_tile.cuh"
 
 enum { DECODE_RING = 4, DECODE_WARP_TOKENS = ATTN_DECODE_TOKENS / ATTN_WARPS, DECODE_PAD = 8 };
-static_assert(DECODE_WARP_TOKENS == 16 && (int)ATTN_GROUP_ROWS == (int)FRAGMENT_ROWS,
+static_assert(DECODE_WARP_TOKENS == 16 && (int)ATTN_DECODE_TOKENS == (int)TILE_STRIDE &&
+                  (int)ATTN_GROUP_ROWS == (int)FRAGMENT_ROWS,
               "a warp's turn is one fragment");
 
 template <int HEAD_DIM>
@@ -68,67 +73,48 @@ __device__ __forceinline__ void decode_q_load(uint32_t q[HEAD_DIM / 16][4],
         }
 }
 
-/* One warp's runs of a segment. */
+/* One warp's runs of a segment: sixteen tokens of every 64. */
 template <class T, int HEAD_DIM>
 __device__ __forceinline__ void
 decode_segment_read(attn_rows<HEAD_DIM, 1> &rows, const struct attn_args &attn,
-                    const struct attn_segment &segment, const decode_heads &heads, T *ring)
+                    const struct attn_segment &segment, const decode_heads &heads, T *slots)
 {
-    constexpr int HALF_TILE = DECODE_WARP_TOKENS * HEAD_DIM;
-    const int lane = threadIdx.x % WARP_LANES;
-    const int skipped = (int)threadIdx.x / WARP_LANES * DECODE_WARP_TOKENS;
-    const int n_runs = (segment.n_tokens - skipped + ATTN_DECODE_TOKENS - 1) / ATTN_DECODE_TOKENS;
-    const int v_rows = attn.kv.n_kv_heads * attn.kv.block_tokens;
-    const float scale = attn.scale * 1.44269504088896f; /* log2(e) */
-    const T *pool = static_cast<const T *>(attn.kv.rows);
-    const int32_t *blocks = attn.block_id + attn.block_indptr[segment.seq];
+    using Ring = kv_ring<T, HEAD_DIM, DECODE_RING, DECODE_WARP_TOKENS>;
+    const int first = segment.first_token + (int)threadIdx.x / WARP_LANES * DECODE_WARP_TOKENS;
     const int end = segment.first_token + segment.n_tokens;
-
-    auto first_of = [&](int run) {
-        return segment.first_token + skipped + run * ATTN_DECODE_TOKENS;
-    };
-    auto row_find = [&](int run) {
-        return kv_row(attn.kv, blocks, first_of(run) + lane % FRAGMENT_ROWS, end, heads.kv_head);
-    };
-    auto half_tile = [&](int i_half) { return ring + i_half % DECODE_RING * HALF_TILE; };
-    auto ask = [&](int i_half, int row) {
-        if (i_half < 2 * n_runs)
-            rows_copy_async<T, HEAD_DIM>(half_tile(i_half), pool, row);
-        copy_async_commit();
-    };
-    auto v_row = [&](int row) { return row < 0 ? row : row + v_rows; };
-
     uint32_t q_held[HEAD_DIM / 16][4];
     auto q = [&](int, int k, uint32_t a[4]) {
         for (int i = 0; i < 4; i++)
             a[i] = q_held[k][i];
     };
+    Ring ring = ring_open<Ring>(attn, segment.seq, heads.kv_head, first, end, 0);
+    ring.slots = slots;
 
-    int row = row_find(0);
-    ask(0, row);
-    ask(1, v_row(row));
-    row = row_find(1);
-    ask(2, row);
-    int next_row = row_find(2);
+    int row = ring.row(0);
+    ring.ask(0, row);
+    ring.ask(1, row);
+    row = ring.row(1);
+    ring.ask(2, row);
+    int next_row = ring.row(2);
     decode_q_load<T, HEAD_DIM>(q_held, attn, heads, segment.seq);
-    for (int run = 0; run < n_runs; run++) {
+    for (int run = 0; 2 * run < ring.n_half_tiles; run++) {
         float s[1][DECODE_WARP_TOKENS / 8][4];
         copy_async_wait<DECODE_RING - 2>();
         __syncwarp();
-        ask(2 * run + 3, v_row(row));
-        scores_compute<T, HEAD_DIM, 1, DECODE_WARP_TOKENS>(s, q, half_tile(2 * run));
-        if (first_of(run) + DECODE_WARP_TOKENS > end) {
-            const int left = end - first_of(run);
+        ring.ask(2 * run + 3, row);
+        scores_compute<T, HEAD_DIM, 1, DECODE_WARP_TOKENS>(s, q, ring.half_tile(2 * run));
+        const int left = end - first - run * TILE_STRIDE;
+        if (left < DECODE_WARP_TOKENS) {
             const int n_visible[1][2] = {{left, left}};
             scores_mask<1, DECODE_WARP_TOKENS>(s, n_visible);
         }
-        softmax_advance<HEAD_DIM, 1, DECODE_WARP_TOKENS>(rows, s, scale);
+        softmax_advance<HEAD_DIM, 1, DECODE_WARP_TOKENS>(rows, s, attn.scale * LOG2_E);
         copy_async_wait<DECODE_RING - 2>();
         __syncwarp();
-        ask(2 * run + 4, next_row);
+        ring.ask(2 * run + 4, next_row);
         row = next_row;
-        next_row = row_find(run + 3);
-        values_add<T, HEAD_DIM, 1, DECODE_WARP_TOKENS>(rows, s, half_tile(2 * run + 1));
+        next_row = ring.row(run + 3);
+        values_add<T, HEAD_DIM, 1, DECODE_WARP_TOKENS>(rows, s, ring.half_tile(2 * run + 1));
     }
     rows_finish(rows); /* the groups still pending are empty */
 }
@@ -224,7 +210,7 @@ static __global__ void __launch_bounds__(ATTN_THREADS, 3)
                                          reinterpret_cast<T *>(mine));
         __syncwarp();
         decode_result_leave(*reinterpret_cast<decode_result<HEAD_DIM> *>(mine), rows,
-                            args.attn.scale * 1.44269504088896f);
+                            args.attn.scale * LOG2_E);
         __syncthreads();
         decode_write<T, HEAD_DIM>(args, segment, heads, results);
         __syncthreads();

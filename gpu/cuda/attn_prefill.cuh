@@ -10,13 +10,17 @@
  * kv_len - q_len + i + 1 tokens, so chunked prefill and prefix reuse are the same case.
  *
  * With M = 2 each K and V fragment read from shared memory feeds two mma: at M = 1 reading them
- * takes as long as multiplying them (128 bytes against 1024 FMA a clock on sm_80). */
+ * takes as long as multiplying them (128 bytes against 1024 FMA a clock on sm_80).
+ *
+ * Registers by ptxas 13.0 for sm_80, sm_90, none spilled: dim 128, M = 2: 255, 255; M = 1: 181,
+ * 184; dim 64, M = 2: 211, 225; M = 1: 139, 146. Shared memory at dim 128: 80 KiB, 64 KiB; so two
+ * blocks fit a multiprocessor of either. Speed is to be measured. */
 #ifndef GPU_CUDA_ATTN_PREFILL_CUH
 #define GPU_CUDA_ATTN_PREFILL_CUH
 
 #include "attn_tile.cuh"
 
-enum { PREFILL_TOKENS = 64, PREFILL_RING = 3 };
+enum { PREFILL_TOKENS = TILE_STRIDE, PREFILL_RING = 3 };
 
 template <int HEAD_DIM, int M>
 constexpr size_t PREFILL_SHARED_BYTES =
@@ -25,8 +29,7 @@ constexpr size_t PREFILL_SHARED_BYTES =
 /* Which sequence, rows and head a block works for. */
 struct prefill_tile {
     int q_first, q_len, kv_len; /* rows of q and out; lengths in tokens */
-    int first_row, group, kv_head;
-    const int32_t *blocks;
+    int group, kv_head;
 };
 
 __device__ __forceinline__ prefill_tile prefill_tile_find(const struct attn_prefill_args &args,
@@ -36,10 +39,8 @@ __device__ __forceinline__ prefill_tile prefill_tile_find(const struct attn_pref
     tile.q_first = args.q_indptr[item.seq];
     tile.q_len = args.q_indptr[item.seq + 1] - tile.q_first;
     tile.kv_len = args.attn.kv_len[item.seq];
-    tile.first_row = item.first_row;
     tile.group = args.attn.n_heads / args.attn.kv.n_kv_heads;
     tile.kv_head = blockIdx.y;
-    tile.blocks = args.attn.block_id + args.attn.block_indptr[item.seq];
     return tile;
 }
 
@@ -100,75 +101,65 @@ __device__ __forceinline__ void prefill_write(const struct attn_args &attn,
     }
 }
 
+/* Takes from each row what it does not see of tile i, where the warp's first row sees less than all
+ * of it. */
+template <int M>
+__device__ __forceinline__ void prefill_mask(float s[M][PREFILL_TOKENS / 8][4],
+                                             const prefill_tile &tile, int warp_row, int i)
+{
+    const int g = threadIdx.x % WARP_LANES / 4, first = i * PREFILL_TOKENS;
+    if (first + PREFILL_TOKENS <= row_n_visible(tile, warp_row))
+        return;
+    int n_visible[M][2];
+#pragma unroll
+    for (int m = 0; m < M; m++)
+        for (int h = 0; h < 2; h++)
+            n_visible[m][h] = row_n_visible(tile, warp_row + m * FRAGMENT_ROWS + h * 8 + g) - first;
+    scores_mask<M, PREFILL_TOKENS>(s, n_visible);
+}
+
 template <class T, int HEAD_DIM, int M>
 static __global__ void __launch_bounds__(ATTN_THREADS, 2)
     attn_prefill_kernel(const struct attn_prefill_args args)
 {
-    constexpr int HALF_TILE = PREFILL_TOKENS * HEAD_DIM;
-    const struct attn_args &attn = args.attn;
+    using Ring = kv_ring<T, HEAD_DIM, PREFILL_RING, PREFILL_TOKENS>;
     const struct attn_prefill_item item = args.items[blockIdx.x];
     const prefill_tile tile = prefill_tile_find(args, item);
-    const int lane = threadIdx.x % WARP_LANES, warp = threadIdx.x / WARP_LANES;
-    const int warp_row = item.first_row + warp * M * FRAGMENT_ROWS;
-    const int n_tokens = item.n_visible;
-    const int n_tiles = (n_tokens + PREFILL_TOKENS - 1) / PREFILL_TOKENS;
-    const int v_rows = attn.kv.n_kv_heads * attn.kv.block_tokens; /* from K's row to V's */
-    const float scale = attn.scale * 1.44269504088896f;           /* log2(e) */
+    const int warp = threadIdx.x / WARP_LANES, warp_row = item.first_row + warp * M * FRAGMENT_ROWS;
+    const int n_tiles = (item.n_visible + PREFILL_TOKENS - 1) / PREFILL_TOKENS;
+    const float scale = args.attn.scale * LOG2_E;
 
     T *q_tile = dynamic_shared<T>() + warp * M * FRAGMENT_ROWS * HEAD_DIM;
-    T *ring = dynamic_shared<T>() + ATTN_WARPS * M * FRAGMENT_ROWS * HEAD_DIM;
-    const T *pool = static_cast<const T *>(attn.kv.rows);
-
-    /* Each warp copies sixteen tokens of every half tile; a lane knows the pool's row of one. */
-    auto row_find = [&](int i_tile) {
-        const int token = i_tile * PREFILL_TOKENS + warp * FRAGMENT_ROWS + lane % FRAGMENT_ROWS;
-        return kv_row(attn.kv, tile.blocks, token, n_tokens, tile.kv_head);
-    };
-    auto half_tile = [&](int i_half) { return ring + i_half % PREFILL_RING * HALF_TILE; };
-    auto half_tile_ask = [&](int i_half, int row) {
-        if (i_half < 2 * n_tiles)
-            rows_copy_async<T, HEAD_DIM>(half_tile(i_half) + warp * FRAGMENT_ROWS * HEAD_DIM, pool,
-                                         row);
-        copy_async_commit();
-    };
-    auto v_row = [&](int row) { return row < 0 ? row : row + v_rows; };
     auto q = [&](int m, int k, uint32_t a[4]) {
         q_fragment<T, HEAD_DIM>(a, q_tile + m * FRAGMENT_ROWS * HEAD_DIM, k);
     };
+    Ring ring =
+        ring_open<Ring>(args.attn, item.seq, tile.kv_head, 0, item.n_visible, warp * FRAGMENT_ROWS);
+    ring.slots = dynamic_shared<T>() + ATTN_WARPS * M * FRAGMENT_ROWS * HEAD_DIM;
 
-    int row = row_find(0);
-    prefill_q_copy<T, HEAD_DIM, M>(attn, tile, warp_row, q_tile);
-    half_tile_ask(0, row);
-    half_tile_ask(1, v_row(row));
-    row = row_find(1);
-
+    int row = ring.row(0);
+    prefill_q_copy<T, HEAD_DIM, M>(args.attn, tile, warp_row, q_tile);
+    ring.ask(0, row);
+    ring.ask(1, row);
+    row = ring.row(1);
     attn_rows<HEAD_DIM, M> rows;
     rows_clear(rows);
     for (int i = 0; i < n_tiles; i++) {
         float s[M][PREFILL_TOKENS / 8][4];
         copy_async_wait<1>();
         __syncthreads();
-        half_tile_ask(2 * i + 2, row);
-        scores_compute<T, HEAD_DIM, M, PREFILL_TOKENS>(s, q, half_tile(2 * i));
-        if ((i + 1) * PREFILL_TOKENS > row_n_visible(tile, warp_row)) {
-            int n_visible[M][2];
-#pragma unroll
-            for (int m = 0; m < M; m++)
-                for (int h = 0; h < 2; h++)
-                    n_visible[m][h] =
-                        row_n_visible(tile, warp_row + m * FRAGMENT_ROWS + h * 8 + lane / 4) -
-                        i * PREFILL_TOKENS;
-            scores_mask<M, PREFILL_TOKENS>(s, n_visible);
-        }
+        ring.ask(2 * i + 2, row);
+        scores_compute<T, HEAD_DIM, M, PREFILL_TOKENS>(s, q, ring.half_tile(2 * i));
+        prefill_mask<M>(s, tile, warp_row, i);
         softmax_advance<HEAD_DIM, M, PREFILL_TOKENS>(rows, s, scale);
         copy_async_wait<1>();
         __syncthreads();
-        half_tile_ask(2 * i + 3, v_row(row));
-        row = row_find(i + 2);
-        values_add<T, HEAD_DIM, M, PREFILL_TOKENS>(rows, s, half_tile(2 * i + 1));
+        ring.ask(2 * i + 3, row);
+        row = ring.row(i + 2);
+        values_add<T, HEAD_DIM, M, PREFILL_TOKENS>(rows, s, ring.half_tile(2 * i + 1));
     }
     rows_finish(rows); /* the groups still pending are empty */
-    prefill_write<T, HEAD_DIM, M>(attn, tile, warp_row, rows);
+    prefill_write<T, HEAD_DIM, M>(args.attn, tile, warp_row, rows);
 }
 
 #endif

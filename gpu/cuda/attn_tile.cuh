@@ -18,6 +18,7 @@
 enum { FRAGMENT_ROWS = 16, ATTN_WARPS = 4, ATTN_THREADS = ATTN_WARPS * WARP_LANES };
 
 #define MINUS_INFINITY (-INFINITY)
+constexpr float LOG2_E = 1.44269504088896f;
 
 template <class T, int HEAD_DIM>
 __device__ __forceinline__ T *tile_chunk(T *tile, int row, int chunk)
@@ -26,17 +27,6 @@ __device__ __forceinline__ T *tile_chunk(T *tile, int row, int chunk)
 }
 
 /* ---- copies ---- */
-
-/* The pool's row of K for one token, < 0 where the sequence has none. */
-__device__ __forceinline__ int kv_row(const struct kv_layer &kv, const int32_t *blocks, int token,
-                                      int n_tokens, int kv_head)
-{
-    if (token >= n_tokens)
-        return -1;
-    const unsigned block_tokens = kv.block_tokens;
-    return blocks[token / block_tokens] * kv.block_rows + kv_head * kv.block_tokens +
-           (int)(token % block_tokens);
-}
 
 /* The warp starts to copy 16 rows; lane l < 16 names row l, < 0 for zeros: what lies there in the
  * pool may be NaN, which no weight of zero removes. */
@@ -52,6 +42,61 @@ __device__ __forceinline__ void rows_copy_async(T *tile, const T *rows, int row_
         const size_t at = (size_t)(row < 0 ? 0 : row) * HEAD_DIM + chunk * PACK;
         copy_async(tile_chunk<T, HEAD_DIM>(tile, r, chunk), rows + at, row < 0 ? 0 : 16);
     }
+}
+
+/* One head's K and V on their way through a ring of N_SLOTS half tiles, K0 V0 K1 V1 ..., of
+ * N_TOKENS each, TILE_STRIDE apart in the context. Each warp copies sixteen rows of a half tile;
+ * lane l looks up row l % 16 in the block table, a turn before it is needed. */
+enum { TILE_STRIDE = 64 };
+
+template <class T, int HEAD_DIM, int N_SLOTS, int N_TOKENS> struct kv_ring {
+    T *slots;
+    const T *pool;
+    const int32_t *blocks;
+    int n_half_tiles, token, end; /* this lane's token of tile 0; where the context ends */
+    int block_tokens, block_rows, head_row, v_rows;
+    int warp_row; /* of a half tile, where this warp's rows begin */
+
+    /* The pool's row of K, < 0 past the end. */
+    __device__ __forceinline__ int row(int tile) const
+    {
+        const unsigned at = token + tile * TILE_STRIDE;
+        if ((int)at >= end)
+            return -1;
+        return blocks[at / block_tokens] * block_rows + head_row + (int)(at % block_tokens);
+    }
+    __device__ __forceinline__ T *half_tile(int half) const
+    {
+        return slots + half % N_SLOTS * N_TOKENS * HEAD_DIM;
+    }
+    /* Asks for an even half tile, K, or an odd one, V; row is of their tile. One group in each
+     * case, empty past the end. */
+    __device__ __forceinline__ void ask(int half, int k_row) const
+    {
+        if (half < n_half_tiles)
+            rows_copy_async<T, HEAD_DIM>(half_tile(half) + warp_row * HEAD_DIM, pool,
+                                         k_row < 0 || half % 2 == 0 ? k_row : k_row + v_rows);
+        copy_async_commit();
+    }
+};
+
+/* A ring over tokens first .. end - 1 of one sequence, not asked for anything yet. */
+template <class Ring>
+__device__ __forceinline__ Ring ring_open(const struct attn_args &attn, int seq, int kv_head,
+                                          int first, int end, int warp_row)
+{
+    Ring ring;
+    ring.pool = static_cast<decltype(ring.pool)>(attn.kv.rows);
+    ring.blocks = attn.block_id + attn.block_indptr[seq];
+    ring.n_half_tiles = (end - first + TILE_STRIDE - 1) / TILE_STRIDE * 2;
+    ring.token = first + warp_row + threadIdx.x % FRAGMENT_ROWS;
+    ring.end = end;
+    ring.block_tokens = attn.kv.block_tokens;
+    ring.block_rows = attn.kv.block_rows;
+    ring.head_row = kv_head * attn.kv.block_tokens;
+    ring.v_rows = attn.kv.n_kv_heads * attn.kv.block_tokens;
+    ring.warp_row = warp_row;
+    return ring;
 }
 
 /* ---- fragments ---- */

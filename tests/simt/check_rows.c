@@ -148,21 +148,22 @@ void check_swiglu(void)
 
 enum { ARGMAX_ROWS = 6 };
 
-/* Few distinct values, so that equals abound; then a row of NaN, one with NaN, one all -infinity.
- */
+/* Few distinct values, so that equals abound; a row of NaN, one with NaN, one of -infinity, one
+ * whose last is the largest. Infinity beyond the vocabulary must not win. */
 static void logits_draw(float *logits, int32_t n_vocab, int32_t stride)
 {
+    float *all_nan = logits, *nan_first = all_nan + stride, *all_low = nan_first + stride;
+    float *last_wins = all_low + stride;
     for (size_t i = 0; i < (size_t)ARGMAX_ROWS * stride; i++)
-        logits[i] = (float)draw_between(-n_vocab / 3, n_vocab / 7) * 0.5f;
-    for (int32_t i = 0; i < stride; i++) {
-        logits[0 * stride + i] = NAN;
-        logits[2 * stride + i] = -INFINITY;
+        logits[i] = i % stride >= (size_t)n_vocab
+                        ? INFINITY
+                        : (float)draw_between(-n_vocab / 3, n_vocab / 7) * 0.5f;
+    for (int32_t i = 0; i < n_vocab; i++) {
+        all_nan[i] = NAN;
+        all_low[i] = -INFINITY;
     }
-    logits[1 * stride] = NAN;
-    logits[3 * stride + n_vocab - 1] = INFINITY;
-    for (int32_t r = 0; r < ARGMAX_ROWS; r++)
-        for (int32_t i = n_vocab; i < stride; i++)
-            logits[r * stride + i] = INFINITY; /* beyond the vocabulary */
+    nan_first[0] = NAN;
+    last_wins[n_vocab - 1] = INFINITY;
 }
 
 static void argmax_round(int32_t n_vocab)
