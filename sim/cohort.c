@@ -227,6 +227,8 @@ int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
 {
     *shared = (struct tick_gaps){end_ns - cohort->last_end_ns, cohort->n - cohort->n_fresh};
     cohort->tick++;
+    if (++cohort->phase == cohort->block_tokens)
+        cohort->phase = 0;
     cohort->context += (int64_t)cohort->n;
     cohort->last_end_ns = end_ns;
     for (size_t i = 0; i < cohort->n_fresh; i++)

@@ -24,6 +24,7 @@ struct gap {
 
 struct cohort {
     int64_t tick;        /* steps taken together so far */
+    int32_t phase;       /* tick mod block_tokens */
     int64_t last_end_ns; /* end of the last one */
     size_t n;
     int64_t context; /* sum of the members' n_computed, now */
@@ -53,7 +54,7 @@ void cohort_sync(const struct cohort *cohort, struct live_request *r);
  * those for which cohort_grows says no: they hold blocks in reserve. */
 static inline struct live_request *cohort_growing(const struct cohort *cohort)
 {
-    return cohort->grow[cohort->tick % cohort->block_tokens].head;
+    return cohort->grow[cohort->phase].head;
 }
 
 static inline bool cohort_grows(const struct cohort *cohort, const struct live_request *r)
