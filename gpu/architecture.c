@@ -306,3 +306,12 @@ int architecture_read(const char *dir, const struct ifl_engine_model *model,
         return ifl_fail_at(error, reader.path, 0, 0, "%s", reason.text);
     return model ? agree(reader.path, &architecture->model, model, error) : 0;
 }
+
+int architecture_of(const struct ifl_engine_options *options, struct architecture *architecture,
+                    struct ifl_error *error)
+{
+    if (options->weights_dir)
+        return architecture_read(options->weights_dir, &options->model, architecture, error);
+    architecture_default(&options->model, architecture);
+    return 0;
+}

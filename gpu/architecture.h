@@ -28,6 +28,11 @@ void architecture_default(const struct ifl_engine_model *model, struct architect
 int architecture_read(const char *dir, const struct ifl_engine_model *model,
                       struct architecture *architecture, struct ifl_error *error);
 
+/* What the options describe: that of their checkpoint, or of random weights. The checkpoint may
+ * have biases that the options have no word for. */
+int architecture_of(const struct ifl_engine_options *options, struct architecture *architecture,
+                    struct ifl_error *error);
+
 /* Shapes that could be computed with, none of whose products overflow. */
 int architecture_check(const struct ifl_engine_model *model, struct ifl_error *error);
 

@@ -118,3 +118,13 @@ int checkpoint_read(const struct checkpoint *checkpoint, const char *name, int64
     }
     return ifl_fail_at(error, checkpoint->dir, 0, 0, "there is no tensor %s", name);
 }
+
+enum tensor_type checkpoint_type(const struct checkpoint *checkpoint, const char *name)
+{
+    for (size_t i = 0; i < checkpoint->n_shards; i++) {
+        const struct tensor *tensor = safetensors_find(&checkpoint->shards[i], name);
+        if (tensor)
+            return tensor->type;
+    }
+    return TENSOR_OTHER;
+}

@@ -19,4 +19,7 @@ void checkpoint_close(struct checkpoint *checkpoint);
 int checkpoint_read(const struct checkpoint *checkpoint, const char *name, int64_t n_rows,
                     int64_t n_columns, float *numbers, struct ifl_error *error);
 
+/* How a tensor's numbers are stored; TENSOR_OTHER where there is none of that name. */
+enum tensor_type checkpoint_type(const struct checkpoint *checkpoint, const char *name);
+
 #endif

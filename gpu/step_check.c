@@ -1,5 +1,32 @@
 #include "step_check.h"
 
+#include "architecture.h"
+
+/* ---- what an engine is opened for ---- */
+
+int limits_check(const struct ifl_engine_options *o, struct ifl_error *error)
+{
+    const struct {
+        const char *name;
+        int32_t is;
+    } counts[] = {{"n_threads", o->n_threads},
+                  {"block_tokens", o->block_tokens},
+                  {"n_blocks", o->n_blocks},
+                  {"max_tokens", o->max_tokens},
+                  {"max_step_tokens", o->max_step_tokens},
+                  {"max_step_seqs", o->max_step_seqs}};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i].is < 1)
+            return ifl_fail(error, IFL_E_INPUT, "%s is %d, expected at least 1", counts[i].name,
+                            counts[i].is);
+    if (o->n_host_blocks < 0)
+        return ifl_fail(error, IFL_E_INPUT, "n_host_blocks is %d, expected at least 0",
+                        o->n_host_blocks);
+    return architecture_check(&o->model, error);
+}
+
+/* ---- what a step asks of it ---- */
+
 static int refuse(struct ifl_error *error, const char *what, int64_t found, int64_t limit)
 {
     return ifl_fail(error, IFL_E_DEVICE, "the step has %s %lld, the engine was opened for %lld",

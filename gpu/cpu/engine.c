@@ -16,27 +16,6 @@ static int64_t clock_ns(void)
 
 /* ---- opening ---- */
 
-static int check_limits(const struct ifl_engine_options *o, struct ifl_error *error)
-{
-    const struct {
-        const char *name;
-        int32_t is;
-    } counts[] = {{"n_threads", o->n_threads},
-                  {"block_tokens", o->block_tokens},
-                  {"n_blocks", o->n_blocks},
-                  {"max_tokens", o->max_tokens},
-                  {"max_step_tokens", o->max_step_tokens},
-                  {"max_step_seqs", o->max_step_seqs}};
-    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-        if (counts[i].is < 1)
-            return ifl_fail(error, IFL_E_INPUT, "%s is %d, expected at least 1", counts[i].name,
-                            counts[i].is);
-    if (o->n_host_blocks < 0)
-        return ifl_fail(error, IFL_E_INPUT, "n_host_blocks is %d, expected at least 0",
-                        o->n_host_blocks);
-    return architecture_check(&o->model, error);
-}
-
 static int load(struct cpu_engine *engine, const char *weights_dir, struct ifl_error *error)
 {
     struct checkpoint checkpoint = {0};
@@ -52,19 +31,6 @@ static int load(struct cpu_engine *engine, const char *weights_dir, struct ifl_e
     return rc;
 }
 
-static int read_architecture(struct cpu_engine *engine, struct ifl_error *error)
-{
-    const struct ifl_engine_options *o = &engine->limits;
-    struct architecture *a = &engine->architecture;
-    if (!o->weights_dir) {
-        architecture_default(&o->model, a);
-        return 0;
-    }
-    const int rc = architecture_read(o->weights_dir, &o->model, a, error);
-    engine->limits.model = a->model; /* biases that the caller's description has no word for */
-    return rc;
-}
-
 static void cpu_close(void *self)
 {
     if (self)
@@ -75,13 +41,14 @@ static void cpu_close(void *self)
 static int cpu_open(const struct ifl_engine_options *options, void **self, struct ifl_error *error)
 {
     *self = NULL;
-    if (check_limits(options, error) < 0)
+    if (limits_check(options, error) < 0)
         return error->code;
     struct cpu_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return ifl_fail_nomem(error);
     engine->limits = *options;
-    int rc = read_architecture(engine, error);
+    int rc = architecture_of(options, &engine->architecture, error);
+    engine->limits.model = engine->architecture.model;
     const struct ifl_engine_model *m = &engine->limits.model;
     engine->block_floats = 2 * (size_t)m->n_layers * (size_t)m->n_kv_heads *
                            (size_t)options->block_tokens * (size_t)m->d_head;

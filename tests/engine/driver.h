@@ -4,7 +4,7 @@
 
 #include "inflight/engine.h"
 
-enum { DRIVER_MAX_SEQS = 8, DRIVER_MAX_TOKENS = 2048, DRIVER_MAX_BLOCKS = 512 };
+enum { DRIVER_MAX_SEQS = 8, DRIVER_MAX_TOKENS = 8192, DRIVER_MAX_BLOCKS = 512 };
 
 struct driver {
     const struct ifl_engine *engine;

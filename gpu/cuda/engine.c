@@ -1,0 +1,244 @@
+#include "engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "step_check.h"
+
+/* ---- opening ---- */
+
+static int check_shapes(const struct cuda_engine *engine, struct ifl_error *error)
+{
+    const struct ifl_engine_model *m = &engine->limits.model;
+    const int32_t window = engine->architecture.window_tokens;
+    if (m->d_head > 128)
+        return ifl_fail(error, IFL_E_INPUT, "d_head is %d, executor cuda expects at most 128",
+                        m->d_head);
+    if (m->d_model % 8 || m->d_model > 16384)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "d_model is %d, executor cuda expects a multiple of 8 up to 16384",
+                        m->d_model);
+    if (m->d_ffn % 8)
+        return ifl_fail(error, IFL_E_INPUT, "d_ffn is %d, executor cuda expects a multiple of 8",
+                        m->d_ffn);
+    if (window > 0 && window < engine->limits.max_tokens)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "the model sees %d tokens back and sequences have up to %d: executor cuda "
+                        "has no sliding window, expected max_model_len of at most %d",
+                        window, engine->limits.max_tokens, window);
+    return 0;
+}
+
+static int find_device(struct ifl_error *error)
+{
+    int n_devices = 0;
+    const cudaError_t failed = cudaGetDeviceCount(&n_devices);
+    if (failed || n_devices == 0)
+        return ifl_fail(error, IFL_E_DEVICE, "no CUDA device: %s",
+                        failed ? cudaGetErrorString(failed) : "none found");
+    TRY_CUDA(cudaSetDevice(0)); /* CUDA_VISIBLE_DEVICES chooses */
+    return 0;
+}
+
+/* Decode attention cuts a batch into as many shares as the device works on at a time. */
+static int set_shares(struct cuda_engine *engine, struct ifl_error *error)
+{
+    const struct ifl_engine_model *m = &engine->limits.model;
+    const struct attn_args attn = {
+        .element = engine->element,
+        .n_heads = m->n_q_heads,
+        .kv = {.n_kv_heads = m->n_kv_heads, .head_dim = engine->head_width},
+    };
+    int32_t n_shares;
+    TRY_CUDA(attn_decode_shares(&attn, &n_shares));
+    pass_limits_set(&engine->pass_limits, &engine->limits, n_shares);
+    return 0;
+}
+
+static int set_up(struct cuda_engine *engine, const struct checkpoint *checkpoint,
+                  struct ifl_error *error)
+{
+    const struct ifl_engine_model *m = &engine->limits.model;
+    const struct weight_source source = {checkpoint, engine->limits.seed};
+    if (checkpoint && checkpoint_type(checkpoint, "model.embed_tokens.weight") == TENSOR_F16)
+        engine->element = ELEMENT_FP16;
+    engine->head_width = m->d_head <= 64 ? 64 : 128;
+    engine->logit_stride = (m->n_vocab + 7) / 8 * 8;
+    engine->block_bytes = 2 * (size_t)m->n_layers * (size_t)m->n_kv_heads *
+                          (size_t)engine->limits.block_tokens * (size_t)engine->head_width *
+                          sizeof(uint16_t);
+    TRY(check_shapes(engine, error));
+    TRY(find_device(error));
+    TRY(set_shares(engine, error));
+    TRY(gemm_create(&engine->gemm, engine->element, error));
+    TRY(cuda_take_memory(engine, error));
+    TRY(cuda_load_angles(engine, error));
+    return cuda_load_weights(engine, &source, error);
+}
+
+static int open_checkpoint_and_set_up(struct cuda_engine *engine, struct ifl_error *error)
+{
+    struct checkpoint checkpoint = {0};
+    const char *dir = engine->limits.weights_dir;
+    int rc = architecture_of(&engine->limits, &engine->architecture, error);
+    engine->limits.model = engine->architecture.model;
+    if (rc == 0 && dir)
+        rc = checkpoint_open(dir, &checkpoint, error);
+    if (rc == 0)
+        rc = set_up(engine, dir ? &checkpoint : NULL, error);
+    checkpoint_close(&checkpoint);
+    engine->limits.weights_dir = NULL;
+    return rc;
+}
+
+static void engine_close(void *self)
+{
+    struct cuda_engine *engine = self;
+    if (!engine)
+        return;
+    if (engine->stream)
+        cudaDeviceSynchronize();
+    cuda_give_memory(engine);
+    gemm_finish(&engine->gemm);
+    free(engine);
+}
+
+static int engine_open(const struct ifl_engine_options *options, void **self,
+                       struct ifl_error *error)
+{
+    *self = NULL;
+    if (limits_check(options, error) < 0)
+        return error->code;
+    struct cuda_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return ifl_fail_nomem(error);
+    engine->limits = *options;
+    const int rc = open_checkpoint_and_set_up(engine, error);
+    if (rc < 0)
+        engine_close(engine);
+    else
+        *self = engine;
+    return rc;
+}
+
+/* ---- a step ---- */
+
+/* The plan's pinned memory is written anew once the pass before has been sent. */
+static int send_plan(struct cuda_engine *engine, const struct ifl_engine_step *step,
+                     int32_t n_sampled, struct ifl_error *error)
+{
+    TRY_CUDA(cudaEventSynchronize(engine->plan_copied));
+    const size_t n_bytes = pass_write(&engine->pass_limits, step, &engine->pass, engine->plan_host,
+                                      engine->sampled_seqs + n_sampled);
+    TRY_CUDA(cudaMemcpyAsync(engine->plan, engine->plan_host, n_bytes, cudaMemcpyHostToDevice,
+                             engine->stream));
+    TRY_CUDA(cudaEventRecord(engine->plan_copied, engine->stream));
+    return 0;
+}
+
+/* *n_sampled rows of logits so far. */
+static int run_pass(struct cuda_engine *engine, const struct ifl_engine_step *step,
+                    int32_t *n_sampled, struct ifl_error *error)
+{
+    const size_t at = (size_t)*n_sampled, n_vocab = (size_t)engine->limits.model.n_vocab;
+    const int32_t n = engine->pass.n_sampled;
+    TRY(send_plan(engine, step, *n_sampled, error));
+    TRY(cuda_forward(engine, step->logits ? step->logits + at * n_vocab : NULL, error));
+    if (n > 0)
+        TRY_CUDA(cudaMemcpyAsync(engine->sampled_host + at, engine->scratch.sampled,
+                                 (size_t)n * sizeof *engine->sampled_host, cudaMemcpyDeviceToHost,
+                                 engine->stream));
+    *n_sampled += n;
+    return 0;
+}
+
+static int compute(struct cuda_engine *engine, const struct ifl_engine_step *step,
+                   int32_t *n_sampled, struct ifl_error *error)
+{
+    const volatile sig_atomic_t *stop = engine->limits.stop;
+    struct pass_cursor cursor = {0};
+    while (pass_cut(&engine->pass_limits, step, &cursor, &engine->pass)) {
+        if (stop && *stop)
+            return ifl_fail(error, IFL_E_INTERRUPTED, "interrupted");
+        TRY(run_pass(engine, step, n_sampled, error));
+    }
+    return 0;
+}
+
+/* Everything on its way when the end is recorded belongs to the step. */
+static int enqueue(struct cuda_engine *engine, const struct ifl_engine_step *step,
+                   int32_t *n_sampled, struct ifl_error *error)
+{
+    TRY_CUDA(cudaEventRecord(engine->started, engine->stream));
+    TRY(cuda_move_blocks(engine, step, error));
+    TRY(compute(engine, step, n_sampled, error));
+    if (step->n_outs > 0)
+        TRY_CUDA(cudaStreamWaitEvent(engine->stream, engine->moves.out_done, 0));
+    if (step->n_ins > 0)
+        TRY_CUDA(cudaStreamWaitEvent(engine->stream, engine->moves.in_done, 0));
+    TRY_CUDA(cudaEventRecord(engine->ended, engine->stream));
+    TRY_CUDA(cudaEventSynchronize(engine->ended));
+    return 0;
+}
+
+static int engine_step(void *self, struct ifl_engine_step *step, struct ifl_error *error)
+{
+    struct cuda_engine *engine = self;
+    int32_t n_sampled = 0;
+    float lasted_ms = 0;
+    TRY(step_check(&engine->limits, step, error));
+    const int rc = enqueue(engine, step, &n_sampled, error);
+    if (rc < 0) {
+        cudaDeviceSynchronize(); /* the caller's arrays may still be read */
+        return rc;
+    }
+    for (int32_t i = 0; i < step->n_seqs; i++)
+        step->sampled[i] = -1;
+    for (int32_t i = 0; i < n_sampled; i++)
+        step->sampled[engine->sampled_seqs[i]] = engine->sampled_host[i];
+    TRY_CUDA(cudaEventElapsedTime(&lasted_ms, engine->started, engine->ended));
+    step->device_ns = (int64_t)llround((double)lasted_ms * 1e6);
+    return 0;
+}
+
+/* ---- looking in ---- */
+
+static size_t engine_block_bytes(const void *self)
+{
+    const struct cuda_engine *engine = self;
+    return engine->block_bytes;
+}
+
+static int engine_read_block(void *self, enum ifl_engine_pool pool, uint32_t block, void *bytes,
+                             struct ifl_error *error)
+{
+    const struct cuda_engine *engine = self;
+    const bool device = pool == IFL_DEVICE_POOL;
+    const int32_t n = device ? engine->limits.n_blocks : engine->limits.n_host_blocks;
+    if (block >= (uint32_t)n)
+        return ifl_fail(error, IFL_E_DEVICE, "block %u is asked for, the pool has %d", block, n);
+    const char *from = (device ? engine->kv : engine->host) + block * engine->block_bytes;
+    if (device)
+        TRY_CUDA(cudaMemcpy(bytes, from, engine->block_bytes, cudaMemcpyDeviceToHost));
+    else
+        memcpy(bytes, from, engine->block_bytes);
+    return 0;
+}
+
+const struct ifl_engine ifl_engine_v1
+#if defined(__GNUC__)
+    __attribute__((visibility("default")))
+#endif
+    = {
+        .abi = IFL_ENGINE_ABI,
+        .engine_bytes = sizeof(struct ifl_engine),
+        .options_bytes = sizeof(struct ifl_engine_options),
+        .step_bytes = sizeof(struct ifl_engine_step),
+        .name = "cuda",
+        .open = engine_open,
+        .step = engine_step,
+        .block_bytes = engine_block_bytes,
+        .read_block = engine_read_block,
+        .close = engine_close,
+};

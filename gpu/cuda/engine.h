@@ -1,0 +1,106 @@
+/* The CUDA engine: bf16 (fp16 where the checkpoint is), cuBLASLt for every matrix product, the
+ * kernels of kernels.h for the rest.
+ *
+ * Heads are stored 64 or 128 dims wide, whatever the model's: the kernels know no other. A head of
+ * d dims keeps dims i and i + d / 2 a rotary pair, at i and i + width / 2, zeros between.
+ *
+ * One stream computes, one takes blocks out, one brings them in; events order them where they
+ * touch the same blocks. Step and engine are synchronous: nothing is under way between calls. */
+#ifndef GPU_CUDA_ENGINE_H
+#define GPU_CUDA_ENGINE_H
+
+#include "architecture.h"
+#include "gemm.h"
+#include "kernels.h"
+#include "pass.h"
+#include "weights.h"
+
+enum {
+    CUDA_LOGIT_ROWS = 256, /* rows of logits at a time; no fewer than PASS_GRAPH_SEQS */
+    CUDA_MOVES = 512,      /* stretches of blocks in one batched copy */
+    CUDA_PAIRS = 256,      /* block copies in one launch */
+    CUDA_N_GRAPHS = 36     /* buckets of gemm_rows up to PASS_GRAPH_SEQS */
+};
+
+struct cuda_scratch {           /* n: rows of a pass; all on the device */
+    void *x, *normed;           /* [n][d_model] */
+    void *qkv;                  /* [n][(n_q_heads + 2 n_kv_heads) width] */
+    void *attended;             /* [n][n_q_heads width] */
+    void *gate_up, *activated;  /* [n][2 d_ffn], [n][d_ffn] */
+    void *last, *last_normed;   /* [CUDA_LOGIT_ROWS][d_model] */
+    float *logits;              /* [CUDA_LOGIT_ROWS][logit_stride] */
+    int32_t *sampled;           /* [PASS_MAX_SEQS] */
+    float *parts, *part_logsum; /* [2 n_shares][n_q_heads][width], [2 n_shares][n_q_heads] */
+    struct block_pair *pairs;   /* [CUDA_PAIRS] */
+};
+
+/* What a step does to blocks besides computing. Stamps hold the number of the last step that
+ * touched a block so. */
+struct cuda_moves {
+    cudaStream_t out, in;
+    cudaEvent_t out_done, in_done, pairs_copied;
+    uint64_t step;
+    uint64_t *leaving, *arriving, *read, *written; /* [n_blocks] */
+    uint64_t *landing;                             /* [n_host_blocks] */
+    void *to[CUDA_MOVES];
+    const void *from[CUDA_MOVES];
+    size_t bytes[CUDA_MOVES];
+    struct block_pair *pairs; /* [CUDA_PAIRS] pinned */
+};
+
+struct cuda_graph { /* of one bucket: run once as it is, then captured */
+    bool has_run;
+    cudaGraphExec_t captured;
+};
+
+struct cuda_engine {
+    struct ifl_engine_options limits; /* weights_dir is not kept */
+    struct architecture architecture;
+    enum element element;
+    int32_t head_width; /* 64 or 128 */
+    int32_t logit_stride;
+    size_t block_bytes;
+    char *weights, *kv;                /* device; kv: [blocks][block_bytes] */
+    char *host;                        /* pinned, [host blocks][block_bytes] */
+    void *scratch_memory;              /* what scratch points into */
+    const void *(*at)[N_WEIGHT_ROLES]; /* [n_layers]; weights outside layers are in at[0] */
+    float *angles;                     /* device, [max_tokens][2][head_width / 2] */
+    struct cuda_scratch scratch;
+    struct gemm gemm;
+    struct pass_limits pass_limits;
+    struct pass pass;
+    char *plan_host, *plan; /* pinned, device: pass_max_bytes each */
+    int32_t *sampled_host;  /* pinned, [max_step_seqs] */
+    int32_t *sampled_seqs;  /* [max_step_seqs] whose tokens those are */
+    struct cuda_moves moves;
+    struct cuda_graph graphs[CUDA_N_GRAPHS];
+    cudaStream_t stream;
+    cudaEvent_t started, ended, plan_copied;
+};
+
+/* ---- memory.c ---- */
+
+int cuda_take_memory(struct cuda_engine *engine, struct ifl_error *error);
+void cuda_give_memory(struct cuda_engine *engine);
+
+/* ---- load.c ---- */
+
+/* Elements of a weight as stored, and all of them, aligned, in bytes. */
+size_t cuda_weights_bytes(const struct cuda_engine *engine);
+int cuda_load_weights(struct cuda_engine *engine, const struct weight_source *source,
+                      struct ifl_error *error);
+int cuda_load_angles(struct cuda_engine *engine, struct ifl_error *error);
+
+/* ---- moves.c ---- */
+
+/* Swaps, copies and spoils; the compute stream waits where it must. */
+int cuda_move_blocks(struct cuda_engine *engine, const struct ifl_engine_step *step,
+                     struct ifl_error *error);
+
+/* ---- forward.c ---- */
+
+/* The pass whose plan lies on the device, from embedding to sampled tokens; `logits` (host) or
+ * NULL receives those of the rows that sample. */
+int cuda_forward(struct cuda_engine *engine, float *logits, struct ifl_error *error);
+
+#endif

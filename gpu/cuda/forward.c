@@ -1,0 +1,334 @@
+/* The decoder's forward pass, enqueued layer by layer; decodes alone as a captured graph. */
+#include <cuda_runtime_api.h>
+#include <math.h>
+
+#include "engine.h"
+
+struct forward {
+    struct cuda_engine *engine;
+    const struct pass_shape *shape;
+    struct pass_arrays plan; /* on the device */
+    float *logits;           /* on the host, or NULL */
+};
+
+static int multiply(const struct forward *f, const void *x, const void *w, const void *bias,
+                    int32_t n, int32_t k, void *y, bool accumulates, struct ifl_error *error)
+{
+    const struct gemm_call call = {
+        .x = x,
+        .w = w,
+        .bias = bias,
+        .y = y,
+        .n_rows = f->shape->n_rows,
+        .n = n,
+        .k = k,
+        .accumulates = accumulates,
+    };
+    return gemm_run(&f->engine->gemm, &call, f->engine->stream, error);
+}
+
+static int normalise(const struct forward *f, void *hidden, const void *weight, int32_t n_rows,
+                     void *out, struct ifl_error *error)
+{
+    const struct cuda_engine *e = f->engine;
+    const struct norm_args args = {
+        .element = e->element,
+        .out = out,
+        .hidden = hidden,
+        .weight = weight,
+        .epsilon = (float)e->architecture.norm_epsilon,
+        .n_rows = n_rows,
+        .width = e->limits.model.d_model,
+    };
+    TRY_CUDA(norm_launch(&args, e->stream));
+    return 0;
+}
+
+static int embed(const struct forward *f, struct ifl_error *error)
+{
+    const struct cuda_engine *e = f->engine;
+    const struct gather_args args = {
+        .element = e->element,
+        .out = e->scratch.x,
+        .table = e->at[0][WEIGHT_EMBEDDING],
+        .index = f->plan.token_id,
+        .n_rows = f->shape->n_rows,
+        .n_table = e->limits.model.n_vocab,
+        .width = e->limits.model.d_model,
+    };
+    TRY_CUDA(gather_launch(&args, e->stream));
+    return 0;
+}
+
+/* ---- attention ---- */
+
+static struct kv_layer layer_of(const struct cuda_engine *e, int32_t layer)
+{
+    const struct ifl_engine_model *m = &e->limits.model;
+    const int32_t layer_rows = 2 * m->n_kv_heads * e->limits.block_tokens;
+    const size_t row_bytes = (size_t)e->head_width * sizeof(uint16_t);
+    return (struct kv_layer){
+        .rows = e->kv + (size_t)layer * (size_t)layer_rows * row_bytes,
+        .block_tokens = e->limits.block_tokens,
+        .block_rows = m->n_layers * layer_rows,
+        .n_kv_heads = m->n_kv_heads,
+        .head_dim = e->head_width,
+    };
+}
+
+/* The mean square is over the head as stored: epsilon shrinks with it, as the weights have. */
+static int place_heads(const struct forward *f, int32_t layer, struct ifl_error *error)
+{
+    const struct cuda_engine *e = f->engine;
+    const double shrunk = (double)e->limits.model.d_head / e->head_width;
+    const struct rope_args args = {
+        .element = e->element,
+        .qkv = e->scratch.qkv,
+        .bias = e->at[layer][WEIGHT_Q_BIAS],
+        .q_norm = e->at[layer][WEIGHT_Q_NORM],
+        .k_norm = e->at[layer][WEIGHT_K_NORM],
+        .epsilon = (float)(e->architecture.norm_epsilon * shrunk),
+        .angles = e->angles,
+        .position = f->plan.position,
+        .slot = f->plan.slot,
+        .n_tokens = f->shape->n_rows,
+        .n_heads = e->limits.model.n_q_heads,
+        .kv = layer_of(e, layer),
+    };
+    TRY_CUDA(rope_launch(&args, e->stream));
+    return 0;
+}
+
+static struct attn_args attention_of(const struct forward *f, int32_t layer)
+{
+    const struct cuda_engine *e = f->engine;
+    const struct ifl_engine_model *m = &e->limits.model;
+    return (struct attn_args){
+        .element = e->element,
+        .out = e->scratch.attended,
+        .q = e->scratch.qkv,
+        .q_stride = (m->n_q_heads + 2 * m->n_kv_heads) * e->head_width,
+        .n_heads = m->n_q_heads,
+        .scale = 1 / sqrtf((float)m->d_head),
+        .kv = layer_of(e, layer),
+        .kv_len = f->plan.kv_len,
+        .block_indptr = f->plan.block_indptr,
+        .block_id = f->plan.block_id,
+    };
+}
+
+static int attend_decodes(const struct forward *f, int32_t layer, struct ifl_error *error)
+{
+    const struct cuda_engine *e = f->engine;
+    const struct attn_decode_args args = {
+        .attn = attention_of(f, layer),
+        .plan = f->plan.decode,
+        .n_shares = e->pass_limits.n_shares,
+        .parts = e->scratch.parts,
+        .part_logsum = e->scratch.part_logsum,
+    };
+    if (f->shape->n_decodes == 0)
+        return 0;
+    TRY_CUDA(attn_decode_launch(&args, e->stream));
+    TRY_CUDA(attn_merge_launch(&args, e->stream));
+    return 0;
+}
+
+/* Prefills stand behind the decodes in every array of sequences. */
+static int attend_prefills(const struct forward *f, int32_t layer, struct ifl_error *error)
+{
+    struct attn_prefill_args args = {
+        .attn = attention_of(f, layer),
+        .q_indptr = f->plan.q_indptr,
+        .items = f->plan.items,
+        .n_items = f->shape->n_items,
+        .tile_rows = f->shape->tile_rows,
+    };
+    if (f->shape->n_prefills == 0)
+        return 0;
+    args.attn.kv_len += f->shape->n_decodes;
+    args.attn.block_indptr += f->shape->n_decodes;
+    TRY_CUDA(attn_prefill_launch(&args, f->engine->stream));
+    return 0;
+}
+
+static int attention_part(const struct forward *f, int32_t layer, struct ifl_error *error)
+{
+    const struct cuda_engine *e = f->engine;
+    const struct ifl_engine_model *m = &e->limits.model;
+    const struct cuda_scratch *s = &e->scratch;
+    const void *const *w = e->at[layer];
+    const int32_t q_width = m->n_q_heads * e->head_width;
+    const int32_t qkv_width = q_width + 2 * m->n_kv_heads * e->head_width;
+    TRY(normalise(f, s->x, w[WEIGHT_NORM_IN], f->shape->n_rows, s->normed, error));
+    TRY(multiply(f, s->normed, w[WEIGHT_Q], NULL, qkv_width, m->d_model, s->qkv, false, error));
+    TRY(place_heads(f, layer, error));
+    TRY(attend_decodes(f, layer, error));
+    TRY(attend_prefills(f, layer, error));
+    return multiply(f, s->attended, w[WEIGHT_OUT], w[WEIGHT_OUT_BIAS], m->d_model, q_width, s->x,
+                    true, error);
+}
+
+/* ---- MLP ---- */
+
+static int mlp_part(const struct forward *f, int32_t layer, struct ifl_error *error)
+{
+    const struct cuda_engine *e = f->engine;
+    const struct ifl_engine_model *m = &e->limits.model;
+    const struct cuda_scratch *s = &e->scratch;
+    const void *const *w = e->at[layer];
+    const struct swiglu_args swiglu = {e->element, s->activated, s->gate_up, f->shape->n_rows,
+                                       m->d_ffn};
+    TRY(normalise(f, s->x, w[WEIGHT_NORM_MLP], f->shape->n_rows, s->normed, error));
+    TRY(multiply(f, s->normed, w[WEIGHT_GATE], w[WEIGHT_GATE_BIAS], 2 * m->d_ffn, m->d_model,
+                 s->gate_up, false, error));
+    TRY_CUDA(swiglu_launch(&swiglu, e->stream));
+    return multiply(f, s->activated, w[WEIGHT_DOWN], w[WEIGHT_DOWN_BIAS], m->d_model, m->d_ffn,
+                    s->x, true, error);
+}
+
+/* ---- the next tokens ---- */
+
+static int gather_last(const struct forward *f, int32_t first, int32_t n, struct ifl_error *error)
+{
+    const struct cuda_engine *e = f->engine;
+    const struct gather_args args = {
+        .element = e->element,
+        .out = e->scratch.last,
+        .table = e->scratch.x,
+        .index = f->plan.last_row + first,
+        .n_rows = n,
+        .n_table = f->shape->n_rows,
+        .width = e->limits.model.d_model,
+    };
+    TRY_CUDA(gather_launch(&args, e->stream));
+    return normalise(f, e->scratch.last, e->at[0][WEIGHT_NORM_END], n, e->scratch.last_normed,
+                     error);
+}
+
+static int multiply_head(const struct forward *f, int32_t n, struct ifl_error *error)
+{
+    struct cuda_engine *e = f->engine;
+    const struct ifl_engine_model *m = &e->limits.model;
+    const struct gemm_call call = {
+        .x = e->scratch.last_normed,
+        .w = e->at[0][m->tied_embeddings ? WEIGHT_EMBEDDING : WEIGHT_HEAD],
+        .y = e->scratch.logits,
+        .n_rows = n,
+        .n = m->n_vocab,
+        .k = m->d_model,
+        .y_stride = e->logit_stride,
+    };
+    return gemm_run(&e->gemm, &call, e->stream, error);
+}
+
+/* Rows [first, first + n) of those that sample. */
+static int sample(const struct forward *f, int32_t first, int32_t n, struct ifl_error *error)
+{
+    const struct cuda_engine *e = f->engine;
+    const struct argmax_args args = {
+        .token = e->scratch.sampled + first,
+        .logits = e->scratch.logits,
+        .n_rows = n,
+        .n_vocab = e->limits.model.n_vocab,
+        .stride = e->logit_stride,
+    };
+    TRY(gather_last(f, first, n, error));
+    TRY(multiply_head(f, n, error));
+    TRY_CUDA(argmax_launch(&args, e->stream));
+    return 0;
+}
+
+static int copy_logits(const struct forward *f, int32_t first, int32_t n, struct ifl_error *error)
+{
+    const struct cuda_engine *e = f->engine;
+    const size_t row_bytes = (size_t)e->limits.model.n_vocab * sizeof(float);
+    if (!f->logits || n == 0)
+        return 0;
+    TRY_CUDA(cudaMemcpy2DAsync(f->logits + (size_t)first * (size_t)e->limits.model.n_vocab,
+                               row_bytes, e->scratch.logits,
+                               (size_t)e->logit_stride * sizeof(float), row_bytes, (size_t)n,
+                               cudaMemcpyDeviceToHost, e->stream));
+    return 0;
+}
+
+/* ---- the whole pass ---- */
+
+static int layers(const struct forward *f, struct ifl_error *error)
+{
+    TRY(embed(f, error));
+    for (int32_t layer = 0; layer < f->engine->limits.model.n_layers; layer++) {
+        TRY(attention_part(f, layer, error));
+        TRY(mlp_part(f, layer, error));
+    }
+    return 0;
+}
+
+static int run_eagerly(const struct forward *f, struct ifl_error *error)
+{
+    const int32_t n_sampled = f->engine->pass.n_sampled;
+    TRY(layers(f, error));
+    for (int32_t i = 0, n; i < n_sampled; i += n) {
+        n = n_sampled - i < CUDA_LOGIT_ROWS ? n_sampled - i : CUDA_LOGIT_ROWS;
+        TRY(sample(f, i, n, error));
+        TRY(copy_logits(f, i, n, error));
+    }
+    return 0;
+}
+
+/* ---- graphs ---- */
+
+static int enqueue_decodes(const struct forward *f, struct ifl_error *error)
+{
+    TRY(layers(f, error));
+    return sample(f, 0, f->shape->n_samples, error);
+}
+
+/* A capture that fails is ended all the same: the stream is of no use otherwise. */
+static int capture(const struct forward *f, struct cuda_graph *graph, struct ifl_error *error)
+{
+    const cudaStream_t stream = f->engine->stream;
+    cudaGraph_t captured = NULL;
+    TRY_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    const int rc = enqueue_decodes(f, error);
+    const cudaError_t ended = cudaStreamEndCapture(stream, &captured);
+    if (rc < 0 || ended) {
+        if (captured)
+            cudaGraphDestroy(captured);
+        return rc < 0 ? rc : cuda_fail(error, "cudaStreamEndCapture", ended);
+    }
+    const cudaError_t failed = cudaGraphInstantiate(&graph->captured, captured, 0);
+    cudaGraphDestroy(captured);
+    return failed ? cuda_fail(error, "cudaGraphInstantiate", failed) : 0;
+}
+
+/* gemm_rows' buckets in order: 1, 2, 4, 8, 16, ... */
+static size_t bucket_of(int32_t n_rows)
+{
+    return n_rows <= 2 ? (size_t)n_rows - 1 : n_rows <= 4 ? 2 : (size_t)n_rows / 8 + 2;
+}
+
+/* The first time as it is: libraries load what they need then, which a capture may not. */
+static int run_decodes(const struct forward *f, struct ifl_error *error)
+{
+    struct cuda_graph *graph = &f->engine->graphs[bucket_of(f->shape->n_rows)];
+    if (!graph->has_run) {
+        TRY(enqueue_decodes(f, error));
+        graph->has_run = true;
+        return 0;
+    }
+    if (!graph->captured)
+        TRY(capture(f, graph, error));
+    TRY_CUDA(cudaGraphLaunch(graph->captured, f->engine->stream));
+    return 0;
+}
+
+int cuda_forward(struct cuda_engine *engine, float *logits, struct ifl_error *error)
+{
+    struct forward f = {.engine = engine, .shape = &engine->pass.shape, .logits = logits};
+    pass_lay_out(&engine->pass_limits, f.shape, engine->plan, &f.plan);
+    if (!f.shape->is_graph)
+        return run_eagerly(&f, error);
+    TRY(run_decodes(&f, error));
+    return copy_logits(&f, 0, engine->pass.n_sampled, error);
+}

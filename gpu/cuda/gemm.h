@@ -1,0 +1,56 @@
+/* Matrix products by cuBLASLt: y[m][n] = x[m][k] w[n][k]^T, sums in fp32.
+ *
+ * What cuBLASLt chooses for a shape is asked once and kept. So that there are few shapes, rows are
+ * rounded up to what the tensor cores' tiles compute anyway: the rows beyond are computed too and
+ * hold nothing. All arrays have room for them. */
+#ifndef GPU_CUDA_GEMM_H
+#define GPU_CUDA_GEMM_H
+
+#include <cublasLt.h>
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+
+#include "kernels.h"
+#include "try.h"
+
+enum { GEMM_WORKSPACE_BYTES = 32 << 20, GEMM_CAP_SHAPES = 2048 /* a power of two */ };
+
+struct gemm_shape {
+    int32_t m, n, k;
+    bool accumulates; /* onto what y holds */
+    bool has_bias, is_fp32;
+};
+
+struct gemm_choice {
+    struct gemm_shape shape; /* m 0: empty */
+    cublasLtMatrixLayoutOpaque_t w, x, y;
+    cublasLtMatmulAlgo_t algorithm;
+};
+
+struct gemm {
+    cublasLtHandle_t handle;
+    cublasLtMatmulDescOpaque_t plain, biased;
+    enum element element;
+    void *workspace;             /* [GEMM_WORKSPACE_BYTES] on the device */
+    struct gemm_choice *choices; /* [GEMM_CAP_SHAPES], open addressing */
+    int32_t n_choices;
+};
+
+struct gemm_call {
+    const void *x, *w, *bias; /* bias [n] or NULL */
+    void *y;                  /* rows of n elements, or of y_stride fp32 numbers */
+    int32_t n_rows, n, k;
+    bool accumulates;
+    int32_t y_stride; /* 0: elements */
+};
+
+/* 1, 2, 4, multiples of 8 up to 256, of 64 up to 1024, of 128 beyond. */
+int32_t gemm_rows(int32_t n_rows);
+
+/* Takes the workspace as it finds it; zeroed memory may be finished. */
+int gemm_create(struct gemm *gemm, enum element element, struct ifl_error *error);
+void gemm_finish(struct gemm *gemm);
+int gemm_run(struct gemm *gemm, const struct gemm_call *call, cudaStream_t stream,
+             struct ifl_error *error);
+
+#endif

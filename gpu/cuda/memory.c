@@ -1,0 +1,194 @@
+/* All of the engine's memory, taken once. */
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+
+#include "engine.h"
+
+static const double GIB = 1073741824.0;
+
+/* ---- how much ---- */
+
+struct stretch {
+    char *base; /* NULL: only measured */
+    size_t at;
+};
+
+static void *cut(struct stretch *memory, size_t n_bytes)
+{
+    void *here = memory->base ? memory->base + memory->at : NULL;
+    memory->at += (n_bytes + 255) & ~(size_t)255;
+    return here;
+}
+
+/* Lays scratch out from `base` on, which may be NULL; returns its bytes. */
+static size_t lay_out_scratch(struct cuda_engine *engine, void *base)
+{
+    const struct ifl_engine_model *m = &engine->limits.model;
+    const struct pass_limits *limits = &engine->pass_limits;
+    struct cuda_scratch *s = &engine->scratch;
+    const size_t element = sizeof(uint16_t), n = (size_t)limits->max_rows;
+    const size_t width = (size_t)engine->head_width, q_heads = (size_t)m->n_q_heads;
+    const size_t n_parts = 2 * (size_t)limits->n_shares, d_ffn = (size_t)m->d_ffn;
+    const size_t row = (size_t)m->d_model * element;
+    struct stretch memory = {base, 0};
+    s->x = cut(&memory, n * row);
+    s->normed = cut(&memory, n * row);
+    s->qkv = cut(&memory, n * (q_heads + 2 * (size_t)m->n_kv_heads) * width * element);
+    s->attended = cut(&memory, n * q_heads * width * element);
+    s->gate_up = cut(&memory, n * 2 * d_ffn * element);
+    s->activated = cut(&memory, n * d_ffn * element);
+    s->last = cut(&memory, CUDA_LOGIT_ROWS * row);
+    s->last_normed = cut(&memory, CUDA_LOGIT_ROWS * row);
+    s->logits = cut(&memory, CUDA_LOGIT_ROWS * (size_t)engine->logit_stride * sizeof *s->logits);
+    s->sampled = cut(&memory, PASS_MAX_SEQS * sizeof *s->sampled);
+    s->parts = cut(&memory, n_parts * q_heads * width * sizeof *s->parts);
+    s->part_logsum = cut(&memory, n_parts * q_heads * sizeof *s->part_logsum);
+    s->pairs = cut(&memory, CUDA_PAIRS * sizeof *s->pairs);
+    engine->gemm.workspace = cut(&memory, GEMM_WORKSPACE_BYTES);
+    engine->plan = cut(&memory, pass_max_bytes(limits));
+    engine->angles = cut(&memory, (size_t)engine->limits.max_tokens * width * sizeof(float));
+    return memory.at;
+}
+
+/* ---- taking ---- */
+
+static int refuse(const struct cuda_engine *engine, size_t weight_bytes, size_t scratch_bytes,
+                  struct ifl_error *error)
+{
+    size_t free_bytes = 0, all_bytes = 0;
+    TRY_CUDA(cudaMemGetInfo(&free_bytes, &all_bytes));
+    return ifl_fail(error, IFL_E_NOMEM,
+                    "out of memory: the engine asks for %.2f GiB of weights, %.2f GiB of KV blocks "
+                    "and %.2f GiB of scratch in %s; the device has %.2f GiB, %.2f of them free",
+                    (double)weight_bytes / GIB,
+                    (double)engine->limits.n_blocks * (double)engine->block_bytes / GIB,
+                    (double)scratch_bytes / GIB, engine->element == ELEMENT_BF16 ? "bf16" : "fp16",
+                    (double)all_bytes / GIB, (double)free_bytes / GIB);
+}
+
+static int take_device(struct cuda_engine *engine, struct ifl_error *error)
+{
+    const size_t weight_bytes = cuda_weights_bytes(engine);
+    const size_t scratch_bytes = lay_out_scratch(engine, NULL);
+    const size_t kv_bytes = (size_t)engine->limits.n_blocks * engine->block_bytes;
+    const struct {
+        void **memory;
+        size_t n_bytes;
+    } wanted[] = {{(void **)&engine->weights, weight_bytes},
+                  {(void **)&engine->kv, kv_bytes},
+                  {&engine->scratch_memory, scratch_bytes}};
+    for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        const cudaError_t failed = cudaMalloc(wanted[i].memory, wanted[i].n_bytes);
+        if (failed) {
+            *wanted[i].memory = NULL;
+            cudaGetLastError(); /* it would be taken for a launch's */
+            return failed == cudaErrorMemoryAllocation
+                       ? refuse(engine, weight_bytes, scratch_bytes, error)
+                       : cuda_fail(error, "cudaMalloc", failed);
+        }
+    }
+    lay_out_scratch(engine, engine->scratch_memory);
+    return 0;
+}
+
+static int take_pinned(void **memory, size_t n_bytes, const char *what, struct ifl_error *error)
+{
+    const cudaError_t failed = cudaHostAlloc(memory, n_bytes ? n_bytes : 1, cudaHostAllocDefault);
+    if (!failed)
+        return 0;
+    *memory = NULL;
+    cudaGetLastError();
+    return ifl_fail(error, failed == cudaErrorMemoryAllocation ? IFL_E_NOMEM : IFL_E_DEVICE,
+                    "%.2f GiB of pinned host memory for %s: %s", (double)n_bytes / GIB, what,
+                    cudaGetErrorString(failed));
+}
+
+static int take_host(struct cuda_engine *engine, struct ifl_error *error)
+{
+    const struct ifl_engine_options *o = &engine->limits;
+    struct cuda_moves *moves = &engine->moves;
+    const size_t n_blocks = (size_t)o->n_blocks, n_seqs = (size_t)engine->pass_limits.max_seqs;
+    engine->at = calloc((size_t)o->model.n_layers, sizeof *engine->at);
+    engine->sampled_seqs = malloc((size_t)o->max_step_seqs * sizeof *engine->sampled_seqs);
+    engine->pass.pieces = malloc(n_seqs * sizeof *engine->pass.pieces);
+    engine->pass.row_of = malloc(n_seqs * sizeof *engine->pass.row_of);
+    engine->pass.q_indptr = malloc((n_seqs + 1) * sizeof *engine->pass.q_indptr);
+    moves->leaving = calloc(4 * n_blocks, sizeof *moves->leaving);
+    moves->landing = calloc((size_t)o->n_host_blocks + 1, sizeof *moves->landing);
+    if (!engine->at || !engine->sampled_seqs || !engine->pass.pieces || !engine->pass.row_of ||
+        !engine->pass.q_indptr || !moves->leaving || !moves->landing)
+        return ifl_fail_nomem(error);
+    moves->arriving = moves->leaving + n_blocks;
+    moves->read = moves->arriving + n_blocks;
+    moves->written = moves->read + n_blocks;
+    TRY(take_pinned((void **)&engine->host, (size_t)o->n_host_blocks * engine->block_bytes,
+                    "swapped blocks", error));
+    TRY(take_pinned((void **)&engine->plan_host, pass_max_bytes(&engine->pass_limits),
+                    "step inputs", error));
+    TRY(take_pinned((void **)&moves->pairs, CUDA_PAIRS * sizeof *moves->pairs, "block copies",
+                    error));
+    return take_pinned((void **)&engine->sampled_host,
+                       (size_t)o->max_step_seqs * sizeof *engine->sampled_host, "sampled tokens",
+                       error);
+}
+
+static int take_streams(struct cuda_engine *engine, struct ifl_error *error)
+{
+    struct cuda_moves *moves = &engine->moves;
+    cudaStream_t *streams[] = {&engine->stream, &moves->out, &moves->in};
+    cudaEvent_t *orders[] = {&engine->plan_copied, &moves->out_done, &moves->in_done,
+                             &moves->pairs_copied};
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        TRY_CUDA(cudaStreamCreateWithFlags(streams[i], cudaStreamNonBlocking));
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+        TRY_CUDA(cudaEventCreateWithFlags(orders[i], cudaEventDisableTiming));
+    TRY_CUDA(cudaEventCreateWithFlags(&engine->started, cudaEventDefault));
+    TRY_CUDA(cudaEventCreateWithFlags(&engine->ended, cudaEventDefault));
+    return 0;
+}
+
+int cuda_take_memory(struct cuda_engine *engine, struct ifl_error *error)
+{
+    TRY(take_streams(engine, error));
+    TRY(take_device(engine, error));
+    return take_host(engine, error);
+}
+
+/* ---- giving back ---- */
+
+static void give_streams(struct cuda_engine *engine)
+{
+    struct cuda_moves *moves = &engine->moves;
+    const cudaStream_t streams[] = {engine->stream, moves->out, moves->in};
+    const cudaEvent_t events[] = {engine->started, engine->ended,  engine->plan_copied,
+                                  moves->out_done, moves->in_done, moves->pairs_copied};
+    for (size_t i = 0; i < CUDA_N_GRAPHS; i++)
+        if (engine->graphs[i].captured)
+            cudaGraphExecDestroy(engine->graphs[i].captured);
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+        if (events[i])
+            cudaEventDestroy(events[i]);
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        if (streams[i])
+            cudaStreamDestroy(streams[i]);
+}
+
+void cuda_give_memory(struct cuda_engine *engine)
+{
+    void *const device[] = {engine->weights, engine->kv, engine->scratch_memory};
+    void *const pinned[] = {engine->host, engine->plan_host, engine->moves.pairs,
+                            engine->sampled_host};
+    void *const host[] = {(void *)(uintptr_t)engine->at, engine->sampled_seqs,
+                          engine->pass.pieces,           engine->pass.row_of,
+                          engine->pass.q_indptr,         engine->moves.leaving,
+                          engine->moves.landing};
+    give_streams(engine);
+    for (size_t i = 0; i < sizeof device / sizeof *device; i++)
+        if (device[i])
+            cudaFree(device[i]);
+    for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++)
+        if (pinned[i])
+            cudaFreeHost(pinned[i]);
+    for (size_t i = 0; i < sizeof host / sizeof *host; i++)
+        free(host[i]);
+}

@@ -1,0 +1,224 @@
+#include "pass.h"
+
+#include <string.h>
+
+#include "gemm.h"
+
+static int32_t min32(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+static int32_t max32(int32_t a, int32_t b)
+{
+    return a > b ? a : b;
+}
+
+void pass_limits_set(struct pass_limits *limits, const struct ifl_engine_options *o,
+                     int32_t n_shares)
+{
+    const int32_t table = (o->max_tokens + o->block_tokens - 1) / o->block_tokens;
+    *limits = (struct pass_limits){
+        .max_rows = gemm_rows(min32(o->max_step_tokens, PASS_MAX_TOKENS)),
+        .max_seqs = min32(o->max_step_seqs, PASS_MAX_SEQS),
+        .block_tokens = o->block_tokens,
+        .n_shares = n_shares,
+        .group = o->model.n_q_heads / o->model.n_kv_heads,
+    };
+    const int64_t all_tables = (int64_t)table * limits->max_seqs;
+    limits->max_blocks =
+        max32(table, all_tables < PASS_MAX_BLOCKS ? (int32_t)all_tables : PASS_MAX_BLOCKS);
+}
+
+/* ---- layout ---- */
+
+static void *place(void *base, size_t *at, size_t n, size_t each_bytes)
+{
+    void *here = base ? (char *)base + *at : NULL;
+    *at += (n * each_bytes + 15) & ~(size_t)15;
+    return here;
+}
+
+size_t pass_lay_out(const struct pass_limits *limits, const struct pass_shape *shape, void *base,
+                    struct pass_arrays *a)
+{
+    const size_t n_rows = (size_t)shape->n_rows, n_decodes = (size_t)shape->n_decodes;
+    const size_t n_seqs = n_decodes + (size_t)shape->n_prefills;
+    const size_t n_shares = (size_t)limits->n_shares, word = sizeof(int32_t);
+    size_t at = 0;
+    a->token_id = place(base, &at, n_rows, word);
+    a->position = place(base, &at, n_rows, word);
+    a->slot = place(base, &at, n_rows, word);
+    a->kv_len = place(base, &at, n_seqs, word);
+    a->block_indptr = place(base, &at, n_seqs + 1, word);
+    a->q_indptr = place(base, &at, (size_t)shape->n_prefills + 1, word);
+    a->last_row = place(base, &at, (size_t)shape->n_samples, word);
+    a->decode.share_indptr = place(base, &at, n_shares + 1, word);
+    a->decode.segments = place(base, &at, n_decodes + n_shares, sizeof *a->decode.segments);
+    a->decode.merges = place(base, &at, n_shares, sizeof *a->decode.merges);
+    a->decode.n_merges = place(base, &at, 1, word);
+    a->items = place(base, &at, (size_t)shape->n_items, sizeof *a->items);
+    a->block_id = base ? (int32_t *)(void *)((char *)base + at) : NULL;
+    return at;
+}
+
+size_t pass_max_bytes(const struct pass_limits *limits)
+{
+    const int64_t rows = (int64_t)limits->max_rows * limits->group;
+    const int32_t max_seqs = max32(limits->max_seqs, PASS_GRAPH_SEQS);
+    const struct pass_shape most = {
+        .n_rows = limits->max_rows,
+        .n_decodes = max_seqs,
+        .n_prefills = max_seqs,
+        .n_samples = max_seqs,
+        .n_items = (int32_t)(rows / 64) + max_seqs,
+    };
+    struct pass_arrays arrays;
+    return pass_lay_out(limits, &most, NULL, &arrays) +
+           (size_t)limits->max_blocks * sizeof *arrays.block_id;
+}
+
+/* ---- cutting ---- */
+
+static int32_t blocks_before(const struct pass_limits *limits, int32_t n_tokens)
+{
+    return (n_tokens + limits->block_tokens - 1) / limits->block_tokens;
+}
+
+/* Tokens in the pool once the piece's own are. */
+static int32_t kv_len_of(const struct ifl_engine_step *step, const struct pass_piece *piece)
+{
+    return step->positions[piece->first + piece->n - 1] + 1;
+}
+
+static void set_shape(struct pass *pass, int32_t n_rows)
+{
+    struct pass_shape *shape = &pass->shape;
+    *shape = (struct pass_shape){.n_rows = n_rows, .n_samples = pass->n_sampled};
+    for (int32_t i = 0; i < pass->n_pieces; i++)
+        *(pass->pieces[i].n == 1 ? &shape->n_decodes : &shape->n_prefills) += 1;
+    shape->is_graph = shape->n_prefills == 0 && n_rows <= PASS_GRAPH_SEQS;
+    if (shape->is_graph)
+        shape->n_rows = shape->n_decodes = shape->n_samples = gemm_rows(n_rows);
+}
+
+/* Decodes first, then prefills, each in the step's order. */
+static void give_rows(const struct pass_limits *limits, struct pass *pass)
+{
+    struct pass_shape *shape = &pass->shape;
+    int32_t decode_row = 0, prefill_row = shape->n_decodes, n_prefills = 0;
+    for (int32_t i = 0; i < pass->n_pieces; i++) {
+        const int32_t n = pass->pieces[i].n;
+        int32_t *row = n == 1 ? &decode_row : &prefill_row;
+        pass->row_of[i] = *row;
+        if (n > 1)
+            pass->q_indptr[n_prefills++] = *row;
+        *row += n;
+    }
+    pass->q_indptr[n_prefills] = prefill_row;
+    shape->tile_rows = attn_prefill_tile_rows(pass->q_indptr, n_prefills, limits->group);
+    shape->n_items =
+        attn_prefill_n_items(pass->q_indptr, n_prefills, limits->group, shape->tile_rows);
+}
+
+bool pass_cut(const struct pass_limits *limits, const struct ifl_engine_step *step,
+              struct pass_cursor *cursor, struct pass *pass)
+{
+    int32_t n_rows = 0, n_blocks = 0;
+    pass->n_pieces = pass->n_sampled = 0;
+    while (cursor->seq < step->n_seqs && n_rows < limits->max_rows &&
+           pass->n_pieces < limits->max_seqs) {
+        const int32_t end = step->first_token[cursor->seq + 1];
+        struct pass_piece piece = {.seq = cursor->seq, .first = cursor->row};
+        piece.n = min32(end - cursor->row, limits->max_rows - n_rows);
+        n_blocks += blocks_before(limits, kv_len_of(step, &piece));
+        if (n_blocks > limits->max_blocks)
+            break;
+        n_rows += piece.n;
+        cursor->row += piece.n;
+        cursor->seq += cursor->row == end;
+        piece.samples = cursor->row == end && step->samples[piece.seq];
+        pass->n_sampled += piece.samples;
+        pass->pieces[pass->n_pieces++] = piece;
+    }
+    set_shape(pass, n_rows);
+    give_rows(limits, pass);
+    return pass->n_pieces > 0;
+}
+
+/* ---- writing ---- */
+
+static void write_rows(const struct pass_limits *limits, const struct ifl_engine_step *step,
+                       const struct pass_piece *piece, int32_t row, struct pass_arrays *a)
+{
+    const uint32_t *table = step->block_ids + step->first_block[piece->seq];
+    for (int32_t i = 0; i < piece->n; i++, row++) {
+        const int32_t position = step->positions[piece->first + i];
+        a->token_id[row] = step->token_ids[piece->first + i];
+        a->position[row] = position;
+        a->slot[row] = (int32_t)table[position / limits->block_tokens] * limits->block_tokens +
+                       position % limits->block_tokens;
+    }
+}
+
+/* Decodes, then prefills. */
+static int32_t write_seqs(const struct pass_limits *limits, const struct ifl_engine_step *step,
+                          const struct pass *pass, struct pass_arrays *a)
+{
+    int32_t seq = 0, n_blocks = 0;
+    for (int32_t kind = 0; kind < 2; kind++) {
+        for (int32_t i = 0; i < pass->n_pieces; i++) {
+            const struct pass_piece *piece = &pass->pieces[i];
+            if ((piece->n > 1) != kind)
+                continue;
+            const int32_t n = blocks_before(limits, kv_len_of(step, piece));
+            a->kv_len[seq] = kv_len_of(step, piece);
+            a->block_indptr[seq++] = n_blocks;
+            memcpy(a->block_id + n_blocks, step->block_ids + step->first_block[piece->seq],
+                   (size_t)n * sizeof *a->block_id);
+            n_blocks += n;
+        }
+        for (; !kind && seq < pass->shape.n_decodes; seq++) { /* padding */
+            a->kv_len[seq] = 0;
+            a->block_indptr[seq] = n_blocks;
+        }
+    }
+    a->block_indptr[seq] = n_blocks;
+    memcpy(a->q_indptr, pass->q_indptr, ((size_t)pass->shape.n_prefills + 1) * sizeof *a->q_indptr);
+    return n_blocks;
+}
+
+static void write_padding(const struct pass_shape *shape, int32_t n_rows, int32_t n_sampled,
+                          struct pass_arrays *a)
+{
+    for (int32_t row = n_rows; row < shape->n_rows; row++) {
+        a->token_id[row] = a->position[row] = 0;
+        a->slot[row] = -1;
+    }
+    for (int32_t i = n_sampled; i < shape->n_samples; i++)
+        a->last_row[i] = -1;
+}
+
+size_t pass_write(const struct pass_limits *limits, const struct ifl_engine_step *step,
+                  const struct pass *pass, void *base, int32_t *sampled_seqs)
+{
+    const struct pass_shape *shape = &pass->shape;
+    struct pass_arrays a;
+    const size_t head_bytes = pass_lay_out(limits, shape, base, &a);
+    int32_t n_rows = 0, n_sampled = 0;
+    for (int32_t i = 0; i < pass->n_pieces; i++) {
+        const struct pass_piece *piece = &pass->pieces[i];
+        write_rows(limits, step, piece, pass->row_of[i], &a);
+        n_rows += piece->n;
+        if (!piece->samples)
+            continue;
+        a.last_row[n_sampled] = pass->row_of[i] + piece->n - 1;
+        sampled_seqs[n_sampled++] = piece->seq;
+    }
+    write_padding(shape, n_rows, n_sampled, &a);
+    const int32_t n_blocks = write_seqs(limits, step, pass, &a);
+    attn_decode_plan(&a.decode, limits->n_shares, a.kv_len, shape->n_decodes);
+    attn_prefill_plan(a.items, a.q_indptr, a.kv_len + shape->n_decodes, shape->n_prefills,
+                      limits->group, shape->tile_rows);
+    return head_bytes + (size_t)n_blocks * sizeof *a.block_id;
+}

@@ -1,0 +1,84 @@
+/* A pass: as much of a step as scratch memory holds, written down for the kernels.
+ *
+ * A step's tokens are computed in passes over stretches of its ragged concatenation; a later pass
+ * reads the K/V that an earlier one wrote. Within a pass the sequences with one token go first
+ * (decode attention), then the others (prefill attention): rows are in that order, not the step's.
+ *
+ * The plan is one stretch of memory, written on the host and copied to the device as it is:
+ *
+ *     token_id[rows] position[rows] slot[rows]
+ *     kv_len[seqs] block_indptr[seqs + 1] q_indptr[prefills + 1] last_row[samples]
+ *     share_indptr[shares + 1] segments[decodes + shares] merges[shares] n_merges[1]
+ *     items[items]
+ *     block_id[...]
+ *
+ * each aligned to 16 bytes, its place a function of the shape alone: a captured graph finds the
+ * numbers of every later step of the same shape where it found the first's. */
+#ifndef GPU_CUDA_PASS_H
+#define GPU_CUDA_PASS_H
+
+#include "attn_plan.h"
+#include "inflight/engine.h"
+
+enum {
+    PASS_MAX_TOKENS = 4096,
+    PASS_MAX_SEQS = 1024,
+    PASS_MAX_BLOCKS = 1 << 20, /* of all block tables together, unless one alone is longer */
+    PASS_GRAPH_SEQS = 256      /* passes of up to so many decodes alone are captured */
+};
+
+/* What never changes after opening. */
+struct pass_limits {
+    int32_t max_rows, max_seqs, max_blocks;
+    int32_t block_tokens, n_shares, group; /* group: query heads of a KV head */
+};
+
+struct pass_shape {
+    int32_t n_rows, n_decodes, n_prefills, n_samples, n_items, tile_rows;
+    bool is_graph; /* decodes alone, their number rounded up */
+};
+
+/* Rows [first, first + n) of the step, all of one sequence. */
+struct pass_piece {
+    int32_t seq, first, n;
+    bool samples;
+};
+
+struct pass_cursor { /* start with {0} */
+    int32_t seq, row;
+};
+
+struct pass_arrays {
+    int32_t *token_id, *position, *slot;
+    int32_t *kv_len, *block_indptr, *q_indptr, *last_row;
+    struct attn_decode_plan decode;
+    struct attn_prefill_item *items;
+    int32_t *block_id;
+};
+
+struct pass {
+    struct pass_shape shape;
+    struct pass_piece *pieces; /* [max_seqs] */
+    int32_t n_pieces, n_sampled;
+    int32_t *row_of;   /* [max_seqs] a piece's first row in the pass */
+    int32_t *q_indptr; /* [max_seqs + 1] first rows of the prefills, and the end */
+};
+
+void pass_limits_set(struct pass_limits *limits, const struct ifl_engine_options *options,
+                     int32_t n_shares);
+/* Bytes that any pass's plan fits into. */
+size_t pass_max_bytes(const struct pass_limits *limits);
+
+/* Where everything is in a plan at `base`, which may be NULL; returns the bytes before block_id. */
+size_t pass_lay_out(const struct pass_limits *limits, const struct pass_shape *shape, void *base,
+                    struct pass_arrays *arrays);
+
+/* Takes the step's next pieces; false when there are none left. */
+bool pass_cut(const struct pass_limits *limits, const struct ifl_engine_step *step,
+              struct pass_cursor *cursor, struct pass *pass);
+/* Writes the plan to host memory; returns its bytes. sampled_seqs [n_sampled] receives the
+ * sequences behind the rows of logits, in order. */
+size_t pass_write(const struct pass_limits *limits, const struct ifl_engine_step *step,
+                  const struct pass *pass, void *base, int32_t *sampled_seqs);
+
+#endif

@@ -1,0 +1,437 @@
+/* The CUDA engine against Hugging Face transformers and against itself, on a GPU or on the fake
+ * device. Usage: check_engine; ENGINE_FIXTURES names the folder of fixtures. Exit 77: no GPU. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "verdict.h"
+
+/* bf16 keeps 8 bits. Of all logits compared, and of one row, which may be a small one. */
+static const double TOLERANCE = 1e-2, ROW_TOLERANCE = 2e-2;
+
+static struct driver driver;
+static uint32_t blocks[8][64]; /* disjoint tables, shuffled */
+
+static void shuffle_blocks(void)
+{
+    for (uint32_t i = 0; i < 8 * 64; i++)
+        blocks[i / 64][i % 64] = i * 211 % 512;
+}
+
+static void must(int rc)
+{
+    if (rc == 0)
+        return;
+    printf("Bail out! %s\n", driver.error.text);
+    exit(1);
+}
+
+static float *numbers(size_t n)
+{
+    float *of = calloc(n, sizeof *of);
+    ifl_require(of);
+    return of;
+}
+
+/* ---- logits ---- */
+
+/* A window of attention hides nothing from so few tokens. */
+static int32_t n_tokens_of(const struct fixture_model *f)
+{
+    return strstr(f->dir, "mistral") ? 24 : f->n_tokens;
+}
+
+static void open_fixture(struct fixture_model *f, const char *name)
+{
+    fixture_load(f, name);
+    const struct ifl_engine_options options = {
+        .model = f->model, .weights_dir = f->dir, .max_tokens = n_tokens_of(f)};
+    must(driver_open(&driver, &ifl_engine_v1, &options));
+}
+
+static void close_fixture(struct fixture_model *f)
+{
+    driver_close(&driver);
+    fixture_free(f);
+}
+
+/* The rows of one run, as transformers has them and as the engine does, end to end. */
+struct rows {
+    const struct fixture_model *of;
+    float *expected, *got;
+    size_t n, cap;
+};
+
+static struct rows rows_start(const struct fixture_model *f, size_t cap)
+{
+    const size_t n_vocab = (size_t)f->model.n_vocab;
+    return (struct rows){f, numbers(cap * n_vocab), numbers(cap * n_vocab), 0, cap};
+}
+
+static float *rows_next(struct rows *rows, int32_t last_token)
+{
+    const size_t n_vocab = (size_t)rows->of->model.n_vocab, at = rows->n++ * n_vocab;
+    ifl_require(rows->n <= rows->cap);
+    memcpy(rows->expected + at, rows->of->logits + (size_t)last_token * n_vocab,
+           n_vocab * sizeof *rows->expected);
+    return rows->got + at;
+}
+
+/* The worst of rows [first, n); NaN counts as the worst there is. */
+static double rows_worst(const struct rows *rows, size_t first)
+{
+    const size_t n_vocab = (size_t)rows->of->model.n_vocab;
+    double worst = 0;
+    for (size_t at = first * n_vocab; at < rows->n * n_vocab; at += n_vocab) {
+        const double error = relative_error(rows->got + at, rows->expected + at, n_vocab);
+        worst = error <= worst ? worst : isnan(error) ? HUGE_VAL : error;
+    }
+    return worst;
+}
+
+static void rows_judge(struct rows *rows, const char *name, const char *how)
+{
+    const size_t n = rows->n * (size_t)rows->of->model.n_vocab;
+    const double error = relative_error(rows->got, rows->expected, n);
+    verdict(error < TOLERANCE && rows_worst(rows, 0) < ROW_TOLERANCE,
+            "%s, %s: error %.1e, of a row at most %.1e", name, how, error, rows_worst(rows, 0));
+    free(rows->expected);
+    free(rows->got);
+}
+
+static void run_chunks(struct rows *rows, int32_t chunk)
+{
+    const struct fixture_model *f = rows->of;
+    struct driven seq = {.tokens = f->tokens, .blocks = blocks[0]};
+    while (seq.n_computed < n_tokens_of(f)) {
+        const int32_t left = n_tokens_of(f) - seq.n_computed;
+        const int32_t n_new = left < chunk ? left : chunk;
+        must(driver_step(&driver, &seq, &n_new, 1, rows_next(rows, seq.n_computed + n_new - 1)));
+    }
+}
+
+static void logits_of_chunks(void)
+{
+    static const int32_t chunks[] = {1, 3, 7, 16, 33, 80};
+    for (const char *const *name = fixture_names; *name; name++) {
+        struct fixture_model f;
+        open_fixture(&f, *name);
+        struct rows rows = rows_start(&f, 3 * (size_t)f.n_tokens);
+        for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+            const size_t first = rows.n;
+            run_chunks(&rows, chunks[i]);
+            const double worst = rows_worst(&rows, first);
+            verdict(worst < ROW_TOLERANCE, "%s, chunks of %d: error of a row at most %.1e", *name,
+                    chunks[i], worst);
+        }
+        rows_judge(&rows, *name, "all chunks");
+        close_fixture(&f);
+    }
+}
+
+/* Copies of one sequence at different places; their paces rotate through decodes and chunks, and
+ * end with decodes alone, which are captured and replayed. */
+static void logits_of_mixed_batches(void)
+{
+    static const int32_t pace[5] = {1, 5, 1, 1, 3};
+    for (const char *const *name = fixture_names; *name; name++) {
+        struct fixture_model f;
+        open_fixture(&f, *name);
+        struct rows rows = rows_start(&f, 5 * 9);
+        struct driven seqs[5];
+        for (int32_t i = 0; i < 5; i++)
+            seqs[i] = (struct driven){f.tokens, 0, blocks[i + 1]};
+        for (int32_t round = 0; round < 9; round++) {
+            int32_t n_new[5];
+            float *logits = rows.got + rows.n * (size_t)f.model.n_vocab;
+            for (int32_t i = 0; i < 5; i++) {
+                n_new[i] = round >= 5 ? 1 : pace[(i + round) % 5];
+                rows_next(&rows, seqs[i].n_computed + n_new[i] - 1);
+            }
+            must(driver_step(&driver, seqs, n_new, 5, logits));
+        }
+        rows_judge(&rows, *name, "mixed batches");
+        close_fixture(&f);
+    }
+}
+
+static void likeliest_tokens(void)
+{
+    struct fixture_model f;
+    open_fixture(&f, "qwen3");
+    const size_t n_vocab = (size_t)f.model.n_vocab;
+    float *logits = numbers(2 * n_vocab);
+    struct driven seqs[2] = {{f.tokens, 0, blocks[0]}, {f.tokens, 0, blocks[1]}};
+    const int32_t n_new[2] = {33, 1};
+    must(driver_step(&driver, seqs, n_new, 2, logits));
+    bool ok = true;
+    for (size_t seq = 0; seq < 2; seq++)
+        for (size_t i = 0; i < n_vocab; i++)
+            ok = ok &&
+                 logits[seq * n_vocab + i] <= logits[seq * n_vocab + (size_t)driver.sampled[seq]];
+    verdict(ok, "the sampled token is the likeliest");
+    free(logits);
+    close_fixture(&f);
+}
+
+/* ---- steps of several passes ---- */
+
+enum { LONG_SEQS = 8, LONG_TOKENS = 540, LONG_VOCAB = 104 };
+
+static const struct ifl_engine_options wide = {
+    .model = {.n_layers = 2,
+              .d_model = 32,
+              .n_q_heads = 2,
+              .n_kv_heads = 1,
+              .d_head = 16,
+              .d_ffn = 48,
+              .n_vocab = LONG_VOCAB},
+    .seed = 3,
+    .n_blocks = 512,
+    .block_tokens = 16,
+    .max_tokens = 700,
+};
+
+/* Eight prompts at once, more tokens than a pass takes; then each alone. */
+static void logits_of_several_passes(void)
+{
+    static int32_t tokens[LONG_SEQS][LONG_TOKENS];
+    static float together[LONG_SEQS][LONG_VOCAB], alone[LONG_VOCAB];
+    struct driven seqs[LONG_SEQS];
+    int32_t n_new[LONG_SEQS];
+    must(driver_open(&driver, &ifl_engine_v1, &wide));
+    for (int32_t s = 0; s < LONG_SEQS; s++) {
+        for (int32_t i = 0; i < LONG_TOKENS; i++)
+            tokens[s][i] = (i * 7919 + s * 31) % LONG_VOCAB;
+        seqs[s] = (struct driven){tokens[s], 0, blocks[s]};
+        n_new[s] = LONG_TOKENS - s;
+    }
+    must(driver_step(&driver, seqs, n_new, LONG_SEQS, together[0]));
+    for (int32_t s = LONG_SEQS - 2; s < LONG_SEQS; s++) {
+        struct driven seq = {tokens[s], 0, blocks[s]};
+        must(driver_step(&driver, &seq, &n_new[s], 1, alone));
+        const double error = relative_error(together[s], alone, LONG_VOCAB);
+        verdict(error < TOLERANCE, "a prompt cut by passes: error %.1e", error);
+    }
+    driver_close(&driver);
+}
+
+/* ---- blocks ---- */
+
+enum { N_PROMPT = 21, N_BLOCKS = 6, N_VOCAB = 100 }; /* 6 blocks of 4 tokens */
+
+static const struct ifl_engine_options small = {
+    .model = {.n_layers = 3,
+              .d_model = 32,
+              .n_q_heads = 4,
+              .n_kv_heads = 2,
+              .d_head = 8,
+              .d_ffn = 48,
+              .n_vocab = N_VOCAB},
+    .seed = 5,
+    .n_blocks = 24,
+    .n_host_blocks = 8,
+};
+
+static int32_t prompt[64];
+static const uint32_t first_home[] = {9, 2, 17, 5, 0, 23}, other_home[] = {1, 22, 3, 10, 4, 6};
+
+static void open_with_prompt(struct driven *seq, float *logits)
+{
+    const int32_t n_new = N_PROMPT;
+    for (int32_t i = 0; i < 64; i++)
+        prompt[i] = i * 31 % N_VOCAB;
+    *seq = (struct driven){prompt, 0, first_home};
+    must(driver_open(&driver, &ifl_engine_v1, &small));
+    must(driver_step(&driver, seq, &n_new, 1, logits));
+}
+
+static void *read_block(enum ifl_engine_pool pool, uint32_t block)
+{
+    void *bytes = malloc(driver.engine->block_bytes(driver.self));
+    ifl_require(bytes);
+    must(driver.engine->read_block(driver.self, pool, block, bytes, &driver.error));
+    return bytes;
+}
+
+static bool same(void *a, void *b)
+{
+    const bool is = memcmp(a, b, driver.engine->block_bytes(driver.self)) == 0;
+    free(a);
+    free(b);
+    return is;
+}
+
+/* Out, spoilt behind, in to another place; and a neighbour's tokens at once, over freed blocks. */
+static void blocks_come_back(void)
+{
+    struct driven seq;
+    float straight[N_VOCAB], swapped[N_VOCAB];
+    struct ifl_copy outs[N_BLOCKS], ins[N_BLOCKS];
+    const int32_t one = 1, many = 10;
+    open_with_prompt(&seq, NULL);
+    void *before[N_BLOCKS];
+    bool ok = true;
+    for (uint32_t i = 0; i < N_BLOCKS; i++)
+        before[i] = read_block(IFL_DEVICE_POOL, first_home[i]);
+    must(driver_step(&driver, &seq, &one, 1, straight));
+    for (uint32_t i = 0; i < N_BLOCKS; i++) {
+        outs[i] = (struct ifl_copy){first_home[i], 7 - i};
+        ins[i] = (struct ifl_copy){7 - i, other_home[i]};
+    }
+    struct driven neighbour = {prompt, 0, first_home}; /* the plan uses the blocks it frees */
+    driver.step = (struct ifl_engine_step){.outs = outs, .n_outs = N_BLOCKS};
+    must(driver_step(&driver, &neighbour, &many, 1, NULL));
+    driver.step = (struct ifl_engine_step){.spoilt = first_home, .n_spoilt = N_BLOCKS};
+    must(driver_step(&driver, NULL, NULL, 0, NULL));
+    driver.step = (struct ifl_engine_step){.ins = ins, .n_ins = N_BLOCKS};
+    seq = (struct driven){prompt, N_PROMPT, other_home};
+    must(driver_step(&driver, &seq, &one, 1, swapped));
+    verdict(memcmp(straight, swapped, sizeof straight) == 0, "swapped: the same logits");
+    for (uint32_t i = 0; i + 1 < N_BLOCKS; i++) /* the last has one more token since */
+        ok = same(before[i], read_block(IFL_DEVICE_POOL, other_home[i])) && ok;
+    verdict(ok, "swapped: the same bits");
+    free(before[N_BLOCKS - 1]);
+    driver_close(&driver);
+}
+
+/* Block 9 leaves for host block 0 and comes back as 11 while others leave over it. */
+static void blocks_go_out_before_in(void)
+{
+    struct driven seq;
+    open_with_prompt(&seq, NULL);
+    void *nine = read_block(IFL_DEVICE_POOL, 9), *two = read_block(IFL_DEVICE_POOL, 2);
+    const struct ifl_copy outs[] = {{9, 0}, {2, 1}}, in[] = {{0, 11}, {1, 9}};
+    driver.step = (struct ifl_engine_step){.outs = outs, .n_outs = 2, .ins = in, .n_ins = 2};
+    must(driver_step(&driver, NULL, NULL, 0, NULL));
+    verdict(same(nine, read_block(IFL_DEVICE_POOL, 11)), "out before in, through one host block");
+    verdict(same(two, read_block(IFL_DEVICE_POOL, 9)), "out before in, into a block that left");
+    driver_close(&driver);
+}
+
+/* 9 -> 12 -> 13 in one step, and 9 itself overwritten behind. */
+static void blocks_are_copied_in_order(void)
+{
+    struct driven seq;
+    open_with_prompt(&seq, NULL);
+    void *nine = read_block(IFL_DEVICE_POOL, 9), *two = read_block(IFL_DEVICE_POOL, 2);
+    const struct ifl_copy copies[] = {{9, 12}, {12, 13}, {2, 9}, {9, 9}};
+    driver.step = (struct ifl_engine_step){.copies = copies, .n_copies = 4};
+    must(driver_step(&driver, NULL, NULL, 0, NULL));
+    verdict(same(nine, read_block(IFL_DEVICE_POOL, 13)), "copied through a chain");
+    verdict(same(two, read_block(IFL_DEVICE_POOL, 9)), "copied over what was read before");
+    driver_close(&driver);
+}
+
+static void spoilt_blocks_are_not_read(void)
+{
+    struct driven seq;
+    float clean[N_VOCAB], spoilt[N_VOCAB];
+    uint32_t others[24 - N_BLOCKS];
+    size_t n = 0;
+    int32_t n_new = 2;
+    open_with_prompt(&seq, NULL);
+    must(driver_step(&driver, &seq, &n_new, 1, clean));
+    for (uint32_t block = 0; block < 24; block++) {
+        bool owned = false;
+        for (size_t i = 0; i < N_BLOCKS; i++)
+            owned |= first_home[i] == block;
+        if (!owned)
+            others[n++] = block;
+    }
+    seq.n_computed = 0;
+    n_new = N_PROMPT + 2;
+    driver.step = (struct ifl_engine_step){.spoilt = first_home, .n_spoilt = N_BLOCKS};
+    must(driver_step(&driver, NULL, NULL, 0, NULL));
+    uint16_t *bits = read_block(IFL_DEVICE_POOL, 9);
+    verdict((bits[0] & 0x7fff) > 0x7f80, "spoilt: NaN");
+    free(bits);
+    driver.step = (struct ifl_engine_step){.spoilt = others, .n_spoilt = n};
+    must(driver_step(&driver, &seq, &n_new, 1, spoilt));
+    const double error = relative_error(spoilt, clean, N_VOCAB);
+    verdict(error < TOLERANCE, "spoilt: nobody reads it, error %.1e", error);
+    driver_close(&driver);
+}
+
+/* ---- what is refused ---- */
+
+static void expect_refused(const struct ifl_engine_options *options, int code, const char *reason)
+{
+    const int rc = driver_open(&driver, &ifl_engine_v1, options);
+    verdict(rc == code && strstr(driver.error.text, reason) && !driver.self, "refused: %s",
+            driver.error.text);
+    if (rc == 0)
+        driver_close(&driver);
+}
+
+static void openings_are_refused(void)
+{
+    static volatile sig_atomic_t stop = 1;
+    struct fixture_model f;
+    struct ifl_engine_options options = small;
+    options.n_blocks = 1 << 30;
+    expect_refused(&options, IFL_E_NOMEM, "GiB of KV blocks and");
+    options = small;
+    options.model.d_ffn = 42;
+    expect_refused(&options, IFL_E_INPUT, "d_ffn is 42");
+    options = small;
+    options.model.d_head = 160;
+    expect_refused(&options, IFL_E_INPUT, "d_head is 160");
+    options = small;
+    options.stop = &stop;
+    expect_refused(&options, IFL_E_INTERRUPTED, "interrupted");
+    fixture_load(&f, "mistral");
+    options = (struct ifl_engine_options){.model = f.model, .weights_dir = f.dir, .max_tokens = 25};
+    expect_refused(&options, IFL_E_INPUT, "sees 24 tokens back");
+    fixture_free(&f);
+}
+
+static void steps_are_refused(void)
+{
+    static volatile sig_atomic_t stop;
+    struct ifl_engine_options options = small;
+    const int32_t one = 1, far = 65;
+    struct driven seq = {prompt, 0, first_home};
+    options.stop = &stop;
+    options.max_tokens = options.max_step_tokens = 64;
+    must(driver_open(&driver, &ifl_engine_v1, &options));
+    verdict(driver_step(&driver, &seq, &far, 1, NULL) == IFL_E_DEVICE, "refused: %s",
+            driver.error.text);
+    stop = 1;
+    verdict(driver_step(&driver, &seq, &one, 1, NULL) == IFL_E_INTERRUPTED, "a step: %s",
+            driver.error.text);
+    stop = 0;
+    verdict(driver_step(&driver, &seq, &one, 1, NULL) == 0, "and works afterwards");
+    driver_close(&driver);
+}
+
+static bool has_device(void)
+{
+    const int rc = driver_open(&driver, &ifl_engine_v1, &small);
+    if (rc == IFL_E_DEVICE && strstr(driver.error.text, "no CUDA device")) {
+        fprintf(stderr, "%s\n", driver.error.text);
+        return false;
+    }
+    must(rc);
+    driver_close(&driver);
+    return true;
+}
+
+int main(void)
+{
+    if (!has_device())
+        return 77;
+    shuffle_blocks();
+    logits_of_chunks();
+    logits_of_mixed_batches();
+    likeliest_tokens();
+    logits_of_several_passes();
+    blocks_come_back();
+    blocks_go_out_before_in();
+    blocks_are_copied_in_order();
+    spoilt_blocks_are_not_read();
+    openings_are_refused();
+    steps_are_refused();
+    return verdicts_end();
+}

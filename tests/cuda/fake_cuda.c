@@ -1,0 +1,168 @@
+/* Memory and copies of a CUDA device that is this machine's own memory, and its kernels: the
+ * launchers, wrapped by the linker (--wrap), so that they are enqueued like everything else. */
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cuda/kernels.h"
+#include "fake_queue.h"
+
+/* ---- the device ---- */
+
+cudaError_t cudaGetDeviceCount(int *n)
+{
+    *n = 1;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return error == cudaErrorMemoryAllocation ? "out of memory" : "the fake device failed";
+}
+
+/* ---- memory: all bits set, NaN in every format ---- */
+
+static void *poisoned(size_t n_bytes)
+{
+    void *memory = n_bytes <= (size_t)1 << 40 ? malloc(n_bytes) : NULL;
+    if (memory)
+        memset(memory, 0xff, n_bytes);
+    return memory;
+}
+
+cudaError_t cudaMalloc(void **memory, size_t n_bytes)
+{
+    *memory = poisoned(n_bytes);
+    return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaHostAlloc(void **memory, size_t n_bytes, unsigned flags)
+{
+    (void)flags;
+    return cudaMalloc(memory, n_bytes);
+}
+
+cudaError_t cudaFree(void *memory)
+{
+    free(memory);
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    return cudaFree(memory);
+}
+
+cudaError_t cudaMemGetInfo(size_t *n_free, size_t *n_all)
+{
+    *n_free = (size_t)3 << 30;
+    *n_all = (size_t)4 << 30;
+    return cudaSuccess;
+}
+
+/* ---- copies ---- */
+
+struct copy {
+    void *to;
+    const void *from;
+    size_t to_pitch, from_pitch, width, n_rows;
+    int fill; /* < 0: copied */
+};
+
+static int copy_run(const void *args)
+{
+    const struct copy *c = args;
+    for (size_t row = 0; row < c->n_rows; row++)
+        if (c->fill < 0)
+            memcpy((char *)c->to + row * c->to_pitch, (const char *)c->from + row * c->from_pitch,
+                   c->width);
+        else
+            memset((char *)c->to + row * c->to_pitch, c->fill, c->width);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                              size_t width, size_t n_rows, enum cudaMemcpyKind kind,
+                              cudaStream_t stream)
+{
+    const struct copy copy = {to, from, to_pitch, from_pitch, width, n_rows, -1};
+    (void)kind;
+    return (cudaError_t)fake_enqueue(stream, copy_run, &copy, sizeof copy);
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n_bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
+{
+    return cudaMemcpy2DAsync(to, 0, from, 0, n_bytes, 1, kind, stream);
+}
+
+#if CUDART_VERSION >= 13000
+/* Last to first: the order within a batch is nobody's business. */
+cudaError_t cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *n_bytes,
+                                 size_t n, struct cudaMemcpyAttributes *attributes, size_t *firsts,
+                                 size_t n_attributes, cudaStream_t stream)
+{
+    if (n_attributes != 1 || *firsts != 0 ||
+        attributes->srcAccessOrder != cudaMemcpySrcAccessOrderStream)
+        return cudaErrorInvalidValue;
+    cudaError_t failed = cudaSuccess;
+    while (!failed && n-- > 0)
+        failed = cudaMemcpyAsync(to[n], from[n], n_bytes[n], cudaMemcpyDefault, stream);
+    return failed;
+}
+#endif
+
+cudaError_t cudaMemsetAsync(void *to, int byte, size_t n_bytes, cudaStream_t stream)
+{
+    const struct copy copy = {.to = to, .width = n_bytes, .n_rows = 1, .fill = byte};
+    return (cudaError_t)fake_enqueue(stream, copy_run, &copy, sizeof copy);
+}
+
+cudaError_t cudaMemcpy(void *to, const void *from, size_t n_bytes, enum cudaMemcpyKind kind)
+{
+    (void)kind;
+    memcpy(to, from, n_bytes);
+    return cudaSuccess;
+}
+
+/* ---- kernels ---- */
+
+#define FAKE_LAUNCHER(name)                                                                        \
+    int __real_##name##_launch(const struct name##_args *args, struct CUstream_st *stream);        \
+    int __wrap_##name##_launch(const struct name##_args *args, struct CUstream_st *stream);        \
+    static int name##_run(const void *args)                                                        \
+    {                                                                                              \
+        return __real_##name##_launch(args, NULL);                                                 \
+    }                                                                                              \
+    int __wrap_##name##_launch(const struct name##_args *args, struct CUstream_st *stream)         \
+    {                                                                                              \
+        return fake_enqueue(stream, name##_run, args, sizeof *args);                               \
+    }
+
+FAKE_LAUNCHER(gather)
+FAKE_LAUNCHER(norm)
+FAKE_LAUNCHER(swiglu)
+FAKE_LAUNCHER(argmax)
+FAKE_LAUNCHER(rope)
+FAKE_LAUNCHER(block_copy)
+FAKE_LAUNCHER(attn_prefill)
+FAKE_LAUNCHER(attn_decode)
+
+/* Its arguments are decode's. */
+int __real_attn_merge_launch(const struct attn_decode_args *args, struct CUstream_st *stream);
+int __wrap_attn_merge_launch(const struct attn_decode_args *args, struct CUstream_st *stream);
+
+static int attn_merge_run(const void *args)
+{
+    return __real_attn_merge_launch(args, NULL);
+}
+
+int __wrap_attn_merge_launch(const struct attn_decode_args *args, struct CUstream_st *stream)
+{
+    return fake_enqueue(stream, attn_merge_run, args, sizeof *args);
+}

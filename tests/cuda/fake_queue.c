@@ -1,0 +1,266 @@
+/* Streams, events and graphs: the part of the CUDA runtime that decides when. */
+#include "fake_queue.h"
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { MAX_ARGS_BYTES = 512, MAX_STREAMS = 8 };
+
+struct op {
+    struct op *next;
+    int (*run)(const void *args);
+    _Alignas(16) char args[MAX_ARGS_BYTES];
+};
+
+struct list {
+    struct op *first, **end;
+};
+
+struct CUstream_st {
+    struct list queue;
+    struct CUgraph_st *capturing;
+};
+
+struct CUgraph_st {
+    struct list ops;
+};
+
+/* Times it was recorded, as enqueued and as run. */
+struct CUevent_st {
+    struct CUstream_st *stream;
+    long n_recorded, n_run;
+    double at_ms;
+};
+
+static int sticky; /* as on a device, the first failure stays */
+
+/* ---- lists ---- */
+
+static void list_init(struct list *list)
+{
+    *list = (struct list){NULL, &list->first};
+}
+
+static int list_add(struct list *list, int (*run)(const void *), const void *args, size_t n_bytes)
+{
+    struct op *op = malloc(sizeof *op);
+    if (!op)
+        return cudaErrorMemoryAllocation;
+    if (n_bytes > MAX_ARGS_BYTES)
+        abort();
+    *op = (struct op){.run = run};
+    memcpy(op->args, args, n_bytes);
+    *list->end = op;
+    list->end = &op->next;
+    return cudaSuccess;
+}
+
+static struct op *list_take(struct list *list)
+{
+    struct op *op = list->first;
+    if (op && !(list->first = op->next))
+        list->end = &list->first;
+    return op;
+}
+
+static void list_clear(struct list *list)
+{
+    for (struct op *op; (op = list_take(list));)
+        free(op);
+}
+
+/* ---- running ---- */
+
+static bool run_one(struct CUstream_st *stream)
+{
+    struct op *op = list_take(&stream->queue);
+    if (!op)
+        return false;
+    const int failed = op->run(op->args);
+    sticky = sticky ? sticky : failed;
+    free(op);
+    return true;
+}
+
+int fake_enqueue(struct CUstream_st *stream, int (*run)(const void *), const void *args,
+                 size_t n_bytes)
+{
+    return list_add(stream->capturing ? &stream->capturing->ops : &stream->queue, run, args,
+                    n_bytes);
+}
+
+static struct CUstream_st *streams[MAX_STREAMS];
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    (void)flags;
+    *stream = calloc(1, sizeof **stream);
+    if (!*stream)
+        return cudaErrorMemoryAllocation;
+    list_init(&(*stream)->queue);
+    for (size_t i = 0; i < MAX_STREAMS; i++)
+        if (!streams[i]) {
+            streams[i] = *stream;
+            return cudaSuccess;
+        }
+    abort();
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    for (size_t i = 0; i < MAX_STREAMS; i++)
+        streams[i] = streams[i] == stream ? NULL : streams[i];
+    list_clear(&stream->queue);
+    free(stream);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    while (run_one(stream))
+        ;
+    return (cudaError_t)sticky;
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+    for (size_t i = 0; i < MAX_STREAMS; i++)
+        if (streams[i])
+            cudaStreamSynchronize(streams[i]);
+    return (cudaError_t)sticky;
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+
+/* ---- events ---- */
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    (void)flags;
+    *event = calloc(1, sizeof **event);
+    return *event ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    free(event);
+    return cudaSuccess;
+}
+
+static int record(const void *args)
+{
+    struct CUevent_st *event = *(struct CUevent_st *const *)args;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    event->at_ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+    event->n_run++;
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    event->stream = stream;
+    event->n_recorded++;
+    return (cudaError_t)fake_enqueue(stream, record, &event, sizeof event);
+}
+
+struct wait {
+    struct CUevent_st *event;
+    long n_recorded; /* as of the call that waits */
+};
+
+static int await(const void *args)
+{
+    const struct wait *wait = args;
+    while (wait->event->n_run < wait->n_recorded && run_one(wait->event->stream))
+        ;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    const struct wait wait = {event, event->n_recorded};
+    (void)flags;
+    return (cudaError_t)fake_enqueue(stream, await, &wait, sizeof wait);
+}
+
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    const struct wait wait = {event, event->n_recorded};
+    await(&wait);
+    return (cudaError_t)sticky;
+}
+
+cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
+{
+    *ms = (float)(to->at_ms - from->at_ms);
+    return (cudaError_t)sticky;
+}
+
+/* ---- graphs ---- */
+
+cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
+{
+    (void)mode;
+    struct CUgraph_st *graph = calloc(1, sizeof *graph);
+    if (!graph)
+        return cudaErrorMemoryAllocation;
+    list_init(&graph->ops);
+    stream->capturing = graph;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
+{
+    *graph = stream->capturing;
+    stream->capturing = NULL;
+    return cudaSuccess;
+}
+
+/* The executable graph takes the operations over. */
+cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
+{
+    struct CUgraph_st *copy = calloc(1, sizeof *copy);
+    (void)flags;
+    if (!copy)
+        return cudaErrorMemoryAllocation;
+    list_init(&copy->ops);
+    for (struct op *op; (op = list_take(&graph->ops));) {
+        list_add(&copy->ops, op->run, op->args, sizeof op->args);
+        free(op);
+    }
+    *exec = (cudaGraphExec_t)(void *)copy;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    list_clear(&graph->ops);
+    free(graph);
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec)
+{
+    return cudaGraphDestroy((cudaGraph_t)(void *)exec);
+}
+
+static int run_graph(const void *args)
+{
+    const struct CUgraph_st *graph = *(struct CUgraph_st *const *)args;
+    int failed = cudaSuccess;
+    for (const struct op *op = graph->ops.first; op && !failed; op = op->next)
+        failed = op->run(op->args);
+    return failed;
+}
+
+cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    return (cudaError_t)fake_enqueue(stream, run_graph, &exec, sizeof exec);
+}

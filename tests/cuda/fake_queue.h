@@ -1,0 +1,16 @@
+/* Streams and graphs without a GPU. Nothing runs when it is enqueued: an operation runs when
+ * something waits for it, after all that it must come after, and not before. So a wait that is
+ * missing is a step that went wrong, every time. */
+#ifndef TESTS_CUDA_FAKE_QUEUE_H
+#define TESTS_CUDA_FAKE_QUEUE_H
+
+#include <stddef.h>
+
+struct CUstream_st;
+
+/* Enqueues run(args) with a copy of its n_bytes of arguments, or adds it to the graph that the
+ * stream captures. run returns a cudaError_t, which the next synchronising call returns. */
+int fake_enqueue(struct CUstream_st *stream, int (*run)(const void *args), const void *args,
+                 size_t n_bytes);
+
+#endif
