@@ -149,9 +149,28 @@ FAKE_LAUNCHER(norm)
 FAKE_LAUNCHER(swiglu)
 FAKE_LAUNCHER(argmax)
 FAKE_LAUNCHER(rope)
-FAKE_LAUNCHER(block_copy)
 FAKE_LAUNCHER(attn_prefill)
 FAKE_LAUNCHER(attn_decode)
+
+/* Launched only where its blocks may be copied in any order. */
+int __real_block_copy_launch(const struct block_copy_args *args, struct CUstream_st *stream);
+int __wrap_block_copy_launch(const struct block_copy_args *args, struct CUstream_st *stream);
+
+static int block_copy_run(const void *context)
+{
+    const struct block_copy_args *args = context;
+    for (int32_t i = 0; i < args->n_pairs; i++)
+        for (int32_t j = 0; j < args->n_pairs; j++)
+            if (args->pairs[i].to == args->pairs[j].from ||
+                (i != j && args->pairs[i].to == args->pairs[j].to))
+                return cudaErrorInvalidValue;
+    return __real_block_copy_launch(args, NULL);
+}
+
+int __wrap_block_copy_launch(const struct block_copy_args *args, struct CUstream_st *stream)
+{
+    return fake_enqueue(stream, block_copy_run, args, sizeof *args);
+}
 
 /* Its arguments are decode's. */
 int __real_attn_merge_launch(const struct attn_decode_args *args, struct CUstream_st *stream);

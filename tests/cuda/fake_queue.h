@@ -1,6 +1,7 @@
 /* Streams and graphs without a GPU. Nothing runs when it is enqueued: an operation runs when
  * something waits for it, after all that it must come after, and not before. So a wait that is
- * missing is a step that went wrong, every time. */
+ * missing is a step that went wrong, every time. Of the streams created, those whose bit is set in
+ * the environment's FAKE_HASTY run at once instead: the other half of what may happen. */
 #ifndef TESTS_CUDA_FAKE_QUEUE_H
 #define TESTS_CUDA_FAKE_QUEUE_H
 
