@@ -12,12 +12,12 @@
 cudaError_t cudaGetDeviceCount(int *n)
 {
     *n = 1;
-    return cudaSuccess;
+    return fake_fails() ? cudaErrorInsufficientDriver : cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
-    return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+    return device == 0 && !fake_fails() ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
 const char *cudaGetErrorString(cudaError_t error)
@@ -37,7 +37,7 @@ static void *poisoned(size_t n_bytes)
 
 cudaError_t cudaMalloc(void **memory, size_t n_bytes)
 {
-    *memory = poisoned(n_bytes);
+    *memory = fake_fails() ? NULL : poisoned(n_bytes);
     return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
@@ -126,6 +126,8 @@ cudaError_t cudaMemsetAsync(void *to, int byte, size_t n_bytes, cudaStream_t str
 cudaError_t cudaMemcpy(void *to, const void *from, size_t n_bytes, enum cudaMemcpyKind kind)
 {
     (void)kind;
+    if (fake_fails())
+        return cudaErrorLaunchFailure;
     memcpy(to, from, n_bytes);
     return cudaSuccess;
 }

@@ -5,6 +5,7 @@
 #ifndef TESTS_CUDA_FAKE_QUEUE_H
 #define TESTS_CUDA_FAKE_QUEUE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct CUstream_st;
@@ -13,5 +14,10 @@ struct CUstream_st;
  * stream captures. run returns a cudaError_t, which the next synchronising call returns. */
 int fake_enqueue(struct CUstream_st *stream, int (*run)(const void *args), const void *args,
                  size_t n_bytes);
+
+/* From here on the n-th call that may fail does, with it all that follows on a stream; 0: none. */
+void fake_fail_call(long n);
+/* Whether the call that asks is that one. */
+bool fake_fails(void);
 
 #endif
