@@ -1,5 +1,6 @@
 /* The CUDA engine against Hugging Face transformers and against itself, on a GPU or on the fake
- * device. Usage: check_engine; ENGINE_FIXTURES names the folder of fixtures. Exit 77: no GPU. */
+ * device. Usage: check_engine [logits | blocks | refusals]; ENGINE_FIXTURES names the folder of
+ * fixtures. Exit 77: no GPU. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,25 +132,25 @@ static void logits_of_chunks(void)
 }
 
 /* Copies of one sequence at different places; their paces rotate through decodes and chunks, and
- * end with decodes alone, which are captured and replayed. */
+ * end with decodes alone: captured in a batch of one size, replayed in batches of others. */
 static void logits_of_mixed_batches(void)
 {
-    static const int32_t pace[5] = {1, 5, 1, 1, 3};
+    static const int32_t pace[5] = {1, 5, 1, 1, 3}, n_seqs[] = {5, 5, 5, 5, 5, 3, 4, 3, 4, 5, 5};
     for (const char *const *name = fixture_names; *name; name++) {
         struct fixture_model f;
         open_fixture(&f, *name);
-        struct rows rows = rows_start(&f, 5 * 9);
+        struct rows rows = rows_start(&f, 5 * 11);
         struct driven seqs[5];
         for (int32_t i = 0; i < 5; i++)
             seqs[i] = (struct driven){f.tokens, 0, blocks[i + 1]};
-        for (int32_t round = 0; round < 9; round++) {
+        for (int32_t round = 0; round < 11; round++) {
             int32_t n_new[5];
             float *logits = rows.got + rows.n * (size_t)f.model.n_vocab;
-            for (int32_t i = 0; i < 5; i++) {
+            for (int32_t i = 0; i < n_seqs[round]; i++) {
                 n_new[i] = round >= 5 ? 1 : pace[(i + round) % 5];
                 rows_next(&rows, seqs[i].n_computed + n_new[i] - 1);
             }
-            must(driver_step(&driver, seqs, n_new, 5, logits));
+            must(driver_step(&driver, seqs, n_new, n_seqs[round], logits));
         }
         rows_judge(&rows, *name, "mixed batches");
         close_fixture(&f);
@@ -208,7 +209,7 @@ static void logits_of_several_passes(void)
         n_new[s] = LONG_TOKENS - s;
     }
     must(driver_step(&driver, seqs, n_new, LONG_SEQS, together[0]));
-    for (int32_t s = LONG_SEQS - 2; s < LONG_SEQS; s++) {
+    for (int32_t s = 0; s < LONG_SEQS; s += LONG_SEQS - 1) { /* of the first pass, of both */
         struct driven seq = {tokens[s], 0, blocks[s]};
         must(driver_step(&driver, &seq, &n_new[s], 1, alone));
         const double error = relative_error(together[s], alone, LONG_VOCAB);
@@ -280,7 +281,7 @@ static void blocks_come_back(void)
         outs[i] = (struct ifl_copy){first_home[i], 7 - i};
         ins[i] = (struct ifl_copy){7 - i, other_home[i]};
     }
-    struct driven neighbour = {prompt, 0, first_home}; /* the plan uses the blocks it frees */
+    struct driven neighbour = {prompt + 30, 0, first_home}; /* the plan uses what it frees */
     driver.step = (struct ifl_engine_step){.outs = outs, .n_outs = N_BLOCKS};
     must(driver_step(&driver, &neighbour, &many, 1, NULL));
     driver.step = (struct ifl_engine_step){.spoilt = first_home, .n_spoilt = N_BLOCKS};
@@ -307,6 +308,22 @@ static void blocks_go_out_before_in(void)
     must(driver_step(&driver, NULL, NULL, 0, NULL));
     verdict(same(nine, read_block(IFL_DEVICE_POOL, 11)), "out before in, through one host block");
     verdict(same(two, read_block(IFL_DEVICE_POOL, 9)), "out before in, into a block that left");
+    driver_close(&driver);
+}
+
+/* With nothing else to do, and with a neighbour that touches none of them. */
+static void blocks_go_out_alone(void)
+{
+    struct driven seq, neighbour = {prompt + 30, 0, other_home};
+    const struct ifl_copy two = {2, 5}, nine = {9, 3};
+    const int32_t many = 10;
+    open_with_prompt(&seq, NULL);
+    driver.step = (struct ifl_engine_step){.outs = &two, .n_outs = 1};
+    must(driver_step(&driver, NULL, NULL, 0, NULL));
+    verdict(same(read_block(IFL_DEVICE_POOL, 2), read_block(IFL_HOST_POOL, 5)), "out alone");
+    driver.step = (struct ifl_engine_step){.outs = &nine, .n_outs = 1};
+    must(driver_step(&driver, &neighbour, &many, 1, NULL));
+    verdict(same(read_block(IFL_DEVICE_POOL, 9), read_block(IFL_HOST_POOL, 3)), "out beside");
     driver_close(&driver);
 }
 
@@ -418,20 +435,40 @@ static bool has_device(void)
     return true;
 }
 
-int main(void)
+static void check_logits(void)
 {
-    if (!has_device())
-        return 77;
-    shuffle_blocks();
     logits_of_chunks();
     logits_of_mixed_batches();
     likeliest_tokens();
     logits_of_several_passes();
+}
+
+static void check_blocks(void)
+{
     blocks_come_back();
     blocks_go_out_before_in();
+    blocks_go_out_alone();
     blocks_are_copied_in_order();
     spoilt_blocks_are_not_read();
+}
+
+static void check_refusals(void)
+{
     openings_are_refused();
     steps_are_refused();
+}
+
+int main(int argc, char *argv[])
+{
+    const char *group = argc > 1 ? argv[1] : "";
+    if (!has_device())
+        return 77;
+    shuffle_blocks();
+    if (!*group || strcmp(group, "logits") == 0)
+        check_logits();
+    if (!*group || strcmp(group, "blocks") == 0)
+        check_blocks();
+    if (!*group || strcmp(group, "refusals") == 0)
+        check_refusals();
     return verdicts_end();
 }

@@ -26,6 +26,8 @@ _Static_assert(sizeof(struct description) <= sizeof(cublasLtMatmulDescOpaque_t),
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 {
     static int anything;
+    if (fake_fails())
+        return CUBLAS_STATUS_NOT_INITIALIZED;
     *handle = (cublasLtHandle_t)(void *)&anything;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -107,7 +109,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
     const uint64_t shape[] = {y->n_rows, y->n_columns, w->n_rows, (uint64_t)x->type};
     memset(found, 0, sizeof *found);
     memcpy(&found->algo, shape, sizeof shape);
-    *n_found = 1;
+    *n_found = !fake_fails();
     return CUBLAS_STATUS_SUCCESS;
 }
 

@@ -12,12 +12,12 @@
 cudaError_t cudaGetDeviceCount(int *n)
 {
     *n = 1;
-    return cudaSuccess;
+    return fake_fails() ? cudaErrorInsufficientDriver : cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
-    return device == 0 ? cudaSuccess : cudaErrorInvalidDevice;
+    return device == 0 && !fake_fails() ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
 const char *cudaGetErrorString(cudaError_t error)
@@ -37,7 +37,7 @@ static void *poisoned(size_t n_bytes)
 
 cudaError_t cudaMalloc(void **memory, size_t n_bytes)
 {
-    *memory = poisoned(n_bytes);
+    *memory = fake_fails() ? NULL : poisoned(n_bytes);
     return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
@@ -126,6 +126,8 @@ cudaError_t cudaMemsetAsync(void *to, int byte, size_t n_bytes, cudaStream_t str
 cudaError_t cudaMemcpy(void *to, const void *from, size_t n_bytes, enum cudaMemcpyKind kind)
 {
     (void)kind;
+    if (fake_fails())
+        return cudaErrorLaunchFailure;
     memcpy(to, from, n_bytes);
     return cudaSuccess;
 }
@@ -149,9 +151,28 @@ FAKE_LAUNCHER(norm)
 FAKE_LAUNCHER(swiglu)
 FAKE_LAUNCHER(argmax)
 FAKE_LAUNCHER(rope)
-FAKE_LAUNCHER(block_copy)
 FAKE_LAUNCHER(attn_prefill)
 FAKE_LAUNCHER(attn_decode)
+
+/* Launched only where its blocks may be copied in any order. */
+int __real_block_copy_launch(const struct block_copy_args *args, struct CUstream_st *stream);
+int __wrap_block_copy_launch(const struct block_copy_args *args, struct CUstream_st *stream);
+
+static int block_copy_run(const void *context)
+{
+    const struct block_copy_args *args = context;
+    for (int32_t i = 0; i < args->n_pairs; i++)
+        for (int32_t j = 0; j < args->n_pairs; j++)
+            if (args->pairs[i].to == args->pairs[j].from ||
+                (i != j && args->pairs[i].to == args->pairs[j].to))
+                return cudaErrorInvalidValue;
+    return __real_block_copy_launch(args, NULL);
+}
+
+int __wrap_block_copy_launch(const struct block_copy_args *args, struct CUstream_st *stream)
+{
+    return fake_enqueue(stream, block_copy_run, args, sizeof *args);
+}
 
 /* Its arguments are decode's. */
 int __real_attn_merge_launch(const struct attn_decode_args *args, struct CUstream_st *stream);

@@ -22,6 +22,7 @@ struct list {
 struct CUstream_st {
     struct list queue;
     struct CUgraph_st *capturing;
+    bool is_hasty;
 };
 
 struct CUgraph_st {
@@ -36,6 +37,21 @@ struct CUevent_st {
 };
 
 static int sticky; /* as on a device, the first failure stays */
+
+/* ---- failing ---- */
+
+static long n_calls, failing_call;
+
+void fake_fail_call(long n)
+{
+    failing_call = n;
+    n_calls = sticky = 0;
+}
+
+bool fake_fails(void)
+{
+    return ++n_calls == failing_call;
+}
 
 /* ---- lists ---- */
 
@@ -88,8 +104,14 @@ static bool run_one(struct CUstream_st *stream)
 int fake_enqueue(struct CUstream_st *stream, int (*run)(const void *), const void *args,
                  size_t n_bytes)
 {
-    return list_add(stream->capturing ? &stream->capturing->ops : &stream->queue, run, args,
-                    n_bytes);
+    if (fake_fails())
+        return cudaErrorLaunchFailure;
+    if (stream->capturing)
+        return list_add(&stream->capturing->ops, run, args, n_bytes);
+    const int failed = list_add(&stream->queue, run, args, n_bytes);
+    while (!failed && stream->is_hasty && run_one(stream))
+        ;
+    return failed;
 }
 
 static struct CUstream_st *streams[MAX_STREAMS];
@@ -97,16 +119,19 @@ static struct CUstream_st *streams[MAX_STREAMS];
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
     (void)flags;
-    *stream = calloc(1, sizeof **stream);
+    *stream = fake_fails() ? NULL : calloc(1, sizeof **stream);
     if (!*stream)
         return cudaErrorMemoryAllocation;
     list_init(&(*stream)->queue);
-    for (size_t i = 0; i < MAX_STREAMS; i++)
-        if (!streams[i]) {
-            streams[i] = *stream;
-            return cudaSuccess;
-        }
-    abort();
+    const char *hasty = getenv("FAKE_HASTY");
+    size_t i = 0;
+    while (i < MAX_STREAMS && streams[i])
+        i++;
+    if (i == MAX_STREAMS)
+        abort();
+    streams[i] = *stream;
+    (*stream)->is_hasty = hasty && strtol(hasty, NULL, 10) >> i & 1;
+    return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)
@@ -143,7 +168,7 @@ cudaError_t cudaGetLastError(void)
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
     (void)flags;
-    *event = calloc(1, sizeof **event);
+    *event = fake_fails() ? NULL : calloc(1, sizeof **event);
     return *event ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
@@ -194,13 +219,13 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     const struct wait wait = {event, event->n_recorded};
     await(&wait);
-    return (cudaError_t)sticky;
+    return fake_fails() ? cudaErrorLaunchFailure : (cudaError_t)sticky;
 }
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
     *ms = (float)(to->at_ms - from->at_ms);
-    return (cudaError_t)sticky;
+    return fake_fails() ? cudaErrorInvalidResourceHandle : (cudaError_t)sticky;
 }
 
 /* ---- graphs ---- */
@@ -208,7 +233,7 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
     (void)mode;
-    struct CUgraph_st *graph = calloc(1, sizeof *graph);
+    struct CUgraph_st *graph = fake_fails() ? NULL : calloc(1, sizeof *graph);
     if (!graph)
         return cudaErrorMemoryAllocation;
     list_init(&graph->ops);
@@ -220,13 +245,13 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph)
 {
     *graph = stream->capturing;
     stream->capturing = NULL;
-    return cudaSuccess;
+    return fake_fails() ? cudaErrorStreamCaptureInvalidated : cudaSuccess;
 }
 
 /* The executable graph takes the operations over. */
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsigned long long flags)
 {
-    struct CUgraph_st *copy = calloc(1, sizeof *copy);
+    struct CUgraph_st *copy = fake_fails() ? NULL : calloc(1, sizeof *copy);
     (void)flags;
     if (!copy)
         return cudaErrorMemoryAllocation;

@@ -1,9 +1,11 @@
 /* Streams and graphs without a GPU. Nothing runs when it is enqueued: an operation runs when
  * something waits for it, after all that it must come after, and not before. So a wait that is
- * missing is a step that went wrong, every time. */
+ * missing is a step that went wrong, every time. Of the streams created, those whose bit is set in
+ * the environment's FAKE_HASTY run at once instead: the other half of what may happen. */
 #ifndef TESTS_CUDA_FAKE_QUEUE_H
 #define TESTS_CUDA_FAKE_QUEUE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct CUstream_st;
@@ -12,5 +14,10 @@ struct CUstream_st;
  * stream captures. run returns a cudaError_t, which the next synchronising call returns. */
 int fake_enqueue(struct CUstream_st *stream, int (*run)(const void *args), const void *args,
                  size_t n_bytes);
+
+/* From here on the n-th call that may fail does, with it all that follows on a stream; 0: none. */
+void fake_fail_call(long n);
+/* Whether the call that asks is that one. */
+bool fake_fails(void);
 
 #endif

@@ -1,0 +1,109 @@
+/* On the fake device: every allocation of an opening fails once, and every call of CUDA and cuBLAS
+ * of an opening and some steps. One line each, and under AddressSanitizer nothing leaks.
+ *
+ * The linker wraps the allocator (--wrap) for our objects; libraries keep theirs. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+#include "fake_queue.h"
+#include "verdict.h"
+
+void *__real_malloc(size_t n);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_malloc(size_t n);
+void *__wrap_calloc(size_t n, size_t size);
+
+static long n_allocations, failing; /* the failing-th fails, 0: none */
+
+void *__wrap_malloc(size_t n)
+{
+    return ++n_allocations == failing ? NULL : __real_malloc(n);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+    return ++n_allocations == failing ? NULL : __real_calloc(n, size);
+}
+
+static struct driver driver;
+static const struct ifl_engine_options options = {
+    .model = {.n_layers = 1,
+              .d_model = 16,
+              .n_q_heads = 2,
+              .n_kv_heads = 1,
+              .d_head = 8,
+              .d_ffn = 16,
+              .n_vocab = 16},
+    .n_blocks = 8,
+    .n_host_blocks = 2,
+    .max_tokens = 16,
+};
+
+/* A prompt; a decode as it is, captured, replayed; every way that blocks can move. */
+static int steps(void)
+{
+    static int32_t tokens[16] = {1, 2, 3, 4};
+    static const uint32_t table[4] = {3, 1, 2, 0};
+    static const struct ifl_copy out = {5, 1}, in = {1, 6}, copy = {6, 7};
+    static const uint32_t spoilt = 4;
+    struct driven seq = {tokens, 0, table};
+    int rc = 0;
+    for (int32_t n_new = 3; rc == 0 && seq.n_computed < 6; n_new = 1) {
+        driver.step = (struct ifl_engine_step){.outs = &out,
+                                               .ins = &in,
+                                               .copies = &copy,
+                                               .spoilt = &spoilt,
+                                               .n_outs = 1,
+                                               .n_ins = 1,
+                                               .n_copies = 1,
+                                               .n_spoilt = 1};
+        rc = driver_step(&driver, &seq, &n_new, 1, NULL);
+    }
+    return rc;
+}
+
+static bool is_one_line(const struct ifl_error *error)
+{
+    return error->code < 0 && *error->text && !strchr(error->text, '\n');
+}
+
+static void fail_each_allocation(void)
+{
+    long n_failures = 0, n_silent = 0;
+    for (failing = 1;; failing++) {
+        n_allocations = 0;
+        if (driver_open(&driver, &ifl_engine_v1, &options) == 0)
+            break;
+        n_failures++;
+        n_silent += !is_one_line(&driver.error) || driver.error.code != IFL_E_NOMEM;
+    }
+    failing = 0;
+    verdict(n_failures > 10 && n_silent == 0, "no memory at %ld places", n_failures);
+    driver_close(&driver);
+}
+
+static void fail_each_call(void)
+{
+    long n_failures = 0, n_silent = 0;
+    for (long call = 1;; call++) {
+        fake_fail_call(call);
+        int rc = driver_open(&driver, &ifl_engine_v1, &options);
+        if (rc == 0)
+            rc = steps();
+        driver_close(&driver);
+        if (rc == 0)
+            break;
+        n_failures++;
+        n_silent += !is_one_line(&driver.error);
+    }
+    fake_fail_call(0);
+    verdict(n_failures > 100 && n_silent == 0, "each of %ld calls fails once", n_failures);
+}
+
+int main(void)
+{
+    fail_each_allocation();
+    fail_each_call();
+    return verdicts_end();
+}
