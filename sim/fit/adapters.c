@@ -299,7 +299,7 @@ const struct adapter *adapters(void)
     return all;
 }
 
-static bool bind(const struct adapter *adapter, const struct table *table, int columns[12])
+static bool bind_columns(const struct adapter *adapter, const struct table *table, int columns[12])
 {
     for (int i = 0; i < 12 && adapter->columns[i]; i++)
         if ((columns[i] = table_column(table, adapter->columns[i])) < 0)
@@ -311,7 +311,7 @@ const struct adapter *adapter_of(const struct table *table, struct ifl_error *er
 {
     int columns[12];
     for (const struct adapter *adapter = all; adapter->name; adapter++)
-        if (bind(adapter, table, columns))
+        if (bind_columns(adapter, table, columns))
             return adapter;
     ifl_fail_at(error, table->path, 1, 0,
                 "no known table has the columns \"%.40s\" ... \"%.40s\", expected those of a table "
@@ -324,7 +324,7 @@ int adapter_read(const struct adapter *adapter, const struct table *table,
                  struct fit_sample *samples, struct ifl_error *error)
 {
     int columns[12];
-    bind(adapter, table, columns);
+    bind_columns(adapter, table, columns);
     for (size_t i = 0; i < table->n_rows; i++) {
         const struct adapter_row row = {table, columns, i};
         const int code = adapter->sample(&row, &samples[i], error);

@@ -75,7 +75,7 @@ static int find_header(const struct fit_data *data, struct header *header, struc
     size_t n_most = 0;
     for (size_t t = 0; t < data->n_tables; t++)
         n_most += data->tables[t].n_columns;
-    *header = (struct header){malloc(n_most * sizeof *header->names), 0};
+    *header = (struct header){malloc((n_most + 1) * sizeof *header->names), 0};
     if (!header->names)
         return ifl_fail_nomem(error);
     for (size_t t = 0; t < data->n_tables; t++)

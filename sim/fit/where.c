@@ -81,7 +81,7 @@ static int test_row(struct fit_data *data, struct fit_sample *sample, const stru
 
 static int apply(struct fit_data *data, const char *text, struct ifl_error *error)
 {
-    struct condition on;
+    struct condition on = {0};
     bool any = false;
     if (parse(text, &on, error))
         return error->code;
