@@ -85,7 +85,7 @@ void cuda_give_memory(struct cuda_engine *engine);
 
 /* ---- load.c ---- */
 
-/* Elements of a weight as stored, and all of them, aligned, in bytes. */
+/* Of all weights as stored, aligned. */
 size_t cuda_weights_bytes(const struct cuda_engine *engine);
 int cuda_load_weights(struct cuda_engine *engine, const struct weight_source *source,
                       struct ifl_error *error);

@@ -47,7 +47,7 @@ struct gemm_call {
 /* 1, 2, 4, multiples of 8 up to 256, of 64 up to 1024, of 128 beyond. */
 int32_t gemm_rows(int32_t n_rows);
 
-/* Takes the workspace as it finds it; zeroed memory may be finished. */
+/* The workspace is the caller's, set before the first run. Zeroed memory may be finished. */
 int gemm_create(struct gemm *gemm, enum element element, struct ifl_error *error);
 void gemm_finish(struct gemm *gemm);
 int gemm_run(struct gemm *gemm, const struct gemm_call *call, cudaStream_t stream,

@@ -39,7 +39,7 @@ static struct stored stored_as(const struct cuda_engine *engine, const struct we
         s.n_rows = s.n_rows / d * width;
     if (s.wide_columns)
         s.n_columns = s.n_columns / d * width;
-    if (is_norm) /* the kernel's mean is over width numbers, see cuda_norm_epsilon */
+    if (is_norm) /* the kernel's mean is over width numbers, as is its epsilon, see place_heads */
         s.scale = sqrtf((float)d / (float)width);
     return s;
 }

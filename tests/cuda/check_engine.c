@@ -408,10 +408,10 @@ static void steps_are_refused(void)
 {
     static volatile sig_atomic_t stop;
     struct ifl_engine_options options = small;
-    const int32_t one = 1, far = 65;
+    const int32_t one = 1, far = 17;
     struct driven seq = {prompt, 0, first_home};
     options.stop = &stop;
-    options.max_tokens = options.max_step_tokens = 64;
+    options.max_tokens = options.max_step_tokens = 16;
     must(driver_open(&driver, &ifl_engine_v1, &options));
     verdict(driver_step(&driver, &seq, &far, 1, NULL) == IFL_E_DEVICE, "refused: %s",
             driver.error.text);
