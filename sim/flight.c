@@ -66,13 +66,6 @@ static int let_arrive(struct flight *flight, int64_t now_ns, struct ifl_error *e
 
 /* ---- plans ---- */
 
-static bool only_ticks(const struct replica *replica)
-{
-    const struct ifl_step *s = &replica->step;
-    return replica->ready_all && replica->n_planned == 0 && s->n_started == 0 &&
-           s->n_preempted == 0 && s->n_swapped_in == 0 && replica->n_rejected == 0;
-}
-
 /* Checking mode: the promised step is planned, and must be what was promised. */
 static int plan_promised(struct flight *flight, int64_t now_ns, struct ifl_error *error)
 {
@@ -81,7 +74,7 @@ static int plan_promised(struct flight *flight, int64_t now_ns, struct ifl_error
     const int rc = replica_plan(replica, now_ns, error);
     if (rc < 0)
         return rc;
-    if (!only_ticks(replica))
+    if (!replica_only_ticks(replica))
         return ifl_fail(error, IFL_E_POLICY,
                         "policy %s promised to repeat its step and planned another at %.9f s",
                         replica->modules[IFL_BATCHING].policy->name, ifl_s_from_ns(now_ns));
@@ -93,11 +86,8 @@ static int plan_promised(struct flight *flight, int64_t now_ns, struct ifl_error
 static bool promise_covers(const struct replica *replica, int64_t now_ns)
 {
     const struct ifl_promise *promise = &replica->promise;
-    int32_t n = 0;
-    for (const struct live_request *r = cohort_growing(&replica->cohort); r; r = r->grow_next)
-        n += cohort_grows(&replica->cohort, r);
     return promise->n_steps > 0 && now_ns <= promise->until_ns &&
-           replica->kv.n_free - n >= promise->min_free_blocks;
+           replica->kv.n_free - replica_growing_blocks(replica) >= promise->min_free_blocks;
 }
 
 static int plan_once(struct flight *flight, int64_t now_ns, struct ifl_error *error)

@@ -293,14 +293,19 @@ static void open_view(struct replica *replica)
     view->n_free_host_blocks = replica->host.n_free;
 }
 
+bool replica_only_ticks(const struct replica *replica)
+{
+    const struct ifl_step *step = &replica->step;
+    return replica->ready_all && replica->n_planned == 0 && step->n_started == 0 &&
+           step->n_preempted == 0 && step->n_swapped_in == 0 && replica->n_rejected == 0;
+}
+
 /* A promise stands only for a step that did nothing but tick, and no longer than every module's
  * answers do. */
 static void bound_promise(struct replica *replica)
 {
-    const struct ifl_step *step = &replica->step;
     struct ifl_promise *promise = &replica->promise;
-    if (!replica->ready_all || replica->n_planned > 0 || step->n_started || step->n_preempted ||
-        step->n_swapped_in || replica->n_rejected)
+    if (!replica_only_ticks(replica))
         promise->n_steps = 0;
     if (!replica->has_steady)
         return;

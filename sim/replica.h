@@ -155,6 +155,9 @@ void replica_drop_blocks(struct replica *replica, struct live_request *r);
 int64_t replica_rank(struct replica *replica, struct live_request *r);
 int64_t replica_rank_now(struct replica *replica, struct live_request *r); /* had it arrived now */
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks);
+int32_t replica_growing_blocks(const struct replica *replica); /* the next tick's new blocks */
+/* The plan does nothing but tick: what a promise may repeat. */
+bool replica_only_ticks(const struct replica *replica);
 void replica_remove_apart(struct replica *replica, const struct live_request *r);
 /* Off the running list, its counts up to date; blocks stay. */
 void replica_leave(struct replica *replica, struct live_request *r);

@@ -102,7 +102,7 @@ static void gather_cohort(struct replica *replica)
     replica->n_apart = n;
 }
 
-static int32_t growing_blocks(const struct replica *replica)
+int32_t replica_growing_blocks(const struct replica *replica)
 {
     int32_t n = 0;
     for (const struct live_request *r = cohort_growing(&replica->cohort); r; r = r->grow_next)
@@ -121,7 +121,7 @@ static size_t members_planned(const struct replica *replica)
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
 {
     struct ifl_step *step = &replica->step;
-    const int32_t n = growing_blocks(replica);
+    const int32_t n = replica_growing_blocks(replica);
     if (replica->kv.n_free - n < spare_blocks)
         return false;
     for (struct live_request *r = cohort_growing(&replica->cohort); r && n > 0; r = r->grow_next)
@@ -137,7 +137,7 @@ bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
 /* The rest of a cohort of which some members are scheduled already: one by one. */
 static bool schedule_rest(struct replica *replica, int32_t spare_blocks)
 {
-    if (replica->kv.n_free - growing_blocks(replica) < spare_blocks)
+    if (replica->kv.n_free - replica_growing_blocks(replica) < spare_blocks)
         return false;
     for (struct live_request *r = replica->running.head; r; r = r->next)
         if (r->in_cohort && r->pub.n_now == 0)
