@@ -260,6 +260,11 @@ static int64_t rekey_one(void *context, struct live_request *r)
     return replica_rank(context, r);
 }
 
+void replica_rank_anew(struct replica *replica)
+{
+    waiting_rekey(&replica->waiting, rekey_one, replica);
+}
+
 static void begin_step(struct replica *replica, int64_t now_ns)
 {
     replica->view.now_ns = now_ns;
@@ -320,6 +325,13 @@ static void bound_promise(struct replica *replica)
     }
 }
 
+static void swap_ahead(struct replica *replica)
+{
+    const struct module *preempt = &replica->modules[IFL_PREEMPT];
+    if (preempt->policy && preempt->policy->ops.preempt->ahead && !replica->broken)
+        preempt->policy->ops.preempt->ahead(preempt->self, &replica->view, &replica->step);
+}
+
 int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error)
 {
     const struct module *batching = &replica->modules[IFL_BATCHING];
@@ -327,9 +339,12 @@ int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *erro
     begin_step(replica, now_ns);
     open_view(replica);
     replica->promise = (struct ifl_promise){0};
-    if (replica->modules[IFL_ORDER].policy->ops.order->live)
-        waiting_rekey(&replica->waiting, rekey_one, replica);
+    replica->view.asked = &replica->step;
+    if (replica->modules[IFL_ORDER].policy->ops.order->rerank != IFL_RANK_ONCE)
+        replica_rank_anew(replica);
     batching->policy->ops.batching->plan(batching->self, &replica->view, &replica->step);
+    swap_ahead(replica);
+    replica->view.asked = NULL;
     if (replica->broken) {
         *error = replica->error;
         return error->code;

@@ -154,6 +154,7 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
 void replica_drop_blocks(struct replica *replica, struct live_request *r);
 int64_t replica_rank(struct replica *replica, struct live_request *r);
 int64_t replica_rank_now(struct replica *replica, struct live_request *r); /* had it arrived now */
+void replica_rank_anew(struct replica *replica);                           /* everyone who waits */
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks);
 int32_t replica_growing_blocks(const struct replica *replica); /* the next tick's new blocks */
 /* The plan does nothing but tick: what a promise may repeat. */

@@ -28,6 +28,21 @@ static int32_t op_need(struct ifl_step *step, const struct ifl_request *r, int32
     return more > 0 ? more : 0;
 }
 
+/* There is no prefix cache yet: nothing ever matches. */
+static struct ifl_hit op_hit(struct ifl_step *step, const struct ifl_request *r)
+{
+    (void)step;
+    (void)r;
+    return (struct ifl_hit){0};
+}
+
+static uint32_t op_above(struct ifl_step *step, uint32_t node)
+{
+    (void)step;
+    (void)node;
+    return 0;
+}
+
 static uint64_t op_draw(struct ifl_step *step, const struct ifl_request *r, uint32_t index)
 {
     return ifl_draw(replica_of(step)->seed, IFL_DRAW_POLICY, r->serial, index);
@@ -256,6 +271,8 @@ static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request
     count_blocks(replica);
     if (n > 0)
         put_in_plan(replica, r, n);
+    if (replica->modules[IFL_ORDER].policy->ops.order->rerank == IFL_RANK_EACH_START)
+        replica_rank_anew(replica);
     return IFL_YES;
 }
 
@@ -412,6 +429,8 @@ const struct ifl_step_ops replica_step_ops = {
     .next = step_next,
     .running = step_running,
     .started = step_started,
+    .hit = op_hit,
+    .above = op_above,
     .need = op_need,
     .ask = op_ask,
     .start = op_start,

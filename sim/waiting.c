@@ -169,16 +169,26 @@ void waiting_tidy(struct waiting *waiting)
         waiting->near_head = waiting->near_tail = 0;
 }
 
-/* at[0] counts what was seen of the front stack from its top, at[1] of near. */
+void waiting_renew(const struct waiting *waiting, uint64_t at[2])
+{
+    if (at[1] >> 32 == waiting->n_rankings)
+        return;
+    at[0] = 0;
+    at[1] = (uint64_t)waiting->n_rankings << 32;
+}
+
+/* at[0] counts what was seen of the front stack from its top, at[1] of near; above it stands the
+ * ranking that they belong to. */
 struct live_request *waiting_next(struct waiting *waiting, uint64_t at[2])
 {
+    waiting_renew(waiting, at);
     while (at[0] < waiting->n_front) {
         struct live_request *r = waiting->front[waiting->n_front - 1 - at[0]++];
         if (r)
             return r;
     }
     for (;;) {
-        const size_t i = waiting->near_head + at[1];
+        const size_t i = waiting->near_head + (uint32_t)at[1];
         if (i == waiting->near_tail) {
             if (waiting->n_far == 0)
                 return NULL;
@@ -197,6 +207,7 @@ void waiting_rekey(struct waiting *waiting, int64_t (*key_of)(void *, struct liv
                    void *context)
 {
     waiting_tidy(waiting);
+    waiting->n_rankings++;
     const size_t n_near = waiting->near_tail - waiting->near_head, n_far = waiting->n_far;
     memmove(waiting->near, waiting->near + waiting->near_head, n_near * sizeof *waiting->near);
     memcpy(waiting->near + n_near, waiting->far, n_far * sizeof *waiting->far);

@@ -27,6 +27,7 @@ struct waiting {
     size_t cap;
     size_t n; /* requests that wait, holes not counted */
     bool holes;
+    uint32_t n_rankings; /* times everyone got a new key */
 };
 
 /* Room for n requests; 0, or -1 without memory. A zeroed queue is valid and empty. */
@@ -43,8 +44,11 @@ void waiting_tidy(struct waiting *waiting);
 
 /* The next request that waits, NULL at the end. `at` starts as {0, 0}. */
 struct live_request *waiting_next(struct waiting *waiting, uint64_t at[2]);
+/* A cursor from before the last ranking begins anew. */
+void waiting_renew(const struct waiting *waiting, uint64_t at[2]);
 
-/* Every request gets the key that `key_of` says now; for orders whose keys change. */
+/* Every request gets the key that `key_of` says now, and cursors begin anew; for orders whose keys
+ * change. */
 void waiting_rekey(struct waiting *waiting, int64_t (*key_of)(void *, struct live_request *),
                    void *context);
 

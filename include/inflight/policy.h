@@ -50,12 +50,20 @@ struct ifl_batching_ops {
     void (*plan)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
+enum ifl_rerank {                     /* keys of waiting requests ... */
+                  IFL_RANK_ONCE,      /* stand while they wait */
+                  IFL_RANK_EACH_PLAN, /* change with time, hits or counters: ranked anew for every
+                                         plan */
+                  IFL_RANK_EACH_START /* change with who starts, too: ranked anew after every start
+                                       */
+};
+
 struct ifl_order_ops {
-    /* Smaller keys first; ties by arrival, then by serial. */
+    /* Smaller keys first; ties by arrival, then by serial. May ask through view->asked, and read
+     * who started in this plan there. */
     void (*rank)(const void *self, const struct ifl_view *, const struct ifl_request *const *of,
                  size_t n, int64_t *key);
-    /* Keys of waiting requests change while they wait: ranked anew for every plan. */
-    bool live;
+    enum ifl_rerank rerank;
 };
 
 struct ifl_admission {
@@ -73,6 +81,26 @@ struct ifl_preempt_ops {
     /* Who gives way to `needy`, to what fate. A victim that this step scheduled is undone. */
     struct ifl_victim (*pick)(const void *self, const struct ifl_view *, struct ifl_step *,
                               const struct ifl_request *needy);
+    /* Optional: asked once the plan is made, to swap out ahead of need (FastServe) through the
+     * step's preempt. */
+    void (*ahead)(const void *self, const struct ifl_view *, struct ifl_step *);
+};
+
+/* A cached block that nobody uses. */
+struct ifl_cached {
+    uint64_t last_used; /* rises with every use, the order of the last touch */
+    int64_t last_used_ns;
+    uint64_t n_uses;      /* times a request started on it */
+    int32_t depth_tokens; /* of the prefix that ends with it */
+    bool wanted;          /* a waiting request would start on it; see `informed` */
+};
+
+struct ifl_evict_ops {
+    /* The smallest key is lost first; ties: the deepest, then the one touched first. Asked when a
+     * block becomes unused. */
+    int64_t (*key)(const void *self, const struct ifl_view *, const struct ifl_cached *);
+    /* `wanted` is kept, and keys are asked again when it changes. */
+    bool informed;
 };
 
 struct ifl_policy {
@@ -99,6 +127,7 @@ struct ifl_policy {
         const struct ifl_order_ops *order;
         const struct ifl_admit_ops *admit;
         const struct ifl_preempt_ops *preempt;
+        const struct ifl_evict_ops *evict;
     } ops;
 };
 

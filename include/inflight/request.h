@@ -8,6 +8,7 @@
  *     prefill            n = todo              decode     n = 1 = todo
  *     chunked prefill    n < todo              recompute  n_computed back to 0, n_tokens kept
  *     swap               n_computed kept, the blocks live in host memory
+ *     prefix-cache hit   n_computed of a waiting request is what the cache holds of it, now
  *
  * The true output length is not here: no policy can peek. */
 #ifndef INFLIGHT_REQUEST_H

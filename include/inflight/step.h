@@ -23,9 +23,12 @@ struct ifl_limits {
 
 /* ---- the view ---- */
 
+struct ifl_step;
+
 struct ifl_view {
     int64_t now_ns;
-    uint64_t step; /* number of the step being planned */
+    uint64_t step;          /* number of the step being planned */
+    struct ifl_step *asked; /* the step being planned, for questions; NULL outside of a plan */
     const struct ifl_limits *limits;
     size_t n_running, n_waiting, n_swapped; /* before this plan */
     int32_t n_free_blocks, n_free_host_blocks;
@@ -72,6 +75,15 @@ struct ifl_victim {
     enum ifl_place place;
 };
 
+/* What the prefix cache holds of a waiting request's tokens, now. Cached K/V is at most n_tokens -
+ * 1 tokens: one is always computed, to sample from. */
+struct ifl_hit {
+    int32_t n_cached; /* tokens; the same number that n_computed of a waiting request shows */
+    int32_t n_soon;   /* more tokens that follow them and are being computed by running requests */
+    uint32_t
+        node; /* of the cache's tree where the match ends; 0, the root, where nothing matches */
+};
+
 struct ifl_requests { /* borrowed until the plan returns */
     const struct ifl_request *const *of;
     size_t n;
@@ -88,8 +100,6 @@ struct ifl_promise {
     int32_t min_free_blocks;
 };
 
-struct ifl_step;
-
 struct ifl_step_ops {
     size_t size_bytes;
     /* The next request of the lists (a union of enum ifl_list) in rank order, NULL at the end.
@@ -100,12 +110,18 @@ struct ifl_step_ops {
     struct ifl_requests (*running)(struct ifl_step *);
     /* Requests that joined RUNNING in this plan. */
     struct ifl_requests (*started)(struct ifl_step *);
-    /* Device blocks `request` lacks to hold `hold_tokens` tokens. */
+    /* The prefix cache's answer for a waiting request; {0} without a cache. */
+    struct ifl_hit (*hit)(struct ifl_step *, const struct ifl_request *);
+    /* The node above `node` in the cache's tree; 0 is the root, and above it. */
+    uint32_t (*above)(struct ifl_step *, uint32_t node);
+    /* Free device blocks that holding `hold_tokens` tokens would take from the pool: those that
+     * `request` lacks, and for a waiting one also those of its hit that nobody else uses. */
     int32_t (*need)(struct ifl_step *, const struct ifl_request *, int32_t hold_tokens);
     /* What the admit module says to a waiting or swapped request with n new tokens. */
     enum ifl_verdict (*ask)(struct ifl_step *, const struct ifl_request *, int32_t n);
-    /* A waiting or swapped request joins RUNNING with n new tokens (0 is allowed), if the admit
-     * module says yes. Gives it the blocks the answer named, swaps them in where needed. */
+    /* A waiting or swapped request joins RUNNING with n new tokens (0 is allowed) behind those of
+     * its hit, if the admit module says yes. Gives it the blocks the answer named, shares the
+     * cached ones, swaps in where needed. */
     enum ifl_verdict (*start)(struct ifl_step *, const struct ifl_request *, int32_t n);
     /* A running request computes n more tokens, 0 < n <= todo, holding blocks for hold_tokens or
      * for what it computes, whichever is more. IFL_YES or IFL_NO_BLOCKS; a refusal changes
@@ -215,6 +231,16 @@ static inline struct ifl_requests ifl_running(struct ifl_step *s)
 static inline struct ifl_requests ifl_started(struct ifl_step *s)
 {
     return s->ops->started(s);
+}
+
+static inline struct ifl_hit ifl_hit(struct ifl_step *s, const struct ifl_request *r)
+{
+    return s->ops->hit(s, r);
+}
+
+static inline uint32_t ifl_above(struct ifl_step *s, uint32_t node)
+{
+    return s->ops->above(s, node);
 }
 
 static inline int32_t ifl_need(struct ifl_step *s, const struct ifl_request *r, int32_t hold_tokens)
