@@ -19,6 +19,8 @@ static int sim_submit(void *self, const struct ifl_step_desc *desc, struct ifl_e
             start_ns = sim->pending[last].end_ns;
     }
     const int64_t duration_ns = cost_step_ns(sim->cost, &desc->totals);
+    if (duration_ns < 0)
+        return cost_why_not(sim->cost, &desc->totals, error);
     if (duration_ns > IFL_LAST_NS - start_ns)
         return ifl_fail(
             error, IFL_E_INPUT,

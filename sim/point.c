@@ -80,6 +80,18 @@ static int check_pool(const struct config *config, struct ifl_error *error)
                        kv->num_blocks, kv->block_tokens, (long long)n_tokens, INT32_MAX);
 }
 
+static int plan_memory(const struct config *config, const struct machine *machine,
+                       int32_t max_tokens, struct memory_plan *plan, struct ifl_error *error)
+{
+    const struct kv_config *kv = &config->serving.kv;
+    if (kv->sizing == KV_SIZING_WHOLE_REQUESTS)
+        return memory_plan_whole_requests(&machine->model, &machine->hardware,
+                                          config->tensor_parallel, kv->block_tokens,
+                                          kv->memory_utilization, max_tokens, plan, error);
+    return memory_plan(&machine->model, &machine->hardware, config->tensor_parallel,
+                       kv->block_tokens, kv->memory_utilization, plan, error);
+}
+
 /* A given number of blocks is taken at its word, but not in silence if memory says otherwise. */
 static void doubt(const struct config *config, const struct machine *machine, char *text,
                   size_t n_bytes)
@@ -122,8 +134,7 @@ static int size_pool(const struct config *config, const struct machine *machine,
     if (!machine->has_model || !machine->has_hardware)
         return ifl_fail_at(error, config->path, 0, 0,
                            "serving.kv.num_blocks is needed where no model and hardware are named");
-    const int rc = memory_plan(&machine->model, &machine->hardware, config->tensor_parallel,
-                               kv->block_tokens, kv->memory_utilization, &plan, error);
+    const int rc = plan_memory(config, machine, limits->max_model_tokens, &plan, error);
     if (rc < 0)
         return rc;
     limits->n_blocks = plan.n_blocks;
@@ -153,6 +164,8 @@ static struct cost *create_cost(const struct config *config, const struct machin
                                            c->context_token_s};
         return cost_create_linear(&linear, error);
     }
+    if (c->model == COST_TABLE)
+        return cost_create_table(&machine->model, c->dir, error);
     return cost_create_roofline(&machine->model, &machine->hardware, config->tensor_parallel,
                                 config->serving.kv.block_tokens, error);
 }

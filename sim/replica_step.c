@@ -43,6 +43,9 @@ static void settle_cohort(struct replica *replica)
     replica->shown = false;
 }
 
+/* Attention kernels are tabulated at multiples of that many tokens of context. */
+enum { KV_TILE_TOKENS = 64 };
+
 static void add_prompt(struct ifl_step_totals *totals, const struct live_request *r, int32_t n)
 {
     const int64_t q = n, kv = r->pub.n_computed;
@@ -52,6 +55,7 @@ static void add_prompt(struct ifl_step_totals *totals, const struct live_request
     totals->n_sampled += r->pub.n_computed + n == r->pub.n_tokens;
     totals->prefill_q_kv += q * kv;
     totals->prefill_q_q += q * q;
+    totals->prefill_kv_64 += (kv + KV_TILE_TOKENS - 1) / KV_TILE_TOKENS * KV_TILE_TOKENS;
     if (kv + q > totals->max_prefill_kv)
         totals->max_prefill_kv = (int32_t)(kv + q);
 }

@@ -186,6 +186,7 @@ struct ifl_step_totals {
     int64_t prefill_q_kv;   /* sum of new x context before, over prefill sequences */
     int64_t prefill_q_q;    /* sum of new x new, over prefill sequences */
     int32_t max_prefill_kv; /* longest context + new of a prefill sequence */
+    int64_t prefill_kv_64; /* sum of contexts before, each rounded up to 64, of prefill sequences */
     int32_t n_blocks_out, n_blocks_in; /* swapped to and from host memory */
 };
 

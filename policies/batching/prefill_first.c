@@ -8,10 +8,12 @@
 #include "inflight/policy.h"
 
 enum append_rule { APPEND_ONE_FREE, APPEND_TOUCHED };
+enum budget_counts { COUNTS_TOKENS, COUNTS_PADDED };
 
 struct prefill_first {
     int32_t max_seqs;
     int32_t max_batched_tokens; /* 0: max(max_model_len, 2048) */
+    int32_t budget_counts;
     double delay_factor;
     int32_t append_rule;
 };
@@ -21,6 +23,9 @@ static const struct ifl_param params[] = {
      "sequences", "most sequences on the device"},
     {"max_batched_tokens", IFL_INT, offsetof(struct prefill_first, max_batched_tokens), 0, 0,
      1 << 30, NULL, "tokens", "token budget of a prefill step; 0: max(max_model_len, 2048)"},
+    {"budget_counts", IFL_CHOICE, offsetof(struct prefill_first, budget_counts), COUNTS_TOKENS, 0,
+     0, "tokens|padded", "",
+     "what the budget counts: the prompts' tokens, or prompts x the longest (vLLM v0.2, Vidur)"},
     {"delay_factor", IFL_REAL, offsetof(struct prefill_first, delay_factor), 0, 0, 1e6, NULL, "",
      "a prompt waits for this share of the last prefill's duration (scheduler_delay_factor)"},
     {"append_rule", IFL_CHOICE, offsetof(struct prefill_first, append_rule), APPEND_ONE_FREE, 0, 0,
@@ -48,9 +53,11 @@ static bool delay_passed(const struct prefill_first *p, const struct ifl_view *v
 
 /* The limits of the step itself, asked after those of the prompt and of its blocks. */
 static bool step_has_room(const struct prefill_first *p, const struct ifl_view *view,
-                          struct ifl_step *step, const struct ifl_request *r)
+                          struct ifl_step *step, const struct ifl_request *r, int32_t longest)
 {
-    return step->n_tokens + ifl_todo(r) <= token_budget(p, view) &&
+    const int64_t n_padded = (int64_t)longest * (step->n_requests + 1);
+    const bool padded = p->budget_counts == COUNTS_PADDED;
+    return (padded ? n_padded : step->n_tokens + ifl_todo(r)) <= token_budget(p, view) &&
            step->n_running_seqs + r->n_seqs <= p->max_seqs && delay_passed(p, view, step);
 }
 
@@ -59,18 +66,22 @@ static void admit_prompts(const struct prefill_first *p, const struct ifl_view *
                           struct ifl_step *step)
 {
     const int32_t budget = token_budget(p, view);
-    const int32_t longest = view->limits->max_model_tokens;
-    const int32_t prompt_limit = budget < longest ? budget : longest;
+    const int32_t max_tokens = view->limits->max_model_tokens;
+    const int32_t prompt_limit = budget < max_tokens ? budget : max_tokens;
+    int32_t longest = 0;
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while ((r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
         const int32_t n = ifl_todo(r);
+        const int32_t widest = n > longest ? n : longest;
         const enum ifl_verdict verdict = n > prompt_limit ? IFL_NEVER_FITS : ifl_ask(step, r, n);
         if (verdict == IFL_NEVER_FITS)
             ifl_reject(step, r);
-        else if (verdict != IFL_YES || !step_has_room(p, view, step, r) ||
+        else if (verdict != IFL_YES || !step_has_room(p, view, step, r, widest) ||
                  ifl_start(step, r, n) != IFL_YES)
             return;
+        else
+            longest = widest;
     }
 }
 

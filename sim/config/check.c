@@ -99,12 +99,33 @@ static int check_name(const struct node *root, const char *kind, const char *key
     return fail_key(root, key, error, reason);
 }
 
-static int check_cost(const struct node *root, const struct config *config, struct ifl_error *error)
+static int check_table(const struct node *root, struct config *config, struct ifl_error *error)
+{
+    struct cost_config *cost = &config->cost;
+    char text[sizeof error->text];
+    if (!*cost->dir_name)
+        return fail_key(root, "cost.dir", error,
+                        "cost.dir is missing, expected the directory of the tables");
+    if (data_path(cost->dir_name, cost->dir) < 0) {
+        snprintf(text, sizeof text, "there is no directory %s, expected one with tables",
+                 cost->dir_name);
+        return fail_key(root, "cost.dir", error, text);
+    }
+    if (config->tensor_parallel > 1)
+        return fail_key(root, "parallel.tensor", error,
+                        "cost.model is table, which is of one GPU, expected parallel.tensor 1");
+    return 0;
+}
+
+static int check_cost(const struct node *root, struct config *config, struct ifl_error *error)
 {
     const struct cost_config *cost = &config->cost;
-    if (config->executor == EXECUTOR_SIM && cost->model != COST_LINEAR)
+    const bool simulated = config->executor == EXECUTOR_SIM;
+    if (simulated && cost->model == COST_ROOFLINE)
         return 0;
-    if (config->executor == EXECUTOR_SIM &&
+    if (simulated && cost->model == COST_TABLE && check_table(root, config, error) < 0)
+        return error->code;
+    if (simulated && cost->model == COST_LINEAR &&
         cost->step_s + cost->prefill_token_s + cost->decode_seq_s + cost->context_token_s <= 0)
         return fail_key(root, "cost.model", error,
                         "cost.model is linear and its coefficients are 0, expected one above 0");
@@ -120,10 +141,10 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
 {
     const bool simulated = config->executor == EXECUTOR_SIM;
     const bool linear = simulated && config->cost.model == COST_LINEAR;
+    const bool roofline = simulated && config->cost.model == COST_ROOFLINE;
     *error = (struct ifl_error){0};
     if (check_name(root, "models", "model", config->model, linear, error) < 0 ||
-        check_name(root, "hardware", "hardware", config->hardware, linear || !simulated, error) <
-            0 ||
+        check_name(root, "hardware", "hardware", config->hardware, !roofline, error) < 0 ||
         check_trace(root, &config->workload, error) < 0 ||
         check_arrivals(root, &config->workload.arrivals, error) < 0 ||
         check_cost(root, config, error) < 0)

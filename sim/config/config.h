@@ -10,7 +10,8 @@
 #include "inflight/trace.h"
 
 enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
-enum cost_kind { COST_ROOFLINE, COST_LINEAR };
+enum cost_kind { COST_ROOFLINE, COST_LINEAR, COST_TABLE };
+enum kv_sizing { KV_SIZING_MEMORY, KV_SIZING_WHOLE_REQUESTS };
 enum swap_full { SWAP_FULL_RECOMPUTE, SWAP_FULL_FAIL };
 
 struct workload_config {
@@ -31,6 +32,7 @@ struct kv_config {
     int32_t allocator, prefix_cache; /* one choice so far */
     int32_t block_tokens;
     int32_t num_blocks;        /* 0: computed from memory */
+    enum kv_sizing sizing;     /* by that rule */
     double memory_utilization; /* share of the GPU's memory that weights, workspace and KV share */
     double swap_gib;
     enum swap_full swap_full;
@@ -49,6 +51,8 @@ struct serving_config {
 struct cost_config {
     enum cost_kind model;
     double step_s, prefill_token_s, decode_seq_s, context_token_s; /* linear */
+    char dir[512];      /* table: the directory, in the working directory or the installed data */
+    char dir_name[512]; /* as the configuration writes it */
 };
 
 struct engine_config { /* for the executors cpu and cuda */

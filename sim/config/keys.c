@@ -131,6 +131,9 @@ static const struct ifl_param kv_fields[] = {
     INT("block_tokens", serving.kv.block_tokens, 16, 1, 65536, "tokens", "tokens a KV block holds"),
     INT("num_blocks", serving.kv.num_blocks, 0, 0, ANY, "blocks",
         "KV blocks on the device; 0: as many as its memory holds"),
+    CHOICE("sizing", serving.kv.sizing, "memory|whole-requests", KV_SIZING_MEMORY,
+           "how they are counted: what weights, activations and workspace leave, or whole requests "
+           "of max_model_len beside the layers' weights (Vidur)"),
     REAL("memory_utilization", serving.kv.memory_utilization, 0.9, 0.01, 1, "",
          "share of the GPU's memory for weights, workspace and KV"),
     REAL("swap_gib", serving.kv.swap_gib, 4, 0, 1e6, "GiB", "host memory for swapped blocks"),
@@ -140,14 +143,16 @@ static const struct ifl_param kv_fields[] = {
 };
 
 static const struct ifl_param cost_fields[] = {
-    CHOICE("model", cost.model, "roofline|linear", COST_ROOFLINE,
-           "from the hardware profile, or the four coefficients below"),
+    CHOICE("model", cost.model, "roofline|linear|table", COST_ROOFLINE,
+           "from the hardware profile, the four coefficients below, or lookup tables"),
     REAL("step_s", cost.step_s, 0, 0, 1e6, "s", "linear: per step"),
     REAL("prefill_token_s", cost.prefill_token_s, 0, 0, 1e6, "s",
          "linear: per token of a sequence that does not decode yet"),
     REAL("decode_seq_s", cost.decode_seq_s, 0, 0, 1e6, "s", "linear: per decoding sequence"),
     REAL("context_token_s", cost.context_token_s, 0, 0, 1e6, "s",
          "linear: per token whose K/V a decoding sequence reads"),
+    TEXT("dir", cost.dir_name, NULL,
+         "table: the directory of its three tables, see sim/cost/cost.h"),
 };
 
 static const struct ifl_param engine_fields[] = {

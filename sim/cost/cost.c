@@ -1,5 +1,6 @@
 #include "cost/cost.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #include "cost/kind.h"
@@ -12,6 +13,16 @@ void cost_destroy(struct cost *cost)
 
 int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals)
 {
-    const int64_t ns = ifl_ns_from_s(cost->step_s(cost, totals));
+    const double s = cost->step_s(cost, totals);
+    if (isnan(s))
+        return IFL_E_INPUT;
+    const int64_t ns = ifl_ns_from_s(s);
     return ns > 0 ? ns : 1;
+}
+
+int cost_why_not(const struct cost *cost, const struct ifl_step_totals *totals,
+                 struct ifl_error *error)
+{
+    ifl_require(cost->why_not);
+    return cost->why_not(cost, totals, error);
 }

@@ -6,7 +6,9 @@
 #include "cost/cost.h"
 
 struct cost {
+    /* NAN where there is no answer; then why_not, which is NULL where there always is one. */
     double (*step_s)(struct cost *, const struct ifl_step_totals *);
+    int (*why_not)(const struct cost *, const struct ifl_step_totals *, struct ifl_error *);
 };
 
 #endif

@@ -43,6 +43,19 @@ static int64_t count_blocks(const struct memory_plan *plan)
     return n < INT32_MAX ? n : INT32_MAX;
 }
 
+/* An error, with the arithmetic, where there is no block. */
+static int judge(const struct model *model, const struct hardware *hardware,
+                 const struct memory_plan *plan, struct ifl_error *error)
+{
+    char why[320];
+    if (plan->n_blocks > 0)
+        return 0;
+    arithmetic(plan, why, sizeof why);
+    return ifl_fail(error, IFL_E_INPUT,
+                    "%s does not fit on %s at parallel.tensor %d: %s, expected room for one",
+                    model->name, hardware->name, plan->tensor_parallel, why);
+}
+
 int memory_plan(const struct model *model, const struct hardware *hardware, int32_t tensor_parallel,
                 int32_t block_tokens, double utilization, struct memory_plan *plan,
                 struct ifl_error *error)
@@ -65,13 +78,44 @@ int memory_plan(const struct model *model, const struct hardware *hardware, int3
     plan->kv_bytes =
         plan->usable_bytes - plan->weight_bytes - plan->activation_bytes - plan->workspace_bytes;
     plan->n_blocks = (int32_t)count_blocks(plan);
-    if (plan->n_blocks > 0)
-        return 0;
-    char why[320];
-    arithmetic(plan, why, sizeof why);
-    return ifl_fail(error, IFL_E_INPUT,
-                    "%s does not fit on %s at parallel.tensor %d: %s, expected room for one",
-                    model->name, hardware->name, tensor_parallel, why);
+    return judge(model, hardware, plan, error);
+}
+
+static int64_t layers_bytes(const struct model *model, int32_t tensor_parallel)
+{
+    struct model_linear linears[MODEL_LINEARS];
+    double n_weights = 0;
+    model_layer_linears(model, tensor_parallel, linears);
+    for (int i = 0; i < MODEL_LINEARS; i++)
+        n_weights += (double)linears[i].n * (double)linears[i].k *
+                     (i >= MODEL_MLP_UP && model->n_experts > 0 ? model->n_experts : 1);
+    return (int64_t)(model->layers * n_weights * model_matrix_bytes(model));
+}
+
+int memory_plan_whole_requests(const struct model *model, const struct hardware *hardware,
+                               int32_t tensor_parallel, int32_t block_tokens, double utilization,
+                               int32_t max_tokens, struct memory_plan *plan,
+                               struct ifl_error *error)
+{
+    if (model_check_parallel(model, tensor_parallel, error) ||
+        check_options(block_tokens, utilization, error))
+        return IFL_E_INPUT;
+    const double gpu_bytes = ceil(hardware->gpu.memory_gib) * gib;
+    const int64_t token_bytes = model_kv_bytes_per_token(model, tensor_parallel);
+    *plan = (struct memory_plan){
+        .block_tokens = block_tokens,
+        .tensor_parallel = tensor_parallel,
+        .utilization = utilization,
+        .gpu_bytes = (int64_t)gpu_bytes,
+        .usable_bytes = (int64_t)(gpu_bytes * utilization),
+        .weight_bytes = layers_bytes(model, tensor_parallel),
+        .block_bytes = block_tokens * token_bytes,
+    };
+    plan->kv_bytes = plan->usable_bytes - plan->weight_bytes;
+    const int64_t n_requests = plan->kv_bytes > 0 ? plan->kv_bytes / (token_bytes * max_tokens) : 0;
+    const int64_t n_blocks = n_requests * (max_tokens / block_tokens);
+    plan->n_blocks = (int32_t)(n_blocks < INT32_MAX ? n_blocks : INT32_MAX);
+    return judge(model, hardware, plan, error);
 }
 
 void memory_print(const struct memory_plan *plan, FILE *out)

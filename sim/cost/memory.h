@@ -30,6 +30,18 @@ int memory_plan(const struct model *model, const struct hardware *hardware, int3
                 int32_t block_tokens, double utilization, struct memory_plan *plan,
                 struct ifl_error *error);
 
+/* Vidur's rule (vidur/scheduler/utils/memory_planner.py): as many requests of max_tokens as fit
+ * beside the weights of the layers alone,
+ *
+ *     blocks = floor((memory x utilisation - layers' weights) / KV of max_tokens)
+ *              x floor(max_tokens / block_tokens)
+ *
+ * with the memory in whole GiB, as on the box. */
+int memory_plan_whole_requests(const struct model *model, const struct hardware *hardware,
+                               int32_t tensor_parallel, int32_t block_tokens, double utilization,
+                               int32_t max_tokens, struct memory_plan *plan,
+                               struct ifl_error *error);
+
 /* The arithmetic as a short paragraph. */
 void memory_print(const struct memory_plan *plan, FILE *out);
 

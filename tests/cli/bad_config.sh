@@ -62,6 +62,15 @@ line 5 '  arrivals: {process: poison}' '5:14: *process is poison, expected one o
 line 5 '  arrivals: {process: gamma}' '5:*rate_rps is missing or 0, expected a rate above 0'
 line 9 'executor: gpu' '*executor is gpu, expected one of sim, cpu, cuda'
 
+# costs
+refuses 'good.yaml:1:1: cost.dir is missing, expected the directory' \
+    "$inflight" run good.yaml --quiet --set 'cost={model: table}'
+edit 'cost={model: table, dir: none}' 'there is no directory none, expected one with tables'
+refuses '0 files that end in linear_ms_per_layer.csv or linear_ms_per_layer.csv.gz, expected one' \
+    "$inflight" run good.yaml --quiet --set 'cost={model: table, dir: logs}'
+refuses 'parallel.tensor 1' "$inflight" run good.yaml --quiet --set parallel.tensor=2 \
+    --set 'cost={model: table, dir: configs/costs/vidur-llama-2-7b-a100}'
+
 # YAML
 line 9 'model: llama-2-13b' '9:1: key model given twice, first on line 1'
 line 8 '  kv: {num_blocks: 64' '9:*not valid YAML'

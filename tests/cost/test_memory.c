@@ -127,3 +127,22 @@ Test(memory, prints_a_paragraph)
                            "1.00 activations, 0.50 workspace leaves 0.50 GiB for KV blocks of "
                            "5.000 MiB:\n100 blocks of 16 tokens, 1600 tokens.\n");
 }
+
+static int32_t whole_requests(const char *model_name, int32_t tensor_parallel)
+{
+    const struct model model = load_model(model_name);
+    const struct hardware hw = load_hardware("a100-80gb-sxm");
+    struct memory_plan plan;
+    struct ifl_error error = {0};
+    cr_assert_eq(
+        memory_plan_whole_requests(&model, &hw, tensor_parallel, 16, 0.9, 4096, &plan, &error), 0,
+        "%s", error.text);
+    return plan.n_blocks;
+}
+
+/* What Vidur itself computes on A100-80GB: 29 requests of 4,096 tokens, and 13. */
+Test(memory, whole_requests_as_vidur_counts)
+{
+    cr_expect_eq(whole_requests("llama-2-7b", 1), 7424);
+    cr_expect_eq(whole_requests("llama-2-70b", 2), 3328);
+}
