@@ -11,20 +11,21 @@ static bool before(struct event a, struct event b)
     return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.sequence < b.sequence;
 }
 
-static int grow(struct event_heap *heap)
+int event_reserve(struct event_heap *heap, size_t n)
 {
-    const size_t cap = heap->cap ? heap->cap * 2 : 64;
-    struct event *of = realloc(heap->of, cap * sizeof *of);
+    if (n <= heap->cap)
+        return 0;
+    struct event *of = realloc(heap->of, n * sizeof *of);
     if (!of)
         return -1;
     heap->of = of;
-    heap->cap = cap;
+    heap->cap = n;
     return 0;
 }
 
 int event_push(struct event_heap *heap, int64_t at_ns, uint64_t payload)
 {
-    if (heap->n == heap->cap && grow(heap) < 0)
+    if (heap->n == heap->cap && event_reserve(heap, heap->cap ? 2 * heap->cap : 64) < 0)
         return -1;
     const struct event event = {at_ns, heap->n_pushed++, payload};
     size_t i = heap->n++;

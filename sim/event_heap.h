@@ -20,6 +20,8 @@ struct event_heap {
     uint64_t n_pushed;
 };
 
+/* Room for n events; 0, or -1 without memory. */
+int event_reserve(struct event_heap *heap, size_t n);
 /* 0, or -1 without memory. A zeroed heap is valid and empty. */
 int event_push(struct event_heap *heap, int64_t at_ns, uint64_t payload);
 /* The earliest; the heap must not be empty. */

@@ -5,15 +5,26 @@
 #include "inflight/executor.h"
 
 #include "cost/cost.h"
+#include "event_heap.h"
 
-enum { EXECUTOR_SIM_MAX_IN_FLIGHT = 64 };
+enum { EXECUTOR_SIM_MAX_IN_FLIGHT = 16 };
+
+/* The steps of a replica in flight, one after the other: a ring. */
+struct lane {
+    struct ifl_done of[EXECUTOR_SIM_MAX_IN_FLIGHT];
+    unsigned first, n;
+};
 
 struct executor_sim {
     struct cost *cost; /* borrowed */
     int64_t now_ns;
-    struct ifl_done pending[EXECUTOR_SIM_MAX_IN_FLIGHT]; /* a ring, oldest at first */
-    unsigned first, n;
+    struct lane *lanes; /* [n_replicas] */
+    struct event_heap ends;
 };
+
+int executor_sim_create(struct executor_sim *sim, struct cost *cost, uint32_t n_replicas,
+                        struct ifl_error *error);
+void executor_sim_destroy(struct executor_sim *sim); /* zeroed memory is valid */
 
 extern const struct ifl_executor_ops executor_sim_ops;
 

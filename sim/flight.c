@@ -1,12 +1,24 @@
 #include "flight.h"
 
-#include <string.h>
+#include <stdlib.h>
+
+#include "routing.h"
+
+/* What the loop keeps while it runs. */
+struct tower {
+    struct flight *flight;
+    struct routing routing;
+    uint32_t *due; /* [n_due] replicas to plan, in the order in which they fell due */
+    uint32_t n_due, n_busy;
+    struct event_heap wakes;
+    int64_t now_ns;
+};
 
 /* ---- requests that end ---- */
 
-static int report_gone(struct flight *flight, int64_t now_ns, struct ifl_error *error)
+static int report_gone(struct tower *tower, struct replica *replica, struct ifl_error *error)
 {
-    struct replica *replica = flight->replica;
+    const struct flight *flight = tower->flight;
     const struct ifl_trace *trace = flight->workload->trace;
     int rc = 0;
     for (size_t i = 0; i < replica->n_gone && rc == 0; i++) {
@@ -19,7 +31,7 @@ static int report_gone(struct flight *flight, int64_t now_ns, struct ifl_error *
             record.request_id = trace->request_id[r->row];
         rc = ifl_record_request(flight->recorder, &record, error);
         if (rc == 0)
-            rc = workload_ended(flight->workload, r->row, now_ns, error);
+            rc = workload_ended(flight->workload, r->row, tower->now_ns, error);
     }
     if (flight->n_ended)
         atomic_fetch_add_explicit(flight->n_ended, replica->n_gone, memory_order_relaxed);
@@ -30,7 +42,7 @@ static int report_gone(struct flight *flight, int64_t now_ns, struct ifl_error *
 /* ---- arrivals ---- */
 
 /* A request that is longer than the model or the pool could never finish. */
-static int turn_away(struct flight *flight, const struct arrival *a, struct ifl_error *error)
+static int turn_away(const struct flight *flight, const struct arrival *a, struct ifl_error *error)
 {
     const struct ifl_trace *trace = flight->workload->trace;
     const struct ifl_request_record record = {
@@ -51,15 +63,36 @@ static int turn_away(struct flight *flight, const struct arrival *a, struct ifl_
     return rc < 0 ? rc : workload_ended(flight->workload, a->row, a->at_ns, error);
 }
 
-static int let_arrive(struct flight *flight, int64_t now_ns, struct ifl_error *error)
+static void fall_due(struct tower *tower, struct replica *replica)
 {
+    if (replica->due || replica->busy)
+        return;
+    replica->due = true;
+    tower->due[tower->n_due++] = replica->number;
+}
+
+static int hand_over(struct tower *tower, const struct arrival *a, struct ifl_error *error)
+{
+    const int64_t picked = routing_pick(&tower->routing, a, error);
+    if (picked < 0)
+        return (int)picked;
+    struct replica *replica = &tower->flight->replicas[picked];
+    const int rc = replica_join(replica, a, error);
+    fall_due(tower, replica);
+    routing_note(&tower->routing, replica);
+    return rc;
+}
+
+static int let_arrive(struct tower *tower, struct ifl_error *error)
+{
+    const struct flight *flight = tower->flight;
     int rc = 0;
-    while (rc == 0 && workload_next_ns(flight->workload) <= now_ns) {
+    while (rc == 0 && workload_next_ns(flight->workload) <= tower->now_ns) {
         struct arrival a;
         workload_take(flight->workload, &a);
-        rc = replica_never_fits(flight->replica, a.n_prompt, a.n_output)
+        rc = replica_never_fits(&flight->replicas[0], a.n_prompt, a.n_output)
                  ? turn_away(flight, &a, error)
-                 : replica_join(flight->replica, &a, error);
+                 : hand_over(tower, &a, error);
     }
     return rc;
 }
@@ -67,9 +100,8 @@ static int let_arrive(struct flight *flight, int64_t now_ns, struct ifl_error *e
 /* ---- plans ---- */
 
 /* Checking mode: the promised step is planned, and must be what was promised. */
-static int plan_promised(struct flight *flight, int64_t now_ns, struct ifl_error *error)
+static int plan_promised(struct replica *replica, int64_t now_ns, struct ifl_error *error)
 {
-    struct replica *replica = flight->replica;
     const struct ifl_promise promised = replica->promise;
     const int rc = replica_plan(replica, now_ns, error);
     if (rc < 0)
@@ -90,11 +122,11 @@ static bool promise_covers(const struct replica *replica, int64_t now_ns)
            replica->kv.n_free - replica_growing_blocks(replica) >= promise->min_free_blocks;
 }
 
-static int plan_once(struct flight *flight, int64_t now_ns, struct ifl_error *error)
+static int plan_once(struct flight *flight, struct replica *replica, int64_t now_ns,
+                     struct ifl_error *error)
 {
-    struct replica *replica = flight->replica;
     if (flight->check_steady && promise_covers(replica, now_ns))
-        return plan_promised(flight, now_ns, error);
+        return plan_promised(replica, now_ns, error);
     if (flight->steady_runs && !flight->check_steady && replica_repeat(replica, now_ns)) {
         flight->n_repeats++;
         return 0;
@@ -103,85 +135,153 @@ static int plan_once(struct flight *flight, int64_t now_ns, struct ifl_error *er
     return replica_plan(replica, now_ns, error);
 }
 
+/* A plan without work sleeps until something happens, or until the policy's own hour. */
+static int fall_asleep(struct tower *tower, struct replica *replica, struct ifl_error *error)
+{
+    const int64_t at_ns = replica->wake_ns;
+    if (at_ns <= tower->now_ns || at_ns == IFL_NEVER || at_ns == replica->wake_asked_ns)
+        return 0;
+    replica->wake_asked_ns = at_ns;
+    return event_push(&tower->wakes, at_ns, replica->number) < 0 ? ifl_fail_nomem(error) : 0;
+}
+
 /* Plans until there is work for the executor or nothing moves any more: a plan that only preempts
  * or rejects is followed by another at the same time. */
-static int plan_step(struct flight *flight, int64_t now_ns, struct ifl_error *error)
+static int plan_step(struct tower *tower, struct replica *replica, struct ifl_error *error)
 {
-    struct replica *replica = flight->replica;
+    struct flight *flight = tower->flight;
     for (size_t n_tries = 0;; n_tries++) {
-        int rc = plan_once(flight, now_ns, error);
+        int rc = plan_once(flight, replica, tower->now_ns, error);
         if (rc < 0)
             return rc;
         const bool moved = replica->n_rejected > 0 || replica->step.n_preempted > 0;
         const bool submits = replica_commit(replica);
-        if (replica->n_gone > 0 && (rc = report_gone(flight, now_ns, error)) < 0)
+        if (replica->n_gone > 0 && (rc = report_gone(tower, replica, error)) < 0)
             return rc;
-        if (submits)
+        if (submits) {
+            tower->n_busy++;
             return flight->executor->submit(flight->executor_self, &replica->desc, error);
+        }
         if (!moved || n_tries > replica->pool.n_live + 1)
-            return 0;
+            return fall_asleep(tower, replica, error);
     }
+}
+
+static int plan_due(struct tower *tower, struct ifl_error *error)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < tower->n_due && rc == 0; i++) {
+        struct replica *replica = &tower->flight->replicas[tower->due[i]];
+        replica->due = false;
+        if (replica->pool.n_live > 0)
+            rc = plan_step(tower, replica, error);
+        routing_note(&tower->routing, replica);
+    }
+    tower->n_due = 0;
+    return rc;
 }
 
 /* ---- the loop ---- */
 
-static int stalled(const struct flight *flight, struct ifl_error *error)
+static int check_idle(const struct flight *flight, struct ifl_error *error)
 {
-    const struct replica *replica = flight->replica;
-    return ifl_fail(error, IFL_E_STALLED,
-                    "policy %s leaves %zu requests waiting, %zu running and %zu swapped out, and "
-                    "nothing can happen any more",
-                    replica->modules[IFL_BATCHING].policy->name, replica->waiting.n,
-                    replica->running.n, replica->n_swapped);
+    for (uint32_t i = 0; i < flight->n_replicas; i++) {
+        const struct replica *replica = &flight->replicas[i];
+        if (replica->pool.n_live > 0)
+            return ifl_fail(error, IFL_E_STALLED,
+                            "policy %s leaves %zu requests waiting, %zu running and %zu swapped "
+                            "out, and nothing can happen any more",
+                            replica->modules[IFL_BATCHING].policy->name, replica->waiting.n,
+                            replica->running.n, replica->n_swapped);
+    }
+    return 0;
 }
 
-static int end_step(struct flight *flight, const struct ifl_done *done, struct ifl_error *error)
+static int end_step(struct tower *tower, const struct ifl_done *done, struct ifl_error *error)
 {
-    struct replica *replica = flight->replica;
-    const int rc = replica_end(replica, done, flight->recorder, error);
-    if (rc < 0 || replica->n_gone == 0)
-        return rc;
-    return report_gone(flight, done->end_ns, error);
+    struct replica *replica = &tower->flight->replicas[done->replica];
+    int rc = replica_end(replica, done, tower->flight->recorder, error);
+    tower->n_busy--;
+    tower->now_ns = done->end_ns;
+    if (rc == 0 && replica->n_gone > 0)
+        rc = report_gone(tower, replica, error);
+    fall_due(tower, replica);
+    routing_note(&tower->routing, replica);
+    return rc;
 }
 
-/* Waits for whatever comes first. 1: *now_ns has moved; 0: nothing will ever come. */
-static int advance(struct flight *flight, int64_t *now_ns, struct ifl_error *error)
+/* Steps of other replicas that end at the same time. */
+static int end_others(struct tower *tower, struct ifl_error *error)
 {
-    struct replica *replica = flight->replica;
+    const struct flight *flight = tower->flight;
+    struct ifl_done done;
+    int rc = 1;
+    while (rc > 0 && tower->n_busy > 0) {
+        rc = flight->executor->next(flight->executor_self, tower->now_ns, &done, error);
+        if (rc > 0 && end_step(tower, &done, error) < 0)
+            return error->code;
+    }
+    return rc < 0 ? rc : 0;
+}
+
+static void wake(struct tower *tower)
+{
+    while (event_next_ns(&tower->wakes) <= tower->now_ns) {
+        const struct event event = event_pop(&tower->wakes);
+        fall_due(tower, &tower->flight->replicas[event.payload]);
+    }
+}
+
+/* Waits for whatever comes first. 1: now_ns has moved; 0: nothing will ever come. */
+static int advance(struct tower *tower, struct ifl_error *error)
+{
+    const struct flight *flight = tower->flight;
     struct ifl_done done;
     int64_t until_ns = workload_next_ns(flight->workload);
-    if (!replica->busy && replica->wake_ns < until_ns && replica->wake_ns > *now_ns)
-        until_ns = replica->wake_ns;
-    if (!replica->busy && until_ns == IFL_NEVER)
+    if (event_next_ns(&tower->wakes) < until_ns)
+        until_ns = event_next_ns(&tower->wakes);
+    if (tower->n_busy == 0 && until_ns == IFL_NEVER)
         return 0;
-    const int rc = flight->executor->next(flight->executor_self, until_ns, &done, error);
-    if (rc < 0)
-        return rc;
-    *now_ns = rc ? done.end_ns : until_ns;
-    if (rc) {
-        const int ended = end_step(flight, &done, error);
-        return ended < 0 ? ended : 1;
+    int rc = flight->executor->next(flight->executor_self, until_ns, &done, error);
+    if (rc == 0)
+        tower->now_ns = until_ns;
+    if (rc > 0)
+        rc = end_step(tower, &done, error);
+    if (rc == 0)
+        rc = end_others(tower, error);
+    wake(tower);
+    return rc < 0 ? rc : 1;
+}
+
+static int loop(struct tower *tower, struct ifl_error *error)
+{
+    const struct flight *flight = tower->flight;
+    int rc;
+    while ((rc = advance(tower, error)) > 0) {
+        if (flight->stop && *flight->stop)
+            return ifl_fail(error, IFL_E_INTERRUPTED, "interrupted");
+        if (workload_next_ns(flight->workload) <= tower->now_ns)
+            rc = let_arrive(tower, error);
+        if (rc >= 0)
+            rc = plan_due(tower, error);
+        if (rc < 0)
+            return rc;
     }
-    return 1;
+    return rc < 0 ? rc : check_idle(flight, error);
 }
 
 int flight_run(struct flight *flight, struct ifl_error *error)
 {
-    struct replica *replica = flight->replica;
-    int64_t now_ns = 0;
-    int rc;
-    replica->wake_ns = IFL_NEVER;
-    while ((rc = advance(flight, &now_ns, error)) > 0) {
-        if (flight->stop && *flight->stop)
-            return ifl_fail(error, IFL_E_INTERRUPTED, "interrupted");
-        if (workload_next_ns(flight->workload) <= now_ns)
-            rc = let_arrive(flight, now_ns, error);
-        if (rc >= 0 && !replica->busy && replica->pool.n_live > 0)
-            rc = plan_step(flight, now_ns, error);
-        if (rc < 0)
-            return rc;
-    }
-    if (rc == 0 && replica->pool.n_live > 0)
-        return stalled(flight, error);
+    struct tower tower = {.flight = flight, .due = calloc(flight->n_replicas, sizeof *tower.due)};
+    int rc = tower.due ? routing_create(&tower.routing, flight->replicas, flight->n_replicas,
+                                        flight->router, flight->seed, error)
+                       : ifl_fail_nomem(error);
+    for (uint32_t i = 0; i < flight->n_replicas; i++)
+        flight->replicas[i].wake_ns = flight->replicas[i].wake_asked_ns = IFL_NEVER;
+    if (rc == 0)
+        rc = loop(&tower, error);
+    routing_destroy(&tower.routing);
+    event_heap_destroy(&tower.wakes);
+    free(tower.due);
     return rc;
 }

@@ -1,5 +1,5 @@
-/* A flight: one workload against one replica on one executor, from the first arrival to the last
- * token. The loop is the same in virtual and in wall time.
+/* A flight: one workload against the replicas of a cluster on one executor, from the first arrival
+ * to the last token. The loop is the same in virtual and in wall time.
  *
  * At equal times: ends of steps, then arrivals, then plans. */
 #ifndef SIM_FLIGHT_H
@@ -15,7 +15,10 @@
 #include "workload.h"
 
 struct flight {
-    struct replica *replica;
+    struct replica *replicas; /* [n_replicas], numbered from 0, alike */
+    uint32_t n_replicas;
+    const struct module *router; /* may be NULL where there is one replica */
+    uint64_t seed;               /* of the router's draws */
     struct workload *workload;
     const struct ifl_executor_ops *executor;
     void *executor_self;

@@ -202,7 +202,9 @@ struct cockpit {
     struct machine machine;
     struct ifl_trace trace;
     struct workload workload;
-    struct replica replica;
+    struct replica *replicas; /* [n_replicas] */
+    uint32_t n_replicas;
+    struct module router;
     struct executor_sim simulator;
     struct executor_engine *engine; /* NULL: simulated */
     struct cost *cost;
@@ -215,23 +217,24 @@ static int create_executor(const struct point_options *options, struct cockpit *
     const struct config *config = options->config;
     if (config->executor == EXECUTOR_SIM) {
         cockpit->cost = create_cost(config, &cockpit->machine, error);
-        cockpit->simulator = (struct executor_sim){.cost = cockpit->cost};
-        return cockpit->cost ? 0 : error->code;
+        return cockpit->cost ? executor_sim_create(&cockpit->simulator, cockpit->cost,
+                                                   cockpit->n_replicas, error)
+                             : error->code;
     }
     const struct engine_setup setup = {
         .config = config,
         .model = &cockpit->machine.model,
         .limits = result->limits,
         .n_requests = cockpit->trace.n,
-        .pool = &cockpit->replica.kv,
+        .pool = &cockpit->replicas[0].kv,
         .stop = options->stop,
     };
     cockpit->engine = engine_set_up(&setup, error);
     return cockpit->engine ? 0 : error->code;
 }
 
-static int create_replica(const struct point_options *options, struct cockpit *cockpit,
-                          struct point_result *result, struct ifl_error *error)
+static int create_replicas(const struct point_options *options, struct cockpit *cockpit,
+                           struct point_result *result, struct ifl_error *error)
 {
     const struct config *config = options->config;
     char arithmetic[1024];
@@ -241,14 +244,30 @@ static int create_replica(const struct point_options *options, struct cockpit *c
         return rc;
     if (cockpit->trace.n_clients > 1)
         result->limits.n_clients = cockpit->trace.n_clients;
-    const struct replica_options replica = {
+    struct replica_options replica = {
         .modules = config->serving.modules,
         .limits = result->limits,
         .swap_full = config->serving.kv.swap_full,
         .seed = config->workload.arrivals.seed,
         .wants_work = config->executor != EXECUTOR_SIM,
     };
-    return replica_create(&cockpit->replica, &replica, error);
+    cockpit->replicas = calloc((size_t)config->replicas, sizeof *cockpit->replicas);
+    if (!cockpit->replicas)
+        return ifl_fail_nomem(error);
+    for (; rc == 0 && replica.number < (uint32_t)config->replicas; replica.number++) {
+        cockpit->n_replicas++;
+        rc = replica_create(&cockpit->replicas[replica.number], &replica, error);
+    }
+    const struct module_config *router = &config->serving.modules[IFL_ROUTE];
+    return rc < 0 ? rc : module_create(&cockpit->router, router, &result->limits, error);
+}
+
+static void destroy_replicas(struct cockpit *cockpit)
+{
+    for (uint32_t i = 0; i < cockpit->n_replicas; i++)
+        replica_destroy(&cockpit->replicas[i]);
+    free(cockpit->replicas);
+    module_destroy(&cockpit->router);
 }
 
 static int create_recorder(const struct point_options *options, struct cockpit *cockpit,
@@ -277,7 +296,7 @@ static int board(const struct point_options *options, struct cockpit *cockpit,
     if (rc == 0)
         rc = workload_create(&cockpit->workload, &cockpit->trace, concurrency(config), error);
     if (rc == 0)
-        rc = create_replica(options, cockpit, result, error);
+        rc = create_replicas(options, cockpit, result, error);
     if (rc == 0)
         rc = create_recorder(options, cockpit, error);
     /* Last: an engine's clock starts with it. */
@@ -288,7 +307,10 @@ static int fly(const struct point_options *options, struct cockpit *cockpit,
                struct point_result *result, struct ifl_error *error)
 {
     struct flight flight = {
-        .replica = &cockpit->replica,
+        .replicas = cockpit->replicas,
+        .n_replicas = cockpit->n_replicas,
+        .router = &cockpit->router,
+        .seed = options->config->workload.arrivals.seed,
         .workload = &cockpit->workload,
         .executor = cockpit->engine ? &executor_engine_ops : &executor_sim_ops,
         .executor_self = cockpit->engine ? (void *)cockpit->engine : (void *)&cockpit->simulator,
@@ -335,8 +357,9 @@ int point_fly(const struct point_options *options, struct point_result *result,
         rc = blame(options->config, error);
     ifl_recorder_destroy(cockpit->recorder);
     executor_engine_destroy(cockpit->engine);
+    executor_sim_destroy(&cockpit->simulator);
     cost_destroy(cockpit->cost);
-    replica_destroy(&cockpit->replica);
+    destroy_replicas(cockpit);
     workload_destroy(&cockpit->workload);
     ifl_trace_free(&cockpit->trace);
     free(cockpit);

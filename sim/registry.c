@@ -109,6 +109,10 @@ static bool answers(const struct ifl_policy *policy)
         return policy->ops.admit && policy->ops.admit->ask;
     case IFL_PREEMPT:
         return policy->ops.preempt && policy->ops.preempt->pick;
+    case IFL_EVICT:
+        return policy->ops.evict && policy->ops.evict->key;
+    case IFL_ROUTE:
+        return policy->ops.route && policy->ops.route->pick;
     default:
         return false;
     }

@@ -7,8 +7,8 @@
 
 /* ---- modules ---- */
 
-static int create_module(struct module *module, const struct module_config *config,
-                         const struct ifl_limits *limits, struct ifl_error *error)
+int module_create(struct module *module, const struct module_config *config,
+                  const struct ifl_limits *limits, struct ifl_error *error)
 {
     const struct ifl_policy *policy = config->policy;
     const size_t offset = ifl_state_offset(policy->params_bytes);
@@ -21,7 +21,7 @@ static int create_module(struct module *module, const struct module_config *conf
     return policy->init ? policy->init(module->self, limits, error) : 0;
 }
 
-static void destroy_module(struct module *module)
+void module_destroy(struct module *module)
 {
     if (module->self && module->policy->finish)
         module->policy->finish(module->self);
@@ -53,15 +53,16 @@ int replica_create(struct replica *replica, const struct replica_options *option
         .limits = options->limits,
         .swap_full = options->swap_full,
         .seed = options->seed,
+        .number = options->number,
         .wants_work = options->wants_work,
         .last_end_ns = IFL_NEVER,
     };
     replica->view.limits = &replica->limits;
     for (int kind = 0; kind < IFL_N_KINDS; kind++) {
         const struct module_config *config = &options->modules[kind];
-        if (!config->policy)
+        if (!config->policy || kind == IFL_ROUTE)
             continue;
-        const int rc = create_module(&replica->modules[kind], config, &replica->limits, error);
+        const int rc = module_create(&replica->modules[kind], config, &replica->limits, error);
         if (rc < 0)
             return rc;
         replica->has_step_start |= config->policy->on_step_start != NULL;
@@ -87,7 +88,7 @@ static void free_arrays(struct replica *replica)
 void replica_destroy(struct replica *replica)
 {
     FOR_EACH_MODULE(module, replica)
-    destroy_module(module);
+    module_destroy(module);
     free_arrays(replica);
     kv_pool_destroy(&replica->kv);
     kv_pool_destroy(&replica->host);
@@ -152,7 +153,7 @@ int64_t replica_rank_now(struct replica *replica, struct live_request *r)
     return key;
 }
 
-static void fill(struct live_request *r, const struct arrival *a)
+void replica_describe(const struct arrival *a, struct live_request *r)
 {
     struct ifl_request *pub = &r->pub;
     r->row = a->row;
@@ -180,7 +181,7 @@ int replica_join(struct replica *replica, const struct arrival *arrival, struct 
     struct live_request *r = live_take(&replica->pool);
     if (!r || reserve(replica, replica->pool.n_live) < 0)
         return ifl_fail_nomem(error);
-    fill(r, arrival);
+    replica_describe(arrival, r);
     replica->view.now_ns = arrival->at_ns;
     FOR_EACH_MODULE(module, replica)
     if (module->policy->on_join)
@@ -372,9 +373,9 @@ void replica_report(const struct replica *replica, const struct live_request *r,
                     struct ifl_request_record *record)
 {
     const bool finished = r->pub.n_out == r->n_output;
-    (void)replica;
     *record = (struct ifl_request_record){
         .request_id = r->row,
+        .replica = (int32_t)replica->number,
         .arrival_ns = r->pub.arrival_ns,
         .first_scheduled_ns = r->first_scheduled_ns,
         .first_token_ns = r->first_token_ns,

@@ -47,7 +47,7 @@ struct replica {
     struct ifl_step step; /* first: what the policy holds */
     struct ifl_view view;
     struct ifl_limits limits;
-    struct module modules[IFL_N_KINDS];
+    struct module modules[IFL_N_KINDS]; /* of a cluster's router, none */
     enum swap_full swap_full;
     uint64_t seed;
 
@@ -82,6 +82,10 @@ struct replica {
     bool broken; /* a policy broke the contract: error is filled */
     struct ifl_error error;
 
+    uint32_t number;       /* in its cluster */
+    bool due;              /* the loop will ask for a plan */
+    int64_t wake_asked_ns; /* the last that the loop was told of */
+
     /* the step in flight */
     bool busy, ticks;
     struct ifl_step_desc desc;
@@ -98,6 +102,7 @@ struct replica {
 };
 
 struct replica_options {
+    uint32_t number;                     /* in its cluster */
     const struct module_config *modules; /* [IFL_N_KINDS] */
     struct ifl_limits limits;
     enum swap_full swap_full;
@@ -106,6 +111,10 @@ struct replica_options {
 };
 
 /* Owned by the caller; zeroed memory is valid for replica_destroy. */
+int module_create(struct module *module, const struct module_config *config,
+                  const struct ifl_limits *limits, struct ifl_error *error);
+void module_destroy(struct module *module); /* zeroed memory is valid */
+
 int replica_create(struct replica *replica, const struct replica_options *options,
                    struct ifl_error *error);
 void replica_destroy(struct replica *replica);
@@ -120,6 +129,8 @@ struct arrival {
     int64_t ttft_slo_ns, tpot_slo_ns;
 };
 
+/* What policies see of a request that arrives, in a zeroed record. */
+void replica_describe(const struct arrival *arrival, struct live_request *r);
 /* It waits. */
 int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error);
 /* True if the request can never run here: longer than the model or the pool. */

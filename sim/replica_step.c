@@ -109,6 +109,7 @@ static void fill_record(struct replica *replica)
     const int64_t held = (int64_t)kv_used(&replica->kv) * replica->limits.block_tokens;
     struct ifl_step_record *record = &replica->record;
     record->step = replica->view.step;
+    record->replica = (int32_t)replica->number;
     record->prefill_tokens = totals->n_prefill_tokens;
     record->decode_tokens = totals->n_decode_seqs;
     record->prefill_seqs = totals->n_prefill_seqs;
@@ -143,6 +144,7 @@ bool replica_commit(struct replica *replica)
         return false;
     sum_totals(replica);
     desc->step = replica->view.step;
+    desc->replica = replica->number;
     desc->start_ns = replica->view.now_ns;
     desc->outs = replica->outs;
     desc->n_outs = replica->n_outs;

@@ -99,12 +99,14 @@ void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, 
     else
         far_push(waiting, w);
     waiting->n++;
+    waiting->n_tokens += r->pub.n_tokens;
 }
 
 void waiting_push_front(struct waiting *waiting, struct live_request *r)
 {
     waiting->front[waiting->n_front++] = r;
     waiting->n++;
+    waiting->n_tokens += r->pub.n_tokens;
 }
 
 static bool leave_front(struct waiting *waiting, const struct live_request *r)
@@ -142,6 +144,7 @@ void waiting_leave(struct waiting *waiting, const struct live_request *r)
 {
     size_t far_at;
     waiting->n--;
+    waiting->n_tokens -= r->pub.n_tokens;
     waiting->holes = true;
     if (!leave_front(waiting, r) && !leave_near(waiting, r))
         leave_run(waiting->far, 0, waiting->n_far, r, &far_at);

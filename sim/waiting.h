@@ -25,7 +25,8 @@ struct waiting {
     struct waiter *far; /* binary heap */
     size_t n_far;
     size_t cap;
-    size_t n; /* requests that wait, holes not counted */
+    size_t n;         /* requests that wait, holes not counted */
+    int64_t n_tokens; /* of theirs */
     bool holes;
     uint32_t n_rankings; /* times everyone got a new key */
 };

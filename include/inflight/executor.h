@@ -11,6 +11,7 @@
 
 struct ifl_done {
     uint64_t step;
+    uint32_t replica;         /* that submitted it */
     int64_t start_ns, end_ns; /* simulated or measured */
     int64_t device_ns;        /* time on the device; a simulation says end - start */
 };
@@ -21,7 +22,7 @@ struct ifl_executor_ops {
     bool wants_work; /* descriptions carry one ifl_work a sequence, with block tables */
     /* Now, since the start of the run. A simulation says the time of its last answer. */
     int64_t (*now)(void *self);
-    /* Takes the step; steps execute in the order they were submitted. */
+    /* Takes the step; the steps of a replica execute in the order they were submitted. */
     int (*submit)(void *self, const struct ifl_step_desc *, struct ifl_error *);
     /* 1: *done is the earliest completion, not after until_ns. 0: there is none by then, and
      * now() >= until_ns. Negative: an error. */

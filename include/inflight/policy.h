@@ -103,6 +103,37 @@ struct ifl_evict_ops {
     bool informed;
 };
 
+/* A replica as a router sees it. */
+struct ifl_load {
+    int32_t n_running, n_waiting, n_swapped; /* requests */
+    int32_t n_free_blocks;                   /* on the device */
+    int32_t n_cached; /* tokens of this request's prompt in its prefix cache; see asks_hits */
+    int64_t n_waiting_tokens; /* whose K/V those who wait will need before they have an answer */
+    uint64_t n_routed;        /* requests it was ever given */
+};
+
+struct ifl_routing {
+    int64_t now_ns;
+    const struct ifl_request *request;
+    const struct ifl_limits *limits; /* of each replica */
+    const struct ifl_load *of;       /* [n] replicas, all alike */
+    size_t n;
+    uint64_t n_routed; /* requests of the run so far */
+    uint64_t draw[2];  /* random, of this request alone */
+};
+
+struct ifl_route_ops {
+    /* The replica for a request that has just arrived, below n. */
+    size_t (*pick)(const void *self, const struct ifl_routing *);
+    bool asks_hits; /* reads n_cached: every replica's cache is asked */
+};
+
+/* Requests at a replica, whether they run or not. */
+static inline int32_t ifl_outstanding(const struct ifl_load *load)
+{
+    return load->n_running + load->n_waiting + load->n_swapped;
+}
+
 struct ifl_policy {
     enum ifl_kind kind;
     const char *name, *doc;
@@ -128,6 +159,7 @@ struct ifl_policy {
         const struct ifl_admit_ops *admit;
         const struct ifl_preempt_ops *preempt;
         const struct ifl_evict_ops *evict;
+        const struct ifl_route_ops *route;
     } ops;
 };
 

@@ -17,6 +17,7 @@ enum ifl_purpose {
     IFL_DRAW_WEIGHT = 6,
     IFL_DRAW_TOKEN = 7,
     IFL_DRAW_PREFIX_TOKEN = 8,
+    IFL_DRAW_ROUTE = 9,
 };
 
 static inline uint64_t ifl_mix(uint64_t x)

@@ -192,7 +192,8 @@ struct ifl_step_totals {
 
 /* Executed in this order: swap-outs, swap-ins, compute. Borrowed until `submit` returns. */
 struct ifl_step_desc {
-    uint64_t step;
+    uint64_t step;    /* number of the replica's step */
+    uint32_t replica; /* which submits it */
     int64_t start_ns;
     struct ifl_step_totals totals;
     const struct ifl_work *work; /* NULL for executors that do not want it */

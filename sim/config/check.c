@@ -137,6 +137,15 @@ static int check_cost(const struct node *root, struct config *config, struct ifl
     return 0;
 }
 
+static int check_cluster(const struct node *root, const struct config *config,
+                         struct ifl_error *error)
+{
+    if (config->replicas == 1 || config->executor == EXECUTOR_SIM)
+        return 0;
+    return fail_key(root, "cluster.replicas", error,
+                    "cluster.replicas is above 1, expected 1 where an engine executes: it is one");
+}
+
 int config_check(const struct node *root, struct config *config, struct ifl_error *error)
 {
     const bool simulated = config->executor == EXECUTOR_SIM;
@@ -147,7 +156,7 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_name(root, "hardware", "hardware", config->hardware, !roofline, error) < 0 ||
         check_trace(root, &config->workload, error) < 0 ||
         check_arrivals(root, &config->workload.arrivals, error) < 0 ||
-        check_cost(root, config, error) < 0)
+        check_cost(root, config, error) < 0 || check_cluster(root, config, error) < 0)
         return error->code;
     return 0;
 }

@@ -41,7 +41,7 @@ struct kv_config {
 struct serving_config {
     char preset[512];
     int32_t max_model_len;                     /* 0: the model's */
-    struct module_config modules[IFL_N_KINDS]; /* batching, order, admit, preempt */
+    struct module_config modules[IFL_N_KINDS]; /* a cluster's router among them */
     struct kv_config kv;
     int32_t in_flight, run_ahead; /* one choice so far */
     bool steady_runs;             /* skip plans that are promised to repeat */
@@ -78,7 +78,8 @@ struct config {
     struct cost_config cost;
     struct engine_config engine;
     int32_t tensor_parallel;
-    int32_t pipeline_parallel, replicas, router; /* one choice so far */
+    int32_t pipeline_parallel; /* one choice so far */
+    int32_t replicas;
     double ttft_slo_s, tpot_slo_s;
     struct output_config output;
 };

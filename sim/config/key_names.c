@@ -34,6 +34,16 @@ void key_others(const struct key_section *section, const char *others[MAX_KEYS_B
     others[n] = NULL;
 }
 
+bool key_has_short_form(const char *where)
+{
+    if (strcmp(where, "workload.filter") == 0)
+        return true;
+    for (size_t i = 0; i < n_key_sections; i++)
+        if (key_sections[i].is_module && strcmp(key_sections[i].where, where) == 0)
+            return true;
+    return false;
+}
+
 /* ---- all of them ---- */
 
 struct key_names {

@@ -123,7 +123,7 @@ static const struct ifl_param serving_fields[] = {
 
 static const struct key_by_hand module_by_hand[] = {
     {"policy", "the name of a module, see `inflight list policies`", "the preset's",
-     "who decides; the keys beside it are its parameters"},
+     "who decides; the keys beside it are its parameters (NAME alone: {policy: NAME})"},
 };
 
 static const struct ifl_param kv_fields[] = {
@@ -169,8 +169,7 @@ static const struct ifl_param parallel_fields[] = {
 };
 
 static const struct ifl_param cluster_fields[] = {
-    INT("replicas", replicas, 1, 1, 1, "replicas", "copies of the model that share the load"),
-    CHOICE("router", router, "round-robin", 0, "who gets the next request"),
+    INT("replicas", replicas, 1, 1, 65536, "replicas", "copies of the model that share the load"),
 };
 
 static const struct ifl_param slo_fields[] = {
@@ -208,6 +207,7 @@ const struct key_section key_sections[] = {
     {.where = "engine", FIELDS(engine)},
     {.where = "parallel", FIELDS(parallel)},
     {.where = "cluster", FIELDS(cluster)},
+    {.where = "cluster.router", MODULE(IFL_ROUTE), .dflt_policy = "round-robin"},
     {.where = "slo", FIELDS(slo)},
     {.where = "output", FIELDS(output)},
 };

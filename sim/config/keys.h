@@ -19,8 +19,9 @@ struct key_section {
     size_t n_fields;
     const struct key_by_hand *by_hand;
     size_t n_by_hand;
-    bool is_module;
-    enum ifl_kind kind; /* of the module */
+    bool is_module;          /* its short form is the module's name alone */
+    enum ifl_kind kind;      /* of the module */
+    const char *dflt_policy; /* where nobody names one; NULL: somebody must */
 };
 
 /* In the order in which they are written. */
@@ -35,6 +36,9 @@ const char *key_join(const char *where, const char *name, char path[MAX_KEY_CHAR
 /* The keys of a section that fields_read leaves to others: maps below it, and those read by hand.
  * NULL-ended. */
 void key_others(const struct key_section *section, const char *others[MAX_KEYS_BELOW + 1]);
+
+/* May a word stand for the map at `where`? */
+bool key_has_short_form(const char *where);
 
 /* Is the dotted key in the table, as a value or (unless only_values) as a map of keys? If not, the
  * error at the node offers the nearest right one. */

@@ -12,6 +12,14 @@ static const char *policy_in(const struct node *root, const char *module_path)
     return name && name->kind == NODE_SCALAR && !tree_is_null(name) ? name->text : NULL;
 }
 
+static void drop_at(struct node *root, const char *path)
+{
+    char around[MAX_KEY_CHARS];
+    const char *dot = strrchr(path, '.');
+    snprintf(around, sizeof around, "%.*s", (int)(dot - path), path);
+    tree_drop(tree_at(root, around), dot + 1);
+}
+
 int layer_lay(struct node *under, const struct node *over, struct ifl_error *error)
 {
     for (size_t i = 0; i < n_key_sections; i++) {
@@ -20,7 +28,7 @@ int layer_lay(struct node *under, const struct node *over, struct ifl_error *err
             continue;
         const char *below = policy_in(under, path), *above = policy_in(over, path);
         if (below && above && strcmp(below, above) != 0)
-            tree_drop(tree_at(under, "serving"), path + strlen("serving."));
+            drop_at(under, path);
     }
     return tree_overlay(under, over, error);
 }
@@ -50,7 +58,7 @@ int layer_of(const char *dotted, const struct node *value, struct node **layer,
     return code;
 }
 
-int layer_expand(struct node *root, struct ifl_error *error)
+static int expand_filter(struct node *root, struct ifl_error *error)
 {
     /* In vLLM's benchmark, prompts or outputs below 4 tokens, prompts above 1024 and sums above
      * 2048 are left out. */
@@ -79,5 +87,30 @@ int layer_expand(struct node *root, struct ifl_error *error)
         tree_free(value);
     }
     tree_free(filter);
+    return code;
+}
+
+/* `order: fcfs` says `order: {policy: fcfs}`. */
+static int expand_module(struct node *root, const char *path, struct ifl_error *error)
+{
+    char policy[MAX_KEY_CHARS];
+    const struct node *word = tree_at(root, path);
+    if (!word || word->kind != NODE_SCALAR || tree_is_null(word))
+        return 0;
+    struct node *name = tree_copy(word), *map = tree_node(NODE_MAP, word);
+    int code = name && map ? tree_put(root, path, map, error) : ifl_fail_nomem(error);
+    if (code == 0)
+        code = tree_put(root, key_join(path, "policy", policy), name, error);
+    tree_free(name);
+    tree_free(map);
+    return code;
+}
+
+int layer_expand(struct node *root, struct ifl_error *error)
+{
+    int code = expand_filter(root, error);
+    for (size_t i = 0; i < n_key_sections && code == 0; i++)
+        if (key_sections[i].is_module)
+            code = expand_module(root, key_sections[i].where, error);
     return code;
 }

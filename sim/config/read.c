@@ -53,10 +53,13 @@ static int read_module(const struct node *root, const struct key_section *sectio
     if (map && map->kind != NODE_MAP && !tree_is_null(map)) /* the message is fields_read's */
         return fields_read(map, section->where, NULL, 0, NULL, NULL, error);
     const struct node *name = tree_child(map, "policy");
-    if (!name || tree_is_null(name))
+    if (name && tree_is_null(name))
+        name = NULL;
+    if (!name && !section->dflt_policy)
         return fail_no_policy(root, map, section, error);
+    const bool is_word = !name || name->kind == NODE_SCALAR;
     const struct ifl_policy *policy =
-        name->kind == NODE_SCALAR ? registry_find(section->kind, name->text) : NULL;
+        is_word ? registry_find(section->kind, name ? name->text : section->dflt_policy) : NULL;
     if (!policy)
         return fail_module(name, section, error);
     module->policy = policy;

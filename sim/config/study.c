@@ -95,8 +95,8 @@ static int check_maps(const struct node *user, struct ifl_error *error)
     for (size_t i = 0; i < n_key_sections; i++) {
         const char *where = key_sections[i].where;
         const struct node *map = *where ? tree_at(user, where) : user;
-        const bool filter = strcmp(where, "workload.filter") == 0; /* has a short form */
-        if (map && map->kind != NODE_MAP && !filter &&
+        const bool is_word = map && map->kind == NODE_SCALAR && key_has_short_form(where);
+        if (map && map->kind != NODE_MAP && !is_word &&
             fields_read(map, where, NULL, 0, NULL, NULL, error) < 0)
             return error->code;
     }

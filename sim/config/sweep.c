@@ -14,9 +14,7 @@ static size_t n_axes(const struct node *sweep)
 static int check_axis(const struct node *axis, struct ifl_error *error)
 {
     char found[128];
-    /* A filter has a short form, so it is a value too. */
-    const bool only_values = strcmp(axis->key, "workload.filter") != 0;
-    if (key_check(axis->key, only_values, axis, error) < 0)
+    if (key_check(axis->key, !key_has_short_form(axis->key), axis, error) < 0)
         return error->code;
     if (strncmp(axis->key, "output.", strlen("output.")) == 0)
         return tree_fail(axis, error, "%s is swept, expected one output for all points", axis->key);
@@ -91,7 +89,7 @@ bool sweep_changes_policies(const struct node *sweep)
     char policy[MAX_KEY_CHARS];
     bool changes = sweep_decides(sweep, "serving.preset");
     for (size_t i = 0; i < n_key_sections; i++)
-        if (key_sections[i].is_module)
+        if (key_sections[i].is_module && holds("serving", key_sections[i].where))
             changes |= sweep_decides(sweep, key_join(key_sections[i].where, "policy", policy));
     return changes;
 }

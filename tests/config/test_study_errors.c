@@ -26,9 +26,10 @@ Test(study_errors, values)
                  "here");
     expect_wrong(SMALL "executor: gpu\n", 4, 1,
                  "executor is gpu, expected one of sim, cpu, cuda; did you mean cpu?");
-    expect_wrong(SMALL "cluster: {router: random}\n", 4, 11,
-                 "cluster.router is random, expected round-robin");
-    expect_wrong(SMALL "cluster: {replicas: 2}\n", 4, 11, "cluster.replicas is 2, expected 1");
+    expect_wrong(SMALL "cluster: {router: randon}\n", 4, 11,
+                 "unknown route policy randon, did you mean random?");
+    expect_wrong(SMALL "cluster: {replicas: 0}\n", 4, 11,
+                 "cluster.replicas is 0, expected a whole number from 1 to 65536 replicas");
     expect_wrong(SMALL "workload.limit: 3\n", 4, 1,
                  "unknown key workload.limit, expected one of "
                  "model, hardware, executor, sweep, workload, serving, cost, engine, parallel, "

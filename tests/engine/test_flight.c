@@ -159,7 +159,8 @@ static uint64_t fly(struct listener *l, int32_t n_blocks, const char *fate, bool
     open_engine(l, &f, spoils ? &replica.kv : NULL);
     n_not_finite = 0;
     struct flight flight = {
-        .replica = &replica,
+        .replicas = &replica,
+        .n_replicas = 1,
         .workload = &workload,
         .executor = &listener_ops,
         .executor_self = l,

@@ -170,7 +170,7 @@ static int scribe_submit(void *self, const struct ifl_step_desc *desc, struct if
     struct scribe *s = self;
     (void)error;
     write_step(s, desc);
-    s->done = (struct ifl_done){desc->step, desc->start_ns,
+    s->done = (struct ifl_done){desc->step, desc->replica, desc->start_ns,
                                 desc->start_ns + cost_step_ns(s->cost, &desc->totals), 0};
     s->busy = true;
     return 0;
@@ -224,7 +224,8 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
     };
     struct capture capture = {0};
     struct workload workload;
-    struct flight flight = {.replica = s->replica,
+    struct flight flight = {.replicas = s->replica,
+                            .n_replicas = 1,
                             .workload = &workload,
                             .executor = &scribe_ops,
                             .executor_self = s,

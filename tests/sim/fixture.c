@@ -127,17 +127,31 @@ static void inspect_end(struct inspector *x)
         snprintf(x->f->complaint, sizeof x->f->complaint, "the KV accounts do not close");
 }
 
+static int create_replicas(const struct fixture *f, struct replica *replicas, uint32_t n,
+                           struct ifl_error *error)
+{
+    struct replica_options options = {.modules = f->modules,
+                                      .limits = f->limits,
+                                      .swap_full = f->swap_full,
+                                      .wants_work = f->check_blocks};
+    int rc = 0;
+    for (; options.number < n && rc == 0; options.number++)
+        rc = replica_create(&replicas[options.number], &options, error);
+    return rc;
+}
+
 int fixture_fly(struct fixture *f, struct ifl_error *error)
 {
-    struct replica replica = {0};
+    const uint32_t n_replicas = f->n_replicas ? f->n_replicas : 1;
+    struct replica *replicas = calloc(n_replicas, sizeof *replicas);
+    struct module router = {0};
     struct workload workload = {0};
-    struct inspector x = {.f = f, .replica = &replica};
-    const struct replica_options options = {.modules = f->modules,
-                                            .limits = f->limits,
-                                            .swap_full = f->swap_full,
-                                            .wants_work = f->check_blocks};
+    struct inspector x = {.f = f, .replica = replicas};
     struct flight flight = {
-        .replica = &replica,
+        .replicas = replicas,
+        .n_replicas = n_replicas,
+        .router = &router,
+        .seed = f->seed,
         .workload = &workload,
         .executor = f->check_blocks ? &inspector_ops : &executor_sim_ops,
         .executor_self = f->check_blocks ? (void *)&x : (void *)&x.sim,
@@ -145,9 +159,12 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         .steady_runs = !f->no_steady_runs,
         .check_steady = f->check_steady,
     };
-    x.sim.cost = cost_create_linear(&f->linear, error);
+    struct cost *cost = cost_create_linear(&f->linear, error);
+    executor_sim_create(&x.sim, cost, n_replicas, error);
     x.owners = calloc((size_t)f->limits.n_blocks + 1, 1);
-    int rc = replica_create(&replica, &options, error);
+    int rc = create_replicas(f, replicas, n_replicas, error);
+    if (rc == 0 && f->modules[IFL_ROUTE].policy)
+        rc = module_create(&router, &f->modules[IFL_ROUTE], &f->limits, error);
     if (rc == 0)
         rc = workload_create(&workload, &f->trace, f->concurrency, error);
     if (rc == 0)
@@ -157,9 +174,13 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
     f->n_plans = flight.n_plans;
     f->n_repeats = flight.n_repeats;
     free(x.owners);
-    cost_destroy(x.sim.cost);
+    executor_sim_destroy(&x.sim);
+    cost_destroy(cost);
     workload_destroy(&workload);
-    replica_destroy(&replica);
+    module_destroy(&router);
+    for (uint32_t i = 0; i < n_replicas; i++)
+        replica_destroy(&replicas[i]);
+    free(replicas);
     return rc;
 }
 

@@ -1,0 +1,73 @@
+#include "routing.h"
+
+#include <stdlib.h>
+
+#include "inflight/random.h"
+
+int routing_create(struct routing *routing, struct replica *replicas, uint32_t n,
+                   const struct module *router, uint64_t seed, struct ifl_error *error)
+{
+    ifl_require(n == 1 || router);
+    *routing = (struct routing){.replicas = replicas, .n = n, .router = router, .seed = seed};
+    routing->loads = calloc(n, sizeof *routing->loads);
+    if (!routing->loads)
+        return ifl_fail_nomem(error);
+    for (uint32_t i = 0; i < n; i++)
+        routing_note(routing, &replicas[i]);
+    return 0;
+}
+
+void routing_destroy(struct routing *routing)
+{
+    free(routing->loads);
+    *routing = (struct routing){0};
+}
+
+void routing_note(struct routing *routing, const struct replica *replica)
+{
+    if (routing->n == 1)
+        return;
+    struct ifl_load *load = &routing->loads[replica->number];
+    load->n_running = (int32_t)replica->running.n;
+    load->n_waiting = (int32_t)replica->waiting.n;
+    load->n_swapped = (int32_t)replica->n_swapped;
+    load->n_free_blocks = replica->kv.n_free;
+    load->n_waiting_tokens = replica->waiting.n_tokens;
+}
+
+static void ask_hits(struct routing *routing)
+{
+    for (uint32_t i = 0; i < routing->n; i++) {
+        struct ifl_step *step = &routing->replicas[i].step;
+        routing->loads[i].n_cached = step->ops->hit(step, &routing->probe.pub).n_cached;
+    }
+}
+
+int64_t routing_pick(struct routing *routing, const struct arrival *arrival,
+                     struct ifl_error *error)
+{
+    if (routing->n == 1)
+        return 0;
+    const struct module *router = routing->router;
+    const struct ifl_route_ops *ops = router->policy->ops.route;
+    struct ifl_routing question = {
+        .now_ns = arrival->at_ns,
+        .request = &routing->probe.pub,
+        .limits = &routing->replicas[0].limits,
+        .of = routing->loads,
+        .n = routing->n,
+        .n_routed = routing->n_routed++,
+    };
+    routing->probe = (struct live_request){0};
+    replica_describe(arrival, &routing->probe);
+    for (unsigned i = 0; i < 2; i++)
+        question.draw[i] = ifl_draw(routing->seed, IFL_DRAW_ROUTE, arrival->serial, i);
+    if (ops->asks_hits)
+        ask_hits(routing);
+    const size_t picked = ops->pick(router->self, &question);
+    if (picked >= routing->n)
+        return ifl_fail(error, IFL_E_POLICY, "policy %s routed to replica %zu of %u",
+                        router->policy->name, picked, (unsigned)routing->n);
+    routing->loads[picked].n_routed++;
+    return (int64_t)picked;
+}
