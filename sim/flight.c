@@ -119,7 +119,7 @@ static bool promise_covers(const struct replica *replica, int64_t now_ns)
 {
     const struct ifl_promise *promise = &replica->promise;
     return promise->n_steps > 0 && now_ns <= promise->until_ns &&
-           replica->kv.n_free - replica_growing_blocks(replica) >= promise->min_free_blocks;
+           replica_tick_fits(replica, replica_growing_blocks(replica), promise->min_free_blocks);
 }
 
 static int plan_once(struct flight *flight, struct replica *replica, int64_t now_ns,

@@ -247,6 +247,7 @@ static int create_replicas(const struct point_options *options, struct cockpit *
     struct replica_options replica = {
         .modules = config->serving.modules,
         .limits = result->limits,
+        .allocator = config->serving.kv.allocator,
         .swap_full = config->serving.kv.swap_full,
         .seed = config->workload.arrivals.seed,
         .wants_work = config->executor != EXECUTOR_SIM,

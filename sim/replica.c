@@ -30,7 +30,8 @@ void module_destroy(struct module *module)
 
 /* ---- life ---- */
 
-static int create_pools(struct replica *replica, const struct ifl_limits *limits)
+static int create_pools(struct replica *replica, const struct ifl_limits *limits,
+                        enum kv_allocator allocator)
 {
     const size_t n_copies = (size_t)limits->n_host_blocks + 1; /* each takes a host block */
     size_t request_bytes[IFL_N_KINDS] = {0};
@@ -39,8 +40,9 @@ static int create_pools(struct replica *replica, const struct ifl_limits *limits
     live_pool_init(&replica->pool, request_bytes);
     replica->outs = malloc(n_copies * sizeof *replica->outs);
     replica->ins = malloc(n_copies * sizeof *replica->ins);
-    if (!replica->outs || !replica->ins || kv_pool_create(&replica->kv, limits->n_blocks) < 0 ||
-        kv_pool_create(&replica->host, limits->n_host_blocks) < 0)
+    if (!replica->outs || !replica->ins ||
+        kv_pool_create(&replica->kv, limits->n_blocks, allocator) < 0 ||
+        kv_pool_create(&replica->host, limits->n_host_blocks, KV_PAGED) < 0)
         return -1;
     return cohort_create(&replica->cohort, limits->block_tokens);
 }
@@ -69,7 +71,8 @@ int replica_create(struct replica *replica, const struct replica_options *option
         replica->has_step_end |= config->policy->on_step_end != NULL;
         replica->has_steady |= config->policy->steady != NULL;
     }
-    return create_pools(replica, &options->limits) < 0 ? ifl_fail_nomem(error) : 0;
+    return create_pools(replica, &options->limits, options->allocator) < 0 ? ifl_fail_nomem(error)
+                                                                           : 0;
 }
 
 static void free_arrays(struct replica *replica)
@@ -191,50 +194,17 @@ int replica_join(struct replica *replica, const struct arrival *arrival, struct 
     return 0;
 }
 
-/* The last token of an answer is never computed, so its K/V needs no slot. */
-static int32_t final_slots(const struct live_request *r)
-{
-    return r->pub.n_prompt + r->n_output - 1;
-}
-
 bool replica_never_fits(const struct replica *replica, int32_t n_prompt, int32_t n_output)
 {
     const struct ifl_limits *limits = &replica->limits;
     const int64_t n_tokens = (int64_t)n_prompt + n_output;
-    return n_tokens > limits->max_model_tokens ||
-           n_tokens - 1 > (int64_t)limits->n_blocks * limits->block_tokens;
-}
-
-/* ---- blocks ---- */
-
-static int64_t unused_slots(const struct replica *replica, const struct live_request *r)
-{
-    const int64_t held = (int64_t)r->pub.n_blocks * replica->limits.block_tokens;
-    const int64_t unused = held - final_slots(r);
-    return unused > 0 ? unused : 0;
-}
-
-bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_t n)
-{
-    if (n == 0)
+    if (n_tokens > limits->max_model_tokens)
         return true;
-    if (n > replica->kv.n_free || live_reserve_blocks(r, r->pub.n_blocks + n) < 0)
-        return false;
-    kv_take(&replica->kv, n, r->blocks + r->pub.n_blocks);
-    r->pub.n_blocks += n;
-    const int64_t unused = unused_slots(replica, r);
-    const int64_t taken = (int64_t)n * replica->limits.block_tokens;
-    replica->kv_internal_slots += unused < taken ? unused : taken; /* older ones are counted */
-    return true;
+    const int32_t n = kv_blocks_for((int32_t)n_tokens - 1, limits->block_tokens);
+    return (replica->kv.contiguous ? kv_buddy_rounded(n) : n) > limits->n_blocks;
 }
 
-void replica_drop_blocks(struct replica *replica, struct live_request *r)
-{
-    replica->kv_internal_slots -= unused_slots(replica, r);
-    replica->kv_token_slots -= r->pub.n_computed;
-    kv_release(&replica->kv, r->pub.n_blocks, r->blocks);
-    r->pub.n_blocks = 0;
-}
+/* ---- leaving the device ---- */
 
 void replica_remove_apart(struct replica *replica, const struct live_request *r)
 {

@@ -105,6 +105,7 @@ struct replica_options {
     uint32_t number;                     /* in its cluster */
     const struct module_config *modules; /* [IFL_N_KINDS] */
     struct ifl_limits limits;
+    enum kv_allocator allocator;
     enum swap_full swap_full;
     uint64_t seed;
     bool wants_work;
@@ -156,18 +157,24 @@ void replica_recycle(struct replica *replica);
          module++)                                                                                 \
         if (module->policy)
 
-/* ---- between replica.c, replica_step.c and step_builder.c ---- */
+/* ---- between replica.c, replica_blocks.c, replica_step.c and step_builder.c ---- */
 
 extern const struct ifl_step_ops replica_step_ops;
 
-/* Blocks come and go through these two, which keep the accounts. */
+/* Blocks that holding that many tokens takes from the pool; more than are free where they are and
+ * yet do not fit. */
+int32_t replica_need(const struct replica *replica, const struct live_request *r,
+                     int32_t hold_tokens);
+/* Blocks come and go through these, which keep the accounts. */
 bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_t n);
 void replica_drop_blocks(struct replica *replica, struct live_request *r);
 int64_t replica_rank(struct replica *replica, struct live_request *r);
 int64_t replica_rank_now(struct replica *replica, struct live_request *r); /* had it arrived now */
 void replica_rank_anew(struct replica *replica);                           /* everyone who waits */
-bool replica_take_tick(struct replica *replica, int32_t spare_blocks);
 int32_t replica_growing_blocks(const struct replica *replica); /* the next tick's new blocks */
+bool replica_tick_fits(const struct replica *replica, int32_t n_new, int32_t spare_blocks);
+void replica_grow(struct replica *replica); /* takes them */
+bool replica_take_tick(struct replica *replica, int32_t spare_blocks);
 /* The plan does nothing but tick: what a promise may repeat. */
 bool replica_only_ticks(const struct replica *replica);
 void replica_remove_apart(struct replica *replica, const struct live_request *r);

@@ -106,7 +106,8 @@ static void list_work(struct replica *replica)
 static void fill_record(struct replica *replica)
 {
     const struct ifl_step_totals *totals = &replica->desc.totals;
-    const int64_t held = (int64_t)kv_used(&replica->kv) * replica->limits.block_tokens;
+    const int32_t n_held = kv_used(&replica->kv) - kv_slack(&replica->kv);
+    const int64_t held = (int64_t)n_held * replica->limits.block_tokens;
     struct ifl_step_record *record = &replica->record;
     record->step = replica->view.step;
     record->replica = (int32_t)replica->number;

@@ -22,10 +22,7 @@ static void breach(struct replica *replica, const char *what)
 
 static int32_t op_need(struct ifl_step *step, const struct ifl_request *r, int32_t hold_tokens)
 {
-    const struct replica *replica = replica_of(step);
-    const int32_t has = r->state == IFL_SWAPPED ? 0 : r->n_blocks;
-    const int32_t more = kv_blocks_for(hold_tokens, replica->limits.block_tokens) - has;
-    return more > 0 ? more : 0;
+    return replica_need(replica_of(step), live(r), hold_tokens);
 }
 
 /* There is no prefix cache yet: nothing ever matches. */
@@ -93,7 +90,7 @@ static enum ifl_verdict op_schedule(struct ifl_step *step, const struct ifl_requ
     if (replica->broken)
         return IFL_NO_BLOCKS;
     const int32_t computed = request->n_computed + n;
-    const int32_t need = op_need(step, request, hold_tokens > computed ? hold_tokens : computed);
+    const int32_t need = replica_need(replica, r, hold_tokens > computed ? hold_tokens : computed);
     if (!replica_take_blocks(replica, r, need))
         return IFL_NO_BLOCKS;
     count_blocks(replica);
@@ -117,14 +114,6 @@ static void gather_cohort(struct replica *replica)
     replica->n_apart = n;
 }
 
-int32_t replica_growing_blocks(const struct replica *replica)
-{
-    int32_t n = 0;
-    for (const struct live_request *r = cohort_growing(&replica->cohort); r; r = r->grow_next)
-        n += cohort_grows(&replica->cohort, r) && r->pub.n_now == 0;
-    return n;
-}
-
 static size_t members_planned(const struct replica *replica)
 {
     size_t n = 0;
@@ -136,12 +125,11 @@ static size_t members_planned(const struct replica *replica)
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
 {
     struct ifl_step *step = &replica->step;
-    const int32_t n = replica_growing_blocks(replica);
-    if (replica->kv.n_free - n < spare_blocks)
+    const int32_t n_new = replica_growing_blocks(replica);
+    if (!replica_tick_fits(replica, n_new, spare_blocks))
         return false;
-    for (struct live_request *r = cohort_growing(&replica->cohort); r && n > 0; r = r->grow_next)
-        if (cohort_grows(&replica->cohort, r))
-            replica_take_blocks(replica, r, 1);
+    if (n_new > 0)
+        replica_grow(replica);
     count_blocks(replica);
     step->n_tokens += (int32_t)replica->cohort.n;
     step->n_requests += (int32_t)replica->cohort.n;
@@ -152,7 +140,7 @@ bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
 /* The rest of a cohort of which some members are scheduled already: one by one. */
 static bool schedule_rest(struct replica *replica, int32_t spare_blocks)
 {
-    if (replica->kv.n_free - replica_growing_blocks(replica) < spare_blocks)
+    if (!replica_tick_fits(replica, replica_growing_blocks(replica), spare_blocks))
         return false;
     for (struct live_request *r = replica->running.head; r; r = r->next)
         if (r->in_cohort && r->pub.n_now == 0)
@@ -197,7 +185,7 @@ static bool bring_back(struct replica *replica, struct live_request *r, int32_t 
 {
     const int32_t n_host = r->pub.n_host_blocks;
     const int32_t n = hold > n_host ? hold : n_host;
-    if (n > replica->kv.n_free || live_reserve_blocks(r, n) < 0)
+    if (!kv_fits(&replica->kv, n) || live_reserve_blocks(r, n) < 0)
         return false;
     for (int32_t i = 0; i < n_host; i++)
         replica->ins[replica->n_ins + (size_t)i].from = r->blocks[i];

@@ -9,6 +9,8 @@
 #include "inflight/policy.h"
 #include "inflight/trace.h"
 
+#include "kv/pool.h"
+
 enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
 enum cost_kind { COST_ROOFLINE, COST_LINEAR, COST_TABLE };
 enum kv_sizing { KV_SIZING_MEMORY, KV_SIZING_WHOLE_REQUESTS };
@@ -29,7 +31,8 @@ struct module_config {
 };
 
 struct kv_config {
-    int32_t allocator, prefix_cache; /* one choice so far */
+    enum kv_allocator allocator;
+    int32_t prefix_cache; /* one choice so far */
     int32_t block_tokens;
     int32_t num_blocks;        /* 0: computed from memory */
     enum kv_sizing sizing;     /* by that rule */

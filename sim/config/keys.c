@@ -127,7 +127,9 @@ static const struct key_by_hand module_by_hand[] = {
 };
 
 static const struct ifl_param kv_fields[] = {
-    CHOICE("allocator", serving.kv.allocator, "paged", 0, "how KV memory is handed out"),
+    CHOICE("allocator", serving.kv.allocator, "paged|buddy", KV_PAGED,
+           "how KV memory is handed out: by the block, or a contiguous run of a power of two of "
+           "blocks a request, which cannot grow"),
     INT("block_tokens", serving.kv.block_tokens, 16, 1, 65536, "tokens", "tokens a KV block holds"),
     INT("num_blocks", serving.kv.num_blocks, 0, 0, ANY, "blocks",
         "KV blocks on the device; 0: as many as its memory holds"),

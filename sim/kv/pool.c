@@ -2,21 +2,32 @@
 
 #include <stdlib.h>
 
-int kv_pool_create(struct kv_pool *pool, int32_t n_blocks)
+static int create_free(struct kv_pool *pool)
+{
+    const size_t n = pool->n_blocks > 0 ? (size_t)pool->n_blocks : 1;
+    if (pool->contiguous)
+        return kv_buddy_create(&pool->buddy, pool->n_blocks);
+    pool->free_stack = malloc(n * sizeof *pool->free_stack);
+    if (!pool->free_stack)
+        return -1;
+    for (int32_t i = 0; i < pool->n_blocks; i++)
+        pool->free_stack[i] = (uint32_t)i;
+    return 0;
+}
+
+int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator)
 {
     const size_t n = n_blocks > 0 ? (size_t)n_blocks : 1;
     *pool = (struct kv_pool){
         .n_blocks = n_blocks,
         .n_free = n_blocks,
-        .free_stack = malloc(n * sizeof *pool->free_stack),
         .n_refs = calloc(n, sizeof *pool->n_refs),
+        .contiguous = allocator == KV_BUDDY,
     };
-    if (!pool->free_stack || !pool->n_refs) {
+    if (!pool->n_refs || create_free(pool) < 0) {
         kv_pool_destroy(pool);
         return -1;
     }
-    for (int32_t i = 0; i < n_blocks; i++)
-        pool->free_stack[i] = (uint32_t)i;
     return 0;
 }
 
@@ -24,5 +35,30 @@ void kv_pool_destroy(struct kv_pool *pool)
 {
     free(pool->free_stack);
     free(pool->n_refs);
+    kv_buddy_destroy(&pool->buddy);
     *pool = (struct kv_pool){0};
+}
+
+void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out)
+{
+    if (n == 0)
+        return;
+    const uint32_t first = (uint32_t)kv_buddy_take(&pool->buddy, n);
+    pool->n_free -= (int32_t)kv_buddy_rounded(n);
+    for (int32_t i = 0; i < n; i++) {
+        out[i] = first + (uint32_t)i;
+        pool->n_refs[out[i]] = 1;
+    }
+}
+
+void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
+{
+    if (n == 0)
+        return;
+    for (int32_t i = 0; i < n; i++) {
+        ifl_require(pool->n_refs[blocks[i]] == 1);
+        pool->n_refs[blocks[i]] = 0;
+    }
+    kv_buddy_give(&pool->buddy, (int32_t)blocks[0], n);
+    pool->n_free += (int32_t)kv_buddy_rounded(n);
 }

@@ -1,8 +1,9 @@
 /* The KV pool: blocks with identities and reference counts.
  *
- * The free list is a stack, as in vLLM v0: the block freed last is used first. A fresh pool of N
- * blocks hands out N-1 first. Host blocks, for swapped requests, are a second pool of the same
- * kind. A pool knows nothing about requests; whoever takes a block keeps its number. */
+ * Paged, the free list is a stack, as in vLLM v0: the block freed last is used first. A fresh pool
+ * of N blocks hands out N-1 first. Contiguous, every taking is one run of a buddy allocator, given
+ * back whole. Host blocks, for swapped requests, are a second pool of the paged kind. A pool knows
+ * nothing about requests; whoever takes a block keeps its number. */
 #ifndef SIM_KV_POOL_H
 #define SIM_KV_POOL_H
 
@@ -11,20 +12,40 @@
 
 #include "inflight/error.h"
 
+#include "kv/buddy.h"
+
+enum kv_allocator { KV_PAGED, KV_BUDDY };
+
 struct kv_pool {
     int32_t n_blocks, n_free;
     uint32_t *free_stack; /* [n_blocks], the top at n_free - 1 */
     uint16_t *n_refs;     /* [n_blocks] */
+    bool contiguous;
+    struct kv_buddy buddy; /* contiguous: in place of the stack */
 };
 
 /* 0, or -1 without memory. A zeroed pool is valid and empty. */
-int kv_pool_create(struct kv_pool *pool, int32_t n_blocks);
+int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator);
 void kv_pool_destroy(struct kv_pool *pool);
 
-/* Takes n blocks into out[0..n), each with one reference; n must not exceed n_free. */
+/* Contiguous: what kv_take and kv_release do. */
+void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out);
+void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
+
+/* n blocks can be taken at once. */
+static inline bool kv_fits(const struct kv_pool *pool, int32_t n)
+{
+    return n <= pool->n_free && (!pool->contiguous || n == 0 || kv_buddy_fits(&pool->buddy, n));
+}
+
+/* Takes n blocks, which must fit, into out[0..n), each with one reference. */
 static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
     ifl_require(n <= pool->n_free);
+    if (pool->contiguous) {
+        kv_take_run(pool, n, out);
+        return;
+    }
     for (int32_t i = 0; i < n; i++) {
         const uint32_t block = pool->free_stack[--pool->n_free];
         pool->n_refs[block] = 1;
@@ -42,6 +63,10 @@ static inline void kv_share(struct kv_pool *pool, uint32_t block)
 /* Gives up one reference to each of n blocks, in order. A block without owners becomes free. */
 static inline void kv_release(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 {
+    if (pool->contiguous) {
+        kv_release_run(pool, n, blocks);
+        return;
+    }
     for (int32_t i = 0; i < n; i++) {
         ifl_require(pool->n_refs[blocks[i]] > 0);
         if (--pool->n_refs[blocks[i]] == 0)
@@ -52,6 +77,12 @@ static inline void kv_release(struct kv_pool *pool, int32_t n, const uint32_t *b
 static inline int32_t kv_used(const struct kv_pool *pool)
 {
     return pool->n_blocks - pool->n_free;
+}
+
+/* Used blocks that nobody asked for: what contiguous runs are rounded up by. */
+static inline int32_t kv_slack(const struct kv_pool *pool)
+{
+    return pool->buddy.n_slack;
 }
 
 static inline int32_t kv_blocks_for(int32_t n_tokens, int32_t block_tokens)

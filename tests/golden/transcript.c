@@ -219,6 +219,7 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
                    .n_host_blocks = (int32_t)config->serving.kv.swap_gib,
                    .max_model_tokens = config->serving.max_model_len,
                    .n_clients = 1},
+        .allocator = config->serving.kv.allocator,
         .swap_full = config->serving.kv.swap_full,
         .wants_work = true,
     };

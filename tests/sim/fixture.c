@@ -81,9 +81,10 @@ static void inspect_blocks(struct inspector *x)
             if (x->replica->kv.n_refs[r->blocks[i]] != 1)
                 complain(x, "holds a block without a reference", &r->pub);
         }
-    if (n_held != kv_used(&x->replica->kv) && !x->f->complaint[0])
+    const int32_t n_used = kv_used(&x->replica->kv) - kv_slack(&x->replica->kv);
+    if (n_held != n_used && !x->f->complaint[0])
         snprintf(x->f->complaint, sizeof x->f->complaint, "%d blocks held, %d used", n_held,
-                 kv_used(&x->replica->kv));
+                 n_used);
 }
 
 static int64_t inspector_now(void *self)
@@ -120,7 +121,7 @@ static void inspect_end(struct inspector *x)
     const struct replica *replica = x->replica;
     if (x->f->complaint[0])
         return;
-    if (replica->kv.n_free != replica->kv.n_blocks ||
+    if (replica->kv.n_free != replica->kv.n_blocks || kv_slack(&replica->kv) != 0 ||
         replica->host.n_free != replica->host.n_blocks)
         snprintf(x->f->complaint, sizeof x->f->complaint, "blocks are lost at the end");
     if (replica->kv_internal_slots != 0 || replica->kv_token_slots != 0)
@@ -132,6 +133,7 @@ static int create_replicas(const struct fixture *f, struct replica *replicas, ui
 {
     struct replica_options options = {.modules = f->modules,
                                       .limits = f->limits,
+                                      .allocator = f->allocator,
                                       .swap_full = f->swap_full,
                                       .wants_work = f->check_blocks};
     int rc = 0;

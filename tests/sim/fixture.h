@@ -11,6 +11,7 @@ struct fixture {
     struct module_config modules[IFL_N_KINDS];
     struct ifl_limits limits;
     struct linear_cost linear;
+    enum kv_allocator allocator;
     enum swap_full swap_full;
     bool no_steady_runs, check_steady, check_blocks;
     int32_t concurrency;

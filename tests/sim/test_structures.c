@@ -14,7 +14,7 @@ Test(kv_pool, walk_through)
 {
     struct kv_pool pool;
     uint32_t a[2], b[1];
-    cr_assert_eq(kv_pool_create(&pool, 20), 0);
+    cr_assert_eq(kv_pool_create(&pool, 20, KV_PAGED), 0);
     kv_take(&pool, kv_blocks_for(5, 4), a);
     kv_take(&pool, kv_blocks_for(1, 4), b);
     static const uint32_t slots[5][2] = {{19, 0}, {19, 1}, {19, 2}, {19, 3}, {18, 0}};
@@ -32,7 +32,7 @@ Test(kv_pool, freed_last_is_used_first)
 {
     struct kv_pool pool;
     uint32_t a[3], b[3];
-    cr_assert_eq(kv_pool_create(&pool, 8), 0);
+    cr_assert_eq(kv_pool_create(&pool, 8, KV_PAGED), 0);
     kv_take(&pool, 3, a); /* 7 6 5 */
     kv_release(&pool, 3, a);
     kv_take(&pool, 3, b);
@@ -44,7 +44,7 @@ Test(kv_pool, a_shared_block_is_free_when_its_last_owner_leaves)
 {
     struct kv_pool pool;
     uint32_t block;
-    cr_assert_eq(kv_pool_create(&pool, 2), 0);
+    cr_assert_eq(kv_pool_create(&pool, 2, KV_PAGED), 0);
     kv_take(&pool, 1, &block);
     kv_share(&pool, block);
     kv_release(&pool, 1, &block);
@@ -52,6 +52,93 @@ Test(kv_pool, a_shared_block_is_free_when_its_last_owner_leaves)
     kv_release(&pool, 1, &block);
     cr_assert_eq(pool.n_free, 2);
     kv_pool_destroy(&pool);
+}
+
+/* ---- the buddy allocator against a map of its blocks ---- */
+
+enum { MAX_BUDDY_BLOCKS = 200, MAX_RUNS = 64 };
+
+struct run {
+    int32_t first, n;
+};
+
+/* Blocks that are joined as soon as they can be: a run fits wherever an aligned one is free. */
+static bool aligned_run_is_free(const bool *taken, int32_t n_blocks, int32_t size)
+{
+    for (int32_t first = 0; first + size <= n_blocks; first += size) {
+        int32_t i = 0;
+        while (i < size && !taken[first + i])
+            i++;
+        if (i == size)
+            return true;
+    }
+    return false;
+}
+
+static struct run take_run(struct kv_pool *pool, bool *taken, int32_t n)
+{
+    uint32_t blocks[MAX_BUDDY_BLOCKS];
+    const int32_t size = (int32_t)kv_buddy_rounded(n);
+    kv_take(pool, n, blocks);
+    cr_assert(size >= n && size < 2 * n && blocks[0] % (uint32_t)size == 0);
+    for (int32_t i = 0; i < size; i++) {
+        cr_assert(!taken[blocks[0] + (uint32_t)i], "a block is given out twice");
+        taken[blocks[0] + (uint32_t)i] = true;
+    }
+    for (int32_t i = 0; i < n; i++)
+        cr_assert_eq(blocks[i], blocks[0] + (uint32_t)i);
+    return (struct run){(int32_t)blocks[0], n};
+}
+
+static void give_run(struct kv_pool *pool, bool *taken, struct run run)
+{
+    uint32_t blocks[MAX_BUDDY_BLOCKS];
+    for (int32_t i = 0; i < run.n; i++)
+        blocks[i] = (uint32_t)(run.first + i);
+    for (int32_t i = 0; i < (int32_t)kv_buddy_rounded(run.n); i++)
+        taken[run.first + i] = false;
+    kv_release(pool, run.n, blocks);
+}
+
+static int32_t count_taken(const bool *taken, int32_t n_blocks)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < n_blocks; i++)
+        n += taken[i];
+    return n;
+}
+
+static void churn(int32_t n_blocks, uint64_t seed)
+{
+    bool taken[MAX_BUDDY_BLOCKS] = {false};
+    struct run runs[MAX_RUNS];
+    struct kv_pool pool;
+    size_t n_runs = 0;
+    cr_assert_eq(kv_pool_create(&pool, n_blocks, KV_BUDDY), 0);
+    for (uint64_t i = 0; i < 400; i++) {
+        const uint64_t draw = ifl_draw(seed, IFL_DRAW_POLICY, i, 0);
+        const int32_t n = 1 + (int32_t)((draw >> 8) % (uint64_t)(1 + n_blocks / 4));
+        const int32_t size = (int32_t)kv_buddy_rounded(n);
+        cr_assert_eq(kv_fits(&pool, n), aligned_run_is_free(taken, n_blocks, size));
+        if (draw % 3 > 0 && n_runs < MAX_RUNS && kv_fits(&pool, n)) {
+            runs[n_runs++] = take_run(&pool, taken, n);
+        } else if (n_runs > 0) {
+            const size_t which = (draw >> 32) % n_runs;
+            give_run(&pool, taken, runs[which]);
+            runs[which] = runs[--n_runs];
+        }
+        cr_assert_eq(kv_used(&pool), count_taken(taken, n_blocks));
+    }
+    while (n_runs > 0)
+        give_run(&pool, taken, runs[--n_runs]);
+    cr_assert(kv_used(&pool) == 0 && kv_slack(&pool) == 0);
+    kv_pool_destroy(&pool);
+}
+
+Test(buddy, keeps_a_map_of_its_blocks)
+{
+    for (uint64_t seed = 0; seed < 200; seed++)
+        churn(1 + (int32_t)(ifl_draw(3, IFL_DRAW_POLICY, seed, 0) % MAX_BUDDY_BLOCKS), seed);
 }
 
 /* Equal times come out in the order of their pushes, and the rest in the order of time. */
