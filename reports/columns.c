@@ -46,6 +46,7 @@ const struct column summary_columns[] = {
     REAL("kv_internal_frac", kv_internal_frac),
     REAL("kv_external_frac", kv_external_frac),
     {"saturated", COLUMN_FLAG, offsetof(struct ifl_summary, saturated)},
+    {"error", COLUMN_TEXT, offsetof(struct ifl_summary, error)},
 };
 
 const size_t n_summary_columns = sizeof summary_columns / sizeof *summary_columns;

@@ -4,11 +4,11 @@
 
 #include <stddef.h>
 
-enum column_type { COLUMN_COUNT, COLUMN_REAL, COLUMN_FLAG };
+enum column_type { COLUMN_COUNT, COLUMN_REAL, COLUMN_FLAG, COLUMN_TEXT };
 
 struct column {
     const char *name;
-    enum column_type type; /* uint64_t, double, bool */
+    enum column_type type; /* uint64_t, double, bool, char[] */
     size_t offset;         /* in struct ifl_summary */
 };
 

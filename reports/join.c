@@ -1,4 +1,4 @@
-#include <unistd.h>
+#include <stdio.h>
 
 #include "inflight/report.h"
 #include "whole_file.h"
@@ -39,51 +39,66 @@ static int append(struct whole_file *whole, const char *path, bool with_header,
     return code;
 }
 
-static int rename_only(const char *from, const char *to, struct ifl_error *error)
+static int publish(struct whole_file *whole, struct ifl_error *error)
 {
-    return rename(from, to) ? whole_fail_on(from, "rename", error) : IFL_OK;
+    return whole_close(whole, error) || whole_publish(whole, error) ? error->code : IFL_OK;
 }
 
-/* Gives the file its name; then its parts have served. */
-static int publish(struct whole_file *whole, size_t n, const char *const *parts,
-                   struct ifl_error *error)
+static int append_tables(struct whole_file *whole, const struct ifl_parts *parts,
+                         struct ifl_error *error)
 {
-    if (whole_close(whole, error) || whole_publish(whole, error))
-        return error->code;
-    for (size_t i = 0; i < n; i++)
-        unlink(parts[i]);
-    return IFL_OK;
+    char part[IFL_PATH_BYTES];
+    bool first = true;
+    int code = IFL_OK;
+    for (size_t i = 0; i < parts->n && !code; i++) {
+        if (!parts->path(parts->context, i, part))
+            continue;
+        code = append(whole, part, first, error);
+        first = false;
+    }
+    return code;
 }
 
-int ifl_join_csv(const char *path, size_t n, const char *const *parts, struct ifl_error *error)
+int ifl_join_csv(const char *path, const struct ifl_parts *parts, struct ifl_error *error)
 {
-    if (n == 1)
-        return rename_only(parts[0], path, error);
+    char part[IFL_PATH_BYTES];
+    if (parts->n == 1 && parts->path(parts->context, 0, part))
+        return rename(part, path) ? whole_fail_on(part, "rename", error) : IFL_OK;
     struct whole_file whole;
     if (whole_open(&whole, path, error))
         return error->code;
-    int code = IFL_OK;
-    for (size_t i = 0; i < n && !code; i++)
-        code = append(&whole, parts[i], i == 0, error);
+    int code = append_tables(&whole, parts, error);
     if (!code)
-        code = publish(&whole, n, parts, error);
+        code = publish(&whole, error);
     whole_discard(&whole);
     return code;
 }
 
-int ifl_join_timeline(const char *path, size_t n, const char *const *parts, struct ifl_error *error)
+static int append_events(struct whole_file *whole, const struct ifl_parts *parts,
+                         struct ifl_error *error)
+{
+    char part[IFL_PATH_BYTES];
+    const char *between = "[\n";
+    int code = IFL_OK;
+    for (size_t i = 0; i < parts->n && !code; i++) {
+        if (!parts->path(parts->context, i, part))
+            continue;
+        code = whole_write(whole, between, error);
+        if (!code)
+            code = append(whole, part, true, error);
+        between = ",\n";
+    }
+    return code ? code : whole_write(whole, "\n]\n", error);
+}
+
+int ifl_join_timeline(const char *path, const struct ifl_parts *parts, struct ifl_error *error)
 {
     struct whole_file whole;
     if (whole_open(&whole, path, error))
         return error->code;
-    int code = whole_write(&whole, "[\n", error);
-    for (size_t i = 0; i < n && !code; i++) {
-        code = append(&whole, parts[i], true, error);
-        if (!code)
-            code = whole_write(&whole, i + 1 < n ? ",\n" : "\n]\n", error);
-    }
+    int code = append_events(&whole, parts, error);
     if (!code)
-        code = publish(&whole, n, parts, error);
+        code = publish(&whole, error);
     whole_discard(&whole);
     return code;
 }

@@ -1,3 +1,4 @@
+#include <stdlib.h>
 #include <string.h>
 
 #include "columns.h"
@@ -11,6 +12,10 @@ static char *put_metric(char *at, const struct column *column, const struct ifl_
     uint64_t count;
     double real;
     bool flag;
+    if (column->type == COLUMN_TEXT)
+        return row_text(at, field);
+    if (summary->error[0])
+        return row_word(at, "");
     switch (column->type) {
     case COLUMN_COUNT:
         memcpy(&count, field, sizeof count);
@@ -21,6 +26,8 @@ static char *put_metric(char *at, const struct column *column, const struct ifl_
     case COLUMN_FLAG:
         memcpy(&flag, field, sizeof flag);
         return row_word(at, flag ? "true" : "false");
+    case COLUMN_TEXT:
+        break;
     }
     return at;
 }
@@ -59,8 +66,9 @@ static int write_header(struct whole_file *file, const char *const *keys, size_t
 static int write_point(struct whole_file *file, const char *const *values, size_t n_keys,
                        const struct ifl_summary *summary, struct ifl_error *error)
 {
-    char *at =
-        whole_room(file, texts_bytes(values, n_keys) + n_summary_columns * ROW_REAL_BYTES, error);
+    const size_t n_bytes = texts_bytes(values, n_keys) + n_summary_columns * ROW_REAL_BYTES +
+                           row_text_bytes(summary->error);
+    char *at = whole_room(file, n_bytes, error);
     if (!at)
         return error->code;
     at = put_texts(at, values, n_keys);
@@ -70,16 +78,28 @@ static int write_point(struct whole_file *file, const char *const *values, size_
     return IFL_OK;
 }
 
-int ifl_write_summary(const char *path, size_t n_points, size_t n_keys, const char *const *keys,
-                      const char *const *values, const struct ifl_summary *summaries,
-                      struct ifl_error *error)
+static int write_points(struct whole_file *file, const struct ifl_points *points,
+                        struct ifl_error *error)
+{
+    struct ifl_summary summary;
+    const char **values = calloc(points->n_keys + 1, sizeof *values);
+    int code =
+        values ? write_header(file, points->keys, points->n_keys, error) : ifl_fail_nomem(error);
+    for (size_t i = 0; i < points->n_points && !code; i++) {
+        code = points->at(points->context, i, values, &summary, error);
+        if (!code)
+            code = write_point(file, values, points->n_keys, &summary, error);
+    }
+    free(values);
+    return code;
+}
+
+int ifl_write_summary(const char *path, const struct ifl_points *points, struct ifl_error *error)
 {
     struct whole_file file;
     if (whole_open(&file, path, error))
         return error->code;
-    int code = write_header(&file, keys, n_keys, error);
-    for (size_t i = 0; i < n_points && !code; i++)
-        code = write_point(&file, values + i * n_keys, n_keys, &summaries[i], error);
+    int code = write_points(&file, points, error);
     if (!code)
         code = whole_close(&file, error);
     if (!code)

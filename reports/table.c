@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "columns.h"
@@ -15,39 +16,48 @@ static const char saturated_note[] = "saturated: the queue grew over the second 
 
 struct table {
     FILE *out;
-    size_t n_points, n_keys;
-    const char *const *keys, *const *values; /* [n_keys], [n_points][n_keys] */
+    const struct ifl_points *points;
+    const char **values; /* [n_keys] of the point at hand, owned */
+    int *widths;         /* [n_keys], owned */
 };
 
-static int widest(const struct table *table, size_t key)
+static int chars(const char *text)
 {
-    size_t most = strlen(column_short_key(table->keys[key]));
-    for (size_t i = 0; i < table->n_points; i++) {
-        const size_t n = strlen(table->values[i * table->n_keys + key]);
-        most = n > most ? n : most;
+    const size_t n = strlen(text);
+    return n < LINE_CHARS ? (int)n : LINE_CHARS;
+}
+
+static int measure(const struct table *table, struct ifl_error *error)
+{
+    const struct ifl_points *points = table->points;
+    for (size_t key = 0; key < points->n_keys; key++)
+        table->widths[key] = chars(column_short_key(points->keys[key]));
+    for (size_t i = 0; i < points->n_points; i++) {
+        if (points->at(points->context, i, table->values, NULL, error))
+            return error->code;
+        for (size_t key = 0; key < points->n_keys; key++) {
+            const int width = chars(table->values[key]);
+            if (width > table->widths[key])
+                table->widths[key] = width;
+        }
     }
-    return most < LINE_CHARS ? (int)most : LINE_CHARS;
+    return IFL_OK;
 }
 
 /* Keys that fit their fair share keep their width; the wide ones are cut to an equal rest. */
-static int key_limit(const struct table *table)
+static void cut_widths(const struct table *table)
 {
+    const size_t n_keys = table->points->n_keys;
     int limit = LINE_CHARS, total = LINE_CHARS + 1;
     while (total > LINE_CHARS - METRIC_CHARS && limit > MIN_KEY_CHARS) {
         limit--;
         total = 0;
-        for (size_t key = 0; key < table->n_keys; key++) {
-            const int width = widest(table, key);
-            total += (width < limit ? width : limit) + 2;
-        }
+        for (size_t key = 0; key < n_keys; key++)
+            total += (table->widths[key] < limit ? table->widths[key] : limit) + 2;
     }
-    return limit;
-}
-
-static int key_width(const struct table *table, size_t key, int limit)
-{
-    const int width = widest(table, key);
-    return width < limit ? width : limit;
+    for (size_t key = 0; key < n_keys; key++)
+        if (table->widths[key] > limit)
+            table->widths[key] = limit;
 }
 
 static void put_key_cell(FILE *out, const char *text, int width)
@@ -58,17 +68,10 @@ static void put_key_cell(FILE *out, const char *text, int width)
         fprintf(out, "%-*s  ", width, text);
 }
 
-static void put_keys(const struct table *table, const char *const *row, bool head, int limit)
+static void put_keys(const struct table *table, const char *const *row)
 {
-    for (size_t key = 0; key < table->n_keys; key++)
-        put_key_cell(table->out, head ? column_short_key(row[key]) : row[key],
-                     key_width(table, key, limit));
-}
-
-static void put_blank_keys(const struct table *table, int limit)
-{
-    for (size_t key = 0; key < table->n_keys; key++)
-        put_key_cell(table->out, "", key_width(table, key, limit));
+    for (size_t key = 0; key < table->points->n_keys; key++)
+        put_key_cell(table->out, row[key], table->widths[key]);
 }
 
 static void put_number(FILE *out, int width, int decimals, double value)
@@ -82,6 +85,10 @@ static void put_number(FILE *out, int width, int decimals, double value)
 static void put_point(FILE *out, const struct ifl_summary *s)
 {
     char finished[48];
+    if (s->error[0]) {
+        fprintf(out, "  failed: %s\n", s->error);
+        return;
+    }
     snprintf(finished, sizeof finished, "%llu/%llu", (unsigned long long)s->n_finished,
              (unsigned long long)s->n_requests);
     fprintf(out, "%11s", finished);
@@ -100,26 +107,35 @@ static const char *const head_lines[] = {
     "   requests         tok/s       s       s     ms      ms   s/tok   tions\n",
 };
 
-static void put_head(const struct table *table, int limit)
+static void put_head(const struct table *table)
 {
-    put_keys(table, table->keys, true, limit);
+    for (size_t key = 0; key < table->points->n_keys; key++)
+        put_key_cell(table->out, column_short_key(table->points->keys[key]), table->widths[key]);
     fputs(head_lines[0], table->out);
-    put_blank_keys(table, limit);
+    for (size_t key = 0; key < table->points->n_keys; key++)
+        put_key_cell(table->out, "", table->widths[key]);
     fputs(head_lines[1], table->out);
 }
 
-static void put_sweep(const struct table *table, const struct ifl_summary *summaries)
+static int put_sweep(const struct table *table, struct ifl_error *error)
 {
-    const int limit = key_limit(table);
+    const struct ifl_points *points = table->points;
     bool any_saturated = false;
-    put_head(table, limit);
-    for (size_t i = 0; i < table->n_points; i++) {
-        put_keys(table, table->values + i * table->n_keys, false, limit);
-        put_point(table->out, &summaries[i]);
-        any_saturated |= summaries[i].saturated;
+    if (measure(table, error))
+        return error->code;
+    cut_widths(table);
+    put_head(table);
+    for (size_t i = 0; i < points->n_points; i++) {
+        struct ifl_summary summary;
+        if (points->at(points->context, i, table->values, &summary, error))
+            return error->code;
+        put_keys(table, table->values);
+        put_point(table->out, &summary);
+        any_saturated |= summary.saturated;
     }
     if (any_saturated)
         fprintf(table->out, "* %s\n", saturated_note);
+    return IFL_OK;
 }
 
 /* ---- one point: a line a metric ---- */
@@ -188,16 +204,30 @@ static void put_memory(FILE *out, const struct ifl_summary *s)
         fprintf(out, "\n%s\n", saturated_note);
 }
 
-void ifl_print_summary(void *file, size_t n_points, size_t n_keys, const char *const *keys,
-                       const char *const *values, const struct ifl_summary *summaries)
+static int put_single(FILE *out, const struct ifl_points *points, struct ifl_error *error)
 {
+    struct ifl_summary summary;
+    if (points->at(points->context, 0, NULL, &summary, error))
+        return error->code;
+    put_counts(out, &summary);
+    put_latencies(out, &summary);
+    put_memory(out, &summary);
+    return IFL_OK;
+}
+
+int ifl_print_summary(void *file, const struct ifl_points *points, struct ifl_error *error)
+{
+    if (points->n_points == 1 && points->n_keys == 0)
+        return put_single(file, points, error);
     const struct table table = {
-        .out = file, .n_points = n_points, .n_keys = n_keys, .keys = keys, .values = values};
-    if (n_points != 1 || n_keys != 0) {
-        put_sweep(&table, summaries);
-        return;
-    }
-    put_counts(file, summaries);
-    put_latencies(file, summaries);
-    put_memory(file, summaries);
+        .out = file,
+        .points = points,
+        .values = calloc(points->n_keys + 1, sizeof *table.values),
+        .widths = calloc(points->n_keys + 1, sizeof *table.widths),
+    };
+    const int code =
+        table.values && table.widths ? put_sweep(&table, error) : ifl_fail_nomem(error);
+    free(table.values);
+    free(table.widths);
+    return code;
 }

@@ -142,19 +142,6 @@ static int size_pool(const struct config *config, const struct machine *machine,
     return 0;
 }
 
-int point_limits(const struct config *config, struct ifl_limits *limits, char *arithmetic,
-                 size_t n_bytes, struct ifl_error *error)
-{
-    struct machine *machine = malloc(sizeof *machine);
-    if (!machine)
-        return ifl_fail_nomem(error);
-    int rc = load_machine(config, machine, error);
-    if (rc == 0)
-        rc = size_pool(config, machine, limits, arithmetic, n_bytes, error);
-    free(machine);
-    return rc;
-}
-
 static struct cost *create_cost(const struct config *config, const struct machine *machine,
                                 struct ifl_error *error)
 {
@@ -242,6 +229,8 @@ static int create_replicas(const struct point_options *options, struct cockpit *
         size_pool(config, &cockpit->machine, &result->limits, arithmetic, sizeof arithmetic, error);
     if (rc < 0)
         return rc;
+    if (arithmetic[0] && options->notes.say)
+        options->notes.say(options->notes.context, arithmetic);
     if (cockpit->trace.n_clients > 1)
         result->limits.n_clients = cockpit->trace.n_clients;
     struct replica_options replica = {

@@ -15,7 +15,7 @@ struct point_options {
     const struct config *config;
     int32_t point;
     struct ifl_recorder_options reports; /* the paths; the rest is filled in */
-    struct ifl_notes notes;
+    struct ifl_notes notes; /* how large the KV pool is, and about the trace */
     const volatile sig_atomic_t *stop;
     atomic_ullong *n_ended, *n_requests; /* for a progress line, or NULL */
 };
@@ -29,10 +29,5 @@ struct point_result {
 
 int point_fly(const struct point_options *options, struct point_result *result,
               struct ifl_error *error);
-
-/* What the configuration's KV pool will be: given, or computed from memory, with the arithmetic in
- * one line of text (empty where it was given). */
-int point_limits(const struct config *config, struct ifl_limits *limits, char *arithmetic,
-                 size_t n_bytes, struct ifl_error *error);
 
 #endif

@@ -14,6 +14,8 @@
 #include "inflight/error.h"
 #include "inflight/time.h"
 
+#define IFL_PATH_BYTES 640
+
 enum ifl_status { IFL_FINISHED, IFL_REJECTED, IFL_FAILED };
 
 /* A request's life. Times are IFL_NEVER where undefined. */
@@ -89,7 +91,8 @@ struct ifl_summary {
     uint64_t preemptions, swap_outs, n_steps;
     double mean_batch; /* sequences a step, weighted by time */
     double kv_token_frac, kv_reserved_frac, kv_internal_frac, kv_external_frac;
-    bool saturated; /* the queue grew over the second half of the arrivals */
+    bool saturated;  /* the queue grew over the second half of the arrivals */
+    char error[256]; /* why the point failed, all else being undefined; empty if it did not */
 };
 
 /* Writes what is left to the final files and computes the summary. */
@@ -98,24 +101,35 @@ int ifl_recorder_finish(struct ifl_recorder *recorder, struct ifl_summary *summa
 
 /* ---- files of a whole run ---- */
 
-struct ifl_text { /* a swept key and its value at a point */
-    const char *key, *value;
+/* The points of a run, asked for one by one, so that a study of any size takes the same memory. */
+struct ifl_points {
+    size_t n_points, n_keys;
+    const char *const *keys; /* [n_keys] swept */
+    void *context;
+    /* Fills in the swept values [n_keys], which outlive the points, and what came out; either may
+     * be NULL. */
+    int (*at)(void *context, size_t point, const char **values, struct ifl_summary *summary,
+              struct ifl_error *error);
 };
 
-/* summary.csv: one row a point, swept keys first. values: [n_points][n_keys]. */
-int ifl_write_summary(const char *path, size_t n_points, size_t n_keys, const char *const *keys,
-                      const char *const *values, const struct ifl_summary *summaries,
-                      struct ifl_error *error);
-/* requests.csv, steps.csv or quantiles.csv of a sweep: the points' files joined under one header,
- * in order, then removed. n 1 just renames. */
-int ifl_join_csv(const char *path, size_t n, const char *const *parts, struct ifl_error *error);
-/* timeline.json of a run: the points' parts as one JSON array, in order, then removed. */
-int ifl_join_timeline(const char *path, size_t n, const char *const *parts,
-                      struct ifl_error *error);
+/* summary.csv: one row a point, swept keys first. */
+int ifl_write_summary(const char *path, const struct ifl_points *points, struct ifl_error *error);
+/* The same as a table for a terminal; `file` is a FILE. */
+int ifl_print_summary(void *file, const struct ifl_points *points, struct ifl_error *error);
 
-/* The summary as a table for a terminal. */
-void ifl_print_summary(void *file, size_t n_points, size_t n_keys, const char *const *keys,
-                       const char *const *values, const struct ifl_summary *summaries);
+/* The files of a run's points, in order. */
+struct ifl_parts {
+    size_t n;
+    void *context;
+    /* False if there is none: the point failed. */
+    bool (*path)(void *context, size_t i, char path[IFL_PATH_BYTES]);
+};
+
+/* requests.csv, steps.csv or quantiles.csv of a run: the parts joined under one header. n 1 just
+ * renames; otherwise the parts stay. */
+int ifl_join_csv(const char *path, const struct ifl_parts *parts, struct ifl_error *error);
+/* timeline.json of a run: the parts as one JSON array. */
+int ifl_join_timeline(const char *path, const struct ifl_parts *parts, struct ifl_error *error);
 
 /* Figures for papers from the summary.csv and quantiles.csv of one or more runs: gnuplot draws the
  * scripts in script_dir into out_dir, which must exist, as PDF, SVG and PNG, beside a CSV of

@@ -10,7 +10,8 @@ static const struct command {
     int (*run)(int argc, char **argv);
 } commands[] = {
     {"run",
-     "run CONFIG.yaml [--set path.to.key=value]... [--plugin FILE.so]... [-o DIR] [-j N] [--quiet]",
+     "run CONFIG.yaml [--set path.to.key=value]... [--plugin FILE.so]... [-o DIR] [-j N] "
+     "[--resume] [--quiet]",
      cli_run},
     {"trace",
      "trace stats|convert FILE... or trace generate ...   look at, convert, synthesise traces",

@@ -129,15 +129,23 @@ int options_read(const char *command, int argc, char **argv, const struct option
     return 0;
 }
 
-int cli_fail(const struct ifl_error *error)
+void error_print(const struct ifl_error *error, char *text, size_t n_bytes)
 {
     if (error->file[0] && error->column)
-        fprintf(stderr, "%s:%d:%d: %s\n", error->file, error->line, error->column, error->text);
+        snprintf(text, n_bytes, "%s:%d:%d: %s", error->file, error->line, error->column,
+                 error->text);
     else if (error->file[0] && error->line)
-        fprintf(stderr, "%s:%d: %s\n", error->file, error->line, error->text);
+        snprintf(text, n_bytes, "%s:%d: %s", error->file, error->line, error->text);
     else if (error->file[0])
-        fprintf(stderr, "%s: %s\n", error->file, error->text);
+        snprintf(text, n_bytes, "%s: %s", error->file, error->text);
     else
-        fprintf(stderr, "inflight: %s\n", error->text);
+        snprintf(text, n_bytes, "%s", error->text);
+}
+
+int cli_fail(const struct ifl_error *error)
+{
+    char text[sizeof error->file + sizeof error->text + 32];
+    error_print(error, text, sizeof text);
+    fprintf(stderr, "%s%s\n", error->file[0] ? "" : "inflight: ", text);
     return error->code == IFL_E_INPUT ? 2 : 1;
 }

@@ -33,6 +33,8 @@ int options_read(const char *command, int argc, char **argv, const struct option
 /* ---- what commands share ---- */
 
 struct ifl_error;
+/* The error as one line: where, and what. */
+void error_print(const struct ifl_error *error, char *text, size_t n_bytes);
 /* Prints the error as one line and returns the exit code for it: 2 for wrong input, else 1. */
 int cli_fail(const struct ifl_error *error);
 

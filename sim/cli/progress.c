@@ -4,39 +4,72 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { BAR_WIDTH = 30, TICK_MS = 100 };
+#include "cli/ranks.h"
+
+enum { BAR_WIDTH = 30, TICK_MS = 100, TICKS_A_LINE = 100 };
+
+static double wall_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* "4 min" or nothing as long as there is nothing to go by. */
+static const char *time_left(const struct progress *progress, double done_frac, char text[32])
+{
+    const double elapsed_s = wall_s() - progress->start_s;
+    const double left_s = elapsed_s * (1 - done_frac) / done_frac;
+    text[0] = '\0';
+    if (done_frac <= 0)
+        return text;
+    if (left_s < 120)
+        snprintf(text, 32, ", %.0f s left", left_s);
+    else if (left_s < 7200)
+        snprintf(text, 32, ", %.0f min left", left_s / 60);
+    else
+        snprintf(text, 32, ", %.1f h left", left_s / 3600);
+    return text;
+}
 
 static void draw(const struct progress *progress)
 {
     const unsigned long long ended = atomic_load(progress->n_ended);
-    const unsigned long long begun = atomic_load(progress->n_requests);
-    const unsigned long long done = atomic_load(progress->n_points_done);
+    const unsigned long long begun = atomic_load(progress->n_begun);
+    const unsigned long long done = ranks_add(RANKS_POINTS, 0);
+    const unsigned long long requests = ranks_add(RANKS_REQUESTS, 0) + ended;
     const double in_flight = begun ? (double)ended / (double)begun : 0;
     const double all =
         progress->n_points == 1 ? in_flight : (double)done / (double)progress->n_points;
     const int filled = (int)(all * BAR_WIDTH);
-    char bar[BAR_WIDTH + 1] = {0};
+    char bar[BAR_WIDTH + 1] = {0}, left[32];
     for (int i = 0; i < BAR_WIDTH; i++)
         bar[i] = i < filled ? '#' : '.';
-    fprintf(stderr, "\r[%s] %3.0f%%  %llu of %zu points, %llu requests\033[K", bar, 100 * all, done,
-            progress->n_points, ended);
+    fprintf(stderr, "%s[%s] %3.0f%%  %llu of %zu points, %llu requests%s%s",
+            progress->terminal ? "\r" : "", bar, 100 * all, done, progress->n_points, requests,
+            time_left(progress, all, left), progress->terminal ? "\033[K" : "\n");
 }
 
 static void *keep_drawing(void *context)
 {
     struct progress *progress = context;
     const struct timespec tick = {0, TICK_MS * 1000000L};
-    while (!atomic_load(&progress->stopping)) {
+    for (int i = 1; !atomic_load(&progress->stopping); i++) {
         nanosleep(&tick, NULL);
-        draw(progress);
+        if (progress->terminal || i % TICKS_A_LINE == 0)
+            draw(progress);
     }
-    fprintf(stderr, "\r\033[K");
+    if (progress->terminal)
+        fprintf(stderr, "\r\033[K");
     return NULL;
 }
 
 void progress_start(struct progress *progress)
 {
-    progress->running = !progress->quiet && isatty(STDERR_FILENO) &&
+    progress->terminal = isatty(STDERR_FILENO);
+    progress->start_s = wall_s();
+    progress->running = !progress->quiet && ranks_own() == 0 &&
+                        (progress->terminal || ranks_n() > 1) &&
                         pthread_create(&progress->thread, NULL, keep_drawing, progress) == 0;
 }
 

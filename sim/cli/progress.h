@@ -1,4 +1,5 @@
-/* A progress line on the terminal, drawn by a thread of its own until it is stopped. */
+/* A progress line about all ranks, drawn by a thread of rank 0 until it is stopped: in place on a
+ * terminal; where several ranks write into a pipe, a line of its own now and then. */
 #ifndef SIM_CLI_PROGRESS_H
 #define SIM_CLI_PROGRESS_H
 
@@ -8,16 +9,17 @@
 #include <stddef.h>
 
 struct progress {
-    atomic_ullong *n_ended, *n_requests, *n_points_done;
+    atomic_ullong *n_ended, *n_begun; /* requests of this rank's points that are under way */
     size_t n_points;
     bool quiet;
     /* private */
-    bool running;
+    bool running, terminal;
+    double start_s;
     atomic_bool stopping;
     pthread_t thread;
 };
 
-/* Does nothing when quiet or when stderr is no terminal. */
+/* Does nothing when quiet, or where nobody would look. */
 void progress_start(struct progress *progress);
 void progress_stop(struct progress *progress);
 

@@ -1,54 +1,46 @@
-/* inflight run: every point of a study, on as many threads as asked, and its reports. */
-#include <errno.h>
+/* inflight run: every point of a study, on as many threads and ranks as there are, and its reports.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "cli/crew.h"
 #include "cli/options.h"
-#include "cli/progress.h"
+#include "cli/ranks.h"
 #include "cli/run_files.h"
 #include "point.h"
+
+enum { MAX_NOTES = 32 };
 
 struct run {
     const char *out_dir;
     long long n_threads;
-    bool quiet, timing;
+    bool quiet, timing, resume;
     struct study *study;
-    size_t n_points;
-    struct point_result *results;
     struct run_files files;
-    /* shared by the workers */
-    atomic_size_t next_point;
-    atomic_ullong n_ended, n_requests, n_points_done;
-    pthread_mutex_t lock;
-    size_t failed_point; /* the lowest that failed */
+    struct crew crew;
     struct ifl_error error;
+    /* what was said: many points have the same to say */
+    pthread_mutex_t lock;
+    char *notes[MAX_NOTES];
+    size_t n_notes;
 };
 
-static volatile sig_atomic_t stop;
+/* ---- a point ---- */
 
-static void on_signal(int number)
+static void say_once(void *context, const char *text)
 {
-    (void)number;
-    stop = 1;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
-
-/* ---- workers ---- */
-
-static void say(void *context, const char *text)
-{
-    (void)context;
-    fprintf(stderr, "note: %s\n", text);
+    struct run *run = context;
+    size_t i = 0;
+    pthread_mutex_lock(&run->lock);
+    while (i < run->n_notes && strcmp(run->notes[i], text) != 0)
+        i++;
+    if (i == run->n_notes && i < MAX_NOTES && (run->notes[i] = strdup(text))) {
+        run->n_notes++;
+        fprintf(stderr, "note: %s\n", text);
+    }
+    pthread_mutex_unlock(&run->lock);
 }
 
 /* "preset=vllm-v0 rate_rps=4", the caller's to free. NULL without memory: a name is a nicety. */
@@ -68,103 +60,91 @@ static char *label_point(const struct run *run, size_t point)
     return label;
 }
 
-static int fly_point(struct run *run, size_t point, struct ifl_error *error)
+static int fly_point(struct run *run, size_t point, struct point_result *result,
+                     struct ifl_error *error)
 {
-    const bool speaks = point == 0 && !run->quiet;
+    const bool speaks = ranks_own() == 0 && !run->quiet;
+    char paths[N_REPORTS][IFL_PATH_BYTES];
+    struct config config;
+    if (study_read(run->study, point, &config, error) < 0)
+        return error->code;
     char *label = run->files.wanted[REPORT_TIMELINE] ? label_point(run, point) : NULL;
     struct point_options options = {
-        .config = study_point(run->study, point),
+        .config = &config,
         .point = (int32_t)point,
-        .reports = run_files_of_point(&run->files, point),
-        .notes = {speaks ? say : NULL, NULL},
-        .stop = &stop,
-        .n_ended = &run->n_ended,
-        .n_requests = &run->n_requests,
+        .reports = run_files_of_point(&run->files, point, paths),
+        .notes = {speaks ? say_once : NULL, run},
+        .stop = &crew_stop,
+        .n_ended = &run->crew.n_ended,
+        .n_requests = &run->crew.n_begun,
     };
     options.reports.label = label;
-    const int rc = point_fly(&options, &run->results[point], error);
+    const int rc = point_fly(&options, result, error);
     free(label);
+    config_finish(&config);
     return rc;
 }
 
-static void note_failure(struct run *run, size_t point, const struct ifl_error *error)
+/* A full disk or a signal concerns all points, anything else only this one. */
+static bool concerns_all(int code)
 {
-    pthread_mutex_lock(&run->lock);
-    if (point < run->failed_point) {
-        run->failed_point = point;
-        run->error = *error;
-    }
-    pthread_mutex_unlock(&run->lock);
+    return code == IFL_E_IO || code == IFL_E_INTERRUPTED;
 }
 
-static void *work(void *context)
+static int fly_and_record(void *context, size_t point, struct ifl_error *error)
 {
     struct run *run = context;
-    size_t point;
-    while ((point = atomic_fetch_add(&run->next_point, 1)) < run->n_points) {
-        struct ifl_error error;
-        if (fly_point(run, point, &error) < 0) {
-            note_failure(run, point, &error);
-            break;
-        }
-        atomic_fetch_add(&run->n_points_done, 1);
+    struct point_record record;
+    memset(&record, 0, sizeof record); /* its padding is written too */
+    if (fly_point(run, point, &record.result, error) < 0) {
+        if (concerns_all(error->code))
+            return error->code;
+        record.error = *error;
     }
-    if (point >= run->n_points)
-        return NULL;
-    atomic_store(&run->next_point, run->n_points); /* a failure ends the run */
-    return NULL;
+    return run_files_put(&run->files, point, &record, error);
 }
 
-static int fly_all(struct run *run)
+static bool is_recorded(void *context, size_t point)
 {
-    const size_t n =
-        (size_t)run->n_threads < run->n_points ? (size_t)run->n_threads : run->n_points;
-    pthread_t *threads = calloc(n + 1, sizeof *threads);
-    struct progress progress = {.n_ended = &run->n_ended,
-                                .n_requests = &run->n_requests,
-                                .n_points_done = &run->n_points_done,
-                                .n_points = run->n_points,
-                                .quiet = run->quiet};
-    size_t n_started = 0;
-    if (!threads)
-        return ifl_fail_nomem(&run->error);
-    run->failed_point = run->n_points;
-    progress_start(&progress);
-    while (n_started < n && pthread_create(&threads[n_started], NULL, work, run) == 0)
-        n_started++;
-    if (n_started == 0)
-        work(run);
-    for (size_t i = 0; i < n_started; i++)
-        pthread_join(threads[i], NULL);
-    progress_stop(&progress);
-    free(threads);
-    return run->failed_point < run->n_points ? run->error.code : 0;
+    struct run *run = context;
+    struct point_record record;
+    return run->resume && run_files_get(&run->files, point, &record);
 }
 
 /* ---- reports ---- */
 
-static int write_summary(struct run *run, bool to_terminal)
+static int get_point(void *context, size_t point, const char **values, struct ifl_summary *summary,
+                     struct ifl_error *error)
+{
+    const struct run *run = context;
+    struct point_record record;
+    for (size_t a = 0; values && a < study_n_axes(run->study); a++)
+        values[a] = study_value(run->study, point, a);
+    if (!summary)
+        return 0;
+    if (!parts_get(&run->files.parts, point, &record))
+        return ifl_fail(error, IFL_E_IO, "%s: the record of point %zu is gone",
+                        run->files.parts.dir, point);
+    *summary = record.result.summary;
+    if (record.error.code)
+        error_print(&record.error, summary->error, sizeof summary->error);
+    return 0;
+}
+
+static int write_summary(struct run *run, FILE *terminal)
 {
     const size_t n_axes = study_n_axes(run->study);
+    char path[IFL_PATH_BYTES];
     const char **keys = calloc(n_axes + 1, sizeof *keys);
-    const char **values = calloc(run->n_points * n_axes + 1, sizeof *values);
-    struct ifl_summary *summaries = calloc(run->n_points, sizeof *summaries);
-    int rc = keys && values && summaries ? 0 : ifl_fail_nomem(&run->error);
-    for (size_t a = 0; rc == 0 && a < n_axes; a++)
+    if (!keys)
+        return ifl_fail_nomem(&run->error);
+    for (size_t a = 0; a < n_axes; a++)
         keys[a] = study_axis(run->study, a);
-    for (size_t p = 0; rc == 0 && p < run->n_points; p++) {
-        summaries[p] = run->results[p].summary;
-        for (size_t a = 0; a < n_axes; a++)
-            values[p * n_axes + a] = study_value(run->study, p, a);
-    }
-    if (rc == 0 && to_terminal)
-        ifl_print_summary(stdout, run->n_points, n_axes, keys, values, summaries);
-    else if (rc == 0)
-        rc = ifl_write_summary(run->files.summary, run->n_points, n_axes, keys, values, summaries,
-                               &run->error);
+    const struct ifl_points points = {study_n_points(run->study), n_axes, keys, run, get_point};
+    snprintf(path, sizeof path, "%s/summary.csv", run->files.dir);
+    const int rc = terminal ? ifl_print_summary(terminal, &points, &run->error)
+                            : ifl_write_summary(path, &points, &run->error);
     free(keys);
-    free(values);
-    free(summaries);
     return rc;
 }
 
@@ -172,10 +152,14 @@ static int write_reports(struct run *run)
 {
     int rc = run_files_join(&run->files, &run->error);
     if (rc == 0)
-        rc = write_summary(run, false);
-    if (rc == 0)
-        rc = run_files_write_config(&run->files, run->study, &run->error);
-    return rc;
+        rc = write_summary(run, NULL);
+    return rc == 0 ? run_files_write_config(&run->files, &run->error) : rc;
+}
+
+static void say(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "note: %s\n", text);
 }
 
 static void draw_figures(const struct run *run)
@@ -183,74 +167,127 @@ static void draw_figures(const struct run *run)
     struct ifl_error error;
     char script_dir[512];
     const char *const dirs[] = {run->files.dir};
-    if (!study_point(run->study, 0)->output.plots)
+    if (!study_first(run->study)->output.plots)
         return;
     if (data_path("reports", script_dir) < 0 ||
         ifl_plot(1, dirs, run->files.dir, script_dir, run->quiet ? NULL : say, NULL, &error) < 0)
         fprintf(stderr, "note: no figures: %s\n", error.text);
 }
 
-static void print_timing(const struct run *run)
+/* What the points' records add up to. */
+struct outcome {
+    size_t n_failed, first_failed;
+    struct ifl_error first_error;
+    double read_s, simulate_s, write_s;
+    unsigned long long n_steps, n_repeats, n_requests;
+};
+
+static void add_up(const struct run *run, struct outcome *outcome)
 {
-    double read_s = 0, simulate_s = 0, write_s = 0;
-    unsigned long long n_steps = 0, n_repeats = 0, n_requests = 0;
-    for (size_t p = 0; p < run->n_points; p++) {
-        const struct point_result *r = &run->results[p];
-        read_s += r->read_s;
-        simulate_s += r->simulate_s;
-        write_s += r->write_s;
-        n_steps += r->n_plans + r->n_repeats;
-        n_repeats += r->n_repeats;
-        n_requests += r->summary.n_requests;
+    *outcome = (struct outcome){0};
+    for (size_t p = 0; p < study_n_points(run->study); p++) {
+        struct point_record record;
+        if (!parts_get(&run->files.parts, p, &record))
+            continue;
+        const struct point_result *r = &record.result;
+        outcome->read_s += r->read_s;
+        outcome->simulate_s += r->simulate_s;
+        outcome->write_s += r->write_s;
+        outcome->n_steps += r->n_plans + r->n_repeats;
+        outcome->n_repeats += r->n_repeats;
+        outcome->n_requests += r->summary.n_requests;
+        if (record.error.code && outcome->n_failed++ == 0) {
+            outcome->first_failed = p;
+            outcome->first_error = record.error;
+        }
     }
-    const double total_s = read_s + simulate_s + write_s;
+}
+
+static void print_timing(const struct outcome *outcome)
+{
+    const double total_s = outcome->read_s + outcome->simulate_s + outcome->write_s;
     fprintf(stderr,
             "timing: read %.3f s, simulate %.3f s, write %.3f s; %llu requests, %.0f a second; "
             "%llu steps, %llu of them repeated without a plan\n",
-            read_s, simulate_s, write_s, n_requests, (double)n_requests / total_s, n_steps,
-            n_repeats);
+            outcome->read_s, outcome->simulate_s, outcome->write_s, outcome->n_requests,
+            (double)outcome->n_requests / total_s, outcome->n_steps, outcome->n_repeats);
 }
 
-/* The arithmetic behind a computed KV pool, once for each distinct one. */
-static void explain_pool(const struct run *run)
+static int fail_some(struct run *run, const struct outcome *outcome)
 {
-    char text[1024], last[1024] = "";
-    struct ifl_limits limits;
-    struct ifl_error error;
-    for (size_t p = 0; p < run->n_points; p++) {
-        if (point_limits(study_point(run->study, p), &limits, text, sizeof text, &error) < 0)
-            return; /* the point itself will say so */
-        if (text[0] && strcmp(text, last) != 0)
-            fprintf(stderr, "note: %s\n", text);
-        memcpy(last, text, sizeof last);
+    char *label = label_point(run, outcome->first_failed), why[512];
+    error_print(&outcome->first_error, why, sizeof why);
+    const int rc =
+        ifl_fail(&run->error, IFL_E_POLICY,
+                 "%zu of %zu points failed, the first is point %zu (%.200s): %s", outcome->n_failed,
+                 study_n_points(run->study), outcome->first_failed, label ? label : "", why);
+    free(label);
+    return rc;
+}
+
+/* Rank 0, when all points are done with. */
+static int finish(struct run *run)
+{
+    struct outcome outcome;
+    add_up(run, &outcome);
+    if (outcome.n_failed == study_n_points(run->study)) {
+        run->error = outcome.first_error;
+        parts_remove(&run->files.parts);
+        return run->error.code;
     }
+    int rc = write_reports(run);
+    if (rc == 0 && !run->quiet)
+        rc = write_summary(run, stdout);
+    if (rc < 0)
+        return rc;
+    parts_remove(&run->files.parts);
+    if (run->timing)
+        print_timing(&outcome);
+    draw_figures(run);
+    return outcome.n_failed ? fail_some(run, &outcome) : 0;
+}
+
+/* ---- the study ---- */
+
+/* What a broken study leaves for --resume. */
+static int salvage(struct run *run)
+{
+    const bool kept = study_n_points(run->study) > 1 && parts_keep(&run->files.parts);
+    if (!kept)
+        parts_remove(&run->files.parts);
+    else if (run->error.code == IFL_E_INTERRUPTED)
+        snprintf(run->error.text, sizeof run->error.text,
+                 "interrupted; the same command with --resume does the rest");
+    return run->error.code;
 }
 
 static int run_study(struct run *run)
 {
-    run->n_points = study_n_points(run->study);
-    run->results = calloc(run->n_points, sizeof *run->results);
-    if (!run->results)
-        return ifl_fail_nomem(&run->error);
-    const struct config *first = study_point(run->study, 0);
-    int rc = run_files_open(&run->files, run->out_dir ? run->out_dir : first->output.dir,
-                            run->n_points, &first->output, &run->error);
+    const bool first = ranks_own() == 0;
+    int rc = run_files_init(&run->files, run->study, run->out_dir, &run->error);
+    bool whole = rc == 0 && run->resume && run_files_whole(&run->files);
+    rc = ranks_agree(rc, &run->error);
     if (rc < 0)
         return rc;
-    if (!run->quiet)
-        explain_pool(run);
-    catch_signals();
-    rc = fly_all(run);
-    if (rc == 0)
-        rc = write_reports(run);
+    if (first && whole && !run->quiet)
+        fprintf(stderr, "note: %s is whole, there is nothing to resume\n", run->files.dir);
+    if (whole)
+        return 0;
+    rc = first ? run_files_open(&run->files, run->resume, &run->error) : 0;
+    rc = ranks_agree(rc, &run->error);
     if (rc < 0)
         return rc;
-    if (!run->quiet)
-        write_summary(run, true);
-    if (run->timing)
-        print_timing(run);
-    draw_figures(run);
-    return 0;
+    run->crew.n_points = study_n_points(run->study);
+    run->crew.n_threads = run->n_threads;
+    run->crew.quiet = run->quiet;
+    run->crew.context = run;
+    run->crew.done = is_recorded;
+    run->crew.fly = fly_and_record;
+    rc = crew_work(&run->crew, &run->error);
+    if (rc == 0 && first)
+        rc = finish(run);
+    rc = ranks_agree(rc, &run->error);
+    return rc < 0 && first ? salvage(run) : rc;
 }
 
 static int load_plugins(const struct text_list *plugins, struct ifl_error *error)
@@ -264,12 +301,24 @@ static int load_plugins(const struct text_list *plugins, struct ifl_error *error
 /* Points that fly side by side would measure each other. */
 static int check_jobs(struct run *run)
 {
-    for (size_t p = 0; run->n_threads > 1 && p < study_n_points(run->study); p++)
-        if (study_point(run->study, p)->executor != EXECUTOR_SIM)
-            return ifl_fail(&run->error, IFL_E_INPUT,
-                            "--jobs is %lld, expected 1 where an engine flies in wall time",
-                            run->n_threads);
-    return 0;
+    if (!study_flies_engine(run->study) || (run->n_threads == 1 && ranks_n() == 1))
+        return 0;
+    if (run->n_threads > 1)
+        return ifl_fail(&run->error, IFL_E_INPUT,
+                        "--jobs is %lld, expected 1 where an engine flies in wall time",
+                        run->n_threads);
+    return ifl_fail(&run->error, IFL_E_INPUT,
+                    "there are %d ranks, expected 1 where an engine flies in wall time", ranks_n());
+}
+
+static int load(struct run *run, const struct study_options *study, const struct text_list *plugins)
+{
+    int rc = load_plugins(plugins, &run->error);
+    if (rc == 0)
+        rc = study_load(study, &run->study, &run->error);
+    if (rc == 0)
+        rc = check_jobs(run);
+    return ranks_agree(rc, &run->error);
 }
 
 int cli_run(int argc, char **argv)
@@ -281,6 +330,7 @@ int cli_run(int argc, char **argv)
         {"--plugin", NULL, OPTION_LIST, &plugins},
         {"--output", "-o", OPTION_TEXT, &run.out_dir},
         {"--jobs", "-j", OPTION_COUNT, &run.n_threads},
+        {"--resume", NULL, OPTION_FLAG, &run.resume},
         {"--quiet", "-q", OPTION_FLAG, &run.quiet},
         {"--timing", NULL, OPTION_FLAG, &run.timing},
     };
@@ -292,19 +342,21 @@ int cli_run(int argc, char **argv)
     }
     if (configs.n != 1) {
         fprintf(stderr, "usage: inflight run CONFIG.yaml [--set path.to.key=value]... "
-                        "[--plugin FILE.so]... [-o DIR] [-j N] [--quiet] [--timing]\n");
+                        "[--plugin FILE.so]... [-o DIR] [-j N] [--resume] [--quiet] [--timing]\n");
         return 2;
     }
     const struct study_options study = {configs.of[0], sets.of, sets.n};
-    int rc = load_plugins(&plugins, &run.error);
+    int rc = ranks_join(&run.error);
     if (rc == 0)
-        rc = study_load(&study, &run.study, &run.error);
-    if (rc == 0)
-        rc = check_jobs(&run);
+        rc = load(&run, &study, &plugins);
     if (rc == 0)
         rc = run_study(&run);
-    run_files_close(&run.files);
+    const bool speaks = ranks_own() == 0;
+    ranks_leave();
     study_free(run.study);
-    free(run.results);
+    for (size_t i = 0; i < run.n_notes; i++)
+        free(run.notes[i]);
+    if (rc < 0 && !speaks)
+        return run.error.code == IFL_E_INPUT ? 2 : 1;
     return rc < 0 ? cli_fail(&run.error) : 0;
 }

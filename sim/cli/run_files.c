@@ -9,6 +9,7 @@
 
 static const char report_names[N_REPORTS][16] = {"requests.csv", "steps.csv", "quantiles.csv",
                                                  "timeline.json"};
+static const char config_name[] = "config.yaml";
 
 /* A million events are some 150 MB, which a viewer has to hold in memory. */
 enum { TIMELINE_EVENTS = 1000000, TIMELINE_POINT_EVENTS = 200000 };
@@ -46,48 +47,64 @@ static int check_dir(const char *dir, struct ifl_error *error)
     return 0;
 }
 
-static char *part_path(const char *dir, enum report_kind kind, size_t point)
+int run_files_init(struct run_files *files, const struct study *study, const char *dir,
+                   struct ifl_error *error)
 {
-    const size_t n_bytes = strlen(dir) + 64;
-    char *path = malloc(n_bytes);
-    if (path)
-        snprintf(path, n_bytes, "%s/.%s-%06zu.part", dir, report_names[kind], point);
-    return path;
-}
-
-static int name_parts(struct run_files *files, enum report_kind kind)
-{
-    files->parts[kind] = calloc(files->n_points, sizeof *files->parts[kind]);
-    for (size_t i = 0; files->parts[kind] && i < files->n_points; i++)
-        if (!(files->parts[kind][i] = part_path(files->dir, kind, i)))
-            return -1;
-    return files->parts[kind] ? 0 : -1;
-}
-
-int run_files_open(struct run_files *files, const char *dir, size_t n_points,
-                   const struct output_config *output, struct ifl_error *error)
-{
+    const struct output_config *output = &study_first(study)->output;
+    uint64_t hash;
     *files = (struct run_files){
-        .n_points = n_points,
+        .study = study,
         .wanted = {output->requests, output->steps, true, output->timeline},
     };
+    dir = dir ? dir : output->dir;
     if (strlen(dir) >= sizeof files->dir)
         return ifl_fail(error, IFL_E_INPUT,
                         "the output directory has a name of %zu bytes, expected at most %zu",
                         strlen(dir), sizeof files->dir - 1);
     snprintf(files->dir, sizeof files->dir, "%s", dir);
-    snprintf(files->summary, sizeof files->summary, "%s/summary.csv", dir);
-    snprintf(files->config, sizeof files->config, "%s/config.yaml", dir);
-    int rc = make_dir(dir, error);
-    if (rc == 0)
-        rc = check_dir(dir, error);
-    if (rc < 0)
-        return rc;
-    for (int kind = 0; kind < N_REPORTS; kind++)
-        if (files->wanted[kind] && name_parts(files, kind) < 0)
-            return ifl_fail_nomem(error);
+    if (study_hash(study, &hash, error) < 0)
+        return error->code;
+    parts_init(&files->parts, dir, hash, sizeof(struct point_record));
     return 0;
 }
+
+int run_files_open(const struct run_files *files, bool resume, struct ifl_error *error)
+{
+    int rc = make_dir(files->dir, error);
+    if (rc == 0)
+        rc = check_dir(files->dir, error);
+    if (rc == 0 && !resume)
+        parts_remove(&files->parts);
+    return rc == 0 ? parts_make(&files->parts, error) : rc;
+}
+
+static void final_path(const struct run_files *files, const char *name, char path[IFL_PATH_BYTES])
+{
+    snprintf(path, IFL_PATH_BYTES, "%s/%s", files->dir, name);
+}
+
+/* config.yaml comes last: where it says what we would write, the others are there too. */
+bool run_files_whole(const struct run_files *files)
+{
+    char path[IFL_PATH_BYTES], *text = NULL;
+    size_t n_bytes = 0, at = 0;
+    struct ifl_error error;
+    if (parts_exist(&files->parts))
+        return false;
+    final_path(files, config_name, path);
+    FILE *there = fopen(path, "r"), *out = open_memstream(&text, &n_bytes);
+    bool same = there && out && study_write(files->study, out, &error) == 0;
+    if (out)
+        fclose(out);
+    for (int c; same && (c = getc(there)) != EOF; at++)
+        same = at < n_bytes && text[at] == (char)c;
+    if (there)
+        fclose(there);
+    free(text);
+    return same && at == n_bytes;
+}
+
+/* ---- the files of a point ---- */
 
 /* The points share what a timeline holds. */
 static uint64_t timeline_events(size_t n_points)
@@ -96,65 +113,91 @@ static uint64_t timeline_events(size_t n_points)
     return share < TIMELINE_POINT_EVENTS ? share : TIMELINE_POINT_EVENTS;
 }
 
-struct ifl_recorder_options run_files_of_point(const struct run_files *files, size_t point)
+struct ifl_recorder_options run_files_of_point(const struct run_files *files, size_t point,
+                                               char paths[N_REPORTS][IFL_PATH_BYTES])
 {
-    const char *paths[N_REPORTS];
     for (int kind = 0; kind < N_REPORTS; kind++)
-        paths[kind] = files->wanted[kind] ? files->parts[kind][point] : NULL;
+        parts_path(&files->parts, report_names[kind], point, paths[kind]);
     return (struct ifl_recorder_options){
-        .requests_path = paths[REPORT_REQUESTS],
-        .steps_path = paths[REPORT_STEPS],
-        .quantiles_path = paths[REPORT_QUANTILES],
-        .timeline_path = paths[REPORT_TIMELINE],
-        .timeline_events = timeline_events(files->n_points),
+        .requests_path = files->wanted[REPORT_REQUESTS] ? paths[REPORT_REQUESTS] : NULL,
+        .steps_path = files->wanted[REPORT_STEPS] ? paths[REPORT_STEPS] : NULL,
+        .quantiles_path = files->wanted[REPORT_QUANTILES] ? paths[REPORT_QUANTILES] : NULL,
+        .timeline_path = files->wanted[REPORT_TIMELINE] ? paths[REPORT_TIMELINE] : NULL,
+        .timeline_events = timeline_events(study_n_points(files->study)),
     };
 }
 
-int run_files_join(struct run_files *files, struct ifl_error *error)
+static uint64_t part_bytes(const struct run_files *files, enum report_kind kind, size_t point)
+{
+    char path[IFL_PATH_BYTES];
+    struct stat status;
+    parts_path(&files->parts, report_names[kind], point, path);
+    return files->wanted[kind] && stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+int run_files_put(const struct run_files *files, size_t point, struct point_record *record,
+                  struct ifl_error *error)
+{
+    for (int kind = 0; kind < N_REPORTS; kind++)
+        record->part_bytes[kind] = record->error.code ? 0 : part_bytes(files, kind, point);
+    return parts_put(&files->parts, point, record, error);
+}
+
+bool run_files_get(const struct run_files *files, size_t point, struct point_record *record)
+{
+    bool same = parts_get(&files->parts, point, record);
+    for (int kind = 0; same && !record->error.code && kind < N_REPORTS; kind++)
+        same = record->part_bytes[kind] == part_bytes(files, kind, point);
+    return same;
+}
+
+/* ---- reports ---- */
+
+struct joint {
+    const struct run_files *files;
+    enum report_kind kind;
+};
+
+static bool find_part(void *context, size_t point, char path[IFL_PATH_BYTES])
+{
+    const struct joint *joint = context;
+    struct point_record record;
+    parts_path(&joint->files->parts, report_names[joint->kind], point, path);
+    return !parts_get(&joint->files->parts, point, &record) || !record.error.code;
+}
+
+int run_files_join(const struct run_files *files, struct ifl_error *error)
 {
     int rc = 0;
     for (int kind = 0; kind < N_REPORTS && rc == 0; kind++) {
-        const char *const *parts = (const char *const *)files->parts[kind];
-        char path[600];
-        snprintf(path, sizeof path, "%s/%s", files->dir, report_names[kind]);
-        if (!files->wanted[kind]) {
+        struct joint joint = {files, (enum report_kind)kind};
+        const struct ifl_parts parts = {study_n_points(files->study), &joint, find_part};
+        char path[IFL_PATH_BYTES];
+        final_path(files, report_names[kind], path);
+        if (!files->wanted[kind])
             remove(path); /* of an earlier run: it would not belong to the others */
-            continue;
-        }
-        rc = kind == REPORT_TIMELINE ? ifl_join_timeline(path, files->n_points, parts, error)
-                                     : ifl_join_csv(path, files->n_points, parts, error);
+        else
+            rc = kind == REPORT_TIMELINE ? ifl_join_timeline(path, &parts, error)
+                                         : ifl_join_csv(path, &parts, error);
     }
     return rc;
 }
 
-int run_files_write_config(const struct run_files *files, const struct study *study,
-                           struct ifl_error *error)
+int run_files_write_config(const struct run_files *files, struct ifl_error *error)
 {
-    char temporary[640];
-    snprintf(temporary, sizeof temporary, "%s.tmp", files->config);
+    char path[IFL_PATH_BYTES], temporary[IFL_PATH_BYTES + 8];
+    final_path(files, config_name, path);
+    snprintf(temporary, sizeof temporary, "%s.tmp", path);
     FILE *out = fopen(temporary, "w");
     if (!out)
         return ifl_fail(error, IFL_E_IO, "%s: %s", temporary, strerror(errno));
-    int rc = study_write(study, out, error);
+    int rc = study_write(files->study, out, error);
     const bool broken = ferror(out) != 0;
     if ((fclose(out) != 0 || broken) && rc == 0)
         rc = ifl_fail(error, IFL_E_IO, "%s: %s", temporary, strerror(errno));
-    if (rc == 0 && rename(temporary, files->config) < 0)
-        rc = ifl_fail(error, IFL_E_IO, "%s: %s", files->config, strerror(errno));
+    if (rc == 0 && rename(temporary, path) < 0)
+        rc = ifl_fail(error, IFL_E_IO, "%s: %s", path, strerror(errno));
     if (rc < 0)
         remove(temporary);
     return rc;
-}
-
-void run_files_close(struct run_files *files)
-{
-    for (int kind = 0; kind < N_REPORTS; kind++) {
-        for (size_t i = 0; files->parts[kind] && i < files->n_points; i++) {
-            if (files->parts[kind][i])
-                remove(files->parts[kind][i]);
-            free(files->parts[kind][i]);
-        }
-        free(files->parts[kind]);
-    }
-    *files = (struct run_files){0};
 }

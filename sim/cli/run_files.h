@@ -1,30 +1,50 @@
-/* The files of a run: their names, the parts that points write, and how parts become reports. */
+/* The files of a run: what points leave behind, and how that becomes reports. */
 #ifndef SIM_CLI_RUN_FILES_H
 #define SIM_CLI_RUN_FILES_H
 
 #include "inflight/report.h"
 
+#include "cli/parts.h"
 #include "config/config.h"
+#include "point.h"
 
 enum report_kind { REPORT_REQUESTS, REPORT_STEPS, REPORT_QUANTILES, REPORT_TIMELINE, N_REPORTS };
 
 struct run_files {
+    const struct study *study;
     char dir[512];
-    char summary[600], config[600];
-    size_t n_points;
+    struct parts parts;
     bool wanted[N_REPORTS];
-    char **parts[N_REPORTS]; /* [n_points] paths, owned */
 };
 
-/* Makes the directory, parents included. An unwritable one is the user's error. */
-int run_files_open(struct run_files *files, const char *dir, size_t n_points,
-                   const struct output_config *output, struct ifl_error *error);
-struct ifl_recorder_options run_files_of_point(const struct run_files *files, size_t point);
-/* Joins the points' parts into requests.csv, steps.csv, quantiles.csv and timeline.json. */
-int run_files_join(struct run_files *files, struct ifl_error *error);
-int run_files_write_config(const struct run_files *files, const struct study *study,
-                           struct ifl_error *error);
-/* Removes the parts that are left. Zeroed memory is fine. */
-void run_files_close(struct run_files *files);
+/* A point that is done with: flown, or failed for a reason that does not concern the others. */
+struct point_record {
+    struct ifl_error error; /* code 0: flown */
+    struct point_result result;
+    uint64_t part_bytes[N_REPORTS];
+};
+
+/* dir NULL: what the configuration says. Touches no file. */
+int run_files_init(struct run_files *files, const struct study *study, const char *dir,
+                   struct ifl_error *error);
+/* Makes the directory, parents included; forgets the points of earlier runs unless `resume`. An
+ * unwritable one is the user's error. */
+int run_files_open(const struct run_files *files, bool resume, struct ifl_error *error);
+/* Has this very study been finished here? */
+bool run_files_whole(const struct run_files *files);
+
+/* Options with the paths of a point's files, which are in `paths`. */
+struct ifl_recorder_options run_files_of_point(const struct run_files *files, size_t point,
+                                               char paths[N_REPORTS][IFL_PATH_BYTES]);
+/* Records that the point is done with; its files are there. */
+int run_files_put(const struct run_files *files, size_t point, struct point_record *record,
+                  struct ifl_error *error);
+/* False if it is not, or its files are not those of then. */
+bool run_files_get(const struct run_files *files, size_t point, struct point_record *record);
+
+/* From the points' files to requests.csv, steps.csv, quantiles.csv and timeline.json, and the
+ * configuration last. */
+int run_files_join(const struct run_files *files, struct ifl_error *error);
+int run_files_write_config(const struct run_files *files, struct ifl_error *error);
 
 #endif

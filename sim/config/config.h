@@ -74,6 +74,8 @@ struct output_config {
 
 struct config {
     char path[512];
+    int32_t replications;
+    bool steady_state;
     char model[512], hardware[512];
     enum executor_kind executor;
     struct workload_config workload;
@@ -121,15 +123,28 @@ struct study_options {
 int study_load(const struct study_options *options, struct study **study, struct ifl_error *error);
 void study_free(struct study *study);
 
+/* Points are numbered by combination of the swept values, the first axis varying slowest, and
+ * innermost by replication, which is an axis too where there are several. */
 size_t study_n_points(const struct study *study);
+size_t study_n_replications(const struct study *study);
 size_t study_n_axes(const struct study *study);
 const char *study_axis(const struct study *study, size_t axis);
-/* The value of an axis at a point, as YAML text. The first axis varies slowest. */
+/* The value of an axis at a point, as YAML text. */
 const char *study_value(const struct study *study, size_t point, size_t axis);
-const struct config *study_point(const struct study *study, size_t point);
+/* What all points share (output, replications), as the first has it; the study's own. */
+const struct config *study_first(const struct study *study);
+/* Is any point flown by an engine, in wall time? */
+bool study_flies_engine(const struct study *study);
+/* The configuration of a point. On success the caller owes config_finish. Any number of threads
+ * may read. */
+int study_read(const struct study *study, size_t point, struct config *config,
+               struct ifl_error *error);
+void config_finish(struct config *config);
 
 /* The resolved study as YAML with version and seed: running it again gives the same bytes. */
 int study_write(const struct study *study, FILE *out, struct ifl_error *error);
+/* Of what study_write writes: studies with the same reports have the same. */
+int study_hash(const struct study *study, uint64_t *hash, struct ifl_error *error);
 
 /* Every key: name, type, unit, range, default, one line; then the parameters of each module. */
 void config_print_keys(FILE *out);

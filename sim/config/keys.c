@@ -53,6 +53,10 @@ static const struct ifl_param top_fields[] = {
          "a profile of configs/hardware, or a path; optional with cost linear"),
     CHOICE("executor", executor, "sim|cpu|cuda", EXECUTOR_SIM,
            "a cost model in virtual time, or an engine in wall time"),
+    INT("replications", replications, 1, 1, 10000, "runs",
+        "fly every point that often, each time with other arrivals and another shuffle"),
+    BOOL("steady_state", steady_state, false,
+         "the summary leaves out the warm-up, found by MSER-5 (White, Simulation 69:6, 1997)"),
 };
 
 static const struct key_by_hand top_by_hand[] = {

@@ -9,7 +9,6 @@
 /* Reads every key of the tree, each checked on its own. On success the caller owes config_finish.
  */
 int config_read(const struct node *root, struct config *config, struct ifl_error *error);
-void config_finish(struct config *config);
 
 /* Keys that need each other, and files that must exist; finds the trace. */
 int config_check(const struct node *root, struct config *config, struct ifl_error *error);

@@ -1,8 +1,14 @@
-/* A study: the file, edited, and the checked configuration of every point of its sweep. */
+/* A study: the file, edited, and the configurations of its points.
+ *
+ * A point is a combination of the sweep's values and, innermost, a replication. Every point is read
+ * and checked once when the study is loaded, then again by whoever flies it: keeping them all would
+ * take memory for each. */
 #include "config/config.h"
 
 #include <errno.h>
 #include <string.h>
+
+#include "inflight/random.h"
 
 #include "config/keys.h"
 #include "config/layers.h"
@@ -13,12 +19,24 @@
 #define INFLIGHT_VERSION "unversioned"
 #endif
 
-struct study {
-    struct node *user;  /* the file with the edits, without the sweep */
-    struct node *sweep; /* NULL: one point */
-    struct config *points;
-    size_t n_points, n_read;
+struct known_preset {
+    const char *name; /* borrowed from the tree that names it */
+    struct node *root;
 };
+
+struct study {
+    char path[512];
+    struct node *user;         /* the file with the edits, without the sweep */
+    struct node *sweep;        /* NULL: one combination */
+    struct node *replications; /* their numbers as texts */
+    struct known_preset *presets;
+    size_t n_presets;
+    struct config first;
+    bool has_first, flies_engine;
+    size_t n_points;
+};
+
+static const char replication_axis[] = "replication";
 
 /* ---- one point ---- */
 
@@ -32,18 +50,25 @@ static int blame(const struct node *node, struct ifl_error *error)
     return tree_fail(node, error, "%s", reason);
 }
 
+static bool names_preset(const struct node *name)
+{
+    return name && name->kind == NODE_SCALAR && !tree_is_null(name) && *name->text;
+}
+
+static const struct node *find_preset(const struct study *study, const char *name)
+{
+    for (size_t i = 0; i < study->n_presets; i++)
+        if (strcmp(study->presets[i].name, name) == 0)
+            return study->presets[i].root;
+    return NULL;
+}
+
 /* Puts the preset that the upper layer names under it. */
-static int lay_preset(const struct node *upper, struct node *root, struct ifl_error *error)
+static int lay_preset(const struct study *study, const struct node *upper, struct node *root,
+                      struct ifl_error *error)
 {
     const struct node *name = tree_at(upper, "serving.preset");
-    struct node *preset;
-    if (!name || name->kind != NODE_SCALAR || tree_is_null(name) || !*name->text)
-        return 0;
-    if (preset_load(name->text, &preset, error) < 0)
-        return blame(name, error);
-    const int code = layer_lay(root, preset, error);
-    tree_free(preset);
-    return code;
+    return names_preset(name) ? layer_lay(root, find_preset(study, name->text), error) : 0;
 }
 
 static int lay_point(const struct study *study, size_t point, struct node *upper, struct node *root,
@@ -51,39 +76,107 @@ static int lay_point(const struct study *study, size_t point, struct node *upper
 {
     int code = sweep_lay(study->sweep, point, upper, error);
     if (code == 0)
-        code = lay_preset(upper, root, error);
+        code = lay_preset(study, upper, root, error);
     return code == 0 ? layer_lay(root, upper, error) : code;
 }
 
-static int read_point(struct study *study, const char *path, struct ifl_error *error)
+static size_t n_replications(const struct study *study)
 {
-    struct config *config = &study->points[study->n_read];
+    return study->replications ? study->replications->n : 1;
+}
+
+/* The first replication is the run without any. Seeds depend on nothing that is swept, so all
+ * policies and rates see the same requests (common random numbers). */
+static void reseed(struct config *config, size_t replication)
+{
+    if (replication == 0)
+        return;
+    const uint64_t shift = ifl_mix(replication);
+    config->workload.arrivals.seed = ifl_mix(config->workload.arrivals.seed ^ shift);
+    config->workload.window.shuffle_seed = ifl_mix(config->workload.window.shuffle_seed ^ shift);
+}
+
+int study_read(const struct study *study, size_t point, struct config *config,
+               struct ifl_error *error)
+{
     struct node *upper = tree_copy(study->user), *root = tree_node(NODE_MAP, study->user);
     int code = upper && root ? 0 : ifl_fail_nomem(error);
     if (code == 0)
-        code = lay_point(study, study->n_read, upper, root, error);
+        code = lay_point(study, point / n_replications(study), upper, root, error);
     if (code == 0)
         code = config_read(root, config, error);
-    if (code == 0) {
-        study->n_read++;
-        code = config_check(root, config, error);
-    }
+    if (code == 0 && (code = config_check(root, config, error)) < 0)
+        config_finish(config);
     tree_free(upper);
     tree_free(root);
-    snprintf(config->path, sizeof config->path, "%s", path);
+    if (code == 0) {
+        snprintf(config->path, sizeof config->path, "%s", study->path);
+        reseed(config, point % n_replications(study));
+    }
     return code;
 }
 
-static int read_points(struct study *study, const char *path, struct ifl_error *error)
+/* ---- all points ---- */
+
+static int learn_preset(struct study *study, const struct node *name, struct ifl_error *error)
 {
-    int code = sweep_check(study->sweep, &study->n_points, error);
-    if (code < 0)
-        return code;
-    study->points = calloc(study->n_points, sizeof *study->points);
-    if (!study->points)
+    if (!names_preset(name) || find_preset(study, name->text))
+        return 0;
+    struct known_preset *presets =
+        realloc(study->presets, (study->n_presets + 1) * sizeof *presets);
+    if (!presets)
         return ifl_fail_nomem(error);
-    while (study->n_read < study->n_points && code == 0)
-        code = read_point(study, path, error);
+    study->presets = presets;
+    if (preset_load(name->text, &presets[study->n_presets].root, error) < 0)
+        return blame(name, error);
+    presets[study->n_presets++].name = name->text;
+    return 0;
+}
+
+static int learn_presets(struct study *study, struct ifl_error *error)
+{
+    const struct node *swept = tree_child(study->sweep, "serving.preset");
+    int code = swept ? 0 : learn_preset(study, tree_at(study->user, "serving.preset"), error);
+    for (size_t i = 0; swept && i < swept->n && code == 0; i++)
+        code = learn_preset(study, swept->of[i], error);
+    return code;
+}
+
+static int name_replications(struct study *study, struct ifl_error *error)
+{
+    char number[16];
+    int code = 0;
+    if (study->first.replications < 2)
+        return 0;
+    struct node *list = tree_node(NODE_LIST, study->user);
+    study->replications = list;
+    if (!list)
+        return ifl_fail_nomem(error);
+    for (int32_t r = 0; r < study->first.replications && code == 0; r++) {
+        snprintf(number, sizeof number, "%d", r);
+        struct node *text = tree_scalar(number, false, list);
+        code = text ? tree_append(list, NULL, text, error) : ifl_fail_nomem(error);
+    }
+    return code;
+}
+
+static int check_points(struct study *study, struct ifl_error *error)
+{
+    size_t n_combinations;
+    if (sweep_check(study->sweep, &n_combinations, error) < 0 || learn_presets(study, error) < 0 ||
+        study_read(study, 0, &study->first, error) < 0)
+        return error->code;
+    study->has_first = true;
+    study->flies_engine = study->first.executor != EXECUTOR_SIM;
+    for (size_t i = 1; i < n_combinations; i++) {
+        struct config config;
+        if (study_read(study, i, &config, error) < 0)
+            return error->code;
+        study->flies_engine |= config.executor != EXECUTOR_SIM;
+        config_finish(&config);
+    }
+    const int code = name_replications(study, error);
+    study->n_points = n_combinations * n_replications(study);
     return code;
 }
 
@@ -125,7 +218,7 @@ static int load(struct study *study, const struct study_options *options, struct
     for (size_t i = 0; i < options->n_sets && code == 0; i++)
         code = edit_apply(options->sets[i], study->user, &study->sweep, error);
     if (code == 0)
-        code = read_points(study, options->path, error);
+        code = check_points(study, error);
     if (code == IFL_E_INPUT && !*error->file)
         snprintf(error->file, sizeof error->file, "%s", options->path);
     return code;
@@ -136,6 +229,7 @@ int study_load(const struct study_options *options, struct study **study, struct
     *study = calloc(1, sizeof **study);
     if (!*study)
         return ifl_fail_nomem(error);
+    snprintf((*study)->path, sizeof(*study)->path, "%s", options->path);
     const int code = load(*study, options, error);
     if (code < 0) {
         study_free(*study);
@@ -148,9 +242,12 @@ void study_free(struct study *study)
 {
     if (!study)
         return;
-    for (size_t i = 0; i < study->n_read; i++)
-        config_finish(&study->points[i]);
-    free(study->points);
+    if (study->has_first)
+        config_finish(&study->first);
+    for (size_t i = 0; i < study->n_presets; i++)
+        tree_free(study->presets[i].root);
+    free(study->presets);
+    tree_free(study->replications);
     tree_free(study->user);
     tree_free(study->sweep);
     free(study);
@@ -161,24 +258,41 @@ size_t study_n_points(const struct study *study)
     return study->n_points;
 }
 
-size_t study_n_axes(const struct study *study)
+size_t study_n_replications(const struct study *study)
+{
+    return n_replications(study);
+}
+
+static size_t n_swept(const struct study *study)
 {
     return study->sweep ? study->sweep->n : 0;
 }
 
+size_t study_n_axes(const struct study *study)
+{
+    return n_swept(study) + (study->replications != NULL);
+}
+
 const char *study_axis(const struct study *study, size_t axis)
 {
-    return study->sweep->of[axis]->key;
+    return axis < n_swept(study) ? study->sweep->of[axis]->key : replication_axis;
 }
 
 const char *study_value(const struct study *study, size_t point, size_t axis)
 {
-    return sweep_value(study->sweep, point, axis)->text;
+    const size_t n = n_replications(study);
+    return axis < n_swept(study) ? sweep_value(study->sweep, point / n, axis)->text
+                                 : study->replications->of[point % n]->text;
 }
 
-const struct config *study_point(const struct study *study, size_t point)
+const struct config *study_first(const struct study *study)
 {
-    return &study->points[point];
+    return &study->first;
+}
+
+bool study_flies_engine(const struct study *study)
+{
+    return study->flies_engine;
 }
 
 /* ---- writing ---- */
@@ -201,10 +315,10 @@ static int put_copy(struct node *root, const char *key, const struct node *node,
 static int gather(const struct study *study, struct node *root, struct ifl_error *error)
 {
     const struct key_skip skip = {differs, study};
-    int code = config_write(&study->points[0], &skip, root, error);
+    int code = config_write(&study->first, &skip, root, error);
     if (code == 0 && sweep_changes_policies(study->sweep))
         code = put_copy(root, "serving", tree_child(study->user, "serving"), error);
-    if (code == 0 && study_n_axes(study))
+    if (code == 0 && n_swept(study))
         code = put_copy(root, "sweep", study->sweep, error);
     return code;
 }
@@ -221,5 +335,22 @@ int study_write(const struct study *study, FILE *out, struct ifl_error *error)
     if (code == 0)
         code = tree_print(root, out, error);
     tree_free(root);
+    return code;
+}
+
+int study_hash(const struct study *study, uint64_t *hash, struct ifl_error *error)
+{
+    char *text = NULL;
+    size_t n_bytes = 0;
+    FILE *out = open_memstream(&text, &n_bytes);
+    if (!out)
+        return ifl_fail_nomem(error);
+    int code = study_write(study, out, error);
+    if (fclose(out) != 0 && code == 0)
+        code = ifl_fail_nomem(error);
+    *hash = n_bytes;
+    for (size_t i = 0; code == 0 && i < n_bytes; i++)
+        *hash = ifl_mix(*hash ^ (unsigned char)text[i]);
+    free(text);
     return code;
 }

@@ -18,6 +18,8 @@ static int check_axis(const struct node *axis, struct ifl_error *error)
         return error->code;
     if (strncmp(axis->key, "output.", strlen("output.")) == 0)
         return tree_fail(axis, error, "%s is swept, expected one output for all points", axis->key);
+    if (strcmp(axis->key, "replications") == 0)
+        return tree_fail(axis, error, "replications is swept, expected one number for all points");
     if (axis->kind != NODE_LIST || axis->n == 0)
         return tree_fail(axis, error, "sweep of %s is %s, expected a list of values", axis->key,
                          axis->kind == NODE_LIST ? "an empty list" : tree_describe(axis, found));

@@ -98,7 +98,13 @@ interrupt() {
     wait $run
     code=$? wanted=1 pattern='inflight: interrupted'
     judge
-    holds out ''
+    # nothing, or the points that were whole
+    for file in $(find out -type f); do
+        case $file in
+        out/.parts/*-00000?) ;;
+        *) complain "$file is left" ;;
+        esac
+    done
 }
 interrupt INT
 interrupt TERM

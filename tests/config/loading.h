@@ -78,6 +78,18 @@ static inline void expect_wrong_edit(const char *edit, const char *message)
     cr_expect_str_eq(loaded.error.text, message, "%s", loaded.error.text);
 }
 
+/* One of a few static configurations: good for several points in a statement. */
+static inline const struct config *study_point(const struct study *study, size_t point)
+{
+    static struct config configs[4];
+    static unsigned turn;
+    struct config *config = &configs[turn++ % 4];
+    struct ifl_error error;
+    config_finish(config);
+    cr_assert_eq(study_read(study, point, config, &error), 0, "%s", error.text);
+    return config;
+}
+
 /* A module's policy and one of its parameters, as YAML: "static max_seqs=4". */
 static inline const char *module_text(const struct config *config, enum ifl_kind kind,
                                       const char *name)

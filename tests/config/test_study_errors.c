@@ -32,7 +32,8 @@ Test(study_errors, values)
                  "cluster.replicas is 0, expected a whole number from 1 to 65536 replicas");
     expect_wrong(SMALL "workload.limit: 3\n", 4, 1,
                  "unknown key workload.limit, expected one of "
-                 "model, hardware, executor, sweep, workload, serving, cost, engine, parallel, "
+                 "model, hardware, executor, replications, steady_state, sweep, workload, serving, "
+                 "cost, engine, parallel, "
                  "cluster, slo, output");
 }
 

@@ -266,7 +266,7 @@ int main(int argc, char **argv)
     struct study *study = load_config(&t, &error);
     s.t = &t;
     s.replica = &replica;
-    int rc = study ? fly(study_point(study, 0), &s, &error) : -1;
+    int rc = study ? fly(study_first(study), &s, &error) : -1;
     if (rc < 0)
         add(&s.actual, "error: %s\n", error.text);
     rc = compare(argv[1], "steps", t.steps.of, s.actual.of) |

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inflight/report.h"
+
 struct scratch {
     char dir[64];
 };
@@ -81,6 +83,20 @@ static inline void scratch_remove(const struct scratch *scratch)
             unlink(scratch_path(scratch, entry->d_name));
     closedir(dir);
     rmdir(scratch->dir);
+}
+
+static inline bool scratch_part(void *context, size_t i, char path[IFL_PATH_BYTES])
+{
+    const char *const *paths = context;
+    if (paths[i])
+        snprintf(path, IFL_PATH_BYTES, "%s", paths[i]);
+    return paths[i];
+}
+
+/* NULL where a point has left nothing. */
+static inline struct ifl_parts scratch_parts(size_t n, const char *const *paths)
+{
+    return (struct ifl_parts){n, (void *)(uintptr_t)paths, scratch_part};
 }
 
 #endif

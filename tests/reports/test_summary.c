@@ -112,15 +112,41 @@ static struct ifl_summary example(void)
                                 .saturated = true};
 }
 
+/* Points as a table in memory. */
+struct tabled {
+    const char *const *values; /* [n_points][n_keys] */
+    const struct ifl_summary *summaries;
+    size_t n_keys;
+};
+
+static int tabled_at(void *context, size_t point, const char **values, struct ifl_summary *summary,
+                     struct ifl_error *why)
+{
+    const struct tabled *tabled = context;
+    (void)why;
+    for (size_t i = 0; values && i < tabled->n_keys; i++)
+        values[i] = tabled->values[point * tabled->n_keys + i];
+    if (summary)
+        *summary = tabled->summaries[point];
+    return IFL_OK;
+}
+
+static int write_summary(const struct scratch *scratch, size_t n_points, size_t n_keys,
+                         const char *const *keys, const char *const *values,
+                         const struct ifl_summary *summaries)
+{
+    struct tabled tabled = {values, summaries, n_keys};
+    const struct ifl_points points = {n_points, n_keys, keys, &tabled, tabled_at};
+    return ifl_write_summary(scratch_path(scratch, "summary.csv"), &points, &error);
+}
+
 Test(summary_csv, names_and_order_are_a_promise)
 {
     const struct scratch scratch = scratch_make();
     const char *const keys[] = {"serving.preset", "cluster"};
     const char *const values[] = {"vllm-v0", "{replicas: 2, router: \"rr\"}"};
     const struct ifl_summary summary = example();
-    cr_assert_eq(ifl_write_summary(scratch_path(&scratch, "summary.csv"), 1, 2, keys, values,
-                                   &summary, &error),
-                 IFL_OK);
+    cr_assert_eq(write_summary(&scratch, 1, 2, keys, values, &summary), IFL_OK);
     scratch_expect(
         &scratch, "summary.csv",
         "serving.preset,cluster,requests,finished,rejected,failed,duration_s,"
@@ -132,11 +158,32 @@ Test(summary_csv, names_and_order_are_a_promise)
         "mean_normalized_latency_s,p50_normalized_latency_s,p90_normalized_latency_s,"
         "p95_normalized_latency_s,p99_normalized_latency_s,"
         "goodput_rps,attainment_frac,preemptions,swap_outs,steps,mean_batch_seqs,"
-        "kv_token_frac,kv_reserved_frac,kv_internal_frac,kv_external_frac,saturated\n"
+        "kv_token_frac,kv_reserved_frac,kv_internal_frac,kv_external_frac,saturated,error\n"
         "vllm-v0,\"{replicas: 2, router: \"\"rr\"\"}\",10,8,1,1,100,0.08,16,48,1,2,3,4,5,,,,,,"
         "0.1,0.2,0.3,0.4,0.5,11,12,13,14,15,0.01,0.02,0.03,0.04,0.05,0.05,0.5,3,2,1000,"
-        "0.333333333,0.5,0.25,0.125,0.125,true\n");
+        "0.333333333,0.5,0.25,0.125,0.125,true,\n");
     cr_expect_eq(scratch_count(&scratch), 1);
+    scratch_remove(&scratch);
+}
+
+Test(summary_csv, a_failed_point_has_nothing_but_its_error)
+{
+    const struct scratch scratch = scratch_make();
+    const char *const keys[] = {"model"}, *const values[] = {"a", "b"};
+    const struct ifl_summary summaries[] = {{.n_requests = 3, .error = "too large, by far"},
+                                            example()};
+    cr_assert_eq(write_summary(&scratch, 2, 1, keys, values, summaries), IFL_OK);
+    char *text = scratch_read(&scratch, "summary.csv");
+    char *row = strchr(text, '\n') + 1, *next = strchr(row, '\n');
+    cr_expect_eq(strncmp(row, "a,,,", 4), 0);
+    cr_expect_eq(strncmp(next - 20, ",\"too large, by far\"\n", 21), 0, "%s", next - 20);
+    size_t n_commas = 0;
+    for (char *c = text; *c != '\n'; c++)
+        n_commas += *c == ',';
+    for (char *c = row; c < next; c++)
+        n_commas -= *c == ',';
+    cr_expect_eq(n_commas, (size_t)-1, "the comma of the message is one more");
+    free(text);
     scratch_remove(&scratch);
 }
 
@@ -147,9 +194,7 @@ Test(summary_csv, a_full_disk_leaves_nothing)
     const struct scratch scratch = scratch_make();
     const struct ifl_summary summary = example();
     cr_assert_eq(symlink("/dev/full", scratch_path(&scratch, "summary.csv.tmp")), 0);
-    cr_expect_eq(ifl_write_summary(scratch_path(&scratch, "summary.csv"), 1, 0, NULL, NULL,
-                                   &summary, &error),
-                 IFL_E_IO);
+    cr_expect_eq(write_summary(&scratch, 1, 0, NULL, NULL, &summary), IFL_E_IO);
     cr_expect_eq(scratch_count(&scratch), 0);
     scratch_remove(&scratch);
 }
@@ -161,7 +206,9 @@ static char *printed(size_t n_points, size_t n_keys, const char *const *keys,
     size_t n;
     FILE *out = open_memstream(&text, &n);
     cr_assert_not_null(out);
-    ifl_print_summary(out, n_points, n_keys, keys, values, summaries);
+    struct tabled tabled = {values, summaries, n_keys};
+    const struct ifl_points points = {n_points, n_keys, keys, &tabled, tabled_at};
+    cr_assert_eq(ifl_print_summary(out, &points, &error), IFL_OK);
     cr_assert_eq(fclose(out), 0);
     return text;
 }
@@ -204,11 +251,12 @@ Test(join, keeps_one_header_and_the_order)
     scratch_write(&scratch, "b", "point,x\n1,b\n1,c\n");
     scratch_write(&scratch, "a", "point,x\n0,a\n");
     scratch_write(&scratch, "empty", "point,x\n");
-    const char *const parts[] = {scratch_path(&scratch, "a"), scratch_path(&scratch, "empty"),
-                                 scratch_path(&scratch, "b")};
-    cr_assert_eq(ifl_join_csv(scratch_path(&scratch, "all.csv"), 3, parts, &error), IFL_OK);
+    const char *paths[] = {NULL, scratch_path(&scratch, "a"), scratch_path(&scratch, "empty"),
+                           scratch_path(&scratch, "b")};
+    const struct ifl_parts parts = scratch_parts(4, paths);
+    cr_assert_eq(ifl_join_csv(scratch_path(&scratch, "all.csv"), &parts, &error), IFL_OK);
     scratch_expect(&scratch, "all.csv", "point,x\n0,a\n1,b\n1,c\n");
-    cr_expect_eq(scratch_count(&scratch), 1, "the parts are gone");
+    cr_expect_eq(scratch_count(&scratch), 4, "the parts stay");
     scratch_remove(&scratch);
 }
 
@@ -216,8 +264,9 @@ Test(join, one_part_is_renamed)
 {
     const struct scratch scratch = scratch_make();
     scratch_write(&scratch, "a", "point,x\n0,a\n");
-    const char *const parts[] = {scratch_path(&scratch, "a")};
-    cr_assert_eq(ifl_join_csv(scratch_path(&scratch, "all.csv"), 1, parts, &error), IFL_OK);
+    const char *paths[] = {scratch_path(&scratch, "a")};
+    const struct ifl_parts parts = scratch_parts(1, paths);
+    cr_assert_eq(ifl_join_csv(scratch_path(&scratch, "all.csv"), &parts, &error), IFL_OK);
     scratch_expect(&scratch, "all.csv", "point,x\n0,a\n");
     cr_expect_eq(scratch_count(&scratch), 1);
     scratch_remove(&scratch);
@@ -227,8 +276,9 @@ Test(join, a_missing_part_is_named_and_the_others_stay)
 {
     const struct scratch scratch = scratch_make();
     scratch_write(&scratch, "a", "point,x\n0,a\n");
-    const char *const parts[] = {scratch_path(&scratch, "a"), scratch_path(&scratch, "gone")};
-    cr_expect_eq(ifl_join_csv(scratch_path(&scratch, "all.csv"), 2, parts, &error), IFL_E_IO);
+    const char *paths[] = {scratch_path(&scratch, "a"), scratch_path(&scratch, "gone")};
+    const struct ifl_parts parts = scratch_parts(2, paths);
+    cr_expect_eq(ifl_join_csv(scratch_path(&scratch, "all.csv"), &parts, &error), IFL_E_IO);
     cr_expect_not_null(strstr(error.text, "/gone: cannot open"), "%s", error.text);
     scratch_expect(&scratch, "a", "point,x\n0,a\n");
     cr_expect_eq(scratch_count(&scratch), 1);

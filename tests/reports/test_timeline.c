@@ -147,10 +147,10 @@ static json_t *fly(const struct scratch *scratch, uint64_t max_events, const cha
     options.timeline_events = max_events;
     options.label = label;
     cr_assert_eq(write_part(&options), IFL_OK, "%s", error.text);
-    cr_assert_eq(ifl_join_timeline(scratch_path(scratch, "timeline.json"), 1,
-                                   &options.timeline_path, &error),
-                 IFL_OK, "%s", error.text);
-    cr_expect_eq(scratch_count(scratch), 1, "the part is gone");
+    const struct ifl_parts parts = scratch_parts(1, &options.timeline_path);
+    cr_assert_eq(ifl_join_timeline(scratch_path(scratch, "timeline.json"), &parts, &error), IFL_OK,
+                 "%s", error.text);
+    cr_expect_eq(scratch_count(scratch), 2, "the part stays");
     return parse(scratch);
 }
 
@@ -412,15 +412,16 @@ Test(timeline, nothing_follows_the_first_that_does_not_fit)
 Test(timeline, points_are_processes_in_order)
 {
     const struct scratch scratch = scratch_make();
-    const char *parts[3];
+    const char *paths[3];
     for (int32_t point = 2; point >= 0; point--) {
         const struct ifl_recorder_options options = options_for(&scratch, point);
-        parts[point] = options.timeline_path;
+        paths[point] = options.timeline_path;
         cr_assert_eq(write_part(&options), IFL_OK, "%s", error.text);
     }
-    cr_assert_eq(ifl_join_timeline(scratch_path(&scratch, "timeline.json"), 3, parts, &error),
-                 IFL_OK, "%s", error.text);
-    cr_expect_eq(scratch_count(&scratch), 1, "the parts are gone");
+    const struct ifl_parts parts = scratch_parts(3, paths);
+    cr_assert_eq(ifl_join_timeline(scratch_path(&scratch, "timeline.json"), &parts, &error), IFL_OK,
+                 "%s", error.text);
+    cr_expect_eq(scratch_count(&scratch), 4, "the parts stay");
     json_t *events = parse(&scratch), *event;
     size_t i;
     cr_assert_eq(json_array_size(events), (size_t)3 * 42);
@@ -457,8 +458,8 @@ Test(timeline, a_full_disk_is_named_and_leaves_nothing)
 
     cr_assert_eq(write_part(&options), IFL_OK);
     cr_assert_eq(symlink("/dev/full", scratch_path(&scratch, "timeline.json.tmp")), 0);
-    cr_expect_eq(ifl_join_timeline(scratch_path(&scratch, "timeline.json"), 1,
-                                   &options.timeline_path, &error),
+    const struct ifl_parts parts = scratch_parts(1, &options.timeline_path);
+    cr_expect_eq(ifl_join_timeline(scratch_path(&scratch, "timeline.json"), &parts, &error),
                  IFL_E_IO);
     cr_expect_not_null(strstr(error.text, "timeline.json: cannot write: No space left on device"),
                        "%s", error.text);

@@ -1,0 +1,39 @@
+/* What the finished points of a study leave behind until the study is whole: OUT_DIR/.parts.
+ *
+ * A point's files are written there under names that end in its number. Last comes its record,
+ * under a temporary name and then its own: a point with a record is complete, whoever is killed
+ * when. The record says which study it belongs to, so that what another left behind is not taken
+ * for ours. */
+#ifndef SIM_CLI_PARTS_H
+#define SIM_CLI_PARTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inflight/error.h"
+#include "inflight/report.h"
+
+struct parts {
+    char dir[528];
+    uint64_t study_hash;
+    size_t record_bytes;
+};
+
+/* The directory is made by parts_make; out_dir has at most 511 characters. */
+void parts_init(struct parts *parts, const char *out_dir, uint64_t study_hash, size_t record_bytes);
+bool parts_exist(const struct parts *parts);
+int parts_make(const struct parts *parts, struct ifl_error *error);
+/* Removes the directory and what is in it, if it is there. */
+void parts_remove(const struct parts *parts);
+/* The same where it holds no record of any point; true if it stays. */
+bool parts_keep(const struct parts *parts);
+
+/* OUT_DIR/.parts/NAME-000012 */
+void parts_path(const struct parts *parts, const char *name, size_t point,
+                char path[IFL_PATH_BYTES]);
+int parts_put(const struct parts *parts, size_t point, const void *record, struct ifl_error *error);
+/* False if this study has no record of the point. */
+bool parts_get(const struct parts *parts, size_t point, void *record);
+
+#endif

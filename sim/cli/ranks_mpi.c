@@ -1,0 +1,155 @@
+/* Ranks over MPI. The counters are a window of rank 0's memory, which everyone reads and raises
+ * with MPI_Fetch_and_op, rank 0 itself no differently.
+ *
+ * Where the network has no atomic operations in hardware, MPI carries them out when the target is
+ * in some MPI call. So each rank has a thread that looks in every millisecond, or a long point on
+ * rank 0 would keep the others waiting. One lock makes the calls one at a time, which is all that
+ * MPI_THREAD_SERIALIZED allows. */
+#include <mpi.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "cli/ranks.h"
+
+static struct {
+    bool joined, pulses;
+    int n, own;
+    MPI_Win window;
+    uint64_t *counters; /* [RANKS_N_COUNTERS] on rank 0, MPI's memory */
+    pthread_mutex_t lock;
+    pthread_t pulse;
+    atomic_bool stopping;
+} ranks = {.n = 1, .lock = PTHREAD_MUTEX_INITIALIZER};
+
+static atomic_ullong own_counters[RANKS_N_COUNTERS]; /* where there is one rank */
+
+/* Open MPI, Slurm's and others' PMIx, MPICH and its relatives. MPI_Init on one's own is slow. */
+static bool launched_by_mpi(void)
+{
+    return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK");
+}
+
+static void sleep_ms(long ms)
+{
+    nanosleep(&(struct timespec){0, ms * 1000000L}, NULL);
+}
+
+static void *keep_pulsing(void *context)
+{
+    int arrived;
+    (void)context;
+    while (!atomic_load(&ranks.stopping)) {
+        sleep_ms(1);
+        pthread_mutex_lock(&ranks.lock);
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &arrived, MPI_STATUS_IGNORE);
+        pthread_mutex_unlock(&ranks.lock);
+    }
+    return NULL;
+}
+
+static void open_counters(void)
+{
+    const MPI_Aint n_bytes =
+        ranks.own == 0 ? (MPI_Aint)(RANKS_N_COUNTERS * sizeof *ranks.counters) : 0;
+    MPI_Win_allocate(n_bytes, sizeof *ranks.counters, MPI_INFO_NULL, MPI_COMM_WORLD,
+                     &ranks.counters, &ranks.window);
+    for (int i = 0; ranks.own == 0 && i < RANKS_N_COUNTERS; i++)
+        ranks.counters[i] = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, ranks.window);
+}
+
+int ranks_join(struct ifl_error *error)
+{
+    int given;
+    if (!launched_by_mpi())
+        return 0;
+    if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given) != MPI_SUCCESS)
+        return ifl_fail(error, IFL_E_DEVICE, "MPI does not start");
+    ranks.joined = true;
+    if (given < MPI_THREAD_SERIALIZED)
+        return ifl_fail(error, IFL_E_DEVICE, "this MPI has no support for threads");
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks.n);
+    MPI_Comm_rank(MPI_COMM_WORLD, &ranks.own);
+    if (ranks.n == 1)
+        return 0;
+    open_counters();
+    ranks.pulses = pthread_create(&ranks.pulse, NULL, keep_pulsing, NULL) == 0;
+    return 0;
+}
+
+void ranks_leave(void)
+{
+    if (ranks.pulses) {
+        ranks_meet();
+        atomic_store(&ranks.stopping, true);
+        pthread_join(ranks.pulse, NULL);
+    }
+    if (ranks.n > 1) {
+        MPI_Win_unlock_all(ranks.window);
+        MPI_Win_free(&ranks.window);
+    }
+    if (ranks.joined)
+        MPI_Finalize();
+    ranks.joined = false;
+}
+
+int ranks_n(void)
+{
+    return ranks.n;
+}
+
+int ranks_own(void)
+{
+    return ranks.own;
+}
+
+uint64_t ranks_add(enum ranks_counter counter, uint64_t n)
+{
+    uint64_t was;
+    if (ranks.n == 1)
+        return atomic_fetch_add(&own_counters[counter], n);
+    pthread_mutex_lock(&ranks.lock);
+    MPI_Fetch_and_op(&n, &was, MPI_UINT64_T, 0, (MPI_Aint)counter, MPI_SUM, ranks.window);
+    MPI_Win_flush(0, ranks.window);
+    pthread_mutex_unlock(&ranks.lock);
+    return was;
+}
+
+/* MPI_Barrier would spin, and keep the lock. */
+void ranks_meet(void)
+{
+    MPI_Request request;
+    int met = 0;
+    if (ranks.n == 1)
+        return;
+    pthread_mutex_lock(&ranks.lock);
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    pthread_mutex_unlock(&ranks.lock);
+    while (!met) {
+        pthread_mutex_lock(&ranks.lock);
+        MPI_Test(&request, &met, MPI_STATUS_IGNORE);
+        pthread_mutex_unlock(&ranks.lock);
+        if (!met)
+            sleep_ms(1);
+    }
+}
+
+int ranks_agree(int code, struct ifl_error *error)
+{
+    int own = code < 0 ? ranks.own : ranks.n, lowest;
+    if (ranks.n == 1)
+        return code;
+    ranks_meet();
+    pthread_mutex_lock(&ranks.lock);
+    MPI_Allreduce(&own, &lowest, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    if (lowest < ranks.n) {
+        MPI_Bcast(error, sizeof *error, MPI_BYTE, lowest, MPI_COMM_WORLD);
+        MPI_Bcast(&code, 1, MPI_INT, lowest, MPI_COMM_WORLD);
+    }
+    pthread_mutex_unlock(&ranks.lock);
+    return lowest < ranks.n ? code : 0;
+}

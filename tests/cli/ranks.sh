@@ -1,0 +1,48 @@
+#!/bin/sh
+# A sweep on several ranks: the same bytes as on one, one line for what is wrong, and what a rank
+# that is killed leaves behind. Usage: ranks.sh INFLIGHT SOURCE MPIRUN
+mpirun=$3
+set -- "$1" "$2"
+. "$(dirname "$0")/expect.sh"
+
+OMPI_ALLOW_RUN_AS_ROOT=1
+OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+ASAN_OPTIONS=detect_leaks=0 # MPI keeps what it allocates
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM ASAN_OPTIONS
+
+ranks() {
+    n=$1
+    shift
+    "$mpirun" --quiet --oversubscribe -n "$n" "$inflight" "$@"
+}
+
+"$inflight" trace generate -n 200 --process poisson --rate 20 -o trace.csv
+cat >config.yaml <<'END'
+workload: {trace: trace.csv}
+serving: {preset: vllm-v0, max_model_len: 2048, kv: {num_blocks: 512}}
+cost: {model: linear, step_s: 0.01}
+output: {dir: out, steps: true, timeline: true}
+sweep:
+  serving.preset: [vllm-v0, sarathi]
+  cost.step_s: [0.01, 0.02, 0.03, 0.04, 0.05]
+END
+reports='config.yaml quantiles.csv requests.csv steps.csv summary.csv timeline.json'
+succeeds "$inflight" run config.yaml --quiet -o alone
+for n in 1 2 3; do
+    succeeds ranks $n run config.yaml --quiet -j 2 -o "ranks-$n"
+    for report in $reports; do
+        same_bytes "alone/$report" "ranks-$n/$report"
+    done
+    same "$(ls -A "ranks-$n" | tr '\n' ' ')" "$reports " "the files of $n ranks"
+done
+
+# everybody sees the same mistake, and one says it
+ranks 3 run config.yaml --set cost.step_z=1 >logs/out 2>logs/err
+code=$?
+same "$code" 2 'the exit code of a wrong configuration'
+same "$(grep -c 'unknown key cost.step_z' logs/err)" 1 'the messages of three ranks'
+ranks 2 run config.yaml --quiet -o some --set 'sweep.workload.trace=[trace.csv,config.yaml]' \
+    >logs/out 2>logs/err
+same $? 1 'the exit code of a study with failed points'
+same "$(grep -c '10 of 20 points failed' logs/err)" 1 'the message about failed points'
+finish
