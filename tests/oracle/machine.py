@@ -1,0 +1,225 @@
+"""A slow engine for reading: requests, blocks and time, and a scheduler that plans each step.
+
+Nothing here is clever. Lists are Python lists, blocks are counts, time is whole milliseconds, and a
+scheduler is a class whose `plan` follows its published pseudo-code line by line.
+"""
+
+
+class Request:
+    def __init__(self, number, arrival_ms, prompt, output):
+        self.number, self.arrival, self.prompt, self.output = number, arrival_ms, prompt, output
+        self.out = 0            # tokens produced
+        self.computed = 0       # tokens whose K/V exists
+        self.prefill = 0        # tokens to compute when it last left waiting
+        self.blocks = 0         # on the device
+        self.host_blocks = 0
+        self.first_scheduled = self.first_token = self.finish = None
+        self.preemptions = self.swap_outs = 0
+        self.status = None
+
+    @property
+    def tokens(self):
+        return self.prompt + self.out
+
+    @property
+    def todo(self):
+        return self.tokens - self.computed
+
+    @property
+    def decodes(self):
+        return self.computed >= self.prefill
+
+
+class Step:
+    """What a plan decides: tokens for requests, and what moved."""
+
+    def __init__(self):
+        self.tokens = {}        # request -> new tokens, in the order of scheduling
+        self.preempted = 0
+        self.blocks_out = self.blocks_in = 0
+        self.moved = False      # something was dropped or preempted
+
+    @property
+    def n_tokens(self):
+        return sum(self.tokens.values())
+
+
+class Scheduler:
+    """Queues and blocks; a subclass says `plan(step)`."""
+
+    def __init__(self, settings):
+        self.s = settings
+        self.free = settings['num_blocks']
+        self.host_free = settings['host_blocks']
+        self.waiting, self.running, self.swapped, self.done = [], [], [], []
+        self.now = 0
+
+    # ---- blocks ----
+
+    def blocks_for(self, tokens):
+        return -(-tokens // self.s['block_tokens'])
+
+    def lacks(self, r, tokens):
+        return max(0, self.blocks_for(tokens) - r.blocks)
+
+    def take(self, r, n):
+        assert n <= self.free
+        self.free -= n
+        r.blocks += n
+
+    def release(self, r):
+        self.free += r.blocks
+        r.blocks = 0
+
+    # ---- what a plan does ----
+
+    def give(self, step, r, n):
+        assert 0 < n <= r.todo and r not in step.tokens
+        assert r.computed + n <= r.blocks * self.s['block_tokens']
+        step.tokens[r] = n
+        if r.first_scheduled is None:
+            r.first_scheduled = self.now
+
+    def admit(self, r, blocks):
+        """From waiting to running, with that many blocks."""
+        self.waiting.remove(r)
+        self.take(r, blocks)
+        r.prefill = r.tokens
+        self.running.append(r)
+
+    def recompute(self, step, r):
+        """Off the device; to the front of waiting unless a subclass says otherwise."""
+        step.tokens.pop(r, None)
+        self.running.remove(r)
+        self.release(r)
+        r.computed = r.prefill = 0
+        r.preemptions += 1
+        step.preempted += 1
+        step.moved = True
+        self.back_to_waiting(r)
+
+    def back_to_waiting(self, r):
+        self.waiting.insert(0, r)
+
+    def swap_out(self, step, r):
+        if r.blocks > self.host_free or r.computed == 0:
+            return self.recompute(step, r)
+        step.tokens.pop(r, None)
+        self.running.remove(r)
+        r.host_blocks, n = r.blocks, r.blocks
+        self.release(r)
+        self.host_free -= n
+        step.blocks_out += n
+        r.preemptions += 1
+        r.swap_outs += 1
+        step.preempted += 1
+        step.moved = True
+        self.swapped.append(r)
+
+    def swap_in(self, step, r, blocks):
+        """Host blocks are given back once the plan is made: swap-outs of a step run first."""
+        self.swapped.remove(r)
+        self.take(r, blocks)
+        step.blocks_in += r.host_blocks
+        self.returned += r.host_blocks
+        r.host_blocks = 0
+        self.running.append(r)
+
+    def drop(self, step, r, status):
+        for queue in (self.waiting, self.swapped):
+            if r in queue:
+                queue.remove(r)
+        self.host_free += r.host_blocks
+        r.host_blocks = 0
+        r.status = status
+        step.moved = True
+        self.done.append(r)
+
+    # ---- life ----
+
+    def arrive(self, r):
+        slots = self.s['num_blocks'] * self.s['block_tokens']
+        if r.prompt + r.output > self.s['max_model_len'] or r.prompt + r.output - 1 > slots:
+            r.status = 'rejected'
+            self.done.append(r)
+        else:
+            self.waiting.append(r)
+
+    def make_plan(self):
+        step = Step()
+        self.returned = 0
+        self.plan(step)
+        self.host_free += self.returned
+        return step
+
+    def started(self, step):
+        """A hook: the step runs."""
+
+    def ended(self, step, begin, end):
+        """A hook: the step has run; tokens are counted, finished requests still hold blocks."""
+
+    def end(self, step, begin, end):
+        finished = []
+        for r, n in step.tokens.items():
+            r.computed += n
+            if r.computed == r.tokens:
+                r.out += 1
+                if r.first_token is None:
+                    r.first_token = end
+                if r.out == r.output:
+                    finished.append(r)
+        self.ended(step, begin, end)
+        for r in finished:
+            r.finish, r.status = end, 'finished'
+            self.running.remove(r)
+            self.release(r)
+            self.left(r)
+            self.done.append(r)
+
+    def left(self, r):
+        """A hook: it has its answer."""
+
+
+def row_of(scheduler, step, cost):
+    prefills = {r: n for r, n in step.tokens.items() if not r.decodes}
+    decodes = [r for r in step.tokens if r.decodes]
+    context = sum(r.computed + 1 for r in decodes)
+    duration = (cost['step'] + cost['prefill_token'] * sum(prefills.values()) +
+                cost['decode_seq'] * len(decodes) + cost['context_token'] * context)
+    return {
+        'start': scheduler.now, 'duration': duration,
+        'prefill_tokens': sum(prefills.values()), 'decode_tokens': len(decodes),
+        'prefill_seqs': len(prefills), 'decode_seqs': len(decodes), 'context_tokens': context,
+        'running': len(scheduler.running), 'waiting': len(scheduler.waiting),
+        'swapped': len(scheduler.swapped), 'preempted': step.preempted,
+        'blocks_out': step.blocks_out, 'blocks_in': step.blocks_in,
+        'kv_used_blocks': scheduler.s['num_blocks'] - scheduler.free,
+    }
+
+
+def fly(scheduler, requests, cost):
+    """Runs to the end; the rows of steps.csv. At equal times: ends, then arrivals, then plans."""
+    todo = sorted(requests, key=lambda r: (r.arrival, r.number))
+    rows = []
+    while todo or scheduler.waiting or scheduler.running or scheduler.swapped:
+        while todo and todo[0].arrival <= scheduler.now:
+            scheduler.arrive(todo.pop(0))
+        step = scheduler.make_plan()
+        while not step.tokens and not step.blocks_out and not step.blocks_in and step.moved:
+            step = scheduler.make_plan()
+        if not step.tokens and not step.blocks_out and not step.blocks_in:
+            wake = scheduler.wake_at() if hasattr(scheduler, 'wake_at') else None
+            moments = [t for t in (todo[0].arrival if todo else None, wake) if t is not None]
+            if not moments:
+                if scheduler.waiting or scheduler.running or scheduler.swapped:
+                    return rows, 'stalled'
+                break
+            scheduler.now = min(moments)
+            continue
+        row = row_of(scheduler, step, cost)
+        scheduler.started(step)
+        rows.append(row)
+        begin = scheduler.now
+        scheduler.now += row['duration']
+        scheduler.end(step, begin, scheduler.now)
+    return rows, None

@@ -1,0 +1,192 @@
+"""Published schedulers, each after the pseudo-code of its source, as slow and plain as that is.
+
+Every class says which preset it stands for, which settings a random case draws, and how these
+settings are written as keys of a configuration.
+"""
+
+import random
+
+from machine import Scheduler
+
+
+class FasterTransformer(Scheduler):
+    """sarathi/core/scheduler/faster_transformer_scheduler.py (Sarathi-Serve repository)."""
+    preset = 'faster-transformer'
+
+    @staticmethod
+    def draw(rng):
+        return {'max_seqs': rng.choice([1, 2, 3, 8])}
+
+    keys = {'max_seqs': 'serving.batching.max_seqs'}
+
+    def plan(self, step):
+        if self.running:
+            for r in self.running:
+                self.give(step, r, 1)
+            return
+        need = self.blocks_for(self.s['max_model_len'])
+        while self.waiting and len(self.running) < self.s['max_seqs']:
+            r = self.waiting[0]
+            if need > self.s['num_blocks']:
+                self.drop(step, r, 'rejected')
+                continue
+            if need > self.free:
+                break
+            self.admit(r, need)
+            self.give(step, r, r.todo)
+
+
+class VllmV0(Scheduler):
+    """vllm/core/scheduler.py, v0.5.4 to v0.10, block manager v1, chunked prefill off."""
+    preset = 'vllm-v0'
+    mode = 'recompute'
+
+    @staticmethod
+    def draw(rng):
+        return {'max_seqs': rng.choice([1, 2, 4, 256]),
+                'max_batched_tokens': rng.choice([16, 40, 2048]),
+                'watermark_frac': rng.choice([0, 0.01, 0.2])}
+
+    keys = {'max_seqs': 'serving.batching.max_seqs',
+            'max_batched_tokens': 'serving.batching.max_batched_tokens',
+            'watermark_frac': 'serving.admit.watermark_frac'}
+
+    def watermark(self):
+        return int(self.s['watermark_frac'] * self.s['num_blocks'])
+
+    def prefills(self, step):
+        limit = min(self.s['max_model_len'], self.s['max_batched_tokens'])
+        while self.waiting:
+            r = self.waiting[0]
+            need = self.blocks_for(r.tokens)
+            if r.tokens > limit or self.s['num_blocks'] - need < self.watermark():
+                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
+                continue
+            if self.free - need < self.watermark():
+                break
+            if step.n_tokens + r.tokens > self.s['max_batched_tokens']:
+                break
+            if len(self.running) + 1 > self.s['max_seqs']:
+                break
+            self.admit(r, need)
+            self.give(step, r, r.tokens)
+
+    def preempt(self, step, r):
+        if self.mode == 'swap':
+            self.swap_out(step, r)
+        else:
+            self.recompute(step, r)
+
+    def can_append(self, r):
+        return self.free >= 1       # block manager v1: one per sequence, needed or not
+
+    def decodes(self, step):
+        queue = list(self.running)
+        while queue:
+            r = queue.pop(0)
+            while not self.can_append(r):
+                if queue:
+                    self.preempt(step, queue.pop())
+                else:
+                    self.preempt(step, r)
+                    break
+            else:
+                self.take(r, self.lacks(r, r.computed + 1))
+                self.give(step, r, 1)
+
+    def swap_ins(self, step):
+        for r in sorted(self.swapped, key=lambda r: (r.arrival, r.number)):
+            need = r.host_blocks + 1
+            if self.s['num_blocks'] - need < self.watermark():
+                if len(self.running) + 1 > self.s['max_seqs']:
+                    break
+                self.drop(step, r, 'failed')
+                continue
+            if self.free - need < self.watermark() or len(self.running) + 1 > self.s['max_seqs']:
+                break
+            self.swap_in(step, r, max(r.host_blocks, self.blocks_for(r.computed + 1)))
+            self.give(step, r, 1)
+
+    def plan(self, step):
+        if not self.swapped:
+            self.prefills(step)
+        if step.tokens:
+            return
+        self.decodes(step)
+        if not step.preempted:
+            self.swap_ins(step)
+
+
+class VllmV0Swap(VllmV0):
+    preset = 'vllm-v0-swap'
+    mode = 'swap'
+
+
+class Sarathi(Scheduler):
+    """sarathi/core/scheduler/sarathi_scheduler.py."""
+    preset = 'sarathi'
+
+    @staticmethod
+    def draw(rng):
+        return {'max_seqs': rng.choice([1, 2, 4, 128]), 'chunk': rng.choice([1, 5, 16, 64, 512]),
+                'watermark_frac': rng.choice([0, 0.01, 0.2])}
+
+    keys = {'max_seqs': 'serving.batching.max_seqs', 'chunk': 'serving.batching.chunk_tokens',
+            'watermark_frac': 'serving.admit.watermark_frac'}
+
+    def plan(self, step):
+        watermark = int(self.s['watermark_frac'] * self.s['num_blocks'])
+        queue = sorted(self.running, key=lambda r: (r.arrival, r.number))
+        prefills = []
+        while queue:
+            r = queue.pop(0)
+            if not r.decodes:
+                prefills.append(r)
+                continue
+            while self.free < 1:
+                if queue:
+                    self.recompute(step, queue.pop())
+                else:
+                    self.recompute(step, r)
+                    break
+            else:
+                self.take(r, self.lacks(r, r.computed + 1))
+                self.give(step, r, 1)
+        for r in prefills:
+            n = min(r.todo, self.s['chunk'] - step.n_tokens)
+            if n > 0:
+                self.give(step, r, n)
+        while self.waiting:
+            r = self.waiting[0]
+            need = self.blocks_for(r.tokens)
+            n = min(r.tokens, self.s['chunk'] - step.n_tokens)
+            if len(self.running) >= self.s['max_seqs'] or n <= 0:
+                break
+            if self.s['num_blocks'] - need < watermark:
+                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
+                continue
+            if self.free - need < watermark:
+                break
+            self.admit(r, need)
+            self.give(step, r, n)
+
+
+def families():
+    def below(cls):
+        for child in cls.__subclasses__():
+            yield child
+            yield from below(child)
+    return [cls for cls in below(Scheduler) if 'preset' in vars(cls)]
+
+
+def random_case(cls, rng):
+    """Settings of the engine and of the scheduler."""
+    settings = {'block_tokens': rng.choice([1, 4, 16]), 'num_blocks': rng.randint(6, 60),
+                'max_model_len': rng.choice([40, 64, 200]),
+                'host_blocks': rng.choice([0, 4, 1000])}
+    settings.update(cls.draw(rng))
+    return settings
+
+
+def rng_of(seed):
+    return random.Random(seed)
