@@ -4,7 +4,7 @@
 
 #include "engine_module.h"
 
-static int describe_model(const struct model *model, struct ifl_engine_model *described,
+int engine_describe_model(const struct model *model, struct ifl_engine_model *described,
                           struct ifl_error *error)
 {
     if (model->mlp != MODEL_MLP_GATED || model->norm != MODEL_RMSNORM ||
@@ -63,7 +63,7 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
         .spoil = config->spoil_free_blocks ? setup->pool : NULL,
     };
     set_limits(setup, &options.open);
-    if (describe_model(setup->model, &options.open.model, error) < 0)
+    if (engine_describe_model(setup->model, &options.open.model, error) < 0)
         return NULL;
     options.engine =
         engine_module_load(setup->config->executor == EXECUTOR_CPU ? "cpu" : "cuda", error);

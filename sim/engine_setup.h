@@ -15,6 +15,10 @@ struct engine_setup {
     const volatile sig_atomic_t *stop;
 };
 
+/* The shape as engines take it; an error where it is no Llama-style decoder. */
+int engine_describe_model(const struct model *model, struct ifl_engine_model *described,
+                          struct ifl_error *error);
+
 /* NULL and an error where the module is missing, the model is not one it runs, or memory is. */
 struct executor_engine *engine_set_up(const struct engine_setup *setup, struct ifl_error *error);
 

@@ -129,8 +129,8 @@ static void attend_tile(const struct piece *piece, int32_t i, int32_t n, int32_t
 
 /* ---- both ---- */
 
-void cpu_attend(struct cpu_engine *engine, const struct ifl_engine_step *step, int32_t layer,
-                int32_t seq, int32_t first, int32_t n, int32_t pass_first)
+void cpu_attend_seq(struct cpu_engine *engine, const struct ifl_engine_step *step, int32_t layer,
+                    int32_t seq, int32_t first, int32_t n, int32_t pass_first)
 {
     const struct ifl_engine_model *m = &engine->limits.model;
     const size_t d = (size_t)m->d_head, row = (size_t)(first - pass_first);

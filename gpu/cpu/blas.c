@@ -1,7 +1,9 @@
 #include "blas.h"
 
 #include <openblas_config.h>
+#include <stdio.h>
 
+#include <cblas.h>
 #include <f77blas.h>
 
 /* The Fortran prototypes lack const; nothing of a, b, w, x is written. */
@@ -43,4 +45,9 @@ void blas_multiply_vector(int32_t n, int32_t k, const float *w, const float *x, 
 void blas_set_threads(int32_t n)
 {
     openblas_set_num_threads_(&n);
+}
+
+void blas_describe(char *text, size_t n_bytes)
+{
+    snprintf(text, n_bytes, "%s, kernels for %s", openblas_get_config(), openblas_get_corename());
 }

@@ -6,6 +6,7 @@
 #ifndef GPU_CPU_BLAS_H
 #define GPU_CPU_BLAS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct matrix {
@@ -23,5 +24,7 @@ void blas_multiply(int32_t m, int32_t n, int32_t k, struct matrix a, struct matr
 void blas_multiply_vector(int32_t n, int32_t k, const float *w, const float *x, float keep,
                           float *y);
 void blas_set_threads(int32_t n);
+/* Version, options and the kind of processor it chose its kernels for. */
+void blas_describe(char *text, size_t n_bytes);
 
 #endif

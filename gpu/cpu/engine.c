@@ -98,8 +98,9 @@ static int cpu_step(void *self, struct ifl_engine_step *step, struct ifl_error *
         step->sampled[i] = -1;
     for (int32_t row = 0; row < step->n_tokens; row += CPU_PASS_TOKENS) {
         const int32_t left = step->n_tokens - row;
-        const int32_t n_sampled =
-            cpu_forward(engine, step, row, left < CPU_PASS_TOKENS ? left : CPU_PASS_TOKENS, logits);
+        const struct cpu_pass pass = {engine, step, row,
+                                      left < CPU_PASS_TOKENS ? left : CPU_PASS_TOKENS};
+        const int32_t n_sampled = cpu_forward(&pass, logits);
         if (logits)
             logits += (size_t)n_sampled * (size_t)engine->limits.model.n_vocab;
         if (stop && *stop)
@@ -145,4 +146,6 @@ const struct ifl_engine ifl_engine_v1
         .block_bytes = cpu_block_bytes,
         .read_block = cpu_read_block,
         .close = cpu_close,
+        .describe = cpu_describe,
+        .measure = cpu_measure,
 };

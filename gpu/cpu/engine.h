@@ -34,6 +34,7 @@ struct cpu_engine {
     struct ifl_engine_options limits; /* weights_dir is not kept */
     struct architecture architecture;
     float *weights;
+    float *bench;                       /* [limits.bench_bytes] what measure works on */
     const float *(*at)[N_WEIGHT_ROLES]; /* [n_layers]; weights outside layers are in at[0] */
     float *kv, *host;                   /* [blocks][block_floats] */
     size_t block_floats;
@@ -50,17 +51,36 @@ int cpu_load_weights(struct cpu_engine *engine, const struct weight_source *sour
 
 /* ---- forward.c ---- */
 
-/* Rows [first, first + n) of the step; `logits` is where those of the first sequence that samples
- * here go, or NULL. Returns how many do. */
-int32_t cpu_forward(struct cpu_engine *engine, struct ifl_engine_step *step, int32_t first,
-                    int32_t n, float *logits);
+struct cpu_pass {
+    struct cpu_engine *engine;
+    const struct ifl_engine_step *step;
+    int32_t first, n; /* rows of the step */
+};
+
+/* `logits` is where those of the first sequence that samples here go, or NULL. Returns how many
+ * do. */
+int32_t cpu_forward(const struct cpu_pass *pass, float *logits);
+
+/* Its operations: y[n][n_out] = x[n][n_in] w[n_out][n_in]^T, added to what y holds where
+ * `accumulate`; the others on the rows of a pass. */
+void cpu_multiply(int32_t n, const float *x, const float *w, size_t n_out, size_t n_in, float *y,
+                  bool accumulate);
+void cpu_normalise(const struct cpu_pass *pass, const float *weight);
+void cpu_place(const struct cpu_pass *pass, int32_t layer);
+void cpu_attend(const struct cpu_pass *pass, int32_t layer);
+void cpu_activate(const struct cpu_pass *pass);
+
+/* ---- measure.c ---- */
+
+int cpu_measure(void *self, struct ifl_engine_op *op, struct ifl_error *error);
+int cpu_describe(const void *self, struct ifl_engine_machine *machine, struct ifl_error *error);
 
 /* ---- attention.c ---- */
 
 /* Tokens [first, first + n) of sequence seq; scratch's qkv and attended start at row
  * `pass_first` of the step. */
-void cpu_attend(struct cpu_engine *engine, const struct ifl_engine_step *step, int32_t layer,
-                int32_t seq, int32_t first, int32_t n, int32_t pass_first);
+void cpu_attend_seq(struct cpu_engine *engine, const struct ifl_engine_step *step, int32_t layer,
+                    int32_t seq, int32_t first, int32_t n, int32_t pass_first);
 
 static inline float *cpu_block_row(const struct cpu_engine *engine, uint32_t block, int32_t layer,
                                    int32_t k_or_v, int32_t kv_head, int32_t token)

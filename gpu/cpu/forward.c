@@ -4,16 +4,9 @@
 #include "blas.h"
 #include "engine.h"
 
-struct pass {
-    struct cpu_engine *engine;
-    struct ifl_engine_step *step;
-    int32_t first, n; /* rows of the step */
-};
-
-/* y[n][n_out] = x[n][n_in] w[n_out][n_in]^T, added to what y holds where `accumulate`. One row is
- * a matrix-vector product, which reads w at the speed of memory. */
-static void multiply(int32_t n, const float *x, const float *w, size_t n_out, size_t n_in, float *y,
-                     bool accumulate)
+/* One row is a matrix-vector product, which reads w at the speed of memory. */
+void cpu_multiply(int32_t n, const float *x, const float *w, size_t n_out, size_t n_in, float *y,
+                  bool accumulate)
 {
     const int32_t out = (int32_t)n_out, in = (int32_t)n_in;
     if (n == 1)
@@ -23,7 +16,7 @@ static void multiply(int32_t n, const float *x, const float *w, size_t n_out, si
                                  accumulate, y, out);
 }
 
-static void normalise(const struct pass *pass, const float *weight)
+void cpu_normalise(const struct cpu_pass *pass, const float *weight)
 {
     const struct cpu_scratch *s = &pass->engine->scratch;
     const size_t d = (size_t)pass->engine->limits.model.d_model;
@@ -32,7 +25,7 @@ static void normalise(const struct pass *pass, const float *weight)
                      s->normed + i * d);
 }
 
-static void embed(const struct pass *pass)
+static void embed(const struct cpu_pass *pass)
 {
     const size_t d = (size_t)pass->engine->limits.model.d_model;
     const float *table = pass->engine->at[0][WEIGHT_EMBEDDING];
@@ -44,8 +37,8 @@ static void embed(const struct pass *pass)
 
 /* ---- attention ---- */
 
-static void turn_heads(const struct pass *pass, float *heads, int32_t n_heads, const float *norm,
-                       int32_t position)
+static void turn_heads(const struct cpu_pass *pass, float *heads, int32_t n_heads,
+                       const float *norm, int32_t position)
 {
     const struct cpu_engine *engine = pass->engine;
     const size_t d = (size_t)engine->limits.model.d_head, half = d / 2;
@@ -57,7 +50,7 @@ static void turn_heads(const struct pass *pass, float *heads, int32_t n_heads, c
     }
 }
 
-static void store(const struct pass *pass, int32_t layer, int32_t k_or_v, const float *heads,
+static void store(const struct cpu_pass *pass, int32_t layer, int32_t k_or_v, const float *heads,
                   int32_t position, const uint32_t *blocks)
 {
     const struct ifl_engine_model *m = &pass->engine->limits.model;
@@ -70,7 +63,7 @@ static void store(const struct pass *pass, int32_t layer, int32_t k_or_v, const 
 }
 
 /* Norms and rotary positions on queries and keys; keys and values into their blocks. */
-static void place_row(const struct pass *pass, int32_t layer, int32_t seq, int32_t row)
+static void place_row(const struct cpu_pass *pass, int32_t layer, int32_t seq, int32_t row)
 {
     const struct cpu_engine *engine = pass->engine;
     const struct ifl_engine_model *m = &engine->limits.model;
@@ -97,56 +90,74 @@ static int32_t seq_of_row(const struct ifl_engine_step *step, int32_t row)
     return low;
 }
 
-static void attend(const struct pass *pass, int32_t layer)
+/* The end of sequence seq's rows within the pass. */
+static int32_t end_of(const struct cpu_pass *pass, int32_t seq)
 {
-    const struct ifl_engine_step *step = pass->step;
-    const int32_t end = pass->first + pass->n;
-    int32_t seq = seq_of_row(step, pass->first);
-    for (int32_t row = pass->first; row < end; seq++) {
-        const int32_t to = step->first_token[seq + 1] < end ? step->first_token[seq + 1] : end;
-        for (int32_t r = row; r < to; r++)
-            place_row(pass, layer, seq, r);
-        cpu_attend(pass->engine, step, layer, seq, row, to - row, pass->first);
-        row = to;
+    const int32_t end = pass->first + pass->n, to = pass->step->first_token[seq + 1];
+    return to < end ? to : end;
+}
+
+void cpu_place(const struct cpu_pass *pass, int32_t layer)
+{
+    int32_t seq = seq_of_row(pass->step, pass->first);
+    for (int32_t row = pass->first; row < pass->first + pass->n; seq++)
+        for (const int32_t to = end_of(pass, seq); row < to; row++)
+            place_row(pass, layer, seq, row);
+}
+
+void cpu_attend(const struct cpu_pass *pass, int32_t layer)
+{
+    int32_t seq = seq_of_row(pass->step, pass->first);
+    for (int32_t row = pass->first, to; row < pass->first + pass->n; row = to, seq++) {
+        to = end_of(pass, seq);
+        cpu_attend_seq(pass->engine, pass->step, layer, seq, row, to - row, pass->first);
     }
 }
 
-static void attention_part(const struct pass *pass, int32_t layer)
+static void attention_part(const struct cpu_pass *pass, int32_t layer)
 {
     const struct ifl_engine_model *m = &pass->engine->limits.model;
     const struct cpu_scratch *s = &pass->engine->scratch;
     const float *const *w = pass->engine->at[layer];
     const size_t d_model = (size_t)m->d_model, q_width = (size_t)m->n_q_heads * (size_t)m->d_head;
     const size_t qkv_width = q_width + 2 * (size_t)m->n_kv_heads * (size_t)m->d_head;
-    normalise(pass, w[WEIGHT_NORM_IN]);
-    multiply(pass->n, s->normed, w[WEIGHT_Q], qkv_width, d_model, s->qkv, false);
+    cpu_normalise(pass, w[WEIGHT_NORM_IN]);
+    cpu_multiply(pass->n, s->normed, w[WEIGHT_Q], qkv_width, d_model, s->qkv, false);
     cpu_add_bias(s->qkv, (size_t)pass->n, qkv_width, w[WEIGHT_Q_BIAS]);
-    attend(pass, layer);
-    multiply(pass->n, s->attended, w[WEIGHT_OUT], d_model, q_width, s->x, true);
+    cpu_place(pass, layer);
+    cpu_attend(pass, layer);
+    cpu_multiply(pass->n, s->attended, w[WEIGHT_OUT], d_model, q_width, s->x, true);
     cpu_add_bias(s->x, (size_t)pass->n, d_model, w[WEIGHT_OUT_BIAS]);
 }
 
 /* ---- MLP ---- */
 
-static void mlp_part(const struct pass *pass, int32_t layer)
+void cpu_activate(const struct cpu_pass *pass)
+{
+    const struct cpu_scratch *s = &pass->engine->scratch;
+    const size_t d_ffn = (size_t)pass->engine->limits.model.d_ffn;
+    for (size_t i = 0; i < (size_t)pass->n; i++)
+        cpu_swiglu(s->gate_up + i * 2 * d_ffn, d_ffn, s->activated + i * d_ffn);
+}
+
+static void mlp_part(const struct cpu_pass *pass, int32_t layer)
 {
     const struct ifl_engine_model *m = &pass->engine->limits.model;
     const struct cpu_scratch *s = &pass->engine->scratch;
     const float *const *w = pass->engine->at[layer];
     const size_t d_model = (size_t)m->d_model, d_ffn = (size_t)m->d_ffn;
-    normalise(pass, w[WEIGHT_NORM_MLP]);
-    multiply(pass->n, s->normed, w[WEIGHT_GATE], 2 * d_ffn, d_model, s->gate_up, false);
+    cpu_normalise(pass, w[WEIGHT_NORM_MLP]);
+    cpu_multiply(pass->n, s->normed, w[WEIGHT_GATE], 2 * d_ffn, d_model, s->gate_up, false);
     cpu_add_bias(s->gate_up, (size_t)pass->n, 2 * d_ffn, w[WEIGHT_GATE_BIAS]);
-    for (size_t i = 0; i < (size_t)pass->n; i++)
-        cpu_swiglu(s->gate_up + i * 2 * d_ffn, d_ffn, s->activated + i * d_ffn);
-    multiply(pass->n, s->activated, w[WEIGHT_DOWN], d_model, d_ffn, s->x, true);
+    cpu_activate(pass);
+    cpu_multiply(pass->n, s->activated, w[WEIGHT_DOWN], d_model, d_ffn, s->x, true);
     cpu_add_bias(s->x, (size_t)pass->n, d_model, w[WEIGHT_DOWN_BIAS]);
 }
 
 /* ---- the next tokens ---- */
 
 /* Sequences of the pass that sample, their last rows normalised and packed. */
-static int32_t gather_last_rows(const struct pass *pass)
+static int32_t gather_last_rows(const struct cpu_pass *pass)
 {
     const struct ifl_engine_step *step = pass->step;
     const struct cpu_scratch *s = &pass->engine->scratch;
@@ -164,7 +175,7 @@ static int32_t gather_last_rows(const struct pass *pass)
     return n;
 }
 
-static int32_t sample(const struct pass *pass, float *logits_out)
+static int32_t sample(const struct cpu_pass *pass, float *logits_out)
 {
     const struct cpu_engine *engine = pass->engine;
     const struct cpu_scratch *s = &engine->scratch;
@@ -175,7 +186,7 @@ static int32_t sample(const struct pass *pass, float *logits_out)
     const int32_t n = gather_last_rows(pass);
     for (int32_t i = 0, m; i < n; i += m) {
         m = n - i < CPU_LOGIT_ROWS ? n - i : CPU_LOGIT_ROWS;
-        multiply(m, s->normed + (size_t)i * d, head, n_vocab, d, s->logits, false);
+        cpu_multiply(m, s->normed + (size_t)i * d, head, n_vocab, d, s->logits, false);
         for (int32_t j = 0; j < m; j++)
             pass->step->sampled[s->sampled_seqs[i + j]] =
                 cpu_argmax(s->logits + (size_t)j * n_vocab, (int32_t)n_vocab);
@@ -186,17 +197,15 @@ static int32_t sample(const struct pass *pass, float *logits_out)
     return n;
 }
 
-int32_t cpu_forward(struct cpu_engine *engine, struct ifl_engine_step *step, int32_t first,
-                    int32_t n, float *logits)
+int32_t cpu_forward(const struct cpu_pass *pass, float *logits)
 {
-    const struct pass pass = {engine, step, first, n};
-    const volatile sig_atomic_t *stop = engine->limits.stop;
-    embed(&pass);
-    for (int32_t layer = 0; layer < engine->limits.model.n_layers; layer++) {
+    const volatile sig_atomic_t *stop = pass->engine->limits.stop;
+    embed(pass);
+    for (int32_t layer = 0; layer < pass->engine->limits.model.n_layers; layer++) {
         if (stop && *stop)
             return 0;
-        attention_part(&pass, layer);
-        mlp_part(&pass, layer);
+        attention_part(pass, layer);
+        mlp_part(pass, layer);
     }
-    return sample(&pass, logits);
+    return sample(pass, logits);
 }

@@ -25,7 +25,7 @@ static bool has_room(const struct cpu_engine *engine, size_t n_weights)
 {
     const double floats =
         (double)n_weights + (double)engine->limits.n_blocks * (double)engine->block_floats;
-    return floats * sizeof(float) <=
+    return floats * sizeof(float) + (double)engine->limits.bench_bytes <=
            (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
 }
 
@@ -69,6 +69,7 @@ int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
     engine->host = calloc((size_t)o->n_host_blocks + 1, engine->block_floats * sizeof(float));
     if (!engine->at || !engine->host || !take(&engine->weights, n_weights) ||
         !take(&engine->kv, (size_t)o->n_blocks * engine->block_floats) ||
+        !take(&engine->bench, o->bench_bytes / sizeof(float)) ||
         !take(&engine->cosines, n_angles) || !take(&engine->sines, n_angles) ||
         !take_scratch(engine))
         return fail_room(engine, error);
@@ -76,16 +77,18 @@ int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
     /* Touched here, so that no step pays for a page fault. */
     for (size_t i = 0; i < (size_t)o->n_blocks * engine->block_floats; i++)
         engine->kv[i] = 0;
+    for (size_t i = 0; i < o->bench_bytes / sizeof(float); i++)
+        engine->bench[i] = (float)(i * 2654435761u % 1000) * 1e-3f - 0.5f;
     return 0;
 }
 
 void cpu_give_memory(struct cpu_engine *engine)
 {
     struct cpu_scratch *s = &engine->scratch;
-    void *const arrays[] = {engine->weights, engine->at,    engine->kv, engine->host,
-                            engine->cosines, engine->sines, s->x,       s->normed,
-                            s->qkv,          s->attended,   s->gate_up, s->activated,
-                            s->scores,       s->tile,       s->logits,  s->sampled_seqs};
+    void *const arrays[] = {engine->weights, engine->bench,  engine->at,   engine->kv, engine->host,
+                            engine->cosines, engine->sines,  s->x,         s->normed,  s->qkv,
+                            s->attended,     s->gate_up,     s->activated, s->scores,  s->tile,
+                            s->logits,       s->sampled_seqs};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }

@@ -8,7 +8,9 @@
  *
  * It holds a Llama-style decoder, a paged KV pool and a host pool for swapped blocks, both of
  * the layout [block][layer][K|V][kv_head][token][dim]. All memory is taken by `open`; a step
- * allocates nothing. One thread at a time may call an open engine. */
+ * allocates nothing. One thread at a time may call an open engine.
+ *
+ * ABI 2 added `describe` and `measure`, for calibration. */
 #ifndef INFLIGHT_ENGINE_H
 #define INFLIGHT_ENGINE_H
 
@@ -20,7 +22,7 @@
 #include "inflight/error.h"
 #include "inflight/step.h"
 
-#define IFL_ENGINE_ABI 1u
+#define IFL_ENGINE_ABI 2u
 
 /* RMSNorm, rotary positions, gated MLP with SiLU. */
 struct ifl_engine_model {
@@ -39,6 +41,7 @@ struct ifl_engine_options {
     int32_t max_tokens;      /* of a sequence */
     int32_t max_step_tokens; /* new tokens of a step, all sequences together */
     int32_t max_step_seqs;
+    size_t bench_bytes; /* of device memory for `measure` to work on; 0: it is never called */
     const volatile sig_atomic_t *stop; /* not 0: open and step soon return IFL_E_INTERRUPTED */
 };
 
@@ -62,6 +65,37 @@ struct ifl_engine_step {
     int64_t device_ns; /* of it, time on the device */
 };
 
+/* ---- calibration ---- */
+
+struct ifl_engine_machine {
+    char processor[128]; /* the CPU's or GPU's name */
+    char software[256];  /* driver and libraries, with their versions */
+    double memory_gib;   /* of the device */
+    int32_t n_units;     /* that work side by side: multiprocessors, threads */
+    int32_t element_bytes;
+};
+
+/* An operation by itself, as a step of the engine runs it. */
+enum ifl_engine_op_kind {
+    IFL_OP_COPY,       /* n_bytes within device memory */
+    IFL_OP_COPY_OUT,   /* n_bytes from device memory to the host's, of the kind that swaps use */
+    IFL_OP_COPY_IN,    /* and back */
+    IFL_OP_GEMM,       /* y[m][n] = x[m][k] w[n][k]^T */
+    IFL_OP_NORM,       /* from here on: in one layer, on the tokens of `step` */
+    IFL_OP_ROTARY,     /* queries and keys turned, K and V written to their blocks */
+    IFL_OP_ACTIVATION, /* of the MLP */
+    IFL_OP_ATTENTION,
+};
+
+struct ifl_engine_op {
+    enum ifl_engine_op_kind kind;
+    int32_t m, n, k;
+    size_t n_bytes;
+    const struct ifl_engine_step *step; /* within the limits of `open` */
+    uint32_t round; /* from run to run one more: takes other weights, another layer's blocks */
+    int64_t ns;     /* out: how long it took on the device */
+};
+
 enum ifl_engine_pool { IFL_DEVICE_POOL, IFL_HOST_POOL };
 
 struct ifl_engine {
@@ -76,6 +110,10 @@ struct ifl_engine {
     int (*read_block)(void *self, enum ifl_engine_pool, uint32_t block, void *bytes,
                       struct ifl_error *);
     void (*close)(void *self); /* accepts NULL */
+    int (*describe)(const void *self, struct ifl_engine_machine *, struct ifl_error *);
+    /* NULL: the engine cannot be calibrated. What does not fit into bench_bytes, or is not within
+     * the limits, is IFL_E_DEVICE. Blocks and what was computed before are lost. */
+    int (*measure)(void *self, struct ifl_engine_op *, struct ifl_error *);
 };
 
 #define IFL_ENGINE_SYMBOL "ifl_engine_v1"

@@ -21,6 +21,10 @@ static const struct command {
      "a "
      "GPU",
      cli_model},
+    {"calibrate",
+     "calibrate --engine cpu|cuda -o FILE.csv ...          what this machine takes for an engine's "
+     "operations",
+     cli_calibrate},
     {"fit",
      "fit FILE... --like PROFILE [-o OUT.yaml] | fit --evaluate PROFILE FILE...   costs from "
      "measurements",

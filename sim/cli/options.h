@@ -39,6 +39,7 @@ void error_print(const struct ifl_error *error, char *text, size_t n_bytes);
 int cli_fail(const struct ifl_error *error);
 
 int cli_run(int argc, char **argv);
+int cli_calibrate(int argc, char **argv);
 int cli_fit(int argc, char **argv);
 int cli_model(int argc, char **argv);
 int cli_trace(int argc, char **argv);

@@ -1,0 +1,67 @@
+/* Where measurements are taken and written down: an open engine, a clock, a CSV. */
+#ifndef SIM_CALIBRATE_BENCH_H
+#define SIM_CALIBRATE_BENCH_H
+
+#include "calibrate/batch.h"
+
+struct timed {
+    int n_runs;
+    double median_s, min_s, spread_s; /* spread: between the quartiles */
+};
+
+enum ceiling { CEILING_NONE, CEILING_COPY, CEILING_GEMM, CEILING_OUT, CEILING_IN, N_CEILINGS };
+
+struct bench {
+    const struct ifl_engine *engine;
+    void *self; /* the open engine */
+    struct ifl_engine_options limits;
+    struct ifl_engine_machine machine;
+    struct batch batch;
+    int max_runs;
+    uint32_t round;
+    double ceilings[N_CEILINGS]; /* bytes/s, FLOP/s; 0: not measured yet */
+    FILE *out;
+};
+
+/* One row. What does not apply is 0 or NULL and stays empty in the file. */
+struct measurement {
+    const char *op;
+    double m, n, k;
+    const struct batch *batch;
+    double n_blocks;
+    struct timed timed;
+    double bytes, flops; /* that have to be moved and computed */
+    enum ceiling of;     /* which of the two is held against */
+};
+
+/* What one run took on the device, and what it took its caller; 0 where that is not measured. */
+struct lasted {
+    double device_s, wall_s;
+};
+struct timings {
+    struct timed device, wall, host; /* host: wall less device */
+};
+
+/* run(context, round, &lasted, error) some times after one that does not count: max_runs, or
+ * fewer, not below five, where they take longer than a third of a second together. */
+typedef int bench_run_fn(void *context, uint32_t round, struct lasted *lasted,
+                         struct ifl_error *error);
+int bench_time(struct bench *bench, bench_run_fn *run, void *context, struct timings *timings,
+               struct ifl_error *error);
+
+void bench_write_head(const struct bench *bench);
+void bench_write(const struct bench *bench, const struct measurement *measurement);
+
+/* ---- operations.c: ceilings first ---- */
+
+int bench_ceilings(struct bench *bench, struct ifl_error *error);
+int bench_products(struct bench *bench, struct ifl_error *error);
+int bench_rows(struct bench *bench, struct ifl_error *error);
+int bench_attention(struct bench *bench, struct ifl_error *error);
+
+/* ---- steps.c ---- */
+
+int bench_steps(struct bench *bench, struct ifl_error *error);
+int bench_moves(struct bench *bench, struct ifl_error *error);
+
+#endif

@@ -1,0 +1,66 @@
+/* inflight calibrate: what this machine takes for each operation of an engine. */
+#include <signal.h>
+#include <stdio.h>
+
+#include "calibrate/calibrate.h"
+#include "cli/options.h"
+#include "new_file.h"
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop = 1;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static const char usage[] =
+    "usage: inflight calibrate --engine cpu|cuda -o FILE.csv [--model MODEL] [--threads N]\n"
+    "           [--runs N] [--blocks N]\n"
+    "--model is llama-160m unless given, of random weights; --runs is the most of a shape (15)\n";
+
+static int write_sheet(const struct calibration *calibration, const char *path,
+                       struct ifl_error *error)
+{
+    struct new_file file;
+    if (new_file_open(&file, path, error))
+        return error->code;
+    return new_file_close(&file, calibrate(calibration, file.out, error), error);
+}
+
+int cli_calibrate(int argc, char **argv)
+{
+    const char *engine = NULL, *path = NULL, *model_name = "llama-160m";
+    long long n_threads = 1, n_runs = 15, n_blocks = 0;
+    struct text_list rest = {.n = 0};
+    struct ifl_error error;
+    const struct option_spec options[] = {
+        {"--engine", NULL, OPTION_TEXT, &engine},    {"--output", "-o", OPTION_TEXT, &path},
+        {"--model", NULL, OPTION_TEXT, &model_name}, {"--threads", NULL, OPTION_COUNT, &n_threads},
+        {"--runs", NULL, OPTION_COUNT, &n_runs},     {"--blocks", NULL, OPTION_COUNT, &n_blocks},
+    };
+    if (options_read("calibrate", argc, argv, options, sizeof options / sizeof *options, &rest) < 0)
+        return 2;
+    if (!engine || !path || rest.n > 0) {
+        fputs(usage, stderr);
+        return 2;
+    }
+    struct model model;
+    const struct calibration calibration = {.engine = engine,
+                                            .model = &model,
+                                            .n_threads = (int32_t)n_threads,
+                                            .max_runs = (int32_t)n_runs,
+                                            .n_blocks = (int32_t)n_blocks,
+                                            .stop = &stop};
+    catch_signals();
+    if (model_load(model_name, &model, &error) || write_sheet(&calibration, path, &error))
+        return cli_fail(&error);
+    return 0;
+}
