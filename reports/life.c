@@ -3,12 +3,12 @@
 #include "row.h"
 #include "sort.h"
 
-#define ROW_BYTES (21 * ROW_NUMBER_BYTES)
+#define ROW_BYTES (23 * ROW_NUMBER_BYTES)
 
 static const char header[] =
     "point,request_id,replica,status,arrival_s,first_scheduled_s,first_token_s,finish_s,"
     "prompt_tokens,output_tokens,cached_tokens,ttft_s,tpot_s,e2e_s,max_itl_s,preemptions,"
-    "swap_outs,queue_s,prefill_s,decode_s,stalled_s\n";
+    "swap_outs,queue_s,prefill_s,decode_s,stalled_s,ttft_slo_s,tpot_slo_s\n";
 
 static const char *const status_name[] = {
     [IFL_FINISHED] = "finished", [IFL_REJECTED] = "rejected", [IFL_FAILED] = "failed"};
@@ -84,6 +84,8 @@ static char *put_life(char *at, int32_t point, const struct life *life)
     at = row_seconds(at, life_prefill_ns(life));
     at = row_seconds(at, life_decode_ns(life));
     at = row_seconds(at, life_stalled_ns(life));
+    at = row_seconds(at, life->ttft_slo_ns);
+    at = row_seconds(at, life->tpot_slo_ns);
     return row_end(at);
 }
 

@@ -18,10 +18,10 @@ struct life {
     int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns;
     int64_t max_itl_ns; /* IFL_NEVER where undefined */
     int64_t stalled_ns, stalled_prefill_ns;
+    int64_t ttft_slo_ns, tpot_slo_ns; /* that it was held to; IFL_NEVER: to none */
     int32_t prompt_tokens, output_tokens, cached_tokens;
     int32_t preemptions, swap_outs, replica;
     uint8_t status; /* enum ifl_status */
-    bool meets_slos;
 };
 
 static inline bool life_finished(const struct life *life)
@@ -81,6 +81,14 @@ static inline int64_t life_decode_ns(const struct life *life)
 static inline int64_t life_stalled_ns(const struct life *life)
 {
     return life->first_scheduled_ns == IFL_NEVER ? IFL_NEVER : life->stalled_ns;
+}
+
+/* An undefined latency, as tpot of one token, meets any SLO. */
+static inline bool life_meets_slos(const struct life *life)
+{
+    const int64_t ttft_ns = life_ttft_ns(life), tpot_ns = life_tpot_ns(life);
+    return life_finished(life) && (ttft_ns == IFL_NEVER || ttft_ns <= life->ttft_slo_ns) &&
+           (tpot_ns == IFL_NEVER || tpot_ns <= life->tpot_slo_ns);
 }
 
 /* Indices of the lives by arrival, then request_id: order[n]. */

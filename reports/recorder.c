@@ -7,7 +7,7 @@
 #include "timeline.h"
 #include "whole_file.h"
 
-#define STEP_ROW_BYTES (20 * ROW_NUMBER_BYTES)
+#define STEP_ROW_BYTES (24 * ROW_NUMBER_BYTES)
 #define QUANTILE_ROW_BYTES (7 * ROW_NUMBER_BYTES)
 
 struct ifl_recorder {
@@ -25,7 +25,8 @@ struct ifl_recorder {
 static const char steps_header[] =
     "point,replica,step,start_s,duration_s,prefill_tokens,decode_tokens,prefill_seqs,decode_seqs,"
     "context_tokens,running,waiting,swapped,preempted,blocks_out,blocks_in,kv_used_blocks,"
-    "kv_total_blocks,device_s,gap_s\n";
+    "kv_total_blocks,device_s,gap_s,kv_token_slots,kv_reserved_slots,kv_internal_slots,"
+    "kv_pool_slots\n";
 
 static const char quantiles_header[] =
     "point,quantile,ttft_s,tpot_s,itl_s,e2e_s,normalized_latency_s\n";
@@ -97,11 +98,10 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
 
 /* ---- what happens ---- */
 
-/* The request's own limit where it brings one. Undefined latencies (tpot of one token) meet any. */
-static bool within(int64_t latency_ns, int64_t own_slo_ns, int64_t slo_ns_of_run)
+/* The request's own SLO where it brings one. */
+static int64_t slo_of(int64_t own_ns, int64_t of_run_ns)
 {
-    const int64_t limit_ns = own_slo_ns == IFL_NEVER ? slo_ns_of_run : own_slo_ns;
-    return latency_ns == IFL_NEVER || latency_ns <= limit_ns;
+    return own_ns == IFL_NEVER ? of_run_ns : own_ns;
 }
 
 int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_record *record,
@@ -117,6 +117,8 @@ int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_r
                           .max_itl_ns = record->max_itl_ns < 0 ? IFL_NEVER : record->max_itl_ns,
                           .stalled_ns = record->stalled_ns,
                           .stalled_prefill_ns = record->stalled_prefill_ns,
+                          .ttft_slo_ns = slo_of(record->ttft_slo_ns, recorder->ttft_slo_ns),
+                          .tpot_slo_ns = slo_of(record->tpot_slo_ns, recorder->tpot_slo_ns),
                           .prompt_tokens = record->prompt_tokens,
                           .output_tokens = record->output_tokens,
                           .cached_tokens = record->cached_tokens,
@@ -124,9 +126,6 @@ int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_r
                           .swap_outs = record->swap_outs,
                           .replica = record->replica,
                           .status = (uint8_t)record->status};
-    life->meets_slos = life_finished(life) &&
-                       within(life_ttft_ns(life), record->ttft_slo_ns, recorder->ttft_slo_ns) &&
-                       within(life_tpot_ns(life), record->tpot_slo_ns, recorder->tpot_slo_ns);
     return whole_is_open(&recorder->timeline.file)
                ? timeline_request(&recorder->timeline, record, error)
                : IFL_OK;
@@ -160,6 +159,10 @@ static char *put_step(char *at, int32_t point, const struct ifl_step_record *ste
     at = row_int(at, step->kv_total_blocks);
     at = row_seconds(at, step->device_ns);
     at = row_seconds(at, step->gap_ns);
+    at = row_int(at, step->kv_token_slots);
+    at = row_int(at, step->kv_reserved_slots);
+    at = row_int(at, step->kv_internal_slots);
+    at = row_int(at, step->kv_pool_slots);
     return row_end(at);
 }
 

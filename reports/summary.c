@@ -157,7 +157,7 @@ static void count_life(const struct life *life, struct tally *tally, struct ifl_
     if (!life_finished(life))
         return;
     summary->n_finished++;
-    tally->n_meeting_slos += life->meets_slos;
+    tally->n_meeting_slos += life_meets_slos(life);
     tally->prompt_tokens += life->prompt_tokens;
     tally->output_tokens += life->output_tokens;
     if (life->finish_ns > tally->last_finish_ns)

@@ -131,16 +131,41 @@ int ifl_join_csv(const char *path, const struct ifl_parts *parts, struct ifl_err
 /* timeline.json of a run: the parts as one JSON array. */
 int ifl_join_timeline(const char *path, const struct ifl_parts *parts, struct ifl_error *error);
 
-/* Figures for papers from the summary.csv and quantiles.csv of one or more runs: gnuplot draws the
- * scripts in script_dir into out_dir, which must exist, as PDF, SVG and PNG, beside a CSV of
- * exactly what is drawn. `say` hears of each figure made or left out, and why; it may be NULL. A
- * missing gnuplot is IFL_E_IO with a message that names the package. */
-typedef void ifl_plot_note_fn(void *context, const char *text);
-int ifl_plot(size_t n_runs, const char *const *run_dirs, const char *out_dir,
-             const char *script_dir, ifl_plot_note_fn *say, void *context, struct ifl_error *error);
+/* ---- figures ---- */
 
-/* One figure from data that is there already: draws out_dir/FIGURE.csv by script_dir/FIGURE.gp. */
-int ifl_figure(const char *figure, const char *out_dir, const char *script_dir,
+/* gnuplot draws a figure from out_dir/FIGURE.csv by a script of script_dir into out_dir/FIGURE.pdf,
+ * .svg and .png. A missing gnuplot is IFL_E_IO with a message that names the package. */
+struct ifl_drawing {
+    const char *out_dir, *script_dir; /* both must exist */
+    int32_t columns;    /* of a page that a figure spans: 1 is 8.8 cm wide, 2 is 17.8 cm */
+    const char *source; /* UTF-8, what it was made from, for the files' metadata; may be NULL */
+};
+
+/* Draws FIGURE.csv, which is there already, by SCRIPT.gp. */
+int ifl_figure(const struct ifl_drawing *drawing, const char *script, const char *figure,
                struct ifl_error *error);
+
+typedef void ifl_plot_note_fn(void *context, const char *text);
+
+/* Figures for papers from the reports of one or more runs, overlaid: each with a CSV of exactly
+ * what it draws, and with the runs' version and the hash of their config.yaml in its metadata. */
+struct ifl_plot_options {
+    size_t n_runs;
+    const char *const *run_dirs;
+    struct ifl_drawing drawing; /* its source is filled in */
+    size_t n_figures;           /* 0: all that the runs have the reports for */
+    const char *const *figures; /* names, as ifl_plot_figure knows them */
+    double rate_rps;       /* for figures at one rate; 0: the middle one of those that all share */
+    ifl_plot_note_fn *say; /* hears of each figure made or left out, and why; may be NULL */
+    void *context;
+};
+
+int ifl_plot(const struct ifl_plot_options *options, struct ifl_error *error);
+
+struct ifl_plot_figure {
+    const char *name, *doc;
+};
+/* The i-th figure that ifl_plot can draw; its name is NULL at the end. */
+struct ifl_plot_figure ifl_plot_figure(size_t i);
 
 #endif

@@ -130,13 +130,14 @@ static void print_fit(const struct hardware *hardware, const struct fit_report *
 static int draw(const struct fit_report *report, const char *dir, struct ifl_error *error)
 {
     char path[512], script_dir[512];
+    const struct ifl_drawing drawing = {.out_dir = dir, .script_dir = script_dir, .columns = 1};
     if (mkdir(dir, 0777) < 0 && errno != EEXIST)
         return ifl_fail_at(error, dir, 0, 0, "cannot make the folder: %s", strerror(errno));
-    if (data_path("reports", script_dir) < 0)
+    if (data_path("reports/plot", script_dir) < 0)
         return ifl_fail(error, IFL_E_IO, "the plot scripts are not installed");
     snprintf(path, sizeof path, "%s/measured_vs_fitted.csv", dir);
     const int code = profile_write_points(report, path, error);
-    return code ? code : ifl_figure("measured_vs_fitted", dir, script_dir, error);
+    return code ? code : ifl_figure(&drawing, "measured_vs_fitted", "measured_vs_fitted", error);
 }
 
 static int fit(const struct request *request, struct ifl_error *error)

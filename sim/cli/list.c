@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inflight/report.h"
 #include "inflight/trace.h"
 
 #include "cli/options.h"
@@ -168,11 +169,20 @@ static int list_keys(struct ifl_error *error)
     return 0;
 }
 
+static int list_figures(struct ifl_error *error)
+{
+    (void)error;
+    for (size_t i = 0; ifl_plot_figure(i).name; i++)
+        printf("%-24s  %s\n", ifl_plot_figure(i).name, ifl_plot_figure(i).doc);
+    return 0;
+}
+
 static const struct topic {
     const char *name;
     int (*list)(struct ifl_error *error);
 } topics[] = {{"policies", list_policies}, {"presets", list_presets}, {"models", list_models},
-              {"hardware", list_hardware}, {"traces", list_traces},   {"keys", list_keys}};
+              {"hardware", list_hardware}, {"traces", list_traces},   {"keys", list_keys},
+              {"figures", list_figures}};
 
 static int list(const struct topic *topic)
 {
@@ -185,6 +195,6 @@ int cli_list(int argc, char **argv)
     for (size_t i = 0; argc == 1 && i < sizeof topics / sizeof *topics; i++)
         if (strcmp(argv[0], topics[i].name) == 0)
             return list(&topics[i]);
-    fprintf(stderr, "usage: inflight list policies|presets|models|hardware|traces|keys\n");
+    fprintf(stderr, "usage: inflight list policies|presets|models|hardware|traces|keys|figures\n");
     return 2;
 }

@@ -8,6 +8,14 @@
 
 #include "cli/options.h"
 #include "config/config.h"
+#include "config/tree.h"
+
+struct plot_request {
+    struct text_list dirs, figures;
+    const char *out_dir;
+    long long columns;
+    double rate_rps;
+};
 
 static void say(void *context, const char *text)
 {
@@ -15,28 +23,85 @@ static void say(void *context, const char *text)
     printf("%s\n", text);
 }
 
-int cli_plot(int argc, char **argv)
+/* One line for a name that is no figure: the nearest right one, or all of them. */
+static int fail_figure(const char *name)
 {
-    struct text_list dirs = {0};
-    const char *out_dir = NULL;
-    const struct option_spec options[] = {{"--output", "-o", OPTION_TEXT, &out_dir}};
+    const char *names[64];
+    size_t n = 0;
+    while (n < 64 && ifl_plot_figure(n).name)
+        names[n] = ifl_plot_figure(n).name, n++;
+    const char *near = nearest_word(name, names, n);
+    fprintf(stderr, "inflight plot: there is no figure %s, ", name);
+    if (near)
+        fprintf(stderr, "did you mean %s?\n", near);
+    else
+        for (size_t i = 0; i < n; i++)
+            fprintf(stderr, "%s%s%s", i ? ", " : "expected one of ", names[i],
+                    i + 1 < n ? "" : "\n");
+    return 2;
+}
+
+static int check_figures(const struct text_list *figures)
+{
+    for (size_t i = 0; i < figures->n; i++) {
+        size_t k = 0;
+        while (ifl_plot_figure(k).name && strcmp(ifl_plot_figure(k).name, figures->of[i]) != 0)
+            k++;
+        if (!ifl_plot_figure(k).name)
+            return fail_figure(figures->of[i]);
+    }
+    return 0;
+}
+
+static int plot(const struct plot_request *request)
+{
     struct ifl_error error;
     char script_dir[512];
-    if (options_read("plot", argc, argv, options, 1, &dirs) < 0)
-        return 2;
-    if (dirs.n == 0) {
-        fprintf(stderr, "usage: inflight plot DIR... [-o DIR]\n");
-        return 2;
-    }
-    if (out_dir && mkdir(out_dir, 0777) < 0 && errno != EEXIST) {
-        fprintf(stderr, "%s: cannot make the output directory: %s\n", out_dir, strerror(errno));
-        return 2;
-    }
-    if (data_path("reports", script_dir) < 0) {
+    const struct ifl_plot_options options = {
+        .n_runs = request->dirs.n,
+        .run_dirs = request->dirs.of,
+        .drawing = {.out_dir = request->out_dir ? request->out_dir : request->dirs.of[0],
+                    .script_dir = script_dir,
+                    .columns = (int32_t)request->columns},
+        .n_figures = request->figures.n,
+        .figures = request->figures.of,
+        .rate_rps = request->rate_rps,
+        .say = say,
+    };
+    if (data_path("reports/plot", script_dir) < 0) {
         fprintf(stderr, "inflight plot: the plot scripts are not installed\n");
         return 1;
     }
-    out_dir = out_dir ? out_dir : dirs.of[0];
-    const int rc = ifl_plot(dirs.n, dirs.of, out_dir, script_dir, say, NULL, &error);
-    return rc < 0 ? cli_fail(&error) : 0;
+    return ifl_plot(&options, &error) < 0 ? cli_fail(&error) : 0;
+}
+
+int cli_plot(int argc, char **argv)
+{
+    struct plot_request request = {.columns = 1};
+    const struct option_spec options[] = {
+        {"--output", "-o", OPTION_TEXT, &request.out_dir},
+        {"--figure", "-f", OPTION_LIST, &request.figures},
+        {"--columns", NULL, OPTION_COUNT, &request.columns},
+        {"--rate", NULL, OPTION_REAL, &request.rate_rps},
+    };
+    if (options_read("plot", argc, argv, options, sizeof options / sizeof *options, &request.dirs) <
+        0)
+        return 2;
+    if (request.dirs.n == 0) {
+        fprintf(stderr, "usage: inflight plot DIR... [-o DIR] [--figure NAME]... [--columns 1|2] "
+                        "[--rate REQUESTS_PER_S]\n");
+        return 2;
+    }
+    if (request.columns < 1 || request.columns > 2) {
+        fprintf(stderr, "inflight plot: --columns is %lld, expected 1 or 2\n", request.columns);
+        return 2;
+    }
+    if (check_figures(&request.figures))
+        return 2;
+    if (request.out_dir && mkdir(request.out_dir, 0777) < 0 && errno != EEXIST) {
+        fprintf(stderr, "%s: cannot make the output directory: %s\n", request.out_dir,
+                strerror(errno));
+        return 2;
+    }
+    return plot(&request);
 }

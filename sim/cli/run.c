@@ -167,10 +167,17 @@ static void draw_figures(const struct run *run)
     struct ifl_error error;
     char script_dir[512];
     const char *const dirs[] = {run->files.dir};
+    const struct ifl_plot_options options = {
+        .n_runs = 1,
+        .run_dirs = dirs,
+        .drawing = {.out_dir = run->files.dir, .script_dir = script_dir, .columns = 1},
+        .say = run->quiet ? NULL : say,
+    };
     if (!study_first(run->study)->output.plots)
         return;
-    if (data_path("reports", script_dir) < 0 ||
-        ifl_plot(1, dirs, run->files.dir, script_dir, run->quiet ? NULL : say, NULL, &error) < 0)
+    if (data_path("reports/plot", script_dir) < 0)
+        fprintf(stderr, "note: no figures: the plot scripts are not installed\n");
+    else if (ifl_plot(&options, &error) < 0)
         fprintf(stderr, "note: no figures: %s\n", error.text);
 }
 

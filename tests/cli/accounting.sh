@@ -10,11 +10,12 @@ succeeds "$inflight" run "$INFLIGHT_DATA/configs/quickstart.yaml" --quiet -o out
 same "$(head -n 1 out/requests.csv)" "$(printf %s \
     point,request_id,replica,status,arrival_s,first_scheduled_s,first_token_s,finish_s, \
     prompt_tokens,output_tokens,cached_tokens,ttft_s,tpot_s,e2e_s,max_itl_s,preemptions, \
-    swap_outs,queue_s,prefill_s,decode_s,stalled_s)" 'the header of requests.csv'
+    swap_outs,queue_s,prefill_s,decode_s,stalled_s,ttft_slo_s,tpot_slo_s)" 'the header of requests.csv'
 same "$(head -n 1 out/steps.csv)" "$(printf %s \
     point,replica,step,start_s,duration_s,prefill_tokens,decode_tokens,prefill_seqs,decode_seqs, \
     context_tokens,running,waiting,swapped,preempted,blocks_out,blocks_in,kv_used_blocks, \
-    kv_total_blocks,device_s,gap_s)" 'the header of steps.csv'
+    kv_total_blocks,device_s,gap_s,kv_token_slots,kv_reserved_slots,kv_internal_slots, \
+    kv_pool_slots)" 'the header of steps.csv'
 
 same "$(awk -F, -v events=events -v predictions=predictions -f "$scripts/accounting.awk" \
     out/requests.csv out/steps.csv out/summary.csv | head)" '' 'the books'

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "inflight/report.h"
-#include "series.h"
+#include "plot/series.h"
 
 static struct ifl_error error;
 
@@ -58,12 +58,16 @@ Test(series, distributions_are_taken_at_a_rate_that_all_share)
     struct series_set set;
     size_t chosen[2], from, to;
     cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK);
-    series_middle(&set, chosen);
+    cr_assert_eq(series_choose(&set, 0, chosen, &error), IFL_OK);
     cr_expect_eq(set.points[chosen[0]].rate_rps, 2, "2 and 4 are shared: the lower of the middle");
     cr_expect_eq(set.points[chosen[1]].rate_rps, 2);
     cr_assert(series_quantiles(&set, &set.points[chosen[1]], &from, &to));
     cr_expect_eq(from, 8, "row 4 of the summary has rows 8 and 9");
     cr_expect_eq(to, 10);
+    cr_assert_eq(series_choose(&set, 4, chosen, &error), IFL_OK);
+    cr_expect_eq(set.points[chosen[0]].rate_rps, 4);
+    cr_expect_eq(series_choose(&set, 8, chosen, &error), IFL_E_INPUT);
+    cr_expect_str_eq(error.text, "orca has no point at 8 requests/s");
     series_free(&set);
     scratch_remove(&scratch);
 }
@@ -115,6 +119,21 @@ static void remember(void *context, const char *text)
     strcat(context, "\n");
 }
 
+static int plot_named(const struct scratch *scratch, const char *figure, char *notes)
+{
+    const char *const dirs[] = {scratch->dir};
+    const struct ifl_plot_options options = {
+        .n_runs = 1,
+        .run_dirs = dirs,
+        .drawing = {.out_dir = scratch->dir, .script_dir = getenv("INFLIGHT_SCRIPTS")},
+        .n_figures = figure != NULL,
+        .figures = &figure,
+        .say = notes ? remember : NULL,
+        .context = notes,
+    };
+    return ifl_plot(&options, &error);
+}
+
 static bool have_gnuplot(void)
 {
     return access("/usr/bin/gnuplot", X_OK) == 0;
@@ -128,20 +147,19 @@ static bool is_drawn(const struct scratch *scratch, const char *name, const char
     return drawn;
 }
 
-Test(plot, draws_both_figures_and_keeps_what_they_show)
+Test(plot, draws_a_figure_and_keeps_what_it_shows)
 {
     if (!have_gnuplot())
         cr_skip_test("no gnuplot here");
     const struct scratch scratch = run_of(sweep, quantiles);
-    const char *const dirs[] = {scratch.dir};
     char notes[8192] = "";
-    cr_assert_eq(
-        ifl_plot(1, dirs, scratch.dir, getenv("INFLIGHT_SCRIPTS"), remember, notes, &error), IFL_OK,
-        "%s", error.text);
+    cr_assert_eq(plot_named(&scratch, "latency_vs_rate", notes), IFL_OK, "%s", error.text);
+    cr_assert_eq(plot_named(&scratch, "ttft_itl_cdf", notes), IFL_OK, "%s", error.text);
     scratch_expect(&scratch, "latency_vs_rate.csv",
-                   "number,series,rate_rps,mean_latency_s_per_tok,p99_latency_s_per_tok,saturated\n"
-                   "1,orca,1,0.1,0.2,false\n1,orca,2,0.3,0.5,false\n1,orca,4,0.9,2,true\n"
-                   "2,vllm,2,0.2,0.5,false\n2,vllm,4,0.4,1,false\n2,vllm,8,4,9,true\n");
+                   "number,series,rate_rps,saturated,mean_normalized_latency_s,"
+                   "mean_normalized_latency_s_ci95\n"
+                   "1,orca,1,false,0.1,\n1,orca,2,false,0.3,\n1,orca,4,true,0.9,\n"
+                   "2,vllm,2,false,0.2,\n2,vllm,4,false,0.4,\n2,vllm,8,true,4,\n");
     scratch_expect(&scratch, "ttft_itl_cdf.csv",
                    "number,series,rate_rps,quantile,ttft_s,itl_s\n"
                    "1,orca,2,0,0.125,0.01\n1,orca,2,1,0.5,0.02\n"
@@ -162,14 +180,23 @@ Test(plot, a_run_of_one_point_says_what_it_leaves_out)
         run_of("requests,mean_normalized_latency_s,p99_normalized_latency_s,saturated\n"
                "10,0.1,0.2,false\n",
                NULL);
-    const char *const dirs[] = {scratch.dir};
     char notes[8192] = "";
-    cr_assert_eq(
-        ifl_plot(1, dirs, scratch.dir, getenv("INFLIGHT_SCRIPTS"), remember, notes, &error),
-        IFL_OK);
-    cr_expect_not_null(strstr(notes, "no latency figure"));
-    cr_expect_not_null(strstr(notes, "no distribution figure"));
+    cr_assert_eq(plot_named(&scratch, NULL, notes), IFL_OK, "%s", error.text);
+    cr_expect_not_null(strstr(notes, "left out: latency_vs_rate (no swept rate)"), "%s", notes);
+    cr_expect_not_null(strstr(notes, "ttft_itl_cdf (no quantiles.csv)"), "%s", notes);
     cr_expect_eq(scratch_count(&scratch), 1);
+    scratch_remove(&scratch);
+}
+
+Test(plot, a_figure_that_is_asked_for_must_be_possible)
+{
+    const struct scratch scratch = run_of(sweep, NULL);
+    cr_expect_eq(plot_named(&scratch, "ttft_itl_cdf", NULL), IFL_E_INPUT);
+    cr_expect_str_eq(error.text, "cannot draw ttft_itl_cdf: no quantiles.csv");
+    cr_expect_eq(plot_named(&scratch, "no_such", NULL), IFL_E_INPUT);
+    cr_expect_eq(plot_named(&scratch, "percentiles_vs_rate", NULL), IFL_E_INPUT);
+    cr_expect_str_eq(error.text, "no column p50_ttft_s");
+    cr_expect_eq(scratch_count(&scratch), 1, "nothing half written");
     scratch_remove(&scratch);
 }
 
@@ -177,9 +204,9 @@ Test(plot, without_a_finished_request_there_is_nothing_to_draw)
 {
     const struct scratch scratch = run_of(
         "serving.preset,requests,mean_normalized_latency_s,saturated\norca,1,,false\n", quantiles);
-    const char *const dirs[] = {scratch.dir};
     char notes[8192] = "";
-    cr_assert_eq(ifl_plot(1, dirs, scratch.dir, "/nonexistent", remember, notes, &error), IFL_OK);
+    setenv("INFLIGHT_SCRIPTS", "/nonexistent", 1);
+    cr_assert_eq(plot_named(&scratch, NULL, notes), IFL_OK);
     cr_expect_str_eq(notes, "no figures: no request has finished\n");
     cr_expect_eq(scratch_count(&scratch), 2);
     scratch_remove(&scratch);
@@ -188,10 +215,8 @@ Test(plot, without_a_finished_request_there_is_nothing_to_draw)
 Test(plot, a_missing_gnuplot_names_the_package)
 {
     const struct scratch scratch = run_of(sweep, quantiles);
-    const char *const dirs[] = {scratch.dir};
     setenv("PATH", scratch.dir, 1);
-    cr_expect_eq(ifl_plot(1, dirs, scratch.dir, getenv("INFLIGHT_SCRIPTS"), NULL, NULL, &error),
-                 IFL_E_IO);
+    cr_expect_eq(plot_named(&scratch, "latency_vs_rate", NULL), IFL_E_IO);
     cr_expect_not_null(strstr(error.text, "gnuplot-nox"), "%s", error.text);
     scratch_remove(&scratch);
 }
@@ -201,9 +226,84 @@ Test(plot, what_gnuplot_complains_of_is_the_message)
     if (!have_gnuplot())
         cr_skip_test("no gnuplot here");
     const struct scratch scratch = run_of(sweep, quantiles);
-    const char *const dirs[] = {scratch.dir};
-    cr_expect_eq(ifl_plot(1, dirs, scratch.dir, "/nonexistent", NULL, NULL, &error), IFL_E_IO);
+    setenv("INFLIGHT_SCRIPTS", "/nonexistent", 1);
+    cr_expect_eq(plot_named(&scratch, NULL, NULL), IFL_E_IO);
     cr_expect_not_null(strstr(error.text, "/nonexistent/latency_vs_rate.gp"), "%s", error.text);
     cr_expect_null(strchr(error.text, '\n'));
+    scratch_remove(&scratch);
+}
+
+/* ---- what each figure shows ---- */
+
+static void expect_data(const char *figure, const char *summary, const char *requests,
+                        const char *expected)
+{
+    char name[64];
+    const struct scratch scratch = run_of(summary, NULL);
+    if (requests)
+        scratch_write(&scratch, "requests.csv", requests);
+    cr_assert_eq(plot_named(&scratch, figure, NULL), IFL_OK, "%s", error.text);
+    snprintf(name, sizeof name, "%s.csv", figure);
+    scratch_expect(&scratch, name, expected);
+    scratch_remove(&scratch);
+}
+
+/* Of four points the second is worse than the first in both, the third than the fourth in one. */
+Test(plot, the_front_is_what_nothing_beats)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    expect_data("throughput_latency",
+                "serving.preset,rate_rps,requests,output_throughput_tok_per_s,mean_normalized_"
+                "latency_s,saturated\n"
+                "x,1,9,100,0.01,false\nx,2,9,90,0.02,false\nx,3,9,300,0.04,false\n"
+                "x,4,9,300,0.03,true\n",
+                NULL,
+                "number,series,rate_rps,saturated,output_throughput_tok_per_s,"
+                "output_throughput_tok_per_s_ci95,mean_normalized_latency_s,"
+                "mean_normalized_latency_s_ci95,front\n"
+                "1,x,1,false,100,,0.01,,true\n1,x,2,false,90,,0.02,,false\n"
+                "1,x,3,false,300,,0.04,,false\n1,x,4,true,300,,0.03,,true\n");
+}
+
+/* TTFT is held to 1 s, TPOT to 0.1 s. Scales needed: 0.5, 2 (by TPOT), never (it failed), 0 (one
+ * token, first at once). */
+Test(plot, attainment_steps_where_a_request_meets_its_slos)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch scratch =
+        run_of("requests,mean_normalized_latency_s,saturated\n4,1,false\n", NULL);
+    scratch_write(&scratch, "requests.csv",
+                  "point,ttft_s,tpot_s,e2e_s,ttft_slo_s,tpot_slo_s\n"
+                  "0,0.5,0.01,9,1,0.1\n0,0.5,0.2,9,1,0.1\n0,0.1,,,1,0.1\n0,0,,9,1,0.1\n");
+    cr_assert_eq(plot_named(&scratch, "attainment_vs_slo_scale", NULL), IFL_OK, "%s", error.text);
+    char *text = scratch_read(&scratch, "attainment_vs_slo_scale.csv");
+    static const char *const rows[] = {",0.125,0.25\n",     ",0.471937156,0.25\n", ",0.5,0.5\n",
+                                       ",1.88774863,0.5\n", ",2,0.75\n",           ",8,0.75\n"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_expect_not_null(strstr(text, rows[i]), "%s not in\n%s", rows[i], text);
+    free(text);
+    scratch_remove(&scratch);
+}
+
+Test(plot, a_figure_says_where_it_comes_from)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch scratch = run_of(sweep, NULL);
+    /* The hash of "a" is published with the algorithm: af63dc4c8601ec8c. */
+    scratch_write(&scratch, "config.yaml", "a");
+    cr_assert_eq(plot_named(&scratch, "latency_vs_rate", NULL), IFL_OK, "%s", error.text);
+    static const char *const names[] = {"latency_vs_rate.svg", "latency_vs_rate.pdf",
+                                        "latency_vs_rate.png"};
+    for (size_t i = 0; i < 3; i++) {
+        char *text = scratch_read(&scratch, names[i]);
+        bool found = false;
+        for (size_t at = 0; !found && at + 37 < 1 << 20; at++)
+            found = memcmp(text + at, "config.yaml fnv1a-64 af63dc4c8601ec8c", 37) == 0;
+        cr_expect(found, "%s", names[i]);
+        free(text);
+    }
     scratch_remove(&scratch);
 }

@@ -88,7 +88,7 @@ static const struct ifl_step_record step = {
 #define REQUESTS_HEADER                                                                            \
     "point,request_id,replica,status,arrival_s,first_scheduled_s,first_token_s,finish_s,"          \
     "prompt_tokens,output_tokens,cached_tokens,ttft_s,tpot_s,e2e_s,max_itl_s,preemptions,"         \
-    "swap_outs,queue_s,prefill_s,decode_s,stalled_s\n"
+    "swap_outs,queue_s,prefill_s,decode_s,stalled_s,ttft_slo_s,tpot_slo_s\n"
 
 static struct ifl_recorder *record_all(const struct ifl_recorder_options *options)
 {
@@ -111,6 +111,7 @@ Test(recorder, a_tiny_run_byte_for_byte)
         .requests_path = scratch_path(&scratch, "requests.csv"),
         .steps_path = scratch_path(&scratch, "steps.csv"),
         .n_requests = 3,
+        .tpot_slo_s = 0.5,
     };
     struct ifl_summary summary;
     struct ifl_recorder *recorder = record_all(&options);
@@ -120,17 +121,19 @@ Test(recorder, a_tiny_run_byte_for_byte)
     scratch_expect(&scratch, "requests.csv",
                    REQUESTS_HEADER
                    "4,9,1,finished,0.500000000,0.500000000,1.000000000,1.000000000,5,1,0,"
-                   "0.500000000,,0.500000000,,0,0,0.000000000,0.500000000,0.000000000,0.000000000\n"
-                   "4,3,0,rejected,1.000000000,,,,99999,0,0,,,,,0,0,,,,\n"
+                   "0.500000000,,0.500000000,,0,0,0.000000000,0.500000000,0.000000000,0.000000000,,"
+                   "0.500000000\n"
+                   "4,3,0,rejected,1.000000000,,,,99999,0,0,,,,,0,0,,,,,,0.500000000\n"
                    "4,7,0,finished,1.000000000,3.000000000,8.000000000,18.000000001,100,4,16,"
                    "7.000000000,3.333333334,17.000000001,4.000000000,2,1,"
-                   "2.000000000,3.000000000,6.000000001,6.000000000\n");
+                   "2.000000000,3.000000000,6.000000001,6.000000000,,0.500000000\n");
     scratch_expect(&scratch, "steps.csv",
                    "point,replica,step,start_s,duration_s,prefill_tokens,decode_tokens,"
                    "prefill_seqs,decode_seqs,context_tokens,running,waiting,swapped,preempted,"
-                   "blocks_out,blocks_in,kv_used_blocks,kv_total_blocks,device_s,gap_s\n"
+                   "blocks_out,blocks_in,kv_used_blocks,kv_total_blocks,device_s,gap_s,"
+                   "kv_token_slots,kv_reserved_slots,kv_internal_slots,kv_pool_slots\n"
                    "4,1,12,3.000000000,0.250000000,100,2,1,2,5000000000,3,4,5,6,7,8,9,10,"
-                   "0.200000000,\n");
+                   "0.200000000,,40,30,10,160\n");
     cr_expect_eq(scratch_count(&scratch), 2);
     scratch_remove(&scratch);
 }

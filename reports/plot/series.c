@@ -1,4 +1,4 @@
-#include "series.h"
+#include "plot/series.h"
 
 #include <math.h>
 #include <string.h>
@@ -243,10 +243,8 @@ static double shared_rate(const struct series_set *set, size_t k)
     return (double)NAN;
 }
 
-void series_middle(const struct series_set *set, size_t *chosen)
+static void choose_middle(const struct series_set *set, size_t *chosen)
 {
-    if (set->n_points == 0)
-        return;
     size_t n_shared = 0;
     while (!isnan(shared_rate(set, n_shared)))
         n_shared++;
@@ -256,6 +254,24 @@ void series_middle(const struct series_set *set, size_t *chosen)
         chosen[series] =
             isnan(middle) ? first + (end - first - 1) / 2 : find_rate(set, series, middle);
     }
+}
+
+int series_choose(const struct series_set *set, double rate_rps, size_t *chosen,
+                  struct ifl_error *error)
+{
+    if (set->n_points == 0)
+        return IFL_OK;
+    if (rate_rps <= 0) {
+        choose_middle(set, chosen);
+        return IFL_OK;
+    }
+    for (size_t series = 0; series < set->n_series; series++) {
+        chosen[series] = find_rate(set, series, rate_rps);
+        if (chosen[series] == set->n_points)
+            return ifl_fail(error, IFL_E_INPUT, "%s has no point at %g requests/s",
+                            set->names[series], rate_rps);
+    }
+    return IFL_OK;
 }
 
 /* Points are joined in order, so the k-th block of equal numbers is the k-th row of the summary. */

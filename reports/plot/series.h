@@ -35,10 +35,11 @@ struct series_set {
 int series_read(struct series_set *set, size_t n_runs, const char *const *run_dirs,
                 struct ifl_error *error);
 void series_free(struct series_set *set);
-/* For distributions: one point a series, at the middle one of the rates that all series share (of
- * an even number the lower), else at each one's own middle. chosen: [n_series] indices of points.
- */
-void series_middle(const struct series_set *set, size_t *chosen);
+/* For figures at one rate, a point a series: at rate_rps, or where that is 0 at the middle one of
+ * the rates that all series share (of an even number the lower), else at each one's own middle.
+ * chosen: [n_series] indices of points. */
+int series_choose(const struct series_set *set, double rate_rps, size_t *chosen,
+                  struct ifl_error *error);
 /* Rows [*from, *to) of the run's quantiles belong to the point. False where there are none. */
 bool series_quantiles(const struct series_set *set, const struct series_point *point, size_t *from,
                       size_t *to);

@@ -1,4 +1,4 @@
-#include "gnuplot.h"
+#include "plot/gnuplot.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -91,11 +91,19 @@ static int wait_for(pid_t child, const char *words, const char *script, struct i
                     *words ? words : "it said nothing");
 }
 
-static int run(const char *path, const char *script_dir, const char *out_dir,
+static int run(const struct ifl_drawing *drawing, const char *path, const char *figure,
                struct ifl_error *error)
 {
-    char *const arguments[] = {"gnuplot",          "--default-settings", "-c", (char *)path,
-                               (char *)script_dir, (char *)out_dir,      NULL};
+    char columns[] = {drawing->columns == 2 ? '2' : '1', '\0'};
+    char *const arguments[] = {"gnuplot",
+                               "--default-settings",
+                               "-c",
+                               (char *)path,
+                               (char *)drawing->script_dir,
+                               (char *)drawing->out_dir,
+                               (char *)figure,
+                               columns,
+                               NULL};
     char words[512];
     int ends[2];
     pid_t child;
@@ -114,15 +122,15 @@ static int run(const char *path, const char *script_dir, const char *out_dir,
     return wait_for(child, words, path, error);
 }
 
-int gnuplot_run(const char *script_dir, const char *script, const char *out_dir,
+int gnuplot_run(const struct ifl_drawing *drawing, const char *script, const char *figure,
                 struct ifl_error *error)
 {
-    const size_t n = strlen(script_dir) + strlen(script) + 2;
+    const size_t n = strlen(drawing->script_dir) + strlen(script) + sizeof "/.gp";
     char *path = malloc(n);
     if (!path)
         return ifl_fail_nomem(error);
-    snprintf(path, n, "%s/%s", script_dir, script);
-    const int code = run(path, script_dir, out_dir, error);
+    snprintf(path, n, "%s/%s.gp", drawing->script_dir, script);
+    const int code = run(drawing, path, figure, error);
     free(path);
     return code;
 }

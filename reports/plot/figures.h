@@ -1,0 +1,60 @@
+/* What the figures of runs have in common: the points to draw, and the CSV that each writes.
+ *
+ * A figure is a row of the table in plot.c: a function that says what the runs lack for it, one
+ * that writes the data, and a gnuplot script of the same name that draws them. The first columns
+ * are
+ *
+ *     number,series,...    of the series, from 1
+ *
+ * so that a script knows how many lines there are, and what they are called. */
+#ifndef INFLIGHT_REPORTS_PLOT_FIGURES_H
+#define INFLIGHT_REPORTS_PLOT_FIGURES_H
+
+#include "inflight/report.h"
+#include "plot/series.h"
+#include "whole_file.h"
+
+struct plot {
+    const struct ifl_plot_options *options;
+    const struct series_set *set;
+    const size_t *chosen; /* [set->n_series] a point a series, all of one rate if there is one */
+};
+
+enum { FIGURE_EMPTY = 1 }; /* instead of IFL_OK: there is nothing to draw */
+
+typedef int figure_write_fn(struct whole_file *file, const struct plot *plot,
+                            struct ifl_error *error);
+/* NULL where the runs have what the figure needs, else what is missing. */
+typedef const char *figure_lacks_fn(const struct plot *plot);
+
+/* ---- cells ---- */
+
+int figure_write_row(struct whole_file *file, const char *const *cells, size_t n,
+                     struct ifl_error *error);
+
+struct figure_number {
+    char text[32];
+};
+struct figure_number figure_number(double value); /* empty for NaN */
+/* The first two cells of a row. */
+struct figure_number figure_series_number(const struct series_point *point);
+
+/* ---- from summary.csv: metrics.c ---- */
+
+figure_lacks_fn metrics_lack_curve, metrics_lack_series, metrics_lack_pool, metrics_lack_slo;
+figure_write_fn metrics_latency_vs_rate, metrics_latency_by_series, metrics_percentiles,
+    metrics_throughput, metrics_attainment, metrics_kv_shares;
+
+/* ---- from quantiles.csv: distributions.c ---- */
+
+enum { MAX_CURVES = 6 }; /* more distributions in one panel cannot be told apart */
+
+figure_lacks_fn distributions_lack;
+figure_write_fn distributions_write;
+
+/* ---- from requests.csv: attainment.c ---- */
+
+figure_lacks_fn attainment_lacks;
+figure_write_fn attainment_write;
+
+#endif

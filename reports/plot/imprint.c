@@ -1,0 +1,224 @@
+#include "plot/imprint.h"
+
+#include <stdbool.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "whole_file.h"
+
+struct bytes {
+    char *at; /* owned, ended by a NUL that is not counted */
+    size_t n;
+};
+
+struct imprint {
+    const char *title, *source;
+};
+
+static int read_open(FILE *file, const char *path, struct bytes *bytes, struct ifl_error *error)
+{
+    size_t cap = 1 << 16, n = 1;
+    for (*bytes = (struct bytes){malloc(cap), 0}; bytes->at && n; bytes->n += n) {
+        if (cap - bytes->n < 2) {
+            char *wider = realloc(bytes->at, cap *= 2);
+            if (!wider)
+                free(bytes->at);
+            bytes->at = wider;
+        }
+        n = bytes->at ? fread(bytes->at + bytes->n, 1, cap - bytes->n - 1, file) : 0;
+    }
+    if (!bytes->at)
+        return ifl_fail_nomem(error);
+    bytes->at[bytes->n] = '\0';
+    if (!ferror(file))
+        return IFL_OK;
+    free(bytes->at);
+    return whole_fail_on(path, "read", error);
+}
+
+static int read_file(const char *path, struct bytes *bytes, struct ifl_error *error)
+{
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return whole_fail_on(path, "open", error);
+    const int code = read_open(file, path, bytes, error);
+    fclose(file);
+    return code;
+}
+
+static void put(FILE *to, const char *from, const char *end)
+{
+    fwrite(from, 1, (size_t)(end - from), to);
+}
+
+/* ---- PDF: an incremental update (ISO 32000-1, 7.5.6) that replaces the information dictionary
+ * ---- */
+
+static void put_pdf_text(FILE *to, const char *key, const char *text)
+{
+    fprintf(to, "   /%s (", key);
+    for (; *text; text++) {
+        if (*text == '(' || *text == ')' || *text == '\\')
+            putc('\\', to);
+        putc((unsigned char)*text < 128 ? *text : '?', to);
+    }
+    fputs(")\n", to);
+}
+
+static const char *last_of(const struct bytes *bytes, const char *word)
+{
+    const size_t n = strlen(word);
+    for (size_t i = bytes->n; i-- > 0;)
+        if (bytes->n - i >= n && memcmp(bytes->at + i, word, n) == 0)
+            return bytes->at + i;
+    return NULL;
+}
+
+static bool number_behind(const char *text, const char *word, long *number)
+{
+    const char *at = text ? strstr(text, word) : NULL;
+    return at && sscanf(at + strlen(word), "%ld", number) == 1;
+}
+
+static void put_pdf(FILE *to, const struct bytes *of, const struct imprint *imprint)
+{
+    const char *trailer = last_of(of, "trailer");
+    long size, root, info, previous;
+    put(to, of->at, of->at + of->n);
+    if (!number_behind(trailer, "/Size", &size) || !number_behind(trailer, "/Root", &root) ||
+        !number_behind(trailer, "/Info", &info) || !number_behind(trailer, "startxref", &previous))
+        return;
+    const size_t object_at = of->n;
+    fprintf(to, "%ld 0 obj\n<< /Creator (gnuplot for inflight)\n", info);
+    put_pdf_text(to, "Title", imprint->title);
+    put_pdf_text(to, "Subject", imprint->source);
+    put_pdf_text(to, "Keywords", imprint->source);
+    fputs(">>\nendobj\n", to);
+    const long table_at = ftell(to);
+    fprintf(to, "xref\n%ld 1\n%010zu 00000 n \n", info, object_at);
+    fprintf(to, "trailer\n<< /Size %ld\n   /Root %ld 0 R\n   /Info %ld 0 R\n   /Prev %ld\n>>\n",
+            size, root, info, previous);
+    fprintf(to, "startxref\n%ld\n%%%%EOF\n", table_at);
+}
+
+/* ---- SVG: gnuplot's own title and desc are replaced ---- */
+
+static void put_xml_text(FILE *to, const char *text)
+{
+    for (; *text; text++)
+        if (*text == '&')
+            fputs("&amp;", to);
+        else if (*text == '<')
+            fputs("&lt;", to);
+        else
+            putc(*text, to);
+}
+
+static const char *replace_element(FILE *to, const char *from, const char *begin, const char *end,
+                                   const char *text)
+{
+    const char *first = strstr(from, begin), *last = first ? strstr(first, end) : NULL;
+    if (!last)
+        return from;
+    put(to, from, first + strlen(begin));
+    put_xml_text(to, text);
+    return last;
+}
+
+static void put_svg(FILE *to, const struct bytes *of, const struct imprint *imprint)
+{
+    const char *at = replace_element(to, of->at, "<title>", "</title>", imprint->title);
+    at = replace_element(to, at, "<desc>", "</desc>", imprint->source);
+    put(to, at, of->at + of->n);
+}
+
+/* ---- PNG: text chunks behind the header, which is 8 + 25 bytes long ---- */
+
+enum { PNG_HEADER_BYTES = 33 };
+
+static void put_u32(FILE *to, unsigned long value)
+{
+    for (int shift = 24; shift >= 0; shift -= 8)
+        putc((int)(value >> shift & 255), to);
+}
+
+/* iTXt: keyword, NUL, not compressed (two bytes), no language, no translated keyword, UTF-8 text.
+ */
+static void put_png_text(FILE *to, const char *keyword, const char *text)
+{
+    char chunk[1024] = "iTXt";
+    const size_t n_keyword = strlen(keyword);
+    size_t n = 4 + n_keyword + 5;
+    memcpy(chunk + 4, keyword, n_keyword);
+    const size_t n_text = strnlen(text, sizeof chunk - n);
+    memcpy(chunk + n, text, n_text);
+    n += n_text;
+    put_u32(to, (unsigned long)n - 4);
+    put(to, chunk, chunk + n);
+    put_u32(to, crc32(0, (const Bytef *)chunk, (uInt)n));
+}
+
+static void put_png(FILE *to, const struct bytes *of, const struct imprint *imprint)
+{
+    const size_t head = of->n < PNG_HEADER_BYTES ? of->n : PNG_HEADER_BYTES;
+    put(to, of->at, of->at + head);
+    if (head == PNG_HEADER_BYTES) {
+        put_png_text(to, "Title", imprint->title);
+        put_png_text(to, "Description", imprint->source);
+    }
+    put(to, of->at + head, of->at + of->n);
+}
+
+/* ---- a file after another ---- */
+
+typedef void put_fn(FILE *to, const struct bytes *of, const struct imprint *imprint);
+
+static int rewrite(const char *path, const struct bytes *marked, struct ifl_error *error)
+{
+    struct whole_file file;
+    if (whole_open(&file, path, error))
+        return error->code;
+    char *room = whole_room(&file, marked->n, error);
+    int code = room ? IFL_OK : error->code;
+    if (room) {
+        memcpy(room, marked->at, marked->n);
+        whole_commit(&file, room + marked->n);
+        code = whole_close(&file, error);
+    }
+    if (!code)
+        code = whole_publish(&file, error);
+    whole_discard(&file);
+    return code;
+}
+
+static int imprint_one(const char *path, put_fn *mark, const struct imprint *imprint,
+                       struct ifl_error *error)
+{
+    struct bytes of, marked = {0};
+    if (read_file(path, &of, error))
+        return error->code;
+    FILE *to = open_memstream(&marked.at, &marked.n);
+    if (to)
+        mark(to, &of, imprint);
+    free(of.at);
+    const int code = to && fclose(to) == 0 ? rewrite(path, &marked, error) : ifl_fail_nomem(error);
+    free(marked.at);
+    return code;
+}
+
+int imprint_all(const char *out_dir, const char *figure, const char *source,
+                struct ifl_error *error)
+{
+    static const struct {
+        const char *extension;
+        put_fn *mark;
+    } formats[] = {{"pdf", put_pdf}, {"svg", put_svg}, {"png", put_png}};
+    const struct imprint imprint = {figure, source};
+    int code = IFL_OK;
+    for (size_t i = 0; i < sizeof formats / sizeof *formats && !code; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s.%s", out_dir, figure, formats[i].extension);
+        code = imprint_one(path, formats[i].mark, &imprint, error);
+    }
+    return code;
+}

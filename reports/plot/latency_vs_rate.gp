@@ -1,0 +1,18 @@
+# Mean normalized latency against the arrival rate, a line a series, bands where replications give an
+# interval. The latency of a saturated run tells how long the run was, not how the system serves.
+call ARG1.'/style.gp' ARG2 ARG3 ARG4
+eval read_series
+eval read_rates
+set_page = page(1, 1, 5.6, n + any_hollow, larger(longest, hollow_letters))
+
+do for [format in formats] {
+    eval open_page(format)
+    eval panel(0)
+    set xlabel 'arrival rate (requests/s)' offset 0,0.4
+    set ylabel 'mean normalized latency (s/token)'
+    set logscale y
+    set xrange [0:rate_max * 1.04]
+    eval 'plot '.bands_of(3, 5, 6).lines_of(3, 5).', '.points_of(3, 5)
+    eval legend(line_keys.hollow_key)
+    eval close_page
+}

@@ -1,0 +1,176 @@
+#include "inflight/report.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "plot/figures.h"
+#include "plot/source.h"
+
+/* In the order in which they are drawn. Each has a script of its name. */
+static const struct figure {
+    const char *name;
+    figure_lacks_fn *lacks;
+    figure_write_fn *write;
+    const char *doc;
+} figures[] = {
+    {"latency_vs_rate", metrics_lack_curve, metrics_latency_vs_rate,
+     "mean normalized latency against the arrival rate"},
+    {"latency_by_series", metrics_lack_series, metrics_latency_by_series,
+     "normalized latency, mean and p99, of each series where no rate is swept"},
+    {"percentiles_vs_rate", metrics_lack_curve, metrics_percentiles,
+     "p50, p90 and p99 of TTFT and TPOT against the arrival rate"},
+    {"throughput_latency", metrics_lack_curve, metrics_throughput,
+     "normalized latency against output throughput, and the Pareto front"},
+    {"attainment_vs_rate", metrics_lack_slo, metrics_attainment,
+     "share of requests that meet every SLO, against the arrival rate"},
+    {"attainment_vs_slo_scale", attainment_lacks, attainment_write,
+     "share of requests that meet every SLO, against a factor on the SLOs, at one rate"},
+    {"ttft_itl_cdf", distributions_lack, distributions_write,
+     "distributions of TTFT and of the gaps between tokens, at one rate"},
+    {"kv_shares", metrics_lack_pool, metrics_kv_shares,
+     "what the K/V pool held, as stacked bars, at one rate"},
+};
+enum { N_FIGURES = sizeof figures / sizeof *figures };
+
+struct ifl_plot_figure ifl_plot_figure(size_t i)
+{
+    return i < N_FIGURES ? (struct ifl_plot_figure){figures[i].name, figures[i].doc}
+                         : (struct ifl_plot_figure){NULL, NULL};
+}
+
+IFL_PRINTF(2, 3)
+static void say(const struct plot *plot, const char *format, ...)
+{
+    char text[512];
+    va_list args;
+    if (!plot->options->say)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    plot->options->say(plot->options->context, text);
+}
+
+/* ---- one figure: its data file, then its script ---- */
+
+static int write_data(const struct figure *figure, const struct plot *plot, struct ifl_error *error)
+{
+    char path[4096];
+    struct whole_file file;
+    snprintf(path, sizeof path, "%s/%s.csv", plot->options->drawing.out_dir, figure->name);
+    if (whole_open(&file, path, error))
+        return error->code;
+    int code = figure->write(&file, plot, error);
+    if (!code)
+        code = whole_close(&file, error);
+    if (!code)
+        code = whole_publish(&file, error);
+    whole_discard(&file);
+    return code;
+}
+
+static int draw(const struct figure *figure, const struct plot *plot, struct ifl_error *error)
+{
+    const struct ifl_drawing *drawing = &plot->options->drawing;
+    int code = write_data(figure, plot, error);
+    if (!code)
+        code = ifl_figure(drawing, figure->name, figure->name, error);
+    if (code == FIGURE_EMPTY)
+        say(plot, "%s: nothing to draw", figure->name);
+    else if (!code)
+        say(plot, "%s/%s: .pdf, .svg, .png, and .csv with what they show", drawing->out_dir,
+            figure->name);
+    return code < 0 ? code : IFL_OK;
+}
+
+/* ---- which ---- */
+
+static int draw_named(const struct plot *plot, const char *name, struct ifl_error *error)
+{
+    for (size_t i = 0; i < N_FIGURES; i++) {
+        if (strcmp(figures[i].name, name) != 0)
+            continue;
+        const char *lacks = figures[i].lacks(plot);
+        return lacks ? ifl_fail(error, IFL_E_INPUT, "cannot draw %s: %s", name, lacks)
+                     : draw(&figures[i], plot, error);
+    }
+    return ifl_fail(error, IFL_E_INPUT, "there is no figure \"%s\"", name);
+}
+
+static int draw_all(const struct plot *plot, struct ifl_error *error)
+{
+    char left_out[512] = "";
+    int code = IFL_OK;
+    for (size_t i = 0; i < N_FIGURES && !code; i++) {
+        const char *lacks = figures[i].lacks(plot);
+        const size_t n = strlen(left_out);
+        if (lacks)
+            snprintf(left_out + n, sizeof left_out - n, "%s%s (%s)", n ? ", " : "", figures[i].name,
+                     lacks);
+        else
+            code = draw(&figures[i], plot, error);
+    }
+    if (!code && *left_out)
+        say(plot, "left out: %s", left_out);
+    return code;
+}
+
+static bool any_finished(const struct series_set *set)
+{
+    for (size_t i = 0; i < set->n_points; i++) {
+        const struct sheet *summary = &set->runs[set->points[i].run].summary;
+        const size_t mean = sheet_find(summary, "mean_normalized_latency_s");
+        if (mean == SHEET_NO_COLUMN || *sheet_cell(summary, set->points[i].row, mean))
+            return true; /* a missing column is for the figure to name */
+    }
+    return false;
+}
+
+static int draw_wanted(const struct plot *plot, struct ifl_error *error)
+{
+    const struct ifl_plot_options *options = plot->options;
+    if (!any_finished(plot->set)) {
+        say(plot, "no figures: no request has finished");
+        return IFL_OK;
+    }
+    if (options->n_figures == 0)
+        return draw_all(plot, error);
+    int code = IFL_OK;
+    for (size_t i = 0; i < options->n_figures && !code; i++)
+        code = draw_named(plot, options->figures[i], error);
+    return code;
+}
+
+/* ---- the runs ---- */
+
+static int plot_series(const struct ifl_plot_options *options, const struct series_set *set,
+                       struct ifl_error *error)
+{
+    size_t *chosen = calloc(set->n_series ? set->n_series : 1, sizeof *chosen);
+    if (!chosen)
+        return ifl_fail_nomem(error);
+    const struct plot plot = {.options = options, .set = set, .chosen = chosen};
+    int code = series_choose(set, options->rate_rps, chosen, error);
+    if (!code)
+        code = draw_wanted(&plot, error);
+    free(chosen);
+    return code;
+}
+
+int ifl_plot(const struct ifl_plot_options *options, struct ifl_error *error)
+{
+    struct ifl_plot_options with_source = *options;
+    struct series_set set;
+    char *source;
+    if (source_of_runs(&source, options->n_runs, options->run_dirs, error))
+        return error->code;
+    with_source.drawing.source = source;
+    int code = series_read(&set, options->n_runs, options->run_dirs, error);
+    if (!code) {
+        code = plot_series(&with_source, &set, error);
+        series_free(&set);
+    }
+    free(source);
+    return code;
+}

@@ -1,0 +1,114 @@
+# The look of every figure: colours of Okabe and Ito that colour-blind readers tell apart, and a point
+# type and a dash a series, so that a grey print reads too.
+#
+# A script is called with the folder of the scripts, the folder of the data and the figures, the
+# figure's name and the columns of a page that it spans, and calls this file with the last three. A
+# path must not begin with a character that means a pipe to gnuplot.
+out_dir = ARG1[1:1] eq '/' ? ARG1 : './'.ARG1
+data = out_dir.'/'.ARG2.'.csv'
+figure = out_dir.'/'.ARG2.'.'
+page_cm = int(ARG3) == 2 ? 17.8 : 8.8
+
+# ---- series ----
+
+array colour[8] = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000', '#8A7A00']
+array filled[8] = [7, 5, 9, 13, 11, 15, 7, 5]
+array hollow[8] = [6, 4, 8, 12, 10, 14, 6, 4]
+colour_of(i) = colour[(i - 1) % 8 + 1]
+filled_of(i) = filled[(i - 1) % 8 + 1]
+hollow_of(i) = hollow[(i - 1) % 8 + 1]
+# Solid, dashed, dash-dotted, dotted: by number, so that lines that hide each other show through.
+dash_of(i) = (i - 1) % 4 + 1
+
+# Data with a number and a name in its first two columns: n, name[], and the longest name's letters.
+n = 0
+longest = 0
+larger(a, b) = a > b ? a : b
+read_series = "stats data using 1 name 'series' nooutput; n = int(series_max); array name[n]; ". \
+              "stats data using (name[int($1)] = strcol(2), longest = larger(longest, strlen(strcol(2))), $1) name 'series' nooutput"
+
+# Data with a rate in column 3, whether the run was saturated in column 4, and behind each metric from
+# column 5 on half the width of its interval: rate_max, any_hollow, any_interval.
+read_rates = "stats data using 3 name 'rate' nooutput; " . \
+             "stats data using (strcol(4) eq 'true') name 'saturated' nooutput; any_hollow = saturated_max > 0; " . \
+             "stats data using (strlen(strcol(6)) > 0) name 'interval' nooutput; any_interval = interval_max > 0; " . \
+             "hollow_letters = any_hollow ? 17 : 0; " . \
+             "hollow_key = any_hollow ? \", NaN with points pointtype 6 pointsize mark linecolor rgb '#404040' title 'hollow: saturated'\" : ''"
+# Data of one rate, column 3, or of none: a text for an axis.
+read_at_rate = "rate = ''; stats data using (rate = strcol(3), $1) name 'series' nooutput; " . \
+               "at_rate = rate eq '' ? '' : sprintf(' (at %s requests/s)', rate)"
+
+# Parts of a plot command: every series' line, interval and points over the columns x and y. Points
+# of a run that was saturated, which column 4 tells, are hollow.
+of(i, value) = column(1) == i ? value : NaN
+if_filled(i, value) = column(1) == i && strcol(4) ne 'true' ? value : NaN
+if_hollow(i, value) = column(1) == i && strcol(4) eq 'true' ? value : NaN
+lines_of(x, y) = sprintf("for [i = 1:n] data using %d:(of(i, column(%d))) with lines linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.4", x, y)
+# Intervals, where column 6 has one: ends with the comma for what comes next.
+bands_of(x, y, half) = !any_interval ? '' : sprintf("for [i = 1:n] data using %d:(of(i, column(%d) - column(%d))):(column(%d) + column(%d)) with filledcurves fillcolor rgb colour_of(i) fillstyle transparent solid 0.2 noborder, ", x, y, half, y, half)
+points_of(x, y) = \
+    sprintf("for [i = 1:n] data using %d:(if_hollow(i, column(%d))) with points pointtype 7 pointsize 1.1 * mark linecolor rgb '#ffffff', ", x, y). \
+    sprintf("for [i = 1:n] data using %d:(if_hollow(i, column(%d))) with points pointtype hollow_of(i) pointsize mark linecolor rgb colour_of(i), ", x, y). \
+    sprintf("for [i = 1:n] data using %d:(if_filled(i, column(%d))) with points pointtype filled_of(i) pointsize mark linecolor rgb colour_of(i)", x, y)
+line_keys = "for [i = 1:n] NaN with linespoints pointtype filled_of(i) pointsize mark linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.4 title name[i]"
+marks_of(x, y, every_rows) = sprintf("for [i = 1:n] data using %d:(of(i, column(%d))) every %d::(int(%d * (i - 0.5) / n)) with points pointtype filled_of(i) pointsize 0.8 * mark linecolor rgb colour_of(i)", x, y, every_rows, every_rows)
+# Where both axes agree, and 20% off.
+identity_lines = "x with lines linecolor rgb '#202020' linewidth 1, 1.2 * x with lines linecolor rgb '#808080' dashtype 2 linewidth 0.8, x / 1.2 with lines linecolor rgb '#808080' dashtype 2 linewidth 0.8"
+
+# ---- the page: panels in rows above a legend that they share; lengths in centimetres ----
+
+left_cm = 1.35
+right_cm = 0.3
+top_cm = 0.3
+bottom_cm = 0.95
+inner_bottom_cm = 0.95 # of the rows above the last
+legend_row_cm = 0.38
+legend_gap_cm = 0.1
+
+# Sets the page up and says whether it could. letters is the length of the longest legend entry.
+page(columns, rows, height_cm, n_legend, letters) = \
+    (page_columns = columns, page_rows = rows, panel_cm = height_cm, \
+     legend_columns = int(larger(1, page_cm / (1.15 + 0.145 * letters))), \
+     legend_rows = int((n_legend + legend_columns - 1) / legend_columns), \
+     legend_cm = n_legend > 0 ? legend_rows * legend_row_cm + legend_gap_cm : 0, \
+     page_height_cm = rows * height_cm + legend_cm)
+margins(left, right, top, bottom) = \
+    sprintf('set lmargin at screen %.6f; set rmargin at screen %.6f; set tmargin at screen %.6f; set bmargin at screen %.6f; ', left, right, top, bottom)
+# Panels are counted from 0, along the rows.
+panel(i) = \
+    margins((i % page_columns) / (page_columns * 1.0) + left_cm / page_cm, \
+            (i % page_columns + 1) / (page_columns * 1.0) - right_cm / page_cm, \
+            1 - (int(i / page_columns) * panel_cm + top_cm) / page_height_cm, \
+            1 - ((int(i / page_columns) + 1) * panel_cm - (int(i / page_columns) + 1 < page_rows ? inner_bottom_cm : bottom_cm)) / page_height_cm). \
+    axes_on.'; set key off'
+# The plot command of the legend; entries are parts of a plot command with titles.
+legend(entries) = \
+    margins(0.01, 0.99, legend_cm / page_height_cm, legend_gap_cm / page_height_cm). \
+    axes_off.sprintf('; set key on center center horizontal maxcols %d samplen 2.2 spacing 1.1; ', legend_columns). \
+    'plot [0:1] [0:1] '.entries
+
+# The same figure on three kinds of paper. `mark` is the size of a point, which the svg terminal cannot
+# scale by itself.
+formats = 'pdf svg png'
+pdf = "set terminal pdfcairo size %gcm,%gcm font 'Helvetica,8' fontscale 0.61 linewidth 0.9 pointscale 0.45; mark = 1"
+svg = "set terminal svg size %g,%g font 'Helvetica,13' linewidth 1.4 background '#ffffff'; mark = 0.6"
+png = "set terminal pngcairo size %g,%g font 'Helvetica,8' fontscale 2.5 linewidth 2.6 pointscale 1.6; mark = 1"
+terminal_of(format, width, height) = \
+    format eq 'pdf' ? sprintf(pdf, width, height) : \
+    format eq 'svg' ? sprintf(svg, width * 64, height * 64) : sprintf(png, width * 118, height * 118)
+open_page(format) = terminal_of(format, page_cm, page_height_cm)."; set output figure.'".format."'; set multiplot"
+close_page = 'unset multiplot; unset output'
+
+set encoding utf8
+set dashtype 2 (9, 4)
+set dashtype 3 (9, 3, 2, 3)
+set dashtype 4 (3, 3)
+set datafile separator comma
+set datafile columnheaders
+axes_on = "set border 3 linewidth 0.8 linecolor '#404040'; ". \
+          "set xtics nomirror out scale 0.6 textcolor '#202020' format '%g'; ". \
+          "set ytics nomirror out scale 0.6 textcolor '#202020' format '%g'; ". \
+          "set grid xtics ytics linetype 1 linewidth 0.4 linecolor '#d8d8d8'; ". \
+          'unset logscale; set xrange [*:*]; set yrange [*:*]; unset xlabel; unset ylabel; unset title'
+axes_off = 'unset border; unset tics; unset grid; unset logscale; unset xlabel; unset ylabel; unset title; unset label'
+set key noenhanced Left reverse

@@ -1,0 +1,18 @@
+/* A CSV file of any length, a row at a time: the few columns that somebody wants, as numbers. */
+#ifndef INFLIGHT_REPORTS_SCAN_H
+#define INFLIGHT_REPORTS_SCAN_H
+
+#include <stddef.h>
+
+#include "inflight/error.h"
+
+enum { SCAN_MAX_COLUMNS = 12 };
+
+/* value: [n] in the order of the names, NaN for an empty cell. A negative code ends the scan. */
+typedef int scan_row_fn(void *context, const double *value, struct ifl_error *error);
+
+/* Fails on a missing column, a cell that is no number, or a row without one of the columns. */
+int scan_csv(const char *path, size_t n, const char *const *names, scan_row_fn *take, void *context,
+             struct ifl_error *error);
+
+#endif
