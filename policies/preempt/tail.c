@@ -1,58 +1,77 @@
-/* Preempt the tail: the running request that started last (or ranks last) and is not scheduled in
- * this step gives way; if there is none, the needy one itself. vLLM v0 pops the end of its running
- * queue, Sarathi-Serve the latest arrival; both recompute unless told to swap. */
+/* Preempt the tail: the running request that started last, or ranks last, gives way; if there is
+ * none, the needy one itself. vLLM v0 pops the end of what it has not scheduled yet, Sarathi-Serve
+ * the latest arrival there; vLLM v1 the end of all, or with priorities the least urgent, undoing
+ * what the step has scheduled for it (vllm/v1/core/sched/scheduler.py). All recompute unless told
+ * to swap; vLLM v0 and the vLLM of the paper swap only groups of several sequences. */
 #include "inflight/policy.h"
 
 enum tail_of { TAIL_OF_STARTED, TAIL_OF_RANKED };
-enum tail_fate { FATE_RECOMPUTE, FATE_SWAP, FATE_NEVER };
+enum tail_fate { FATE_RECOMPUTE, FATE_SWAP, FATE_NEVER, FATE_SWAP_GROUPS };
+enum tail_scheduled { SCHEDULED_KEEP, SCHEDULED_UNDO };
 
 struct tail {
     int32_t tail_of;
     int32_t fate;
+    int32_t place;
+    int32_t scheduled;
 };
 
 static const struct ifl_param params[] = {
-    {"fate", IFL_CHOICE, offsetof(struct tail, fate), FATE_RECOMPUTE, 0, 0, "recompute|swap|never",
-     "", "what becomes of the victim's K/V; never: nobody gives way"},
+    {"fate", IFL_CHOICE, offsetof(struct tail, fate), FATE_RECOMPUTE, 0, 0,
+     "recompute|swap|never|swap-groups", "",
+     "what becomes of the victim's K/V; never: nobody gives way; swap-groups: a single sequence is "
+     "recomputed, a group of several swapped"},
     {"of", IFL_CHOICE, offsetof(struct tail, tail_of), TAIL_OF_STARTED, 0, 0, "started|ranked", "",
      "the tail of the running list in order of start, or in order of rank"},
+    {"place", IFL_CHOICE, offsetof(struct tail, place), IFL_FRONT, 0, 0, "front|in-order|back", "",
+     "where a recomputed victim waits: before everyone, by its rank, as if it had just arrived"},
+    {"scheduled", IFL_CHOICE, offsetof(struct tail, scheduled), SCHEDULED_KEEP, 0, 0, "keep|undo",
+     "", "requests that the step has scheduled already: spared, or undone like any other"},
 };
 
-static bool eligible(const struct ifl_request *r)
+static bool eligible(const struct tail *p, const struct ifl_request *r)
 {
-    return r->state == IFL_RUNNING && r->n_now == 0;
+    return r->state == IFL_RUNNING && (r->n_now == 0 || p->scheduled == SCHEDULED_UNDO);
 }
 
-static const struct ifl_request *last_started(struct ifl_step *step)
+static const struct ifl_request *last_started(const struct tail *p, struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
     for (size_t i = running.n; i-- > 0;)
-        if (eligible(running.of[i]))
+        if (eligible(p, running.of[i]))
             return running.of[i];
     return NULL;
 }
 
-static const struct ifl_request *last_ranked(struct ifl_step *step)
+static const struct ifl_request *last_ranked(const struct tail *p, struct ifl_step *step)
 {
     const struct ifl_request *r, *last = NULL;
     struct ifl_cursor cursor = {{0}};
     while ((r = ifl_next(step, IFL_IN_RUNNING, &cursor)))
-        if (eligible(r))
+        if (eligible(p, r))
             last = r;
     return last;
+}
+
+static enum ifl_fate fate_of(const struct tail *p, const struct ifl_request *victim)
+{
+    static const enum ifl_fate fates[] = {IFL_RECOMPUTE, IFL_SWAP, IFL_KEEP};
+    if (p->fate == FATE_SWAP_GROUPS)
+        return victim->n_seqs > 1 ? IFL_SWAP : IFL_RECOMPUTE;
+    return fates[p->fate];
 }
 
 static struct ifl_victim pick(const void *self, const struct ifl_view *view, struct ifl_step *step,
                               const struct ifl_request *needy)
 {
-    static const enum ifl_fate fates[] = {IFL_RECOMPUTE, IFL_SWAP, IFL_KEEP};
     const struct tail *p = self;
     (void)view;
     if (p->fate == FATE_NEVER)
         return (struct ifl_victim){NULL, IFL_KEEP, IFL_FRONT};
     const struct ifl_request *last =
-        p->tail_of == TAIL_OF_RANKED ? last_ranked(step) : last_started(step);
-    return (struct ifl_victim){last ? last : needy, fates[p->fate], IFL_FRONT};
+        p->tail_of == TAIL_OF_RANKED ? last_ranked(p, step) : last_started(p, step);
+    const struct ifl_request *victim = last ? last : needy;
+    return (struct ifl_victim){victim, fate_of(p, victim), (enum ifl_place)p->place};
 }
 
 static const struct ifl_preempt_ops ops = {pick};

@@ -72,6 +72,7 @@ static int print_preset(const char *name, int width, struct ifl_error *error)
         return error->code;
     printf("%-*s  %s, %s\n", width, name, text_of(about, "system"), text_of(about, "version"));
     printf("%-*s  from %s\n", width, "", text_of(about, "source"));
+    printf("%-*s  reproduces %s\n", width, "", text_of(about, "reproduces"));
     tree_free(about);
     return 0;
 }

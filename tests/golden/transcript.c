@@ -4,13 +4,14 @@
  *
  *     prose                    what the case shows, and the source of the rule
  *     == config                serving and cost keys, as in any configuration
- *     == requests              id, arrival_s, prompt, output
+ *     == requests              id, arrival_s, prompt, output [, priority=N client=N max_tokens=N]
  *     == steps                 one line a step, as below
  *     == end                   `ID rejected` or `ID failed` for each that does not finish
  *
  * A step is `START  ID:TOKENS ...  [| EVENT ...]`, in the order of the batch; a star marks a
  * sampled token; decodes stand before prompts. Events are out:ID and in:ID (swaps, with the number
- * of blocks), free:N (blocks left, always there). Times are seconds. */
+ * of blocks), free:N (blocks left, always there). Times are seconds. A second argument names
+ * another preset for which the same table holds. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,18 +91,48 @@ static bool read_sections(const char *path, struct transcript *t)
     return t->config.n && t->requests.n && t->steps.n;
 }
 
+/* What stands behind the lengths: columns that few transcripts need. */
+static bool read_attribute(struct ifl_trace *trace, size_t i, const char *name, int32_t value)
+{
+    if (strcmp(name, "priority") == 0)
+        trace->priority[i] = value;
+    else if (strcmp(name, "client") == 0)
+        trace->client[i] = (uint32_t)value;
+    else if (strcmp(name, "max_tokens") == 0)
+        trace->max_tokens[i] = value;
+    else
+        return false;
+    return true;
+}
+
+static bool read_attributes(struct ifl_trace *trace, size_t i, const char *at)
+{
+    char name[16];
+    int32_t value;
+    int n_read;
+    for (; sscanf(at, " %15[a-z_]=%d%n", name, &value, &n_read) == 2; at += n_read)
+        if (!read_attribute(trace, i, name, value))
+            return false;
+    return *at == '\n';
+}
+
 static bool read_requests(struct transcript *t)
 {
     struct ifl_trace *trace = &t->trace;
+    trace->priority = calloc(MAX_REQUESTS, sizeof *trace->priority);
+    trace->client = calloc(MAX_REQUESTS, sizeof *trace->client);
+    trace->max_tokens = calloc(MAX_REQUESTS, sizeof *trace->max_tokens);
     trace->arrival_ns = calloc(MAX_REQUESTS, sizeof *trace->arrival_ns);
     trace->n_prompt = calloc(MAX_REQUESTS, sizeof *trace->n_prompt);
     trace->n_output = calloc(MAX_REQUESTS, sizeof *trace->n_output);
     trace->has_stamps = true;
     for (char *line = t->requests.of; *line && trace->n < MAX_REQUESTS;) {
         double arrival_s;
+        int n_read = 0;
         const size_t i = trace->n++;
-        if (sscanf(line, "%15s %lf %d %d", t->names[i], &arrival_s, &trace->n_prompt[i],
-                   &trace->n_output[i]) != 4)
+        if (sscanf(line, "%15s %lf %d %d%n", t->names[i], &arrival_s, &trace->n_prompt[i],
+                   &trace->n_output[i], &n_read) != 4 ||
+            !read_attributes(trace, i, line + n_read))
             return false;
         trace->arrival_ns[i] = ifl_ns_from_s(arrival_s);
         line = strchr(line, '\n') + 1;
@@ -111,8 +142,11 @@ static bool read_requests(struct transcript *t)
 
 /* The configuration as a file of its own. A trace must exist, so the file names itself as one; it
  * is never read. */
-static struct study *load_config(const struct transcript *t, struct ifl_error *error)
+static struct study *load_config(const struct transcript *t, const char *preset,
+                                 struct ifl_error *error)
 {
+    char set[80];
+    const char *const sets[] = {set};
     char path[] = "/tmp/transcript-XXXXXX.yaml";
     struct study *study = NULL;
     const int file = mkstemps(path, 5);
@@ -122,7 +156,8 @@ static struct study *load_config(const struct transcript *t, struct ifl_error *e
     fprintf(out, "workload: {trace: %s, format: inflight, arrivals: {process: trace}}\n%s", path,
             t->config.of);
     fclose(out);
-    const struct study_options options = {.path = path};
+    snprintf(set, sizeof set, "serving.preset=%s", preset ? preset : "");
+    const struct study_options options = {path, sets, preset != NULL};
     study_load(&options, &study, error);
     remove(path);
     return study;
@@ -218,7 +253,7 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
                    .n_blocks = config->serving.kv.num_blocks,
                    .n_host_blocks = (int32_t)config->serving.kv.swap_gib,
                    .max_model_tokens = config->serving.max_model_len,
-                   .n_clients = 1},
+                   .n_clients = MAX_REQUESTS},
         .allocator = config->serving.kv.allocator,
         .swap_full = config->serving.kv.swap_full,
         .wants_work = true,
@@ -259,11 +294,12 @@ int main(int argc, char **argv)
     static struct scribe s;
     static struct replica replica;
     struct ifl_error error = {0};
-    if (argc != 2 || !read_sections(argv[1], &t) || !read_requests(&t)) {
-        fprintf(stderr, "usage: transcript FILE with sections config, requests and steps\n");
+    if (argc < 2 || argc > 3 || !read_sections(argv[1], &t) || !read_requests(&t)) {
+        fprintf(stderr,
+                "usage: transcript FILE [PRESET], FILE with sections config, requests and steps\n");
         return 2;
     }
-    struct study *study = load_config(&t, &error);
+    struct study *study = load_config(&t, argv[2], &error);
     s.t = &t;
     s.replica = &replica;
     int rc = study ? fly(study_first(study), &s, &error) : -1;

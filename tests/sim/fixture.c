@@ -38,6 +38,7 @@ void fixture_trace(struct fixture *f, size_t n)
     f->trace.arrival_ns = calloc(n, sizeof *f->trace.arrival_ns);
     f->trace.n_prompt = calloc(n, sizeof *f->trace.n_prompt);
     f->trace.n_output = calloc(n, sizeof *f->trace.n_output);
+    f->trace.priority = calloc(n, sizeof *f->trace.priority);
 }
 
 /* ---- an executor that looks over the loop's shoulder ---- */

@@ -23,11 +23,10 @@ static int32_t roll(struct dice *dice, int32_t low, int32_t high)
     return low + (int32_t)(draw % (uint64_t)(high - low + 1));
 }
 
-static void roll_modules(struct fixture *f, struct dice *dice)
+static void roll_batching(struct fixture *f, struct dice *dice)
 {
     char params[256];
-    const bool reserves = roll(dice, 0, 3) == 0;
-    const int32_t kind = roll(dice, 0, 2);
+    const int32_t kind = roll(dice, 0, 3);
     if (kind == 0) {
         snprintf(params, sizeof params,
                  "{max_seqs: %d, max_batched_tokens: %d, delay_factor: %d, append_rule: %s}",
@@ -41,21 +40,46 @@ static void roll_modules(struct fixture *f, struct dice *dice)
                  roll(dice, 1, 12), roll(dice, 0, 2) ? roll(dice, 1, 40) : 0, roll(dice, 0, 1),
                  roll(dice, 0, 1) ? "started" : "ranked");
         fixture_module(f, IFL_BATCHING, "mixed", params);
+    } else if (kind == 2) {
+        snprintf(params, sizeof params,
+                 "{max_seqs: %d, max_batched_tokens: %d, long_prefill_tokens: %d}",
+                 roll(dice, 1, 12), roll(dice, 1, 40), roll(dice, 0, 1) * roll(dice, 1, 20));
+        fixture_module(f, IFL_BATCHING, "unified", params);
     } else {
         snprintf(params, sizeof params, "{max_seqs: %d}", roll(dice, 1, 12));
         fixture_module(f, IFL_BATCHING, "static", params);
     }
-    fixture_module(f, IFL_ORDER, roll(dice, 0, 1) ? "fcfs" : "sjf", NULL);
-    if (reserves) {
+}
+
+static void roll_admission(struct fixture *f, struct dice *dice)
+{
+    char params[256];
+    const int32_t kind = roll(dice, 0, 3);
+    if (kind == 0) {
         static const char *const whats[] = {"{for: max-model-len}", "{for: declared}",
                                             "{for: predicted}"};
         fixture_module(f, IFL_ADMIT, "reserve", whats[roll(dice, 0, 2)]);
+    } else if (kind == 1) {
+        snprintf(params, sizeof params, "{room_for: %s, watermark_frac: 0.%d}",
+                 roll(dice, 0, 1) ? "prompt" : "chunk", roll(dice, 0, 3));
+        fixture_module(f, IFL_ADMIT, "chunk-fits", params);
     } else {
         snprintf(params, sizeof params, "{watermark_frac: 0.0%d}", roll(dice, 0, 9));
         fixture_module(f, IFL_ADMIT, "prompt-fits", params);
     }
-    snprintf(params, sizeof params, "{fate: %s, of: %s}", roll(dice, 0, 1) ? "swap" : "recompute",
-             roll(dice, 0, 1) ? "started" : "ranked");
+}
+
+static void roll_modules(struct fixture *f, struct dice *dice)
+{
+    static const char *const orders[] = {"fcfs", "sjf", "priority"};
+    static const char *const places[] = {"front", "in-order", "back"};
+    char params[256];
+    roll_batching(f, dice);
+    fixture_module(f, IFL_ORDER, orders[roll(dice, 0, 2)], NULL);
+    roll_admission(f, dice);
+    snprintf(params, sizeof params, "{fate: %s, of: %s, place: %s, scheduled: %s}",
+             roll(dice, 0, 1) ? "swap" : "recompute", roll(dice, 0, 1) ? "started" : "ranked",
+             places[roll(dice, 0, 2)], roll(dice, 0, 1) ? "keep" : "undo");
     fixture_module(f, IFL_PREEMPT, "tail", params);
 }
 
@@ -69,6 +93,7 @@ static void roll_trace(struct fixture *f, struct dice *dice)
         f->trace.arrival_ns[i] = at_ns;
         f->trace.n_prompt[i] = roll(dice, 1, 60);
         f->trace.n_output[i] = roll(dice, 1, 40);
+        f->trace.priority[i] = roll(dice, 0, 3);
     }
     f->concurrency = roll(dice, 0, 4) == 0 ? roll(dice, 1, 10) : 0;
 }

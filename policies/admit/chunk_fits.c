@@ -1,0 +1,47 @@
+/* Admit when there is room, and take the blocks of the first chunk alone, as vLLM v1 does
+ * (vllm/v1/core/kv_cache_manager.py, allocate_slots). What must find room is the whole prompt
+ * (scheduler_reserve_full_isl, since 2026-03) or just the chunk, as before, when prompts that did
+ * not fit were begun and preempted. The watermark (since 2026-06) counts only while others are on
+ * the device. */
+#include "inflight/policy.h"
+
+enum room_for { ROOM_FOR_PROMPT, ROOM_FOR_CHUNK };
+
+struct chunk_fits {
+    int32_t room_for;
+    double watermark_frac;
+};
+
+static const struct ifl_param params[] = {
+    {"room_for", IFL_CHOICE, offsetof(struct chunk_fits, room_for), ROOM_FOR_PROMPT, 0, 0,
+     "prompt|chunk", "", "what must find free blocks, though only the chunk's are taken"},
+    {"watermark_frac", IFL_REAL, offsetof(struct chunk_fits, watermark_frac), 0, 0, 1, NULL, "",
+     "share of all blocks that an admission leaves free, if anyone is running"},
+};
+
+static struct ifl_admission ask(const void *self, const struct ifl_view *view,
+                                struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    const struct chunk_fits *p = self;
+    const int32_t n_blocks = view->limits->n_blocks;
+    const int32_t chunk = r->n_computed + n;
+    const int32_t need = ifl_need(step, r, p->room_for == ROOM_FOR_PROMPT ? r->n_tokens : chunk);
+    const int32_t watermark =
+        step->n_running_requests > 0 ? (int32_t)(p->watermark_frac * n_blocks) : 0;
+    if (need > n_blocks)
+        return (struct ifl_admission){IFL_NEVER_FITS, 0};
+    const bool fits = need + watermark <= step->n_free_blocks;
+    return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, chunk};
+}
+
+static const struct ifl_admit_ops ops = {ask};
+
+const struct ifl_policy policy_admit_chunk_fits = {
+    .kind = IFL_ADMIT,
+    .name = "chunk-fits",
+    .doc = "the prompt, or its first chunk, finds room; only the chunk's is taken (vLLM v1)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct chunk_fits),
+    .ops.admit = &ops,
+};
