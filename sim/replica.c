@@ -59,6 +59,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
         .wants_work = options->wants_work,
         .last_end_ns = IFL_NEVER,
     };
+    replica->limits.contiguous = options->allocator == KV_BUDDY;
     replica->view.limits = &replica->limits;
     for (int kind = 0; kind < IFL_N_KINDS; kind++) {
         const struct module_config *config = &options->modules[kind];

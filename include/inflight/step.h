@@ -19,6 +19,7 @@ struct ifl_limits {
     int32_t n_host_blocks;    /* KV blocks in the host's swap pool */
     int32_t max_model_tokens; /* longest prompt + output a request may have */
     uint32_t n_clients;       /* client numbers are below this */
+    bool contiguous;          /* what a request holds at its start never grows */
 };
 
 /* ---- the view ---- */

@@ -19,6 +19,17 @@ static const struct ifl_param params[] = {
      "share of all blocks that an admission leaves free, if anyone is running"},
 };
 
+/* A prompt would start over at its second chunk, for ever. */
+static int refuse_contiguous(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    (void)self;
+    if (!limits->contiguous)
+        return 0;
+    return ifl_fail(error, IFL_E_INPUT,
+                    "serving.admit.policy chunk-fits takes blocks as they are needed, expected one "
+                    "that takes all at once (reserve) or serving.kv.allocator paged");
+}
+
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                 struct ifl_step *step, const struct ifl_request *r, int32_t n)
 {
@@ -43,5 +54,6 @@ const struct ifl_policy policy_admit_chunk_fits = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct chunk_fits),
+    .init = refuse_contiguous,
     .ops.admit = &ops,
 };

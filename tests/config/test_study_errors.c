@@ -67,7 +67,7 @@ Test(study_errors, names)
                               "fcfss}}\n",
                  3, 56, "unknown order policy fcfss, did you mean fcfs?");
     expect_wrong(TRACE LINEAR "serving: {preset: small, order: {policy: 7}}\n", 3, 34,
-                 "unknown order policy 7, expected one of fcfs, sjf");
+                 "unknown order policy 7, expected one of fcfs, priority, sjf");
     expect_wrong(LINEAR SERVING "workload: {trace: tests/config/fixtures/three.csv, format: "
                                 "azuer}\n",
                  3, 52,
