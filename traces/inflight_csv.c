@@ -2,7 +2,7 @@
  * An empty cell of an optional column says "none". */
 #include "traces.h"
 
-const struct trace_csv_column trace_inflight_columns[TRACE_N_COLUMNS] = {
+const struct trace_csv_column trace_inflight_columns[TRACE_N_CSV_COLUMNS] = {
     [TRACE_ARRIVAL] = {"arrival_s", true},
     [TRACE_PROMPT] = {"prompt_tokens", false},
     [TRACE_OUTPUT] = {"output_tokens", false},
@@ -19,7 +19,7 @@ const struct trace_csv_column trace_inflight_columns[TRACE_N_COLUMNS] = {
     [TRACE_PREFIX_TOKENS] = {"prefix_tokens", true},
 };
 
-_Static_assert(TRACE_N_COLUMNS <= TRACE_CSV_MAX_COLUMNS, "a row has a cell for every column");
+_Static_assert(TRACE_N_CSV_COLUMNS <= TRACE_CSV_MAX_COLUMNS, "a row has a cell for every column");
 
 struct inflight {
     struct trace_rows *rows;
@@ -46,7 +46,7 @@ static int take_header(void *self, const struct trace_row *row, struct ifl_error
     if (rc == 0)
         rc = check_company(row, TRACE_PREFIX_GROUP, TRACE_PREFIX_TOKENS, inflight, error);
     inflight->rows->trace->has_stamps = trace_row_bound(row, TRACE_ARRIVAL);
-    for (int c = TRACE_REQUEST_ID; rc == 0 && c < TRACE_N_COLUMNS; c++) {
+    for (int c = TRACE_REQUEST_ID; rc == 0 && c < TRACE_N_CSV_COLUMNS; c++) {
         if (!trace_row_bound(row, (size_t)c))
             continue;
         inflight->optional = true;
@@ -151,7 +151,7 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
     if (rc < 0 || !inflight->optional)
         return rc;
     rc = 0;
-    for (size_t c = TRACE_REQUEST_ID; rc == 0 && c < TRACE_N_COLUMNS; c++)
+    for (size_t c = TRACE_REQUEST_ID; rc == 0 && c < TRACE_N_CSV_COLUMNS; c++)
         if (trace_row_bound(row, c))
             rc = take_optional(inflight, row, c, error);
     return rc == 0 ? check_row(inflight->rows->trace, row, error) : rc;
@@ -160,7 +160,7 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
 int trace_read_inflight(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
     struct inflight inflight = {.rows = rows};
-    const struct trace_csv_format format = {trace_inflight_columns, TRACE_N_COLUMNS, true};
+    const struct trace_csv_format format = {trace_inflight_columns, TRACE_N_CSV_COLUMNS, true};
     const struct trace_csv_reader reader = {take_header, take_record, &inflight};
     const int rc = trace_csv_read(input, &format, &reader, error);
     trace_names_free(&inflight.sessions);

@@ -1,5 +1,5 @@
 /* Bytes and lines of a trace file. One buffer serves both; it grows only to hold a long line, so
- * pipes work and a file is never in memory as a whole. */
+ * pipes work and no file but one JSON object is in memory as a whole. */
 #include "traces.h"
 
 #include <errno.h>
@@ -152,6 +152,19 @@ int trace_input_peek(struct trace_input *input, const char **text, size_t *n,
         input->line++;
     }
     return rc;
+}
+
+int trace_input_peek_all(struct trace_input *input, const char **text, size_t *n,
+                         struct ifl_error *error)
+{
+    while (!input->at_end) {
+        const int rc = fill(input, error);
+        if (rc < 0)
+            return rc;
+    }
+    *text = input->bytes + input->begin;
+    *n = input->end - input->begin;
+    return *n > 0;
 }
 
 int trace_input_line(struct trace_input *input, const char **text, size_t *n,

@@ -162,6 +162,41 @@ int trace_json_list_read(struct trace_input *input, const struct trace_json_read
     }
 }
 
+/* ---- objects one behind the other ---- */
+
+int trace_json_objects_read(struct trace_input *input, const struct trace_json_reader *reader,
+                            struct ifl_error *error)
+{
+    struct feed feed = {.input = input, .error = error, .line = input->line + 1};
+    char token;
+    while (next_token(&feed, &token) > 0) {
+        if (token != '{')
+            return fail_token(&feed, token, "'{'");
+        const int rc = read_element(&feed, reader);
+        if (rc < 0)
+            return rc;
+    }
+    return feed.rc;
+}
+
+/* Most files have an object a line; one that goes over many lines needs the whole file. */
+json_t *trace_json_first(struct trace_input *input, struct ifl_error *error)
+{
+    const char *text;
+    size_t n;
+    json_error_t found;
+    int rc = trace_input_peek(input, &text, &n, error);
+    if (rc <= 0)
+        return NULL;
+    json_t *value = trace_json_parse(input->path, input->line + 1, text, n, error);
+    if (value)
+        return value;
+    struct ifl_error later;
+    rc = trace_input_peek_all(input, &text, &n, &later);
+    value = rc > 0 ? json_loadb(text, n, FLAGS | JSON_DISABLE_EOF_CHECK, &found) : NULL;
+    return value;
+}
+
 /* ---- values, as readers ask for them ---- */
 
 int trace_record_fail(const struct trace_record *record, const char *key, const char *expected,
@@ -175,6 +210,13 @@ int trace_record_fail(const struct trace_record *record, const char *key, const 
     free(dumped);
     return ifl_fail_at(error, record->path, record->line, 0, "%s is %s, expected %s", key, found,
                        expected);
+}
+
+int trace_record_object(const struct trace_record *record, const char *key,
+                        struct trace_record *inner, struct ifl_error *error)
+{
+    *inner = (struct trace_record){record->path, record->line, json_object_get(record->value, key)};
+    return json_is_object(inner->value) ? 0 : trace_record_fail(record, key, "{...}", error);
 }
 
 int trace_record_whole(const struct trace_record *record, const char *key, int64_t min, int64_t max,
@@ -200,6 +242,15 @@ int trace_record_tokens(const struct trace_record *record, const char *key, int3
     return rc;
 }
 
+/* Seconds since 1970 in ns are more than a double holds: whole units and the rest apart. */
+static int64_t real_ns(double n_units, int64_t unit_ns)
+{
+    const double whole = floor(n_units);
+    if (!(whole >= 0 && whole < (double)(TRACE_MAX_S * (IFL_NS_PER_S / unit_ns))))
+        return -1;
+    return (int64_t)whole * unit_ns + llround((n_units - whole) * (double)unit_ns);
+}
+
 int trace_record_stamp(const struct trace_record *record, const char *key, int64_t unit_ns,
                        int64_t *ns, struct ifl_error *error)
 {
@@ -209,7 +260,7 @@ int trace_record_stamp(const struct trace_record *record, const char *key, int64
     if (json_is_integer(found) && n_units < TRACE_MAX_S * (IFL_NS_PER_S / unit_ns))
         *ns = n_units < 0 ? -1 : n_units * unit_ns;
     else if (json_is_real(found))
-        *ns = ifl_ns_from_s(json_real_value(found) * ((double)unit_ns / (double)IFL_NS_PER_S));
+        *ns = real_ns(json_real_value(found), unit_ns);
     if (*ns >= 0 && *ns != IFL_NEVER)
         return 0;
     return trace_record_fail(record, key, "a number from 0, at most 292 years", error);

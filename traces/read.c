@@ -4,9 +4,9 @@
 #include <csv.h>
 #include <string.h>
 
-#define N_FORMATS 8
+#define N_FORMATS 16
 
-enum shape { CSV, JSONL, JSON_LIST };
+enum shape { CSV, JSON_OBJECTS, JSON_LIST };
 
 static const struct ifl_trace_format formats[N_FORMATS + 1] = {
     {"azure", "Azure LLM inference traces 2023 and later (CSV)",
@@ -21,14 +21,34 @@ static const struct ifl_trace_format formats[N_FORMATS + 1] = {
      "chat_id,parent_chat_id,timestamp,input_length,output_length,type,hash_ids"},
     {"mooncake", "Mooncake (JSON Lines); stamps in ms, 512-token hash blocks",
      "timestamp,input_length,output_length,hash_ids"},
+    {"llmservingsim-run", "a real vLLM recorded by LLMServingSim (JSON Lines)",
+     "input_toks,output_toks,arrival_time,queued_ts,scheduled_ts,first_token_ts,last_token_ts"},
     {"llmservingsim", "LLMServingSim (JSON Lines); stamps in ns",
      "input_toks,output_toks,arrival_time_ns"},
+    {"requests", "requests.csv of a run of inflight, simulated or replayed (CSV)",
+     "point,request_id,status,arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s,queue_s,"
+     "preemptions"},
+    {"bench", "recorded by vllm bench serve --save-detailed or SGLang's bench_serving (JSON)",
+     "input_lens,output_lens,ttfts,itls[,start_times]"},
+    {"aiperf", "recorded by AIPerf: profile_export.jsonl (JSON Lines)",
+     "metadata.request_start_ns,metrics.{input_sequence_length,output_sequence_length,"
+     "request_latency,time_to_first_token[,inter_chunk_latency]}"},
+    {"guidellm", "recorded by GuideLLM: benchmarks.json (JSON)",
+     "benchmarks[].requests.successful[].{prompt_tokens,output_tokens,request_start_time,"
+     "request_latency,time_to_first_token_ms}"},
+    {"blis", "vLLM spans recorded by inference-sim, BLIS (CSV)", "start,p,o,ttft,e2e,queue"},
+    {"llm-d", "recorded by llm-d-benchmark (CSV)",
+     "[qps,]prompt_tokens,generation_tokens,ttft,generation_time,launch_time"},
+    {"vtc", "recorded by VTC's fairness benchmark; adapters are clients (JSON Lines)",
+     "result.responses[].{adapter_dir,prompt_len,output_len,req_time,first_token_latency,"
+     "request_latency}"},
     {"inflight", "inflight's own CSV",
      "[arrival_s,]prompt_tokens,output_tokens[,request_id,client,priority,ttft_slo_s,tpot_slo_s,"
      "max_tokens,samples,session,think_s,prefix_group,prefix_tokens]"},
     {NULL, NULL, NULL}};
 
-/* What tells a format from the others; bailian stands before mooncake, whose keys it has too. */
+/* What tells a format from the others; bailian stands before mooncake, whose keys it has too, and
+ * recorded runs before the traces whose columns they carry. */
 static const struct {
     trace_reader_fn *read;
     enum shape shape;
@@ -38,9 +58,17 @@ static const struct {
     {trace_read_sharegpt, JSON_LIST, {NULL, NULL}},
     {trace_read_vidur, CSV, {"num_prefill_tokens", "num_decode_tokens"}},
     {trace_read_burstgpt, CSV, {"Request tokens", "Response tokens"}},
-    {trace_read_bailian, JSONL, {"chat_id", "input_length"}},
-    {trace_read_mooncake, JSONL, {"input_length", "output_length"}},
-    {trace_read_llmservingsim, JSONL, {"input_toks", "output_toks"}},
+    {trace_read_bailian, JSON_OBJECTS, {"chat_id", "input_length"}},
+    {trace_read_mooncake, JSON_OBJECTS, {"input_length", "output_length"}},
+    {trace_read_llmservingsim_run, JSON_OBJECTS, {"input_toks", "first_token_ts"}},
+    {trace_read_llmservingsim, JSON_OBJECTS, {"input_toks", "output_toks"}},
+    {trace_read_requests, CSV, {"first_scheduled_s", "finish_s"}},
+    {trace_read_bench, JSON_OBJECTS, {"input_lens", "output_lens"}},
+    {trace_read_aiperf, JSON_OBJECTS, {"metadata", "metrics"}},
+    {trace_read_guidellm, JSON_OBJECTS, {"benchmarks", NULL}},
+    {trace_read_blis, CSV, {"start", "queue"}},
+    {trace_read_llmd, CSV, {"generation_time", "launch_time"}},
+    {trace_read_vtc, JSON_OBJECTS, {"config", "result"}},
     {trace_read_inflight, CSV, {"prompt_tokens", "output_tokens"}},
 };
 
@@ -60,7 +88,7 @@ static void list_formats(char *out, size_t size)
 
 static int find_format(const char *name, struct ifl_error *error)
 {
-    char names[128];
+    char names[256];
     for (int i = 0; i < N_FORMATS; i++)
         if (strcmp(name, formats[i].name) == 0)
             return i;
@@ -114,7 +142,7 @@ static int match(enum shape shape, const json_t *names)
 
 static int fail_sniff(const struct trace_input *input, const char *what, struct ifl_error *error)
 {
-    char names[128];
+    char names[256];
     list_formats(names, sizeof names);
     return ifl_fail_at(error, input->path, input->line + 1, 0,
                        "the %s are those of no trace format, expected one of: %s", what, names);
@@ -135,11 +163,10 @@ static int sniff(struct trace_input *input, struct ifl_error *error)
         rc = trace_input_peek(input, &line, &n, error);
     if (rc < 0)
         return rc;
-    const enum shape shape = first == '{' ? JSONL : CSV;
-    json_t *names = shape == JSONL ? trace_json_parse(input->path, input->line + 1, line, n, error)
-                                   : split_names(line, n);
+    const enum shape shape = first == '{' ? JSON_OBJECTS : CSV;
+    json_t *names = shape == JSON_OBJECTS ? trace_json_first(input, error) : split_names(line, n);
     if (!names)
-        return shape == JSONL ? error->code : ifl_fail_nomem(error);
+        return shape == JSON_OBJECTS ? error->code : ifl_fail_nomem(error);
     rc = match(shape, names);
     json_decref(names);
     return rc >= 0 ? rc : fail_sniff(input, shape == CSV ? "columns" : "keys", error);

@@ -23,6 +23,12 @@ static int grow(struct trace_rows *rows, struct ifl_error *error)
             return ifl_fail_nomem(error);
         rows->trace->hash_at = at;
     }
+    if (rows->trace->gap_at) {
+        size_t *at = realloc(rows->trace->gap_at, (cap + 1) * sizeof *at);
+        if (!at)
+            return ifl_fail_nomem(error);
+        rows->trace->gap_at = at;
+    }
     rows->cap = cap;
     return 0;
 }
@@ -68,6 +74,8 @@ int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt
     trace->n_output[row] = n_output;
     if (trace->request_id)
         trace->request_id[row] = record;
+    if (trace->gap_at)
+        trace->gap_at[row + 1] = rows->n_gaps;
     return 1;
 }
 

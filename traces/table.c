@@ -24,6 +24,7 @@ static const struct {
     [TRACE_THINK] = COLUMN(think_ns),
     [TRACE_PREFIX_GROUP] = COLUMN(prefix_group),
     [TRACE_PREFIX_TOKENS] = COLUMN(prefix_tokens),
+    [TRACE_OUTCOME] = COLUMN(outcome),
 #undef COLUMN
 };
 
@@ -66,6 +67,8 @@ void ifl_trace_free(struct ifl_trace *trace)
     free(trace->client_names);
     free(trace->hash_at);
     free(trace->hash_id);
+    free(trace->gap_at);
+    free(trace->gap_ns);
     *trace = (struct ifl_trace){0};
 }
 
@@ -96,34 +99,74 @@ static int gather_column(struct ifl_trace *trace, enum trace_column column, cons
     return 0;
 }
 
+/* A list a row: row i has items [at[i], at[i + 1]) of eight bytes each. */
+struct lists {
+    size_t *at;
+    void *items;
+};
+
+enum { ITEM_BYTES = 8 };
+
+static int gather_lists(const struct lists *from, struct lists *to, const size_t *order, size_t n,
+                        struct ifl_error *error)
+{
+    size_t n_items = 0;
+    for (size_t i = 0; i < n; i++)
+        n_items += from->at[order[i] + 1] - from->at[order[i]];
+    char *items = malloc((n_items + 1) * ITEM_BYTES);
+    *to = (struct lists){malloc((n + 1) * sizeof *to->at), items};
+    if (!to->at || !items) {
+        free(to->at);
+        free(items);
+        return ifl_fail_nomem(error);
+    }
+    to->at[0] = 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_t begin = from->at[order[i]], end = from->at[order[i] + 1];
+        memcpy(items + to->at[i] * ITEM_BYTES, (const char *)from->items + begin * ITEM_BYTES,
+               (end - begin) * ITEM_BYTES);
+        to->at[i + 1] = to->at[i] + (end - begin);
+    }
+    free(from->at);
+    free(from->items);
+    return 0;
+}
+
 static int gather_hash_ids(struct ifl_trace *trace, const size_t *order, size_t n,
                            struct ifl_error *error)
 {
-    if (!trace->hash_at)
+    const struct lists from = {trace->hash_at, trace->hash_id};
+    struct lists to;
+    if (!from.at)
         return 0;
-    size_t *at = malloc((n + 1) * sizeof *at);
-    uint64_t *id = malloc((trace->hash_at[trace->n] + 1) * sizeof *id);
-    if (!at || !id) {
-        free(at);
-        free(id);
-        return ifl_fail_nomem(error);
+    const int rc = gather_lists(&from, &to, order, n, error);
+    if (rc == 0) {
+        trace->hash_at = to.at;
+        trace->hash_id = to.items;
     }
-    at[0] = 0;
-    for (size_t i = 0; i < n; i++) {
-        const size_t begin = trace->hash_at[order[i]], end = trace->hash_at[order[i] + 1];
-        memcpy(id + at[i], trace->hash_id + begin, (end - begin) * sizeof *id);
-        at[i + 1] = at[i] + (end - begin);
+    return rc;
+}
+
+static int gather_gaps(struct ifl_trace *trace, const size_t *order, size_t n,
+                       struct ifl_error *error)
+{
+    const struct lists from = {trace->gap_at, trace->gap_ns};
+    struct lists to;
+    if (!from.at)
+        return 0;
+    const int rc = gather_lists(&from, &to, order, n, error);
+    if (rc == 0) {
+        trace->gap_at = to.at;
+        trace->gap_ns = to.items;
     }
-    free(trace->hash_at);
-    free(trace->hash_id);
-    trace->hash_at = at;
-    trace->hash_id = id;
-    return 0;
+    return rc;
 }
 
 int trace_gather(struct ifl_trace *trace, const size_t *order, size_t n, struct ifl_error *error)
 {
     int rc = gather_hash_ids(trace, order, n, error);
+    if (rc == 0)
+        rc = gather_gaps(trace, order, n, error);
     for (int c = 0; rc == 0 && c < TRACE_N_COLUMNS; c++)
         rc = gather_column(trace, (enum trace_column)c, order, n, error);
     trace->n = n;

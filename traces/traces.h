@@ -2,9 +2,9 @@
  *
  *     input (bytes, lines) --> csv or json (records) --> a reader --> rows --> struct ifl_trace
  *
- * A reader is a file a format. It binds the names of its columns to values and hands them to
- * `trace_rows`, which owns growth and everything that formats have in common. Functions return 0
- * or a negative code unless they say otherwise. */
+ * A reader is a file a format; those of recorded runs are in recorded/. It binds the names of its
+ * columns to values and hands them to `trace_rows`, which owns growth and everything that formats
+ * have in common. Functions return 0 or a negative code unless they say otherwise. */
 #ifndef TRACES_TRACES_H
 #define TRACES_TRACES_H
 
@@ -43,6 +43,9 @@ int trace_input_line(struct trace_input *input, const char **text, size_t *n,
                      struct ifl_error *error);
 int trace_input_peek(struct trace_input *input, const char **text, size_t *n,
                      struct ifl_error *error);
+/* All that is unread, in memory at once. */
+int trace_input_peek_all(struct trace_input *input, const char **text, size_t *n,
+                         struct ifl_error *error);
 
 /* 1: one more byte. 0: the end. `first` gives the next that is not blank, and leaves it there. */
 int trace_input_first(struct trace_input *input, char *byte, struct ifl_error *error);
@@ -91,6 +94,8 @@ enum trace_column {
     TRACE_THINK,
     TRACE_PREFIX_GROUP,
     TRACE_PREFIX_TOKENS,
+    TRACE_N_CSV_COLUMNS,
+    TRACE_OUTCOME = TRACE_N_CSV_COLUMNS, /* not part of inflight's own CSV */
     TRACE_N_COLUMNS
 };
 
@@ -116,6 +121,8 @@ struct trace_rows {
     size_t n_skipped;    /* of which without prompt or without output */
     const char *skipped; /* what such a record is, for the note */
     size_t n_hash_ids, cap_hash_ids;
+    size_t n_gaps, cap_gaps;
+    bool several_runs; /* the file goes on with another run; said once */
     struct trace_names clients;
 };
 
@@ -132,6 +139,21 @@ int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt
 /* Of the last row. Hash ids are whole numbers, or NULL for none. */
 int trace_rows_client(struct trace_rows *rows, const char *name, struct ifl_error *error);
 int trace_rows_hash_ids(struct trace_rows *rows, const json_t *ids, struct ifl_error *error);
+
+/* ---- outcomes.c: recorded runs ---- */
+
+/* To be called before the first row. Without gaps, only the outcome's own numbers are recorded. */
+int trace_rows_want_outcomes(struct trace_rows *rows, bool with_gaps, struct ifl_error *error);
+/* Of the last row. */
+void trace_rows_outcome(struct trace_rows *rows, const struct ifl_outcome *outcome);
+int trace_rows_gap(struct trace_rows *rows, int64_t gap_ns, struct ifl_error *error);
+/* A time that far after another; times this late are no measurements, and stay within int64_t. */
+static inline int64_t trace_later(int64_t ns, int64_t by_ns)
+{
+    return by_ns < IFL_NEVER - ns ? ns + by_ns : IFL_NEVER - 1;
+}
+/* Another run begins in the same file: the user hears how to take one of them. */
+void trace_rows_next_run(struct trace_rows *rows);
 
 /* Shifts the stamps so that the earliest is 0. */
 void trace_rows_rebase(struct trace_rows *rows);
@@ -200,6 +222,11 @@ int trace_jsonl_read(struct trace_input *input, const struct trace_json_reader *
 /* One array of objects, however long, an object at a time. */
 int trace_json_list_read(struct trace_input *input, const struct trace_json_reader *reader,
                          struct ifl_error *error);
+/* Objects one behind the other, whatever their line breaks. */
+int trace_json_objects_read(struct trace_input *input, const struct trace_json_reader *reader,
+                            struct ifl_error *error);
+/* The file's first object, left there to be read again: the first line, or what begins there. */
+json_t *trace_json_first(struct trace_input *input, struct ifl_error *error);
 /* The object on a line of JSONL, to be released with json_decref; NULL: error is filled. */
 json_t *trace_json_parse(const char *path, int line, const char *text, size_t n,
                          struct ifl_error *error);
@@ -211,6 +238,9 @@ int trace_record_whole(const struct trace_record *record, const char *key, int64
 /* A number of units of `unit_ns` each; exact where it is an integer. */
 int trace_record_stamp(const struct trace_record *record, const char *key, int64_t unit_ns,
                        int64_t *ns, struct ifl_error *error);
+/* The object under the key. */
+int trace_record_object(const struct trace_record *record, const char *key,
+                        struct trace_record *inner, struct ifl_error *error);
 int trace_record_fail(const struct trace_record *record, const char *key, const char *expected,
                       struct ifl_error *error);
 
@@ -228,8 +258,11 @@ typedef int trace_reader_fn(struct trace_input *input, struct trace_rows *rows,
                             struct ifl_error *error);
 trace_reader_fn trace_read_azure, trace_read_sharegpt, trace_read_vidur, trace_read_burstgpt,
     trace_read_mooncake, trace_read_bailian, trace_read_llmservingsim, trace_read_inflight;
+/* recorded runs */
+trace_reader_fn trace_read_requests, trace_read_bench, trace_read_aiperf, trace_read_guidellm,
+    trace_read_llmservingsim_run, trace_read_blis, trace_read_llmd, trace_read_vtc;
 
 /* The columns of inflight's own CSV, in the order in which they are written. */
-extern const struct trace_csv_column trace_inflight_columns[TRACE_N_COLUMNS];
+extern const struct trace_csv_column trace_inflight_columns[TRACE_N_CSV_COLUMNS];
 
 #endif

@@ -73,7 +73,7 @@ static int write_cell(FILE *out, const struct ifl_trace *trace, enum trace_colum
 static void write_header(FILE *out, const struct ifl_trace *trace)
 {
     const char *before = "";
-    for (int c = 0; c < TRACE_N_COLUMNS; c++) {
+    for (int c = 0; c < TRACE_N_CSV_COLUMNS; c++) {
         if (!written(trace, (enum trace_column)c))
             continue;
         fprintf(out, "%s%s", before, trace_inflight_columns[c].name);
@@ -85,7 +85,7 @@ static void write_header(FILE *out, const struct ifl_trace *trace)
 static void write_row(FILE *out, const struct ifl_trace *trace, size_t row)
 {
     const char *before = "";
-    for (int c = 0; c < TRACE_N_COLUMNS; c++) {
+    for (int c = 0; c < TRACE_N_CSV_COLUMNS; c++) {
         if (!written(trace, (enum trace_column)c))
             continue;
         fputs(before, out);

@@ -14,6 +14,15 @@
 #include "inflight/error.h"
 #include "inflight/time.h"
 
+/* What became of a request, in a trace that is a recorded run. Times count from its arrival and are
+ * IFL_NEVER where the run does not say, or where it never came so far. */
+struct ifl_outcome {
+    int64_t queue_ns; /* to the first step that computed for it */
+    int64_t ttft_ns;
+    int64_t e2e_ns;
+    int32_t preemptions; /* -1: not recorded */
+};
+
 struct ifl_trace {
     size_t n;
     bool has_stamps;        /* arrival_ns holds the trace's own stamps */
@@ -37,6 +46,11 @@ struct ifl_trace {
     size_t *hash_at; /* [n + 1] or NULL */
     uint64_t *hash_id;
     int32_t hash_block_tokens;
+    struct ifl_outcome *outcome; /* [n] in recorded runs, else NULL */
+    /* every gap between two tokens of a request, where recorded: row i has gaps
+     * [gap_at[i], gap_at[i + 1]) */
+    size_t *gap_at; /* [n + 1] or NULL */
+    int64_t *gap_ns;
     char **client_names; /* [n_clients], or NULL where clients are numbers */
     uint32_t n_clients;  /* 1 + the largest client number; 1 without the column */
 };
@@ -63,9 +77,8 @@ struct ifl_trace_window {
     uint64_t skip, limit;   /* limit 0: all */
 };
 
-/* Reads `path` (gzip or plain) in `format`: auto, azure, sharegpt, vidur, burstgpt, mooncake,
- * bailian, llmservingsim or inflight. Rows come in file order. Errors name file, line and column.
- */
+/* Reads `path` (gzip or plain) in `format`: auto, or a name of ifl_trace_formats. Rows come in file
+ * order. Errors name file, line and column. */
 int ifl_trace_read(const char *path, const char *format, const struct ifl_notes *notes,
                    struct ifl_trace *trace, struct ifl_error *error);
 

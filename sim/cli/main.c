@@ -29,6 +29,9 @@ static const struct command {
      "fit FILE... --like PROFILE [-o OUT.yaml] | fit --evaluate PROFILE FILE...   costs from "
      "measurements",
      cli_fit},
+    {"validate",
+     "validate SIM_DIR REAL [-o DIR] [--format NAME] [--no-plots]   simulated against recorded",
+     cli_validate},
     {"plot", "plot DIR                                             figures of a run", cli_plot},
     {"list", "list policies|presets|models|hardware|traces|keys", cli_list},
 };

@@ -26,7 +26,8 @@ each_file presets configs/serving .yaml .yaml
 each_file models configs/models .yaml .yaml
 each_file hardware configs/hardware .yaml .yaml
 each_file traces traces/data .gz ''
-for format in azure sharegpt vidur burstgpt mooncake bailian llmservingsim inflight; do
+for format in azure sharegpt vidur burstgpt mooncake bailian llmservingsim inflight \
+    requests bench aiperf guidellm llmservingsim-run blis llm-d vtc; do
     listed traces "^    $format  *[^ ]"
 done
 for key in model workload.trace workload.arrivals.rate_rps serving.preset serving.kv.num_blocks \

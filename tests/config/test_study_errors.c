@@ -72,7 +72,8 @@ Test(study_errors, names)
                                 "azuer}\n",
                  3, 52,
                  "workload.format is azuer, expected one of auto, azure, sharegpt, vidur, "
-                 "burstgpt, bailian, mooncake, llmservingsim, inflight; did you mean azure?");
+                 "burstgpt, bailian, mooncake, llmservingsim-run, llmservingsim, requests, bench, "
+                 "aiperf, guidellm, blis, llm-d, vtc, inflight; did you mean azure?");
 }
 
 /* The preset that the study names, and the one that is to blame. */

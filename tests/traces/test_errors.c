@@ -203,5 +203,5 @@ Test(errors, formats_are_listed)
     size_t n = 0;
     for (const struct ifl_trace_format *f = ifl_trace_formats(); f->name; f++, n++)
         cr_expect(f->doc && f->columns);
-    cr_expect_eq(n, 8);
+    cr_expect_eq(n, 16);
 }

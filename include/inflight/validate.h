@@ -1,0 +1,40 @@
+/* Validation: a simulated run beside a measured one, request by request and step by step.
+ *
+ * Errors are simulated - measured; relative errors divide by the measured value. What the two runs
+ * disagree on is split where the recordings allow it: into cost (how long a step takes) and
+ * scheduling (which steps there are, and who waits for them). */
+#ifndef INFLIGHT_VALIDATE_H
+#define INFLIGHT_VALIDATE_H
+
+#include <stdio.h>
+
+#include "inflight/error.h"
+#include "inflight/trace.h"
+
+struct ifl_run {
+    const char *name;              /* for a person */
+    const struct ifl_trace *trace; /* with outcomes */
+    const char *dir;               /* its steps.csv and quantiles.csv, where it has them; or NULL */
+};
+
+struct ifl_validation {
+    struct ifl_run simulated, measured;
+    const char *out_dir; /* exists */
+    FILE *table;         /* a table for a terminal; NULL: none */
+};
+
+/* Pairs the runs' requests by request_id, or, where the output lengths of those do not agree, by
+ * order of arrival those of equal lengths. Runs that have no finished request in common are
+ * IFL_E_INPUT. Writes to out_dir
+ *
+ *     validation.csv           metric,statistic,n,simulated,measured,error,relative_error
+ *     validation_requests.csv  both sides of each pair
+ *     validation_steps.csv     mean durations by composition, where both runs have steps.csv
+ *     validation_cdf.csv       quantiles of the latencies
+ *
+ * of which ifl_figure draws those of ifl_validation_figures. */
+int ifl_validate(const struct ifl_validation *validation, struct ifl_error *error);
+
+extern const char *const ifl_validation_figures[]; /* ends with NULL */
+
+#endif

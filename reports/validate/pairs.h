@@ -1,0 +1,45 @@
+/* Requests that both runs know. */
+#ifndef INFLIGHT_REPORTS_VALIDATE_PAIRS_H
+#define INFLIGHT_REPORTS_VALIDATE_PAIRS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "inflight/validate.h"
+
+enum side { SIMULATED, MEASURED, N_SIDES };
+
+struct pair {
+    size_t row[N_SIDES]; /* of each side's trace */
+};
+
+struct pairs {
+    const struct ifl_trace *trace[N_SIDES];
+    struct pair *of; /* [n] finished on both sides, by measured arrival; owned */
+    size_t n;
+    size_t n_unfinished; /* pairs that one side did not finish */
+    size_t n_alone[N_SIDES];
+    bool by_id; /* else by order of arrival */
+};
+
+int pairs_match(const struct ifl_validation *validation, struct pairs *pairs,
+                struct ifl_error *error);
+void pairs_free(struct pairs *pairs);
+
+uint64_t pairs_id(const struct ifl_trace *trace, size_t row);
+
+/* ---- what a request's life says; IFL_NEVER where it is not known ---- */
+
+enum metric { TTFT, TPOT, E2E, NORMALIZED, QUEUE, PREFILL, DECODE, N_METRICS };
+extern const char *const metric_name[N_METRICS]; /* as columns of reports are called */
+
+int64_t pairs_metric_ns(const struct pairs *pairs, enum side side, enum metric metric, size_t i);
+/* On the clock of its run. */
+int64_t pairs_arrival_ns(const struct pairs *pairs, enum side side, size_t i);
+int64_t pairs_finish_ns(const struct pairs *pairs, enum side side, size_t i);
+
+/* The metric of the pairs that have it on both sides: value[side][n]; each has room for pairs->n.
+ */
+size_t pairs_gather(const struct pairs *pairs, enum metric metric, int64_t *value[N_SIDES]);
+
+#endif

@@ -1,0 +1,111 @@
+/* What a validation found, for a terminal. */
+#include <math.h>
+
+#include "validate/findings.h"
+
+static void print_pairs(FILE *out, const struct ifl_validation *v, const struct pairs *pairs)
+{
+    fprintf(out, "simulated  %s: %zu requests\n", v->simulated.name, v->simulated.trace->n);
+    fprintf(out, "measured   %s: %zu requests\n", v->measured.name, v->measured.trace->n);
+    fprintf(out, "paired     %zu by %s", pairs->n,
+            pairs->by_id ? "request_id" : "order of arrival and lengths");
+    if (pairs->n_unfinished)
+        fprintf(out, "; %zu unfinished on a side", pairs->n_unfinished);
+    if (pairs->n_alone[SIMULATED] + pairs->n_alone[MEASURED])
+        fprintf(out, "; %zu simulated and %zu measured alone", pairs->n_alone[SIMULATED],
+                pairs->n_alone[MEASURED]);
+    fprintf(out, "\n\n");
+}
+
+/* The cell of one statistic: both sides and the error. */
+static void print_row(FILE *out, const char *label, const struct finding *f, double scale,
+                      const char *unit)
+{
+    if (!f)
+        return;
+    const double relative = f->measured > 0 ? 100 * f->error / f->measured : (double)NAN;
+    fprintf(out, "%-24s %-6s %12.4f %12.4f %12.4f", label, unit, f->simulated * scale,
+            f->measured * scale, f->error * scale);
+    if (!isnan(relative))
+        fprintf(out, " %8.2f %%", relative);
+    fputc('\n', out);
+}
+
+static void print_latency(FILE *out, const struct findings *findings, const char *metric,
+                          const char *label, double scale, const char *unit)
+{
+    static const char *const statistics[] = {"mean", "p50", "p90", "p99"};
+    char text[48];
+    for (int i = 0; i < 4; i++) {
+        snprintf(text, sizeof text, "%s %s", label, statistics[i]);
+        print_row(out, text, findings_get(findings, metric, statistics[i]), scale, unit);
+    }
+}
+
+static void print_request_errors(FILE *out, const struct findings *findings)
+{
+    static const char *const metrics[][2] = {
+        {"ttft_s", "TTFT"}, {"tpot_s", "TPOT"}, {"e2e_s", "end to end"}};
+    fprintf(out, "\n%-24s %10s %10s %10s %10s %12s\n", "error of a request, abs.", "mean", "p50",
+            "p90", "p99", "KS distance");
+    for (int i = 0; i < 3; i++) {
+        const struct finding *ks = findings_get(findings, metrics[i][0], "kolmogorov_smirnov");
+        static const char *const names[] = {
+            "request_abs_relative_error_mean", "request_abs_relative_error_p50",
+            "request_abs_relative_error_p90", "request_abs_relative_error_p99"};
+        if (!ks)
+            continue;
+        fprintf(out, "%-24s", metrics[i][1]);
+        for (int k = 0; k < 4; k++)
+            fprintf(out, " %8.2f %%", 100 * findings_get(findings, metrics[i][0], names[k])->error);
+        fprintf(out, " %12.4f\n", ks->error);
+    }
+}
+
+static void print_error(FILE *out, const char *label, const struct finding *f, const char *unit)
+{
+    if (f)
+        fprintf(out, "%-24s %-6s %12s %12s %12.4f\n", label, unit, "", "", f->error);
+}
+
+static void print_split(FILE *out, const struct findings *f)
+{
+    fprintf(out, "\ncost: what steps take\n");
+    print_row(out, "  lone prefill", findings_get(f, "cost.lone_prefill_s", "mean"), 1e3, "ms");
+    print_row(out, "  lone decode, a token", findings_get(f, "cost.lone_decode_s", "mean"), 1e3,
+              "ms");
+    print_error(out, "  of the steps there were", findings_get(f, "cost.steps_s", "sum"), "s");
+    print_row(out, "  prefill after queueing", findings_get(f, "prefill_s", "mean"), 1, "s");
+    print_row(out, "  decode", findings_get(f, "decode_s", "mean"), 1, "s");
+    fprintf(out, "scheduling: which steps there are, and who waits\n");
+    print_row(out, "  queueing mean", findings_get(f, "queue_s", "mean"), 1, "s");
+    print_row(out, "  queueing p99", findings_get(f, "queue_s", "p99"), 1, "s");
+    print_row(out, "  preemptions", findings_get(f, "scheduling.preemptions", "sum"), 1, "");
+    print_row(out, "  steps", findings_get(f, "steps.count", "sum"), 1, "");
+    print_row(out, "  steps alike at first", findings_get(f, "steps.alike_from_the_start", "count"),
+              1, "");
+    print_error(out, "  other steps", findings_get(f, "scheduling.steps_s", "sum"), "s");
+    print_error(out, "  order: rank correl.", findings_get(f, "scheduling.order", "spearman"), "");
+    print_error(out, "  order: inversions", findings_get(f, "scheduling.order", "inversions_frac"),
+                "");
+}
+
+void print_validation(const struct ifl_validation *v, const struct pairs *pairs,
+                      const struct findings *findings)
+{
+    FILE *out = v->table;
+    print_pairs(out, v, pairs);
+    fprintf(out, "%-24s %-6s %12s %12s %12s %10s\n", "", "", "simulated", "measured", "error",
+            "relative");
+    print_latency(out, findings, "ttft_s", "TTFT", 1, "s");
+    print_latency(out, findings, "tpot_s", "TPOT", 1e3, "ms");
+    print_latency(out, findings, "itl_s", "ITL", 1e3, "ms");
+    print_latency(out, findings, "e2e_s", "end to end", 1, "s");
+    print_latency(out, findings, "normalized_latency_s", "normalized", 1e3, "ms/tok");
+    print_row(out, "request throughput", findings_get(findings, "request_throughput_rps", "value"),
+              1, "req/s");
+    print_row(out, "output throughput",
+              findings_get(findings, "output_throughput_tok_per_s", "value"), 1, "tok/s");
+    print_request_errors(out, findings);
+    print_split(out, findings);
+}

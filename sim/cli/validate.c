@@ -1,0 +1,103 @@
+/* inflight validate: a simulated run beside a recorded one. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "inflight/report.h"
+#include "inflight/validate.h"
+
+#include "cli/options.h"
+#include "config/config.h"
+
+static void say(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "note: %s\n", text);
+}
+
+/* A folder of inflight's own, or a file in a format of recorded runs. */
+static int read_run(const char *path, const char *format, struct ifl_run *run,
+                    struct ifl_trace *trace, struct ifl_error *error)
+{
+    const struct ifl_notes notes = {say, NULL};
+    struct stat status;
+    char requests[4096];
+    *run = (struct ifl_run){.name = path, .trace = trace};
+    if (stat(path, &status) < 0)
+        return ifl_fail_at(error, path, 0, 0, "cannot open: %s", strerror(errno));
+    if (!S_ISDIR(status.st_mode))
+        return ifl_trace_read(path, format, &notes, trace, error);
+    run->dir = path;
+    snprintf(requests, sizeof requests, "%s/requests.csv", path);
+    return ifl_trace_read(requests, "requests", &notes, trace, error);
+}
+
+/* Figures are a nicety: without gnuplot the numbers stand alone. */
+static void draw(const char *out_dir)
+{
+    struct ifl_error error;
+    char script_dir[512];
+    const struct ifl_drawing drawing = {.out_dir = out_dir, .script_dir = script_dir, .columns = 2};
+    int rc = 0;
+    if (data_path("reports/plot", script_dir) < 0)
+        rc = ifl_fail(&error, IFL_E_IO, "the plot scripts are not installed");
+    for (const char *const *figure = ifl_validation_figures; rc == 0 && *figure; figure++)
+        rc = ifl_figure(&drawing, *figure, *figure, &error);
+    if (rc < 0)
+        fprintf(stderr, "note: no figures: %s\n", error.text);
+}
+
+struct request {
+    const char *simulated, *measured, *format, *out_dir;
+};
+
+static int validate(const struct request *request, struct ifl_error *error)
+{
+    struct ifl_trace simulated = {0}, measured = {0};
+    struct ifl_validation v = {.out_dir = request->out_dir, .table = stdout};
+    int rc = read_run(request->simulated, "auto", &v.simulated, &simulated, error);
+    if (rc == 0)
+        rc = read_run(request->measured, request->format, &v.measured, &measured, error);
+    if (rc == 0 && !v.out_dir && !v.simulated.dir)
+        rc = ifl_fail(error, IFL_E_INPUT, "%s is no folder, expected -o DIR to say where to write",
+                      request->simulated);
+    if (rc == 0 && !v.out_dir)
+        v.out_dir = v.simulated.dir;
+    if (rc == 0 && mkdir(v.out_dir, 0777) < 0 && errno != EEXIST)
+        rc = ifl_fail_at(error, v.out_dir, 0, 0, "cannot make the output directory: %s",
+                         strerror(errno));
+    if (rc == 0)
+        rc = ifl_validate(&v, error);
+    ifl_trace_free(&simulated);
+    ifl_trace_free(&measured);
+    return rc;
+}
+
+int cli_validate(int argc, char **argv)
+{
+    struct text_list runs = {0};
+    struct request request = {.format = "auto"};
+    struct ifl_error error;
+    bool no_plots = false;
+    const struct option_spec options[] = {
+        {"--output", "-o", OPTION_TEXT, &request.out_dir},
+        {"--format", NULL, OPTION_TEXT, &request.format},
+        {"--no-plots", NULL, OPTION_FLAG, &no_plots},
+    };
+    if (options_read("validate", argc, argv, options, sizeof options / sizeof *options, &runs) < 0)
+        return 2;
+    if (runs.n != 2) {
+        fprintf(stderr, "usage: inflight validate SIM_DIR REAL [-o DIR] [--format NAME] "
+                        "[--no-plots]\n");
+        return 2;
+    }
+    request.simulated = runs.of[0];
+    request.measured = runs.of[1];
+    const int rc = validate(&request, &error);
+    if (rc < 0)
+        return cli_fail(&error);
+    if (!no_plots)
+        draw(request.out_dir ? request.out_dir : request.simulated);
+    return 0;
+}

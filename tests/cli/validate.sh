@@ -1,0 +1,64 @@
+#!/bin/sh
+# A run against itself, against a run that is known to be slower, and against a recorded one.
+. "$(dirname "$0")/expect.sh"
+
+cat >config.yaml <<'END'
+workload: {trace: trace.csv}
+serving: {preset: vllm-v0, max_model_len: 2048, kv: {num_blocks: 512}}
+cost: {model: linear, step_s: 0.01}
+output: {dir: fast, steps: true, plots: false}
+END
+printf 'arrival_s,prompt_tokens,output_tokens\n0,10,5\n1,20,3\n1,30,4\n5,7,1\n9,100,20\n' >trace.csv
+succeeds "$inflight" run config.yaml -q
+succeeds "$inflight" run config.yaml -q --set cost.step_s=0.02 -o slow
+
+errors() {
+    awk -F, -v "metric=$2" -v "statistic=$3" '$1 == metric && $2 == statistic { print $6 + 0 }' "$1"
+}
+
+# against itself: no error anywhere, and the same decisions
+succeeds "$inflight" validate fast fast -o same --no-plots
+printed 'paired     5 by request_id'
+same "$(awk -F, 'NR > 1 && $2 !~ /spearman/ && $6 + 0 != 0' same/validation.csv)" '' \
+    'errors of a run against itself'
+same "$(errors same/validation.csv scheduling.order spearman)" 1 'rank correlation with itself'
+same "$(awk -F, '$1 == "steps.alike_from_the_start" { print $4 == $5 }' same/validation.csv)" 1 \
+    'steps alike'
+
+# steps of 20 ms instead of 10: nobody queues, so every latency doubles
+succeeds "$inflight" validate slow fast -o double --no-plots
+for metric in ttft_s tpot_s e2e_s; do
+    same "$(awk -F, -v "m=$metric" '$1 == m && $2 == "mean" { print $7 + 0 }' double/validation.csv)" \
+        1 "relative error of $metric at half the speed"
+    same "$(errors double/validation.csv $metric request_abs_relative_error_p99)" 1 "$metric, p99"
+done
+same "$(errors double/validation.csv scheduling.steps_s sum)" 0 'the same steps'
+
+# a recorded run drives a simulation and judges it: the first token 5 ms later than simulated
+awk -F, 'NR == 1 { print "start,p,o,ttft,e2e,queue"; next }
+    { printf "%s,%s,%s,%.9f,%.9f,0\n", $5, $9, $10, $12 + 0.005, $14 + 0.005 }' \
+    fast/requests.csv >recorded.csv
+succeeds "$inflight" run config.yaml -q --set workload.trace=recorded.csv -o of-recorded
+same_bytes fast/requests.csv of-recorded/requests.csv
+succeeds "$inflight" validate of-recorded recorded.csv -o shifted --no-plots
+same "$(errors shifted/validation.csv e2e_s mean)" -0.005 'end to end, shifted by 5 ms'
+same "$(errors shifted/validation.csv ttft_s p90)" -0.005 'first token, shifted by 5 ms'
+same "$(errors shifted/validation.csv ttft_s wasserstein)" 0.005 'distance of a shift'
+same "$(errors shifted/validation.csv tpot_s p50)" 0 'decoding, not shifted'
+
+# a run's own requests.csv is a trace as well
+succeeds "$inflight" run config.yaml -q --set workload.trace=fast/requests.csv -o again
+same_bytes fast/requests.csv again/requests.csv
+
+# what is refused
+refuses 'usage: inflight validate SIM_DIR REAL' "$inflight" validate fast
+refuses 'nowhere: cannot open' "$inflight" validate fast nowhere
+refuses 'trace.csv: a trace without outcomes' "$inflight" validate fast trace.csv
+refuses 'expected -o DIR' "$inflight" validate recorded.csv recorded.csv
+refuses 'none of which finished' "$inflight" validate fast "$INFLIGHT_DATA/tests/traces/fixtures/recorded/vtc.jsonl"
+refuses 'unknown trace format "blsi"' "$inflight" validate fast recorded.csv --format blsi
+mkdir swept
+awk 'NR == 1 || 1; NR > 1 { sub(/^0/, "1"); print }' fast/requests.csv >swept/requests.csv
+refuses 'a trace is one point of a run' "$inflight" validate swept fast
+
+finish

@@ -1,0 +1,101 @@
+/* requests.csv of inflight itself, simulated or replayed: one point of a run. */
+#include "traces.h"
+
+#include <string.h>
+
+enum { POINT, ID, STATUS, ARRIVAL, PROMPT, OUTPUT, TTFT, E2E, QUEUE, PREEMPTIONS, N_COLUMNS };
+
+static const struct trace_csv_column columns[N_COLUMNS] = {
+    [POINT] = {"point", false},          [ID] = {"request_id", false},
+    [STATUS] = {"status", false},        [ARRIVAL] = {"arrival_s", false},
+    [PROMPT] = {"prompt_tokens", false}, [OUTPUT] = {"output_tokens", false},
+    [TTFT] = {"ttft_s", false},          [E2E] = {"e2e_s", false},
+    [QUEUE] = {"queue_s", false},        [PREEMPTIONS] = {"preemptions", false},
+};
+
+struct run {
+    struct trace_rows *rows;
+    int64_t point; /* -1 before the first row */
+};
+
+static int take_header(void *self, const struct trace_row *row, struct ifl_error *error)
+{
+    struct run *run = self;
+    (void)row;
+    run->rows->trace->has_stamps = true;
+    const int rc = trace_rows_want_outcomes(run->rows, false, error);
+    return rc < 0 ? rc : trace_rows_want(run->rows, TRACE_REQUEST_ID, error);
+}
+
+static int check_point(struct run *run, const struct trace_row *row, struct ifl_error *error)
+{
+    int64_t point = 0;
+    char expected[64];
+    const int rc = trace_row_whole(row, POINT, 0, INT32_MAX, &point, error);
+    if (rc < 0 || run->point < 0 || point == run->point) {
+        run->point = point;
+        return rc;
+    }
+    snprintf(expected, sizeof expected, "%lld as above: a trace is one point of a run",
+             (long long)run->point);
+    return trace_row_fail(row, POINT, expected, error);
+}
+
+/* Empty where undefined. */
+static int take_seconds(const struct trace_row *row, size_t column, int64_t *ns,
+                        struct ifl_error *error)
+{
+    *ns = IFL_NEVER;
+    return trace_row_filled(row, column) ? trace_row_stamp(row, column, ns, error) : 0;
+}
+
+static int take_outcome(const struct trace_row *row, struct ifl_outcome *outcome,
+                        struct ifl_error *error)
+{
+    int64_t preemptions = 0;
+    int rc = take_seconds(row, QUEUE, &outcome->queue_ns, error);
+    if (rc == 0)
+        rc = take_seconds(row, TTFT, &outcome->ttft_ns, error);
+    if (rc == 0)
+        rc = take_seconds(row, E2E, &outcome->e2e_ns, error);
+    if (rc == 0)
+        rc = trace_row_whole(row, PREEMPTIONS, 0, INT32_MAX, &preemptions, error);
+    outcome->preemptions = (int32_t)preemptions;
+    if (rc == 0 && strcmp(trace_row_text(row, STATUS), "finished") != 0)
+        outcome->e2e_ns = IFL_NEVER;
+    return rc;
+}
+
+static int take_record(void *self, const struct trace_row *row, struct ifl_error *error)
+{
+    struct run *run = self;
+    struct ifl_outcome outcome = {0};
+    int64_t id = 0, arrival_ns = 0;
+    int32_t prompt = 0, output = 0;
+    int rc = check_point(run, row, error);
+    if (rc == 0)
+        rc = trace_row_whole(row, ID, 0, INT64_MAX, &id, error);
+    if (rc == 0)
+        rc = trace_row_stamp(row, ARRIVAL, &arrival_ns, error);
+    if (rc == 0)
+        rc = trace_row_tokens(row, PROMPT, 1, &prompt, error);
+    if (rc == 0)
+        rc = trace_row_tokens(row, OUTPUT, 0, &output, error);
+    if (rc == 0)
+        rc = take_outcome(row, &outcome, error);
+    if (rc == 0)
+        rc = trace_rows_add(run->rows, arrival_ns, prompt, output, error);
+    if (rc <= 0)
+        return rc;
+    run->rows->trace->request_id[run->rows->trace->n - 1] = (uint64_t)id;
+    trace_rows_outcome(run->rows, &outcome);
+    return 0;
+}
+
+int trace_read_requests(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
+{
+    struct run run = {.rows = rows, .point = -1};
+    const struct trace_csv_format format = {columns, N_COLUMNS, false};
+    const struct trace_csv_reader reader = {take_header, take_record, &run};
+    return trace_csv_read(input, &format, &reader, error);
+}
