@@ -151,6 +151,8 @@ static struct cost *create_cost(const struct config *config, const struct machin
                                            c->context_token_s};
         return cost_create_linear(&linear, error);
     }
+    if (c->model == COST_RECORDED)
+        return cost_create_recorded(c->dir, error);
     if (c->model == COST_TABLE)
         return cost_create_table(&machine->model, c->dir, error);
     return cost_create_roofline(&machine->model, &machine->hardware, config->tensor_parallel,

@@ -117,6 +117,19 @@ static int check_table(const struct node *root, struct config *config, struct if
     return 0;
 }
 
+static int check_recorded(const struct node *root, struct config *config, struct ifl_error *error)
+{
+    struct cost_config *cost = &config->cost;
+    char text[sizeof error->text];
+    if (!*cost->dir_name)
+        return fail_key(root, "cost.dir", error,
+                        "cost.dir is missing, expected the folder of a run with its steps.csv");
+    if (data_path(cost->dir_name, cost->dir) == 0)
+        return 0;
+    snprintf(text, sizeof text, "there is no folder %s, expected one of a run", cost->dir_name);
+    return fail_key(root, "cost.dir", error, text);
+}
+
 static int check_cost(const struct node *root, struct config *config, struct ifl_error *error)
 {
     const struct cost_config *cost = &config->cost;
@@ -124,6 +137,8 @@ static int check_cost(const struct node *root, struct config *config, struct ifl
     if (simulated && cost->model == COST_ROOFLINE)
         return 0;
     if (simulated && cost->model == COST_TABLE && check_table(root, config, error) < 0)
+        return error->code;
+    if (simulated && cost->model == COST_RECORDED && check_recorded(root, config, error) < 0)
         return error->code;
     if (simulated && cost->model == COST_LINEAR &&
         cost->step_s + cost->prefill_token_s + cost->decode_seq_s + cost->context_token_s <= 0)
@@ -149,10 +164,11 @@ static int check_cluster(const struct node *root, const struct config *config,
 int config_check(const struct node *root, struct config *config, struct ifl_error *error)
 {
     const bool simulated = config->executor == EXECUTOR_SIM;
-    const bool linear = simulated && config->cost.model == COST_LINEAR;
+    const bool alone =
+        simulated && (config->cost.model == COST_LINEAR || config->cost.model == COST_RECORDED);
     const bool roofline = simulated && config->cost.model == COST_ROOFLINE;
     *error = (struct ifl_error){0};
-    if (check_name(root, "models", "model", config->model, linear, error) < 0 ||
+    if (check_name(root, "models", "model", config->model, alone, error) < 0 ||
         check_name(root, "hardware", "hardware", config->hardware, !roofline, error) < 0 ||
         check_trace(root, &config->workload, error) < 0 ||
         check_arrivals(root, &config->workload.arrivals, error) < 0 ||

@@ -12,7 +12,7 @@
 #include "kv/pool.h"
 
 enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
-enum cost_kind { COST_ROOFLINE, COST_LINEAR, COST_TABLE };
+enum cost_kind { COST_ROOFLINE, COST_LINEAR, COST_TABLE, COST_RECORDED };
 enum kv_sizing { KV_SIZING_MEMORY, KV_SIZING_WHOLE_REQUESTS };
 enum swap_full { SWAP_FULL_RECOMPUTE, SWAP_FULL_FAIL };
 
@@ -54,7 +54,7 @@ struct serving_config {
 struct cost_config {
     enum cost_kind model;
     double step_s, prefill_token_s, decode_seq_s, context_token_s; /* linear */
-    char dir[512];      /* table: the directory, in the working directory or the installed data */
+    char dir[512];      /* table, recorded: the directory, in the working directory or the installed data */
     char dir_name[512]; /* as the configuration writes it */
 };
 

@@ -48,9 +48,10 @@ static const double SMALL = 1e-9;
 #define A_BILLION 1e9 /* seconds: 32 years, still exact to 128 ns as a double */
 
 static const struct ifl_param top_fields[] = {
-    TEXT("model", model, NULL, "a model of configs/models, or a path; optional with cost linear"),
+    TEXT("model", model, NULL,
+         "a model of configs/models, or a path; optional with cost linear or recorded"),
     TEXT("hardware", hardware, NULL,
-         "a profile of configs/hardware, or a path; optional with cost linear"),
+         "a profile of configs/hardware, or a path; optional with cost linear or recorded"),
     CHOICE("executor", executor, "sim|cpu|cuda", EXECUTOR_SIM,
            "a cost model in virtual time, or an engine in wall time"),
     INT("replications", replications, 1, 1, 10000, "runs",
@@ -149,8 +150,9 @@ static const struct ifl_param kv_fields[] = {
 };
 
 static const struct ifl_param cost_fields[] = {
-    CHOICE("model", cost.model, "roofline|linear|table", COST_ROOFLINE,
-           "from the hardware profile, the four coefficients below, or lookup tables"),
+    CHOICE("model", cost.model, "roofline|linear|table|recorded", COST_ROOFLINE,
+           "from the hardware profile, the four coefficients below, lookup tables, or the "
+           "measured steps of a run"),
     REAL("step_s", cost.step_s, 0, 0, 1e6, "s", "linear: per step"),
     REAL("prefill_token_s", cost.prefill_token_s, 0, 0, 1e6, "s",
          "linear: per token of a sequence that does not decode yet"),
@@ -158,7 +160,8 @@ static const struct ifl_param cost_fields[] = {
     REAL("context_token_s", cost.context_token_s, 0, 0, 1e6, "s",
          "linear: per token whose K/V a decoding sequence reads"),
     TEXT("dir", cost.dir_name, NULL,
-         "table: the directory of its three tables, see sim/cost/cost.h"),
+         "table: the directory of its three tables, see sim/cost/cost.h; recorded: the folder of a "
+         "run with a steps.csv, whose steps this one must plan again"),
 };
 
 static const struct ifl_param engine_fields[] = {

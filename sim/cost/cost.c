@@ -20,6 +20,13 @@ int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals)
     return ns > 0 ? ns : 1;
 }
 
+int64_t cost_step_from_ns(struct cost *cost, uint32_t replica, int64_t start_ns,
+                          const struct ifl_step_totals *totals)
+{
+    return cost->recorded_ns ? cost->recorded_ns(cost, replica, start_ns, totals)
+                             : cost_step_ns(cost, totals);
+}
+
 int cost_why_not(const struct cost *cost, const struct ifl_step_totals *totals,
                  struct ifl_error *error)
 {

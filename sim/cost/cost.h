@@ -3,8 +3,9 @@
  * `linear` has four coefficients and exists so that anyone can check the simulator with a pencil or
  * with queueing theory. `roofline` derives FLOPs and bytes from the model's architecture and maps
  * them to time with the fitted numbers of a hardware profile. `table` looks operations up, as other
- * simulators do, so that schedulers can be compared at equal cost. Durations depend only on the
- * integer totals of the step. A cost caches what it has computed and is used by one thread. */
+ * simulators do, so that schedulers can be compared at equal cost. Their durations depend only on
+ * the integer totals of the step. `recorded` replays the measured steps of a run one by one. A cost
+ * caches what it has computed and is used by one thread. */
 #ifndef SIM_COST_COST_H
 #define SIM_COST_COST_H
 
@@ -33,11 +34,18 @@ struct cost *cost_create_roofline(const struct model *model, const struct hardwa
  * attn_prefill_ms_per_layer.csv, gzipped or not: milliseconds a layer on one GPU, the columns in
  * op_table.c. The model is copied. */
 struct cost *cost_create_table(const struct model *model, const char *dir, struct ifl_error *error);
+
+/* The measured steps of a run: of its steps.csv in `dir`, gzipped or not, which is of one point. */
+struct cost *cost_create_recorded(const char *dir, struct ifl_error *error);
 void cost_destroy(struct cost *cost);
 
 /* Nanoseconds, rounded once. Never less than 1 for a step that does anything; negative for one that
  * the tables do not reach, and then cost_why_not says which row they lack. */
 int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals);
+/* The same of the next step of a replica, which begins at start_ns: for any kind, of which a
+ * recorded one answers nothing else. */
+int64_t cost_step_from_ns(struct cost *cost, uint32_t replica, int64_t start_ns,
+                          const struct ifl_step_totals *totals);
 int cost_why_not(const struct cost *cost, const struct ifl_step_totals *totals,
                  struct ifl_error *error);
 

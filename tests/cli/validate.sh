@@ -50,6 +50,22 @@ same "$(errors shifted/validation.csv tpot_s p50)" 0 'decoding, not shifted'
 succeeds "$inflight" run config.yaml -q --set workload.trace=fast/requests.csv -o again
 same_bytes fast/requests.csv again/requests.csv
 
+# its steps, replayed one by one, take the same time whatever the host took between them
+succeeds "$inflight" run config.yaml -q --set cost.model=recorded --set cost.dir=slow -o replayed
+same_bytes slow/requests.csv replayed/requests.csv
+same_bytes slow/steps.csv replayed/steps.csv
+mkdir gaps
+awk -F, -v OFS=, 'NR > 1 { $4 = sprintf("%.9f", $4 + 0.005); $5 = sprintf("%.9f", $5 - 0.005) } 1' \
+    slow/steps.csv >gaps/steps.csv
+succeeds "$inflight" run config.yaml -q --set cost.model=recorded --set cost.dir=gaps -o replayed
+same_bytes slow/requests.csv replayed/requests.csv
+refuses 'step 5 of replica 0 has 20 prompt tokens of 1 sequences * recorded: 50 of 2, and 0 with 0' \
+    "$inflight" run config.yaml -q --set cost.model=recorded --set cost.dir=slow -o replayed \
+    --set workload.limit=2
+refuses 'cost.dir is missing' "$inflight" run config.yaml -q --set cost.model=recorded
+refuses 'there is no folder nowhere' "$inflight" run config.yaml -q --set cost.model=recorded \
+    --set cost.dir=nowhere
+
 # what is refused
 refuses 'usage: inflight validate SIM_DIR REAL' "$inflight" validate fast
 refuses 'nowhere: cannot open' "$inflight" validate fast nowhere
