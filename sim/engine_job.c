@@ -121,7 +121,7 @@ static bool list_spoilt(struct engine_job *job, struct engine_spoiler *spoiler)
     if (!reserve_spoilt(job, (size_t)pool->n_blocks))
         return false;
     for (int32_t block = 0; block < pool->n_blocks; block++) {
-        const bool is_free = pool->n_refs[block] == 0;
+        const bool is_free = !kv_is_live(pool, (uint32_t)block);
         if (is_free && !spoiler->spoilt[block])
             job->spoilt[job->step.n_spoilt++] = (uint32_t)block;
         spoiler->spoilt[block] = is_free;
@@ -137,7 +137,8 @@ static void add_work(struct engine_job *job, const struct ifl_work *work)
     const struct ifl_request *r = work->request;
     const int32_t seq = step->n_seqs++, block = job->first_block[seq];
     job->owners[seq] =
-        (struct token_owner){r->serial, r->n_prompt, r->prefix_group, r->prefix_tokens};
+        (struct token_owner){r->serial,   r->n_prompt,   r->prefix_group,  r->prefix_tokens,
+                             r->hash_ids, r->n_hash_ids, r->hash_id_tokens};
     job->samples[seq] = work->samples;
     for (int32_t i = 0; i < work->n_new; i++)
         job->positions[step->n_tokens++] = work->n_context + i;

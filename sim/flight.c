@@ -111,7 +111,7 @@ static int plan_promised(struct replica *replica, int64_t now_ns, struct ifl_err
                         "policy %s promised to repeat its step and planned another at %.9f s",
                         replica->modules[IFL_BATCHING].policy->name, ifl_s_from_ns(now_ns));
     replica->promise = promised;
-    replica->promise.n_steps--;
+    replica->promise.n_steps = replica->kv.cache.asked_lost ? 0 : promised.n_steps - 1;
     return 0;
 }
 

@@ -17,7 +17,8 @@ struct live_request {
     size_t row;       /* in the trace */
     int32_t n_output; /* the true output length */
     int32_t cap_blocks;
-    uint32_t *blocks; /* device blocks while RUNNING, host blocks while SWAPPED */
+    uint32_t *blocks; /* device blocks while RUNNING, host blocks while SWAPPED, those of its hit
+                         while WAITING */
     bool ended;       /* reject or last token: waits for recycling */
 
     uint64_t start_seq;               /* order of start: rises each time it joins RUNNING */
@@ -28,6 +29,14 @@ struct live_request {
     int64_t synced_tick, entered_tick, finish_tick;
     size_t heap_at;
     struct live_request *grow_prev, *grow_next;
+
+    /* with a prefix cache */
+    int32_t n_hit;         /* blocks that the cache held when it was last looked up */
+    uint64_t looked_up;    /* the cache's epoch then, 0: never */
+    int32_t n_published;   /* leading blocks that can be found */
+    uint64_t identity;     /* of the last one in the hit, or published */
+    bool swapped_in;       /* its blocks came from the host */
+    int32_t cached_tokens; /* of its prompt, when it first started */
 
     /* for the report */
     int64_t first_scheduled_ns, first_token_ns, last_token_ns, max_itl_ns;

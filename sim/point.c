@@ -239,6 +239,8 @@ static int create_replicas(const struct point_options *options, struct cockpit *
         .modules = config->serving.modules,
         .limits = result->limits,
         .allocator = config->serving.kv.allocator,
+        .prefix_cache = config->serving.kv.prefix_cache,
+        .unhashed = config->serving.kv.unhashed,
         .swap_full = config->serving.kv.swap_full,
         .seed = config->workload.arrivals.seed,
         .wants_work = config->executor != EXECUTOR_SIM,

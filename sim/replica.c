@@ -30,10 +30,18 @@ void module_destroy(struct module *module)
 
 /* ---- life ---- */
 
-static int create_pools(struct replica *replica, const struct ifl_limits *limits,
-                        enum kv_allocator allocator)
+static int create_pools(struct replica *replica, const struct replica_options *options)
 {
+    const struct ifl_limits *limits = &options->limits;
     const size_t n_copies = (size_t)limits->n_host_blocks + 1; /* each takes a host block */
+    const struct module *evict = &replica->modules[IFL_EVICT];
+    const struct kv_cache_options cache = {
+        .kind = options->prefix_cache,
+        .unhashed = options->unhashed,
+        .evict = evict->policy ? evict->policy->ops.evict : NULL,
+        .evict_self = evict->self,
+        .view = &replica->view,
+    };
     size_t request_bytes[IFL_N_KINDS] = {0};
     FOR_EACH_MODULE(module, replica)
     request_bytes[module->policy->kind] = module->policy->request_bytes;
@@ -41,8 +49,8 @@ static int create_pools(struct replica *replica, const struct ifl_limits *limits
     replica->outs = malloc(n_copies * sizeof *replica->outs);
     replica->ins = malloc(n_copies * sizeof *replica->ins);
     if (!replica->outs || !replica->ins ||
-        kv_pool_create(&replica->kv, limits->n_blocks, allocator) < 0 ||
-        kv_pool_create(&replica->host, limits->n_host_blocks, KV_PAGED) < 0)
+        kv_pool_create(&replica->kv, limits->n_blocks, options->allocator, &cache) < 0 ||
+        kv_pool_create(&replica->host, limits->n_host_blocks, KV_PAGED, NULL) < 0)
         return -1;
     return cohort_create(&replica->cohort, limits->block_tokens);
 }
@@ -72,8 +80,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
         replica->has_step_end |= config->policy->on_step_end != NULL;
         replica->has_steady |= config->policy->steady != NULL;
     }
-    return create_pools(replica, &options->limits, options->allocator) < 0 ? ifl_fail_nomem(error)
-                                                                           : 0;
+    return create_pools(replica, options) < 0 ? ifl_fail_nomem(error) : 0;
 }
 
 static void free_arrays(struct replica *replica)
@@ -178,6 +185,9 @@ void replica_describe(const struct arrival *a, struct live_request *r)
     pub->session = a->session;
     pub->prefix_group = a->prefix_group;
     pub->prefix_tokens = a->prefix_tokens;
+    pub->hash_ids = a->hash_ids;
+    pub->n_hash_ids = a->n_hash_ids;
+    pub->hash_id_tokens = a->hash_id_tokens;
 }
 
 int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error)
@@ -229,6 +239,7 @@ void replica_leave(struct replica *replica, struct live_request *r)
 
 static int64_t rekey_one(void *context, struct live_request *r)
 {
+    replica_look_up(context, r);
     return replica_rank(context, r);
 }
 
@@ -249,6 +260,7 @@ static void begin_step(struct replica *replica, int64_t now_ns)
     replica->started.n = 0;
     replica->first_start = replica->n_starts;
     replica->wake_ns = IFL_NEVER;
+    replica->kv.cache.asked_lost = false;
     replica->step = (struct ifl_step){
         .ops = &replica_step_ops,
         .n_running_requests = (int32_t)replica->running.n,
@@ -282,7 +294,7 @@ bool replica_only_ticks(const struct replica *replica)
 static void bound_promise(struct replica *replica)
 {
     struct ifl_promise *promise = &replica->promise;
-    if (!replica_only_ticks(replica))
+    if (!replica_only_ticks(replica) || replica->kv.cache.asked_lost)
         promise->n_steps = 0;
     if (!replica->has_steady)
         return;
@@ -334,7 +346,7 @@ bool replica_repeat(struct replica *replica, int64_t now_ns)
     open_view(replica);
     if (!replica_take_tick(replica, promise->min_free_blocks))
         return false;
-    promise->n_steps--;
+    promise->n_steps = replica->kv.cache.asked_lost ? 0 : promise->n_steps - 1;
     return true;
 }
 
@@ -358,6 +370,7 @@ void replica_report(const struct replica *replica, const struct live_request *r,
         .tpot_slo_ns = r->pub.tpot_slo_ns,
         .prompt_tokens = r->pub.n_prompt,
         .output_tokens = finished ? r->n_output : r->pub.n_out,
+        .cached_tokens = r->cached_tokens,
         .preemptions = r->pub.n_preempted,
         .swap_outs = r->n_swap_outs,
         .status = finished                             ? IFL_FINISHED

@@ -106,6 +106,8 @@ struct replica_options {
     const struct module_config *modules; /* [IFL_N_KINDS] */
     struct ifl_limits limits;
     enum kv_allocator allocator;
+    enum prefix_cache prefix_cache;
+    enum kv_unhashed unhashed;
     enum swap_full swap_full;
     uint64_t seed;
     bool wants_work;
@@ -128,6 +130,8 @@ struct arrival {
     int32_t n_prompt, n_output, n_max_new, priority;
     uint32_t client, session, prefix_group, prefix_tokens;
     int64_t ttft_slo_ns, tpot_slo_ns;
+    const uint64_t *hash_ids; /* of the prompt's blocks, borrowed from the trace, or NULL */
+    int32_t n_hash_ids, hash_id_tokens;
 };
 
 /* What policies see of a request that arrives, in a zeroed record. */
@@ -157,7 +161,7 @@ void replica_recycle(struct replica *replica);
          module++)                                                                                 \
         if (module->policy)
 
-/* ---- between replica.c, replica_blocks.c, replica_step.c and step_builder.c ---- */
+/* ---- between replica.c, replica_blocks.c, replica_cache.c, replica_step.c, step_builder.c ---- */
 
 extern const struct ifl_step_ops replica_step_ops;
 
@@ -167,7 +171,20 @@ int32_t replica_need(const struct replica *replica, const struct live_request *r
                      int32_t hold_tokens);
 /* Blocks come and go through these, which keep the accounts. */
 bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_t n);
-void replica_drop_blocks(struct replica *replica, struct live_request *r);
+/* A waiting request gets the blocks of its hit and as many more as make n. */
+bool replica_first_blocks(struct replica *replica, struct live_request *r, int32_t n);
+/* finished: it leaves for good, as opposed to giving way. */
+void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished);
+/* What a step has computed of a prompt can be found by others. */
+void replica_publish_prompt(struct replica *replica, struct live_request *r);
+/* Both with a prefix cache: the blocks of a waiting request's hit become its own; what it leaves
+ * behind when it goes can be found. */
+void replica_share_hit(struct replica *replica, struct live_request *r);
+void replica_leave_in_cache(struct replica *replica, struct live_request *r, bool finished);
+/* n_computed of a waiting request becomes what the cache holds of it, now. */
+void replica_look_up(struct replica *replica, struct live_request *r);
+/* The cache's answer for anybody, a request that is not here included. */
+struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r);
 int64_t replica_rank(struct replica *replica, struct live_request *r);
 int64_t replica_rank_now(struct replica *replica, struct live_request *r); /* had it arrived now */
 void replica_rank_anew(struct replica *replica);                           /* everyone who waits */

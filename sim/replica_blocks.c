@@ -1,5 +1,5 @@
 /* The blocks of a request: what it lacks, how it gets them and gives them back, and the accounts of
- * how the pool is used. */
+ * how the pool is used. What the prefix cache is asked and told is in replica_cache.c. */
 #include "replica.h"
 
 /* The last token of an answer is never computed, so its K/V needs no slot. */
@@ -21,12 +21,25 @@ static bool can_take(const struct replica *replica, const struct live_request *r
     return kv_fits(&replica->kv, n) && !(replica->kv.contiguous && r->pub.n_blocks > 0);
 }
 
+/* With a cache, what holding n blocks takes from the pool: those that are not in the request's hit,
+ * and those of the hit that are free until it shares them. */
+static int32_t need_beyond_hit(const struct replica *replica, const struct live_request *r,
+                               int32_t n)
+{
+    int32_t n_unused = 0;
+    for (int32_t i = 0; i < r->n_hit; i++)
+        n_unused += replica->kv.n_refs[r->blocks[i]] == 0;
+    return n > r->n_hit ? n - r->n_hit + n_unused : n_unused;
+}
+
 int32_t replica_need(const struct replica *replica, const struct live_request *r,
                      int32_t hold_tokens)
 {
     const int32_t has = r->pub.state == IFL_SWAPPED ? 0 : r->pub.n_blocks;
     const int32_t more = kv_blocks_for(hold_tokens, replica->limits.block_tokens) - has;
     const int32_t too_many = replica->kv.n_free + 1;
+    if (replica->kv.cached && r->pub.state == IFL_WAITING)
+        return need_beyond_hit(replica, r, more);
     if (more <= 0 || !replica->kv.contiguous)
         return more > 0 ? more : 0;
     if (has > 0)
@@ -51,10 +64,32 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
     return true;
 }
 
-void replica_drop_blocks(struct replica *replica, struct live_request *r)
+/* Shared blocks are full and counted once. */
+static int64_t slots_of_others(const struct replica *replica, const struct live_request *r)
 {
+    int64_t n = 0;
+    for (int32_t i = 0; replica->kv.cached && i < r->pub.n_blocks; i++)
+        n += replica->kv.n_refs[r->blocks[i]] > 1;
+    return n * replica->limits.block_tokens;
+}
+
+bool replica_first_blocks(struct replica *replica, struct live_request *r, int32_t n)
+{
+    const int32_t n_hit = replica->kv.cached ? r->n_hit : 0;
+    if (n_hit == 0)
+        return replica_take_blocks(replica, r, n);
+    if (need_beyond_hit(replica, r, n) > replica->kv.n_free || live_reserve_blocks(r, n) < 0)
+        return false;
+    replica_share_hit(replica, r);
+    return replica_take_blocks(replica, r, n - n_hit);
+}
+
+void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished)
+{
+    if (replica->kv.cached)
+        replica_leave_in_cache(replica, r, finished);
     replica->kv_internal_slots -= unused_slots(replica, r);
-    replica->kv_token_slots -= r->pub.n_computed;
+    replica->kv_token_slots -= r->pub.n_computed - slots_of_others(replica, r);
     kv_release(&replica->kv, r->pub.n_blocks, r->blocks);
     r->pub.n_blocks = 0;
 }

@@ -228,6 +228,7 @@ static int end_prompts(struct replica *replica, struct ifl_step_end *end,
         struct live_request *r = replica->planned[i].r;
         const bool samples = r->pub.n_computed == r->pub.n_tokens;
         r->pub.last_end_ns = end->end_ns;
+        replica_publish_prompt(replica, r);
         add_result(replica, end, r, replica->planned[i].n, samples);
         if (samples && first_of_prefill(replica, r, end->end_ns, recorder, error, &rc))
             replica->gone[replica->n_gone++] = r;
@@ -263,7 +264,7 @@ static void let_go(struct replica *replica)
     for (size_t i = 0; i < replica->n_gone; i++) {
         struct live_request *r = replica->gone[i];
         replica_leave(replica, r);
-        replica_drop_blocks(replica, r);
+        replica_drop_blocks(replica, r, true);
         r->pub.state = IFL_DONE;
     }
 }

@@ -37,10 +37,8 @@ void routing_note(struct routing *routing, const struct replica *replica)
 
 static void ask_hits(struct routing *routing)
 {
-    for (uint32_t i = 0; i < routing->n; i++) {
-        struct ifl_step *step = &routing->replicas[i].step;
-        routing->loads[i].n_cached = step->ops->hit(step, &routing->probe.pub).n_cached;
-    }
+    for (uint32_t i = 0; i < routing->n; i++)
+        routing->loads[i].n_cached = replica_hit(&routing->replicas[i], &routing->probe).n_cached;
 }
 
 int64_t routing_pick(struct routing *routing, const struct arrival *arrival,

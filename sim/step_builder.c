@@ -22,22 +22,23 @@ static void breach(struct replica *replica, const char *what)
 
 static int32_t op_need(struct ifl_step *step, const struct ifl_request *r, int32_t hold_tokens)
 {
+    replica_look_up(replica_of(step), live(r));
     return replica_need(replica_of(step), live(r), hold_tokens);
 }
 
-/* There is no prefix cache yet: nothing ever matches. */
 static struct ifl_hit op_hit(struct ifl_step *step, const struct ifl_request *r)
 {
-    (void)step;
-    (void)r;
-    return (struct ifl_hit){0};
+    replica_look_up(replica_of(step), live(r));
+    return replica_hit(replica_of(step), live(r));
 }
 
+/* A node is named by its last block, counted from 1. */
 static uint32_t op_above(struct ifl_step *step, uint32_t node)
 {
-    (void)step;
-    (void)node;
-    return 0;
+    const struct kv_pool *kv = &replica_of(step)->kv;
+    if (!kv->cached || node == 0 || node > (uint32_t)kv->n_blocks)
+        return 0;
+    return (uint32_t)(kv->cache.entries[node - 1].parent + 1);
 }
 
 static uint64_t op_draw(struct ifl_step *step, const struct ifl_request *r, uint32_t index)
@@ -194,6 +195,9 @@ static bool bring_back(struct replica *replica, struct live_request *r, int32_t 
     for (int32_t i = 0; i < n_host; i++)
         replica->ins[replica->n_ins++].to = r->blocks[i];
     replica->kv_token_slots += r->pub.n_computed;
+    r->swapped_in = true;
+    r->n_published = 0;
+    r->identity = 0;
     remove_swapped(replica, r);
     replica->step.n_swapped--;
     replica->step.n_swapped_in++;
@@ -202,9 +206,12 @@ static bool bring_back(struct replica *replica, struct live_request *r, int32_t 
 
 static bool leave_queue(struct replica *replica, struct live_request *r, int32_t hold)
 {
-    if (!replica_take_blocks(replica, r, hold))
+    if (!replica_first_blocks(replica, r, hold))
         return false;
     waiting_leave(&replica->waiting, r);
+    r->swapped_in = false;
+    if (r->first_scheduled_ns == IFL_NEVER)
+        r->cached_tokens = r->pub.n_computed;
     r->pub.n_prefill = r->pub.n_tokens;
     r->pub.started_ns = replica->view.now_ns;
     replica->step.n_waiting--;
@@ -226,6 +233,7 @@ static struct ifl_admission admission(struct replica *replica, const struct ifl_
                                       int32_t n)
 {
     const struct module *admit = &replica->modules[IFL_ADMIT];
+    replica_look_up(replica, live(request));
     if (!may_start(replica, request, n))
         return (struct ifl_admission){IFL_WAIT, 0};
     return admit->policy->ops.admit->ask(admit->self, &replica->view, &replica->step, request, n);
@@ -300,7 +308,7 @@ static void send_to_host(struct replica *replica, struct live_request *r)
     const int32_t n = r->pub.n_blocks;
     for (int32_t i = 0; i < n; i++)
         replica->outs[replica->n_outs + (size_t)i].from = r->blocks[i];
-    replica_drop_blocks(replica, r);
+    replica_drop_blocks(replica, r, false);
     kv_take(&replica->host, n, r->blocks);
     for (int32_t i = 0; i < n; i++)
         replica->outs[replica->n_outs++].to = r->blocks[i];
@@ -314,7 +322,7 @@ static void send_to_host(struct replica *replica, struct live_request *r)
 
 static void send_to_waiting(struct replica *replica, struct live_request *r, enum ifl_place place)
 {
-    replica_drop_blocks(replica, r);
+    replica_drop_blocks(replica, r, false);
     r->pub.n_computed = 0;
     r->pub.n_prefill = 0;
     r->pub.state = IFL_WAITING;
@@ -330,7 +338,7 @@ static void send_to_waiting(struct replica *replica, struct live_request *r, enu
 
 static bool swapped_in_now(const struct replica *replica, const struct live_request *r)
 {
-    return r->start_seq >= replica->first_start && r->pub.n_computed > 0;
+    return r->start_seq >= replica->first_start && r->swapped_in;
 }
 
 static enum ifl_verdict op_preempt(struct ifl_step *step, const struct ifl_request *request,

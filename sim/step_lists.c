@@ -130,7 +130,9 @@ const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
     if (lists & IFL_IN_WAITING) {
         waiting_renew(&replica->waiting, cursor->at);
         uint64_t at[2] = {cursor->at[0], cursor->at[1]};
-        const struct live_request *r = waiting_next(&replica->waiting, at);
+        struct live_request *r = waiting_next(&replica->waiting, at);
+        if (r)
+            replica_look_up(replica, r);
         const bool pushed_front = r && at[1] == cursor->at[1];
         if (r && (!best || pushed_front || ranks_before(replica, &r->pub, best))) {
             memcpy(cursor->at, at, sizeof at);

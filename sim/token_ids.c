@@ -22,15 +22,23 @@ void token_ids_destroy(struct token_ids *ids)
     *ids = (struct token_ids){0};
 }
 
+static uint64_t draw_of_prompt(const struct token_ids *ids, const struct token_owner *owner,
+                               uint32_t i)
+{
+    const uint32_t id_tokens = (uint32_t)owner->hash_id_tokens;
+    if (i < owner->prefix_tokens)
+        return ifl_draw(ids->seed, IFL_DRAW_PREFIX_TOKEN, owner->prefix_group, i);
+    if (id_tokens > 0 && i / id_tokens < (uint32_t)owner->n_hash_ids)
+        return ifl_draw(ids->seed, IFL_DRAW_HASHED_TOKEN, owner->hash_ids[i / id_tokens],
+                        i % id_tokens);
+    return ifl_draw(ids->seed, IFL_DRAW_TOKEN, owner->serial, i);
+}
+
 int32_t token_ids_get(const struct token_ids *ids, const struct token_owner *owner, int32_t index)
 {
     if (index >= owner->n_prompt)
         return ids->of[owner->serial].tokens[index - owner->n_prompt];
-    const uint64_t i = (uint64_t)index, n_vocab = (uint64_t)ids->n_vocab;
-    return (int32_t)((i < owner->prefix_tokens
-                          ? ifl_draw(ids->seed, IFL_DRAW_PREFIX_TOKEN, owner->prefix_group, i)
-                          : ifl_draw(ids->seed, IFL_DRAW_TOKEN, owner->serial, i)) %
-                     n_vocab);
+    return (int32_t)(draw_of_prompt(ids, owner, (uint32_t)index) % (uint64_t)ids->n_vocab);
 }
 
 int token_ids_put(struct token_ids *ids, const struct token_owner *owner, int32_t index,

@@ -1,8 +1,8 @@
 /* The tokens behind a request's counts.
  *
  * A trace tells lengths alone, so prompts are drawn: token i depends on the seed, the request and
- * i. The first prefix_tokens of a prompt come from its prefix group's stream instead, so that
- * requests which share a prefix share its tokens. What an engine has generated is remembered until
+ * i. The first prefix_tokens of a prompt come from its prefix group's stream instead, and what the
+ * trace has hash ids for from those, so that requests which share a prefix share its tokens. What an engine has generated is remembered until
  * the request leaves: a recompute feeds it back as if it were prompt. */
 #ifndef SIM_TOKEN_IDS_H
 #define SIM_TOKEN_IDS_H
@@ -26,6 +26,8 @@ struct token_owner { /* what is needed of a request, also after it has changed *
     uint64_t serial;
     int32_t n_prompt;
     uint32_t prefix_group, prefix_tokens;
+    const uint64_t *hash_ids;
+    int32_t n_hash_ids, hash_id_tokens;
 };
 
 /* 0, or -1 without memory. */

@@ -87,6 +87,9 @@ static void describe(const struct ifl_trace *trace, size_t row, struct arrival *
     a->session = trace->session ? trace->session[row] : 0;
     a->prefix_group = trace->prefix_group ? trace->prefix_group[row] : 0;
     a->prefix_tokens = trace->prefix_tokens ? (uint32_t)trace->prefix_tokens[row] : 0;
+    a->hash_ids = trace->hash_at ? trace->hash_id + trace->hash_at[row] : NULL;
+    a->n_hash_ids = trace->hash_at ? (int32_t)(trace->hash_at[row + 1] - trace->hash_at[row]) : 0;
+    a->hash_id_tokens = trace->hash_block_tokens;
     a->ttft_slo_ns = or_never(trace->ttft_slo_ns, row);
     a->tpot_slo_ns = or_never(trace->tpot_slo_ns, row);
 }

@@ -59,6 +59,10 @@ struct ifl_request {
     int32_t priority;    /* lower is more urgent */
     uint32_t client, session, prefix_group, prefix_tokens;
     void *mine[IFL_N_KINDS]; /* request_bytes of each module, zeroed on joining a replica */
+    /* What the trace calls the prompt's blocks of hash_id_tokens tokens, the last perhaps partial:
+     * equal ids, equal tokens. NULL where it does not say. */
+    const uint64_t *hash_ids;
+    int32_t n_hash_ids, hash_id_tokens;
 };
 
 /* Tokens that still want computing before the next one can be sampled. */

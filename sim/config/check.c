@@ -161,6 +161,15 @@ static int check_cluster(const struct node *root, const struct config *config,
                     "cluster.replicas is above 1, expected 1 where an engine executes: it is one");
 }
 
+static int check_kv(const struct node *root, const struct kv_config *kv, struct ifl_error *error)
+{
+    if (kv->allocator == KV_BUDDY && kv->prefix_cache != PREFIX_CACHE_NONE)
+        return fail_key(root, "serving.kv.prefix_cache", error,
+                        "serving.kv.prefix_cache shares blocks and serving.kv.allocator is buddy, "
+                        "expected paged beside it, or prefix_cache none");
+    return 0;
+}
+
 int config_check(const struct node *root, struct config *config, struct ifl_error *error)
 {
     const bool simulated = config->executor == EXECUTOR_SIM;
@@ -172,7 +181,8 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_name(root, "hardware", "hardware", config->hardware, !roofline, error) < 0 ||
         check_trace(root, &config->workload, error) < 0 ||
         check_arrivals(root, &config->workload.arrivals, error) < 0 ||
-        check_cost(root, config, error) < 0 || check_cluster(root, config, error) < 0)
+        check_kv(root, &config->serving.kv, error) < 0 || check_cost(root, config, error) < 0 ||
+        check_cluster(root, config, error) < 0)
         return error->code;
     return 0;
 }

@@ -32,7 +32,8 @@ struct module_config {
 
 struct kv_config {
     enum kv_allocator allocator;
-    int32_t prefix_cache; /* one choice so far */
+    enum prefix_cache prefix_cache;
+    enum kv_unhashed unhashed;
     int32_t block_tokens;
     int32_t num_blocks;        /* 0: computed from memory */
     enum kv_sizing sizing;     /* by that rule */

@@ -146,7 +146,12 @@ static const struct ifl_param kv_fields[] = {
     REAL("swap_gib", serving.kv.swap_gib, 4, 0, 1e6, "GiB", "host memory for swapped blocks"),
     CHOICE("swap_full", serving.kv.swap_full, "recompute|fail", SWAP_FULL_RECOMPUTE,
            "what happens when it is full"),
-    CHOICE("prefix_cache", serving.kv.prefix_cache, "none", 0, "sharing of equal prefixes"),
+    CHOICE("prefix_cache", serving.kv.prefix_cache, "none|hash|radix", PREFIX_CACHE_NONE,
+           "K/V of prefixes is kept and shared: full blocks by their hash (vLLM), or in a tree "
+           "with pages of block_tokens (SGLang)"),
+    CHOICE("unhashed", serving.kv.unhashed, "first|in-order", KV_UNHASHED_FIRST,
+           "with a prefix cache: free blocks that hold nothing to be found are used before any "
+           "cached one is lost, or all in the order in which they became free"),
 };
 
 static const struct ifl_param cost_fields[] = {
@@ -211,6 +216,7 @@ const struct key_section key_sections[] = {
     {.where = "serving.order", MODULE(IFL_ORDER)},
     {.where = "serving.admit", MODULE(IFL_ADMIT)},
     {.where = "serving.preempt", MODULE(IFL_PREEMPT)},
+    {.where = "serving.evict", MODULE(IFL_EVICT), .dflt_policy = "lru"},
     {.where = "serving.kv", FIELDS(kv)},
     {.where = "cost", FIELDS(cost)},
     {.where = "engine", FIELDS(engine)},

@@ -15,7 +15,8 @@ static int create_free(struct kv_pool *pool)
     return 0;
 }
 
-int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator)
+int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator,
+                   const struct kv_cache_options *cache)
 {
     const size_t n = n_blocks > 0 ? (size_t)n_blocks : 1;
     *pool = (struct kv_pool){
@@ -23,8 +24,11 @@ int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator all
         .n_free = n_blocks,
         .n_refs = calloc(n, sizeof *pool->n_refs),
         .contiguous = allocator == KV_BUDDY,
+        .cached = cache && cache->kind != PREFIX_CACHE_NONE,
     };
-    if (!pool->n_refs || create_free(pool) < 0) {
+    ifl_require(!pool->contiguous || !pool->cached);
+    if (!pool->n_refs || create_free(pool) < 0 ||
+        (pool->cached && kv_cache_create(&pool->cache, n_blocks, cache) < 0)) {
         kv_pool_destroy(pool);
         return -1;
     }
@@ -36,6 +40,7 @@ void kv_pool_destroy(struct kv_pool *pool)
     free(pool->free_stack);
     free(pool->n_refs);
     kv_buddy_destroy(&pool->buddy);
+    kv_cache_destroy(&pool->cache);
     *pool = (struct kv_pool){0};
 }
 
@@ -61,4 +66,36 @@ void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
     }
     kv_buddy_give(&pool->buddy, (int32_t)blocks[0], n);
     pool->n_free += (int32_t)kv_buddy_rounded(n);
+}
+
+/* ---- with a cache ---- */
+
+static uint32_t *stack_top(const struct kv_pool *pool)
+{
+    return pool->free_stack + (pool->n_free - pool->cache.n_idle);
+}
+
+/* Lost blocks land on the stack, which has room for them: none was free twice. */
+void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out)
+{
+    for (int32_t i = 0; i < n; i++) {
+        if (pool->n_free == pool->cache.n_idle)
+            ifl_require(kv_cache_evict(&pool->cache, pool->n_refs, stack_top(pool)) > 0);
+        out[i] = stack_top(pool)[-1];
+        pool->n_free--;
+        pool->n_refs[out[i]] = 1;
+    }
+}
+
+void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
+{
+    for (int32_t i = n; i-- > 0;) {
+        const uint32_t block = blocks[i];
+        ifl_require(pool->n_refs[block] > 0);
+        if (--pool->n_refs[block] > 0)
+            continue;
+        if (!kv_cache_retire(&pool->cache, block))
+            *stack_top(pool) = block;
+        pool->n_free++;
+    }
 }

@@ -1,9 +1,10 @@
 /* The KV pool: blocks with identities and reference counts.
  *
  * Paged, the free list is a stack, as in vLLM v0: the block freed last is used first. A fresh pool
- * of N blocks hands out N-1 first. Contiguous, every taking is one run of a buddy allocator, given
- * back whole. Host blocks, for swapped requests, are a second pool of the paged kind. A pool knows
- * nothing about requests; whoever takes a block keeps its number. */
+ * of N blocks hands out N-1 first. With a prefix cache (cache.h) a free block may still hold K/V
+ * that can be found, and is free all the same. Contiguous, every taking is one run of a buddy
+ * allocator, given back whole. Host blocks, for swapped requests, are a second pool of the paged
+ * kind. A pool knows nothing about requests; whoever takes a block keeps its number. */
 #ifndef SIM_KV_POOL_H
 #define SIM_KV_POOL_H
 
@@ -13,24 +14,31 @@
 #include "inflight/error.h"
 
 #include "kv/buddy.h"
+#include "kv/cache.h"
 
 enum kv_allocator { KV_PAGED, KV_BUDDY };
 
 struct kv_pool {
     int32_t n_blocks, n_free;
-    uint32_t *free_stack; /* [n_blocks], the top at n_free - 1 */
-    uint16_t *n_refs;     /* [n_blocks] */
-    bool contiguous;
+    uint32_t *free_stack; /* [n_blocks], the top at n_free - 1, with a cache further down */
+    uint32_t *n_refs;     /* [n_blocks] */
+    bool contiguous, cached;
     struct kv_buddy buddy; /* contiguous: in place of the stack */
+    struct kv_cache cache; /* cached: beside the stack */
 };
 
-/* 0, or -1 without memory. A zeroed pool is valid and empty. */
-int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator);
+/* 0, or -1 without memory. A zeroed pool is valid and empty. A contiguous pool has no cache. */
+int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator,
+                   const struct kv_cache_options *cache);
 void kv_pool_destroy(struct kv_pool *pool);
 
 /* Contiguous: what kv_take and kv_release do. */
 void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out);
 void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
+/* With a cache: blocks that hold nothing first, then those that the cache loses; given back from
+ * the last to the first, so that the end of a prefix is lost before its beginning. */
+void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out);
+void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
 
 /* n blocks can be taken at once. */
 static inline bool kv_fits(const struct kv_pool *pool, int32_t n)
@@ -46,6 +54,10 @@ static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
         kv_take_run(pool, n, out);
         return;
     }
+    if (pool->cached) {
+        kv_take_uncached(pool, n, out);
+        return;
+    }
     for (int32_t i = 0; i < n; i++) {
         const uint32_t block = pool->free_stack[--pool->n_free];
         pool->n_refs[block] = 1;
@@ -53,11 +65,14 @@ static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
     }
 }
 
-/* One more owner for a block that is in use. */
+/* One more owner for a block that is in use, or that the cache keeps. */
 static inline void kv_share(struct kv_pool *pool, uint32_t block)
 {
-    ifl_require(pool->n_refs[block] > 0 && pool->n_refs[block] < UINT16_MAX);
-    pool->n_refs[block]++;
+    ifl_require(pool->n_refs[block] > 0 || pool->cached);
+    if (pool->n_refs[block]++ == 0) {
+        kv_cache_revive(&pool->cache, block);
+        pool->n_free--;
+    }
 }
 
 /* Gives up one reference to each of n blocks, in order. A block without owners becomes free. */
@@ -65,6 +80,10 @@ static inline void kv_release(struct kv_pool *pool, int32_t n, const uint32_t *b
 {
     if (pool->contiguous) {
         kv_release_run(pool, n, blocks);
+        return;
+    }
+    if (pool->cached) {
+        kv_release_cached(pool, n, blocks);
         return;
     }
     for (int32_t i = 0; i < n; i++) {
@@ -77,6 +96,12 @@ static inline void kv_release(struct kv_pool *pool, int32_t n, const uint32_t *b
 static inline int32_t kv_used(const struct kv_pool *pool)
 {
     return pool->n_blocks - pool->n_free;
+}
+
+/* The block holds K/V that somebody may read. */
+static inline bool kv_is_live(const struct kv_pool *pool, uint32_t block)
+{
+    return pool->n_refs[block] > 0 || (pool->cached && pool->cache.entries[block].cached);
 }
 
 /* Used blocks that nobody asked for: what contiguous runs are rounded up by. */

@@ -91,6 +91,27 @@ static const struct ifl_executor_ops listener_ops = {
 
 /* ---- flying ---- */
 
+/* Prompts of three groups that have most of their tokens in common, or hash ids that say so. */
+static void share_prefixes(struct fixture *f, bool by_ids)
+{
+    enum { N_GROUPS = 3, ID_TOKENS = 6, IDS_EACH = 6 };
+    struct ifl_trace *trace = &f->trace;
+    trace->prefix_group = calloc(N_REQUESTS, sizeof *trace->prefix_group);
+    trace->prefix_tokens = calloc(N_REQUESTS, sizeof *trace->prefix_tokens);
+    trace->hash_at = calloc(N_REQUESTS + 1, sizeof *trace->hash_at);
+    trace->hash_id = calloc((size_t)N_REQUESTS * IDS_EACH, sizeof *trace->hash_id);
+    trace->hash_block_tokens = ID_TOKENS;
+    for (int32_t i = 0; i < N_REQUESTS; i++) {
+        const uint32_t group = 1 + (uint32_t)i % N_GROUPS;
+        const int32_t n = trace->n_prompt[i] * 4 / 5;
+        trace->prefix_group[i] = by_ids ? 0 : group;
+        trace->prefix_tokens[i] = by_ids ? 0 : n;
+        trace->hash_at[i + 1] = trace->hash_at[i];
+        for (int32_t k = 0; by_ids && k < IDS_EACH && (k + 1) * ID_TOKENS <= n; k++)
+            trace->hash_id[trace->hash_at[i + 1]++] = group * 100 + (uint32_t)k;
+    }
+}
+
 static void set_up(struct fixture *f, int32_t n_blocks, const char *fate)
 {
     *f = (struct fixture){.limits = {.block_tokens = 4,
@@ -144,16 +165,29 @@ static uint64_t preemptions(const struct fixture *f)
     return n;
 }
 
+/* What a flight shares, and its cache. */
+struct sharing {
+    enum prefix_cache cache;
+    bool prefixes, by_ids;
+    uint64_t n_cached; /* out: tokens */
+};
+
 /* The number of preemptions. */
-static uint64_t fly(struct listener *l, int32_t n_blocks, const char *fate, bool spoils)
+static uint64_t fly_sharing(struct listener *l, int32_t n_blocks, const char *fate, bool spoils,
+                            struct sharing *sharing)
 {
     struct fixture f;
     struct replica replica = {0};
     struct workload workload = {0};
     struct ifl_error error;
     set_up(&f, n_blocks, fate);
-    const struct replica_options options = {
-        .modules = f.modules, .limits = f.limits, .wants_work = true};
+    if (sharing->prefixes)
+        share_prefixes(&f, sharing->by_ids);
+    fixture_module(&f, IFL_EVICT, "lru", NULL);
+    const struct replica_options options = {.modules = f.modules,
+                                            .limits = f.limits,
+                                            .prefix_cache = sharing->cache,
+                                            .wants_work = true};
     cr_assert_eq(replica_create(&replica, &options, &error), 0);
     cr_assert_eq(workload_create(&workload, &f.trace, 0, &error), 0);
     open_engine(l, &f, spoils ? &replica.kv : NULL);
@@ -173,11 +207,19 @@ static uint64_t fly(struct listener *l, int32_t n_blocks, const char *fate, bool
     for (size_t i = 0; i < N_REQUESTS; i++)
         cr_expect_eq(l->n_said[i], f.trace.n_output[i]);
     const uint64_t n = preemptions(&f);
+    for (size_t i = 0; i < f.capture.n_requests; i++)
+        sharing->n_cached += (uint64_t)f.capture.requests[i].cached_tokens;
     executor_engine_destroy(l->engine);
     workload_destroy(&workload);
     replica_destroy(&replica);
     fixture_free(&f);
     return n;
+}
+
+static uint64_t fly(struct listener *l, int32_t n_blocks, const char *fate, bool spoils)
+{
+    struct sharing nothing = {0};
+    return fly_sharing(l, n_blocks, fate, spoils, &nothing);
 }
 
 static struct listener calm, pressed;
@@ -201,4 +243,30 @@ Test(flight, preemption_changes_no_word)
     expect_same_words("swap");
     fly(&pressed, 1000, "{fate: recompute}", true);
     expect_same_words("spoilt blocks");
+}
+
+/* Blocks that others computed are read, evicted ones are not, and nobody notices. */
+static void expect_sharing_unnoticed(bool by_ids)
+{
+    static const enum prefix_cache caches[] = {PREFIX_CACHE_HASH, PREFIX_CACHE_RADIX};
+    struct sharing apart = {.prefixes = true, .by_ids = by_ids};
+    cr_expect_eq(fly_sharing(&calm, 1000, "{fate: recompute}", false, &apart), 0);
+    for (size_t i = 0; i < 2; i++) {
+        struct sharing roomy = {.cache = caches[i], .prefixes = true, .by_ids = by_ids};
+        struct sharing tight = roomy;
+        fly_sharing(&pressed, 1000, "{fate: recompute}", true, &roomy);
+        cr_expect_gt(roomy.n_cached, 100);
+        expect_same_words("a prefix cache");
+        cr_expect_gt(fly_sharing(&pressed, 60, "{fate: recompute}", true, &tight), 3);
+        cr_expect_gt(tight.n_cached, 100);
+        expect_same_words("a prefix cache in a small pool");
+        fly_sharing(&pressed, 60, "{fate: swap}", true, &tight);
+        expect_same_words("a prefix cache and swapping");
+    }
+}
+
+Test(flight, shared_prefixes_change_no_word)
+{
+    expect_sharing_unnoticed(false);
+    expect_sharing_unnoticed(true);
 }

@@ -4,7 +4,7 @@
  *
  *     prose                    what the case shows, and the source of the rule
  *     == config                serving and cost keys, as in any configuration
- *     == requests              id, arrival_s, prompt, output [, priority=N client=N max_tokens=N]
+ *     == requests              id, arrival_s, prompt, output [, NAME=VALUE of other columns]
  *     == steps                 one line a step, as below
  *     == end                   `ID rejected` or `ID failed` for each that does not finish
  *
@@ -100,6 +100,10 @@ static bool read_attribute(struct ifl_trace *trace, size_t i, const char *name, 
         trace->client[i] = (uint32_t)value;
     else if (strcmp(name, "max_tokens") == 0)
         trace->max_tokens[i] = value;
+    else if (strcmp(name, "prefix_group") == 0)
+        trace->prefix_group[i] = (uint32_t)value;
+    else if (strcmp(name, "prefix_tokens") == 0)
+        trace->prefix_tokens[i] = value;
     else
         return false;
     return true;
@@ -125,6 +129,8 @@ static bool read_requests(struct transcript *t)
     trace->arrival_ns = calloc(MAX_REQUESTS, sizeof *trace->arrival_ns);
     trace->n_prompt = calloc(MAX_REQUESTS, sizeof *trace->n_prompt);
     trace->n_output = calloc(MAX_REQUESTS, sizeof *trace->n_output);
+    trace->prefix_group = calloc(MAX_REQUESTS, sizeof *trace->prefix_group);
+    trace->prefix_tokens = calloc(MAX_REQUESTS, sizeof *trace->prefix_tokens);
     trace->has_stamps = true;
     for (char *line = t->requests.of; *line && trace->n < MAX_REQUESTS;) {
         double arrival_s;
@@ -255,6 +261,8 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
                    .max_model_tokens = config->serving.max_model_len,
                    .n_clients = MAX_REQUESTS},
         .allocator = config->serving.kv.allocator,
+        .prefix_cache = config->serving.kv.prefix_cache,
+        .unhashed = config->serving.kv.unhashed,
         .swap_full = config->serving.kv.swap_full,
         .wants_work = true,
     };

@@ -12,11 +12,13 @@ struct fixture {
     struct ifl_limits limits;
     struct linear_cost linear;
     enum kv_allocator allocator;
+    enum prefix_cache prefix_cache;
+    enum kv_unhashed unhashed;
     enum swap_full swap_full;
     bool no_steady_runs, check_steady, check_blocks;
     int32_t concurrency;
-    uint32_t n_replicas; /* 0: one */
-    uint64_t seed;       /* of the router's draws */
+    uint32_t n_replicas;    /* 0: one */
+    uint64_t seed;          /* of the router's draws */
     struct ifl_trace trace; /* sorted by arrival */
     /* out */
     struct capture capture;

@@ -14,7 +14,7 @@ Test(kv_pool, walk_through)
 {
     struct kv_pool pool;
     uint32_t a[2], b[1];
-    cr_assert_eq(kv_pool_create(&pool, 20, KV_PAGED), 0);
+    cr_assert_eq(kv_pool_create(&pool, 20, KV_PAGED, NULL), 0);
     kv_take(&pool, kv_blocks_for(5, 4), a);
     kv_take(&pool, kv_blocks_for(1, 4), b);
     static const uint32_t slots[5][2] = {{19, 0}, {19, 1}, {19, 2}, {19, 3}, {18, 0}};
@@ -32,7 +32,7 @@ Test(kv_pool, freed_last_is_used_first)
 {
     struct kv_pool pool;
     uint32_t a[3], b[3];
-    cr_assert_eq(kv_pool_create(&pool, 8, KV_PAGED), 0);
+    cr_assert_eq(kv_pool_create(&pool, 8, KV_PAGED, NULL), 0);
     kv_take(&pool, 3, a); /* 7 6 5 */
     kv_release(&pool, 3, a);
     kv_take(&pool, 3, b);
@@ -44,7 +44,7 @@ Test(kv_pool, a_shared_block_is_free_when_its_last_owner_leaves)
 {
     struct kv_pool pool;
     uint32_t block;
-    cr_assert_eq(kv_pool_create(&pool, 2, KV_PAGED), 0);
+    cr_assert_eq(kv_pool_create(&pool, 2, KV_PAGED, NULL), 0);
     kv_take(&pool, 1, &block);
     kv_share(&pool, block);
     kv_release(&pool, 1, &block);
@@ -114,7 +114,7 @@ static void churn(int32_t n_blocks, uint64_t seed)
     struct run runs[MAX_RUNS];
     struct kv_pool pool;
     size_t n_runs = 0;
-    cr_assert_eq(kv_pool_create(&pool, n_blocks, KV_BUDDY), 0);
+    cr_assert_eq(kv_pool_create(&pool, n_blocks, KV_BUDDY, NULL), 0);
     for (uint64_t i = 0; i < 400; i++) {
         const uint64_t draw = ifl_draw(seed, IFL_DRAW_POLICY, i, 0);
         const int32_t n = 1 + (int32_t)((draw >> 8) % (uint64_t)(1 + n_blocks / 4));

@@ -1,0 +1,23 @@
+/* Least frequently used: the block that the fewest requests started on is lost first, of equals the
+ * one used longest ago (SGLang, --radix-eviction-policy lfu). */
+#include "inflight/policy.h"
+
+enum { USE_BITS = 40 };
+
+static int64_t key(const void *self, const struct ifl_view *view, const struct ifl_cached *block)
+{
+    const uint64_t most = ((uint64_t)1 << (62 - USE_BITS)) - 1;
+    const uint64_t n_uses = block->n_uses < most ? block->n_uses : most;
+    (void)self;
+    (void)view;
+    return (int64_t)(n_uses << USE_BITS | (block->last_used & (((uint64_t)1 << USE_BITS) - 1)));
+}
+
+static const struct ifl_evict_ops ops = {.key = key};
+
+const struct ifl_policy policy_evict_lfu = {
+    .kind = IFL_EVICT,
+    .name = "lfu",
+    .doc = "the cached block that the fewest requests started on is lost first (SGLang)",
+    .ops.evict = &ops,
+};

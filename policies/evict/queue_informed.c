@@ -1,0 +1,19 @@
+/* Least recently used, but what a waiting request would start on is lost last: its use is known,
+ * and near (vLLM issue 48485, LRU informed by the waiting queue). */
+#include "inflight/policy.h"
+
+static int64_t key(const void *self, const struct ifl_view *view, const struct ifl_cached *block)
+{
+    (void)self;
+    (void)view;
+    return (int64_t)((uint64_t)block->wanted << 62 | block->last_used);
+}
+
+static const struct ifl_evict_ops ops = {.key = key, .informed = true};
+
+const struct ifl_policy policy_evict_queue_informed = {
+    .kind = IFL_EVICT,
+    .name = "queue-informed",
+    .doc = "least recently used, but what waiting requests would start on is lost last",
+    .ops.evict = &ops,
+};

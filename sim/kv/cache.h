@@ -1,0 +1,95 @@
+/* The prefix cache: blocks whose K/V is known by its identity and may be used again.
+ *
+ * Flat, as vLLM's: a table from identities to blocks. A block that is published twice stays twice;
+ * unused blocks are lost one by one. As a tree, as SGLang's radix tree: a page is a block, an edge
+ * leads to the block that follows, a node is a run of blocks that were published or matched
+ * together, which ends where something else began. A block published twice is merged; unused nodes
+ * are lost whole, leaves first. A node is locked while a block of it has an owner.
+ *
+ * The pool (pool.h) owns the blocks and calls this; nothing here knows a request. */
+#ifndef SIM_KV_CACHE_H
+#define SIM_KV_CACHE_H
+
+#include "inflight/policy.h"
+
+#include "kv/evictor.h"
+
+enum prefix_cache { PREFIX_CACHE_NONE, PREFIX_CACHE_HASH, PREFIX_CACHE_RADIX };
+
+/* What happens to blocks that became free and hold nothing to be found. */
+enum kv_unhashed {
+    KV_UNHASHED_FIRST,   /* they are used before any cached block is lost */
+    KV_UNHASHED_IN_ORDER /* they wait in the same queue */
+};
+
+struct kv_cache_options {
+    enum prefix_cache kind;
+    enum kv_unhashed unhashed;
+    /* Who is lost first. Borrowed. */
+    const struct ifl_evict_ops *evict;
+    const void *evict_self;
+    const struct ifl_view *view;
+};
+
+struct kv_entry {
+    uint64_t identity;
+    uint64_t last_used, n_uses;
+    int64_t last_used_ns;
+    int32_t next;         /* in its bucket, -1: the last */
+    int32_t depth_tokens; /* of the prefix that ends with the block */
+    int32_t parent;       /* tree: the block before it, -1: none */
+    int32_t n_children;   /* tree */
+    bool cached;          /* it can be found */
+    bool ends_node;       /* tree: its last block */
+    bool asked;           /* somebody who waits was told of it */
+    bool wanted;          /* somebody who waits would start on it */
+};
+
+struct kv_cache {
+    struct kv_cache_options options;
+    struct kv_entry *entries; /* [n_blocks] */
+    int32_t *buckets;         /* [mask + 1] the first entry, -1: none */
+    uint64_t mask;
+    struct kv_evictor evictor;
+    int32_t n_idle;  /* blocks that are free and not on the pool's stack */
+    uint64_t clock;  /* counts uses */
+    uint64_t epoch;  /* rises when an answer to somebody who waits may have changed */
+    bool asked_lost; /* a block that somebody was told of was lost; whoever cares clears it */
+    uint64_t n_evicted;
+};
+
+/* 0, or -1 without memory. Zeroed memory is valid for kv_cache_destroy. */
+int kv_cache_create(struct kv_cache *cache, int32_t n_blocks,
+                    const struct kv_cache_options *options);
+void kv_cache_destroy(struct kv_cache *cache);
+
+/* The block of that identity that was published first, -1: none. */
+int32_t kv_cache_find(const struct kv_cache *cache, uint64_t identity);
+/* The block can be found from now on. before: the block in front of it, -1: none. shared: others
+ * may look for it. */
+void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity, int32_t before,
+                      int32_t depth_tokens, bool shared);
+
+/* The block has its first owner again, or no owner any more. True if the cache keeps it. */
+void kv_cache_revive(struct kv_cache *cache, uint32_t block);
+bool kv_cache_retire(struct kv_cache *cache, uint32_t block);
+/* Blocks that are lost together, in `lost` (room for all there are); how many, 0 if none can be. */
+int32_t kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, uint32_t *lost);
+
+/* Asks the keys of unused blocks again, after `wanted` has changed. */
+void kv_cache_rank_anew(struct kv_cache *cache, uint32_t block);
+
+/* One more use, of several blocks at the same time if they get the same number. */
+static inline uint64_t kv_cache_tick(struct kv_cache *cache)
+{
+    return ++cache->clock;
+}
+
+static inline void kv_cache_touch(struct kv_cache *cache, uint32_t block, uint64_t use)
+{
+    struct kv_entry *entry = &cache->entries[block];
+    entry->last_used = use;
+    entry->last_used_ns = cache->options.view->now_ns;
+}
+
+#endif

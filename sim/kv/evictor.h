@@ -1,0 +1,41 @@
+/* Cached blocks that nobody uses, in the order in which they are lost.
+ *
+ * The smallest key goes first; equal keys: the deepest of its prefix, then the one touched first.
+ * Blocks mostly come in rising order, as under LRU: those form a list. The others go to a heap. */
+#ifndef SIM_KV_EVICTOR_H
+#define SIM_KV_EVICTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct kv_rank {
+    int64_t key;
+    uint64_t touched;
+    int32_t depth_tokens;
+};
+
+struct kv_evictor {
+    struct kv_rank *rank; /* [n_blocks] */
+    int32_t *prev, *next; /* [n_blocks] of the list */
+    int32_t *heap_at;     /* [n_blocks] place in the heap, or one of the two below */
+    int32_t first, last;  /* of the list, -1: empty */
+    int32_t *heap, n_heap;
+};
+
+enum { KV_NOT_UNUSED = -1, KV_IN_LIST = -2 };
+
+/* 0, or -1 without memory. Zeroed memory is valid for kv_evictor_destroy. */
+int kv_evictor_create(struct kv_evictor *evictor, int32_t n_blocks);
+void kv_evictor_destroy(struct kv_evictor *evictor);
+
+void kv_evictor_put(struct kv_evictor *evictor, uint32_t block, struct kv_rank rank);
+void kv_evictor_remove(struct kv_evictor *evictor, uint32_t block);
+/* Who is lost next, and from now on is no longer here; -1 where nobody is. */
+int32_t kv_evictor_pop(struct kv_evictor *evictor);
+
+static inline bool kv_evictor_has(const struct kv_evictor *evictor, uint32_t block)
+{
+    return evictor->heap_at[block] != KV_NOT_UNUSED;
+}
+
+#endif

@@ -1,0 +1,162 @@
+/* What the prefix cache is asked for requests that wait, and told by requests that run.
+ *
+ * Nobody keeps the answers up to date: a waiting request is looked up when a plan comes to look at
+ * it, and again only after the cache's epoch has changed. Blocks that only their own request can
+ * find are published when it gives them up, since nobody can look for them before. */
+#include "replica.h"
+
+#include "kv/identity.h"
+
+static bool is_tree(const struct replica *replica)
+{
+    return replica->kv.cache.options.kind == PREFIX_CACHE_RADIX;
+}
+
+/* ---- looking up ---- */
+
+/* Somebody may have computed something of it: another, or itself before it gave way. */
+static bool may_hit(const struct live_request *r)
+{
+    return r->pub.n_preempted > 0 || kv_shareable_tokens(&r->pub) > 0;
+}
+
+/* One token is always computed, to sample from. */
+static int32_t longest_hit(const struct replica *replica, const struct live_request *r)
+{
+    return may_hit(r) ? (r->pub.n_tokens - 1) / replica->limits.block_tokens : 0;
+}
+
+void replica_look_up(struct replica *replica, struct live_request *r)
+{
+    struct kv_cache *cache = &replica->kv.cache;
+    if (!replica->kv.cached || r->pub.state != IFL_WAITING || r->looked_up == cache->epoch)
+        return;
+    int32_t n = 0, limit = longest_hit(replica, r);
+    uint64_t identity = 0;
+    for (int32_t block; n < limit; n++) {
+        const uint64_t next = kv_identity(&r->pub, identity, n, replica->limits.block_tokens);
+        if ((block = kv_cache_find(cache, next)) < 0 || live_reserve_blocks(r, n + 1) < 0)
+            break;
+        r->blocks[n] = (uint32_t)block;
+        cache->entries[block].asked = true;
+        identity = next;
+    }
+    r->n_hit = n;
+    r->identity = identity;
+    r->looked_up = cache->epoch;
+    r->pub.n_computed = n * replica->limits.block_tokens;
+}
+
+/* What the longest prompt under way will add to a hit of n_cached tokens. */
+static int32_t soon(const struct replica *replica, const struct live_request *r, int32_t n_cached)
+{
+    const int32_t block_tokens = replica->limits.block_tokens;
+    int32_t longest = n_cached;
+    for (size_t i = 0; i < replica->n_apart; i++) {
+        const struct live_request *q = replica->apart[i];
+        int32_t n = kv_common_tokens(&r->pub, &q->pub);
+        n = n < r->pub.n_tokens ? n : r->pub.n_tokens - 1;
+        n -= n % block_tokens;
+        if (n > longest && !ifl_decodes(&q->pub))
+            longest = n;
+    }
+    return longest - n_cached;
+}
+
+struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r)
+{
+    const struct kv_cache *cache = &replica->kv.cache;
+    const int32_t block_tokens = replica->limits.block_tokens;
+    const int32_t limit = replica->kv.cached ? longest_hit(replica, r) : 0;
+    const bool known = replica->kv.cached && r->looked_up == cache->epoch;
+    struct ifl_hit hit = {0};
+    uint64_t identity = 0;
+    int32_t n = known ? r->n_hit : 0, last = n > 0 ? (int32_t)r->blocks[n - 1] : -1;
+    for (int32_t block; !known && n < limit; n++, last = block) {
+        identity = kv_identity(&r->pub, identity, n, block_tokens);
+        if ((block = kv_cache_find(cache, identity)) < 0)
+            break;
+    }
+    hit.n_cached = n * block_tokens;
+    hit.n_soon = limit > 0 ? soon(replica, r, hit.n_cached) : 0;
+    hit.node = is_tree(replica) ? (uint32_t)(last + 1) : 0;
+    return hit;
+}
+
+/* ---- sharing and publishing ---- */
+
+/* One more owner; its slots count once. */
+static void share(struct replica *replica, uint32_t block, uint64_t use)
+{
+    if (replica->kv.n_refs[block] == 0)
+        replica->kv_token_slots += replica->limits.block_tokens;
+    kv_share(&replica->kv, block);
+    kv_cache_touch(&replica->kv.cache, block, use);
+}
+
+void replica_share_hit(struct replica *replica, struct live_request *r)
+{
+    struct kv_cache *cache = &replica->kv.cache;
+    const uint64_t use = kv_cache_tick(cache);
+    for (int32_t i = 0; i < r->n_hit; i++) {
+        share(replica, r->blocks[i], use);
+        cache->entries[r->blocks[i]].n_uses++;
+    }
+    cache->entries[r->blocks[r->n_hit - 1]].ends_node = true;
+    r->pub.n_blocks = r->n_published = r->n_hit;
+}
+
+/* The tree holds a block once: whoever computed it again takes the one that is there. */
+static void merge(struct replica *replica, uint32_t *own, uint32_t found)
+{
+    share(replica, found, replica->kv.cache.clock);
+    replica->kv_token_slots -= replica->limits.block_tokens;
+    kv_release(&replica->kv, 1, own);
+    *own = found;
+}
+
+static void publish(struct replica *replica, struct live_request *r, int32_t n_tokens)
+{
+    struct kv_cache *cache = &replica->kv.cache;
+    const int32_t block_tokens = replica->limits.block_tokens, n = n_tokens / block_tokens;
+    const int32_t n_shareable = kv_shareable_tokens(&r->pub) / block_tokens;
+    if (n <= r->n_published)
+        return;
+    for (int32_t i = r->n_published; i < n; i++) {
+        r->identity = kv_identity(&r->pub, r->identity, i, block_tokens);
+        const int32_t found = is_tree(replica) ? kv_cache_find(cache, r->identity) : -1;
+        if (found >= 0)
+            merge(replica, &r->blocks[i], (uint32_t)found);
+        else
+            kv_cache_publish(cache, r->blocks[i], r->identity,
+                             i > 0 ? (int32_t)r->blocks[i - 1] : -1, (i + 1) * block_tokens,
+                             i < n_shareable);
+    }
+    cache->entries[r->blocks[n - 1]].ends_node = true;
+    r->n_published = n;
+}
+
+/* A tree grows with every chunk (cache_unfinished_req). */
+void replica_publish_prompt(struct replica *replica, struct live_request *r)
+{
+    if (!replica->kv.cached)
+        return;
+    const int32_t n_shareable = kv_shareable_tokens(&r->pub), n = r->pub.n_computed;
+    publish(replica, r, is_tree(replica) || n < n_shareable ? n : n_shareable);
+}
+
+/* Who finishes leaves all it computed. Who gives way does so too, but not in a tree: what it
+ * generated was not inserted yet, and is freed (SGLang's retraction). */
+void replica_leave_in_cache(struct replica *replica, struct live_request *r, bool finished)
+{
+    struct kv_cache *cache = &replica->kv.cache;
+    if (!is_tree(replica) || finished) {
+        publish(replica, r, r->pub.n_computed);
+        const uint64_t use = kv_cache_tick(cache);
+        for (int32_t i = 0; i < r->pub.n_blocks; i++)
+            kv_cache_touch(cache, r->blocks[i], use);
+    }
+    r->n_hit = r->n_published = 0;
+    r->identity = 0;
+    r->looked_up = 0;
+}

@@ -1,0 +1,180 @@
+#include "inspector.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int inspector_create(struct inspector *x)
+{
+    const struct ifl_limits *limits = &x->replica->limits;
+    const size_t n = (size_t)limits->n_blocks + 1, n_host = (size_t)limits->n_host_blocks + 1;
+    x->owners = calloc(n, sizeof *x->owners);
+    x->slots = calloc(n * (size_t)limits->block_tokens, sizeof *x->slots);
+    x->host = calloc(n_host * (size_t)limits->block_tokens, sizeof *x->host);
+    return x->owners && x->slots && x->host ? 0 : -1;
+}
+
+void inspector_destroy(struct inspector *x)
+{
+    free(x->owners);
+    free(x->slots);
+    free(x->host);
+}
+
+static void complain(struct inspector *x, const char *what, const struct ifl_request *r)
+{
+    if (!*x->complaint)
+        snprintf(x->complaint, x->complaint_bytes, "step %llu, request %llu: %s",
+                 (unsigned long long)x->replica->view.step, (unsigned long long)r->serial, what);
+}
+
+/* ---- what the slots hold ---- */
+
+/* Equal for two requests where the trace says that they have the same token there. */
+static uint64_t token_at(const struct ifl_request *r, int32_t i)
+{
+    const uint64_t at = (uint64_t)i + 1;
+    if (i < (int32_t)r->prefix_tokens)
+        return (uint64_t)1 << 62 | (uint64_t)r->prefix_group << 32 | at;
+    if (i < r->n_prompt && i / (r->hash_id_tokens ? r->hash_id_tokens : 1) < r->n_hash_ids)
+        return (uint64_t)1 << 63 | r->hash_ids[i / r->hash_id_tokens] << 32 | at;
+    return r->serial << 32 | at;
+}
+
+static uint64_t *slot(struct inspector *x, const struct ifl_work *w, int32_t i)
+{
+    const int32_t block_tokens = x->replica->limits.block_tokens;
+    return &x->slots[(size_t)w->blocks[i / block_tokens] * (size_t)block_tokens +
+                     (size_t)(i % block_tokens)];
+}
+
+static void read_context(struct inspector *x, const struct ifl_work *w)
+{
+    for (int32_t i = 0; i < w->n_context; i++)
+        if (*slot(x, w, i) != token_at(w->request, i)) {
+            complain(x, "reads a token that is not its own", w->request);
+            return;
+        }
+}
+
+static void write_new(struct inspector *x, const struct ifl_work *w)
+{
+    const int32_t block_tokens = x->replica->limits.block_tokens;
+    for (int32_t i = w->n_context; i < w->n_context + w->n_new; i++) {
+        if (x->replica->kv.n_refs[w->blocks[i / block_tokens]] != 1)
+            complain(x, "writes where another reads", w->request);
+        *slot(x, w, i) = token_at(w->request, i);
+    }
+}
+
+static void copy(struct inspector *x, uint64_t *to, const uint64_t *from,
+                 const struct ifl_copy *copies, size_t n)
+{
+    const size_t block_tokens = (size_t)x->replica->limits.block_tokens;
+    for (size_t i = 0; i < n; i++)
+        memcpy(to + copies[i].to * block_tokens, from + copies[i].from * block_tokens,
+               block_tokens * sizeof *to);
+}
+
+/* ---- a step ---- */
+
+static void inspect_work(struct inspector *x, const struct ifl_work *w)
+{
+    const int64_t slots = (int64_t)w->n_blocks * x->replica->limits.block_tokens;
+    if (w->request->state != IFL_RUNNING)
+        complain(x, "computes and is not on the device", w->request);
+    if (w->n_new <= 0)
+        complain(x, "computes nothing", w->request);
+    if (w->samples != (w->n_context + w->n_new == w->request->n_tokens))
+        complain(x, "samples at the wrong token", w->request);
+    if (w->n_context + w->n_new > slots)
+        complain(x, "computes without its blocks", w->request);
+    else
+        read_context(x, w);
+}
+
+/* Every block has as many references as requests hold it; without sharing that is one. */
+static void inspect_blocks(struct inspector *x)
+{
+    const struct kv_pool *kv = &x->replica->kv;
+    int32_t n_held = 0;
+    memset(x->owners, 0, (size_t)kv->n_blocks * sizeof *x->owners);
+    for (const struct live_request *r = x->replica->running.head; r; r = r->next)
+        for (int32_t i = 0; i < r->pub.n_blocks; i++) {
+            n_held += x->owners[r->blocks[i]] == 0;
+            if (x->owners[r->blocks[i]]++ && !kv->cached)
+                complain(x, "shares a block", &r->pub);
+        }
+    for (int32_t i = 0; i < kv->n_blocks; i++)
+        if (x->owners[i] != kv->n_refs[i] && !*x->complaint)
+            snprintf(x->complaint, x->complaint_bytes, "block %d: %u owners, %u references", i,
+                     (unsigned)x->owners[i], (unsigned)kv->n_refs[i]);
+    const int32_t n_used = kv_used(kv) - kv_slack(kv);
+    if (n_held != n_used && !*x->complaint)
+        snprintf(x->complaint, x->complaint_bytes, "%d blocks held, %d used", n_held, n_used);
+}
+
+/* Slots that hold K/V of somebody who runs, each block once. */
+static void inspect_accounts(struct inspector *x)
+{
+    const int32_t block_tokens = x->replica->limits.block_tokens;
+    int64_t n_slots = 0;
+    memset(x->owners, 0, (size_t)x->replica->kv.n_blocks * sizeof *x->owners);
+    for (const struct live_request *r = x->replica->running.head; r; r = r->next)
+        for (int32_t i = 0; i < r->pub.n_blocks; i++) {
+            const int32_t in_block = r->pub.n_computed - i * block_tokens;
+            if (x->owners[r->blocks[i]]++ == 0 && in_block > 0)
+                n_slots += in_block < block_tokens ? in_block : block_tokens;
+        }
+    if (n_slots != x->replica->kv_token_slots && !*x->complaint)
+        snprintf(x->complaint, x->complaint_bytes, "step %llu: %lld slots hold tokens, %lld said",
+                 (unsigned long long)x->replica->view.step, (long long)n_slots,
+                 (long long)x->replica->kv_token_slots);
+}
+
+static int64_t inspector_now(void *self)
+{
+    return ((struct inspector *)self)->sim.now_ns;
+}
+
+static int inspector_submit(void *self, const struct ifl_step_desc *desc, struct ifl_error *error)
+{
+    struct inspector *x = self;
+    inspect_blocks(x);
+    copy(x, x->host, x->slots, desc->outs, desc->n_outs);
+    copy(x, x->slots, x->host, desc->ins, desc->n_ins);
+    for (size_t i = 0; i < desc->n_work; i++)
+        inspect_work(x, &desc->work[i]);
+    for (size_t i = 0; i < desc->n_work && !*x->complaint; i++)
+        write_new(x, &desc->work[i]);
+    return executor_sim_ops.submit(&x->sim, desc, error);
+}
+
+static int inspector_next(void *self, int64_t until_ns, struct ifl_done *done,
+                          struct ifl_error *error)
+{
+    return executor_sim_ops.next(&((struct inspector *)self)->sim, until_ns, done, error);
+}
+
+const struct ifl_executor_ops inspector_ops = {
+    .size_bytes = sizeof(struct ifl_executor_ops),
+    .name = "inspector",
+    .wants_work = true,
+    .now = inspector_now,
+    .submit = inspector_submit,
+    .next = inspector_next,
+};
+
+void inspector_end(struct inspector *x)
+{
+    const struct replica *replica = x->replica;
+    inspect_blocks(x);
+    inspect_accounts(x);
+    if (*x->complaint)
+        return;
+    if (replica->kv.n_free != replica->kv.n_blocks || kv_slack(&replica->kv) != 0 ||
+        replica->host.n_free != replica->host.n_blocks)
+        snprintf(x->complaint, x->complaint_bytes, "blocks are lost at the end");
+    if (replica->kv_internal_slots != 0 || replica->kv_token_slots != 0)
+        snprintf(x->complaint, x->complaint_bytes, "the KV accounts do not close");
+}
