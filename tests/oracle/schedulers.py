@@ -171,6 +171,65 @@ class Sarathi(Scheduler):
             self.give(step, r, n)
 
 
+class VllmV1(Scheduler):
+    """vllm/v1/core/sched/scheduler.py of 2026: no phases, the full prompt must fit."""
+    preset = 'vllm-v1'
+    full_prompt_must_fit = True
+
+    @staticmethod
+    def draw(rng):
+        return {'max_seqs': rng.choice([1, 2, 4, 256]), 'budget': rng.choice([3, 8, 24, 2048]),
+                'threshold': rng.choice([0, 0, 4])}
+
+    keys = {'max_seqs': 'serving.batching.max_seqs',
+            'budget': 'serving.batching.max_batched_tokens',
+            'threshold': 'serving.batching.long_prefill_tokens'}
+
+    def amount(self, r, step):
+        n = r.todo
+        if self.s['threshold']:
+            n = min(n, self.s['threshold'])
+        return min(n, self.s['budget'] - step.n_tokens)
+
+    def run_running(self, step):
+        i = 0
+        while i < len(self.running) and step.n_tokens < self.s['budget']:
+            r = self.running[i]
+            n = self.amount(r, step)
+            while self.lacks(r, r.computed + n) > self.free:
+                victim = self.running[-1]
+                self.recompute(step, victim)        # undoes what this step gave it
+                if victim is r:
+                    return
+            self.take(r, self.lacks(r, r.computed + n))
+            self.give(step, r, n)
+            i += 1
+
+    def admit_waiting(self, step):
+        while self.waiting and step.n_tokens < self.s['budget']:
+            if len(self.running) >= self.s['max_seqs']:
+                break
+            r = self.waiting[0]
+            n = self.amount(r, step)
+            whole = self.blocks_for(r.tokens)
+            need = self.blocks_for(n)
+            if (whole if self.full_prompt_must_fit else need) > self.free:
+                break
+            self.admit(r, need)
+            self.give(step, r, n)
+
+    def plan(self, step):
+        self.run_running(step)
+        if not step.preempted:
+            self.admit_waiting(step)
+
+
+class VllmV1May2025(VllmV1):
+    """The same before the full-prompt reservation of 2026-03."""
+    preset = 'vllm-v1-2025-05'
+    full_prompt_must_fit = False
+
+
 def families():
     def below(cls):
         for child in cls.__subclasses__():
