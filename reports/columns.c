@@ -47,6 +47,7 @@ const struct column summary_columns[] = {
     REAL("kv_external_frac", kv_external_frac),
     {"saturated", COLUMN_FLAG, offsetof(struct ifl_summary, saturated)},
     {"error", COLUMN_TEXT, offsetof(struct ifl_summary, error)},
+    {"assumed", COLUMN_TEXT, offsetof(struct ifl_summary, assumed)},
 };
 
 const size_t n_summary_columns = sizeof summary_columns / sizeof *summary_columns;

@@ -67,7 +67,7 @@ static int write_point(struct whole_file *file, const char *const *values, size_
                        const struct ifl_summary *summary, struct ifl_error *error)
 {
     const size_t n_bytes = texts_bytes(values, n_keys) + n_summary_columns * ROW_REAL_BYTES +
-                           row_text_bytes(summary->error);
+                           row_text_bytes(summary->error) + row_text_bytes(summary->assumed);
     char *at = whole_room(file, n_bytes, error);
     if (!at)
         return error->code;

@@ -117,9 +117,58 @@ static void put_head(const struct table *table)
     fputs(head_lines[1], table->out);
 }
 
+/* ---- what was not measured ---- */
+
+static void put_wrapped(FILE *out, const char *text)
+{
+    size_t at = 0;
+    for (const char *word = text; *word;) {
+        const size_t n = strcspn(word, " ");
+        if (at > 0 && at + 1 + n > LINE_CHARS)
+            at = (size_t)fprintf(out, "\n   ") - 1;
+        at += (size_t)fprintf(out, "%s%.*s", at ? " " : "", (int)n, word);
+        word += n + strspn(word + n, " ");
+    }
+    fputc('\n', out);
+}
+
+/* The first few different ones of a sweep. */
+struct assumptions {
+    char of[4][sizeof((struct ifl_summary *)0)->assumed];
+    size_t n;
+    bool more;
+};
+
+static void collect(struct assumptions *all, const char *assumed)
+{
+    size_t i = 0;
+    while (i < all->n && strcmp(all->of[i], assumed) != 0)
+        i++;
+    if (!*assumed || i < all->n)
+        return;
+    if (all->n < sizeof all->of / sizeof *all->of)
+        snprintf(all->of[all->n++], sizeof *all->of, "%s", assumed);
+    else
+        all->more = true;
+}
+
+static void put_assumptions(FILE *out, const struct assumptions *all)
+{
+    char text[sizeof *all->of + 32];
+    for (size_t i = 0; i < all->n; i++) {
+        snprintf(text, sizeof text, "assumed, not measured: %s", all->of[i]);
+        put_wrapped(out, text);
+    }
+    if (all->more)
+        fputs("assumed, not measured: more, see summary.csv\n", out);
+}
+
+/* ---- a sweep, drawn ---- */
+
 static int put_sweep(const struct table *table, struct ifl_error *error)
 {
     const struct ifl_points *points = table->points;
+    struct assumptions assumptions = {.n = 0};
     bool any_saturated = false;
     if (measure(table, error))
         return error->code;
@@ -132,9 +181,11 @@ static int put_sweep(const struct table *table, struct ifl_error *error)
         put_keys(table, table->values);
         put_point(table->out, &summary);
         any_saturated |= summary.saturated;
+        collect(&assumptions, summary.assumed);
     }
     if (any_saturated)
         fprintf(table->out, "* %s\n", saturated_note);
+    put_assumptions(table->out, &assumptions);
     return IFL_OK;
 }
 
@@ -212,6 +263,9 @@ static int put_single(FILE *out, const struct ifl_points *points, struct ifl_err
     put_counts(out, &summary);
     put_latencies(out, &summary);
     put_memory(out, &summary);
+    struct assumptions assumptions = {.n = 0};
+    collect(&assumptions, summary.assumed);
+    put_assumptions(out, &assumptions);
     return IFL_OK;
 }
 

@@ -328,6 +328,16 @@ static int fly(const struct point_options *options, struct cockpit *cockpit,
     return rc;
 }
 
+static void disclose(const struct config *config, const struct machine *machine,
+                     struct ifl_summary *summary)
+{
+    const struct hardware *hardware = &machine->hardware;
+    if (config->executor == EXECUTOR_SIM && config->cost.model == COST_ROOFLINE &&
+        hardware->assumed[0])
+        snprintf(summary->assumed, sizeof summary->assumed, "%s: %s", hardware->name,
+                 hardware->assumed);
+}
+
 /* A model that does not fit is the configuration's fault. */
 static int blame(const struct config *config, struct ifl_error *error)
 {
@@ -347,6 +357,7 @@ int point_fly(const struct point_options *options, struct point_result *result,
     int rc = board(options, cockpit, result, error);
     if (rc == 0)
         rc = fly(options, cockpit, result, error);
+    disclose(options->config, &cockpit->machine, &result->summary);
     if (rc < 0)
         rc = blame(options->config, error);
     ifl_recorder_destroy(cockpit->recorder);

@@ -93,6 +93,9 @@ struct ifl_summary {
     double kv_token_frac, kv_reserved_frac, kv_internal_frac, kv_external_frac;
     bool saturated;  /* the queue grew over the second half of the arrivals */
     char error[256]; /* why the point failed, all else being undefined; empty if it did not */
+    /* What the simulated durations assume, for lack of a measurement; the recorder leaves it empty.
+     */
+    char assumed[656];
 };
 
 /* Writes what is left to the final files and computes the summary. */

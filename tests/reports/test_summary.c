@@ -109,7 +109,8 @@ static struct ifl_summary example(void)
                                 .kv_reserved_frac = 0.25,
                                 .kv_internal_frac = 0.125,
                                 .kv_external_frac = 0.125,
-                                .saturated = true};
+                                .saturated = true,
+                                .assumed = "a10g: swap, host"};
 }
 
 /* Points as a table in memory. */
@@ -158,10 +159,10 @@ Test(summary_csv, names_and_order_are_a_promise)
         "mean_normalized_latency_s,p50_normalized_latency_s,p90_normalized_latency_s,"
         "p95_normalized_latency_s,p99_normalized_latency_s,"
         "goodput_rps,attainment_frac,preemptions,swap_outs,steps,mean_batch_seqs,"
-        "kv_token_frac,kv_reserved_frac,kv_internal_frac,kv_external_frac,saturated,error\n"
+        "kv_token_frac,kv_reserved_frac,kv_internal_frac,kv_external_frac,saturated,error,assumed\n"
         "vllm-v0,\"{replicas: 2, router: \"\"rr\"\"}\",10,8,1,1,100,0.08,16,48,1,2,3,4,5,,,,,,"
         "0.1,0.2,0.3,0.4,0.5,11,12,13,14,15,0.01,0.02,0.03,0.04,0.05,0.05,0.5,3,2,1000,"
-        "0.333333333,0.5,0.25,0.125,0.125,true,\n");
+        "0.333333333,0.5,0.25,0.125,0.125,true,,\"a10g: swap, host\"\n");
     cr_expect_eq(scratch_count(&scratch), 1);
     scratch_remove(&scratch);
 }
@@ -226,10 +227,11 @@ Test(terminal, a_sweep_is_a_table_of_110_columns_at_most)
     cr_expect_not_null(strstr(text, "8/10"));
     cr_expect_not_null(strstr(text, " *\n"));
     cr_expect_not_null(strstr(text, "\n* saturated"));
+    cr_expect_not_null(strstr(text, "\nassumed, not measured: a10g: swap, host\n"));
     size_t n_lines = 0;
     for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"), n_lines++)
         cr_expect_leq(strlen(line), 110, "%s", line);
-    cr_expect_eq(n_lines, 5);
+    cr_expect_eq(n_lines, 6, "two of head, two points, what the star says, what is assumed");
     free(text);
 }
 
