@@ -189,6 +189,7 @@ struct ifl_step_totals {
     int32_t max_prefill_kv; /* longest context + new of a prefill sequence */
     int64_t prefill_kv_64; /* sum of contexts before, each rounded up to 64, of prefill sequences */
     int32_t n_blocks_out, n_blocks_in; /* swapped to and from host memory */
+    int32_t n_blocks_copied;           /* within the device */
 };
 
 /* Executed in this order: swap-outs, swap-ins, compute. Borrowed until `submit` returns. */

@@ -62,12 +62,12 @@ static const struct ifl_param elementwise_fields[] = {
     {REAL(elementwise, launch_us, NAN, 0, 1e6, "us", "te: fixed time of one kernel")},
     {REAL(elementwise, memory_frac, NAN, 1e-3, 10, "", "e_e: share of peak bytes/s")},
 };
-static const struct ifl_param allreduce_fields[] = {
-    {REAL(allreduce, latency_us, 0, 0, 1e6, "us", "alpha of the line for small messages")},
-    {REAL(allreduce, gb_per_s, 0, 0, 1e6, "GB/s", "beta of the line; 0: unknown, not available")},
-    {REAL(allreduce, bulk_latency_us, 0, 0, 1e6, "us", "alpha of the line for large messages")},
-    {REAL(allreduce, bulk_gb_per_s, 0, 0, 1e6, "GB/s", "beta of that line; 0: there is none")},
-    {REAL(allreduce, bulk_from_bytes, 0, 0, 1e15, "bytes",
+static const struct ifl_param lines_fields[] = {
+    {REAL(lines, latency_us, 0, 0, 1e6, "us", "alpha of the line for small messages")},
+    {REAL(lines, gb_per_s, 0, 0, 1e6, "GB/s", "beta of the line; 0: unknown, not available")},
+    {REAL(lines, bulk_latency_us, 0, 0, 1e6, "us", "alpha of the line for large messages")},
+    {REAL(lines, bulk_gb_per_s, 0, 0, 1e6, "GB/s", "beta of that line; 0: there is none")},
+    {REAL(lines, bulk_from_bytes, 0, 0, 1e15, "bytes",
           "of the smallest large message; 0: the lower line counts")},
 };
 static const struct ifl_param send_recv_fields[] = {
@@ -85,10 +85,19 @@ static const struct ifl_param host_fields[] = {
 };
 static const struct ifl_param swap_fields[] = {
     {REAL(swap, piece_bytes, 0, 0, 1e12, "bytes", "of one copy; 0: a whole block, all layers")},
-    {REAL(swap, out_piece_us, NAN, 0, 1e6, "us", "of each copy to the host")},
-    {REAL(swap, out_gb_per_s, NAN, 1e-6, 1e6, "GB/s", "to the host")},
-    {REAL(swap, in_piece_us, NAN, 0, 1e6, "us", "of each copy from the host")},
-    {REAL(swap, in_gb_per_s, NAN, 1e-6, 1e6, "GB/s", "from the host")},
+};
+/* As the lines of an all-reduce, but without a rate there is no cost. */
+static const struct ifl_param piece_fields[] = {
+    {REAL(lines, latency_us, NAN, 0, 1e6, "us", "of each piece")},
+    {REAL(lines, gb_per_s, NAN, 1e-6, 1e6, "GB/s", "of small pieces, or of all")},
+    {REAL(lines, bulk_latency_us, 0, 0, 1e6, "us", "of each large piece")},
+    {REAL(lines, bulk_gb_per_s, 0, 0, 1e6, "GB/s", "of large pieces; 0: all are alike")},
+    {REAL(lines, bulk_from_bytes, 0, 0, 1e15, "bytes",
+          "of the smallest large piece; 0: the lower line counts")},
+};
+static const struct ifl_param block_copy_fields[] = {
+    {REAL(block_copy, launch_us, 2, 0, 1e6, "us", "of copying blocks within the device")},
+    {REAL(block_copy, memory_frac, 0.7, 1e-3, 10, "", "share of peak bytes/s, read and written")},
 };
 static const struct ifl_param memory_fields[] = {
     {REAL(memory, workspace_gib, NAN, 0, 1e6, "GiB",
@@ -115,15 +124,18 @@ static const struct section {
     {"decode", SECTION(decode, decode), false},
     {"decode_mixed", SECTION(decode_mixed, decode_mixed), false},
     {"elementwise", SECTION(elementwise, elementwise), false},
-    {"allreduce_2", SECTION(allreduce, allreduce[0]), true},
-    {"allreduce_4", SECTION(allreduce, allreduce[1]), true},
-    {"allreduce_8", SECTION(allreduce, allreduce[2]), true},
-    {"allreduce_2_eager", SECTION(allreduce, allreduce_eager[0]), true},
-    {"allreduce_4_eager", SECTION(allreduce, allreduce_eager[1]), true},
-    {"allreduce_8_eager", SECTION(allreduce, allreduce_eager[2]), true},
+    {"allreduce_2", SECTION(lines, allreduce[0]), true},
+    {"allreduce_4", SECTION(lines, allreduce[1]), true},
+    {"allreduce_8", SECTION(lines, allreduce[2]), true},
+    {"allreduce_2_eager", SECTION(lines, allreduce_eager[0]), true},
+    {"allreduce_4_eager", SECTION(lines, allreduce_eager[1]), true},
+    {"allreduce_8_eager", SECTION(lines, allreduce_eager[2]), true},
     {"send_recv", SECTION(send_recv, send_recv), true},
     {"host", SECTION(host, host), false},
-    {"swap", SECTION(swap, swap), false},
+    {"swap", SECTION(swap, swap), true},
+    {"swap_out", SECTION(piece, swap_out), false},
+    {"swap_in", SECTION(piece, swap_in), false},
+    {"block_copy", SECTION(block_copy, block_copy), true},
     {"memory", SECTION(memory, memory), false},
 };
 enum { N_SECTIONS = sizeof sections / sizeof *sections };
@@ -183,15 +195,16 @@ int hardware_load(const char *name, struct hardware *hardware, struct ifl_error 
 
 /* ---- writing ---- */
 
-/* The field of an optional section that says whether its numbers are known is never 0 then. */
+/* The field of an optional section that says whether its numbers are known is never 0 then; a
+ * section without such a field has defaults. */
 static bool is_unknown(const struct hardware *hardware, const struct section *section)
 {
     const char *base = (const char *)hardware + section->offset;
-    bool is_known = !section->is_optional;
+    bool is_known = true;
     for (size_t i = 0; i < section->n_fields && section->is_optional; i++)
         if (strcmp(section->fields[i].name, "gb_per_s") == 0 ||
             strcmp(section->fields[i].name, "compute_frac") == 0)
-            is_known |= *(const double *)(base + section->fields[i].offset) > 0;
+            is_known = *(const double *)(base + section->fields[i].offset) > 0;
     return !is_known;
 }
 
@@ -229,9 +242,9 @@ void hardware_write(const struct hardware *hardware, hardware_remark_fn *remark,
             write_section(hardware, &sections[i], remark, context, out);
 }
 
-const struct allreduce_profile *hardware_allreduce(const struct hardware *hardware, int32_t n_gpus)
+const struct lines_profile *hardware_allreduce(const struct hardware *hardware, int32_t n_gpus)
 {
-    const struct allreduce_profile *of =
+    const struct lines_profile *of =
         hardware->host.eager ? hardware->allreduce_eager : hardware->allreduce;
     for (int i = 0; i < HARDWARE_ALLREDUCES; i++)
         if (n_gpus == 2 << i && of[i].gb_per_s > 0)

@@ -58,8 +58,8 @@ struct elementwise_profile {
 };
 
 /* Two lines, latency + bytes / rate: engines have a kernel for small messages and leave the others
- * to a library. */
-struct allreduce_profile {
+ * to a library; a link has a rate for small pieces and another for large ones. */
+struct lines_profile {
     double latency_us, gb_per_s;
     double bulk_latency_us, bulk_gb_per_s; /* both 0: there is only the first */
     double bulk_from_bytes;                /* where the second begins; 0: the lower of the two */
@@ -79,8 +79,12 @@ struct host_profile {
 
 struct swap_profile {
     double piece_bytes; /* of one copy; 0: a whole block, all layers together */
-    double out_piece_us, out_gb_per_s;
-    double in_piece_us, in_gb_per_s;
+};
+
+/* Of K/V blocks within the device: one launch, each byte read and written. */
+struct block_copy_profile {
+    double launch_us;
+    double memory_frac;
 };
 
 struct memory_profile {
@@ -100,11 +104,13 @@ struct hardware {
     struct decode_profile decode;
     struct decode_mixed_profile decode_mixed;
     struct elementwise_profile elementwise;
-    struct allreduce_profile allreduce[HARDWARE_ALLREDUCES];
-    struct allreduce_profile allreduce_eager[HARDWARE_ALLREDUCES]; /* outside CUDA graphs */
-    struct send_recv_profile send_recv;                            /* 0 GB/s: unknown */
+    struct lines_profile allreduce[HARDWARE_ALLREDUCES];
+    struct lines_profile allreduce_eager[HARDWARE_ALLREDUCES]; /* outside CUDA graphs */
+    struct send_recv_profile send_recv;                        /* 0 GB/s: unknown */
     struct host_profile host;
     struct swap_profile swap;
+    struct lines_profile swap_out, swap_in; /* of one piece, to the host and from it */
+    struct block_copy_profile block_copy;
     struct memory_profile memory;
 };
 
@@ -119,6 +125,6 @@ void hardware_write(const struct hardware *hardware, hardware_remark_fn *remark,
                     FILE *out);
 
 /* The lines for that many GPUs in the profile's engine mode, or NULL. */
-const struct allreduce_profile *hardware_allreduce(const struct hardware *hardware, int32_t n_gpus);
+const struct lines_profile *hardware_allreduce(const struct hardware *hardware, int32_t n_gpus);
 
 #endif

@@ -130,24 +130,32 @@ double send_recv_s(const struct hardware *hardware, double bytes)
     return link->latency_us * us + bytes / (link->gb_per_s * gb_per_s);
 }
 
-double allreduce_s(const struct allreduce_profile *allreduce, double bytes)
+double lines_s(const struct lines_profile *lines, double bytes)
 {
-    const double line_s = allreduce->latency_us * us + bytes / (allreduce->gb_per_s * gb_per_s);
-    if (allreduce->bulk_gb_per_s <= 0)
+    const double line_s = lines->latency_us * us + bytes / (lines->gb_per_s * gb_per_s);
+    if (lines->bulk_gb_per_s <= 0)
         return line_s;
-    const double bulk_s =
-        allreduce->bulk_latency_us * us + bytes / (allreduce->bulk_gb_per_s * gb_per_s);
-    if (allreduce->bulk_from_bytes > 0)
-        return bytes < allreduce->bulk_from_bytes ? line_s : bulk_s;
+    const double bulk_s = lines->bulk_latency_us * us + bytes / (lines->bulk_gb_per_s * gb_per_s);
+    if (lines->bulk_from_bytes > 0)
+        return bytes < lines->bulk_from_bytes ? line_s : bulk_s;
     return fmin(line_s, bulk_s);
 }
 
 double swap_s(const struct hardware *hardware, enum swap_direction direction, double n_blocks,
               double block_bytes)
 {
-    const struct swap_profile *swap = &hardware->swap;
-    const double piece_us = direction == SWAP_OUT ? swap->out_piece_us : swap->in_piece_us;
-    const double rate = direction == SWAP_OUT ? swap->out_gb_per_s : swap->in_gb_per_s;
-    const double pieces = swap->piece_bytes > 0 ? ceil(block_bytes / swap->piece_bytes) : 1;
-    return n_blocks * (pieces * piece_us * us + block_bytes / (rate * gb_per_s));
+    const struct lines_profile *lines =
+        direction == SWAP_OUT ? &hardware->swap_out : &hardware->swap_in;
+    const double piece = hardware->swap.piece_bytes;
+    if (piece <= 0 || piece >= block_bytes)
+        return n_blocks * lines_s(lines, block_bytes);
+    const double n_whole = floor(block_bytes / piece), rest = block_bytes - n_whole * piece;
+    return n_blocks * (n_whole * lines_s(lines, piece) + (rest > 0 ? lines_s(lines, rest) : 0));
+}
+
+double block_copy_s(const struct hardware *hardware, double n_blocks, double block_bytes)
+{
+    const struct block_copy_profile *copy = &hardware->block_copy;
+    return copy->launch_us * us +
+           2 * n_blocks * block_bytes / bytes_per_s(hardware, copy->memory_frac);
 }

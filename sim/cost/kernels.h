@@ -92,13 +92,18 @@ double elementwise_s(const struct hardware *hardware, double n_launches, double 
 /* send_recv: latency + bytes / rate. */
 double send_recv_s(const struct hardware *hardware, double bytes);
 
-/* allreduce_2, _4, _8: alpha_i + bytes / beta_i of the line for that size, or of the lower one. */
-double allreduce_s(const struct allreduce_profile *allreduce, double bytes);
+/* allreduce_2, _4, _8, and a piece of swap_out, swap_in: alpha_i + bytes / beta_i of the line for
+ * that size, or of the lower one. */
+double lines_s(const struct lines_profile *lines, double bytes);
 
 enum swap_direction { SWAP_OUT, SWAP_IN };
 
-/* swap: pieces x latency + bytes / rate, over this rank's link to the host. */
+/* swap: the pieces of each block one after the other, over this rank's link to the host; the last
+ * piece of a block may be short. */
 double swap_s(const struct hardware *hardware, enum swap_direction direction, double n_blocks,
               double block_bytes);
+
+/* block_copy: launch + 2 bytes / (e W), all blocks in one launch. */
+double block_copy_s(const struct hardware *hardware, double n_blocks, double block_bytes);
 
 #endif

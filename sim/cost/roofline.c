@@ -1,6 +1,6 @@
 /* The roofline of a step on one rank of a tensor-parallel group:
  *
- *     duration = swap out + swap in + max(forward, floor) + host
+ *     duration = swap out + swap in + block copies + max(forward, floor) + host
  *     forward  = L (sum of 4 gemm(m, n, k) + E + 2 C + A_prefill + A_decode) + gemm(rows, V', d)
  *     host     = step + L layer + sequences seq
  *
@@ -67,7 +67,7 @@ static double dense_s(const struct roofline_rank *rank, double m)
     for (int i = 0; i < MODEL_LINEARS; i++)
         layer_s += linear_s(rank, i, m);
     if (rank->allreduce)
-        layer_s += 2 * allreduce_s(rank->allreduce, m * model->d_model * model->weight_bytes);
+        layer_s += 2 * lines_s(rank->allreduce, m * model->d_model * model->weight_bytes);
     return model->layers * layer_s;
 }
 
@@ -143,6 +143,8 @@ static double step_s(const struct roofline_rank *rank, const struct ifl_step_tot
         s += swap_s(hardware, SWAP_OUT, totals->n_blocks_out, rank->block_bytes);
     if (totals->n_blocks_in > 0)
         s += swap_s(hardware, SWAP_IN, totals->n_blocks_in, rank->block_bytes);
+    if (totals->n_blocks_copied > 0)
+        s += block_copy_s(hardware, totals->n_blocks_copied, rank->block_bytes);
     return s;
 }
 

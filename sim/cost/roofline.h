@@ -12,9 +12,9 @@ struct roofline_rank {
     const struct model *model; /* both borrowed */
     const struct hardware *hardware;
     struct model_linear linears[MODEL_LINEARS], head;
-    const struct allreduce_profile *allreduce; /* in `hardware`; NULL on one GPU */
-    double q_heads, kv_heads, ffn_columns;     /* of a rank */
-    double block_bytes;                        /* of a rank, all layers */
+    const struct lines_profile *allreduce; /* in `hardware`; NULL on one GPU */
+    double q_heads, kv_heads, ffn_columns; /* of a rank */
+    double block_bytes;                    /* of a rank, all layers */
 };
 
 /* The ranks can share the model (model_check_parallel), and the profile has their all-reduce. */

@@ -43,7 +43,7 @@ static double predict_step(const struct hardware *hardware, const struct fit_sam
 {
     const int32_t t = sample->tensor_parallel;
     struct roofline_rank rank;
-    struct allreduce_profile ring = hardware->allreduce[0];
+    struct lines_profile ring = hardware->allreduce[0];
     roofline_rank_set(&rank, sample->model, hardware, t, 16);
     ring.gb_per_s *= t / (2.0 * (t - 1));
     if (t > 1 && !rank.allreduce)
@@ -61,12 +61,22 @@ static double predict_send_recv(const struct hardware *hardware, const struct fi
     return send_recv_s(hardware, sample->bytes);
 }
 
+static double predict_swap(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    return swap_s(hardware, sample->op == FIT_SWAP_OUT ? SWAP_OUT : SWAP_IN, sample->n_seqs,
+                  sample->bytes);
+}
+
+static double predict_block_copy(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    return block_copy_s(hardware, sample->n_seqs, sample->bytes);
+}
+
 static double predict_allreduce(const struct hardware *hardware, const struct fit_sample *sample)
 {
     const bool eager = sample->op >= FIT_ALLREDUCE_2_EAGER;
     const int i = sample->op - (eager ? FIT_ALLREDUCE_2_EAGER : FIT_ALLREDUCE_2);
-    return allreduce_s(eager ? &hardware->allreduce_eager[i] : &hardware->allreduce[i],
-                       sample->bytes);
+    return lines_s(eager ? &hardware->allreduce_eager[i] : &hardware->allreduce[i], sample->bytes);
 }
 
 /* ---- what a row can show ---- */
@@ -193,6 +203,27 @@ static const struct form forms[] = {
      .n_parameters = 2,
      .n_folds = 2,
      .predict_s = predict_send_recv},
+    {.op = FIT_SWAP_OUT,
+     .section = "swap_out",
+     .parameters = {LOG(swap_out, latency_us, 0.01, 1e4, 6, 1),
+                    LOG(swap_out, gb_per_s, 0.1, 1e4, 25, 0)},
+     .n_parameters = 2,
+     .n_folds = 2,
+     .predict_s = predict_swap},
+    {.op = FIT_SWAP_IN,
+     .section = "swap_in",
+     .parameters = {LOG(swap_in, latency_us, 0.01, 1e4, 6, 1),
+                    LOG(swap_in, gb_per_s, 0.1, 1e4, 25, 0)},
+     .n_parameters = 2,
+     .n_folds = 2,
+     .predict_s = predict_swap},
+    {.op = FIT_BLOCK_COPY,
+     .section = "block_copy",
+     .parameters = {LOG(block_copy, launch_us, 0.01, 1000, 2, 1),
+                    LOG(block_copy, memory_frac, 0.01, 2, 0.7, 0)},
+     .n_parameters = 2,
+     .n_folds = 2,
+     .predict_s = predict_block_copy},
     {.op = FIT_STEP,
      .section = "step",
      .parameters = {IN_STEP("gemm.compute_frac", gemm.compute_frac, 0.01, 2, 0.75, 0),

@@ -18,7 +18,7 @@ static const struct fit_op_report *report_of(const struct fit_report *report, co
 /* Sections that measurements are meant for; gpu and memory are the data sheet's. */
 static const char *const sections[] = {"gemm",        "prefill",     "decode",      "decode_mixed",
                                        "elementwise", "allreduce_2", "allreduce_4", "allreduce_8",
-                                       "host",        "swap"};
+                                       "host",        "swap_out",    "swap_in",     "block_copy"};
 
 void profile_describe(struct hardware *hardware, const struct hardware *like,
                       const struct profile_texts *texts, const struct fit_report *report)

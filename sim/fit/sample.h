@@ -23,6 +23,9 @@ enum fit_op {
     FIT_ALLREDUCE_4_EAGER,
     FIT_ALLREDUCE_8_EAGER,
     FIT_SEND_RECV,
+    FIT_SWAP_OUT, /* of n_seqs blocks of `bytes` */
+    FIT_SWAP_IN,
+    FIT_BLOCK_COPY,
     FIT_STEP, /* a whole forward pass, with all of the above in it */
     FIT_OPS
 };

@@ -98,7 +98,8 @@ static struct hardware weightless(void)
         .decode_mixed = {.memory_frac = 1},
         .elementwise = {.memory_frac = 1},
         .allreduce = {{.gb_per_s = 1e15}, {.gb_per_s = 1e15}, {.gb_per_s = 1e15}},
-        .swap = {.out_gb_per_s = 1e15, .in_gb_per_s = 1e15},
+        .swap_out = {.gb_per_s = 1e15},
+        .swap_in = {.gb_per_s = 1e15},
     };
 }
 
@@ -144,7 +145,7 @@ Test(roofline, two_all_reduces_a_layer_among_ranks)
     cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 1);
     cr_expect_eq(step_ns(&model, &hw, 2, decoding(3, 10)), 40000);
     cr_expect_eq(step_ns(&model, &hw, 4, decoding(3, 10)), 60000);
-    hw.allreduce[0] = (struct allreduce_profile){.gb_per_s = 1};
+    hw.allreduce[0] = (struct lines_profile){.gb_per_s = 1};
     /* 20 x 3 tokens x 64 x 2 bytes at 1 byte/ns */
     cr_expect_eq(step_ns(&model, &hw, 2, decoding(3, 10)), 7680);
 }
@@ -192,10 +193,15 @@ Test(roofline, swaps_alone)
     const struct model model = tiny();
     struct hardware hw = weightless();
     hw.host = (struct host_profile){.layer_us = 2, .step_us = 50, .floor_ms = 4};
-    hw.swap = (struct swap_profile){
-        .out_piece_us = 3, .out_gb_per_s = 1, .in_piece_us = 5, .in_gb_per_s = 2};
-    const struct ifl_step_totals totals = {.n_blocks_out = 2, .n_blocks_in = 1};
-    cr_expect_eq(step_ns(&model, &hw, 1, totals), 50000 + 2 * (3000 + 10240) + 5000 + 5120);
+    hw.swap_out = (struct lines_profile){.latency_us = 3, .gb_per_s = 1};
+    hw.swap_in = (struct lines_profile){.latency_us = 5, .gb_per_s = 2};
+    hw.block_copy = (struct block_copy_profile){.launch_us = 7, .memory_frac = 1};
+    struct ifl_step_totals totals = {.n_blocks_out = 2, .n_blocks_in = 1};
+    const int64_t swaps_ns = 50000 + 2 * (3000 + 10240) + 5000 + 5120;
+    cr_expect_eq(step_ns(&model, &hw, 1, totals), swaps_ns);
+    totals.n_blocks_copied = 3;
+    const double copies_ns = 7000 + 2 * 3 * 10240 / hw.gpu.memory_gb_per_s;
+    cr_expect_eq(step_ns(&model, &hw, 1, totals), swaps_ns + (int64_t)(copies_ns + 0.5));
     cr_expect_eq(step_ns(&model, &hw, 1, (struct ifl_step_totals){0}), 50000);
 }
 
@@ -241,7 +247,7 @@ Test(roofline, refuses_ranks_without_a_line)
     cr_expect_null(cost_create_roofline(&model, &hw, 16, 16, &error));
     cr_expect_not_null(strstr(error.text, "parallel.tensor is 16"));
     cr_expect_null(cost_create_roofline(&model, &hw, 3, 16, &error));
-    hw.allreduce[0] = (struct allreduce_profile){0};
+    hw.allreduce[0] = (struct lines_profile){0};
     cr_expect_null(cost_create_roofline(&model, &hw, 2, 16, &error));
     cr_expect_not_null(strstr(error.text, "h100-sxm"));
 }

@@ -43,7 +43,8 @@ static const char *const rest =
     "decode_mixed: {head_us: 1, memory_frac: 1}\n"
     "elementwise: {launch_us: 1, memory_frac: 1}\n"
     "host: {layer_us: 1}\n"
-    "swap: {out_piece_us: 1, out_gb_per_s: 1, in_piece_us: 1, in_gb_per_s: 1}\n";
+    "swap_out: {latency_us: 1, gb_per_s: 1}\n"
+    "swap_in: {latency_us: 1, gb_per_s: 1}\n";
 
 static int load_text(const char *first, const char *middle, const char *last,
                      struct hardware *hardware, struct ifl_error *error)
@@ -85,8 +86,8 @@ Test(hardware, wrong_profiles_are_named_by_line)
     expect_error("gpu: {peak_tflops: 1, memory_gb_per_s: 1, n_sms: 1}\n", memory, 1,
                  "gpu.memory_gib is missing");
     expect_error("gpu: fast\n", memory, 1, "gpu is fast");
-    expect_error(gpu, "memory: {workspace_gib: -1}\n", 9, "memory.workspace_gib is -1");
-    expect_error(gpu, "memory: {workspace_gib: much}\n", 9, "expected a number");
-    expect_error(gpu, "memory: {workspace_gib: 1, activation_token: 1}\n", 9, "activation_tokens");
-    expect_error(gpu, "memory: {workspace_gib: 1}\nmemry: 1\n", 10, "memory");
+    expect_error(gpu, "memory: {workspace_gib: -1}\n", 10, "memory.workspace_gib is -1");
+    expect_error(gpu, "memory: {workspace_gib: much}\n", 10, "expected a number");
+    expect_error(gpu, "memory: {workspace_gib: 1, activation_token: 1}\n", 10, "activation_tokens");
+    expect_error(gpu, "memory: {workspace_gib: 1}\nmemry: 1\n", 11, "memory");
 }

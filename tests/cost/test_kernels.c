@@ -15,7 +15,8 @@ static struct hardware plain(void)
         .decode = {.memory_frac = 1},
         .decode_mixed = {.memory_frac = 1},
         .elementwise = {.memory_frac = 1},
-        .swap = {.out_gb_per_s = 10, .in_gb_per_s = 20},
+        .swap_out = {.gb_per_s = 10},
+        .swap_in = {.gb_per_s = 20},
     };
 }
 
@@ -94,23 +95,36 @@ Test(kernels, small_ones_by_hand)
     struct hardware hw = plain();
     hw.elementwise.launch_us = 2;
     expect_close(elementwise_s(&hw, 4, 1e6), 8e-6 + 1e-6);
-    const struct allreduce_profile line = {.latency_us = 5, .gb_per_s = 100};
-    expect_close(allreduce_s(&line, 1e6), 5e-6 + 10e-6);
-    const struct allreduce_profile lines = {5, 100, 20, 200, 0};
-    expect_close(allreduce_s(&lines, 1e6), 15e-6);
-    expect_close(allreduce_s(&lines, 1e7), 20e-6 + 50e-6);
+    const struct lines_profile line = {.latency_us = 5, .gb_per_s = 100};
+    expect_close(lines_s(&line, 1e6), 5e-6 + 10e-6);
+    const struct lines_profile lines = {5, 100, 20, 200, 0};
+    expect_close(lines_s(&lines, 1e6), 15e-6);
+    expect_close(lines_s(&lines, 1e7), 20e-6 + 50e-6);
 }
 
 Test(kernels, swap_by_hand)
 {
     struct hardware hw = plain();
-    hw.swap.out_piece_us = 6;
-    hw.swap.in_piece_us = 3;
+    hw.swap_out = (struct lines_profile){.latency_us = 6, .gb_per_s = 10};
+    hw.swap_in = (struct lines_profile){.latency_us = 3, .gb_per_s = 20};
     expect_close(swap_s(&hw, SWAP_OUT, 5, 2e6), 5 * (6e-6 + 200e-6));
     expect_close(swap_s(&hw, SWAP_IN, 5, 2e6), 5 * (3e-6 + 100e-6));
     hw.swap.piece_bytes = 600e3; /* four pieces, the last one short */
     expect_close(swap_s(&hw, SWAP_OUT, 5, 2e6), 5 * (24e-6 + 200e-6));
     expect_close(swap_s(&hw, SWAP_OUT, 0, 2e6), 0);
+    /* Large pieces go faster: three of 600 kB at 20 GB/s, the short one as before. */
+    hw.swap_out.bulk_latency_us = 10;
+    hw.swap_out.bulk_gb_per_s = 20;
+    hw.swap_out.bulk_from_bytes = 500e3;
+    expect_close(swap_s(&hw, SWAP_OUT, 5, 2e6), 5 * (3 * (10e-6 + 30e-6) + 6e-6 + 20e-6));
+}
+
+/* 5 blocks of 2 MB, read and written at half of 1 TB/s. */
+Test(kernels, block_copy_by_hand)
+{
+    struct hardware hw = plain();
+    hw.block_copy = (struct block_copy_profile){.launch_us = 3, .memory_frac = 0.5};
+    expect_close(block_copy_s(&hw, 5, 2e6), 3e-6 + 40e-6);
 }
 
 /* ---- against measured rows ---- */

@@ -24,6 +24,9 @@ static const struct hardware truth = {
     .elementwise = {3, 0.6},
     .allreduce = {{5, 180, 40, 200, 4e6}},
     .send_recv = {12, 150},
+    .swap_out = {.latency_us = 7, .gb_per_s = 22},
+    .swap_in = {.latency_us = 5, .gb_per_s = 25},
+    .block_copy = {4, 0.8},
 };
 
 static void add(struct rows *rows, struct fit_sample sample)
@@ -58,7 +61,7 @@ static void make_rows(enum fit_op op, struct rows *rows)
                                       .d_head = 128,
                                       .element_bytes = 2});
     for (double bytes = 1024; op >= FIT_ELEMENTWISE && bytes < 1e9; bytes *= 1.3)
-        add(rows, (struct fit_sample){.op = op, .bytes = bytes});
+        add(rows, (struct fit_sample){.op = op, .n_seqs = 3, .bytes = bytes});
 }
 
 /* Log-normal noise, and a tenth of the rows off by a factor of up to two. */
@@ -138,6 +141,9 @@ Test(solve, recovers_lines)
     expect_recovery(FIT_ELEMENTWISE);
     expect_recovery(FIT_ALLREDUCE_2);
     expect_recovery(FIT_SEND_RECV);
+    expect_recovery(FIT_SWAP_OUT);
+    expect_recovery(FIT_SWAP_IN);
+    expect_recovery(FIT_BLOCK_COPY);
 }
 
 /* One row in ten is too slow by up to a factor of two, half of them by more than 40%. Least squares
