@@ -12,6 +12,52 @@
 static const char saturated_note[] = "saturated: the queue grew over the second half of the "
                                      "arrivals; latencies tell the run's length";
 
+/* ---- what was not measured ---- */
+
+static void put_wrapped(FILE *out, const char *text)
+{
+    size_t at = 0;
+    for (const char *word = text; *word;) {
+        const size_t n = strcspn(word, " ");
+        if (at > 0 && at + 1 + n > LINE_CHARS)
+            at = (size_t)fprintf(out, "\n   ") - 1;
+        at += (size_t)fprintf(out, "%s%.*s", at ? " " : "", (int)n, word);
+        word += n + strspn(word + n, " ");
+    }
+    fputc('\n', out);
+}
+
+/* The first few different ones of a sweep. */
+struct assumptions {
+    char of[4][sizeof((struct ifl_summary *)0)->assumed];
+    size_t n;
+    bool more;
+};
+
+static void collect(struct assumptions *all, const char *assumed)
+{
+    size_t i = 0;
+    while (i < all->n && strcmp(all->of[i], assumed) != 0)
+        i++;
+    if (!*assumed || i < all->n)
+        return;
+    if (all->n < sizeof all->of / sizeof *all->of)
+        snprintf(all->of[all->n++], sizeof *all->of, "%s", assumed);
+    else
+        all->more = true;
+}
+
+static void put_assumptions(FILE *out, const struct assumptions *all)
+{
+    char text[sizeof *all->of + 32];
+    for (size_t i = 0; i < all->n; i++) {
+        snprintf(text, sizeof text, "assumed, not measured: %s", all->of[i]);
+        put_wrapped(out, text);
+    }
+    if (all->more)
+        fputs("assumed, not measured: more, see summary.csv\n", out);
+}
+
 /* ---- a sweep: a row a point ---- */
 
 struct table {
@@ -116,54 +162,6 @@ static void put_head(const struct table *table)
         put_key_cell(table->out, "", table->widths[key]);
     fputs(head_lines[1], table->out);
 }
-
-/* ---- what was not measured ---- */
-
-static void put_wrapped(FILE *out, const char *text)
-{
-    size_t at = 0;
-    for (const char *word = text; *word;) {
-        const size_t n = strcspn(word, " ");
-        if (at > 0 && at + 1 + n > LINE_CHARS)
-            at = (size_t)fprintf(out, "\n   ") - 1;
-        at += (size_t)fprintf(out, "%s%.*s", at ? " " : "", (int)n, word);
-        word += n + strspn(word + n, " ");
-    }
-    fputc('\n', out);
-}
-
-/* The first few different ones of a sweep. */
-struct assumptions {
-    char of[4][sizeof((struct ifl_summary *)0)->assumed];
-    size_t n;
-    bool more;
-};
-
-static void collect(struct assumptions *all, const char *assumed)
-{
-    size_t i = 0;
-    while (i < all->n && strcmp(all->of[i], assumed) != 0)
-        i++;
-    if (!*assumed || i < all->n)
-        return;
-    if (all->n < sizeof all->of / sizeof *all->of)
-        snprintf(all->of[all->n++], sizeof *all->of, "%s", assumed);
-    else
-        all->more = true;
-}
-
-static void put_assumptions(FILE *out, const struct assumptions *all)
-{
-    char text[sizeof *all->of + 32];
-    for (size_t i = 0; i < all->n; i++) {
-        snprintf(text, sizeof text, "assumed, not measured: %s", all->of[i]);
-        put_wrapped(out, text);
-    }
-    if (all->more)
-        fputs("assumed, not measured: more, see summary.csv\n", out);
-}
-
-/* ---- a sweep, drawn ---- */
 
 static int put_sweep(const struct table *table, struct ifl_error *error)
 {
