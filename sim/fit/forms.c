@@ -46,6 +46,7 @@ static double predict_step(const struct hardware *hardware, const struct fit_sam
     struct lines_profile ring = hardware->allreduce[0];
     roofline_rank_set(&rank, sample->model, hardware, t, 16);
     ring.gb_per_s *= t / (2.0 * (t - 1));
+    ring.bulk_gb_per_s *= t / (2.0 * (t - 1));
     if (t > 1 && !rank.allreduce)
         rank.allreduce = &ring;
     return roofline_step_s(&rank, &sample->totals);
@@ -233,7 +234,8 @@ static const struct form forms[] = {
                     IN_STEP("host.layer_us", host.layer_us, 0.1, 1000, 20, 3),
                     IN_STEP("host.seq_us", host.seq_us, 0.1, 1000, 10, 3),
                     IN_STEP("allreduce_2.latency_us", allreduce[0].latency_us, 0.1, 1000, 8, 3),
-                    IN_STEP("allreduce_2.gb_per_s", allreduce[0].gb_per_s, 1, 1e4, 400, 0),
+                    IN_STEP("allreduce_2.bulk_gb_per_s", allreduce[0].bulk_gb_per_s, 1, 1e4, 400,
+                            0),
                     IN_STEP("decode.head_us", decode.head_us, 0.001, 100, 2, 1)},
      .n_parameters = 9,
      .n_folds = 3,

@@ -93,15 +93,15 @@ static double true_value(const struct form_parameter *of)
     return *form_parameter_at(&copy, of);
 }
 
-/* Of all parameters over 20 draws of noise: how many errors are above two standard errors (1 in 22
- * of a normal law), and none above five. */
+/* Some two hundred parameters, over as many draws of noise as that takes: how many errors are above
+ * two standard errors (1 in 22 of a normal law), and none above five. */
 static void expect_recovery(enum fit_op op)
 {
     static struct rows rows;
     const struct form *form = form_of(op);
     int n = 0, n_far = 0;
     make_rows(op, &rows);
-    for (unsigned long seed = 1; seed <= 20; seed++) {
+    for (unsigned long seed = 1; n < 200; seed++) {
         struct hardware fitted = blank();
         struct solution solution;
         struct ifl_error error = {0};
