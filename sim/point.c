@@ -21,7 +21,7 @@ static double wall_s(void)
 
 struct machine {
     bool has_model, has_hardware;
-    struct model model;
+    struct model model, stage; /* of which stage is what one GPU of the pipeline holds */
     struct hardware hardware;
 };
 
@@ -33,6 +33,8 @@ static int load_machine(const struct config *config, struct machine *machine,
     *machine = (struct machine){.has_model = config->model[0], .has_hardware = config->hardware[0]};
     if (machine->has_model)
         rc = model_load(config->model, &machine->model, error);
+    if (rc == 0 && machine->has_model)
+        rc = model_stage(&machine->model, config->pipeline_parallel, &machine->stage, error);
     if (rc == 0 && machine->has_hardware)
         rc = hardware_load(config->hardware, &machine->hardware, error);
     if (rc < 0 || (machine->has_model && machine->has_hardware))
@@ -49,7 +51,7 @@ static int32_t host_blocks(const struct config *config, const struct machine *ma
     if (!machine->has_model) /* a token costs nothing: as many as anyone could swap */
         return pool_bytes > 0 ? config->serving.kv.num_blocks : 0;
     const double block_bytes =
-        (double)model_kv_bytes_per_token(&machine->model, config->tensor_parallel) * block_tokens;
+        (double)model_kv_bytes_per_token(&machine->stage, config->tensor_parallel) * block_tokens;
     const double n = pool_bytes / block_bytes;
     return n < 1e9 ? (int32_t)n : 1000000000;
 }
@@ -85,10 +87,10 @@ static int plan_memory(const struct config *config, const struct machine *machin
 {
     const struct kv_config *kv = &config->serving.kv;
     if (kv->sizing == KV_SIZING_WHOLE_REQUESTS)
-        return memory_plan_whole_requests(&machine->model, &machine->hardware,
+        return memory_plan_whole_requests(&machine->stage, &machine->hardware,
                                           config->tensor_parallel, kv->block_tokens,
                                           kv->memory_utilization, max_tokens, plan, error);
-    return memory_plan(&machine->model, &machine->hardware, config->tensor_parallel,
+    return memory_plan(&machine->stage, &machine->hardware, config->tensor_parallel,
                        kv->block_tokens, kv->memory_utilization, plan, error);
 }
 
@@ -101,7 +103,7 @@ static void doubt(const struct config *config, const struct machine *machine, ch
     struct ifl_error error;
     if (!machine->has_model || !machine->has_hardware)
         return;
-    const int rc = memory_plan(&machine->model, &machine->hardware, config->tensor_parallel,
+    const int rc = memory_plan(&machine->stage, &machine->hardware, config->tensor_parallel,
                                kv->block_tokens, kv->memory_utilization, &plan, &error);
     if (rc < 0)
         snprintf(text, n_bytes, "serving.kv.num_blocks is given, although %s", error.text);
@@ -156,7 +158,7 @@ static struct cost *create_cost(const struct config *config, const struct machin
     if (c->model == COST_TABLE)
         return cost_create_table(&machine->model, c->dir, error);
     return cost_create_roofline(&machine->model, &machine->hardware, config->tensor_parallel,
-                                config->serving.kv.block_tokens, error);
+                                config->pipeline_parallel, config->serving.kv.block_tokens, error);
 }
 
 /* ---- who comes: the trace ---- */

@@ -49,7 +49,7 @@ static void note_passed_over(const struct fit_data *data)
 }
 
 struct request {
-    const char *like, *out_path, *plots_dir, *evaluate;
+    const char *like, *out_path, *plots_dir, *evaluate, *corrections;
     struct profile_texts texts;
     struct text_list train, where, files;
 };
@@ -82,6 +82,8 @@ static int evaluate(const struct request *request, struct ifl_error *error)
     code = fit_judge(&data, &hardware, &verdict, error);
     if (!code) {
         code = fit_write_evaluation(&data, &verdict, "evaluation.csv", error);
+        if (!code && request->corrections)
+            code = fit_write_corrections(&data, &verdict, request->corrections, error);
         print_head(hardware.name);
         for (int op = FIT_GEMM; op < FIT_OPS; op++)
             print_errors(form_of(op)->section, &verdict.rows[op]);
@@ -174,6 +176,7 @@ static const char usage[] =
     "           [--where CONDITION]... [--about TEXT] [--source TEXT]\n"
     "           [--assumed TEXT] [--plots DIR]\n"
     "       inflight fit --evaluate PROFILE FILE... [--where CONDITION]...\n"
+    "           [--corrections OUT.csv]\n"
     "       inflight fit --tables\n"
     "--like gives the peaks and what the tables do not cover; a condition is like m>=16\n";
 
@@ -192,6 +195,7 @@ int cli_fit(int argc, char **argv)
         {"--assumed", NULL, OPTION_TEXT, &request.texts.assumed},
         {"--where", NULL, OPTION_LIST, &request.where},
         {"--evaluate", NULL, OPTION_TEXT, &request.evaluate},
+        {"--corrections", NULL, OPTION_TEXT, &request.corrections},
         {"--tables", NULL, OPTION_FLAG, &tables},
     };
     const size_t n_options = sizeof options / sizeof *options;
@@ -199,7 +203,8 @@ int cli_fit(int argc, char **argv)
         return 2;
     if (tables)
         return print_tables();
-    if (request.files.n == 0 || !(request.evaluate || request.like)) {
+    if (request.files.n == 0 || !(request.evaluate || request.like) ||
+        (request.corrections && !request.evaluate)) {
         fputs(usage, stderr);
         return 2;
     }

@@ -358,12 +358,12 @@ int cli_run(int argc, char **argv)
         rc = load(&run, &study, &plugins);
     if (rc == 0)
         rc = run_study(&run);
-    const bool speaks = ranks_own() == 0;
+    int exit_code = rc == 0 ? 0 : run.error.code == IFL_E_INPUT ? 2 : 1;
+    if (rc < 0 && ranks_own() == 0)
+        exit_code = cli_fail(&run.error); /* before anyone leaves: mpirun ends those that are left */
     ranks_leave();
     study_free(run.study);
     for (size_t i = 0; i < run.n_notes; i++)
         free(run.notes[i]);
-    if (rc < 0 && !speaks)
-        return run.error.code == IFL_E_INPUT ? 2 : 1;
-    return rc < 0 ? cli_fail(&run.error) : 0;
+    return exit_code;
 }

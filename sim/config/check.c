@@ -114,6 +114,9 @@ static int check_table(const struct node *root, struct config *config, struct if
     if (config->tensor_parallel > 1)
         return fail_key(root, "parallel.tensor", error,
                         "cost.model is table, which is of one GPU, expected parallel.tensor 1");
+    if (config->pipeline_parallel > 1)
+        return fail_key(root, "parallel.pipeline", error,
+                        "cost.model is table, which is of one GPU, expected parallel.pipeline 1");
     return 0;
 }
 

@@ -84,7 +84,7 @@ struct config {
     struct cost_config cost;
     struct engine_config engine;
     int32_t tensor_parallel;
-    int32_t pipeline_parallel; /* one choice so far */
+    int32_t pipeline_parallel;
     int32_t replicas;
     double ttft_slo_s, tpot_slo_s;
     struct output_config output;

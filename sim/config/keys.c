@@ -179,7 +179,8 @@ static const struct ifl_param engine_fields[] = {
 
 static const struct ifl_param parallel_fields[] = {
     INT("tensor", tensor_parallel, 1, 1, 64, "GPUs", "GPUs that share every layer"),
-    INT("pipeline", pipeline_parallel, 1, 1, 1, "stages", "stages that the layers are cut into"),
+    INT("pipeline", pipeline_parallel, 1, 1, 64, "stages",
+        "stages that the layers are cut into; one step is in them at a time"),
 };
 
 static const struct ifl_param cluster_fields[] = {

@@ -25,10 +25,11 @@ struct linear_cost { /* seconds */
  *          + context_token_s x tokens whose K/V decoding sequences read, the new ones included */
 struct cost *cost_create_linear(const struct linear_cost *linear, struct ifl_error *error);
 
-/* The model and the profile are copied. tensor_parallel ranks share every layer. */
+/* The model and the profile are copied. tensor_parallel ranks share every layer; pipeline_parallel
+ * stages have each their share of them, and a step goes through all, one after the other. */
 struct cost *cost_create_roofline(const struct model *model, const struct hardware *hardware,
-                                  int32_t tensor_parallel, int32_t block_tokens,
-                                  struct ifl_error *error);
+                                  int32_t tensor_parallel, int32_t pipeline_parallel,
+                                  int32_t block_tokens, struct ifl_error *error);
 
 /* `dir` holds one file each ending in linear_ms_per_layer.csv, attn_decode_ms_per_layer.csv and
  * attn_prefill_ms_per_layer.csv, gzipped or not: milliseconds a layer on one GPU, the columns in

@@ -148,6 +148,9 @@ static const struct ifl_param texts[] = {
     {TEXT(about, "the machine and the software stack")},
     {TEXT(source, "where the numbers come from")},
     {TEXT(assumed, "the numbers that no measurement covers")},
+    {"corrections", IFL_TEXT, offsetof(struct hardware, corrections_path), 0, 0,
+     sizeof((struct hardware *)0)->corrections_path, NULL, "",
+     "a CSV of factors on the forms' times, beside the profile; see sim/cost/correction.h"},
 };
 
 static int read_texts(const struct node *root, struct hardware *hardware, struct ifl_error *error)
@@ -176,6 +179,18 @@ static int read_profile(const struct node *root, struct hardware *hardware, stru
     return code;
 }
 
+/* The file lies where the profile lies, unless its path is absolute. */
+static int read_corrections(const char *profile, struct hardware *hardware, struct ifl_error *error)
+{
+    char path[sizeof hardware->corrections_path + 512];
+    const char *name = hardware->corrections_path, *slash = strrchr(profile, '/');
+    if (!*name)
+        return 0;
+    const int n_folder = *name == '/' || !slash ? 0 : (int)(slash + 1 - profile);
+    snprintf(path, sizeof path, "%.*s%s", n_folder, profile, name);
+    return corrections_read(path, &hardware->corrections, error);
+}
+
 int hardware_load(const char *name, struct hardware *hardware, struct ifl_error *error)
 {
     struct document document;
@@ -190,7 +205,7 @@ int hardware_load(const char *name, struct hardware *hardware, struct ifl_error 
         return code;
     code = read_profile(root, hardware, error);
     tree_free(root);
-    return code;
+    return code ? code : read_corrections(document.path, hardware, error);
 }
 
 /* ---- writing ---- */
@@ -234,6 +249,9 @@ void hardware_write(const struct hardware *hardware, hardware_remark_fn *remark,
 {
     char text[1100];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (texts[i].offset == offsetof(struct hardware, corrections_path) &&
+            !*hardware->corrections_path)
+            continue;
         field_print(&texts[i], hardware, text, sizeof text);
         fprintf(out, "%s: %s\n", texts[i].name, text);
     }

@@ -12,6 +12,8 @@
 
 #include "inflight/error.h"
 
+#include "cost/correction.h"
+
 struct gpu_profile {
     double peak_tflops;     /* dense, 16-bit inputs */
     double memory_gb_per_s; /* 1e9 bytes */
@@ -93,10 +95,12 @@ struct memory_profile {
 };
 
 struct hardware {
-    char name[128];    /* of the file, without folder and extension */
-    char about[256];   /* the machine and the software stack */
-    char source[512];  /* where the numbers come from */
-    char assumed[512]; /* the numbers that no measurement covers; empty if none */
+    char name[128];             /* of the file, without folder and extension */
+    char about[256];            /* the machine and the software stack */
+    char source[512];           /* where the numbers come from */
+    char assumed[512];          /* the numbers that no measurement covers; empty if none */
+    char corrections_path[512]; /* of a CSV, as the profile writes it; empty if there is none */
+    struct corrections corrections;
     struct gpu_profile gpu;
     struct gemm_profile gemm;
     struct gemm_profile gemm_fp8; /* with the inputs' quantisation; 0 compute_frac: unknown */

@@ -15,6 +15,12 @@ static double bytes_per_s(const struct hardware *hardware, double frac)
     return frac * hardware->gpu.memory_gb_per_s * gb_per_s;
 }
 
+static double corrected(const struct hardware *hardware, enum correction_op op, double n, double k,
+                        double size)
+{
+    return correction_factor(&hardware->corrections, op, n, k, size);
+}
+
 /* By how much whole waves of tiles exceed the work, to the power of wave_frac. */
 static double wave_factor(const struct hardware *hardware, const struct gemm_profile *gemm,
                           double m, double n, double n_weights)
@@ -48,7 +54,8 @@ double gemm_group_s(const struct hardware *hardware, const struct gemm_group *gr
     const double bytes = m * k * input_bytes + m * n * group->element_bytes +
                          group->n_weights * n * k * group->weight_bytes;
     const double memory_s = bytes / bytes_per_s(hardware, gemm->memory_frac);
-    return gemm->launch_us * us + p_norm(compute_s, memory_s, gemm->exponent);
+    return corrected(hardware, group->fp8 ? CORRECT_GEMM_FP8 : CORRECT_GEMM, n, k, m) *
+           (gemm->launch_us * us + p_norm(compute_s, memory_s, gemm->exponent));
 }
 
 double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes)
@@ -73,9 +80,10 @@ double prefill_attention_s(const struct hardware *hardware, double q_heads, doub
                          prefill->overhead_tokens * shape->n_tokens;
     const double tail_pairs = prefill->tail_tiles * 128 * shape->longest_kv * hardware->gpu.n_sms;
     const double heads_s = prefill->head_us * us * shape->n_seqs * kv_heads / hardware->gpu.n_sms;
-    return prefill->launch_us * us + heads_s +
-           4 * d_head * (q_heads * pairs + tail_pairs) /
-               flops_per_s(hardware, prefill->compute_frac);
+    return corrected(hardware, CORRECT_PREFILL, 0, 0, shape->n_tokens) *
+           (prefill->launch_us * us + heads_s +
+            4 * d_head * (q_heads * pairs + tail_pairs) /
+                flops_per_s(hardware, prefill->compute_frac));
 }
 
 /* All but the launch. */
@@ -98,8 +106,9 @@ double decode_attention_s(const struct hardware *hardware, double q_heads, doubl
     if (shape->n_seqs <= 0)
         return 0;
     const double kv_bytes = 2 * shape->context_tokens * kv_heads * d_head * element_bytes;
-    return hardware->decode.launch_us * us +
-           pure_decode_s(hardware, q_heads, kv_heads, kv_bytes, shape);
+    return corrected(hardware, CORRECT_DECODE, 0, 0, shape->context_tokens) *
+           (hardware->decode.launch_us * us +
+            pure_decode_s(hardware, q_heads, kv_heads, kv_bytes, shape));
 }
 
 double decode_attention_mixed_s(const struct hardware *hardware, double q_heads, double kv_heads,
@@ -120,8 +129,9 @@ double decode_attention_mixed_s(const struct hardware *hardware, double q_heads,
 double elementwise_s(const struct hardware *hardware, double n_launches, double bytes)
 {
     const struct elementwise_profile *elementwise = &hardware->elementwise;
-    return n_launches * elementwise->launch_us * us +
-           bytes / bytes_per_s(hardware, elementwise->memory_frac);
+    return corrected(hardware, CORRECT_ELEMENTWISE, 0, 0, bytes / n_launches) *
+           (n_launches * elementwise->launch_us * us +
+            bytes / bytes_per_s(hardware, elementwise->memory_frac));
 }
 
 double send_recv_s(const struct hardware *hardware, double bytes)

@@ -4,8 +4,10 @@
  *     P, W        peak FLOP/s and bytes/s of the data sheet; SM the number of multiprocessors
  *     q, c        of a prefill sequence: its new tokens, and its tokens computed before them
  *     h, g        query and KV heads of this rank; d_head their width
- * Each function takes the whole profile, uses the section named in its comment, and can be called
- * on its own, so that a fitter can hold it against measured rows. */
+ * A profile's corrections (correction.h) multiply products, prefill attention, decode attention
+ * without prefill and element-wise operations; the equations leave them out. Each function takes
+ * the whole profile, uses the section named in its comment, and can be called on its own, so that a
+ * fitter can hold it against measured rows. */
 #ifndef SIM_COST_KERNELS_H
 #define SIM_COST_KERNELS_H
 

@@ -141,6 +141,20 @@ int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_paral
            model->d_head * model->kv_bytes;
 }
 
+int model_stage(const struct model *model, int32_t pipeline, struct model *stage,
+                struct ifl_error *error)
+{
+    if (pipeline < 1 || model->layers % pipeline != 0)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "parallel.pipeline is %d, expected a divisor of the %d layers of %s",
+                        pipeline, model->layers, model->name);
+    *stage = *model;
+    stage->layers /= pipeline;
+    if (pipeline > 1)
+        stage->tied_embeddings = true;
+    return 0;
+}
+
 const char *model_complete(struct model *model, struct ifl_error *error)
 {
     if (model->n_kv_heads == 0)

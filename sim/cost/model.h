@@ -65,6 +65,11 @@ int model_load(const char *name, struct model *model, struct ifl_error *error);
 int model_check_parallel(const struct model *model, int32_t tensor_parallel,
                          struct ifl_error *error);
 
+/* The model of one of `pipeline` equal stages: its layers, and one of the two embeddings, as the
+ * first stage has the one and the last the other. Errors where the stages cannot be equal. */
+int model_stage(const struct model *model, int32_t pipeline, struct model *stage,
+                struct ifl_error *error);
+
 int32_t model_q_heads_per_rank(const struct model *model, int32_t tensor_parallel);
 int32_t model_kv_heads_per_rank(const struct model *model, int32_t tensor_parallel);
 

@@ -164,7 +164,7 @@ int portrait_make(const struct portrait_options *options, struct portrait *portr
     if (code)
         return code;
     struct cost *cost =
-        cost_create_roofline(&portrait->model, &portrait->hardware, options->tensor_parallel,
+        cost_create_roofline(&portrait->model, &portrait->hardware, options->tensor_parallel, 1,
                              options->block_tokens, error);
     if (!cost)
         return error->code;

@@ -2,10 +2,12 @@
  *
  *     duration = swap out + swap in + block copies + max(forward, floor) + host
  *     forward  = L (sum of 4 gemm(m, n, k) + E + 2 C + A_prefill + A_decode) + gemm(rows, V', d)
+ *                + (stages - 1) send(m d)
  *     host     = step + L layer + sequences seq
  *
  * with L layers, m all new tokens of the step and rows those that are sampled; kernels.h has the
- * operations. Ranks are alike and meet in the all-reduces, so one stands for all. Without tokens
+ * operations. Ranks are alike and meet in the all-reduces, so one stands for all; the stages of a
+ * pipeline run one after the other and swap side by side. Without tokens
  * there is no forward pass, and the host does not launch its layers. */
 #include <math.h>
 #include <stdlib.h>
@@ -60,6 +62,16 @@ static double linear_s(const struct roofline_rank *rank, int i, double m)
     return router_s + gemm_group_s(rank->hardware, &group);
 }
 
+/* Each stage sends the hidden states of all tokens to the next (Narayanan et al., SC 2021, 3.2). */
+static double stages_s(const struct roofline_rank *rank, double m)
+{
+    const struct model *model = rank->model;
+    if (rank->n_stages <= 1)
+        return 0;
+    return (rank->n_stages - 1) *
+           send_recv_s(rank->hardware, m * model->d_model * model->weight_bytes);
+}
+
 static double dense_s(const struct roofline_rank *rank, double m)
 {
     const struct model *model = rank->model;
@@ -68,7 +80,7 @@ static double dense_s(const struct roofline_rank *rank, double m)
         layer_s += linear_s(rank, i, m);
     if (rank->allreduce)
         layer_s += 2 * lines_s(rank->allreduce, m * model->d_model * model->weight_bytes);
-    return model->layers * layer_s;
+    return model->layers * layer_s + stages_s(rank, m);
 }
 
 static double head_s(const struct roofline_rank *rank, double rows)
@@ -161,10 +173,10 @@ static double remembered_step_s(struct cost *cost, const struct ifl_step_totals 
 }
 
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
-                       const struct hardware *hardware, int32_t tensor_parallel,
+                       const struct hardware *hardware, int32_t tensor_parallel, int32_t n_stages,
                        int32_t block_tokens)
 {
-    *rank = (struct roofline_rank){.model = model, .hardware = hardware};
+    *rank = (struct roofline_rank){.model = model, .hardware = hardware, .n_stages = n_stages};
     if (tensor_parallel > 1)
         rank->allreduce = hardware_allreduce(hardware, tensor_parallel);
     model_layer_linears(model, tensor_parallel, rank->linears);
@@ -172,20 +184,29 @@ void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
     rank->q_heads = model_q_heads_per_rank(model, tensor_parallel);
     rank->kv_heads = model_kv_heads_per_rank(model, tensor_parallel);
     rank->ffn_columns = (double)model->d_ffn / tensor_parallel;
-    rank->block_bytes = (double)model_kv_bytes_per_token(model, tensor_parallel) * block_tokens;
+    rank->block_bytes =
+        (double)model_kv_bytes_per_token(model, tensor_parallel) * block_tokens / n_stages;
 }
 
 struct cost *cost_create_roofline(const struct model *model, const struct hardware *hardware,
-                                  int32_t tensor_parallel, int32_t block_tokens,
-                                  struct ifl_error *error)
+                                  int32_t tensor_parallel, int32_t pipeline_parallel,
+                                  int32_t block_tokens, struct ifl_error *error)
 {
-    if (model_check_parallel(model, tensor_parallel, error))
+    struct model stage;
+    if (model_stage(model, pipeline_parallel, &stage, error) ||
+        model_check_parallel(model, tensor_parallel, error))
         return NULL;
     if (tensor_parallel > 1 && !hardware_allreduce(hardware, tensor_parallel)) {
         ifl_fail(error, IFL_E_INPUT,
                  "parallel.tensor is %d, expected 1 or a number of GPUs for which %s has an "
                  "all-reduce (allreduce_2, allreduce_4, allreduce_8)",
                  tensor_parallel, hardware->name);
+        return NULL;
+    }
+    if (pipeline_parallel > 1 && hardware->send_recv.gb_per_s <= 0) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "parallel.pipeline is %d, expected 1 or a profile with send_recv, which %s lacks",
+                 pipeline_parallel, hardware->name);
         return NULL;
     }
     if (model->quantization == MODEL_FP8 && hardware->gemm_fp8.compute_frac <= 0) {
@@ -203,6 +224,6 @@ struct cost *cost_create_roofline(const struct model *model, const struct hardwa
     roofline->model = *model;
     roofline->hardware = *hardware;
     roofline_rank_set(&roofline->rank, &roofline->model, &roofline->hardware, tensor_parallel,
-                      block_tokens);
+                      pipeline_parallel, block_tokens);
     return &roofline->base;
 }

@@ -14,12 +14,13 @@ struct roofline_rank {
     struct model_linear linears[MODEL_LINEARS], head;
     const struct lines_profile *allreduce; /* in `hardware`; NULL on one GPU */
     double q_heads, kv_heads, ffn_columns; /* of a rank */
-    double block_bytes;                    /* of a rank, all layers */
+    double block_bytes;                    /* of a rank, all its layers */
+    int32_t n_stages;                      /* of the pipeline */
 };
 
 /* The ranks can share the model (model_check_parallel), and the profile has their all-reduce. */
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
-                       const struct hardware *hardware, int32_t tensor_parallel,
+                       const struct hardware *hardware, int32_t tensor_parallel, int32_t n_stages,
                        int32_t block_tokens);
 double roofline_step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals);
 

@@ -281,6 +281,8 @@ int fit_profile(const struct fit_data *data, const struct fit_options *options,
                 struct hardware *hardware, struct fit_report *report, struct ifl_error *error)
 {
     *report = (struct fit_report){.n = 0};
+    hardware->corrections_path[0] = '\0'; /* they were of other numbers */
+    hardware->corrections.n_of = 0;
     int code = check_train(data, options, error);
     for (int op = FIT_GEMM; op < FIT_OPS && !code; op++)
         code = fit_op(data, options, op, hardware, &report->of[op], error);

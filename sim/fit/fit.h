@@ -59,6 +59,11 @@ int fit_judge(const struct fit_data *data, const struct hardware *hardware,
 /* evaluation.csv: the tables' columns, then op_class, measured_s, predicted_s. */
 int fit_write_evaluation(const struct fit_data *data, const struct fit_verdict *verdict,
                          const char *path, struct ifl_error *error);
+/* The CSV of sim/cost/correction.h that would bring the profile's predictions to these
+ * measurements: for each product, or for all attention and element-wise rows of one size, the
+ * geometric mean of measured over predicted. */
+int fit_write_corrections(const struct fit_data *data, const struct fit_verdict *verdict,
+                          const char *path, struct ifl_error *error);
 void fit_verdict_free(struct fit_verdict *verdict);
 
 /* True if the profile has numbers for the operation. */

@@ -44,7 +44,7 @@ static double predict_step(const struct hardware *hardware, const struct fit_sam
     const int32_t t = sample->tensor_parallel;
     struct roofline_rank rank;
     struct lines_profile ring = hardware->allreduce[0];
-    roofline_rank_set(&rank, sample->model, hardware, t, 16);
+    roofline_rank_set(&rank, sample->model, hardware, t, 1, 16);
     ring.gb_per_s *= t / (2.0 * (t - 1));
     ring.bulk_gb_per_s *= t / (2.0 * (t - 1));
     if (t > 1 && !rank.allreduce)

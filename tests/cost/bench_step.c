@@ -14,7 +14,7 @@ int main(void)
     int64_t sum_ns = 0;
     if (model_load("llama-2-7b", &model, &error) || hardware_load("h100-sxm", &hardware, &error))
         return 1;
-    struct cost *cost = cost_create_roofline(&model, &hardware, 1, 16, &error);
+    struct cost *cost = cost_create_roofline(&model, &hardware, 1, 1, 16, &error);
     if (!cost)
         return 1;
     const clock_t begin = clock();

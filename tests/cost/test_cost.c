@@ -8,7 +8,7 @@ static struct cost *roofline(const struct model *model, const struct hardware *h
                              int32_t tensor_parallel)
 {
     struct ifl_error error = {0};
-    struct cost *cost = cost_create_roofline(model, hardware, tensor_parallel, 16, &error);
+    struct cost *cost = cost_create_roofline(model, hardware, tensor_parallel, 1, 16, &error);
     cr_assert_not_null(cost, "%s", error.text);
     return cost;
 }
@@ -205,6 +205,29 @@ Test(roofline, swaps_alone)
     cr_expect_eq(step_ns(&model, &hw, 1, (struct ifl_step_totals){0}), 50000);
 }
 
+/* Ten layers in two stages: the same layers, and one message of 4 tokens x 64 x 2 bytes; a block of
+ * a rank is half as large. */
+Test(roofline, stages_send_hidden_states)
+{
+    const struct model model = tiny();
+    struct hardware hw = weightless();
+    struct ifl_error error = {0};
+    cr_expect_null(cost_create_roofline(&model, &hw, 1, 2, 16, &error));
+    cr_expect_not_null(strstr(error.text, "send_recv"), "%s", error.text);
+    hw.send_recv = (struct send_recv_profile){.latency_us = 9, .gb_per_s = 1};
+    hw.swap_out = (struct lines_profile){.latency_us = 3, .gb_per_s = 1};
+    hw.host.layer_us = 2;
+    struct cost *cost = cost_create_roofline(&model, &hw, 1, 2, 16, &error);
+    cr_assert_not_null(cost, "%s", error.text);
+    struct ifl_step_totals totals = decoding(4, 10);
+    cr_expect_eq(cost_step_ns(cost, &totals), step_ns(&model, &hw, 1, totals) + 9000 + 4 * 64 * 2);
+    totals = (struct ifl_step_totals){.n_blocks_out = 2};
+    cr_expect_eq(cost_step_ns(cost, &totals), 2 * (3000 + 10240 / 2));
+    cost_destroy(cost);
+    cr_expect_null(cost_create_roofline(&model, &hw, 1, 3, 16, &error));
+    cr_expect_not_null(strstr(error.text, "divisor of the 10 layers"), "%s", error.text);
+}
+
 Test(roofline, memory_of_durations_changes_none)
 {
     const struct model model = load_model("llama-3-8b");
@@ -244,11 +267,11 @@ Test(roofline, refuses_ranks_without_a_line)
     const struct model model = load_model("llama-2-7b");
     struct hardware hw = load_hardware("h100-sxm");
     struct ifl_error error = {0};
-    cr_expect_null(cost_create_roofline(&model, &hw, 16, 16, &error));
+    cr_expect_null(cost_create_roofline(&model, &hw, 16, 1, 16, &error));
     cr_expect_not_null(strstr(error.text, "parallel.tensor is 16"));
-    cr_expect_null(cost_create_roofline(&model, &hw, 3, 16, &error));
+    cr_expect_null(cost_create_roofline(&model, &hw, 3, 1, 16, &error));
     hw.allreduce[0] = (struct lines_profile){0};
-    cr_expect_null(cost_create_roofline(&model, &hw, 2, 16, &error));
+    cr_expect_null(cost_create_roofline(&model, &hw, 2, 1, 16, &error));
     cr_expect_not_null(strstr(error.text, "h100-sxm"));
 }
 

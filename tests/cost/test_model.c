@@ -146,3 +146,18 @@ Test(model, quantised_weights)
     model.quantization = MODEL_INT4;
     cr_expect_eq(model_weight_bytes(&model, 1), plain - matrices * 3 / 2);
 }
+
+/* 32 layers in four stages of 8; of the two embeddings a stage has one. */
+Test(model, a_stage_has_its_share)
+{
+    const struct model model = load_model("llama-2-7b");
+    struct model stage;
+    struct ifl_error error = {0};
+    cr_assert_eq(model_stage(&model, 4, &stage, &error), 0, "%s", error.text);
+    cr_expect_eq(4 * model_kv_bytes_per_token(&stage, 1), model_kv_bytes_per_token(&model, 1));
+    const int64_t embedding = INT64_C(2) * 32000 * 4096, norm = 2 * 4096;
+    cr_expect_eq(4 * (model_weight_bytes(&stage, 1) - embedding - norm),
+                 model_weight_bytes(&model, 1) - 2 * embedding - norm);
+    cr_expect_eq(model_stage(&model, 5, &stage, &error), IFL_E_INPUT);
+    cr_expect_not_null(strstr(error.text, "divisor of the 32 layers"), "%s", error.text);
+}
