@@ -48,10 +48,12 @@ static void note_passed_over(const struct fit_data *data)
                 data->n);
 }
 
+enum { MAX_HOLDS = 16 };
+
 struct request {
     const char *like, *out_path, *plots_dir, *evaluate, *corrections;
     struct profile_texts texts;
-    struct text_list train, where, files;
+    struct text_list train, where, holds, files;
 };
 
 static int read_data(const struct request *request, struct fit_data *data, struct ifl_error *error)
@@ -142,9 +144,30 @@ static int draw(const struct fit_report *report, const char *dir, struct ifl_err
     return code ? code : ifl_figure(&drawing, "measured_vs_fitted", "measured_vs_fitted", error);
 }
 
+static int read_hold(const char *text, struct fit_hold *hold, struct ifl_error *error)
+{
+    const char *equals = strchr(text, '=');
+    char *end = NULL;
+    if (equals)
+        hold->value = strtod(equals + 1, &end);
+    if (!equals || end == equals + 1 || *end || (size_t)(equals - text) >= sizeof hold->name)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "--hold %s: expected SECTION.FIELD=NUMBER, as gemm.wave_frac=0", text);
+    snprintf(hold->name, sizeof hold->name, "%.*s", (int)(equals - text), text);
+    return 0;
+}
+
 static int fit(const struct request *request, struct ifl_error *error)
 {
-    const struct fit_options options = {request->train.of, request->train.n};
+    struct fit_hold holds[MAX_HOLDS];
+    const struct fit_options options = {request->train.of, request->train.n, holds,
+                                        request->holds.n};
+    if (request->holds.n > MAX_HOLDS)
+        return ifl_fail(error, IFL_E_INPUT, "--hold: %zu of them, expected at most %d",
+                        request->holds.n, MAX_HOLDS);
+    for (size_t i = 0; i < request->holds.n; i++)
+        if (read_hold(request->holds.of[i], &holds[i], error))
+            return error->code;
     struct fit_data data;
     struct fit_report report;
     struct hardware like, hardware;
@@ -174,7 +197,7 @@ static int fit(const struct request *request, struct ifl_error *error)
 static const char usage[] =
     "usage: inflight fit FILE... --like PROFILE [-o OUT.yaml] [--train GROUP]...\n"
     "           [--where CONDITION]... [--about TEXT] [--source TEXT]\n"
-    "           [--assumed TEXT] [--plots DIR]\n"
+    "           [--assumed TEXT] [--hold SECTION.FIELD=NUMBER]... [--plots DIR]\n"
     "       inflight fit --evaluate PROFILE FILE... [--where CONDITION]...\n"
     "           [--corrections OUT.csv]\n"
     "       inflight fit --tables\n"
@@ -194,6 +217,7 @@ int cli_fit(int argc, char **argv)
         {"--source", NULL, OPTION_TEXT, &request.texts.source},
         {"--assumed", NULL, OPTION_TEXT, &request.texts.assumed},
         {"--where", NULL, OPTION_LIST, &request.where},
+        {"--hold", NULL, OPTION_LIST, &request.holds},
         {"--evaluate", NULL, OPTION_TEXT, &request.evaluate},
         {"--corrections", NULL, OPTION_TEXT, &request.corrections},
         {"--tables", NULL, OPTION_FLAG, &tables},

@@ -222,10 +222,54 @@ static void free_job(struct job *job)
     free(job->predicted_s);
 }
 
+/* ---- parameters that the caller holds ---- */
+
+static bool is_held(const struct fit_hold *hold, const char *section,
+                    const struct form_parameter *of)
+{
+    char name[sizeof hold->name];
+    snprintf(name, sizeof name, "%s.%s", section, of->name);
+    return strcmp(name, hold->name) == 0;
+}
+
+static void take_out(const struct fit_hold *hold, struct form *form, struct hardware *hardware)
+{
+    int n = 0;
+    for (int i = 0; i < form->n_parameters; i++) {
+        if (is_held(hold, form->section, &form->parameters[i]))
+            *form_parameter_at(hardware, &form->parameters[i]) = hold->value;
+        else
+            form->parameters[n++] = form->parameters[i];
+    }
+    form->n_parameters = n;
+}
+
+static bool is_parameter(const struct fit_hold *hold)
+{
+    for (int op = FIT_GEMM; op < FIT_OPS; op++)
+        for (int i = 0; i < form_of(op)->n_parameters; i++)
+            if (is_held(hold, form_of(op)->section, &form_of(op)->parameters[i]))
+                return true;
+    return false;
+}
+
+static int check_holds(const struct fit_options *options, struct ifl_error *error)
+{
+    for (size_t i = 0; i < options->n_hold; i++)
+        if (!is_parameter(&options->hold[i]))
+            return ifl_fail(error, IFL_E_INPUT,
+                            "--hold %s: no such parameter, expected one such as gemm.wave_frac",
+                            options->hold[i].name);
+    return 0;
+}
+
 static int fit_op(const struct fit_data *data, const struct fit_options *options, enum fit_op op,
                   struct hardware *hardware, struct fit_op_report *report, struct ifl_error *error)
 {
-    struct job job = {.form = form_of(op), .options = options};
+    struct job job = {.form = &report->free_form, .options = options};
+    report->free_form = *form_of(op);
+    for (size_t i = 0; i < options->n_hold; i++)
+        take_out(&options->hold[i], &report->free_form, hardware);
     job.rows = malloc((data->n + 1) * sizeof *job.rows);
     job.some = malloc((data->n + 1) * sizeof *job.some);
     job.fold = malloc((data->n + 1) * sizeof *job.fold);
@@ -284,6 +328,8 @@ int fit_profile(const struct fit_data *data, const struct fit_options *options,
     hardware->corrections_path[0] = '\0'; /* they were of other numbers */
     hardware->corrections.n_of = 0;
     int code = check_train(data, options, error);
+    if (!code)
+        code = check_holds(options, error);
     for (int op = FIT_GEMM; op < FIT_OPS && !code; op++)
         code = fit_op(data, options, op, hardware, &report->of[op], error);
     if (!code)

@@ -22,15 +22,24 @@ void fit_data_free(struct fit_data *data);
 
 /* ---- fitting ---- */
 
+/* A parameter that is not fitted, to compare a form with a simpler one: SECTION.FIELD. */
+struct fit_hold {
+    char name[64];
+    double value;
+};
+
 struct fit_options {
     /* Groups to fit on; all others of an operation that has one of them test it. NULL: everything
      * is fitted, and for the test the groups are dealt into folds and each is left out once. */
     const char *const *train;
     size_t n_train;
+    const struct fit_hold *hold;
+    size_t n_hold;
 };
 
 struct fit_op_report {
     const struct form *form; /* NULL: no rows of this operation */
+    struct form free_form;   /* what `form` points at: without the parameters that are held */
     struct solution solution;
     struct error_summary fitted, held_out, held_out_layers;
 };
