@@ -2,10 +2,9 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "quantile.h"
-#include "sheet.h"
+#include "quantiles_csv.h"
 #include "sort.h"
 
 enum { N_PERCENTILES = 3 };
@@ -59,39 +58,7 @@ static int from_gaps(const struct pairs *pairs, enum side side, struct itl *itl,
     return rc;
 }
 
-/* ---- percentiles from quantiles.csv, of all requests of the run ---- */
-
-static int look_up(const struct sheet *sheet, struct itl *itl, struct ifl_error *error)
-{
-    size_t quantile, column;
-    if (sheet_require(sheet, "quantile", &quantile, error) ||
-        sheet_require(sheet, "itl_s", &column, error))
-        return error->code;
-    for (size_t row = 0; row < sheet->n_rows; row++) {
-        double of;
-        if (sheet_number(sheet, row, quantile, &of, error))
-            return error->code;
-        for (int i = 0; i < N_PERCENTILES; i++)
-            if (fabs(of - percentiles[i]) < 1e-9 &&
-                sheet_number(sheet, row, column, &itl->at[i], error))
-                return error->code;
-    }
-    return IFL_OK;
-}
-
-static int from_dir(const char *dir, struct itl *itl, struct ifl_error *error)
-{
-    char path[4096];
-    struct sheet sheet;
-    snprintf(path, sizeof path, "%s/quantiles.csv", dir);
-    if (access(path, F_OK) != 0)
-        return IFL_OK;
-    int rc = sheet_read(&sheet, path, error);
-    if (rc == IFL_OK)
-        rc = look_up(&sheet, itl, error);
-    sheet_free(&sheet);
-    return rc;
-}
+/* ---- both sides ---- */
 
 static int find_side(const struct pairs *pairs, enum side side, const char *dir, struct itl *itl,
                      struct ifl_error *error)
@@ -102,7 +69,9 @@ static int find_side(const struct pairs *pairs, enum side side, const char *dir,
     if (pairs->trace[side]->gap_at)
         return from_gaps(pairs, side, itl, error);
     from_lives(pairs, side, itl);
-    return dir ? from_dir(dir, itl, error) : IFL_OK;
+    /* quantiles.csv is of all requests of the run. */
+    return dir ? quantiles_csv_read(dir, "itl_s", percentiles, N_PERCENTILES, itl->at, error)
+               : IFL_OK;
 }
 
 int find_itl(const struct pairs *pairs, const struct ifl_validation *validation,

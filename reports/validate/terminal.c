@@ -17,6 +17,12 @@ static void print_pairs(FILE *out, const struct ifl_validation *v, const struct 
     fprintf(out, "\n\n");
 }
 
+/* What four decimals cannot show is 0, not -0. */
+static double shown(double value)
+{
+    return fabs(value) < 5e-5 ? 0 : value;
+}
+
 /* The cell of one statistic: both sides and the error. */
 static void print_row(FILE *out, const char *label, const struct finding *f, double scale,
                       const char *unit)
@@ -25,9 +31,9 @@ static void print_row(FILE *out, const char *label, const struct finding *f, dou
         return;
     const double relative = f->measured > 0 ? 100 * f->error / f->measured : (double)NAN;
     fprintf(out, "%-24s %-6s %12.4f %12.4f %12.4f", label, unit, f->simulated * scale,
-            f->measured * scale, f->error * scale);
+            f->measured * scale, shown(f->error * scale));
     if (!isnan(relative))
-        fprintf(out, " %8.2f %%", relative);
+        fprintf(out, " %8.2f %%", fabs(relative) < 5e-3 ? 0 : relative);
     fputc('\n', out);
 }
 
@@ -65,7 +71,7 @@ static void print_request_errors(FILE *out, const struct findings *findings)
 static void print_error(FILE *out, const char *label, const struct finding *f, const char *unit)
 {
     if (f)
-        fprintf(out, "%-24s %-6s %12s %12s %12.4f\n", label, unit, "", "", f->error);
+        fprintf(out, "%-24s %-6s %12s %12s %12.4f\n", label, unit, "", "", shown(f->error));
 }
 
 static void print_split(FILE *out, const struct findings *f)

@@ -32,6 +32,7 @@ static const struct command {
     {"validate",
      "validate SIM_DIR REAL [-o DIR] [--format NAME] [--no-plots]   simulated against recorded",
      cli_validate},
+    {"export", "export DIR [-o FILE.json]   a run in the JSON of vllm bench serve", cli_export},
     {"plot", "plot DIR                                             figures of a run", cli_plot},
     {"list", "list policies|presets|models|hardware|traces|keys", cli_list},
 };

@@ -66,6 +66,15 @@ refuses 'cost.dir is missing' "$inflight" run config.yaml -q --set cost.model=re
 refuses 'there is no folder nowhere' "$inflight" run config.yaml -q --set cost.model=recorded \
     --set cost.dir=nowhere
 
+# exported as vllm bench serve would write it, and read back
+expect 0 'note: fast/bench.json: itls repeats' "$inflight" export fast
+succeeds "$inflight" validate fast fast/bench.json -o exported --no-plots
+printed 'paired     5 by request_id'
+same "$(awk -F, 'NR > 1 && $2 !~ /spearman/ && ($6 > 1e-8 || $6 < -1e-8)' \
+    exported/validation.csv)" '' 'errors of a run against its export'
+refuses 'usage: inflight export' "$inflight" export
+refuses 'nowhere/requests.csv: cannot open' "$inflight" export nowhere
+
 # what is refused
 refuses 'usage: inflight validate SIM_DIR REAL' "$inflight" validate fast
 refuses 'nowhere: cannot open' "$inflight" validate fast nowhere

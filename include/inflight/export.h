@@ -1,0 +1,23 @@
+/* Exports: a run in the words of other tools, so that the scripts that read theirs read ours. */
+#ifndef INFLIGHT_EXPORT_H
+#define INFLIGHT_EXPORT_H
+
+#include "inflight/error.h"
+#include "inflight/trace.h"
+
+struct ifl_bench_export {
+    const struct ifl_trace *trace; /* with outcomes; rows in order of arrival */
+    const char *dir;               /* of the run, for its quantiles.csv; NULL: without */
+    const char *model;             /* UTF-8; NULL: none is named */
+    double rate_rps, burstiness;   /* of the arrivals; INFINITY: all at once; NAN: not drawn */
+    int32_t concurrency;           /* of a closed loop, else 0 */
+};
+
+/* Writes the JSON of `vllm bench serve --save-detailed` to `path`: one object, in its units, with
+ * an entry a request in input_lens, output_lens, ttfts, itls, start_times and errors. Requests that
+ * did not finish are failed ones. A run does not keep the gaps of each request: itls repeats the
+ * mean one of the request, and itls_are_means says so, while the aggregates of ITL are exact. */
+int ifl_export_bench(const struct ifl_bench_export *export, const char *path,
+                     struct ifl_error *error);
+
+#endif

@@ -1,0 +1,88 @@
+/* inflight export: a run as the JSON of `vllm bench serve`. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inflight/export.h"
+
+#include "cli/options.h"
+#include "config/tree.h"
+
+/* ---- what the run's config.yaml says of the load ---- */
+
+static const char *text_at(const struct node *root, const char *key)
+{
+    const struct node *node = tree_at(root, key);
+    return node && node->kind == NODE_SCALAR && !tree_is_null(node) ? node->text : NULL;
+}
+
+static double number_at(const struct node *root, const char *key)
+{
+    const char *text = text_at(root, key);
+    return text ? strtod(text, NULL) : (double)NAN;
+}
+
+/* Burstiness is the shape of the gamma distribution of gaps: 1 / cv^2, infinite where gaps are all
+ * alike, which JSON cannot say. */
+static void describe_load(const struct node *root, struct ifl_bench_export *export)
+{
+    const char *process = text_at(root, "workload.arrivals.process");
+    export->model = text_at(root, "model");
+    export->rate_rps = export->burstiness = NAN;
+    if (!process)
+        return;
+    if (strcmp(process, "burst") == 0 || strcmp(process, "closed") == 0)
+        export->rate_rps = INFINITY;
+    if (strcmp(process, "closed") == 0)
+        export->concurrency = (int32_t)number_at(root, "workload.arrivals.concurrency");
+    if (strcmp(process, "poisson") == 0 || strcmp(process, "gamma") == 0 ||
+        strcmp(process, "constant") == 0)
+        export->rate_rps = number_at(root, "workload.arrivals.rate_rps");
+    if (strcmp(process, "poisson") == 0)
+        export->burstiness = 1;
+    if (strcmp(process, "gamma") == 0)
+        export->burstiness = pow(number_at(root, "workload.arrivals.cv"), -2);
+}
+
+static int export_run(const char *dir, const char *path, struct ifl_error *error)
+{
+    struct ifl_trace trace = {0};
+    struct node *root = NULL;
+    char requests[4096], config[4096], beside[4096];
+    snprintf(requests, sizeof requests, "%s/requests.csv", dir);
+    snprintf(config, sizeof config, "%s/config.yaml", dir);
+    snprintf(beside, sizeof beside, "%s/bench.json", dir);
+    struct ifl_bench_export export = {.trace = &trace, .dir = dir};
+    int rc = ifl_trace_read(requests, "requests", NULL, &trace, error);
+    if (rc == 0)
+        rc = tree_load(config, &root, error);
+    if (rc == 0)
+        describe_load(root, &export);
+    if (rc == 0)
+        rc = ifl_export_bench(&export, path ? path : beside, error);
+    if (rc == 0)
+        fprintf(
+            stderr,
+            "note: %s: itls repeats the mean gap of each request; percentiles of ITL are in the "
+            "keys of their own\n",
+            path ? path : beside);
+    tree_free(root);
+    ifl_trace_free(&trace);
+    return rc;
+}
+
+int cli_export(int argc, char **argv)
+{
+    struct text_list dirs = {0};
+    const char *path = NULL;
+    struct ifl_error error;
+    const struct option_spec options[] = {{"--output", "-o", OPTION_TEXT, &path}};
+    if (options_read("export", argc, argv, options, 1, &dirs) < 0)
+        return 2;
+    if (dirs.n != 1) {
+        fprintf(stderr, "usage: inflight export DIR [-o FILE.json]\n");
+        return 2;
+    }
+    return export_run(dirs.of[0], path, &error) < 0 ? cli_fail(&error) : 0;
+}
