@@ -322,6 +322,7 @@ int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *erro
     waiting_tidy(&replica->waiting);
     begin_step(replica, now_ns);
     open_view(replica);
+    replica_note_wanted(replica);
     replica->promise = (struct ifl_promise){0};
     replica->view.asked = &replica->step;
     if (replica->modules[IFL_ORDER].policy->ops.order->rerank != IFL_RANK_ONCE)

@@ -183,6 +183,8 @@ void replica_share_hit(struct replica *replica, struct live_request *r);
 void replica_leave_in_cache(struct replica *replica, struct live_request *r, bool finished);
 /* n_computed of a waiting request becomes what the cache holds of it, now. */
 void replica_look_up(struct replica *replica, struct live_request *r);
+/* For modules that want to know what those who wait would start on. */
+void replica_note_wanted(struct replica *replica);
 /* The cache's answer for anybody, a request that is not here included. */
 struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r);
 int64_t replica_rank(struct replica *replica, struct live_request *r);

@@ -47,6 +47,21 @@ void replica_look_up(struct replica *replica, struct live_request *r)
     r->pub.n_computed = n * replica->limits.block_tokens;
 }
 
+void replica_note_wanted(struct replica *replica)
+{
+    struct kv_cache *cache = &replica->kv.cache;
+    struct live_request *r;
+    uint64_t at[2] = {0, 0};
+    if (!replica->kv.cached || !cache->options.evict->informed)
+        return;
+    kv_cache_want_none(cache);
+    while ((r = waiting_next(&replica->waiting, at))) {
+        replica_look_up(replica, r);
+        for (int32_t i = 0; i < r->n_hit; i++)
+            kv_cache_want(cache, r->blocks[i]);
+    }
+}
+
 /* What the longest prompt under way will add to a hit of n_cached tokens. */
 static int32_t soon(const struct replica *replica, const struct live_request *r, int32_t n_cached)
 {

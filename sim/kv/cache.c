@@ -22,10 +22,12 @@ int kv_cache_create(struct kv_cache *cache, int32_t n_blocks,
         .options = *options,
         .entries = calloc((size_t)n_blocks + 1, sizeof *cache->entries),
         .buckets = malloc(n_buckets * sizeof *cache->buckets),
+        .wanted = malloc(((size_t)n_blocks + 1) * sizeof *cache->wanted),
         .mask = n_buckets - 1,
         .epoch = 1,
     };
-    if (!cache->entries || !cache->buckets || kv_evictor_create(&cache->evictor, n_blocks) < 0) {
+    if (!cache->entries || !cache->buckets || !cache->wanted ||
+        kv_evictor_create(&cache->evictor, n_blocks) < 0) {
         kv_cache_destroy(cache);
         return -1;
     }
@@ -38,6 +40,7 @@ void kv_cache_destroy(struct kv_cache *cache)
 {
     free(cache->entries);
     free(cache->buckets);
+    free(cache->wanted);
     kv_evictor_destroy(&cache->evictor);
     *cache = (struct kv_cache){0};
 }
@@ -114,12 +117,28 @@ static void offer(struct kv_cache *cache, uint32_t block)
     kv_evictor_put(&cache->evictor, block, rank_of(cache, block));
 }
 
-void kv_cache_rank_anew(struct kv_cache *cache, uint32_t block)
+static void set_wanted(struct kv_cache *cache, uint32_t block, bool wanted)
 {
+    cache->entries[block].wanted = wanted;
     if (!kv_evictor_has(&cache->evictor, block))
         return;
     kv_evictor_remove(&cache->evictor, block);
     offer(cache, block);
+}
+
+void kv_cache_want(struct kv_cache *cache, uint32_t block)
+{
+    if (cache->entries[block].wanted)
+        return;
+    cache->wanted[cache->n_wanted++] = block;
+    set_wanted(cache, block, true);
+}
+
+void kv_cache_want_none(struct kv_cache *cache)
+{
+    for (int32_t i = 0; i < cache->n_wanted; i++)
+        set_wanted(cache, cache->wanted[i], false);
+    cache->n_wanted = 0;
 }
 
 void kv_cache_revive(struct kv_cache *cache, uint32_t block)

@@ -51,6 +51,8 @@ struct kv_cache {
     int32_t *buckets;         /* [mask + 1] the first entry, -1: none */
     uint64_t mask;
     struct kv_evictor evictor;
+    uint32_t *wanted; /* [n_wanted] blocks that somebody who waits would start on */
+    int32_t n_wanted;
     int32_t n_idle;  /* blocks that are free and not on the pool's stack */
     uint64_t clock;  /* counts uses */
     uint64_t epoch;  /* rises when an answer to somebody who waits may have changed */
@@ -76,8 +78,9 @@ bool kv_cache_retire(struct kv_cache *cache, uint32_t block);
 /* Blocks that are lost together, in `lost` (room for all there are); how many, 0 if none can be. */
 int32_t kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, uint32_t *lost);
 
-/* Asks the keys of unused blocks again, after `wanted` has changed. */
-void kv_cache_rank_anew(struct kv_cache *cache, uint32_t block);
+/* Who waits would start on the block; nobody would start on any. Keys are asked again. */
+void kv_cache_want(struct kv_cache *cache, uint32_t block);
+void kv_cache_want_none(struct kv_cache *cache);
 
 /* One more use, of several blocks at the same time if they get the same number. */
 static inline uint64_t kv_cache_tick(struct kv_cache *cache)

@@ -9,36 +9,30 @@ int kv_evictor_create(struct kv_evictor *evictor, int32_t n_blocks)
 {
     const size_t n = n_blocks > 0 ? (size_t)n_blocks : 1;
     *evictor = (struct kv_evictor){
-        .rank = malloc(n * sizeof *evictor->rank),
-        .prev = malloc(n * sizeof *evictor->prev),
-        .next = malloc(n * sizeof *evictor->next),
-        .heap_at = malloc(n * sizeof *evictor->heap_at),
+        .seats = malloc(n * sizeof *evictor->seats),
         .first = -1,
         .last = -1,
         .heap = malloc(n * sizeof *evictor->heap),
     };
-    if (!evictor->rank || !evictor->prev || !evictor->next || !evictor->heap_at || !evictor->heap) {
+    if (!evictor->seats || !evictor->heap) {
         kv_evictor_destroy(evictor);
         return -1;
     }
     for (size_t i = 0; i < n; i++)
-        evictor->heap_at[i] = KV_NOT_UNUSED;
+        evictor->seats[i].heap_at = KV_NOT_UNUSED;
     return 0;
 }
 
 void kv_evictor_destroy(struct kv_evictor *evictor)
 {
-    free(evictor->rank);
-    free(evictor->prev);
-    free(evictor->next);
-    free(evictor->heap_at);
+    free(evictor->seats);
     free(evictor->heap);
     *evictor = (struct kv_evictor){0};
 }
 
 static bool lost_before(const struct kv_evictor *evictor, int32_t a, int32_t b)
 {
-    const struct kv_rank *x = &evictor->rank[a], *y = &evictor->rank[b];
+    const struct kv_rank *x = &evictor->seats[a].rank, *y = &evictor->seats[b].rank;
     if (x->key != y->key)
         return x->key < y->key;
     if (x->depth_tokens != y->depth_tokens)
@@ -50,18 +44,18 @@ static bool lost_before(const struct kv_evictor *evictor, int32_t a, int32_t b)
 
 static void append(struct kv_evictor *evictor, int32_t block)
 {
-    evictor->heap_at[block] = KV_IN_LIST;
-    evictor->prev[block] = evictor->last;
-    evictor->next[block] = -1;
-    *(evictor->last >= 0 ? &evictor->next[evictor->last] : &evictor->first) = block;
+    evictor->seats[block].heap_at = KV_IN_LIST;
+    evictor->seats[block].prev = evictor->last;
+    evictor->seats[block].next = -1;
+    *(evictor->last >= 0 ? &evictor->seats[evictor->last].next : &evictor->first) = block;
     evictor->last = block;
 }
 
 static void unlink_block(struct kv_evictor *evictor, int32_t block)
 {
-    const int32_t prev = evictor->prev[block], next = evictor->next[block];
-    *(prev >= 0 ? &evictor->next[prev] : &evictor->first) = next;
-    *(next >= 0 ? &evictor->prev[next] : &evictor->last) = prev;
+    const int32_t prev = evictor->seats[block].prev, next = evictor->seats[block].next;
+    *(prev >= 0 ? &evictor->seats[prev].next : &evictor->first) = next;
+    *(next >= 0 ? &evictor->seats[next].prev : &evictor->last) = prev;
 }
 
 /* ---- the heap ---- */
@@ -69,7 +63,7 @@ static void unlink_block(struct kv_evictor *evictor, int32_t block)
 static void place(struct kv_evictor *evictor, int32_t i, int32_t block)
 {
     evictor->heap[i] = block;
-    evictor->heap_at[block] = i;
+    evictor->seats[block].heap_at = i;
 }
 
 static void rise(struct kv_evictor *evictor, int32_t i, int32_t block)
@@ -108,7 +102,7 @@ void kv_evictor_put(struct kv_evictor *evictor, uint32_t block, struct kv_rank r
 {
     const int32_t b = (int32_t)block;
     ifl_require(!kv_evictor_has(evictor, block));
-    evictor->rank[block] = rank;
+    evictor->seats[block].rank = rank;
     if (evictor->last < 0 || lost_before(evictor, evictor->last, b))
         append(evictor, b);
     else
@@ -117,13 +111,13 @@ void kv_evictor_put(struct kv_evictor *evictor, uint32_t block, struct kv_rank r
 
 void kv_evictor_remove(struct kv_evictor *evictor, uint32_t block)
 {
-    const int32_t at = evictor->heap_at[block];
+    const int32_t at = evictor->seats[block].heap_at;
     ifl_require(at != KV_NOT_UNUSED);
     if (at == KV_IN_LIST)
         unlink_block(evictor, (int32_t)block);
     else
         leave_heap(evictor, at);
-    evictor->heap_at[block] = KV_NOT_UNUSED;
+    evictor->seats[block].heap_at = KV_NOT_UNUSED;
 }
 
 int32_t kv_evictor_pop(struct kv_evictor *evictor)

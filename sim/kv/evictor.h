@@ -14,11 +14,15 @@ struct kv_rank {
     int32_t depth_tokens;
 };
 
+struct kv_seat {
+    struct kv_rank rank;
+    int32_t prev, next; /* in the list */
+    int32_t heap_at;    /* place in the heap, or one of the two below */
+};
+
 struct kv_evictor {
-    struct kv_rank *rank; /* [n_blocks] */
-    int32_t *prev, *next; /* [n_blocks] of the list */
-    int32_t *heap_at;     /* [n_blocks] place in the heap, or one of the two below */
-    int32_t first, last;  /* of the list, -1: empty */
+    struct kv_seat *seats; /* [n_blocks] */
+    int32_t first, last;   /* of the list, -1: empty */
     int32_t *heap, n_heap;
 };
 
@@ -35,7 +39,7 @@ int32_t kv_evictor_pop(struct kv_evictor *evictor);
 
 static inline bool kv_evictor_has(const struct kv_evictor *evictor, uint32_t block)
 {
-    return evictor->heap_at[block] != KV_NOT_UNUSED;
+    return evictor->seats[block].heap_at != KV_NOT_UNUSED;
 }
 
 #endif

@@ -1,0 +1,267 @@
+/* Prefix caches against what is known of them without running one: a shared prefix counted by hand,
+ * the hits of published traces, and a theorem. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inflight/random.h"
+
+#include "fixture.h"
+
+static void set_up(struct fixture *f, enum prefix_cache cache, int32_t block_tokens,
+                   int32_t n_blocks)
+{
+    *f = (struct fixture){.limits = {.block_tokens = block_tokens,
+                                     .n_blocks = n_blocks,
+                                     .max_model_tokens = 1 << 20,
+                                     .n_clients = 1},
+                          .linear = {.step_s = 0.01},
+                          .prefix_cache = cache};
+    fixture_vllm(f, "{max_seqs: 128, max_batched_tokens: 1000000}", NULL);
+    fixture_module(f, IFL_ADMIT, "prompt-fits", "{watermark_frac: 0}");
+    fixture_module(f, IFL_EVICT, "lru", NULL);
+}
+
+static void must_fly(struct fixture *f)
+{
+    struct ifl_error error = {0};
+    cr_assert_eq(fixture_fly(f, &error), 0, "%s", error.text);
+    cr_assert_eq(f->complaint[0], '\0', "%s", f->complaint);
+    for (size_t i = 0; i < f->capture.n_requests; i++)
+        cr_assert_eq(f->capture.requests[i].status, IFL_FINISHED);
+}
+
+static int64_t cached_tokens(const struct fixture *f)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < f->capture.n_requests; i++)
+        n += f->capture.requests[i].cached_tokens;
+    return n;
+}
+
+/* ---- a hundred requests with a prefix of 1000 tokens ---- */
+
+enum { N_SHARING = 100, PREFIX_TOKENS = 1000, BLOCK_TOKENS = 16 };
+
+/* Blocks in use when all run; the first has computed the prefix before the others come. */
+static int32_t blocks_in_use(enum prefix_cache cache)
+{
+    struct fixture f;
+    int32_t most = 0;
+    set_up(&f, cache, BLOCK_TOKENS, 10000);
+    f.check_blocks = f.capture.keep_steps = true;
+    fixture_trace(&f, N_SHARING);
+    f.trace.prefix_group = calloc(N_SHARING, sizeof *f.trace.prefix_group);
+    f.trace.prefix_tokens = calloc(N_SHARING, sizeof *f.trace.prefix_tokens);
+    for (size_t i = 0; i < N_SHARING; i++) {
+        f.trace.arrival_ns[i] = i > 0 ? 20000000 : 0;
+        f.trace.n_prompt[i] = PREFIX_TOKENS + 8;
+        f.trace.n_output[i] = 30;
+        f.trace.prefix_group[i] = 1;
+        f.trace.prefix_tokens[i] = PREFIX_TOKENS;
+    }
+    must_fly(&f);
+    for (size_t i = 0; i < f.capture.n_steps; i++)
+        if (f.capture.steps[i].kv_used_blocks > most)
+            most = f.capture.steps[i].kv_used_blocks;
+    fixture_free(&f);
+    return most;
+}
+
+Test(cache, a_shared_prefix_is_held_once)
+{
+    const int32_t n_full = PREFIX_TOKENS / BLOCK_TOKENS; /* blocks of the prefix, a request */
+    const int32_t apart = blocks_in_use(PREFIX_CACHE_NONE);
+    cr_expect_eq(apart - blocks_in_use(PREFIX_CACHE_HASH), (N_SHARING - 1) * n_full,
+                 "99 of 100 copies are saved");
+    cr_expect_eq(apart - blocks_in_use(PREFIX_CACHE_RADIX), (N_SHARING - 1) * n_full);
+}
+
+/* ---- published traces, with memory without end ---- */
+
+/* Blocks that some earlier prompt had, in a prefix that leaves a token to compute. */
+static int64_t full_blocks_seen(const struct ifl_trace *trace)
+{
+    uint64_t last_id = 0;
+    int64_t n = 0;
+    for (size_t i = 0; i < trace->hash_at[trace->n]; i++)
+        last_id = trace->hash_id[i] > last_id ? trace->hash_id[i] : last_id;
+    bool *seen = calloc(last_id + 1, sizeof *seen);
+    for (size_t i = 0; i < trace->n; i++) {
+        const uint64_t *ids = &trace->hash_id[trace->hash_at[i]];
+        const int32_t n_full = trace->n_prompt[i] / trace->hash_block_tokens;
+        const int32_t most = (trace->n_prompt[i] - 1) / trace->hash_block_tokens;
+        for (int32_t k = 0; k < most && seen[ids[k]]; k++)
+            n++;
+        for (int32_t k = 0; k < n_full; k++)
+            seen[ids[k]] = true;
+    }
+    free(seen);
+    return n;
+}
+
+/* One request at a time, one token each, so that everything before it is computed. */
+static int64_t blocks_hit(const char *path, enum prefix_cache cache, bool whole, int64_t *expected)
+{
+    struct fixture f;
+    struct ifl_error error;
+    set_up(&f, cache, 512, 300000);
+    cr_assert_eq(ifl_trace_read(path, "auto", &(struct ifl_notes){0}, &f.trace, &error), 0);
+    memset(f.trace.arrival_ns, 0, f.trace.n * sizeof *f.trace.arrival_ns);
+    f.concurrency = 1;
+    for (size_t i = 0; i < f.trace.n; i++) {
+        const size_t n_ids = f.trace.hash_at[i + 1] - f.trace.hash_at[i];
+        f.trace.n_output[i] = 1;
+        if (whole)
+            f.trace.n_prompt[i] = (int32_t)n_ids * 512 + 1;
+    }
+    if (expected)
+        *expected = full_blocks_seen(&f.trace);
+    must_fly(&f);
+    const int64_t n = cached_tokens(&f);
+    cr_expect_eq(n % 512, 0);
+    fixture_free(&f);
+    return n / 512;
+}
+
+/* Qin et al., Mooncake, FAST 2025: ids seen before, the partial last one counted as a block. */
+Test(cache, finds_what_the_published_traces_share)
+{
+    static const char *const conversation = "traces/data/mooncake-conversation.jsonl.gz";
+    static const char *const synthetic = "traces/data/mooncake-synthetic.jsonl.gz";
+    cr_expect_eq(blocks_hit(conversation, PREFIX_CACHE_HASH, true, NULL), 105710);
+    cr_expect_eq(blocks_hit(synthetic, PREFIX_CACHE_HASH, true, NULL), 77953);
+    cr_expect_eq(blocks_hit(conversation, PREFIX_CACHE_RADIX, true, NULL), 105710);
+    cr_expect_eq(blocks_hit(synthetic, PREFIX_CACHE_RADIX, true, NULL), 77953);
+}
+
+Test(cache, finds_the_full_blocks_of_real_lengths)
+{
+    int64_t expected;
+    const int64_t found = blocks_hit("traces/data/mooncake-conversation.jsonl.gz",
+                                     PREFIX_CACHE_HASH, false, &expected);
+    cr_expect(found == expected && found < 105710);
+}
+
+/* ---- SGLang's theorem ---- */
+
+/* Zheng et al., SGLang, NeurIPS 2024, theorem 3.1: with a cache at least as large as the longest
+ * request, depth-first order computes every edge of the radix tree of the prompts once. */
+
+enum { MAX_PROMPTS = 40, MAX_LENGTH = 64 };
+
+struct forest {
+    uint64_t seed, n_draws, n_ids;
+    struct ifl_trace *trace;
+    uint64_t path[MAX_LENGTH];
+    int32_t n_edge_tokens, longest;
+};
+
+static int32_t roll(struct forest *forest, int32_t low, int32_t high)
+{
+    const uint64_t draw = ifl_draw(forest->seed, IFL_DRAW_POLICY, forest->n_draws++, 0);
+    return low + (int32_t)(draw % (uint64_t)(high - low + 1));
+}
+
+/* A prompt is a path from the root and one token of its own. */
+static void add_prompt(struct forest *forest, int32_t length)
+{
+    struct ifl_trace *trace = forest->trace;
+    const size_t i = trace->n++;
+    trace->n_prompt[i] = length + 1;
+    trace->n_output[i] = 1;
+    memcpy(trace->hash_id + trace->hash_at[i], forest->path, (size_t)length * sizeof *forest->path);
+    trace->hash_at[i + 1] = trace->hash_at[i] + (size_t)length;
+    forest->n_edge_tokens++;
+    forest->longest = length + 1 > forest->longest ? length + 1 : forest->longest;
+}
+
+/* Depth first: an edge of some tokens, prompts that end here, and the edges below. */
+static void grow(struct forest *forest, int32_t length, int depth)
+{
+    const int32_t edge = roll(forest, 1, 8);
+    for (int32_t i = 0; i < edge; i++)
+        forest->path[length++] = forest->n_ids++;
+    forest->n_edge_tokens += edge;
+    bool used = false;
+    for (int32_t n = roll(forest, 0, 2); n > 0 && forest->trace->n < MAX_PROMPTS; n--) {
+        add_prompt(forest, length);
+        used = true;
+    }
+    for (int32_t n = depth < 6 ? roll(forest, 0, 3) : 0;
+         n > 0 && forest->trace->n < MAX_PROMPTS - 8; n--) {
+        grow(forest, length, depth + 1);
+        used = true;
+    }
+    if (!used)
+        add_prompt(forest, length);
+}
+
+static void shuffle(struct forest *forest)
+{
+    struct ifl_trace *trace = forest->trace;
+    uint64_t *ids = calloc(MAX_PROMPTS * MAX_LENGTH, sizeof *ids);
+    size_t order[MAX_PROMPTS], n = 0;
+    for (size_t i = 0; i < trace->n; i++) {
+        const size_t k = (size_t)roll(forest, 0, (int32_t)i);
+        order[i] = order[k];
+        order[k] = i;
+    }
+    size_t at[MAX_PROMPTS + 1] = {0};
+    int32_t n_prompt[MAX_PROMPTS];
+    for (size_t i = 0; i < trace->n; i++) {
+        for (size_t k = trace->hash_at[order[i]]; k < trace->hash_at[order[i] + 1]; k++)
+            ids[n++] = trace->hash_id[k];
+        at[i + 1] = n;
+        n_prompt[i] = trace->n_prompt[order[i]];
+    }
+    memcpy(trace->hash_at, at, (trace->n + 1) * sizeof *at);
+    memcpy(trace->n_prompt, n_prompt, trace->n * sizeof *n_prompt);
+    free(trace->hash_id);
+    trace->hash_id = ids;
+}
+
+static void plant(struct forest *forest, struct fixture *f, bool shuffled)
+{
+    fixture_trace(f, MAX_PROMPTS);
+    f->trace.hash_at = calloc(MAX_PROMPTS + 1, sizeof *f->trace.hash_at);
+    f->trace.hash_id = calloc(MAX_PROMPTS * MAX_LENGTH, sizeof *f->trace.hash_id);
+    f->trace.hash_block_tokens = 1;
+    f->trace.n = 0;
+    forest->trace = &f->trace;
+    while (f->trace.n < MAX_PROMPTS / 2)
+        grow(forest, 0, 0);
+    if (shuffled)
+        shuffle(forest);
+}
+
+/* Tokens computed beyond one for each token of an edge. */
+static int64_t computed_again(uint64_t seed, bool shuffled)
+{
+    struct fixture f;
+    struct forest forest = {.seed = seed};
+    int64_t n_prompt = 0;
+    set_up(&f, PREFIX_CACHE_RADIX, 1, 1);
+    plant(&forest, &f, shuffled);
+    f.limits.n_blocks = forest.longest;
+    f.concurrency = 1;
+    f.check_blocks = true;
+    for (size_t i = 0; i < f.trace.n; i++)
+        n_prompt += f.trace.n_prompt[i];
+    must_fly(&f);
+    const int64_t n_computed = n_prompt - cached_tokens(&f);
+    fixture_free(&f);
+    return n_computed - forest.n_edge_tokens;
+}
+
+Test(cache, depth_first_order_computes_every_edge_once)
+{
+    int64_t in_any_order = 0;
+    for (uint64_t seed = 0; seed < 500; seed++) {
+        const int64_t again = computed_again(seed, false);
+        cr_assert_eq(again, 0, "seed %llu: %lld tokens twice", (unsigned long long)seed,
+                     (long long)again);
+        in_any_order += computed_again(seed, true);
+    }
+    cr_expect_gt(in_any_order, 500 * 10, "another order must lose something");
+}
