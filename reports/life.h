@@ -22,6 +22,7 @@ struct life {
     int32_t prompt_tokens, output_tokens, cached_tokens;
     int32_t preemptions, swap_outs, replica;
     uint8_t status; /* enum ifl_status */
+    bool in_timeline;
 };
 
 static inline bool life_finished(const struct life *life)

@@ -8,12 +8,13 @@
 #include "whole_file.h"
 
 #define STEP_ROW_BYTES (24 * ROW_NUMBER_BYTES)
+#define WORK_ROW_BYTES (8 * ROW_NUMBER_BYTES)
 #define QUANTILE_ROW_BYTES (7 * ROW_NUMBER_BYTES)
 
 struct ifl_recorder {
     int32_t point;
     int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER: none */
-    struct whole_file requests, steps, quantiles;
+    struct whole_file requests, steps, work, quantiles;
     struct timeline timeline;
     bool shows_steps;   /* steps or timeline is open */
     struct life *lives; /* [cap_lives], in order of completion */
@@ -28,6 +29,9 @@ static const char steps_header[] =
     "kv_total_blocks,device_s,gap_s,kv_token_slots,kv_reserved_slots,kv_internal_slots,"
     "kv_pool_slots\n";
 
+static const char work_header[] =
+    "point,replica,step,request_id,prefill_tokens,decode_tokens,context_tokens,preemptions\n";
+
 static const char quantiles_header[] =
     "point,quantile,ttft_s,tpot_s,itl_s,e2e_s,normalized_latency_s\n";
 
@@ -41,6 +45,9 @@ static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_o
         return error->code;
     if (options->steps_path && (whole_open(&recorder->steps, options->steps_path, error) ||
                                 whole_write(&recorder->steps, steps_header, error)))
+        return error->code;
+    if (options->work_path && (whole_open(&recorder->work, options->work_path, error) ||
+                               whole_write(&recorder->work, work_header, error)))
         return error->code;
     if (options->quantiles_path &&
         (whole_open(&recorder->quantiles, options->quantiles_path, error) ||
@@ -89,8 +96,9 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
         return;
     whole_discard(&recorder->requests);
     whole_discard(&recorder->steps);
+    whole_discard(&recorder->work);
     whole_discard(&recorder->quantiles);
-    whole_discard(&recorder->timeline.file);
+    timeline_discard(&recorder->timeline);
     gaps_finish(&recorder->gaps);
     free(recorder->lives);
     free(recorder);
@@ -126,9 +134,10 @@ int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_r
                           .swap_outs = record->swap_outs,
                           .replica = record->replica,
                           .status = (uint8_t)record->status};
-    return whole_is_open(&recorder->timeline.file)
-               ? timeline_request(&recorder->timeline, record, error)
-               : IFL_OK;
+    life->in_timeline =
+        whole_is_open(&recorder->timeline.file) && timeline_request(&recorder->timeline, life);
+    (void)error;
+    return IFL_OK;
 }
 
 int ifl_record_gaps(struct ifl_recorder *recorder, int64_t gap_ns, int64_t count,
@@ -201,6 +210,37 @@ int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record 
     return recorder->shows_steps ? show_step(recorder, step, error) : IFL_OK;
 }
 
+int ifl_record_work(struct ifl_recorder *recorder, const struct ifl_work_record *record,
+                    struct ifl_error *error)
+{
+    if (whole_is_open(&recorder->work)) {
+        char *at = whole_room(&recorder->work, WORK_ROW_BYTES, error);
+        if (!at)
+            return error->code;
+        at = row_int(at, recorder->point);
+        at = row_int(at, record->replica);
+        at = row_uint(at, record->step);
+        at = row_uint(at, record->request_id);
+        at = row_int(at, record->prefill_tokens);
+        at = row_int(at, record->decode_tokens);
+        at = row_int(at, record->context_tokens);
+        at = row_int(at, record->preemptions);
+        whole_commit(&recorder->work, row_end(at));
+    }
+    if (whole_is_open(&recorder->timeline.file))
+        timeline_work(&recorder->timeline, record);
+    return IFL_OK;
+}
+
+int ifl_record_stall(struct ifl_recorder *recorder, const struct ifl_stall_record *record,
+                     struct ifl_error *error)
+{
+    (void)error;
+    if (whole_is_open(&recorder->timeline.file))
+        timeline_stall(&recorder->timeline, record);
+    return IFL_OK;
+}
+
 /* ---- the end ---- */
 
 static int64_t nearest_ns(double ns)
@@ -241,7 +281,8 @@ static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct ifl
                                         .n = recorder->n_lives,
                                         .steps = &recorder->sums,
                                         .gaps = &recorder->gaps};
-    if (whole_is_open(&recorder->timeline.file) && timeline_end(&recorder->timeline, error))
+    if (whole_is_open(&recorder->timeline.file) &&
+        timeline_end(&recorder->timeline, recorder->lives, recorder->n_lives, error))
         return error->code;
     struct distribution latencies[N_LATENCIES];
     if (summarize(&input, latencies, summary, error))
@@ -252,8 +293,8 @@ static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct ifl
 /* All are closed before the first gets its name: a full disk leaves none of them. */
 static int publish(struct ifl_recorder *recorder, struct ifl_error *error)
 {
-    enum { N_FILES = 4 };
-    struct whole_file *files[N_FILES] = {&recorder->requests, &recorder->steps,
+    enum { N_FILES = 5 };
+    struct whole_file *files[N_FILES] = {&recorder->requests, &recorder->steps, &recorder->work,
                                          &recorder->quantiles, &recorder->timeline.file};
     for (size_t i = 0; i < N_FILES; i++)
         if (whole_close(files[i], error))

@@ -3,7 +3,7 @@
 #include <jansson.h>
 #include <string.h>
 
-enum { EVENT_BYTES = 768, STEP_EVENTS = 4 };
+enum { EVENT_BYTES = 768, STEP_EVENTS = 4, MAX_SPANS = 1 << 20 };
 
 /* ---- one event ---- */
 
@@ -52,17 +52,48 @@ static bool takes(struct timeline *timeline, uint64_t n_events)
     return true;
 }
 
+static bool in_window(const struct timeline *timeline, int64_t start_ns, int64_t end_ns)
+{
+    return start_ns <= timeline->to_ns && end_ns >= timeline->from_ns;
+}
+
+static int name_replicas(struct timeline *timeline, int32_t up_to, struct ifl_error *error)
+{
+    int code = IFL_OK;
+    for (; timeline->n_replicas_named <= up_to && !code; timeline->n_replicas_named++)
+        code = put(timeline, error,
+                   "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,"
+                   "\"args\":{\"name\":\"replica %d\"}},\n",
+                   timeline->point, timeline->n_replicas_named, timeline->n_replicas_named);
+    return code;
+}
+
 int timeline_open(struct timeline *timeline, const struct ifl_recorder_options *options,
                   struct ifl_error *error)
 {
+    const uint64_t n_spans = options->timeline_events / 2;
     *timeline = (struct timeline){
-        .point = options->point, .label = options->label, .max_events = options->timeline_events};
+        .point = options->point,
+        .label = options->label,
+        .from_ns = options->timeline_from_ns,
+        .to_ns = options->timeline_to_ns > 0 ? options->timeline_to_ns : INT64_MAX,
+        .every = options->timeline_every > 0 ? options->timeline_every : 1,
+        .max_events = options->timeline_events,
+        .max_spans = n_spans < MAX_SPANS ? (size_t)n_spans : MAX_SPANS,
+    };
+    timeline->spans = malloc((timeline->max_spans + 1) * sizeof *timeline->spans);
+    if (!timeline->spans)
+        return ifl_fail_nomem(error);
     if (whole_open(&timeline->file, options->timeline_path, error))
         return error->code;
-    return put(timeline, error,
-               "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":0,"
-               "\"args\":{\"name\":\"steps\"}},\n",
-               timeline->point);
+    return name_replicas(timeline, 0, error);
+}
+
+void timeline_discard(struct timeline *timeline)
+{
+    whole_discard(&timeline->file);
+    free(timeline->spans);
+    timeline->spans = NULL;
 }
 
 /* ---- steps ---- */
@@ -88,35 +119,101 @@ static int put_slice(struct timeline *timeline, const struct ifl_step_record *st
                (long long)step->context_tokens, step->preempted, step->blocks_out, step->blocks_in);
 }
 
+struct counter {
+    const char *name, *one, *other;
+    int32_t n_one, n_other;
+};
+
 static int put_counter(struct timeline *timeline, const struct ifl_step_record *step,
-                       const char *name, const char *one, int32_t n_one, const char *other,
-                       int32_t n_other, struct ifl_error *error)
+                       const struct counter *counter, struct ifl_error *error)
 {
+    char replica[32] = "";
+    if (step->replica > 0)
+        snprintf(replica, sizeof replica, " (replica %d)", step->replica);
     return put(timeline, error,
-               "{\"name\":\"%s\",\"ph\":\"C\",\"pid\":%d,\"tid\":%d,\"ts\":%s,"
+               "{\"name\":\"%s%s\",\"ph\":\"C\",\"pid\":%d,\"tid\":%d,\"ts\":%s,"
                "\"args\":{\"%s\":%d,\"%s\":%d}},\n",
-               name, timeline->point, step->replica, us(step->start_ns).text, one, n_one, other,
-               n_other);
+               counter->name, replica, timeline->point, step->replica, us(step->start_ns).text,
+               counter->one, counter->n_one, counter->other, counter->n_other);
 }
 
 int timeline_step(struct timeline *timeline, const struct ifl_step_record *step,
                   struct ifl_error *error)
 {
+    const struct counter counters[] = {
+        {"batch", "prefill_seqs", "decode_seqs", step->prefill_seqs, step->decode_seqs},
+        {"queue", "waiting", "swapped", step->waiting, step->swapped},
+        {"kv_blocks", "used", "total", step->kv_used_blocks, step->kv_total_blocks}};
     timeline->n_steps++;
-    if (!takes(timeline, STEP_EVENTS))
+    if (step->step % timeline->every != 0 ||
+        !in_window(timeline, step->start_ns, step->start_ns + step->duration_ns) ||
+        !takes(timeline, STEP_EVENTS))
         return IFL_OK;
     timeline->n_steps_shown++;
-    int code = put_slice(timeline, step, error);
+    int code = name_replicas(timeline, step->replica, error);
     if (!code)
-        code = put_counter(timeline, step, "batch", "prefill_seqs", step->prefill_seqs,
-                           "decode_seqs", step->decode_seqs, error);
-    if (!code)
-        code = put_counter(timeline, step, "queue", "waiting", step->waiting, "swapped",
-                           step->swapped, error);
-    if (!code)
-        code = put_counter(timeline, step, "kv_blocks", "used", step->kv_used_blocks, "total",
-                           step->kv_total_blocks, error);
+        code = put_slice(timeline, step, error);
+    for (size_t i = 0; i < sizeof counters / sizeof *counters && !code; i++)
+        code = put_counter(timeline, step, &counters[i], error);
     return code;
+}
+
+/* ---- what happens to a request ---- */
+
+static void keep_span(struct timeline *timeline, const struct span *span)
+{
+    if (span->request_id % timeline->every != 0 ||
+        !in_window(timeline, span->start_ns, span->end_ns))
+        return;
+    timeline->truncated |= timeline->n_spans == timeline->max_spans;
+    if (takes(timeline, 2))
+        timeline->spans[timeline->n_spans++] = *span;
+}
+
+void timeline_work(struct timeline *timeline, const struct ifl_work_record *work)
+{
+    const struct span chunk = {.request_id = work->request_id,
+                               .start_ns = work->start_ns,
+                               .end_ns = work->start_ns + work->duration_ns,
+                               .n_tokens = work->prefill_tokens,
+                               .kind = SPAN_CHUNK};
+    if (work->prefill_tokens > 0)
+        keep_span(timeline, &chunk);
+}
+
+void timeline_stall(struct timeline *timeline, const struct ifl_stall_record *stall)
+{
+    const struct span span = {.request_id = stall->request_id,
+                              .start_ns = stall->start_ns,
+                              .end_ns = stall->end_ns,
+                              .kind = stall->swapped ? SPAN_SWAPPED : SPAN_PREEMPTED};
+    keep_span(timeline, &span);
+}
+
+static int by_request_then_start(const void *left, const void *right)
+{
+    const struct span *a = left, *b = right;
+    if (a->request_id != b->request_id)
+        return a->request_id < b->request_id ? -1 : 1;
+    if (a->start_ns != b->start_ns)
+        return a->start_ns < b->start_ns ? -1 : 1;
+    if (a->end_ns != b->end_ns)
+        return a->end_ns < b->end_ns ? -1 : 1;
+    return (int)b->kind - (int)a->kind; /* a stall of no time comes before what it delayed */
+}
+
+/* The first span of the request, in spans that are sorted. */
+static size_t first_span(const struct timeline *timeline, uint64_t request_id)
+{
+    size_t from = 0, to = timeline->n_spans;
+    while (from < to) {
+        const size_t middle = from + (to - from) / 2;
+        if (timeline->spans[middle].request_id < request_id)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
 }
 
 /* ---- requests ---- */
@@ -129,10 +226,10 @@ enum { N_PHASES = 3, N_MARKS = N_PHASES + 1 };
 static const char *const phase_name[N_PHASES] = {"queued", "prefill", "decode"};
 
 /* The times between which the phases lie. Returns how many of the phases have an end. */
-static size_t find_marks(const struct ifl_request_record *request, int64_t mark_ns[N_MARKS])
+static size_t find_marks(const struct life *life, int64_t mark_ns[N_MARKS])
 {
-    const int64_t ns[N_MARKS] = {request->arrival_ns, request->first_scheduled_ns,
-                                 request->first_token_ns, request->finish_ns};
+    const int64_t ns[N_MARKS] = {life->arrival_ns, life->first_scheduled_ns, life->first_token_ns,
+                                 life->finish_ns};
     size_t n = 0;
     memcpy(mark_ns, ns, sizeof ns);
     while (n < N_PHASES && ns[n + 1] != IFL_NEVER)
@@ -141,47 +238,89 @@ static size_t find_marks(const struct ifl_request_record *request, int64_t mark_
 }
 
 /* A request has no thread of its own. The id is text: JSON readers may keep 53 bits of a number. */
-static int put_edge(struct timeline *timeline, const struct ifl_request_record *request,
-                    const char *name, char edge, int64_t at_ns, struct ifl_error *error)
+static int put_edge(struct timeline *timeline, const struct life *life, const char *name, char edge,
+                    int64_t at_ns, struct ifl_error *error)
 {
     return put(timeline, error,
                "{\"name\":\"%s\",\"cat\":\"request\",\"ph\":\"%c\",\"id2\":{\"local\":\"%llu\"},"
                "\"pid\":%d,\"tid\":%d,\"ts\":%s},\n",
-               name, edge, (unsigned long long)request->request_id, timeline->point,
-               request->replica, us(at_ns).text);
+               name, edge, (unsigned long long)life->request_id, timeline->point, life->replica,
+               us(at_ns).text);
 }
 
-static int put_arrival(struct timeline *timeline, const struct ifl_request_record *request,
-                       struct ifl_error *error)
+static int put_arrival(struct timeline *timeline, const struct life *life, struct ifl_error *error)
 {
-    const unsigned long long id = request->request_id;
+    const unsigned long long id = life->request_id;
     return put(timeline, error,
                "{\"name\":\"request\",\"cat\":\"request\",\"ph\":\"b\",\"id2\":{\"local\":\"%llu\"}"
                ",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"args\":{\"request_id\":\"%llu\","
                "\"status\":\"%s\",\"prompt_tokens\":%d,\"output_tokens\":%d,\"cached_tokens\":%d,"
                "\"preemptions\":%d,\"swap_outs\":%d,\"stalled_s\":%s}},\n",
-               id, timeline->point, request->replica, us(request->arrival_ns).text, id,
-               status_name[request->status], request->prompt_tokens, request->output_tokens,
-               request->cached_tokens, request->preemptions, request->swap_outs,
-               decimal(request->stalled_ns, IFL_NS_PER_S, 9).text);
+               id, timeline->point, life->replica, us(life->arrival_ns).text, id,
+               status_name[life->status], life->prompt_tokens, life->output_tokens,
+               life->cached_tokens, life->preemptions, life->swap_outs,
+               decimal(life->stalled_ns, IFL_NS_PER_S, 9).text);
 }
 
-int timeline_request(struct timeline *timeline, const struct ifl_request_record *request,
-                     struct ifl_error *error)
+static int put_span(struct timeline *timeline, const struct life *life, const struct span *span,
+                    struct ifl_error *error)
+{
+    const bool again = life->first_token_ns <= span->start_ns; /* IFL_NEVER is late */
+    const char *name = span->kind == SPAN_SWAPPED     ? "swapped"
+                       : span->kind == SPAN_PREEMPTED ? "preempted"
+                       : again                        ? "recompute"
+                                                      : "chunk";
+    int code = put(timeline, error,
+                   "{\"name\":\"%s\",\"cat\":\"request\",\"ph\":\"b\",\"id2\":{\"local\":\"%llu\"}"
+                   ",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"args\":{\"tokens\":%d}},\n",
+                   name, (unsigned long long)life->request_id, timeline->point, life->replica,
+                   us(span->start_ns).text, span->n_tokens);
+    return code ? code : put_edge(timeline, life, name, 'e', span->end_ns, error);
+}
+
+/* Spans [*next, end) that begin before before_ns. */
+static int put_spans(struct timeline *timeline, const struct life *life, size_t *next, size_t end,
+                     int64_t before_ns, struct ifl_error *error)
+{
+    int code = IFL_OK;
+    for (; *next < end && timeline->spans[*next].start_ns < before_ns && !code; ++*next)
+        code = put_span(timeline, life, &timeline->spans[*next], error);
+    return code;
+}
+
+static int put_lifeline(struct timeline *timeline, const struct life *life, struct ifl_error *error)
 {
     int64_t mark_ns[N_MARKS];
-    const size_t n_phases = find_marks(request, mark_ns);
-    timeline->n_requests++;
-    if (!takes(timeline, 2 * (n_phases + 1)))
-        return IFL_OK;
-    timeline->n_requests_shown++;
-    int code = put_arrival(timeline, request, error);
+    const size_t n_phases = find_marks(life, mark_ns);
+    size_t next = first_span(timeline, life->request_id), end = next;
+    int64_t end_ns = mark_ns[n_phases];
+    for (; end < timeline->n_spans && timeline->spans[end].request_id == life->request_id; end++)
+        if (timeline->spans[end].end_ns > end_ns)
+            end_ns = timeline->spans[end].end_ns;
+    int code = put_arrival(timeline, life, error);
     for (size_t i = 0; i < n_phases && !code; i++) {
-        code = put_edge(timeline, request, phase_name[i], 'b', mark_ns[i], error);
+        code = put_edge(timeline, life, phase_name[i], 'b', mark_ns[i], error);
         if (!code)
-            code = put_edge(timeline, request, phase_name[i], 'e', mark_ns[i + 1], error);
+            code = put_spans(timeline, life, &next, end, mark_ns[i + 1], error);
+        if (!code)
+            code = put_edge(timeline, life, phase_name[i], 'e', mark_ns[i + 1], error);
     }
-    return code ? code : put_edge(timeline, request, "request", 'e', mark_ns[n_phases], error);
+    if (!code)
+        code = put_spans(timeline, life, &next, end, INT64_MAX, error);
+    return code ? code : put_edge(timeline, life, "request", 'e', end_ns, error);
+}
+
+bool timeline_request(struct timeline *timeline, const struct life *life)
+{
+    int64_t mark_ns[N_MARKS];
+    const size_t n_phases = find_marks(life, mark_ns);
+    timeline->n_requests++;
+    if (life->request_id % timeline->every != 0 ||
+        !in_window(timeline, life->arrival_ns, mark_ns[n_phases]) ||
+        !takes(timeline, 2 * (n_phases + 1)))
+        return false;
+    timeline->n_requests_shown++;
+    return true;
 }
 
 /* ---- the end ---- */
@@ -196,23 +335,30 @@ static json_t *process_name(const struct timeline *timeline)
 /* Viewers show a process's name, and of a metadata event of a name they do not know nothing. */
 static char *process_event(const struct timeline *timeline)
 {
-    json_t *event = json_pack(
-        "{s:s, s:s, s:i, s:{s:o, s:b, s:I, s:I, s:I, s:I}}", "name", "process_name", "ph", "M",
-        "pid", (int)timeline->point, "args", "name", process_name(timeline), "truncated",
-        (int)timeline->truncated, "steps", (json_int_t)timeline->n_steps, "steps_shown",
-        (json_int_t)timeline->n_steps_shown, "requests", (json_int_t)timeline->n_requests,
-        "requests_shown", (json_int_t)timeline->n_requests_shown);
+    json_t *event =
+        json_pack("{s:s, s:s, s:i, s:{s:o, s:b, s:I, s:I, s:I, s:I, s:I}}", "name", "process_name",
+                  "ph", "M", "pid", (int)timeline->point, "args", "name", process_name(timeline),
+                  "truncated", (int)timeline->truncated, "steps", (json_int_t)timeline->n_steps,
+                  "steps_shown", (json_int_t)timeline->n_steps_shown, "requests",
+                  (json_int_t)timeline->n_requests, "requests_shown",
+                  (json_int_t)timeline->n_requests_shown, "every", (json_int_t)timeline->every);
     char *text = event ? json_dumps(event, JSON_COMPACT) : NULL;
     json_decref(event);
     return text;
 }
 
-int timeline_end(struct timeline *timeline, struct ifl_error *error)
+int timeline_end(struct timeline *timeline, const struct life *lives, size_t n,
+                 struct ifl_error *error)
 {
-    char *event = process_event(timeline);
+    int code = IFL_OK;
+    qsort(timeline->spans, timeline->n_spans, sizeof *timeline->spans, by_request_then_start);
+    for (size_t i = 0; i < n && !code; i++)
+        if (lives[i].in_timeline)
+            code = put_lifeline(timeline, &lives[i], error);
+    char *event = code ? NULL : process_event(timeline);
     if (!event)
-        return ifl_fail_nomem(error);
-    const int code = whole_write(&timeline->file, event, error);
+        return code ? code : ifl_fail_nomem(error);
+    code = whole_write(&timeline->file, event, error);
     free(event);
     return code;
 }

@@ -1,23 +1,29 @@
 /* timeline.json: a run as Perfetto and chrome://tracing draw it, in the JSON array flavour of the
  * Trace Event Format.
  *
- * A point is a process, its number the pid. On its thread 0 stands a slice a step with the step's
- * totals; counters (batch, queue, kv_blocks) hold from the start of a step to that of the next. A
- * request is a lifeline of nested slices, keyed by its id within the process:
+ * A point is a process, its number the pid, and a replica a thread of it: a slice a step with the
+ * step's totals. Counters (batch, queue, kv_blocks) hold from the start of a step to that of the
+ * next; those of replicas from the second on have the replica in their names. A request is a
+ * lifeline of nested slices, keyed by its id within the process:
  *
- *     request   arrival ........................................ last token
- *     inside    queued ...... prefill ........ decode ..........
- *                           first scheduled  first token
+ *     request     arrival ........................................ last token
+ *     inside      queued ...... prefill ........ decode ..........
+ *                             first scheduled  first token
+ *     inside these             chunk chunk       preempted, swapped, recompute
  *
- * Times of stalls are not known, only their sum: stalled_s. A request that never got its last token
- * has the inner slices whose ends are known, and ends with them. Times are microseconds with three
- * decimals: exact nanoseconds.
+ * A chunk is what a step computed of a prompt, a recompute the same of a request that lost its K/V
+ * after its first token; preempted and swapped last until it is scheduled again. A request that
+ * never got its last token has the inner slices whose ends are known, and ends with the last of
+ * them. Times are microseconds with three decimals: exact nanoseconds.
  *
- * Events come in the order in which steps and requests end. The first step or request that does not
- * fit into max_events any more is left out, and so is everything behind it. The process_name event
- * at the end of the point says so ("truncated": true), and how much there was. It does not count.
+ * Three things bound the file. Steps and requests outside the window are left out, whole; of every
+ * so many steps and requests one is kept, by number and by id; and what does not fit into
+ * max_events is left out, and so is everything that ends behind it. The process_name event at the
+ * end of the point says so ("truncated": true), and how much there was. It does not count.
  *
- * The file of a point is a list of events without the brackets; ifl_join_timeline adds them. */
+ * Steps stream; requests follow at the end, in the order of their ends, because the slices inside
+ * must come behind the ones they lie in. The file of a point is a list of events without the
+ * brackets; ifl_join_timeline adds them. */
 #ifndef INFLIGHT_REPORTS_TIMELINE_H
 #define INFLIGHT_REPORTS_TIMELINE_H
 
@@ -25,12 +31,27 @@
 #include <stdint.h>
 
 #include "inflight/report.h"
+#include "life.h"
 #include "whole_file.h"
+
+enum span_kind { SPAN_CHUNK, SPAN_PREEMPTED, SPAN_SWAPPED };
+
+struct span {
+    uint64_t request_id;
+    int64_t start_ns, end_ns;
+    int32_t n_tokens; /* of a chunk */
+    enum span_kind kind;
+};
 
 struct timeline {
     struct whole_file file; /* zeroed: no timeline is wanted */
     int32_t point;
     const char *label; /* borrowed, may be NULL */
+    int64_t from_ns, to_ns;
+    uint64_t every;
+    int32_t n_replicas_named;
+    struct span *spans; /* [max_spans], owned: nothing is allocated while the run goes on */
+    size_t n_spans, max_spans;
     uint64_t n_events, max_events;
     uint64_t n_steps, n_steps_shown, n_requests, n_requests_shown;
     bool truncated;
@@ -38,11 +59,16 @@ struct timeline {
 
 int timeline_open(struct timeline *timeline, const struct ifl_recorder_options *options,
                   struct ifl_error *error);
+void timeline_discard(struct timeline *timeline); /* zeroed memory is fine */
 int timeline_step(struct timeline *timeline, const struct ifl_step_record *step,
                   struct ifl_error *error);
-int timeline_request(struct timeline *timeline, const struct ifl_request_record *request,
-                     struct ifl_error *error);
-/* Writes the last event. The file is the caller's to close and publish. */
-int timeline_end(struct timeline *timeline, struct ifl_error *error);
+void timeline_work(struct timeline *timeline, const struct ifl_work_record *work);
+void timeline_stall(struct timeline *timeline, const struct ifl_stall_record *stall);
+/* True if the timeline will show the request, whose life is over. */
+bool timeline_request(struct timeline *timeline, const struct life *life);
+/* Writes the requests that it shows, lives[n] in the order of their ends, and the last event. The
+ * file is the caller's to close and publish. */
+int timeline_end(struct timeline *timeline, const struct life *lives, size_t n,
+                 struct ifl_error *error);
 
 #endif

@@ -197,12 +197,48 @@ static int check_idle(const struct flight *flight, struct ifl_error *error)
     return 0;
 }
 
+/* What the step did for whom, for work.csv and the timeline. Not from desc.work, which is the
+ * executor's at submission: arrivals since may have moved the array. */
+static int record_work(const struct flight *flight, const struct replica *replica,
+                       const struct ifl_done *done, struct ifl_error *error)
+{
+    const uint64_t *request_id = flight->workload->trace->request_id;
+    int rc = 0;
+    for (size_t i = 0; i < replica->desc.n_work && rc == 0; i++) {
+        const struct ifl_work *work = &replica->work[i];
+        struct live_request *r = live(work->request);
+        const bool decodes = work->n_context >= r->pub.n_prefill;
+        const struct ifl_work_record record = {
+            .step = replica->desc.step,
+            .request_id = request_id ? request_id[r->row] : r->row,
+            .start_ns = done->start_ns,
+            .duration_ns = done->end_ns - done->start_ns,
+            .replica = (int32_t)replica->number,
+            .prefill_tokens = decodes ? 0 : work->n_new,
+            .decode_tokens = decodes ? work->n_new : 0,
+            .context_tokens = work->n_context,
+            .preemptions = r->pub.n_preempted,
+        };
+        if (r->stall_ended_ns != IFL_NEVER) {
+            const struct ifl_stall_record stall = {record.request_id, r->stall_began_ns,
+                                                   r->stall_ended_ns, r->stalled_on_host};
+            rc = ifl_record_stall(flight->recorder, &stall, error);
+            r->stall_ended_ns = IFL_NEVER;
+        }
+        if (rc == 0)
+            rc = ifl_record_work(flight->recorder, &record, error);
+    }
+    return rc;
+}
+
 static int end_step(struct tower *tower, const struct ifl_done *done, struct ifl_error *error)
 {
     struct replica *replica = &tower->flight->replicas[done->replica];
     int rc = replica_end(replica, done, tower->flight->recorder, error);
     tower->n_busy--;
     tower->now_ns = done->end_ns;
+    if (rc == 0 && tower->flight->records_work)
+        rc = record_work(tower->flight, replica, done, error);
     if (rc == 0 && replica->n_gone > 0)
         rc = report_gone(tower, replica, error);
     fall_due(tower, replica);

@@ -24,6 +24,7 @@ struct flight {
     void *executor_self;
     struct ifl_recorder *recorder;
     bool steady_runs;
+    bool records_work;                 /* the replicas list theirs, and the recorder wants it */
     bool check_steady;                 /* plan promised steps all the same, and compare */
     const volatile sig_atomic_t *stop; /* set by a signal: the flight ends with an error */
     atomic_ullong *n_ended;            /* requests ended so far, for a progress line, or NULL */

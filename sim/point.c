@@ -189,6 +189,11 @@ static int32_t concurrency(const struct config *config)
 
 /* ---- flying ---- */
 
+static bool records_work(const struct point_options *options)
+{
+    return options->reports.work_path || options->reports.timeline_path;
+}
+
 struct cockpit {
     struct machine machine;
     struct ifl_trace trace;
@@ -245,7 +250,7 @@ static int create_replicas(const struct point_options *options, struct cockpit *
         .unhashed = config->serving.kv.unhashed,
         .swap_full = config->serving.kv.swap_full,
         .seed = config->workload.arrivals.seed,
-        .wants_work = config->executor != EXECUTOR_SIM,
+        .wants_work = config->executor != EXECUTOR_SIM || records_work(options),
     };
     cockpit->replicas = calloc((size_t)config->replicas, sizeof *cockpit->replicas);
     if (!cockpit->replicas)
@@ -274,6 +279,9 @@ static int create_recorder(const struct point_options *options, struct cockpit *
     reports.n_requests = cockpit->trace.n;
     reports.ttft_slo_s = options->config->ttft_slo_s;
     reports.tpot_slo_s = options->config->tpot_slo_s;
+    reports.timeline_from_ns = ifl_ns_from_s(options->config->output.timeline_from_s);
+    reports.timeline_to_ns = ifl_ns_from_s(options->config->output.timeline_to_s);
+    reports.timeline_every = (uint64_t)options->config->output.timeline_every;
     cockpit->recorder = ifl_recorder_create(&reports, error);
     return cockpit->recorder ? 0 : error->code;
 }
@@ -311,6 +319,7 @@ static int fly(const struct point_options *options, struct cockpit *cockpit,
         .executor = cockpit->engine ? &executor_engine_ops : &executor_sim_ops,
         .executor_self = cockpit->engine ? (void *)cockpit->engine : (void *)&cockpit->simulator,
         .recorder = cockpit->recorder,
+        .records_work = records_work(options),
         .steady_runs = options->config->serving.steady_runs,
         .check_steady = options->config->serving.check_steady,
         .stop = options->stop,

@@ -169,7 +169,8 @@ void replica_describe(const struct arrival *a, struct live_request *r)
     struct ifl_request *pub = &r->pub;
     r->row = a->row;
     r->n_output = a->n_output;
-    r->first_scheduled_ns = r->first_token_ns = r->stalled_since_ns = IFL_NEVER;
+    r->first_scheduled_ns = r->first_token_ns = IFL_NEVER;
+    r->stalled_since_ns = r->stall_ended_ns = IFL_NEVER;
     r->max_itl_ns = -1;
     pub->serial = a->serial;
     pub->arrival_ns = pub->queued_ns = a->at_ns;

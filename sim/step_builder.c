@@ -70,6 +70,8 @@ static void put_in_plan(struct replica *replica, struct live_request *r, int32_t
         r->first_scheduled_ns = replica->view.now_ns;
     if (r->stalled_since_ns != IFL_NEVER) {
         r->stalled_ns += replica->view.now_ns - r->stalled_since_ns;
+        r->stall_began_ns = r->stalled_since_ns;
+        r->stall_ended_ns = replica->view.now_ns;
         r->stalled_since_ns = IFL_NEVER;
     }
 }
@@ -314,6 +316,7 @@ static void send_to_host(struct replica *replica, struct live_request *r)
         replica->outs[replica->n_outs++].to = r->blocks[i];
     r->pub.n_host_blocks = n;
     r->pub.state = IFL_SWAPPED;
+    r->stalled_on_host = true;
     r->n_swap_outs++;
     replica->swapped[replica->n_swapped++] = r;
     replica->step.n_swapped++;
@@ -327,6 +330,7 @@ static void send_to_waiting(struct replica *replica, struct live_request *r, enu
     r->pub.n_prefill = 0;
     r->pub.state = IFL_WAITING;
     r->pub.queued_ns = replica->view.now_ns;
+    r->stalled_on_host = false;
     replica->step.n_waiting++;
     if (place == IFL_FRONT)
         waiting_push_front(&replica->waiting, r);

@@ -50,15 +50,35 @@ struct ifl_step_record {
     int64_t gap_ns;    /* since the end of the step before, IFL_NEVER for the first */
 };
 
+/* What a step did for a request. */
+struct ifl_work_record {
+    uint64_t step, request_id;
+    int64_t start_ns, duration_ns; /* of the step */
+    int32_t replica;
+    int32_t prefill_tokens, decode_tokens; /* one of them is 0 */
+    int32_t context_tokens;                /* K/V that it had before */
+    int32_t preemptions;                   /* so far */
+};
+
+/* A request has waited to be scheduled again. */
+struct ifl_stall_record {
+    uint64_t request_id;
+    int64_t start_ns, end_ns;
+    bool swapped; /* its K/V lay in host memory; else it was dropped */
+};
+
 struct ifl_recorder;
 
 struct ifl_recorder_options {
     int32_t point;              /* number of the point, first column of the CSV files */
     const char *requests_path;  /* NULL: not written */
     const char *steps_path;     /* NULL: not written */
+    const char *work_path;      /* NULL: not written; a row for each request of each step */
     const char *quantiles_path; /* NULL: not written; the latencies' quantiles, a row each half % */
     const char *timeline_path;  /* NULL: not written; a part for ifl_join_timeline */
     uint64_t timeline_events;   /* the timeline ends with what does not fit into so many */
+    int64_t timeline_from_ns, timeline_to_ns; /* what it shows overlaps these; to 0: to the end */
+    uint64_t timeline_every; /* it shows one step and one request of so many; 0 is 1 */
     const char *label; /* UTF-8, names the point in the timeline; borrowed until it is finished */
     size_t n_requests; /* how many records will come at most */
     double ttft_slo_s, tpot_slo_s; /* goodput counts requests that meet both; 0: no such SLO */
@@ -77,6 +97,13 @@ int ifl_record_gaps(struct ifl_recorder *recorder, int64_t gap_ns, int64_t count
                     struct ifl_error *error);
 int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *record,
                     struct ifl_error *error);
+
+/* For recorders with a work_path or a timeline_path; between the step before and this one, or
+ * behind the step, but before the record of a request that ends with it. */
+int ifl_record_work(struct ifl_recorder *recorder, const struct ifl_work_record *record,
+                    struct ifl_error *error);
+int ifl_record_stall(struct ifl_recorder *recorder, const struct ifl_stall_record *record,
+                     struct ifl_error *error);
 
 struct ifl_quantiles {
     double mean, p50, p90, p95, p99; /* NaN where there is no sample */

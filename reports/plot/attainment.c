@@ -1,11 +1,8 @@
 /* SLO attainment against the scale of the SLOs, as in DistServe's Fig. 8 (Zhong et al., OSDI 2024):
  * the share of requests that would meet every SLO if all were so many times as long. */
 #include <math.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "plot/figures.h"
-#include "scan.h"
 
 /* Twelve steps an octave from 1/8 to 8. */
 enum { N_SCALES = 73, PER_OCTAVE = 12, OCTAVES_DOWN = 3 };
@@ -16,8 +13,6 @@ static double scale_at(int i)
 }
 
 struct attainment {
-    size_t block, wanted_block; /* points of the file, counted as they come */
-    double last_point;
     bool has_slo;
     double n_requests, n_met[N_SCALES];
 };
@@ -32,15 +27,10 @@ static double scale_needed(double latency_s, double slo_s)
     return isnan(latency_s) || isnan(slo_s) ? 0 : latency_s / slo_s;
 }
 
-static int take(void *context, const double *value, struct ifl_error *error)
+static int take_request(void *context, size_t series, const double *value, struct ifl_error *error)
 {
     (void)error;
-    struct attainment *of = context;
-    if (!isnan(of->last_point) && value[POINT] != of->last_point)
-        of->block++;
-    of->last_point = value[POINT];
-    if (of->block != of->wanted_block)
-        return IFL_OK;
+    struct attainment *of = (struct attainment *)context + series;
     const double ttft = scale_needed(value[TTFT], value[TTFT_SLO]),
                  tpot = scale_needed(value[TPOT], value[TPOT_SLO]),
                  needed = isnan(value[E2E]) ? (double)INFINITY : fmax(ttft, tpot);
@@ -51,29 +41,9 @@ static int take(void *context, const double *value, struct ifl_error *error)
     return IFL_OK;
 }
 
-static void path_of(const struct plot *plot, const struct series_point *point, char path[4096])
-{
-    snprintf(path, 4096, "%s/requests.csv", plot->set->runs[point->run].dir);
-}
-
-static int count(struct attainment *of, const struct plot *plot, const struct series_point *point,
-                 struct ifl_error *error)
-{
-    char path[4096];
-    *of = (struct attainment){.wanted_block = point->row, .last_point = (double)NAN};
-    path_of(plot, point, path);
-    return scan_csv(path, N_COLUMNS, columns, take, of, error);
-}
-
 const char *attainment_lacks(const struct plot *plot)
 {
-    for (size_t i = 0; i < plot->set->n_series; i++) {
-        char path[4096];
-        path_of(plot, &plot->set->points[plot->chosen[i]], path);
-        if (access(path, F_OK))
-            return "no requests.csv";
-    }
-    return NULL;
+    return figure_has_file(plot, "requests.csv") ? NULL : "no requests.csv";
 }
 
 static int write_curve(struct whole_file *file, const struct plot *plot,
@@ -93,18 +63,27 @@ static int write_curve(struct whole_file *file, const struct plot *plot,
     return IFL_OK;
 }
 
-int attainment_write(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
+static int write_curves(struct whole_file *file, const struct plot *plot,
+                        const struct attainment *of, struct ifl_error *error)
 {
-    const size_t n = plot->set->n_series < MAX_CURVES ? plot->set->n_series : MAX_CURVES;
     bool any = false;
     int code = whole_write(file, "number,series,rate_rps,slo_scale,attainment_frac\n", error);
-    for (size_t i = 0; i < n && !code; i++) {
-        const struct series_point *point = &plot->set->points[plot->chosen[i]];
-        struct attainment of;
-        code = count(&of, plot, point, error);
-        if (!code && of.has_slo)
-            code = write_curve(file, plot, point, &of, error);
-        any |= of.has_slo;
+    for (size_t i = 0; i < figure_n_curves(plot) && !code; i++) {
+        if (of[i].has_slo)
+            code = write_curve(file, plot, &plot->set->points[plot->chosen[i]], &of[i], error);
+        any |= of[i].has_slo;
     }
     return code || any ? code : FIGURE_EMPTY;
+}
+
+int attainment_write(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
+{
+    struct attainment *of = calloc(figure_n_curves(plot), sizeof *of);
+    if (!of)
+        return ifl_fail_nomem(error);
+    int code = figure_scan(plot, "requests.csv", N_COLUMNS, columns, take_request, of, error);
+    if (!code)
+        code = write_curves(file, plot, of, error);
+    free(of);
+    return code;
 }

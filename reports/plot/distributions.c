@@ -38,10 +38,8 @@ static int write_curve(struct whole_file *file, const struct plot *plot,
 
 int distributions_write(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
-    const struct series_set *set = plot->set;
-    const size_t n = set->n_series < MAX_CURVES ? set->n_series : MAX_CURVES;
     int code = whole_write(file, "number,series,rate_rps,quantile,ttft_s,itl_s\n", error);
-    for (size_t i = 0; i < n && !code; i++)
-        code = write_curve(file, plot, &set->points[plot->chosen[i]], error);
+    for (size_t i = 0; i < figure_n_curves(plot) && !code; i++)
+        code = write_curve(file, plot, &plot->set->points[plot->chosen[i]], error);
     return code;
 }

@@ -10,6 +10,8 @@
 #ifndef INFLIGHT_REPORTS_PLOT_FIGURES_H
 #define INFLIGHT_REPORTS_PLOT_FIGURES_H
 
+#include <stdbool.h>
+
 #include "inflight/report.h"
 #include "plot/series.h"
 #include "whole_file.h"
@@ -39,6 +41,22 @@ struct figure_number figure_number(double value); /* empty for NaN */
 /* The first two cells of a row. */
 struct figure_number figure_series_number(const struct series_point *point);
 
+/* ---- rows of the chosen points: figure_scan.c ---- */
+
+enum { MAX_CURVES = 6 }; /* more in one panel cannot be told apart */
+size_t figure_n_curves(const struct plot *plot);
+
+/* Has every run a file of that name? */
+bool figure_has_file(const struct plot *plot, const char *name);
+
+/* value: [n] as scan.h says. series is below figure_n_curves. */
+typedef int figure_row_fn(void *context, size_t series, const double *value,
+                          struct ifl_error *error);
+/* The rows of every run's file that belong to a chosen point, each file read once. The first column
+ * is "point". */
+int figure_scan(const struct plot *plot, const char *name, size_t n, const char *const *columns,
+                figure_row_fn *take, void *context, struct ifl_error *error);
+
 /* ---- from summary.csv: metrics.c ---- */
 
 figure_lacks_fn metrics_lack_curve, metrics_lack_series, metrics_lack_pool, metrics_lack_slo;
@@ -47,8 +65,6 @@ figure_write_fn metrics_latency_vs_rate, metrics_latency_by_series, metrics_perc
 
 /* ---- from quantiles.csv: distributions.c ---- */
 
-enum { MAX_CURVES = 6 }; /* more distributions in one panel cannot be told apart */
-
 figure_lacks_fn distributions_lack;
 figure_write_fn distributions_write;
 
@@ -56,5 +72,15 @@ figure_write_fn distributions_write;
 
 figure_lacks_fn attainment_lacks;
 figure_write_fn attainment_write;
+
+/* ---- from steps.csv: over_time.c ---- */
+
+figure_lacks_fn over_time_lacks;
+figure_write_fn over_time_batch, over_time_kv;
+
+/* ---- from work.csv: slot_grid.c ---- */
+
+figure_lacks_fn slot_grid_lacks;
+figure_write_fn slot_grid_write;
 
 #endif

@@ -1,11 +1,8 @@
 # What the K/V pool held, weighted by time, a bar a series: the shape of Fig. 2 of Kwon et al.
-# (PagedAttention, SOSP 2023). The greys of the four shares differ too.
+# (PagedAttention, SOSP 2023).
 call ARG1.'/style.gp' ARG2 ARG3 ARG4
 eval read_series
 eval read_at_rate
-array share[4] = ['token states', 'reservation', 'internal waste', 'external, others']
-array share_colour[4] = ['#0072B2', '#7FC4EE', '#D55E00', '#EDEDED']
-array ink[4] = ['#ffffff', '#000000', '#ffffff', '#000000']
 set_page = page(1, 1, 5.6, 4, 16)
 from(i) = i == 1 ? 0 : i == 2 ? column(4) : i == 3 ? column(4) + column(5) : column(4) + column(5) + column(6)
 upto(i) = from(i) + column(3 + i)
@@ -25,7 +22,7 @@ do for [format in formats] {
     if (longest > bar_cm * 7) { set xtics rotate by -20 }
     set grid noxtics
     plot for [i = 1:4] data using 1:(50 * (from(i) + upto(i))):($1 - 0.33):($1 + 0.33):(100 * from(i)):(100 * upto(i)) with boxxyerror fillstyle solid 1 border rgb '#404040' linewidth 0.5 fillcolor rgb share_colour[i], \
-         for [i = 1:4] data using 1:(50 * (from(i) + upto(i))):(label_of(i)) with labels textcolor rgb ink[i]
-    eval legend("for [i = 1:4] NaN with boxes fillstyle solid 1 border rgb '#404040' fillcolor rgb share_colour[i] title share[i]")
+         for [i = 1:4] data using 1:(50 * (from(i) + upto(i))):(label_of(i)) with labels textcolor rgb share_ink[i]
+    eval legend(share_keys)
     eval close_page
 }

@@ -30,6 +30,12 @@ static const struct figure {
      "distributions of TTFT and of the gaps between tokens, at one rate"},
     {"kv_shares", metrics_lack_pool, metrics_kv_shares,
      "what the K/V pool held, as stacked bars, at one rate"},
+    {"kv_over_time", over_time_lacks, over_time_kv,
+     "what the K/V pool held over time, at one rate; from steps.csv"},
+    {"batch_over_time", over_time_lacks, over_time_batch,
+     "batch size and queue over time, at one rate; from steps.csv"},
+    {"slot_grid", slot_grid_lacks, slot_grid_write,
+     "who runs in which slot, step by step; from work.csv, for small runs"},
 };
 enum { N_FIGURES = sizeof figures / sizeof *figures };
 

@@ -30,12 +30,29 @@ static int read_sheet(struct sheet *sheet, const char *dir, const char *name, bo
     return code;
 }
 
+/* With replications the rows of their own file, means with intervals, stand for the points: behind
+ * the keys it counts the runs of each, of which the other files show the first. */
+static int read_replications(struct series_run *run, const char *dir, struct ifl_error *error)
+{
+    struct sheet means = {0};
+    if (read_sheet(&means, dir, "replications.csv", true, error))
+        return error->code;
+    if (means.n_rows == 0) {
+        sheet_free(&means);
+        return sheet_require(&run->summary, "requests", &run->n_keys, error);
+    }
+    run->n_replications = run->summary.n_rows / means.n_rows;
+    sheet_free(&run->summary);
+    run->summary = means;
+    return sheet_require(&run->summary, "runs", &run->n_keys, error);
+}
+
 static int read_run(struct series_run *run, const char *dir, struct ifl_error *error)
 {
-    *run = (struct series_run){.dir = dir, .rate = SHEET_NO_COLUMN};
+    *run = (struct series_run){.dir = dir, .rate = SHEET_NO_COLUMN, .n_replications = 1};
     if (read_sheet(&run->summary, dir, "summary.csv", false, error) ||
         read_sheet(&run->quantiles, dir, "quantiles.csv", true, error) ||
-        sheet_require(&run->summary, "requests", &run->n_keys, error))
+        read_replications(run, dir, error))
         return error->code;
     for (size_t key = 0; key < run->n_keys; key++)
         if (strcmp(column_short_key(sheet_header(&run->summary, key)), "rate_rps") == 0)
@@ -113,13 +130,33 @@ static size_t number_of(struct series_set *set, char *name)
 
 /* ---- the points ---- */
 
+/* A point of replications is saturated if most of them are. */
+static int read_saturated(const struct sheet *summary, size_t row, bool *saturated,
+                          struct ifl_error *error)
+{
+    size_t column, runs;
+    double n_saturated, n_runs;
+    if (sheet_find(summary, "saturated_runs") == SHEET_NO_COLUMN) {
+        if (sheet_require(summary, "saturated", &column, error))
+            return error->code;
+        *saturated = strcmp(sheet_cell(summary, row, column), "true") == 0;
+        return IFL_OK;
+    }
+    if (sheet_require(summary, "saturated_runs", &column, error) ||
+        sheet_require(summary, "runs", &runs, error) ||
+        sheet_number(summary, row, column, &n_saturated, error) ||
+        sheet_number(summary, row, runs, &n_runs, error))
+        return error->code;
+    *saturated = 2 * n_saturated > n_runs;
+    return IFL_OK;
+}
+
 static int add_point(struct series_set *set, size_t run, size_t row, struct ifl_error *error)
 {
     const struct series_run *of = &set->runs[run];
     struct series_point *point = &set->points[set->n_points];
-    size_t saturated;
     *point = (struct series_point){.run = run, .row = row, .rate_rps = (double)NAN};
-    if (sheet_require(&of->summary, "saturated", &saturated, error))
+    if (read_saturated(&of->summary, row, &point->saturated, error))
         return error->code;
     if (set->has_rate && sheet_number(&of->summary, row, of->rate, &point->rate_rps, error))
         return error->code;
@@ -127,7 +164,6 @@ static int add_point(struct series_set *set, size_t run, size_t row, struct ifl_
     if (!name)
         return ifl_fail_nomem(error);
     point->series = number_of(set, name);
-    point->saturated = strcmp(sheet_cell(&of->summary, row, saturated), "true") == 0;
     set->n_points++;
     return IFL_OK;
 }
@@ -274,23 +310,25 @@ int series_choose(const struct series_set *set, double rate_rps, size_t *chosen,
     return IFL_OK;
 }
 
-/* Points are joined in order, so the k-th block of equal numbers is the k-th row of the summary. */
+size_t series_number(const struct series_set *set, const struct series_point *point)
+{
+    return point->row * set->runs[point->run].n_replications;
+}
+
 bool series_quantiles(const struct series_set *set, const struct series_point *point, size_t *from,
                       size_t *to)
 {
     const struct sheet *sheet = &set->runs[point->run].quantiles;
-    const size_t number = sheet->n_columns ? sheet_find(sheet, "point") : SHEET_NO_COLUMN;
-    size_t block = 0;
-    *from = 0;
-    if (number == SHEET_NO_COLUMN)
+    const size_t column = sheet->n_columns ? sheet_find(sheet, "point") : SHEET_NO_COLUMN;
+    char number[32];
+    snprintf(number, sizeof number, "%zu", series_number(set, point));
+    if (column == SHEET_NO_COLUMN)
         return false;
-    for (*to = 0; *to < sheet->n_rows; ++*to) {
-        const bool next = *to > 0 && strcmp(sheet_cell(sheet, *to, number),
-                                            sheet_cell(sheet, *to - 1, number)) != 0;
-        if (next && block++ == point->row)
-            return true;
-        if (next)
-            *from = *to;
-    }
-    return block == point->row && *to > *from;
+    for (*from = 0; *from < sheet->n_rows; ++*from)
+        if (strcmp(sheet_cell(sheet, *from, column), number) == 0)
+            break;
+    for (*to = *from; *to < sheet->n_rows; ++*to)
+        if (strcmp(sheet_cell(sheet, *to, column), number) != 0)
+            break;
+    return *to > *from;
 }

@@ -13,9 +13,11 @@
 #include "sheet.h"
 
 struct series_run {
-    const char *dir;                 /* borrowed */
-    struct sheet summary, quantiles; /* quantiles is zeroed where the run has none */
-    size_t n_keys, rate;             /* SHEET_NO_COLUMN where the rate is not swept */
+    const char *dir;        /* borrowed */
+    struct sheet summary;   /* replications.csv where there is one, else summary.csv */
+    struct sheet quantiles; /* zeroed where the run has none */
+    size_t n_keys, rate;    /* SHEET_NO_COLUMN where the rate is not swept */
+    size_t n_replications;  /* points of the other files to a row of the summary */
 };
 
 struct series_point {
@@ -40,6 +42,8 @@ void series_free(struct series_set *set);
  * chosen: [n_series] indices of points. */
 int series_choose(const struct series_set *set, double rate_rps, size_t *chosen,
                   struct ifl_error *error);
+/* The number that the point, or the first of its replications, has in the run's other files. */
+size_t series_number(const struct series_set *set, const struct series_point *point);
 /* Rows [*from, *to) of the run's quantiles belong to the point. False where there are none. */
 bool series_quantiles(const struct series_set *set, const struct series_point *point, size_t *from,
                       size_t *to);

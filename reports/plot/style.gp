@@ -36,7 +36,7 @@ read_rates = "stats data using 3 name 'rate' nooutput; " . \
              "hollow_key = any_hollow ? \", NaN with points pointtype 6 pointsize mark linecolor rgb '#404040' title 'hollow: saturated'\" : ''"
 # Data of one rate, column 3, or of none: a text for an axis.
 read_at_rate = "rate = ''; stats data using (rate = strcol(3), $1) name 'series' nooutput; " . \
-               "at_rate = rate eq '' ? '' : sprintf(' (at %s requests/s)', rate)"
+               "at_rate = rate eq '' ? '' : sprintf(', at %s requests/s', rate)"
 
 # Parts of a plot command: every series' line, interval and points over the columns x and y. Points
 # of a run that was saturated, which column 4 tells, are hollow.
@@ -44,6 +44,7 @@ of(i, value) = column(1) == i ? value : NaN
 if_filled(i, value) = column(1) == i && strcol(4) ne 'true' ? value : NaN
 if_hollow(i, value) = column(1) == i && strcol(4) eq 'true' ? value : NaN
 lines_of(x, y) = sprintf("for [i = 1:n] data using %d:(of(i, column(%d))) with lines linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.4", x, y)
+steps_of(x, y) = sprintf("for [i = 1:n] data using %d:(of(i, column(%d))) with steps linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.2", x, y)
 # Intervals, where column 6 has one: ends with the comma for what comes next.
 bands_of(x, y, half) = !any_interval ? '' : sprintf("for [i = 1:n] data using %d:(of(i, column(%d) - column(%d))):(column(%d) + column(%d)) with filledcurves fillcolor rgb colour_of(i) fillstyle transparent solid 0.2 noborder, ", x, y, half, y, half)
 points_of(x, y) = \
@@ -54,6 +55,13 @@ line_keys = "for [i = 1:n] NaN with linespoints pointtype filled_of(i) pointsize
 marks_of(x, y, every_rows) = sprintf("for [i = 1:n] data using %d:(of(i, column(%d))) every %d::(int(%d * (i - 0.5) / n)) with points pointtype filled_of(i) pointsize 0.8 * mark linecolor rgb colour_of(i)", x, y, every_rows, every_rows)
 # Where both axes agree, and 20% off.
 identity_lines = "x with lines linecolor rgb '#202020' linewidth 1, 1.2 * x with lines linecolor rgb '#808080' dashtype 2 linewidth 0.8, x / 1.2 with lines linecolor rgb '#808080' dashtype 2 linewidth 0.8"
+
+# ---- what the K/V pool holds: greys differ too ----
+
+array share[4] = ['token states', 'reservation', 'internal waste', 'external, others']
+array share_colour[4] = ['#0072B2', '#7FC4EE', '#D55E00', '#EDEDED']
+array share_ink[4] = ['#ffffff', '#000000', '#ffffff', '#000000']
+share_keys = "for [i = 1:4] NaN with boxes fillstyle solid 1 border rgb '#404040' fillcolor rgb share_colour[i] title share[i]"
 
 # ---- the page: panels in rows above a legend that they share; lengths in centimetres ----
 

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char report_names[N_REPORTS][16] = {"requests.csv", "steps.csv", "quantiles.csv",
-                                                 "timeline.json"};
+static const char report_names[N_REPORTS][16] = {"requests.csv", "steps.csv", "work.csv",
+                                                 "quantiles.csv", "timeline.json"};
 static const char config_name[] = "config.yaml";
 
 /* A million events are some 150 MB, which a viewer has to hold in memory. */
@@ -54,7 +54,7 @@ int run_files_init(struct run_files *files, const struct study *study, const cha
     uint64_t hash;
     *files = (struct run_files){
         .study = study,
-        .wanted = {output->requests, output->steps, true, output->timeline},
+        .wanted = {output->requests, output->steps, output->work, true, output->timeline},
     };
     dir = dir ? dir : output->dir;
     if (strlen(dir) >= sizeof files->dir)
@@ -121,6 +121,7 @@ struct ifl_recorder_options run_files_of_point(const struct run_files *files, si
     return (struct ifl_recorder_options){
         .requests_path = files->wanted[REPORT_REQUESTS] ? paths[REPORT_REQUESTS] : NULL,
         .steps_path = files->wanted[REPORT_STEPS] ? paths[REPORT_STEPS] : NULL,
+        .work_path = files->wanted[REPORT_WORK] ? paths[REPORT_WORK] : NULL,
         .quantiles_path = files->wanted[REPORT_QUANTILES] ? paths[REPORT_QUANTILES] : NULL,
         .timeline_path = files->wanted[REPORT_TIMELINE] ? paths[REPORT_TIMELINE] : NULL,
         .timeline_events = timeline_events(study_n_points(files->study)),

@@ -8,7 +8,14 @@
 #include "config/config.h"
 #include "point.h"
 
-enum report_kind { REPORT_REQUESTS, REPORT_STEPS, REPORT_QUANTILES, REPORT_TIMELINE, N_REPORTS };
+enum report_kind {
+    REPORT_REQUESTS,
+    REPORT_STEPS,
+    REPORT_WORK,
+    REPORT_QUANTILES,
+    REPORT_TIMELINE,
+    N_REPORTS
+};
 
 struct run_files {
     const struct study *study;
@@ -42,8 +49,8 @@ int run_files_put(const struct run_files *files, size_t point, struct point_reco
 /* False if it is not, or its files are not those of then. */
 bool run_files_get(const struct run_files *files, size_t point, struct point_record *record);
 
-/* From the points' files to requests.csv, steps.csv, quantiles.csv and timeline.json, and the
- * configuration last. */
+/* From the points' files to requests.csv, steps.csv, work.csv, quantiles.csv and timeline.json, and
+ * the configuration last. */
 int run_files_join(const struct run_files *files, struct ifl_error *error);
 int run_files_write_config(const struct run_files *files, struct ifl_error *error);
 

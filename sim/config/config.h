@@ -68,9 +68,11 @@ struct engine_config { /* for the executors cpu and cuda */
 
 struct output_config {
     char dir[512];
-    bool requests, steps;
+    bool requests, steps, work;
     bool plots; /* figures after the run, if gnuplot is there */
     bool timeline;
+    double timeline_from_s, timeline_to_s; /* to 0: to the end */
+    int32_t timeline_every;
 };
 
 struct config {

@@ -198,9 +198,15 @@ static const struct ifl_param output_fields[] = {
     TEXT("dir", output.dir, "results", "the folder that receives the reports"),
     BOOL("requests", output.requests, true, "write requests.csv, a row a request"),
     BOOL("steps", output.steps, false, "write steps.csv, a row a step"),
+    BOOL("work", output.work, false, "write work.csv, a row for each request of each step"),
     BOOL("plots", output.plots, false, "draw figures after the run, where gnuplot is there"),
     BOOL("timeline", output.timeline, false,
          "write timeline.json: steps, queues, blocks and requests, for Perfetto"),
+    REAL("timeline_from_s", output.timeline_from_s, 0, 0, A_BILLION, "s",
+         "the timeline shows what overlaps the time from here"),
+    REAL("timeline_to_s", output.timeline_to_s, 0, 0, A_BILLION, "s", "to here; 0: to the end"),
+    INT("timeline_every", output.timeline_every, 1, 1, ANY, "",
+        "the timeline shows one step in so many, and one request in so many"),
 };
 
 #define FIELDS(section) .fields = section##_fields, .n_fields = COUNT_OF(section##_fields)

@@ -307,3 +307,127 @@ Test(plot, a_figure_says_where_it_comes_from)
     }
     scratch_remove(&scratch);
 }
+
+/* Two steps of a second, and a second of nothing between them; the pool has 100 slots. */
+static const char two_steps[] =
+    "point,replica,start_s,duration_s,prefill_seqs,decode_seqs,waiting,swapped,kv_token_slots,"
+    "kv_reserved_slots,kv_internal_slots,kv_pool_slots\n"
+    "0,0,10,1,2,0,3,1,20,30,10,100\n0,0,12,1,0,4,0,0,80,0,0,100\n";
+
+/* The sum of a column of a figure over its bins, and the bins' width. */
+static double integral(const struct scratch *scratch, const char *name, int column, double from_s,
+                       double to_s)
+{
+    struct sheet sheet;
+    double sum = 0;
+    cr_assert_eq(sheet_read(&sheet, scratch_path(scratch, name), &error), IFL_OK);
+    cr_assert_gt(sheet.n_rows, 2);
+    for (size_t row = 0; row + 1 < sheet.n_rows; row++) {
+        const double at_s = atof(sheet_cell(&sheet, row, 3)),
+                     width_s = atof(sheet_cell(&sheet, row + 1, 3)) - at_s;
+        if (at_s >= from_s && at_s < to_s)
+            sum += width_s * atof(sheet_cell(&sheet, row, (size_t)column));
+    }
+    sheet_free(&sheet);
+    return sum;
+}
+
+Test(plot, bins_keep_every_second)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch scratch =
+        run_of("requests,mean_normalized_latency_s,saturated\n4,1,false\n", NULL);
+    scratch_write(&scratch, "steps.csv", two_steps);
+    cr_assert_eq(plot_named(&scratch, "batch_over_time", NULL), IFL_OK, "%s", error.text);
+    cr_assert_eq(plot_named(&scratch, "kv_over_time", NULL), IFL_OK, "%s", error.text);
+    const char *batch = "batch_over_time.csv", *kv = "kv_over_time.csv";
+    cr_expect_float_eq(integral(&scratch, batch, 4, 0, 99), 6, 1e-9);
+    cr_expect_float_eq(integral(&scratch, batch, 5, 0, 99), 4, 1e-9);
+    cr_expect_float_eq(integral(&scratch, batch, 4, 10, 11), 2, 1e-9);
+    cr_expect_float_eq(integral(&scratch, batch, 4, 11, 12), 0, 1e-9);
+    cr_expect_float_eq(integral(&scratch, kv, 4, 0, 99), 1.0, 1e-9);
+    cr_expect_float_eq(integral(&scratch, kv, 5, 0, 99), 0.3, 1e-9);
+    cr_expect_float_eq(integral(&scratch, kv, 6, 0, 99), 0.1, 1e-9);
+    cr_expect_float_eq(integral(&scratch, kv, 7, 11, 12), 1.0, 1e-9);
+    scratch_remove(&scratch);
+}
+
+/* Request 5 is held in step 1, preempted, and comes back behind request 6 into the slot that is
+ * left. */
+Test(plot, a_slot_is_held_until_its_request_is_gone)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch scratch =
+        run_of("requests,mean_normalized_latency_s,saturated\n4,1,false\n", NULL);
+    scratch_write(&scratch, "work.csv",
+                  "point,replica,step,request_id,prefill_tokens,decode_tokens,preemptions\n"
+                  "0,0,0,5,7,0,0\n0,0,1,6,7,0,0\n0,0,2,5,0,1,0\n0,0,2,6,0,1,0\n"
+                  "0,0,3,6,0,1,0\n0,0,4,5,8,0,1\n0,1,4,9,8,0,0\n");
+    cr_assert_eq(plot_named(&scratch, "slot_grid", NULL), IFL_OK, "%s", error.text);
+    char *text = scratch_read(&scratch, "slot_grid.csv");
+    static const char *const rows[] = {",1,0,prefill,5,true\n", ",1,1,held,5,false\n",
+                                       ",1,2,decode,5,false\n", ",1,3,idle,,false\n",
+                                       ",1,4,prefill,5,true\n", ",2,0,idle,,false\n",
+                                       ",2,1,prefill,6,true\n", ",2,2,decode,6,false\n",
+                                       ",2,3,decode,6,false\n", ",2,4,idle,,false\n"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        cr_expect_not_null(strstr(text, rows[i]), "%s not in\n%s", rows[i], text);
+    free(text);
+    scratch_remove(&scratch);
+}
+
+/* Three runs a point: the means and intervals of their own file, and the distribution of the first.
+ */
+Test(plot, replications_stand_for_their_runs)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch scratch =
+        run_of("rate_rps,run,requests,mean_normalized_latency_s,saturated\n"
+               "1,0,4,1,false\n1,1,4,2,false\n1,2,4,3,false\n"
+               "2,0,4,4,true\n2,1,4,5,true\n2,2,4,6,false\n",
+               "point,quantile,ttft_s,itl_s\n0,0,1,1\n0,1,2,2\n1,0,7,7\n3,0,3,4\n3,1,5,6\n");
+    scratch_write(&scratch, "replications.csv",
+                  "rate_rps,runs,saturated_runs,mean_normalized_latency_s,"
+                  "mean_normalized_latency_s_ci95\n1,3,1,2,0.5\n2,3,2,5,0.25\n");
+    const char *const dirs[] = {scratch.dir};
+    cr_assert_eq(plot_named(&scratch, "latency_vs_rate", NULL), IFL_OK, "%s", error.text);
+    char *text = scratch_read(&scratch, "latency_vs_rate.csv");
+    cr_expect_not_null(strstr(text, ",1,false,2,0.5\n"), "%s", text);
+    cr_expect_not_null(strstr(text, ",2,true,5,0.25\n"), "%s", text);
+    free(text);
+    struct series_set set;
+    size_t from, to;
+    cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK);
+    cr_assert(series_quantiles(&set, &set.points[1], &from, &to));
+    cr_expect_eq(from, 3, "point 3 is the first of the second rate");
+    cr_expect_eq(to, 5);
+    series_free(&set);
+    scratch_remove(&scratch);
+}
+
+/* A second run of the same name in another folder is a line of its own. */
+Test(plot, runs_are_overlaid)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch one = run_of(sweep, NULL), other = run_of(sweep, NULL);
+    const char *const dirs[] = {one.dir, other.dir}, *const figure = "latency_vs_rate";
+    const struct ifl_plot_options options = {
+        .n_runs = 2,
+        .run_dirs = dirs,
+        .drawing = {.out_dir = one.dir, .script_dir = getenv("INFLIGHT_SCRIPTS")},
+        .n_figures = 1,
+        .figures = &figure};
+    cr_assert_eq(ifl_plot(&options, &error), IFL_OK, "%s", error.text);
+    struct sheet sheet;
+    cr_assert_eq(sheet_read(&sheet, scratch_path(&one, "latency_vs_rate.csv"), &error), IFL_OK);
+    cr_expect_eq(sheet.n_rows, 12);
+    cr_expect_str_eq(sheet_cell(&sheet, 11, 0), "4");
+    cr_expect_str_neq(sheet_cell(&sheet, 0, 1), sheet_cell(&sheet, 6, 1));
+    sheet_free(&sheet);
+    scratch_remove(&one);
+    scratch_remove(&other);
+}

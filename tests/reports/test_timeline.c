@@ -217,6 +217,7 @@ static void follow(const json_t *events, const char *id, char *seen, size_t n_by
         const char *name;
         int64_t begin_ns;
     } open[4];
+    int64_t last_ns = 0; /* siblings follow each other */
     size_t i, n_open = 0, n_seen = 0;
     json_t *event;
     json_array_foreach(events, i, event)
@@ -230,6 +231,8 @@ static void follow(const json_t *events, const char *id, char *seen, size_t n_by
         if (phase == 'b') {
             cr_assert_lt(n_open, 4);
             cr_assert(n_open == 0 || at_ns >= open[n_open - 1].begin_ns);
+            cr_assert_geq(at_ns, last_ns, "%s begins before what is in front of it has ended",
+                          name);
             open[n_open].name = name;
             open[n_open++].begin_ns = at_ns;
             continue;
@@ -238,6 +241,7 @@ static void follow(const json_t *events, const char *id, char *seen, size_t n_by
         n_open--;
         cr_assert_str_eq(name, open[n_open].name);
         cr_assert_geq(at_ns, open[n_open].begin_ns);
+        last_ns = at_ns;
         n_seen += (size_t)snprintf(seen + n_seen, n_bytes - n_seen, "%s[%lld,%lld] ", name,
                                    (long long)open[n_open].begin_ns, (long long)at_ns);
     }
@@ -352,7 +356,7 @@ Test(timeline, a_process_and_its_thread_have_names)
     json_t *events = fly(&scratch, 1000, "trace=\"a\\b\" cv=½");
     cr_expect_str_eq(text_of(args_of(events, 'M', "process_name", 0), "name"),
                      "point 0: trace=\"a\\b\" cv=½");
-    cr_expect_str_eq(text_of(args_of(events, 'M', "thread_name", 0), "name"), "steps");
+    cr_expect_str_eq(text_of(args_of(events, 'M', "thread_name", 0), "name"), "replica 0");
     json_decref(events);
     events = fly(&scratch, 1000, NULL);
     cr_expect_str_eq(text_of(args_of(events, 'M', "process_name", 0), "name"), "point 0");
@@ -464,5 +468,137 @@ Test(timeline, a_full_disk_is_named_and_leaves_nothing)
     cr_expect_not_null(strstr(error.text, "timeline.json: cannot write: No space left on device"),
                        "%s", error.text);
     cr_expect_eq(scratch_count(&scratch), 1, "the part alone is left");
+    scratch_remove(&scratch);
+}
+
+/* ---- what happens inside a request ---- */
+
+/* Two chunks and a stall before the first token; after it a swap, and a recompute of 104 tokens. */
+static int write_story(const struct ifl_recorder_options *options)
+{
+    const struct ifl_work_record work[] = {
+        {.request_id = 7,
+         .step = 0,
+         .start_ns = 3 * S + 20,
+         .duration_ns = S,
+         .prefill_tokens = 60},
+        {.request_id = 9, .step = 0, .start_ns = 999, .duration_ns = 1, .prefill_tokens = 5},
+        {.request_id = 7, .step = 1, .start_ns = 6 * S, .duration_ns = S, .prefill_tokens = 40},
+        {.request_id = 7, .step = 2, .start_ns = 9 * S, .duration_ns = S, .decode_tokens = 1},
+        {.request_id = 7, .step = 4, .start_ns = 20 * S, .duration_ns = S, .prefill_tokens = 104},
+        {.request_id = 1, .step = 5, .start_ns = 30 * S, .duration_ns = S, .prefill_tokens = 9},
+    };
+    const struct ifl_stall_record preempted = {7, 4 * S + 20, 6 * S, false},
+                                  swapped = {7, 11 * S, 20 * S, true};
+    struct ifl_summary summary;
+    struct ifl_recorder *recorder = ifl_recorder_create(options, &error);
+    cr_assert_not_null(recorder, "%s", error.text);
+    int code = ifl_record_stall(recorder, &swapped, &error);
+    for (size_t i = 0; i < sizeof work / sizeof *work && !code; i++)
+        code = ifl_record_work(recorder, &work[i], &error);
+    if (!code)
+        code = ifl_record_stall(recorder, &preempted, &error);
+    for (size_t i = 0; i < N_STEPS && !code; i++)
+        code = ifl_record_step(recorder, &steps[i], &error);
+    const struct ifl_request_record *const requests[] = {&failed, &finished, &brief};
+    for (size_t i = 0; i < 3 && !code; i++)
+        code = ifl_record_request(recorder, requests[i], &error);
+    if (!code)
+        code = ifl_recorder_finish(recorder, &summary, &error);
+    ifl_recorder_destroy(recorder);
+    return code;
+}
+
+static json_t *tell(const struct scratch *scratch, const struct ifl_recorder_options *options)
+{
+    cr_assert_eq(write_story(options), IFL_OK, "%s", error.text);
+    const struct ifl_parts parts = scratch_parts(1, &options->timeline_path);
+    cr_assert_eq(ifl_join_timeline(scratch_path(scratch, "timeline.json"), &parts, &error), IFL_OK);
+    return parse(scratch);
+}
+
+Test(timeline, chunks_and_stalls_lie_in_the_phases)
+{
+    const struct scratch scratch = scratch_make();
+    const struct ifl_recorder_options options = options_for(&scratch, 0);
+    json_t *events = tell(&scratch, &options);
+    expect_lifeline(events, "7",
+                    "queued[1000000001,3000000020] chunk[3000000020,4000000020] "
+                    "preempted[4000000020,6000000000] chunk[6000000000,7000000000] "
+                    "prefill[3000000020,8000000300] swapped[11000000000,20000000000] "
+                    "recompute[20000000000,21000000000] decode[8000000300,1234567891234567] "
+                    "request[1000000001,1234567891234567] ");
+    expect_lifeline(events, "9",
+                    "queued[999,999] chunk[999,1000] prefill[999,1000] decode[1000,1000] "
+                    "request[999,1000] ");
+    /* It failed after a recompute: the lifeline reaches as far as what is known. */
+    expect_lifeline(events, "1",
+                    "queued[2000000000,4000000000] prefill[4000000000,6000000000] "
+                    "recompute[30000000000,31000000000] request[2000000000,31000000000] ");
+    cr_expect_eq(number_of(args_of(events, 'b', "chunk", 0), "tokens"), 60);
+    cr_expect_eq(number_of(args_of(events, 'b', "recompute", 1), "tokens"), 104);
+    json_decref(events);
+    scratch_remove(&scratch);
+}
+
+/* From 10 s to 25 s: no step, of the requests the one that spans it, of its slices those that do.
+ */
+Test(timeline, a_window_shows_what_overlaps_it)
+{
+    const struct scratch scratch = scratch_make();
+    struct ifl_recorder_options options = options_for(&scratch, 0);
+    options.timeline_from_ns = 10 * S + 1;
+    options.timeline_to_ns = 25 * S;
+    json_t *events = tell(&scratch, &options);
+    expect_lifeline(events, "7",
+                    "queued[1000000001,3000000020] prefill[3000000020,8000000300] "
+                    "swapped[11000000000,20000000000] recompute[20000000000,21000000000] "
+                    "decode[8000000300,1234567891234567] request[1000000001,1234567891234567] ");
+    expect_lifeline(events, "9", "");
+    expect_lifeline(events, "1", "");
+    cr_expect_eq(count_phase(events, 'X'), 0);
+    cr_expect_eq(number_of(args_of(events, 'M', "process_name", 0), "steps"), N_STEPS);
+    cr_expect(!json_is_true(json_object_get(args_of(events, 'M', "process_name", 0), "truncated")));
+    json_decref(events);
+    scratch_remove(&scratch);
+}
+
+/* One of three: steps 0 and 3, request 9. */
+Test(timeline, a_sample_shows_one_of_so_many)
+{
+    const struct scratch scratch = scratch_make();
+    struct ifl_recorder_options options = options_for(&scratch, 0);
+    options.timeline_every = 3;
+    json_t *events = tell(&scratch, &options);
+    cr_expect_eq(count_phase(events, 'X'), 2);
+    cr_expect_eq(number_of(args_of(events, 'X', NULL, 1), "step"), 3);
+    expect_lifeline(events, "7", "");
+    expect_lifeline(events, "1", "");
+    cr_expect_eq(count_phase(events, 'b'), 5, "request 9: four, and a chunk");
+    cr_expect_eq(number_of(args_of(events, 'M', "process_name", 0), "every"), 3);
+    json_decref(events);
+    scratch_remove(&scratch);
+}
+
+Test(timeline, a_replica_has_a_track_and_counters_of_its_own)
+{
+    const struct scratch scratch = scratch_make();
+    const struct ifl_recorder_options options = options_for(&scratch, 0);
+    const struct ifl_step_record second = {.replica = 2, .start_ns = S, .duration_ns = S};
+    struct ifl_summary summary;
+    struct ifl_recorder *recorder = ifl_recorder_create(&options, &error);
+    cr_assert_not_null(recorder);
+    cr_assert_eq(ifl_record_step(recorder, &second, &error), IFL_OK);
+    cr_assert_eq(ifl_recorder_finish(recorder, &summary, &error), IFL_OK);
+    ifl_recorder_destroy(recorder);
+    const struct ifl_parts parts = scratch_parts(1, &options.timeline_path);
+    cr_assert_eq(ifl_join_timeline(scratch_path(&scratch, "timeline.json"), &parts, &error),
+                 IFL_OK);
+    json_t *events = parse(&scratch);
+    cr_expect_str_eq(text_of(args_of(events, 'M', "thread_name", 2), "name"), "replica 2");
+    cr_expect_eq(number_of(find(events, 'M', "thread_name", 2), "tid"), 2);
+    cr_expect_eq(number_of(find(events, 'X', NULL, 0), "tid"), 2);
+    find(events, 'C', "kv_blocks (replica 2)", 0);
+    json_decref(events);
     scratch_remove(&scratch);
 }

@@ -65,6 +65,24 @@ int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record 
     return 0;
 }
 
+int ifl_record_work(struct ifl_recorder *recorder, const struct ifl_work_record *record,
+                    struct ifl_error *error)
+{
+    (void)recorder;
+    (void)record;
+    (void)error;
+    return 0;
+}
+
+int ifl_record_stall(struct ifl_recorder *recorder, const struct ifl_stall_record *record,
+                     struct ifl_error *error)
+{
+    (void)recorder;
+    (void)record;
+    (void)error;
+    return 0;
+}
+
 int ifl_recorder_finish(struct ifl_recorder *recorder, struct ifl_summary *summary,
                         struct ifl_error *error)
 {

@@ -1,0 +1,21 @@
+# Sequences in a step and requests in the queue, the swapped ones included, over time, a line a series:
+# means of bins of equal width.
+call ARG1.'/style.gp' ARG2 ARG3 ARG4
+eval read_series
+eval read_at_rate
+wide = page_cm > 9
+inner_bottom_cm = 0.5
+set_page = page(wide ? 2 : 1, wide ? 1 : 2, wide ? 4.8 : 3.9, n, longest)
+
+do for [format in formats] {
+    eval open_page(format)
+    do for [i = 0:1] {
+        eval panel(i)
+        if (wide || i == 1) { set xlabel 'time (s)'.at_rate offset 0,0.4 }
+        set ylabel (i == 0 ? 'batch (sequences)' : 'queue (requests)')
+        set yrange [0:*]
+        eval 'plot '.steps_of(4, 5 + i).', '.marks_of(4, 5 + i, 60)
+    }
+    eval legend(line_keys)
+    eval close_page
+}

@@ -1,0 +1,73 @@
+#include <math.h>
+#include <unistd.h>
+
+#include "plot/figures.h"
+#include "scan.h"
+
+size_t figure_n_curves(const struct plot *plot)
+{
+    return plot->set->n_series < MAX_CURVES ? plot->set->n_series : MAX_CURVES;
+}
+
+static void path_of(const struct plot *plot, size_t run, const char *name, char path[4096])
+{
+    snprintf(path, 4096, "%s/%s", plot->set->runs[run].dir, name);
+}
+
+bool figure_has_file(const struct plot *plot, const char *name)
+{
+    for (size_t run = 0; run < plot->set->n_runs; run++) {
+        char path[4096];
+        path_of(plot, run, name, path);
+        if (access(path, F_OK))
+            return false;
+    }
+    return true;
+}
+
+struct sieve {
+    const struct plot *plot;
+    size_t run;
+    double number; /* of the point of the last row */
+    size_t series; /* of that point, or figure_n_curves: none */
+    figure_row_fn *take;
+    void *context;
+};
+
+static size_t series_of(const struct sieve *sieve, double number)
+{
+    const struct plot *plot = sieve->plot;
+    size_t series = 0;
+    for (; series < figure_n_curves(plot); series++) {
+        const struct series_point *point = &plot->set->points[plot->chosen[series]];
+        if (point->run == sieve->run && (double)series_number(plot->set, point) == number)
+            break;
+    }
+    return series;
+}
+
+static int take_row(void *context, const double *value, struct ifl_error *error)
+{
+    struct sieve *sieve = context;
+    if (value[0] != sieve->number) {
+        sieve->number = value[0];
+        sieve->series = series_of(sieve, value[0]);
+    }
+    return sieve->series < figure_n_curves(sieve->plot)
+               ? sieve->take(sieve->context, sieve->series, value, error)
+               : IFL_OK;
+}
+
+int figure_scan(const struct plot *plot, const char *name, size_t n, const char *const *columns,
+                figure_row_fn *take, void *context, struct ifl_error *error)
+{
+    int code = IFL_OK;
+    for (size_t run = 0; run < plot->set->n_runs && !code; run++) {
+        struct sieve sieve = {
+            .plot = plot, .run = run, .number = (double)NAN, .take = take, .context = context};
+        char path[4096];
+        path_of(plot, run, name, path);
+        code = scan_csv(path, n, columns, take_row, &sieve, error);
+    }
+    return code;
+}

@@ -1,0 +1,163 @@
+/* Batch, queue and K/V pool over time, from steps.csv. A run of any length is some hundred bins:
+ * each holds time-weighted sums, and when the last is full, neighbours are merged into bins of
+ * twice the width. Between steps nothing runs and nothing is held. */
+#include <math.h>
+#include <string.h>
+
+#include "plot/figures.h"
+
+enum { N_BINS = 480 };
+static const double first_width_s = 1.0 / 1024; /* binary fractions: merging is exact */
+
+enum {
+    POINT,
+    REPLICA,
+    START,
+    DURATION,
+    PREFILL_SEQS,
+    DECODE_SEQS,
+    WAITING,
+    SWAPPED,
+    TOKEN_SLOTS,
+    RESERVED_SLOTS,
+    INTERNAL_SLOTS,
+    POOL_SLOTS,
+    N_COLUMNS
+};
+static const char *const columns[N_COLUMNS] = {
+    "point",          "replica",           "start_s",           "duration_s",
+    "prefill_seqs",   "decode_seqs",       "waiting",           "swapped",
+    "kv_token_slots", "kv_reserved_slots", "kv_internal_slots", "kv_pool_slots"};
+
+enum tracked { BATCH, QUEUE, TOKENS, RESERVED, INTERNAL, N_TRACKED };
+
+struct track {
+    double origin_s, width_s; /* width 0: no step has come yet */
+    size_t n_bins;            /* that hold something */
+    double n_replicas, pool_slots;
+    double sum[N_BINS][N_TRACKED]; /* value x seconds */
+};
+
+static void merge_bins(struct track *track)
+{
+    for (size_t i = 0; i < N_BINS; i++)
+        for (size_t which = 0; which < N_TRACKED; which++)
+            track->sum[i][which] =
+                i < N_BINS / 2 ? track->sum[2 * i][which] + track->sum[2 * i + 1][which] : 0;
+    track->width_s *= 2;
+    track->n_bins = (track->n_bins + 1) / 2;
+}
+
+/* The values hold from begin to end, seconds behind the origin. */
+static void add_span(struct track *track, double begin_s, double end_s,
+                     const double value[N_TRACKED])
+{
+    while (end_s > track->width_s * N_BINS)
+        merge_bins(track);
+    for (size_t i = (size_t)(begin_s / track->width_s); i < N_BINS; i++) {
+        const double from_s = fmax(begin_s, (double)i * track->width_s),
+                     to_s = fmin(end_s, (double)(i + 1) * track->width_s);
+        if (to_s <= from_s)
+            break;
+        for (size_t which = 0; which < N_TRACKED; which++)
+            track->sum[i][which] += value[which] * (to_s - from_s);
+        track->n_bins = i + 1 > track->n_bins ? i + 1 : track->n_bins;
+    }
+}
+
+static int take_step(void *context, size_t series, const double *of, struct ifl_error *error)
+{
+    (void)error;
+    struct track *track = (struct track *)context + series;
+    const double value[N_TRACKED] = {of[PREFILL_SEQS] + of[DECODE_SEQS], of[WAITING] + of[SWAPPED],
+                                     of[TOKEN_SLOTS], of[RESERVED_SLOTS], of[INTERNAL_SLOTS]};
+    if (track->width_s == 0) {
+        track->origin_s = of[START];
+        track->width_s = first_width_s;
+    }
+    track->n_replicas = fmax(track->n_replicas, of[REPLICA] + 1);
+    track->pool_slots = of[POOL_SLOTS];
+    const double begin_s = fmax(of[START] - track->origin_s, 0);
+    add_span(track, begin_s, begin_s + of[DURATION], value);
+    return IFL_OK;
+}
+
+/* ---- rows: a bin each, and the last one once more at its end ---- */
+
+typedef size_t cells_fn(const struct track *track, size_t bin, struct figure_number *cells);
+
+static size_t batch_cells(const struct track *track, size_t bin, struct figure_number *cells)
+{
+    cells[0] = figure_number(track->sum[bin][BATCH] / track->width_s);
+    cells[1] = figure_number(track->sum[bin][QUEUE] / track->width_s);
+    return 2;
+}
+
+static size_t kv_cells(const struct track *track, size_t bin, struct figure_number *cells)
+{
+    const double all = track->width_s * track->pool_slots * track->n_replicas,
+                 tokens = track->sum[bin][TOKENS] / all, reserved = track->sum[bin][RESERVED] / all,
+                 internal = track->sum[bin][INTERNAL] / all;
+    cells[0] = figure_number(tokens);
+    cells[1] = figure_number(reserved);
+    cells[2] = figure_number(internal);
+    cells[3] = figure_number(1 - tokens - reserved - internal);
+    return 4;
+}
+
+static int write_track(struct whole_file *file, const struct plot *plot, size_t series,
+                       const struct track *track, cells_fn *fill, struct ifl_error *error)
+{
+    const struct series_point *point = &plot->set->points[plot->chosen[series]];
+    const struct figure_number number = figure_series_number(point),
+                               rate = figure_number(point->rate_rps);
+    for (size_t i = 0; track->n_bins && i <= track->n_bins; i++) {
+        struct figure_number value[4];
+        const struct figure_number at = figure_number(track->origin_s + (double)i * track->width_s);
+        const size_t bin = i < track->n_bins ? i : i - 1, n = fill(track, bin, value);
+        const char *cells[8] = {number.text, plot->set->names[series], rate.text, at.text};
+        for (size_t c = 0; c < n; c++)
+            cells[4 + c] = value[c].text;
+        if (figure_write_row(file, cells, 4 + n, error))
+            return error->code;
+    }
+    return IFL_OK;
+}
+
+static int write_tracks(struct whole_file *file, const struct plot *plot, const char *header,
+                        cells_fn *fill, struct ifl_error *error)
+{
+    const size_t n = figure_n_curves(plot);
+    struct track *tracks = calloc(n, sizeof *tracks);
+    bool any = false;
+    if (!tracks)
+        return ifl_fail_nomem(error);
+    int code = figure_scan(plot, "steps.csv", N_COLUMNS, columns, take_step, tracks, error);
+    if (!code)
+        code = whole_write(file, header, error);
+    for (size_t series = 0; series < n && !code; series++) {
+        code = write_track(file, plot, series, &tracks[series], fill, error);
+        any |= tracks[series].n_bins > 0;
+    }
+    free(tracks);
+    return code || any ? code : FIGURE_EMPTY;
+}
+
+int over_time_batch(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
+{
+    return write_tracks(file, plot, "number,series,rate_rps,time_s,batch_seqs,queued_requests\n",
+                        batch_cells, error);
+}
+
+int over_time_kv(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
+{
+    return write_tracks(file, plot,
+                        "number,series,rate_rps,time_s,kv_token_frac,kv_reserved_frac,"
+                        "kv_internal_frac,kv_external_frac\n",
+                        kv_cells, error);
+}
+
+const char *over_time_lacks(const struct plot *plot)
+{
+    return figure_has_file(plot, "steps.csv") ? NULL : "no steps.csv";
+}
