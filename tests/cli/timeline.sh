@@ -5,37 +5,42 @@ check=$(cd "$(dirname "$3")" && pwd)/$(basename "$3")
 set -- "$1" "$2"
 . "$(dirname "$0")/expect.sh"
 
-# 200 requests into a pool that is too small for them, by recompute and by swap, on two replicas
-for preset in vllm-v0 vllm-v0-swap sarathi; do
-    for replicas in 1 2; do
-        succeeds "$inflight" run "$INFLIGHT_DATA/configs/quickstart.yaml" --quiet -o out \
-            --set sweep=null --set serving.preset="$preset" --set workload.limit=200 \
-            --set serving.kv.num_blocks=250 --set workload.arrivals.rate_rps=16 \
-            --set cluster.replicas="$replicas" --set output.plots=false --set output.steps=true \
-            --set output.work=true --set output.timeline=true
-        awk -F, -v OFS=' ' '
-            FNR == 1 { n_files++; split("", at); for (i = 1; i <= NF; i++) at[$i] = i; next }
-            n_files == 1 { requests++; stalls += $at["preemptions"] }
-            n_files == 2 { steps++; prefill += $at["prefill_tokens"]; decode += $at["decode_tokens"]
-                           key = $at["replica"] "/" $at["step"]
-                           p[key] = $at["prefill_tokens"]; d[key] = $at["decode_tokens"] }
-            n_files == 3 { key = $at["replica"] "/" $at["step"]
-                           p[key] -= $at["prefill_tokens"]; d[key] -= $at["decode_tokens"] }
-            END { for (key in p) if (p[key] || d[key]) print "step " key ": work.csv is not its sum"
-                  print "steps " steps, "requests " requests, "chunk_tokens " prefill,
-                        "stalls " stalls, "counters " 3 * steps }' \
-            out/requests.csv out/steps.csv out/work.csv >told
-        same "$("$check" out/timeline.json)" "$(cat told)" "the timeline of $preset on $replicas"
-        grep -q 'stalls 0 ' told && complain "$preset preempts nobody"
-        cp out/requests.csv out/summary.csv out/steps.csv .
-        # the story changes nothing
-        succeeds "$inflight" run out/config.yaml --quiet -o plain --set output.work=false \
-            --set output.timeline=false
-        for report in requests summary steps; do
-            same_bytes $report.csv plain/$report.csv
-        done
+# 200 requests into a pool that is too small for them, by recompute and by swap, on one replica or two:
+# tells PRESET REPLICAS
+tells() {
+    preset=$1
+    replicas=$2
+    succeeds "$inflight" run "$INFLIGHT_DATA/configs/quickstart.yaml" --quiet -o out \
+        --set sweep=null --set serving.preset="$preset" --set workload.limit=200 \
+        --set serving.kv.num_blocks=250 --set workload.arrivals.rate_rps=16 \
+        --set cluster.replicas="$replicas" --set output.plots=false --set output.steps=true \
+        --set output.work=true --set output.timeline=true
+    awk -F, -v OFS=' ' '
+        FNR == 1 { n_files++; split("", at); for (i = 1; i <= NF; i++) at[$i] = i; next }
+        n_files == 1 { requests++; stalls += $at["preemptions"] }
+        n_files == 2 { steps++; prefill += $at["prefill_tokens"]; decode += $at["decode_tokens"]
+                       key = $at["replica"] "/" $at["step"]
+                       p[key] = $at["prefill_tokens"]; d[key] = $at["decode_tokens"] }
+        n_files == 3 { key = $at["replica"] "/" $at["step"]
+                       p[key] -= $at["prefill_tokens"]; d[key] -= $at["decode_tokens"] }
+        END { for (key in p) if (p[key] || d[key]) print "step " key ": work.csv is not its sum"
+              print "steps " steps, "requests " requests, "chunk_tokens " prefill,
+                    "stalls " stalls, "counters " 3 * steps }' \
+        out/requests.csv out/steps.csv out/work.csv >told
+    same "$("$check" out/timeline.json)" "$(cat told)" "the timeline of $preset on $replicas"
+    grep -q 'stalls 0 ' told && complain "$preset preempts nobody"
+    cp out/requests.csv out/summary.csv out/steps.csv .
+    # the story changes nothing
+    succeeds "$inflight" run out/config.yaml --quiet -o plain --set output.work=false \
+        --set output.timeline=false
+    for report in requests summary steps; do
+        same_bytes $report.csv plain/$report.csv
     done
-done
+}
+
+tells vllm-v0 1
+tells vllm-v0-swap 2
+tells sarathi 1
 
 # a window and a sample are smaller, and whole
 succeeds "$inflight" run out/config.yaml --quiet -o part --set output.timeline_from_s=2 \
