@@ -343,10 +343,13 @@ static void disclose(const struct config *config, const struct machine *machine,
                      struct ifl_summary *summary)
 {
     const struct hardware *hardware = &machine->hardware;
-    if (config->executor == EXECUTOR_SIM && config->cost.model == COST_ROOFLINE &&
-        hardware->assumed[0])
-        snprintf(summary->assumed, sizeof summary->assumed, "%s: %s", hardware->name,
-                 hardware->assumed);
+    if (config->executor != EXECUTOR_SIM || config->cost.model != COST_ROOFLINE)
+        return;
+    const char *warning = cost_roofline_warning(&machine->model);
+    if (hardware->assumed[0] || warning)
+        snprintf(summary->assumed, sizeof summary->assumed, "%s: %s%s%s", hardware->name,
+                 hardware->assumed, hardware->assumed[0] && warning ? "; " : "",
+                 warning ? warning : "");
 }
 
 /* A model that does not fit is the configuration's fault. */

@@ -122,7 +122,7 @@ struct ifl_summary {
     char error[256]; /* why the point failed, all else being undefined; empty if it did not */
     /* What the simulated durations assume, for lack of a measurement; the recorder leaves it empty.
      */
-    char assumed[656];
+    char assumed[800];
 };
 
 /* Writes what is left to the final files and computes the summary. */

@@ -5,6 +5,7 @@
 #include "cli/model_files.h"
 #include "cli/options.h"
 #include "cost/compute_optimal.h"
+#include "cost/cost.h"
 
 static const double gib = 1024.0 * 1024 * 1024;
 
@@ -12,10 +13,9 @@ static const double gib = 1024.0 * 1024 * 1024;
 
 static void warn_of_fp8(const struct portrait *portrait)
 {
-    if (portrait->model.quantization == MODEL_FP8)
-        fprintf(stderr,
-                "note: products in fp8 are predicted badly, by 12%% in the median and 50%% at "
-                "p95: quantising the inputs is an operation of its own\n");
+    const char *warning = cost_roofline_warning(&portrait->model);
+    if (warning)
+        fprintf(stderr, "note: %s\n", warning);
 }
 
 static void print_sizes(const struct portrait *portrait)

@@ -40,6 +40,9 @@ struct cost *cost_create_table(const struct model *model, const char *dir, struc
 struct cost *cost_create_recorded(const char *dir, struct ifl_error *error);
 void cost_destroy(struct cost *cost);
 
+/* What a reader of the roofline's durations must know of this model, or NULL. */
+const char *cost_roofline_warning(const struct model *model);
+
 /* Nanoseconds, rounded once. Never less than 1 for a step that does anything; negative for one that
  * the tables do not reach, and then cost_why_not says which row they lack. */
 int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals);

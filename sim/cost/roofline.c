@@ -227,3 +227,11 @@ struct cost *cost_create_roofline(const struct model *model, const struct hardwa
                       pipeline_parallel, block_tokens);
     return &roofline->base;
 }
+
+const char *cost_roofline_warning(const struct model *model)
+{
+    if (model->quantization == MODEL_FP8)
+        return "products in fp8 are predicted badly, by 12% in the median and 50% at p95: "
+               "quantising the inputs is an operation of its own";
+    return NULL;
+}
