@@ -111,13 +111,22 @@ static int check_table(const struct node *root, struct config *config, struct if
                  cost->dir_name);
         return fail_key(root, "cost.dir", error, text);
     }
-    if (config->tensor_parallel > 1)
-        return fail_key(root, "parallel.tensor", error,
-                        "cost.model is table, which is of one GPU, expected parallel.tensor 1");
-    if (config->pipeline_parallel > 1)
-        return fail_key(root, "parallel.pipeline", error,
-                        "cost.model is table, which is of one GPU, expected parallel.pipeline 1");
     return 0;
+}
+
+static int check_parallel(const struct node *root, const struct config *config,
+                          struct ifl_error *error)
+{
+    const bool simulated = config->executor == EXECUTOR_SIM;
+    const char *key = config->tensor_parallel > 1     ? "parallel.tensor"
+                      : config->pipeline_parallel > 1 ? "parallel.pipeline"
+                                                      : NULL;
+    char text[sizeof error->text];
+    if (!key || (simulated && config->cost.model != COST_TABLE))
+        return 0;
+    snprintf(text, sizeof text, "%s is above 1, expected 1 where %s", key,
+             simulated ? "cost.model is table: it is of one GPU" : "an engine executes: it is one");
+    return fail_key(root, key, error, text);
 }
 
 static int check_recorded(const struct node *root, struct config *config, struct ifl_error *error)
@@ -185,7 +194,7 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_trace(root, &config->workload, error) < 0 ||
         check_arrivals(root, &config->workload.arrivals, error) < 0 ||
         check_kv(root, &config->serving.kv, error) < 0 || check_cost(root, config, error) < 0 ||
-        check_cluster(root, config, error) < 0)
+        check_cluster(root, config, error) < 0 || check_parallel(root, config, error) < 0)
         return error->code;
     return 0;
 }

@@ -68,8 +68,15 @@ refuses 'good.yaml:1:1: cost.dir is missing, expected the directory' \
 edit 'cost={model: table, dir: none}' 'there is no directory none, expected one with tables'
 refuses '0 files that end in linear_ms_per_layer.csv or linear_ms_per_layer.csv.gz, expected one' \
     "$inflight" run good.yaml --quiet --set 'cost={model: table, dir: logs}'
-refuses 'parallel.tensor 1' "$inflight" run good.yaml --quiet --set parallel.tensor=2 \
+refuses 'parallel.tensor is above 1, expected 1 where cost.model is table' \
+    "$inflight" run good.yaml --quiet --set parallel.tensor=2 \
     --set 'cost={model: table, dir: configs/costs/vidur-llama-2-7b-a100}'
+refuses 'parallel.pipeline is above 1, expected 1 where an engine executes' \
+    "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set executor=cpu
+refuses 'parallel.pipeline is 5, expected a divisor of the 32 layers of llama-2-7b' \
+    "$inflight" run good.yaml --quiet --set parallel.pipeline=5
+refuses 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which a10g lacks' \
+    "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set hardware=a10g
 
 # YAML
 line 9 'model: llama-2-13b' '9:1: key model given twice, first on line 1'
