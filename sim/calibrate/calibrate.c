@@ -88,13 +88,26 @@ static void write_remarks(const struct calibration *calibration, const struct be
             bench->machine.n_units, bench->machine.memory_gib);
 }
 
+/* Blocks of one layer only: with those of all layers they tell a time for each copy from one for
+ * each byte. */
+static int measure_small_moves(struct bench *bench, struct ifl_error *error)
+{
+    bench->engine->close(bench->self);
+    bench->self = NULL;
+    bench->limits.model.n_layers = 1;
+    bench->limits.bench_bytes = 0;
+    if (bench->engine->open(&bench->limits, &bench->self, error))
+        return error->code;
+    return bench_moves(bench, error);
+}
+
 /* Steps go first: they leave numbers wherever operations look for some. */
 static int measure(struct bench *bench, struct ifl_error *error)
 {
     if (bench_ceilings(bench, error) || bench_steps(bench, error) || bench_moves(bench, error) ||
         bench_attention(bench, error) || bench_rows(bench, error))
         return error->code;
-    return bench_products(bench, error);
+    return bench_products(bench, error) ? error->code : measure_small_moves(bench, error);
 }
 
 int calibrate(const struct calibration *calibration, FILE *out, struct ifl_error *error)

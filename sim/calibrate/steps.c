@@ -99,53 +99,91 @@ int bench_steps(struct bench *bench, struct ifl_error *error)
 
 enum { MAX_MOVES = 1024 };
 
-static int bench_move(struct bench *bench, struct measurement *row, struct ifl_error *error)
+struct moves {
+    struct bench *bench;
+    size_t n;
+    const char *op;
+    enum ceiling of;
+};
+
+/* Others in each round, so that caches do not hold them; apart from each other on the device, as
+ * in a pool in use, in order on the host, which gives them out so. */
+static void choose_blocks(const struct moves *moves, uint32_t round, struct ifl_copy chosen[])
 {
-    row->bytes = row->n_blocks * (double)bench->engine->block_bytes(bench->self);
-    if (row->of == CEILING_COPY) /* read and written */
-        row->bytes *= 2;
+    const struct bench *bench = moves->bench;
+    const uint32_t n = (uint32_t)moves->n, n_device = (uint32_t)bench->limits.n_blocks;
+    const uint32_t n_host = (uint32_t)bench->limits.n_host_blocks, half = n_device / 2;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t at = round % 1024 * n + i;
+        const uint32_t device = batch_block(&bench->batch, at % n_device), host = at % n_host;
+        if (moves->of == CEILING_OUT)
+            chosen[i] = (struct ifl_copy){device, host};
+        else if (moves->of == CEILING_IN)
+            chosen[i] = (struct ifl_copy){host, device};
+        else
+            chosen[i] = (struct ifl_copy){at % half, half + at % half};
+    }
+}
+
+static int run_moves(void *context, uint32_t round, struct lasted *lasted, struct ifl_error *error)
+{
+    static struct ifl_copy chosen[MAX_MOVES];
+    const struct moves *moves = context;
+    struct ifl_engine_step *step = &moves->bench->batch.step;
+    choose_blocks(moves, round, chosen);
+    batch_clear(&moves->bench->batch);
+    if (moves->of == CEILING_OUT) {
+        step->outs = chosen;
+        step->n_outs = moves->n;
+    } else if (moves->of == CEILING_IN) {
+        step->ins = chosen;
+        step->n_ins = moves->n;
+    } else {
+        step->copies = chosen;
+        step->n_copies = moves->n;
+    }
+    return run_step(moves->bench, round, lasted, error);
+}
+
+static int bench_n_moves(struct moves *moves, struct ifl_error *error)
+{
     struct timings timings;
-    if (bench_time(bench, run_step, bench, &timings, error))
+    struct measurement row = {.op = moves->op, .n_blocks = (double)moves->n, .of = moves->of};
+    row.bytes = row.n_blocks * (double)moves->bench->engine->block_bytes(moves->bench->self);
+    if (moves->of == CEILING_COPY) /* read and written */
+        row.bytes *= 2;
+    if (bench_time(moves->bench, run_moves, moves, &timings, error))
         return error->code;
-    row->timed = timings.device;
-    bench_write(bench, row);
+    row.timed = timings.device;
+    bench_write(moves->bench, &row);
     return 0;
 }
 
-/* Blocks apart from each other on the device; the host's come in the order it gives them out. */
-static int bench_n_moves(struct bench *bench, size_t n, struct ifl_error *error)
+/* The first copy into a host block may find no memory behind it yet; a replay's pool is small and
+ * used over and over. */
+static int touch_host_blocks(struct bench *bench, struct ifl_error *error)
 {
-    static struct ifl_copy outs[MAX_MOVES], ins[MAX_MOVES], copies[MAX_MOVES];
-    const uint32_t half = (uint32_t)bench->limits.n_blocks / 2;
-    for (uint32_t i = 0; i < n; i++) {
-        outs[i] = (struct ifl_copy){batch_block(&bench->batch, i), i};
-        ins[i] = (struct ifl_copy){i, batch_block(&bench->batch, i)};
-        copies[i] = (struct ifl_copy){i, half + i};
-    }
-    struct ifl_engine_step *step = &bench->batch.step;
-    struct measurement out = {.op = "swap_out", .n_blocks = (double)n, .of = CEILING_OUT},
-                       in = {.op = "swap_in", .n_blocks = (double)n, .of = CEILING_IN},
-                       copy = {.op = "block_copy", .n_blocks = (double)n, .of = CEILING_COPY};
-    batch_clear(&bench->batch);
-    step->outs = outs;
-    step->n_outs = n;
-    if (bench_move(bench, &out, error))
-        return error->code;
-    batch_clear(&bench->batch);
-    step->ins = ins;
-    step->n_ins = n;
-    if (bench_move(bench, &in, error))
-        return error->code;
-    batch_clear(&bench->batch);
-    step->copies = copies;
-    step->n_copies = n;
-    return n <= half ? bench_move(bench, &copy, error) : 0;
+    const int32_t n = bench->limits.n_host_blocks;
+    struct moves moves = {bench, (size_t)(n < MAX_MOVES ? n : MAX_MOVES), NULL, CEILING_OUT};
+    struct lasted lasted;
+    return moves.n > 0 ? run_moves(&moves, 0, &lasted, error) : 0;
 }
 
 int bench_moves(struct bench *bench, struct ifl_error *error)
 {
-    for (size_t n = 1; n <= MAX_MOVES && n <= (size_t)bench->limits.n_host_blocks; n *= 2)
-        if (bench_n_moves(bench, n, error))
-            return error->code;
+    if (touch_host_blocks(bench, error))
+        return error->code;
+    const struct moves kinds[] = {{bench, 0, "swap_out", CEILING_OUT},
+                                  {bench, 0, "swap_in", CEILING_IN},
+                                  {bench, 0, "block_copy", CEILING_COPY}};
+    const size_t n_host = (size_t)bench->limits.n_host_blocks;
+    const size_t half = (size_t)bench->limits.n_blocks / 2;
+    for (size_t i = 0; i < LENGTH(kinds); i++)
+        for (size_t n = 1; n <= MAX_MOVES && n <= (i < 2 ? n_host : half); n *= 2) {
+            struct moves moves = kinds[i];
+            moves.n = n;
+            if (bench_n_moves(&moves, error))
+                return error->code;
+        }
     return 0;
 }

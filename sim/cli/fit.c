@@ -8,6 +8,7 @@
 
 #include "cli/options.h"
 #include "config/config.h"
+#include "fit/calibration.h"
 #include "fit/profile.h"
 #include "fit/where.h"
 
@@ -17,7 +18,7 @@ static int print_tables(void)
 {
     for (const struct adapter *adapter = adapters(); adapter->name; adapter++) {
         printf("%s: %s\n   ", adapter->name, adapter->doc);
-        for (int i = 0; i < 12 && adapter->columns[i]; i++)
+        for (int i = 0; i < ADAPTER_MAX_COLUMNS && adapter->columns[i]; i++)
             printf(" %s", adapter->columns[i]);
         printf("\n");
     }
@@ -157,6 +158,29 @@ static int read_hold(const char *text, struct fit_hold *hold, struct ifl_error *
     return 0;
 }
 
+/* What the fit begins from, in `like`. */
+static int begin(const struct request *request, const struct fit_data *data, struct hardware *like,
+                 struct ifl_error *error)
+{
+    return request->like ? hardware_load(request->like, like, error)
+                         : calibration_begin(data, like, error);
+}
+
+static int put_out(const struct request *request, struct hardware *hardware,
+                   const struct hardware *like, const struct fit_report *report,
+                   struct ifl_error *error)
+{
+    int code = request->like ? 0 : calibration_check_whole(report, error);
+    print_head("");
+    print_fit(hardware, report);
+    profile_describe(hardware, request->like ? like : NULL, &request->texts, report);
+    if (!code && request->out_path)
+        code = profile_write(hardware, report, request->out_path, error);
+    if (!code && request->plots_dir)
+        code = draw(report, request->plots_dir, error);
+    return code;
+}
+
 static int fit(const struct request *request, struct ifl_error *error)
 {
     struct fit_hold holds[MAX_HOLDS];
@@ -171,21 +195,15 @@ static int fit(const struct request *request, struct ifl_error *error)
     struct fit_data data;
     struct fit_report report;
     struct hardware like, hardware;
-    int code = hardware_load(request->like, &like, error);
-    if (!code)
-        code = read_data(request, &data, error);
+    int code = read_data(request, &data, error);
     if (code)
         return code;
+    code = begin(request, &data, &like, error);
     hardware = like;
-    code = fit_profile(&data, &options, &hardware, &report, error);
+    if (!code)
+        code = fit_profile(&data, &options, &hardware, &report, error);
     if (!code) {
-        print_head("");
-        print_fit(&hardware, &report);
-        profile_describe(&hardware, &like, &request->texts, &report);
-        if (request->out_path)
-            code = profile_write(&hardware, &report, request->out_path, error);
-        if (!code && request->plots_dir)
-            code = draw(&report, request->plots_dir, error);
+        code = put_out(request, &hardware, &like, &report, error);
         fit_report_free(&report);
     }
     fit_data_free(&data);
@@ -195,13 +213,15 @@ static int fit(const struct request *request, struct ifl_error *error)
 /* ---- the command ---- */
 
 static const char usage[] =
-    "usage: inflight fit FILE... --like PROFILE [-o OUT.yaml] [--train GROUP]...\n"
+    "usage: inflight fit FILE... [--like PROFILE] [-o OUT.yaml] [--train GROUP]...\n"
     "           [--where CONDITION]... [--about TEXT] [--source TEXT]\n"
     "           [--assumed TEXT] [--hold SECTION.FIELD=NUMBER]... [--plots DIR]\n"
     "       inflight fit --evaluate PROFILE FILE... [--where CONDITION]...\n"
     "           [--corrections OUT.csv]\n"
     "       inflight fit --tables\n"
-    "--like gives the peaks and what the tables do not cover; a condition is like m>=16\n";
+    "--like gives the peaks and what the tables do not cover: all but a sheet of inflight "
+    "calibrate\n"
+    "needs it; a condition is like m>=16\n";
 
 int cli_fit(int argc, char **argv)
 {
@@ -227,8 +247,7 @@ int cli_fit(int argc, char **argv)
         return 2;
     if (tables)
         return print_tables();
-    if (request.files.n == 0 || !(request.evaluate || request.like) ||
-        (request.corrections && !request.evaluate)) {
+    if (request.files.n == 0 || (request.corrections && !request.evaluate)) {
         fputs(usage, stderr);
         return 2;
     }

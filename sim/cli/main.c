@@ -26,7 +26,7 @@ static const struct command {
      "operations",
      cli_calibrate},
     {"fit",
-     "fit FILE... --like PROFILE [-o OUT.yaml] | fit --evaluate PROFILE FILE...   costs from "
+     "fit FILE... [--like PROFILE] [-o OUT.yaml] | fit --evaluate PROFILE FILE...   costs from "
      "measurements",
      cli_fit},
     {"validate",

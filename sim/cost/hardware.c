@@ -23,6 +23,8 @@ static const struct ifl_param gemm_fields[] = {
     {REAL(gemm, memory_frac, NAN, 1e-3, 10, "", "e_m: share of peak bytes/s")},
     {REAL(gemm, exponent, NAN, 1, 100, "", "p: how sharp the roofline's corner is")},
     {REAL(gemm, wave_frac, 0, 0, 1, "", "a: how far tiles that do not fill the GPU are paid for")},
+    {REAL(gemm, vector_frac, 0, 0, 10, "",
+          "e_v: e_m of a product of one row, where that is a kernel of its own; 0: it is not")},
 };
 /* As gemm, but nothing is required. */
 static const struct ifl_param gemm_fp8_fields[] = {
@@ -55,8 +57,8 @@ static const struct ifl_param decode_fields[] = {
 static const struct ifl_param decode_mixed_fields[] = {
     {REAL(decode_mixed, head_us, NAN, 0, 1e6, "us",
           "w': of an SM, for each sequence and query head")},
-    {REAL(decode_mixed, memory_frac, NAN, 1e-3, 100, "",
-          "e_d': share of peak bytes/s at which K/V is read for each query head")},
+    {REAL(decode_mixed, memory_frac, NAN, 0, 100, "",
+          "e_d': share of peak bytes/s at which K/V is read for each query head; 0: as in decode")},
 };
 static const struct ifl_param elementwise_fields[] = {
     {REAL(elementwise, launch_us, NAN, 0, 1e6, "us", "te: fixed time of one kernel")},

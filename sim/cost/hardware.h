@@ -26,6 +26,7 @@ struct gemm_profile {
     double compute_frac, memory_frac; /* e_c, e_m */
     double exponent;                  /* p: how sharply compute- turns into memory-bound */
     double wave_frac;                 /* a: how far tiles that do not fill the GPU are paid for */
+    double vector_frac;               /* e_v: e_m of one row, where that is a kernel of its own */
 };
 
 struct prefill_profile {
@@ -48,7 +49,8 @@ struct decode_profile {
 };
 
 /* The decode part of a step that also holds prefill, for each query head: above 1 is possible, as
- * query heads that share a KV head find it in the cache. */
+ * query heads that share a KV head find it in the cache. memory_frac 0: the kernel is that of
+ * `decode`, prefill beside it or not. */
 struct decode_mixed_profile {
     double head_us;     /* w' */
     double memory_frac; /* e_d' */

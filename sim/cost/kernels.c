@@ -53,7 +53,9 @@ double gemm_group_s(const struct hardware *hardware, const struct gemm_group *gr
     const double input_bytes = group->fp8 ? group->weight_bytes : group->element_bytes;
     const double bytes = m * k * input_bytes + m * n * group->element_bytes +
                          group->n_weights * n * k * group->weight_bytes;
-    const double memory_s = bytes / bytes_per_s(hardware, gemm->memory_frac);
+    const bool is_vector = m <= 1 && gemm->vector_frac > 0;
+    const double memory_s =
+        bytes / bytes_per_s(hardware, is_vector ? gemm->vector_frac : gemm->memory_frac);
     return corrected(hardware, group->fp8 ? CORRECT_GEMM_FP8 : CORRECT_GEMM, n, k, m) *
            (gemm->launch_us * us + p_norm(compute_s, memory_s, gemm->exponent));
 }
@@ -119,6 +121,8 @@ double decode_attention_mixed_s(const struct hardware *hardware, double q_heads,
     if (shape->n_seqs <= 0)
         return 0;
     const double kv_bytes = 2 * shape->context_tokens * kv_heads * d_head * element_bytes;
+    if (mixed->memory_frac <= 0)
+        return decode_attention_s(hardware, q_heads, kv_heads, d_head, element_bytes, shape);
     const double unpacked_bytes = kv_bytes / kv_heads * q_heads;
     const double unpacked_s = mixed->head_us * us * shape->n_seqs * q_heads / hardware->gpu.n_sms +
                               unpacked_bytes / bytes_per_s(hardware, mixed->memory_frac);

@@ -22,6 +22,9 @@
  * or, where wave_frac is not 0, with F^(1-a) F_w^a FLOPs in place of F = 2 m n k: F_w counts whole
  * waves of 128 x 128 tiles, one an SM, which take as long as if all of them were full.
  *
+ * A library may have a kernel of its own for one row, a matrix-vector product, which reads w at
+ * e_v W; then that stands for e_m where m = 1.
+ *
  * The p-norm rounds the roofline's corner: near it, compute and memory traffic do not overlap
  * perfectly. No rows take no time. */
 double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes);
@@ -83,7 +86,8 @@ double decode_attention_s(const struct hardware *hardware, double q_heads, doubl
  *
  *     td + max(w n g / SM + KV / (e_d W), w' n h / SM + KV (h/g) / (e_d' W))
  *
- * The first argument is the floor that reading once sets; it decides where h = g. */
+ * The first argument is the floor that reading once sets; it decides where h = g. e_d' = 0 says
+ * that the kernel is that of steps without prefill. */
 double decode_attention_mixed_s(const struct hardware *hardware, double q_heads, double kv_heads,
                                 double d_head, double element_bytes,
                                 const struct decode_shape *shape);

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "fit/calibration.h"
+
 static const double max_count = 1e12;
 
 const char *adapter_text(const struct adapter_row *row, int i)
@@ -218,6 +220,9 @@ static int aic_allreduce(const struct adapter_row *row, struct fit_sample *sampl
 /* ---- all of them ---- */
 
 static const struct adapter all[] = {
+    {"inflight calibrate",
+     "the sheet of an engine on some machine; without --like its ceilings are the peaks",
+     CALIBRATION_COLUMNS, NULL, calibration_sample},
     {"vidur linear",
      "the four products of a layer; data/profiling/compute of microsoft/vidur",
      {"model", "tp", "op", "m", "n", "k", "median_ms"},
@@ -299,9 +304,10 @@ const struct adapter *adapters(void)
     return all;
 }
 
-static bool bind_columns(const struct adapter *adapter, const struct table *table, int columns[12])
+static bool bind_columns(const struct adapter *adapter, const struct table *table,
+                         int columns[ADAPTER_MAX_COLUMNS])
 {
-    for (int i = 0; i < 12 && adapter->columns[i]; i++)
+    for (int i = 0; i < ADAPTER_MAX_COLUMNS && adapter->columns[i]; i++)
         if ((columns[i] = table_column(table, adapter->columns[i])) < 0)
             return false;
     return !adapter->file_has || strstr(table->path, adapter->file_has);
@@ -309,7 +315,7 @@ static bool bind_columns(const struct adapter *adapter, const struct table *tabl
 
 const struct adapter *adapter_of(const struct table *table, struct ifl_error *error)
 {
-    int columns[12];
+    int columns[ADAPTER_MAX_COLUMNS];
     for (const struct adapter *adapter = all; adapter->name; adapter++)
         if (bind_columns(adapter, table, columns))
             return adapter;
@@ -323,7 +329,7 @@ const struct adapter *adapter_of(const struct table *table, struct ifl_error *er
 int adapter_read(const struct adapter *adapter, const struct table *table,
                  struct fit_sample *samples, struct ifl_error *error)
 {
-    int columns[12];
+    int columns[ADAPTER_MAX_COLUMNS];
     bind_columns(adapter, table, columns);
     for (size_t i = 0; i < table->n_rows; i++) {
         const struct adapter_row row = {table, columns, i};

@@ -5,6 +5,8 @@
 #include "fit/sample.h"
 #include "fit/table.h"
 
+enum { ADAPTER_MAX_COLUMNS = 28 };
+
 struct adapter_row {
     const struct table *table;
     const int *columns; /* of the adapter's columns in the table */
@@ -13,8 +15,9 @@ struct adapter_row {
 
 struct adapter {
     const char *name, *doc;
-    const char *columns[12]; /* that the header must have, in any order; NULL-ended */
-    const char *file_has;    /* tables alike are told by their file's name; or NULL */
+    const char
+        *columns[ADAPTER_MAX_COLUMNS]; /* that the header must have, in any order; NULL-ended */
+    const char *file_has;              /* tables alike are told by their file's name; or NULL */
     /* Everything but table and row. A row without an operation of the cost model is FIT_NONE. */
     int (*sample)(const struct adapter_row *row, struct fit_sample *sample,
                   struct ifl_error *error);

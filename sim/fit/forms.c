@@ -16,7 +16,8 @@ static double predict_gemm_fp8(const struct hardware *hardware, const struct fit
 static double predict_prefill(const struct hardware *hardware, const struct fit_sample *sample)
 {
     const double n = sample->n_seqs, q = sample->new_tokens, c = sample->context_tokens;
-    const struct prefill_shape shape = {n * q, n * q * c, n * q * q, c + q, n};
+    const double longest_kv = sample->longest_kv > 0 ? sample->longest_kv : c + q;
+    const struct prefill_shape shape = {n * q, n * q * c, n * q * q, longest_kv, n};
     return prefill_attention_s(hardware, sample->q_heads, sample->kv_heads, sample->d_head, &shape);
 }
 
@@ -52,9 +53,27 @@ static double predict_step(const struct hardware *hardware, const struct fit_sam
     return roofline_step_s(&rank, &sample->totals);
 }
 
+static double predict_host(const struct hardware *hardware, const struct fit_sample *sample)
+{
+    const struct model model = {
+        .layers = (int32_t)sample->n_layers,
+        .d_model = (int32_t)sample->d_model,
+        .n_q_heads = (int32_t)sample->q_heads,
+        .n_kv_heads = (int32_t)sample->kv_heads,
+        .d_head = (int32_t)sample->d_head,
+        .d_ffn = (int32_t)sample->d_ffn,
+        .vocab = (int32_t)sample->n_vocab,
+        .weight_bytes = (int32_t)sample->element_bytes,
+        .kv_bytes = (int32_t)sample->element_bytes,
+    };
+    struct roofline_rank rank;
+    roofline_rank_set(&rank, &model, hardware, 1, 16);
+    return roofline_step_s(&rank, &sample->totals);
+}
+
 static double predict_elementwise(const struct hardware *hardware, const struct fit_sample *sample)
 {
-    return elementwise_s(hardware, 1, sample->bytes);
+    return elementwise_s(hardware, sample->n_launches > 0 ? sample->n_launches : 1, sample->bytes);
 }
 
 static double predict_send_recv(const struct hardware *hardware, const struct fit_sample *sample)
@@ -81,6 +100,11 @@ static double predict_allreduce(const struct hardware *hardware, const struct fi
 }
 
 /* ---- what a row can show ---- */
+
+static bool is_one_row(const struct fit_sample *sample)
+{
+    return sample->m == 1;
+}
 
 static bool has_context(const struct fit_sample *sample)
 {
@@ -123,6 +147,15 @@ static bool shares_no_kv_head(const struct fit_sample *sample)
         LOG(section, launch_us, 0.1, 1000, 5, 1), LOG(section, compute_frac, 0.01, 2, 0.75, 0),    \
             LOG(section, memory_frac, 0.01, 2, 0.75, 0), LOG(section, exponent, 1, 50, 2, 0),      \
             LINEAR(section, wave_frac, 0, 1, 0.1, 0.05),                                           \
+            {"vector_frac",                                                                        \
+             offsetof(struct hardware, section.vector_frac),                                       \
+             0.01,                                                                                 \
+             10,                                                                                   \
+             0.75,                                                                                 \
+             true,                                                                                 \
+             0,                                                                                    \
+             is_one_row,                                                                           \
+             true},                                                                                \
     }
 /* Small messages may all take the same time: then any rate will do. */
 #define LINES(section)                                                                             \
@@ -142,13 +175,13 @@ static const struct form forms[] = {
     {.op = FIT_GEMM,
      .section = "gemm",
      .parameters = GEMM(gemm),
-     .n_parameters = 5,
+     .n_parameters = 6,
      .n_folds = 5,
      .predict_s = predict_gemm},
     {.op = FIT_GEMM_FP8,
      .section = "gemm_fp8",
      .parameters = GEMM(gemm_fp8),
-     .n_parameters = 5,
+     .n_parameters = 6,
      .n_folds = 5,
      .predict_s = predict_gemm_fp8},
     {.op = FIT_PREFILL,
@@ -179,8 +212,10 @@ static const struct form forms[] = {
      .predict_s = predict_decode},
     {.op = FIT_DECODE_MIXED,
      .section = "decode_mixed",
-     .parameters = {LOG(decode_mixed, head_us, 1e-3, 100, 1, 0.3),
-                    LOG(decode_mixed, memory_frac, 0.01, 20, 1.5, 0)},
+     .parameters = {{"head_us", offsetof(struct hardware, decode_mixed.head_us), 1e-3, 100, 1, true,
+                     0.3, NULL, true},
+                    {"memory_frac", offsetof(struct hardware, decode_mixed.memory_frac), 0.01, 20,
+                     1.5, true, 0, NULL, true}},
      .n_parameters = 2,
      .n_folds = 5,
      .predict_s = predict_mixed},
@@ -225,6 +260,12 @@ static const struct form forms[] = {
      .n_parameters = 2,
      .n_folds = 2,
      .predict_s = predict_block_copy},
+    {.op = FIT_HOST,
+     .section = "host",
+     .parameters = {LOG(host, step_us, 0.1, 1e5, 20, 1000), LOG(host, seq_us, 0.1, 1e4, 10, 100)},
+     .n_parameters = 2,
+     .n_folds = 5,
+     .predict_s = predict_host},
     {.op = FIT_STEP,
      .section = "step",
      .parameters = {IN_STEP("gemm.compute_frac", gemm.compute_frac, 0.01, 2, 0.75, 0),

@@ -29,8 +29,11 @@ void profile_describe(struct hardware *hardware, const struct hardware *like,
         if (!report_of(report, sections[i]))
             n += (size_t)snprintf(assumed + n, sizeof assumed - n, "%s%s", n ? ", " : "",
                                   sections[i]);
-    snprintf(hardware->assumed, sizeof hardware->assumed, "%.300s%s%.128s", assumed,
-             n ? ": as in " : "", n ? like->name : "");
+    if (like)
+        snprintf(hardware->assumed, sizeof hardware->assumed, "%.300s%s%.128s", assumed,
+                 n ? ": as in " : "", n ? like->name : "");
+    else
+        snprintf(hardware->assumed, sizeof hardware->assumed, "memory, host.layer_us");
     if (texts->assumed)
         snprintf(hardware->assumed, sizeof hardware->assumed, "%s", texts->assumed);
     if (texts->about)
@@ -62,6 +65,8 @@ static const char *remark_field(struct remarks *remarks, const struct fit_op_rep
     for (int i = 0; i < of->form->n_parameters; i++) {
         if (strcmp(of->form->parameters[i].name, field) != 0)
             continue;
+        if (of->solution.held[i] && of->solution.value[i] == 0)
+            return NULL;
         if (of->solution.held[i])
             return "assumed: no row shows it";
         if (of->solution.at_bound[i])

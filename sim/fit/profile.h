@@ -10,7 +10,8 @@ struct profile_texts {
     const char *about, *source, *assumed;
 };
 
-/* Sets the texts of `hardware`: what the data does not cover is assumed as in `like`. */
+/* Sets the texts of `hardware`: what the data does not cover is assumed as in `like`, or, where
+ * that is NULL, only what no sheet of inflight calibrate covers. */
 void profile_describe(struct hardware *hardware, const struct hardware *like,
                       const struct profile_texts *texts, const struct fit_report *report);
 

@@ -26,6 +26,7 @@ enum fit_op {
     FIT_SWAP_OUT, /* of n_seqs blocks of `bytes` */
     FIT_SWAP_IN,
     FIT_BLOCK_COPY,
+    FIT_HOST, /* a whole forward pass, of which all but the host's part is known */
     FIT_STEP, /* a whole forward pass, with all of the above in it */
     FIT_OPS
 };
@@ -35,8 +36,11 @@ struct fit_sample {
     double m, n, k;                              /* products */
     double n_seqs, new_tokens, context_tokens;   /* attention, of sequences of equal length */
     double n_decode_seqs, decode_context_tokens; /* beside them in a mixed step */
+    double longest_kv; /* of the prefill sequences, where they are not equal; or 0 */
     double q_heads, kv_heads, d_head, element_bytes;
-    double bytes;              /* element-wise, moved; collectives, of a message */
+    double n_layers, d_model, d_ffn, n_vocab; /* with the heads: a model, for FIT_HOST */
+    double n_launches;                        /* element-wise; 0: one */
+    double bytes;                             /* element-wise, moved; collectives, of a message */
     const struct model *model; /* steps: whose, on how many ranks; borrowed, of static storage */
     int32_t tensor_parallel;
     struct ifl_step_totals totals;

@@ -279,6 +279,8 @@ int solve(const struct form *form, const struct fit_sample *const *rows, size_t 
     if (check_count(form, n_rows, error))
         return error->code;
     choose_free(&problem, solution);
+    if (problem.n_free == 0)
+        return 0;
     gsl_error_handler_t *was = gsl_set_error_handler_off();
     const bool room = allocate(&work, n_rows, problem.n_free);
     if (room)

@@ -119,9 +119,28 @@ static int fail_read(const char *path, gzFile file, struct ifl_error *error)
                        code == Z_ERRNO ? strerror(errno) : text);
 }
 
-static bool says_nothing(const char *line)
+static int remark(struct table *table, const char *line, size_t n, struct ifl_error *error)
 {
-    return line[strspn(line, " \t\r\n")] == '\0' || line[0] == '#';
+    void *remarks = table->remarks;
+    const bool fits = grow(&remarks, 1, table->n_remarks + n + 1, &table->cap_remarks);
+    table->remarks = remarks;
+    if (!fits)
+        return ifl_fail_nomem(error);
+    memcpy(table->remarks + table->n_remarks, line, n + 1);
+    table->n_remarks += n;
+    return 0;
+}
+
+static bool is_blank(const char *line)
+{
+    return line[strspn(line, " \t\r\n")] == '\0';
+}
+
+static int take_line(struct reading *reading, struct csv_parser *parser, const char *line, size_t n)
+{
+    if (line[0] == '#')
+        return reading->table->n_columns ? 0 : remark(reading->table, line, n, reading->error);
+    return is_blank(line) ? 0 : split(reading, parser, line, n);
 }
 
 static int read_lines(struct reading *reading, gzFile file, char *line)
@@ -135,8 +154,8 @@ static int read_lines(struct reading *reading, gzFile file, char *line)
         if (n == MAX_LINE - 1 && line[n - 1] != '\n')
             reading->code = ifl_fail_at(reading->error, reading->table->path, reading->line, 0,
                                         "a line of more than %d bytes", MAX_LINE);
-        else if (!says_nothing(line))
-            reading->code = split(reading, &parser, line, n);
+        else
+            reading->code = take_line(reading, &parser, line, n);
     }
     csv_free(&parser);
     int gz_code;
@@ -180,6 +199,7 @@ void table_free(struct table *table)
     free(table->text);
     free(table->cells);
     free(table->lines);
+    free(table->remarks);
     *table = (struct table){0};
 }
 
@@ -193,6 +213,20 @@ const char *table_name(const struct table *table, size_t column)
 const char *table_cell(const struct table *table, size_t row, size_t column)
 {
     return table->text + table->cells[(row + 1) * table->n_columns + column];
+}
+
+const char *table_remark(const struct table *table, const char *name, char text[256])
+{
+    const size_t n_name = strlen(name);
+    text[0] = '\0';
+    for (const char *line = table->remarks; line && *line; line = strchr(line, '\n') + 1) {
+        if (strncmp(line, "# ", 2) == 0 && strncmp(line + 2, name, n_name) == 0 &&
+            strncmp(line + 2 + n_name, ": ", 2) == 0)
+            snprintf(text, 256, "%.*s", (int)strcspn(line + n_name + 4, "\r\n"), line + n_name + 4);
+        if (!strchr(line, '\n'))
+            break;
+    }
+    return text;
 }
 
 int table_column(const struct table *table, const char *name)

@@ -37,8 +37,8 @@ columns rows.csv op,median_s,min_s,spread_s,runs | awk -F, '
     $1 != "step_host" && !($2 > 0 && $3 > 0) || $2 < $3 || $4 < 0 || $5 != 5 { exit 1 }' ||
     complain "times that contradict each other"
 # Swaps of 1 to 1024 blocks; a block of 16 tokens holds 2 x 2 layers x 2 heads x 8 numbers for each.
-same "$(columns rows.csv op,blocks,bytes | grep -c '^swap_out,')" 11 "rows of swap_out"
-same "$(columns rows.csv op,blocks,bytes | tail -n +1 | grep '^swap_in,1024,')" \
+same "$(columns rows.csv op,blocks,bytes | grep -c '^swap_out,')" 22 "rows of swap_out"
+same "$(columns rows.csv op,blocks,bytes | grep '^swap_in,1024,' | head -1)" \
     "swap_in,1024,$((1024 * 16 * 2 * 2 * 2 * 8 * 4))" "bytes of 1024 blocks"
 # 2 m n k; the products of a layer: n = (4 + 2 x 2) 8, k = 32.
 columns rows.csv op,m,n,k,flops,bytes | grep -q "^gemm,24,64,32,$((2 * 24 * 64 * 32)),$(

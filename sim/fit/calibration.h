@@ -1,0 +1,25 @@
+/* Fits to the sheets of inflight calibrate, which need no profile to begin from. */
+#ifndef SIM_FIT_CALIBRATION_H
+#define SIM_FIT_CALIBRATION_H
+
+#include "fit/adapters.h"
+#include "fit/fit.h"
+
+#define CALIBRATION_COLUMNS                                                                        \
+    {                                                                                              \
+        "op", "layers", "d_model", "q_heads", "kv_heads", "d_head", "d_ffn", "vocab",              \
+            "element_bytes", "m", "n", "k", "prefill_seqs", "prefill_tokens", "prefill_q_kv",      \
+            "prefill_q_q", "max_prefill_kv", "decode_seqs", "decode_context", "sampled", "blocks", \
+            "block_bytes", "median_s", "min_s", "bytes", "flops"                                   \
+    }
+
+int calibration_sample(const struct adapter_row *row, struct fit_sample *sample,
+                       struct ifl_error *error);
+
+/* A profile with the peaks of the first sheet among the data and the texts about its machine. */
+int calibration_begin(const struct fit_data *data, struct hardware *hardware,
+                      struct ifl_error *error);
+/* An error where an operation of a sheet was not fitted. */
+int calibration_check_whole(const struct fit_report *report, struct ifl_error *error);
+
+#endif
