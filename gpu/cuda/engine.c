@@ -74,6 +74,8 @@ static int set_up(struct cuda_engine *engine, const struct checkpoint *checkpoin
     TRY(gemm_create(&engine->gemm, engine->element, error));
     TRY(cuda_take_memory(engine, error));
     TRY(cuda_load_angles(engine, error));
+    if (engine->limits.bench_bytes > 0)
+        TRY(cuda_fill_bench(engine, error));
     return cuda_load_weights(engine, &source, error);
 }
 
@@ -125,8 +127,8 @@ static int engine_open(const struct ifl_engine_options *options, void **self,
 /* ---- a step ---- */
 
 /* The plan's pinned memory is written anew once the pass before has been sent. */
-static int send_plan(struct cuda_engine *engine, const struct ifl_engine_step *step,
-                     int32_t n_sampled, struct ifl_error *error)
+int cuda_send_plan(struct cuda_engine *engine, const struct ifl_engine_step *step,
+                   int32_t n_sampled, struct ifl_error *error)
 {
     TRY_CUDA(cudaEventSynchronize(engine->plan_copied));
     const size_t n_bytes = pass_write(&engine->pass_limits, step, &engine->pass, engine->plan_host,
@@ -143,7 +145,7 @@ static int run_pass(struct cuda_engine *engine, const struct ifl_engine_step *st
 {
     const size_t at = (size_t)*n_sampled, n_vocab = (size_t)engine->limits.model.n_vocab;
     const int32_t n = engine->pass.n_sampled;
-    TRY(send_plan(engine, step, *n_sampled, error));
+    TRY(cuda_send_plan(engine, step, *n_sampled, error));
     TRY(cuda_forward(engine, step->logits ? step->logits + at * n_vocab : NULL, error));
     if (n > 0)
         TRY_CUDA(cudaMemcpyAsync(engine->sampled_host + at, engine->scratch.sampled,
@@ -241,4 +243,6 @@ const struct ifl_engine ifl_engine_v1
         .block_bytes = engine_block_bytes,
         .read_block = engine_read_block,
         .close = engine_close,
+        .describe = cuda_describe,
+        .measure = cuda_measure,
 };

@@ -61,6 +61,7 @@ struct cuda_engine {
     int32_t logit_stride;
     size_t block_bytes;
     char *weights, *kv;                /* device; kv: [blocks][block_bytes] */
+    char *bench;                       /* device, [limits.bench_bytes] what measure works on */
     char *host;                        /* pinned, [host blocks][block_bytes] */
     void *scratch_memory;              /* what scratch points into */
     const void *(*at)[N_WEIGHT_ROLES]; /* [n_layers]; weights outside layers are in at[0] */
@@ -83,6 +84,13 @@ struct cuda_engine {
 int cuda_take_memory(struct cuda_engine *engine, struct ifl_error *error);
 void cuda_give_memory(struct cuda_engine *engine);
 
+/* ---- engine.c ---- */
+
+/* The plan of engine->pass goes to the device; the sequences behind rows of logits that sample go
+ * behind the first n_sampled of sampled_seqs. */
+int cuda_send_plan(struct cuda_engine *engine, const struct ifl_engine_step *step,
+                   int32_t n_sampled, struct ifl_error *error);
+
 /* ---- load.c ---- */
 
 /* Of all weights as stored, aligned. */
@@ -102,5 +110,16 @@ int cuda_move_blocks(struct cuda_engine *engine, const struct ifl_engine_step *s
 /* The pass whose plan lies on the device, from embedding to sampled tokens; `logits` (host) or
  * NULL receives those of the rows that sample. */
 int cuda_forward(struct cuda_engine *engine, float *logits, struct ifl_error *error);
+
+/* One of its operations alone, in one layer of the pass whose plan lies on the device. */
+int cuda_run_op(struct cuda_engine *engine, enum ifl_engine_op_kind kind, int32_t layer,
+                struct ifl_error *error);
+
+/* ---- measure.c ---- */
+
+int cuda_describe(const void *self, struct ifl_engine_machine *machine, struct ifl_error *error);
+int cuda_measure(void *self, struct ifl_engine_op *op, struct ifl_error *error);
+/* Small random numbers wherever operations to measure will look for some. */
+int cuda_fill_bench(struct cuda_engine *engine, struct ifl_error *error);
 
 #endif

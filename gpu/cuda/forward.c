@@ -171,18 +171,25 @@ static int attention_part(const struct forward *f, int32_t layer, struct ifl_err
 
 /* ---- MLP ---- */
 
+static int activate(const struct forward *f, struct ifl_error *error)
+{
+    const struct cuda_engine *e = f->engine;
+    const struct swiglu_args swiglu = {e->element, e->scratch.activated, e->scratch.gate_up,
+                                       f->shape->n_rows, e->limits.model.d_ffn};
+    TRY_CUDA(swiglu_launch(&swiglu, e->stream));
+    return 0;
+}
+
 static int mlp_part(const struct forward *f, int32_t layer, struct ifl_error *error)
 {
     const struct cuda_engine *e = f->engine;
     const struct ifl_engine_model *m = &e->limits.model;
     const struct cuda_scratch *s = &e->scratch;
     const void *const *w = e->at[layer];
-    const struct swiglu_args swiglu = {e->element, s->activated, s->gate_up, f->shape->n_rows,
-                                       m->d_ffn};
     TRY(normalise(f, s->x, w[WEIGHT_NORM_MLP], f->shape->n_rows, s->normed, error));
     TRY(multiply(f, s->normed, w[WEIGHT_GATE], w[WEIGHT_GATE_BIAS], 2 * m->d_ffn, m->d_model,
                  s->gate_up, false, error));
-    TRY_CUDA(swiglu_launch(&swiglu, e->stream));
+    TRY(activate(f, error));
     return multiply(f, s->activated, w[WEIGHT_DOWN], w[WEIGHT_DOWN_BIAS], m->d_model, m->d_ffn,
                     s->x, true, error);
 }
@@ -331,4 +338,28 @@ int cuda_forward(struct cuda_engine *engine, float *logits, struct ifl_error *er
         return run_eagerly(&f, error);
     TRY(run_decodes(&f, error));
     return copy_logits(&f, 0, engine->pass.n_sampled, error);
+}
+
+/* ---- one operation, to be measured ---- */
+
+int cuda_run_op(struct cuda_engine *engine, enum ifl_engine_op_kind kind, int32_t layer,
+                struct ifl_error *error)
+{
+    const struct cuda_scratch *s = &engine->scratch;
+    struct forward f = {.engine = engine, .shape = &engine->pass.shape};
+    pass_lay_out(&engine->pass_limits, f.shape, engine->plan, &f.plan);
+    switch (kind) {
+    case IFL_OP_NORM:
+        return normalise(&f, s->x, engine->at[layer][WEIGHT_NORM_IN], f.shape->n_rows, s->normed,
+                         error);
+    case IFL_OP_ROTARY:
+        return place_heads(&f, layer, error);
+    case IFL_OP_ACTIVATION:
+        return activate(&f, error);
+    case IFL_OP_ATTENTION:
+        TRY(attend_decodes(&f, layer, error));
+        return attend_prefills(&f, layer, error);
+    default:
+        return ifl_fail(error, IFL_E_DEVICE, "operation %d is none of a pass", (int)kind);
+    }
 }

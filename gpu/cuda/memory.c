@@ -76,8 +76,11 @@ static int take_device(struct cuda_engine *engine, struct ifl_error *error)
         size_t n_bytes;
     } wanted[] = {{(void **)&engine->weights, weight_bytes},
                   {(void **)&engine->kv, kv_bytes},
+                  {(void **)&engine->bench, engine->limits.bench_bytes},
                   {&engine->scratch_memory, scratch_bytes}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
+        if (wanted[i].n_bytes == 0)
+            continue;
         const cudaError_t failed = cudaMalloc(wanted[i].memory, wanted[i].n_bytes);
         if (failed) {
             *wanted[i].memory = NULL;
@@ -175,7 +178,7 @@ static void give_streams(struct cuda_engine *engine)
 
 void cuda_give_memory(struct cuda_engine *engine)
 {
-    void *const device[] = {engine->weights, engine->kv, engine->scratch_memory};
+    void *const device[] = {engine->weights, engine->kv, engine->bench, engine->scratch_memory};
     void *const pinned[] = {engine->host, engine->plan_host, engine->moves.pairs,
                             engine->sampled_host};
     void *const host[] = {(void *)(uintptr_t)engine->at, engine->sampled_seqs,

@@ -30,7 +30,11 @@ static int time_op(struct bench *bench, struct ifl_engine_op *op, struct timed *
 static int find_copy_ceiling(struct bench *bench, enum ifl_engine_op_kind kind, const char *name,
                              enum ceiling of, struct ifl_error *error)
 {
+    const size_t host_bytes =
+        (size_t)bench->limits.n_host_blocks * bench->engine->block_bytes(bench->self);
     struct ifl_engine_op op = {.kind = kind, .n_bytes = bench->limits.bench_bytes / 4};
+    if (kind != IFL_OP_COPY && op.n_bytes > host_bytes)
+        op.n_bytes = host_bytes;
     /* within device memory, bytes are read and written there */
     struct measurement row = {
         .op = name, .of = of, .bytes = (double)op.n_bytes * (kind == IFL_OP_COPY ? 2 : 1)};

@@ -9,7 +9,10 @@
 enum { MAX_ITERATIONS = 6, REWEIGHTINGS = 30 }; /* of a round, and rounds */
 
 static const double soft_from = 0.05; /* c: 5% */
-static const double settled = 1e-7;   /* change of the cost between reweightings */
+/* A parameter whose standard error moves the predictions by less, in the root mean square, is known
+ * well enough, however small it is itself. */
+static const double felt_from = 0.05;
+static const double settled = 1e-7; /* change of the cost between reweightings */
 /* Timings repeat to about this; better agreement is luck, and must not pass for knowledge. */
 static const double least_noise = 0.01;
 
@@ -176,6 +179,14 @@ static size_t keep_free(const struct work *work, gsl_matrix *jacobian, size_t *c
     return n;
 }
 
+/* By how much a standard error of the i-th free parameter moves the logarithms of predictions. */
+static double felt(const struct work *work, size_t i, double std_error_of_u)
+{
+    const gsl_matrix *jacobian = gsl_multifit_nlinear_jac(work->lm);
+    gsl_vector_const_view column = gsl_matrix_const_column(jacobian, i);
+    return std_error_of_u * gsl_blas_dnrm2(&column.vector) / sqrt((double)jacobian->size1);
+}
+
 static void measure_parameters(struct work *work, const struct problem *problem,
                                struct solution *solution)
 {
@@ -189,24 +200,28 @@ static void measure_parameters(struct work *work, const struct problem *problem,
     gsl_matrix_view free = gsl_matrix_submatrix(work->jacobian, 0, 0, problem->n_rows, n);
     gsl_matrix_view covariance = gsl_matrix_submatrix(work->covariance, 0, 0, n, n);
     gsl_multifit_nlinear_covar(&free.matrix, 1e-14, &covariance.matrix);
-    for (size_t i = 0; i < n; i++)
-        solution->std_error[index_of(problem, columns[i])] =
-            slope(problem->free[columns[i]], gsl_vector_get(work->u, columns[i])) *
-            sqrt(sigma2 * gsl_matrix_get(&covariance.matrix, i, i));
+    for (size_t i = 0; i < n; i++) {
+        const size_t at = columns[i], of = index_of(problem, at);
+        const double of_u = sqrt(sigma2 * gsl_matrix_get(&covariance.matrix, i, i));
+        solution->std_error[of] = slope(problem->free[at], gsl_vector_get(work->u, at)) * of_u;
+        solution->felt[of] = felt(work, at, of_u);
+    }
 }
 
 /* A zero variance is that of a direction GSL left out as singular. */
-static bool is_determined(const struct form_parameter *of, double value, double std_error)
+static bool is_determined(const struct form *form, const struct solution *solution, int i)
 {
-    return std_error > 0 && std_error < fmax(value / 2, of->negligible);
+    const double std_error = solution->std_error[i];
+    return std_error > 0 &&
+           (std_error < fmax(solution->value[i] / 2, form->parameters[i].negligible) ||
+            solution->felt[i] < felt_from);
 }
 
 static int check_determined(const struct form *form, const struct solution *solution,
                             struct ifl_error *error)
 {
     for (int i = 0; i < form->n_parameters; i++)
-        if (!solution->at_bound[i] && !solution->held[i] &&
-            !is_determined(&form->parameters[i], solution->value[i], solution->std_error[i]))
+        if (!solution->at_bound[i] && !solution->held[i] && !is_determined(form, solution, i))
             return ifl_fail(error, IFL_E_INPUT,
                             "%zu rows do not determine %s.%s (%.3g, standard error %.3g), expected "
                             "rows of more different sizes",

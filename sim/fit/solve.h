@@ -16,6 +16,7 @@ struct solution {
     double cost; /* what was minimised */
     double value[FORM_MAX_PARAMETERS];
     double std_error[FORM_MAX_PARAMETERS]; /* from the covariance, of rows taken as independent */
+    double felt[FORM_MAX_PARAMETERS];      /* by how much that moves the predictions, relatively */
     bool held[FORM_MAX_PARAMETERS];        /* not fitted: no row shows it */
     bool at_bound[FORM_MAX_PARAMETERS];    /* as good as on it; then its std_error says nothing */
 };

@@ -38,6 +38,7 @@ static const struct ifl_engine_options options = {
     .n_blocks = 8,
     .n_host_blocks = 2,
     .max_tokens = 16,
+    .bench_bytes = 1 << 14,
 };
 
 /* A prompt; a decode as it is, captured, replayed; every way that blocks can move. */
@@ -59,6 +60,36 @@ static int steps(void)
                                                .n_copies = 1,
                                                .n_spoilt = 1};
         rc = driver_step(&driver, &seq, &n_new, 1, NULL);
+    }
+    return rc;
+}
+
+/* Every operation that can be measured, the last on a prompt and a decode. */
+static int measurements(void)
+{
+    static const int32_t ids[4] = {1, 2, 3, 4}, positions[4] = {0, 1, 2, 2}, tokens[3] = {0, 3, 4},
+                         tables[3] = {0, 1, 2};
+    static const uint32_t table[2] = {3, 1};
+    static const bool samples[2] = {true, true};
+    const struct ifl_engine_step step = {.n_seqs = 2,
+                                         .n_tokens = 4,
+                                         .token_ids = ids,
+                                         .positions = positions,
+                                         .first_token = tokens,
+                                         .first_block = tables,
+                                         .block_ids = table,
+                                         .samples = samples};
+    struct ifl_engine_machine machine;
+    int rc = ifl_engine_v1.describe(driver.self, &machine, &driver.error);
+    for (int kind = IFL_OP_COPY; rc == 0 && kind <= IFL_OP_ATTENTION; kind++) {
+        struct ifl_engine_op op = {.kind = (enum ifl_engine_op_kind)kind,
+                                   .m = 3,
+                                   .n = 16,
+                                   .k = 8,
+                                   .n_bytes = 64,
+                                   .step = &step,
+                                   .round = 5};
+        rc = ifl_engine_v1.measure(driver.self, &op, &driver.error);
     }
     return rc;
 }
@@ -91,6 +122,8 @@ static void fail_each_call(void)
         int rc = driver_open(&driver, &ifl_engine_v1, &options);
         if (rc == 0)
             rc = steps();
+        if (rc == 0)
+            rc = measurements();
         driver_close(&driver);
         if (rc == 0)
             break;

@@ -20,6 +20,25 @@ cudaError_t cudaSetDevice(int device)
     return device == 0 && !fake_fails() ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+    (void)device;
+    *properties = (struct cudaDeviceProp){
+        .name = "fake device", .totalGlobalMem = (size_t)4 << 30, .multiProcessorCount = 1};
+    return fake_fails() ? cudaErrorInvalidDevice : cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = CUDART_VERSION;
+    return fake_fails() ? cudaErrorInvalidValue : cudaSuccess;
+}
+
+cudaError_t cudaRuntimeGetVersion(int *version)
+{
+    return cudaDriverGetVersion(version);
+}
+
 const char *cudaGetErrorString(cudaError_t error)
 {
     return error == cudaErrorMemoryAllocation ? "out of memory" : "the fake device failed";

@@ -82,7 +82,8 @@ static struct hardware blank(void)
 {
     struct hardware hardware = {.gpu = truth.gpu};
     hardware.prefill.causal_frac = 0.5;
-    hardware.decode.stream_gb_per_s = 10; /* the kernel is of that kind */
+    hardware.decode_mixed = (struct decode_mixed_profile){1, 1}; /* likewise */
+    hardware.decode.stream_gb_per_s = 10;                        /* the kernel is of that kind */
     hardware.allreduce[0].bulk_from_bytes = truth.allreduce[0].bulk_from_bytes;
     return hardware;
 }
