@@ -234,7 +234,7 @@ static int bench_batch_attention(struct bench *bench, const char *name, struct i
 }
 
 static const int32_t some_seqs[] = {1, 2, 3, 5, 8, 13, 24, 40, 60};
-static const int32_t some_contexts[] = {20, 75, 150, 300, 600, 900, 2100, 4000};
+static const int32_t some_contexts[] = {20, 60, 140, 330, 580, 900, 2100, 4000};
 
 static int bench_decodes(struct bench *bench, struct ifl_error *error)
 {
@@ -249,11 +249,11 @@ static int bench_decodes(struct bench *bench, struct ifl_error *error)
     return 0;
 }
 
-static const int32_t some_chunks[] = {16, 40, 100, 200, 330, 500, 900, 2100, 3700};
+static const int32_t some_chunks[] = {12, 20, 40, 70, 120, 200, 330, 500, 900, 2100, 3700};
 
 static int bench_prefills(struct bench *bench, struct ifl_error *error)
 {
-    static const int32_t before[] = {0, 120, 500, 2000}, n_seqs[] = {1, 3, 8};
+    static const int32_t before[] = {0, 80, 500, 2000}, n_seqs[] = {1, 3, 8};
     for (size_t i = 0; i < LENGTH(some_chunks); i++)
         for (size_t j = 0; j < LENGTH(before); j++)
             for (size_t k = 0; k < LENGTH(n_seqs); k++) {
@@ -269,7 +269,7 @@ static int bench_prefills(struct bench *bench, struct ifl_error *error)
 static int bench_mixed(struct bench *bench, struct ifl_error *error)
 {
     static const int32_t chunks[] = {40, 200, 500, 2100}, n_decodes[] = {3, 13, 40};
-    static const int32_t contexts[] = {75, 300, 900, 2100};
+    static const int32_t contexts[] = {60, 130, 330, 900, 2100};
     for (size_t i = 0; i < LENGTH(chunks); i++)
         for (size_t j = 0; j < LENGTH(contexts); j++)
             for (size_t k = 0; k < LENGTH(n_decodes); k++) {

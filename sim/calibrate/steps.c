@@ -63,8 +63,8 @@ static int bench_batch(struct bench *bench, struct ifl_error *error)
 
 static int bench_decodes(struct bench *bench, struct ifl_error *error)
 {
-    static const int32_t n_seqs[] = {1, 2, 3, 5, 8, 12, 20, 33, 60};
-    static const int32_t contexts[] = {75, 300, 900, 2100};
+    static const int32_t n_seqs[] = {1, 2, 3, 5, 7, 10, 14, 20, 33, 60};
+    static const int32_t contexts[] = {40, 130, 330, 900, 2100};
     for (size_t i = 0; i < LENGTH(n_seqs); i++)
         for (size_t j = 0; j < LENGTH(contexts); j++) {
             batch_clear(&bench->batch);
@@ -78,13 +78,13 @@ static int bench_decodes(struct bench *bench, struct ifl_error *error)
 /* A prompt by itself, and with decodes beside it. */
 static int bench_prompts(struct bench *bench, struct ifl_error *error)
 {
-    static const int32_t chunks[] = {20, 50, 120, 300, 500, 900, 2100};
+    static const int32_t chunks[] = {20, 50, 90, 200, 450, 900, 2100};
     static const int32_t n_seqs[] = {0, 4, 20};
     for (size_t i = 0; i < LENGTH(chunks); i++)
         for (size_t j = 0; j < LENGTH(n_seqs); j++) {
             batch_clear(&bench->batch);
             if (batch_add(&bench->batch, 0, chunks[i]) &&
-                batch_add_many(&bench->batch, n_seqs[j], 200, 1, true) && bench_batch(bench, error))
+                batch_add_many(&bench->batch, n_seqs[j], 100, 1, true) && bench_batch(bench, error))
                 return error->code;
         }
     return 0;

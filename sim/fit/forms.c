@@ -67,7 +67,7 @@ static double predict_host(const struct hardware *hardware, const struct fit_sam
         .kv_bytes = (int32_t)sample->element_bytes,
     };
     struct roofline_rank rank;
-    roofline_rank_set(&rank, &model, hardware, 1, 16);
+    roofline_rank_set(&rank, &model, hardware, 1, 1, 16);
     return roofline_step_s(&rank, &sample->totals);
 }
 
