@@ -80,8 +80,18 @@ static bool number_behind(const char *text, const char *word, long *number)
     return at && sscanf(at + strlen(word), "%ld", number) == 1;
 }
 
-static void put_pdf(FILE *to, const struct bytes *of, const struct imprint *imprint)
+/* Same data, same bytes: the date that cairo writes becomes as many spaces. */
+static void blank_date(struct bytes *of)
 {
+    const char *key = last_of(of, "/CreationDate (");
+    const char *end = key ? strchr(key, ')') : NULL;
+    if (end)
+        memset(of->at + (key - of->at), ' ', (size_t)(end + 1 - key));
+}
+
+static void put_pdf(FILE *to, struct bytes *of, const struct imprint *imprint)
+{
+    blank_date(of);
     const char *trailer = last_of(of, "trailer");
     long size, root, info, previous;
     put(to, of->at, of->at + of->n);
@@ -125,7 +135,7 @@ static const char *replace_element(FILE *to, const char *from, const char *begin
     return last;
 }
 
-static void put_svg(FILE *to, const struct bytes *of, const struct imprint *imprint)
+static void put_svg(FILE *to, struct bytes *of, const struct imprint *imprint)
 {
     const char *at = replace_element(to, of->at, "<title>", "</title>", imprint->title);
     at = replace_element(to, at, "<desc>", "</desc>", imprint->source);
@@ -158,7 +168,7 @@ static void put_png_text(FILE *to, const char *keyword, const char *text)
     put_u32(to, crc32(0, (const Bytef *)chunk, (uInt)n));
 }
 
-static void put_png(FILE *to, const struct bytes *of, const struct imprint *imprint)
+static void put_png(FILE *to, struct bytes *of, const struct imprint *imprint)
 {
     const size_t head = of->n < PNG_HEADER_BYTES ? of->n : PNG_HEADER_BYTES;
     put(to, of->at, of->at + head);
@@ -171,7 +181,7 @@ static void put_png(FILE *to, const struct bytes *of, const struct imprint *impr
 
 /* ---- a file after another ---- */
 
-typedef void put_fn(FILE *to, const struct bytes *of, const struct imprint *imprint);
+typedef void put_fn(FILE *to, struct bytes *of, const struct imprint *imprint);
 
 static int rewrite(const char *path, const struct bytes *marked, struct ifl_error *error)
 {

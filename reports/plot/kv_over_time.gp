@@ -3,7 +3,7 @@ call ARG1.'/style.gp' ARG2 ARG3 ARG4
 eval read_series
 eval read_at_rate
 wide = page_cm > 9
-columns = wide && n > 1 ? 2 : 1
+columns = wide ? (n == 3 ? 3 : n > 1 ? 2 : 1) : 1
 rows = (n + columns - 1) / columns
 inner_bottom_cm = 0.6
 top_cm = 0.55

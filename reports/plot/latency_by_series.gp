@@ -3,7 +3,8 @@ call ARG1.'/style.gp' ARG2 ARG3 ARG4
 eval read_series
 stats data using (strcol(4) eq 'true') name 'saturated' nooutput
 left_cm = larger(1.35, 0.4 + 0.14 * longest)
-set_page = page(1, 1, 2.1 + 0.55 * n, 0, 0)
+bottom_cm = 1.4
+set_page = page(1, 1, bottom_cm + top_cm + 0.6 * (n + 0.2), 0, 0)
 
 do for [format in formats] {
     eval open_page(format)

@@ -62,7 +62,7 @@ static int read_run(struct series_run *run, const char *dir, struct ifl_error *e
 
 /* ---- naming the series ---- */
 
-static const char *last_part(const char *dir)
+const char *series_run_name(const char *dir)
 {
     const char *part = dir;
     for (const char *c = dir; *c; c++)
@@ -86,12 +86,12 @@ static void print_name(FILE *to, const struct series_set *set, const struct seri
                        size_t row)
 {
     if (set->n_runs > 1)
-        fputs(last_part(run->dir), to);
+        fputs(series_run_name(run->dir), to);
     for (size_t key = 0; key < run->n_keys; key++)
         if (!set->has_rate || key != run->rate)
             print_key(to, run, row, key);
     if (ftell(to) == 0)
-        fputs(last_part(run->dir), to);
+        fputs(series_run_name(run->dir), to);
 }
 
 /* gnuplot cuts a name at a comma, quoted or not. */

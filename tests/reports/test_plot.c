@@ -287,6 +287,28 @@ Test(plot, attainment_steps_where_a_request_meets_its_slos)
     scratch_remove(&scratch);
 }
 
+Test(plot, the_same_data_gives_the_same_bytes)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch scratch = run_of(sweep, NULL);
+    static const char *const names[] = {"latency_vs_rate.pdf", "latency_vs_rate.svg",
+                                        "latency_vs_rate.png"};
+    char *first[3];
+    cr_assert_eq(plot_named(&scratch, "latency_vs_rate", NULL), IFL_OK, "%s", error.text);
+    for (size_t i = 0; i < 3; i++)
+        first[i] = scratch_read(&scratch, names[i]);
+    sleep(1); /* files name the second they were made in, or do not */
+    cr_assert_eq(plot_named(&scratch, "latency_vs_rate", NULL), IFL_OK, "%s", error.text);
+    for (size_t i = 0; i < 3; i++) {
+        char *again = scratch_read(&scratch, names[i]);
+        cr_expect_eq(memcmp(first[i], again, 1 << 20), 0, "%s", names[i]);
+        free(again);
+        free(first[i]);
+    }
+    scratch_remove(&scratch);
+}
+
 Test(plot, a_figure_says_where_it_comes_from)
 {
     if (!have_gnuplot())
