@@ -3,16 +3,24 @@
  * Without a budget whole prompts join the decodes of others, as in Orca (Yu et al., OSDI 2022,
  * section 3.1, selective batching). With a budget of tokens prompts are cut into chunks that fill
  * what the decodes leave, as in Sarathi-Serve (Agrawal et al., OSDI 2024, Algorithm 3): decodes
- * first, then prompts that have begun, then new ones. A decode is never delayed by a prompt. */
+ * first, then prompts that have begun, then new ones. A decode is never delayed by a prompt. vLLM
+ * v0 with chunked prefill (vllm/core/scheduler.py, _schedule_chunked_prefill) does the same, and
+ * the vLLM of the paper (tag submission, Kwon et al., SOSP 2023) adds whole prompts as far as its
+ * budget goes; they differ in who may start in a step in which somebody had to give way. */
 #include "inflight/policy.h"
 
 enum walk { WALK_STARTED, WALK_RANKED };
+enum prompts { PROMPTS_CHUNKED, PROMPTS_WHOLE };
+enum after_preemption { AFTER_EVERYONE, AFTER_OTHERS, AFTER_UNTIL_VICTIM };
 
 struct mixed {
     int32_t max_seqs;
     int32_t chunk_tokens; /* 0: no limit */
     int32_t append_spare_blocks;
     int32_t walk;
+    int32_t prompts;
+    int32_t after_preemption;
+    bool swapped_first;
 };
 
 static const struct ifl_param params[] = {
@@ -24,6 +32,14 @@ static const struct ifl_param params[] = {
      "blocks", "1: a decode asks for a free block even if it needs none (Sarathi-Serve)"},
     {"walk", IFL_CHOICE, offsetof(struct mixed, walk), WALK_STARTED, 0, 0, "started|ranked", "",
      "decodes are served in order of start or of rank"},
+    {"prompts", IFL_CHOICE, offsetof(struct mixed, prompts), PROMPTS_CHUNKED, 0, 0, "chunked|whole",
+     "", "a prompt that exceeds what is left of the budget gets that, or waits"},
+    {"after_preemption", IFL_CHOICE, offsetof(struct mixed, after_preemption), AFTER_EVERYONE, 0, 0,
+     "everyone|others|until-victim", "",
+     "who may start in a step that preempts: everyone (Sarathi-Serve), all but its victims (vLLM "
+     "v0), those before the first victim, and who is swapped unless one was swapped out (paper)"},
+    {"swapped_first", IFL_BOOL, offsetof(struct mixed, swapped_first), 1, 0, 1, NULL, "",
+     "nobody who waits starts while somebody is swapped out"},
 };
 
 static int32_t budget_left(const struct mixed *p, const struct ifl_step *step)
@@ -95,21 +111,48 @@ static void continue_prompts(const struct mixed *p, struct ifl_step *step)
             return;
 }
 
+static bool gave_way_now(const struct ifl_view *view, const struct ifl_step *step,
+                         const struct ifl_request *r)
+{
+    return step->n_preempted > 0 && r->n_preempted > 0 && r->queued_ns == view->now_ns;
+}
+
+/* A whole prompt that exceeds any budget is dropped, as vLLM ignores it. */
+static enum ifl_verdict start_one(const struct mixed *p, struct ifl_step *step,
+                                  const struct ifl_request *r)
+{
+    const int32_t todo = ifl_todo(r), left = budget_left(p, step);
+    if (p->prompts == PROMPTS_WHOLE && todo > left)
+        return todo > p->chunk_tokens ? IFL_NEVER_FITS : IFL_WAIT;
+    if (left <= 0 || step->n_running_seqs + r->n_seqs > p->max_seqs)
+        return IFL_WAIT;
+    return ifl_start(step, r, at_most(todo, left));
+}
+
 /* Requests of a list start, in rank order, until one must wait. */
-static void start_from(const struct mixed *p, struct ifl_step *step, enum ifl_list list)
+static void start_from(const struct mixed *p, const struct ifl_view *view, struct ifl_step *step,
+                       enum ifl_list list)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, list, &cursor))) {
-        const int32_t n = at_most(ifl_todo(r), budget_left(p, step));
-        if (n <= 0)
+        if (p->after_preemption != AFTER_EVERYONE && gave_way_now(view, step, r)) {
+            if (p->after_preemption == AFTER_OTHERS)
+                continue;
             return;
-        const enum ifl_verdict verdict = ifl_start(step, r, n);
+        }
+        const enum ifl_verdict verdict = start_one(p, step, r);
         if (verdict == IFL_NEVER_FITS)
             ifl_reject(step, r);
         else if (verdict != IFL_YES)
             return;
     }
+}
+
+static bool may_swap_in(const struct mixed *p, const struct ifl_step *step)
+{
+    return p->after_preemption == AFTER_UNTIL_VICTIM ? step->n_swapped_out == 0
+                                                     : step->n_preempted == 0;
 }
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
@@ -120,10 +163,10 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         decode_one_by_one(p, step);
     if ((size_t)step->n_requests < view->n_running)
         continue_prompts(p, step);
-    if (step->n_preempted == 0)
-        start_from(p, step, IFL_IN_SWAPPED);
-    if (step->n_swapped == 0)
-        start_from(p, step, IFL_IN_WAITING);
+    if (may_swap_in(p, step))
+        start_from(p, view, step, IFL_IN_SWAPPED);
+    if (step->n_swapped == 0 || !p->swapped_first)
+        start_from(p, view, step, IFL_IN_WAITING);
     if (fast && step->n_prefill_tokens == 0 && step->n_swapped_in == 0 && step->n_preempted == 0)
         ifl_promise(step, INT32_MAX, IFL_NEVER, p->append_spare_blocks);
 }
@@ -133,7 +176,8 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_mixed = {
     .kind = IFL_BATCHING,
     .name = "mixed",
-    .doc = "decodes and prompts share a step; with a budget, prompts run in chunks (Orca, Sarathi)",
+    .doc = "decodes and prompts share a step; with a budget, prompts run in chunks (Orca, "
+           "Sarathi-Serve)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct mixed),

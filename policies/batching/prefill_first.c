@@ -4,10 +4,14 @@
  * A step is all prefill or all decode. While nothing is swapped out, waiting prompts are admitted
  * whole, in rank order, up to the token and sequence budgets; if any was, running decodes wait.
  * Otherwise everyone running decodes one token, the preempt module choosing who gives way where
- * blocks run short, and swapped requests return if nobody was preempted. */
+ * blocks run short, and swapped requests return if nobody was preempted. With its priority policy
+ * (_schedule_priority_preemption) the head of the queue, where it is blocked, first pushes out
+ * running requests that rank behind it; it starts in the next step. */
 #include "inflight/policy.h"
 
 enum append_rule { APPEND_ONE_FREE, APPEND_TOUCHED };
+enum walk { WALK_STARTED, WALK_RANKED };
+enum blocked_head { HEAD_WAITS, HEAD_PREEMPTS };
 enum budget_counts { COUNTS_TOKENS, COUNTS_PADDED };
 
 struct prefill_first {
@@ -16,6 +20,8 @@ struct prefill_first {
     int32_t budget_counts;
     double delay_factor;
     int32_t append_rule;
+    int32_t walk;
+    int32_t blocked_head;
 };
 
 static const struct ifl_param params[] = {
@@ -32,6 +38,11 @@ static const struct ifl_param params[] = {
      "one-free|touched", "",
      "what a decode asks for: a free block even if it needs none (block manager v1), or exactly "
      "the blocks it touches (v2)"},
+    {"walk", IFL_CHOICE, offsetof(struct prefill_first, walk), WALK_STARTED, 0, 0, "started|ranked",
+     "", "decodes are served in order of start or of rank"},
+    {"blocked_head", IFL_CHOICE, offsetof(struct prefill_first, blocked_head), HEAD_WAITS, 0, 0,
+     "waits|preempts", "",
+     "the first in the queue, where it cannot start: waits, or preempts who ranks behind it"},
 };
 
 static int32_t token_budget(const struct prefill_first *p, const struct ifl_view *view)
@@ -85,17 +96,57 @@ static void admit_prompts(const struct prefill_first *p, const struct ifl_view *
     }
 }
 
+static bool may_start(const struct prefill_first *p, const struct ifl_view *view,
+                      struct ifl_step *step, const struct ifl_request *r)
+{
+    return step->n_tokens + ifl_todo(r) <= token_budget(p, view) &&
+           step->n_running_seqs + r->n_seqs <= p->max_seqs &&
+           ifl_ask(step, r, ifl_todo(r)) == IFL_YES;
+}
+
+/* Someone on the device comes later than `head`, the first who waits, in the order of all. */
+static bool outranks_someone(struct ifl_step *step, const struct ifl_request *head)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    int32_t n_before = 0;
+    while ((r = ifl_next(step, IFL_IN_RUNNING | IFL_IN_WAITING, &cursor)) && r != head)
+        n_before += r->state == IFL_RUNNING;
+    return n_before < step->n_running_requests;
+}
+
+static void push_out(const struct prefill_first *p, const struct ifl_view *view,
+                     struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *head = ifl_next(step, IFL_IN_WAITING, &cursor);
+    while (head && !may_start(p, view, step, head) && outranks_someone(step, head))
+        if (!ifl_make_room(step, head))
+            return;
+}
+
+static void decode(const struct prefill_first *p, struct ifl_step *step,
+                   const struct ifl_request *r)
+{
+    const int32_t spare = p->append_rule == APPEND_ONE_FREE ? r->n_seqs : 0;
+    while (r->state == IFL_RUNNING &&
+           (step->n_free_blocks < spare || ifl_schedule(step, r, 1, 0) != IFL_YES))
+        if (!ifl_make_room(step, r))
+            return;
+}
+
 static void decode_one_by_one(const struct prefill_first *p, struct ifl_step *step)
 {
-    const struct ifl_requests running = ifl_running(step);
-    const int32_t spare = p->append_rule == APPEND_ONE_FREE;
-    for (size_t i = 0; i < running.n; i++) {
-        const struct ifl_request *r = running.of[i];
-        while (r->state == IFL_RUNNING &&
-               (step->n_free_blocks < spare * r->n_seqs || ifl_schedule(step, r, 1, 0) != IFL_YES))
-            if (!ifl_make_room(step, r))
-                break;
+    if (p->walk == WALK_RANKED) {
+        struct ifl_cursor cursor = {{0}};
+        const struct ifl_request *r;
+        while ((r = ifl_next(step, IFL_IN_RUNNING, &cursor)))
+            decode(p, step, r);
+        return;
     }
+    const struct ifl_requests running = ifl_running(step);
+    for (size_t i = 0; i < running.n; i++)
+        decode(p, step, running.of[i]);
 }
 
 static void swap_in(const struct prefill_first *p, struct ifl_step *step)
@@ -114,11 +165,14 @@ static void swap_in(const struct prefill_first *p, struct ifl_step *step)
 }
 
 /* A head that is blocked by blocks or seats stays blocked while a decode batch repeats; one that is
- * held back by the delay factor is not. */
+ * held back by the delay factor is not, and one that would fit behind those swapped out may lose
+ * its room and then push somebody out. */
 static void promise_repeat(const struct prefill_first *p, const struct ifl_view *view,
                            struct ifl_step *step)
 {
     int64_t until_ns = IFL_NEVER;
+    if (p->blocked_head == HEAD_PREEMPTS && step->n_swapped > 0)
+        return;
     if (p->delay_factor > 0 && step->n_waiting > 0)
         until_ns = ifl_oldest_waiting_ns(step) +
                    (int64_t)(p->delay_factor * (double)view->last_prefill_ns);
@@ -133,9 +187,12 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         admit_prompts(p, view, step);
     if (step->n_requests > 0)
         return;
+    if (p->blocked_head == HEAD_PREEMPTS)
+        push_out(p, view, step);
+    const int32_t n_pushed_out = step->n_preempted;
     if (!ifl_schedule_ready(step, p->append_rule == APPEND_ONE_FREE))
         decode_one_by_one(p, step);
-    if (step->n_preempted > 0)
+    if (step->n_preempted > n_pushed_out)
         return;
     swap_in(p, step);
     if (step->n_swapped_in == 0)

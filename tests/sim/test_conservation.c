@@ -25,20 +25,25 @@ static int32_t roll(struct dice *dice, int32_t low, int32_t high)
 
 static void roll_batching(struct fixture *f, struct dice *dice)
 {
+    static const char *const afters[] = {"everyone", "others", "until-victim"};
     char params[256];
     const int32_t kind = roll(dice, 0, 3);
     if (kind == 0) {
         snprintf(params, sizeof params,
-                 "{max_seqs: %d, max_batched_tokens: %d, delay_factor: %d, append_rule: %s}",
+                 "{max_seqs: %d, max_batched_tokens: %d, delay_factor: %d, append_rule: %s, "
+                 "walk: %s, blocked_head: %s}",
                  roll(dice, 1, 12), roll(dice, 0, 1) * roll(dice, 8, 200),
                  roll(dice, 0, 3) == 0 ? roll(dice, 1, 3) : 0,
-                 roll(dice, 0, 1) ? "one-free" : "touched");
+                 roll(dice, 0, 1) ? "one-free" : "touched", roll(dice, 0, 1) ? "started" : "ranked",
+                 roll(dice, 0, 2) ? "waits" : "preempts");
         fixture_module(f, IFL_BATCHING, "prefill-first", params);
     } else if (kind == 1) {
         snprintf(params, sizeof params,
-                 "{max_seqs: %d, chunk_tokens: %d, append_spare_blocks: %d, walk: %s}",
+                 "{max_seqs: %d, chunk_tokens: %d, append_spare_blocks: %d, walk: %s, prompts: %s, "
+                 "after_preemption: %s, swapped_first: %s}",
                  roll(dice, 1, 12), roll(dice, 0, 2) ? roll(dice, 1, 40) : 0, roll(dice, 0, 1),
-                 roll(dice, 0, 1) ? "started" : "ranked");
+                 roll(dice, 0, 1) ? "started" : "ranked", roll(dice, 0, 3) ? "chunked" : "whole",
+                 afters[roll(dice, 0, 2)], roll(dice, 0, 1) ? "true" : "false");
         fixture_module(f, IFL_BATCHING, "mixed", params);
     } else if (kind == 2) {
         snprintf(params, sizeof params,
