@@ -325,6 +325,7 @@ int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *erro
     open_view(replica);
     replica_note_wanted(replica);
     replica->promise = (struct ifl_promise){0};
+    replica->padding = (struct ifl_padding){0};
     replica->view.asked = &replica->step;
     if (replica->modules[IFL_ORDER].policy->ops.order->rerank != IFL_RANK_ONCE)
         replica_rank_anew(replica);

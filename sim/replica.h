@@ -78,6 +78,7 @@ struct replica {
     struct live_request **gone; /* rejected in this plan or finished in this step */
     size_t n_gone;
     struct ifl_promise promise; /* n_steps 0: none */
+    struct ifl_padding padding; /* stands while the promise does */
     int64_t wake_ns;
     bool broken; /* a policy broke the contract: error is filled */
     struct ifl_error error;

@@ -71,6 +71,7 @@ static void sum_totals(struct replica *replica)
         .decode_context = n_decode ? replica->cohort.context + n_decode : 0,
         .n_blocks_out = (int32_t)replica->n_outs,
         .n_blocks_in = (int32_t)replica->n_ins,
+        .padding = replica->padding,
     };
     for (size_t i = 0; i < replica->n_planned; i++)
         add_prompt(totals, replica->planned[i].r, replica->planned[i].n);

@@ -424,6 +424,11 @@ static void op_wake(struct ifl_step *step, int64_t at_ns)
         replica->wake_ns = at_ns;
 }
 
+static void op_pad(struct ifl_step *step, struct ifl_padding padding)
+{
+    replica_of(step)->padding = padding;
+}
+
 const struct ifl_step_ops replica_step_ops = {
     .size_bytes = sizeof(struct ifl_step_ops),
     .next = step_next,
@@ -441,6 +446,7 @@ const struct ifl_step_ops replica_step_ops = {
     .reject = op_reject,
     .promise = op_promise,
     .wake = op_wake,
+    .pad = op_pad,
     .oldest_waiting_ns = step_oldest_waiting_ns,
     .draw = op_draw,
 };

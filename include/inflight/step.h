@@ -90,6 +90,15 @@ struct ifl_requests { /* borrowed until the plan returns */
     size_t n;
 };
 
+/* What a step computes for nobody: prompts filled up to the longest of their batch, sequences that
+ * have ended and keep their row until the batch does. It costs time and holds no K/V. */
+struct ifl_padding {
+    int32_t n_prefill_tokens;
+    int64_t prefill_q_q; /* what filling up adds to the sum of new x new */
+    int32_t n_decode_seqs;
+    int64_t decode_context; /* tokens whose K/V these sequences read */
+};
+
 /* "For n_steps more steps that start by until_ns and leave min_free_blocks free after taking their
  * own, I would schedule the same requests in the same order, one token each, and nothing else."
  * {0} promises nothing and is always right. The loop itself stops when anything arrives, finishes
@@ -145,6 +154,8 @@ struct ifl_step_ops {
     void (*promise)(struct ifl_step *, struct ifl_promise);
     /* If this plan is empty, plan again at `at_ns` even if nothing happens before. */
     void (*wake)(struct ifl_step *, int64_t at_ns);
+    /* The step, and those that a promise makes of it, compute this besides. An engine does not. */
+    void (*pad)(struct ifl_step *, struct ifl_padding);
     /* Earliest arrival among waiting requests, IFL_NEVER if none; costs a walk over them. */
     int64_t (*oldest_waiting_ns)(struct ifl_step *);
     /* A random number that depends on (seed, request, index) alone. */
@@ -190,6 +201,7 @@ struct ifl_step_totals {
     int64_t prefill_kv_64; /* sum of contexts before, each rounded up to 64, of prefill sequences */
     int32_t n_blocks_out, n_blocks_in; /* swapped to and from host memory */
     int32_t n_blocks_copied;           /* within the device */
+    struct ifl_padding padding;        /* not part of the sums above */
 };
 
 /* Executed in this order: swap-outs, swap-ins, compute. Borrowed until `submit` returns. */
@@ -298,6 +310,11 @@ static inline void ifl_promise(struct ifl_step *s, int32_t n_steps, int64_t unti
 static inline void ifl_wake(struct ifl_step *s, int64_t at_ns)
 {
     s->ops->wake(s, at_ns);
+}
+
+static inline void ifl_pad(struct ifl_step *s, struct ifl_padding padding)
+{
+    s->ops->pad(s, padding);
 }
 
 static inline int64_t ifl_oldest_waiting_ns(struct ifl_step *s)

@@ -1,8 +1,10 @@
 /* Admit by reservation: room for the longest life of a request is taken at once, so it is never
- * preempted. FasterTransformer and Orca (Max) reserve the model's length for everyone. */
+ * preempted. FasterTransformer and Orca (Max) reserve the model's length for everyone; the vLLM
+ * paper (Kwon et al., SOSP 2023, section 6.1) also gives Orca outputs that are known within a
+ * factor of two (Pow2) or exactly (Oracle). */
 #include "inflight/policy.h"
 
-enum reserve_for { FOR_MAX_MODEL_LEN, FOR_DECLARED, FOR_PREDICTED };
+enum reserve_for { FOR_MAX_MODEL_LEN, FOR_DECLARED, FOR_PREDICTED, FOR_PREDICTED_POW2 };
 
 struct reserve {
     int32_t reserve_for;
@@ -10,18 +12,40 @@ struct reserve {
 
 static const struct ifl_param params[] = {
     {"for", IFL_CHOICE, offsetof(struct reserve, reserve_for), FOR_MAX_MODEL_LEN, 0, 0,
-     "max-model-len|declared|predicted", "",
-     "what is reserved: the model's length, prompt + declared limit, prompt + predicted output"},
+     "max-model-len|declared|predicted|predicted-pow2", "",
+     "what is reserved: the model's length, prompt + declared limit, prompt + predicted output, "
+     "which pow2 rounds up to a power of two"},
 };
+
+static int32_t power_of_two_from(int32_t n)
+{
+    int32_t power = 1;
+    while (power < n && power < 1 << 30)
+        power *= 2;
+    return power;
+}
+
+static int32_t expected_life(const struct reserve *p, const struct ifl_request *r)
+{
+    const int32_t output = r->n_predicted >= 0 ? r->n_predicted : r->n_max_new;
+    switch ((enum reserve_for)p->reserve_for) {
+    case FOR_DECLARED:
+        return r->n_prompt + r->n_max_new;
+    case FOR_PREDICTED:
+        return r->n_prompt + output;
+    case FOR_PREDICTED_POW2:
+        return r->n_prompt + power_of_two_from(output);
+    case FOR_MAX_MODEL_LEN:
+        break;
+    }
+    return INT32_MAX;
+}
 
 static int32_t longest_life(const struct reserve *p, const struct ifl_view *view,
                             const struct ifl_request *r)
 {
-    if (p->reserve_for == FOR_DECLARED || (p->reserve_for == FOR_PREDICTED && r->n_predicted < 0))
-        return r->n_prompt + r->n_max_new;
-    if (p->reserve_for == FOR_PREDICTED)
-        return r->n_prompt + r->n_predicted;
-    return view->limits->max_model_tokens;
+    const int32_t expected = expected_life(p, r), longest = view->limits->max_model_tokens;
+    return expected < longest ? expected : longest;
 }
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,

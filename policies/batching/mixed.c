@@ -7,6 +7,8 @@
  * v0 with chunked prefill (vllm/core/scheduler.py, _schedule_chunked_prefill) does the same, and
  * the vLLM of the paper (tag submission, Kwon et al., SOSP 2023) adds whole prompts as far as its
  * budget goes; they differ in who may start in a step in which somebody had to give way. */
+#include <math.h>
+
 #include "inflight/policy.h"
 
 enum walk { WALK_STARTED, WALK_RANKED };
@@ -21,6 +23,8 @@ struct mixed {
     int32_t prompts;
     int32_t after_preemption;
     bool swapped_first;
+    int32_t schedule_stages; /* 0: chunk_tokens at every stage */
+    int32_t schedule_tokens, low_chunk_tokens, high_chunk_tokens;
 };
 
 static const struct ifl_param params[] = {
@@ -40,10 +44,36 @@ static const struct ifl_param params[] = {
      "v0), those before the first victim, and who is swapped unless one was swapped out (paper)"},
     {"swapped_first", IFL_BOOL, offsetof(struct mixed, swapped_first), 1, 0, 1, NULL, "",
      "nobody who waits starts while somebody is swapped out"},
+    {"schedule_stages", IFL_INT, offsetof(struct mixed, schedule_stages), 0, 0, 1 << 20, NULL, "",
+     "stages of a prompt over which the budget falls from high to low (Sarathi-Serve, "
+     "enable_dynamic_chunking_schedule); 0: it is chunk_tokens throughout"},
+    {"schedule_tokens", IFL_INT, offsetof(struct mixed, schedule_tokens), 8192, 1, 1 << 30, NULL,
+     "tokens", "prompt tokens that the stages divide; what follows is the last stage"},
+    {"low_chunk_tokens", IFL_INT, offsetof(struct mixed, low_chunk_tokens), 256, 1, 1 << 30, NULL,
+     "tokens", "budget of the last stage"},
+    {"high_chunk_tokens", IFL_INT, offsetof(struct mixed, high_chunk_tokens), 1024, 1, 1 << 30,
+     NULL, "tokens", "budget of the first stage"},
 };
 
-static int32_t budget_left(const struct mixed *p, const struct ifl_step *step)
+/* Sarathi-Serve, sarathi_scheduler.py, _compute_chunk_size_schedule: equal steps from high to low,
+ * rounded to multiples of 32 or of low, whichever is less. */
+static int32_t scheduled_budget(const struct mixed *p, const struct ifl_request *r)
 {
+    const int32_t last = p->schedule_stages - 1;
+    const int32_t per_stage = (p->schedule_tokens + last) / p->schedule_stages;
+    const int32_t stage = r->n_computed / per_stage;
+    const int32_t to_go = stage < last ? last - stage : 0;
+    const int64_t range = p->high_chunk_tokens - p->low_chunk_tokens;
+    const int32_t size = p->low_chunk_tokens + (int32_t)(to_go ? range * to_go / last : 0);
+    const int32_t unit = p->low_chunk_tokens < 32 ? p->low_chunk_tokens : 32;
+    return (int32_t)lrint((double)size / unit) * unit;
+}
+
+static int32_t budget_left(const struct mixed *p, const struct ifl_step *step,
+                           const struct ifl_request *r)
+{
+    if (p->schedule_stages)
+        return scheduled_budget(p, r) - step->n_tokens;
     return p->chunk_tokens ? p->chunk_tokens - step->n_tokens : INT32_MAX;
 }
 
@@ -89,16 +119,13 @@ static void decode_one_by_one(const struct mixed *p, struct ifl_step *step)
     }
 }
 
-static bool continue_prompt(const struct mixed *p, struct ifl_step *step,
+static void continue_prompt(const struct mixed *p, struct ifl_step *step,
                             const struct ifl_request *r)
 {
-    const int32_t n = at_most(ifl_todo(r), budget_left(p, step));
-    if (n <= 0)
-        return false;
-    while (r->state == IFL_RUNNING && ifl_schedule(step, r, n, 0) != IFL_YES)
+    const int32_t n = at_most(ifl_todo(r), budget_left(p, step, r));
+    while (n > 0 && r->state == IFL_RUNNING && ifl_schedule(step, r, n, 0) != IFL_YES)
         if (!ifl_make_room(step, r))
             break;
-    return true;
 }
 
 /* Prompts that have begun; they hold their place whether or not the budget reaches them. */
@@ -107,8 +134,7 @@ static void continue_prompts(const struct mixed *p, struct ifl_step *step)
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
-        if (!continue_prompt(p, step, r))
-            return;
+        continue_prompt(p, step, r);
 }
 
 static bool gave_way_now(const struct ifl_view *view, const struct ifl_step *step,
@@ -121,7 +147,7 @@ static bool gave_way_now(const struct ifl_view *view, const struct ifl_step *ste
 static enum ifl_verdict start_one(const struct mixed *p, struct ifl_step *step,
                                   const struct ifl_request *r)
 {
-    const int32_t todo = ifl_todo(r), left = budget_left(p, step);
+    const int32_t todo = ifl_todo(r), left = budget_left(p, step, r);
     if (p->prompts == PROMPTS_WHOLE && todo > left)
         return todo > p->chunk_tokens ? IFL_NEVER_FITS : IFL_WAIT;
     if (left <= 0 || step->n_running_seqs + r->n_seqs > p->max_seqs)

@@ -1,32 +1,92 @@
 /* Static batching: a batch is formed, runs until its last member has finished, and only then the
- * next is formed.
+ * next is formed. Whole prompts share the first step; the admit module reserves room for the
+ * longest request, so that nobody is ever preempted.
  *
- * As in the FasterTransformer scheduler of the Sarathi-Serve repository: members that finish early
- * leave the batch and cost no padding, whole prompts share the first step, and the admit module
- * reserves room for the longest request, so that nobody is ever preempted. */
+ * In the FasterTransformer scheduler of the Sarathi-Serve repository members that finish early
+ * leave the batch and cost nothing. FasterTransformer itself pads: prompts are filled up to the
+ * longest of the batch, and who has finished keeps its row, computed for nobody, until the last
+ * has. In front Triton's dynamic batcher may wait for a preferred size, but not longer than a delay
+ * (preferred_batch_size, max_queue_delay_microseconds). */
 #include "inflight/policy.h"
 
 struct static_batching {
     int32_t max_seqs;
+    bool padded;
+    int32_t preferred_seqs; /* 0: max_seqs */
+    int64_t queue_delay_ns;
+};
+
+struct finished { /* of the batch */
+    int32_t n;
+    int64_t context;
 };
 
 static const struct ifl_param params[] = {
     {"max_seqs", IFL_INT, offsetof(struct static_batching, max_seqs), 128, 1, 1 << 20, NULL,
      "sequences", "largest batch"},
+    {"padded", IFL_BOOL, offsetof(struct static_batching, padded), 0, 0, 1, NULL, "",
+     "prompts cost as much as the longest, finished members as much as running ones"},
+    {"preferred_seqs", IFL_INT, offsetof(struct static_batching, preferred_seqs), 0, 0, 1 << 20,
+     NULL, "sequences", "a batch of this size is sent as soon as so many wait; 0: max_seqs"},
+    {"queue_delay_s", IFL_TIME, offsetof(struct static_batching, queue_delay_ns), 0, 0, 3600, NULL,
+     "s",
+     "how long the oldest waits for a batch of the preferred size; then all who wait are sent"},
 };
 
+static const struct finished *finished_of(const void *self)
+{
+    return (const void *)((const char *)self + ifl_state_offset(sizeof(struct static_batching)));
+}
+
+static struct finished *own_finished(void *self)
+{
+    return (void *)((char *)self + ifl_state_offset(sizeof(struct static_batching)));
+}
+
 /* Requests of a list start, in rank order, until one must wait. */
-static void start_from(const struct static_batching *p, struct ifl_step *step, enum ifl_list list)
+static void start_from(struct ifl_step *step, enum ifl_list list, int32_t max_seqs)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, list, &cursor))) {
+    while (step->n_running_seqs < max_seqs && (r = ifl_next(step, list, &cursor))) {
         const enum ifl_verdict verdict = ifl_start(step, r, ifl_todo(r));
         if (verdict == IFL_NEVER_FITS)
             ifl_reject(step, r);
         else if (verdict != IFL_YES)
             return;
     }
+}
+
+static void pad_prompts(struct ifl_step *step)
+{
+    const struct ifl_requests started = ifl_started(step);
+    struct ifl_padding padding = {0};
+    int32_t longest = 0;
+    for (size_t i = 0; i < started.n; i++)
+        longest = started.of[i]->n_now > longest ? started.of[i]->n_now : longest;
+    for (size_t i = 0; i < started.n; i++) {
+        const int64_t n = started.of[i]->n_now;
+        padding.n_prefill_tokens += (int32_t)(longest - n);
+        padding.prefill_q_q += (int64_t)longest * longest - n * n;
+    }
+    ifl_pad(step, padding);
+}
+
+static void form_batch(const struct static_batching *p, const struct ifl_view *view,
+                       struct ifl_step *step)
+{
+    const int32_t preferred = p->preferred_seqs ? p->preferred_seqs : p->max_seqs;
+    const bool reached = step->n_waiting >= preferred;
+    if (p->queue_delay_ns > 0 && !reached) {
+        const int64_t send_ns = ifl_oldest_waiting_ns(step) + p->queue_delay_ns;
+        if (view->now_ns < send_ns) {
+            ifl_wake(step, send_ns);
+            return;
+        }
+    }
+    start_from(step, IFL_IN_WAITING, reached && preferred < p->max_seqs ? preferred : p->max_seqs);
+    if (p->padded)
+        pad_prompts(step);
 }
 
 /* Only reached where the admit module reserved too little. */
@@ -43,17 +103,42 @@ static void decode_one_by_one(struct ifl_step *step)
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
+    const struct static_batching *p = self;
+    const struct finished *finished = finished_of(self);
     if (view->n_running == 0 && view->n_swapped == 0) {
-        start_from(self, step, IFL_IN_WAITING);
+        if (view->n_waiting > 0)
+            form_batch(p, view, step);
         return;
     }
+    if (p->padded)
+        ifl_pad(step, (struct ifl_padding){.n_decode_seqs = finished->n,
+                                           .decode_context = finished->context});
     if (!ifl_schedule_ready(step, 0))
         decode_one_by_one(step);
     if (step->n_preempted > 0)
         return;
-    start_from(self, step, IFL_IN_SWAPPED);
+    start_from(step, IFL_IN_SWAPPED, p->max_seqs);
     if (step->n_swapped_in == 0)
         ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+}
+
+static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
+                          struct ifl_step *step)
+{
+    (void)desc;
+    (void)step;
+    if (view->n_running == 0 && view->n_swapped == 0)
+        *own_finished(self) = (struct finished){0};
+}
+
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    struct finished *finished = own_finished(self);
+    (void)view;
+    if (r->started_ns == IFL_NEVER)
+        return;
+    finished->n += r->n_seqs;
+    finished->context += (int64_t)r->n_tokens * r->n_seqs;
 }
 
 static const struct ifl_batching_ops ops = {plan};
@@ -65,5 +150,8 @@ const struct ifl_policy policy_batching_static = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct static_batching),
+    .state_bytes = sizeof(struct finished),
+    .on_step_start = on_step_start,
+    .on_leave = on_leave,
     .ops.batching = &ops,
 };

@@ -43,13 +43,19 @@ static const struct ifl_request *last_started(const struct tail *p, struct ifl_s
     return NULL;
 }
 
-static const struct ifl_request *last_ranked(const struct tail *p, struct ifl_step *step)
+/* Where the scheduled are spared, so are those that rank before the needy one: the walk has passed
+ * them, as it passes prompts while it serves decodes. */
+static const struct ifl_request *last_ranked(const struct tail *p, struct ifl_step *step,
+                                             const struct ifl_request *needy)
 {
     const struct ifl_request *r, *last = NULL;
     struct ifl_cursor cursor = {{0}};
-    while ((r = ifl_next(step, IFL_IN_RUNNING, &cursor)))
+    while ((r = ifl_next(step, IFL_IN_RUNNING, &cursor))) {
+        if (r == needy && p->scheduled == SCHEDULED_KEEP)
+            last = NULL;
         if (eligible(p, r))
             last = r;
+    }
     return last;
 }
 
@@ -69,7 +75,7 @@ static struct ifl_victim pick(const void *self, const struct ifl_view *view, str
     if (p->fate == FATE_NEVER)
         return (struct ifl_victim){NULL, IFL_KEEP, IFL_FRONT};
     const struct ifl_request *last =
-        p->tail_of == TAIL_OF_RANKED ? last_ranked(p, step) : last_started(p, step);
+        p->tail_of == TAIL_OF_RANKED ? last_ranked(p, step, needy) : last_started(p, step);
     const struct ifl_request *victim = last ? last : needy;
     return (struct ifl_victim){victim, fate_of(p, victim), (enum ifl_place)p->place};
 }

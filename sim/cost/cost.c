@@ -11,9 +11,29 @@ void cost_destroy(struct cost *cost)
     free(cost);
 }
 
+/* Padding is computed like anything else. */
+static struct ifl_step_totals padded(const struct ifl_step_totals *totals)
+{
+    const struct ifl_padding *padding = &totals->padding;
+    struct ifl_step_totals all = *totals;
+    all.n_tokens += padding->n_prefill_tokens + padding->n_decode_seqs;
+    all.n_prefill_tokens += padding->n_prefill_tokens;
+    all.prefill_q_q += padding->prefill_q_q;
+    all.n_decode_seqs += padding->n_decode_seqs;
+    all.n_sampled += padding->n_decode_seqs;
+    all.decode_context += padding->decode_context;
+    return all;
+}
+
+static bool has_padding(const struct ifl_step_totals *totals)
+{
+    return totals->padding.n_prefill_tokens > 0 || totals->padding.n_decode_seqs > 0;
+}
+
 int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals)
 {
-    const double s = cost->step_s(cost, totals);
+    const struct ifl_step_totals all = has_padding(totals) ? padded(totals) : *totals;
+    const double s = cost->step_s(cost, &all);
     if (isnan(s))
         return IFL_E_INPUT;
     const int64_t ns = ifl_ns_from_s(s);

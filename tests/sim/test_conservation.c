@@ -27,7 +27,7 @@ static void roll_batching(struct fixture *f, struct dice *dice)
 {
     static const char *const afters[] = {"everyone", "others", "until-victim"};
     char params[256];
-    const int32_t kind = roll(dice, 0, 3);
+    const int32_t kind = roll(dice, 0, 4);
     if (kind == 0) {
         snprintf(params, sizeof params,
                  "{max_seqs: %d, max_batched_tokens: %d, delay_factor: %d, append_rule: %s, "
@@ -40,19 +40,28 @@ static void roll_batching(struct fixture *f, struct dice *dice)
     } else if (kind == 1) {
         snprintf(params, sizeof params,
                  "{max_seqs: %d, chunk_tokens: %d, append_spare_blocks: %d, walk: %s, prompts: %s, "
-                 "after_preemption: %s, swapped_first: %s}",
+                 "after_preemption: %s, swapped_first: %s, schedule_stages: %d, "
+                 "schedule_tokens: 24, low_chunk_tokens: 4, high_chunk_tokens: 16}",
                  roll(dice, 1, 12), roll(dice, 0, 2) ? roll(dice, 1, 40) : 0, roll(dice, 0, 1),
                  roll(dice, 0, 1) ? "started" : "ranked", roll(dice, 0, 3) ? "chunked" : "whole",
-                 afters[roll(dice, 0, 2)], roll(dice, 0, 1) ? "true" : "false");
+                 afters[roll(dice, 0, 2)], roll(dice, 0, 1) ? "true" : "false",
+                 roll(dice, 0, 3) ? 0 : roll(dice, 1, 5));
         fixture_module(f, IFL_BATCHING, "mixed", params);
     } else if (kind == 2) {
         snprintf(params, sizeof params,
                  "{max_seqs: %d, max_batched_tokens: %d, long_prefill_tokens: %d}",
                  roll(dice, 1, 12), roll(dice, 1, 40), roll(dice, 0, 1) * roll(dice, 1, 20));
         fixture_module(f, IFL_BATCHING, "unified", params);
-    } else {
-        snprintf(params, sizeof params, "{max_seqs: %d}", roll(dice, 1, 12));
+    } else if (kind == 3) {
+        snprintf(params, sizeof params,
+                 "{max_seqs: %d, padded: %s, preferred_seqs: %d, queue_delay_s: %d}",
+                 roll(dice, 1, 12), roll(dice, 0, 1) ? "true" : "false", roll(dice, 0, 6),
+                 roll(dice, 0, 3));
         fixture_module(f, IFL_BATCHING, "static", params);
+    } else {
+        snprintf(params, sizeof params, "{max_seqs: %d, chunk_tokens: %d}", roll(dice, 1, 12),
+                 roll(dice, 1, 40));
+        fixture_module(f, IFL_BATCHING, "alternate", params);
     }
 }
 
@@ -62,8 +71,8 @@ static void roll_admission(struct fixture *f, struct dice *dice)
     const int32_t kind = roll(dice, 0, 3);
     if (kind == 0) {
         static const char *const whats[] = {"{for: max-model-len}", "{for: declared}",
-                                            "{for: predicted}"};
-        fixture_module(f, IFL_ADMIT, "reserve", whats[roll(dice, 0, 2)]);
+                                            "{for: predicted}", "{for: predicted-pow2}"};
+        fixture_module(f, IFL_ADMIT, "reserve", whats[roll(dice, 0, 3)]);
     } else if (kind == 1) {
         snprintf(params, sizeof params, "{room_for: %s, watermark_frac: 0.%d}",
                  roll(dice, 0, 1) ? "prompt" : "chunk", roll(dice, 0, 3));

@@ -1,0 +1,121 @@
+/* Turns: a step of prompt chunks, then a step of decodes, never both (sarathi/core/scheduler/
+ * simple_chunking_scheduler.py of the Sarathi-Serve repository, 2024).
+ *
+ * In a prefill turn prompts that have begun get what the chunk leaves; only if there is none, new
+ * ones start. A turn that has nothing to do passes. So prompts delay decodes by one chunk at most,
+ * and a prompt of many chunks takes every other step. */
+#include "inflight/policy.h"
+
+struct alternate {
+    int32_t max_seqs;
+    int32_t chunk_tokens;
+};
+
+struct turn {
+    bool decode; /* the last step was one of prompts */
+};
+
+static const struct ifl_param params[] = {
+    {"max_seqs", IFL_INT, offsetof(struct alternate, max_seqs), 128, 1, 1 << 20, NULL, "sequences",
+     "most sequences on the device"},
+    {"chunk_tokens", IFL_INT, offsetof(struct alternate, chunk_tokens), 512, 1, 1 << 30, NULL,
+     "tokens", "token budget of a prefill step"},
+};
+
+static int32_t share_of(const struct alternate *p, const struct ifl_step *step,
+                        const struct ifl_request *r)
+{
+    const int32_t left = p->chunk_tokens - step->n_tokens, todo = ifl_todo(r);
+    return todo < left ? todo : left;
+}
+
+static void continue_prompts(const struct alternate *p, struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor))) {
+        const int32_t n = share_of(p, step, r);
+        while (n > 0 && r->state == IFL_RUNNING && ifl_schedule(step, r, n, 0) != IFL_YES)
+            if (!ifl_make_room(step, r))
+                break;
+    }
+}
+
+/* Requests of a list start, in rank order, until one must wait. */
+static void start_from(const struct alternate *p, struct ifl_step *step, enum ifl_list list)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (step->n_tokens < p->chunk_tokens && (r = ifl_next(step, list, &cursor))) {
+        if (step->n_running_seqs + r->n_seqs > p->max_seqs)
+            return;
+        const enum ifl_verdict verdict = ifl_start(step, r, share_of(p, step, r));
+        if (verdict == IFL_NEVER_FITS)
+            ifl_reject(step, r);
+        else if (verdict != IFL_YES)
+            return;
+    }
+}
+
+static void prefill(const struct alternate *p, struct ifl_step *step)
+{
+    continue_prompts(p, step);
+    if (step->n_requests == 0 && step->n_preempted == 0 && step->n_swapped == 0)
+        start_from(p, step, IFL_IN_WAITING);
+}
+
+static void decode(struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    if (ifl_schedule_ready(step, 1))
+        return;
+    while ((r = ifl_next(step, IFL_IN_RUNNING, &cursor)))
+        while (r->state == IFL_RUNNING && ifl_decodes(r) && r->n_now == 0 &&
+               (step->n_free_blocks < 1 || ifl_schedule(step, r, 1, 0) != IFL_YES))
+            if (!ifl_make_room(step, r))
+                break;
+}
+
+static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct alternate *p = self;
+    const struct turn *turn =
+        (const void *)((const char *)self + ifl_state_offset(sizeof(struct alternate)));
+    (void)view;
+    if (!turn->decode) {
+        prefill(p, step);
+        if (step->n_requests > 0 || step->n_preempted > 0)
+            return;
+    }
+    decode(step);
+    if (step->n_preempted == 0)
+        start_from(p, step, IFL_IN_SWAPPED);
+    if (turn->decode && step->n_requests == 0 && step->n_preempted == 0)
+        prefill(p, step);
+    else if (!turn->decode)
+        ifl_promise(step, INT32_MAX, IFL_NEVER, 1);
+}
+
+static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
+                          struct ifl_step *step)
+{
+    struct turn *turn = (void *)((char *)self + ifl_state_offset(sizeof(struct alternate)));
+    (void)view;
+    (void)step;
+    turn->decode = desc->totals.n_prefill_tokens > 0;
+}
+
+static const struct ifl_batching_ops ops = {plan};
+
+const struct ifl_policy policy_batching_alternate = {
+    .kind = IFL_BATCHING,
+    .name = "alternate",
+    .doc = "a step of prompt chunks, then a step of decodes (simple chunking of Sarathi-Serve)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct alternate),
+    .state_bytes = sizeof(struct turn),
+    .on_step_start = on_step_start,
+    .ops.batching = &ops,
+};
