@@ -56,12 +56,13 @@ static const struct ifl_param params[] = {
 };
 
 /* Sarathi-Serve, sarathi_scheduler.py, _compute_chunk_size_schedule: equal steps from high to low,
- * rounded to multiples of 32 or of low, whichever is less. */
+ * rounded to multiples of 32 or of low, whichever is less. Who has not begun is in the first stage.
+ */
 static int32_t scheduled_budget(const struct mixed *p, const struct ifl_request *r)
 {
     const int32_t last = p->schedule_stages - 1;
     const int32_t per_stage = (p->schedule_tokens + last) / p->schedule_stages;
-    const int32_t stage = r->n_computed / per_stage;
+    const int32_t stage = r->state == IFL_WAITING ? 0 : r->n_computed / per_stage;
     const int32_t to_go = stage < last ? last - stage : 0;
     const int64_t range = p->high_chunk_tokens - p->low_chunk_tokens;
     const int32_t size = p->low_chunk_tokens + (int32_t)(to_go ? range * to_go / last : 0);
@@ -148,9 +149,10 @@ static enum ifl_verdict start_one(const struct mixed *p, struct ifl_step *step,
                                   const struct ifl_request *r)
 {
     const int32_t todo = ifl_todo(r), left = budget_left(p, step, r);
-    if (p->prompts == PROMPTS_WHOLE && todo > left)
-        return todo > p->chunk_tokens ? IFL_NEVER_FITS : IFL_WAIT;
-    if (left <= 0 || step->n_running_seqs + r->n_seqs > p->max_seqs)
+    const bool whole = p->prompts == PROMPTS_WHOLE && r->state == IFL_WAITING;
+    if (whole && r->n_tokens - step->n_tokens > left)
+        return IFL_NEVER_FITS;
+    if (left <= 0 || (whole && todo > left) || step->n_running_seqs + r->n_seqs > p->max_seqs)
         return IFL_WAIT;
     return ifl_start(step, r, at_most(todo, left));
 }

@@ -85,7 +85,8 @@ static void admit_prompts(const struct prefill_first *p, const struct ifl_view *
     while ((r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
         const int32_t n = ifl_todo(r);
         const int32_t widest = n > longest ? n : longest;
-        const enum ifl_verdict verdict = n > prompt_limit ? IFL_NEVER_FITS : ifl_ask(step, r, n);
+        const bool too_long = r->n_tokens > prompt_limit; /* whatever the cache holds of it, now */
+        const enum ifl_verdict verdict = too_long ? IFL_NEVER_FITS : ifl_ask(step, r, n);
         if (verdict == IFL_NEVER_FITS)
             ifl_reject(step, r);
         else if (verdict != IFL_YES || !step_has_room(p, view, step, r, widest) ||
@@ -165,13 +166,14 @@ static void swap_in(const struct prefill_first *p, struct ifl_step *step)
 }
 
 /* A head that is blocked by blocks or seats stays blocked while a decode batch repeats; one that is
- * held back by the delay factor is not, and one that would fit behind those swapped out may lose
- * its room and then push somebody out. */
+ * held back by the delay factor is not. One that would fit, but is held back by that or by those
+ * swapped out, may lose its room and then push somebody out. */
 static void promise_repeat(const struct prefill_first *p, const struct ifl_view *view,
                            struct ifl_step *step)
 {
     int64_t until_ns = IFL_NEVER;
-    if (p->blocked_head == HEAD_PREEMPTS && step->n_swapped > 0)
+    if (p->blocked_head == HEAD_PREEMPTS && (step->n_swapped > 0 || p->delay_factor > 0) &&
+        step->n_waiting > 0)
         return;
     if (p->delay_factor > 0 && step->n_waiting > 0)
         until_ns = ifl_oldest_waiting_ns(step) +
