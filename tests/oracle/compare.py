@@ -56,6 +56,7 @@ def configuration(cls, settings, cost, names):
         'serving.max_model_len': settings['max_model_len'],
         'serving.kv.num_blocks': settings['num_blocks'],
         'serving.kv.block_tokens': settings['block_tokens'],
+        'serving.kv.prefix_cache': 'none',
         'cost.model': 'linear',
         'cost.step_s': cost['step'] / 1000,
         'cost.prefill_token_s': cost['prefill_token'] / 1000,
