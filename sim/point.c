@@ -8,6 +8,7 @@
 #include "cost/cost.h"
 #include "engine_setup.h"
 #include "executor_sim.h"
+#include "fit/spread.h"
 #include "flight.h"
 
 static double wall_s(void)
@@ -195,6 +196,7 @@ static bool records_work(const struct point_options *options)
 }
 
 struct cockpit {
+    uint64_t member; /* of the ensemble; 0: the fitted costs themselves */
     struct machine machine;
     struct ifl_trace trace;
     struct workload workload;
@@ -292,6 +294,9 @@ static int board(const struct point_options *options, struct cockpit *cockpit,
     const struct config *config = options->config;
     const double began_s = wall_s();
     int rc = load_machine(config, &cockpit->machine, error);
+    if (rc == 0 && cockpit->member > 0)
+        rc = spread_draw(config->hardware, config->workload.arrivals.seed, cockpit->member,
+                         &cockpit->machine.hardware, error);
     if (rc == 0)
         rc = load_trace(options, &cockpit->trace, error);
     result->read_s = wall_s() - began_s;
@@ -361,12 +366,13 @@ static int blame(const struct config *config, struct ifl_error *error)
     return error->code;
 }
 
-int point_fly(const struct point_options *options, struct point_result *result,
-              struct ifl_error *error)
+static int fly_member(const struct point_options *options, uint64_t member,
+                      struct point_result *result, struct ifl_error *error)
 {
     struct cockpit *cockpit = calloc(1, sizeof *cockpit);
     if (!cockpit)
         return ifl_fail_nomem(error);
+    cockpit->member = member;
     *result = (struct point_result){0};
     int rc = board(options, cockpit, result, error);
     if (rc == 0)
@@ -383,4 +389,33 @@ int point_fly(const struct point_options *options, struct point_result *result,
     ifl_trace_free(&cockpit->trace);
     free(cockpit);
     return rc;
+}
+
+/* ---- an ensemble: the point again, with costs drawn from what their fit leaves open ---- */
+
+static int fly_ensemble(const struct point_options *options, const struct point_result *nominal,
+                        struct ifl_error *error)
+{
+    const size_t n = (size_t)options->config->cost.ensemble;
+    const struct point_options silent = {
+        .config = options->config, .point = options->point, .stop = options->stop};
+    struct ifl_summary *members = calloc(n + 1, sizeof *members);
+    const struct ifl_ensemble ensemble = {options->point, &nominal->summary, members, n};
+    struct point_result result;
+    int rc = members ? 0 : ifl_fail_nomem(error);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        rc = fly_member(&silent, i + 1, &result, error);
+        members[i] = result.summary;
+    }
+    if (rc == 0)
+        rc = ifl_write_intervals(&ensemble, options->intervals_path, error);
+    free(members);
+    return rc;
+}
+
+int point_fly(const struct point_options *options, struct point_result *result,
+              struct ifl_error *error)
+{
+    const int rc = fly_member(options, 0, result, error);
+    return rc == 0 && options->intervals_path ? fly_ensemble(options, result, error) : rc;
 }

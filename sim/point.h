@@ -15,7 +15,8 @@ struct point_options {
     const struct config *config;
     int32_t point;
     struct ifl_recorder_options reports; /* the paths; the rest is filled in */
-    struct ifl_notes notes; /* how large the KV pool is, and about the trace */
+    const char *intervals_path;          /* written where cost.ensemble asks for members */
+    struct ifl_notes notes;              /* how large the KV pool is, and about the trace */
     const volatile sig_atomic_t *stop;
     atomic_ullong *n_ended, *n_requests; /* for a progress line, or NULL */
 };

@@ -161,6 +161,18 @@ int ifl_join_csv(const char *path, const struct ifl_parts *parts, struct ifl_err
 /* timeline.json of a run: the parts as one JSON array. */
 int ifl_join_timeline(const char *path, const struct ifl_parts *parts, struct ifl_error *error);
 
+/* The same point flown again and again with costs drawn from what their fit leaves open. */
+struct ifl_ensemble {
+    int32_t point;
+    const struct ifl_summary *nominal;
+    const struct ifl_summary *members; /* [n] */
+    size_t n;
+};
+/* intervals.csv: a row a number of the summary, with the nominal value, and the members' mean,
+ * median and the quantiles 0.05 and 0.95, between which 90% of them lie. */
+int ifl_write_intervals(const struct ifl_ensemble *ensemble, const char *path,
+                        struct ifl_error *error);
+
 /* ---- figures ---- */
 
 /* gnuplot draws a figure from out_dir/FIGURE.csv by a script of script_dir into out_dir/FIGURE.pdf,

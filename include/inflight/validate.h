@@ -19,15 +19,17 @@ struct ifl_run {
 
 struct ifl_validation {
     struct ifl_run simulated, measured;
-    const char *out_dir; /* exists */
-    FILE *table;         /* a table for a terminal; NULL: none */
+    const char *out_dir;    /* exists */
+    FILE *table;            /* a table for a terminal; NULL: none */
+    uint64_t part, n_parts; /* judge only requests with id % n_parts == part; n_parts 0: all */
 };
 
 /* Pairs the runs' requests by request_id, or, where the output lengths of those do not agree, by
  * order of arrival those of equal lengths. Runs that have no finished request in common are
  * IFL_E_INPUT. Writes to out_dir
  *
- *     validation.csv           metric,statistic,n,simulated,measured,error,relative_error
+ *     validation.csv           metric,statistic,n,simulated,measured,error,relative_error,
+ *                              p05,p95,inside: the interval of an ensemble (intervals.csv)
  *     validation_requests.csv  both sides of each pair
  *     validation_steps.csv     mean durations by composition, where both runs have steps.csv
  *     validation_cdf.csv       quantiles of the latencies

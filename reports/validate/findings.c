@@ -23,15 +23,15 @@ static int add(struct findings *findings, const struct finding *finding, struct 
 int findings_add(struct findings *findings, const char *metric, const char *statistic, size_t n,
                  double simulated, double measured, struct ifl_error *error)
 {
-    const struct finding finding = {metric,    statistic, n,
-                                    simulated, measured,  simulated - measured};
+    const struct finding finding = {metric, statistic, n, simulated, measured, simulated - measured,
+                                    NAN,    NAN};
     return add(findings, &finding, error);
 }
 
 int findings_add_error(struct findings *findings, const char *metric, const char *statistic,
                        size_t n, double value, struct ifl_error *error)
 {
-    const struct finding finding = {metric, statistic, n, NAN, NAN, value};
+    const struct finding finding = {metric, statistic, n, NAN, NAN, value, NAN, NAN};
     return add(findings, &finding, error);
 }
 
@@ -54,7 +54,7 @@ void findings_free(struct findings *findings)
 static int write_finding(struct whole_file *file, const struct finding *f, struct ifl_error *error)
 {
     const size_t n_bytes = row_text_bytes(f->metric) + row_text_bytes(f->statistic) +
-                           ROW_NUMBER_BYTES + (size_t)4 * ROW_REAL_BYTES;
+                           ROW_NUMBER_BYTES + (size_t)7 * ROW_REAL_BYTES;
     char *at = whole_room(file, n_bytes, error);
     if (!at)
         return error->code;
@@ -65,6 +65,9 @@ static int write_finding(struct whole_file *file, const struct finding *f, struc
     at = row_real(at, f->measured);
     at = row_real(at, f->error);
     at = row_real(at, f->measured > 0 ? f->error / f->measured : (double)NAN);
+    at = row_real(at, f->low);
+    at = row_real(at, f->high);
+    at = row_word(at, !finding_has_interval(f) ? "" : finding_is_inside(f) ? "true" : "false");
     whole_commit(file, row_end(at));
     return IFL_OK;
 }
@@ -74,8 +77,9 @@ int findings_write(const struct findings *findings, const char *path, struct ifl
     struct whole_file file;
     if (whole_open(&file, path, error))
         return error->code;
-    int rc =
-        whole_write(&file, "metric,statistic,n,simulated,measured,error,relative_error\n", error);
+    int rc = whole_write(
+        &file, "metric,statistic,n,simulated,measured,error,relative_error,p05,p95,inside\n",
+        error);
     for (size_t i = 0; rc == IFL_OK && i < findings->n; i++)
         rc = write_finding(&file, &findings->of[i], error);
     if (rc == IFL_OK)

@@ -10,7 +10,18 @@ struct finding {
     const char *metric, *statistic;    /* literals */
     size_t n;                          /* samples behind it */
     double simulated, measured, error; /* NaN where there is none; s, or as the metric says */
+    double low, high; /* the 90% interval of the simulated value; NaN without an ensemble */
 };
+
+static inline bool finding_has_interval(const struct finding *f)
+{
+    return f->low <= f->high;
+}
+
+static inline bool finding_is_inside(const struct finding *f)
+{
+    return f->low <= f->measured && f->measured <= f->high;
+}
 
 struct findings {
     struct finding *of; /* [cap], owned */
@@ -51,6 +62,11 @@ int find_scheduling(const struct pairs *pairs, struct findings *findings, struct
 
 int find_steps(const struct ifl_validation *validation, struct findings *findings,
                struct ifl_error *error);
+
+/* ---- intervals.c: where the simulated run was an ensemble ---- */
+
+int find_intervals(const struct ifl_validation *validation, struct findings *findings,
+                   struct ifl_error *error);
 
 /* ---- requests.c: validation_requests.csv ---- */
 

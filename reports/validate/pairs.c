@@ -115,20 +115,35 @@ static int match_in(struct pairs *pairs, bool by_id, size_t *n_unequal, struct i
     return room ? IFL_OK : ifl_fail_nomem(error);
 }
 
-/* ---- by measured arrival ---- */
+/* ---- the part to judge first, each part by measured arrival ---- */
 
-static int sort_pairs(struct pairs *pairs, struct ifl_error *error)
+static bool judged(const struct pairs *pairs, const struct ifl_validation *v, size_t i)
 {
-    struct keyed *order = malloc(pairs->n * sizeof *order);
-    struct pair *sorted = malloc(pairs->n * sizeof *sorted);
+    const uint64_t id = pairs_id(pairs->trace[MEASURED], pairs->of[i].row[MEASURED]);
+    return v->n_parts < 2 || id % v->n_parts == v->part;
+}
+
+static void lay(const struct pairs *pairs, const struct keyed *order, bool wanted,
+                const struct ifl_validation *v, struct pair *sorted, size_t *n)
+{
+    for (size_t i = 0; i < pairs->n_all; i++)
+        if (judged(pairs, v, order[i].row) == wanted)
+            sorted[(*n)++] = pairs->of[order[i].row];
+}
+
+static int sort_pairs(struct pairs *pairs, const struct ifl_validation *v, struct ifl_error *error)
+{
+    struct keyed *order = malloc((pairs->n_all + 1) * sizeof *order);
+    struct pair *sorted = malloc((pairs->n_all + 1) * sizeof *sorted);
     const bool room = order && sorted;
-    for (size_t i = 0; room && i < pairs->n; i++)
-        order[i] = (struct keyed){
-            (uint64_t)pairs->trace[MEASURED]->arrival_ns[pairs->of[i].row[MEASURED]], i};
+    size_t n = 0;
+    for (size_t i = 0; room && i < pairs->n_all; i++)
+        order[i] = (struct keyed){(uint64_t)pairs_arrival_ns(pairs, MEASURED, i), i};
     if (room) {
-        qsort(order, pairs->n, sizeof *order, compare);
-        for (size_t i = 0; i < pairs->n; i++)
-            sorted[i] = pairs->of[order[i].row];
+        qsort(order, pairs->n_all, sizeof *order, compare);
+        lay(pairs, order, true, v, sorted, &n);
+        pairs->n = n;
+        lay(pairs, order, false, v, sorted, &n);
         free(pairs->of);
         pairs->of = sorted;
     } else {
@@ -159,12 +174,13 @@ int pairs_match(const struct ifl_validation *v, struct pairs *pairs, struct ifl_
     int rc = match_in(pairs, true, &n_unequal, error);
     if (rc == IFL_OK && (n_unequal > 0 || pairs->n == 0))
         rc = match_in(pairs, false, &n_unequal, error);
+    pairs->n_all = pairs->n;
+    if (rc == IFL_OK)
+        rc = sort_pairs(pairs, v, error);
     if (rc == IFL_OK && pairs->n == 0)
         rc = fail_unmatched(v, pairs, error);
-    if (rc == IFL_OK)
-        rc = sort_pairs(pairs, error);
     for (int s = 0; s < N_SIDES; s++)
-        pairs->n_alone[s] = trace[s]->n - pairs->n - pairs->n_unfinished;
+        pairs->n_alone[s] = trace[s]->n - pairs->n_all - pairs->n_unfinished;
     if (rc < 0)
         pairs_free(pairs);
     return rc;

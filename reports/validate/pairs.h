@@ -15,8 +15,9 @@ struct pair {
 
 struct pairs {
     const struct ifl_trace *trace[N_SIDES];
-    struct pair *of; /* [n] finished on both sides, by measured arrival; owned */
-    size_t n;
+    struct pair *of;     /* [n_all] finished on both sides; owned */
+    size_t n;            /* the first ones, by measured arrival, are judged */
+    size_t n_all;        /* the others, by measured arrival too, kept them company */
     size_t n_unfinished; /* pairs that one side did not finish */
     size_t n_alone[N_SIDES];
     bool by_id; /* else by order of arrival */

@@ -8,7 +8,7 @@
 #include "whole_file.h"
 
 static const enum metric shown[] = {TTFT, TPOT, E2E, QUEUE};
-enum { N_SHOWN = sizeof shown / sizeof *shown, N_FIELDS = 5 + 2 * N_SHOWN + 1 };
+enum { N_SHOWN = sizeof shown / sizeof *shown, N_FIELDS = 5 + 2 * N_SHOWN + 2 };
 
 static int write_header(struct whole_file *file, struct ifl_error *error)
 {
@@ -18,7 +18,7 @@ static int write_header(struct whole_file *file, struct ifl_error *error)
     for (int m = 0; m < N_SHOWN; m++)
         at += snprintf(text + at, sizeof text - (size_t)at, ",simulated_%s,measured_%s",
                        metric_name[shown[m]], metric_name[shown[m]]);
-    snprintf(text + at, sizeof text - (size_t)at, ",e2e_relative_error\n");
+    snprintf(text + at, sizeof text - (size_t)at, ",e2e_relative_error,client\n");
     return whole_write(file, text, error);
 }
 
@@ -29,12 +29,25 @@ static double relative_error(const struct pairs *pairs, size_t i)
     return measured > 0 ? (double)(simulated - measured) / (double)measured : (double)NAN;
 }
 
+/* As the recording calls it; empty where it names none. */
+static const char *client_of(const struct ifl_trace *trace, size_t row, char number[16])
+{
+    number[0] = '\0';
+    if (trace->client && trace->client_names)
+        return trace->client_names[trace->client[row]];
+    if (trace->client)
+        snprintf(number, 16, "%u", trace->client[row]);
+    return number;
+}
+
 static int write_pair(struct whole_file *file, const struct pairs *pairs, size_t i, size_t n_before,
                       struct ifl_error *error)
 {
     const struct ifl_trace *measured = pairs->trace[MEASURED];
     const size_t row = pairs->of[i].row[MEASURED];
-    char *at = whole_room(file, N_FIELDS * (size_t)ROW_REAL_BYTES, error);
+    char number[16];
+    const char *client = client_of(measured, row, number);
+    char *at = whole_room(file, N_FIELDS * (size_t)ROW_REAL_BYTES + row_text_bytes(client), error);
     if (!at)
         return error->code;
     at = row_uint(at, pairs_id(measured, row));
@@ -46,44 +59,69 @@ static int write_pair(struct whole_file *file, const struct pairs *pairs, size_t
         for (int s = 0; s < N_SIDES; s++)
             at = row_seconds(at, pairs_metric_ns(pairs, (enum side)s, shown[m], i));
     at = row_real(at, relative_error(pairs, i));
+    at = row_text(at, client);
     whole_commit(file, row_end(at));
     return IFL_OK;
 }
 
-/* Pairs come by measured arrival: those in flight are the ones before that have not finished. */
-static int write_rows(struct whole_file *file, const struct pairs *pairs, int64_t *finish_ns,
+/* When every pair came and went, whether judged or not; both ascend. */
+struct comings {
+    int64_t *arrival_ns, *finish_ns; /* [n] */
+    size_t n;
+};
+
+static int gather(const struct pairs *pairs, struct comings *all, struct ifl_error *error)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        all->arrival_ns[i] = pairs_arrival_ns(pairs, MEASURED, i);
+        all->finish_ns[i] = pairs_finish_ns(pairs, MEASURED, i);
+    }
+    const int rc = sort_by_key(all->arrival_ns, NULL, all->n, error);
+    return rc ? rc : sort_by_key(all->finish_ns, NULL, all->n, error);
+}
+
+/* Pairs come by measured arrival: those in flight came before and have not finished. */
+static int write_rows(struct whole_file *file, const struct pairs *pairs, const struct comings *all,
                       struct ifl_error *error)
 {
-    size_t n_finished = 0;
-    for (size_t i = 0; i < pairs->n; i++)
-        finish_ns[i] = pairs_finish_ns(pairs, MEASURED, i);
-    int rc = sort_by_key(finish_ns, NULL, pairs->n, error);
+    size_t n_came = 0, n_left = 0;
+    int rc = IFL_OK;
     for (size_t i = 0; rc == IFL_OK && i < pairs->n; i++) {
         const int64_t arrival_ns = pairs_arrival_ns(pairs, MEASURED, i);
-        while (n_finished < i && finish_ns[n_finished] <= arrival_ns)
-            n_finished++;
-        rc = write_pair(file, pairs, i, i - n_finished, error);
+        while (n_came < all->n && all->arrival_ns[n_came] < arrival_ns)
+            n_came++;
+        while (n_left < n_came && all->finish_ns[n_left] <= arrival_ns)
+            n_left++;
+        rc = write_pair(file, pairs, i, n_came - n_left, error);
     }
+    return rc;
+}
+
+static int write_file(const struct pairs *pairs, const struct comings *all, const char *path,
+                      struct ifl_error *error)
+{
+    struct whole_file file;
+    if (whole_open(&file, path, error))
+        return error->code;
+    int rc = write_header(&file, error);
+    if (rc == IFL_OK)
+        rc = write_rows(&file, pairs, all, error);
+    if (rc == IFL_OK)
+        rc = whole_close(&file, error);
+    if (rc == IFL_OK)
+        rc = whole_publish(&file, error);
+    whole_discard(&file);
     return rc;
 }
 
 int write_pairs(const struct pairs *pairs, const char *path, struct ifl_error *error)
 {
-    struct whole_file file;
-    int64_t *finish_ns = malloc(pairs->n * sizeof *finish_ns);
-    if (!finish_ns)
-        return ifl_fail_nomem(error);
-    int rc = whole_open(&file, path, error);
-    if (rc == IFL_OK) {
-        rc = write_header(&file, error);
-        if (rc == IFL_OK)
-            rc = write_rows(&file, pairs, finish_ns, error);
-        if (rc == IFL_OK)
-            rc = whole_close(&file, error);
-        if (rc == IFL_OK)
-            rc = whole_publish(&file, error);
-        whole_discard(&file);
-    }
-    free(finish_ns);
+    struct comings all = {malloc(pairs->n_all * sizeof(int64_t)),
+                          malloc(pairs->n_all * sizeof(int64_t)), pairs->n_all};
+    int rc = all.arrival_ns && all.finish_ns ? gather(pairs, &all, error) : ifl_fail_nomem(error);
+    if (rc == IFL_OK)
+        rc = write_file(pairs, &all, path, error);
+    free(all.arrival_ns);
+    free(all.finish_ns);
     return rc;
 }

@@ -9,6 +9,9 @@ static void print_pairs(FILE *out, const struct ifl_validation *v, const struct 
     fprintf(out, "measured   %s: %zu requests\n", v->measured.name, v->measured.trace->n);
     fprintf(out, "paired     %zu by %s", pairs->n,
             pairs->by_id ? "request_id" : "order of arrival and lengths");
+    if (pairs->n_all > pairs->n)
+        fprintf(out, ", those of part %llu/%llu; %zu not judged", (unsigned long long)v->part,
+                (unsigned long long)v->n_parts, pairs->n_all - pairs->n);
     if (pairs->n_unfinished)
         fprintf(out, "; %zu unfinished on a side", pairs->n_unfinished);
     if (pairs->n_alone[SIMULATED] + pairs->n_alone[MEASURED])
@@ -34,6 +37,9 @@ static void print_row(FILE *out, const char *label, const struct finding *f, dou
             f->measured * scale, shown(f->error * scale));
     if (!isnan(relative))
         fprintf(out, " %8.2f %%", fabs(relative) < 5e-3 ? 0 : relative);
+    if (finding_has_interval(f))
+        fprintf(out, "  [%.4f, %.4f]%s", f->low * scale, f->high * scale,
+                finding_is_inside(f) ? "" : " *");
     fputc('\n', out);
 }
 
@@ -46,6 +52,20 @@ static void print_latency(FILE *out, const struct findings *findings, const char
         snprintf(text, sizeof text, "%s %s", label, statistics[i]);
         print_row(out, text, findings_get(findings, metric, statistics[i]), scale, unit);
     }
+}
+
+static void print_inside(FILE *out, const struct findings *findings)
+{
+    size_t n = 0, n_inside = 0;
+    for (size_t i = 0; i < findings->n; i++) {
+        n += finding_has_interval(&findings->of[i]);
+        n_inside += finding_is_inside(&findings->of[i]);
+    }
+    if (n > 0)
+        fprintf(out,
+                "%zu of %zu measured values lie in the 90%% interval of the simulation; * does "
+                "not\n",
+                n_inside, n);
 }
 
 static void print_request_errors(FILE *out, const struct findings *findings)
@@ -77,9 +97,8 @@ static void print_error(FILE *out, const char *label, const struct finding *f, c
 static void print_split(FILE *out, const struct findings *f)
 {
     fprintf(out, "\ncost: what steps take\n");
-    print_row(out, "  lone prefill", findings_get(f, "cost.lone_prefill_s", "mean"), 1e3, "ms");
-    print_row(out, "  lone decode, a token", findings_get(f, "cost.lone_decode_s", "mean"), 1e3,
-              "ms");
+    print_row(out, "  lone prefill, p50", findings_get(f, "cost.lone_prefill_s", "p50"), 1e3, "ms");
+    print_row(out, "  lone decode, p50", findings_get(f, "cost.lone_decode_s", "p50"), 1e3, "ms");
     print_error(out, "  of the steps there were", findings_get(f, "cost.steps_s", "sum"), "s");
     print_row(out, "  prefill after queueing", findings_get(f, "prefill_s", "mean"), 1, "s");
     print_row(out, "  decode", findings_get(f, "decode_s", "mean"), 1, "s");
@@ -112,6 +131,7 @@ void print_validation(const struct ifl_validation *v, const struct pairs *pairs,
               1, "req/s");
     print_row(out, "output throughput",
               findings_get(findings, "output_throughput_tok_per_s", "value"), 1, "tok/s");
+    print_inside(out, findings);
     print_request_errors(out, findings);
     print_split(out, findings);
 }

@@ -25,7 +25,9 @@ static int find_all(const struct ifl_validation *v, const struct pairs *pairs,
         rc = find_cost(pairs, findings, error);
     if (rc == IFL_OK && timed)
         rc = find_scheduling(pairs, findings, error);
-    return rc ? rc : find_steps(v, findings, error);
+    if (rc == IFL_OK)
+        rc = find_steps(v, findings, error);
+    return rc ? rc : find_intervals(v, findings, error);
 }
 
 static int report(const struct ifl_validation *v, const struct pairs *pairs,

@@ -30,7 +30,8 @@ static const struct command {
      "measurements",
      cli_fit},
     {"validate",
-     "validate SIM_DIR REAL [-o DIR] [--format NAME] [--no-plots]   simulated against recorded",
+     "validate SIM_DIR REAL [-o DIR] [--format NAME] [--part K/N] [--no-plots]   simulated against "
+     "recorded",
      cli_validate},
     {"export", "export DIR [-o FILE.json]   a run in the JSON of vllm bench serve", cli_export},
     {"plot", "plot DIR                                             figures of a run", cli_plot},

@@ -79,6 +79,7 @@ static int fly_point(struct run *run, size_t point, struct point_result *result,
         .n_requests = &run->crew.n_begun,
     };
     options.reports.label = label;
+    options.intervals_path = run->files.wanted[REPORT_INTERVALS] ? paths[REPORT_INTERVALS] : NULL;
     const int rc = point_fly(&options, result, error);
     free(label);
     config_finish(&config);

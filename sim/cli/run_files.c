@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char report_names[N_REPORTS][16] = {"requests.csv", "steps.csv", "work.csv",
-                                                 "quantiles.csv", "timeline.json"};
+static const char report_names[N_REPORTS][16] = {"requests.csv",  "steps.csv",     "work.csv",
+                                                 "quantiles.csv", "timeline.json", "intervals.csv"};
 static const char config_name[] = "config.yaml";
 
 /* A million events are some 150 MB, which a viewer has to hold in memory. */
@@ -54,7 +54,8 @@ int run_files_init(struct run_files *files, const struct study *study, const cha
     uint64_t hash;
     *files = (struct run_files){
         .study = study,
-        .wanted = {output->requests, output->steps, output->work, true, output->timeline},
+        .wanted = {output->requests, output->steps, output->work, true, output->timeline,
+                   study_first(study)->cost.ensemble > 0},
     };
     dir = dir ? dir : output->dir;
     if (strlen(dir) >= sizeof files->dir)

@@ -14,6 +14,7 @@ enum report_kind {
     REPORT_WORK,
     REPORT_QUANTILES,
     REPORT_TIMELINE,
+    REPORT_INTERVALS,
     N_REPORTS
 };
 

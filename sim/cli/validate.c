@@ -49,13 +49,35 @@ static void draw(const char *out_dir)
 }
 
 struct request {
-    const char *simulated, *measured, *format, *out_dir;
+    const char *simulated, *measured, *format, *out_dir, *part;
+    uint64_t part_of, n_parts;
 };
+
+/* "0/2": every second request, from the first on. */
+static int read_part(struct request *request)
+{
+    unsigned long long part, n_parts;
+    char rest;
+    if (!request->part)
+        return 0;
+    if (sscanf(request->part, "%llu/%llu%c", &part, &n_parts, &rest) != 2 || n_parts < 1 ||
+        part >= n_parts || strchr(request->part, '-')) {
+        fprintf(stderr, "inflight validate: --part %s: expected K/N with K below N\n",
+                request->part);
+        return -1;
+    }
+    request->part_of = part;
+    request->n_parts = n_parts;
+    return 0;
+}
 
 static int validate(const struct request *request, struct ifl_error *error)
 {
     struct ifl_trace simulated = {0}, measured = {0};
-    struct ifl_validation v = {.out_dir = request->out_dir, .table = stdout};
+    struct ifl_validation v = {.out_dir = request->out_dir,
+                               .table = stdout,
+                               .part = request->part_of,
+                               .n_parts = request->n_parts};
     int rc = read_run(request->simulated, "auto", &v.simulated, &simulated, error);
     if (rc == 0)
         rc = read_run(request->measured, request->format, &v.measured, &measured, error);
@@ -83,13 +105,16 @@ int cli_validate(int argc, char **argv)
     const struct option_spec options[] = {
         {"--output", "-o", OPTION_TEXT, &request.out_dir},
         {"--format", NULL, OPTION_TEXT, &request.format},
+        {"--part", NULL, OPTION_TEXT, &request.part},
         {"--no-plots", NULL, OPTION_FLAG, &no_plots},
     };
-    if (options_read("validate", argc, argv, options, sizeof options / sizeof *options, &runs) < 0)
+    if (options_read("validate", argc, argv, options, sizeof options / sizeof *options, &runs) <
+            0 ||
+        read_part(&request) < 0)
         return 2;
     if (runs.n != 2) {
         fprintf(stderr, "usage: inflight validate SIM_DIR REAL [-o DIR] [--format NAME] "
-                        "[--no-plots]\n");
+                        "[--part K/N] [--no-plots]\n");
         return 2;
     }
     request.simulated = runs.of[0];

@@ -146,6 +146,10 @@ static int check_cost(const struct node *root, struct config *config, struct ifl
 {
     const struct cost_config *cost = &config->cost;
     const bool simulated = config->executor == EXECUTOR_SIM;
+    if (cost->ensemble > 0 && !(simulated && cost->model == COST_ROOFLINE))
+        return fail_key(root, "cost.ensemble", error,
+                        "cost.ensemble is above 0, expected 0 where the costs were not fitted: "
+                        "only roofline's were");
     if (simulated && cost->model == COST_ROOFLINE)
         return 0;
     if (simulated && cost->model == COST_TABLE && check_table(root, config, error) < 0)

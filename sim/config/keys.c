@@ -167,6 +167,9 @@ static const struct ifl_param cost_fields[] = {
     TEXT("dir", cost.dir_name, NULL,
          "table: the directory of its three tables, see sim/cost/cost.h; recorded: the folder of a "
          "run with a steps.csv, whose steps this one must plan again"),
+    INT("ensemble", cost.ensemble, 0, 0, 10000, "runs",
+        "roofline: repeat each point with costs drawn from the errors of their fit, and write 90% "
+        "intervals of the summary to intervals.csv"),
 };
 
 static const struct ifl_param engine_fields[] = {

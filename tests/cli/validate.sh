@@ -50,6 +50,14 @@ same "$(errors shifted/validation.csv tpot_s p50)" 0 'decoding, not shifted'
 succeeds "$inflight" run config.yaml -q --set workload.trace=fast/requests.csv -o again
 same_bytes fast/requests.csv again/requests.csv
 
+# every second request alone is judged
+succeeds "$inflight" validate slow fast -o part --no-plots --part 1/2
+printed 'paired     2 by request_id, those of part 1/2; 3 not judged'
+same "$(awk -F, '$1 == "ttft_s" && $2 == "mean" { print $3 }' part/validation.csv)" 2 'judged requests'
+for part in 2/2 1 /2 1/0 x/y 1/2/3; do
+    refuses 'expected K/N with K below N' "$inflight" validate slow fast --part "$part"
+done
+
 # its steps, replayed one by one, take the same time whatever the host took between them
 succeeds "$inflight" run config.yaml -q --set cost.model=recorded --set cost.dir=slow -o replayed
 same_bytes slow/requests.csv replayed/requests.csv
@@ -74,6 +82,30 @@ same "$(awk -F, 'NR > 1 && $2 !~ /spearman/ && ($6 > 1e-8 || $6 < -1e-8)' \
     exported/validation.csv)" '' 'errors of a run against its export'
 refuses 'usage: inflight export' "$inflight" export
 refuses 'nowhere/requests.csv: cannot open' "$inflight" export nowhere
+
+# error bars: an ensemble leaves the nominal run as it is, and says where 90% of its members lie
+cat >fitted.yaml <<'END'
+model: llama-2-7b
+hardware: a100-80gb-sxm
+workload: {trace: trace.csv}
+serving: {preset: vllm-v0, kv: {num_blocks: 512}}
+output: {dir: nominal, plots: false}
+END
+succeeds "$inflight" run fitted.yaml -q
+succeeds "$inflight" run fitted.yaml -q --set cost.ensemble=40 -o bars
+same_bytes nominal/requests.csv bars/requests.csv
+same_bytes nominal/summary.csv bars/summary.csv
+succeeds "$inflight" run fitted.yaml -q --set cost.ensemble=40 -o again-bars -j 2
+same_bytes bars/intervals.csv again-bars/intervals.csv
+same "$(awk -F, '$2 == "mean_e2e_s" { print $4, ($6 < $3 && $3 < $8) }' bars/intervals.csv)" '40 1' \
+    'members, and the nominal value inside'
+succeeds "$inflight" validate bars nominal -o with-bars --no-plots
+printed 'lie in the 90% interval'
+same "$(awk -F, '$1 == "e2e_s" && $2 == "mean" { print $10 }' with-bars/validation.csv)" true \
+    'the nominal run lies in its own interval'
+succeeds "$inflight" run fitted.yaml -q -o bars
+[ ! -e bars/intervals.csv ] || complain 'intervals of an earlier run are left'
+refuses 'cost.ensemble is above 0' "$inflight" run config.yaml -q --set cost.ensemble=2
 
 # what is refused
 refuses 'usage: inflight validate SIM_DIR REAL' "$inflight" validate fast

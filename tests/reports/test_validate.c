@@ -196,6 +196,26 @@ Test(validate, only_requests_without_company_tell_the_cost_of_one)
     free_both(both);
 }
 
+/* Of the odd requests alone: 5 is never lone, although 4, its company, is not judged. */
+Test(validate, company_counts_in_every_part)
+{
+    struct both *both = make_both();
+    both->measured.outcome[4].e2e_ns = 1500 * MS;
+    both->simulated.outcome[4].e2e_ns = 1500 * MS;
+    both->validation.part = 1;
+    both->validation.n_parts = 2;
+    char *csv = validate(both);
+    cr_expect_eq(cell(csv, "e2e_s", "mean", N_SAMPLES), N / 2);
+    cr_expect_eq(cell(csv, "cost.lone_prefill_s", "mean", N_SAMPLES), N / 2 - 1);
+    char *rows = scratch_read(&both->scratch, "validation_requests.csv");
+    cr_assert_not_null(rows);
+    cr_expect(strstr(rows, "\n5,5.000000000,15,1,1,"), "in flight: %s", rows);
+    cr_expect(strstr(rows, "\n7,7.000000000,17,3,0,"), "in flight: %s", rows);
+    free(rows);
+    free(csv);
+    free_both(both);
+}
+
 /* Two neighbours of forty start in the other order: one inverted pair of 780. Spearman's
  * coefficient is 1 - 6 sum d^2 / (n (n^2 - 1)) with d = 1 twice. */
 Test(validate, order_of_admission)
@@ -278,6 +298,24 @@ Test(validate, runs_without_a_common_request_are_refused)
     both->measured.trace.outcome = NULL;
     cr_expect_eq(ifl_validate(&both->validation, &error), IFL_E_INPUT);
     cr_expect(strstr(error.text, "a trace without outcomes"), "%s", error.text);
+    free_both(both);
+}
+
+Test(validate, clients_keep_their_names)
+{
+    struct both *both = make_both();
+    uint32_t client[N];
+    char first[] = "adapter-1", second[] = "a, b", *names[] = {first, second};
+    for (int i = 0; i < N; i++)
+        client[i] = (uint32_t)i % 2;
+    both->measured.trace.client = client;
+    both->measured.trace.client_names = names;
+    free(validate(both));
+    char *rows = scratch_read(&both->scratch, "validation_requests.csv");
+    cr_assert_not_null(rows);
+    cr_expect(strstr(rows, ",0,adapter-1\n1,1.000000000,"), "%s", rows);
+    cr_expect(strstr(rows, ",0,\"a, b\"\n2,2.000000000,"), "%s", rows);
+    free(rows);
     free_both(both);
 }
 

@@ -1,0 +1,96 @@
+/* intervals.csv: what the members of an ensemble say of each metric of the summary. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gsl/gsl_sort_double.h>
+#include <gsl/gsl_statistics_double.h>
+
+#include "columns.h"
+#include "inflight/report.h"
+#include "row.h"
+#include "whole_file.h"
+
+/* NaN for what is no number. */
+static double value_of(const struct ifl_summary *summary, const struct column *column)
+{
+    const char *field = (const char *)summary + column->offset;
+    uint64_t count;
+    double real;
+    switch (column->type) {
+    case COLUMN_COUNT:
+        memcpy(&count, field, sizeof count);
+        return (double)count;
+    case COLUMN_REAL:
+        memcpy(&real, field, sizeof real);
+        return real;
+    default:
+        return NAN;
+    }
+}
+
+/* The members that have the metric, ascending; gsl_stats_quantile_from_sorted_data interpolates as
+ * numpy does. */
+static size_t gather(const struct ifl_summary *members, size_t n, const struct column *column,
+                     double *value)
+{
+    size_t n_values = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double v = value_of(&members[i], column);
+        if (!isnan(v))
+            value[n_values++] = v;
+    }
+    gsl_sort(value, 1, n_values);
+    return n_values;
+}
+
+static double quantile(const double *value, size_t n, double q)
+{
+    return n ? gsl_stats_quantile_from_sorted_data(value, 1, n, q) : (double)NAN;
+}
+
+static int write_column(struct whole_file *file, const struct ifl_ensemble *ensemble,
+                        const struct column *column, double *value, struct ifl_error *error)
+{
+    const size_t n = gather(ensemble->members, ensemble->n, column, value);
+    char *at = whole_room(file, row_text_bytes(column->name) + 8 * (size_t)ROW_REAL_BYTES, error);
+    if (!at)
+        return error->code;
+    at = row_int(at, ensemble->point);
+    at = row_word(at, column->name);
+    at = row_real(at, value_of(ensemble->nominal, column));
+    at = row_uint(at, n);
+    at = row_real(at, n ? gsl_stats_mean(value, 1, n) : (double)NAN);
+    at = row_real(at, quantile(value, n, 0.05));
+    at = row_real(at, quantile(value, n, 0.5));
+    at = row_real(at, quantile(value, n, 0.95));
+    whole_commit(file, row_end(at));
+    return IFL_OK;
+}
+
+static bool is_number(const struct column *column)
+{
+    return column->type == COLUMN_COUNT || column->type == COLUMN_REAL;
+}
+
+int ifl_write_intervals(const struct ifl_ensemble *ensemble, const char *path,
+                        struct ifl_error *error)
+{
+    struct whole_file file;
+    double *value = malloc((ensemble->n + 1) * sizeof *value);
+    if (!value)
+        return ifl_fail_nomem(error);
+    int rc = whole_open(&file, path, error);
+    if (rc == IFL_OK)
+        rc = whole_write(&file, "point,metric,value,members,mean,p05,p50,p95\n", error);
+    for (size_t c = 0; rc == IFL_OK && c < n_summary_columns; c++)
+        if (is_number(&summary_columns[c]) && ensemble->n > 0)
+            rc = write_column(&file, ensemble, &summary_columns[c], value, error);
+    if (rc == IFL_OK)
+        rc = whole_close(&file, error);
+    if (rc == IFL_OK)
+        rc = whole_publish(&file, error);
+    whole_discard(&file);
+    free(value);
+    return rc;
+}

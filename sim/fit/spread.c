@@ -1,0 +1,180 @@
+#include "fit/spread.h"
+
+#include <gsl/gsl_cdf.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/tree.h"
+#include "cost/document.h"
+#include "fit/forms.h"
+#include "inflight/random.h"
+
+/* |x| of a standard normal x is below this in half of all cases. */
+static const double median_abs_normal = 0.67448975019608171;
+
+/* Draws of a class: the factor, then one for each parameter. */
+enum { CLASS_DRAWS = 1 + FORM_MAX_PARAMETERS };
+
+struct draws {
+    uint64_t seed, member;
+};
+
+static double normal(const struct draws *draws, enum fit_op op, int i)
+{
+    const uint64_t index = (uint64_t)op * CLASS_DRAWS + (uint64_t)i;
+    return gsl_cdf_ugaussian_Pinv(
+        ifl_uniform(ifl_draw(draws->seed, IFL_DRAW_ENSEMBLE, draws->member, index)));
+}
+
+/* 0 where the fit does not say. */
+static int read_error(const struct node *map, const char *key, double *value,
+                      struct ifl_error *error)
+{
+    const struct node *node = map ? tree_child(map, key) : NULL;
+    char *end;
+    *value = 0;
+    if (!node)
+        return 0;
+    *value = node->kind == NODE_SCALAR ? strtod(node->text, &end) : -1;
+    if (node->kind == NODE_SCALAR && end != node->text && !*end && *value >= 0 && isfinite(*value))
+        return 0;
+    return tree_fail(node, error, "%s is not an error of a fit, expected a number from 0 up", key);
+}
+
+/* ---- parameters ---- */
+
+static int draw_parameters(const struct form *form, const struct node *fit,
+                           const struct draws *draws, struct hardware *hardware,
+                           struct ifl_error *error)
+{
+    const struct node *errors = tree_child(fit, "std_error");
+    for (int i = 0; i < form->n_parameters; i++) {
+        const struct form_parameter *of = &form->parameters[i];
+        double *value = form_parameter_at(hardware, of), std_error;
+        if (read_error(errors, of->name, &std_error, error))
+            return error->code;
+        if (std_error == 0 || *value == 0)
+            continue;
+        const double drawn = *value + std_error * normal(draws, form->op, 1 + i);
+        *value = fmin(fmax(drawn, of->low), of->high);
+    }
+    return 0;
+}
+
+/* ---- classes ---- */
+
+/* Every time of the class takes the factor: latencies and overheads by it, rates and efficiencies
+ * by its inverse. */
+static void slow_gemm(struct gemm_profile *gemm, double factor)
+{
+    gemm->launch_us *= factor;
+    gemm->compute_frac /= factor;
+    gemm->memory_frac /= factor;
+}
+
+static void slow_prefill(struct prefill_profile *prefill, double factor)
+{
+    prefill->launch_us *= factor;
+    prefill->compute_frac /= factor;
+    prefill->head_us *= factor;
+}
+
+/* Decoding beside a prefill has no fit of its own and shares the factor. */
+static void slow_decode(struct hardware *hardware, double factor)
+{
+    hardware->decode.launch_us *= factor;
+    hardware->decode.head_us *= factor;
+    hardware->decode.memory_frac /= factor;
+    hardware->decode.split_us *= factor;
+    hardware->decode.stream_gb_per_s /= factor;
+    hardware->decode_mixed.head_us *= factor;
+    hardware->decode_mixed.memory_frac /= factor;
+}
+
+static void slow_lines(struct lines_profile *lines, double factor)
+{
+    lines->latency_us *= factor;
+    lines->gb_per_s /= factor;
+    lines->bulk_latency_us *= factor;
+    lines->bulk_gb_per_s /= factor;
+}
+
+static void slow_copies(struct hardware *hardware, enum fit_op op, double factor)
+{
+    if (op == FIT_ELEMENTWISE) {
+        hardware->elementwise.launch_us *= factor;
+        hardware->elementwise.memory_frac /= factor;
+    } else if (op == FIT_SEND_RECV) {
+        hardware->send_recv.latency_us *= factor;
+        hardware->send_recv.gb_per_s /= factor;
+    } else if (op == FIT_BLOCK_COPY) {
+        hardware->block_copy.launch_us *= factor;
+        hardware->block_copy.memory_frac /= factor;
+    } else if (op == FIT_SWAP_OUT || op == FIT_SWAP_IN) {
+        slow_lines(op == FIT_SWAP_OUT ? &hardware->swap_out : &hardware->swap_in, factor);
+    }
+}
+
+static void slow(struct hardware *hardware, enum fit_op op, double factor)
+{
+    if (op == FIT_GEMM)
+        slow_gemm(&hardware->gemm, factor);
+    else if (op == FIT_GEMM_FP8)
+        slow_gemm(&hardware->gemm_fp8, factor);
+    else if (op == FIT_PREFILL)
+        slow_prefill(&hardware->prefill, factor);
+    else if (op == FIT_DECODE)
+        slow_decode(hardware, factor);
+    else if (op >= FIT_ALLREDUCE_2 && op <= FIT_ALLREDUCE_8)
+        slow_lines(&hardware->allreduce[op - FIT_ALLREDUCE_2], factor);
+    else if (op >= FIT_ALLREDUCE_2_EAGER && op <= FIT_ALLREDUCE_8_EAGER)
+        slow_lines(&hardware->allreduce_eager[op - FIT_ALLREDUCE_2_EAGER], factor);
+    else
+        slow_copies(hardware, op, factor);
+}
+
+static int draw_class(const struct form *form, const struct node *fit, const struct draws *draws,
+                      struct hardware *hardware, struct ifl_error *error)
+{
+    double median;
+    if (draw_parameters(form, fit, draws, hardware, error) ||
+        read_error(fit, "held_out_median", &median, error))
+        return error->code;
+    if (median > 0)
+        slow(hardware, form->op, exp(median / median_abs_normal * normal(draws, form->op, 0)));
+    return 0;
+}
+
+static int draw_all(const struct node *root, const struct draws *draws, struct hardware *hardware,
+                    struct ifl_error *error)
+{
+    const struct node *fits = tree_child(root, "fit");
+    if (!fits || fits->kind != NODE_MAP || fits->n == 0)
+        return tree_fail(root, error,
+                         "no errors of a fit, expected a profile that inflight fit "
+                         "wrote where cost.ensemble asks for draws");
+    int rc = 0;
+    for (int op = FIT_GEMM; rc == 0 && op < FIT_OPS; op++) {
+        const struct form *form = form_of((enum fit_op)op);
+        const struct node *fit = form ? tree_child(fits, form->section) : NULL;
+        if (fit && fit->kind == NODE_MAP)
+            rc = draw_class(form, fit, draws, hardware, error);
+    }
+    return rc;
+}
+
+int spread_draw(const char *name, uint64_t seed, uint64_t member, struct hardware *hardware,
+                struct ifl_error *error)
+{
+    const struct draws draws = {seed, member};
+    struct document document;
+    struct node *root = NULL;
+    int rc = document_find("hardware", name, &document, error);
+    if (rc == 0)
+        rc = tree_load(document.path, &root, error);
+    if (rc == 0)
+        rc = draw_all(root, &draws, hardware, error);
+    tree_free(root);
+    return rc;
+}

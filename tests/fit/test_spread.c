@@ -1,0 +1,150 @@
+/* Draws around a profile: their spread is what the profile's fit says of its errors. */
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cost/kernels.h"
+#include "fit/spread.h"
+
+enum { N = 4000, SEED = 7 };
+
+/* A profile of the shipped A100 with errors of its own. */
+static void write_profile(const char *fit, char path[64])
+{
+    static const char shipped[] = "configs/hardware/a100-80gb-sxm.yaml";
+    char line[4096];
+    snprintf(path, 64, "/tmp/inflight-spread-%ld.yaml", (long)getpid());
+    FILE *in = fopen(shipped, "r"), *out = fopen(path, "w");
+    cr_assert(in && out);
+    while (fgets(line, sizeof line, in) && strcmp(line, "fit:\n") != 0)
+        fputs(line, out);
+    fputs(fit, out);
+    fclose(in);
+    cr_assert_eq(fclose(out), 0);
+}
+
+struct drawn {
+    struct hardware nominal, member[N];
+};
+
+static struct drawn *draw(const char *fit)
+{
+    struct drawn *drawn = malloc(sizeof *drawn);
+    struct ifl_error error = {0};
+    char path[64];
+    cr_assert_not_null(drawn);
+    write_profile(fit, path);
+    cr_assert_eq(hardware_load(path, &drawn->nominal, &error), 0, "%s", error.text);
+    for (int i = 0; i < N; i++) {
+        drawn->member[i] = drawn->nominal;
+        cr_assert_eq(spread_draw(path, SEED, (uint64_t)i + 1, &drawn->member[i], &error), 0, "%s",
+                     error.text);
+    }
+    remove(path);
+    return drawn;
+}
+
+static int compare(const void *left, const void *right)
+{
+    const double a = *(const double *)left, b = *(const double *)right;
+    return a < b ? -1 : a > b;
+}
+
+/* Residuals of 8% in the median: half of all draws are off by more than exp(0.08), and by the same
+ * factor at every shape. */
+Test(spread, a_class_is_off_by_one_factor)
+{
+    struct drawn *drawn = draw("fit:\n  gemm: {held_out_median: 0.08}\n");
+    static double off[N];
+    const double small = gemm_s(&drawn->nominal, 1, 4096, 4096, 2);
+    const double large = gemm_s(&drawn->nominal, 4096, 11008, 4096, 2);
+    for (int i = 0; i < N; i++) {
+        const double factor = gemm_s(&drawn->member[i], 1, 4096, 4096, 2) / small;
+        cr_assert_float_eq(gemm_s(&drawn->member[i], 4096, 11008, 4096, 2) / large, factor,
+                           1e-9 * factor);
+        off[i] = fabs(log(factor));
+    }
+    qsort(off, N, sizeof *off, compare);
+    /* The standard error of that median is 0.0787 of sigma / sqrt(N / 100): about 2%. */
+    cr_expect_float_eq(off[N / 2], 0.08, 0.08 * 0.06, "half of the draws are within %g",
+                       off[N / 2]);
+    free(drawn);
+}
+
+Test(spread, attention_takes_its_factor_whole)
+{
+    struct drawn *drawn =
+        draw("fit:\n  prefill: {held_out_median: 0.1}\n  decode: {held_out_median: 0.05}\n");
+    const struct prefill_shape short_one = {64, 0, 4096, 64, 1},
+                               long_one = {512, 1048576, 262144, 2560, 1};
+    const struct decode_shape few = {1, 100}, many = {64, 100000};
+    const struct hardware *of = &drawn->nominal;
+    for (int i = 0; i < 50; i++) {
+        const struct hardware *m = &drawn->member[i];
+        const double prefill = prefill_attention_s(m, 32, 8, 128, &short_one) /
+                               prefill_attention_s(of, 32, 8, 128, &short_one);
+        const double decode = decode_attention_s(m, 32, 8, 128, 2, &few) /
+                              decode_attention_s(of, 32, 8, 128, 2, &few);
+        cr_assert_float_neq(prefill, 1, 1e-9);
+        cr_assert_float_neq(prefill, decode, 1e-9);
+        cr_expect_float_eq(prefill_attention_s(m, 32, 8, 128, &long_one) /
+                               prefill_attention_s(of, 32, 8, 128, &long_one),
+                           prefill, 1e-9);
+        cr_expect_float_eq(decode_attention_s(m, 32, 8, 128, 2, &many) /
+                               decode_attention_s(of, 32, 8, 128, 2, &many),
+                           decode, 1e-9);
+        cr_expect_float_eq(decode_attention_mixed_s(m, 32, 8, 128, 2, &many) /
+                               decode_attention_mixed_s(of, 32, 8, 128, 2, &many),
+                           decode, 1e-9);
+        cr_expect_eq(gemm_s(m, 64, 4096, 4096, 2), gemm_s(of, 64, 4096, 4096, 2));
+    }
+    free(drawn);
+}
+
+Test(spread, parameters_vary_by_their_standard_error)
+{
+    struct drawn *drawn = draw("fit:\n  gemm: {std_error: {launch_us: 0.25}}\n");
+    double sum = 0, squares = 0;
+    for (int i = 0; i < N; i++) {
+        const double off = drawn->member[i].gemm.launch_us - drawn->nominal.gemm.launch_us;
+        sum += off;
+        squares += off * off;
+        cr_assert_eq(drawn->member[i].gemm.memory_frac, drawn->nominal.gemm.memory_frac);
+    }
+    cr_expect_float_eq(sum / N, 0, 4 * 0.25 / sqrt(N));
+    cr_expect_float_eq(sqrt(squares / N), 0.25, 4 * 0.25 / sqrt(2.0 * N));
+    free(drawn);
+}
+
+Test(spread, a_draw_depends_on_seed_and_member_alone)
+{
+    struct ifl_error error = {0};
+    struct hardware first, again, other;
+    cr_assert_eq(hardware_load("h100-sxm", &first, &error), 0, "%s", error.text);
+    again = other = first;
+    const struct hardware nominal = first;
+    cr_assert_eq(spread_draw("h100-sxm", 1, 5, &first, &error), 0, "%s", error.text);
+    cr_assert_eq(spread_draw("h100-sxm", 1, 5, &again, &error), 0, "%s", error.text);
+    cr_assert_eq(spread_draw("h100-sxm", 2, 5, &other, &error), 0, "%s", error.text);
+    cr_expect_eq(first.gemm.launch_us, again.gemm.launch_us);
+    cr_expect_neq(first.gemm.launch_us, other.gemm.launch_us);
+    cr_expect_eq(first.elementwise.launch_us, nominal.elementwise.launch_us, "nobody fitted it");
+    cr_expect_eq(first.host.layer_us, nominal.host.layer_us);
+}
+
+Test(spread, a_profile_without_a_fit_has_no_errors)
+{
+    struct ifl_error error = {0};
+    struct hardware hardware;
+    char path[64];
+    write_profile("", path);
+    cr_assert_eq(hardware_load(path, &hardware, &error), 0, "%s", error.text);
+    cr_expect_eq(spread_draw(path, 1, 1, &hardware, &error), IFL_E_INPUT);
+    cr_expect(strstr(error.text, "no errors of a fit"), "%s", error.text);
+    write_profile("fit:\n  gemm: {held_out_median: wide}\n", path);
+    cr_expect_eq(spread_draw(path, 1, 1, &hardware, &error), IFL_E_INPUT);
+    cr_expect(strstr(error.text, "held_out_median is not an error"), "%s", error.text);
+    remove(path);
+}
