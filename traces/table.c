@@ -123,8 +123,9 @@ static int gather_lists(const struct lists *from, struct lists *to, const size_t
     to->at[0] = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t begin = from->at[order[i]], end = from->at[order[i] + 1];
-        memcpy(items + to->at[i] * ITEM_BYTES, (const char *)from->items + begin * ITEM_BYTES,
-               (end - begin) * ITEM_BYTES);
+        if (end > begin) /* lists that are all empty have no items to point at */
+            memcpy(items + to->at[i] * ITEM_BYTES, (const char *)from->items + begin * ITEM_BYTES,
+                   (end - begin) * ITEM_BYTES);
         to->at[i + 1] = to->at[i] + (end - begin);
     }
     free(from->at);
