@@ -3,6 +3,7 @@
 call ARG1.'/style.gp' ARG2 ARG3 ARG4
 eval read_series
 eval read_rates
+eval read_floor(5, 6)
 set_page = page(1, 1, 5.6, n + any_hollow, larger(longest, hollow_letters))
 
 do for [format in formats] {

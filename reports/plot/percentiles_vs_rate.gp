@@ -23,6 +23,7 @@ do for [format in formats] {
         at_bottom = int(place(i) / page_columns) == page_rows - 1
         set ylabel metric[i]
         if (at_bottom) { set xlabel 'arrival rate (requests/s)' offset 0,0.4 }
+        eval read_floor(3 + 2 * i, 4 + 2 * i)
         set logscale y
         set xrange [0:rate_max * 1.04]
         if (n_values[i] == 0) { set yrange [0.1:1] }

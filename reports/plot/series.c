@@ -82,11 +82,21 @@ static void print_key(FILE *to, const struct series_run *run, size_t row, size_t
     fputs(sheet_cell(&run->summary, row, key), to);
 }
 
+/* Runs of the same name in different folders are told apart by the whole path. */
+static const char *unique_name(const struct series_set *set, const struct series_run *run)
+{
+    const char *name = series_run_name(run->dir);
+    for (size_t i = 0; i < set->n_runs; i++)
+        if (&set->runs[i] != run && strcmp(series_run_name(set->runs[i].dir), name) == 0)
+            return run->dir;
+    return name;
+}
+
 static void print_name(FILE *to, const struct series_set *set, const struct series_run *run,
                        size_t row)
 {
     if (set->n_runs > 1)
-        fputs(series_run_name(run->dir), to);
+        fputs(unique_name(set, run), to);
     for (size_t key = 0; key < run->n_keys; key++)
         if (!set->has_rate || key != run->rate)
             print_key(to, run, row, key);

@@ -45,8 +45,13 @@ if_filled(i, value) = column(1) == i && strcol(4) ne 'true' ? value : NaN
 if_hollow(i, value) = column(1) == i && strcol(4) eq 'true' ? value : NaN
 lines_of(x, y) = sprintf("for [i = 1:n] data using %d:(of(i, column(%d))) with lines linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.4", x, y)
 steps_of(x, y) = sprintf("for [i = 1:n] data using %d:(of(i, column(%d))) with steps linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.2", x, y)
-# Intervals, where column 6 has one: ends with the comma for what comes next.
-bands_of(x, y, half) = !any_interval ? '' : sprintf("for [i = 1:n] data using %d:(of(i, column(%d) - column(%d))):(column(%d) + column(%d)) with filledcurves fillcolor rgb colour_of(i) fillstyle transparent solid 0.2 noborder, ", x, y, half, y, half)
+# Intervals, where column 6 has one: ends with the comma for what comes next. On a logarithmic axis one
+# that reaches below zero ends at the axis, the decade below all that is drawn: read_floor first.
+band_floor = 0
+smaller_positive(a, b) = b > 0 && b < a ? b : a
+read_floor(y, half) = sprintf("band_floor = 1e300; stats data using (band_floor = smaller_positive(band_floor, column(%d)), band_floor = smaller_positive(band_floor, column(%d) - column(%d)), $1) name 'rows' nooutput; band_floor = 10 ** floor(log10(band_floor))", y, y, half)
+above_floor(low) = low > 0 ? low : band_floor
+bands_of(x, y, half) = !any_interval ? '' : sprintf("for [i = 1:n] data using %d:(of(i, above_floor(column(%d) - column(%d)))):(column(%d) + column(%d)) with filledcurves fillcolor rgb colour_of(i) fillstyle transparent solid 0.2 noborder, ", x, y, half, y, half)
 points_of(x, y) = \
     sprintf("for [i = 1:n] data using %d:(if_hollow(i, column(%d))) with points pointtype 7 pointsize 1.1 * mark linecolor rgb '#ffffff', ", x, y). \
     sprintf("for [i = 1:n] data using %d:(if_hollow(i, column(%d))) with points pointtype hollow_of(i) pointsize mark linecolor rgb colour_of(i), ", x, y). \

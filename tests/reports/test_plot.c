@@ -430,13 +430,16 @@ Test(plot, replications_stand_for_their_runs)
     scratch_remove(&scratch);
 }
 
-/* A second run of the same name in another folder is a line of its own. */
+/* A second run is a line of its own, even where its last folder has the same name. */
 Test(plot, runs_are_overlaid)
 {
     if (!have_gnuplot())
         cr_skip_test("no gnuplot here");
     const struct scratch one = run_of(sweep, NULL), other = run_of(sweep, NULL);
-    const char *const dirs[] = {one.dir, other.dir}, *const figure = "latency_vs_rate";
+    char one_dir[80], other_dir[80];
+    snprintf(one_dir, sizeof one_dir, "%s/.", one.dir);
+    snprintf(other_dir, sizeof other_dir, "%s/.", other.dir);
+    const char *const dirs[] = {one_dir, other_dir}, *const figure = "latency_vs_rate";
     const struct ifl_plot_options options = {
         .n_runs = 2,
         .run_dirs = dirs,
