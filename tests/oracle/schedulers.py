@@ -230,6 +230,204 @@ class VllmV1May2025(VllmV1):
     full_prompt_must_fit = False
 
 
+class VllmV0Chunked(VllmV0):
+    """vllm/core/scheduler.py, _schedule_chunked_prefill, block manager v2: victims return to the
+    queue when the step is made."""
+    preset = 'vllm-v0-chunked'
+
+    @staticmethod
+    def draw(rng):
+        return {'max_seqs': rng.choice([1, 2, 4, 256]), 'budget': rng.choice([3, 8, 24, 512]),
+                'watermark_frac': rng.choice([0, 0.01, 0.2])}
+
+    keys = {'max_seqs': 'serving.batching.max_seqs', 'budget': 'serving.batching.chunk_tokens',
+            'watermark_frac': 'serving.admit.watermark_frac'}
+
+    def back_to_waiting(self, r):
+        self.victims.append(r)
+
+    def run_running(self, step):
+        queue = list(self.running)
+        while queue and step.n_tokens < self.s['budget']:
+            r = queue.pop(0)
+            n = min(r.todo, self.s['budget'] - step.n_tokens)
+            while self.lacks(r, r.computed + n) > self.free:
+                self.recompute(step, queue.pop() if queue else r)
+                if r not in self.running:
+                    break
+            else:
+                self.take(r, self.lacks(r, r.computed + n))
+                self.give(step, r, n)
+
+    def admit_waiting(self, step):
+        while self.waiting and len(self.running) < self.s['max_seqs']:
+            r = self.waiting[0]
+            need = self.blocks_for(r.tokens)
+            n = min(r.tokens, self.s['budget'] - step.n_tokens)
+            if n == 0:
+                break
+            if self.s['num_blocks'] - need < self.watermark():
+                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
+                continue
+            if self.free - need < self.watermark():
+                break
+            self.admit(r, need)
+            self.give(step, r, n)
+
+    def plan(self, step):
+        self.victims = []
+        self.run_running(step)
+        self.admit_waiting(step)
+        for r in self.victims:
+            self.waiting.insert(0, r)
+
+
+class VllmPaper(VllmV0):
+    """vLLM at tag submission: whole prompts and decodes in one step, victims sorted by arrival."""
+    preset = 'vllm-paper'
+
+    @staticmethod
+    def draw(rng):
+        return {'max_seqs': rng.choice([1, 2, 4, 256]), 'budget': rng.choice([16, 40, 2560]),
+                'watermark_frac': rng.choice([0, 0.01, 0.2])}
+
+    keys = VllmV0Chunked.keys
+
+    def back_to_waiting(self, r):
+        self.victims.append(r)
+        self.waiting.append(r)
+        self.waiting.sort(key=lambda r: (r.arrival, r.number))
+
+    def decodes(self, step):
+        self.running.sort(key=lambda r: (r.arrival, r.number))
+        super().decodes(step)
+
+    def admit_waiting(self, step):
+        while self.waiting and len(self.running) < self.s['max_seqs']:
+            r = self.waiting[0]
+            need = self.blocks_for(r.tokens)
+            if r in self.victims:
+                break
+            if r.tokens + step.n_tokens > self.s['budget'] >= r.tokens:
+                break
+            if r.tokens > self.s['budget'] or self.s['num_blocks'] - need < self.watermark():
+                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
+                continue
+            if self.free - need < self.watermark():
+                break
+            self.admit(r, need)
+            self.give(step, r, r.tokens)
+
+    def plan(self, step):
+        self.victims = []
+        self.decodes(step)
+        self.admit_waiting(step)
+
+
+class SarathiVllm(VllmV0):
+    """sarathi/core/scheduler/vllm_scheduler.py: sorted by arrival before the decodes."""
+    preset = 'sarathi-vllm'
+
+    def decodes(self, step):
+        self.running.sort(key=lambda r: (r.arrival, r.number))
+        super().decodes(step)
+
+
+class SwiftLLM(VllmV0):
+    """swiftLLM: no watermark, blocks as they are touched, swapping, strictly in order."""
+    preset = 'swiftllm'
+    mode = 'swap'
+
+    @staticmethod
+    def draw(rng):
+        return {**VllmV0.draw(rng), 'watermark_frac': 0}
+
+    def can_append(self, r):
+        return self.lacks(r, r.computed + 1) <= self.free
+
+
+class SarathiOrca(Scheduler):
+    """sarathi/core/scheduler/orca_scheduler.py: everyone reserves the length of the model."""
+    preset = 'sarathi-orca'
+
+    @staticmethod
+    def draw(rng):
+        return {'max_seqs': rng.choice([1, 2, 3, 8])}
+
+    keys = {'max_seqs': 'serving.batching.max_seqs'}
+
+    def plan(self, step):
+        need = self.blocks_for(self.s['max_model_len'])
+        for r in self.running:
+            self.give(step, r, 1)
+        while self.waiting and len(self.running) < self.s['max_seqs']:
+            r = self.waiting[0]
+            if need > self.s['num_blocks']:
+                self.drop(step, r, 'rejected')
+            elif need > self.free:
+                break
+            else:
+                self.admit(r, need)
+                self.give(step, r, r.tokens)
+
+
+class SimpleChunking(VllmV0):
+    """sarathi/core/scheduler/simple_chunking_scheduler.py: turns of prompts and of decodes."""
+    preset = 'sarathi-simple-chunking'
+    decode_next = False
+
+    @staticmethod
+    def draw(rng):
+        return {'max_seqs': rng.choice([1, 2, 4, 128]), 'chunk': rng.choice([1, 5, 16, 64, 512]),
+                'watermark_frac': rng.choice([0, 0.01, 0.2])}
+
+    keys = {'max_seqs': 'serving.batching.max_seqs', 'chunk': 'serving.batching.chunk_tokens',
+            'watermark_frac': 'serving.admit.watermark_frac'}
+
+    def prefills(self, step):
+        for r in self.running:
+            n = min(r.todo, self.s['chunk'] - step.n_tokens)
+            if not r.decodes and n > 0:
+                self.give(step, r, n)
+        if step.tokens:
+            return
+        while self.waiting and step.n_tokens < self.s['chunk']:
+            r = self.waiting[0]
+            need = self.blocks_for(r.tokens)
+            if len(self.running) >= self.s['max_seqs']:
+                break
+            if self.s['num_blocks'] - need < self.watermark():
+                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
+                continue
+            if self.free - need < self.watermark():
+                break
+            self.admit(r, need)
+            self.give(step, r, min(r.tokens, self.s['chunk'] - step.n_tokens))
+
+    def plan(self, step):
+        self.running.sort(key=lambda r: (r.arrival, r.number))
+        if not self.decode_next:
+            self.prefills(step)
+            if step.tokens:
+                self.decode_next = True
+                return
+        passes_on, self.decode_next = self.decode_next, False
+        everyone = list(self.running)
+        while everyone:
+            r = everyone.pop(0)
+            if not r.decodes:
+                continue
+            while self.free < 1:
+                self.recompute(step, everyone.pop() if everyone else r)
+                if r not in self.running:
+                    break
+            else:
+                self.take(r, self.lacks(r, r.computed + 1))
+                self.give(step, r, 1)
+        if passes_on and not step.tokens:
+            step.moved = True       # an empty turn is followed by the next at once
+
+
 def families():
     def below(cls):
         for child in cls.__subclasses__():
