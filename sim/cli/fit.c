@@ -166,6 +166,28 @@ static int begin(const struct request *request, const struct fit_data *data, str
                          : calibration_begin(data, like, error);
 }
 
+/* Factors on top of the forms, in a file beside the profile; what is fitted to whole steps is
+ * fitted with them. */
+static int correct(const struct request *request, const struct fit_data *data,
+                   const struct fit_options *options, struct hardware *hardware,
+                   struct fit_report *report, struct ifl_error *error)
+{
+    const char *path = request->corrections, *slash = strrchr(path, '/');
+    struct fit_verdict verdict;
+    snprintf(hardware->corrections_path, sizeof hardware->corrections_path, "%s",
+             slash ? slash + 1 : path);
+    int code = fit_judge(data, hardware, &verdict, error);
+    if (code)
+        return code;
+    code = fit_write_corrections(data, &verdict, path, error);
+    fit_verdict_free(&verdict);
+    if (!code)
+        code = corrections_read(path, &hardware->corrections, error);
+    return code || !report->of[FIT_HOST].form
+               ? code
+               : fit_host_again(data, options, hardware, report, error);
+}
+
 static int put_out(const struct request *request, struct hardware *hardware,
                    const struct hardware *like, const struct fit_report *report,
                    struct ifl_error *error)
@@ -202,6 +224,8 @@ static int fit(const struct request *request, struct ifl_error *error)
     hardware = like;
     if (!code)
         code = fit_profile(&data, &options, &hardware, &report, error);
+    if (!code && request->corrections)
+        code = correct(request, &data, &options, &hardware, &report, error);
     if (!code) {
         code = put_out(request, &hardware, &like, &report, error);
         fit_report_free(&report);
@@ -216,6 +240,7 @@ static const char usage[] =
     "usage: inflight fit FILE... [--like PROFILE] [-o OUT.yaml] [--train GROUP]...\n"
     "           [--where CONDITION]... [--about TEXT] [--source TEXT]\n"
     "           [--assumed TEXT] [--hold SECTION.FIELD=NUMBER]... [--plots DIR]\n"
+    "           [--corrections OUT.csv]\n"
     "       inflight fit --evaluate PROFILE FILE... [--where CONDITION]...\n"
     "           [--corrections OUT.csv]\n"
     "       inflight fit --tables\n"
@@ -247,7 +272,7 @@ int cli_fit(int argc, char **argv)
         return 2;
     if (tables)
         return print_tables();
-    if (request.files.n == 0 || (request.corrections && !request.evaluate)) {
+    if (request.files.n == 0) {
         fputs(usage, stderr);
         return 2;
     }

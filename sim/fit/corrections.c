@@ -26,7 +26,9 @@ static bool locate(const struct fit_sample *sample, struct correction *of)
                                   .size = sample->n_seqs * (sample->context_tokens + 1)};
         return true;
     case FIT_ELEMENTWISE:
-        *of = (struct correction){.op = CORRECT_ELEMENTWISE, .size = sample->bytes};
+        *of = (struct correction){.op = CORRECT_ELEMENTWISE,
+                                  .size = sample->bytes /
+                                          (sample->n_launches > 0 ? sample->n_launches : 1)};
         return true;
     default:
         return false;

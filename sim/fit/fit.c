@@ -339,6 +339,14 @@ int fit_profile(const struct fit_data *data, const struct fit_options *options,
     return code;
 }
 
+int fit_host_again(const struct fit_data *data, const struct fit_options *options,
+                   struct hardware *hardware, struct fit_report *report, struct ifl_error *error)
+{
+    const int code = fit_op(data, options, FIT_HOST, hardware, &report->of[FIT_HOST], error);
+    fit_report_free(report);
+    return code ? code : predict_all(data, hardware, report, error);
+}
+
 void fit_report_free(struct fit_report *report)
 {
     free(report->rows);

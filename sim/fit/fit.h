@@ -54,6 +54,10 @@ struct fit_report {
 /* Overwrites in `hardware` the sections that the data covers; its peaks are taken as they are. */
 int fit_profile(const struct fit_data *data, const struct fit_options *options,
                 struct hardware *hardware, struct fit_report *report, struct ifl_error *error);
+/* The host's part alone, of a profile that has got corrections since. On an error the report is
+ * freed. */
+int fit_host_again(const struct fit_data *data, const struct fit_options *options,
+                   struct hardware *hardware, struct fit_report *report, struct ifl_error *error);
 void fit_report_free(struct fit_report *report);
 
 /* ---- judging ---- */
