@@ -35,7 +35,15 @@ static int copy(struct cpu_engine *engine, struct ifl_engine_op *op, struct ifl_
     return 0;
 }
 
-/* x, y, then as many weights as fit behind them, of which each round takes the next. */
+/* Weights that rounds take in turn: between two uses of one a step reads all others, so as many as
+ * there are bytes in the model, if so many fit. */
+static size_t n_weights(const struct cpu_engine *engine, size_t fit, size_t n_numbers)
+{
+    const size_t n = ((size_t)weights_count(&engine->limits.model) + n_numbers - 1) / n_numbers;
+    return n < fit ? n : fit;
+}
+
+/* x, y, then the weights. */
 static int product(struct cpu_engine *engine, struct ifl_engine_op *op, struct ifl_error *error)
 {
     const size_t n = (size_t)op->n, k = (size_t)op->k, n_rows = (size_t)op->m;
@@ -43,7 +51,7 @@ static int product(struct cpu_engine *engine, struct ifl_engine_op *op, struct i
     if (x_y + n * k > has)
         return refuse(engine, (x_y + n * k) * sizeof(float), error);
     float *x = engine->bench, *y = x + n_rows * k, *w = y + n_rows * n;
-    w += op->round % ((has - x_y) / (n * k)) * n * k;
+    w += op->round % n_weights(engine, (has - x_y) / (n * k), n * k) * n * k;
     const int64_t start_ns = clock_ns();
     for (int32_t row = 0, m; row < op->m; row += m) {
         m = op->m - row < CPU_PASS_TOKENS ? op->m - row : CPU_PASS_TOKENS;

@@ -92,7 +92,15 @@ static size_t aligned(size_t n_bytes)
     return (n_bytes + 255) & ~(size_t)255;
 }
 
-/* x, y, then as many weights as fit behind them, of which each round takes the next. */
+/* Weights that rounds take in turn: between two uses of one a step reads all others, so as many as
+ * there are bytes in the model, if so many fit. */
+static size_t n_weights(const struct cuda_engine *engine, size_t fit, size_t w_bytes)
+{
+    const size_t n = (cuda_weights_bytes(engine) + w_bytes - 1) / w_bytes;
+    return n < fit ? n : fit;
+}
+
+/* x, y, then the weights. */
 static int product(struct cuda_engine *engine, const struct ifl_engine_op *op,
                    struct ifl_error *error)
 {
@@ -102,11 +110,12 @@ static int product(struct cuda_engine *engine, const struct ifl_engine_op *op,
     const size_t w_bytes = aligned(n * k * sizeof(uint16_t));
     if (x_bytes + y_bytes + w_bytes > engine->limits.bench_bytes)
         return refuse(engine, x_bytes + y_bytes + w_bytes, error);
-    const size_t n_weights = (engine->limits.bench_bytes - x_bytes - y_bytes) / w_bytes;
+    const size_t fit = (engine->limits.bench_bytes - x_bytes - y_bytes) / w_bytes;
     const struct gemm_call call = {
         .x = engine->bench,
         .y = engine->bench + x_bytes,
-        .w = engine->bench + x_bytes + y_bytes + op->round % n_weights * w_bytes,
+        .w = engine->bench + x_bytes + y_bytes +
+             op->round % n_weights(engine, fit, w_bytes) * w_bytes,
         .n_rows = op->m,
         .n = op->n,
         .k = op->k,

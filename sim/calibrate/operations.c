@@ -89,8 +89,9 @@ int bench_ceilings(struct bench *bench, struct ifl_error *error)
 
 /* ---- matrix products ---- */
 
-static const int32_t product_rows[] = {1,   2,   3,   5,   8,   13,  24,  33,   48,   72,  96,
-                                       136, 200, 280, 328, 456, 600, 900, 1300, 2100, 3700};
+static const int32_t product_rows[] = {1,   2,   3,   4,   5,   6,   7,    8,    9,   10, 11,
+                                       12,  13,  14,  17,  20,  24,  33,   48,   72,  96, 136,
+                                       200, 280, 328, 456, 600, 900, 1300, 2100, 3700};
 
 static bool fits(const struct bench *bench, double m, double n, double k)
 {
