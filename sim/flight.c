@@ -111,21 +111,14 @@ static int plan_promised(struct replica *replica, int64_t now_ns, struct ifl_err
                         "policy %s promised to repeat its step and planned another at %.9f s",
                         replica->modules[IFL_BATCHING].policy->name, ifl_s_from_ns(now_ns));
     replica->promise = promised;
-    replica->promise.n_steps = replica->kv.cache.asked_lost ? 0 : promised.n_steps - 1;
+    replica->promise.n_steps--;
     return 0;
-}
-
-static bool promise_covers(const struct replica *replica, int64_t now_ns)
-{
-    const struct ifl_promise *promise = &replica->promise;
-    return promise->n_steps > 0 && now_ns <= promise->until_ns &&
-           replica_tick_fits(replica, replica_growing_blocks(replica), promise->min_free_blocks);
 }
 
 static int plan_once(struct flight *flight, struct replica *replica, int64_t now_ns,
                      struct ifl_error *error)
 {
-    if (flight->check_steady && promise_covers(replica, now_ns))
+    if (flight->check_steady && replica_keeps_promise(replica, now_ns))
         return plan_promised(replica, now_ns, error);
     if (flight->steady_runs && !flight->check_steady && replica_repeat(replica, now_ns)) {
         flight->n_repeats++;

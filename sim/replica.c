@@ -340,16 +340,28 @@ int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *erro
     return 0;
 }
 
+bool replica_keeps_promise(const struct replica *replica, int64_t now_ns)
+{
+    const struct ifl_promise *promise = &replica->promise;
+    if (promise->n_steps <= 0 || now_ns > promise->until_ns)
+        return false;
+    const int32_t n_new = replica_growing_blocks(replica);
+    return replica_tick_fits(replica, n_new, promise->min_free_blocks) &&
+           !replica_tick_may_lose_hits(replica, n_new);
+}
+
 bool replica_repeat(struct replica *replica, int64_t now_ns)
 {
     struct ifl_promise *promise = &replica->promise;
     if (promise->n_steps <= 0 || now_ns > promise->until_ns)
         return false;
+    if (replica->kv.cached && !replica_keeps_promise(replica, now_ns))
+        return false;
     begin_step(replica, now_ns);
     open_view(replica);
     if (!replica_take_tick(replica, promise->min_free_blocks))
         return false;
-    promise->n_steps = replica->kv.cache.asked_lost ? 0 : promise->n_steps - 1;
+    promise->n_steps--;
     return true;
 }
 

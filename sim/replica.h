@@ -192,6 +192,9 @@ int64_t replica_rank(struct replica *replica, struct live_request *r);
 int64_t replica_rank_now(struct replica *replica, struct live_request *r); /* had it arrived now */
 void replica_rank_anew(struct replica *replica);                           /* everyone who waits */
 int32_t replica_growing_blocks(const struct replica *replica); /* the next tick's new blocks */
+bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new);
+/* The promise covers one more step at now_ns. */
+bool replica_keeps_promise(const struct replica *replica, int64_t now_ns);
 bool replica_tick_fits(const struct replica *replica, int32_t n_new, int32_t spare_blocks);
 void replica_grow(struct replica *replica); /* takes them */
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks);

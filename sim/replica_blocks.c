@@ -104,6 +104,15 @@ int32_t replica_growing_blocks(const struct replica *replica)
     return n;
 }
 
+/* Somebody who waits could be told another hit in the middle of the plan that such a tick begins.
+ */
+bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new)
+{
+    const struct kv_pool *kv = &replica->kv;
+    return kv->cached && kv->cache.n_asked > 0 && replica->waiting.n > 0 &&
+           n_new > kv->n_free - kv->cache.n_idle;
+}
+
 bool replica_tick_fits(const struct replica *replica, int32_t n_new, int32_t spare_blocks)
 {
     return replica->kv.n_free - n_new >= spare_blocks && !(replica->kv.contiguous && n_new > 0);

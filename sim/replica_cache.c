@@ -38,7 +38,7 @@ void replica_look_up(struct replica *replica, struct live_request *r)
         if ((block = kv_cache_find(cache, next)) < 0 || live_reserve_blocks(r, n + 1) < 0)
             break;
         r->blocks[n] = (uint32_t)block;
-        cache->entries[block].asked = true;
+        kv_cache_ask(cache, (uint32_t)block);
         identity = next;
     }
     r->n_hit = n;

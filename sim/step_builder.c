@@ -235,15 +235,25 @@ static struct ifl_admission admission(struct replica *replica, const struct ifl_
                                       int32_t n)
 {
     const struct module *admit = &replica->modules[IFL_ADMIT];
-    replica_look_up(replica, live(request));
     if (!may_start(replica, request, n))
         return (struct ifl_admission){IFL_WAIT, 0};
     return admit->policy->ops.admit->ask(admit->self, &replica->view, &replica->step, request, n);
 }
 
+/* The hit of who waits may have grown since the plan looked, by what another left who gave way. */
+static int32_t still_to_compute(struct replica *replica, const struct ifl_request *request,
+                                int32_t n)
+{
+    if (!replica->kv.cached || request->state != IFL_WAITING)
+        return n;
+    replica_look_up(replica, live(request));
+    return n < ifl_todo(request) ? n : ifl_todo(request);
+}
+
 static enum ifl_verdict op_ask(struct ifl_step *step, const struct ifl_request *request, int32_t n)
 {
-    return admission(replica_of(step), request, n).verdict;
+    struct replica *replica = replica_of(step);
+    return admission(replica, request, still_to_compute(replica, request, n)).verdict;
 }
 
 static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request *request,
@@ -251,6 +261,7 @@ static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request
 {
     struct replica *replica = replica_of(step);
     struct live_request *r = live(request);
+    n = still_to_compute(replica, request, n);
     const struct ifl_admission answer = admission(replica, request, n);
     if (answer.verdict != IFL_YES)
         return answer.verdict;

@@ -130,8 +130,8 @@ struct ifl_step_ops {
     /* What the admit module says to a waiting or swapped request with n new tokens. */
     enum ifl_verdict (*ask)(struct ifl_step *, const struct ifl_request *, int32_t n);
     /* A waiting or swapped request joins RUNNING with n new tokens (0 is allowed) behind those of
-     * its hit, if the admit module says yes. Gives it the blocks the answer named, shares the
-     * cached ones, swaps in where needed. */
+     * its hit, if the admit module says yes; fewer where its hit has grown since the plan looked.
+     * Gives it the blocks the answer named, shares the cached ones, swaps in where needed. */
     enum ifl_verdict (*start)(struct ifl_step *, const struct ifl_request *, int32_t n);
     /* A running request computes n more tokens, 0 < n <= todo, holding blocks for hold_tokens or
      * for what it computes, whichever is more. IFL_YES or IFL_NO_BLOCKS; a refusal changes

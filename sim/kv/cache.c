@@ -92,7 +92,9 @@ static void forget(struct kv_cache *cache, uint32_t block)
     if (entry->parent >= 0)
         cache->entries[entry->parent].n_children--;
     cache->epoch += entry->asked;
+    cache->n_asked -= entry->asked;
     cache->asked_lost |= entry->asked;
+    entry->asked = false;
     cache->n_evicted++;
 }
 

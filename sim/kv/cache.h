@@ -51,6 +51,7 @@ struct kv_cache {
     int32_t *buckets;         /* [mask + 1] the first entry, -1: none */
     uint64_t mask;
     struct kv_evictor evictor;
+    int32_t n_asked;  /* blocks that somebody who waits was told of */
     uint32_t *wanted; /* [n_wanted] blocks that somebody who waits would start on */
     int32_t n_wanted;
     int32_t n_idle;  /* blocks that are free and not on the pool's stack */
@@ -71,6 +72,13 @@ int32_t kv_cache_find(const struct kv_cache *cache, uint64_t identity);
  * may look for it. */
 void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity, int32_t before,
                       int32_t depth_tokens, bool shared);
+
+/* Somebody who waits is told of the block. */
+static inline void kv_cache_ask(struct kv_cache *cache, uint32_t block)
+{
+    cache->n_asked += !cache->entries[block].asked;
+    cache->entries[block].asked = true;
+}
 
 /* The block has its first owner again, or no owner any more. True if the cache keeps it. */
 void kv_cache_revive(struct kv_cache *cache, uint32_t block);
