@@ -137,7 +137,7 @@ static int check_once(const struct table *table, const struct corrections *corre
 static int read_rows(const struct table *table, struct corrections *corrections,
                      struct ifl_error *error)
 {
-    int columns[COLUMNS];
+    int columns[COLUMNS] = {0};
     if (table->n_rows > MAX_CORRECTIONS)
         return ifl_fail_at(error, table->path, 0, 0, "%zu rows, expected at most %d", table->n_rows,
                            MAX_CORRECTIONS);

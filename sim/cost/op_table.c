@@ -212,7 +212,7 @@ static int locate(const struct table *table, const struct form *form, size_t row
 static int measure(const struct table *table, const struct form *form, struct grid *grid,
                    struct ifl_error *error)
 {
-    size_t at[2];
+    size_t at[2] = {0, 0};
     *grid = (struct grid){0};
     for (size_t row = 0; row < table->n_rows; row++) {
         if (locate(table, form, row, at, error) < 0)
@@ -234,7 +234,7 @@ static int add_column(const struct table *table, const struct form *form, const 
 {
     const int column = need_column(table, name, error);
     double ms;
-    size_t at[2];
+    size_t at[2] = {0, 0};
     if (column < 0)
         return column;
     for (size_t row = 0; row < table->n_rows; row++) {
