@@ -48,6 +48,9 @@ const struct column summary_columns[] = {
     {"saturated", COLUMN_FLAG, offsetof(struct ifl_summary, saturated)},
     {"error", COLUMN_TEXT, offsetof(struct ifl_summary, error)},
     {"assumed", COLUMN_TEXT, offsetof(struct ifl_summary, assumed)},
+    LATENCY(queue_s),
+    COUNT("warmup_requests", n_warmup),
+    REAL("warmup_s", warmup_s),
 };
 
 const size_t n_summary_columns = sizeof summary_columns / sizeof *summary_columns;

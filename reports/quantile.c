@@ -6,6 +6,7 @@
 #include "sort.h"
 
 #define N_BUCKETS ((size_t)1 << 16)
+#define MIN_TO_THIN (N_BUCKETS / 4) /* clearing the buckets takes longer than sorting fewer */
 
 /* Walks up the samples: `below` of them lie under value[i]. */
 struct walk {
@@ -126,6 +127,12 @@ static size_t keep(const struct buckets *buckets, int64_t *value, uint32_t *coun
 int quantile_thin(int64_t *value, uint32_t *count, size_t n, size_t *n_left,
                   struct ifl_error *error)
 {
+    if (n < MIN_TO_THIN) {
+        for (size_t i = 0; i < n; i++)
+            count[i] = 1;
+        *n_left = n;
+        return sort_by_key(value, count, n, error);
+    }
     struct buckets buckets = {.held = calloc(N_BUCKETS, sizeof *buckets.held),
                               .wanted = calloc(N_BUCKETS, sizeof *buckets.wanted)};
     const bool room = buckets.held && buckets.wanted;

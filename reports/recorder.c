@@ -5,20 +5,23 @@
 #include "row.h"
 #include "summary.h"
 #include "timeline.h"
+#include "warmup.h"
 #include "whole_file.h"
 
 #define STEP_ROW_BYTES (24 * ROW_NUMBER_BYTES)
 #define WORK_ROW_BYTES (8 * ROW_NUMBER_BYTES)
-#define QUANTILE_ROW_BYTES (7 * ROW_NUMBER_BYTES)
+#define QUANTILE_ROW_BYTES (8 * ROW_NUMBER_BYTES)
 
 struct ifl_recorder {
     int32_t point;
     int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER: none */
+    int64_t from_ns;                  /* the summary begins there */
     struct whole_file requests, steps, work, quantiles;
     struct timeline timeline;
     bool shows_steps;   /* steps or timeline is open */
     struct life *lives; /* [cap_lives], in order of completion */
     size_t n_lives, cap_lives;
+    int64_t now_ns; /* the end of the last step */
     struct gaps gaps;
     struct step_sums sums;
 };
@@ -33,7 +36,7 @@ static const char work_header[] =
     "point,replica,step,request_id,prefill_tokens,decode_tokens,context_tokens,preemptions\n";
 
 static const char quantiles_header[] =
-    "point,quantile,ttft_s,tpot_s,itl_s,e2e_s,normalized_latency_s\n";
+    "point,quantile,ttft_s,tpot_s,itl_s,e2e_s,normalized_latency_s,queue_s\n";
 
 /* ---- opening and closing ---- */
 
@@ -77,6 +80,7 @@ struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *opti
         return NULL;
     }
     *recorder = (struct ifl_recorder){.point = options->point,
+                                      .from_ns = options->from_ns,
                                       .ttft_slo_ns = slo_ns(options->ttft_slo_s),
                                       .tpot_slo_ns = slo_ns(options->tpot_slo_s),
                                       .lives = lives,
@@ -143,6 +147,9 @@ int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_r
 int ifl_record_gaps(struct ifl_recorder *recorder, int64_t gap_ns, int64_t count,
                     struct ifl_error *error)
 {
+    /* The gaps of a step come before the step itself. */
+    if (recorder->from_ns > 0 && recorder->now_ns < recorder->from_ns)
+        return IFL_OK;
     return gaps_add(&recorder->gaps, gap_ns, count, error);
 }
 
@@ -194,10 +201,8 @@ static int show_step(struct ifl_recorder *recorder, const struct ifl_step_record
                                                    : IFL_OK;
 }
 
-int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *step,
-                    struct ifl_error *error)
+static void add_step(struct step_sums *sums, const struct ifl_step_record *step)
 {
-    struct step_sums *sums = &recorder->sums;
     const int64_t lasted_ns = step->duration_ns, end_ns = step->start_ns + lasted_ns;
     sums->n_steps++;
     sums->last_end_ns = end_ns > sums->last_end_ns ? end_ns : sums->last_end_ns;
@@ -207,6 +212,14 @@ int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record 
     exact_add(&sums->reserved_slots_ns, lasted_ns, step->kv_reserved_slots);
     exact_add(&sums->internal_slots_ns, lasted_ns, step->kv_internal_slots);
     exact_add(&sums->pool_slots_ns, lasted_ns, step->kv_pool_slots);
+}
+
+int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *step,
+                    struct ifl_error *error)
+{
+    recorder->now_ns = step->start_ns + step->duration_ns;
+    if (recorder->from_ns <= 0 || step->start_ns >= recorder->from_ns)
+        add_step(&recorder->sums, step);
     return recorder->shows_steps ? show_step(recorder, step, error) : IFL_OK;
 }
 
@@ -267,6 +280,15 @@ static int write_quantiles(struct ifl_recorder *recorder,
     return IFL_OK;
 }
 
+static size_t count_warmup(const struct ifl_recorder *recorder, const uint32_t *order)
+{
+    size_t n = 0;
+    while (recorder->from_ns > 0 && n < recorder->n_lives &&
+           recorder->lives[order[n]].arrival_ns < recorder->from_ns)
+        n++;
+    return n;
+}
+
 static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct ifl_summary *summary,
                       struct ifl_error *error)
 {
@@ -276,9 +298,10 @@ static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct ifl
         lives_write(&recorder->requests, recorder->point, recorder->lives, order, recorder->n_lives,
                     error))
         return error->code;
+    const size_t n_warmup = count_warmup(recorder, order);
     const struct summary_input input = {.lives = recorder->lives,
-                                        .order = order,
-                                        .n = recorder->n_lives,
+                                        .order = order + n_warmup,
+                                        .n = recorder->n_lives - n_warmup,
                                         .steps = &recorder->sums,
                                         .gaps = &recorder->gaps};
     if (whole_is_open(&recorder->timeline.file) &&
@@ -287,6 +310,9 @@ static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct ifl
     struct distribution latencies[N_LATENCIES];
     if (summarize(&input, latencies, summary, error))
         return error->code;
+    summary->n_warmup = n_warmup;
+    summary->warmup_s =
+        n_warmup ? ifl_s_from_ns(recorder->from_ns - recorder->lives[order[0]].arrival_ns) : 0;
     return write_quantiles(recorder, latencies, error);
 }
 
@@ -314,4 +340,19 @@ int ifl_recorder_finish(struct ifl_recorder *recorder, struct ifl_summary *summa
     const int code = write_rest(recorder, order, summary, error);
     free(order);
     return code ? code : publish(recorder, error);
+}
+
+int ifl_recorder_warmup(const struct ifl_recorder *recorder, int64_t *from_ns,
+                        struct ifl_error *error)
+{
+    uint32_t *order = malloc((recorder->n_lives ? recorder->n_lives : 1) * sizeof *order);
+    size_t n_warmup = 0;
+    if (!order)
+        return ifl_fail_nomem(error);
+    int code = lives_order(recorder->lives, recorder->n_lives, order, error);
+    if (!code)
+        code = warmup_requests(recorder->lives, order, recorder->n_lives, &n_warmup, error);
+    *from_ns = code || n_warmup == 0 ? 0 : recorder->lives[order[n_warmup]].arrival_ns;
+    free(order);
+    return code;
 }

@@ -96,10 +96,9 @@ bool summary_saturated(const struct life *lives, const uint32_t *order, size_t n
 /* ---- latencies ---- */
 
 static int64_t (*const latency_of[N_LATENCIES])(const struct life *) = {
-    [LATENCY_TTFT] = life_ttft_ns,
-    [LATENCY_TPOT] = life_tpot_ns,
-    [LATENCY_E2E] = life_e2e_ns,
-    [LATENCY_NORMALIZED] = life_normalized_ns,
+    [LATENCY_TTFT] = life_ttft_ns,   [LATENCY_TPOT] = life_tpot_ns,
+    [LATENCY_E2E] = life_e2e_ns,     [LATENCY_NORMALIZED] = life_normalized_ns,
+    [LATENCY_QUEUE] = life_queue_ns,
 };
 
 static int describe_lives(const struct summary_input *input, enum latency which, int64_t *sample,
@@ -107,7 +106,7 @@ static int describe_lives(const struct summary_input *input, enum latency which,
 {
     size_t n = 0;
     for (size_t i = 0; i < input->n; i++) {
-        const struct life *life = &input->lives[i];
+        const struct life *life = &input->lives[input->order[i]];
         const int64_t ns = life_finished(life) ? latency_of[which](life) : IFL_NEVER;
         if (ns != IFL_NEVER)
             sample[n++] = ns;
@@ -181,7 +180,7 @@ static void count_requests(const struct summary_input *input, struct ifl_summary
 {
     struct tally tally = {.last_finish_ns = INT64_MIN};
     for (size_t i = 0; i < input->n; i++)
-        count_life(&input->lives[i], &tally, summary);
+        count_life(&input->lives[input->order[i]], &tally, summary);
     const double duration_s = span_s(input, tally.last_finish_ns);
     const double output_tokens = (double)tally.output_tokens;
     summary->n_requests = input->n;
@@ -218,6 +217,7 @@ int summarize(const struct summary_input *input, struct distribution latencies[N
         .itl_s = quantile_summary_s(&latencies[LATENCY_ITL]),
         .e2e_s = quantile_summary_s(&latencies[LATENCY_E2E]),
         .normalized_latency_s = quantile_summary_s(&latencies[LATENCY_NORMALIZED]),
+        .queue_s = quantile_summary_s(&latencies[LATENCY_QUEUE]),
         .saturated = summary_saturated(input->lives, input->order, input->n),
     };
     count_requests(input, summary);

@@ -25,12 +25,13 @@ enum latency {
     LATENCY_ITL,
     LATENCY_E2E,
     LATENCY_NORMALIZED,
+    LATENCY_QUEUE,
     N_LATENCIES
 };
 
 struct summary_input {
     const struct life *lives; /* [n] */
-    const uint32_t *order;    /* [n] by arrival */
+    const uint32_t *order;    /* [n] by arrival: those that count */
     size_t n;
     const struct step_sums *steps;
     struct gaps *gaps;

@@ -207,6 +207,7 @@ struct cockpit {
     struct executor_engine *engine; /* NULL: simulated */
     struct cost *cost;
     struct ifl_recorder *recorder;
+    int64_t warmup_end_ns; /* by MSER-5, once flown */
 };
 
 static int create_executor(const struct point_options *options, struct cockpit *cockpit,
@@ -335,6 +336,8 @@ static int fly(const struct point_options *options, struct cockpit *cockpit,
     const double flown_s = wall_s();
     workload_destroy(&cockpit->workload); /* the recorder needs the room that the trace has */
     ifl_trace_free(&cockpit->trace);
+    if (rc == 0 && options->config->steady_state)
+        rc = ifl_recorder_warmup(cockpit->recorder, &cockpit->warmup_end_ns, error);
     if (rc == 0)
         rc = ifl_recorder_finish(cockpit->recorder, &result->summary, error);
     result->simulate_s = flown_s - began_s;
@@ -366,8 +369,8 @@ static int blame(const struct config *config, struct ifl_error *error)
     return error->code;
 }
 
-static int fly_member(const struct point_options *options, uint64_t member,
-                      struct point_result *result, struct ifl_error *error)
+static int fly_once(const struct point_options *options, uint64_t member,
+                    struct point_result *result, int64_t *warmup_end_ns, struct ifl_error *error)
 {
     struct cockpit *cockpit = calloc(1, sizeof *cockpit);
     if (!cockpit)
@@ -380,6 +383,7 @@ static int fly_member(const struct point_options *options, uint64_t member,
     disclose(options->config, &cockpit->machine, &result->summary);
     if (rc < 0)
         rc = blame(options->config, error);
+    *warmup_end_ns = cockpit->warmup_end_ns;
     ifl_recorder_destroy(cockpit->recorder);
     executor_engine_destroy(cockpit->engine);
     executor_sim_destroy(&cockpit->simulator);
@@ -389,6 +393,23 @@ static int fly_member(const struct point_options *options, uint64_t member,
     ifl_trace_free(&cockpit->trace);
     free(cockpit);
     return rc;
+}
+
+/* Where the warm-up ends is known at the end. Flying again costs time, but no memory, and every
+ * metric can leave it out. */
+static int fly_member(const struct point_options *options, uint64_t member,
+                      struct point_result *result, struct ifl_error *error)
+{
+    struct point_options again = *options, silent = *options;
+    int64_t end_ns = 0;
+    if (!options->config->steady_state)
+        return fly_once(options, member, result, &end_ns, error);
+    silent.reports = (struct ifl_recorder_options){0};
+    silent.notes = (struct ifl_notes){0};
+    if (fly_once(&silent, member, result, &end_ns, error) < 0)
+        return error->code;
+    again.reports.from_ns = end_ns;
+    return fly_once(&again, member, result, &end_ns, error);
 }
 
 /* ---- an ensemble: the point again, with costs drawn from what their fit leaves open ---- */

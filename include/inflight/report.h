@@ -81,6 +81,7 @@ struct ifl_recorder_options {
     uint64_t timeline_every; /* it shows one step and one request of so many; 0 is 1 */
     const char *label; /* UTF-8, names the point in the timeline; borrowed until it is finished */
     size_t n_requests; /* how many records will come at most */
+    int64_t from_ns;   /* the summary and the quantiles tell of requests that arrive from then on */
     double ttft_slo_s, tpot_slo_s; /* goodput counts requests that meet both; 0: no such SLO */
 };
 
@@ -118,12 +119,21 @@ struct ifl_summary {
     uint64_t preemptions, swap_outs, n_steps;
     double mean_batch; /* sequences a step, weighted by time */
     double kv_token_frac, kv_reserved_frac, kv_internal_frac, kv_external_frac;
-    bool saturated;  /* the queue grew over the second half of the arrivals */
+    bool saturated;               /* the queue grew over the second half of the arrivals */
+    struct ifl_quantiles queue_s; /* arrival to first scheduled */
+    uint64_t
+        n_warmup; /* requests before the steady state; the rest of the summary is without them */
+    double warmup_s;
     char error[256]; /* why the point failed, all else being undefined; empty if it did not */
     /* What the simulated durations assume, for lack of a measurement; the recorder leaves it empty.
      */
     char assumed[800];
 };
+
+/* When the warm-up ends, by MSER-5, of a run whose requests are all recorded: the arrival of the
+ * first request behind it. */
+int ifl_recorder_warmup(const struct ifl_recorder *recorder, int64_t *from_ns,
+                        struct ifl_error *error);
 
 /* Writes what is left to the final files and computes the summary. */
 int ifl_recorder_finish(struct ifl_recorder *recorder, struct ifl_summary *summary,
@@ -146,6 +156,32 @@ struct ifl_points {
 int ifl_write_summary(const char *path, const struct ifl_points *points, struct ifl_error *error);
 /* The same as a table for a terminal; `file` is a FILE. */
 int ifl_print_summary(void *file, const struct ifl_points *points, struct ifl_error *error);
+
+/* ---- several runs of each point ---- */
+
+struct ifl_interval {
+    double mean, half_width; /* NaN where there are too few samples */
+};
+
+/* The 95% confidence interval of a mean of independent samples (Student's t). */
+struct ifl_interval ifl_interval_95(const double *sample, size_t n);
+
+/* Of points whose innermost key counts n runs of the same. */
+struct ifl_replications {
+    const struct ifl_points *runs;
+    size_t n;
+};
+
+/* replications.csv: a row for n runs, the swept keys first; of each metric the mean, and under its
+ * name with _ci95 the half width of the interval. */
+int ifl_write_replications(const char *path, const struct ifl_replications *of,
+                           struct ifl_error *error);
+/* The means of n runs as a point, for struct ifl_points; its context is a struct
+ * ifl_replications. */
+int ifl_mean_of_runs(void *context, size_t point, const char **values, struct ifl_summary *summary,
+                     struct ifl_error *error);
+
+/* ---- joining ---- */
 
 /* The files of a run's points, in order. */
 struct ifl_parts {

@@ -13,6 +13,9 @@ static const struct command {
      "run CONFIG.yaml [--set path.to.key=value]... [--plugin FILE.so]... [-o DIR] [-j N] "
      "[--resume] [--quiet]",
      cli_run},
+    {"capacity",
+     "capacity CONFIG.yaml [...]                           the highest rate within the SLOs",
+     cli_capacity},
     {"trace",
      "trace stats|convert FILE... or trace generate ...   look at, convert, synthesise traces",
      cli_trace},

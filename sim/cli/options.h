@@ -38,6 +38,7 @@ void error_print(const struct ifl_error *error, char *text, size_t n_bytes);
 /* Prints the error as one line and returns the exit code for it: 2 for wrong input, else 1. */
 int cli_fail(const struct ifl_error *error);
 
+int cli_capacity(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_calibrate(int argc, char **argv);
 int cli_fit(int argc, char **argv);

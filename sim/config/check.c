@@ -186,6 +186,25 @@ static int check_kv(const struct node *root, const struct kv_config *kv, struct 
     return 0;
 }
 
+/* Runs that are all the same would seem to prove something. */
+static int check_replications(const struct node *root, const struct config *config,
+                              struct ifl_error *error)
+{
+    const enum ifl_process process = config->workload.arrivals.process;
+    const bool drawn = process == IFL_ARRIVE_POISSON || process == IFL_ARRIVE_GAMMA;
+    if (config->executor != EXECUTOR_SIM)
+        return config->steady_state
+                   ? fail_key(root, "steady_state", error,
+                              "steady_state is true, expected false where an engine flies: the "
+                              "warm-up is found by flying twice")
+                   : 0;
+    if (config->replications > 1 && !drawn && !config->workload.window.shuffle)
+        return fail_key(root, "replications", error,
+                        "replications are all the same where nothing is drawn, expected arrivals "
+                        "poisson or gamma, or workload.shuffle");
+    return 0;
+}
+
 int config_check(const struct node *root, struct config *config, struct ifl_error *error)
 {
     const bool simulated = config->executor == EXECUTOR_SIM;
@@ -198,7 +217,8 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_trace(root, &config->workload, error) < 0 ||
         check_arrivals(root, &config->workload.arrivals, error) < 0 ||
         check_kv(root, &config->serving.kv, error) < 0 || check_cost(root, config, error) < 0 ||
-        check_cluster(root, config, error) < 0 || check_parallel(root, config, error) < 0)
+        check_cluster(root, config, error) < 0 || check_parallel(root, config, error) < 0 ||
+        check_replications(root, config, error) < 0)
         return error->code;
     return 0;
 }

@@ -76,6 +76,19 @@ struct output_config {
     int32_t timeline_every;
 };
 
+enum capacity_criterion { CAPACITY_SARATHI, CAPACITY_DISTSERVE, CAPACITY_GOODPUT, CAPACITY_DELAY };
+
+enum { MAX_PRICES = 32 };
+
+struct capacity_config {
+    enum capacity_criterion criterion;
+    double p99_tbt_s, delay_s, attainment_frac;
+    double min_rate_rps, max_rate_rps, tolerance_frac;
+    size_t n_prices;
+    char price_hardware[MAX_PRICES][64];
+    double usd_per_gpu_hour[MAX_PRICES];
+};
+
 struct config {
     char path[512];
     int32_t replications;
@@ -91,6 +104,7 @@ struct config {
     int32_t replicas;
     double ttft_slo_s, tpot_slo_s;
     struct output_config output;
+    struct capacity_config capacity;
 };
 
 /* A file that comes with inflight, as "traces/data/NAME" or "configs/models/NAME.yaml": searched in

@@ -212,6 +212,28 @@ static const struct ifl_param output_fields[] = {
         "the timeline shows one step in so many, and one request in so many"),
 };
 
+static const struct ifl_param capacity_fields[] = {
+    CHOICE("criterion", capacity.criterion, "sarathi|distserve|goodput|delay", CAPACITY_SARATHI,
+           "whose definition of capacity `inflight capacity` searches for"),
+    REAL("p99_tbt_s", capacity.p99_tbt_s, 0, 0, A_BILLION, "s",
+         "sarathi: 99% of the gaps between two tokens are within it"),
+    REAL("delay_s", capacity.delay_s, 2, SMALL, A_BILLION, "s",
+         "most delay before a request is first scheduled; sarathi: its median, delay: its mean"),
+    REAL("attainment_frac", capacity.attainment_frac, 0.9, SMALL, 1, "of the requests",
+         "distserve: at least so many meet slo.*"),
+    REAL("min_rate_rps", capacity.min_rate_rps, 1e-3, SMALL, 1e9, "requests/s",
+         "no lower rate is tried"),
+    REAL("max_rate_rps", capacity.max_rate_rps, 1e4, SMALL, 1e9, "requests/s",
+         "no higher rate is tried"),
+    REAL("tolerance_frac", capacity.tolerance_frac, 0.01, 1e-5, 0.5, "of the rate",
+         "the search ends there; it starts at workload.arrivals.rate_rps"),
+};
+
+static const struct key_by_hand capacity_by_hand[] = {
+    {"usd_per_gpu_hour", "a map of hardware names to prices, at most 32", "no prices",
+     "what `inflight capacity` computes dollars per token from"},
+};
+
 #define FIELDS(section) .fields = section##_fields, .n_fields = COUNT_OF(section##_fields)
 #define BY_HAND(section) .by_hand = section##_by_hand, .n_by_hand = COUNT_OF(section##_by_hand)
 #define MODULE(of_kind) BY_HAND(module), .is_module = true, .kind = of_kind
@@ -235,5 +257,6 @@ const struct key_section key_sections[] = {
     {.where = "cluster.router", MODULE(IFL_ROUTE), .dflt_policy = "round-robin"},
     {.where = "slo", FIELDS(slo)},
     {.where = "output", FIELDS(output)},
+    {.where = "capacity", FIELDS(capacity), BY_HAND(capacity)},
 };
 const size_t n_key_sections = COUNT_OF(key_sections);

@@ -123,6 +123,33 @@ static int read_pieces(const struct node *root, struct ifl_arrivals *arrivals,
     return 0;
 }
 
+/* ---- prices: {a100-80gb-sxm: 2.1, ...} ---- */
+
+static int read_prices(const struct node *root, struct capacity_config *capacity,
+                       struct ifl_error *error)
+{
+    static const char *const where = "capacity.usd_per_gpu_hour";
+    const struct node *map = tree_at(root, where);
+    char found[128];
+    if (!map || tree_is_null(map))
+        return 0;
+    if (map->kind != NODE_MAP || map->n > MAX_PRICES)
+        return tree_fail(map, error, "%s is %s, expected a map of at most %d names to prices",
+                         where, map->kind == NODE_MAP ? "longer" : tree_describe(map, found),
+                         MAX_PRICES);
+    for (size_t i = 0; i < map->n; i++) {
+        const struct ifl_param price = {map->of[i]->key, IFL_REAL,          0, 0, 0, 1e9, NULL,
+                                        "USD",           "an hour of a GPU"};
+        const size_t at = capacity->n_prices;
+        snprintf(capacity->price_hardware[at], sizeof capacity->price_hardware[at], "%s",
+                 map->of[i]->key);
+        if (field_read(map->of[i], where, &price, &capacity->usd_per_gpu_hour[at], error) < 0)
+            return error->code;
+        capacity->n_prices++;
+    }
+    return 0;
+}
+
 /* ---- all of it ---- */
 
 static int read_section(const struct node *root, const struct key_section *section,
@@ -144,6 +171,8 @@ int config_read(const struct node *root, struct config *config, struct ifl_error
         code = read_section(root, &key_sections[i], config, error);
     if (code == 0)
         code = read_pieces(root, &config->workload.arrivals, error);
+    if (code == 0)
+        code = read_prices(root, &config->capacity, error);
     if (code < 0)
         config_finish(config);
     return code;

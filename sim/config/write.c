@@ -68,6 +68,24 @@ static int put_pieces(const struct key_skip *skip, const struct ifl_arrivals *ar
     return put_yaml(root, path, text, error);
 }
 
+static int put_prices(const struct key_skip *skip, const struct capacity_config *capacity,
+                      struct node *root, struct ifl_error *error)
+{
+    static const char *const path = "capacity.usd_per_gpu_hour";
+    static const struct ifl_param number = {.type = IFL_REAL};
+    char text[MAX_VALUE_BYTES] = "{", usd[32];
+    size_t at = 1;
+    if (!capacity->n_prices || skip->skips(skip->context, path))
+        return 0;
+    for (size_t i = 0; i < capacity->n_prices; i++) {
+        field_print(&number, &capacity->usd_per_gpu_hour[i], usd, sizeof usd);
+        at += (size_t)snprintf(text + at, sizeof text - at, "'%s': %s, ",
+                               capacity->price_hardware[i], usd);
+    }
+    snprintf(text + at - strlen(", "), sizeof text - at, "}");
+    return put_yaml(root, path, text, error);
+}
+
 static int put_section(const struct key_skip *skip, const struct key_section *section,
                        const struct config *config, struct node *root, struct ifl_error *error)
 {
@@ -77,6 +95,8 @@ static int put_section(const struct key_skip *skip, const struct key_section *se
         put_fields(skip, section->where, section->fields, section->n_fields, config, root, error);
     if (code == 0 && strcmp(section->where, "workload.arrivals") == 0)
         code = put_pieces(skip, &config->workload.arrivals, root, error);
+    if (code == 0 && strcmp(section->where, "capacity") == 0)
+        code = put_prices(skip, &config->capacity, root, error);
     return code;
 }
 

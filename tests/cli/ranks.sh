@@ -1,6 +1,6 @@
 #!/bin/sh
-# A sweep on several ranks: the same bytes as on one, one line for what is wrong, and what a rank
-# that is killed leaves behind. Usage: ranks.sh INFLIGHT SOURCE MPIRUN
+# A sweep on several ranks: the same bytes as on one, one line for what is wrong, and what is left of
+# it by fifty kills. Usage: ranks.sh INFLIGHT SOURCE MPIRUN
 mpirun=$3
 set -- "$1" "$2"
 . "$(dirname "$0")/expect.sh"
@@ -45,4 +45,5 @@ ranks 2 run config.yaml --quiet -o some --set 'sweep.workload.trace=[trace.csv,c
     >logs/out 2>logs/err
 same $? 1 'the exit code of a study with failed points'
 same "$(grep -c '10 of 20 points failed' logs/err)" 1 'the message about failed points'
+sh "$scripts/kills.sh" "$inflight" "$INFLIGHT_DATA" "$mpirun" || complain 'see above: kills.sh'
 finish

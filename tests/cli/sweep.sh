@@ -85,4 +85,55 @@ touch -d '2001-01-01' whole/summary.csv
 succeeds "$inflight" run config.yaml --quiet -o whole --resume
 [ "$(find whole -name summary.csv -newermt 2002-01-01)" ] && complain 'a whole study was written again'
 expect 0 'note: whole is whole' "$inflight" run config.yaml -o whole --resume
+
+# replications: the first is the run without, the others draw anew, all policies alike
+again() {
+    dir=$1
+    shift
+    succeeds "$inflight" run config.yaml --quiet -o "$dir" --set output.timeline=false \
+        --set sweep.cost.step_s=null --set 'sweep.serving.preset=[vllm-v0,sarathi]' \
+        --set workload.arrivals.process=poisson --set workload.arrivals.rate_rps=2 "$@"
+}
+again single
+again many --set replications=3
+again many-threads --set replications=3 -j 3
+arrivals() {
+    awk -F, -v point="$2" '$1 == point { print $2, $5 }' "$1/requests.csv"
+}
+same "$(arrivals many 0)" "$(arrivals single 0)" 'the first replication'
+same "$(arrivals many 3)" "$(arrivals single 1)" 'the first replication of the other policy'
+same "$(arrivals many 1)" "$(arrivals many 4)" 'common random numbers'
+[ "$(arrivals many 1)" != "$(arrivals many 0)" ] || complain 'the second replication is the first'
+[ "$(arrivals many 1)" != "$(arrivals many 2)" ] || complain 'the third replication is the second'
+same "$(columns many/summary.csv serving.preset,replication | tr '\n' ' ')" \
+    'vllm-v0,0 vllm-v0,1 vllm-v0,2 sarathi,0 sarathi,1 sarathi,2 ' 'the points of replications'
+same "$(columns many/replications.csv serving.preset,runs,requests | tr '\n' ' ')" \
+    'vllm-v0,3,3 sarathi,3,3 ' 'replications.csv'
+for report in replications.csv summary.csv requests.csv quantiles.csv config.yaml; do
+    same_bytes many/$report many-threads/$report
+done
+again many
+[ ! -e many/replications.csv ] || complain 'replications.csv of an earlier run is left'
+refuses 'replications are all the same where nothing is drawn' \
+    "$inflight" run config.yaml --quiet --set replications=3
+refuses 'replications is swept, expected one number' \
+    "$inflight" run config.yaml --quiet --set 'sweep.replications=[1,2]'
+
+# a warm-up: the first 30 requests come at once, the others when there is nobody else
+awk 'BEGIN {
+    print "arrival_s,prompt_tokens,output_tokens"
+    for (i = 0; i < 200; i++)
+        print (i < 30 ? 0 : 10 * i) ",10,5"
+}' >burst.csv
+steady() {
+    succeeds "$inflight" run config.yaml --quiet -o "$1" --set sweep=null \
+        --set workload.trace=burst.csv --set serving.batching.max_seqs=1 --set "steady_state=$2"
+}
+steady transient false
+steady settled true
+same "$(columns settled/summary.csv warmup_requests,warmup_s,requests,mean_queue_s,mean_e2e_s)" \
+    '30,300,170,0,0.05' 'the steady state'
+same "$(columns transient/summary.csv warmup_requests,requests,p50_queue_s)" '0,200,0' 'all of it'
+same_bytes transient/requests.csv settled/requests.csv
+same_bytes transient/steps.csv settled/steps.csv
 finish

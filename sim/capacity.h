@@ -1,0 +1,59 @@
+/* The highest arrival rate that a deployment serves within its objectives.
+ *
+ * A trial flies all replications at one rate. Its margin is how far it is from the objectives, as a
+ * share of them: negative within, positive beyond. Rates are doubled until one is beyond (or halved
+ * until one is within), then Brent's method finds the root of the margin in log(rate); all rates
+ * and all policies see the same random numbers. The interval of the capacity has the same roots for
+ * the ends of the margin's 95% confidence interval.
+ *
+ * The criteria are those of the literature:
+ *   sarathi    P99 of the time between tokens within capacity.p99_tbt_s, and the median scheduling
+ *              delay within capacity.delay_s (Agrawal et al., OSDI 2024, section 5)
+ *   distserve  attainment of slo.* of at least capacity.attainment_frac (Zhong et al., OSDI 2024)
+ *   goodput    the most requests a second that meet slo.*, at whatever rate (vLLM's goodput)
+ *   delay      mean scheduling delay within capacity.delay_s (queueing theory) */
+#ifndef SIM_CAPACITY_H
+#define SIM_CAPACITY_H
+
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "inflight/report.h"
+
+#include "config/config.h"
+
+enum { CAPACITY_MAX_TRIALS = 64 };
+
+enum capacity_status {
+    CAPACITY_FOUND,
+    CAPACITY_NONE,     /* not even the lowest rate meets the objectives */
+    CAPACITY_UNBOUNDED /* the highest rate meets them still: this trace is too short to say */
+};
+
+struct capacity_trial {
+    double rate_rps;
+    double margin, margin_low, margin_high; /* with the ends of its interval */
+    struct ifl_interval goodput_rps, attainment_frac, output_throughput_tok_per_s;
+    struct ifl_interval p90_ttft_s, p99_ttft_s, p99_itl_s, p50_queue_s, mean_queue_s;
+};
+
+struct capacity {
+    enum capacity_status status;
+    double rps, low_rps, high_rps; /* the ends NaN with one replication, or where out of reach */
+    size_t at;                     /* the trial at the capacity */
+    struct capacity_trial trials[CAPACITY_MAX_TRIALS]; /* in the order of the search */
+    size_t n_trials;
+};
+
+struct capacity_options {
+    const struct config *configs; /* [n_replications] */
+    size_t n_replications;
+    const volatile sig_atomic_t *stop;
+    atomic_ullong *n_ended; /* for a progress line */
+};
+
+/* GSL's error handler must be off. */
+int capacity_find(const struct capacity_options *options, struct capacity *capacity,
+                  struct ifl_error *error);
+
+#endif

@@ -1,0 +1,288 @@
+/* inflight capacity: the highest rate that each deployment of a sweep serves within its objectives.
+ */
+#include <gsl/gsl_errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/capacity_files.h"
+#include "cli/crew.h"
+#include "cli/launch.h"
+#include "cli/ranks.h"
+#include "cli/run_files.h"
+#include "new_file.h"
+
+struct quest {
+    struct launch launch;
+    struct run_files files;
+    struct crew crew;
+    size_t n_rows;
+};
+
+/* A deployment that is done with. */
+struct record {
+    struct ifl_error error;
+    struct capacity capacity;
+    int32_t n_gpus;
+    double usd_per_hour;
+};
+
+/* ---- a search ---- */
+
+static int fail_key(const struct config *config, const char *text, struct ifl_error *error)
+{
+    return ifl_fail_at(error, config->path, 0, 0, "%s", text);
+}
+
+static int check(const struct config *config, struct ifl_error *error)
+{
+    const struct ifl_arrivals *arrivals = &config->workload.arrivals;
+    const enum capacity_criterion criterion = config->capacity.criterion;
+    if (config->executor != EXECUTOR_SIM)
+        return fail_key(config, "executor is not sim, expected sim where capacity is searched",
+                        error);
+    if (arrivals->process != IFL_ARRIVE_POISSON && arrivals->process != IFL_ARRIVE_GAMMA &&
+        arrivals->process != IFL_ARRIVE_CONSTANT)
+        return fail_key(config,
+                        "workload.arrivals.process has no rate, expected poisson, gamma or "
+                        "constant where capacity is searched",
+                        error);
+    if (arrivals->n_pieces)
+        return fail_key(config, "workload.arrivals.pieces fix the rate that is searched", error);
+    if (criterion == CAPACITY_SARATHI && config->capacity.p99_tbt_s <= 0)
+        return fail_key(config, "capacity.p99_tbt_s is missing or 0, expected above 0", error);
+    if ((criterion == CAPACITY_DISTSERVE || criterion == CAPACITY_GOODPUT) &&
+        config->ttft_slo_s <= 0 && config->tpot_slo_s <= 0)
+        return fail_key(config, "slo.ttft_s and slo.tpot_s are missing, expected at least one",
+                        error);
+    return 0;
+}
+
+static void price(const struct config *config, struct record *record)
+{
+    const struct capacity_config *of = &config->capacity;
+    record->n_gpus = config->tensor_parallel * config->pipeline_parallel * config->replicas;
+    record->usd_per_hour = (double)NAN;
+    for (size_t i = 0; i < of->n_prices; i++)
+        if (strcmp(of->price_hardware[i], config->hardware) == 0)
+            record->usd_per_hour = of->usd_per_gpu_hour[i] * record->n_gpus;
+}
+
+/* The configurations of a row's replications; *n_read of them need config_finish. */
+static int read_row(const struct study *study, size_t row, struct config *configs, size_t *n_read,
+                    struct ifl_error *error)
+{
+    const size_t n = study_n_replications(study);
+    for (*n_read = 0; *n_read < n; ++*n_read)
+        if (study_read(study, row * n + *n_read, &configs[*n_read], error) < 0)
+            return error->code;
+    return check(&configs[0], error);
+}
+
+static int search(struct quest *quest, size_t row, struct record *record, struct ifl_error *error)
+{
+    const struct study *study = quest->launch.study;
+    const size_t n = study_n_replications(study);
+    struct config *configs = calloc(n, sizeof *configs);
+    size_t n_read = 0;
+    if (!configs)
+        return ifl_fail_nomem(error);
+    int rc = read_row(study, row, configs, &n_read, error);
+    if (rc == 0) {
+        const struct capacity_options options = {configs, n, &crew_stop, &quest->crew.n_ended};
+        price(&configs[0], record);
+        rc = capacity_find(&options, &record->capacity, error);
+    }
+    while (n_read > 0)
+        config_finish(&configs[--n_read]);
+    free(configs);
+    return rc;
+}
+
+static int search_and_record(void *context, size_t row, struct ifl_error *error)
+{
+    struct quest *quest = context;
+    struct record *record = calloc(1, sizeof *record);
+    if (!record)
+        return ifl_fail_nomem(error);
+    int rc = search(quest, row, record, error);
+    if (rc < 0 && rc != IFL_E_IO && rc != IFL_E_INTERRUPTED) {
+        record->error = *error;
+        rc = 0;
+    }
+    if (rc == 0)
+        rc = parts_put(&quest->files.parts, row, record, error);
+    free(record);
+    return rc;
+}
+
+static bool is_recorded(void *context, size_t row)
+{
+    struct quest *quest = context;
+    struct record *record = quest->launch.resume ? malloc(sizeof *record) : NULL;
+    const bool found = record && parts_get(&quest->files.parts, row, record);
+    free(record);
+    return found;
+}
+
+/* ---- reports ---- */
+
+static void fill_row(const struct record *record, struct capacity_row *row)
+{
+    const struct capacity *found = &record->capacity;
+    const double nan = (double)NAN;
+    const struct ifl_interval none = {nan, nan};
+    *row = (struct capacity_row){
+        .error = record->error,
+        .status = found->status,
+        .rps = nan,
+        .low_rps = nan,
+        .high_rps = nan,
+        .at = {nan, nan, nan, nan, none, none, none, none, none, none, none, none},
+        .n_trials = found->n_trials,
+        .n_gpus = record->n_gpus,
+        .usd_per_hour = record->usd_per_hour,
+        .usd_per_mtok = nan};
+    if (record->error.code)
+        return;
+    row->rps = found->rps;
+    row->low_rps = found->low_rps;
+    row->high_rps = found->high_rps;
+    if (found->status == CAPACITY_NONE)
+        return;
+    row->at = found->trials[found->at];
+    row->usd_per_mtok =
+        record->usd_per_hour / (row->at.output_throughput_tok_per_s.mean * 3600) * 1e6;
+}
+
+/* Fills the rows and writes the trials of each on the way. */
+static int gather(struct quest *quest, FILE *trials, struct capacity_row *rows)
+{
+    struct record *record = malloc(sizeof *record);
+    int rc = record ? 0 : ifl_fail_nomem(&quest->launch.error);
+    if (rc == 0)
+        capacity_write_trial_head(trials, quest->launch.study);
+    for (size_t i = 0; i < quest->n_rows && rc == 0; i++) {
+        if (!parts_get(&quest->files.parts, i, record)) {
+            rc = ifl_fail(&quest->launch.error, IFL_E_IO, "%s: the record of row %zu is gone",
+                          quest->files.parts.dir, i);
+            break;
+        }
+        fill_row(record, &rows[i]);
+        capacity_write_trials(trials, quest->launch.study, i, &record->capacity);
+    }
+    free(record);
+    return rc;
+}
+
+static size_t count_failed(const struct capacity_row *rows, size_t n, size_t *first)
+{
+    size_t n_failed = 0;
+    for (size_t i = n; i-- > 0;)
+        if (rows[i].error.code) {
+            n_failed++;
+            *first = i;
+        }
+    return n_failed;
+}
+
+static int write_files(struct quest *quest, struct capacity_row *rows)
+{
+    struct ifl_error *error = &quest->launch.error;
+    char path[IFL_PATH_BYTES];
+    struct new_file trials;
+    snprintf(path, sizeof path, "%s/trials.csv", quest->files.dir);
+    if (new_file_open(&trials, path, error) < 0)
+        return error->code;
+    const int rc = gather(quest, trials.out, rows);
+    if (new_file_close(&trials, rc, error) < 0)
+        return error->code;
+    capacity_mark(rows, quest->n_rows);
+    snprintf(path, sizeof path, "%s/capacity.csv", quest->files.dir);
+    if (capacity_write(path, quest->launch.study, rows, quest->n_rows, error) < 0)
+        return error->code;
+    return run_files_write_config(&quest->files, error);
+}
+
+static int finish(struct quest *quest)
+{
+    struct capacity_row *rows = calloc(quest->n_rows, sizeof *rows);
+    size_t first = 0;
+    if (!rows)
+        return ifl_fail_nomem(&quest->launch.error);
+    int rc = write_files(quest, rows);
+    if (rc == 0)
+        parts_remove(&quest->files.parts);
+    if (rc == 0 && !quest->launch.quiet)
+        capacity_print(stdout, quest->launch.study, rows, quest->n_rows);
+    const size_t n_failed = rc == 0 ? count_failed(rows, quest->n_rows, &first) : 0;
+    if (n_failed == quest->n_rows) {
+        quest->launch.error = rows[first].error;
+        rc = rows[first].error.code;
+    } else if (n_failed) {
+        rc = ifl_fail(&quest->launch.error, IFL_E_POLICY, "%zu of %zu searches failed", n_failed,
+                      quest->n_rows);
+    }
+    free(rows);
+    return rc;
+}
+
+/* ---- the study ---- */
+
+static int check_axes(struct quest *quest)
+{
+    for (size_t a = 0; a < study_n_axes(quest->launch.study); a++)
+        if (strcmp(study_axis(quest->launch.study, a), "workload.arrivals.rate_rps") == 0)
+            return ifl_fail(&quest->launch.error, IFL_E_INPUT,
+                            "workload.arrivals.rate_rps is swept, expected one rate, where the "
+                            "search for the capacity starts");
+    return check(study_first(quest->launch.study), &quest->launch.error);
+}
+
+static int prepare(struct quest *quest)
+{
+    struct ifl_error *error = &quest->launch.error;
+    int rc = check_axes(quest);
+    if (rc == 0)
+        rc = run_files_init(&quest->files, quest->launch.study, quest->launch.out_dir, error);
+    /* A run of the same configuration leaves parts of another kind. */
+    quest->files.parts.study_hash = ~quest->files.parts.study_hash;
+    quest->files.parts.record_bytes = sizeof(struct record);
+    if (rc == 0 && ranks_own() == 0)
+        rc = run_files_open(&quest->files, quest->launch.resume, error);
+    return ranks_agree(rc, error);
+}
+
+static int search_all(struct quest *quest)
+{
+    struct ifl_error *error = &quest->launch.error;
+    if (prepare(quest) < 0)
+        return error->code;
+    quest->n_rows = study_n_points(quest->launch.study) / study_n_replications(quest->launch.study);
+    quest->crew.n_points = quest->n_rows;
+    quest->crew.n_threads = quest->launch.n_threads;
+    quest->crew.quiet = quest->launch.quiet;
+    quest->crew.context = quest;
+    quest->crew.done = is_recorded;
+    quest->crew.fly = search_and_record;
+    int rc = crew_work(&quest->crew, error);
+    if (rc == 0 && ranks_own() == 0)
+        rc = finish(quest);
+    rc = ranks_agree(rc, error);
+    if (rc < 0 && ranks_own() == 0)
+        parts_keep(&quest->files.parts);
+    return rc;
+}
+
+int cli_capacity(int argc, char **argv)
+{
+    struct quest quest = {0};
+    if (launch_read(&quest.launch, "capacity", argc, argv) < 0)
+        return 2;
+    gsl_set_error_handler_off();
+    int rc = launch_load(&quest.launch);
+    if (rc == 0)
+        rc = search_all(&quest);
+    return launch_end(&quest.launch, rc);
+}

@@ -1,0 +1,34 @@
+/* What `inflight capacity` writes: a row a deployment, a row a rate that was tried, a table. */
+#ifndef SIM_CLI_CAPACITY_FILES_H
+#define SIM_CLI_CAPACITY_FILES_H
+
+#include <stdio.h>
+
+#include "capacity.h"
+
+struct capacity_row {
+    struct ifl_error error; /* code 0: searched */
+    enum capacity_status status;
+    double rps, low_rps, high_rps;
+    struct capacity_trial at; /* at the capacity; its latencies are NaN without one */
+    size_t n_trials;
+    int32_t n_gpus;
+    double usd_per_hour; /* NaN where no price is known */
+    double usd_per_mtok; /* million output tokens */
+    /* no other row costs less a token and is as fast; the cheapest of all */
+    bool pareto_ttft, pareto_tbt, cheapest;
+};
+
+/* Marks the Pareto front of cost against P90 TTFT and against P99 TBT. Without prices, cost is GPU
+ * time. */
+void capacity_mark(struct capacity_row *rows, size_t n);
+
+int capacity_write(const char *path, const struct study *study, const struct capacity_row *rows,
+                   size_t n, struct ifl_error *error);
+void capacity_write_trial_head(FILE *out, const struct study *study);
+void capacity_write_trials(FILE *out, const struct study *study, size_t row,
+                           const struct capacity *capacity);
+void capacity_print(FILE *out, const struct study *study, const struct capacity_row *rows,
+                    size_t n);
+
+#endif

@@ -1,0 +1,127 @@
+#include "cli/launch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/ranks.h"
+
+/* ---- talking ---- */
+
+bool launch_speaks(const struct launch *launch)
+{
+    return ranks_own() == 0 && !launch->quiet;
+}
+
+void launch_say(void *context, const char *text)
+{
+    struct launch *launch = context;
+    size_t i = 0;
+    pthread_mutex_lock(&launch->lock);
+    while (i < launch->n_notes && strcmp(launch->notes[i], text) != 0)
+        i++;
+    if (i == launch->n_notes && i < LAUNCH_MAX_NOTES && (launch->notes[i] = strdup(text))) {
+        launch->n_notes++;
+        fprintf(stderr, "note: %s\n", text);
+    }
+    pthread_mutex_unlock(&launch->lock);
+}
+
+char *launch_label(const struct launch *launch, size_t point)
+{
+    char *label = NULL;
+    size_t n_bytes;
+    FILE *out = open_memstream(&label, &n_bytes);
+    if (!out)
+        return NULL;
+    for (size_t a = 0; a < study_n_axes(launch->study); a++) {
+        const char *key = study_axis(launch->study, a), *dot = strrchr(key, '.');
+        fprintf(out, "%s%s=%s", a ? " " : "", dot ? dot + 1 : key,
+                study_value(launch->study, point, a));
+    }
+    fclose(out);
+    return label;
+}
+
+/* ---- the beginning ---- */
+
+int launch_read(struct launch *launch, const char *command, int argc, char **argv)
+{
+    const struct option_spec options[] = {
+        {"--set", NULL, OPTION_LIST, &launch->sets},
+        {"--plugin", NULL, OPTION_LIST, &launch->plugins},
+        {"--output", "-o", OPTION_TEXT, &launch->out_dir},
+        {"--jobs", "-j", OPTION_COUNT, &launch->n_threads},
+        {"--resume", NULL, OPTION_FLAG, &launch->resume},
+        {"--quiet", "-q", OPTION_FLAG, &launch->quiet},
+        {"--timing", NULL, OPTION_FLAG, &launch->timing},
+    };
+    launch->command = command;
+    launch->n_threads = 1;
+    pthread_mutex_init(&launch->lock, NULL);
+    if (options_read(command, argc, argv, options, sizeof options / sizeof *options,
+                     &launch->configs) < 0)
+        return -1;
+    if (launch->n_threads < 1) {
+        fprintf(stderr, "inflight %s: -j 0: expected a whole number from 1 on\n", command);
+        return -1;
+    }
+    if (launch->configs.n != 1) {
+        fprintf(stderr,
+                "usage: inflight %s CONFIG.yaml [--set path.to.key=value]... "
+                "[--plugin FILE.so]... [-o DIR] [-j N] [--resume] [--quiet] [--timing]\n",
+                command);
+        return -1;
+    }
+    return 0;
+}
+
+static int load_plugins(const struct text_list *plugins, struct ifl_error *error)
+{
+    int rc = 0;
+    for (size_t i = 0; i < plugins->n && rc == 0; i++)
+        rc = registry_load_plugin(plugins->of[i], error);
+    return rc;
+}
+
+/* Points that fly side by side would measure each other. */
+static int check_jobs(struct launch *launch)
+{
+    if (!study_flies_engine(launch->study) || (launch->n_threads == 1 && ranks_n() == 1))
+        return 0;
+    if (launch->n_threads > 1)
+        return ifl_fail(&launch->error, IFL_E_INPUT,
+                        "--jobs is %lld, expected 1 where an engine flies in wall time",
+                        launch->n_threads);
+    return ifl_fail(&launch->error, IFL_E_INPUT,
+                    "there are %d ranks, expected 1 where an engine flies in wall time", ranks_n());
+}
+
+int launch_load(struct launch *launch)
+{
+    const struct study_options study = {launch->configs.of[0], launch->sets.of, launch->sets.n};
+    int rc = ranks_join(&launch->error);
+    if (rc < 0)
+        return rc;
+    rc = load_plugins(&launch->plugins, &launch->error);
+    if (rc == 0)
+        rc = study_load(&study, &launch->study, &launch->error);
+    if (rc == 0)
+        rc = check_jobs(launch);
+    return ranks_agree(rc, &launch->error);
+}
+
+/* ---- the end ---- */
+
+/* The line must be out before anybody ends with an error: mpirun kills the others then. So only
+ * rank 0 does. */
+int launch_end(struct launch *launch, int code)
+{
+    const int exit_code = code < 0 && ranks_own() == 0 ? cli_fail(&launch->error) : 0;
+    ranks_leave();
+    study_free(launch->study);
+    for (size_t i = 0; i < launch->n_notes; i++)
+        free(launch->notes[i]);
+    pthread_mutex_destroy(&launch->lock);
+    return exit_code;
+}

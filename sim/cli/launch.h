@@ -1,0 +1,39 @@
+/* What the commands that fly studies share: their options, plug-ins, ranks, notes, and the end. */
+#ifndef SIM_CLI_LAUNCH_H
+#define SIM_CLI_LAUNCH_H
+
+#include <pthread.h>
+
+#include "cli/options.h"
+#include "config/config.h"
+
+enum { LAUNCH_MAX_NOTES = 32 };
+
+struct launch {
+    const char *command, *out_dir;
+    long long n_threads;
+    bool quiet, timing, resume;
+    struct text_list configs, sets, plugins;
+    struct study *study;
+    struct ifl_error error;
+    /* what was said: many points have the same to say */
+    pthread_mutex_t lock;
+    char *notes[LAUNCH_MAX_NOTES];
+    size_t n_notes;
+};
+
+/* Reads the options. 0, or -1 after a line on stderr. */
+int launch_read(struct launch *launch, const char *command, int argc, char **argv);
+/* Joins the other ranks and loads the study; everyone gets the same code. */
+int launch_load(struct launch *launch);
+/* Parts from the ranks and frees all; rank 0 prints the error. Returns the exit code. */
+int launch_end(struct launch *launch, int code);
+
+/* Does this rank talk to the user? */
+bool launch_speaks(const struct launch *launch);
+/* An ifl_note_fn; its context is a struct launch. Says each text once. */
+void launch_say(void *launch, const char *text);
+/* "preset=vllm-v0 rate_rps=4", the caller's to free. NULL without memory: a name is a nicety. */
+char *launch_label(const struct launch *launch, size_t point);
+
+#endif

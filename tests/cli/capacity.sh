@@ -1,0 +1,108 @@
+#!/bin/sh
+# The search for capacity, against queueing theory where it has an answer, else against its own trials.
+. "$(dirname "$0")/expect.sh"
+
+# One request at a time, each 1,000 tokens of 0.1 ms: an M/D/1 queue with S = 0.1 s. Its mean wait
+# rho S / (2 (1 - rho)) is W at rho = 2 W / (S + 2 W): 2/3 for W = S, 6.667 requests a second.
+"$inflight" trace generate -n 3000 --prompt fixed:1000 --output-tokens fixed:1 -o constant.csv
+cat >md1.yaml <<'END'
+workload: {trace: constant.csv, arrivals: {process: poisson, rate_rps: 1, seed: 5}}
+serving:
+  preset: vllm-v0
+  max_model_len: 1000000
+  batching: {max_seqs: 1, max_batched_tokens: 1000000}
+  kv: {num_blocks: 62500}
+cost: {model: linear, prefill_token_s: 0.0001}
+capacity: {criterion: delay, delay_s: 0.1, tolerance_frac: 0.002}
+replications: 6
+output: {dir: md1}
+sweep: {capacity.delay_s: [0.1, 0.025]}
+END
+succeeds "$inflight" capacity md1.yaml --quiet -j 2
+columns md1/capacity.csv capacity.delay_s,status,capacity_rps,capacity_low_rps,capacity_high_rps >found
+cat found
+awk -F, '{
+    exact = 10 * 2 * $1 / (0.1 + 2 * $1)
+    bad += $2 != "found" || exact < $4 || exact > $5 || $3 < 0.96 * exact || $3 > 1.04 * exact
+    wide += $5 - $4 > 0.12 * exact
+} END { exit bad || wide || NR != 2 }' found || complain 'capacity of M/D/1 is not the closed form'
+
+# the same bytes on more threads, and after a search was cut short
+succeeds "$inflight" capacity md1.yaml --quiet -o again
+for report in capacity.csv trials.csv config.yaml; do
+    same_bytes md1/$report again/$report
+done
+
+# every criterion ends between two rates that were tried: within, and beyond by the tolerance
+"$inflight" trace generate -n 400 --prompt lognormal:200,1 --output-tokens lognormal:50,1 -o chats.csv
+cat >chats.yaml <<'END'
+workload: {trace: chats.csv, arrivals: {process: poisson, rate_rps: 4, seed: 1}}
+serving: {preset: vllm-v0, max_model_len: 8192, kv: {num_blocks: 1000}}
+cost: {model: linear, step_s: 0.01, prefill_token_s: 0.00005, decode_seq_s: 0.0005}
+capacity: {p99_tbt_s: 0.1, usd_per_gpu_hour: {gpu-a: 3.6, gpu-b: 9}}
+slo: {ttft_s: 0.5, tpot_s: 0.05}
+replications: 2
+output: {dir: chats}
+sweep: {serving.preset: [vllm-v0, sarathi], serving.batching.max_seqs: [8, 64]}
+END
+for criterion in sarathi distserve delay; do
+    succeeds "$inflight" capacity chats.yaml --quiet -j 2 --set capacity.criterion=$criterion
+    columns chats/trials.csv serving.preset,serving.batching.max_seqs,rate_rps,margin >tried
+    columns chats/capacity.csv \
+        serving.preset,serving.batching.max_seqs,capacity_rps,status >found
+    awk -F, 'NR == FNR { rate[$1 FS $2] = $3; status[$1 FS $2] = $4; next }
+        $4 <= 0 && $3 == rate[$1 FS $2] { within[$1 FS $2] = 1 }
+        $4 > 0 && $3 > rate[$1 FS $2] && $3 <= 1.0101 * rate[$1 FS $2] { beyond[$1 FS $2] = 1 }
+        END { for (row in rate) bad += status[row] != "found" || !within[row] || !beyond[row]
+              exit bad || length(rate) != 4 }' found tried || complain "$criterion does not end at the limit"
+done
+
+# goodput: no rate that was tried gives more
+succeeds "$inflight" capacity chats.yaml --quiet --set capacity.criterion=goodput --set sweep=null
+best=$(columns chats/trials.csv goodput_rps | sort -g | tail -1)
+same "$(columns chats/capacity.csv capacity_rps)" "$best" 'the most goodput'
+
+# the cheapest deployment and the front: dollars per token and marks follow from the other columns
+succeeds "$inflight" capacity chats.yaml --quiet -o gpus --set model=llama-2-7b --set cost=null \
+    --set serving.kv.num_blocks=null --set serving.max_model_len=4096 --set replications=1 \
+    --set workload.limit=100 --set 'capacity.usd_per_gpu_hour={a100-80gb-sxm: 2, h100-sxm: 3.5}' \
+    --set sweep=null --set 'sweep.hardware=[a100-80gb-sxm,h100-sxm]' \
+    --set 'sweep.parallel.tensor=[1,2]'
+columns gpus/capacity.csv "hardware,parallel.tensor,gpus,usd_per_hour,usd_per_million_output_tokens,\
+output_throughput_tok_per_s,p99_itl_s,cheapest,pareto_tbt" >found
+awk -F, '{
+    price = ($1 == "h100-sxm" ? 3.5 : 2) * $2
+    usd = price / ($6 * 3600) * 1e6
+    bad += $3 != $2 || $4 != price || $5 < 0.99999 * usd || $5 > 1.00001 * usd
+    cost[NR] = $5; tbt[NR] = $7; cheapest[NR] = $8; front[NR] = $9
+} END {
+    for (i = 1; i <= NR; i++) {
+        least = best = "true"
+        for (j = 1; j <= NR; j++) {
+            if (cost[j] < cost[i]) least = "false"
+            if (cost[j] <= cost[i] && tbt[j] <= tbt[i] && cost[j] + tbt[j] < cost[i] + tbt[i]) best = "false"
+        }
+        bad += least != cheapest[i] || best != front[i]
+    }
+    exit bad || NR != 4
+}' found || complain "costs or marks are wrong" "$(cat found)"
+
+# out of reach
+for limit in 0.0001,none 1000,unbounded; do
+    succeeds "$inflight" capacity chats.yaml --quiet --set sweep=null \
+        --set "capacity.p99_tbt_s=${limit%,*}" --set capacity.delay_s=1e6
+    same "$(columns chats/capacity.csv status)" "${limit#*,}" "P99 TBT of ${limit%,*} s"
+done
+
+# what is wrong
+refuses 'workload.arrivals.rate_rps is swept' \
+    "$inflight" capacity md1.yaml --set 'sweep.workload.arrivals.rate_rps=[1,2]'
+refuses 'md1.yaml: capacity.p99_tbt_s is missing or 0, expected above 0' \
+    "$inflight" capacity md1.yaml --set capacity.criterion=sarathi
+refuses 'slo.ttft_s and slo.tpot_s are missing' \
+    "$inflight" capacity md1.yaml --set capacity.criterion=distserve
+refuses 'workload.arrivals.process has no rate' \
+    "$inflight" capacity md1.yaml --set workload.arrivals.process=burst --set workload.shuffle=true
+refuses 'capacity.usd_per_gpu_hour.gpu-a is dear, expected a number' \
+    "$inflight" capacity chats.yaml --set 'capacity.usd_per_gpu_hour={gpu-a: dear}'
+finish
