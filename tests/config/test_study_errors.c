@@ -34,7 +34,7 @@ Test(study_errors, values)
                  "unknown key workload.limit, expected one of "
                  "model, hardware, executor, replications, steady_state, sweep, workload, serving, "
                  "cost, engine, parallel, "
-                 "cluster, slo, output");
+                 "cluster, slo, output, capacity");
 }
 
 Test(study_errors, what_is_missing)
