@@ -90,7 +90,7 @@ static void heap_remove(struct cohort *cohort, size_t n, const struct live_reque
 
 static struct live_list *grow_list(const struct cohort *cohort, const struct live_request *r)
 {
-    const int64_t capacity = (int64_t)r->pub.n_blocks * cohort->block_tokens;
+    const int64_t capacity = group_capacity(&r->pub, cohort->block_tokens);
     const int64_t grow_tick = r->synced_tick + capacity - r->pub.n_computed;
     return &cohort->grow[grow_tick % cohort->block_tokens];
 }
@@ -115,6 +115,15 @@ static void grow_remove(struct live_list *list, struct live_request *r)
     list->n--;
 }
 
+void cohort_regrow(struct cohort *cohort, struct live_request *r, int32_t n_blocks_before)
+{
+    const int32_t n_blocks = r->pub.n_blocks;
+    r->pub.n_blocks = n_blocks_before;
+    grow_remove(grow_list(cohort, r), r);
+    r->pub.n_blocks = n_blocks;
+    grow_insert(grow_list(cohort, r), r);
+}
+
 /* ---- members ---- */
 
 void cohort_add(struct cohort *cohort, struct live_request *r)
@@ -127,7 +136,8 @@ void cohort_add(struct cohort *cohort, struct live_request *r)
     cohort->fresh[cohort->n_fresh++] = r;
     heap_up(cohort, cohort->n, r);
     cohort->n++;
-    cohort->context += r->pub.n_computed;
+    cohort->n_seqs += r->pub.n_seqs;
+    cohort->context += (int64_t)r->pub.n_seqs * r->pub.n_computed;
 }
 
 void cohort_sync(const struct cohort *cohort, struct live_request *r)
@@ -182,7 +192,8 @@ void cohort_remove(struct cohort *cohort, struct live_request *r)
     }
     r->in_cohort = r->fresh = false;
     cohort->n--;
-    cohort->context -= r->pub.n_computed;
+    cohort->n_seqs -= r->pub.n_seqs;
+    cohort->context -= (int64_t)r->pub.n_seqs * r->pub.n_computed;
     if (cohort->n == 0)
         cohort->n_gaps = 0;
 }
@@ -229,7 +240,7 @@ int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
     cohort->tick++;
     if (++cohort->phase == cohort->block_tokens)
         cohort->phase = 0;
-    cohort->context += (int64_t)cohort->n;
+    cohort->context += cohort->n_seqs;
     cohort->last_end_ns = end_ns;
     for (size_t i = 0; i < cohort->n_fresh; i++)
         cohort->fresh[i]->fresh = false;

@@ -16,6 +16,7 @@
 #ifndef SIM_COHORT_H
 #define SIM_COHORT_H
 
+#include "kv/group.h"
 #include "live_request.h"
 
 struct gap {
@@ -27,7 +28,8 @@ struct cohort {
     int32_t phase;       /* tick mod block_tokens */
     int64_t last_end_ns; /* end of the last one */
     size_t n;
-    int64_t context; /* sum of the members' n_computed, now */
+    int32_t n_seqs;  /* of all members */
+    int64_t context; /* sum of the n_computed of their sequences, now */
     int32_t block_tokens;
     struct live_list *grow;       /* [block_tokens], linked by grow_prev and grow_next */
     struct live_request **finish; /* binary heap by (finish_tick, start_seq) */
@@ -60,8 +62,11 @@ static inline struct live_request *cohort_growing(const struct cohort *cohort)
 static inline bool cohort_grows(const struct cohort *cohort, const struct live_request *r)
 {
     const int64_t n_computed = r->pub.n_computed + (cohort->tick - r->synced_tick);
-    return n_computed >= (int64_t)r->pub.n_blocks * cohort->block_tokens;
+    return n_computed >= group_capacity(&r->pub, cohort->block_tokens);
 }
+
+/* The blocks of a member that grows now have become more: it grows next when those are full. */
+void cohort_regrow(struct cohort *cohort, struct live_request *r, int32_t n_blocks_before);
 
 struct tick_gaps { /* `count` members have waited gap_ns since their last token */
     int64_t gap_ns;

@@ -30,6 +30,10 @@ struct live_request {
     size_t heap_at;
     struct live_request *grow_prev, *grow_next;
 
+    /* of a sequence group, kv/group.h */
+    bool parted;        /* the sequences have their own tails */
+    uint64_t parted_in; /* the step in which they parted */
+
     /* with a prefix cache */
     int32_t n_hit;         /* blocks that the cache held when it was last looked up */
     uint64_t looked_up;    /* the cache's epoch then, 0: never */

@@ -164,6 +164,9 @@ static struct cost *create_cost(const struct config *config, const struct machin
 
 /* ---- who comes: the trace ---- */
 
+/* Sequences that a request may have. */
+enum { MAX_SAMPLES = 1024 };
+
 static int load_trace(const struct point_options *options, struct ifl_trace *trace,
                       struct ifl_error *error)
 {
@@ -174,11 +177,12 @@ static int load_trace(const struct point_options *options, struct ifl_trace *tra
         rc = ifl_trace_cut(trace, &w->window, w->trace, notes, error);
     if (rc == 0)
         rc = ifl_trace_arrive(trace, &w->arrivals, w->trace, notes, error);
+    const int32_t most = options->config->executor == EXECUTOR_SIM ? MAX_SAMPLES : 1;
     for (size_t i = 0; rc == 0 && trace->samples && i < trace->n; i++)
-        if (trace->samples[i] > 1)
+        if (trace->samples[i] > most)
             rc = ifl_fail_at(error, w->trace, 0, 0,
-                             "row %zu asks for %d samples; only 1 is simulated", i + 1,
-                             trace->samples[i]);
+                             "row %zu asks for %d samples, expected at most %d%s", i + 1,
+                             trace->samples[i], most, most == 1 ? ": engines compute one" : "");
     return rc;
 }
 
@@ -232,6 +236,14 @@ static int create_executor(const struct point_options *options, struct cockpit *
     return cockpit->engine ? 0 : error->code;
 }
 
+static int32_t max_samples(const struct ifl_trace *trace)
+{
+    int32_t most = 1;
+    for (size_t i = 0; trace->samples && i < trace->n; i++)
+        most = trace->samples[i] > most ? trace->samples[i] : most;
+    return most;
+}
+
 static int create_replicas(const struct point_options *options, struct cockpit *cockpit,
                            struct point_result *result, struct ifl_error *error)
 {
@@ -254,6 +266,7 @@ static int create_replicas(const struct point_options *options, struct cockpit *
         .swap_full = config->serving.kv.swap_full,
         .seed = config->workload.arrivals.seed,
         .wants_work = config->executor != EXECUTOR_SIM || records_work(options),
+        .max_samples = max_samples(&cockpit->trace),
     };
     cockpit->replicas = calloc((size_t)config->replicas, sizeof *cockpit->replicas);
     if (!cockpit->replicas)

@@ -48,7 +48,8 @@ static int create_pools(struct replica *replica, const struct replica_options *o
     live_pool_init(&replica->pool, request_bytes);
     replica->outs = malloc(n_copies * sizeof *replica->outs);
     replica->ins = malloc(n_copies * sizeof *replica->ins);
-    if (!replica->outs || !replica->ins ||
+    replica->copies = malloc(((size_t)limits->n_blocks + 1) * sizeof *replica->copies);
+    if (!replica->outs || !replica->ins || !replica->copies ||
         kv_pool_create(&replica->kv, limits->n_blocks, options->allocator, &cache) < 0 ||
         kv_pool_create(&replica->host, limits->n_host_blocks, KV_PAGED, NULL) < 0)
         return -1;
@@ -65,6 +66,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
         .seed = options->seed,
         .number = options->number,
         .wants_work = options->wants_work,
+        .max_samples = options->max_samples > 1 ? options->max_samples : 1,
         .last_end_ns = IFL_NEVER,
     };
     replica->limits.contiguous = options->allocator == KV_BUDDY;
@@ -91,6 +93,7 @@ static void free_arrays(struct replica *replica)
         replica->keys,        replica->ranking,    replica->by_rank[RANKED_SWAPPED].of,
         replica->gone,        replica->work,       replica->by_rank[RANKED_PREFILL].of,
         replica->results,     replica->outs,       replica->ins,
+        replica->copies,      replica->tables,
     };
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
@@ -136,7 +139,8 @@ static int reserve(struct replica *replica, size_t n_live)
         GROW(replica->by_rank[RANKED_PREFILL].of) || GROW(replica->gone) ||
         grow_array(&replica->ranking, n, 2 * sizeof(int64_t)) < 0)
         return -1;
-    if (replica->wants_work && GROW(replica->work))
+    if (replica->wants_work &&
+        grow_array(&replica->work, n * (size_t)replica->max_samples, sizeof *replica->work) < 0)
         return -1;
     if (replica->has_step_end && GROW(replica->results))
         return -1;
@@ -180,7 +184,7 @@ void replica_describe(const struct arrival *a, struct live_request *r)
     pub->n_prompt = pub->n_tokens = a->n_prompt;
     pub->n_max_new = a->n_max_new;
     pub->n_predicted = a->n_output;
-    pub->n_seqs = 1;
+    pub->n_seqs = a->n_samples;
     pub->priority = a->priority;
     pub->client = a->client;
     pub->session = a->session;
@@ -206,13 +210,15 @@ int replica_join(struct replica *replica, const struct arrival *arrival, struct 
     return 0;
 }
 
-bool replica_never_fits(const struct replica *replica, int32_t n_prompt, int32_t n_output)
+/* Its answers' last tokens are never computed. */
+bool replica_never_fits(const struct replica *replica, const struct arrival *arrival)
 {
     const struct ifl_limits *limits = &replica->limits;
-    const int64_t n_tokens = (int64_t)n_prompt + n_output;
+    const struct ifl_request group = {.n_prompt = arrival->n_prompt, .n_seqs = arrival->n_samples};
+    const int64_t n_tokens = (int64_t)arrival->n_prompt + arrival->n_output;
     if (n_tokens > limits->max_model_tokens)
         return true;
-    const int32_t n = kv_blocks_for((int32_t)n_tokens - 1, limits->block_tokens);
+    const int32_t n = group_blocks(&group, (int32_t)n_tokens - 1, limits->block_tokens);
     return (replica->kv.contiguous ? kv_buddy_rounded(n) : n) > limits->n_blocks;
 }
 
@@ -249,10 +255,19 @@ void replica_rank_anew(struct replica *replica)
     waiting_rekey(&replica->waiting, rekey_one, replica);
 }
 
+static int32_t running_seqs(const struct replica *replica)
+{
+    int32_t n = (int32_t)replica->running.n;
+    for (const struct live_request *r = replica->running.head; r && replica->max_samples > 1;
+         r = r->next)
+        n += r->pub.n_seqs - 1;
+    return n;
+}
+
 static void begin_step(struct replica *replica, int64_t now_ns)
 {
     replica->view.now_ns = now_ns;
-    replica->n_planned = replica->n_outs = replica->n_ins = 0;
+    replica->n_planned = replica->n_outs = replica->n_ins = replica->n_copies = 0;
     replica->n_rejected = 0;
     replica->ready_all = false;
     replica->by_start.taken = false;
@@ -265,7 +280,7 @@ static void begin_step(struct replica *replica, int64_t now_ns)
     replica->step = (struct ifl_step){
         .ops = &replica_step_ops,
         .n_running_requests = (int32_t)replica->running.n,
-        .n_running_seqs = (int32_t)replica->running.n,
+        .n_running_seqs = running_seqs(replica),
         .n_waiting = (int32_t)replica->waiting.n,
         .n_swapped = (int32_t)replica->n_swapped,
         .n_free_blocks = replica->kv.n_free,

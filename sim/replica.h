@@ -30,7 +30,8 @@ struct module {
 /* One request's share of the step being built. */
 struct planned {
     struct live_request *r; /* NULL where it was undone */
-    int32_t n;
+    int32_t n;              /* tokens of each sequence */
+    int32_t n_tokens;       /* of all its sequences, shared ones once */
     bool decodes;
 };
 
@@ -73,7 +74,8 @@ struct replica {
     struct ranked_request *ranking; /* scratch */
     int64_t *keys;                  /* scratch */
     struct ifl_copy *outs, *ins;    /* [host blocks + 1] */
-    size_t n_outs, n_ins;
+    struct ifl_copy *copies;        /* [device blocks + 1] */
+    size_t n_outs, n_ins, n_copies;
     int32_t n_rejected;         /* in this plan */
     struct live_request **gone; /* rejected in this plan or finished in this step */
     size_t n_gone;
@@ -91,6 +93,9 @@ struct replica {
     bool busy, ticks;
     struct ifl_step_desc desc;
     struct ifl_work *work; /* only for executors that want it */
+    uint32_t *tables;      /* block tables of sequences that share a request */
+    size_t n_tables, cap_tables;
+    int32_t max_samples;
     struct ifl_result *results;
     bool wants_work;
     bool has_step_start, has_step_end, has_steady; /* some module has that hook */
@@ -112,6 +117,7 @@ struct replica_options {
     enum swap_full swap_full;
     uint64_t seed;
     bool wants_work;
+    int32_t max_samples; /* of a request; 0 counts as 1 */
 };
 
 /* Owned by the caller; zeroed memory is valid for replica_destroy. */
@@ -128,7 +134,7 @@ struct arrival {
     size_t row;
     uint64_t serial;
     int64_t at_ns;
-    int32_t n_prompt, n_output, n_max_new, priority;
+    int32_t n_prompt, n_output, n_max_new, n_samples, priority;
     uint32_t client, session, prefix_group, prefix_tokens;
     int64_t ttft_slo_ns, tpot_slo_ns;
     const uint64_t *hash_ids; /* of the prompt's blocks, borrowed from the trace, or NULL */
@@ -140,7 +146,7 @@ void replica_describe(const struct arrival *arrival, struct live_request *r);
 /* It waits. */
 int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error);
 /* True if the request can never run here: longer than the model or the pool. */
-bool replica_never_fits(const struct replica *replica, int32_t n_prompt, int32_t n_output);
+bool replica_never_fits(const struct replica *replica, const struct arrival *arrival);
 
 /* Builds a step at now_ns. Negative: a policy broke the contract. */
 int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error);
@@ -178,6 +184,9 @@ bool replica_first_blocks(struct replica *replica, struct live_request *r, int32
 void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished);
 /* What a step has computed of a prompt can be found by others. */
 void replica_publish_prompt(struct replica *replica, struct live_request *r);
+/* The first tokens behind the prompt: the sequences of a group part, and meet again if undone. */
+void replica_part(struct replica *replica, struct live_request *r);
+void replica_unpart(struct replica *replica, struct live_request *r);
 /* Both with a prefix cache: the blocks of a waiting request's hit become its own; what it leaves
  * behind when it goes can be found. */
 void replica_share_hit(struct replica *replica, struct live_request *r);

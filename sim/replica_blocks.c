@@ -3,15 +3,18 @@
 #include "replica.h"
 
 /* The last token of an answer is never computed, so its K/V needs no slot. */
-static int32_t final_slots(const struct live_request *r)
+static int32_t final_tokens(const struct live_request *r)
 {
     return r->pub.n_prompt + r->n_output - 1;
 }
 
+/* Before the sequences part, room for one prompt is not unused: the others will have their own. */
 static int64_t unused_slots(const struct replica *replica, const struct live_request *r)
 {
-    const int64_t held = (int64_t)r->pub.n_blocks * replica->limits.block_tokens;
-    const int64_t unused = held - final_slots(r);
+    const int32_t block_tokens = replica->limits.block_tokens, n_final = final_tokens(r);
+    const int64_t held = (int64_t)r->pub.n_blocks * block_tokens;
+    const int64_t unused =
+        held - group_slots(&r->pub, n_final, n_final > r->pub.n_prompt, block_tokens);
     return unused > 0 ? unused : 0;
 }
 
@@ -36,7 +39,7 @@ int32_t replica_need(const struct replica *replica, const struct live_request *r
                      int32_t hold_tokens)
 {
     const int32_t has = r->pub.state == IFL_SWAPPED ? 0 : r->pub.n_blocks;
-    const int32_t more = kv_blocks_for(hold_tokens, replica->limits.block_tokens) - has;
+    const int32_t more = group_blocks(&r->pub, hold_tokens, replica->limits.block_tokens) - has;
     const int32_t too_many = replica->kv.n_free + 1;
     if (replica->kv.cached && r->pub.state == IFL_WAITING)
         return need_beyond_hit(replica, r, more);
@@ -58,6 +61,8 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
         return false;
     kv_take(&replica->kv, n, r->blocks + r->pub.n_blocks);
     r->pub.n_blocks += n;
+    if (r->in_cohort && r->pub.n_seqs > 1)
+        cohort_regrow(&replica->cohort, r, r->pub.n_blocks - n);
     const int64_t unused = unused_slots(replica, r);
     const int64_t taken = (int64_t)n * replica->limits.block_tokens;
     replica->kv_internal_slots += unused < taken ? unused : taken; /* older ones are counted */
@@ -89,18 +94,31 @@ void replica_drop_blocks(struct replica *replica, struct live_request *r, bool f
     if (replica->kv.cached)
         replica_leave_in_cache(replica, r, finished);
     replica->kv_internal_slots -= unused_slots(replica, r);
-    replica->kv_token_slots -= r->pub.n_computed - slots_of_others(replica, r);
+    replica->kv_token_slots -=
+        group_slots(&r->pub, r->pub.n_computed, r->parted, replica->limits.block_tokens) -
+        slots_of_others(replica, r);
     kv_release(&replica->kv, r->pub.n_blocks, r->blocks);
     r->pub.n_blocks = 0;
 }
 
 /* ---- a tick of the cohort ---- */
 
+/* Blocks for one more token of each sequence of a member whose blocks are full. */
+static int32_t growth(const struct replica *replica, const struct live_request *r)
+{
+    const int32_t n_computed = r->pub.n_computed + (int32_t)(replica->cohort.tick - r->synced_tick);
+    return r->pub.n_seqs == 1
+               ? 1
+               : group_blocks(&r->pub, n_computed + 1, replica->limits.block_tokens) -
+                     r->pub.n_blocks;
+}
+
 int32_t replica_growing_blocks(const struct replica *replica)
 {
     int32_t n = 0;
     for (const struct live_request *r = cohort_growing(&replica->cohort); r; r = r->grow_next)
-        n += cohort_grows(&replica->cohort, r) && r->pub.n_now == 0;
+        if (cohort_grows(&replica->cohort, r) && r->pub.n_now == 0)
+            n += growth(replica, r);
     return n;
 }
 
@@ -120,7 +138,46 @@ bool replica_tick_fits(const struct replica *replica, int32_t n_new, int32_t spa
 
 void replica_grow(struct replica *replica)
 {
-    for (struct live_request *r = cohort_growing(&replica->cohort); r; r = r->grow_next)
+    struct live_request *r = cohort_growing(&replica->cohort), *next;
+    for (; r; r = next) {
+        next = r->grow_next;
         if (cohort_grows(&replica->cohort, r))
-            replica_take_blocks(replica, r, 1);
+            replica_take_blocks(replica, r, growth(replica, r));
+    }
+}
+
+/* ---- sequence groups ---- */
+
+/* A decode's own tail is copied; a prompt that goes on behind its end, as after a recompute,
+ * computes them all. */
+void replica_part(struct replica *replica, struct live_request *r)
+{
+    const int32_t block_tokens = replica->limits.block_tokens;
+    const int32_t n_tail = group_tail_tokens(&r->pub, block_tokens);
+    const int32_t tail = group_shared_blocks(&r->pub, block_tokens);
+    r->parted = true;
+    r->parted_in = replica->view.step;
+    if (!ifl_decodes(&r->pub) || n_tail == 0)
+        return;
+    for (int32_t seq = 1; seq < r->pub.n_seqs; seq++)
+        replica->copies[replica->n_copies++] =
+            (struct ifl_copy){r->blocks[tail], r->blocks[tail + seq]};
+    replica->kv_token_slots += (int64_t)(r->pub.n_seqs - 1) * n_tail;
+}
+
+void replica_unpart(struct replica *replica, struct live_request *r)
+{
+    const int32_t block_tokens = replica->limits.block_tokens;
+    const int32_t n_tail = group_tail_tokens(&r->pub, block_tokens);
+    size_t n = 0;
+    if (!r->parted || r->parted_in != replica->view.step || r->pub.n_computed > r->pub.n_prompt)
+        return;
+    r->parted = false;
+    if (!ifl_decodes(&r->pub) || n_tail == 0)
+        return;
+    for (size_t i = 0; i < replica->n_copies; i++)
+        if (replica->copies[i].from != r->blocks[group_shared_blocks(&r->pub, block_tokens)])
+            replica->copies[n++] = replica->copies[i];
+    replica->n_copies = n;
+    replica->kv_token_slots -= (int64_t)(r->pub.n_seqs - 1) * n_tail;
 }

@@ -151,12 +151,19 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
     r->n_published = n;
 }
 
+/* Several sequences have several answers: only their prompt can be found. */
+static int32_t findable_tokens(const struct live_request *r)
+{
+    return r->pub.n_seqs > 1 && r->pub.n_computed > r->pub.n_prompt ? r->pub.n_prompt
+                                                                    : r->pub.n_computed;
+}
+
 /* A tree grows with every chunk (cache_unfinished_req). */
 void replica_publish_prompt(struct replica *replica, struct live_request *r)
 {
     if (!replica->kv.cached)
         return;
-    const int32_t n_shareable = kv_shareable_tokens(&r->pub), n = r->pub.n_computed;
+    const int32_t n_shareable = kv_shareable_tokens(&r->pub), n = findable_tokens(r);
     publish(replica, r, is_tree(replica) || n < n_shareable ? n : n_shareable);
 }
 
@@ -166,7 +173,7 @@ void replica_leave_in_cache(struct replica *replica, struct live_request *r, boo
 {
     struct kv_cache *cache = &replica->kv.cache;
     if (!is_tree(replica) || finished) {
-        publish(replica, r, r->pub.n_computed);
+        publish(replica, r, findable_tokens(r));
         const uint64_t use = kv_cache_tick(cache);
         for (int32_t i = 0; i < r->pub.n_blocks; i++)
             kv_cache_touch(cache, r->blocks[i], use);

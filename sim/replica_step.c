@@ -1,6 +1,8 @@
 /* What becomes of a plan: committed into a description for the executor, ended when it has run. */
 #include "replica.h"
 
+#include <stdlib.h>
+
 /* ---- committing ---- */
 
 /* Members that this step leaves out fall out of step. */
@@ -46,11 +48,13 @@ static void settle_cohort(struct replica *replica)
 /* Attention kernels are tabulated at multiples of that many tokens of context. */
 enum { KV_TILE_TOKENS = 64 };
 
-static void add_prompt(struct ifl_step_totals *totals, const struct live_request *r, int32_t n)
+static void add_prompt(struct ifl_step_totals *totals, const struct planned *p)
 {
+    const struct live_request *r = p->r;
+    const int32_t n = p->n;
     const int64_t q = n, kv = r->pub.n_computed;
-    totals->n_tokens += n;
-    totals->n_prefill_tokens += n;
+    totals->n_tokens += p->n_tokens;
+    totals->n_prefill_tokens += p->n_tokens;
     totals->n_prefill_seqs++;
     totals->n_sampled += r->pub.n_computed + n == r->pub.n_tokens;
     totals->prefill_q_kv += q * kv;
@@ -62,7 +66,7 @@ static void add_prompt(struct ifl_step_totals *totals, const struct live_request
 
 static void sum_totals(struct replica *replica)
 {
-    const int32_t n_decode = replica->ticks ? (int32_t)replica->cohort.n : 0;
+    const int32_t n_decode = replica->ticks ? replica->cohort.n_seqs : 0;
     struct ifl_step_totals *totals = &replica->desc.totals;
     *totals = (struct ifl_step_totals){
         .n_tokens = n_decode,
@@ -72,26 +76,76 @@ static void sum_totals(struct replica *replica)
         .n_blocks_out = (int32_t)replica->n_outs,
         .n_blocks_in = (int32_t)replica->n_ins,
         .padding = replica->padding,
+        .n_blocks_copied = (int32_t)replica->n_copies,
     };
     for (size_t i = 0; i < replica->n_planned; i++)
-        add_prompt(totals, replica->planned[i].r, replica->planned[i].n);
+        add_prompt(totals, &replica->planned[i]);
 }
 
-static void add_work(struct replica *replica, const struct live_request *r, int32_t n)
+/* The block table of one sequence, put together from its group's blocks. */
+static const uint32_t *table_of(struct replica *replica, const struct live_request *r, int32_t seq,
+                                int32_t n_blocks)
 {
+    uint32_t *table = replica->tables + replica->n_tables;
+    for (int32_t i = 0; i < n_blocks; i++)
+        table[i] = r->blocks[group_block_at(&r->pub, seq, i, replica->limits.block_tokens)];
+    replica->n_tables += (size_t)n_blocks;
+    return table;
+}
+
+/* Where a prompt goes on behind its end in several sequences, the others begin with their tails. */
+static int32_t context_of(const struct replica *replica, const struct live_request *r, int32_t seq)
+{
+    const int32_t block_tokens = replica->limits.block_tokens;
+    const bool begins = r->parted_in == replica->view.step && !ifl_decodes(&r->pub);
+    return seq > 0 && begins ? group_shared_blocks(&r->pub, block_tokens) * block_tokens
+                             : r->pub.n_computed;
+}
+
+static void add_sequence(struct replica *replica, const struct live_request *r, int32_t n,
+                         int32_t seq)
+{
+    const bool alone = r->pub.n_seqs == 1;
+    const int32_t n_after = r->pub.n_computed + n, n_context = context_of(replica, r, seq);
+    const int32_t n_blocks =
+        alone ? r->pub.n_blocks : kv_blocks_for(n_after, replica->limits.block_tokens);
     replica->work[replica->desc.n_work++] = (struct ifl_work){
         .request = &r->pub,
-        .n_new = n,
-        .n_context = r->pub.n_computed,
-        .samples = r->pub.n_computed + n == r->pub.n_tokens,
-        .blocks = r->blocks,
-        .n_blocks = r->pub.n_blocks,
+        .seq = seq,
+        .n_new = n_after - n_context,
+        .n_context = n_context,
+        .samples = n_after == r->pub.n_tokens,
+        .blocks = alone ? r->blocks : table_of(replica, r, seq, n_blocks),
+        .n_blocks = n_blocks,
     };
+}
+
+/* A prompt has one sequence, until it goes on behind its end. */
+static void add_work(struct replica *replica, const struct live_request *r, int32_t n)
+{
+    const int32_t n_seqs = r->parted ? r->pub.n_seqs : 1;
+    for (int32_t seq = 0; seq < n_seqs; seq++)
+        add_sequence(replica, r, n, seq);
+}
+
+/* Only tables of groups are put together, and only for executors that want to see them. */
+static void reserve_tables(struct replica *replica)
+{
+    size_t n = 0;
+    for (const struct live_request *r = replica->running.head; r; r = r->next)
+        n += r->pub.n_seqs > 1 ? (size_t)r->pub.n_seqs * (size_t)r->pub.n_blocks : 0;
+    if (n <= replica->cap_tables)
+        return;
+    replica->cap_tables = 2 * n;
+    replica->tables = realloc(replica->tables, replica->cap_tables * sizeof *replica->tables);
+    ifl_require(replica->tables);
 }
 
 static void list_work(struct replica *replica)
 {
-    replica->desc.n_work = 0;
+    replica->desc.n_work = replica->n_tables = 0;
+    if (replica->max_samples > 1)
+        reserve_tables(replica);
     replica->desc.work = replica->work;
     for (struct live_request *r = replica->running.head; r && replica->ticks; r = r->next)
         if (r->in_cohort) {
@@ -152,6 +206,8 @@ bool replica_commit(struct replica *replica)
     desc->n_outs = replica->n_outs;
     desc->ins = replica->ins;
     desc->n_ins = replica->n_ins;
+    desc->copies = replica->copies;
+    desc->n_copies = replica->n_copies;
     if (replica->wants_work)
         list_work(replica);
     for (size_t i = 0; i < replica->n_planned; i++)

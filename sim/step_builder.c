@@ -54,16 +54,30 @@ static void count_blocks(struct replica *replica)
     replica->step.n_free_host_blocks = replica->host.n_free;
 }
 
+/* Tokens that all sequences of a group compute, those of the prompt once. */
+static int32_t part_and_count(struct replica *replica, struct live_request *r, int32_t n)
+{
+    const int32_t block_tokens = replica->limits.block_tokens;
+    const bool decodes = ifl_decodes(&r->pub), were_parted = r->parted;
+    if (r->pub.n_seqs == 1)
+        return n;
+    if (!r->parted && r->pub.n_computed + n > r->pub.n_prompt)
+        replica_part(replica, r);
+    return (int32_t)(group_slots(&r->pub, r->pub.n_computed + n, r->parted, block_tokens) -
+                     group_slots(&r->pub, r->pub.n_computed, were_parted || decodes, block_tokens));
+}
+
 static void put_in_plan(struct replica *replica, struct live_request *r, int32_t n)
 {
     struct ifl_step *step = &replica->step;
     const bool decodes = ifl_decodes(&r->pub);
-    replica->planned[replica->n_planned++] = (struct planned){r, n, decodes};
+    const int32_t n_tokens = part_and_count(replica, r, n);
+    replica->planned[replica->n_planned++] = (struct planned){r, n, n_tokens, decodes};
     r->pub.n_now = n;
-    step->n_tokens += n;
+    step->n_tokens += n_tokens;
     step->n_requests++;
     if (!decodes) {
-        step->n_prefill_tokens += n;
+        step->n_prefill_tokens += n_tokens;
         step->n_prefill_requests++;
     }
     if (r->first_scheduled_ns == IFL_NEVER)
@@ -125,6 +139,15 @@ static size_t members_planned(const struct replica *replica)
     return n;
 }
 
+static void part_fresh(struct replica *replica)
+{
+    for (size_t i = 0; i < replica->cohort.n_fresh; i++) {
+        struct live_request *r = replica->cohort.fresh[i];
+        if (r->pub.n_seqs > 1 && !r->parted)
+            replica_part(replica, r);
+    }
+}
+
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
 {
     struct ifl_step *step = &replica->step;
@@ -134,7 +157,9 @@ bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
     if (n_new > 0)
         replica_grow(replica);
     count_blocks(replica);
-    step->n_tokens += (int32_t)replica->cohort.n;
+    if (replica->max_samples > 1)
+        part_fresh(replica);
+    step->n_tokens += replica->cohort.n_seqs;
     step->n_requests += (int32_t)replica->cohort.n;
     replica->ready_all = true;
     return true;
@@ -196,7 +221,8 @@ static bool bring_back(struct replica *replica, struct live_request *r, int32_t 
     replica_take_blocks(replica, r, n);
     for (int32_t i = 0; i < n_host; i++)
         replica->ins[replica->n_ins++].to = r->blocks[i];
-    replica->kv_token_slots += r->pub.n_computed;
+    replica->kv_token_slots +=
+        group_slots(&r->pub, r->pub.n_computed, r->parted, replica->limits.block_tokens);
     r->swapped_in = true;
     r->n_published = 0;
     r->identity = 0;
@@ -267,8 +293,8 @@ static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request
         return answer.verdict;
     const int32_t computed = request->n_computed + n;
     const int32_t hold =
-        kv_blocks_for(answer.hold_tokens > computed ? answer.hold_tokens : computed,
-                      replica->limits.block_tokens);
+        group_blocks(request, answer.hold_tokens > computed ? answer.hold_tokens : computed,
+                     replica->limits.block_tokens);
     if (!(request->state == IFL_SWAPPED ? bring_back : leave_queue)(replica, r, hold))
         return IFL_NO_BLOCKS;
     r->pub.state = IFL_RUNNING;
@@ -287,22 +313,31 @@ static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request
 
 /* ---- giving way ---- */
 
+/* What the plan counts for the request, and no longer does. */
+static int32_t forget_planned(struct replica *replica, const struct live_request *r)
+{
+    for (size_t i = 0; i < replica->n_planned; i++)
+        if (replica->planned[i].r == r) {
+            replica->planned[i].r = NULL;
+            return replica->planned[i].n_tokens;
+        }
+    return r->pub.n_seqs; /* one of the cohort */
+}
+
 static void undo_schedule(struct replica *replica, struct live_request *r)
 {
     struct ifl_step *step = &replica->step;
     step_show(replica, r);
-    const int32_t n = r->pub.n_now;
-    if (n == 0)
+    if (r->pub.n_now == 0)
         return;
-    step->n_tokens -= n;
+    const int32_t n_tokens = forget_planned(replica, r);
+    step->n_tokens -= n_tokens;
     step->n_requests--;
     if (!ifl_decodes(&r->pub)) {
-        step->n_prefill_tokens -= n;
+        step->n_prefill_tokens -= n_tokens;
         step->n_prefill_requests--;
     }
-    for (size_t i = 0; i < replica->n_planned; i++)
-        if (replica->planned[i].r == r)
-            replica->planned[i].r = NULL;
+    replica_unpart(replica, r);
     r->pub.n_now = 0;
 }
 
@@ -337,6 +372,7 @@ static void send_to_host(struct replica *replica, struct live_request *r)
 static void send_to_waiting(struct replica *replica, struct live_request *r, enum ifl_place place)
 {
     replica_drop_blocks(replica, r, false);
+    r->parted = false;
     r->pub.n_computed = 0;
     r->pub.n_prefill = 0;
     r->pub.state = IFL_WAITING;

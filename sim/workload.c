@@ -82,6 +82,7 @@ static void describe(const struct ifl_trace *trace, size_t row, struct arrival *
     a->n_output = trace->n_output[row];
     a->n_max_new = trace->max_tokens && trace->max_tokens[row] > 0 ? trace->max_tokens[row]
                                                                    : trace->n_output[row];
+    a->n_samples = trace->samples ? trace->samples[row] : 1;
     a->priority = trace->priority ? trace->priority[row] : 0;
     a->client = trace->client ? trace->client[row] : 0;
     a->session = trace->session ? trace->session[row] : 0;

@@ -175,8 +175,9 @@ struct ifl_step {
 
 /* ---- what an executor is told ---- */
 
-struct ifl_work {
+struct ifl_work { /* one sequence */
     const struct ifl_request *request;
+    int32_t seq;            /* of its group */
     int32_t n_new;          /* tokens to compute */
     int32_t n_context;      /* tokens whose K/V exist before them */
     bool samples;           /* the step ends with a token for it */
@@ -204,7 +205,7 @@ struct ifl_step_totals {
     struct ifl_padding padding;        /* not part of the sums above */
 };
 
-/* Executed in this order: swap-outs, swap-ins, compute. Borrowed until `submit` returns. */
+/* Executed in this order: swap-outs, swap-ins, copies, compute. Borrowed until `submit` returns. */
 struct ifl_step_desc {
     uint64_t step;    /* number of the replica's step */
     uint32_t replica; /* which submits it */
@@ -212,8 +213,8 @@ struct ifl_step_desc {
     struct ifl_step_totals totals;
     const struct ifl_work *work; /* NULL for executors that do not want it */
     size_t n_work;
-    const struct ifl_copy *outs, *ins;
-    size_t n_outs, n_ins;
+    const struct ifl_copy *outs, *ins, *copies;
+    size_t n_outs, n_ins, n_copies;
 };
 
 /* ---- what modules hear when it has ended ---- */

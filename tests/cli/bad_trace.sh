@@ -72,7 +72,7 @@ broken auto 'prompt_tokens,output_tokens\n1,2\n' ' the trace has no stamps * exp
 broken auto "$head" ' no request is left, the limits on lengths' workload.filter.min_prompt=11
 broken auto "$head" ' no request is left, skip' workload.skip=1
 broken auto "$head" ' no request is left, the window of stamps' workload.from_s=1
-broken auto 'arrival_s,prompt_tokens,output_tokens,samples\n0,10,5,2\n' '*2 samples; only 1' \
+broken auto 'arrival_s,prompt_tokens,output_tokens,samples\n0,10,5,2000\n' '*2000 samples, expected at most 1024*' \
     workload.limit=1
 
 # files

@@ -24,7 +24,7 @@
 
 #include "../sim/capture.h"
 
-enum { MAX_REQUESTS = 32, MAX_TEXT = 1 << 16 };
+enum { MAX_REQUESTS = 32, MAX_SAMPLES = 8, MAX_TEXT = 1 << 16 };
 
 struct text {
     char of[MAX_TEXT];
@@ -100,6 +100,8 @@ static bool read_attribute(struct ifl_trace *trace, size_t i, const char *name, 
         trace->client[i] = (uint32_t)value;
     else if (strcmp(name, "max_tokens") == 0)
         trace->max_tokens[i] = value;
+    else if (strcmp(name, "samples") == 0)
+        trace->samples[i] = value;
     else if (strcmp(name, "prefix_group") == 0)
         trace->prefix_group[i] = (uint32_t)value;
     else if (strcmp(name, "prefix_tokens") == 0)
@@ -130,12 +132,14 @@ static bool read_requests(struct transcript *t)
     trace->n_prompt = calloc(MAX_REQUESTS, sizeof *trace->n_prompt);
     trace->n_output = calloc(MAX_REQUESTS, sizeof *trace->n_output);
     trace->prefix_group = calloc(MAX_REQUESTS, sizeof *trace->prefix_group);
+    trace->samples = calloc(MAX_REQUESTS, sizeof *trace->samples);
     trace->prefix_tokens = calloc(MAX_REQUESTS, sizeof *trace->prefix_tokens);
     trace->has_stamps = true;
     for (char *line = t->requests.of; *line && trace->n < MAX_REQUESTS;) {
         double arrival_s;
         int n_read = 0;
         const size_t i = trace->n++;
+        trace->samples[i] = 1;
         if (sscanf(line, "%15s %lf %d %d%n", t->names[i], &arrival_s, &trace->n_prompt[i],
                    &trace->n_output[i], &n_read) != 4 ||
             !read_attributes(trace, i, line + n_read))
@@ -201,6 +205,8 @@ static void write_step(struct scribe *s, const struct ifl_step_desc *desc)
         add(&s->actual, " out:%zu", desc->n_outs);
     if (desc->n_ins)
         add(&s->actual, " in:%zu", desc->n_ins);
+    if (desc->n_copies)
+        add(&s->actual, " copied:%zu", desc->n_copies);
     if (s->replica->step.n_preempted)
         add(&s->actual, " preempted:%d", s->replica->step.n_preempted);
     add(&s->actual, " free:%d\n", s->replica->kv.n_free);
@@ -265,6 +271,7 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
         .unhashed = config->serving.kv.unhashed,
         .swap_full = config->serving.kv.swap_full,
         .wants_work = true,
+        .max_samples = MAX_SAMPLES,
     };
     struct capture capture = {0};
     struct workload workload;

@@ -50,7 +50,8 @@ static int create_replicas(const struct fixture *f, struct replica *replicas, ui
                                       .prefix_cache = f->prefix_cache,
                                       .unhashed = f->unhashed,
                                       .swap_full = f->swap_full,
-                                      .wants_work = f->check_blocks};
+                                      .wants_work = f->check_blocks,
+                                      .max_samples = f->max_samples};
     int rc = 0;
     for (; options.number < n && rc == 0; options.number++)
         rc = replica_create(&replicas[options.number], &options, error);

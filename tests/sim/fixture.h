@@ -19,6 +19,7 @@ struct fixture {
     int32_t concurrency;
     uint32_t n_replicas;    /* 0: one */
     uint64_t seed;          /* of the router's draws */
+    int32_t max_samples;    /* the most in the trace's column */
     struct ifl_trace trace; /* sorted by arrival */
     /* out */
     struct capture capture;

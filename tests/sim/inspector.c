@@ -31,14 +31,15 @@ static void complain(struct inspector *x, const char *what, const struct ifl_req
 /* ---- what the slots hold ---- */
 
 /* Equal for two requests where the trace says that they have the same token there. */
-static uint64_t token_at(const struct ifl_request *r, int32_t i)
+static uint64_t token_at(const struct ifl_work *w, int32_t i)
 {
+    const struct ifl_request *r = w->request;
     const uint64_t at = (uint64_t)i + 1;
     if (i < (int32_t)r->prefix_tokens)
         return (uint64_t)1 << 62 | (uint64_t)r->prefix_group << 32 | at;
     if (i < r->n_prompt && i / (r->hash_id_tokens ? r->hash_id_tokens : 1) < r->n_hash_ids)
         return (uint64_t)1 << 63 | r->hash_ids[i / r->hash_id_tokens] << 32 | at;
-    return r->serial << 32 | at;
+    return (i < r->n_prompt ? 0 : (uint64_t)w->seq << 50) | r->serial << 32 | at;
 }
 
 static uint64_t *slot(struct inspector *x, const struct ifl_work *w, int32_t i)
@@ -51,7 +52,7 @@ static uint64_t *slot(struct inspector *x, const struct ifl_work *w, int32_t i)
 static void read_context(struct inspector *x, const struct ifl_work *w)
 {
     for (int32_t i = 0; i < w->n_context; i++)
-        if (*slot(x, w, i) != token_at(w->request, i)) {
+        if (*slot(x, w, i) != token_at(w, i)) {
             complain(x, "reads a token that is not its own", w->request);
             return;
         }
@@ -63,7 +64,7 @@ static void write_new(struct inspector *x, const struct ifl_work *w)
     for (int32_t i = w->n_context; i < w->n_context + w->n_new; i++) {
         if (x->replica->kv.n_refs[w->blocks[i / block_tokens]] != 1)
             complain(x, "writes where another reads", w->request);
-        *slot(x, w, i) = token_at(w->request, i);
+        *slot(x, w, i) = token_at(w, i);
     }
 }
 
@@ -132,6 +133,18 @@ static void inspect_accounts(struct inspector *x)
                  (long long)x->replica->kv_token_slots);
 }
 
+/* All read before any writes; only the other sequences of a group may read what its first has
+ * computed in the same step. */
+static void inspect_sequences(struct inspector *x, const struct ifl_step_desc *desc, bool others)
+{
+    for (size_t i = 0; i < desc->n_work; i++)
+        if ((desc->work[i].seq > 0) == others)
+            inspect_work(x, &desc->work[i]);
+    for (size_t i = 0; i < desc->n_work && !*x->complaint; i++)
+        if ((desc->work[i].seq > 0) == others)
+            write_new(x, &desc->work[i]);
+}
+
 static int64_t inspector_now(void *self)
 {
     return ((struct inspector *)self)->sim.now_ns;
@@ -143,10 +156,9 @@ static int inspector_submit(void *self, const struct ifl_step_desc *desc, struct
     inspect_blocks(x);
     copy(x, x->host, x->slots, desc->outs, desc->n_outs);
     copy(x, x->slots, x->host, desc->ins, desc->n_ins);
-    for (size_t i = 0; i < desc->n_work; i++)
-        inspect_work(x, &desc->work[i]);
-    for (size_t i = 0; i < desc->n_work && !*x->complaint; i++)
-        write_new(x, &desc->work[i]);
+    copy(x, x->slots, x->slots, desc->copies, desc->n_copies);
+    for (int32_t others = 0; others < 2; others++)
+        inspect_sequences(x, desc, others);
     return executor_sim_ops.submit(&x->sim, desc, error);
 }
 

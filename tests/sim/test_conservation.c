@@ -32,7 +32,7 @@ static void roll_batching(struct fixture *f, struct dice *dice)
         snprintf(params, sizeof params,
                  "{max_seqs: %d, max_batched_tokens: %d, delay_factor: %d, append_rule: %s, "
                  "walk: %s, blocked_head: %s}",
-                 roll(dice, 1, 12), roll(dice, 0, 1) * roll(dice, 8, 200),
+                 roll(dice, f->max_samples, 12), roll(dice, 0, 1) * roll(dice, 8, 200),
                  roll(dice, 0, 3) == 0 ? roll(dice, 1, 3) : 0,
                  roll(dice, 0, 1) ? "one-free" : "touched", roll(dice, 0, 1) ? "started" : "ranked",
                  roll(dice, 0, 2) ? "waits" : "preempts");
@@ -42,25 +42,26 @@ static void roll_batching(struct fixture *f, struct dice *dice)
                  "{max_seqs: %d, chunk_tokens: %d, append_spare_blocks: %d, walk: %s, prompts: %s, "
                  "after_preemption: %s, swapped_first: %s, schedule_stages: %d, "
                  "schedule_tokens: 24, low_chunk_tokens: 4, high_chunk_tokens: 16}",
-                 roll(dice, 1, 12), roll(dice, 0, 2) ? roll(dice, 1, 40) : 0, roll(dice, 0, 1),
-                 roll(dice, 0, 1) ? "started" : "ranked", roll(dice, 0, 3) ? "chunked" : "whole",
-                 afters[roll(dice, 0, 2)], roll(dice, 0, 1) ? "true" : "false",
-                 roll(dice, 0, 3) ? 0 : roll(dice, 1, 5));
+                 roll(dice, f->max_samples, 12), roll(dice, 0, 2) ? roll(dice, 1, 40) : 0,
+                 roll(dice, 0, 1), roll(dice, 0, 1) ? "started" : "ranked",
+                 roll(dice, 0, 3) ? "chunked" : "whole", afters[roll(dice, 0, 2)],
+                 roll(dice, 0, 1) ? "true" : "false", roll(dice, 0, 3) ? 0 : roll(dice, 1, 5));
         fixture_module(f, IFL_BATCHING, "mixed", params);
     } else if (kind == 2) {
         snprintf(params, sizeof params,
                  "{max_seqs: %d, max_batched_tokens: %d, long_prefill_tokens: %d}",
-                 roll(dice, 1, 12), roll(dice, 1, 40), roll(dice, 0, 1) * roll(dice, 1, 20));
+                 roll(dice, f->max_samples, 12), roll(dice, 1, 40),
+                 roll(dice, 0, 1) * roll(dice, 1, 20));
         fixture_module(f, IFL_BATCHING, "unified", params);
     } else if (kind == 3) {
         snprintf(params, sizeof params,
                  "{max_seqs: %d, padded: %s, preferred_seqs: %d, queue_delay_s: %d}",
-                 roll(dice, 1, 12), roll(dice, 0, 1) ? "true" : "false", roll(dice, 0, 6),
-                 roll(dice, 0, 3));
+                 roll(dice, f->max_samples, 12), roll(dice, 0, 1) ? "true" : "false",
+                 roll(dice, 0, 6), roll(dice, 0, 3));
         fixture_module(f, IFL_BATCHING, "static", params);
     } else {
-        snprintf(params, sizeof params, "{max_seqs: %d, chunk_tokens: %d}", roll(dice, 1, 12),
-                 roll(dice, 1, 40));
+        snprintf(params, sizeof params, "{max_seqs: %d, chunk_tokens: %d}",
+                 roll(dice, f->max_samples, 12), roll(dice, 1, 40));
         fixture_module(f, IFL_BATCHING, "alternate", params);
     }
 }
@@ -163,6 +164,13 @@ static void roll_memory(struct fixture *f, struct dice *dice)
         roll_hash_ids(f, dice);
 }
 
+static void roll_samples(struct fixture *f, struct dice *dice)
+{
+    f->trace.samples = calloc(f->trace.n, sizeof *f->trace.samples);
+    for (size_t i = 0; i < f->trace.n; i++)
+        f->trace.samples[i] = roll(dice, 1, f->max_samples);
+}
+
 static void roll_setup(struct fixture *f, uint64_t seed)
 {
     struct dice dice = {seed, 0};
@@ -176,8 +184,10 @@ static void roll_setup(struct fixture *f, uint64_t seed)
         .check_blocks = true,
     };
     f->capture.keep_steps = true;
+    f->max_samples = roll(&dice, 0, 4) == 0 ? roll(&dice, 2, 4) : 1;
     roll_modules(f, &dice);
     roll_trace(f, &dice);
+    roll_samples(f, &dice);
     roll_memory(f, &dice);
 }
 

@@ -6,6 +6,8 @@
  */
 #include <criterion/criterion.h>
 
+#include <stdlib.h>
+
 #include "fixture.h"
 
 static void fly_orca_max(struct fixture *f, int32_t block_tokens, int32_t n_blocks)
@@ -57,4 +59,59 @@ Test(fragmentation, orca_max_batches_seven_and_leaves_what_the_paper_prints)
 {
     check_orca_max(1, 15728);
     check_orca_max(16, 15728 / 16);
+}
+
+/* ---- parallel sampling, Fig 15 (a) ---- */
+
+enum { PROMPT = 161, OUTPUT = 338, BLOCK = 16 }; /* ShareGPT's means, Fig 11 */
+
+static int32_t ceil_div(int32_t a, int32_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static void fly_samples(struct fixture *f, int32_t n)
+{
+    struct ifl_error error = {0};
+    *f = (struct fixture){.limits = {.block_tokens = BLOCK,
+                                     .n_blocks = 1000,
+                                     .max_model_tokens = 2048,
+                                     .n_clients = 1},
+                          .linear = {.step_s = 0.02},
+                          .check_blocks = true,
+                          .max_samples = n};
+    f->capture.keep_steps = true;
+    fixture_vllm(f, "{max_seqs: 64}", NULL);
+    fixture_trace(f, 1);
+    f->trace.n_prompt[0] = PROMPT;
+    f->trace.n_output[0] = OUTPUT;
+    f->trace.samples = calloc(1, sizeof *f->trace.samples);
+    f->trace.samples[0] = n;
+    cr_assert_eq(fixture_fly(f, &error), 0, "%s", error.text);
+    cr_assert_eq(f->complaint[0], '\0', "%s", f->complaint);
+}
+
+/* One prompt, n answers: the full blocks of the prompt once, the rest n times. */
+static void check_samples(int32_t n)
+{
+    struct fixture f;
+    const int32_t n_shared = PROMPT / BLOCK;
+    fly_samples(&f, n);
+    cr_assert_eq(f.capture.n_steps, OUTPUT);
+    cr_assert_eq(f.capture.steps[0].kv_used_blocks, ceil_div(PROMPT, BLOCK));
+    for (int32_t i = 1; i < OUTPUT; i++) {
+        const struct ifl_step_record *step = &f.capture.steps[i];
+        const int32_t n_tokens = PROMPT + i;
+        cr_assert_eq(step->kv_used_blocks, n * ceil_div(n_tokens, BLOCK) - (n - 1) * n_shared);
+        cr_assert_eq(step->kv_token_slots, n * n_tokens - (n - 1) * n_shared * BLOCK);
+        cr_assert_eq(step->decode_tokens, n);
+    }
+    fixture_free(&f);
+}
+
+Test(fragmentation, samples_hold_the_full_blocks_of_their_prompt_once)
+{
+    check_samples(2);
+    check_samples(4);
+    check_samples(6);
 }

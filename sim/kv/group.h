@@ -1,0 +1,69 @@
+/* Sequence groups: several answers to one prompt, in lockstep, that share what they can.
+ *
+ * The sequences share the full blocks of the prompt and have everything behind to themselves:
+ *
+ *     [shared 0 .. S-1] [column 0: sequences 0 .. n-1] [column 1: sequences 0 .. n-1] ...
+ *
+ * Until the prompt is computed there is only sequence 0, whose last block of the prompt may be
+ * partial. They part with the first token behind the prompt: the others copy that block (vLLM's
+ * copy on write; the last to write keeps the original, here the first). */
+#ifndef SIM_KV_GROUP_H
+#define SIM_KV_GROUP_H
+
+#include "inflight/request.h"
+
+/* Full blocks of the prompt. */
+static inline int32_t group_shared_blocks(const struct ifl_request *r, int32_t block_tokens)
+{
+    return r->n_prompt / block_tokens;
+}
+
+/* Tokens of the prompt's last block, 0 where it is full. */
+static inline int32_t group_tail_tokens(const struct ifl_request *r, int32_t block_tokens)
+{
+    return r->n_prompt % block_tokens;
+}
+
+/* Blocks that n_tokens of each sequence take. */
+static inline int32_t group_blocks(const struct ifl_request *r, int32_t n_tokens,
+                                   int32_t block_tokens)
+{
+    const int32_t n = (int32_t)(((int64_t)n_tokens + block_tokens - 1) / block_tokens);
+    const int32_t n_shared = group_shared_blocks(r, block_tokens);
+    if (r->n_seqs == 1 || n_tokens <= r->n_prompt)
+        return n;
+    const int64_t n_all = n_shared + (int64_t)r->n_seqs * (n - n_shared);
+    return n_all < INT32_MAX ? (int32_t)n_all : INT32_MAX;
+}
+
+/* Tokens of each sequence for which the group's blocks have room. */
+static inline int64_t group_capacity(const struct ifl_request *r, int32_t block_tokens)
+{
+    const int64_t n_slots = (int64_t)r->n_blocks * block_tokens;
+    const int32_t n_shared = group_shared_blocks(r, block_tokens);
+    if (r->n_seqs == 1)
+        return n_slots;
+    if (r->n_blocks < n_shared + r->n_seqs)
+        return n_slots < r->n_prompt ? n_slots : r->n_prompt;
+    return (int64_t)(n_shared + (r->n_blocks - n_shared) / r->n_seqs) * block_tokens;
+}
+
+/* Slots that hold n_tokens of each sequence; parted: they have their own tails. */
+static inline int64_t group_slots(const struct ifl_request *r, int32_t n_tokens, bool parted,
+                                  int32_t block_tokens)
+{
+    const int64_t n_shared_tokens = (int64_t)group_shared_blocks(r, block_tokens) * block_tokens;
+    if (!parted || n_tokens <= n_shared_tokens)
+        return n_tokens;
+    return n_shared_tokens + r->n_seqs * (n_tokens - n_shared_tokens);
+}
+
+/* The place in the group's blocks of block i of a sequence. */
+static inline int32_t group_block_at(const struct ifl_request *r, int32_t seq, int32_t i,
+                                     int32_t block_tokens)
+{
+    const int32_t n_shared = group_shared_blocks(r, block_tokens);
+    return i < n_shared ? i : n_shared + (i - n_shared) * r->n_seqs + seq;
+}
+
+#endif
