@@ -318,6 +318,7 @@ static int board(const struct point_options *options, struct cockpit *cockpit,
         atomic_fetch_add(options->n_requests, cockpit->trace.n);
     if (rc == 0)
         rc = workload_create(&cockpit->workload, &cockpit->trace, concurrency(config), error);
+    cockpit->workload.predictor = config->workload.predictor;
     if (rc == 0)
         rc = create_replicas(options, cockpit, result, error);
     if (rc == 0)

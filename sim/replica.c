@@ -183,7 +183,7 @@ void replica_describe(const struct arrival *a, struct live_request *r)
     pub->tpot_slo_ns = a->tpot_slo_ns;
     pub->n_prompt = pub->n_tokens = a->n_prompt;
     pub->n_max_new = a->n_max_new;
-    pub->n_predicted = a->n_output;
+    pub->n_predicted = a->n_predicted;
     pub->n_seqs = a->n_samples;
     pub->priority = a->priority;
     pub->client = a->client;
@@ -244,15 +244,19 @@ void replica_leave(struct replica *replica, struct live_request *r)
 
 /* ---- planning ---- */
 
-static int64_t rekey_one(void *context, struct live_request *r)
+static void rank_waiting(void *context, const struct ifl_request *const *of, size_t n, int64_t *key)
 {
-    replica_look_up(context, r);
-    return replica_rank(context, r);
+    struct replica *replica = context;
+    const struct module *order = &replica->modules[IFL_ORDER];
+    for (size_t i = 0; i < n; i++)
+        replica_look_up(replica, live(of[i]));
+    order->policy->ops.order->rank(order->self, &replica->view, of, n, key);
 }
 
 void replica_rank_anew(struct replica *replica)
 {
-    waiting_rekey(&replica->waiting, rekey_one, replica);
+    replica->ranks_stale = false;
+    waiting_rekey(&replica->waiting, rank_waiting, replica);
 }
 
 static int32_t running_seqs(const struct replica *replica)
@@ -279,6 +283,7 @@ static void begin_step(struct replica *replica, int64_t now_ns)
     replica->kv.cache.asked_lost = false;
     replica->step = (struct ifl_step){
         .ops = &replica_step_ops,
+        .asked = 1u << IFL_BATCHING,
         .n_running_requests = (int32_t)replica->running.n,
         .n_running_seqs = running_seqs(replica),
         .n_waiting = (int32_t)replica->waiting.n,
@@ -305,8 +310,8 @@ bool replica_only_ticks(const struct replica *replica)
            step->n_preempted == 0 && step->n_swapped_in == 0 && replica->n_rejected == 0;
 }
 
-/* A promise stands only for a step that did nothing but tick, and no longer than every module's
- * answers do. */
+/* A promise stands only for a step that did nothing but tick, and no longer than the answers of the
+ * modules that the plan asked. */
 static void bound_promise(struct replica *replica)
 {
     struct ifl_promise *promise = &replica->promise;
@@ -315,7 +320,8 @@ static void bound_promise(struct replica *replica)
     if (!replica->has_steady)
         return;
     FOR_EACH_MODULE(module, replica)
-    if (promise->n_steps > 0 && module->policy->steady) {
+    if (promise->n_steps > 0 && module->policy->steady &&
+        replica->step.asked & 1u << module->policy->kind) {
         const struct ifl_promise other =
             module->policy->steady(module->self, &replica->view, &replica->step);
         promise->n_steps = other.n_steps < promise->n_steps ? other.n_steps : promise->n_steps;
@@ -328,8 +334,10 @@ static void bound_promise(struct replica *replica)
 static void swap_ahead(struct replica *replica)
 {
     const struct module *preempt = &replica->modules[IFL_PREEMPT];
-    if (preempt->policy && preempt->policy->ops.preempt->ahead && !replica->broken)
-        preempt->policy->ops.preempt->ahead(preempt->self, &replica->view, &replica->step);
+    if (!preempt->policy || !preempt->policy->ops.preempt->ahead || replica->broken)
+        return;
+    replica->step.asked |= 1u << IFL_PREEMPT;
+    preempt->policy->ops.preempt->ahead(preempt->self, &replica->view, &replica->step);
 }
 
 int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error)
@@ -342,8 +350,7 @@ int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *erro
     replica->promise = (struct ifl_promise){0};
     replica->padding = (struct ifl_padding){0};
     replica->view.asked = &replica->step;
-    if (replica->modules[IFL_ORDER].policy->ops.order->rerank != IFL_RANK_ONCE)
-        replica_rank_anew(replica);
+    replica->ranks_stale = replica->modules[IFL_ORDER].policy->ops.order->rerank != IFL_RANK_ONCE;
     batching->policy->ops.batching->plan(batching->self, &replica->view, &replica->step);
     swap_ahead(replica);
     replica->view.asked = NULL;

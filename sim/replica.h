@@ -69,6 +69,7 @@ struct replica {
     size_t n_planned;
     bool ready_all;       /* schedule_ready took the whole cohort */
     bool shown;           /* some member's n_now says so */
+    bool ranks_stale;     /* keys of who waits must be asked anew before the next look */
     uint64_t first_start; /* who starts in this plan has at least this start_seq */
     struct snapshot by_start, by_rank[N_RANKED], started;
     struct ranked_request *ranking; /* scratch */
@@ -134,7 +135,7 @@ struct arrival {
     size_t row;
     uint64_t serial;
     int64_t at_ns;
-    int32_t n_prompt, n_output, n_max_new, n_samples, priority;
+    int32_t n_prompt, n_output, n_max_new, n_samples, n_predicted, priority;
     uint32_t client, session, prefix_group, prefix_tokens;
     int64_t ttft_slo_ns, tpot_slo_ns;
     const uint64_t *hash_ids; /* of the prompt's blocks, borrowed from the trace, or NULL */

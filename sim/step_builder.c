@@ -263,6 +263,7 @@ static struct ifl_admission admission(struct replica *replica, const struct ifl_
     const struct module *admit = &replica->modules[IFL_ADMIT];
     if (!may_start(replica, request, n))
         return (struct ifl_admission){IFL_WAIT, 0};
+    replica->step.asked |= 1u << IFL_ADMIT;
     return admit->policy->ops.admit->ask(admit->self, &replica->view, &replica->step, request, n);
 }
 
@@ -307,7 +308,7 @@ static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request
     if (n > 0)
         put_in_plan(replica, r, n);
     if (replica->modules[IFL_ORDER].policy->ops.order->rerank == IFL_RANK_EACH_START)
-        replica_rank_anew(replica);
+        replica->ranks_stale = true;
     return IFL_YES;
 }
 
@@ -348,7 +349,8 @@ static void leave_running(struct replica *replica, struct live_request *r)
     replica->step.n_running_seqs -= r->pub.n_seqs;
     replica->step.n_preempted++;
     r->pub.n_preempted++;
-    r->stalled_since_ns = replica->view.now_ns;
+    if (r->first_scheduled_ns != IFL_NEVER) /* before, it queues */
+        r->stalled_since_ns = replica->view.now_ns;
 }
 
 static void send_to_host(struct replica *replica, struct live_request *r)
@@ -427,6 +429,7 @@ static bool op_make_room(struct ifl_step *step, const struct ifl_request *needy)
     const struct module *preempt = &replica->modules[IFL_PREEMPT];
     if (replica->broken)
         return false;
+    step->asked |= 1u << IFL_PREEMPT;
     const struct ifl_victim victim =
         preempt->policy->ops.preempt->pick(preempt->self, &replica->view, step, needy);
     if (!victim.request || victim.fate == IFL_KEEP)

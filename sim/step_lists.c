@@ -26,6 +26,7 @@ static void sort_by_rank(struct replica *replica, struct snapshot *list)
     const struct module *order = &replica->modules[IFL_ORDER];
     if (list->n < 2)
         return;
+    replica->step.asked |= 1u << IFL_ORDER;
     order->policy->ops.order->rank(order->self, &replica->view, list->of, list->n, replica->keys);
     for (size_t i = 0; i < list->n; i++)
         replica->ranking[i] = (struct ranked_request){replica->keys[i], list->of[i]};
@@ -39,7 +40,7 @@ void step_show(struct replica *replica, struct live_request *r)
     if (!r->in_cohort)
         return;
     cohort_sync(&replica->cohort, r);
-    if (replica->ready_all) {
+    if (replica->ready_all && replica->view.asked) { /* not for hooks: the plan is settled */
         r->pub.n_now = 1;
         replica->shown = true;
     }
@@ -128,12 +129,16 @@ const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
         }
     }
     if (lists & IFL_IN_WAITING) {
+        if (replica->ranks_stale)
+            replica_rank_anew(replica);
         waiting_renew(&replica->waiting, cursor->at);
         uint64_t at[2] = {cursor->at[0], cursor->at[1]};
         struct live_request *r = waiting_next(&replica->waiting, at);
         if (r)
             replica_look_up(replica, r);
         const bool pushed_front = r && at[1] == cursor->at[1];
+        if (r)
+            step->asked |= 1u << IFL_ORDER;
         if (r && (!best || pushed_front || ranks_before(replica, &r->pub, best))) {
             memcpy(cursor->at, at, sizeof at);
             return &r->pub;

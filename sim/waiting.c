@@ -26,7 +26,13 @@ int waiting_reserve(struct waiting *waiting, size_t n)
     struct waiter *far = realloc(waiting->far, n * sizeof *far);
     if (far)
         waiting->far = far;
-    if (!front || !near || !far)
+    const struct ifl_request **ranked = realloc(waiting->ranked, n * sizeof *ranked);
+    if (ranked)
+        waiting->ranked = ranked;
+    int64_t *keys = realloc(waiting->keys, n * sizeof *keys);
+    if (keys)
+        waiting->keys = keys;
+    if (!front || !near || !far || !ranked || !keys)
         return -1;
     waiting->cap = n;
     return 0;
@@ -37,6 +43,8 @@ void waiting_destroy(struct waiting *waiting)
     free(waiting->front);
     free(waiting->near);
     free(waiting->far);
+    free(waiting->ranked);
+    free(waiting->keys);
     *waiting = (struct waiting){0};
 }
 
@@ -206,20 +214,30 @@ struct live_request *waiting_next(struct waiting *waiting, uint64_t at[2])
     }
 }
 
-void waiting_rekey(struct waiting *waiting, int64_t (*key_of)(void *, struct live_request *),
-                   void *context)
+/* Everyone of near and far, in near, without holes. */
+static size_t gather(struct waiting *waiting)
 {
-    waiting_tidy(waiting);
-    waiting->n_rankings++;
-    const size_t n_near = waiting->near_tail - waiting->near_head, n_far = waiting->n_far;
+    const size_t n_near = waiting->near_tail - waiting->near_head;
+    size_t n = 0;
     memmove(waiting->near, waiting->near + waiting->near_head, n_near * sizeof *waiting->near);
-    memcpy(waiting->near + n_near, waiting->far, n_far * sizeof *waiting->far);
-    waiting->near_head = waiting->near_tail = waiting->n_far = 0;
-    for (size_t i = 0; i < n_near + n_far; i++) {
+    memcpy(waiting->near + n_near, waiting->far, waiting->n_far * sizeof *waiting->far);
+    for (size_t i = 0; i < n_near + waiting->n_far; i++)
+        if (waiting->near[i].r)
+            waiting->near[n++] = waiting->near[i];
+    waiting->near_head = waiting->near_tail = waiting->n_far = waiting->near_left = 0;
+    return n;
+}
+
+void waiting_rekey(struct waiting *waiting, waiting_rank_fn *rank, void *context)
+{
+    const size_t n = gather(waiting);
+    waiting->n_rankings++;
+    for (size_t i = 0; i < n; i++)
+        waiting->ranked[i] = &waiting->near[i].r->pub;
+    rank(context, waiting->ranked, n, waiting->keys);
+    for (size_t i = 0; i < n; i++) {
         struct waiter w = waiting->near[i];
-        if (!w.r)
-            continue;
-        w.key = key_of(context, w.r);
+        w.key = waiting->keys[i];
         far_push(waiting, w);
     }
 }

@@ -28,7 +28,9 @@ struct waiting {
     size_t n;         /* requests that wait, holes not counted */
     int64_t n_tokens; /* of theirs */
     bool holes;
-    uint32_t n_rankings; /* times everyone got a new key */
+    uint32_t n_rankings;               /* times everyone got a new key */
+    const struct ifl_request **ranked; /* scratch */
+    int64_t *keys;                     /* scratch */
 };
 
 /* Room for n requests; 0, or -1 without memory. A zeroed queue is valid and empty. */
@@ -48,9 +50,10 @@ struct live_request *waiting_next(struct waiting *waiting, uint64_t at[2]);
 /* A cursor from before the last ranking begins anew. */
 void waiting_renew(const struct waiting *waiting, uint64_t at[2]);
 
-/* Every request gets the key that `key_of` says now, and cursors begin anew; for orders whose keys
- * change. */
-void waiting_rekey(struct waiting *waiting, int64_t (*key_of)(void *, struct live_request *),
-                   void *context);
+typedef void waiting_rank_fn(void *context, const struct ifl_request *const *of, size_t n,
+                             int64_t *key);
+/* Every request gets the key that `rank` gives it now, and cursors begin anew; for orders whose
+ * keys change. */
+void waiting_rekey(struct waiting *waiting, waiting_rank_fn *rank, void *context);
 
 #endif

@@ -52,6 +52,7 @@ int workload_create(struct workload *workload, const struct ifl_trace *trace, in
     const bool closed = concurrency > 0;
     *workload = (struct workload){
         .trace = trace,
+        .predictor = {.model = PREDICT_ORACLE},
         .closed = closed,
         .limit = closed && (size_t)concurrency < trace->n ? (size_t)concurrency : trace->n,
     };
@@ -75,14 +76,18 @@ static int64_t or_never(const int64_t *column, size_t row)
     return column ? column[row] : IFL_NEVER;
 }
 
-static void describe(const struct ifl_trace *trace, size_t row, struct arrival *a)
+static void describe(const struct workload *workload, size_t row, struct arrival *a)
 {
+    const struct ifl_trace *trace = workload->trace;
     a->row = row;
     a->n_prompt = trace->n_prompt[row];
     a->n_output = trace->n_output[row];
     a->n_max_new = trace->max_tokens && trace->max_tokens[row] > 0 ? trace->max_tokens[row]
                                                                    : trace->n_output[row];
     a->n_samples = trace->samples ? trace->samples[row] : 1;
+    a->n_predicted =
+        predictor_tell(&workload->predictor, trace->request_id ? trace->request_id[row] : row,
+                       a->n_output, a->n_max_new);
     a->priority = trace->priority ? trace->priority[row] : 0;
     a->client = trace->client ? trace->client[row] : 0;
     a->session = trace->session ? trace->session[row] : 0;
@@ -100,10 +105,10 @@ void workload_take(struct workload *workload, struct arrival *arrival)
     const int64_t streamed_ns = stream_ns(workload);
     if (event_next_ns(&workload->released) < streamed_ns) {
         const struct event event = event_pop(&workload->released);
-        describe(workload->trace, event.payload, arrival);
+        describe(workload, event.payload, arrival);
         arrival->at_ns = event.at_ns;
     } else {
-        describe(workload->trace, workload->next++, arrival);
+        describe(workload, workload->next++, arrival);
         arrival->at_ns = streamed_ns;
     }
     arrival->serial = workload->n_arrived++;

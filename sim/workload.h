@@ -9,12 +9,14 @@
 #include "inflight/trace.h"
 
 #include "event_heap.h"
+#include "predictor.h"
 #include "replica.h"
 
 struct workload {
     const struct ifl_trace *trace;
-    size_t next, limit; /* rows [next, limit) stream by their stamps */
-    size_t next_held;   /* closed loop: rows [next_held, n) wait for a completion */
+    struct predictor predictor; /* an oracle unless set after workload_create */
+    size_t next, limit;         /* rows [next, limit) stream by their stamps */
+    size_t next_held;           /* closed loop: rows [next_held, n) wait for a completion */
     bool closed;
     uint32_t *next_turn; /* [n] row + 1 of the turn that waits for this one, or NULL */
     bool *waits;         /* [n] waits for its previous turn */

@@ -151,7 +151,8 @@ struct ifl_policy {
                           struct ifl_step *);
     void (*on_step_end)(void *self, const struct ifl_view *, const struct ifl_step_end *);
     void (*on_leave)(void *self, const struct ifl_view *, const struct ifl_request *);
-    /* Optional: bounds a promise where the module's answers drift. NULL: my answers stand. */
+    /* Optional: bounds a promise where the module's answers drift; called if the plan that promises
+     * has asked the module. NULL: my answers stand. */
     struct ifl_promise (*steady)(const void *self, const struct ifl_view *, struct ifl_step *);
     union {
         const struct ifl_batching_ops *batching;

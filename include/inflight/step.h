@@ -101,8 +101,10 @@ struct ifl_padding {
 
 /* "For n_steps more steps that start by until_ns and leave min_free_blocks free after taking their
  * own, I would schedule the same requests in the same order, one token each, and nothing else."
- * {0} promises nothing and is always right. The loop itself stops when anything arrives, finishes
- * or wakes, and when a block is refused. Within such a run free blocks only fall and seats stand.
+ * {0} promises nothing and is always right. It must not cover a step that asks a module which this
+ * plan has not asked, for only those that were asked bound it (see steady in policy.h). The loop
+ * itself stops when anything arrives, finishes or wakes, and when a block is refused. Within such a
+ * run free blocks only fall and seats stand.
  */
 struct ifl_promise {
     int32_t n_steps;
@@ -171,6 +173,7 @@ struct ifl_step {
     int32_t n_waiting, n_swapped;                 /* after the changes so far */
     int32_t n_free_blocks, n_free_host_blocks;    /* after the changes so far */
     int32_t n_started, n_preempted, n_swapped_out, n_swapped_in; /* in this plan */
+    unsigned asked; /* kinds of module that this plan has asked: bits 1 << enum ifl_kind */
 };
 
 /* ---- what an executor is told ---- */

@@ -4,7 +4,13 @@
  * factor of two (Pow2) or exactly (Oracle). */
 #include "inflight/policy.h"
 
-enum reserve_for { FOR_MAX_MODEL_LEN, FOR_DECLARED, FOR_PREDICTED, FOR_PREDICTED_POW2 };
+enum reserve_for {
+    FOR_MAX_MODEL_LEN,
+    FOR_DECLARED,
+    FOR_PREDICTED,
+    FOR_PREDICTED_POW2,
+    FOR_COMPUTED
+};
 
 struct reserve {
     int32_t reserve_for;
@@ -12,9 +18,11 @@ struct reserve {
 
 static const struct ifl_param params[] = {
     {"for", IFL_CHOICE, offsetof(struct reserve, reserve_for), FOR_MAX_MODEL_LEN, 0, 0,
-     "max-model-len|declared|predicted|predicted-pow2", "",
+     "max-model-len|declared|predicted|predicted-pow2|computed", "",
      "what is reserved: the model's length, prompt + declared limit, prompt + predicted output, "
-     "which pow2 rounds up to a power of two"},
+     "which pow2 rounds up to a power of two; computed: declared but for the last token, whose K/V "
+     "is "
+     "never computed (TGI)"},
 };
 
 static int32_t power_of_two_from(int32_t n)
@@ -31,6 +39,8 @@ static int32_t expected_life(const struct reserve *p, const struct ifl_request *
     switch ((enum reserve_for)p->reserve_for) {
     case FOR_DECLARED:
         return r->n_prompt + r->n_max_new;
+    case FOR_COMPUTED:
+        return r->n_prompt + r->n_max_new - 1;
     case FOR_PREDICTED:
         return r->n_prompt + output;
     case FOR_PREDICTED_POW2:

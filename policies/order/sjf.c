@@ -1,19 +1,45 @@
-/* Shortest job first, by predicted output length (an oracle where the prediction is the truth).
- * Requests without a prediction rank by what they declared. */
+/* Shortest job first. What a job is: the predicted output (an oracle where the prediction is the
+ * truth), what is left of it (SRTF), or the prompt, which orders prefill work alone; keep results
+ * of the last apart from those of the others. A request without a prediction counts as declared,
+ * one that outlived its prediction as one token from its end.
+ *
+ * Ageing takes tokens off for every second since arrival. Everyone ages alike, so the order of two
+ * requests never changes while they wait: the key is length + rate x arrival. */
 #include "inflight/policy.h"
 
-static int64_t expected_output(const struct ifl_request *r)
+enum job { JOB_OUTPUT, JOB_REMAINING, JOB_PROMPT };
+enum { KEY_STEPS = 1000000 };
+
+struct sjf {
+    int32_t job;
+    double ageing_tokens_per_s;
+};
+
+static const struct ifl_param params[] = {
+    {"job", IFL_CHOICE, offsetof(struct sjf, job), JOB_OUTPUT, 0, 0, "output|remaining|prompt", "",
+     "what must be short: the predicted output, what is left of it, or the prompt"},
+    {"ageing_tokens_per_s", IFL_REAL, offsetof(struct sjf, ageing_tokens_per_s), 0, 0, 1e6, NULL,
+     "tokens/s", "taken off a job's length for every second since its arrival"},
+};
+
+static int64_t job_tokens(const struct sjf *p, const struct ifl_request *r)
 {
-    return r->n_predicted >= 0 ? r->n_predicted : r->n_max_new;
+    const int64_t output = r->n_predicted >= 0 ? r->n_predicted : r->n_max_new;
+    if (p->job == JOB_PROMPT)
+        return r->n_prompt;
+    if (p->job == JOB_OUTPUT)
+        return output;
+    return output > r->n_out ? output - r->n_out : 1;
 }
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
                  size_t n, int64_t *key)
 {
-    (void)self;
+    const struct sjf *p = self;
     (void)view;
     for (size_t i = 0; i < n; i++)
-        key[i] = expected_output(of[i]);
+        key[i] = KEY_STEPS * job_tokens(p, of[i]) +
+                 (int64_t)(p->ageing_tokens_per_s * ifl_s_from_ns(of[i]->arrival_ns) * KEY_STEPS);
 }
 
 static const struct ifl_order_ops ops = {.rank = rank};
@@ -21,6 +47,9 @@ static const struct ifl_order_ops ops = {.rank = rank};
 const struct ifl_policy policy_order_sjf = {
     .kind = IFL_ORDER,
     .name = "sjf",
-    .doc = "shortest predicted output first; the prediction is the trace's true length",
+    .doc = "shortest job first, by workload.predictor's output lengths or by prompts",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct sjf),
     .ops.order = &ops,
 };

@@ -9,6 +9,8 @@
 #include "inflight/policy.h"
 #include "inflight/trace.h"
 
+#include "predictor.h"
+
 #include "kv/pool.h"
 
 enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
@@ -22,6 +24,7 @@ struct workload_config {
     char format[32];
     struct ifl_trace_window window; /* workload.limit, skip, from_s, to_s, shuffle, filter.* */
     struct ifl_arrivals arrivals;
+    struct predictor predictor;
 };
 
 /* One policy module with its parameters, ready to be copied into an instance. */

@@ -114,6 +114,19 @@ static const struct key_by_hand arrivals_by_hand[] = {
      "the rate from then on, instead of rate_rps; the first from 0"},
 };
 
+static const struct ifl_param predictor_fields[] = {
+    CHOICE("model", workload.predictor.model, "none|oracle|lognormal|buckets", PREDICT_ORACLE,
+           "what policies are told of output lengths: nothing, the truth, the truth times a "
+           "lognormal error, the upper end of its bucket"),
+    REAL("sigma", workload.predictor.sigma, 0.5, 0, 10, "",
+         "lognormal: standard deviation of the error's logarithm; its median is 1"),
+    INT("bucket_tokens", workload.predictor.bucket_tokens, 64, 1, 1 << 20, "tokens",
+        "buckets: their width"),
+    REAL("miss_frac", workload.predictor.miss_frac, 0, 0, 1, "of requests",
+         "buckets: told the bucket below or above the right one"),
+    COUNT("seed", workload.predictor.seed, 0, "", "of the errors"),
+};
+
 static const struct ifl_param serving_fields[] = {
     TEXT("preset", serving.preset, NULL,
          "a published system of configs/serving, or a path; keys beside it override its own"),
@@ -243,6 +256,7 @@ const struct key_section key_sections[] = {
     {.where = "workload", FIELDS(workload), BY_HAND(workload)},
     {.where = "workload.filter", FIELDS(filter)},
     {.where = "workload.arrivals", FIELDS(arrivals), BY_HAND(arrivals)},
+    {.where = "workload.predictor", FIELDS(predictor)},
     {.where = "serving", FIELDS(serving)},
     {.where = "serving.batching", MODULE(IFL_BATCHING)},
     {.where = "serving.order", MODULE(IFL_ORDER)},

@@ -92,20 +92,24 @@ static bool read_sections(const char *path, struct transcript *t)
 }
 
 /* What stands behind the lengths: columns that few transcripts need. */
-static bool read_attribute(struct ifl_trace *trace, size_t i, const char *name, int32_t value)
+static bool read_attribute(struct ifl_trace *trace, size_t i, const char *name, double value)
 {
     if (strcmp(name, "priority") == 0)
-        trace->priority[i] = value;
+        trace->priority[i] = (int32_t)value;
     else if (strcmp(name, "client") == 0)
         trace->client[i] = (uint32_t)value;
     else if (strcmp(name, "max_tokens") == 0)
-        trace->max_tokens[i] = value;
+        trace->max_tokens[i] = (int32_t)value;
     else if (strcmp(name, "samples") == 0)
-        trace->samples[i] = value;
+        trace->samples[i] = (int32_t)value;
     else if (strcmp(name, "prefix_group") == 0)
         trace->prefix_group[i] = (uint32_t)value;
     else if (strcmp(name, "prefix_tokens") == 0)
-        trace->prefix_tokens[i] = value;
+        trace->prefix_tokens[i] = (int32_t)value;
+    else if (strcmp(name, "ttft_slo_s") == 0)
+        trace->ttft_slo_ns[i] = ifl_ns_from_s(value);
+    else if (strcmp(name, "tpot_slo_s") == 0)
+        trace->tpot_slo_ns[i] = ifl_ns_from_s(value);
     else
         return false;
     return true;
@@ -114,9 +118,10 @@ static bool read_attribute(struct ifl_trace *trace, size_t i, const char *name, 
 static bool read_attributes(struct ifl_trace *trace, size_t i, const char *at)
 {
     char name[16];
-    int32_t value;
+    double value;
     int n_read;
-    for (; sscanf(at, " %15[a-z_]=%d%n", name, &value, &n_read) == 2; at += n_read)
+    trace->ttft_slo_ns[i] = trace->tpot_slo_ns[i] = IFL_NEVER;
+    for (; sscanf(at, " %15[a-z_]=%lf%n", name, &value, &n_read) == 2; at += n_read)
         if (!read_attribute(trace, i, name, value))
             return false;
     return *at == '\n';
@@ -128,6 +133,8 @@ static bool read_requests(struct transcript *t)
     trace->priority = calloc(MAX_REQUESTS, sizeof *trace->priority);
     trace->client = calloc(MAX_REQUESTS, sizeof *trace->client);
     trace->max_tokens = calloc(MAX_REQUESTS, sizeof *trace->max_tokens);
+    trace->ttft_slo_ns = calloc(MAX_REQUESTS, sizeof *trace->ttft_slo_ns);
+    trace->tpot_slo_ns = calloc(MAX_REQUESTS, sizeof *trace->tpot_slo_ns);
     trace->arrival_ns = calloc(MAX_REQUESTS, sizeof *trace->arrival_ns);
     trace->n_prompt = calloc(MAX_REQUESTS, sizeof *trace->n_prompt);
     trace->n_output = calloc(MAX_REQUESTS, sizeof *trace->n_output);
@@ -286,6 +293,7 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
     int rc = replica_create(s->replica, &options, error);
     if (rc == 0)
         rc = workload_create(&workload, &s->t->trace, 0, error);
+    workload.predictor = config->workload.predictor;
     if (rc == 0)
         rc = flight_run(&flight, error);
     workload_destroy(&workload);

@@ -39,6 +39,7 @@ void fixture_trace(struct fixture *f, size_t n)
     f->trace.n_prompt = calloc(n, sizeof *f->trace.n_prompt);
     f->trace.n_output = calloc(n, sizeof *f->trace.n_output);
     f->trace.priority = calloc(n, sizeof *f->trace.priority);
+    f->trace.client = calloc(n, sizeof *f->trace.client);
 }
 
 static int create_replicas(const struct fixture *f, struct replica *replicas, uint32_t n,

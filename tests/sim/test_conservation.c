@@ -11,7 +11,7 @@
 
 #include "fixture.h"
 
-enum { N_SETUPS = 3500, MAX_REQUESTS = 60 };
+enum { N_SETUPS = 3500, MAX_REQUESTS = 60, N_CLIENTS = 3 };
 
 struct dice {
     uint64_t seed, n;
@@ -27,7 +27,7 @@ static void roll_batching(struct fixture *f, struct dice *dice)
 {
     static const char *const afters[] = {"everyone", "others", "until-victim"};
     char params[256];
-    const int32_t kind = roll(dice, 0, 4);
+    const int32_t kind = roll(dice, 0, 5);
     if (kind == 0) {
         snprintf(params, sizeof params,
                  "{max_seqs: %d, max_batched_tokens: %d, delay_factor: %d, append_rule: %s, "
@@ -59,6 +59,12 @@ static void roll_batching(struct fixture *f, struct dice *dice)
                  roll(dice, f->max_samples, 12), roll(dice, 0, 1) ? "true" : "false",
                  roll(dice, 0, 6), roll(dice, 0, 3));
         fixture_module(f, IFL_BATCHING, "static", params);
+    } else if (kind == 4) {
+        snprintf(params, sizeof params,
+                 "{max_seqs: %d, max_batched_tokens: %d, decodes_between: %d, waiting_ratio: %d}",
+                 roll(dice, 1, 12), roll(dice, 0, 1) * roll(dice, 8, 200), roll(dice, 0, 6),
+                 roll(dice, 0, 2));
+        fixture_module(f, IFL_BATCHING, "prefill-turns", params);
     } else {
         snprintf(params, sizeof params, "{max_seqs: %d, chunk_tokens: %d}",
                  roll(dice, f->max_samples, 12), roll(dice, 1, 40));
@@ -69,7 +75,7 @@ static void roll_batching(struct fixture *f, struct dice *dice)
 static void roll_admission(struct fixture *f, struct dice *dice)
 {
     char params[256];
-    const int32_t kind = roll(dice, 0, 3);
+    const int32_t kind = roll(dice, 0, 4);
     if (kind == 0) {
         static const char *const whats[] = {"{for: max-model-len}", "{for: declared}",
                                             "{for: predicted}", "{for: predicted-pow2}"};
@@ -78,19 +84,89 @@ static void roll_admission(struct fixture *f, struct dice *dice)
         snprintf(params, sizeof params, "{room_for: %s, watermark_frac: 0.%d}",
                  roll(dice, 0, 1) ? "prompt" : "chunk", roll(dice, 0, 3));
         fixture_module(f, IFL_ADMIT, "chunk-fits", params);
+    } else if (kind == 2) {
+        fixture_module(f, IFL_ADMIT, "peak-estimate", NULL);
     } else {
         snprintf(params, sizeof params, "{watermark_frac: 0.0%d}", roll(dice, 0, 9));
         fixture_module(f, IFL_ADMIT, "prompt-fits", params);
     }
 }
 
+/* ---- modules that only make sense together ---- */
+
+static void roll_capacity(struct fixture *f, struct dice *dice)
+{
+    static const char *const chunkings[] = {"none", "first-come", "equal-progress"};
+    char params[256];
+    const bool evicts = roll(dice, 0, 1);
+    snprintf(params, sizeof params,
+             "{max_seqs: %d, max_batched_tokens: %d, chunking: %s, join: %s}", roll(dice, 1, 12),
+             roll(dice, 10, 200), chunkings[roll(dice, 0, 2)],
+             roll(dice, 0, 4) ? "always" : "when-idle");
+    fixture_module(f, IFL_BATCHING, "capacity", params);
+    fixture_module(f, IFL_ORDER, "fcfs", NULL);
+    if (evicts)
+        fixture_module(f, IFL_ADMIT, "chunk-fits", "{room_for: chunk}");
+    else
+        fixture_module(f, IFL_ADMIT, "reserve",
+                       roll(dice, 0, 1) ? "{for: declared}" : "{for: computed}");
+    fixture_module(f, IFL_PREEMPT, "tail", "{fate: recompute, of: ranked, place: in-order}");
+}
+
+static void roll_retracting(struct fixture *f, struct dice *dice)
+{
+    char params[256];
+    snprintf(params, sizeof params,
+             "{max_seqs: %d, max_prefill_tokens: %d, chunk_tokens: %d, mixed: %s}",
+             roll(dice, 1, 12), roll(dice, 20, 200), roll(dice, 0, 1) * roll(dice, 20, 60),
+             roll(dice, 0, 1) ? "true" : "false");
+    fixture_module(f, IFL_BATCHING, "retracting", params);
+    fixture_module(f, IFL_ORDER, roll(dice, 0, 1) ? "fcfs" : "longest-prefix", NULL);
+    snprintf(params, sizeof params, "{conservativeness: 0.%d}", roll(dice, 0, 9));
+    fixture_module(f, IFL_ADMIT, "discounted", params);
+    fixture_module(f, IFL_PREEMPT, "shortest-output", NULL);
+}
+
+static void roll_ranked(struct fixture *f, struct dice *dice)
+{
+    char params[256];
+    const bool mlfq = roll(dice, 0, 1);
+    snprintf(params, sizeof params, "{max_seqs: %d, max_batched_tokens: %d, chunked: %s}",
+             roll(dice, 1, 12), roll(dice, 10, 100), roll(dice, 0, 1) ? "true" : "false");
+    fixture_module(f, IFL_BATCHING, "ranked", params);
+    if (mlfq)
+        fixture_module(f, IFL_ORDER, "mlfq",
+                       "{quantum_s: 0.1, starve_steps: 50, starve_s: 1, prefill_token_s: 0.01}");
+    else
+        fixture_module(f, IFL_ORDER, "sjf", "{job: remaining}");
+    fixture_module(f, IFL_ADMIT, roll(dice, 0, 1) ? "host-room" : "chunk-fits", NULL);
+    snprintf(params, sizeof params, "{keep_free_blocks: %d}", roll(dice, 0, 8));
+    if (roll(dice, 0, 1))
+        fixture_module(f, IFL_PREEMPT, "proactive", params);
+    else
+        fixture_module(f, IFL_PREEMPT, "tail", "{fate: swap, of: ranked, place: in-order}");
+}
+
 static void roll_modules(struct fixture *f, struct dice *dice)
 {
-    static const char *const orders[] = {"fcfs", "sjf", "priority"};
+    const int32_t family = roll(dice, 0, 5);
+    if (family == 0) {
+        roll_capacity(f, dice);
+        return;
+    }
+    if (family == 1) {
+        roll_retracting(f, dice);
+        return;
+    }
+    if (family == 2) {
+        roll_ranked(f, dice);
+        return;
+    }
+    static const char *const orders[] = {"fcfs", "sjf", "priority", "vtc"};
     static const char *const places[] = {"front", "in-order", "back"};
     char params[256];
     roll_batching(f, dice);
-    fixture_module(f, IFL_ORDER, orders[roll(dice, 0, 2)], NULL);
+    fixture_module(f, IFL_ORDER, orders[roll(dice, 0, 3)], NULL);
     roll_admission(f, dice);
     snprintf(params, sizeof params, "{fate: %s, of: %s, place: %s, scheduled: %s}",
              roll(dice, 0, 1) ? "swap" : "recompute", roll(dice, 0, 1) ? "started" : "ranked",
@@ -109,6 +185,7 @@ static void roll_trace(struct fixture *f, struct dice *dice)
         f->trace.n_prompt[i] = roll(dice, 1, 60);
         f->trace.n_output[i] = roll(dice, 1, 40);
         f->trace.priority[i] = roll(dice, 0, 3);
+        f->trace.client[i] = (uint32_t)roll(dice, 0, N_CLIENTS - 1);
     }
     f->concurrency = roll(dice, 0, 4) == 0 ? roll(dice, 1, 10) : 0;
 }
@@ -149,7 +226,8 @@ static void roll_memory(struct fixture *f, struct dice *dice)
 {
     static const char *const evict[] = {"lru", "lfu", "queue-informed"};
     const int32_t kind = roll(dice, 0, 9);
-    const bool grows = strcmp(f->modules[IFL_ADMIT].policy->name, "chunk-fits") == 0;
+    const char *admits = f->modules[IFL_ADMIT].policy->name;
+    const bool grows = strcmp(admits, "chunk-fits") == 0 || strcmp(admits, "discounted") == 0;
     f->allocator = kind == 0 && !grows ? KV_BUDDY : KV_PAGED;
     f->prefix_cache = kind < 4   ? PREFIX_CACHE_NONE
                       : kind < 7 ? PREFIX_CACHE_HASH
@@ -179,7 +257,7 @@ static void roll_setup(struct fixture *f, uint64_t seed)
                    .n_blocks = roll(&dice, 10, 80),
                    .n_host_blocks = roll(&dice, 0, 1) * roll(&dice, 5, 60),
                    .max_model_tokens = roll(&dice, 60, 120),
-                   .n_clients = 1},
+                   .n_clients = N_CLIENTS},
         .linear = {.step_s = 0.1, .prefill_token_s = 0.001, .context_token_s = 0.0001},
         .check_blocks = true,
     };

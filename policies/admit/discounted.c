@@ -1,0 +1,160 @@
+/* Admit against a discounted future, as SGLang's PrefillAdder does (2026-08,
+ * python/sglang/srt/managers/schedule_policy.py).
+ *
+ * Of what running requests may still produce, a fraction is set aside: the new-token ratio. It
+ * starts high, falls with every decode step to a floor, and rises when requests had to be
+ * retracted, to what their tokens so far suggest. A newcomer needs its prompt, its whole declared
+ * output (at most `most_new_tokens`) and a page; whoever else starts in the step counts so, too. */
+#include "inflight/policy.h"
+
+enum { RETRACT_STEPS = 20 };
+
+struct discounted {
+    double conservativeness;
+    double first_ratio, floor_frac;
+    int32_t decay_steps;
+    int32_t most_new_tokens;
+};
+
+struct future {
+    double ratio;
+};
+
+static const struct ifl_param params[] = {
+    {"conservativeness", IFL_REAL, offsetof(struct discounted, conservativeness), 1, 0, 100, NULL,
+     "", "multiplies the first ratio (schedule_conservativeness)"},
+    {"first_ratio", IFL_REAL, offsetof(struct discounted, first_ratio), 0.7, 0, 1, NULL, "",
+     "share of the remaining declared output set aside at first"},
+    {"floor_frac", IFL_REAL, offsetof(struct discounted, floor_frac), 0.14, 0, 1, NULL, "",
+     "of the first ratio: never less is set aside"},
+    {"decay_steps", IFL_INT, offsetof(struct discounted, decay_steps), 600, 1, 1 << 30, NULL,
+     "steps", "decode steps from the first ratio to the floor"},
+    {"most_new_tokens", IFL_INT, offsetof(struct discounted, most_new_tokens), 4096, 0, 1 << 30,
+     NULL, "tokens", "a declared output counts at most so much (CLIP_MAX_NEW_TOKENS)"},
+};
+
+static struct future *future_of(const void *self)
+{
+    return (struct future *)((uintptr_t)self + ifl_state_offset(sizeof(struct discounted)));
+}
+
+static double first_ratio(const struct discounted *p)
+{
+    const double ratio = p->first_ratio * p->conservativeness;
+    return ratio < 1 ? ratio : 1;
+}
+
+static int64_t new_tokens(const struct discounted *p, const struct ifl_request *r)
+{
+    const int32_t left = r->n_max_new > r->n_out ? r->n_max_new - r->n_out : 0;
+    return left < p->most_new_tokens ? left : p->most_new_tokens;
+}
+
+/* ---- what is set aside ---- */
+
+static bool ends_prompt_now(const struct ifl_request *r)
+{
+    return r->n_now > 0 && ifl_todo(r) == 0;
+}
+
+/* Prompts that are still in chunks set nothing aside. */
+static double set_aside(const struct discounted *p, const struct ifl_view *view,
+                        struct ifl_step *step)
+{
+    const struct ifl_requests running = ifl_running(step), started = ifl_started(step);
+    const int32_t page = view->limits->block_tokens;
+    double tokens = 0;
+    for (size_t i = 0; i < running.n; i++) {
+        const struct ifl_request *r = running.of[i];
+        if (r->state != IFL_RUNNING)
+            continue;
+        if (ifl_decodes(r))
+            tokens += (double)new_tokens(p, r) * future_of(p)->ratio;
+        else if (ends_prompt_now(r))
+            tokens += (double)(new_tokens(p, r) + page);
+    }
+    for (size_t i = 0; i < started.n; i++)
+        if (started.of[i]->state == IFL_RUNNING && ends_prompt_now(started.of[i]))
+            tokens += (double)(new_tokens(p, started.of[i]) + page);
+    return tokens;
+}
+
+static struct ifl_admission ask(const void *self, const struct ifl_view *view,
+                                struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    const struct discounted *p = self;
+    const int64_t page = view->limits->block_tokens, pool = view->limits->n_blocks * page;
+    const int64_t prompt = ifl_need(step, r, r->n_tokens) * page;
+    const int64_t room = pool - 1 - prompt - page;
+    const int64_t output = new_tokens(p, r) < room ? new_tokens(p, r) : room;
+    const double left = (double)(step->n_free_blocks * page) - set_aside(p, view, step);
+    if (r->n_tokens + page >= pool)
+        return (struct ifl_admission){IFL_NEVER_FITS, 0};
+    const bool fits = (double)(prompt + output + page) < left;
+    return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_computed + n};
+}
+
+/* ---- the ratio ---- */
+
+/* Retracted: as if everyone went on for some steps, of what everyone declared. */
+static double estimated_ratio(struct ifl_step *step)
+{
+    const struct ifl_requests running = ifl_running(step);
+    double produced = 0, declared = 1;
+    for (size_t i = 0; i < running.n; i++)
+        if (running.of[i]->state == IFL_RUNNING) {
+            produced += running.of[i]->n_out + RETRACT_STEPS;
+            declared += running.of[i]->n_max_new;
+        }
+    return produced < declared ? produced / declared : 1;
+}
+
+static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
+                          struct ifl_step *step)
+{
+    const struct discounted *p = self;
+    struct future *future = future_of(self);
+    const double floor = first_ratio(p) * p->floor_frac;
+    const double fall = (first_ratio(p) - floor) / p->decay_steps;
+    (void)view;
+    if (step->n_preempted > 0)
+        future->ratio = estimated_ratio(step);
+    else if (desc->totals.n_prefill_tokens == 0)
+        future->ratio = future->ratio - fall > floor ? future->ratio - fall : floor;
+}
+
+/* Who was refused may be admitted when the ratio has fallen. */
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    (void)self;
+    (void)view;
+    (void)step;
+    return (struct ifl_promise){0};
+}
+
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    future_of(self)->ratio = first_ratio(self);
+    if (!limits->contiguous)
+        return 0;
+    return ifl_fail(error, IFL_E_INPUT,
+                    "serving.admit.policy discounted takes blocks as they are needed, expected one "
+                    "that takes all at once (reserve) or serving.kv.allocator paged");
+}
+
+static const struct ifl_admit_ops ops = {ask};
+
+const struct ifl_policy policy_admit_discounted = {
+    .kind = IFL_ADMIT,
+    .name = "discounted",
+    .doc = "room for prompt, declared output and a share of what the others may produce (SGLang)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct discounted),
+    .state_bytes = sizeof(struct future),
+    .init = init,
+    .on_step_start = on_step_start,
+    .steady = steady,
+    .ops.admit = &ops,
+};

@@ -1,0 +1,210 @@
+/* Admit while the estimated peak of the pool stays below its size, as LightLLM does (ModelTC
+ * lightllm/server/router/req_queue.py; S-LoRA, and the VTC artifact on it, alike).
+ *
+ * Every request has h tokens now and at most l still to come, and grows by one a step until it
+ * leaves with all it holds. With l sorted downwards the pool is fullest at the end of some request
+ * i, when the first i have grown by l_i each:
+ *
+ *     peak = max over i of (l_i x i + h_1 + ... + h_i)
+ *
+ * l counts to the declared limit while the pool is busy; else to 1.1 times what has been produced,
+ * at least 1024 tokens and at most the limit. A limit on requests a minute and client turns away
+ * more at their arrival (the artifact's RPM baseline, lshare_req_queue.py). */
+#include <gsl/gsl_heapsort.h>
+#include <stdlib.h>
+
+#include "inflight/policy.h"
+
+enum { LIKELY_TOKENS = 1024, MINUTE_S = 60, MOST_SEATS = 1 << 20 };
+
+struct peak_estimate {
+    double busy_frac;
+    int32_t max_rpm; /* 0: no limit */
+};
+
+struct life { /* of one request */
+    int64_t left_tokens, now_tokens;
+};
+
+struct stamps { /* of a client's last accepted requests, a ring */
+    int64_t *arrival_ns;
+    uint64_t n;
+};
+
+struct estimate {
+    struct life *lives; /* scratch */
+    size_t cap;
+    struct stamps *of; /* [n_clients] */
+    int64_t *rings;
+};
+
+struct standing { /* of a request */
+    bool over_rate;
+};
+
+static const struct ifl_param params[] = {
+    {"busy_frac", IFL_REAL, offsetof(struct peak_estimate, busy_frac), 0, 0, 1, NULL, "",
+     "from this share of the pool on declared limits count (router_token_ratio)"},
+    {"max_rpm", IFL_INT, offsetof(struct peak_estimate, max_rpm), 0, 0, 1 << 20, NULL, "requests",
+     "a client's requests accepted within 60 s, more are rejected; 0: no limit"},
+};
+
+static struct estimate *estimate_of(const void *self)
+{
+    return (struct estimate *)((uintptr_t)self + ifl_state_offset(sizeof(struct peak_estimate)));
+}
+
+/* ---- the estimate ---- */
+
+static int64_t left_tokens(const struct ifl_request *r, bool busy)
+{
+    int64_t limit = 11 * (int64_t)r->n_out / 10;
+    if (limit < LIKELY_TOKENS)
+        limit = LIKELY_TOKENS;
+    if (busy || limit > r->n_max_new)
+        limit = r->n_max_new;
+    const int64_t left = limit - r->n_out - 1;
+    return left > 0 ? left : 0;
+}
+
+static bool is_busy(const struct peak_estimate *p, const struct ifl_view *view,
+                    const struct ifl_step *step)
+{
+    const int32_t n_blocks = view->limits->n_blocks;
+    return n_blocks - step->n_free_blocks >= p->busy_frac * n_blocks;
+}
+
+/* A request that starts in this step holds its first new token at the end of it. */
+static void add_life(struct estimate *e, size_t *n, const struct ifl_request *r, bool starts,
+                     bool busy)
+{
+    if (*n < e->cap)
+        e->lives[(*n)++] = (struct life){left_tokens(r, busy), r->n_tokens + starts};
+}
+
+static int most_left_first(const void *a, const void *b)
+{
+    const struct life *x = a, *y = b;
+    return (x->left_tokens < y->left_tokens) - (x->left_tokens > y->left_tokens);
+}
+
+static int64_t peak_of(struct life *lives, size_t n)
+{
+    int64_t peak = 0, held = 0;
+    gsl_heapsort(lives, n, sizeof *lives, most_left_first);
+    for (size_t i = 0; i < n; i++) {
+        held += lives[i].now_tokens;
+        const int64_t then = lives[i].left_tokens * (int64_t)(i + 1) + held;
+        peak = then > peak ? then : peak;
+    }
+    return peak;
+}
+
+/* Everyone on the device, and the newcomer. */
+static int64_t peak_with(const struct peak_estimate *p, const struct ifl_view *view,
+                         struct ifl_step *step, const struct ifl_request *newcomer)
+{
+    struct estimate *e = estimate_of(p);
+    const bool busy = is_busy(p, view, step);
+    const struct ifl_requests running = ifl_running(step), started = ifl_started(step);
+    size_t n = 0;
+    for (size_t i = 0; i < running.n; i++)
+        if (running.of[i]->state == IFL_RUNNING)
+            add_life(e, &n, running.of[i], false, busy);
+    for (size_t i = 0; i < started.n; i++)
+        if (started.of[i]->state == IFL_RUNNING)
+            add_life(e, &n, started.of[i], true, busy);
+    add_life(e, &n, newcomer, true, busy);
+    return peak_of(e->lives, n);
+}
+
+static struct ifl_admission ask(const void *self, const struct ifl_view *view,
+                                struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    const struct standing *standing = r->mine[IFL_ADMIT];
+    const int64_t pool = (int64_t)view->limits->n_blocks * view->limits->block_tokens;
+    const int64_t alone = r->n_tokens + 1 + left_tokens(r, is_busy(self, view, step));
+    (void)n; /* a chunk of a prompt takes the room of all of it */
+    if (standing->over_rate || alone >= pool)
+        return (struct ifl_admission){IFL_NEVER_FITS, 0};
+    if (peak_with(self, view, step, r) >= pool)
+        return (struct ifl_admission){IFL_NO_BLOCKS, 0};
+    const bool fits = ifl_need(step, r, r->n_tokens) <= step->n_free_blocks;
+    return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_tokens};
+}
+
+/* Who was refused may fit later without anyone leaving: others near their end move behind it. */
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    (void)self;
+    (void)view;
+    (void)step;
+    return (struct ifl_promise){0};
+}
+
+/* ---- the rate ---- */
+
+static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    const struct peak_estimate *p = self;
+    struct standing *standing = r->mine[IFL_ADMIT];
+    if (p->max_rpm == 0 || r->client >= view->limits->n_clients)
+        return;
+    struct stamps *stamps = &estimate_of(self)->of[r->client];
+    int64_t *oldest_ns = &stamps->arrival_ns[stamps->n % (uint64_t)p->max_rpm];
+    standing->over_rate =
+        stamps->n >= (uint64_t)p->max_rpm && r->arrival_ns - *oldest_ns <= MINUTE_S * IFL_NS_PER_S;
+    if (standing->over_rate)
+        return;
+    *oldest_ns = r->arrival_ns;
+    stamps->n++;
+}
+
+static int init_rates(const struct peak_estimate *p, struct estimate *e, uint32_t n_clients)
+{
+    if (p->max_rpm == 0)
+        return 0;
+    e->of = calloc(n_clients, sizeof *e->of);
+    e->rings = calloc((size_t)n_clients * (size_t)p->max_rpm, sizeof *e->rings);
+    for (uint32_t i = 0; e->of && e->rings && i < n_clients; i++)
+        e->of[i].arrival_ns = e->rings + (size_t)i * (size_t)p->max_rpm;
+    return e->of && e->rings ? 0 : -1;
+}
+
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    struct estimate *e = estimate_of(self);
+    const int32_t n_seats = limits->n_blocks < MOST_SEATS ? limits->n_blocks : MOST_SEATS;
+    e->cap = (size_t)n_seats + 1; /* who runs holds a block */
+    e->lives = malloc(e->cap * sizeof *e->lives);
+    if (!e->lives || init_rates(self, e, limits->n_clients) < 0)
+        return ifl_fail_nomem(error);
+    return 0;
+}
+
+static void finish(void *self)
+{
+    struct estimate *e = estimate_of(self);
+    free(e->lives);
+    free(e->of);
+    free(e->rings);
+}
+
+static const struct ifl_admit_ops ops = {ask};
+
+const struct ifl_policy policy_admit_peak_estimate = {
+    .kind = IFL_ADMIT,
+    .name = "peak-estimate",
+    .doc = "the pool's estimated peak stays below its size (LightLLM, S-LoRA, VTC)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct peak_estimate),
+    .state_bytes = sizeof(struct estimate),
+    .request_bytes = sizeof(struct standing),
+    .init = init,
+    .finish = finish,
+    .on_join = on_join,
+    .steady = steady,
+    .ops.admit = &ops,
+};

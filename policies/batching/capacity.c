@@ -1,0 +1,280 @@
+/* Capacity first, tokens second: TensorRT-LLM's in-flight batching (2024-09, cpp/include/
+ * tensorrt_llm/batch_manager/capacityScheduler.h and microBatchScheduler.h).
+ *
+ * Who may run is a question of blocks, and the admit module's: GUARANTEED_NO_EVICT reserves to the
+ * end (admit reserve, for: declared), MAX_UTILIZATION just for the next step (admit chunk-fits,
+ * room_for: chunk). STATIC_BATCH joins only an idle engine. Then the step's tokens go to decodes,
+ * and what is left to prompts, whole, or in chunks of whole units: the earliest first, or all
+ * growing by a unit in turn.
+ *
+ * Where blocks run short, everyone is walked in rank order, waiting or not; whoever lacks blocks
+ * pauses the last of those that run and have not been reached, and the walk ends at the first that
+ * was paused. With a paused request at the head of those that wait the walk is the rule, too: it
+ * ranks before some that run. */
+#include "inflight/policy.h"
+
+enum chunking { CHUNKING_NONE, CHUNKING_FIRST_COME, CHUNKING_EQUAL };
+enum join { JOIN_ALWAYS, JOIN_WHEN_IDLE };
+
+struct capacity {
+    int32_t max_seqs;
+    int32_t max_batched_tokens;
+    int32_t chunking;
+    int32_t chunk_unit_tokens; /* 0: a block */
+    int32_t join;
+};
+
+static const struct ifl_param params[] = {
+    {"max_seqs", IFL_INT, offsetof(struct capacity, max_seqs), 2048, 1, 1 << 20, NULL, "sequences",
+     "most sequences on the device (max_batch_size)"},
+    {"max_batched_tokens", IFL_INT, offsetof(struct capacity, max_batched_tokens), 8192, 1, 1 << 30,
+     NULL, "tokens", "token budget of a step, decodes included (max_num_tokens)"},
+    {"chunking", IFL_CHOICE, offsetof(struct capacity, chunking), CHUNKING_NONE, 0, 0,
+     "none|first-come|equal-progress", "",
+     "prompts beyond the budget wait, or are cut: the earliest gets most, or all the same"},
+    {"chunk_unit_tokens", IFL_INT, offsetof(struct capacity, chunk_unit_tokens), 0, 0, 1 << 30,
+     NULL, "tokens",
+     "chunks that do not end their prompt are multiples of it; 0: a block's tokens"},
+    {"join", IFL_CHOICE, offsetof(struct capacity, join), JOIN_ALWAYS, 0, 0, "always|when-idle", "",
+     "when-idle: nobody starts while someone runs (STATIC_BATCH)"},
+};
+
+static int32_t unit_tokens(const struct capacity *p, const struct ifl_view *view)
+{
+    return p->chunk_unit_tokens ? p->chunk_unit_tokens : view->limits->block_tokens;
+}
+
+/* Tokens of a prompt in this step if `left` are to be had; 0: it waits. */
+static int32_t share_of(const struct capacity *p, const struct ifl_view *view,
+                        const struct ifl_request *r, int32_t left)
+{
+    const int32_t todo = ifl_todo(r), unit = unit_tokens(p, view);
+    if (todo <= left)
+        return todo;
+    return p->chunking == CHUNKING_NONE || left < unit ? 0 : left / unit * unit;
+}
+
+static bool never_fits(const struct capacity *p, const struct ifl_request *r)
+{
+    return p->chunking == CHUNKING_NONE && ifl_todo(r) > p->max_batched_tokens;
+}
+
+static bool may_join(const struct capacity *p, const struct ifl_view *view)
+{
+    return p->join == JOIN_ALWAYS || view->n_running + view->n_swapped == 0;
+}
+
+/* ---- blocks suffice: decodes have theirs already ---- */
+
+static void continue_prompts(const struct capacity *p, const struct ifl_view *view,
+                             struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor))) {
+        const int32_t n = share_of(p, view, r, p->max_batched_tokens - step->n_tokens);
+        while (n > 0 && r->state == IFL_RUNNING && ifl_schedule(step, r, n, 0) != IFL_YES)
+            if (!ifl_make_room(step, r))
+                break;
+    }
+}
+
+/* In rank order until one must wait. With equal progress they only join here, as many as can get
+ * a unit. */
+static void start_prompts(const struct capacity *p, const struct ifl_view *view,
+                          struct ifl_step *step)
+{
+    const bool equal = p->chunking == CHUNKING_EQUAL;
+    int32_t promised = equal ? unit_tokens(p, view) : 0;
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        const int32_t left = p->max_batched_tokens - step->n_tokens - promised;
+        const int32_t n = equal ? 0 : share_of(p, view, r, left);
+        enum ifl_verdict verdict = IFL_WAIT;
+        if (never_fits(p, r))
+            verdict = IFL_NEVER_FITS;
+        else if (equal ? left >= 0 : n > 0)
+            verdict = ifl_start(step, r, n);
+        if (verdict == IFL_NEVER_FITS)
+            ifl_reject(step, r);
+        else if (verdict != IFL_YES)
+            return;
+        else if (equal)
+            promised += unit_tokens(p, view);
+    }
+}
+
+/* ---- equal progress ---- */
+
+struct contexts { /* prompts on the device: those that had begun, then those that start */
+    struct ifl_step *step;
+    struct ifl_cursor cursor;
+    size_t i_started;
+};
+
+static const struct ifl_request *next_context(struct contexts *of)
+{
+    const struct ifl_requests started = ifl_started(of->step);
+    const struct ifl_request *r = ifl_next(of->step, IFL_IN_PREFILL, &of->cursor);
+    while (!r && of->i_started < started.n) {
+        const struct ifl_request *s = started.of[of->i_started++];
+        r = s->state == IFL_RUNNING && !ifl_decodes(s) ? s : NULL;
+    }
+    return r;
+}
+
+static int64_t tokens_at_level(struct ifl_step *step, int32_t level)
+{
+    struct contexts contexts = {.step = step};
+    const struct ifl_request *r;
+    int64_t n = 0;
+    while ((r = next_context(&contexts)))
+        n += ifl_todo(r) < level ? ifl_todo(r) : level;
+    return n;
+}
+
+/* All grow by a unit in turn while the budget lasts; the first ones may be a unit ahead. */
+static void progress_equally(const struct capacity *p, const struct ifl_view *view,
+                             struct ifl_step *step)
+{
+    const int32_t unit = unit_tokens(p, view), left = p->max_batched_tokens - step->n_tokens;
+    struct contexts contexts = {.step = step};
+    const struct ifl_request *r;
+    int32_t level = 0;
+    while (tokens_at_level(step, level + unit) <= left &&
+           tokens_at_level(step, level + unit) > tokens_at_level(step, level))
+        level += unit;
+    int64_t spare = left - tokens_at_level(step, level);
+    while ((r = next_context(&contexts))) {
+        const int32_t todo = ifl_todo(r);
+        const int32_t more = todo <= level ? 0 : todo - level < unit ? todo - level : unit;
+        const int32_t n = (todo < level ? todo : level) + (more <= spare ? more : 0);
+        spare -= more <= spare ? more : 0;
+        if (n > 0)
+            ifl_schedule(step, r, n, 0);
+    }
+}
+
+/* ---- blocks are short: the walk ---- */
+
+struct walk {
+    int32_t n_decodes_ahead, n_running_ahead;
+};
+
+static void count_ahead(struct ifl_step *step, struct walk *walk)
+{
+    const struct ifl_requests running = ifl_running(step);
+    *walk = (struct walk){.n_running_ahead = (int32_t)running.n};
+    for (size_t i = 0; i < running.n; i++)
+        walk->n_decodes_ahead += ifl_decodes(running.of[i]);
+}
+
+static bool paused_here(const struct ifl_view *view, const struct ifl_step *step,
+                        const struct ifl_request *r)
+{
+    return r->state == IFL_WAITING && step->n_preempted > 0 && r->n_preempted > 0 &&
+           r->queued_ns == view->now_ns;
+}
+
+static void pass_running(struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    while (n > 0 && r->state == IFL_RUNNING && ifl_schedule(step, r, n, 0) != IFL_YES)
+        if (!ifl_make_room(step, r))
+            return;
+}
+
+/* The paused one's K/V may be a hit: then there is less to compute. */
+static enum ifl_verdict start(struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    (void)ifl_hit(step, r); /* brings n_computed up to date */
+    return ifl_start(step, r, n < ifl_todo(r) ? n : ifl_todo(r));
+}
+
+/* False: it must wait. */
+static bool pass_waiting(const struct capacity *p, struct ifl_step *step,
+                         const struct ifl_request *r, int32_t n, const struct walk *walk)
+{
+    enum ifl_verdict verdict = never_fits(p, r) ? IFL_NEVER_FITS : IFL_WAIT;
+    if (verdict == IFL_WAIT && n > 0 && step->n_running_seqs < p->max_seqs)
+        verdict = start(step, r, n);
+    while (verdict == IFL_NO_BLOCKS && walk->n_running_ahead > step->n_preempted &&
+           ifl_make_room(step, r))
+        verdict = start(step, r, n);
+    if (verdict == IFL_NEVER_FITS)
+        ifl_reject(step, r);
+    return verdict == IFL_YES || verdict == IFL_NEVER_FITS;
+}
+
+static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
+                          struct ifl_step *step)
+{
+    const unsigned lists = IFL_IN_RUNNING | (may_join(p, view) ? IFL_IN_WAITING : 0u);
+    struct ifl_cursor cursor = {{0}};
+    struct walk walk;
+    const struct ifl_request *r;
+    count_ahead(step, &walk);
+    while ((r = ifl_next(step, lists, &cursor)) && !paused_here(view, step, r)) {
+        const bool decodes = r->state == IFL_RUNNING && ifl_decodes(r);
+        walk.n_decodes_ahead -= decodes;
+        walk.n_running_ahead -= r->state == IFL_RUNNING;
+        const int32_t left = p->max_batched_tokens - step->n_tokens - walk.n_decodes_ahead;
+        const int32_t n = decodes ? 1 : share_of(p, view, r, left);
+        if (r->state == IFL_RUNNING)
+            pass_running(step, r, n);
+        else if (!pass_waiting(p, step, r, n, &walk))
+            return;
+    }
+}
+
+/* ---- the plan ---- */
+
+static void return_swapped(const struct capacity *p, struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_SWAPPED, &cursor))) {
+        const enum ifl_verdict verdict = ifl_start(step, r, 1);
+        if (verdict == IFL_NEVER_FITS)
+            ifl_reject(step, r);
+        else if (verdict != IFL_YES)
+            return;
+    }
+}
+
+static bool paused_one_is_next(struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *head = ifl_next(step, IFL_IN_WAITING, &cursor);
+    return head && head->n_preempted > 0;
+}
+
+static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct capacity *p = self;
+    if (paused_one_is_next(step) || !ifl_schedule_ready(step, 0)) {
+        walk_everyone(p, view, step);
+        return;
+    }
+    if (p->chunking != CHUNKING_EQUAL && (size_t)step->n_requests < view->n_running)
+        continue_prompts(p, view, step);
+    if (view->n_swapped > 0 && step->n_preempted == 0)
+        return_swapped(p, step);
+    if (may_join(p, view) && step->n_preempted == 0 && step->n_swapped == 0)
+        start_prompts(p, view, step);
+    if (p->chunking == CHUNKING_EQUAL)
+        progress_equally(p, view, step);
+    ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+}
+
+static const struct ifl_batching_ops ops = {plan};
+
+const struct ifl_policy policy_batching_capacity = {
+    .kind = IFL_BATCHING,
+    .name = "capacity",
+    .doc = "blocks decide who runs, pausing the last; then tokens, decodes first (TensorRT-LLM)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct capacity),
+    .ops.batching = &ops,
+};

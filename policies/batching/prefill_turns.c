@@ -1,0 +1,148 @@
+/* Separate phases in turns: a prefill interrupts the decodes only when its turn has come.
+ *
+ * While nothing runs, waiting prompts start at once. Otherwise they start in a step of their own
+ * after `decodes_between` decode steps (LightLLM's router_max_wait_tokens, S-LoRA's
+ * max_wait_tokens, TGI's max_waiting_tokens), or as soon as enough of them wait (TGI's
+ * waiting_served_ratio). Whoever the turn finds no room for waits, and is asked again at every step
+ * until a prefill has run.
+ *
+ * LightLLM lightllm/server/router/manager.py; S-LoRA slora/server/router/manager.py;
+ * text-generation-inference backends/v3/src/backend.rs without chunking. */
+#include "inflight/policy.h"
+
+struct prefill_turns {
+    int32_t max_seqs;
+    int32_t max_batched_tokens; /* 0: max(pool / 6, max_model_len) */
+    int32_t decodes_between;
+    double waiting_ratio; /* 0: the number of those who wait does not matter */
+};
+
+struct turns {
+    int32_t n_decodes; /* steps since the last prefill */
+};
+
+static const struct ifl_param params[] = {
+    {"max_seqs", IFL_INT, offsetof(struct prefill_turns, max_seqs), 1000, 1, 1 << 20, NULL,
+     "sequences", "most sequences on the device"},
+    {"max_batched_tokens", IFL_INT, offsetof(struct prefill_turns, max_batched_tokens), 0, 0,
+     1 << 30, NULL, "tokens",
+     "token budget of a prefill step; 0: max(a sixth of the pool, max_model_len)"},
+    {"decodes_between", IFL_INT, offsetof(struct prefill_turns, decodes_between), 0, 0, 1 << 20,
+     NULL, "steps", "decode steps after a prefill before the next may interrupt"},
+    {"waiting_ratio", IFL_REAL, offsetof(struct prefill_turns, waiting_ratio), 0, 0, 1e6, NULL, "",
+     "as many waiting requests a running one interrupt earlier; 0: never"},
+};
+
+static const struct turns *turns_of(const struct prefill_turns *p)
+{
+    return (const struct turns *)((const char *)p + ifl_state_offset(sizeof *p));
+}
+
+static int32_t token_budget(const struct prefill_turns *p, const struct ifl_limits *limits)
+{
+    const int64_t sixth = (int64_t)limits->n_blocks * limits->block_tokens / 6;
+    if (p->max_batched_tokens)
+        return p->max_batched_tokens;
+    return sixth > limits->max_model_tokens ? (int32_t)sixth : limits->max_model_tokens;
+}
+
+static bool prompts_have_turn(const struct prefill_turns *p, const struct ifl_view *view)
+{
+    const int64_t enough = (int64_t)(p->waiting_ratio * (double)view->n_running);
+    return view->n_running == 0 || turns_of(p)->n_decodes >= p->decodes_between ||
+           (p->waiting_ratio > 0 && (int64_t)view->n_waiting >= enough);
+}
+
+/* In rank order, until one must wait. */
+static void start_prompts(const struct prefill_turns *p, const struct ifl_view *view,
+                          struct ifl_step *step)
+{
+    const int32_t budget = token_budget(p, view->limits);
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        const int32_t n = ifl_todo(r);
+        const enum ifl_verdict verdict = n > budget                    ? IFL_NEVER_FITS
+                                         : n > budget - step->n_tokens ? IFL_WAIT
+                                                                       : ifl_start(step, r, n);
+        if (verdict == IFL_NEVER_FITS)
+            ifl_reject(step, r);
+        else if (verdict != IFL_YES)
+            return;
+    }
+}
+
+static void decode_one_by_one(struct ifl_step *step)
+{
+    const struct ifl_requests running = ifl_running(step);
+    for (size_t i = 0; i < running.n; i++) {
+        const struct ifl_request *r = running.of[i];
+        while (r->state == IFL_RUNNING && ifl_schedule(step, r, 1, 0) != IFL_YES)
+            if (!ifl_make_room(step, r))
+                break;
+    }
+}
+
+static void swap_in(const struct prefill_turns *p, struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_SWAPPED, &cursor))) {
+        const enum ifl_verdict verdict = ifl_start(step, r, 1);
+        if (verdict == IFL_NEVER_FITS)
+            ifl_reject(step, r);
+        else if (verdict != IFL_YES)
+            return;
+    }
+}
+
+/* Until their turn comes prompts are not asked about. */
+static void promise_repeat(const struct prefill_turns *p, const struct ifl_view *view,
+                           struct ifl_step *step)
+{
+    const bool idle = step->n_waiting == 0 || prompts_have_turn(p, view);
+    const int32_t before_turn = p->decodes_between - 1 - turns_of(p)->n_decodes;
+    ifl_promise(step, idle ? INT32_MAX : before_turn, IFL_NEVER, 0);
+}
+
+static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct prefill_turns *p = self;
+    if (view->n_swapped == 0 && view->n_waiting > 0 && prompts_have_turn(p, view))
+        start_prompts(p, view, step);
+    if (step->n_requests > 0)
+        return;
+    if (!ifl_schedule_ready(step, 0))
+        decode_one_by_one(step);
+    if (step->n_preempted > 0)
+        return;
+    swap_in(p, step);
+    if (step->n_swapped_in == 0)
+        promise_repeat(p, view, step);
+}
+
+static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
+                          struct ifl_step *step)
+{
+    struct turns *turns =
+        (struct turns *)((char *)self + ifl_state_offset(sizeof(struct prefill_turns)));
+    (void)view;
+    (void)step;
+    turns->n_decodes = desc->totals.n_prefill_tokens > 0 ? 0 : turns->n_decodes + 1;
+    if (turns->n_decodes > 1 << 20)
+        turns->n_decodes = 1 << 20;
+}
+
+static const struct ifl_batching_ops ops = {plan};
+
+const struct ifl_policy policy_batching_prefill_turns = {
+    .kind = IFL_BATCHING,
+    .name = "prefill-turns",
+    .doc = "all prefill or all decode; prompts interrupt decodes in turns (LightLLM, TGI)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct prefill_turns),
+    .state_bytes = sizeof(struct turns),
+    .on_step_start = on_step_start,
+    .ops.batching = &ops,
+};

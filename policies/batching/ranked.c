@@ -1,0 +1,160 @@
+/* Everyone is ranked anew at every step, on the device or not, and the best run: preemptive
+ * scheduling at the granularity of a step.
+ *
+ * In rank order requests get tokens until the seats or the token budget of the step are used up;
+ * who lacks blocks takes them from the preempt module's victim, the last ranked that has none yet.
+ * What happens to the others that are on the device is a parameter: they stay and pause (FastServe,
+ * Wu et al., arXiv 2305.05920, leaves them to proactive swapping), or they are preempted at once
+ * (vllm-ltr, Fu et al., NeurIPS 2024). */
+#include "inflight/policy.h"
+
+enum rest { REST_STAYS, REST_SWAPPED, REST_RECOMPUTED };
+enum refused { REFUSED_STOPS, REFUSED_SKIPPED };
+
+struct ranked {
+    int32_t max_seqs;
+    int32_t max_batched_tokens;
+    bool chunked;
+    int32_t rest;
+    int32_t refused;
+};
+
+static const struct ifl_param params[] = {
+    {"max_seqs", IFL_INT, offsetof(struct ranked, max_seqs), 256, 1, 1 << 20, NULL, "sequences",
+     "most sequences of a step"},
+    {"max_batched_tokens", IFL_INT, offsetof(struct ranked, max_batched_tokens), 2048, 1, 1 << 30,
+     NULL, "tokens", "token budget of a step; a prompt beyond it runs alone, where not chunked"},
+    {"chunked", IFL_BOOL, offsetof(struct ranked, chunked), 0, 0, 1, NULL, "",
+     "prompts are cut to what is left of the budget"},
+    {"rest", IFL_CHOICE, offsetof(struct ranked, rest), REST_STAYS, 0, 0, "stays|swap|recompute",
+     "", "who is on the device and got nothing: pauses there, or is preempted"},
+    {"refused", IFL_CHOICE, offsetof(struct ranked, refused), REFUSED_STOPS, 0, 0, "stops|skipped",
+     "", "whoever finds no device blocks ends the walk, or is passed over"},
+};
+
+/* ---- the walk ---- */
+
+struct walk {
+    int32_t n_seqs, n_running_ahead;
+};
+
+/* 0: the budget is used up. */
+static int32_t share_of(const struct ranked *p, const struct ifl_step *step,
+                        const struct ifl_request *r)
+{
+    const int32_t left = p->max_batched_tokens - step->n_tokens, todo = ifl_todo(r);
+    if (todo <= left || (!p->chunked && step->n_tokens == 0))
+        return todo;
+    return p->chunked && left > 0 ? left : 0;
+}
+
+static bool give_running(struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    enum ifl_verdict verdict;
+    while ((verdict = ifl_schedule(step, r, n, 0)) != IFL_YES)
+        if (!ifl_make_room(step, r) || r->state != IFL_RUNNING)
+            return false;
+    return true;
+}
+
+/* The victim's K/V may be a hit: then there is less to compute. */
+static enum ifl_verdict start(struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    (void)ifl_hit(step, r); /* brings n_computed up to date */
+    return ifl_start(step, r, n < ifl_todo(r) ? n : ifl_todo(r));
+}
+
+static enum ifl_verdict give_other(struct ifl_step *step, const struct ifl_request *r, int32_t n,
+                                   const struct walk *walk)
+{
+    enum ifl_verdict verdict = start(step, r, n);
+    while (verdict == IFL_NO_BLOCKS && walk->n_running_ahead > step->n_preempted &&
+           ifl_make_room(step, r))
+        verdict = start(step, r, n);
+    if (verdict == IFL_NEVER_FITS)
+        ifl_reject(step, r);
+    return verdict;
+}
+
+static bool lost_its_place_here(const struct ifl_view *view, const struct ifl_step *step,
+                                const struct ifl_request *r)
+{
+    return r->state == IFL_WAITING && step->n_preempted > 0 && r->n_preempted > 0 &&
+           r->queued_ns == view->now_ns;
+}
+
+/* False: the walk ends here. */
+static bool visit(const struct ranked *p, struct ifl_step *step, const struct ifl_request *r,
+                  struct walk *walk)
+{
+    const int32_t n = share_of(p, step, r);
+    if (n == 0 || walk->n_seqs + r->n_seqs > p->max_seqs)
+        return false;
+    const bool runs = r->state == IFL_RUNNING;
+    const enum ifl_verdict verdict = !runs                      ? give_other(step, r, n, walk)
+                                     : give_running(step, r, n) ? IFL_YES
+                                                                : IFL_NO_BLOCKS;
+    if (verdict == IFL_YES)
+        walk->n_seqs += r->n_seqs;
+    return verdict != IFL_NO_BLOCKS || p->refused == REFUSED_SKIPPED;
+}
+
+static void walk_everyone(const struct ranked *p, const struct ifl_view *view,
+                          struct ifl_step *step)
+{
+    struct walk walk = {.n_running_ahead = (int32_t)view->n_running};
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while ((r = ifl_next(step, IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED, &cursor))) {
+        walk.n_running_ahead -= r->state == IFL_RUNNING;
+        if (!lost_its_place_here(view, step, r) && ifl_todo(r) > 0 && !visit(p, step, r, &walk))
+            return;
+    }
+}
+
+/* Only if somebody runs: whoever is alone on the device must not lose his place to nobody. */
+static void send_away_rest(const struct ranked *p, struct ifl_step *step)
+{
+    const struct ifl_requests running = ifl_running(step);
+    if (p->rest == REST_STAYS || step->n_requests == 0)
+        return;
+    for (size_t i = 0; i < running.n; i++) {
+        const struct ifl_request *r = running.of[i];
+        if (r->state == IFL_RUNNING && r->n_now == 0 && ifl_todo(r) > 0)
+            ifl_preempt(step, r, p->rest == REST_SWAPPED ? IFL_SWAP : IFL_RECOMPUTE, IFL_IN_ORDER);
+    }
+}
+
+/* ---- the plan ---- */
+
+/* Everyone is on the device, decodes and has a seat: ranks do not matter. */
+static bool all_decode(const struct ranked *p, const struct ifl_view *view, struct ifl_step *step)
+{
+    const int32_t n_running = (int32_t)view->n_running;
+    struct ifl_cursor cursor = {{0}};
+    return view->n_waiting + view->n_swapped == 0 && step->n_running_seqs <= p->max_seqs &&
+           n_running <= p->max_batched_tokens && !ifl_next(step, IFL_IN_PREFILL, &cursor);
+}
+
+static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct ranked *p = self;
+    if (all_decode(p, view, step) && ifl_schedule_ready(step, 0)) {
+        ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+        return;
+    }
+    walk_everyone(p, view, step);
+    send_away_rest(p, step);
+}
+
+static const struct ifl_batching_ops ops = {plan};
+
+const struct ifl_policy policy_batching_ranked = {
+    .kind = IFL_BATCHING,
+    .name = "ranked",
+    .doc = "the best ranked run, on the device or not; preemptive at every step (FastServe, LTR)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct ranked),
+    .ops.batching = &ops,
+};

@@ -1,0 +1,86 @@
+/* Longest cached prefix first, SGLang's lpm (2026-08,
+ * python/sglang/srt/managers/schedule_policy.py).
+ *
+ * With more than `most_waiting` requests the order is that of arrival: matching would take too
+ * long. A request of which the cache holds little, and whose prefix another one that came earlier
+ * will bring, stands behind everyone else: it will hit when that one has been computed. That they
+ * share a prefix is known from the trace's prefix groups. */
+#include "inflight/policy.h"
+
+struct longest_prefix {
+    int32_t most_waiting;
+    int32_t in_batch_tokens;
+};
+
+static const struct ifl_param params[] = {
+    {"most_waiting", IFL_INT, offsetof(struct longest_prefix, most_waiting), 128, 0, 4096, NULL,
+     "requests", "with more than these waiting, first come first served"},
+    {"in_batch_tokens", IFL_INT, offsetof(struct longest_prefix, in_batch_tokens), 32, 0, 1 << 30,
+     NULL, "tokens", "matches up to that are little; as many shared tokens are worth waiting for"},
+};
+
+static bool came_before(const struct ifl_request *a, const struct ifl_request *b)
+{
+    return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->serial < b->serial;
+}
+
+static int32_t cached_tokens(const struct ifl_view *view, const struct ifl_request *r)
+{
+    return view->asked && r->state == IFL_WAITING ? ifl_hit(view->asked, r).n_cached : 0;
+}
+
+/* The first of a group is not held back; the others will find what it has computed. */
+static bool another_brings_it(const struct longest_prefix *p, const struct ifl_view *view,
+                              const struct ifl_request *const *of, size_t n,
+                              const struct ifl_request *r)
+{
+    if (r->prefix_group == 0 || cached_tokens(view, r) > p->in_batch_tokens)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const struct ifl_request *other = of[i];
+        const uint32_t shared =
+            other->prefix_tokens < r->prefix_tokens ? other->prefix_tokens : r->prefix_tokens;
+        if (other != r && other->prefix_group == r->prefix_group && came_before(other, r) &&
+            (int64_t)shared >= p->in_batch_tokens)
+            return true;
+    }
+    return false;
+}
+
+static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
+                 size_t n, int64_t *key)
+{
+    const struct longest_prefix *p = self;
+    const bool by_arrival = view->n_waiting > (size_t)p->most_waiting;
+    for (size_t i = 0; i < n; i++) {
+        if (by_arrival)
+            key[i] = of[i]->arrival_ns;
+        else if (another_brings_it(p, view, of, n, of[i]))
+            key[i] = INT64_MAX;
+        else
+            key[i] = -(int64_t)cached_tokens(view, of[i]);
+    }
+}
+
+/* Hits change with whatever is computed. */
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    (void)self;
+    (void)view;
+    (void)step;
+    return (struct ifl_promise){0};
+}
+
+static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
+
+const struct ifl_policy policy_order_longest_prefix = {
+    .kind = IFL_ORDER,
+    .name = "longest-prefix",
+    .doc = "longest cached prefix first (SGLang's lpm)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct longest_prefix),
+    .steady = steady,
+    .ops.order = &ops,
+};

@@ -1,0 +1,316 @@
+/* Virtual token counters: the client that has been served least goes first (Sheng et al., Fairness
+ * in Serving Large Language Models, OSDI 2024, Algorithms 2 and 3; Ying1123/VTC-artifact,
+ * slora/server/router/vtc_req_queue.py and its siblings).
+ *
+ * A client's counter grows with what it gets: by the cost of the prompt when a request starts, by
+ * that of each output token as it is produced, divided by the client's weight. A client that had
+ * nothing waiting is lifted to the least counter of those that have, so that idling banks no
+ * credit. The cost of x input and y output tokens is h(x, y) = base + input x + output y +
+ * product x y + square y^2; the default is the paper's x + 2 y. With a prediction its cost is
+ * charged in advance, more if the answer grows longer, and the rest given back at its end.
+ *
+ * Within a client requests go by arrival; equal counters go by who came first. A request that is
+ * started again after a preemption has been charged already. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inflight/policy.h"
+
+enum charge { CHARGE_PRODUCED, CHARGE_PREDICTED, CHARGE_AVERAGE };
+enum { AVERAGE_OVER = 5, KEY_STEPS = 1024, MAX_RANKED_CLIENTS = 65536 };
+
+struct vtc {
+    bool lift;
+    int32_t charge;
+    double base_cost, input_cost, output_cost, product_cost, square_cost;
+    char weights[256];
+};
+
+struct client {
+    double counter, pending, weight;
+    double average_output_tokens;
+    int64_t n_waiting;
+    int64_t first_seen; /* 1 for the first client, 0 before it has come */
+};
+
+struct counters {
+    struct client *clients;
+    uint32_t n_clients;
+    int64_t n_seen;
+    int64_t n_waiting;
+};
+
+struct account { /* of a request */
+    bool waits, charged;
+    double expected_tokens; /* charged in advance */
+};
+
+static const struct ifl_param params[] = {
+    {"lift", IFL_BOOL, offsetof(struct vtc, lift), 1, 0, 1, NULL, "",
+     "a client that had nothing waiting banks no credit; false: least counter first (LCF)"},
+    {"charge", IFL_CHOICE, offsetof(struct vtc, charge), CHARGE_PRODUCED, 0, 0,
+     "produced|predicted|average", "",
+     "output tokens count as produced, or in advance: the predicted ones, or a moving average of "
+     "the client's last answers"},
+    {"base_cost", IFL_REAL, offsetof(struct vtc, base_cost), 0, 0, 1e6, NULL, "", "of a request"},
+    {"input_cost", IFL_REAL, offsetof(struct vtc, input_cost), 1, 0, 1e6, NULL, "",
+     "of an input token"},
+    {"output_cost", IFL_REAL, offsetof(struct vtc, output_cost), 2, 0, 1e6, NULL, "",
+     "of an output token"},
+    {"product_cost", IFL_REAL, offsetof(struct vtc, product_cost), 0, 0, 1e6, NULL, "",
+     "of input x output tokens"},
+    {"square_cost", IFL_REAL, offsetof(struct vtc, square_cost), 0, 0, 1e6, NULL, "",
+     "of output tokens squared"},
+    {"weights", IFL_TEXT, offsetof(struct vtc, weights), 0, 0, sizeof(((struct vtc *)0)->weights),
+     "", "", "shares of clients 0, 1, ... as '1 2 4'; the others weigh 1"},
+};
+
+static struct counters *counters_of(const void *self)
+{
+    return (struct counters *)((uintptr_t)self + ifl_state_offset(sizeof(struct vtc)));
+}
+
+static struct client *client_of(const void *self, const struct ifl_request *r)
+{
+    const struct counters *counters = counters_of(self);
+    return &counters->clients[r->client < counters->n_clients ? r->client : 0];
+}
+
+/* ---- what a request costs ---- */
+
+static double cost_of(const struct vtc *p, double x, double y)
+{
+    return p->base_cost + p->input_cost * x + p->output_cost * y + p->product_cost * x * y +
+           p->square_cost * y * y;
+}
+
+static double expected_tokens(const struct vtc *p, const struct ifl_request *r)
+{
+    if (p->charge == CHARGE_PREDICTED)
+        return r->n_predicted >= 0 ? r->n_predicted : r->n_max_new;
+    return p->charge == CHARGE_AVERAGE ? client_of(p, r)->average_output_tokens : 0;
+}
+
+static double first_charge(const struct vtc *p, const struct ifl_request *r)
+{
+    return cost_of(p, r->n_prompt, expected_tokens(p, r)) / client_of(p, r)->weight;
+}
+
+/* ---- ranking ---- */
+
+static int64_t key_of(const struct client *c)
+{
+    const double most = 0x1p36;
+    const double counter = c->counter + c->pending < most ? c->counter + c->pending : most;
+    const int64_t seen =
+        c->first_seen < MAX_RANKED_CLIENTS ? c->first_seen : MAX_RANKED_CLIENTS - 1;
+    return (int64_t)floor(counter * KEY_STEPS + 0.5) * MAX_RANKED_CLIENTS + seen;
+}
+
+/* Those that start in this plan are charged when it is done, and count here before. */
+static void add_pending(const struct vtc *p, const struct ifl_view *view, bool count)
+{
+    if (!view->asked)
+        return;
+    const struct ifl_requests started = ifl_started(view->asked);
+    for (size_t i = 0; i < started.n; i++) {
+        const struct ifl_request *r = started.of[i];
+        const struct account *account = r->mine[IFL_ORDER];
+        if (!count)
+            client_of(p, r)->pending = 0;
+        else if (!account->charged && r->state == IFL_RUNNING)
+            client_of(p, r)->pending += first_charge(p, r);
+    }
+}
+
+static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
+                 size_t n, int64_t *key)
+{
+    add_pending(self, view, true);
+    for (size_t i = 0; i < n; i++)
+        key[i] = key_of(client_of(self, of[i]));
+    add_pending(self, view, false);
+}
+
+/* With every token another client may be the next. */
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    (void)self;
+    (void)view;
+    (void)step;
+    return (struct ifl_promise){0};
+}
+
+/* ---- charging ---- */
+
+static void lift(const struct counters *counters, struct client *client)
+{
+    double least = INFINITY;
+    for (uint32_t i = 0; i < counters->n_clients; i++) {
+        const struct client *other = &counters->clients[i];
+        if (other != client && other->n_waiting > 0 && other->counter < least)
+            least = other->counter;
+    }
+    if (least < INFINITY && client->counter < least)
+        client->counter = least;
+}
+
+static void start_waiting(struct counters *counters, struct client *client, struct account *account)
+{
+    account->waits = true;
+    client->n_waiting++;
+    counters->n_waiting++;
+}
+
+static void stop_waiting(struct counters *counters, struct client *client, struct account *account)
+{
+    if (!account->waits)
+        return;
+    account->waits = false;
+    client->n_waiting--;
+    counters->n_waiting--;
+}
+
+static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    const struct vtc *p = self;
+    struct counters *counters = counters_of(self);
+    struct client *client = client_of(self, r);
+    (void)view;
+    if (client->first_seen == 0)
+        client->first_seen = ++counters->n_seen;
+    if (client->n_waiting == 0 && p->lift)
+        lift(counters, client);
+    start_waiting(counters, client, r->mine[IFL_ORDER]);
+}
+
+static void charge_start(const struct vtc *p, const struct ifl_request *r)
+{
+    struct account *account = r->mine[IFL_ORDER];
+    stop_waiting(counters_of(p), client_of(p, r), account);
+    if (account->charged)
+        return;
+    account->charged = true;
+    account->expected_tokens = expected_tokens(p, r);
+    client_of(p, r)->counter += first_charge(p, r);
+}
+
+/* Those that were preempted wait again; they are few, and rarely any. */
+static void recount(void *self, struct ifl_step *step)
+{
+    struct counters *counters = counters_of(self);
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (counters->n_waiting < step->n_waiting && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        struct account *account = r->mine[IFL_ORDER];
+        if (!account->waits)
+            start_waiting(counters, client_of(self, r), account);
+    }
+}
+
+static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
+                          struct ifl_step *step)
+{
+    const struct ifl_requests started = ifl_started(step);
+    (void)view;
+    (void)desc;
+    for (size_t i = 0; i < started.n; i++)
+        if (started.of[i]->state == IFL_RUNNING)
+            charge_start(self, started.of[i]);
+    if (counters_of(self)->n_waiting < step->n_waiting)
+        recount(self, step);
+}
+
+static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
+{
+    const struct vtc *p = self;
+    (void)view;
+    for (size_t i = 0; i < end->n_of; i++) {
+        const struct ifl_request *r = end->of[i].request;
+        const struct account *account = r->mine[IFL_ORDER];
+        const double y = r->n_out, before = y - end->of[i].n_sampled;
+        const double from = before > account->expected_tokens ? before : account->expected_tokens;
+        if (y > from)
+            client_of(p, r)->counter +=
+                (cost_of(p, r->n_prompt, y) - cost_of(p, r->n_prompt, from)) /
+                client_of(p, r)->weight;
+    }
+}
+
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    const struct vtc *p = self;
+    struct client *client = client_of(self, r);
+    struct account *account = r->mine[IFL_ORDER];
+    (void)view;
+    stop_waiting(counters_of(self), client, account);
+    if (!account->charged)
+        return;
+    if (r->n_out < account->expected_tokens)
+        client->counter -= (cost_of(p, r->n_prompt, account->expected_tokens) -
+                            cost_of(p, r->n_prompt, r->n_out)) /
+                           client->weight;
+    const double old = client->average_output_tokens;
+    client->average_output_tokens =
+        old > 0 ? (old * (AVERAGE_OVER - 1) + r->n_out) / AVERAGE_OVER : r->n_out;
+}
+
+/* ---- life ---- */
+
+static int read_weights(const struct vtc *p, struct counters *counters, struct ifl_error *error)
+{
+    const char *text = p->weights;
+    uint32_t n = 0;
+    while (*(text += strspn(text, " ,"))) {
+        char *end;
+        const double weight = strtod(text, &end);
+        if (end == text || !(weight > 0 && weight < 1e6))
+            return ifl_fail(
+                error, IFL_E_INPUT,
+                "serving.order.weights: found '%s', expected numbers above 0 as '1 2 4'", text);
+        if (n < counters->n_clients)
+            counters->clients[n++].weight = weight;
+        text = end;
+    }
+    return 0;
+}
+
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    struct counters *counters = counters_of(self);
+    counters->n_clients = limits->n_clients;
+    counters->clients = calloc(limits->n_clients, sizeof *counters->clients);
+    if (!counters->clients)
+        return ifl_fail_nomem(error);
+    for (uint32_t i = 0; i < limits->n_clients; i++)
+        counters->clients[i].weight = 1;
+    return read_weights(self, counters, error);
+}
+
+static void finish(void *self)
+{
+    free(counters_of(self)->clients);
+}
+
+static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_START};
+
+const struct ifl_policy policy_order_vtc = {
+    .kind = IFL_ORDER,
+    .name = "vtc",
+    .doc = "the client served least goes first, by virtual token counters (VTC, LCF)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct vtc),
+    .state_bytes = sizeof(struct counters),
+    .request_bytes = sizeof(struct account),
+    .init = init,
+    .finish = finish,
+    .on_join = on_join,
+    .on_step_start = on_step_start,
+    .on_step_end = on_step_end,
+    .on_leave = on_leave,
+    .steady = steady,
+    .ops.order = &ops,
+};

@@ -1,0 +1,83 @@
+/* Swap ahead of need (FastServe, Wu et al., arXiv 2305.05920, section 4.2; LLMServe/FastServe).
+ *
+ * After each plan as many blocks as `keep_free_blocks` are made free, by swapping out the last
+ * ranked that this step gave nothing; when nothing goes out, the best ranked that was swapped comes
+ * back if those blocks stay free. Where a step lacks blocks all the same, the last ranked is
+ * swapped then. */
+#include "inflight/policy.h"
+
+struct proactive {
+    int32_t keep_free_blocks;
+};
+
+static const struct ifl_param params[] = {
+    {"keep_free_blocks", IFL_INT, offsetof(struct proactive, keep_free_blocks), 16, 0, 1 << 30,
+     NULL, "blocks", "kept free after every plan; FastServe: the largest batch"},
+};
+
+static const struct ifl_request *last_paused(struct ifl_step *step)
+{
+    const struct ifl_request *r, *last = NULL;
+    struct ifl_cursor cursor = {{0}};
+    while ((r = ifl_next(step, IFL_IN_RUNNING, &cursor)))
+        if (r->n_now == 0)
+            last = r;
+    return last;
+}
+
+static struct ifl_victim pick(const void *self, const struct ifl_view *view, struct ifl_step *step,
+                              const struct ifl_request *needy)
+{
+    const struct ifl_request *last = last_paused(step);
+    (void)self;
+    (void)view;
+    if (!last && needy->state != IFL_RUNNING)
+        return (struct ifl_victim){NULL, IFL_KEEP, IFL_IN_ORDER};
+    return (struct ifl_victim){last ? last : needy, IFL_SWAP, IFL_IN_ORDER};
+}
+
+static void bring_back(const struct proactive *p, struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while ((r = ifl_next(step, IFL_IN_SWAPPED, &cursor)))
+        if (step->n_free_blocks - r->n_host_blocks - 1 < p->keep_free_blocks ||
+            ifl_start(step, r, 0) != IFL_YES)
+            return;
+}
+
+static void ahead(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct proactive *p = self;
+    const struct ifl_request *r;
+    (void)view;
+    if (step->n_free_blocks < p->keep_free_blocks && step->n_requests > 0)
+        while (step->n_free_blocks < p->keep_free_blocks && (r = last_paused(step)) &&
+               step->n_free_host_blocks >= r->n_blocks)
+            if (ifl_preempt(step, r, IFL_SWAP, IFL_IN_ORDER) != IFL_YES)
+                return;
+    if (step->n_swapped_out == 0 && step->n_preempted == 0)
+        bring_back(p, step);
+}
+
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    const struct proactive *p = self;
+    (void)view;
+    (void)step;
+    return (struct ifl_promise){INT32_MAX, IFL_NEVER, p->keep_free_blocks};
+}
+
+static const struct ifl_preempt_ops ops = {pick, ahead};
+
+const struct ifl_policy policy_preempt_proactive = {
+    .kind = IFL_PREEMPT,
+    .name = "proactive",
+    .doc = "the last ranked are swapped out before blocks run short, and back (FastServe)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct proactive),
+    .steady = steady,
+    .ops.preempt = &ops,
+};

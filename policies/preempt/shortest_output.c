@@ -1,0 +1,47 @@
+/* Retract who has produced least, as SGLang does (2026-08, python/sglang/srt/managers/
+ * schedule_batch.py, retract_decode): the decoding request with the shortest output gives way, of
+ * equal ones the longest prompt, of equal ones the last started; its K/V is dropped and it goes to
+ * the end of the queue. At least one goes on decoding; if there is no other, a prompt that has
+ * begun gives way. */
+#include "inflight/policy.h"
+
+static bool gives_way_before(const struct ifl_request *a, const struct ifl_request *b)
+{
+    if (!b || a->n_out != b->n_out)
+        return !b || a->n_out < b->n_out;
+    return a->n_prompt >= b->n_prompt;
+}
+
+static struct ifl_victim pick(const void *self, const struct ifl_view *view, struct ifl_step *step,
+                              const struct ifl_request *needy)
+{
+    const struct ifl_requests running = ifl_running(step);
+    const struct ifl_request *shortest = NULL, *begun = NULL;
+    size_t n_decode = 0;
+    (void)self;
+    (void)view;
+    for (size_t i = 0; i < running.n; i++) {
+        const struct ifl_request *r = running.of[i];
+        if (r->state != IFL_RUNNING || r->n_now != 0)
+            continue;
+        if (!ifl_decodes(r)) {
+            begun = r;
+            continue;
+        }
+        n_decode++;
+        if (gives_way_before(r, shortest))
+            shortest = r;
+    }
+    const bool keeps_one = n_decode > 1 || (n_decode == 1 && !ifl_decodes(needy));
+    const struct ifl_request *victim = keeps_one ? shortest : begun ? begun : NULL;
+    return (struct ifl_victim){victim, victim ? IFL_RECOMPUTE : IFL_KEEP, IFL_BACK};
+}
+
+static const struct ifl_preempt_ops ops = {pick, NULL};
+
+const struct ifl_policy policy_preempt_shortest_output = {
+    .kind = IFL_PREEMPT,
+    .name = "shortest-output",
+    .doc = "who has produced least gives way and goes to the end of the queue (SGLang)",
+    .ops.preempt = &ops,
+};
