@@ -1,0 +1,164 @@
+/* Chunks as large as the deadlines of the decodes allow (QoServe/Niyama, microsoft/sarathi-serve,
+ * branch niyama_asplos2026).
+ *
+ * All decodes run in every step. Of those with deadlines the one with least slack says how long the
+ * step may take: its next token is due at arrival + ttft_slo_s + tokens produced x tpot_slo_s.
+ * Prompts share the largest chunk of the grid 128, 256, 512, ... 2048, 2552 whose predicted step
+ * time, with a margin of a fifth, is within that slack, the smallest at least; while few blocks are
+ * free, at most 512 down to 128. The prediction is a line in decodes and prompt tokens. */
+#include <math.h>
+
+#include "inflight/policy.h"
+
+enum { CHUNK_STEP = 256, LAST_STEPPED_CHUNK = 2048 };
+enum { LARGEST_CHUNK = 2552, SCARCE_LARGEST = 512, SCARCE_TOKENS = 1000, SCARCE_DIVISOR = 32 };
+
+struct deadline_chunks {
+    int32_t max_seqs;
+    int32_t least_chunk_tokens;
+    double margin;
+    double step_s, prefill_token_s, decode_seq_s;
+};
+
+static const struct ifl_param params[] = {
+    {"max_seqs", IFL_INT, offsetof(struct deadline_chunks, max_seqs), 128, 1, 1 << 20, NULL,
+     "sequences", "most sequences on the device"},
+    {"least_chunk_tokens", IFL_INT, offsetof(struct deadline_chunks, least_chunk_tokens), 128, 1,
+     LARGEST_CHUNK, NULL, "tokens", "a step's prompt tokens, however little slack there is"},
+    {"margin", IFL_REAL, offsetof(struct deadline_chunks, margin), 1.2, 1, 100, NULL, "",
+     "multiplies the predicted step time"},
+    {"step_s", IFL_REAL, offsetof(struct deadline_chunks, step_s), 0.01, 0, 3600, NULL, "s",
+     "predicted time of a step: this"},
+    {"prefill_token_s", IFL_REAL, offsetof(struct deadline_chunks, prefill_token_s), 0.0001, 0,
+     3600, NULL, "s", "predicted time of a step: and this for every prompt token"},
+    {"decode_seq_s", IFL_REAL, offsetof(struct deadline_chunks, decode_seq_s), 0.0001, 0, 3600,
+     NULL, "s", "predicted time of a step: and this for every decode"},
+};
+
+/* ---- how large a chunk ---- */
+
+static double due_s(const struct ifl_request *r)
+{
+    if (r->tpot_slo_ns == IFL_NEVER)
+        return INFINITY;
+    const double first_s = r->ttft_slo_ns == IFL_NEVER ? 0 : ifl_s_from_ns(r->ttft_slo_ns);
+    return ifl_s_from_ns(r->arrival_ns) + first_s + r->n_out * ifl_s_from_ns(r->tpot_slo_ns);
+}
+
+static double least_slack_s(const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct ifl_requests running = ifl_running(step);
+    double least_s = INFINITY;
+    for (size_t i = 0; i < running.n; i++) {
+        const struct ifl_request *r = running.of[i];
+        if (ifl_decodes(r) && due_s(r) < least_s)
+            least_s = due_s(r);
+    }
+    return least_s - ifl_s_from_ns(view->now_ns);
+}
+
+static bool within(const struct deadline_chunks *p, const struct ifl_step *step, int32_t chunk,
+                   double slack_s)
+{
+    return p->margin *
+               (p->step_s + p->prefill_token_s * chunk + p->decode_seq_s * step->n_requests) <=
+           slack_s;
+}
+
+static int32_t chunk_tokens(const struct deadline_chunks *p, const struct ifl_view *view,
+                            struct ifl_step *step)
+{
+    const double slack_s = least_slack_s(view, step);
+    const int64_t free_tokens = (int64_t)step->n_free_blocks * view->limits->block_tokens;
+    int32_t best = p->least_chunk_tokens;
+    for (int32_t chunk = CHUNK_STEP; chunk <= LAST_STEPPED_CHUNK; chunk += CHUNK_STEP)
+        if (chunk > best && within(p, step, chunk, slack_s))
+            best = chunk;
+    if (within(p, step, LARGEST_CHUNK, slack_s))
+        best = LARGEST_CHUNK;
+    if (free_tokens / SCARCE_DIVISOR < SCARCE_TOKENS && best > SCARCE_LARGEST)
+        best = SCARCE_LARGEST;
+    return best;
+}
+
+/* ---- the step ---- */
+
+static void decode_one_by_one(struct ifl_step *step)
+{
+    const struct ifl_requests running = ifl_running(step);
+    for (size_t i = 0; i < running.n; i++) {
+        const struct ifl_request *r = running.of[i];
+        while (r->state == IFL_RUNNING && ifl_decodes(r) && ifl_schedule(step, r, 1, 0) != IFL_YES)
+            if (!ifl_make_room(step, r))
+                break;
+    }
+}
+
+static int32_t share_of(const struct ifl_step *step, const struct ifl_request *r, int32_t chunk)
+{
+    const int32_t left = chunk - step->n_prefill_tokens;
+    return ifl_todo(r) < left ? ifl_todo(r) : left;
+}
+
+/* Prompts that have begun and those that wait, in one order of rank. */
+static void fill_chunk(const struct deadline_chunks *p, struct ifl_step *step, int32_t chunk)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (step->n_prefill_tokens < chunk &&
+           (r = ifl_next(step, IFL_IN_PREFILL | IFL_IN_WAITING, &cursor))) {
+        const int32_t n = share_of(step, r, chunk);
+        if (r->state == IFL_RUNNING) {
+            if (n > 0)
+                ifl_schedule(step, r, n, 0);
+            continue;
+        }
+        if (step->n_running_seqs >= p->max_seqs)
+            return;
+        const enum ifl_verdict verdict = ifl_start(step, r, n);
+        if (verdict == IFL_NEVER_FITS)
+            ifl_reject(step, r);
+        else if (verdict != IFL_YES)
+            return;
+    }
+}
+
+static void return_swapped(const struct deadline_chunks *p, struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_SWAPPED, &cursor))) {
+        const enum ifl_verdict verdict = ifl_start(step, r, 1);
+        if (verdict == IFL_NEVER_FITS)
+            ifl_reject(step, r);
+        else if (verdict != IFL_YES)
+            return;
+    }
+}
+
+static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct deadline_chunks *p = self;
+    if (!ifl_schedule_ready(step, 0))
+        decode_one_by_one(step);
+    if (step->n_preempted > 0)
+        return;
+    if (view->n_swapped > 0)
+        return_swapped(p, step);
+    else
+        fill_chunk(p, step, chunk_tokens(p, view, step));
+    if (step->n_waiting == 0)
+        ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+}
+
+static const struct ifl_batching_ops ops = {plan};
+
+const struct ifl_policy policy_batching_deadline_chunks = {
+    .kind = IFL_BATCHING,
+    .name = "deadline-chunks",
+    .doc = "decodes in every step, prompts in chunks that the decodes' deadlines allow (QoServe)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct deadline_chunks),
+    .ops.batching = &ops,
+};

@@ -1,0 +1,83 @@
+/* By predicted length, but whoever starves goes first (vllm-ltr, Fu et al., Efficient LLM
+ * Scheduling by Learning to Rank, NeurIPS 2024).
+ *
+ * The score is the predicted output length, of which only the order matters. A request that has not
+ * run for `starve_steps` steps goes before everyone for its next `promoted_steps` steps. */
+#include "inflight/policy.h"
+
+struct starving_first {
+    int32_t starve_steps, promoted_steps;
+};
+
+struct turn {           /* of a request */
+    uint64_t last_step; /* in which it ran, or before which it came */
+    int32_t promoted_left;
+};
+
+static const struct ifl_param params[] = {
+    {"starve_steps", IFL_INT, offsetof(struct starving_first, starve_steps), 100, 1, 1 << 30, NULL,
+     "steps", "without a token for so many steps a request starves"},
+    {"promoted_steps", IFL_INT, offsetof(struct starving_first, promoted_steps), 20, 0, 1 << 30,
+     NULL, "steps", "then it goes first for so many steps"},
+};
+
+static bool starves(const struct starving_first *p, uint64_t step, const struct turn *turn)
+{
+    return step - turn->last_step > (uint64_t)p->starve_steps;
+}
+
+static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
+                 size_t n, int64_t *key)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct turn *turn = of[i]->mine[IFL_ORDER];
+        const bool first = turn->promoted_left > 0 || starves(self, view->step, turn);
+        key[i] = first ? -1 : of[i]->n_predicted >= 0 ? of[i]->n_predicted : of[i]->n_max_new;
+    }
+}
+
+static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    (void)self;
+    *(struct turn *)r->mine[IFL_ORDER] = (struct turn){.last_step = view->step};
+}
+
+static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
+{
+    const struct starving_first *p = self;
+    (void)view;
+    for (size_t i = 0; i < end->n_of; i++) {
+        struct turn *turn = end->of[i].request->mine[IFL_ORDER];
+        if (starves(p, end->step, turn))
+            turn->promoted_left = p->promoted_steps;
+        else if (turn->promoted_left > 0)
+            turn->promoted_left--;
+        turn->last_step = end->step;
+    }
+}
+
+/* With every step somebody may starve. */
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    (void)self;
+    (void)view;
+    (void)step;
+    return (struct ifl_promise){0};
+}
+
+static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
+
+const struct ifl_policy policy_order_starving_first = {
+    .kind = IFL_ORDER,
+    .name = "starving-first",
+    .doc = "by predicted output length, whoever starves before everyone (LTR)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct starving_first),
+    .request_bytes = sizeof(struct turn),
+    .on_join = on_join,
+    .on_step_end = on_step_end,
+    .steady = steady,
+    .ops.order = &ops,
+};
