@@ -67,8 +67,8 @@ Test(study_errors, names)
                               "fcfss}}\n",
                  3, 56, "unknown order policy fcfss, did you mean fcfs?");
     expect_wrong(TRACE LINEAR "serving: {preset: small, order: {policy: 7}}\n", 3, 34,
-                 "unknown order policy 7, expected one of fcfs, longest-prefix, mlfq, "
-                 "priority, sjf, vtc");
+                 "unknown order policy 7, expected one of deadline, fcfs, longest-prefix, "
+                 "mlfq, priority, sjf, starving-first, vtc");
     expect_wrong(LINEAR SERVING "workload: {trace: tests/config/fixtures/three.csv, format: "
                                 "azuer}\n",
                  3, 52,
