@@ -64,6 +64,14 @@ static bool may_join(const struct capacity *p, const struct ifl_view *view)
     return p->join == JOIN_ALWAYS || view->n_running + view->n_swapped == 0;
 }
 
+/* Tokens for who runs; who lacks blocks has others paused, or pauses itself. */
+static void give(struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    while (n > 0 && r->state == IFL_RUNNING && ifl_schedule(step, r, n, 0) != IFL_YES)
+        if (!ifl_make_room(step, r))
+            return;
+}
+
 /* ---- blocks suffice: decodes have theirs already ---- */
 
 static void continue_prompts(const struct capacity *p, const struct ifl_view *view,
@@ -71,12 +79,8 @@ static void continue_prompts(const struct capacity *p, const struct ifl_view *vi
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor))) {
-        const int32_t n = share_of(p, view, r, p->max_batched_tokens - step->n_tokens);
-        while (n > 0 && r->state == IFL_RUNNING && ifl_schedule(step, r, n, 0) != IFL_YES)
-            if (!ifl_make_room(step, r))
-                break;
-    }
+    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
+        give(step, r, share_of(p, view, r, p->max_batched_tokens - step->n_tokens));
 }
 
 /* In rank order until one must wait. With equal progress they only join here, as many as can get
@@ -151,8 +155,7 @@ static void progress_equally(const struct capacity *p, const struct ifl_view *vi
         const int32_t more = todo <= level ? 0 : todo - level < unit ? todo - level : unit;
         const int32_t n = (todo < level ? todo : level) + (more <= spare ? more : 0);
         spare -= more <= spare ? more : 0;
-        if (n > 0)
-            ifl_schedule(step, r, n, 0);
+        give(step, r, n);
     }
 }
 
@@ -175,13 +178,6 @@ static bool paused_here(const struct ifl_view *view, const struct ifl_step *step
 {
     return r->state == IFL_WAITING && step->n_preempted > 0 && r->n_preempted > 0 &&
            r->queued_ns == view->now_ns;
-}
-
-static void pass_running(struct ifl_step *step, const struct ifl_request *r, int32_t n)
-{
-    while (n > 0 && r->state == IFL_RUNNING && ifl_schedule(step, r, n, 0) != IFL_YES)
-        if (!ifl_make_room(step, r))
-            return;
 }
 
 /* The paused one's K/V may be a hit: then there is less to compute. */
@@ -221,7 +217,7 @@ static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
         const int32_t left = p->max_batched_tokens - step->n_tokens - walk.n_decodes_ahead;
         const int32_t n = decodes ? 1 : share_of(p, view, r, left);
         if (r->state == IFL_RUNNING)
-            pass_running(step, r, n);
+            give(step, r, n);
         else if (!pass_waiting(p, step, r, n, &walk))
             return;
     }

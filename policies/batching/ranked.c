@@ -88,7 +88,8 @@ static bool visit(const struct ranked *p, struct ifl_step *step, const struct if
                   struct walk *walk)
 {
     const int32_t n = share_of(p, step, r);
-    if (n == 0 || walk->n_seqs + r->n_seqs > p->max_seqs)
+    const bool seated = walk->n_seqs == 0 || walk->n_seqs + r->n_seqs <= p->max_seqs;
+    if (n == 0 || !seated) /* a group wider than the seats has them all */
         return false;
     const bool runs = r->state == IFL_RUNNING;
     const enum ifl_verdict verdict = !runs                      ? give_other(step, r, n, walk)
