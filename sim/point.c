@@ -38,6 +38,7 @@ static int load_machine(const struct config *config, struct machine *machine,
         rc = model_stage(&machine->model, config->pipeline_parallel, &machine->stage, error);
     if (rc == 0 && machine->has_hardware)
         rc = hardware_load(config->hardware, &machine->hardware, error);
+    machine->hardware.host.step_us += config->cost.host_step_s * 1e6;
     if (rc < 0 || (machine->has_model && machine->has_hardware))
         return rc;
     return wanted ? ifl_fail_at(error, config->path, 0, 0,
@@ -175,6 +176,8 @@ static int load_trace(const struct point_options *options, struct ifl_trace *tra
     int rc = ifl_trace_read(w->trace, w->format, notes, trace, error);
     if (rc == 0)
         rc = ifl_trace_cut(trace, &w->window, w->trace, notes, error);
+    if (rc == 0 && w->shared_prefix_tokens > 0)
+        rc = ifl_trace_share_prefix(trace, w->shared_prefix_tokens, error);
     if (rc == 0)
         rc = ifl_trace_arrive(trace, &w->arrivals, w->trace, notes, error);
     const int32_t most = options->config->executor == EXECUTOR_SIM ? MAX_SAMPLES : 1;

@@ -87,6 +87,11 @@ int ifl_trace_read(const char *path, const char *format, const struct ifl_notes 
 int ifl_trace_cut(struct ifl_trace *trace, const struct ifl_trace_window *window, const char *path,
                   const struct ifl_notes *notes, struct ifl_error *error);
 
+/* Rows without a prefix group join one that is new: their first n tokens, as far as the prompt
+ * goes, are the same. For recorded runs whose files do not carry what their prompts had in common.
+ */
+int ifl_trace_share_prefix(struct ifl_trace *trace, int32_t n_tokens, struct ifl_error *error);
+
 /* Rows sorted by arrival, stably. Says so through notes if they were not. */
 int ifl_trace_sort(struct ifl_trace *trace, const struct ifl_notes *notes, struct ifl_error *error);
 

@@ -23,6 +23,7 @@ struct workload_config {
     char trace_name[512]; /* as the configuration writes it */
     char format[32];
     struct ifl_trace_window window; /* workload.limit, skip, from_s, to_s, shuffle, filter.* */
+    int32_t shared_prefix_tokens;   /* that every prompt begins with */
     struct ifl_arrivals arrivals;
     struct predictor predictor;
 };
@@ -58,6 +59,7 @@ struct serving_config {
 struct cost_config {
     enum cost_kind model;
     double step_s, prefill_token_s, decode_seq_s, context_token_s; /* linear */
+    double host_step_s; /* roofline: beyond the profile's */
     char dir[512];      /* table, recorded: in the working directory or the installed data */
     char dir_name[512]; /* as the configuration writes it */
     int32_t ensemble;   /* runs with drawn costs beside the nominal one */

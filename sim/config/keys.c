@@ -74,6 +74,8 @@ static const struct ifl_param workload_fields[] = {
     TIME("to_s", workload.window.to_ns, 0, 0, A_BILLION, "keep stamps before then; 0: to the end"),
     BOOL("shuffle", workload.window.shuffle, false, "put the rows in a random order"),
     COUNT("shuffle_seed", workload.window.shuffle_seed, 0, "", "of that order"),
+    INT("shared_prefix_tokens", workload.shared_prefix_tokens, 0, 0, ANY, "tokens",
+        "that all prompts without a prefix group of their own begin with, for the prefix cache"),
 };
 
 static const struct key_by_hand workload_by_hand[] = {
@@ -177,6 +179,8 @@ static const struct ifl_param cost_fields[] = {
     REAL("decode_seq_s", cost.decode_seq_s, 0, 0, 1e6, "s", "linear: per decoding sequence"),
     REAL("context_token_s", cost.context_token_s, 0, 0, 1e6, "s",
          "linear: per token whose K/V a decoding sequence reads"),
+    REAL("host_step_s", cost.host_step_s, 0, 0, 1, "s",
+         "roofline: host time a step that this deployment has beyond the profile's"),
     TEXT("dir", cost.dir_name, NULL,
          "table: the directory of its three tables, see sim/cost/cost.h; recorded: the folder of a "
          "run with a steps.csv, whose steps this one must plan again"),
