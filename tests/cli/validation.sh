@@ -1,0 +1,27 @@
+#!/bin/sh
+# The recorded runs of configs/validation: the errors are those of the page, and where the page says that they
+# are within a bound, they are.
+. "$(dirname "$0")/expect.sh"
+
+page=$INFLIGHT_DATA/reports/reproductions/validation
+succeeds sh "$page/run" "$inflight" "$work/out"
+same_bytes "$work/out/errors.csv" "$page/errors.csv"
+
+# within NAME TTFT TPOT E2E MEDIAN: relative errors of the judged part, at most; - for no bound
+within() {
+    awk -F, -v name="$1" -v ttft="$2" -v tpot="$3" -v e2e="$4" -v median="$5" '
+        function off(x, bound) { return bound != "-" && (x > bound || x < -bound) }
+        $1 == name && $2 == "judged" {
+            found = 1
+            bad = off($4, ttft) || off($5, tpot) || off($6, e2e) || off($7, median)
+        }
+        END { exit bad || !found }' "$work/out/errors.csv" || complain "$1 is further off than it was"
+}
+within llmd-a100-tp2-0.5rps 0.10 0.05 0.05 -
+within llmd-a100-tp2-0.67rps 0.10 0.05 0.05 -
+within llmd-a100-tp2-1rps 0.15 0.05 0.05 -
+within blis-h100-llama-2-7b - 0.02 0.02 0.015
+within blis-h100-codellama-34b - 0.05 0.05 -
+within blis-h100-codellama-34b-budget-64 - 0.02 0.02 -
+within llmservingsim-rtx-pro-6000 0.05 0.02 0.02 -
+finish
