@@ -428,6 +428,115 @@ class SimpleChunking(VllmV0):
             step.moved = True       # an empty turn is followed by the next at once
 
 
+class Buddy:
+    """Runs of blocks, powers of two, aligned; of equal ones the one freed last is used first."""
+
+    def __init__(self, n_blocks):
+        self.free = {}          # size -> first blocks, the last is used first
+        at = n_blocks
+        first, runs = 0, []
+        for bit in reversed(range(n_blocks.bit_length())):
+            if n_blocks >> bit & 1:
+                runs.append((first, 1 << bit))
+                first += 1 << bit
+        assert first == at
+        for first, size in runs:
+            self.free.setdefault(size, []).append(first)
+
+    @staticmethod
+    def rounded(n):
+        return 1 << (n - 1).bit_length()
+
+    def take(self, n):
+        """The first block of a run, or None."""
+        size = self.rounded(n)
+        sizes = [s for s in sorted(self.free) if s >= size and self.free[s]]
+        if not sizes:
+            return None
+        first = self.free[sizes[0]].pop()
+        have = sizes[0]
+        while have > size:
+            have //= 2
+            self.free.setdefault(have, []).append(first + have)
+        return first
+
+    def give(self, first, n):
+        size = self.rounded(n)
+        while first ^ size in self.free.get(size, []):
+            self.free[size].remove(first ^ size)
+            first &= ~size
+            size *= 2
+        self.free.setdefault(size, []).append(first)
+
+
+class OrcaMax(Scheduler):
+    """Yu et al., OSDI 2022, Algorithm 1, over a buddy allocator as in the vLLM paper."""
+    preset = 'orca-max'
+
+    @staticmethod
+    def draw(rng):
+        return {'max_seqs': rng.choice([1, 2, 4, 256])}
+
+    keys = {'max_seqs': 'serving.batching.max_seqs'}
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self.buddy = Buddy(settings['num_blocks'])
+        self.runs = {}
+
+    def reservation(self, r):
+        return self.s['max_model_len']
+
+    def arrive(self, r):
+        """A run that holds it must exist in an empty pool."""
+        super().arrive(r)
+        if r in self.waiting and (Buddy.rounded(self.blocks_for(r.prompt + r.output - 1)) >
+                                  self.s['num_blocks']):
+            self.waiting.remove(r)
+            r.status = 'rejected'
+            self.done.append(r)
+
+    def left(self, r):
+        self.buddy.give(*self.runs.pop(r))
+
+    def plan(self, step):
+        for r in self.running:
+            self.give(step, r, 1)
+        while self.waiting and len(self.running) < self.s['max_seqs']:
+            r = self.waiting[0]
+            n = self.blocks_for(self.reservation(r))
+            if Buddy.rounded(n) > self.s['num_blocks']:
+                self.drop(step, r, 'rejected')
+                continue
+            first = self.buddy.take(n)
+            if first is None:
+                break
+            self.runs[r] = first, n
+            self.free -= Buddy.rounded(n) - n       # rounding belongs to nobody
+            self.admit(r, n)
+            self.give(step, r, r.todo)
+
+    def release(self, r):
+        self.free += Buddy.rounded(r.blocks) - r.blocks
+        super().release(r)
+
+
+class OrcaOracle(OrcaMax):
+    """Exactly what the request will need."""
+    preset = 'orca-oracle'
+
+    def reservation(self, r):
+        return r.prompt + r.output
+
+
+class OrcaPow2(OrcaMax):
+    """The output as the next power of two."""
+    preset = 'orca-pow2'
+
+    def reservation(self, r):
+        return min(r.prompt + Buddy.rounded(r.output), self.s['max_model_len'])
+
+
 def families():
     def below(cls):
         for child in cls.__subclasses__():
