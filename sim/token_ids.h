@@ -2,8 +2,9 @@
  *
  * A trace tells lengths alone, so prompts are drawn: token i depends on the seed, the request and
  * i. The first prefix_tokens of a prompt come from its prefix group's stream instead, and what the
- * trace has hash ids for from those, so that requests which share a prefix share its tokens. What an engine has generated is remembered until
- * the request leaves: a recompute feeds it back as if it were prompt. */
+ * trace has hash ids for from those, so that requests which share a prefix share its tokens. What
+ * an engine has generated is remembered until the request leaves: a recompute feeds it back as if
+ * it were prompt. */
 #ifndef SIM_TOKEN_IDS_H
 #define SIM_TOKEN_IDS_H
 
