@@ -90,9 +90,8 @@ static int let_arrive(struct tower *tower, struct ifl_error *error)
     while (rc == 0 && workload_next_ns(flight->workload) <= tower->now_ns) {
         struct arrival a;
         workload_take(flight->workload, &a);
-        rc = replica_never_fits(&flight->replicas[0], &a)
-                 ? turn_away(flight, &a, error)
-                 : hand_over(tower, &a, error);
+        rc = replica_never_fits(&flight->replicas[0], &a) ? turn_away(flight, &a, error)
+                                                          : hand_over(tower, &a, error);
     }
     return rc;
 }
