@@ -100,26 +100,31 @@ static int32_t share_of(const struct ifl_step *step, const struct ifl_request *r
     return ifl_todo(r) < left ? ifl_todo(r) : left;
 }
 
-/* Prompts that have begun and those that wait, in one order of rank. */
+/* True unless it must wait. */
+static bool start(const struct deadline_chunks *p, struct ifl_step *step,
+                  const struct ifl_request *r, int32_t n)
+{
+    if (step->n_running_seqs >= p->max_seqs)
+        return false;
+    const enum ifl_verdict verdict = ifl_start(step, r, n);
+    if (verdict == IFL_NEVER_FITS)
+        ifl_reject(step, r);
+    return verdict == IFL_YES || verdict == IFL_NEVER_FITS;
+}
+
+/* Prompts that have begun and those that wait, in one order of rank. The first that must wait holds
+ * up those that wait behind it, not those that hold blocks already. */
 static void fill_chunk(const struct deadline_chunks *p, struct ifl_step *step, int32_t chunk)
 {
+    unsigned lists = IFL_IN_PREFILL | IFL_IN_WAITING;
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while (step->n_prefill_tokens < chunk &&
-           (r = ifl_next(step, IFL_IN_PREFILL | IFL_IN_WAITING, &cursor))) {
+    while (step->n_prefill_tokens < chunk && (r = ifl_next(step, lists, &cursor))) {
         const int32_t n = share_of(step, r, chunk);
-        if (r->state == IFL_RUNNING) {
-            if (n > 0)
-                ifl_schedule(step, r, n, 0);
-            continue;
-        }
-        if (step->n_running_seqs >= p->max_seqs)
-            return;
-        const enum ifl_verdict verdict = ifl_start(step, r, n);
-        if (verdict == IFL_NEVER_FITS)
-            ifl_reject(step, r);
-        else if (verdict != IFL_YES)
-            return;
+        if (r->state == IFL_WAITING && !start(p, step, r, n))
+            lists = IFL_IN_PREFILL;
+        else if (r->state == IFL_RUNNING && r->n_now == 0 && n > 0)
+            ifl_schedule(step, r, n, 0);
     }
 }
 

@@ -147,9 +147,21 @@ static void roll_ranked(struct fixture *f, struct dice *dice)
         fixture_module(f, IFL_PREEMPT, "tail", "{fate: swap, of: ranked, place: in-order}");
 }
 
+static void roll_deadlines(struct fixture *f, struct dice *dice)
+{
+    char params[256];
+    snprintf(params, sizeof params, "{max_seqs: %d, step_s: 0.1, prefill_token_s: 0.00%d}",
+             roll(dice, 1, 12), roll(dice, 1, 9));
+    fixture_module(f, IFL_BATCHING, "deadline-chunks", params);
+    fixture_module(f, IFL_ORDER, "deadline",
+                   roll(dice, 0, 1) ? "{relegate: true, prefill_token_s: 0.01}" : NULL);
+    fixture_module(f, IFL_ADMIT, "prompt-fits", NULL);
+    fixture_module(f, IFL_PREEMPT, "tail", roll(dice, 0, 1) ? "{fate: swap}" : NULL);
+}
+
 static void roll_modules(struct fixture *f, struct dice *dice)
 {
-    const int32_t family = roll(dice, 0, 5);
+    const int32_t family = roll(dice, 0, 6);
     if (family == 0) {
         roll_capacity(f, dice);
         return;
@@ -160,6 +172,10 @@ static void roll_modules(struct fixture *f, struct dice *dice)
     }
     if (family == 2) {
         roll_ranked(f, dice);
+        return;
+    }
+    if (family == 3) {
+        roll_deadlines(f, dice);
         return;
     }
     static const char *const orders[] = {"fcfs", "sjf", "priority", "vtc"};
@@ -179,12 +195,16 @@ static void roll_trace(struct fixture *f, struct dice *dice)
     const int32_t gap = roll(dice, 0, 3);
     int64_t at_ns = 0;
     fixture_trace(f, (size_t)roll(dice, 1, MAX_REQUESTS));
+    f->trace.ttft_slo_ns = calloc(f->trace.n, sizeof *f->trace.ttft_slo_ns);
+    f->trace.tpot_slo_ns = calloc(f->trace.n, sizeof *f->trace.tpot_slo_ns);
     for (size_t i = 0; i < f->trace.n; i++) {
         at_ns += gap ? (int64_t)roll(dice, 0, 4 * gap) * 100000000 : 0;
         f->trace.arrival_ns[i] = at_ns;
         f->trace.n_prompt[i] = roll(dice, 1, 60);
         f->trace.n_output[i] = roll(dice, 1, 40);
         f->trace.priority[i] = roll(dice, 0, 3);
+        f->trace.ttft_slo_ns[i] = roll(dice, 0, 1) ? roll(dice, 1, 50) * 100000000LL : IFL_NEVER;
+        f->trace.tpot_slo_ns[i] = roll(dice, 0, 1) ? roll(dice, 1, 10) * 50000000LL : IFL_NEVER;
         f->trace.client[i] = (uint32_t)roll(dice, 0, N_CLIENTS - 1);
     }
     f->concurrency = roll(dice, 0, 4) == 0 ? roll(dice, 1, 10) : 0;
