@@ -31,10 +31,10 @@ children() {
     cat "/proc/$1/task/$1/children" 2>/dev/null
 }
 
-# The ranks, once mpirun has started them; $run itself where there is no mpirun.
+# The ranks, once mpirun has started both: one that is missed would go on beside the next run.
 ranks_of() {
     n_waits=0
-    while [ -z "$(children "$run")" ] && [ -d "/proc/$run" ] && [ $n_waits -lt 400 ]; do
+    while [ "$(children "$run" | wc -w)" -lt 2 ] && [ -d "/proc/$run" ] && [ $n_waits -lt 400 ]; do
         sleep 0.01
         n_waits=$((n_waits + 1))
     done
