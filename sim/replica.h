@@ -101,7 +101,8 @@ struct replica {
     bool wants_work;
     bool has_step_start, has_step_end, has_steady; /* some module has that hook */
     struct ifl_step_record record;
-    int64_t last_end_ns; /* of the step before, IFL_NEVER before the first */
+    int64_t last_end_ns;    /* of the step before, IFL_NEVER before the first */
+    int64_t n_barren_steps; /* since the last that produced a token */
 
     /* KV accounting, in slots of one token */
     int64_t kv_token_slots;    /* K/V that exists on the device */
@@ -155,7 +156,9 @@ int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *erro
 bool replica_repeat(struct replica *replica, int64_t now_ns);
 /* True if the plan holds work or copies; then desc is ready to be submitted. */
 bool replica_commit(struct replica *replica);
-/* The step in flight has ended. Finished requests are in `gone` afterwards. */
+/* The step in flight has ended. Finished requests are in `gone` afterwards. Negative as well once
+ * more steps in a row have produced no token than it takes to fill all K/V memory one token at a
+ * time: then preemption undoes prompts faster than they are computed, for ever. */
 int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,
                 struct ifl_error *error);
 /* What became of a request in `gone`; then it may be recycled. */

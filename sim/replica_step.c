@@ -287,6 +287,8 @@ static int end_prompts(struct replica *replica, struct ifl_step_end *end,
         r->pub.last_end_ns = end->end_ns;
         replica_publish_prompt(replica, r);
         add_result(replica, end, r, replica->planned[i].n, samples);
+        if (samples)
+            replica->n_barren_steps = 0;
         if (samples && first_of_prefill(replica, r, end->end_ns, recorder, error, &rc))
             replica->gone[replica->n_gone++] = r;
     }
@@ -337,6 +339,21 @@ static void stamp_record(struct replica *replica, const struct ifl_done *done)
     replica->last_end_ns = done->end_ns;
 }
 
+/* Each output token is produced once, so a run whose barren steps are bounded comes to an end. */
+static int check_progress(const struct replica *replica, struct ifl_error *error)
+{
+    const int64_t n_blocks = (int64_t)replica->limits.n_blocks + replica->limits.n_host_blocks;
+    const int64_t all_tokens = n_blocks * replica->limits.block_tokens;
+    if (replica->n_barren_steps <= 2 * all_tokens + 1000)
+        return 0;
+    return ifl_fail(error, IFL_E_STALLED,
+                    "policy %s has run %lld steps without a token: its prompts preempt one "
+                    "another and start over, for ever; %zu are running, %zu waiting, %zu swapped "
+                    "out",
+                    replica->modules[IFL_BATCHING].policy->name, (long long)replica->n_barren_steps,
+                    replica->running.n, replica->waiting.n, replica->n_swapped);
+}
+
 int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,
                 struct ifl_error *error)
 {
@@ -355,12 +372,16 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
     stamp_record(replica, done);
     if (replica->desc.totals.n_prefill_tokens > 0)
         replica->view.last_prefill_ns = end_ns - start_ns;
+    replica->n_barren_steps++;
     if (replica->ticks) {
+        replica->n_barren_steps = 0;
         rc = tick(replica, end_ns, recorder, error);
         end_decodes(replica, &end);
     }
     if (rc == 0)
         rc = end_prompts(replica, &end, recorder, error);
+    if (rc == 0)
+        rc = check_progress(replica, error);
     if (rc == 0)
         rc = ifl_record_step(recorder, &replica->record, error);
     if (replica->has_step_end)

@@ -134,6 +134,8 @@ static void roll_ranked(struct fixture *f, struct dice *dice)
     snprintf(params, sizeof params, "{max_seqs: %d, max_batched_tokens: %d, chunked: %s}",
              roll(dice, 1, 12), roll(dice, 10, 100), roll(dice, 0, 1) ? "true" : "false");
     fixture_module(f, IFL_BATCHING, "ranked", params);
+    if (f->limits.n_host_blocks == 0) /* nowhere to swap to: turns would undo each other for ever */
+        f->limits.n_host_blocks = roll(dice, 20, 60);
     if (mlfq)
         fixture_module(f, IFL_ORDER, "mlfq",
                        "{quantum_s: 0.1, starve_steps: 50, starve_s: 1, prefill_token_s: 0.01}");
@@ -379,4 +381,30 @@ Test(conservation, first_seeds, .timeout = 600)
 Test(conservation, more_seeds, .timeout = 600)
 {
     check_seeds(1000000, N_SETUPS / 2);
+}
+
+/* Turns of a tenth of a second, a step for each, prompts of five chunks and room for three of
+ * them: everybody is sent away before his prompt is done, and there is no host memory to keep it.
+ */
+Test(conservation, livelock_ends_the_run)
+{
+    struct fixture f = {
+        .limits = {.block_tokens = 4, .n_blocks = 37, .max_model_tokens = 90, .n_clients = 1},
+        .linear = {.step_s = 0.1, .prefill_token_s = 0.001},
+    };
+    struct ifl_error error = {0};
+    fixture_module(&f, IFL_BATCHING, "ranked", "{max_batched_tokens: 13, chunked: true}");
+    fixture_module(&f, IFL_ORDER, "mlfq",
+                   "{quantum_s: 0.1, starve_steps: 5, starve_s: 1, prefill_token_s: 0.01}");
+    fixture_module(&f, IFL_ADMIT, "chunk-fits", NULL);
+    fixture_module(&f, IFL_PREEMPT, "proactive", "{keep_free_blocks: 8}");
+    fixture_trace(&f, 50);
+    for (size_t i = 0; i < f.trace.n; i++) {
+        f.trace.n_prompt[i] = 60;
+        f.trace.n_output[i] = 10;
+    }
+    cr_expect_eq(fixture_fly(&f, &error), IFL_E_STALLED);
+    cr_expect(strstr(error.text, "policy ranked has run 1297 steps without a token"), "%s",
+              error.text);
+    fixture_free(&f);
 }
