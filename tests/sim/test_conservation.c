@@ -11,7 +11,7 @@
 
 #include "fixture.h"
 
-enum { N_SETUPS = 3500, MAX_REQUESTS = 60, N_CLIENTS = 3 };
+enum { N_SETUPS = 10000, MAX_REQUESTS = 60, N_CLIENTS = 3 };
 
 struct dice {
     uint64_t seed, n;
@@ -134,13 +134,14 @@ static void roll_ranked(struct fixture *f, struct dice *dice)
     snprintf(params, sizeof params, "{max_seqs: %d, max_batched_tokens: %d, chunked: %s}",
              roll(dice, 1, 12), roll(dice, 10, 100), roll(dice, 0, 1) ? "true" : "false");
     fixture_module(f, IFL_BATCHING, "ranked", params);
-    if (f->limits.n_host_blocks == 0) /* nowhere to swap to: turns would undo each other for ever */
-        f->limits.n_host_blocks = roll(dice, 20, 60);
-    if (mlfq)
+    if (mlfq) {
         fixture_module(f, IFL_ORDER, "mlfq",
                        "{quantum_s: 0.1, starve_steps: 50, starve_s: 1, prefill_token_s: 0.01}");
-    else
+        /* room for everybody, or else turns can undo each other for ever */
+        f->limits.n_host_blocks = MAX_REQUESTS * f->limits.max_model_tokens;
+    } else {
         fixture_module(f, IFL_ORDER, "sjf", "{job: remaining}");
+    }
     fixture_module(f, IFL_ADMIT, roll(dice, 0, 1) ? "host-room" : "chunk-fits", NULL);
     snprintf(params, sizeof params, "{keep_free_blocks: %d}", roll(dice, 0, 8));
     if (roll(dice, 0, 1))
