@@ -332,4 +332,47 @@ static inline uint64_t ifl_policy_draw(struct ifl_step *s, const struct ifl_requ
     return s->ops->draw(s, r, index);
 }
 
+/* ---- what most batching modules do with them ---- */
+
+/* n more tokens for a running request that leave spare_blocks free; others give way until its
+ * blocks are there. False: it gave way itself, or nobody does. */
+static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int32_t n,
+                            int32_t spare_blocks)
+{
+    while (n > 0 && r->state == IFL_RUNNING &&
+           (s->n_free_blocks < spare_blocks || ifl_schedule(s, r, n, 0) != IFL_YES))
+        if (!ifl_make_room(s, r))
+            return false;
+    return r->state == IFL_RUNNING;
+}
+
+/* Every running request decodes, in order of start, as ifl_give says. */
+static inline void ifl_decode_one_by_one(struct ifl_step *s, int32_t spare_blocks)
+{
+    const struct ifl_requests running = ifl_running(s);
+    for (size_t i = 0; i < running.n; i++)
+        if (running.of[i]->state == IFL_RUNNING && ifl_decodes(running.of[i]))
+            ifl_give(s, running.of[i], 1, spare_blocks);
+}
+
+/* Drops who never fits. False: r must wait, and with it whoever stands in line behind it. */
+static inline bool ifl_settled(struct ifl_step *s, const struct ifl_request *r,
+                               enum ifl_verdict verdict)
+{
+    if (verdict == IFL_NEVER_FITS)
+        ifl_reject(s, r);
+    return verdict == IFL_YES || verdict == IFL_NEVER_FITS;
+}
+
+/* Those in host memory come back for a token each, in rank order until one must wait or max_seqs
+ * sequences run. */
+static inline void ifl_return_swapped(struct ifl_step *s, int32_t max_seqs)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (s->n_running_seqs < max_seqs && (r = ifl_next(s, IFL_IN_SWAPPED, &cursor)))
+        if (!ifl_settled(s, r, ifl_start(s, r, 1)))
+            return;
+}
+
 #endif

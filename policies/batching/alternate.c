@@ -33,12 +33,8 @@ static void continue_prompts(const struct alternate *p, struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor))) {
-        const int32_t n = share_of(p, step, r);
-        while (n > 0 && r->state == IFL_RUNNING && ifl_schedule(step, r, n, 0) != IFL_YES)
-            if (!ifl_make_room(step, r))
-                break;
-    }
+    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
+        ifl_give(step, r, share_of(p, step, r), 0);
 }
 
 /* Requests of a list start, in rank order, until one must wait. */
@@ -49,10 +45,7 @@ static void start_from(const struct alternate *p, struct ifl_step *step, enum if
     while (step->n_tokens < p->chunk_tokens && (r = ifl_next(step, list, &cursor))) {
         if (step->n_running_seqs + r->n_seqs > p->max_seqs)
             return;
-        const enum ifl_verdict verdict = ifl_start(step, r, share_of(p, step, r));
-        if (verdict == IFL_NEVER_FITS)
-            ifl_reject(step, r);
-        else if (verdict != IFL_YES)
+        if (!ifl_settled(step, r, ifl_start(step, r, share_of(p, step, r))))
             return;
     }
 }
@@ -71,10 +64,8 @@ static void decode(struct ifl_step *step)
     if (ifl_schedule_ready(step, 1))
         return;
     while ((r = ifl_next(step, IFL_IN_RUNNING, &cursor)))
-        while (r->state == IFL_RUNNING && ifl_decodes(r) && r->n_now == 0 &&
-               (step->n_free_blocks < 1 || ifl_schedule(step, r, 1, 0) != IFL_YES))
-            if (!ifl_make_room(step, r))
-                break;
+        if (ifl_decodes(r) && r->n_now == 0)
+            ifl_give(step, r, 1, 1);
 }
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)

@@ -64,14 +64,6 @@ static bool may_join(const struct capacity *p, const struct ifl_view *view)
     return p->join == JOIN_ALWAYS || view->n_running + view->n_swapped == 0;
 }
 
-/* Tokens for who runs; who lacks blocks has others paused, or pauses itself. */
-static void give(struct ifl_step *step, const struct ifl_request *r, int32_t n)
-{
-    while (n > 0 && r->state == IFL_RUNNING && ifl_schedule(step, r, n, 0) != IFL_YES)
-        if (!ifl_make_room(step, r))
-            return;
-}
-
 /* ---- blocks suffice: decodes have theirs already ---- */
 
 static void continue_prompts(const struct capacity *p, const struct ifl_view *view,
@@ -80,7 +72,7 @@ static void continue_prompts(const struct capacity *p, const struct ifl_view *vi
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
-        give(step, r, share_of(p, view, r, p->max_batched_tokens - step->n_tokens));
+        ifl_give(step, r, share_of(p, view, r, p->max_batched_tokens - step->n_tokens), 0);
 }
 
 /* In rank order until one must wait. With equal progress they only join here, as many as can get
@@ -100,11 +92,9 @@ static void start_prompts(const struct capacity *p, const struct ifl_view *view,
             verdict = IFL_NEVER_FITS;
         else if (equal ? left >= 0 : n > 0)
             verdict = ifl_start(step, r, n);
-        if (verdict == IFL_NEVER_FITS)
-            ifl_reject(step, r);
-        else if (verdict != IFL_YES)
+        if (!ifl_settled(step, r, verdict))
             return;
-        else if (equal)
+        if (equal && verdict == IFL_YES)
             promised += unit_tokens(p, view);
     }
 }
@@ -155,7 +145,7 @@ static void progress_equally(const struct capacity *p, const struct ifl_view *vi
         const int32_t more = todo <= level ? 0 : todo - level < unit ? todo - level : unit;
         const int32_t n = (todo < level ? todo : level) + (more <= spare ? more : 0);
         spare -= more <= spare ? more : 0;
-        give(step, r, n);
+        ifl_give(step, r, n, 0);
     }
 }
 
@@ -197,9 +187,7 @@ static bool pass_waiting(const struct capacity *p, struct ifl_step *step,
     while (verdict == IFL_NO_BLOCKS && walk->n_running_ahead > step->n_preempted &&
            ifl_make_room(step, r))
         verdict = start(step, r, n);
-    if (verdict == IFL_NEVER_FITS)
-        ifl_reject(step, r);
-    return verdict == IFL_YES || verdict == IFL_NEVER_FITS;
+    return ifl_settled(step, r, verdict);
 }
 
 static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
@@ -217,26 +205,13 @@ static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
         const int32_t left = p->max_batched_tokens - step->n_tokens - walk.n_decodes_ahead;
         const int32_t n = decodes ? 1 : share_of(p, view, r, left);
         if (r->state == IFL_RUNNING)
-            give(step, r, n);
+            ifl_give(step, r, n, 0);
         else if (!pass_waiting(p, step, r, n, &walk))
             return;
     }
 }
 
 /* ---- the plan ---- */
-
-static void return_swapped(const struct capacity *p, struct ifl_step *step)
-{
-    struct ifl_cursor cursor = {{0}};
-    const struct ifl_request *r;
-    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_SWAPPED, &cursor))) {
-        const enum ifl_verdict verdict = ifl_start(step, r, 1);
-        if (verdict == IFL_NEVER_FITS)
-            ifl_reject(step, r);
-        else if (verdict != IFL_YES)
-            return;
-    }
-}
 
 static bool paused_one_is_next(struct ifl_step *step)
 {
@@ -255,7 +230,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (p->chunking != CHUNKING_EQUAL && (size_t)step->n_requests < view->n_running)
         continue_prompts(p, view, step);
     if (view->n_swapped > 0 && step->n_preempted == 0)
-        return_swapped(p, step);
+        ifl_return_swapped(step, p->max_seqs);
     if (may_join(p, view) && step->n_preempted == 0 && step->n_swapped == 0)
         start_prompts(p, view, step);
     if (p->chunking == CHUNKING_EQUAL)

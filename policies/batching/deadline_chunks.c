@@ -83,17 +83,6 @@ static int32_t chunk_tokens(const struct deadline_chunks *p, const struct ifl_vi
 
 /* ---- the step ---- */
 
-static void decode_one_by_one(struct ifl_step *step)
-{
-    const struct ifl_requests running = ifl_running(step);
-    for (size_t i = 0; i < running.n; i++) {
-        const struct ifl_request *r = running.of[i];
-        while (r->state == IFL_RUNNING && ifl_decodes(r) && ifl_schedule(step, r, 1, 0) != IFL_YES)
-            if (!ifl_make_room(step, r))
-                break;
-    }
-}
-
 static int32_t share_of(const struct ifl_step *step, const struct ifl_request *r, int32_t chunk)
 {
     const int32_t left = chunk - step->n_prefill_tokens;
@@ -104,12 +93,7 @@ static int32_t share_of(const struct ifl_step *step, const struct ifl_request *r
 static bool start(const struct deadline_chunks *p, struct ifl_step *step,
                   const struct ifl_request *r, int32_t n)
 {
-    if (step->n_running_seqs >= p->max_seqs)
-        return false;
-    const enum ifl_verdict verdict = ifl_start(step, r, n);
-    if (verdict == IFL_NEVER_FITS)
-        ifl_reject(step, r);
-    return verdict == IFL_YES || verdict == IFL_NEVER_FITS;
+    return step->n_running_seqs < p->max_seqs && ifl_settled(step, r, ifl_start(step, r, n));
 }
 
 /* Prompts that have begun and those that wait, in one order of rank. The first that must wait holds
@@ -128,28 +112,15 @@ static void fill_chunk(const struct deadline_chunks *p, struct ifl_step *step, i
     }
 }
 
-static void return_swapped(const struct deadline_chunks *p, struct ifl_step *step)
-{
-    struct ifl_cursor cursor = {{0}};
-    const struct ifl_request *r;
-    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_SWAPPED, &cursor))) {
-        const enum ifl_verdict verdict = ifl_start(step, r, 1);
-        if (verdict == IFL_NEVER_FITS)
-            ifl_reject(step, r);
-        else if (verdict != IFL_YES)
-            return;
-    }
-}
-
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct deadline_chunks *p = self;
     if (!ifl_schedule_ready(step, 0))
-        decode_one_by_one(step);
+        ifl_decode_one_by_one(step, 0);
     if (step->n_preempted > 0)
         return;
     if (view->n_swapped > 0)
-        return_swapped(p, step);
+        ifl_return_swapped(step, p->max_seqs);
     else
         fill_chunk(p, step, chunk_tokens(p, view, step));
     if (step->n_waiting == 0)

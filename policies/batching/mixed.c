@@ -110,23 +110,15 @@ static void decode_one_by_one(const struct mixed *p, struct ifl_step *step)
 {
     struct walker walker = walk_running(p, step);
     const struct ifl_request *r;
-    while ((r = walk_next(&walker))) {
-        if (!ifl_decodes(r))
-            continue;
-        while (r->state == IFL_RUNNING && (step->n_free_blocks < p->append_spare_blocks ||
-                                           ifl_schedule(step, r, 1, 0) != IFL_YES))
-            if (!ifl_make_room(step, r))
-                break;
-    }
+    while ((r = walk_next(&walker)))
+        if (ifl_decodes(r))
+            ifl_give(step, r, 1, p->append_spare_blocks);
 }
 
 static void continue_prompt(const struct mixed *p, struct ifl_step *step,
                             const struct ifl_request *r)
 {
-    const int32_t n = at_most(ifl_todo(r), budget_left(p, step, r));
-    while (n > 0 && r->state == IFL_RUNNING && ifl_schedule(step, r, n, 0) != IFL_YES)
-        if (!ifl_make_room(step, r))
-            break;
+    ifl_give(step, r, at_most(ifl_todo(r), budget_left(p, step, r)), 0);
 }
 
 /* Prompts that have begun; they hold their place whether or not the budget reaches them. */
@@ -169,10 +161,7 @@ static void start_from(const struct mixed *p, const struct ifl_view *view, struc
                 continue;
             return;
         }
-        const enum ifl_verdict verdict = start_one(p, step, r);
-        if (verdict == IFL_NEVER_FITS)
-            ifl_reject(step, r);
-        else if (verdict != IFL_YES)
+        if (!ifl_settled(step, r, start_one(p, step, r)))
             return;
     }
 }

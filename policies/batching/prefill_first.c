@@ -129,11 +129,7 @@ static void push_out(const struct prefill_first *p, const struct ifl_view *view,
 static void decode(const struct prefill_first *p, struct ifl_step *step,
                    const struct ifl_request *r)
 {
-    const int32_t spare = p->append_rule == APPEND_ONE_FREE ? r->n_seqs : 0;
-    while (r->state == IFL_RUNNING &&
-           (step->n_free_blocks < spare || ifl_schedule(step, r, 1, 0) != IFL_YES))
-        if (!ifl_make_room(step, r))
-            return;
+    ifl_give(step, r, 1, p->append_rule == APPEND_ONE_FREE ? r->n_seqs : 0);
 }
 
 static void decode_one_by_one(const struct prefill_first *p, struct ifl_step *step)
@@ -157,10 +153,7 @@ static void swap_in(const struct prefill_first *p, struct ifl_step *step)
     while ((r = ifl_next(step, IFL_IN_SWAPPED, &cursor))) {
         if (step->n_running_seqs + r->n_seqs > p->max_seqs)
             return;
-        const enum ifl_verdict verdict = ifl_start(step, r, 1);
-        if (verdict == IFL_NEVER_FITS)
-            ifl_reject(step, r);
-        else if (verdict != IFL_YES)
+        if (!ifl_settled(step, r, ifl_start(step, r, 1)))
             return;
     }
 }

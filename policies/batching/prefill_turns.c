@@ -65,33 +65,7 @@ static void start_prompts(const struct prefill_turns *p, const struct ifl_view *
         const enum ifl_verdict verdict = n > budget                    ? IFL_NEVER_FITS
                                          : n > budget - step->n_tokens ? IFL_WAIT
                                                                        : ifl_start(step, r, n);
-        if (verdict == IFL_NEVER_FITS)
-            ifl_reject(step, r);
-        else if (verdict != IFL_YES)
-            return;
-    }
-}
-
-static void decode_one_by_one(struct ifl_step *step)
-{
-    const struct ifl_requests running = ifl_running(step);
-    for (size_t i = 0; i < running.n; i++) {
-        const struct ifl_request *r = running.of[i];
-        while (r->state == IFL_RUNNING && ifl_schedule(step, r, 1, 0) != IFL_YES)
-            if (!ifl_make_room(step, r))
-                break;
-    }
-}
-
-static void swap_in(const struct prefill_turns *p, struct ifl_step *step)
-{
-    struct ifl_cursor cursor = {{0}};
-    const struct ifl_request *r;
-    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_SWAPPED, &cursor))) {
-        const enum ifl_verdict verdict = ifl_start(step, r, 1);
-        if (verdict == IFL_NEVER_FITS)
-            ifl_reject(step, r);
-        else if (verdict != IFL_YES)
+        if (!ifl_settled(step, r, verdict))
             return;
     }
 }
@@ -113,10 +87,10 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (step->n_requests > 0)
         return;
     if (!ifl_schedule_ready(step, 0))
-        decode_one_by_one(step);
+        ifl_decode_one_by_one(step, 0);
     if (step->n_preempted > 0)
         return;
-    swap_in(p, step);
+    ifl_return_swapped(step, p->max_seqs);
     if (step->n_swapped_in == 0)
         promise_repeat(p, view, step);
 }

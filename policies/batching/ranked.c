@@ -48,15 +48,6 @@ static int32_t share_of(const struct ranked *p, const struct ifl_step *step,
     return p->chunked && left > 0 ? left : 0;
 }
 
-static bool give_running(struct ifl_step *step, const struct ifl_request *r, int32_t n)
-{
-    enum ifl_verdict verdict;
-    while ((verdict = ifl_schedule(step, r, n, 0)) != IFL_YES)
-        if (!ifl_make_room(step, r) || r->state != IFL_RUNNING)
-            return false;
-    return true;
-}
-
 /* The victim's K/V may be a hit: then there is less to compute. */
 static enum ifl_verdict start(struct ifl_step *step, const struct ifl_request *r, int32_t n)
 {
@@ -92,9 +83,9 @@ static bool visit(const struct ranked *p, struct ifl_step *step, const struct if
     if (n == 0 || !seated) /* a group wider than the seats has them all */
         return false;
     const bool runs = r->state == IFL_RUNNING;
-    const enum ifl_verdict verdict = !runs                      ? give_other(step, r, n, walk)
-                                     : give_running(step, r, n) ? IFL_YES
-                                                                : IFL_NO_BLOCKS;
+    const enum ifl_verdict verdict = !runs                     ? give_other(step, r, n, walk)
+                                     : ifl_give(step, r, n, 0) ? IFL_YES
+                                                               : IFL_NO_BLOCKS;
     if (verdict == IFL_YES)
         walk->n_seqs += r->n_seqs;
     return verdict != IFL_NO_BLOCKS || p->refused == REFUSED_SKIPPED;

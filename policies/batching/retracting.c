@@ -87,12 +87,8 @@ static void continue_chunk(const struct retracting *p, const struct ifl_view *vi
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor))) {
-        const int32_t n = share_of(p, view, step, r);
-        while (n > 0 && r->state == IFL_RUNNING && ifl_schedule(step, r, n, 0) != IFL_YES)
-            if (!ifl_make_room(step, r))
-                break;
-    }
+    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
+        ifl_give(step, r, share_of(p, view, step, r), 0);
 }
 
 static void start_prompts(const struct retracting *p, const struct ifl_view *view,
@@ -105,9 +101,7 @@ static void start_prompts(const struct retracting *p, const struct ifl_view *vie
         if (n == 0 || input_left(p, view, step) <= 0 || over_input(p, view, step, r))
             return;
         const enum ifl_verdict verdict = ifl_start(step, r, n);
-        if (verdict == IFL_NEVER_FITS)
-            ifl_reject(step, r);
-        else if (verdict != IFL_YES || n < todo)
+        if (!ifl_settled(step, r, verdict) || (verdict == IFL_YES && n < todo))
             return;
     }
 }
@@ -136,19 +130,6 @@ static void decode_everyone(struct ifl_step *step)
     }
 }
 
-static void return_swapped(const struct retracting *p, struct ifl_step *step)
-{
-    struct ifl_cursor cursor = {{0}};
-    const struct ifl_request *r;
-    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_SWAPPED, &cursor))) {
-        const enum ifl_verdict verdict = ifl_start(step, r, 1);
-        if (verdict == IFL_NEVER_FITS)
-            ifl_reject(step, r);
-        else if (verdict != IFL_YES)
-            return;
-    }
-}
-
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct retracting *p = self;
@@ -161,7 +142,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (step->n_preempted > 0)
         return;
     if (view->n_swapped > 0)
-        return_swapped(p, step);
+        ifl_return_swapped(step, p->max_seqs);
     ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
 }
 

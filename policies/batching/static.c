@@ -49,10 +49,7 @@ static void start_from(struct ifl_step *step, enum ifl_list list, int32_t max_se
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (step->n_running_seqs < max_seqs && (r = ifl_next(step, list, &cursor))) {
-        const enum ifl_verdict verdict = ifl_start(step, r, ifl_todo(r));
-        if (verdict == IFL_NEVER_FITS)
-            ifl_reject(step, r);
-        else if (verdict != IFL_YES)
+        if (!ifl_settled(step, r, ifl_start(step, r, ifl_todo(r))))
             return;
     }
 }
@@ -89,18 +86,6 @@ static void form_batch(const struct static_batching *p, const struct ifl_view *v
         pad_prompts(step);
 }
 
-/* Only reached where the admit module reserved too little. */
-static void decode_one_by_one(struct ifl_step *step)
-{
-    const struct ifl_requests running = ifl_running(step);
-    for (size_t i = 0; i < running.n; i++) {
-        const struct ifl_request *r = running.of[i];
-        while (r->state == IFL_RUNNING && ifl_schedule(step, r, 1, 0) != IFL_YES)
-            if (!ifl_make_room(step, r))
-                break;
-    }
-}
-
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct static_batching *p = self;
@@ -113,8 +98,8 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (p->padded)
         ifl_pad(step, (struct ifl_padding){.n_decode_seqs = finished->n,
                                            .decode_context = finished->context});
-    if (!ifl_schedule_ready(step, 0))
-        decode_one_by_one(step);
+    if (!ifl_schedule_ready(step, 0)) /* only where the admit module reserved too little */
+        ifl_decode_one_by_one(step, 0);
     if (step->n_preempted > 0)
         return;
     start_from(step, IFL_IN_SWAPPED, p->max_seqs);

@@ -32,21 +32,12 @@ static int32_t share_of(const struct unified *p, const struct ifl_step *step,
     return todo < most ? todo : most;
 }
 
-/* False: r gave way itself, or nobody did. */
-static bool serve(const struct unified *p, struct ifl_step *step, const struct ifl_request *r)
-{
-    const int32_t n = share_of(p, step, r);
-    while (n > 0 && ifl_schedule(step, r, n, 0) != IFL_YES)
-        if (!ifl_make_room(step, r))
-            return false;
-    return true;
-}
-
 static void serve_running(const struct unified *p, struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
     for (size_t i = 0; i < running.n; i++)
-        if (running.of[i]->state == IFL_RUNNING && !serve(p, step, running.of[i]))
+        if (running.of[i]->state == IFL_RUNNING &&
+            !ifl_give(step, running.of[i], share_of(p, step, running.of[i]), 0))
             return;
 }
 
@@ -57,10 +48,7 @@ static void start_from(const struct unified *p, struct ifl_step *step, enum ifl_
     while (step->n_tokens < p->max_batched_tokens && (r = ifl_next(step, list, &cursor))) {
         if (step->n_running_seqs + r->n_seqs > p->max_seqs)
             return;
-        const enum ifl_verdict verdict = ifl_start(step, r, share_of(p, step, r));
-        if (verdict == IFL_NEVER_FITS)
-            ifl_reject(step, r);
-        else if (verdict != IFL_YES)
+        if (!ifl_settled(step, r, ifl_start(step, r, share_of(p, step, r))))
             return;
     }
 }

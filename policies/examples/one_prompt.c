@@ -1,26 +1,16 @@
 /* A batching: every step decodes for everyone and lets one prompt in. */
 #include <inflight/policy.h>
 
-static void decode(struct ifl_step *step)
-{
-    const struct ifl_requests running = ifl_running(step);
-    for (size_t i = 0; i < running.n; i++)
-        while (running.of[i]->state == IFL_RUNNING &&
-               ifl_schedule(step, running.of[i], 1, 0) != IFL_YES)
-            if (!ifl_make_room(step, running.of[i]))
-                break;
-}
-
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     (void)self;
     (void)view;
     if (!ifl_schedule_ready(step, 0)) /* all at once, or where blocks are short one by one */
-        decode(step);
+        ifl_decode_one_by_one(step, 0);
     const struct ifl_request *r = ifl_next(step, IFL_IN_WAITING | IFL_IN_SWAPPED, &cursor);
-    if (r && step->n_preempted == 0 && ifl_start(step, r, ifl_todo(r)) == IFL_NEVER_FITS)
-        ifl_reject(step, r);
+    if (r && step->n_preempted == 0)
+        ifl_settled(step, r, ifl_start(step, r, ifl_todo(r)));
     ifl_promise(step, INT32_MAX, IFL_NEVER,
                 0); /* whoever was refused stays so while this repeats */
 }
