@@ -1,7 +1,6 @@
 #include "new_file.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <string.h>
 
 int new_file_open(struct new_file *file, const char *path, struct ifl_error *error)
@@ -10,7 +9,8 @@ int new_file_open(struct new_file *file, const char *path, struct ifl_error *err
         return ifl_fail_at(error, path, 0, 0, "the path has more than %zu characters",
                            sizeof file->path - 1);
     snprintf(file->path, sizeof file->path, "%s", path);
-    snprintf(file->temporary, sizeof file->temporary, "%s.tmp", path);
+    file->device = strncmp(path, "/dev/", 5) == 0;
+    snprintf(file->temporary, sizeof file->temporary, file->device ? "%s" : "%s.tmp", path);
     file->out = fopen(file->temporary, "w");
     if (!file->out)
         return ifl_fail_at(error, path, 0, 0, "cannot write: %s", strerror(errno));
@@ -22,10 +22,10 @@ int new_file_close(struct new_file *file, int code, struct ifl_error *error)
     const bool taken = !ferror(file->out);
     if ((fclose(file->out) != 0 || !taken) && code == 0)
         code = ifl_fail(error, IFL_E_IO, "%s: cannot write: %s", file->path, strerror(errno));
-    if (code == 0 && rename(file->temporary, file->path) < 0)
+    if (code == 0 && !file->device && rename(file->temporary, file->path) < 0)
         code = ifl_fail(error, IFL_E_IO, "%s: cannot give the finished file its name: %s",
                         file->path, strerror(errno));
-    if (code < 0)
+    if (code < 0 && !file->device)
         remove(file->temporary);
     return code;
 }

@@ -1,14 +1,18 @@
-/* A file that appears under its name only when it is whole: written as PATH.tmp, then renamed. */
+/* A file that appears under its name only when it is whole: written as PATH.tmp, then renamed.
+ * Devices and pipes, whatever stands in /dev, are written as they are. */
 #ifndef SIM_NEW_FILE_H
 #define SIM_NEW_FILE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "inflight/error.h"
+#include "inflight/report.h"
 
 struct new_file {
     FILE *out;
-    char path[512], temporary[520];
+    bool device;
+    char path[IFL_PATH_BYTES], temporary[IFL_PATH_BYTES + 8];
 };
 
 int new_file_open(struct new_file *file, const char *path, struct ifl_error *error);

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "new_file.h"
+
 static const char report_names[N_REPORTS][16] = {"requests.csv",  "steps.csv",     "work.csv",
                                                  "quantiles.csv", "timeline.json", "intervals.csv"};
 static const char config_name[] = "config.yaml";
@@ -187,19 +189,10 @@ int run_files_join(const struct run_files *files, struct ifl_error *error)
 
 int run_files_write_config(const struct run_files *files, struct ifl_error *error)
 {
-    char path[IFL_PATH_BYTES], temporary[IFL_PATH_BYTES + 8];
+    char path[IFL_PATH_BYTES];
+    struct new_file file;
     final_path(files, config_name, path);
-    snprintf(temporary, sizeof temporary, "%s.tmp", path);
-    FILE *out = fopen(temporary, "w");
-    if (!out)
-        return ifl_fail(error, IFL_E_IO, "%s: %s", temporary, strerror(errno));
-    int rc = study_write(files->study, out, error);
-    const bool broken = ferror(out) != 0;
-    if ((fclose(out) != 0 || broken) && rc == 0)
-        rc = ifl_fail(error, IFL_E_IO, "%s: %s", temporary, strerror(errno));
-    if (rc == 0 && rename(temporary, path) < 0)
-        rc = ifl_fail(error, IFL_E_IO, "%s: %s", path, strerror(errno));
-    if (rc < 0)
-        remove(temporary);
-    return rc;
+    if (new_file_open(&file, path, error) < 0)
+        return error->code;
+    return new_file_close(&file, study_write(files->study, file.out, error), error);
 }

@@ -1,5 +1,4 @@
 /* inflight trace: look at, convert and synthesise traces. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +7,7 @@
 #include "inflight/trace.h"
 
 #include "cli/options.h"
+#include "new_file.h"
 
 static void say(void *context, const char *text)
 {
@@ -86,25 +86,14 @@ static int write_to(FILE *out, const struct ifl_trace *trace, const char *name,
     return rc;
 }
 
-/* A new file appears whole or not at all; devices and pipes are written as they are. */
 static int write_trace(const struct ifl_trace *trace, const char *path, struct ifl_error *error)
 {
-    char temporary[600];
+    struct new_file file;
     if (!path)
         return write_to(stdout, trace, "standard output", error);
-    const bool device = strncmp(path, "/dev/", 5) == 0;
-    snprintf(temporary, sizeof temporary, device ? "%s" : "%s.tmp", path);
-    FILE *out = fopen(temporary, "w");
-    if (!out)
-        return ifl_fail_at(error, path, 0, 0, "cannot write: %s", strerror(errno));
-    int rc = write_to(out, trace, path, error);
-    if (fclose(out) != 0 && rc == 0)
-        rc = ifl_fail(error, IFL_E_IO, "%s: %s", path, strerror(errno));
-    if (rc == 0 && !device && rename(temporary, path) < 0)
-        rc = ifl_fail(error, IFL_E_IO, "%s: %s", path, strerror(errno));
-    if (rc < 0 && !device)
-        remove(temporary);
-    return rc;
+    if (new_file_open(&file, path, error) < 0)
+        return error->code;
+    return new_file_close(&file, write_to(file.out, trace, path, error), error);
 }
 
 static int trace_convert(int argc, char **argv)
