@@ -39,6 +39,7 @@ static int load_machine(const struct config *config, struct machine *machine,
     if (rc == 0 && machine->has_hardware)
         rc = hardware_load(config->hardware, &machine->hardware, error);
     machine->hardware.host.step_us += config->cost.host_step_s * 1e6;
+    machine->hardware.host.seq_us += config->cost.host_seq_s * 1e6;
     if (rc < 0 || (machine->has_model && machine->has_hardware))
         return rc;
     return wanted ? ifl_fail_at(error, config->path, 0, 0,

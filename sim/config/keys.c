@@ -181,6 +181,8 @@ static const struct ifl_param cost_fields[] = {
          "linear: per token whose K/V a decoding sequence reads"),
     REAL("host_step_s", cost.host_step_s, 0, 0, 1, "s",
          "roofline: host time a step that this deployment has beyond the profile's"),
+    REAL("host_seq_s", cost.host_seq_s, 0, 0, 1, "s",
+         "roofline: the same for each sequence in the step"),
     TEXT("dir", cost.dir_name, NULL,
          "table: the directory of its three tables, see sim/cost/cost.h; recorded: the folder of a "
          "run with a steps.csv, whose steps this one must plan again"),
