@@ -1,0 +1,37 @@
+#!/bin/sh
+# The figures of papers in reports/reproductions: flown again, their CSVs are those of the pages byte for byte,
+# and where a page says how close they come, they do.
+. "$(dirname "$0")/expect.sh"
+pages=$INFLIGHT_DATA/reports/reproductions
+
+# NAME: flies it, and compares every CSV that its page keeps
+reproduce() {
+    try sh "$pages/$1/run" "$inflight" "$work/$1"
+    [ "$code" -eq 0 ] || complain "$ran" "    exit code $code: $(cat logs/err)"
+    for kept in "$pages/$1"/*.csv; do
+        same_bytes "$kept" "$work/$1/$(basename "$kept")"
+    done
+}
+
+# CSV PAPER SIMULATED AT_MOST KIND: two of its columns are that close, in every row; KIND: relative, absolute
+close_by() {
+    awk -F, -v paper="$2" -v simulated="$3" -v at_most="$4" -v kind="$5" '
+        NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+        {
+            off = $at[simulated] - $at[paper]
+            if (kind == "relative") off /= $at[paper]
+            if (off > at_most || off < -at_most) bad = 1
+        }
+        END { exit bad || NR < 2 }' "$1" || complain "$1 is not within $4 ($5) of the paper"
+}
+
+reproduce pagedattention-fig2
+# a bar of the paper is above the simulated one of the same system
+awk -F, 'NR % 2 == 0 { paper = $4 } NR > 1 && NR % 2 { print paper "," $4 }' \
+    pagedattention-fig2/kv_shares.csv | sed '1i paper,simulated' >token-states.csv
+close_by token-states.csv paper simulated 0.03 absolute
+
+reproduce pagedattention-fig13
+close_by pagedattention-fig13/fig13a.csv paper simulated 0.045 relative
+close_by pagedattention-fig13/fig13b.csv paper simulated 0.03 relative
+finish
