@@ -72,8 +72,10 @@ static int fly(struct search *search, double rate_rps)
     for (size_t r = 0; r < options->n_replications && code == 0; r++) {
         struct config config = options->configs[r];
         struct point_result result;
-        const struct point_options point = {
-            .config = &config, .stop = options->stop, .n_ended = options->n_ended};
+        const struct point_options point = {.config = &config,
+                                            .traces = options->traces,
+                                            .stop = options->stop,
+                                            .n_ended = options->n_ended};
         config.workload.arrivals.rate_rps = rate_rps;
         code = point_fly(&point, &result, search->error);
         search->summaries[r] = result.summary;

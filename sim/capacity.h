@@ -21,6 +21,7 @@
 #include "inflight/report.h"
 
 #include "config/config.h"
+#include "trace_shelf.h"
 
 enum { CAPACITY_MAX_TRIALS = 64 };
 
@@ -48,6 +49,7 @@ struct capacity {
 struct capacity_options {
     const struct config *configs; /* [n_replications] */
     size_t n_replications;
+    struct trace_shelf *traces;
     const volatile sig_atomic_t *stop;
     atomic_ullong *n_ended; /* for a progress line */
 };

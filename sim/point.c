@@ -174,9 +174,7 @@ static int load_trace(const struct point_options *options, struct ifl_trace *tra
 {
     const struct workload_config *w = &options->config->workload;
     const struct ifl_notes *notes = &options->notes;
-    int rc = ifl_trace_read(w->trace, w->format, notes, trace, error);
-    if (rc == 0)
-        rc = ifl_trace_cut(trace, &w->window, w->trace, notes, error);
+    int rc = trace_shelf_cut(options->traces, w->trace, w->format, &w->window, notes, trace, error);
     if (rc == 0 && w->shared_prefix_tokens > 0)
         rc = ifl_trace_share_prefix(trace, w->shared_prefix_tokens, error);
     if (rc == 0)
@@ -437,7 +435,11 @@ static int fly_ensemble(const struct point_options *options, const struct point_
 {
     const size_t n = (size_t)options->config->cost.ensemble;
     const struct point_options silent = {
-        .config = options->config, .point = options->point, .stop = options->stop};
+        .config = options->config,
+        .point = options->point,
+        .traces = options->traces,
+        .stop = options->stop,
+    };
     struct ifl_summary *members = calloc(n + 1, sizeof *members);
     const struct ifl_ensemble ensemble = {options->point, &nominal->summary, members, n};
     struct point_result result;
@@ -455,6 +457,9 @@ static int fly_ensemble(const struct point_options *options, const struct point_
 int point_fly(const struct point_options *options, struct point_result *result,
               struct ifl_error *error)
 {
+    const bool flies_again = options->config->steady_state || options->intervals_path;
+    if (options->is_last && !flies_again)
+        trace_shelf_clear(options->traces);
     const int rc = fly_member(options, 0, result, error);
     return rc == 0 && options->intervals_path ? fly_ensemble(options, result, error) : rc;
 }

@@ -10,12 +10,15 @@
 
 #include "config/config.h"
 #include "cost/memory.h"
+#include "trace_shelf.h"
 
 struct point_options {
     const struct config *config;
     int32_t point;
     struct ifl_recorder_options reports; /* the paths; the rest is filled in */
     const char *intervals_path;          /* written where cost.ensemble asks for members */
+    struct trace_shelf *traces;          /* which the points of a study share */
+    bool is_last;                        /* no other point will want a trace */
     struct ifl_notes notes;              /* how large the KV pool is, and about the trace */
     const volatile sig_atomic_t *stop;
     atomic_ullong *n_ended, *n_requests; /* for a progress line, or NULL */

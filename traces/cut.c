@@ -5,7 +5,7 @@
 
 /* The rows that are left, in order, and who removed how many. */
 struct cut {
-    const struct ifl_trace *trace;
+    const struct ifl_trace *whole;
     const struct ifl_trace_window *window;
     size_t *row;
     size_t n;
@@ -15,7 +15,7 @@ struct cut {
 static bool length_fits(const struct cut *cut, size_t row)
 {
     const struct ifl_trace_window *w = cut->window;
-    const int32_t prompt = cut->trace->n_prompt[row], output = cut->trace->n_output[row];
+    const int32_t prompt = cut->whole->n_prompt[row], output = cut->whole->n_output[row];
     return prompt >= w->min_prompt && output >= w->min_output &&
            (w->max_prompt == 0 || prompt <= w->max_prompt) &&
            (w->max_total == 0 || (int64_t)prompt + output <= w->max_total);
@@ -23,7 +23,7 @@ static bool length_fits(const struct cut *cut, size_t row)
 
 static bool stamp_fits(const struct cut *cut, size_t row)
 {
-    const int64_t at_ns = cut->trace->arrival_ns[row];
+    const int64_t at_ns = cut->whole->arrival_ns[row];
     return at_ns >= cut->window->from_ns && (cut->window->to_ns == 0 || at_ns < cut->window->to_ns);
 }
 
@@ -74,7 +74,7 @@ static int fail_empty(const struct cut *cut, const char *path, struct ifl_error 
     return ifl_fail_at(error, path, 0, 0,
                        "no request is left, %s removed the last: of %zu, lengths removed %zu, "
                        "stamps %zu, skip %zu",
-                       last, cut->trace->n, cut->n_by_length, cut->n_by_stamp, cut->n_by_skip);
+                       last, cut->whole->n, cut->n_by_length, cut->n_by_stamp, cut->n_by_skip);
 }
 
 static int apply(struct cut *cut, const char *path, const struct ifl_notes *notes,
@@ -92,23 +92,23 @@ static int apply(struct cut *cut, const char *path, const struct ifl_notes *note
     return 0;
 }
 
-int ifl_trace_cut(struct ifl_trace *trace, const struct ifl_trace_window *window, const char *path,
-                  const struct ifl_notes *notes, struct ifl_error *error)
+int ifl_trace_cut(const struct ifl_trace *whole, const struct ifl_trace_window *window,
+                  const char *path, const struct ifl_notes *notes, struct ifl_trace *trace,
+                  struct ifl_error *error)
 {
-    if ((window->from_ns != 0 || window->to_ns != 0) && !trace->has_stamps)
+    *trace = (struct ifl_trace){0};
+    if ((window->from_ns != 0 || window->to_ns != 0) && !whole->has_stamps)
         return ifl_fail_at(error, path, 0, 0,
                            "the trace has no stamps, expected some for a window of stamps");
-    int rc = trace_identify(trace, error);
-    size_t *rows = malloc((trace->n + 1) * sizeof *rows);
-    if (rc == 0 && !rows)
-        rc = ifl_fail_nomem(error);
-    for (size_t i = 0; rc == 0 && i < trace->n; i++)
+    size_t *rows = malloc((whole->n + 1) * sizeof *rows);
+    if (!rows)
+        return ifl_fail_nomem(error);
+    for (size_t i = 0; i < whole->n; i++)
         rows[i] = i;
-    struct cut cut = {.trace = trace, .window = window, .row = rows, .n = trace->n};
+    struct cut cut = {.whole = whole, .window = window, .row = rows, .n = whole->n};
+    int rc = apply(&cut, path, notes, error);
     if (rc == 0)
-        rc = apply(&cut, path, notes, error);
-    if (rc == 0)
-        rc = trace_gather(trace, cut.row, cut.n, error);
+        rc = trace_gather(whole, cut.row, cut.n, trace, error);
     free(rows);
     return rc;
 }

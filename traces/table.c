@@ -72,31 +72,20 @@ void ifl_trace_free(struct ifl_trace *trace)
     *trace = (struct ifl_trace){0};
 }
 
-int trace_identify(struct ifl_trace *trace, struct ifl_error *error)
-{
-    if (trace->request_id)
-        return 0;
-    const int rc = trace_column_resize(trace, TRACE_REQUEST_ID, trace->n ? trace->n : 1, error);
-    for (size_t i = 0; rc == 0 && i < trace->n; i++)
-        trace->request_id[i] = i;
-    return rc;
-}
+/* ---- rows of one trace, in another order, as a trace of their own ---- */
 
-static int gather_column(struct ifl_trace *trace, enum trace_column column, const size_t *order,
-                         size_t n, struct ifl_error *error)
+static int gather_column(const struct ifl_trace *whole, struct ifl_trace *part,
+                         enum trace_column column, const size_t *order, struct ifl_error *error)
 {
     const size_t size_bytes = columns[column].size_bytes;
-    char *from = column_get(trace, column);
+    const char *from = column_get(whole, column);
     if (!from)
         return 0;
-    char *to = malloc(n * size_bytes);
-    if (!to)
-        return ifl_fail_nomem(error);
-    for (size_t i = 0; i < n; i++)
+    const int rc = trace_column_resize(part, column, part->n ? part->n : 1, error);
+    char *to = column_get(part, column);
+    for (size_t i = 0; rc == 0 && i < part->n; i++)
         memcpy(to + i * size_bytes, from + order[i] * size_bytes, size_bytes);
-    free(from);
-    column_set(trace, column, to);
-    return 0;
+    return rc;
 }
 
 /* A list a row: row i has items [at[i], at[i + 1]) of eight bytes each. */
@@ -111,15 +100,15 @@ static int gather_lists(const struct lists *from, struct lists *to, const size_t
                         struct ifl_error *error)
 {
     size_t n_items = 0;
+    *to = (struct lists){NULL, NULL};
+    if (!from->at)
+        return 0;
     for (size_t i = 0; i < n; i++)
         n_items += from->at[order[i] + 1] - from->at[order[i]];
     char *items = malloc((n_items + 1) * ITEM_BYTES);
     *to = (struct lists){malloc((n + 1) * sizeof *to->at), items};
-    if (!to->at || !items) {
-        free(to->at);
-        free(items);
+    if (!to->at || !items)
         return ifl_fail_nomem(error);
-    }
     to->at[0] = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t begin = from->at[order[i]], end = from->at[order[i] + 1];
@@ -128,49 +117,75 @@ static int gather_lists(const struct lists *from, struct lists *to, const size_t
                    (end - begin) * ITEM_BYTES);
         to->at[i + 1] = to->at[i] + (end - begin);
     }
-    free(from->at);
-    free(from->items);
     return 0;
 }
 
-static int gather_hash_ids(struct ifl_trace *trace, const size_t *order, size_t n,
-                           struct ifl_error *error)
+static int gather_hash_ids(const struct ifl_trace *whole, struct ifl_trace *part,
+                           const size_t *order, struct ifl_error *error)
 {
-    const struct lists from = {trace->hash_at, trace->hash_id};
+    const struct lists from = {whole->hash_at, whole->hash_id};
     struct lists to;
-    if (!from.at)
-        return 0;
-    const int rc = gather_lists(&from, &to, order, n, error);
-    if (rc == 0) {
-        trace->hash_at = to.at;
-        trace->hash_id = to.items;
-    }
+    const int rc = gather_lists(&from, &to, order, part->n, error);
+    part->hash_at = to.at;
+    part->hash_id = to.items;
     return rc;
 }
 
-static int gather_gaps(struct ifl_trace *trace, const size_t *order, size_t n,
+static int gather_gaps(const struct ifl_trace *whole, struct ifl_trace *part, const size_t *order,
                        struct ifl_error *error)
 {
-    const struct lists from = {trace->gap_at, trace->gap_ns};
+    const struct lists from = {whole->gap_at, whole->gap_ns};
     struct lists to;
-    if (!from.at)
-        return 0;
-    const int rc = gather_lists(&from, &to, order, n, error);
-    if (rc == 0) {
-        trace->gap_at = to.at;
-        trace->gap_ns = to.items;
-    }
+    const int rc = gather_lists(&from, &to, order, part->n, error);
+    part->gap_at = to.at;
+    part->gap_ns = to.items;
     return rc;
 }
 
-int trace_gather(struct ifl_trace *trace, const size_t *order, size_t n, struct ifl_error *error)
+static int copy_client_names(const struct ifl_trace *whole, struct ifl_trace *part,
+                             struct ifl_error *error)
 {
-    int rc = gather_hash_ids(trace, order, n, error);
+    if (!whole->client_names)
+        return 0;
+    part->client_names = calloc((size_t)whole->n_clients + 1, sizeof *part->client_names);
+    bool copied = part->client_names;
+    for (uint32_t i = 0; copied && i < whole->n_clients; i++)
+        copied = (part->client_names[i] = strdup(whole->client_names[i]));
+    return copied ? 0 : ifl_fail_nomem(error);
+}
+
+/* A row keeps the identity that its number implied. */
+static int number_rows(struct ifl_trace *part, const size_t *order, struct ifl_error *error)
+{
+    if (part->request_id)
+        return 0;
+    const int rc = trace_column_resize(part, TRACE_REQUEST_ID, part->n ? part->n : 1, error);
+    for (size_t i = 0; rc == 0 && i < part->n; i++)
+        part->request_id[i] = order[i];
+    return rc;
+}
+
+int trace_gather(const struct ifl_trace *whole, const size_t *order, size_t n,
+                 struct ifl_trace *part, struct ifl_error *error)
+{
+    *part = (struct ifl_trace){
+        .n = n,
+        .has_stamps = whole->has_stamps,
+        .lengths_estimated = whole->lengths_estimated,
+        .hash_block_tokens = whole->hash_block_tokens,
+        .n_clients = whole->n_clients,
+    };
+    int rc = gather_hash_ids(whole, part, order, error);
     if (rc == 0)
-        rc = gather_gaps(trace, order, n, error);
+        rc = gather_gaps(whole, part, order, error);
     for (int c = 0; rc == 0 && c < TRACE_N_COLUMNS; c++)
-        rc = gather_column(trace, (enum trace_column)c, order, n, error);
-    trace->n = n;
+        rc = gather_column(whole, part, (enum trace_column)c, order, error);
+    if (rc == 0)
+        rc = number_rows(part, order, error);
+    if (rc == 0)
+        rc = copy_client_names(whole, part, error);
+    if (rc < 0)
+        ifl_trace_free(part);
     return rc;
 }
 
@@ -217,16 +232,18 @@ static int order_by_stamp(const struct ifl_trace *trace, size_t *order, struct i
 int ifl_trace_sort(struct ifl_trace *trace, const struct ifl_notes *notes, struct ifl_error *error)
 {
     const size_t n_late = count_late(trace);
+    struct ifl_trace sorted;
     if (n_late == 0)
         return 0;
     size_t *order = malloc(trace->n * sizeof *order);
-    int rc = order ? trace_identify(trace, error) : ifl_fail_nomem(error);
+    int rc = order ? order_by_stamp(trace, order, error) : ifl_fail_nomem(error);
     if (rc == 0)
-        rc = order_by_stamp(trace, order, error);
-    if (rc == 0)
-        rc = trace_gather(trace, order, trace->n, error);
-    if (rc == 0)
-        trace_note(notes, "%zu of %zu stamps were out of order; sorted", n_late, trace->n);
+        rc = trace_gather(trace, order, trace->n, &sorted, error);
     free(order);
-    return rc;
+    if (rc < 0)
+        return rc;
+    ifl_trace_free(trace);
+    *trace = sorted;
+    trace_note(notes, "%zu of %zu stamps were out of order; sorted", n_late, trace->n);
+    return 0;
 }

@@ -104,11 +104,10 @@ int trace_column_resize(struct ifl_trace *trace, enum trace_column column, size_
                         struct ifl_error *error);
 bool trace_column_there(const struct ifl_trace *trace, enum trace_column column);
 
-/* Writes down the request ids that were implied by the rows' numbers. */
-int trace_identify(struct ifl_trace *trace, struct ifl_error *error);
-
-/* Row i becomes what row order[i] was, in every column; `n` rows are left. */
-int trace_gather(struct ifl_trace *trace, const size_t *order, size_t n, struct ifl_error *error);
+/* A trace of its own whose row i is the whole's row order[i], in every column. Request ids that
+ * rows' numbers implied are written down. */
+int trace_gather(const struct ifl_trace *whole, const size_t *order, size_t n,
+                 struct ifl_trace *part, struct ifl_error *error);
 
 /* ---- rows.c: a trace that grows while it is read ---- */
 

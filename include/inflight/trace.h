@@ -82,10 +82,12 @@ struct ifl_trace_window {
 int ifl_trace_read(const char *path, const char *format, const struct ifl_notes *notes,
                    struct ifl_trace *trace, struct ifl_error *error);
 
-/* Keeps the window's rows; request_id is filled in first, so that identities survive. An empty
- * result is an error that says which condition removed the last row. */
-int ifl_trace_cut(struct ifl_trace *trace, const struct ifl_trace_window *window, const char *path,
-                  const struct ifl_notes *notes, struct ifl_error *error);
+/* A trace of its own of the window's rows; request_id is filled in, so that identities survive. The
+ * whole stays as it is and may be cut by several threads. An empty result is an error that says
+ * which condition removed the last row. */
+int ifl_trace_cut(const struct ifl_trace *whole, const struct ifl_trace_window *window,
+                  const char *path, const struct ifl_notes *notes, struct ifl_trace *trace,
+                  struct ifl_error *error);
 
 /* Rows without a prefix group join one that is new: their first n tokens, as far as the prompt
  * goes, are the same. For recorded runs whose files do not carry what their prompts had in common.

@@ -17,6 +17,7 @@ struct quest {
     struct launch launch;
     struct run_files files;
     struct crew crew;
+    struct trace_shelf traces;
     size_t n_rows;
 };
 
@@ -90,7 +91,8 @@ static int search(struct quest *quest, size_t row, struct record *record, struct
         return ifl_fail_nomem(error);
     int rc = read_row(study, row, configs, &n_read, error);
     if (rc == 0) {
-        const struct capacity_options options = {configs, n, &crew_stop, &quest->crew.n_ended};
+        const struct capacity_options options = {configs, n, &quest->traces, &crew_stop,
+                                                 &quest->crew.n_ended};
         price(&configs[0], record);
         rc = capacity_find(&options, &record->capacity, error);
     }
@@ -266,7 +268,9 @@ static int search_all(struct quest *quest)
     quest->crew.context = quest;
     quest->crew.done = is_recorded;
     quest->crew.fly = search_and_record;
+    trace_shelf_init(&quest->traces, (struct ifl_notes){0});
     int rc = crew_work(&quest->crew, error);
+    trace_shelf_finish(&quest->traces);
     if (rc == 0 && ranks_own() == 0)
         rc = finish(quest);
     rc = ranks_agree(rc, error);

@@ -14,9 +14,15 @@ struct run {
     struct launch launch;
     struct run_files files;
     struct crew crew;
+    struct trace_shelf traces;
 };
 
 /* ---- a point ---- */
+
+static struct ifl_notes notes_of(struct run *run)
+{
+    return (struct ifl_notes){launch_speaks(&run->launch) ? launch_say : NULL, &run->launch};
+}
 
 static int fly_point(struct run *run, size_t point, struct point_result *result,
                      struct ifl_error *error)
@@ -30,7 +36,9 @@ static int fly_point(struct run *run, size_t point, struct point_result *result,
         .config = &config,
         .point = (int32_t)point,
         .reports = run_files_of_point(&run->files, point, paths),
-        .notes = {launch_speaks(&run->launch) ? launch_say : NULL, &run->launch},
+        .traces = &run->traces,
+        .is_last = point + 1 == study_n_points(run->launch.study),
+        .notes = notes_of(run),
         .stop = &crew_stop,
         .n_ended = &run->crew.n_ended,
         .n_requests = &run->crew.n_begun,
@@ -276,7 +284,9 @@ static int run_study(struct run *run)
     run->crew.context = run;
     run->crew.done = is_recorded;
     run->crew.fly = fly_and_record;
+    trace_shelf_init(&run->traces, notes_of(run));
     rc = crew_work(&run->crew, &run->launch.error);
+    trace_shelf_finish(&run->traces);
     if (rc == 0 && first)
         rc = finish(run);
     rc = ranks_agree(rc, &run->launch.error);

@@ -47,8 +47,10 @@ static struct ifl_trace cut(const char *text, struct ifl_trace_window window,
 {
     const struct ifl_notes notes = notes_into(notebook);
     struct ifl_error error;
-    struct ifl_trace trace = must_read(text);
-    cr_assert_eq(ifl_trace_cut(&trace, &window, "t.csv", &notes, &error), 0, "%s", error.text);
+    struct ifl_trace whole = must_read(text), trace;
+    cr_assert_eq(ifl_trace_cut(&whole, &window, "t.csv", &notes, &trace, &error), 0, "%s",
+                 error.text);
+    ifl_trace_free(&whole);
     return trace;
 }
 
@@ -111,10 +113,11 @@ Test(cut, shuffle_is_uniform)
     enum { SEEDS = 12000 };
     static int n_seen[5 * 5 * 5 * 5 * 5];
     struct ifl_error error;
+    struct ifl_trace whole = must_read(sorted);
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         const struct ifl_trace_window window = {.shuffle = true, .shuffle_seed = seed};
-        struct ifl_trace trace = must_read(sorted);
-        cr_assert_eq(ifl_trace_cut(&trace, &window, "t.csv", NULL, &error), 0);
+        struct ifl_trace trace;
+        cr_assert_eq(ifl_trace_cut(&whole, &window, "t.csv", NULL, &trace, &error), 0);
         int order = 0;
         for (size_t i = 0; i < 5; i++) {
             order = 5 * order + (int)trace.request_id[i];
@@ -123,6 +126,7 @@ Test(cut, shuffle_is_uniform)
         n_seen[order]++;
         ifl_trace_free(&trace);
     }
+    ifl_trace_free(&whole);
     int n_orders = 0;
     double chi_square = 0;
     for (size_t i = 0; i < sizeof n_seen / sizeof *n_seen; i++) {
@@ -136,11 +140,12 @@ Test(cut, shuffle_is_uniform)
 static void expect_no_cut(const char *text, struct ifl_trace_window window, const char *says)
 {
     struct ifl_error error;
-    struct ifl_trace trace = must_read(text);
-    cr_expect_eq(ifl_trace_cut(&trace, &window, "t.csv", NULL, &error), IFL_E_INPUT);
+    struct ifl_trace whole = must_read(text), trace;
+    cr_expect_eq(ifl_trace_cut(&whole, &window, "t.csv", NULL, &trace, &error), IFL_E_INPUT);
     cr_expect_str_eq(error.text, says);
     cr_expect_str_eq(error.file, "t.csv");
     ifl_trace_free(&trace);
+    ifl_trace_free(&whole);
 }
 
 Test(cut, an_empty_result_says_why)

@@ -1,0 +1,152 @@
+#include "trace_shelf.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct shelved_trace {
+    struct shelved_trace *next;
+    char *path, *format;
+    size_t n_users;
+    pthread_mutex_t reading; /* held while somebody reads the file */
+    bool is_read;
+    struct ifl_trace trace; /* never changes once it is read */
+};
+
+/* ---- what stands there; under the shelf's lock ---- */
+
+static size_t n_items(const struct ifl_trace *trace)
+{
+    return trace->n + (trace->hash_at ? trace->hash_at[trace->n] : 0) +
+           (trace->gap_at ? trace->gap_at[trace->n] : 0);
+}
+
+static void discard(struct shelved_trace *one)
+{
+    ifl_trace_free(&one->trace);
+    pthread_mutex_destroy(&one->reading);
+    free(one->path);
+    free(one->format);
+    free(one);
+}
+
+static struct shelved_trace *make(const char *path, const char *format)
+{
+    struct shelved_trace *one = calloc(1, sizeof *one);
+    if (!one)
+        return NULL;
+    pthread_mutex_init(&one->reading, NULL);
+    one->path = strdup(path);
+    one->format = strdup(format);
+    if (one->path && one->format)
+        return one;
+    discard(one);
+    return NULL;
+}
+
+/* Takes it out of the list; NULL if it is not there. */
+static struct shelved_trace *take_out(struct trace_shelf *shelf, const char *path,
+                                      const char *format)
+{
+    struct shelved_trace **at = &shelf->first;
+    while (*at && (strcmp((*at)->path, path) != 0 || strcmp((*at)->format, format) != 0))
+        at = &(*at)->next;
+    struct shelved_trace *found = *at;
+    if (found)
+        *at = found->next;
+    return found;
+}
+
+static void tidy(struct trace_shelf *shelf)
+{
+    size_t n_idle = 0, n_idle_items = 0;
+    for (struct shelved_trace **at = &shelf->first; *at;) {
+        struct shelved_trace *one = *at;
+        if (one->n_users == 0)
+            n_idle_items += n_items(&one->trace);
+        const bool stays =
+            one->n_users > 0 ||
+            (one->is_read && !shelf->clears && (n_idle++ == 0 || n_idle_items <= SHELF_IDLE_ITEMS));
+        if (stays) {
+            at = &one->next;
+            continue;
+        }
+        *at = one->next;
+        discard(one);
+    }
+}
+
+/* ---- a file ---- */
+
+static struct shelved_trace *begin_use(struct trace_shelf *shelf, const char *path,
+                                       const char *format)
+{
+    pthread_mutex_lock(&shelf->lock);
+    struct shelved_trace *one = take_out(shelf, path, format);
+    if (!one)
+        one = make(path, format);
+    if (one) {
+        one->next = shelf->first;
+        shelf->first = one;
+        one->n_users++;
+    }
+    pthread_mutex_unlock(&shelf->lock);
+    return one;
+}
+
+static void end_use(struct trace_shelf *shelf, struct shelved_trace *one)
+{
+    pthread_mutex_lock(&shelf->lock);
+    one->n_users--;
+    tidy(shelf);
+    pthread_mutex_unlock(&shelf->lock);
+}
+
+/* A file that cannot be read is tried again by the next, who then has an error of its own. */
+static int read_once(const struct trace_shelf *shelf, struct shelved_trace *one,
+                     struct ifl_error *error)
+{
+    int rc = 0;
+    pthread_mutex_lock(&one->reading);
+    if (!one->is_read) {
+        rc = ifl_trace_read(one->path, one->format, &shelf->notes, &one->trace, error);
+        one->is_read = rc == 0;
+    }
+    pthread_mutex_unlock(&one->reading);
+    return rc;
+}
+
+int trace_shelf_cut(struct trace_shelf *shelf, const char *path, const char *format,
+                    const struct ifl_trace_window *window, const struct ifl_notes *notes,
+                    struct ifl_trace *trace, struct ifl_error *error)
+{
+    struct shelved_trace *one = begin_use(shelf, path, format);
+    if (!one)
+        return ifl_fail_nomem(error);
+    int rc = read_once(shelf, one, error);
+    if (rc == 0)
+        rc = ifl_trace_cut(&one->trace, window, path, notes, trace, error);
+    end_use(shelf, one);
+    return rc;
+}
+
+/* ---- the shelf ---- */
+
+void trace_shelf_init(struct trace_shelf *shelf, struct ifl_notes notes)
+{
+    *shelf = (struct trace_shelf){.notes = notes};
+    pthread_mutex_init(&shelf->lock, NULL);
+}
+
+void trace_shelf_clear(struct trace_shelf *shelf)
+{
+    pthread_mutex_lock(&shelf->lock);
+    shelf->clears = true;
+    tidy(shelf);
+    pthread_mutex_unlock(&shelf->lock);
+}
+
+void trace_shelf_finish(struct trace_shelf *shelf)
+{
+    trace_shelf_clear(shelf);
+    pthread_mutex_destroy(&shelf->lock);
+}
