@@ -24,4 +24,16 @@ within blis-h100-llama-2-7b - 0.02 0.02 0.015
 within blis-h100-codellama-34b - 0.05 0.05 -
 within blis-h100-codellama-34b-budget-64 - 0.02 0.02 -
 within llmservingsim-rtx-pro-6000 0.05 0.02 0.02 -
+
+# what the clients of the VTC artifact got: within 10%, and each scheduler against the others
+expect 0 '*' sh "$page/vtc/run" "$inflight" "$work/vtc"
+same_bytes "$work/vtc/service.csv" "$page/vtc/service.csv"
+same_bytes "$work/vtc/contrasts.csv" "$page/vtc/contrasts.csv"
+awk -F, '
+    function off(x) { return x > 0.10 || x < -0.10 }
+    NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    $2 == "judged" { n++; bad += off($at["service_gap_error"]) || off($at["tokens_per_s_error"]) }
+    END { exit bad || n != 6 }' "$work/vtc/service.csv" || complain 'service or throughput is more than 10% off'
+awk -F, '$4 ~ /^service/ && $7 != "true" { bad = 1 } END { exit bad || NR < 30 }' "$work/vtc/contrasts.csv" ||
+    complain 'a scheduler serves clients otherwise than measured, against another'
 finish
