@@ -1,5 +1,6 @@
 #include "point.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,14 @@ struct machine {
     struct hardware hardware;
 };
 
+/* What is the deployment's rather than the machine's. */
+static void deploy(const struct cost_config *cost, struct host_profile *host)
+{
+    host->step_us += cost->host_step_s * 1e6;
+    host->seq_us += cost->host_seq_s * 1e6;
+    host->floor_ms = fmax(host->floor_ms, cost->host_floor_s * 1e3);
+}
+
 static int load_machine(const struct config *config, struct machine *machine,
                         struct ifl_error *error)
 {
@@ -38,8 +47,7 @@ static int load_machine(const struct config *config, struct machine *machine,
         rc = model_stage(&machine->model, config->pipeline_parallel, &machine->stage, error);
     if (rc == 0 && machine->has_hardware)
         rc = hardware_load(config->hardware, &machine->hardware, error);
-    machine->hardware.host.step_us += config->cost.host_step_s * 1e6;
-    machine->hardware.host.seq_us += config->cost.host_seq_s * 1e6;
+    deploy(&config->cost, &machine->hardware.host);
     if (rc < 0 || (machine->has_model && machine->has_hardware))
         return rc;
     return wanted ? ifl_fail_at(error, config->path, 0, 0,

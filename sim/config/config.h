@@ -60,6 +60,7 @@ struct cost_config {
     enum cost_kind model;
     double step_s, prefill_token_s, decode_seq_s, context_token_s; /* linear */
     double host_step_s, host_seq_s; /* roofline: beyond the profile's */
+    double host_floor_s;            /* roofline: where it is above the profile's */
     char dir[512];      /* table, recorded: in the working directory or the installed data */
     char dir_name[512]; /* as the configuration writes it */
     int32_t ensemble;   /* runs with drawn costs beside the nominal one */

@@ -183,6 +183,9 @@ static const struct ifl_param cost_fields[] = {
          "roofline: host time a step that this deployment has beyond the profile's"),
     REAL("host_seq_s", cost.host_seq_s, 0, 0, 1, "s",
          "roofline: the same for each sequence in the step"),
+    REAL("host_floor_s", cost.host_floor_s, 0, 0, 10, "s",
+         "roofline: shortest forward pass, where this deployment's host launches more slowly than "
+         "the profile's"),
     TEXT("dir", cost.dir_name, NULL,
          "table: the directory of its three tables, see sim/cost/cost.h; recorded: the folder of a "
          "run with a steps.csv, whose steps this one must plan again"),

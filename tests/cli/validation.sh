@@ -36,4 +36,15 @@ awk -F, '
     END { exit bad || n != 6 }' "$work/vtc/service.csv" || complain 'service or throughput is more than 10% off'
 awk -F, '$4 ~ /^service/ && $7 != "true" { bad = 1 } END { exit bad || NR < 30 }' "$work/vtc/contrasts.csv" ||
     complain 'a scheduler serves clients otherwise than measured, against another'
+
+# single batches and steps: the numbers of the pages
+succeeds sh "$page/batches/run" "$inflight" "$work/batches"
+same_bytes "$work/batches/batches.csv" "$page/batches/batches.csv"
+same_bytes "$work/batches/errors.csv" "$page/batches/errors.csv"
+awk -F, 'NR > 1 && ($2 == "token" || /^sarathi/) { n++; bad += $4 > 0.15 || $4 < -0.15 } END { exit bad || n != 15 }' \
+    "$work/batches/errors.csv" || complain 'token times, or prompts of Yi-34B, are more than 15% off'
+succeeds sh "$page/b300-steps/run" "$inflight" "$work/b300-steps"
+same_bytes "$work/b300-steps/errors.csv" "$page/b300-steps/errors.csv"
+awk -F, '$2 == "judged" { n++; bad += $6 > 0.05 } END { exit bad || n != 3 }' "$work/b300-steps/errors.csv" ||
+    complain 'steps of four B300 are more than 5% off in the median'
 finish
