@@ -37,6 +37,10 @@ static const struct command {
      "recorded",
      cli_validate},
     {"export", "export DIR [-o FILE.json]   a run in the JSON of vllm bench serve", cli_export},
+    {"compare",
+     "compare DIR DIR [-o DIR] | compare DIR --between KEY=VALUE,VALUE   paired differences of two "
+     "runs",
+     cli_compare},
     {"plot", "plot DIR                                             figures of a run", cli_plot},
     {"list", "list policies|presets|models|hardware|traces|keys", cli_list},
 };

@@ -46,6 +46,7 @@ int cli_model(int argc, char **argv);
 int cli_trace(int argc, char **argv);
 int cli_export(int argc, char **argv);
 int cli_validate(int argc, char **argv);
+int cli_compare(int argc, char **argv);
 int cli_plot(int argc, char **argv);
 int cli_list(int argc, char **argv);
 

@@ -1,0 +1,38 @@
+/* A paired difference of two runs in one metric, with what it can be trusted. */
+#ifndef INFLIGHT_REPORTS_COMPARE_DIFFERENCE_H
+#define INFLIGHT_REPORTS_COMPARE_DIFFERENCE_H
+
+#include "inflight/report.h"
+
+#include "compare/requests.h"
+
+struct difference {
+    size_t n_pairs, n_samples; /* pairs in which both sides are defined; independent differences */
+    double base, other;        /* means over the samples */
+    struct ifl_interval of;    /* other - base */
+    double p_value;            /* two-sided; NaN without an interval */
+    double lower_frac, higher_frac;
+};
+
+/* Samples of both sides, gathered one by one; zeroed: none. */
+struct samples {
+    double *base, *other, *difference; /* [cap], owned */
+    size_t n, cap;
+};
+
+int samples_make(struct samples *samples, size_t cap, struct ifl_error *error);
+void samples_free(struct samples *samples);
+
+/* Of a column of summary.csv over the pairs of a group. A value that is no number is an error. */
+int difference_of_replications(const struct matching *matching, size_t group,
+                               const size_t column[N_RUNS], struct samples *scratch,
+                               struct difference *difference, struct ifl_error *error);
+/* Of a latency over the requests of a group. */
+void difference_of_requests(const struct matching *matching, const struct request_pairs *requests,
+                            size_t group, enum latency latency, struct samples *scratch,
+                            struct difference *difference);
+
+/* Does the interval leave out zero? */
+bool difference_is_sure(const struct difference *difference);
+
+#endif

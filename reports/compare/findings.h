@@ -1,0 +1,24 @@
+/* All differences of a point, and who shows them. */
+#ifndef INFLIGHT_REPORTS_COMPARE_FINDINGS_H
+#define INFLIGHT_REPORTS_COMPARE_FINDINGS_H
+
+#include <stdio.h>
+
+#include "compare/difference.h"
+
+struct finding {
+    const char *metric;
+    bool by_request; /* else by replication */
+    struct difference difference;
+};
+
+/* NULL where there is no such metric, or no pair that has it. */
+const struct finding *finding_get(const struct finding *findings, size_t n, const char *metric,
+                                  bool by_request);
+
+/* A table for a terminal: a row a point. */
+void compare_print_head(FILE *out, const struct matching *matching);
+void compare_print_row(FILE *out, const struct matching *matching, size_t group,
+                       const struct finding *findings, size_t n);
+
+#endif

@@ -1,0 +1,94 @@
+/* What a comparison found, for a terminal. */
+#include <math.h>
+#include <string.h>
+
+#include "columns.h"
+#include "compare/findings.h"
+
+/* A latency is taken by request where it can be: its interval is there without replications. */
+static const struct shown {
+    const char *title, *column, *latency;
+    double scale;
+} metrics[] = {
+    {"output tok/s", "output_throughput_tok_per_s", NULL, 1},
+    {"TTFT s", "mean_ttft_s", "ttft_s", 1},
+    {"p99 TTFT s", "p99_ttft_s", NULL, 1},
+    {"TPOT ms", "mean_tpot_s", "tpot_s", 1e3},
+    {"latency ms/tok", "mean_normalized_latency_s", "normalized_latency_s", 1e3},
+};
+enum { N_METRICS = sizeof metrics / sizeof *metrics };
+
+enum { DIFFERENCE_CHARS = 9, INTERVAL_CHARS = 7, MAX_KEY_CHARS = 24 };
+
+static int key_chars(const struct matching *matching, size_t key)
+{
+    size_t most = strlen(column_short_key(matching_name(matching, key)));
+    for (size_t g = 0; g < matching->n_groups; g++) {
+        const size_t n = strlen(matching_value(matching, g, key));
+        most = n > most ? n : most;
+    }
+    return most < MAX_KEY_CHARS ? (int)most : MAX_KEY_CHARS;
+}
+
+static void print_runs(FILE *out, const struct matching *matching)
+{
+    static const char *const role[N_RUNS] = {"base", "other"};
+    const struct ifl_comparison *of = matching->of;
+    for (int run = 0; run < N_RUNS; run++) {
+        fprintf(out, "%-6s %s", role[run], matching_dir(of, (enum run)run));
+        if (of->key)
+            fprintf(out, ", %s %s", of->key, run == BASE ? of->base_value : of->other_value);
+        fputc('\n', out);
+    }
+    fputs("other - base, +- half the width of the 95% interval, * where that leaves out zero\n\n",
+          out);
+}
+
+void compare_print_head(FILE *out, const struct matching *matching)
+{
+    print_runs(out, matching);
+    for (size_t k = 0; k < matching_n_names(matching); k++)
+        fprintf(out, "%-*.*s  ", key_chars(matching, k), MAX_KEY_CHARS,
+                column_short_key(matching_name(matching, k)));
+    for (size_t m = 0; m < N_METRICS; m++)
+        fprintf(out, "%*s   ", DIFFERENCE_CHARS + 3 + INTERVAL_CHARS, metrics[m].title);
+    fputc('\n', out);
+}
+
+const struct finding *finding_get(const struct finding *findings, size_t n, const char *metric,
+                                  bool by_request)
+{
+    for (size_t i = 0; metric && i < n; i++)
+        if (findings[i].by_request == by_request && strcmp(findings[i].metric, metric) == 0)
+            return findings[i].difference.n_samples ? &findings[i] : NULL;
+    return NULL;
+}
+
+static void print_cell(FILE *out, const struct shown *of, const struct finding *finding)
+{
+    const struct difference *d = finding ? &finding->difference : NULL;
+    if (!d) {
+        fprintf(out, "%*s   ", DIFFERENCE_CHARS + 3 + INTERVAL_CHARS, "-");
+        return;
+    }
+    fprintf(out, "%+*.3g", DIFFERENCE_CHARS, d->of.mean * of->scale);
+    if (isnan(d->of.half_width))
+        fprintf(out, "   %*s   ", INTERVAL_CHARS, "");
+    else
+        fprintf(out, " +-%*.2g%s  ", INTERVAL_CHARS, d->of.half_width * of->scale,
+                difference_is_sure(d) ? "*" : " ");
+}
+
+void compare_print_row(FILE *out, const struct matching *matching, size_t group,
+                       const struct finding *findings, size_t n)
+{
+    for (size_t k = 0; k < matching_n_names(matching); k++)
+        fprintf(out, "%-*.*s  ", key_chars(matching, k), MAX_KEY_CHARS,
+                matching_value(matching, group, k));
+    for (size_t m = 0; m < N_METRICS; m++) {
+        const struct finding *found = finding_get(findings, n, metrics[m].latency, true);
+        print_cell(out, &metrics[m],
+                   found ? found : finding_get(findings, n, metrics[m].column, false));
+    }
+    fputc('\n', out);
+}

@@ -1,0 +1,198 @@
+/* Paired differences: Student's own data, requests found again by their id, and what does not
+ * match. */
+#include <math.h>
+
+#include "inflight/compare.h"
+#include "scratch.h"
+
+static struct ifl_error error;
+static char said[512];
+
+static void keep(void *context, const char *text)
+{
+    (void)context;
+    snprintf(said, sizeof said, "%s", text);
+}
+
+/* Two runs, side by side in folders of their own, and the comparison beside them. */
+struct pair {
+    struct scratch base, other;
+    struct ifl_comparison of;
+};
+
+static struct pair pair_of(const char *base, const char *other)
+{
+    struct pair pair = {scratch_make(), scratch_make(), {0}};
+    scratch_write(&pair.base, "summary.csv", base);
+    scratch_write(&pair.other, "summary.csv", other);
+    said[0] = '\0';
+    return pair;
+}
+
+static int compare(struct pair *pair)
+{
+    pair->of.base_dir = pair->base.dir;
+    pair->of.other_dir = pair->other.dir;
+    pair->of.out_path = scratch_path(&pair->other, "compare.csv");
+    pair->of.say = keep;
+    return ifl_compare(&pair->of, &error);
+}
+
+static void part(struct pair *pair)
+{
+    scratch_remove(&pair->base);
+    scratch_remove(&pair->other);
+}
+
+/* The number in a column of the row that begins with `row`. */
+static double value(const struct pair *pair, const char *row, size_t column)
+{
+    char *text = scratch_read(&pair->other, "compare.csv");
+    cr_assert_not_null(text);
+    const char *at = text;
+    while (at && strncmp(at, row, strlen(row)) != 0)
+        at = (at = strchr(at, '\n')) ? at + 1 : NULL;
+    cr_assert_not_null(at, "no row %s in %s", row, text);
+    while (column-- > 0)
+        at = strchr(at, ',') + 1;
+    const double found = *at == ',' ? (double)NAN : strtod(at, NULL);
+    free(text);
+    return found;
+}
+
+/* Behind one swept key; without any they come one earlier. */
+enum { PAIRS = 3, SAMPLES, BASE_MEAN, OTHER_MEAN, DIFFERENCE, HALF_WIDTH, P_VALUE, LOWER, HIGHER };
+
+/* Extra hours of sleep of ten patients by two drugs (Student, "The probable error of a mean",
+ * Biometrika 6(1), 1908). Textbooks and R's t.test give for the paired difference 1.58, t = 4.0621
+ * with 9 degrees of freedom, p = 0.002833, and the interval 0.7001142 to 2.4598858. */
+Test(compare, students_sleep)
+{
+    static const double drug[2][10] = {{0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0},
+                                       {1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4}};
+    char text[2][1024] = {"rate,replication,requests,mean_ttft_s\n",
+                          "rate,replication,requests,mean_ttft_s\n"};
+    for (int run = 0; run < 2; run++)
+        for (int i = 0; i < 10; i++)
+            sprintf(text[run] + strlen(text[run]), "%s,%d,1,%g\n", run ? "4.0" : "4", i,
+                    drug[run][i]);
+    struct pair pair = pair_of(text[0], text[1]);
+    const char row[] = "4,replication,mean_ttft_s,";
+    cr_assert_eq(compare(&pair), IFL_OK, "%s", error.text);
+    cr_expect_eq(value(&pair, row, PAIRS), 10);
+    cr_expect_eq(value(&pair, row, SAMPLES), 10);
+    cr_expect_float_eq(value(&pair, row, BASE_MEAN), 0.75, 1e-9);
+    cr_expect_float_eq(value(&pair, row, OTHER_MEAN), 2.33, 1e-9);
+    cr_expect_float_eq(value(&pair, row, DIFFERENCE), 1.58, 1e-9);
+    cr_expect_float_eq(value(&pair, row, HALF_WIDTH), (2.4598858 - 0.7001142) / 2, 1e-7);
+    cr_expect_float_eq(value(&pair, row, P_VALUE), 0.002833, 5e-7);
+    cr_expect_eq(value(&pair, row, LOWER), 0);
+    cr_expect_float_eq(value(&pair, row, HIGHER), 0.9, 1e-9, "one patient slept the same");
+    part(&pair);
+}
+
+#define REQUESTS                                                                                   \
+    "point,request_id,arrival_s,prompt_tokens,output_tokens,ttft_s,tpot_s,e2e_s,queue_s\n"
+
+/* In other orders, one unfinished, one that only one run has. */
+Test(compare, requests_are_paired_by_id)
+{
+    struct pair pair = pair_of("rate,requests\n1,3\n2,4\n", "rate,requests\n2,4\n3,1\n");
+    scratch_write(&pair.base, "requests.csv",
+                  REQUESTS "0,5,0,10,2,9,9,9,9\n1,5,0,10,2,1,1,2,0\n1,6,1,20,1,3,,3,0\n"
+                           "1,7,2,30,4,5,2,11,1\n1,8,3,40,4,1,1,4,0\n");
+    scratch_write(&pair.other, "requests.csv",
+                  REQUESTS "0,7,2,30,4,3,1,6,0\n0,6,1,20,1,4,,4,2\n0,8,3,40,4,,,,\n"
+                           "0,5,0,10,2,1,1,2,0\n1,5,0,10,2,7,7,7,7\n");
+    cr_assert_eq(compare(&pair), IFL_OK, "%s", error.text);
+    cr_expect_not_null(strstr(said, "1 of the 2 points in "), "%s", said);
+    cr_expect_eq(value(&pair, "2,request,ttft_s,", PAIRS), 3);
+    cr_expect_float_eq(value(&pair, "2,request,ttft_s,", DIFFERENCE), (0 + 1 - 2) / 3.0, 1e-9);
+    cr_expect_float_eq(value(&pair, "2,request,ttft_s,", LOWER), 1 / 3.0, 1e-9);
+    cr_expect(isnan(value(&pair, "2,request,ttft_s,", HALF_WIDTH)), "too few to make batches of");
+    cr_expect_eq(value(&pair, "2,request,tpot_s,", PAIRS), 2);
+    cr_expect_float_eq(value(&pair, "2,request,tpot_s,", DIFFERENCE), -0.5, 1e-9);
+    cr_expect_float_eq(value(&pair, "2,request,normalized_latency_s,", DIFFERENCE),
+                       (0 + 1 - 5 / 4.0) / 3, 1e-9);
+    part(&pair);
+}
+
+/* 200 requests whose differences are all 1 in the first half and 3 in the second: of the means of
+ * twenty batches of ten, ten are 1 and ten are 3. Their deviation is sqrt(20/19), t of 19 degrees
+ * of freedom 2.093. */
+Test(compare, twenty_batches_where_there_is_one_run)
+{
+    struct pair pair = pair_of("requests\n200\n", "requests\n200\n");
+    static char text[2][1 << 14];
+    for (int run = 0; run < 2; run++) {
+        strcpy(text[run], REQUESTS);
+        for (int i = 0; i < 200; i++)
+            sprintf(text[run] + strlen(text[run]), "0,%d,%d,1,1,%d,,%d,0\n", i, i,
+                    run ? (i < 100 ? 6 : 8) : 5, 9);
+    }
+    scratch_write(&pair.base, "requests.csv", text[0]);
+    scratch_write(&pair.other, "requests.csv", text[1]);
+    cr_assert_eq(compare(&pair), IFL_OK, "%s", error.text);
+    cr_expect_eq(value(&pair, "request,ttft_s,", PAIRS - 1), 200);
+    cr_expect_eq(value(&pair, "request,ttft_s,", SAMPLES - 1), 20);
+    cr_expect_float_eq(value(&pair, "request,ttft_s,", DIFFERENCE - 1), 2, 1e-9);
+    cr_expect_float_eq(value(&pair, "request,ttft_s,", HALF_WIDTH - 1), 2.093 * sqrt(1 / 19.0),
+                       1e-4);
+    cr_expect(isnan(value(&pair, "request,e2e_s,", P_VALUE - 1)), "no difference to test");
+    part(&pair);
+}
+
+/* Two values of a swept key, in one run. */
+Test(compare, between_two_values)
+{
+    const char sweep[] = "serving.preset,rate,requests,mean_ttft_s\n"
+                         "a,1,1,1\na,2,1,2\nb,1,1,5\nb,2,1,8\nc,1,1,0\n";
+    struct pair pair = pair_of(sweep, sweep);
+    pair.of.key = "preset";
+    pair.of.base_value = "a";
+    pair.of.other_value = "b";
+    cr_assert_eq(compare(&pair), IFL_OK, "%s", error.text);
+    cr_expect_eq(value(&pair, "1,replication,mean_ttft_s,", DIFFERENCE), 4);
+    cr_expect_eq(value(&pair, "2,replication,mean_ttft_s,", DIFFERENCE), 6);
+    cr_expect_str_eq(said, "");
+    pair.of.other_value = "c";
+    cr_assert_eq(compare(&pair), IFL_OK, "%s", error.text);
+    cr_expect_not_null(strstr(said, "1 of the 2 points in "), "%s", said);
+    pair.of.other_value = "d";
+    cr_expect_eq(compare(&pair), IFL_E_INPUT);
+    cr_expect_not_null(strstr(error.text, "no point has preset d"), "%s", error.text);
+    pair.of.key = "presets";
+    cr_expect_eq(compare(&pair), IFL_E_INPUT);
+    cr_expect_not_null(strstr(error.text, "expected one of: preset, rate"), "%s", error.text);
+    part(&pair);
+}
+
+static void refuses(const char *base, const char *other, const char *why)
+{
+    struct pair pair = pair_of(base, other);
+    cr_expect_eq(compare(&pair), IFL_E_INPUT);
+    cr_expect_not_null(strstr(error.text, why), "%s", error.text);
+    cr_expect_null(scratch_read(&pair.other, "compare.csv"));
+    cr_expect_str_eq(said, "");
+    part(&pair);
+}
+
+Test(compare, what_does_not_match)
+{
+    refuses("rate,requests\n1,1\n", "requests\n1\n", "rate is swept here and not in ");
+    refuses("requests\n1\n", "rate,requests\n1,1\n", "rate is swept here and not in ");
+    refuses("rate,requests\n1,1\n", "rate,requests\n2,1\n", "no point has the swept values of one");
+    refuses("rate,requests\n1,1\n", "rate,requests\n1,many\n", "\"many\", expected a number");
+    refuses("rate\n1\n", "rate\n1\n", "no column requests");
+}
+
+Test(compare, other_requests_under_the_same_id)
+{
+    struct pair pair = pair_of("requests\n1\n", "requests\n1\n");
+    scratch_write(&pair.base, "requests.csv", REQUESTS "0,5,0,10,2,1,1,2,0\n");
+    scratch_write(&pair.other, "requests.csv", REQUESTS "0,5,0,10,3,1,1,2,0\n");
+    cr_expect_eq(compare(&pair), IFL_E_INPUT);
+    cr_expect_not_null(strstr(error.text, "request 5 of point 0 has 10 prompt and 3 output tokens"),
+                       "%s", error.text);
+    part(&pair);
+}
