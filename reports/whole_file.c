@@ -7,11 +7,6 @@
 
 #define BUFFER_BYTES ((size_t)1 << 18)
 
-int whole_fail_on(const char *path, const char *doing, struct ifl_error *error)
-{
-    return ifl_fail(error, IFL_E_IO, "%s: cannot %s: %s", path, doing, strerror(errno));
-}
-
 static void forget(struct whole_file *file)
 {
     free(file->path);

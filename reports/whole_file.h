@@ -6,8 +6,10 @@
 #ifndef INFLIGHT_REPORTS_WHOLE_FILE_H
 #define INFLIGHT_REPORTS_WHOLE_FILE_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "inflight/error.h"
 
@@ -28,7 +30,11 @@ int whole_publish(struct whole_file *file, struct ifl_error *error);
 void whole_discard(struct whole_file *file);
 
 /* IFL_E_IO: PATH: cannot DOING: what errno means. */
-int whole_fail_on(const char *path, const char *doing, struct ifl_error *error);
+static inline int whole_fail_on(const char *path, const char *doing, struct ifl_error *error)
+{
+    (void)ifl_fail(error, IFL_E_IO, "%s: cannot %s: %s", path, doing, strerror(errno));
+    return IFL_E_IO;
+}
 
 static inline bool whole_is_open(const struct whole_file *file)
 {

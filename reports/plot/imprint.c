@@ -157,9 +157,7 @@ static void put_u32(FILE *to, unsigned long value)
 static void put_png_text(FILE *to, const char *keyword, const char *text)
 {
     char chunk[1024] = "iTXt";
-    const size_t n_keyword = strlen(keyword);
-    size_t n = 4 + n_keyword + 5;
-    memcpy(chunk + 4, keyword, n_keyword);
+    size_t n = 4 + (size_t)snprintf(chunk + 4, sizeof chunk - 4, "%s", keyword) + 5;
     const size_t n_text = strnlen(text, sizeof chunk - n);
     memcpy(chunk + n, text, n_text);
     n += n_text;

@@ -81,7 +81,7 @@ static int add_lone(const struct pairs *pairs, const bool *of, enum metric metri
 
 int find_cost(const struct pairs *pairs, struct findings *findings, struct ifl_error *error)
 {
-    struct lone lone = {malloc(pairs->n_all), malloc(pairs->n_all)};
+    struct lone lone = {calloc(pairs->n_all, sizeof(bool)), calloc(pairs->n_all, sizeof(bool))};
     int64_t *value[N_SIDES] = {malloc(pairs->n * sizeof(int64_t)),
                                malloc(pairs->n * sizeof(int64_t))};
     int rc = lone.prefill && lone.whole && value[SIMULATED] && value[MEASURED]

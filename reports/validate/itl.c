@@ -81,7 +81,7 @@ int find_itl(const struct pairs *pairs, const struct ifl_validation *validation,
     int rc = find_side(pairs, SIMULATED, validation->simulated.dir, &s, error);
     if (rc == IFL_OK)
         rc = find_side(pairs, MEASURED, validation->measured.dir, &m, error);
-    if (rc < 0 || s.n == 0 || m.n == 0)
+    if (rc != IFL_OK || s.n == 0 || m.n == 0)
         return rc;
     rc = findings_add(findings, "itl_s", "mean", m.n, s.mean, m.mean, error);
     for (int i = 0; rc == IFL_OK && i < N_PERCENTILES; i++)

@@ -81,6 +81,14 @@ static int classify(struct steps *steps, enum side side, struct ifl_error *error
     return IFL_OK;
 }
 
+static bool same_schedule(const double *a, const double *b)
+{
+    int i = 0;
+    while (i < DURATION && a[i] == b[i])
+        i++;
+    return i == DURATION;
+}
+
 static int compare(struct steps *steps, struct ifl_error *error)
 {
     const struct sheet *s = &steps->sheet[SIMULATED], *m = &steps->sheet[MEASURED];
@@ -92,7 +100,7 @@ static int compare(struct steps *steps, struct ifl_error *error)
         if (read_row(s, column[SIMULATED], row, value[SIMULATED], error) ||
             read_row(m, column[MEASURED], row, value[MEASURED], error))
             return error->code;
-        if (memcmp(value[SIMULATED], value[MEASURED], DURATION * sizeof(double)) != 0)
+        if (!same_schedule(value[SIMULATED], value[MEASURED]))
             break;
         steps->n_alike++;
     }
@@ -114,7 +122,7 @@ static int add_findings(const struct steps *steps, struct findings *findings,
     double busy_s[N_SIDES] = {0}, cost_s = 0, scheduling_s = 0;
     const size_t n[N_SIDES] = {steps->sheet[SIMULATED].n_rows, steps->sheet[MEASURED].n_rows};
     const struct class *class = &steps->class[0][0];
-    for (size_t i = 0; i < N_POWERS * N_POWERS; i++, class ++) {
+    for (size_t i = 0; i < (size_t)N_POWERS * N_POWERS; i++, class ++) {
         if (class->n[SIMULATED] + class->n[MEASURED] == 0)
             continue;
         const double s = mean_s(class, SIMULATED), m = mean_s(class, MEASURED);

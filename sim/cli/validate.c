@@ -81,12 +81,12 @@ static int validate(const struct request *request, struct ifl_error *error)
     int rc = read_run(request->simulated, "auto", &v.simulated, &simulated, error);
     if (rc == 0)
         rc = read_run(request->measured, request->format, &v.measured, &measured, error);
-    if (rc == 0 && !v.out_dir && !v.simulated.dir)
-        rc = ifl_fail(error, IFL_E_INPUT, "%s is no folder, expected -o DIR to say where to write",
-                      request->simulated);
     if (rc == 0 && !v.out_dir)
         v.out_dir = v.simulated.dir;
-    if (rc == 0 && mkdir(v.out_dir, 0777) < 0 && errno != EEXIST)
+    if (rc == 0 && !v.out_dir)
+        rc = ifl_fail(error, IFL_E_INPUT, "%s is no folder, expected -o DIR to say where to write",
+                      request->simulated);
+    else if (rc == 0 && mkdir(v.out_dir, 0777) < 0 && errno != EEXIST)
         rc = ifl_fail_at(error, v.out_dir, 0, 0, "cannot make the output directory: %s",
                          strerror(errno));
     if (rc == 0)

@@ -169,7 +169,7 @@ static int check_points(struct study *study, struct ifl_error *error)
     study->has_first = true;
     study->flies_engine = study->first.executor != EXECUTOR_SIM;
     for (size_t i = 1; i < n_combinations; i++) {
-        struct config config;
+        struct config config = {0};
         if (study_read(study, i, &config, error) < 0)
             return error->code;
         study->flies_engine |= config.executor != EXECUTOR_SIM;

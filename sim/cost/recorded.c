@@ -142,7 +142,7 @@ static int read_step(const struct table *table, size_t row, const int column[N_R
 static int read_steps(const struct table *table, struct recorded *run, int32_t *last,
                       struct ifl_error *error)
 {
-    int column[N_READ];
+    int column[N_READ] = {0};
     int rc = find_columns(table, column, error);
     for (size_t row = 0; rc == 0 && row < table->n_rows; row++) {
         uint32_t replica = 0;

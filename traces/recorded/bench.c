@@ -55,7 +55,7 @@ static int take_gaps(const struct run *run, size_t i, struct ifl_outcome *outcom
         return fail_entry(run, ITLS, i, "a list of seconds", error);
     outcome->e2e_ns = outcome->ttft_ns;
     for (size_t k = 0; k < json_array_size(gaps); k++) {
-        int64_t gap_ns;
+        int64_t gap_ns = 0;
         int rc = take_seconds(run, ITLS, i, json_array_get(gaps, k), &gap_ns, error);
         if (rc == 0 && !run->itls_are_means)
             rc = trace_rows_gap(run->rows, gap_ns, error);
