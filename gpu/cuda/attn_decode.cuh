@@ -105,8 +105,8 @@ decode_segment_read(attn_rows<HEAD_DIM, 1> &rows, const struct attn_args &attn,
         scores_compute<T, HEAD_DIM, 1, DECODE_WARP_TOKENS>(s, q, ring.half_tile(2 * run));
         const int left = end - first - run * TILE_STRIDE;
         if (left < DECODE_WARP_TOKENS) {
-            const int n_visible[1][2] = {{left, left}};
-            scores_mask<1, DECODE_WARP_TOKENS>(s, n_visible);
+            const int end_of_run[1][2] = {{left, left}};
+            scores_mask<FROM_THERE_ON, 1, DECODE_WARP_TOKENS>(s, end_of_run);
         }
         softmax_advance<HEAD_DIM, 1, DECODE_WARP_TOKENS>(rows, s, attn.scale * LOG2_E);
         copy_async_wait<DECODE_RING - 2>();

@@ -14,12 +14,19 @@ static int32_t tiles_of(int32_t n_tokens)
     return (n_tokens + ATTN_DECODE_TOKENS - 1) / ATTN_DECODE_TOKENS;
 }
 
+/* Where the context begins that a window lets through; 0: there is none. */
+static int32_t first_seen(int32_t kv_len, int32_t window_tokens)
+{
+    return window_tokens > 0 && kv_len > window_tokens ? kv_len - window_tokens : 0;
+}
+
 /* Tiles a share takes: an equal part of the batch, never less than the shortest useful one. */
-static int32_t share_tiles(const int32_t kv_len[], int32_t n_seqs, int32_t n_shares)
+static int32_t share_tiles(const int32_t kv_len[], int32_t n_seqs, int32_t window_tokens,
+                           int32_t n_shares)
 {
     int64_t n_tiles = 0;
     for (int32_t s = 0; s < n_seqs; s++)
-        n_tiles += tiles_of(kv_len[s]);
+        n_tiles += tiles_of(kv_len[s] - first_seen(kv_len[s], window_tokens));
     const int32_t equal = (int32_t)((n_tiles + n_shares - 1) / n_shares);
     const int32_t shortest = ATTN_DECODE_MIN_SHARE / ATTN_DECODE_TOKENS;
     return equal > shortest ? equal : shortest;
@@ -45,15 +52,16 @@ static void segment_add(struct decode_cut *cut, int32_t seq, int32_t first, int3
         share_close(cut);
 }
 
-static void sequence_cut(struct decode_cut *cut, int32_t seq, int32_t n_tokens)
+/* Tokens [at, end) of its context. */
+static void sequence_cut(struct decode_cut *cut, int32_t seq, int32_t at, int32_t end)
 {
-    if (tiles_of(n_tokens) <= cut->room_tiles) {
-        segment_add(cut, seq, 0, n_tokens, -1);
+    if (tiles_of(end - at) <= cut->room_tiles) {
+        segment_add(cut, seq, at, end - at, -1);
         return;
     }
     const int32_t first_part = cut->n_parts;
-    for (int32_t at = 0; at < n_tokens;) {
-        const int32_t n = min32(n_tokens - at, cut->room_tiles * ATTN_DECODE_TOKENS);
+    while (at < end) {
+        const int32_t n = min32(end - at, cut->room_tiles * ATTN_DECODE_TOKENS);
         segment_add(cut, seq, at, n, cut->n_parts++);
         at += n;
     }
@@ -61,16 +69,16 @@ static void sequence_cut(struct decode_cut *cut, int32_t seq, int32_t n_tokens)
         (struct attn_merge){seq, first_part, cut->n_parts - first_part};
 }
 
-int32_t attn_decode_plan(struct attn_decode_plan *plan, int32_t n_shares, const int32_t kv_len[],
-                         int32_t n_seqs)
+int32_t attn_decode_plan(struct attn_decode_plan *plan, int32_t n_shares, int32_t window_tokens,
+                         const int32_t kv_len[], int32_t n_seqs)
 {
-    const int32_t n_tiles = share_tiles(kv_len, n_seqs, n_shares);
+    const int32_t n_tiles = share_tiles(kv_len, n_seqs, window_tokens, n_shares);
     struct decode_cut cut = {.plan = plan, .room_tiles = n_tiles, .n_per_share = n_tiles};
     plan->share_indptr[0] = 0;
     *plan->n_merges = 0;
     for (int32_t s = 0; s < n_seqs; s++)
         if (kv_len[s] > 0)
-            sequence_cut(&cut, s, kv_len[s]);
+            sequence_cut(&cut, s, first_seen(kv_len[s], window_tokens), kv_len[s]);
     while (cut.share < n_shares)
         share_close(&cut);
     return cut.n_parts;

@@ -40,9 +40,10 @@ struct attn_decode_plan {
 };
 
 /* Fills the plan's arrays, host memory sized as above. A sequence of length 0 is padding and gets
- * no segment. Returns the number of parts, at most 2 * n_shares. */
-int32_t attn_decode_plan(struct attn_decode_plan *plan, int32_t n_shares, const int32_t kv_len[],
-                         int32_t n_seqs);
+ * no segment; of a longer one the last window_tokens are read, 0: all. Returns the number of parts,
+ * at most 2 * n_shares. */
+int32_t attn_decode_plan(struct attn_decode_plan *plan, int32_t n_shares, int32_t window_tokens,
+                         const int32_t kv_len[], int32_t n_seqs);
 
 /* Rows are (new token, head of the group) pairs, tokens slowest. */
 struct attn_prefill_item {

@@ -1,11 +1,12 @@
 #include "attn_prefill.cuh"
 
 template <class T, int HEAD_DIM, int M>
-static int prefill_run(const struct attn_prefill_args *args, cudaStream_t stream)
+static int prefill_run(struct attn_prefill_args args, cudaStream_t stream)
 {
-    return launch(attn_prefill_kernel<T, HEAD_DIM, M>,
-                  dim3(args->n_items, args->attn.kv.n_kv_heads), dim3(ATTN_THREADS),
-                  PREFILL_SHARED_BYTES<HEAD_DIM, M>, stream, *args);
+    if (args.attn.window_tokens == 0)
+        args.attn.window_tokens = NO_WINDOW;
+    return launch(attn_prefill_kernel<T, HEAD_DIM, M>, dim3(args.n_items, args.attn.kv.n_kv_heads),
+                  dim3(ATTN_THREADS), PREFILL_SHARED_BYTES<HEAD_DIM, M>, stream, args);
 }
 
 template <class T>
@@ -13,8 +14,9 @@ static int prefill_choose(const struct attn_prefill_args *args, cudaStream_t str
 {
     const bool is_tall = args->tile_rows == 2 * ATTN_WARPS * FRAGMENT_ROWS;
     if (args->attn.kv.head_dim == 64)
-        return is_tall ? prefill_run<T, 64, 2>(args, stream) : prefill_run<T, 64, 1>(args, stream);
-    return is_tall ? prefill_run<T, 128, 2>(args, stream) : prefill_run<T, 128, 1>(args, stream);
+        return is_tall ? prefill_run<T, 64, 2>(*args, stream)
+                       : prefill_run<T, 64, 1>(*args, stream);
+    return is_tall ? prefill_run<T, 128, 2>(*args, stream) : prefill_run<T, 128, 1>(*args, stream);
 }
 
 extern "C" int attn_prefill_launch(const struct attn_prefill_args *args, struct CUstream_st *stream)

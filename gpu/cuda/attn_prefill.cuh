@@ -7,13 +7,14 @@
  * and all share K and V, which pass through a ring of three half tiles, K0 V0 K1 V1 ..., 64 tokens
  * each: while one is used the next is in flight and the third is being asked for, with one barrier
  * a half tile. New tokens see the past and themselves: token i of q_len sees
- * kv_len - q_len + i + 1 tokens, so chunked prefill and prefix reuse are the same case.
+ * kv_len - q_len + i + 1 tokens, so chunked prefill and prefix reuse are the same case. Where a
+ * window ends before that, the first tile begins with the first token that any of its rows sees.
  *
  * With M = 2 each K and V fragment read from shared memory feeds two mma: at M = 1 reading them
  * takes as long as multiplying them (128 bytes against 1024 FMA a clock on sm_80).
  *
- * Registers by ptxas 13.0 for sm_80, sm_90, none spilled: dim 128, M = 2: 255, 255; M = 1: 181,
- * 184; dim 64, M = 2: 211, 225; M = 1: 139, 146. Shared memory at dim 128: 80 KiB, 64 KiB; so two
+ * Registers by ptxas 13.0 for sm_80, sm_90, none spilled: dim 128, M = 2: 255, 255; M = 1: 187,
+ * 186; dim 64, M = 2: 225, 222; M = 1: 139, 143. Shared memory at dim 128: 80 KiB, 64 KiB; so two
  * blocks fit a multiprocessor of either. Speed is to be measured. */
 #ifndef GPU_CUDA_ATTN_PREFILL_CUH
 #define GPU_CUDA_ATTN_PREFILL_CUH
@@ -28,9 +29,17 @@ constexpr size_t PREFILL_SHARED_BYTES =
 
 /* Which sequence, rows and head a block works for. */
 struct prefill_tile {
-    int q_first, q_len, kv_len; /* rows of q and out; lengths in tokens */
+    int q_first, q_len; /* rows of q and out; new tokens */
+    int first_token;    /* K and V of those before it no row sees */
+    int n_past;         /* tokens from there to the first new one */
     int group, kv_head;
 };
+
+/* Counted from first_token on, as tokens are from here. */
+__device__ __forceinline__ int row_n_visible(const prefill_tile &tile, int row)
+{
+    return tile.n_past + row / tile.group + 1;
+}
 
 __device__ __forceinline__ prefill_tile prefill_tile_find(const struct attn_prefill_args &args,
                                                           const struct attn_prefill_item &item)
@@ -38,9 +47,12 @@ __device__ __forceinline__ prefill_tile prefill_tile_find(const struct attn_pref
     prefill_tile tile;
     tile.q_first = args.q_indptr[item.seq];
     tile.q_len = args.q_indptr[item.seq + 1] - tile.q_first;
-    tile.kv_len = args.attn.kv_len[item.seq];
+    tile.n_past = args.attn.kv_len[item.seq] - tile.q_len;
     tile.group = args.attn.n_heads / args.attn.kv.n_kv_heads;
     tile.kv_head = blockIdx.y;
+    const int unseen = row_n_visible(tile, item.first_row) - args.attn.window_tokens;
+    tile.first_token = unseen > 0 ? unseen : 0;
+    tile.n_past -= tile.first_token;
     return tile;
 }
 
@@ -48,11 +60,6 @@ __device__ __forceinline__ prefill_tile prefill_tile_find(const struct attn_pref
 __device__ __forceinline__ bool row_exists(const prefill_tile &tile, int row)
 {
     return row < tile.q_len * tile.group;
-}
-
-__device__ __forceinline__ int row_n_visible(const prefill_tile &tile, int row)
-{
-    return tile.kv_len - tile.q_len + row / tile.group + 1;
 }
 
 /* The row's place among rows of head_dim elements, n_row_heads of them to a token. */
@@ -101,21 +108,36 @@ __device__ __forceinline__ void prefill_write(const struct attn_args &attn,
     }
 }
 
-/* Takes from each row what it does not see of tile i, where the warp's first row sees less than all
- * of it. */
+/* How many tokens each of the warp's rows is behind token `first`. */
 template <int M>
-__device__ __forceinline__ void prefill_mask(float s[M][PREFILL_TOKENS / 8][4],
-                                             const prefill_tile &tile, int warp_row, int i)
+__device__ __forceinline__ void prefill_limits(int limit[M][2], const prefill_tile &tile,
+                                               int warp_row, int first)
 {
-    const int g = threadIdx.x % WARP_LANES / 4, first = i * PREFILL_TOKENS;
-    if (first + PREFILL_TOKENS <= row_n_visible(tile, warp_row))
-        return;
-    int n_visible[M][2];
+    const int g = threadIdx.x % WARP_LANES / 4;
 #pragma unroll
     for (int m = 0; m < M; m++)
         for (int h = 0; h < 2; h++)
-            n_visible[m][h] = row_n_visible(tile, warp_row + m * FRAGMENT_ROWS + h * 8 + g) - first;
-    scores_mask<M, PREFILL_TOKENS>(s, n_visible);
+            limit[m][h] = row_n_visible(tile, warp_row + m * FRAGMENT_ROWS + h * 8 + g) - first;
+}
+
+/* Takes from each row what it does not see of tile i: what comes after its own token, where the
+ * warp's first row does not see the tile's end, and what comes before its window, where the last
+ * one does not see the beginning. One after the other, or registers would not do. */
+template <int M>
+__device__ __forceinline__ void prefill_mask(float s[M][PREFILL_TOKENS / 8][4],
+                                             const prefill_tile &tile, int window, int warp_row,
+                                             int i)
+{
+    const int first = i * PREFILL_TOKENS, last_row = warp_row + M * FRAGMENT_ROWS - 1;
+    int limit[M][2];
+    if (first + PREFILL_TOKENS > row_n_visible(tile, warp_row)) {
+        prefill_limits<M>(limit, tile, warp_row, first);
+        scores_mask<FROM_THERE_ON, M, PREFILL_TOKENS>(s, limit);
+    }
+    if (first + window < row_n_visible(tile, last_row)) {
+        prefill_limits<M>(limit, tile, warp_row, first + window);
+        scores_mask<BEFORE, M, PREFILL_TOKENS>(s, limit);
+    }
 }
 
 template <class T, int HEAD_DIM, int M>
@@ -126,15 +148,15 @@ static __global__ void __launch_bounds__(ATTN_THREADS, 2)
     const struct attn_prefill_item item = args.items[blockIdx.x];
     const prefill_tile tile = prefill_tile_find(args, item);
     const int warp = threadIdx.x / WARP_LANES, warp_row = item.first_row + warp * M * FRAGMENT_ROWS;
-    const int n_tiles = (item.n_visible + PREFILL_TOKENS - 1) / PREFILL_TOKENS;
+    const int n_tiles = (item.n_visible - tile.first_token + PREFILL_TOKENS - 1) / PREFILL_TOKENS;
     const float scale = args.attn.scale * LOG2_E;
 
     T *q_tile = dynamic_shared<T>() + warp * M * FRAGMENT_ROWS * HEAD_DIM;
     auto q = [&](int m, int k, uint32_t a[4]) {
         q_fragment<T, HEAD_DIM>(a, q_tile + m * FRAGMENT_ROWS * HEAD_DIM, k);
     };
-    Ring ring =
-        ring_open<Ring>(args.attn, item.seq, tile.kv_head, 0, item.n_visible, warp * FRAGMENT_ROWS);
+    Ring ring = ring_open<Ring>(args.attn, item.seq, tile.kv_head, tile.first_token, item.n_visible,
+                                warp * FRAGMENT_ROWS);
     ring.slots = dynamic_shared<T>() + ATTN_WARPS * M * FRAGMENT_ROWS * HEAD_DIM;
 
     int row = ring.row(0);
@@ -150,7 +172,7 @@ static __global__ void __launch_bounds__(ATTN_THREADS, 2)
         __syncthreads();
         ring.ask(2 * i + 2, row);
         scores_compute<T, HEAD_DIM, M, PREFILL_TOKENS>(s, q, ring.half_tile(2 * i));
-        prefill_mask<M>(s, tile, warp_row, i);
+        prefill_mask<M>(s, tile, args.attn.window_tokens, warp_row, i);
         softmax_advance<HEAD_DIM, M, PREFILL_TOKENS>(rows, s, scale);
         copy_async_wait<1>();
         __syncthreads();

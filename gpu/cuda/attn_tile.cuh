@@ -18,6 +18,10 @@
 enum { FRAGMENT_ROWS = 16, ATTN_WARPS = 4, ATTN_THREADS = ATTN_WARPS * WARP_LANES };
 
 #define MINUS_INFINITY (-INFINITY)
+/* The score of a token that a row does not see: finite, so that a row whose window begins in a
+ * later tile carries numbers until then. The first token it sees brings them to exactly nothing. */
+constexpr float HIDDEN = -1e30f;
+enum { NO_WINDOW = 1 << 30 }; /* longer than any context */
 constexpr float LOG2_E = 1.44269504088896f;
 
 template <class T, int HEAD_DIM>
@@ -179,9 +183,11 @@ __device__ __forceinline__ void scores_compute(float s[M][N_TOKENS / 8][4], Q q,
     }
 }
 
-/* Takes away the tokens of this tile that a row does not see: it sees n_visible[m][h] from here. */
-template <int M, int N_TOKENS>
-__device__ __forceinline__ void scores_mask(float s[M][N_TOKENS / 8][4], const int n_visible[M][2])
+enum side { BEFORE, FROM_THERE_ON };
+
+/* Takes away the tokens of this tile on one side of each row's limit[m][h]. */
+template <side SIDE, int M, int N_TOKENS>
+__device__ __forceinline__ void scores_mask(float s[M][N_TOKENS / 8][4], const int limit[M][2])
 {
     const int t = threadIdx.x % 4;
 #pragma unroll
@@ -189,8 +195,8 @@ __device__ __forceinline__ void scores_mask(float s[M][N_TOKENS / 8][4], const i
 #pragma unroll
         for (int n = 0; n < N_TOKENS / 8; n++)
             for (int i = 0; i < 4; i++)
-                if (8 * n + 2 * t + i % 2 >= n_visible[m][i / 2])
-                    s[m][n][i] = MINUS_INFINITY;
+                if ((8 * n + 2 * t + i % 2 < limit[m][i / 2]) == (SIDE == BEFORE))
+                    s[m][n][i] = HIDDEN;
 }
 
 /* Over the four lanes that hold a row's columns. */
@@ -201,7 +207,7 @@ __device__ __forceinline__ float row_max(float v)
 }
 
 /* Turns one row's scores into weights 2^(scale (s - max)) and brings what was summed before to the
- * new maximum. Every row sees a token in the first tile it meets: max is finite from then on. */
+ * new maximum, finite from the first tile on. */
 template <int HEAD_DIM, int M, int N_TOKENS>
 __device__ __forceinline__ void row_rescale(attn_rows<HEAD_DIM, M> &rows,
                                             float s[M][N_TOKENS / 8][4], int m, int h, float scale)

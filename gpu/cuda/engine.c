@@ -11,7 +11,6 @@
 static int check_shapes(const struct cuda_engine *engine, struct ifl_error *error)
 {
     const struct ifl_engine_model *m = &engine->limits.model;
-    const int32_t window = engine->architecture.window_tokens;
     if (m->d_head > 128)
         return ifl_fail(error, IFL_E_INPUT, "d_head is %d, executor cuda expects at most 128",
                         m->d_head);
@@ -22,11 +21,6 @@ static int check_shapes(const struct cuda_engine *engine, struct ifl_error *erro
     if (m->d_ffn % 8)
         return ifl_fail(error, IFL_E_INPUT, "d_ffn is %d, executor cuda expects a multiple of 8",
                         m->d_ffn);
-    if (window > 0 && window < engine->limits.max_tokens)
-        return ifl_fail(error, IFL_E_INPUT,
-                        "the model sees %d tokens back and sequences have up to %d: executor cuda "
-                        "has no sliding window, expected max_model_len of at most %d",
-                        window, engine->limits.max_tokens, window);
     return 0;
 }
 
@@ -52,7 +46,8 @@ static int set_shares(struct cuda_engine *engine, struct ifl_error *error)
     };
     int32_t n_shares;
     TRY_CUDA(attn_decode_shares(&attn, &n_shares));
-    pass_limits_set(&engine->pass_limits, &engine->limits, n_shares);
+    pass_limits_set(&engine->pass_limits, &engine->limits, engine->architecture.window_tokens,
+                    n_shares);
     return 0;
 }
 

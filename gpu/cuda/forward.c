@@ -111,6 +111,7 @@ static struct attn_args attention_of(const struct forward *f, int32_t layer)
         .n_heads = m->n_q_heads,
         .scale = 1 / sqrtf((float)m->d_head),
         .kv = layer_of(e, layer),
+        .window_tokens = e->architecture.window_tokens,
         .kv_len = f->plan.kv_len,
         .block_indptr = f->plan.block_indptr,
         .block_id = f->plan.block_id,

@@ -109,7 +109,8 @@ int block_copy_launch(const struct block_copy_args *args, struct CUstream_st *st
  *
  * out[row][head] = softmax(scale * q k^T) v over the row's visible tokens; head h reads KV head
  * h / (n_heads / n_kv_heads). Head dim 64 or 128, K and V of the row's own token already in the
- * pool. What the pool holds beyond a sequence's length is never used, be it NaN. */
+ * pool. What the pool holds beyond a sequence's length, or before every window, is never used, be
+ * it NaN. */
 struct attn_args {
     enum element element;
     void *out;     /* [row][n_heads][head_dim] */
@@ -117,13 +118,14 @@ struct attn_args {
     int32_t q_stride, n_heads;
     float scale;
     struct kv_layer kv;
+    int32_t window_tokens;       /* a row sees no more than its last so many; 0: everything */
     const int32_t *kv_len;       /* [seq] tokens in the pool, this step's included */
     const int32_t *block_indptr; /* [seq + 1] into block_id */
     const int32_t *block_id;
 };
 
 /* Sequences with several new tokens: token i of a sequence's q_len sees its first
- * kv_len - q_len + i + 1 tokens. */
+ * kv_len - q_len + i + 1 tokens, or the window's end of them. */
 struct attn_prefill_args {
     struct attn_args attn;
     const int32_t *q_indptr;               /* [seq + 1] rows of q and out */
@@ -132,8 +134,8 @@ struct attn_prefill_args {
 };
 int attn_prefill_launch(const struct attn_prefill_args *args, struct CUstream_st *stream);
 
-/* Sequences with one new token: row r is sequence r. Sequences cut by the plan leave their parts
- * in the workspace; the merge then writes their rows. */
+/* Sequences with one new token: row r is sequence r. The plan has the windows in it. Sequences cut
+ * by the plan leave their parts in the workspace; the merge then writes their rows. */
 struct attn_decode_args {
     struct attn_args attn;
     struct attn_decode_plan plan; /* every pointer in it device memory */

@@ -15,13 +15,14 @@ static int32_t max32(int32_t a, int32_t b)
 }
 
 void pass_limits_set(struct pass_limits *limits, const struct ifl_engine_options *o,
-                     int32_t n_shares)
+                     int32_t window_tokens, int32_t n_shares)
 {
     const int32_t table = (o->max_tokens + o->block_tokens - 1) / o->block_tokens;
     *limits = (struct pass_limits){
         .max_rows = gemm_rows(min32(o->max_step_tokens, PASS_MAX_TOKENS)),
         .max_seqs = min32(o->max_step_seqs, PASS_MAX_SEQS),
         .block_tokens = o->block_tokens,
+        .window_tokens = window_tokens,
         .n_shares = n_shares,
         .group = o->model.n_q_heads / o->model.n_kv_heads,
     };
@@ -217,7 +218,8 @@ size_t pass_write(const struct pass_limits *limits, const struct ifl_engine_step
     }
     write_padding(shape, n_rows, n_sampled, &a);
     const int32_t n_blocks = write_seqs(limits, step, pass, &a);
-    attn_decode_plan(&a.decode, limits->n_shares, a.kv_len, shape->n_decodes);
+    attn_decode_plan(&a.decode, limits->n_shares, limits->window_tokens, a.kv_len,
+                     shape->n_decodes);
     attn_prefill_plan(a.items, a.q_indptr, a.kv_len + shape->n_decodes, shape->n_prefills,
                       limits->group, shape->tile_rows);
     return head_bytes + (size_t)n_blocks * sizeof *a.block_id;

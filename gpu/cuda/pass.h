@@ -31,6 +31,7 @@ enum {
 struct pass_limits {
     int32_t max_rows, max_seqs, max_blocks;
     int32_t block_tokens, n_shares, group; /* group: query heads of a KV head */
+    int32_t window_tokens;                 /* of attention; 0: none */
 };
 
 struct pass_shape {
@@ -65,7 +66,7 @@ struct pass {
 };
 
 void pass_limits_set(struct pass_limits *limits, const struct ifl_engine_options *options,
-                     int32_t n_shares);
+                     int32_t window_tokens, int32_t n_shares);
 /* Bytes that any pass's plan fits into. */
 size_t pass_max_bytes(const struct pass_limits *limits);
 

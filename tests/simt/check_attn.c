@@ -11,6 +11,7 @@ struct attn_case {
     enum element element;
     int32_t n_heads, n_kv_heads, head_dim, block_tokens;
     int32_t n_seqs, q_len[MAX_SEQS], kv_len[MAX_SEQS];
+    int32_t window_tokens, planted; /* 0: none; by so much the kernel is told a wrong window */
 };
 
 /* A case laid out as the engine would: ragged rows, shuffled blocks, NaN where nothing is. */
@@ -33,13 +34,21 @@ static size_t pool_at(const struct attn_case *c, int32_t block, int is_v, int32_
     return ((plane * c->n_kv_heads + kv_head) * c->block_tokens + offset) * c->head_dim;
 }
 
-/* Draws a sequence's K or V, puts it in the pool and returns it as the pool's elements say. */
+/* The first token that any row of a sequence sees. */
+static int32_t first_seen(const struct attn_case *c, int32_t seq)
+{
+    const int32_t before = c->kv_len[seq] - c->q_len[seq] + 1 - c->window_tokens;
+    return c->window_tokens > 0 && before > 0 ? before : 0;
+}
+
+/* Draws a sequence's K or V, puts what is seen of it in the pool and returns it all as the pool's
+ * elements say. */
 static double *kv_store(const struct attn_case *c, struct tensor *pool, const int32_t *blocks,
-                        int32_t kv_len, int is_v)
+                        int32_t seq, int is_v)
 {
     const size_t width = (size_t)c->n_kv_heads * c->head_dim;
-    struct tensor kv = tensor_random(c->element, (size_t)kv_len * width, 1.0);
-    for (int32_t t = 0; t < kv_len; t++)
+    struct tensor kv = tensor_random(c->element, (size_t)c->kv_len[seq] * width, 1.0);
+    for (int32_t t = first_seen(c, seq); t < c->kv_len[seq]; t++)
         for (int32_t h = 0; h < c->n_kv_heads; h++)
             for (int32_t i = 0; i < c->head_dim; i++)
                 tensor_set(
@@ -53,10 +62,11 @@ static void sequence_fill(const struct attn_case *c, struct attn_bench *bench, i
                           const int32_t *blocks, size_t q_width)
 {
     const size_t width = (size_t)c->n_heads * c->head_dim, first = (size_t)bench->q_indptr[seq];
-    const struct attn_ref_shape shape = {c->q_len[seq], c->kv_len[seq], c->n_heads,
-                                         c->n_kv_heads, c->head_dim,    (double)bench->args.scale};
-    double *k = kv_store(c, &bench->pool, blocks, c->kv_len[seq], 0);
-    double *v = kv_store(c, &bench->pool, blocks, c->kv_len[seq], 1);
+    const struct attn_ref_shape shape = {c->q_len[seq],   c->kv_len[seq], c->n_heads,
+                                         c->n_kv_heads,   c->head_dim,    (double)bench->args.scale,
+                                         c->window_tokens};
+    double *k = kv_store(c, &bench->pool, blocks, seq, 0);
+    double *v = kv_store(c, &bench->pool, blocks, seq, 1);
     double *q = doubles_new((size_t)c->q_len[seq] * width);
     for (int32_t t = 0; t < c->q_len[seq]; t++)
         for (size_t i = 0; i < width; i++)
@@ -105,6 +115,7 @@ static struct attn_bench bench_new(const struct attn_case *c)
         .q_stride = (int32_t)q_width,
         .n_heads = c->n_heads,
         .scale = bench.args.scale,
+        .window_tokens = c->window_tokens + c->planted,
         .kv = {(uint16_t *)bench.pool.device + layer_offset, c->block_tokens, block_rows,
                c->n_kv_heads, c->head_dim},
         .kv_len = device_new((size_t)c->n_seqs * sizeof *c->kv_len, c->kv_len),
@@ -135,10 +146,11 @@ static void bench_judge(struct attn_bench *bench, const struct attn_case *c, con
         const double error = sequence_error(bench, c, s);
         worst = isnan(worst) || error <= worst ? worst : error; /* NaN wins */
     }
-    verdict(worst < error_bound(c->element),
-            "%s, %s, %d/%d heads of %d, blocks of %d, %d sequences, the first of %d: error %.1e",
+    verdict((worst < error_bound(c->element)) == (c->planted == 0),
+            "%s, %s, %d/%d heads of %d, blocks of %d, %d sequences, the first of %d, window %d%s: "
+            "error %.1e",
             what, element_name(c->element), c->n_heads, c->n_kv_heads, c->head_dim, c->block_tokens,
-            c->n_seqs, c->kv_len[0], worst);
+            c->n_seqs, c->kv_len[0], c->window_tokens, c->planted ? " mistaken" : "", worst);
     free(bench->expected);
     tensor_free(&bench->q);
     tensor_free(&bench->out);
@@ -188,19 +200,45 @@ static void prefill_lengths_draw(struct attn_case *c, int32_t rows_most)
     }
 }
 
+/* Windows that begin within a tile, in a later one than the tile's last rows see, and before
+ * everything; told one token too many or too few, the kernel is caught. */
+static void prefill_windows(void)
+{
+    static const int32_t windows[] = {1, 24, 70, 130, 400};
+    struct attn_case c = {.element = ELEMENT_BF16,
+                          .n_heads = 4,
+                          .n_kv_heads = 2,
+                          .head_dim = 64,
+                          .block_tokens = 16,
+                          .n_seqs = 3,
+                          .q_len = {150, 40, 90},
+                          .kv_len = {150, 200, 300}};
+    for (size_t i = 0; i < sizeof windows / sizeof *windows; i++) {
+        c.window_tokens = windows[i];
+        c.head_dim = i % 2 ? 128 : 64;
+        prefill_round(&c, i % 2 ? 64 : 128);
+    }
+    c.window_tokens = 24;
+    for (c.planted = -1; c.planted <= 1; c.planted += 2)
+        prefill_round(&c, 128);
+}
+
 void check_attn_prefill(void)
 {
-    struct attn_case c = {ELEMENT_BF16, 4, 2, 64, 16, 3, {0}, {0}};
+    struct attn_case c = {ELEMENT_BF16, 4, 2, 64, 16, 3, {0}, {0}, 0, 0};
     draw_seed(7);
     prefill_lengths_draw(&c, 80);
     prefill_round(&c, 64);
     prefill_round(&c, 128);
-    c = (struct attn_case){ELEMENT_FP16, 4, 1, 128, 16, 2, {0}, {0}};
+    c = (struct attn_case){ELEMENT_FP16, 4, 1, 128, 16, 2, {0}, {0}, 0, 0};
     prefill_lengths_draw(&c, 300);
     prefill_round(&c, check_is_small ? 64 : 128);
+    if (!check_is_small)
+        prefill_windows();
     for (int i = 0; i < 10 && !check_is_small; i++) {
         c = case_draw(3);
         prefill_lengths_draw(&c, 250);
+        c.window_tokens = i % 2 ? draw_between(1, 300) : 0;
         prefill_round(&c, 64);
         prefill_round(&c, 128);
     }
@@ -219,7 +257,8 @@ static void plan_send(struct attn_decode_args *args, const struct attn_case *c)
         .n_merges = &n_merges};
     if (!plan.share_indptr || !plan.segments || !plan.merges)
         abort();
-    const int32_t n_parts = attn_decode_plan(&plan, n_shares, c->kv_len, c->n_seqs);
+    const int32_t n_parts =
+        attn_decode_plan(&plan, n_shares, args->attn.window_tokens, c->kv_len, c->n_seqs);
     args->plan.share_indptr =
         device_new((size_t)(n_shares + 1) * sizeof *plan.share_indptr, plan.share_indptr);
     args->plan.segments =
@@ -255,18 +294,33 @@ static void decode_lengths_draw(struct attn_case *c, int32_t longest)
     c->kv_len[3] = 1;
 }
 
+static void decode_windows(void)
+{
+    struct attn_case c = {ELEMENT_FP16, 8, 2, 64, 16, 5, {0}, {0}, 24, 0};
+    decode_lengths_draw(&c, 290);
+    decode_round(&c, 1);
+    c.window_tokens = 200;
+    decode_round(&c, 3);
+    c.window_tokens = 24;
+    for (c.planted = -1; c.planted <= 1; c.planted += 2)
+        decode_round(&c, 3);
+}
+
 void check_attn_decode(void)
 {
-    struct attn_case c = {ELEMENT_BF16, 8, 2, 64, 16, 5, {0}, {0}};
+    struct attn_case c = {ELEMENT_BF16, 8, 2, 64, 16, 5, {0}, {0}, 0, 0};
     draw_seed(8);
     decode_lengths_draw(&c, 290);
     decode_round(&c, 1);
     decode_round(&c, 3);
     c.head_dim = 128;
     decode_round(&c, 4);
+    if (!check_is_small)
+        decode_windows();
     for (int i = 0; i < 10 && !check_is_small; i++) {
         c = case_draw(5);
         decode_lengths_draw(&c, draw_between(200, 1500));
+        c.window_tokens = i % 2 ? draw_between(1, 1000) : 0;
         decode_round(&c, draw_between(1, 9));
     }
     int32_t n_shares = 0;

@@ -6,7 +6,7 @@
 enum { MAX_SEQS = 40, MAX_SHARES = 60, MAX_ITEMS = 4000 };
 
 struct decode_case {
-    int32_t n_seqs, n_shares, kv_len[MAX_SEQS];
+    int32_t n_seqs, n_shares, window_tokens, kv_len[MAX_SEQS];
     int32_t share_indptr[MAX_SHARES + 1], n_merges;
     struct attn_segment segments[MAX_SEQS + MAX_SHARES];
     struct attn_merge merges[MAX_SHARES];
@@ -17,15 +17,25 @@ static int32_t tiles_of(int32_t n_tokens)
     return (n_tokens + ATTN_DECODE_TOKENS - 1) / ATTN_DECODE_TOKENS;
 }
 
-/* Every token once and in order; whole sequences without a part, cut ones with theirs merged. */
+/* Tokens of a sequence that a window lets through. */
+static int32_t n_seen(const struct decode_case *c, int32_t seq)
+{
+    const bool is_cut = c->window_tokens > 0 && c->kv_len[seq] > c->window_tokens;
+    return is_cut ? c->window_tokens : c->kv_len[seq];
+}
+
+/* Every token seen once and in order; whole sequences without a part, cut ones with theirs
+ * merged. */
 static bool covers(const struct decode_case *c, int32_t n_parts)
 {
     int32_t next[MAX_SEQS] = {0}, n_cuts[MAX_SEQS] = {0}, part = 0;
+    for (int32_t s = 0; s < c->n_seqs; s++)
+        next[s] = c->kv_len[s] - n_seen(c, s);
     for (int32_t i = 0; i < c->share_indptr[c->n_shares]; i++) {
         const struct attn_segment s = c->segments[i];
         if (s.first_token != next[s.seq] || s.n_tokens <= 0)
             return false;
-        if (s.part >= 0 ? s.part != part++ : s.n_tokens != c->kv_len[s.seq])
+        if (s.part >= 0 ? s.part != part++ : s.n_tokens != n_seen(c, s.seq))
             return false;
         next[s.seq] += s.n_tokens;
         n_cuts[s.seq] += s.part >= 0;
@@ -46,7 +56,7 @@ static bool is_balanced(const struct decode_case *c)
 {
     int64_t n_tiles = 0;
     for (int32_t s = 0; s < c->n_seqs; s++)
-        n_tiles += tiles_of(c->kv_len[s]);
+        n_tiles += tiles_of(n_seen(c, s));
     int64_t most = (n_tiles + c->n_shares - 1) / c->n_shares;
     if (most < ATTN_DECODE_MIN_SHARE / ATTN_DECODE_TOKENS)
         most = ATTN_DECODE_MIN_SHARE / ATTN_DECODE_TOKENS;
@@ -67,10 +77,12 @@ static void check_decode_plans(void)
     for (int round = 0; round < 500; round++) {
         c.n_seqs = draw_between(0, MAX_SEQS);
         c.n_shares = draw_between(1, MAX_SHARES);
+        c.window_tokens = round % 2 ? draw_between(1, 3000) : 0;
         for (int32_t s = 0; s < c.n_seqs; s++)
             c.kv_len[s] = draw_between(0, 7) ? draw_between(1, 1 << draw_between(0, 14)) : 0;
         struct attn_decode_plan plan = {c.share_indptr, c.segments, c.merges, &c.n_merges};
-        const int32_t n_parts = attn_decode_plan(&plan, c.n_shares, c.kv_len, c.n_seqs);
+        const int32_t n_parts =
+            attn_decode_plan(&plan, c.n_shares, c.window_tokens, c.kv_len, c.n_seqs);
         n_wrong += !covers(&c, n_parts) || !is_balanced(&c);
     }
     verdict(n_wrong == 0, "decode plans cover every token once in equal shares, %d wrong", n_wrong);

@@ -109,8 +109,13 @@ void attn_ref(double *out, const double *q, const double *k, const double *v,
         for (int32_t h = 0; h < shape->n_heads; h++) {
             const size_t row = ((size_t)i * shape->n_heads + h) * dim,
                          head = (size_t)(h / group) * dim;
-            row_ref(out + row, q + row, k + head, v + head, shape->kv_len - shape->q_len + i + 1,
-                    stride, dim, shape->scale, weight);
+            const int32_t n_before = shape->kv_len - shape->q_len + i + 1;
+            const int32_t n_seen = shape->window_tokens && n_before > shape->window_tokens
+                                       ? shape->window_tokens
+                                       : n_before;
+            const size_t first = head + (size_t)(n_before - n_seen) * stride;
+            row_ref(out + row, q + row, k + first, v + first, n_seen, stride, dim, shape->scale,
+                    weight);
         }
     }
     free(weight);

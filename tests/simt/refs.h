@@ -20,9 +20,10 @@ void head_ref(double *head, const double *bias, const double *norm_weight, doubl
 struct attn_ref_shape {
     int32_t q_len, kv_len, n_heads, n_kv_heads, head_dim;
     double scale;
+    int32_t window_tokens; /* 0: none */
 };
 /* One sequence: q and out [q_len][n_heads][head_dim], k and v [kv_len][n_kv_heads][head_dim]; new
- * token i sees the first kv_len - q_len + i + 1. */
+ * token i sees the first kv_len - q_len + i + 1, of these the last window_tokens. */
 void attn_ref(double *out, const double *q, const double *k, const double *v,
               const struct attn_ref_shape *shape);
 
