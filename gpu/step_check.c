@@ -111,3 +111,14 @@ int step_check(const struct ifl_engine_options *limits, const struct ifl_engine_
             return refuse(error, "a spoilt block", step->spoilt[i], n_blocks);
     return check_seqs(limits, step, error);
 }
+
+/* ---- what somebody looks at ---- */
+
+int block_check(const struct ifl_engine_options *limits, enum ifl_engine_pool pool, uint32_t block,
+                struct ifl_error *error)
+{
+    const int32_t n = pool == IFL_DEVICE_POOL ? limits->n_blocks : limits->n_host_blocks;
+    if (block >= (uint32_t)n)
+        return ifl_fail(error, IFL_E_DEVICE, "block %u is asked for, the pool has %d", block, n);
+    return 0;
+}

@@ -12,4 +12,8 @@ int limits_check(const struct ifl_engine_options *options, struct ifl_error *err
 int step_check(const struct ifl_engine_options *limits, const struct ifl_engine_step *step,
                struct ifl_error *error);
 
+/* IFL_E_DEVICE and one line where the pool has no such block. */
+int block_check(const struct ifl_engine_options *limits, enum ifl_engine_pool pool, uint32_t block,
+                struct ifl_error *error);
+
 #endif

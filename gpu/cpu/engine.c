@@ -122,12 +122,10 @@ static int cpu_read_block(void *self, enum ifl_engine_pool pool, uint32_t block,
                           struct ifl_error *error)
 {
     const struct cpu_engine *engine = self;
-    const bool device = pool == IFL_DEVICE_POOL;
-    const int32_t n = device ? engine->limits.n_blocks : engine->limits.n_host_blocks;
-    if (block >= (uint32_t)n)
-        return ifl_fail(error, IFL_E_DEVICE, "block %u is asked for, the pool has %d", block, n);
-    memcpy(bytes, (device ? engine->kv : engine->host) + block * engine->block_floats,
-           engine->block_floats * sizeof(float));
+    const float *blocks = pool == IFL_DEVICE_POOL ? engine->kv : engine->host;
+    if (block_check(&engine->limits, pool, block, error) < 0)
+        return error->code;
+    memcpy(bytes, blocks + block * engine->block_floats, engine->block_floats * sizeof(float));
     return 0;
 }
 

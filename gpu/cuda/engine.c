@@ -212,9 +212,7 @@ static int engine_read_block(void *self, enum ifl_engine_pool pool, uint32_t blo
 {
     const struct cuda_engine *engine = self;
     const bool device = pool == IFL_DEVICE_POOL;
-    const int32_t n = device ? engine->limits.n_blocks : engine->limits.n_host_blocks;
-    if (block >= (uint32_t)n)
-        return ifl_fail(error, IFL_E_DEVICE, "block %u is asked for, the pool has %d", block, n);
+    TRY(block_check(&engine->limits, pool, block, error));
     const char *from = (device ? engine->kv : engine->host) + block * engine->block_bytes;
     if (device)
         TRY_CUDA(cudaMemcpy(bytes, from, engine->block_bytes, cudaMemcpyDeviceToHost));

@@ -214,32 +214,9 @@ static void logits_of_several_passes(void)
 
 /* ---- blocks ---- */
 
-enum { N_PROMPT = 21, N_BLOCKS = 6, N_VOCAB = 100 }; /* 6 blocks of 4 tokens */
-
-static const struct ifl_engine_options small = {
-    .model = {.n_layers = 3,
-              .d_model = 32,
-              .n_q_heads = 4,
-              .n_kv_heads = 2,
-              .d_head = 8,
-              .d_ffn = 48,
-              .n_vocab = N_VOCAB},
-    .seed = 5,
-    .n_blocks = 24,
-    .n_host_blocks = 8,
-};
-
-static int32_t prompt[64];
-static const uint32_t first_home[] = {9, 2, 17, 5, 0, 23}, other_home[] = {1, 22, 3, 10, 4, 6};
-
 static void open_with_prompt(struct driven *seq, float *logits)
 {
-    const int32_t n_new = N_PROMPT;
-    for (int32_t i = 0; i < 64; i++)
-        prompt[i] = i * 31 % N_VOCAB;
-    *seq = (struct driven){prompt, 0, first_home};
-    must(driver_open(&driver, &ifl_engine_v1, &small));
-    must(driver_step(&driver, seq, &n_new, 1, logits));
+    must(small_open(&driver, &ifl_engine_v1, seq, logits));
 }
 
 static void *read_block(enum ifl_engine_pool pool, uint32_t block)
@@ -262,32 +239,33 @@ static bool same(void *a, void *b)
 static void blocks_come_back(void)
 {
     struct driven seq;
-    float straight[N_VOCAB], swapped[N_VOCAB];
-    struct ifl_copy outs[N_BLOCKS], ins[N_BLOCKS];
+    float straight[SMALL_VOCAB], swapped[SMALL_VOCAB];
+    struct ifl_copy outs[SMALL_HOME], ins[SMALL_HOME];
     const int32_t one = 1, many = 10;
     open_with_prompt(&seq, NULL);
-    void *before[N_BLOCKS];
+    void *before[SMALL_HOME];
     bool ok = true;
-    for (uint32_t i = 0; i < N_BLOCKS; i++)
-        before[i] = read_block(IFL_DEVICE_POOL, first_home[i]);
+    for (uint32_t i = 0; i < SMALL_HOME; i++)
+        before[i] = read_block(IFL_DEVICE_POOL, small_home[i]);
     must(driver_step(&driver, &seq, &one, 1, straight));
-    for (uint32_t i = 0; i < N_BLOCKS; i++) {
-        outs[i] = (struct ifl_copy){first_home[i], 7 - i};
-        ins[i] = (struct ifl_copy){7 - i, other_home[i]};
+    for (uint32_t i = 0; i < SMALL_HOME; i++) {
+        outs[i] = (struct ifl_copy){small_home[i], 7 - i};
+        ins[i] = (struct ifl_copy){7 - i, small_other_home[i]};
     }
-    struct driven neighbour = {prompt + 30, 0, first_home}; /* the plan uses what it frees */
-    driver.step = (struct ifl_engine_step){.outs = outs, .n_outs = N_BLOCKS};
+    struct driven neighbour = {small_tokens() + 30, 0,
+                               small_home}; /* the plan uses what it frees */
+    driver.step = (struct ifl_engine_step){.outs = outs, .n_outs = SMALL_HOME};
     must(driver_step(&driver, &neighbour, &many, 1, NULL));
-    driver.step = (struct ifl_engine_step){.spoilt = first_home, .n_spoilt = N_BLOCKS};
+    driver.step = (struct ifl_engine_step){.spoilt = small_home, .n_spoilt = SMALL_HOME};
     must(driver_step(&driver, NULL, NULL, 0, NULL));
-    driver.step = (struct ifl_engine_step){.ins = ins, .n_ins = N_BLOCKS};
-    seq = (struct driven){prompt, N_PROMPT, other_home};
+    driver.step = (struct ifl_engine_step){.ins = ins, .n_ins = SMALL_HOME};
+    seq = (struct driven){small_tokens(), SMALL_PROMPT, small_other_home};
     must(driver_step(&driver, &seq, &one, 1, swapped));
     verdict(memcmp(straight, swapped, sizeof straight) == 0, "swapped: the same logits");
-    for (uint32_t i = 0; i + 1 < N_BLOCKS; i++) /* the last has one more token since */
-        ok = same(before[i], read_block(IFL_DEVICE_POOL, other_home[i])) && ok;
+    for (uint32_t i = 0; i + 1 < SMALL_HOME; i++) /* the last has one more token since */
+        ok = same(before[i], read_block(IFL_DEVICE_POOL, small_other_home[i])) && ok;
     verdict(ok, "swapped: the same bits");
-    free(before[N_BLOCKS - 1]);
+    free(before[SMALL_HOME - 1]);
     driver_close(&driver);
 }
 
@@ -308,7 +286,7 @@ static void blocks_go_out_before_in(void)
 /* With nothing else to do, and with a neighbour that touches none of them. */
 static void blocks_go_out_alone(void)
 {
-    struct driven seq, neighbour = {prompt + 30, 0, other_home};
+    struct driven seq, neighbour = {small_tokens() + 30, 0, small_other_home};
     const struct ifl_copy two = {2, 5}, nine = {9, 3};
     const int32_t many = 10;
     open_with_prompt(&seq, NULL);
@@ -338,29 +316,22 @@ static void blocks_are_copied_in_order(void)
 static void spoilt_blocks_are_not_read(void)
 {
     struct driven seq;
-    float clean[N_VOCAB], spoilt[N_VOCAB];
-    uint32_t others[24 - N_BLOCKS];
-    size_t n = 0;
+    float clean[SMALL_VOCAB], spoilt[SMALL_VOCAB];
+    uint32_t others[SMALL_BLOCKS];
+    const size_t n = small_others(others);
     int32_t n_new = 2;
     open_with_prompt(&seq, NULL);
     must(driver_step(&driver, &seq, &n_new, 1, clean));
-    for (uint32_t block = 0; block < 24; block++) {
-        bool owned = false;
-        for (size_t i = 0; i < N_BLOCKS; i++)
-            owned |= first_home[i] == block;
-        if (!owned)
-            others[n++] = block;
-    }
     seq.n_computed = 0;
-    n_new = N_PROMPT + 2;
-    driver.step = (struct ifl_engine_step){.spoilt = first_home, .n_spoilt = N_BLOCKS};
+    n_new = SMALL_PROMPT + 2;
+    driver.step = (struct ifl_engine_step){.spoilt = small_home, .n_spoilt = SMALL_HOME};
     must(driver_step(&driver, NULL, NULL, 0, NULL));
     uint16_t *bits = read_block(IFL_DEVICE_POOL, 9);
     verdict((bits[0] & 0x7fff) > 0x7f80, "spoilt: NaN");
     free(bits);
     driver.step = (struct ifl_engine_step){.spoilt = others, .n_spoilt = n};
     must(driver_step(&driver, &seq, &n_new, 1, spoilt));
-    const double error = relative_error(spoilt, clean, N_VOCAB);
+    const double error = relative_error(spoilt, clean, SMALL_VOCAB);
     verdict(error < TOLERANCE, "spoilt: nobody reads it, error %.1e", error);
     driver_close(&driver);
 }
@@ -379,16 +350,16 @@ static void expect_refused(const struct ifl_engine_options *options, int code, c
 static void openings_are_refused(void)
 {
     static volatile sig_atomic_t stop = 1;
-    struct ifl_engine_options options = small;
+    struct ifl_engine_options options = small_options;
     options.n_blocks = 1 << 30;
     expect_refused(&options, IFL_E_NOMEM, "GiB of KV blocks and");
-    options = small;
+    options = small_options;
     options.model.d_ffn = 42;
     expect_refused(&options, IFL_E_INPUT, "d_ffn is 42");
-    options = small;
+    options = small_options;
     options.model.d_head = 160;
     expect_refused(&options, IFL_E_INPUT, "d_head is 160");
-    options = small;
+    options = small_options;
     options.stop = &stop;
     expect_refused(&options, IFL_E_INTERRUPTED, "interrupted");
 }
@@ -396,9 +367,9 @@ static void openings_are_refused(void)
 static void steps_are_refused(void)
 {
     static volatile sig_atomic_t stop;
-    struct ifl_engine_options options = small;
+    struct ifl_engine_options options = small_options;
     const int32_t one = 1, far = 17;
-    struct driven seq = {prompt, 0, first_home};
+    struct driven seq = {small_tokens(), 0, small_home};
     options.stop = &stop;
     options.max_tokens = options.max_step_tokens = 16;
     must(driver_open(&driver, &ifl_engine_v1, &options));
@@ -414,7 +385,7 @@ static void steps_are_refused(void)
 
 static bool has_device(void)
 {
-    const int rc = driver_open(&driver, &ifl_engine_v1, &small);
+    const int rc = driver_open(&driver, &ifl_engine_v1, &small_options);
     if (rc == IFL_E_DEVICE && strstr(driver.error.text, "no CUDA device")) {
         fprintf(stderr, "%s\n", driver.error.text);
         return false;

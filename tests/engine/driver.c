@@ -65,6 +65,55 @@ int driver_step(struct driver *d, struct driven *seqs, const int32_t *n_new, int
     return rc;
 }
 
+/* ---- a small engine ---- */
+
+const struct ifl_engine_options small_options = {
+    .model = {.n_layers = 3,
+              .d_model = 32,
+              .n_q_heads = 4,
+              .n_kv_heads = 2,
+              .d_head = 8,
+              .d_ffn = 48,
+              .n_vocab = SMALL_VOCAB},
+    .seed = 5,
+    .n_blocks = SMALL_BLOCKS,
+    .n_host_blocks = 8,
+};
+const uint32_t small_home[SMALL_HOME] = {9, 2, 17, 5, 0, 23};
+const uint32_t small_other_home[SMALL_HOME] = {1, 22, 3, 10, 4, 6};
+
+const int32_t *small_tokens(void)
+{
+    static int32_t tokens[64];
+    for (int32_t i = 0; i < 64; i++)
+        tokens[i] = i * 31 % SMALL_VOCAB;
+    return tokens;
+}
+
+int small_open(struct driver *driver, const struct ifl_engine *engine, struct driven *seq,
+               float *logits)
+{
+    const int32_t n_new = SMALL_PROMPT;
+    *seq = (struct driven){small_tokens(), 0, small_home};
+    const int rc = driver_open(driver, engine, &small_options);
+    return rc < 0 ? rc : driver_step(driver, seq, &n_new, 1, logits);
+}
+
+size_t small_others(uint32_t others[SMALL_BLOCKS])
+{
+    size_t n = 0;
+    for (uint32_t block = 0; block < SMALL_BLOCKS; block++) {
+        bool is_home = false;
+        for (size_t i = 0; i < SMALL_HOME; i++)
+            is_home |= small_home[i] == block;
+        if (!is_home)
+            others[n++] = block;
+    }
+    return n;
+}
+
+/* ---- comparing ---- */
+
 double relative_error(const float *a, const float *b, size_t n)
 {
     double difference = 0, size = 0;

@@ -34,6 +34,21 @@ void driver_close(struct driver *driver);
 int driver_step(struct driver *driver, struct driven *seqs, const int32_t *n_new, int32_t n,
                 float *logits);
 
+/* ---- a small engine, with a prompt of 21 tokens in six of its blocks ---- */
+
+enum { SMALL_PROMPT = 21, SMALL_HOME = 6, SMALL_BLOCKS = 24, SMALL_VOCAB = 100 };
+extern const struct ifl_engine_options small_options;
+extern const uint32_t small_home[SMALL_HOME], small_other_home[SMALL_HOME];
+const int32_t *small_tokens(void); /* [64] the prompt, and what may follow */
+
+/* The error of opening it or of computing the prompt; logits [SMALL_VOCAB] or NULL. */
+int small_open(struct driver *driver, const struct ifl_engine *engine, struct driven *seq,
+               float *logits);
+/* The blocks that small_home leaves to others. */
+size_t small_others(uint32_t others[SMALL_BLOCKS]);
+
+/* ---- comparing ---- */
+
 /* |a - b| / |b|, Euclidean. */
 double relative_error(const float *a, const float *b, size_t n);
 

@@ -5,33 +5,9 @@
 
 #include "driver.h"
 
-enum { N_PROMPT = 21, N_BLOCKS = 6, N_VOCAB = 100 }; /* 6 blocks of 4 tokens */
-
-static const struct ifl_engine_options options = {
-    .model = {.n_layers = 3,
-              .d_model = 32,
-              .n_q_heads = 4,
-              .n_kv_heads = 2,
-              .d_head = 8,
-              .d_ffn = 48,
-              .n_vocab = N_VOCAB},
-    .seed = 5,
-    .n_blocks = 24,
-    .n_host_blocks = 8,
-};
-
-static int32_t tokens[64];
-static const uint32_t first_home[] = {9, 2, 17, 5, 0, 23};
-static const uint32_t other_home[] = {1, 22, 3, 10, 4, 6};
-
 static void open_with_prompt(struct driver *driver, struct driven *seq, float *logits)
 {
-    const int32_t n_new = N_PROMPT;
-    for (int32_t i = 0; i < 64; i++)
-        tokens[i] = i * 31 % N_VOCAB;
-    *seq = (struct driven){tokens, 0, first_home};
-    cr_assert_eq(driver_open(driver, &ifl_engine_v1, &options), 0, "%s", driver->error.text);
-    cr_assert_eq(driver_step(driver, seq, &n_new, 1, logits), 0, "%s", driver->error.text);
+    cr_assert_eq(small_open(driver, &ifl_engine_v1, seq, logits), 0, "%s", driver->error.text);
 }
 
 static void read_block(struct driver *driver, enum ifl_engine_pool pool, uint32_t block, void *to)
@@ -42,15 +18,15 @@ static void read_block(struct driver *driver, enum ifl_engine_pool pool, uint32_
 static void *read_blocks(struct driver *driver, const uint32_t *blocks)
 {
     const size_t n = driver->engine->block_bytes(driver->self);
-    char *bytes = malloc(N_BLOCKS * n);
-    for (size_t i = 0; i < N_BLOCKS; i++)
+    char *bytes = malloc(SMALL_HOME * n);
+    for (size_t i = 0; i < SMALL_HOME; i++)
         read_block(driver, IFL_DEVICE_POOL, blocks[i], bytes + i * n);
     return bytes;
 }
 
 static size_t all_bytes(const struct driver *driver)
 {
-    return N_BLOCKS * driver->engine->block_bytes(driver->self);
+    return SMALL_HOME * driver->engine->block_bytes(driver->self);
 }
 
 /* layers x K and V x KV heads x tokens x dim x 4 bytes */
@@ -67,27 +43,27 @@ Test(blocks, come_back_bit_for_bit)
 {
     struct driver driver;
     struct driven seq;
-    float straight[N_VOCAB], swapped[N_VOCAB];
-    struct ifl_copy outs[N_BLOCKS], ins[N_BLOCKS];
+    float straight[SMALL_VOCAB], swapped[SMALL_VOCAB];
+    struct ifl_copy outs[SMALL_HOME], ins[SMALL_HOME];
     const int32_t one = 1;
     open_with_prompt(&driver, &seq, NULL);
-    void *before = read_blocks(&driver, first_home);
+    void *before = read_blocks(&driver, small_home);
     cr_assert_eq(driver_step(&driver, &seq, &one, 1, straight), 0);
-    for (uint32_t i = 0; i < N_BLOCKS; i++) {
-        outs[i] = (struct ifl_copy){first_home[i], 7 - i};
-        ins[i] = (struct ifl_copy){7 - i, other_home[i]};
+    for (uint32_t i = 0; i < SMALL_HOME; i++) {
+        outs[i] = (struct ifl_copy){small_home[i], 7 - i};
+        ins[i] = (struct ifl_copy){7 - i, small_other_home[i]};
     }
     /* Out, and what was left behind is spoilt; a step without tokens. */
     driver.step = (struct ifl_engine_step){
-        .outs = outs, .n_outs = N_BLOCKS, .spoilt = first_home, .n_spoilt = N_BLOCKS};
+        .outs = outs, .n_outs = SMALL_HOME, .spoilt = small_home, .n_spoilt = SMALL_HOME};
     cr_assert_eq(driver_step(&driver, NULL, NULL, 0, NULL), 0, "%s", driver.error.text);
-    driver.step = (struct ifl_engine_step){.ins = ins, .n_ins = N_BLOCKS};
-    seq = (struct driven){tokens, N_PROMPT, other_home};
+    driver.step = (struct ifl_engine_step){.ins = ins, .n_ins = SMALL_HOME};
+    seq = (struct driven){small_tokens(), SMALL_PROMPT, small_other_home};
     cr_assert_eq(driver_step(&driver, &seq, &one, 1, swapped), 0, "%s", driver.error.text);
     cr_expect_eq(memcmp(straight, swapped, sizeof straight), 0, "the same K/V, the same logits");
     /* The tokens computed before the swap; block 5 has one more since. */
-    void *after = read_blocks(&driver, other_home);
-    cr_expect_eq(memcmp(before, after, all_bytes(&driver) / N_BLOCKS * (N_BLOCKS - 1)), 0);
+    void *after = read_blocks(&driver, small_other_home);
+    cr_expect_eq(memcmp(before, after, all_bytes(&driver) / SMALL_HOME * (SMALL_HOME - 1)), 0);
     free(before);
     free(after);
     driver_close(&driver);
@@ -118,14 +94,14 @@ Test(blocks, are_copied_on_the_device)
 {
     struct driver driver;
     struct driven seq;
-    float straight[N_VOCAB], copied[N_VOCAB];
-    struct ifl_copy copies[N_BLOCKS];
+    float straight[SMALL_VOCAB], copied[SMALL_VOCAB];
+    struct ifl_copy copies[SMALL_HOME];
     const int32_t one = 1;
     open_with_prompt(&driver, &seq, NULL);
-    for (uint32_t i = 0; i < N_BLOCKS; i++)
-        copies[i] = (struct ifl_copy){first_home[i], other_home[i]};
-    struct driven copy = {tokens, N_PROMPT, other_home};
-    driver.step = (struct ifl_engine_step){.copies = copies, .n_copies = N_BLOCKS};
+    for (uint32_t i = 0; i < SMALL_HOME; i++)
+        copies[i] = (struct ifl_copy){small_home[i], small_other_home[i]};
+    struct driven copy = {small_tokens(), SMALL_PROMPT, small_other_home};
+    driver.step = (struct ifl_engine_step){.copies = copies, .n_copies = SMALL_HOME};
     cr_assert_eq(driver_step(&driver, &copy, &one, 1, copied), 0);
     cr_assert_eq(driver_step(&driver, &seq, &one, 1, straight), 0);
     cr_expect_eq(memcmp(straight, copied, sizeof straight), 0);
@@ -136,25 +112,18 @@ Test(blocks, that_nobody_owns_are_never_read)
 {
     struct driver driver;
     struct driven seq;
-    float clean[N_VOCAB], spoilt[N_VOCAB];
-    uint32_t others[24 - N_BLOCKS];
-    size_t n = 0;
+    float clean[SMALL_VOCAB], spoilt[SMALL_VOCAB];
+    uint32_t others[SMALL_BLOCKS];
+    const size_t n = small_others(others);
     int32_t n_new = 2;
     open_with_prompt(&driver, &seq, NULL);
     cr_assert_eq(driver_step(&driver, &seq, &n_new, 1, clean), 0);
-    for (uint32_t block = 0; block < 24; block++) {
-        bool owned = false;
-        for (size_t i = 0; i < N_BLOCKS; i++)
-            owned |= first_home[i] == block;
-        if (!owned)
-            others[n++] = block;
-    }
     seq.n_computed = 0; /* once more, from NaN */
-    n_new = N_PROMPT + 2;
-    driver.step = (struct ifl_engine_step){.spoilt = first_home, .n_spoilt = N_BLOCKS};
+    n_new = SMALL_PROMPT + 2;
+    driver.step = (struct ifl_engine_step){.spoilt = small_home, .n_spoilt = SMALL_HOME};
     cr_assert_eq(driver_step(&driver, NULL, NULL, 0, NULL), 0);
     driver.step = (struct ifl_engine_step){.spoilt = others, .n_spoilt = n};
     cr_assert_eq(driver_step(&driver, &seq, &n_new, 1, spoilt), 0);
-    cr_expect(relative_error(spoilt, clean, N_VOCAB) < 1e-5);
+    cr_expect(relative_error(spoilt, clean, SMALL_VOCAB) < 1e-5);
     driver_close(&driver);
 }
