@@ -62,7 +62,7 @@ static bool reserve_copies(struct engine_job *job, size_t n)
     if (cap == job->cap_copies)
         return true;
     job->cap_copies = 0;
-    if (!GROW(job->outs) || !GROW(job->ins))
+    if (!GROW(job->outs) || !GROW(job->ins) || !GROW(job->copies))
         return false;
     job->cap_copies = cap;
     return true;
@@ -77,6 +77,12 @@ static bool reserve_spoilt(struct engine_job *job, size_t n)
     return true;
 }
 
+static size_t most_copies(const struct ifl_step_desc *desc)
+{
+    const size_t swapped = desc->n_outs > desc->n_ins ? desc->n_outs : desc->n_ins;
+    return swapped > desc->n_copies ? swapped : desc->n_copies;
+}
+
 static bool reserve(struct engine_job *job, const struct ifl_step_desc *desc)
 {
     size_t n_blocks = 0, n_tokens = 0;
@@ -85,15 +91,14 @@ static bool reserve(struct engine_job *job, const struct ifl_step_desc *desc)
         n_tokens += (size_t)desc->work[i].n_new;
     }
     return reserve_seqs(job, desc->n_work + 1) && reserve_tokens(job, n_tokens) &&
-           reserve_blocks(job, n_blocks) &&
-           reserve_copies(job, desc->n_outs > desc->n_ins ? desc->n_outs : desc->n_ins);
+           reserve_blocks(job, n_blocks) && reserve_copies(job, most_copies(desc));
 }
 
 void engine_job_finish(struct engine_job *job)
 {
     void *const arrays[] = {job->owners,    job->token_ids, job->positions, job->first_token,
                             job->block_ids, job->spoilt,    job->samples,   job->first_block,
-                            job->sampled,   job->outs,      job->ins};
+                            job->sampled,   job->outs,      job->ins,       job->copies};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
     *job = (struct engine_job){0};
@@ -136,9 +141,9 @@ static void add_work(struct engine_job *job, const struct ifl_work *work)
     struct ifl_engine_step *step = &job->step;
     const struct ifl_request *r = work->request;
     const int32_t seq = step->n_seqs++, block = job->first_block[seq];
-    job->owners[seq] =
-        (struct token_owner){r->serial,   r->n_prompt,   r->prefix_group,  r->prefix_tokens,
-                             r->hash_ids, r->n_hash_ids, r->hash_id_tokens};
+    job->owners[seq] = (struct token_owner){r->serial,   work->seq,       r->n_seqs,
+                                            r->n_prompt, r->prefix_group, r->prefix_tokens,
+                                            r->hash_ids, r->n_hash_ids,   r->hash_id_tokens};
     job->samples[seq] = work->samples;
     for (int32_t i = 0; i < work->n_new; i++)
         job->positions[step->n_tokens++] = work->n_context + i;
@@ -156,7 +161,8 @@ static void copy_all(struct ifl_copy *to, const struct ifl_copy *from, size_t n)
 int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
                      struct engine_spoiler *spoiler)
 {
-    job->step = (struct ifl_engine_step){.n_outs = desc->n_outs, .n_ins = desc->n_ins};
+    job->step = (struct ifl_engine_step){
+        .n_outs = desc->n_outs, .n_ins = desc->n_ins, .n_copies = desc->n_copies};
     job->done = (struct ifl_done){.step = desc->step};
     job->code = 0;
     if (!reserve(job, desc) || !list_spoilt(job, spoiler))
@@ -166,6 +172,7 @@ int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
         add_work(job, &desc->work[i]);
     copy_all(job->outs, desc->outs, desc->n_outs);
     copy_all(job->ins, desc->ins, desc->n_ins);
+    copy_all(job->copies, desc->copies, desc->n_copies);
     job->step.token_ids = job->token_ids;
     job->step.positions = job->positions;
     job->step.first_token = job->first_token;
@@ -175,6 +182,7 @@ int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
     job->step.sampled = job->sampled;
     job->step.outs = job->outs;
     job->step.ins = job->ins;
+    job->step.copies = job->copies;
     job->step.spoilt = job->spoilt;
     return 0;
 }

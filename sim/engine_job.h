@@ -19,7 +19,7 @@ struct engine_job {
     int32_t *token_ids, *positions, *first_token, *first_block, *sampled;
     uint32_t *block_ids, *spoilt;
     bool *samples;
-    struct ifl_copy *outs, *ins;
+    struct ifl_copy *outs, *ins, *copies;
     size_t cap_seqs, cap_tokens, cap_blocks, cap_copies, cap_spoilt;
 };
 

@@ -39,14 +39,14 @@ static int32_t at_most(int64_t n, int64_t max)
 static void set_limits(const struct engine_setup *setup, struct ifl_engine_options *options)
 {
     const struct ifl_limits *limits = &setup->limits;
+    const size_t n_seqs = setup->n_requests * (size_t)setup->max_samples;
     const int64_t n_slots = (int64_t)limits->n_blocks * limits->block_tokens;
     options->block_tokens = limits->block_tokens;
     options->n_blocks = limits->n_blocks;
     options->n_host_blocks = limits->n_host_blocks;
     options->max_tokens = at_most(limits->max_model_tokens, n_slots);
     options->max_step_tokens = at_most(n_slots, INT32_MAX / 2);
-    options->max_step_seqs =
-        at_most(limits->n_blocks, setup->n_requests ? (int64_t)setup->n_requests : 1);
+    options->max_step_seqs = at_most(limits->n_blocks, n_seqs ? (int64_t)n_seqs : 1);
 }
 
 struct executor_engine *engine_set_up(const struct engine_setup *setup, struct ifl_error *error)

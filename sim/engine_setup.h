@@ -11,6 +11,7 @@ struct engine_setup {
     const struct model *model;
     struct ifl_limits limits;
     size_t n_requests;
+    int32_t max_samples;        /* sequences of a request */
     const struct kv_pool *pool; /* the device's */
     const volatile sig_atomic_t *stop;
 };

@@ -187,12 +187,11 @@ static int load_trace(const struct point_options *options, struct ifl_trace *tra
         rc = ifl_trace_share_prefix(trace, w->shared_prefix_tokens, error);
     if (rc == 0)
         rc = ifl_trace_arrive(trace, &w->arrivals, w->trace, notes, error);
-    const int32_t most = options->config->executor == EXECUTOR_SIM ? MAX_SAMPLES : 1;
     for (size_t i = 0; rc == 0 && trace->samples && i < trace->n; i++)
-        if (trace->samples[i] > most)
+        if (trace->samples[i] > MAX_SAMPLES)
             rc = ifl_fail_at(error, w->trace, 0, 0,
-                             "row %zu asks for %d samples, expected at most %d%s", i + 1,
-                             trace->samples[i], most, most == 1 ? ": engines compute one" : "");
+                             "row %zu asks for %d samples, expected at most %d", i + 1,
+                             trace->samples[i], MAX_SAMPLES);
     return rc;
 }
 
@@ -224,6 +223,14 @@ struct cockpit {
     int64_t warmup_end_ns; /* by MSER-5, once flown */
 };
 
+static int32_t max_samples(const struct ifl_trace *trace)
+{
+    int32_t most = 1;
+    for (size_t i = 0; trace->samples && i < trace->n; i++)
+        most = trace->samples[i] > most ? trace->samples[i] : most;
+    return most;
+}
+
 static int create_executor(const struct point_options *options, struct cockpit *cockpit,
                            const struct point_result *result, struct ifl_error *error)
 {
@@ -239,19 +246,12 @@ static int create_executor(const struct point_options *options, struct cockpit *
         .model = &cockpit->machine.model,
         .limits = result->limits,
         .n_requests = cockpit->trace.n,
+        .max_samples = max_samples(&cockpit->trace),
         .pool = &cockpit->replicas[0].kv,
         .stop = options->stop,
     };
     cockpit->engine = engine_set_up(&setup, error);
     return cockpit->engine ? 0 : error->code;
-}
-
-static int32_t max_samples(const struct ifl_trace *trace)
-{
-    int32_t most = 1;
-    for (size_t i = 0; trace->samples && i < trace->n; i++)
-        most = trace->samples[i] > most ? trace->samples[i] : most;
-    return most;
 }
 
 static int create_replicas(const struct point_options *options, struct cockpit *cockpit,

@@ -1,5 +1,6 @@
 #include "token_ids.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include "inflight/error.h"
@@ -34,22 +35,31 @@ static uint64_t draw_of_prompt(const struct token_ids *ids, const struct token_o
     return ifl_draw(ids->seed, IFL_DRAW_TOKEN, owner->serial, i);
 }
 
+static size_t place_of(const struct token_owner *owner, int32_t index)
+{
+    return (size_t)(index - owner->n_prompt) * (size_t)owner->n_seqs + (size_t)owner->seq;
+}
+
 int32_t token_ids_get(const struct token_ids *ids, const struct token_owner *owner, int32_t index)
 {
-    if (index >= owner->n_prompt)
-        return ids->of[owner->serial].tokens[index - owner->n_prompt];
-    return (int32_t)(draw_of_prompt(ids, owner, (uint32_t)index) % (uint64_t)ids->n_vocab);
+    const bool begins = index == owner->n_prompt && owner->seq > 0;
+    if (index >= owner->n_prompt && !begins)
+        return ids->of[owner->serial].tokens[place_of(owner, index)];
+    const uint64_t draw =
+        begins ? ifl_draw(ids->seed, IFL_DRAW_SAMPLED_TOKEN, owner->serial, (uint64_t)owner->seq)
+               : draw_of_prompt(ids, owner, (uint32_t)index);
+    return (int32_t)(draw % (uint64_t)ids->n_vocab);
 }
 
 int token_ids_put(struct token_ids *ids, const struct token_owner *owner, int32_t index,
                   int32_t token)
 {
     struct generated *generated = &ids->of[owner->serial];
-    const int32_t i = index - owner->n_prompt;
-    ifl_require(owner->serial < ids->n_requests && i >= 0);
+    const size_t i = place_of(owner, index);
+    ifl_require(owner->serial < ids->n_requests && index >= owner->n_prompt);
     if (i >= generated->cap) {
-        const int32_t cap = i < 32 ? 64 : 2 * i;
-        int32_t *tokens = realloc(generated->tokens, (size_t)cap * sizeof *tokens);
+        const size_t cap = i < 32 ? 64 : 2 * i;
+        int32_t *tokens = realloc(generated->tokens, cap * sizeof *tokens);
         if (!tokens)
             return -1;
         *generated = (struct generated){tokens, cap};

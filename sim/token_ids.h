@@ -4,7 +4,8 @@
  * i. The first prefix_tokens of a prompt come from its prefix group's stream instead, and what the
  * trace has hash ids for from those, so that requests which share a prefix share its tokens. What
  * an engine has generated is remembered until the request leaves: a recompute feeds it back as if
- * it were prompt. */
+ * it were prompt. Engines choose the likeliest token, which is the same for all sequences of a
+ * group: all but the first begin their answers with a token drawn, and differ from there on. */
 #ifndef SIM_TOKEN_IDS_H
 #define SIM_TOKEN_IDS_H
 
@@ -12,8 +13,8 @@
 #include <stdint.h>
 
 struct generated {
-    int32_t *tokens;
-    int32_t cap;
+    int32_t *tokens; /* [position behind the prompt][sequence] */
+    size_t cap;
 };
 
 struct token_ids {
@@ -25,6 +26,7 @@ struct token_ids {
 
 struct token_owner { /* what is needed of a request, also after it has changed */
     uint64_t serial;
+    int32_t seq, n_seqs; /* of its group; sequences in it */
     int32_t n_prompt;
     uint32_t prefix_group, prefix_tokens;
     const uint64_t *hash_ids;
@@ -35,8 +37,9 @@ struct token_owner { /* what is needed of a request, also after it has changed *
 int token_ids_create(struct token_ids *ids, uint64_t seed, int32_t n_vocab, size_t n_requests);
 void token_ids_destroy(struct token_ids *ids);
 
+/* Token `index` of the sequence, the prompt included. */
 int32_t token_ids_get(const struct token_ids *ids, const struct token_owner *owner, int32_t index);
-/* Token `index` of the request, the prompt included, was generated. 0, or -1 without memory. */
+/* That token was generated. 0, or -1 without memory. */
 int token_ids_put(struct token_ids *ids, const struct token_owner *owner, int32_t index,
                   int32_t token);
 void token_ids_forget(struct token_ids *ids, uint64_t serial);

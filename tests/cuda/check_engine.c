@@ -39,7 +39,7 @@ static float *numbers(size_t n)
 
 static void open_fixture(struct fixture_model *f, const char *name)
 {
-    fixture_load(f, name);
+    fixture_model_load(f, name);
     const struct ifl_engine_options options = {
         .model = f->model, .weights_dir = f->dir, .max_tokens = f->n_tokens};
     must(driver_open(&driver, &ifl_engine_v1, &options));
@@ -48,7 +48,7 @@ static void open_fixture(struct fixture_model *f, const char *name)
 static void close_fixture(struct fixture_model *f)
 {
     driver_close(&driver);
-    fixture_free(f);
+    fixture_model_free(f);
 }
 
 /* The rows of one run, as transformers has them and as the engine does, end to end. */

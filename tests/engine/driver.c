@@ -128,7 +128,7 @@ double relative_error(const float *a, const float *b, size_t n)
 
 const char *const fixture_names[] = {"llama", "llama-tied", "qwen2", "qwen3", "mistral", NULL};
 
-void fixture_load(struct fixture_model *fixture, const char *name)
+void fixture_model_load(struct fixture_model *fixture, const char *name)
 {
     struct architecture architecture;
     struct safetensors file;
@@ -153,7 +153,7 @@ void fixture_load(struct fixture_model *fixture, const char *name)
     safetensors_close(&file);
 }
 
-void fixture_free(struct fixture_model *fixture)
+void fixture_model_free(struct fixture_model *fixture)
 {
     free(fixture->tokens);
     free(fixture->logits);

@@ -61,7 +61,7 @@ struct fixture_model {
     float *logits; /* [n_tokens][n_vocab] */
 };
 extern const char *const fixture_names[]; /* NULL-ended */
-void fixture_load(struct fixture_model *fixture, const char *name);
-void fixture_free(struct fixture_model *fixture);
+void fixture_model_load(struct fixture_model *fixture, const char *name);
+void fixture_model_free(struct fixture_model *fixture);
 
 #endif

@@ -120,7 +120,7 @@ Test(executor, waits_for_the_wall_clock)
 Test(executor, tells_no_end_after_the_deadline)
 {
     struct executor_engine *x = open_fake(40, NULL);
-    struct ifl_request r = {0};
+    struct ifl_request r = {.n_seqs = 1};
     struct ifl_done done = {0};
     const int64_t early_ns = executor_engine_ops.now(x) + 5 * MS;
     cr_assert_eq(submit(x, 5, &r, 3, 0), 0);
@@ -144,7 +144,7 @@ Test(executor, tells_no_end_after_the_deadline)
 Test(executor, feeds_tokens_back_in_order)
 {
     struct executor_engine *x = open_fake(5, NULL);
-    struct ifl_request r = {.serial = 2};
+    struct ifl_request r = {.serial = 2, .n_seqs = 1};
     struct ifl_done done;
     cr_assert_eq(submit(x, 0, &r, 3, 0), 0);
     cr_assert_eq(submit(x, 1, &r, 1, 3), 0);
@@ -165,7 +165,7 @@ Test(executor, feeds_tokens_back_in_order)
 Test(executor, passes_errors_on_and_takes_no_more_than_it_can)
 {
     struct executor_engine *x = open_fake(50, NULL);
-    struct ifl_request r = {0};
+    struct ifl_request r = {.n_seqs = 1};
     struct ifl_done done;
     struct ifl_error error = {0};
     fails_at_step = 2;
@@ -191,8 +191,10 @@ Test(executor, a_signal_ends_the_wait)
 
 Test(executor, prompts_are_drawn_once_and_shared_by_prefix)
 {
-    struct token_owner a = {.serial = 0, .n_prompt = 10, .prefix_group = 4, .prefix_tokens = 6};
-    struct token_owner b = {.serial = 1, .n_prompt = 10, .prefix_group = 4, .prefix_tokens = 6};
+    struct token_owner a = {
+        .serial = 0, .n_seqs = 1, .n_prompt = 10, .prefix_group = 4, .prefix_tokens = 6};
+    struct token_owner b = {
+        .serial = 1, .n_seqs = 1, .n_prompt = 10, .prefix_group = 4, .prefix_tokens = 6};
     struct token_ids ids;
     int32_t n_equal = 0;
     cr_assert_eq(token_ids_create(&ids, 9, 50000, 2), 0);

@@ -92,9 +92,9 @@ Test(faults, no_memory_at_any_place)
 Test(faults, no_memory_while_a_checkpoint_is_read)
 {
     struct fixture_model fixture;
-    fixture_load(&fixture, "llama");
+    fixture_model_load(&fixture, "llama");
     fail_each_allocation(fixture.dir, &fixture.model);
-    fixture_free(&fixture);
+    fixture_model_free(&fixture);
 }
 
 Test(faults, no_memory_for_the_executor)
@@ -232,7 +232,7 @@ Test(faults, damaged_checkpoints_are_named)
     struct fixture_model f;
     char dir[] = "/tmp/inflight-weights-XXXXXX", command[64];
     cr_assert_not_null(mkdtemp(dir));
-    fixture_load(&f, "llama");
+    fixture_model_load(&f, "llama");
     const char *second = "model-00002-of-00004.safetensors",
                *index = "model.safetensors.index.json";
     damage(&f, dir, second, 20000, NULL);
@@ -254,7 +254,7 @@ Test(faults, damaged_checkpoints_are_named)
     f.model.d_ffn++;
     damage(&f, dir, "config.json", -1, NULL);
     expect_no_opening(&f, dir, "unable to open");
-    fixture_free(&f);
+    fixture_model_free(&f);
     snprintf(command, sizeof command, "rm -rf '%s'", dir);
     cr_assert_eq(system(command), 0);
 }

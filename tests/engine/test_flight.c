@@ -7,22 +7,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "driver.h"
 #include "executor_engine.h"
 #include "fixture.h"
+#include "token_ids.h"
 
-enum { N_REQUESTS = 24, MAX_OUTPUT = 40, N_VOCAB = 500 };
+enum { N_REQUESTS = 24, MAX_SAMPLES = 3, MAX_OUTPUT = 40, N_VOCAB = 500, TOKEN_SEED = 6 };
+enum { MAX_WORK = N_REQUESTS * MAX_SAMPLES };
 
 /* ---- between the executor and the engine ---- */
 
-static int32_t last_sampled[N_REQUESTS];
-static float logits[N_REQUESTS * N_VOCAB];
-static size_t n_not_finite;
+static int32_t last_sampled[MAX_WORK];
+static float logits[MAX_WORK * N_VOCAB];
+static size_t n_not_finite, n_copied;
 
 static int listening_step(void *self, struct ifl_engine_step *step, struct ifl_error *error)
 {
     size_t n_sampling = 0;
     for (int32_t i = 0; i < step->n_seqs; i++)
         n_sampling += step->samples[i];
+    n_copied += step->n_copies;
     step->logits = logits;
     const int rc = ifl_engine_v1.step(self, step, error);
     if (rc == 0 && step->n_seqs > 0)
@@ -36,11 +40,12 @@ static int listening_step(void *self, struct ifl_engine_step *step, struct ifl_e
 
 struct listener {
     struct executor_engine *engine;
-    uint64_t serials[N_REQUESTS];
-    bool samples[N_REQUESTS];
+    uint64_t serials[MAX_WORK];
+    int32_t seqs[MAX_WORK];
+    bool samples[MAX_WORK];
     size_t n_work;
-    int32_t said[N_REQUESTS][MAX_OUTPUT];
-    int32_t n_said[N_REQUESTS];
+    int32_t said[N_REQUESTS][MAX_SAMPLES][MAX_OUTPUT];
+    int32_t n_said[N_REQUESTS][MAX_SAMPLES];
     size_t n_forgotten, n_swapped_blocks;
 };
 
@@ -56,6 +61,7 @@ static int listener_submit(void *self, const struct ifl_step_desc *desc, struct 
     l->n_swapped_blocks += desc->n_outs;
     for (size_t i = 0; i < desc->n_work; i++) {
         l->serials[i] = desc->work[i].request->serial;
+        l->seqs[i] = desc->work[i].seq;
         l->samples[i] = desc->work[i].samples;
     }
     return executor_engine_ops.submit(l->engine, desc, error);
@@ -67,8 +73,11 @@ static int listener_next(void *self, int64_t until_ns, struct ifl_done *done,
     struct listener *l = self;
     const int rc = executor_engine_ops.next(l->engine, until_ns, done, error);
     for (size_t i = 0; rc == 1 && i < l->n_work; i++)
-        if (l->samples[i])
-            l->said[l->serials[i]][l->n_said[l->serials[i]]++] = last_sampled[i];
+        if (l->samples[i]) {
+            const uint64_t serial = l->serials[i];
+            const int32_t seq = l->seqs[i];
+            l->said[serial][seq][l->n_said[serial][seq]++] = last_sampled[i];
+        }
     return rc;
 }
 
@@ -126,33 +135,37 @@ static void set_up(struct fixture *f, int32_t n_blocks, const char *fate)
     }
 }
 
+static const struct ifl_engine_options engine_options = {
+    .model = {.n_layers = 2,
+              .d_model = 32,
+              .n_q_heads = 4,
+              .n_kv_heads = 2,
+              .d_head = 8,
+              .d_ffn = 48,
+              .n_vocab = N_VOCAB},
+    .seed = 4,
+    .n_threads = 1,
+    .max_tokens = 128,
+    .max_step_tokens = 2048,
+    .max_step_seqs = MAX_WORK,
+};
+
 static void open_engine(struct listener *l, const struct fixture *f, const struct kv_pool *spoil)
 {
     static struct ifl_engine listening;
     struct ifl_error error;
     listening = ifl_engine_v1;
     listening.step = listening_step;
-    const struct executor_engine_options options = {
+    struct executor_engine_options options = {
         .engine = &listening,
-        .open = {.model = {.n_layers = 2,
-                           .d_model = 32,
-                           .n_q_heads = 4,
-                           .n_kv_heads = 2,
-                           .d_head = 8,
-                           .d_ffn = 48,
-                           .n_vocab = N_VOCAB},
-                 .seed = 4,
-                 .n_threads = 1,
-                 .block_tokens = f->limits.block_tokens,
-                 .n_blocks = f->limits.n_blocks,
-                 .n_host_blocks = f->limits.n_host_blocks,
-                 .max_tokens = 128,
-                 .max_step_tokens = 2048,
-                 .max_step_seqs = N_REQUESTS},
-        .token_seed = 6,
+        .open = engine_options,
+        .token_seed = TOKEN_SEED,
         .n_requests = N_REQUESTS,
         .spoil = spoil,
     };
+    options.open.block_tokens = f->limits.block_tokens;
+    options.open.n_blocks = f->limits.n_blocks;
+    options.open.n_host_blocks = f->limits.n_host_blocks;
     *l = (struct listener){.engine = executor_engine_create(&options, &error)};
     cr_assert_not_null(l->engine, "%s", error.text);
 }
@@ -168,9 +181,26 @@ static uint64_t preemptions(const struct fixture *f)
 /* What a flight shares, and its cache. */
 struct sharing {
     enum prefix_cache cache;
-    bool prefixes, by_ids;
+    bool prefixes, by_ids, samples;
     uint64_t n_cached; /* out: tokens */
 };
+
+/* One sequence, two, three. */
+static void ask_for_samples(struct fixture *f)
+{
+    f->trace.samples = calloc(N_REQUESTS, sizeof *f->trace.samples);
+    for (int32_t i = 0; i < N_REQUESTS; i++)
+        f->trace.samples[i] = 1 + i % MAX_SAMPLES;
+}
+
+/* Everyone has said everything: the first tokens of further samples are drawn, not said. */
+static void expect_all_said(const struct listener *l, const struct ifl_trace *trace)
+{
+    cr_expect_eq(l->n_forgotten, N_REQUESTS);
+    for (size_t i = 0; i < N_REQUESTS; i++)
+        for (int32_t seq = 0; seq < (trace->samples ? trace->samples[i] : 1); seq++)
+            cr_expect_eq(l->n_said[i][seq], trace->n_output[i] - (seq > 0));
+}
 
 /* The number of preemptions. */
 static uint64_t fly_sharing(struct listener *l, int32_t n_blocks, const char *fate, bool spoils,
@@ -183,15 +213,18 @@ static uint64_t fly_sharing(struct listener *l, int32_t n_blocks, const char *fa
     set_up(&f, n_blocks, fate);
     if (sharing->prefixes)
         share_prefixes(&f, sharing->by_ids);
+    if (sharing->samples)
+        ask_for_samples(&f);
     fixture_module(&f, IFL_EVICT, "lru", NULL);
     const struct replica_options options = {.modules = f.modules,
                                             .limits = f.limits,
                                             .prefix_cache = sharing->cache,
+                                            .max_samples = sharing->samples ? MAX_SAMPLES : 1,
                                             .wants_work = true};
     cr_assert_eq(replica_create(&replica, &options, &error), 0);
     cr_assert_eq(workload_create(&workload, &f.trace, 0, &error), 0);
     open_engine(l, &f, spoils ? &replica.kv : NULL);
-    n_not_finite = 0;
+    n_not_finite = n_copied = 0;
     struct flight flight = {
         .replicas = &replica,
         .n_replicas = 1,
@@ -203,9 +236,7 @@ static uint64_t fly_sharing(struct listener *l, int32_t n_blocks, const char *fa
     };
     cr_assert_eq(flight_run(&flight, &error), 0, "%s", error.text);
     cr_expect_eq(n_not_finite, 0, "a sampled logit is no number");
-    cr_expect_eq(l->n_forgotten, N_REQUESTS);
-    for (size_t i = 0; i < N_REQUESTS; i++)
-        cr_expect_eq(l->n_said[i], f.trace.n_output[i]);
+    expect_all_said(l, &f.trace);
     const uint64_t n = preemptions(&f);
     for (size_t i = 0; i < f.capture.n_requests; i++)
         sharing->n_cached += (uint64_t)f.capture.requests[i].cached_tokens;
@@ -269,4 +300,54 @@ Test(flight, shared_prefixes_change_no_word)
 {
     expect_sharing_unnoticed(false);
     expect_sharing_unnoticed(true);
+}
+
+/* ---- parallel sampling ---- */
+
+/* What a sequence says that has the engine and all its blocks to itself. */
+static void expect_said_alone(const struct fixture *f, uint64_t serial, int32_t seq)
+{
+    static struct driver driver;
+    static uint32_t blocks[DRIVER_MAX_BLOCKS];
+    int32_t tokens[128], n_new = f->trace.n_prompt[serial] + (seq > 0), n_said = 0;
+    struct token_ids ids;
+    struct driven alone = {tokens, 0, blocks};
+    const struct token_owner owner = {
+        .serial = serial, .seq = seq, .n_seqs = 1, .n_prompt = f->trace.n_prompt[serial]};
+    cr_assert_eq(token_ids_create(&ids, TOKEN_SEED, N_VOCAB, N_REQUESTS), 0);
+    for (int32_t i = 0; i < n_new; i++)
+        tokens[i] = token_ids_get(&ids, &owner, i);
+    for (uint32_t i = 0; i < DRIVER_MAX_BLOCKS; i++)
+        blocks[i] = i;
+    struct ifl_engine_options options = engine_options;
+    options.max_step_seqs = DRIVER_MAX_SEQS;
+    cr_assert_eq(driver_open(&driver, &ifl_engine_v1, &options), 0, "%s", driver.error.text);
+    for (; n_said < calm.n_said[serial][seq]; n_said++, n_new = 1) {
+        cr_assert_eq(driver_step(&driver, &alone, &n_new, 1, NULL), 0, "%s", driver.error.text);
+        tokens[alone.n_computed] = driver.sampled[0];
+        cr_expect_eq(driver.sampled[0], calm.said[serial][seq][n_said],
+                     "sample %d of request %d: token %d", seq, (int)serial, n_said);
+    }
+    driver_close(&driver);
+    token_ids_destroy(&ids);
+}
+
+/* Blocks of the prompt are shared and its last one is copied; whoever wrote into another's would
+ * change its words. */
+Test(flight, samples_say_what_they_would_alone)
+{
+    struct fixture f;
+    struct sharing samples = {.samples = true};
+    cr_expect_eq(fly_sharing(&calm, 1000, "{fate: recompute}", true, &samples), 0);
+    cr_expect_gt(n_copied, 10);
+    set_up(&f, 1000, "{fate: recompute}");
+    for (uint64_t serial = 0; serial < 6; serial++)
+        for (int32_t seq = 0; seq < 1 + (int32_t)serial % MAX_SAMPLES; seq++)
+            expect_said_alone(&f, serial, seq);
+    fixture_free(&f);
+    cr_expect_gt(fly_sharing(&pressed, 60, "{fate: recompute}", true, &samples), 5);
+    expect_same_words("samples, recomputed");
+    cr_expect_gt(fly_sharing(&pressed, 60, "{fate: swap}", true, &samples), 5);
+    cr_expect_gt(pressed.n_swapped_blocks, 20);
+    expect_same_words("samples, swapped");
 }

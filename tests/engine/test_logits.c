@@ -19,7 +19,7 @@ static void shuffle_blocks(void)
 static void open_fixture(struct driver *driver, struct fixture_model *fixture, const char *name)
 {
     shuffle_blocks();
-    fixture_load(fixture, name);
+    fixture_model_load(fixture, name);
     const struct ifl_engine_options options = {.model = fixture->model,
                                                .weights_dir = fixture->dir};
     cr_assert_eq(driver_open(driver, &ifl_engine_v1, &options), 0, "%s", driver->error.text);
@@ -58,7 +58,7 @@ Test(logits, agree_with_transformers_at_every_chunk_size)
         for (int32_t chunk = 1; chunk <= fixture.n_tokens; chunk++)
             expect_chunks(&driver, &fixture, chunk);
         driver_close(&driver);
-        fixture_free(&fixture);
+        fixture_model_free(&fixture);
     }
 }
 
@@ -85,7 +85,7 @@ Test(logits, do_not_depend_on_the_batch)
         }
         free(logits);
         driver_close(&driver);
-        fixture_free(&f);
+        fixture_model_free(&f);
     }
 }
 
@@ -105,7 +105,7 @@ Test(logits, survive_recompute)
     expect_row(&f, 30, logits, "after a recompute");
     free(logits);
     driver_close(&driver);
-    fixture_free(&f);
+    fixture_model_free(&f);
 }
 
 /* ---- a model and contexts large enough for every tile and pass ---- */
@@ -165,5 +165,5 @@ Test(logits, come_with_the_likeliest_token)
         cr_expect_leq(logits[i], logits[driver.sampled[0]]);
     free(logits);
     driver_close(&driver);
-    fixture_free(&f);
+    fixture_model_free(&f);
 }
