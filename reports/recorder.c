@@ -8,7 +8,7 @@
 #include "warmup.h"
 #include "whole_file.h"
 
-#define STEP_ROW_BYTES (24 * ROW_NUMBER_BYTES)
+#define STEP_ROW_BYTES (25 * ROW_NUMBER_BYTES)
 #define WORK_ROW_BYTES (8 * ROW_NUMBER_BYTES)
 #define QUANTILE_ROW_BYTES (8 * ROW_NUMBER_BYTES)
 
@@ -30,7 +30,7 @@ static const char steps_header[] =
     "point,replica,step,start_s,duration_s,prefill_tokens,decode_tokens,prefill_seqs,decode_seqs,"
     "context_tokens,running,waiting,swapped,preempted,blocks_out,blocks_in,kv_used_blocks,"
     "kv_total_blocks,device_s,gap_s,kv_token_slots,kv_reserved_slots,kv_internal_slots,"
-    "kv_pool_slots\n";
+    "kv_pool_slots,kv_shared_blocks\n";
 
 static const char work_header[] =
     "point,replica,step,request_id,prefill_tokens,decode_tokens,context_tokens,preemptions\n";
@@ -179,6 +179,7 @@ static char *put_step(char *at, int32_t point, const struct ifl_step_record *ste
     at = row_int(at, step->kv_reserved_slots);
     at = row_int(at, step->kv_internal_slots);
     at = row_int(at, step->kv_pool_slots);
+    at = row_int(at, step->kv_shared_blocks);
     return row_end(at);
 }
 
@@ -212,6 +213,8 @@ static void add_step(struct step_sums *sums, const struct ifl_step_record *step)
     exact_add(&sums->reserved_slots_ns, lasted_ns, step->kv_reserved_slots);
     exact_add(&sums->internal_slots_ns, lasted_ns, step->kv_internal_slots);
     exact_add(&sums->pool_slots_ns, lasted_ns, step->kv_pool_slots);
+    exact_add(&sums->used_blocks_ns, lasted_ns, step->kv_used_blocks);
+    exact_add(&sums->shared_blocks_ns, lasted_ns, step->kv_shared_blocks);
 }
 
 int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *step,

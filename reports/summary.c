@@ -204,6 +204,8 @@ static void average_steps(const struct step_sums *steps, struct ifl_summary *sum
     const struct exact_sum external = {steps->pool_slots_ns.of - steps->token_slots_ns.of -
                                        steps->reserved_slots_ns.of - steps->internal_slots_ns.of};
     summary->kv_external_frac = ratio(exact_value(external), pool);
+    const struct exact_sum unshared = {steps->used_blocks_ns.of + steps->shared_blocks_ns.of};
+    summary->kv_shared_frac = ratio(exact_value(steps->shared_blocks_ns), exact_value(unshared));
 }
 
 int summarize(const struct summary_input *input, struct distribution latencies[N_LATENCIES],

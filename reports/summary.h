@@ -17,6 +17,7 @@ struct step_sums {
     int64_t last_end_ns;
     struct exact_sum time_ns, seqs_ns;
     struct exact_sum token_slots_ns, reserved_slots_ns, internal_slots_ns, pool_slots_ns;
+    struct exact_sum used_blocks_ns, shared_blocks_ns;
 };
 
 enum latency {

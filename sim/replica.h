@@ -107,6 +107,7 @@ struct replica {
     /* KV accounting, in slots of one token */
     int64_t kv_token_slots;    /* K/V that exists on the device */
     int64_t kv_internal_slots; /* held and never used */
+    int32_t n_group_saved;     /* blocks, by the sharing within groups */
 };
 
 struct replica_options {

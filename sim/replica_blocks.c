@@ -94,6 +94,8 @@ void replica_drop_blocks(struct replica *replica, struct live_request *r, bool f
     if (replica->kv.cached)
         replica_leave_in_cache(replica, r, finished);
     replica->kv_internal_slots -= unused_slots(replica, r);
+    if (r->parted)
+        replica->n_group_saved -= group_saved_blocks(&r->pub, replica->limits.block_tokens);
     replica->kv_token_slots -=
         group_slots(&r->pub, r->pub.n_computed, r->parted, replica->limits.block_tokens) -
         slots_of_others(replica, r);
@@ -157,6 +159,7 @@ void replica_part(struct replica *replica, struct live_request *r)
     const int32_t tail = group_shared_blocks(&r->pub, block_tokens);
     r->parted = true;
     r->parted_in = replica->view.step;
+    replica->n_group_saved += group_saved_blocks(&r->pub, block_tokens);
     if (!ifl_decodes(&r->pub) || n_tail == 0)
         return;
     for (int32_t seq = 1; seq < r->pub.n_seqs; seq++)
@@ -173,6 +176,7 @@ void replica_unpart(struct replica *replica, struct live_request *r)
     if (!r->parted || r->parted_in != replica->view.step || r->pub.n_computed > r->pub.n_prompt)
         return;
     r->parted = false;
+    replica->n_group_saved -= group_saved_blocks(&r->pub, block_tokens);
     if (!ifl_decodes(&r->pub) || n_tail == 0)
         return;
     for (size_t i = 0; i < replica->n_copies; i++)

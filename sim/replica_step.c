@@ -183,6 +183,7 @@ static void fill_record(struct replica *replica)
     record->kv_reserved_slots = held - replica->kv_token_slots - replica->kv_internal_slots;
     record->kv_internal_slots = replica->kv_internal_slots;
     record->kv_pool_slots = (int64_t)replica->limits.n_blocks * replica->limits.block_tokens;
+    record->kv_shared_blocks = replica->kv.n_shared + replica->n_group_saved;
 }
 
 static void release_swapped_in(struct replica *replica)

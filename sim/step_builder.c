@@ -223,6 +223,8 @@ static bool bring_back(struct replica *replica, struct live_request *r, int32_t 
         replica->ins[replica->n_ins++].to = r->blocks[i];
     replica->kv_token_slots +=
         group_slots(&r->pub, r->pub.n_computed, r->parted, replica->limits.block_tokens);
+    if (r->parted)
+        replica->n_group_saved += group_saved_blocks(&r->pub, replica->limits.block_tokens);
     r->swapped_in = true;
     r->n_published = 0;
     r->identity = 0;

@@ -46,8 +46,9 @@ struct ifl_step_record {
     int64_t kv_reserved_slots; /* will be used later by a running request */
     int64_t kv_internal_slots; /* allocated and never used */
     int64_t kv_pool_slots;
-    int64_t device_ns; /* time on the device; a simulation says duration_ns */
-    int64_t gap_ns;    /* since the end of the step before, IFL_NEVER for the first */
+    int32_t kv_shared_blocks; /* so many more would be used if nobody shared any */
+    int64_t device_ns;        /* time on the device; a simulation says duration_ns */
+    int64_t gap_ns;           /* since the end of the step before, IFL_NEVER for the first */
 };
 
 /* What a step did for a request. */
@@ -124,7 +125,8 @@ struct ifl_summary {
     uint64_t
         n_warmup; /* requests before the steady state; the rest of the summary is without them */
     double warmup_s;
-    char error[256]; /* why the point failed, all else being undefined; empty if it did not */
+    double kv_shared_frac; /* blocks that sharing saves, of those that there would be without it */
+    char error[256];       /* why the point failed, all else being undefined; empty if it did not */
     /* What the simulated durations assume, for lack of a measurement; the recorder leaves it empty.
      */
     char assumed[800];

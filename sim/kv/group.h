@@ -58,6 +58,12 @@ static inline int64_t group_slots(const struct ifl_request *r, int32_t n_tokens,
     return n_shared_tokens + r->n_seqs * (n_tokens - n_shared_tokens);
 }
 
+/* Blocks that the sequences would take beyond those, had each its own prompt. */
+static inline int32_t group_saved_blocks(const struct ifl_request *r, int32_t block_tokens)
+{
+    return (r->n_seqs - 1) * group_shared_blocks(r, block_tokens);
+}
+
 /* The place in the group's blocks of block i of a sequence. */
 static inline int32_t group_block_at(const struct ifl_request *r, int32_t seq, int32_t i,
                                      int32_t block_tokens)

@@ -92,8 +92,10 @@ void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
     for (int32_t i = n; i-- > 0;) {
         const uint32_t block = blocks[i];
         ifl_require(pool->n_refs[block] > 0);
-        if (--pool->n_refs[block] > 0)
+        if (--pool->n_refs[block] > 0) {
+            pool->n_shared--;
             continue;
+        }
         if (!kv_cache_retire(&pool->cache, block))
             *stack_top(pool) = block;
         pool->n_free++;

@@ -20,6 +20,7 @@ enum kv_allocator { KV_PAGED, KV_BUDDY };
 
 struct kv_pool {
     int32_t n_blocks, n_free;
+    int32_t n_shared;     /* references to blocks beyond the first */
     uint32_t *free_stack; /* [n_blocks], the top at n_free - 1, with a cache further down */
     uint32_t *n_refs;     /* [n_blocks] */
     bool contiguous, cached;
@@ -69,10 +70,12 @@ static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
 static inline void kv_share(struct kv_pool *pool, uint32_t block)
 {
     ifl_require(pool->n_refs[block] > 0 || pool->cached);
-    if (pool->n_refs[block]++ == 0) {
-        kv_cache_revive(&pool->cache, block);
-        pool->n_free--;
+    if (pool->n_refs[block]++ > 0) {
+        pool->n_shared++;
+        return;
     }
+    kv_cache_revive(&pool->cache, block);
+    pool->n_free--;
 }
 
 /* Gives up one reference to each of n blocks, in order. A block without owners becomes free. */
@@ -90,6 +93,8 @@ static inline void kv_release(struct kv_pool *pool, int32_t n, const uint32_t *b
         ifl_require(pool->n_refs[blocks[i]] > 0);
         if (--pool->n_refs[blocks[i]] == 0)
             pool->free_stack[pool->n_free++] = blocks[i];
+        else
+            pool->n_shared--;
     }
 }
 

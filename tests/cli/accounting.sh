@@ -15,7 +15,7 @@ same "$(head -n 1 out/steps.csv)" "$(printf %s \
     point,replica,step,start_s,duration_s,prefill_tokens,decode_tokens,prefill_seqs,decode_seqs, \
     context_tokens,running,waiting,swapped,preempted,blocks_out,blocks_in,kv_used_blocks, \
     kv_total_blocks,device_s,gap_s,kv_token_slots,kv_reserved_slots,kv_internal_slots, \
-    kv_pool_slots)" 'the header of steps.csv'
+    kv_pool_slots,kv_shared_blocks)" 'the header of steps.csv'
 
 same "$(awk -F, -v events=events -v predictions=predictions -f "$scripts/accounting.awk" \
     out/requests.csv out/steps.csv out/summary.csv | head)" '' 'the books'

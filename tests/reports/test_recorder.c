@@ -81,6 +81,7 @@ static const struct ifl_step_record step = {
     .kv_reserved_slots = 30,
     .kv_internal_slots = 10,
     .kv_pool_slots = 160,
+    .kv_shared_blocks = 3,
     .device_ns = S / 5,
     .gap_ns = IFL_NEVER,
 };
@@ -131,9 +132,10 @@ Test(recorder, a_tiny_run_byte_for_byte)
                    "point,replica,step,start_s,duration_s,prefill_tokens,decode_tokens,"
                    "prefill_seqs,decode_seqs,context_tokens,running,waiting,swapped,preempted,"
                    "blocks_out,blocks_in,kv_used_blocks,kv_total_blocks,device_s,gap_s,"
-                   "kv_token_slots,kv_reserved_slots,kv_internal_slots,kv_pool_slots\n"
+                   "kv_token_slots,kv_reserved_slots,kv_internal_slots,kv_pool_slots,"
+                   "kv_shared_blocks\n"
                    "4,1,12,3.000000000,0.250000000,100,2,1,2,5000000000,3,4,5,6,7,8,9,10,"
-                   "0.200000000,,40,30,10,160\n");
+                   "0.200000000,,40,30,10,160,3\n");
     cr_expect_eq(scratch_count(&scratch), 2);
     scratch_remove(&scratch);
 }

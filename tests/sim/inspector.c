@@ -98,10 +98,11 @@ static void inspect_work(struct inspector *x, const struct ifl_work *w)
 static void inspect_blocks(struct inspector *x)
 {
     const struct kv_pool *kv = &x->replica->kv;
-    int32_t n_held = 0;
+    int32_t n_held = 0, n_owners = 0;
     memset(x->owners, 0, (size_t)kv->n_blocks * sizeof *x->owners);
     for (const struct live_request *r = x->replica->running.head; r; r = r->next)
         for (int32_t i = 0; i < r->pub.n_blocks; i++) {
+            n_owners++;
             n_held += x->owners[r->blocks[i]] == 0;
             if (x->owners[r->blocks[i]]++ && !kv->cached)
                 complain(x, "shares a block", &r->pub);
@@ -111,6 +112,9 @@ static void inspect_blocks(struct inspector *x)
             snprintf(x->complaint, x->complaint_bytes, "block %d: %u owners, %u references", i,
                      (unsigned)x->owners[i], (unsigned)kv->n_refs[i]);
     const int32_t n_used = kv_used(kv) - kv_slack(kv);
+    if (n_owners - n_held != kv->n_shared && !*x->complaint)
+        snprintf(x->complaint, x->complaint_bytes, "%d blocks saved by sharing, %d said",
+                 n_owners - n_held, kv->n_shared);
     if (n_held != n_used && !*x->complaint)
         snprintf(x->complaint, x->complaint_bytes, "%d blocks held, %d used", n_held, n_used);
 }
@@ -187,6 +191,7 @@ void inspector_end(struct inspector *x)
     if (replica->kv.n_free != replica->kv.n_blocks || kv_slack(&replica->kv) != 0 ||
         replica->host.n_free != replica->host.n_blocks)
         snprintf(x->complaint, x->complaint_bytes, "blocks are lost at the end");
-    if (replica->kv_internal_slots != 0 || replica->kv_token_slots != 0)
+    if (replica->kv_internal_slots != 0 || replica->kv_token_slots != 0 ||
+        replica->n_group_saved != 0)
         snprintf(x->complaint, x->complaint_bytes, "the KV accounts do not close");
 }

@@ -104,6 +104,7 @@ static void check_samples(int32_t n)
         const int32_t n_tokens = PROMPT + i;
         cr_assert_eq(step->kv_used_blocks, n * ceil_div(n_tokens, BLOCK) - (n - 1) * n_shared);
         cr_assert_eq(step->kv_token_slots, n * n_tokens - (n - 1) * n_shared * BLOCK);
+        cr_assert_eq(step->kv_shared_blocks, (n - 1) * n_shared);
         cr_assert_eq(step->decode_tokens, n);
     }
     fixture_free(&f);
