@@ -79,15 +79,15 @@ static int64_t or_never(const int64_t *column, size_t row)
 static void describe(const struct workload *workload, size_t row, struct arrival *a)
 {
     const struct ifl_trace *trace = workload->trace;
+    const bool declared = trace->max_tokens && trace->max_tokens[row] > 0;
     a->row = row;
     a->n_prompt = trace->n_prompt[row];
     a->n_output = trace->n_output[row];
-    a->n_max_new = trace->max_tokens && trace->max_tokens[row] > 0 ? trace->max_tokens[row]
-                                                                   : trace->n_output[row];
+    a->n_max_new = declared ? trace->max_tokens[row] : trace->n_output[row];
     a->n_samples = trace->samples ? trace->samples[row] : 1;
-    a->n_predicted =
+    a->n_predicted = /* undeclared, n_max_new is the answer itself: no bound for a prediction */
         predictor_tell(&workload->predictor, trace->request_id ? trace->request_id[row] : row,
-                       a->n_output, a->n_max_new);
+                       a->n_output, declared ? a->n_max_new : INT32_MAX);
     a->priority = trace->priority ? trace->priority[row] : 0;
     a->client = trace->client ? trace->client[row] : 0;
     a->session = trace->session ? trace->session[row] : 0;

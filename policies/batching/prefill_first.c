@@ -6,7 +6,8 @@
  * Otherwise everyone running decodes one token, the preempt module choosing who gives way where
  * blocks run short, and swapped requests return if nobody was preempted. With its priority policy
  * (_schedule_priority_preemption) the head of the queue, where it is blocked, first pushes out
- * running requests that rank behind it; it starts in the next step. */
+ * running requests that rank behind it; it starts in the next step. In nano-vLLM the first prompt
+ * of a step may exceed the budget: it runs in chunks, at the head of as many steps as it takes. */
 #include "inflight/policy.h"
 
 enum append_rule { APPEND_ONE_FREE, APPEND_TOUCHED };
@@ -18,6 +19,7 @@ struct prefill_first {
     int32_t max_seqs;
     int32_t max_batched_tokens; /* 0: max(max_model_len, 2048) */
     int32_t budget_counts;
+    bool first_chunked;
     double delay_factor;
     int32_t append_rule;
     int32_t walk;
@@ -32,6 +34,8 @@ static const struct ifl_param params[] = {
     {"budget_counts", IFL_CHOICE, offsetof(struct prefill_first, budget_counts), COUNTS_TOKENS, 0,
      0, "tokens|padded", "",
      "what the budget counts: the prompts' tokens, or prompts x the longest (vLLM v0.2, Vidur)"},
+    {"first_chunked", IFL_BOOL, offsetof(struct prefill_first, first_chunked), 0, 0, 1, NULL, "",
+     "the first prompt of a step is cut to the budget (nano-vLLM); false: one over it is dropped"},
     {"delay_factor", IFL_REAL, offsetof(struct prefill_first, delay_factor), 0, 0, 1e6, NULL, "",
      "a prompt waits for this share of the last prefill's duration (scheduler_delay_factor)"},
     {"append_rule", IFL_CHOICE, offsetof(struct prefill_first, append_rule), APPEND_ONE_FREE, 0, 0,
@@ -64,12 +68,34 @@ static bool delay_passed(const struct prefill_first *p, const struct ifl_view *v
 
 /* The limits of the step itself, asked after those of the prompt and of its blocks. */
 static bool step_has_room(const struct prefill_first *p, const struct ifl_view *view,
-                          struct ifl_step *step, const struct ifl_request *r, int32_t longest)
+                          struct ifl_step *step, const struct ifl_request *r, int32_t n,
+                          int32_t longest)
 {
     const int64_t n_padded = (int64_t)longest * (step->n_requests + 1);
     const bool padded = p->budget_counts == COUNTS_PADDED;
-    return (padded ? n_padded : step->n_tokens + ifl_todo(r)) <= token_budget(p, view) &&
+    return (padded ? n_padded : step->n_tokens + n) <= token_budget(p, view) &&
            step->n_running_seqs + r->n_seqs <= p->max_seqs && delay_passed(p, view, step);
+}
+
+/* The tokens that a prompt gets: all of them, unless it is the first of its step and over the
+ * budget.
+ */
+static int32_t share_of(const struct prefill_first *p, const struct ifl_view *view,
+                        const struct ifl_step *step, const struct ifl_request *r)
+{
+    const int32_t n = ifl_todo(r), budget = token_budget(p, view);
+    return p->first_chunked && step->n_requests == 0 && n > budget ? budget : n;
+}
+
+/* At most one, which no decode runs beside; all its blocks were taken when it began. */
+static void continue_prompt(const struct prefill_first *p, const struct ifl_view *view,
+                            struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (p->first_chunked && (r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
+        if (ifl_todo(r) > 0)
+            ifl_schedule(step, r, share_of(p, view, step, r), 0);
 }
 
 /* Stops at the first prompt that must wait; drops those that never can run (IGNORED in vLLM). */
@@ -78,18 +104,18 @@ static void admit_prompts(const struct prefill_first *p, const struct ifl_view *
 {
     const int32_t budget = token_budget(p, view);
     const int32_t max_tokens = view->limits->max_model_tokens;
-    const int32_t prompt_limit = budget < max_tokens ? budget : max_tokens;
+    const int32_t prompt_limit = budget < max_tokens && !p->first_chunked ? budget : max_tokens;
     int32_t longest = 0;
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while ((r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
-        const int32_t n = ifl_todo(r);
+        const int32_t n = share_of(p, view, step, r);
         const int32_t widest = n > longest ? n : longest;
         const bool too_long = r->n_tokens > prompt_limit; /* whatever the cache holds of it, now */
         const enum ifl_verdict verdict = too_long ? IFL_NEVER_FITS : ifl_ask(step, r, n);
         if (verdict == IFL_NEVER_FITS)
             ifl_reject(step, r);
-        else if (verdict != IFL_YES || !step_has_room(p, view, step, r, widest) ||
+        else if (verdict != IFL_YES || !step_has_room(p, view, step, r, n, widest) ||
                  ifl_start(step, r, n) != IFL_YES)
             return;
         else
@@ -178,6 +204,7 @@ static void promise_repeat(const struct prefill_first *p, const struct ifl_view 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct prefill_first *p = self;
+    continue_prompt(p, view, step);
     if (view->n_swapped == 0)
         admit_prompts(p, view, step);
     if (step->n_requests > 0)

@@ -1,8 +1,10 @@
-/* Presets: configs/serving/NAME.yaml, each the `serving` part of a published system.
+/* Presets: configs/serving/NAME.yaml, each the `serving` part of a published system, and where its
+ * scheduler reads predictions, how they err.
  *
  *     about: {system: ..., version: ..., source: ..., reproduces: ...}
  *     extends: OTHER
  *     serving: {batching: {policy: ...}, ...}
+ *     workload: {predictor: {...}}
  */
 #include "config/layers.h"
 
@@ -22,10 +24,23 @@ static const struct ifl_param fields[] = {
      "the preset that lies below this one"},
 };
 
+/* Of the workload a preset decides nothing but the predictor. */
+static int check_workload(const struct node *workload, struct ifl_error *error)
+{
+    if (workload && workload->kind != NODE_MAP)
+        return tree_fail(workload, error, "workload is not a map, expected one");
+    for (size_t i = 0; workload && i < workload->n; i++)
+        if (strcmp(workload->of[i]->key, "predictor") != 0)
+            return tree_fail(workload->of[i], error,
+                             "workload.%.100s in a preset, expected predictor",
+                             workload->of[i]->key);
+    return 0;
+}
+
 static int read_preset(const char *name, struct node **root, struct preset_fields *preset,
                        struct ifl_error *error)
 {
-    static const char *const others[] = {"about", "serving", NULL};
+    static const char *const others[] = {"about", "serving", "workload", NULL};
     char path[512];
     *root = NULL;
     if (config_resolve_name("serving", name, path, error) < 0 || tree_load(path, root, error) < 0)
@@ -35,6 +50,8 @@ static int read_preset(const char *name, struct node **root, struct preset_field
     const struct node *inner = tree_child(serving, "preset");
     if (code == 0 && (!serving || serving->kind != NODE_MAP))
         code = tree_fail(serving ? serving : *root, error, "serving is not a map, expected one");
+    if (code == 0)
+        code = check_workload(tree_child(*root, "workload"), error);
     if (code == 0 && inner)
         code = tree_fail(inner, error, "a preset in a preset, expected `extends` at its top");
     if (code < 0) {

@@ -297,13 +297,19 @@ bool study_flies_engine(const struct study *study)
 
 /* ---- writing ---- */
 
+static bool of_preset(const char *dotted)
+{
+    return strncmp(dotted, "serving.", strlen("serving.")) == 0 ||
+           strncmp(dotted, "workload.predictor.", strlen("workload.predictor.")) == 0;
+}
+
 /* Keys that differ between points: the sweep says them, and where it changes the policies, the
- * file's own serving keys say what they say on every preset. */
+ * file's own keys say what they say on every preset. */
 static bool differs(const void *context, const char *dotted)
 {
     const struct study *study = context;
-    const bool serving = strncmp(dotted, "serving.", strlen("serving.")) == 0;
-    return sweep_decides(study->sweep, dotted) || (serving && sweep_changes_policies(study->sweep));
+    return sweep_decides(study->sweep, dotted) ||
+           (of_preset(dotted) && sweep_changes_policies(study->sweep));
 }
 
 static int put_copy(struct node *root, const char *key, const struct node *node,
@@ -315,9 +321,12 @@ static int put_copy(struct node *root, const char *key, const struct node *node,
 static int gather(const struct study *study, struct node *root, struct ifl_error *error)
 {
     const struct key_skip skip = {differs, study};
+    const struct node *predictor = tree_at(study->user, "workload.predictor");
     int code = config_write(&study->first, &skip, root, error);
     if (code == 0 && sweep_changes_policies(study->sweep))
         code = put_copy(root, "serving", tree_child(study->user, "serving"), error);
+    if (code == 0 && sweep_changes_policies(study->sweep) && predictor)
+        code = tree_put(root, "workload.predictor", predictor, error);
     if (code == 0 && n_swept(study))
         code = put_copy(root, "sweep", study->sweep, error);
     return code;

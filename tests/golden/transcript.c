@@ -162,19 +162,19 @@ static bool read_requests(struct transcript *t)
 static struct study *load_config(const struct transcript *t, const char *preset,
                                  struct ifl_error *error)
 {
-    char set[80];
-    const char *const sets[] = {set};
-    char path[] = "/tmp/transcript-XXXXXX.yaml";
+    char path[] = "/tmp/transcript-XXXXXX.yaml", trace[64], as_preset[80];
+    const char *const sets[] = {trace, "workload.format=inflight",
+                                "workload.arrivals.process=trace", as_preset};
     struct study *study = NULL;
     const int file = mkstemps(path, 5);
     FILE *out = file < 0 ? NULL : fdopen(file, "w");
     if (!out)
         return NULL;
-    fprintf(out, "workload: {trace: %s, format: inflight, arrivals: {process: trace}}\n%s", path,
-            t->config.of);
+    fputs(t->config.of, out);
     fclose(out);
-    snprintf(set, sizeof set, "serving.preset=%s", preset ? preset : "");
-    const struct study_options options = {path, sets, preset != NULL};
+    snprintf(trace, sizeof trace, "workload.trace=%s", path);
+    snprintf(as_preset, sizeof as_preset, "serving.preset=%s", preset ? preset : "");
+    const struct study_options options = {path, sets, preset ? 4 : 3};
     study_load(&options, &study, error);
     remove(path);
     return study;

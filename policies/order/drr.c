@@ -1,0 +1,271 @@
+/* Deficit round robin over clients, adapted to requests whose cost is known only when they have
+ * ended (Sheng et al., Fairness in Serving Large Language Models, OSDI 2024, appendix;
+ * Ying1123/VTC-artifact, slora/server/router/mdrr_req_queue.py; after Shreedhar and Varghese,
+ * 1996).
+ *
+ * Clients with requests stand in a round. Whose turn it is gets a quantum if it has no deficit
+ * left, and starts requests while it has some: a prompt is charged when it starts, each output
+ * token as it is produced, so that deficits fall below zero and a long answer is paid off over
+ * several rounds. A client whose head finds no room keeps its turn for the next time; if its own
+ * tokens have used up its deficit by then, it goes to the end of the round.
+ *
+ * A turn of prompts is one plan that asks for an order. Within a client requests go by arrival. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "inflight/policy.h"
+
+enum { QUANTA_A_POOL = 20 };
+
+struct drr {
+    double quantum_tokens; /* 0: a twentieth of the pool */
+    double input_cost, output_cost;
+};
+
+struct client {
+    double deficit;
+    uint32_t n_queued; /* never started */
+    uint32_t place;    /* in the round, from 0; scratch */
+    bool in_round;
+};
+
+struct rounds {
+    struct client *clients; /* [n_clients] */
+    uint32_t *ring;         /* [n_clients], of which n from first are the round */
+    uint32_t first, n;
+    uint32_t refused; /* whose head found no room last; n_clients: nobody's */
+};
+
+struct turns {
+    uint32_t n_clients;
+    double quantum;
+    struct rounds now, trial; /* trial: scratch of a plan */
+};
+
+struct account { /* of a request */
+    bool queued;
+};
+
+static const struct ifl_param params[] = {
+    {"quantum_tokens", IFL_REAL, offsetof(struct drr, quantum_tokens), 0, 0, 1e9, NULL, "",
+     "cost that a client may start in a round; 0: a twentieth of the pool's tokens"},
+    {"input_cost", IFL_REAL, offsetof(struct drr, input_cost), 1, 0, 1e6, NULL, "",
+     "of an input token"},
+    {"output_cost", IFL_REAL, offsetof(struct drr, output_cost), 2, 0, 1e6, NULL, "",
+     "of an output token"},
+};
+
+static struct turns *turns_of(const void *self)
+{
+    return (struct turns *)((uintptr_t)self + ifl_state_offset(sizeof(struct drr)));
+}
+
+static uint32_t client_of(const struct turns *turns, const struct ifl_request *r)
+{
+    return r->client < turns->n_clients ? r->client : 0;
+}
+
+/* ---- the round ---- */
+
+static uint32_t pop_first(const struct turns *turns, struct rounds *rounds)
+{
+    const uint32_t client = rounds->ring[rounds->first];
+    rounds->first = (rounds->first + 1) % turns->n_clients;
+    rounds->n--;
+    rounds->clients[client].in_round = false;
+    return client;
+}
+
+static void push_last(const struct turns *turns, struct rounds *rounds, uint32_t client)
+{
+    rounds->ring[(rounds->first + rounds->n++) % turns->n_clients] = client;
+    rounds->clients[client].in_round = true;
+}
+
+static void push_first(const struct turns *turns, struct rounds *rounds, uint32_t client)
+{
+    rounds->first = (rounds->first + turns->n_clients - 1) % turns->n_clients;
+    rounds->ring[rounds->first] = client;
+    rounds->n++;
+    rounds->clients[client].in_round = true;
+}
+
+static void copy_rounds(const struct turns *turns, struct rounds *to, const struct rounds *from)
+{
+    memcpy(to->clients, from->clients, turns->n_clients * sizeof *to->clients);
+    memcpy(to->ring, from->ring, turns->n_clients * sizeof *to->ring);
+    to->first = from->first;
+    to->n = from->n;
+    to->refused = from->refused;
+}
+
+/* The first from i on that has not been charged for its prompt: not one that comes back. */
+static size_t next_new(struct ifl_requests started, size_t i)
+{
+    while (i < started.n && (started.of[i]->state != IFL_RUNNING ||
+                             !((const struct account *)started.of[i]->mine[IFL_ORDER])->queued))
+        i++;
+    return i;
+}
+
+static void charge_start(const struct drr *p, struct rounds *rounds, const struct ifl_request *r)
+{
+    struct client *client = &rounds->clients[client_of(turns_of(p), r)];
+    client->deficit -= p->input_cost * r->n_prompt;
+    client->n_queued--;
+}
+
+/* Turns until those who have started are charged. Whose turn it is then, its deficit above zero and
+ * a request in its queue; n_clients if nobody is left. */
+static uint32_t take_turns(const struct drr *p, struct rounds *rounds, struct ifl_requests started)
+{
+    const struct turns *turns = turns_of(p);
+    size_t i = next_new(started, 0);
+    while (rounds->n > 0) {
+        const uint32_t turn = pop_first(turns, rounds);
+        struct client *client = &rounds->clients[turn];
+        if (turn == rounds->refused && client->deficit < 0) {
+            rounds->refused = turns->n_clients;
+            push_last(turns, rounds, turn);
+            continue;
+        }
+        if (client->deficit <= 0)
+            client->deficit += turns->quantum;
+        for (; client->deficit > 0 && client->n_queued > 0; i = next_new(started, i + 1)) {
+            if (i == started.n) {
+                push_first(turns, rounds, turn);
+                return turn;
+            }
+            charge_start(p, rounds, started.of[i]);
+        }
+        if (client->n_queued > 0 || client->deficit < 0)
+            push_last(turns, rounds, turn);
+    }
+    return turns->n_clients;
+}
+
+/* ---- ranking: by place in the round, once those who have started in this plan are charged ---- */
+
+static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
+                 size_t n, int64_t *key)
+{
+    struct turns *turns = turns_of(self);
+    struct rounds *trial = &turns->trial;
+    const struct ifl_requests none = {NULL, 0};
+    copy_rounds(turns, trial, &turns->now);
+    (void)take_turns(self, trial, view->asked ? ifl_started(view->asked) : none);
+    for (uint32_t i = 0; i < trial->n; i++)
+        trial->clients[trial->ring[(trial->first + i) % turns->n_clients]].place = i;
+    for (size_t i = 0; i < n; i++) {
+        const struct client *client = &trial->clients[client_of(turns, of[i])];
+        key[i] = client->in_round ? client->place : turns->n_clients;
+    }
+}
+
+/* With every token another client's turn may come. */
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    (void)self;
+    (void)view;
+    (void)step;
+    return (struct ifl_promise){0};
+}
+
+/* ---- charging ---- */
+
+static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    struct turns *turns = turns_of(self);
+    const uint32_t of = client_of(turns, r);
+    (void)view;
+    ((struct account *)r->mine[IFL_ORDER])->queued = true;
+    turns->now.clients[of].n_queued++;
+    if (!turns->now.clients[of].in_round)
+        push_last(turns, &turns->now, of);
+}
+
+static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
+                          struct ifl_step *step)
+{
+    struct turns *turns = turns_of(self);
+    const struct ifl_requests started = ifl_started(step);
+    (void)view;
+    (void)desc;
+    if (!(step->asked & 1u << IFL_ORDER))
+        return;
+    const uint32_t turn = take_turns(self, &turns->now, started);
+    if (turn < turns->n_clients)
+        turns->now.refused = turn;
+    for (size_t i = next_new(started, 0); i < started.n; i = next_new(started, i + 1))
+        ((struct account *)started.of[i]->mine[IFL_ORDER])->queued = false;
+}
+
+static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
+{
+    const struct drr *p = self;
+    struct turns *turns = turns_of(self);
+    (void)view;
+    for (size_t i = 0; i < end->n_of; i++)
+        turns->now.clients[client_of(turns, end->of[i].request)].deficit -=
+            p->output_cost * end->of[i].n_sampled;
+}
+
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    struct turns *turns = turns_of(self);
+    (void)view;
+    if (((struct account *)r->mine[IFL_ORDER])->queued)
+        turns->now.clients[client_of(turns, r)].n_queued--;
+}
+
+/* ---- life ---- */
+
+static bool allocate(struct rounds *rounds, uint32_t n_clients)
+{
+    rounds->clients = calloc(n_clients, sizeof *rounds->clients);
+    rounds->ring = calloc(n_clients, sizeof *rounds->ring);
+    rounds->refused = n_clients;
+    return rounds->clients && rounds->ring;
+}
+
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    const struct drr *p = self;
+    struct turns *turns = turns_of(self);
+    const double pool_tokens = (double)limits->n_blocks * limits->block_tokens;
+    turns->n_clients = limits->n_clients;
+    turns->quantum = p->quantum_tokens > 0 ? p->quantum_tokens : pool_tokens / QUANTA_A_POOL;
+    const bool ok = allocate(&turns->now, limits->n_clients);
+    return allocate(&turns->trial, limits->n_clients) && ok ? 0 : ifl_fail_nomem(error);
+}
+
+static void finish(void *self)
+{
+    struct turns *turns = turns_of(self);
+    free(turns->now.clients);
+    free(turns->now.ring);
+    free(turns->trial.clients);
+    free(turns->trial.ring);
+}
+
+static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_START};
+
+const struct ifl_policy policy_order_drr = {
+    .kind = IFL_ORDER,
+    .name = "drr",
+    .doc = "clients take turns, each with a quantum of cost a round (deficit round robin)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct drr),
+    .state_bytes = sizeof(struct turns),
+    .request_bytes = sizeof(struct account),
+    .init = init,
+    .finish = finish,
+    .on_join = on_join,
+    .on_step_start = on_step_start,
+    .on_step_end = on_step_end,
+    .on_leave = on_leave,
+    .steady = steady,
+    .ops.order = &ops,
+};
