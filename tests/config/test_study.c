@@ -50,6 +50,18 @@ Test(study, a_preset_extends_another)
     study_free(study);
 }
 
+Test(study, a_preset_says_how_predictions_err)
+{
+    static const char *const sets[] = {"workload.predictor.bucket_tokens=8"};
+    struct study *study = load(TRACE LINEAR "serving: {preset: guessing, kv: {num_blocks: 10}}\n");
+    cr_expect_eq(study_point(study, 0)->workload.predictor.model, PREDICT_BUCKETS);
+    cr_expect_eq(study_point(study, 0)->workload.predictor.bucket_tokens, 32);
+    study_free(study);
+    study = load_with(TRACE LINEAR "serving: {preset: guessing, kv: {num_blocks: 10}}\n", sets, 1);
+    cr_expect_eq(study_point(study, 0)->workload.predictor.bucket_tokens, 8);
+    study_free(study);
+}
+
 /* prefill-first's max_batched_tokens would be an unknown key of static. */
 Test(study, another_policy_drops_the_presets_parameters)
 {
@@ -254,6 +266,7 @@ Test(study, what_is_written_reads_back_as_the_same)
                                "workload.arrivals.seed=18446744073709551615",
                                "workload.arrivals.pieces=[[0, 0.1], [1e-3, 2]]",
                                "workload.filter=sharegpt"};
+    static const char *const seeded[] = {"workload.predictor.seed=3"};
     expect_same_again(SMALL, NULL, 0);
     expect_same_again(SMALL, odd, 7);
     expect_same_again(sample, NULL, 0);
@@ -261,6 +274,8 @@ Test(study, what_is_written_reads_back_as_the_same)
                       NULL, 0);
     expect_same_again(SMALL "sweep: {serving.kv.block_tokens: [8, 16]}\n", NULL, 0);
     expect_same_again(SMALL "sweep: {workload.filter: [none, sharegpt]}\n", NULL, 0);
+    expect_same_again(SMALL "sweep: {serving.preset: [small, guessing]}\n", NULL, 0);
+    expect_same_again(SMALL "sweep: {serving.preset: [guessing, small]}\n", seeded, 1);
 }
 
 Test(study, what_is_written_holds_every_key)

@@ -67,7 +67,7 @@ Test(study_errors, names)
                               "fcfss}}\n",
                  3, 56, "unknown order policy fcfss, did you mean fcfs?");
     expect_wrong(TRACE LINEAR "serving: {preset: small, order: {policy: 7}}\n", 3, 34,
-                 "unknown order policy 7, expected one of deadline, fcfs, longest-prefix, "
+                 "unknown order policy 7, expected one of deadline, drr, fcfs, longest-prefix, "
                  "mlfq, priority, sjf, starving-first, vtc");
     expect_wrong(LINEAR SERVING "workload: {trace: tests/config/fixtures/three.csv, format: "
                                 "azuer}\n",
@@ -95,6 +95,8 @@ Test(study_errors, presets)
     expect_wrong_preset("circle-one", "circle-two", 1,
                         "presets extend each other in a circle, through circle-one");
     expect_wrong_preset("orphan", "orphan", 2, "unknown preset smal, did you mean small?");
+    expect_wrong_preset("meddling", "meddling", 4,
+                        "workload.limit in a preset, expected predictor");
 }
 
 Test(study_errors, keys_that_need_each_other)
