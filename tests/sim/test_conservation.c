@@ -31,11 +31,11 @@ static void roll_batching(struct fixture *f, struct dice *dice)
     if (kind == 0) {
         snprintf(params, sizeof params,
                  "{max_seqs: %d, max_batched_tokens: %d, delay_factor: %d, append_rule: %s, "
-                 "walk: %s, blocked_head: %s}",
+                 "walk: %s, blocked_head: %s, first_chunked: %s}",
                  roll(dice, f->max_samples, 12), roll(dice, 0, 1) * roll(dice, 8, 200),
                  roll(dice, 0, 3) == 0 ? roll(dice, 1, 3) : 0,
                  roll(dice, 0, 1) ? "one-free" : "touched", roll(dice, 0, 1) ? "started" : "ranked",
-                 roll(dice, 0, 2) ? "waits" : "preempts");
+                 roll(dice, 0, 2) ? "waits" : "preempts", roll(dice, 0, 2) ? "false" : "true");
         fixture_module(f, IFL_BATCHING, "prefill-first", params);
     } else if (kind == 1) {
         snprintf(params, sizeof params,
@@ -181,11 +181,11 @@ static void roll_modules(struct fixture *f, struct dice *dice)
         roll_deadlines(f, dice);
         return;
     }
-    static const char *const orders[] = {"fcfs", "sjf", "priority", "vtc"};
+    static const char *const orders[] = {"fcfs", "sjf", "priority", "vtc", "drr"};
     static const char *const places[] = {"front", "in-order", "back"};
     char params[256];
     roll_batching(f, dice);
-    fixture_module(f, IFL_ORDER, orders[roll(dice, 0, 3)], NULL);
+    fixture_module(f, IFL_ORDER, orders[roll(dice, 0, 4)], NULL);
     roll_admission(f, dice);
     snprintf(params, sizeof params, "{fate: %s, of: %s, place: %s, scheduled: %s}",
              roll(dice, 0, 1) ? "swap" : "recompute", roll(dice, 0, 1) ? "started" : "ranked",
