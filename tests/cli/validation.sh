@@ -24,6 +24,7 @@ within blis-h100-llama-2-7b - 0.02 0.02 0.015
 within blis-h100-codellama-34b - 0.05 0.05 -
 within blis-h100-codellama-34b-budget-64 - 0.02 0.02 -
 within llmservingsim-rtx-pro-6000 0.05 0.02 0.02 -
+within llmservingsim-rtx-4090 0.05 0.05 0.05 -
 
 # what the clients of the VTC artifact got: within 10%, and each scheduler against the others
 expect 0 '*' sh "$page/vtc/run" "$inflight" "$work/vtc"
