@@ -48,4 +48,11 @@ succeeds sh "$page/b300-steps/run" "$inflight" "$work/b300-steps"
 same_bytes "$work/b300-steps/errors.csv" "$page/b300-steps/errors.csv"
 awk -F, '$2 == "judged" { n++; bad += $6 > 0.05 } END { exit bad || n != 3 }' "$work/b300-steps/errors.csv" ||
     complain 'steps of four B300 are more than 5% off in the median'
+
+# DistServe's curve: with the server's own step times, and over rates with one number tuned
+succeeds sh "$page/distserve/run" "$inflight" "$work/distserve"
+same_bytes "$work/distserve/attainment.csv" "$page/distserve/attainment.csv"
+awk -F, '
+    $1 == "fitted-lines" && $2 <= 1.5 || $1 == "roofline" && $3 == 1 { n++; bad += $6 > 6 || $6 < -6 }
+    END { exit bad || n != 24 }' "$work/distserve/attainment.csv" || complain 'attainment is more than 6 points off'
 finish
