@@ -136,6 +136,8 @@ static uint32_t take_turns(const struct drr *p, struct rounds *rounds, struct if
                 push_first(turns, rounds, turn);
                 return turn;
             }
+            if (client_of(turns, started.of[i]) != turn) /* its own head was turned away */
+                break;
             charge_start(p, rounds, started.of[i]);
         }
         if (client->n_queued > 0 || client->deficit < 0)

@@ -13,7 +13,11 @@ import subprocess
 import sys
 import tempfile
 
+import fair
+import relatives
 import schedulers
+import shortest
+import urgent
 from machine import Request, fly
 
 N_TRACES = 20
@@ -28,7 +32,8 @@ def random_trace(rng, settings):
     longest = rng.choice([6, 20, settings['max_model_len']])
     for _ in range(n):
         at += rng.choice([0, 0, 1, 5, 30, 200])
-        rows.append((at, rng.randint(1, longest), rng.randint(1, longest)))
+        rows.append((at, rng.randint(1, longest), rng.randint(1, longest), rng.randint(0, 2),
+                     rng.randint(0, 3)))
     return rows
 
 
@@ -43,9 +48,9 @@ def write_traces(folder, traces):
     for i, rows in enumerate(traces):
         name = os.path.join(folder, f'trace{i:02d}.csv')
         with open(name, 'w') as out:
-            out.write('arrival_s,prompt_tokens,output_tokens\n')
-            for at, prompt, output in rows:
-                out.write(f'{at / 1000:.3f},{prompt},{output}\n')
+            out.write('arrival_s,prompt_tokens,output_tokens,priority,client\n')
+            for at, *columns in rows:
+                out.write(','.join([f'{at / 1000:.3f}', *map(str, columns)]) + '\n')
         names.append(name)
     return names
 

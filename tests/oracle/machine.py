@@ -6,8 +6,9 @@ scheduler is a class whose `plan` follows its published pseudo-code line by line
 
 
 class Request:
-    def __init__(self, number, arrival_ms, prompt, output):
+    def __init__(self, number, arrival_ms, prompt, output, priority=0, client=0):
         self.number, self.arrival, self.prompt, self.output = number, arrival_ms, prompt, output
+        self.priority, self.client = priority, client
         self.out = 0            # tokens produced
         self.computed = 0       # tokens whose K/V exists
         self.prefill = 0        # tokens to compute when it last left waiting
@@ -219,7 +220,9 @@ def fly(scheduler, requests, cost):
         row = row_of(scheduler, step, cost)
         scheduler.started(step)
         rows.append(row)
-        begin = scheduler.now
-        scheduler.now += row['duration']
-        scheduler.end(step, begin, scheduler.now)
+        begin, end = scheduler.now, scheduler.now + row['duration']
+        while todo and todo[0].arrival < end:
+            scheduler.arrive(todo.pop(0))
+        scheduler.now = end
+        scheduler.end(step, begin, end)
     return rows, None

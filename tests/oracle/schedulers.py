@@ -134,6 +134,9 @@ class Sarathi(Scheduler):
     keys = {'max_seqs': 'serving.batching.max_seqs', 'chunk': 'serving.batching.chunk_tokens',
             'watermark_frac': 'serving.admit.watermark_frac'}
 
+    def chunk_for(self, r):
+        return self.s['chunk']
+
     def plan(self, step):
         watermark = int(self.s['watermark_frac'] * self.s['num_blocks'])
         queue = sorted(self.running, key=lambda r: (r.arrival, r.number))
@@ -153,13 +156,13 @@ class Sarathi(Scheduler):
                 self.take(r, self.lacks(r, r.computed + 1))
                 self.give(step, r, 1)
         for r in prefills:
-            n = min(r.todo, self.s['chunk'] - step.n_tokens)
+            n = min(r.todo, self.chunk_for(r) - step.n_tokens)
             if n > 0:
                 self.give(step, r, n)
         while self.waiting:
             r = self.waiting[0]
             need = self.blocks_for(r.tokens)
-            n = min(r.tokens, self.s['chunk'] - step.n_tokens)
+            n = min(r.tokens, self.chunk_for(r) - step.n_tokens)
             if len(self.running) >= self.s['max_seqs'] or n <= 0:
                 break
             if self.s['num_blocks'] - need < watermark:

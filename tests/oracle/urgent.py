@@ -1,0 +1,71 @@
+"""Priorities in vLLM: a smaller number is more urgent, equal ones go by arrival."""
+
+from schedulers import VllmV0, VllmV1
+
+
+def rank(r):
+    return r.priority, r.arrival, r.number
+
+
+class VllmV0Priority(VllmV0):
+    """vllm/core/scheduler.py, _schedule_priority_preemption, block manager v2."""
+    preset = 'vllm-v0-priority'
+
+    def can_append(self, r):
+        return self.lacks(r, r.computed + 1) <= self.free
+
+    def back_to_waiting(self, r):
+        self.waiting.append(r)
+        self.waiting.sort(key=rank)
+
+    def could_start(self, step, r):
+        return (step.n_tokens + r.tokens <= self.s['max_batched_tokens'] and
+                len(self.running) + 1 <= self.s['max_seqs'] and
+                self.free - self.blocks_for(r.tokens) >= self.watermark())
+
+    def push_out(self, step):
+        """The first who waits, where it cannot start, pushes out who is less urgent."""
+        if not self.waiting:
+            return
+        head = self.waiting[0]
+        while self.running and not self.could_start(step, head):
+            worst = max(self.running, key=rank)
+            if rank(worst) < rank(head):
+                return
+            self.recompute(step, worst)
+
+    def plan(self, step):
+        self.waiting.sort(key=rank)
+        self.prefills(step)
+        if step.tokens:
+            return
+        self.push_out(step)
+        self.running.sort(key=rank)
+        self.decodes(step)
+
+
+class VllmV1Priority(VllmV1):
+    """vllm/v1/core/sched/scheduler.py: the least urgent on the device gives way, undone if it must."""
+    preset = 'vllm-v1-priority'
+
+    def back_to_waiting(self, r):
+        self.waiting.append(r)
+
+    def run_running(self, step):
+        i = 0
+        while i < len(self.running) and step.n_tokens < self.s['budget']:
+            r = self.running[i]
+            n = self.amount(r, step)        # stands, though a victim may give tokens back
+            while self.lacks(r, r.computed + n) > self.free:
+                victim = max(self.running, key=rank)
+                i -= self.running.index(victim) < i
+                self.recompute(step, victim)
+                if victim is r:
+                    return
+            self.take(r, self.lacks(r, r.computed + n))
+            self.give(step, r, n)
+            i += 1
+
+    def plan(self, step):
+        self.waiting.sort(key=rank)
+        super().plan(step)
