@@ -221,6 +221,12 @@ struct ifl_drawing {
     const char *source; /* UTF-8, what it was made from, for the files' metadata; may be NULL */
 };
 
+/* "RUN: inflight 0.1.0, config.yaml fnv1a-64 0123456789abcdef; ...", the caller's to free: the
+ * first line of each run's config.yaml, which names the version, and the hash of its bytes. A run
+ * without one, as a recording, says so. */
+int ifl_figure_source(char **source, size_t n_runs, const char *const *run_dirs,
+                      struct ifl_error *error);
+
 /* Draws FIGURE.csv, which is there already, by SCRIPT.gp. */
 int ifl_figure(const struct ifl_drawing *drawing, const char *script, const char *figure,
                struct ifl_error *error);

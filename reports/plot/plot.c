@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "plot/figures.h"
-#include "plot/source.h"
 
 /* In the order in which they are drawn. Each has a script of its name. */
 static const struct figure {
@@ -169,7 +168,7 @@ int ifl_plot(const struct ifl_plot_options *options, struct ifl_error *error)
     struct ifl_plot_options with_source = *options;
     struct series_set set;
     char *source;
-    if (source_of_runs(&source, options->n_runs, options->run_dirs, error))
+    if (ifl_figure_source(&source, options->n_runs, options->run_dirs, error))
         return error->code;
     with_source.drawing.source = source;
     int code = series_read(&set, options->n_runs, options->run_dirs, error);

@@ -1,4 +1,4 @@
-#include "plot/source.h"
+#include "inflight/report.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void put_run(FILE *to, const char *dir)
         fclose(file);
 }
 
-int source_of_runs(char **source, size_t n_runs, const char *const *run_dirs,
+int ifl_figure_source(char **source, size_t n_runs, const char *const *run_dirs,
                    struct ifl_error *error)
 {
     size_t n_bytes;

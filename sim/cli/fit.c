@@ -135,7 +135,10 @@ static void print_fit(const struct hardware *hardware, const struct fit_report *
 static int draw(const struct fit_report *report, const char *dir, struct ifl_error *error)
 {
     char path[512], script_dir[512];
-    const struct ifl_drawing drawing = {.out_dir = dir, .script_dir = script_dir, .columns = 1};
+    const struct ifl_drawing drawing = {.out_dir = dir,
+                                        .script_dir = script_dir,
+                                        .columns = 1,
+                                        .source = "inflight " INFLIGHT_VERSION};
     if (mkdir(dir, 0777) < 0 && errno != EEXIST)
         return ifl_fail_at(error, dir, 0, 0, "cannot make the folder: %s", strerror(errno));
     if (data_path("reports/plot", script_dir) < 0)

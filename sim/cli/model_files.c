@@ -110,7 +110,10 @@ static int write_one(const struct portrait *portrait, const char *dir, const cha
 static int draw(const char *dir, struct ifl_error *error)
 {
     char script_dir[512];
-    const struct ifl_drawing drawing = {.out_dir = dir, .script_dir = script_dir, .columns = 1};
+    const struct ifl_drawing drawing = {.out_dir = dir,
+                                        .script_dir = script_dir,
+                                        .columns = 1,
+                                        .source = "inflight " INFLIGHT_VERSION};
     if (data_path("reports/plot", script_dir) < 0)
         return ifl_fail(error, IFL_E_IO, "the plot scripts are not installed");
     return ifl_figure(&drawing, "roofline", "roofline", error);

@@ -1,6 +1,7 @@
 /* inflight validate: a simulated run beside a recorded one. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -34,18 +35,20 @@ static int read_run(const char *path, const char *format, struct ifl_run *run,
 }
 
 /* Figures are a nicety: without gnuplot the numbers stand alone. */
-static void draw(const char *out_dir)
+static void draw(const char *out_dir, const char *const runs[2])
 {
     struct ifl_error error;
-    char script_dir[512];
-    const struct ifl_drawing drawing = {.out_dir = out_dir, .script_dir = script_dir, .columns = 2};
-    int rc = 0;
-    if (data_path("reports/plot", script_dir) < 0)
+    char script_dir[512], *source = NULL;
+    int rc = ifl_figure_source(&source, 2, runs, &error);
+    const struct ifl_drawing drawing = {
+        .out_dir = out_dir, .script_dir = script_dir, .columns = 2, .source = source};
+    if (rc == 0 && data_path("reports/plot", script_dir) < 0)
         rc = ifl_fail(&error, IFL_E_IO, "the plot scripts are not installed");
     for (const char *const *figure = ifl_validation_figures; rc == 0 && *figure; figure++)
         rc = ifl_figure(&drawing, *figure, *figure, &error);
     if (rc < 0)
         fprintf(stderr, "note: no figures: %s\n", error.text);
+    free(source);
 }
 
 struct request {
@@ -123,6 +126,6 @@ int cli_validate(int argc, char **argv)
     if (rc < 0)
         return cli_fail(&error);
     if (!no_plots)
-        draw(request.out_dir ? request.out_dir : request.simulated);
+        draw(request.out_dir ? request.out_dir : request.simulated, runs.of);
     return 0;
 }
