@@ -5,6 +5,35 @@
 
 #define CHUNK_BYTES ((size_t)1 << 18)
 
+struct ifl_joint {
+    struct whole_file file;
+    bool timeline;
+    size_t n_parts;
+};
+
+struct ifl_joint *ifl_joint_open(const char *path, bool timeline, struct ifl_error *error)
+{
+    struct ifl_joint *joint = calloc(1, sizeof *joint);
+    if (!joint) {
+        ifl_fail_nomem(error);
+        return NULL;
+    }
+    joint->timeline = timeline;
+    if (whole_open(&joint->file, path, error) == IFL_OK)
+        return joint;
+    free(joint);
+    return NULL;
+}
+
+void ifl_joint_destroy(struct ifl_joint *joint)
+{
+    if (joint)
+        whole_discard(&joint->file);
+    free(joint);
+}
+
+/* ---- a part ---- */
+
 /* The points share their columns, so one header speaks for all. */
 static void skip_header(FILE *part)
 {
@@ -26,79 +55,36 @@ static int append_rest(struct whole_file *whole, FILE *part, const char *path,
     return ferror(part) ? whole_fail_on(path, "read", error) : IFL_OK;
 }
 
-static int append(struct whole_file *whole, const char *path, bool with_header,
-                  struct ifl_error *error)
+static int append_open(struct ifl_joint *joint, FILE *part, const char *path,
+                       struct ifl_error *error)
+{
+    const bool first = joint->n_parts++ == 0;
+    if (joint->timeline && whole_write(&joint->file, first ? "[\n" : ",\n", error))
+        return error->code;
+    if (!joint->timeline && !first)
+        skip_header(part);
+    return append_rest(&joint->file, part, path, error);
+}
+
+int ifl_joint_append(struct ifl_joint *joint, const char *path, struct ifl_error *error)
 {
     FILE *part = fopen(path, "rb");
     if (!part)
         return whole_fail_on(path, "open", error);
-    if (!with_header)
-        skip_header(part);
-    const int code = append_rest(whole, part, path, error);
+    const int code = append_open(joint, part, path, error);
     fclose(part);
     return code;
 }
 
-static int publish(struct whole_file *whole, struct ifl_error *error)
-{
-    return whole_close(whole, error) || whole_publish(whole, error) ? error->code : IFL_OK;
-}
+/* ---- the end ---- */
 
-static int append_tables(struct whole_file *whole, const struct ifl_parts *parts,
-                         struct ifl_error *error)
+int ifl_joint_close(struct ifl_joint *joint, struct ifl_error *error)
 {
-    char part[IFL_PATH_BYTES];
-    bool first = true;
-    int code = IFL_OK;
-    for (size_t i = 0; i < parts->n && !code; i++) {
-        if (!parts->path(parts->context, i, part))
-            continue;
-        code = append(whole, part, first, error);
-        first = false;
-    }
-    return code;
-}
-
-int ifl_join_csv(const char *path, const struct ifl_parts *parts, struct ifl_error *error)
-{
-    char part[IFL_PATH_BYTES];
-    if (parts->n == 1 && parts->path(parts->context, 0, part))
-        return rename(part, path) ? whole_fail_on(part, "rename", error) : IFL_OK;
-    struct whole_file whole;
-    if (whole_open(&whole, path, error))
-        return error->code;
-    int code = append_tables(&whole, parts, error);
+    int code = joint->timeline ? whole_write(&joint->file, "\n]\n", error) : IFL_OK;
     if (!code)
-        code = publish(&whole, error);
-    whole_discard(&whole);
-    return code;
-}
-
-static int append_events(struct whole_file *whole, const struct ifl_parts *parts,
-                         struct ifl_error *error)
-{
-    char part[IFL_PATH_BYTES];
-    const char *between = "[\n";
-    int code = IFL_OK;
-    for (size_t i = 0; i < parts->n && !code; i++) {
-        if (!parts->path(parts->context, i, part))
-            continue;
-        code = whole_write(whole, between, error);
-        if (!code)
-            code = append(whole, part, true, error);
-        between = ",\n";
-    }
-    return code ? code : whole_write(whole, "\n]\n", error);
-}
-
-int ifl_join_timeline(const char *path, const struct ifl_parts *parts, struct ifl_error *error)
-{
-    struct whole_file whole;
-    if (whole_open(&whole, path, error))
-        return error->code;
-    int code = append_events(&whole, parts, error);
+        code = whole_close(&joint->file, error);
     if (!code)
-        code = publish(&whole, error);
-    whole_discard(&whole);
+        code = whole_publish(&joint->file, error);
+    ifl_joint_destroy(joint);
     return code;
 }

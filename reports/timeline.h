@@ -23,7 +23,7 @@
  *
  * Steps stream; requests follow at the end, in the order of their ends, because the slices inside
  * must come behind the ones they lie in. The file of a point is a list of events without the
- * brackets; ifl_join_timeline adds them. */
+ * brackets; a joint adds them. */
 #ifndef INFLIGHT_REPORTS_TIMELINE_H
 #define INFLIGHT_REPORTS_TIMELINE_H
 

@@ -76,7 +76,7 @@ struct ifl_recorder_options {
     const char *steps_path;     /* NULL: not written */
     const char *work_path;      /* NULL: not written; a row for each request of each step */
     const char *quantiles_path; /* NULL: not written; the latencies' quantiles, a row each half % */
-    const char *timeline_path;  /* NULL: not written; a part for ifl_join_timeline */
+    const char *timeline_path;  /* NULL: not written; a part for ifl_joint_append */
     uint64_t timeline_events;   /* the timeline ends with what does not fit into so many */
     int64_t timeline_from_ns, timeline_to_ns; /* what it shows overlaps these; to 0: to the end */
     uint64_t timeline_every; /* it shows one step and one request of so many; 0 is 1 */
@@ -185,19 +185,17 @@ int ifl_mean_of_runs(void *context, size_t point, const char **values, struct if
 
 /* ---- joining ---- */
 
-/* The files of a run's points, in order. */
-struct ifl_parts {
-    size_t n;
-    void *context;
-    /* False if there is none: the point failed. */
-    bool (*path)(void *context, size_t i, char path[IFL_PATH_BYTES]);
-};
+/* A report of a run that is made of its points' files, in order: CSV files under one header, or
+ * timelines in one JSON array. It appears at its path when it is closed. */
+struct ifl_joint;
 
-/* requests.csv, steps.csv or quantiles.csv of a run: the parts joined under one header. n 1 just
- * renames; otherwise the parts stay. */
-int ifl_join_csv(const char *path, const struct ifl_parts *parts, struct ifl_error *error);
-/* timeline.json of a run: the parts as one JSON array. */
-int ifl_join_timeline(const char *path, const struct ifl_parts *parts, struct ifl_error *error);
+struct ifl_joint *ifl_joint_open(const char *path, bool timeline, struct ifl_error *error);
+/* The part stays. */
+int ifl_joint_append(struct ifl_joint *joint, const char *part, struct ifl_error *error);
+/* Frees the joint in any case. */
+int ifl_joint_close(struct ifl_joint *joint, struct ifl_error *error);
+/* Removes what is unfinished. Accepts NULL. */
+void ifl_joint_destroy(struct ifl_joint *joint);
 
 /* The same point flown again and again with costs drawn from what their fit leaves open. */
 struct ifl_ensemble {

@@ -67,7 +67,8 @@ static int fly_and_record(void *context, size_t point, struct ifl_error *error)
             return error->code;
         record.error = *error;
     }
-    return run_files_put(&run->files, point, &record, error);
+    const int rc = run_files_put(&run->files, point, &record, error);
+    return rc == 0 && ranks_own() == 0 ? run_files_join(&run->files, error) : rc;
 }
 
 static bool is_recorded(void *context, size_t point)
@@ -143,7 +144,7 @@ static int with_points(struct run *run,
 
 static int write_reports(struct run *run)
 {
-    int rc = run_files_join(&run->files, &run->launch.error);
+    int rc = run_files_close(&run->files, &run->launch.error);
     if (rc == 0)
         rc = with_points(run, write_tables);
     return rc == 0 ? run_files_write_config(&run->files, &run->launch.error) : rc;
@@ -301,5 +302,6 @@ int cli_run(int argc, char **argv)
     int rc = launch_load(&run.launch);
     if (rc == 0)
         rc = run_study(&run);
+    run_files_finish(&run.files);
     return launch_end(&run.launch, rc);
 }

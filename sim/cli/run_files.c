@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
+
+#include "cli/ranks.h"
 
 #include "new_file.h"
 
@@ -15,6 +18,8 @@ static const char config_name[] = "config.yaml";
 
 /* A million events are some 150 MB, which a viewer has to hold in memory. */
 enum { TIMELINE_EVENTS = 1000000, TIMELINE_POINT_EVENTS = 200000 };
+
+enum { WAIT_S = 60 };
 
 static int make_dir(const char *dir, struct ifl_error *error)
 {
@@ -58,6 +63,7 @@ int run_files_init(struct run_files *files, const struct study *study, const cha
         .study = study,
         .wanted = {output->requests, output->steps, output->work, true, output->timeline,
                    study_first(study)->cost.ensemble > 0},
+        .joining = PTHREAD_MUTEX_INITIALIZER,
     };
     dir = dir ? dir : output->dir;
     if (strlen(dir) >= sizeof files->dir)
@@ -157,34 +163,101 @@ bool run_files_get(const struct run_files *files, size_t point, struct point_rec
 
 /* ---- reports ---- */
 
-struct joint {
-    const struct run_files *files;
-    enum report_kind kind;
-};
-
-static bool find_part(void *context, size_t point, char path[IFL_PATH_BYTES])
+static struct ifl_joint *joint_of(struct run_files *files, int kind, struct ifl_error *error)
 {
-    const struct joint *joint = context;
-    struct point_record record;
-    parts_path(&joint->files->parts, report_names[joint->kind], point, path);
-    return !parts_get(&joint->files->parts, point, &record) || !record.error.code;
+    char path[IFL_PATH_BYTES];
+    final_path(files, report_names[kind], path);
+    if (!files->joints[kind])
+        files->joints[kind] = ifl_joint_open(path, kind == REPORT_TIMELINE, error);
+    return files->joints[kind];
 }
 
-int run_files_join(const struct run_files *files, struct ifl_error *error)
+/* The table of a single point has nothing to be joined with. */
+static int append(struct run_files *files, int kind, size_t point, struct ifl_error *error)
 {
+    char part[IFL_PATH_BYTES], path[IFL_PATH_BYTES];
+    parts_path(&files->parts, report_names[kind], point, part);
+    final_path(files, report_names[kind], path);
+    if (study_n_points(files->study) == 1 && kind != REPORT_TIMELINE)
+        return rename(part, path) < 0
+                   ? ifl_fail(error, IFL_E_IO, "%s: cannot rename: %s", part, strerror(errno))
+                   : 0;
+    struct ifl_joint *joint = joint_of(files, kind, error);
+    return joint ? ifl_joint_append(joint, part, error) : error->code;
+}
+
+/* A point that failed has left nothing. */
+static int join_next(struct run_files *files, const struct point_record *record,
+                     struct ifl_error *error)
+{
+    const size_t point = files->n_joined++;
     int rc = 0;
-    for (int kind = 0; kind < N_REPORTS && rc == 0; kind++) {
-        struct joint joint = {files, (enum report_kind)kind};
-        const struct ifl_parts parts = {study_n_points(files->study), &joint, find_part};
-        char path[IFL_PATH_BYTES];
-        final_path(files, report_names[kind], path);
-        if (!files->wanted[kind])
-            remove(path); /* of an earlier run: it would not belong to the others */
-        else
-            rc = kind == REPORT_TIMELINE ? ifl_join_timeline(path, &parts, error)
-                                         : ifl_join_csv(path, &parts, error);
-    }
+    for (int kind = 0; kind < N_REPORTS && rc == 0 && !record->error.code; kind++)
+        if (files->wanted[kind])
+            rc = append(files, kind, point, error);
     return rc;
+}
+
+int run_files_join(struct run_files *files, struct ifl_error *error)
+{
+    struct point_record record;
+    int rc = 0;
+    if (pthread_mutex_trylock(&files->joining) != 0)
+        return 0;
+    while (rc == 0 && files->n_joined < study_n_points(files->study) &&
+           run_files_get(files, files->n_joined, &record))
+        rc = join_next(files, &record, error);
+    pthread_mutex_unlock(&files->joining);
+    return rc;
+}
+
+/* A network file system may remember for a minute that a file was not there. */
+static int join_rest(struct run_files *files, struct ifl_error *error)
+{
+    const size_t n_points = study_n_points(files->study);
+    int rc = run_files_join(files, error);
+    for (int i = 0; i < WAIT_S && rc == 0 && files->n_joined < n_points && ranks_n() > 1; i++) {
+        nanosleep(&(struct timespec){1, 0}, NULL);
+        rc = run_files_join(files, error);
+    }
+    if (rc == 0 && files->n_joined < n_points)
+        rc = ifl_fail(error, IFL_E_IO, "%s: the files of point %zu are gone", files->parts.dir,
+                      files->n_joined);
+    return rc;
+}
+
+/* What an earlier run has left would not belong to the others. */
+static void remove_unwanted(const struct run_files *files)
+{
+    char path[IFL_PATH_BYTES], temporary[IFL_PATH_BYTES + 8];
+    for (int kind = 0; kind < N_REPORTS; kind++) {
+        final_path(files, report_names[kind], path);
+        snprintf(temporary, sizeof temporary, "%s.tmp", path);
+        if (!files->wanted[kind]) {
+            remove(path);
+            remove(temporary);
+        }
+    }
+}
+
+int run_files_close(struct run_files *files, struct ifl_error *error)
+{
+    int rc = join_rest(files, error);
+    for (int kind = 0; kind < N_REPORTS && rc == 0; kind++) {
+        if (files->joints[kind])
+            rc = ifl_joint_close(files->joints[kind], error);
+        files->joints[kind] = NULL;
+    }
+    if (rc == 0)
+        remove_unwanted(files);
+    return rc;
+}
+
+void run_files_finish(struct run_files *files)
+{
+    for (int kind = 0; kind < N_REPORTS; kind++)
+        ifl_joint_destroy(files->joints[kind]);
+    pthread_mutex_destroy(&files->joining);
 }
 
 int run_files_write_config(const struct run_files *files, struct ifl_error *error)

@@ -2,6 +2,8 @@
 #ifndef SIM_CLI_RUN_FILES_H
 #define SIM_CLI_RUN_FILES_H
 
+#include <pthread.h>
+
 #include "inflight/report.h"
 
 #include "cli/parts.h"
@@ -23,6 +25,10 @@ struct run_files {
     char dir[512];
     struct parts parts;
     bool wanted[N_REPORTS];
+    /* The reports of all points, as far as they have grown; on rank 0. */
+    pthread_mutex_t joining;
+    struct ifl_joint *joints[N_REPORTS]; /* NULL: not begun */
+    size_t n_joined;                     /* points, the first ones */
 };
 
 /* A point that is done with: flown, or failed for a reason that does not concern the others. */
@@ -50,9 +56,14 @@ int run_files_put(const struct run_files *files, size_t point, struct point_reco
 /* False if it is not, or its files are not those of then. */
 bool run_files_get(const struct run_files *files, size_t point, struct point_record *record);
 
-/* From the points' files to requests.csv, steps.csv, work.csv, quantiles.csv and timeline.json, and
- * the configuration last. */
-int run_files_join(const struct run_files *files, struct ifl_error *error);
+/* Appends the points that are recorded and not yet joined, up to the first that is missing, to
+ * requests.csv, steps.csv, work.csv, quantiles.csv, timeline.json and intervals.csv, so that little
+ * is left to do when the last one has ended. Any thread may; one at a time does. */
+int run_files_join(struct run_files *files, struct ifl_error *error);
+/* Joins the rest and gives the reports their names; comes before the configuration. */
+int run_files_close(struct run_files *files, struct ifl_error *error);
+/* Removes what was not closed. */
+void run_files_finish(struct run_files *files);
 int run_files_write_config(const struct run_files *files, struct ifl_error *error);
 
 #endif

@@ -85,18 +85,19 @@ static inline void scratch_remove(const struct scratch *scratch)
     rmdir(scratch->dir);
 }
 
-static inline bool scratch_part(void *context, size_t i, char path[IFL_PATH_BYTES])
+/* Joins the parts into a file of that name; NULL where a point has left nothing. */
+static inline int scratch_join(const struct scratch *scratch, const char *name, bool timeline,
+                               size_t n, const char *const *parts, struct ifl_error *error)
 {
-    const char *const *paths = context;
-    if (paths[i])
-        snprintf(path, IFL_PATH_BYTES, "%s", paths[i]);
-    return paths[i];
-}
-
-/* NULL where a point has left nothing. */
-static inline struct ifl_parts scratch_parts(size_t n, const char *const *paths)
-{
-    return (struct ifl_parts){n, (void *)(uintptr_t)paths, scratch_part};
+    struct ifl_joint *joint = ifl_joint_open(scratch_path(scratch, name), timeline, error);
+    if (!joint)
+        return error->code;
+    for (size_t i = 0; i < n; i++)
+        if (parts[i] && ifl_joint_append(joint, parts[i], error)) {
+            ifl_joint_destroy(joint);
+            return error->code;
+        }
+    return ifl_joint_close(joint, error);
 }
 
 #endif

@@ -259,22 +259,9 @@ Test(join, keeps_one_header_and_the_order)
     scratch_write(&scratch, "empty", "point,x\n");
     const char *paths[] = {NULL, scratch_path(&scratch, "a"), scratch_path(&scratch, "empty"),
                            scratch_path(&scratch, "b")};
-    const struct ifl_parts parts = scratch_parts(4, paths);
-    cr_assert_eq(ifl_join_csv(scratch_path(&scratch, "all.csv"), &parts, &error), IFL_OK);
+    cr_assert_eq(scratch_join(&scratch, "all.csv", false, 4, paths, &error), IFL_OK);
     scratch_expect(&scratch, "all.csv", "point,x\n0,a\n1,b\n1,c\n");
     cr_expect_eq(scratch_count(&scratch), 4, "the parts stay");
-    scratch_remove(&scratch);
-}
-
-Test(join, one_part_is_renamed)
-{
-    const struct scratch scratch = scratch_make();
-    scratch_write(&scratch, "a", "point,x\n0,a\n");
-    const char *paths[] = {scratch_path(&scratch, "a")};
-    const struct ifl_parts parts = scratch_parts(1, paths);
-    cr_assert_eq(ifl_join_csv(scratch_path(&scratch, "all.csv"), &parts, &error), IFL_OK);
-    scratch_expect(&scratch, "all.csv", "point,x\n0,a\n");
-    cr_expect_eq(scratch_count(&scratch), 1);
     scratch_remove(&scratch);
 }
 
@@ -283,8 +270,7 @@ Test(join, a_missing_part_is_named_and_the_others_stay)
     const struct scratch scratch = scratch_make();
     scratch_write(&scratch, "a", "point,x\n0,a\n");
     const char *paths[] = {scratch_path(&scratch, "a"), scratch_path(&scratch, "gone")};
-    const struct ifl_parts parts = scratch_parts(2, paths);
-    cr_expect_eq(ifl_join_csv(scratch_path(&scratch, "all.csv"), &parts, &error), IFL_E_IO);
+    cr_expect_eq(scratch_join(&scratch, "all.csv", false, 2, paths, &error), IFL_E_IO);
     cr_expect_not_null(strstr(error.text, "/gone: cannot open"), "%s", error.text);
     scratch_expect(&scratch, "a", "point,x\n0,a\n");
     cr_expect_eq(scratch_count(&scratch), 1);

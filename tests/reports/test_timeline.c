@@ -135,9 +135,8 @@ static json_t *fly(const struct scratch *scratch, uint64_t max_events, const cha
     options.timeline_events = max_events;
     options.label = label;
     cr_assert_eq(write_part(&options), IFL_OK, "%s", error.text);
-    const struct ifl_parts parts = scratch_parts(1, &options.timeline_path);
-    cr_assert_eq(ifl_join_timeline(scratch_path(scratch, "timeline.json"), &parts, &error), IFL_OK,
-                 "%s", error.text);
+    cr_assert_eq(scratch_join(scratch, "timeline.json", true, 1, &options.timeline_path, &error),
+                 IFL_OK, "%s", error.text);
     cr_expect_eq(scratch_count(scratch), 2, "the part stays");
     return parse(scratch);
 }
@@ -309,9 +308,8 @@ Test(timeline, points_are_processes_in_order)
         paths[point] = options.timeline_path;
         cr_assert_eq(write_part(&options), IFL_OK, "%s", error.text);
     }
-    const struct ifl_parts parts = scratch_parts(3, paths);
-    cr_assert_eq(ifl_join_timeline(scratch_path(&scratch, "timeline.json"), &parts, &error), IFL_OK,
-                 "%s", error.text);
+    cr_assert_eq(scratch_join(&scratch, "timeline.json", true, 3, paths, &error), IFL_OK, "%s",
+                 error.text);
     cr_expect_eq(scratch_count(&scratch), 4, "the parts stay");
     json_t *events = parse(&scratch), *event;
     size_t i;
@@ -349,8 +347,7 @@ Test(timeline, a_full_disk_is_named_and_leaves_nothing)
 
     cr_assert_eq(write_part(&options), IFL_OK);
     cr_assert_eq(symlink("/dev/full", scratch_path(&scratch, "timeline.json.tmp")), 0);
-    const struct ifl_parts parts = scratch_parts(1, &options.timeline_path);
-    cr_expect_eq(ifl_join_timeline(scratch_path(&scratch, "timeline.json"), &parts, &error),
+    cr_expect_eq(scratch_join(&scratch, "timeline.json", true, 1, &options.timeline_path, &error),
                  IFL_E_IO);
     cr_expect_not_null(strstr(error.text, "timeline.json: cannot write: No space left on device"),
                        "%s", error.text);
@@ -399,8 +396,8 @@ static int write_story(const struct ifl_recorder_options *options)
 static json_t *tell(const struct scratch *scratch, const struct ifl_recorder_options *options)
 {
     cr_assert_eq(write_story(options), IFL_OK, "%s", error.text);
-    const struct ifl_parts parts = scratch_parts(1, &options->timeline_path);
-    cr_assert_eq(ifl_join_timeline(scratch_path(scratch, "timeline.json"), &parts, &error), IFL_OK);
+    cr_assert_eq(scratch_join(scratch, "timeline.json", true, 1, &options->timeline_path, &error),
+                 IFL_OK);
     return parse(scratch);
 }
 
@@ -478,8 +475,7 @@ Test(timeline, a_replica_has_a_track_and_counters_of_its_own)
     cr_assert_eq(ifl_record_step(recorder, &second, &error), IFL_OK);
     cr_assert_eq(ifl_recorder_finish(recorder, &summary, &error), IFL_OK);
     ifl_recorder_destroy(recorder);
-    const struct ifl_parts parts = scratch_parts(1, &options.timeline_path);
-    cr_assert_eq(ifl_join_timeline(scratch_path(&scratch, "timeline.json"), &parts, &error),
+    cr_assert_eq(scratch_join(&scratch, "timeline.json", true, 1, &options.timeline_path, &error),
                  IFL_OK);
     json_t *events = parse(&scratch);
     cr_expect_str_eq(text_of(args_of(events, 'M', "thread_name", 2), "name"), "replica 2");
