@@ -4,6 +4,7 @@
 #include <gsl/gsl_min.h>
 #include <gsl/gsl_roots.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,22 +66,71 @@ static void judge(const struct capacity_config *goals, struct capacity_trial *tr
     }
 }
 
+/* The replications of a trial. Each thread takes the next that nobody has. */
+struct trial_crew {
+    const struct capacity_options *options;
+    double rate_rps;
+    struct ifl_summary *summaries; /* [n_replications] */
+    atomic_size_t next;
+    pthread_mutex_t lock;
+    struct ifl_error error; /* of the lowest replication that failed */
+    size_t failed;          /* n_replications: none */
+};
+
+static int fly_replication(struct trial_crew *crew, size_t replication, struct ifl_error *error)
+{
+    const struct capacity_options *options = crew->options;
+    struct config config = options->configs[replication];
+    struct point_result result;
+    const struct point_options point = {.config = &config,
+                                        .traces = options->traces,
+                                        .stop = options->stop,
+                                        .n_ended = options->n_ended};
+    config.workload.arrivals.rate_rps = crew->rate_rps;
+    const int code = point_fly(&point, &result, error);
+    crew->summaries[replication] = result.summary;
+    return code;
+}
+
+static void *fly_replications(void *context)
+{
+    struct trial_crew *crew = context;
+    struct ifl_error error;
+    for (size_t r; (r = atomic_fetch_add(&crew->next, 1)) < crew->options->n_replications;) {
+        if (fly_replication(crew, r, &error) == 0)
+            continue;
+        pthread_mutex_lock(&crew->lock);
+        if (r < crew->failed) {
+            crew->failed = r;
+            crew->error = error;
+        }
+        pthread_mutex_unlock(&crew->lock);
+        atomic_store(&crew->next, crew->options->n_replications);
+    }
+    return NULL;
+}
+
 static int fly(struct search *search, double rate_rps)
 {
+    pthread_t helpers[CAPACITY_MAX_THREADS];
     const struct capacity_options *options = search->options;
-    int code = 0;
-    for (size_t r = 0; r < options->n_replications && code == 0; r++) {
-        struct config config = options->configs[r];
-        struct point_result result;
-        const struct point_options point = {.config = &config,
-                                            .traces = options->traces,
-                                            .stop = options->stop,
-                                            .n_ended = options->n_ended};
-        config.workload.arrivals.rate_rps = rate_rps;
-        code = point_fly(&point, &result, search->error);
-        search->summaries[r] = result.summary;
-    }
-    return code;
+    struct trial_crew crew = {.options = options,
+                              .rate_rps = rate_rps,
+                              .summaries = search->summaries,
+                              .lock = PTHREAD_MUTEX_INITIALIZER,
+                              .failed = options->n_replications};
+    size_t n = 0;
+    while (n + 1 < options->n_threads && n + 1 < options->n_replications &&
+           n < CAPACITY_MAX_THREADS &&
+           pthread_create(&helpers[n], NULL, fly_replications, &crew) == 0)
+        n++;
+    fly_replications(&crew);
+    while (n > 0)
+        pthread_join(helpers[--n], NULL);
+    if (crew.failed == options->n_replications)
+        return 0;
+    *search->error = crew.error;
+    return crew.error.code;
 }
 
 /* A rate that went through its logarithm is still the same. */

@@ -23,7 +23,7 @@
 #include "config/config.h"
 #include "trace_shelf.h"
 
-enum { CAPACITY_MAX_TRIALS = 64 };
+enum { CAPACITY_MAX_TRIALS = 64, CAPACITY_MAX_THREADS = 256 };
 
 enum capacity_status {
     CAPACITY_FOUND,
@@ -49,6 +49,7 @@ struct capacity {
 struct capacity_options {
     const struct config *configs; /* [n_replications] */
     size_t n_replications;
+    size_t n_threads; /* that fly the replications of a trial, 1 at least */
     struct trace_shelf *traces;
     const volatile sig_atomic_t *stop;
     atomic_ullong *n_ended; /* for a progress line */

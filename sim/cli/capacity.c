@@ -81,6 +81,13 @@ static int read_row(const struct study *study, size_t row, struct config *config
     return check(&configs[0], error);
 }
 
+/* Those that are left over where there are fewer searches than threads. */
+static size_t threads_of_a_search(const struct quest *quest)
+{
+    const size_t n = (size_t)quest->launch.n_threads;
+    return n > quest->n_rows ? n / quest->n_rows : 1;
+}
+
 static int search(struct quest *quest, size_t row, struct record *record, struct ifl_error *error)
 {
     const struct study *study = quest->launch.study;
@@ -91,8 +98,12 @@ static int search(struct quest *quest, size_t row, struct record *record, struct
         return ifl_fail_nomem(error);
     int rc = read_row(study, row, configs, &n_read, error);
     if (rc == 0) {
-        const struct capacity_options options = {configs, n, &quest->traces, &crew_stop,
-                                                 &quest->crew.n_ended};
+        const struct capacity_options options = {.configs = configs,
+                                                 .n_replications = n,
+                                                 .n_threads = threads_of_a_search(quest),
+                                                 .traces = &quest->traces,
+                                                 .stop = &crew_stop,
+                                                 .n_ended = &quest->crew.n_ended};
         price(&configs[0], record);
         rc = capacity_find(&options, &record->capacity, error);
     }

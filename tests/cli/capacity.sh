@@ -33,6 +33,16 @@ for report in capacity.csv trials.csv config.yaml; do
     same_bytes md1/$report again/$report
 done
 
+# and where several threads share one search
+succeeds "$inflight" capacity md1.yaml --quiet -o one --set sweep=null
+succeeds "$inflight" capacity md1.yaml --quiet -o one-j4 --set sweep=null -j 4
+for report in capacity.csv trials.csv config.yaml; do
+    same_bytes one/$report one-j4/$report
+done
+printf 'arrival_s,prompt_tokens,output_tokens\n0,10,x\n' >broken.csv
+refuses 'broken.csv:2:6: ' "$inflight" capacity md1.yaml --quiet -j 4 --set sweep=null \
+    --set workload.trace=broken.csv
+
 # every criterion ends between two rates that were tried: within, and beyond by the tolerance
 "$inflight" trace generate -n 400 --prompt lognormal:200,1 --output-tokens lognormal:50,1 -o chats.csv
 cat >chats.yaml <<'END'
