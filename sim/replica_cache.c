@@ -130,22 +130,34 @@ static void merge(struct replica *replica, uint32_t *own, uint32_t found)
     *own = found;
 }
 
+/* In a tree everything on the way to what is new was used now, too, and where a prompt parts from
+ * what is there a node ends. */
 static void publish(struct replica *replica, struct live_request *r, int32_t n_tokens)
 {
     struct kv_cache *cache = &replica->kv.cache;
     const int32_t block_tokens = replica->limits.block_tokens, n = n_tokens / block_tokens;
     const int32_t n_shareable = kv_shareable_tokens(&r->pub) / block_tokens;
+    const bool tree = is_tree(replica);
+    bool merged = false;
     if (n <= r->n_published)
         return;
+    if (tree)
+        kv_cache_tick(cache);
+    for (int32_t i = 0; tree && i < r->n_published; i++)
+        kv_cache_touch(cache, r->blocks[i], cache->clock);
     for (int32_t i = r->n_published; i < n; i++) {
         r->identity = kv_identity(&r->pub, r->identity, i, block_tokens);
-        const int32_t found = is_tree(replica) ? kv_cache_find(cache, r->identity) : -1;
-        if (found >= 0)
+        const int32_t found = tree ? kv_cache_find(cache, r->identity) : -1;
+        if (found >= 0) {
             merge(replica, &r->blocks[i], (uint32_t)found);
-        else
-            kv_cache_publish(cache, r->blocks[i], r->identity,
-                             i > 0 ? (int32_t)r->blocks[i - 1] : -1, (i + 1) * block_tokens,
-                             i < n_shareable);
+            merged = true;
+            continue;
+        }
+        if (merged)
+            cache->entries[r->blocks[i - 1]].ends_node = true;
+        merged = false;
+        kv_cache_publish(cache, r->blocks[i], r->identity, i > 0 ? (int32_t)r->blocks[i - 1] : -1,
+                         (i + 1) * block_tokens, i < n_shareable);
     }
     cache->entries[r->blocks[n - 1]].ends_node = true;
     r->n_published = n;

@@ -2,9 +2,10 @@
  * python/sglang/srt/managers/schedule_policy.py).
  *
  * Of what running requests may still produce, a fraction is set aside: the new-token ratio. It
- * starts high, falls with every decode step to a floor, and rises when requests had to be
- * retracted, to what their tokens so far suggest. A newcomer needs its prompt, its whole declared
- * output (at most `most_new_tokens`) and a page; whoever else starts in the step counts so, too. */
+ * starts high, falls with every decode step to a floor, rises when requests had to be retracted, to
+ * what their tokens so far suggest, and starts anew when the engine was idle. A newcomer needs its
+ * prompt, its whole declared output (at most `most_new_tokens`) and a page; whoever else starts in
+ * the step counts so, too. */
 #include "inflight/policy.h"
 
 enum { RETRACT_STEPS = 20 };
@@ -18,6 +19,8 @@ struct discounted {
 
 struct future {
     double ratio;
+    int64_t n_live; /* requests at the replica */
+    int64_t last_left_ns;
 };
 
 static const struct ifl_param params[] = {
@@ -44,10 +47,24 @@ static double first_ratio(const struct discounted *p)
     return ratio < 1 ? ratio : 1;
 }
 
-static int64_t new_tokens(const struct discounted *p, const struct ifl_request *r)
+/* A limit that the pool cannot hold is cut when the request comes (max_req_len). */
+static int64_t declared(const struct ifl_view *view, const struct ifl_request *r)
 {
-    const int32_t left = r->n_max_new > r->n_out ? r->n_max_new - r->n_out : 0;
-    return left < p->most_new_tokens ? left : p->most_new_tokens;
+    const int64_t page = view->limits->block_tokens, pool = view->limits->n_blocks * page;
+    const int64_t room = pool - 1 - page - r->n_prompt;
+    return r->n_max_new < room ? r->n_max_new : room > 0 ? room : 0;
+}
+
+static int64_t clipped(const struct discounted *p, int64_t n_tokens)
+{
+    const int64_t n = n_tokens > 0 ? n_tokens : 0;
+    return n < p->most_new_tokens ? n : p->most_new_tokens;
+}
+
+static int64_t new_tokens(const struct discounted *p, const struct ifl_view *view,
+                          const struct ifl_request *r)
+{
+    return clipped(p, declared(view, r) - r->n_out);
 }
 
 /* ---- what is set aside ---- */
@@ -57,25 +74,30 @@ static bool ends_prompt_now(const struct ifl_request *r)
     return r->n_now > 0 && ifl_todo(r) == 0;
 }
 
+/* Who decodes from now on counts in full, one that was retracted as if it had produced nothing. */
+static double of_new(const struct discounted *p, const struct ifl_view *view,
+                     const struct ifl_request *r)
+{
+    if (r->state != IFL_RUNNING || !ends_prompt_now(r))
+        return 0;
+    return (double)(clipped(p, declared(view, r)) + view->limits->block_tokens);
+}
+
 /* Prompts that are still in chunks set nothing aside. */
 static double set_aside(const struct discounted *p, const struct ifl_view *view,
                         struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step), started = ifl_started(step);
-    const int32_t page = view->limits->block_tokens;
     double tokens = 0;
     for (size_t i = 0; i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
-        if (r->state != IFL_RUNNING)
-            continue;
-        if (ifl_decodes(r))
-            tokens += (double)new_tokens(p, r) * future_of(p)->ratio;
-        else if (ends_prompt_now(r))
-            tokens += (double)(new_tokens(p, r) + page);
+        if (r->state == IFL_RUNNING && ifl_decodes(r))
+            tokens += (double)new_tokens(p, view, r) * future_of(p)->ratio;
+        else
+            tokens += of_new(p, view, r);
     }
     for (size_t i = 0; i < started.n; i++)
-        if (started.of[i]->state == IFL_RUNNING && ends_prompt_now(started.of[i]))
-            tokens += (double)(new_tokens(p, started.of[i]) + page);
+        tokens += of_new(p, view, started.of[i]);
     return tokens;
 }
 
@@ -84,9 +106,9 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
 {
     const struct discounted *p = self;
     const int64_t page = view->limits->block_tokens, pool = view->limits->n_blocks * page;
-    const int64_t prompt = ifl_need(step, r, r->n_tokens) * page;
-    const int64_t room = pool - 1 - prompt - page;
-    const int64_t output = new_tokens(p, r) < room ? new_tokens(p, r) : room;
+    const int32_t todo = ifl_todo(r), whole = (int32_t)((todo + page - 1) / page * page);
+    const int64_t prompt = ifl_need(step, r, r->n_tokens) * page - (whole - todo);
+    const int64_t output = new_tokens(p, view, r);
     const double left = (double)(step->n_free_blocks * page) - set_aside(p, view, step);
     if (r->n_tokens + page >= pool)
         return (struct ifl_admission){IFL_NEVER_FITS, 0};
@@ -97,16 +119,16 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
 /* ---- the ratio ---- */
 
 /* Retracted: as if everyone went on for some steps, of what everyone declared. */
-static double estimated_ratio(struct ifl_step *step)
+static double estimated_ratio(const struct ifl_view *view, struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
-    double produced = 0, declared = 1;
+    double produced = 0, limit = 1;
     for (size_t i = 0; i < running.n; i++)
         if (running.of[i]->state == IFL_RUNNING) {
             produced += running.of[i]->n_out + RETRACT_STEPS;
-            declared += running.of[i]->n_max_new;
+            limit += (double)declared(view, running.of[i]);
         }
-    return produced < declared ? produced / declared : 1;
+    return produced < limit ? produced / limit : 1;
 }
 
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
@@ -116,11 +138,27 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     struct future *future = future_of(self);
     const double floor = first_ratio(p) * p->floor_frac;
     const double fall = (first_ratio(p) - floor) / p->decay_steps;
-    (void)view;
     if (step->n_preempted > 0)
-        future->ratio = estimated_ratio(step);
+        future->ratio = estimated_ratio(view, step);
     else if (desc->totals.n_prefill_tokens == 0)
         future->ratio = future->ratio - fall > floor ? future->ratio - fall : floor;
+}
+
+/* An engine that was idle begins anew. */
+static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    struct future *future = future_of(self);
+    (void)r;
+    if (future->n_live++ == 0 && view->now_ns > future->last_left_ns)
+        future->ratio = first_ratio(self);
+}
+
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    struct future *future = future_of(self);
+    (void)r;
+    future->n_live--;
+    future->last_left_ns = view->now_ns;
 }
 
 /* Who was refused may be admitted when the ratio has fallen. */
@@ -154,7 +192,9 @@ const struct ifl_policy policy_admit_discounted = {
     .params_bytes = sizeof(struct discounted),
     .state_bytes = sizeof(struct future),
     .init = init,
+    .on_join = on_join,
     .on_step_start = on_step_start,
+    .on_leave = on_leave,
     .steady = steady,
     .ops.admit = &ops,
 };

@@ -18,6 +18,7 @@ struct retracting {
 
 struct batch {
     bool full;
+    bool refused; /* somebody, by the plan that was made last; on_step_start reads it */
 };
 
 static const struct ifl_param params[] = {
@@ -77,7 +78,7 @@ static int32_t share_of(const struct retracting *p, const struct ifl_view *view,
 static bool over_input(const struct retracting *p, const struct ifl_view *view,
                        struct ifl_step *step, const struct ifl_request *r)
 {
-    return step->n_prefill_requests > 0 && ifl_todo(r) > input_left(p, view, step);
+    return step->n_prefill_requests > 0 && ifl_todo(r) >= input_left(p, view, step);
 }
 
 /* ---- prefill ---- */
@@ -91,17 +92,34 @@ static void continue_chunk(const struct retracting *p, const struct ifl_view *vi
         ifl_give(step, r, share_of(p, view, step, r), 0);
 }
 
+/* Memory is asked for before the other budgets: whoever lacks both makes the batch full, too. */
+static enum ifl_verdict start_one(const struct retracting *p, const struct ifl_view *view,
+                                  struct ifl_step *step, const struct ifl_request *r)
+{
+    const int32_t n = share_of(p, view, step, r);
+    const enum ifl_verdict memory = ifl_ask(step, r, n);
+    if (memory != IFL_YES)
+        return memory;
+    return n == 0 || over_input(p, view, step, r) ? IFL_WAIT : ifl_start(step, r, n);
+}
+
+/* Nobody is looked at behind whoever was cut or took the last of a budget. */
+static bool used_up(const struct retracting *p, const struct ifl_view *view, struct ifl_step *step,
+                    const struct ifl_request *last)
+{
+    return ifl_todo(last) > 0 || input_left(p, view, step) <= 0 || chunk_left(p, view, step) <= 0;
+}
+
 static void start_prompts(const struct retracting *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
+    struct batch *batch = batch_of(p);
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
-        const int32_t todo = ifl_todo(r), n = share_of(p, view, step, r);
-        if (n == 0 || input_left(p, view, step) <= 0 || over_input(p, view, step, r))
-            return;
-        const enum ifl_verdict verdict = ifl_start(step, r, n);
-        if (!ifl_settled(step, r, verdict) || (verdict == IFL_YES && n < todo))
+        const enum ifl_verdict verdict = start_one(p, view, step, r);
+        batch->refused = verdict == IFL_NO_BLOCKS;
+        if (!ifl_settled(step, r, verdict) || (verdict == IFL_YES && used_up(p, view, step, r)))
             return;
     }
 }
@@ -133,6 +151,7 @@ static void decode_everyone(struct ifl_step *step)
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct retracting *p = self;
+    batch_of(p)->refused = false;
     continue_chunk(p, view, step);
     if (!batch_of(p)->full && view->n_swapped == 0 && step->n_preempted == 0)
         start_prompts(p, view, step);
@@ -148,24 +167,13 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
 
 /* ---- is the batch full? ---- */
 
-static bool was_refused(const struct retracting *p, const struct ifl_view *view,
-                        struct ifl_step *step)
-{
-    struct ifl_cursor cursor = {{0}};
-    const struct ifl_request *head = ifl_next(step, IFL_IN_WAITING, &cursor);
-    return head && share_of(p, view, step, head) > 0 && input_left(p, view, step) > 0 &&
-           !over_input(p, view, step, head);
-}
-
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
                           struct ifl_step *step)
 {
     struct batch *batch = batch_of(self);
+    (void)view;
     (void)desc;
-    if (step->n_preempted > 0)
-        batch->full = false;
-    else if (step->asked & 1u << IFL_ADMIT)
-        batch->full = was_refused(self, view, step);
+    batch->full = step->n_preempted == 0 && (batch->full || batch->refused);
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)

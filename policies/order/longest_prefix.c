@@ -4,7 +4,7 @@
  * With more than `most_waiting` requests the order is that of arrival: matching would take too
  * long. A request of which the cache holds little, and whose prefix another one that came earlier
  * will bring, stands behind everyone else: it will hit when that one has been computed. That they
- * share a prefix is known from the trace's prefix groups. */
+ * share a prefix is known from the trace's prefix groups or hash ids. */
 #include "inflight/policy.h"
 
 struct longest_prefix {
@@ -15,13 +15,13 @@ struct longest_prefix {
 static const struct ifl_param params[] = {
     {"most_waiting", IFL_INT, offsetof(struct longest_prefix, most_waiting), 128, 0, 4096, NULL,
      "requests", "with more than these waiting, first come first served"},
-    {"in_batch_tokens", IFL_INT, offsetof(struct longest_prefix, in_batch_tokens), 32, 0, 1 << 30,
+    {"in_batch_tokens", IFL_INT, offsetof(struct longest_prefix, in_batch_tokens), 32, 1, 1 << 30,
      NULL, "tokens", "matches up to that are little; as many shared tokens are worth waiting for"},
 };
 
 static bool came_before(const struct ifl_request *a, const struct ifl_request *b)
 {
-    return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->serial < b->serial;
+    return a->queued_ns != b->queued_ns ? a->queued_ns < b->queued_ns : a->serial < b->serial;
 }
 
 static int32_t cached_tokens(const struct ifl_view *view, const struct ifl_request *r)
@@ -29,21 +29,32 @@ static int32_t cached_tokens(const struct ifl_view *view, const struct ifl_reque
     return view->asked && r->state == IFL_WAITING ? ifl_hit(view->asked, r).n_cached : 0;
 }
 
-/* The first of a group is not held back; the others will find what it has computed. */
+/* Tokens that two prompts begin with, as far as the trace says. */
+static int64_t shared_tokens(const struct ifl_request *a, const struct ifl_request *b)
+{
+    const uint32_t of_group =
+        a->prefix_tokens < b->prefix_tokens ? a->prefix_tokens : b->prefix_tokens;
+    const int32_t shorter = a->n_prompt < b->n_prompt ? a->n_prompt : b->n_prompt;
+    int32_t n = 0;
+    if (of_group > 0 && a->prefix_group == b->prefix_group)
+        return of_group;
+    while (n < a->n_hash_ids && n < b->n_hash_ids && a->hash_ids[n] == b->hash_ids[n])
+        n++;
+    return (int64_t)n * a->hash_id_tokens < shorter ? (int64_t)n * a->hash_id_tokens : shorter;
+}
+
+/* The first of those that share a prefix is not held back; the others will find what it has
+ * computed. */
 static bool another_brings_it(const struct longest_prefix *p, const struct ifl_view *view,
                               const struct ifl_request *const *of, size_t n,
                               const struct ifl_request *r)
 {
-    if (r->prefix_group == 0 || cached_tokens(view, r) > p->in_batch_tokens)
+    if (cached_tokens(view, r) > p->in_batch_tokens)
         return false;
-    for (size_t i = 0; i < n; i++) {
-        const struct ifl_request *other = of[i];
-        const uint32_t shared =
-            other->prefix_tokens < r->prefix_tokens ? other->prefix_tokens : r->prefix_tokens;
-        if (other != r && other->prefix_group == r->prefix_group && came_before(other, r) &&
-            (int64_t)shared >= p->in_batch_tokens)
+    for (size_t i = 0; i < n; i++)
+        if (of[i] != r && came_before(of[i], r) && shared_tokens(of[i], r) >= p->in_batch_tokens &&
+            cached_tokens(view, of[i]) <= p->in_batch_tokens)
             return true;
-    }
     return false;
 }
 
@@ -54,7 +65,7 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     const bool by_arrival = view->n_waiting > (size_t)p->most_waiting;
     for (size_t i = 0; i < n; i++) {
         if (by_arrival)
-            key[i] = of[i]->arrival_ns;
+            key[i] = 0; /* ties go by when they came, or came back */
         else if (another_brings_it(p, view, of, n, of[i]))
             key[i] = INT64_MAX;
         else

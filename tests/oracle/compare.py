@@ -16,6 +16,7 @@ import tempfile
 import fair
 import relatives
 import schedulers
+import sglang
 import shortest
 import urgent
 from machine import Request, fly
@@ -26,14 +27,17 @@ STEP_COLUMNS = ['prefill_tokens', 'decode_tokens', 'prefill_seqs', 'decode_seqs'
                 'kv_used_blocks']
 
 
-def random_trace(rng, settings):
+def random_trace(rng, cls, settings):
+    """Rows of arrival (ms), prompt, output, priority, client and what else the scheduler reads."""
     n = rng.randint(1, 24)
     at, rows = 0, []
     longest = rng.choice([6, 20, settings['max_model_len']])
     for _ in range(n):
         at += rng.choice([0, 0, 1, 5, 30, 200])
-        rows.append((at, rng.randint(1, longest), rng.randint(1, longest), rng.randint(0, 2),
-                     rng.randint(0, 3)))
+        prompt, output = rng.randint(1, longest), rng.randint(1, longest)
+        priority, client = rng.randint(0, 2), rng.randint(0, 3)
+        more = cls.columns(rng, prompt, output) if hasattr(cls, 'columns') else {}
+        rows.append((at, prompt, output, priority, client, more))
     return rows
 
 
@@ -47,10 +51,13 @@ def write_traces(folder, traces):
     names = []
     for i, rows in enumerate(traces):
         name = os.path.join(folder, f'trace{i:02d}.csv')
+        more = list(rows[0][-1])
         with open(name, 'w') as out:
-            out.write('arrival_s,prompt_tokens,output_tokens,priority,client\n')
-            for at, *columns in rows:
-                out.write(','.join([f'{at / 1000:.3f}', *map(str, columns)]) + '\n')
+            names_of = ['arrival_s', 'prompt_tokens', 'output_tokens', 'priority', 'client', *more]
+            out.write(','.join(names_of) + '\n')
+            for at, *columns, values in rows:
+                cells = [f'{at / 1000:.3f}', *columns, *(values[column] for column in more)]
+                out.write(','.join('' if cell is None else str(cell) for cell in cells) + '\n')
         names.append(name)
     return names
 
@@ -132,7 +139,7 @@ def difference(expected, actual):
 
 def compare_point(cls, settings, cost, rows, steps, requests):
     """None, or what differs first."""
-    everyone = [Request(i, *row) for i, row in enumerate(rows)]
+    everyone = [Request(i, *row[:-1], **row[-1]) for i, row in enumerate(rows)]
     expected, stalled = fly(cls(settings), everyone, cost)
     if stalled:
         return f'the slow scheduler {stalled}'
@@ -149,7 +156,7 @@ def compare_config(inflight, cls, seed):
     rng = schedulers.rng_of(f'{cls.preset} {seed}')
     settings = schedulers.random_case(cls, rng)
     cost = random_cost(rng)
-    traces = [random_trace(rng, settings) for _ in range(N_TRACES)]
+    traces = [random_trace(rng, cls, settings) for _ in range(N_TRACES)]
     n_steps = n_preemptions = 0
     with tempfile.TemporaryDirectory() as folder:
         names = write_traces(folder, traces)

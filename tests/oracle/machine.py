@@ -6,9 +6,13 @@ scheduler is a class whose `plan` follows its published pseudo-code line by line
 
 
 class Request:
-    def __init__(self, number, arrival_ms, prompt, output, priority=0, client=0):
+    def __init__(self, number, arrival_ms, prompt, output, priority=0, client=0, max_tokens=None,
+                 prefix_group=0, prefix_tokens=0, ttft_slo_s=None, tpot_slo_s=None):
         self.number, self.arrival, self.prompt, self.output = number, arrival_ms, prompt, output
         self.priority, self.client = priority, client
+        self.max_new = max_tokens or output     # the declared limit
+        self.prefix_group, self.prefix_tokens = prefix_group, prefix_tokens
+        self.ttft_slo_s, self.tpot_slo_s = ttft_slo_s, tpot_slo_s
         self.out = 0            # tokens produced
         self.computed = 0       # tokens whose K/V exists
         self.prefill = 0        # tokens to compute when it last left waiting

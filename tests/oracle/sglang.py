@@ -1,0 +1,334 @@
+"""SGLang (main of 2026-08): a radix tree of cached prefixes, and the schedulers over it.
+
+The tree is python/sglang/srt/mem_cache/radix_cache.py in small: nodes hold runs of pages, children
+are found by their first page, a match that ends inside a node splits it, leaves that nobody locks
+are lost whole, the one used longest ago first.
+"""
+
+from machine import Scheduler
+
+
+class Node:
+    def __init__(self, parent, pages):
+        self.parent, self.pages = parent, pages
+        self.children = {}      # first page -> node
+        self.locks = 0
+        self.used = 0           # time of the last use
+
+    @property
+    def depth(self):
+        return len(self.pages) + (self.parent.depth if self.parent else 0)
+
+
+class RadixTree:
+    def __init__(self):
+        self.root = Node(None, ())
+        self.clock = 0
+
+    def nodes(self, at=None):
+        at = at or self.root
+        for child in at.children.values():
+            yield child
+            yield from self.nodes(child)
+
+    def size(self, locked):
+        return sum(len(n.pages) for n in self.nodes() if (n.locks > 0) == locked)
+
+    def split(self, node, n):
+        """The first n pages become a node of their own above."""
+        top = Node(node.parent, node.pages[:n])
+        top.locks, top.used = node.locks, node.used
+        node.parent.children[node.pages[0]] = top
+        node.pages, node.parent = node.pages[n:], top
+        top.children[node.pages[0]] = node
+        return top
+
+    def match(self, pages):
+        """The node where the longest match ends; everything on the way is used now."""
+        self.clock += 1
+        at = self.root
+        while pages and pages[0] in at.children:
+            child = at.children[pages[0]]
+            n = common(child.pages, pages)
+            at = self.split(child, n) if n < len(child.pages) else child
+            at.used = self.clock
+            pages = pages[n:]
+        return at
+
+    def peek(self, pages):
+        """Pages that would match, and how many of them nobody locks; leaves no trace."""
+        at, n_all, n_unlocked = self.root, 0, 0
+        while pages and pages[0] in at.children:
+            at = at.children[pages[0]]
+            n = common(at.pages, pages)
+            n_all += n
+            n_unlocked += n if at.locks == 0 else 0
+            if n < len(at.pages):
+                break
+            pages = pages[n:]
+        return n_all, n_unlocked
+
+    def insert(self, pages):
+        at = self.match(pages)
+        rest = pages[at.depth:]
+        if rest:
+            leaf = Node(at, rest)
+            leaf.used = self.clock
+            at.children[rest[0]] = leaf
+            return leaf
+        return at
+
+    def lock(self, node, n):
+        while node is not self.root:
+            node.locks += n
+            assert node.locks >= 0
+            node = node.parent
+
+    def evict(self):
+        """Pages of the leaf that was used longest ago."""
+        leaves = [n for n in self.nodes() if not n.children and n.locks == 0]
+        leaf = min(leaves, key=lambda n: n.used)
+        del leaf.parent.children[leaf.pages[0]]
+        return len(leaf.pages)
+
+
+def common(a, b):
+    n = 0
+    while n < len(a) and n < len(b) and a[n] == b[n]:
+        n += 1
+    return n
+
+
+class SGLang(Scheduler):
+    """scheduler.py, schedule_policy.py (PrefillAdder) and schedule_batch.py (retract_decode)."""
+    preset = 'sglang'
+    most_new_tokens = 4096
+    first_ratio, floor_frac = 0.7, 0.14
+
+    @staticmethod
+    def draw(rng):
+        return {'block_tokens': 1, 'num_blocks': rng.choice([rng.randint(25, 60), rng.randint(60, 250)]), 'host_blocks': 0,
+                'max_seqs': rng.choice([2, 4, 4096, 4096]), 'max_prefill': rng.choice([16, 60, 16384]),
+                'chunk': rng.choice([5, 16, 64, 8192]), 'conserve': rng.choice([0, 0, 0.3, 1]), 'decay_steps': rng.choice([5, 600])}
+
+    @staticmethod
+    def columns(rng, prompt, output):
+        group = rng.choice([0, 1, 1, 2])
+        shared = rng.choice([prompt, rng.randint(0, prompt)]) if group else 0
+        return {'max_tokens': output + rng.choice([0, 0, 3, 40]),
+                'prefix_group': group if shared else 0, 'prefix_tokens': shared}
+
+    keys = {'max_seqs': 'serving.batching.max_seqs', 'chunk': 'serving.batching.chunk_tokens',
+            'max_prefill': 'serving.batching.max_prefill_tokens',
+            'conserve': 'serving.admit.conservativeness',
+            'decay_steps': 'serving.admit.decay_steps'}
+    more_sets = {'serving.kv.prefix_cache': 'radix'}
+
+    def __init__(self, settings):
+        self.tree = RadixTree()
+        self.page = settings['block_tokens']
+        super().__init__(settings)
+        self.highest = min(1, self.first_ratio * self.s['conserve'])
+        self.ratio = self.highest
+        self.batch_is_full = False
+        self.chunked = None
+        self.last_left = -1
+
+    # ---- memory: pages of the tree, and those that running requests alone have ----
+
+    @property
+    def free(self):
+        """Available and evictable."""
+        held = sum(r.blocks - r.node.depth for r in self.running)
+        return self.s['num_blocks'] - self.tree.size(locked=True) - held
+
+    @free.setter
+    def free(self, n):
+        """Counted, never kept."""
+
+    def pages_of(self, r, n_tokens):
+        """As many whole pages as the tokens fill; a page is what stands in it."""
+        def token(i):
+            return ('group', r.prefix_group, i) if i < r.prefix_tokens else ('own', r.number, i)
+        return tuple(tuple(token(i * self.page + j) for j in range(self.page))
+                     for i in range(n_tokens // self.page))
+
+    def take(self, r, n):
+        assert n <= self.free
+        held = sum(q.blocks - q.node.depth for q in self.running)
+        in_tree = self.tree.size(locked=True) + self.tree.size(locked=False)
+        available = self.s['num_blocks'] - in_tree - held
+        r.blocks += n
+        while available < n:
+            available += self.tree.evict()
+
+    def grow(self, r, n):
+        self.take(r, self.lacks(r, r.computed + n))
+
+    def keep_in_tree(self, r):
+        """What is computed is inserted, pages that were there already are given back."""
+        self.tree.lock(r.node, -1)
+        before, own = r.node.depth, r.blocks - r.node.depth
+        r.node = self.tree.insert(self.pages_of(r, r.computed))
+        self.tree.lock(r.node, +1)
+        r.blocks = r.node.depth + own - (r.node.depth - before)
+
+    # ---- admission ----
+
+    def declared(self, r):
+        longest = self.s['num_blocks'] * self.page - 1 - self.page - r.prompt
+        return max(0, min(r.max_new, longest))
+
+    def left_of(self, r):
+        return min(max(0, self.declared(r) - r.out), self.most_new_tokens)
+
+    def rem_total(self):
+        running = sum(self.left_of(r) * self.ratio for r in self.running if r.decodes)
+        return self.free * self.page - running - self.promised
+
+    def added(self, r):
+        """It will decode, too, from now on."""
+        self.promised += min(self.declared(r), self.most_new_tokens) + self.page
+
+    def continue_chunk(self, step):
+        r = self.chunked
+        n = min(r.todo, self.s['chunk'])
+        self.grow(r, n)
+        self.give(step, r, n)
+        if n == r.todo:
+            self.chunked = None
+            self.added(r)
+
+    def add_one(self, step, r):
+        prefix = self.pages_of(r, r.tokens - 1)
+        n_matched, n_to_lock = self.tree.peek(prefix)
+        extend = r.tokens - n_matched * self.page
+        left = self.s['chunk'] - step.n_tokens
+        rem_total = self.rem_total() - n_to_lock * self.page    # locked, it cannot be evicted
+        if extend + self.left_of(r) + self.page >= rem_total:
+            return 'no token'
+        if step.tokens and extend >= self.s['max_prefill'] - step.n_tokens:
+            return 'other'
+        if left // self.page == 0:
+            return 'other'
+        n = extend if extend <= left else left // self.page * self.page
+        node = self.tree.match(prefix)
+        self.tree.lock(node, +1)
+        self.waiting.remove(r)
+        self.running.append(r)
+        r.node, r.blocks = node, node.depth
+        r.computed, r.prefill = node.depth * self.page, r.tokens
+        self.grow(r, n)
+        self.give(step, r, n)
+        if n < extend:
+            self.chunked = r
+            return 'other'
+        self.added(r)
+        out = step.n_tokens >= min(self.s['max_prefill'], self.s['chunk'])
+        return 'other' if out else 'continue'
+
+    def sort_waiting(self):
+        """First come, first served: as they stand."""
+
+    def prefills(self, step):
+        self.promised = 0
+        if self.chunked:
+            self.continue_chunk(step)
+        if self.batch_is_full or not self.waiting:
+            return
+        self.sort_waiting()
+        for r in list(self.waiting):
+            if r.tokens + self.page >= self.s['num_blocks'] * self.page:
+                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
+                continue
+            if len(self.running) >= self.s['max_seqs']:
+                break
+            verdict = self.add_one(step, r)
+            if verdict == 'no token':
+                self.batch_is_full = True
+            if verdict != 'continue':
+                break
+
+    # ---- decode ----
+
+    def release(self, r):
+        if r.finish is not None:
+            self.keep_in_tree(r)
+        self.tree.lock(r.node, -1)
+        r.node, r.blocks = self.tree.root, 0
+
+    def back_to_waiting(self, r):
+        r.queued = self.now
+        self.waiting.append(r)
+
+    def decodes(self, step):
+        while sum(self.lacks(r, r.computed + 1) for r in self.running) > self.free:
+            shortest = min(reversed(self.running), key=lambda r: (r.out, -r.prompt))
+            if len(self.running) == 1:
+                break
+            self.recompute(step, shortest)
+        for r in self.running:
+            self.grow(r, 1)
+            self.give(step, r, 1)
+
+    def plan(self, step):
+        self.prefills(step)
+        if not step.tokens:
+            self.decodes(step)
+
+    # ---- what follows from a step ----
+
+    def started(self, step):
+        if step.preempted:
+            self.batch_is_full = False
+            produced = sum(r.out + 20 for r in self.running)
+            self.ratio = min(1, produced / (sum(self.declared(r) for r in self.running) + 1))
+        elif all(r.decodes for r in step.tokens):
+            floor = self.highest * self.floor_frac
+            self.ratio = max(floor, self.ratio - (self.highest - floor) / self.s['decay_steps'])
+
+    def ended(self, step, begin, end):
+        for r, n in step.tokens.items():
+            if r.computed - n < r.prefill:
+                self.keep_in_tree(r)
+
+    def left(self, r):
+        self.batch_is_full = False
+        self.last_left = self.now
+
+    def arrive(self, r):
+        """An engine that was idle begins with the first ratio again."""
+        if not self.waiting and not self.running and self.now > self.last_left:
+            self.ratio = self.highest
+        r.queued = r.arrival
+        super().arrive(r)
+
+
+class SGLangLpm(SGLang):
+    """--schedule-policy lpm. SGLang sorts the queue as the last sort left it, inflight by arrival."""
+    preset = 'sglang-lpm'
+
+    @staticmethod
+    def draw(rng):
+        return {**SGLang.draw(rng), 'most_waiting': rng.choice([2, 128]),
+                'in_batch': rng.choice([1, 4, 32])}
+
+    keys = {**SGLang.keys, 'most_waiting': 'serving.order.most_waiting',
+            'in_batch': 'serving.order.in_batch_tokens'}
+
+    def sort_waiting(self):
+        self.waiting.sort(key=lambda r: (r.queued, r.number))
+        if len(self.waiting) > self.s['most_waiting']:
+            return
+        to_be_computed, held_back = [], set()
+        for r in self.waiting:
+            r.matched = self.tree.peek(self.pages_of(r, r.tokens - 1))[0] * self.page
+            if r.matched > self.s['in_batch']:
+                continue
+            pages = self.pages_of(r, r.tokens)
+            if any(common(pages, other) * self.page >= self.s['in_batch']
+                   for other in to_be_computed):
+                held_back.add(r)
+            else:
+                to_be_computed.append(pages)
+        self.waiting.sort(key=lambda r: (r in held_back, -r.matched if r not in held_back else 0))
