@@ -176,7 +176,7 @@ void replica_describe(const struct arrival *a, struct live_request *r)
     r->first_scheduled_ns = r->first_token_ns = IFL_NEVER;
     r->stalled_since_ns = r->stall_ended_ns = IFL_NEVER;
     r->max_itl_ns = -1;
-    pub->serial = a->serial;
+    pub->serial = pub->queued_serial = a->serial;
     pub->arrival_ns = pub->queued_ns = a->at_ns;
     pub->started_ns = pub->last_end_ns = IFL_NEVER;
     pub->ttft_slo_ns = a->ttft_slo_ns;

@@ -62,6 +62,7 @@ struct replica {
     size_t n_swapped;
     struct cohort cohort;
     uint64_t n_starts;
+    uint64_t n_backs; /* preempted ones that went to the back of the queue */
     size_t cap; /* requests the arrays below have room for */
 
     /* the plan under way */

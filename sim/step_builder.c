@@ -373,6 +373,9 @@ static void send_to_host(struct replica *replica, struct live_request *r)
     replica->step.n_swapped_out++;
 }
 
+/* Of several that go to the back in one plan, the first to give way stands first. */
+static const uint64_t BEHIND_ALL = UINT64_C(1) << 63;
+
 static void send_to_waiting(struct replica *replica, struct live_request *r, enum ifl_place place)
 {
     replica_drop_blocks(replica, r, false);
@@ -383,6 +386,7 @@ static void send_to_waiting(struct replica *replica, struct live_request *r, enu
     r->pub.queued_ns = replica->view.now_ns;
     r->stalled_on_host = false;
     replica->step.n_waiting++;
+    r->pub.queued_serial = place == IFL_BACK ? BEHIND_ALL + replica->n_backs++ : r->pub.serial;
     if (place == IFL_FRONT)
         waiting_push_front(&replica->waiting, r);
     else if (place == IFL_IN_ORDER)

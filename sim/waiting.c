@@ -99,7 +99,7 @@ static void near_insert(struct waiting *waiting, struct waiter w)
 
 void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns)
 {
-    const struct waiter w = {key, arrival_ns, r->pub.serial, r};
+    const struct waiter w = {key, arrival_ns, r->pub.queued_serial, r};
     const bool near = waiting->near_tail > waiting->near_head &&
                       before(&w, &waiting->near[waiting->near_tail - 1]);
     if (near)

@@ -63,6 +63,8 @@ struct ifl_request {
      * equal ids, equal tokens. NULL where it does not say. */
     const uint64_t *hash_ids;
     int32_t n_hash_ids, hash_id_tokens;
+    /* Its place among equals in waiting: serial, or above everyone's if it went to the back. */
+    uint64_t queued_serial;
 };
 
 /* Tokens that still want computing before the next one can be sampled. */

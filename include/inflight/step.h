@@ -52,7 +52,8 @@ enum ifl_fate {
 };
 
 /* Where a request preempted by recompute re-enters waiting. Several of one step that go to the
- * front keep their order: the one preempted last stands first. */
+ * front keep their order: the one preempted last stands first; of several that go to the back, too,
+ * the one preempted last stands last. */
 enum ifl_place {
     IFL_FRONT,    /* before everything else, whatever its rank */
     IFL_IN_ORDER, /* where its rank puts it */

@@ -15,6 +15,7 @@ struct discounted {
     double first_ratio, floor_frac;
     int32_t decay_steps;
     int32_t most_new_tokens;
+    bool mixed;
 };
 
 struct future {
@@ -34,6 +35,8 @@ static const struct ifl_param params[] = {
      "steps", "decode steps from the first ratio to the floor"},
     {"most_new_tokens", IFL_INT, offsetof(struct discounted, most_new_tokens), 4096, 0, 1 << 30,
      NULL, "tokens", "a declared output counts at most so much (CLIP_MAX_NEW_TOKENS)"},
+    {"mixed", IFL_BOOL, offsetof(struct discounted, mixed), 0, 0, 1, NULL, "",
+     "who decodes beside the prompt takes a token in the same step (enable_mixed_chunk)"},
 };
 
 static struct future *future_of(const void *self)
@@ -92,7 +95,7 @@ static double set_aside(const struct discounted *p, const struct ifl_view *view,
     for (size_t i = 0; i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
         if (r->state == IFL_RUNNING && ifl_decodes(r))
-            tokens += (double)new_tokens(p, view, r) * future_of(p)->ratio;
+            tokens += (double)new_tokens(p, view, r) * future_of(p)->ratio + p->mixed;
         else
             tokens += of_new(p, view, r);
     }
@@ -156,9 +159,9 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     struct future *future = future_of(self);
-    (void)r;
     future->n_live--;
-    future->last_left_ns = view->now_ns;
+    if (r->n_prefill > 0) /* it ran, and was not turned away */
+        future->last_left_ns = view->now_ns;
 }
 
 /* Who was refused may be admitted when the ratio has fallen. */

@@ -179,8 +179,8 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     (void)view;
-    (void)r;
-    batch_of(self)->full = false;
+    if (r->n_prefill > 0) /* it ran, and was not turned away */
+        batch_of(self)->full = false;
 }
 
 static const struct ifl_batching_ops ops = {plan};

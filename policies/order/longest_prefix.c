@@ -21,7 +21,7 @@ static const struct ifl_param params[] = {
 
 static bool came_before(const struct ifl_request *a, const struct ifl_request *b)
 {
-    return a->queued_ns != b->queued_ns ? a->queued_ns < b->queued_ns : a->serial < b->serial;
+    return a->queued_serial < b->queued_serial;
 }
 
 static int32_t cached_tokens(const struct ifl_view *view, const struct ifl_request *r)

@@ -332,3 +332,24 @@ class SGLangLpm(SGLang):
             else:
                 to_be_computed.append(pages)
         self.waiting.sort(key=lambda r: (r in held_back, -r.matched if r not in held_back else 0))
+
+
+class SGLangDfsWeight(SGLang):
+    """--schedule-policy dfs-weight."""
+    preset = 'sglang-dfs-weight'
+
+    def sort_waiting(self):
+        queue = sorted(self.waiting, key=lambda r: (r.queued, r.number))
+        ends = {r: self.pages_of(r, r.tokens - 1) for r in queue}
+        ends = {r: pages[:self.tree.peek(pages)[0]] for r, pages in ends.items()}
+
+        def below(path):
+            return [r for r in queue if ends[r][:len(path)] == path]
+
+        def visit(path):
+            branches = {ends[r][:len(path) + 1] for r in below(path)} - {path}
+            by_weight = sorted(branches, key=lambda b: (-len(below(b)), queue.index(below(b)[0])))
+            for branch in by_weight:
+                yield from visit(branch)
+            yield from (r for r in queue if ends[r] == path)
+        self.waiting = list(visit(()))

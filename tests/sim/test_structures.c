@@ -235,7 +235,7 @@ Test(waiting, agrees_with_a_plain_array)
     uint64_t n = 0;
     cr_assert_eq(waiting_reserve(&waiting, N_WAITERS), 0);
     for (size_t i = 0; i < N_WAITERS; i++) {
-        all[i].pub.serial = i;
+        all[i].pub.serial = all[i].pub.queued_serial = i;
         idle[i] = &all[i];
     }
     for (size_t round = 0; round < N_ROUNDS; round++) {

@@ -1,0 +1,178 @@
+/* Depth first through the cache's tree, heavier branches first: SGLang's dfs-weight (2026-08,
+ * python/sglang/srt/managers/schedule_policy.py; Zheng et al., arXiv 2312.07104, section 3).
+ *
+ * Every waiting request hangs on the node where its longest match ends. A node weighs as many as
+ * hang on it or below; of the nodes below another the heaviest is visited first, of equal ones that
+ * with the request that came first, and a node's own requests come after all those below it. So
+ * whoever shares a branch runs together, while the branch is cached. */
+#include <gsl/gsl_heapsort.h>
+#include <stdlib.h>
+
+#include "inflight/policy.h"
+
+struct node { /* of the tree, number 0 is the root; no branch: 0 as child or sibling */
+    uint32_t parent, first_child, next_sibling;
+    uint32_t weight;
+    uint64_t earliest; /* queued_serial of the first that hangs on it or below */
+    uint64_t ranking;  /* the last one that saw it */
+    int64_t order;     /* when it is left */
+};
+
+struct sibling {
+    uint32_t node, weight;
+    uint64_t earliest;
+};
+
+struct branches { /* scratch, [n_blocks + 1] */
+    struct node *nodes;
+    struct sibling *siblings;
+    uint64_t ranking;
+};
+
+static struct branches *branches_of(const void *self)
+{
+    return (struct branches *)((uintptr_t)self + ifl_state_offset(0));
+}
+
+/* ---- the part of the tree on which somebody hangs ---- */
+
+static bool see(struct branches *b, uint32_t at)
+{
+    struct node *node = &b->nodes[at];
+    if (node->ranking == b->ranking)
+        return false;
+    *node = (struct node){.ranking = b->ranking, .earliest = UINT64_MAX};
+    return true;
+}
+
+static void hang(struct branches *b, const struct ifl_view *view, const struct ifl_request *r,
+                 uint32_t on)
+{
+    uint32_t at = on;
+    for (bool new = see(b, at); new &&at != 0;) {
+        const uint32_t above = ifl_above(view->asked, at);
+        new = see(b, above);
+        b->nodes[at].parent = above;
+        b->nodes[at].next_sibling = b->nodes[above].first_child;
+        b->nodes[above].first_child = at;
+        at = above;
+    }
+    b->nodes[on].weight++;
+    if (r->queued_serial < b->nodes[on].earliest)
+        b->nodes[on].earliest = r->queued_serial;
+}
+
+/* The next node of a depth-first walk that leaves `at`; 0: the walk is over with the root. */
+static uint32_t deepest(const struct branches *b, uint32_t at)
+{
+    while (b->nodes[at].first_child)
+        at = b->nodes[at].first_child;
+    return at;
+}
+
+static uint32_t after(const struct branches *b, uint32_t at)
+{
+    const uint32_t sibling = b->nodes[at].next_sibling;
+    return sibling ? deepest(b, sibling) : b->nodes[at].parent;
+}
+
+/* Children have their weight before their parent is left. */
+static size_t weigh(struct branches *b)
+{
+    size_t n_siblings = 0;
+    for (uint32_t at = deepest(b, 0); at != 0; at = after(b, at)) {
+        const struct node *node = &b->nodes[at];
+        struct node *parent = &b->nodes[node->parent];
+        parent->weight += node->weight;
+        if (node->earliest < parent->earliest)
+            parent->earliest = node->earliest;
+        if (parent->first_child != at || node->next_sibling)
+            b->siblings[n_siblings++] = (struct sibling){at, node->weight, node->earliest};
+    }
+    return n_siblings;
+}
+
+static int lightest_first(const void *x, const void *y)
+{
+    const struct sibling *a = x, *b = y;
+    if (a->weight != b->weight)
+        return a->weight < b->weight ? -1 : 1;
+    return a->earliest > b->earliest ? -1 : a->earliest < b->earliest;
+}
+
+/* Each goes before those that are there, so the heaviest stands first in the end. */
+static void sort_siblings(struct branches *b, size_t n)
+{
+    gsl_heapsort(b->siblings, n, sizeof *b->siblings, lightest_first);
+    for (size_t i = 0; i < n; i++)
+        b->nodes[b->nodes[b->siblings[i].node].parent].first_child = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct node *node = &b->nodes[b->siblings[i].node];
+        node->next_sibling = b->nodes[node->parent].first_child;
+        b->nodes[node->parent].first_child = b->siblings[i].node;
+    }
+}
+
+/* ---- the order ---- */
+
+static void number_nodes(struct branches *b)
+{
+    int64_t n = 0;
+    for (uint32_t at = deepest(b, 0); at != 0; at = after(b, at))
+        b->nodes[at].order = n++;
+    b->nodes[0].order = n;
+}
+
+static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
+                 size_t n, int64_t *key)
+{
+    struct branches *b = branches_of(self);
+    b->ranking++;
+    see(b, 0);
+    for (size_t i = 0; i < n; i++) {
+        const bool matches = view->asked && of[i]->state == IFL_WAITING;
+        key[i] = matches ? (int64_t)ifl_hit(view->asked, of[i]).node : 0;
+        hang(b, view, of[i], (uint32_t)key[i]);
+    }
+    sort_siblings(b, weigh(b));
+    number_nodes(b);
+    for (size_t i = 0; i < n; i++)
+        key[i] = b->nodes[key[i]].order;
+}
+
+/* Hits change with whatever is computed. */
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    (void)self;
+    (void)view;
+    (void)step;
+    return (struct ifl_promise){0};
+}
+
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    struct branches *b = branches_of(self);
+    b->nodes = calloc((size_t)limits->n_blocks + 1, sizeof *b->nodes);
+    b->siblings = calloc((size_t)limits->n_blocks + 1, sizeof *b->siblings);
+    return b->nodes && b->siblings ? 0 : ifl_fail_nomem(error);
+}
+
+static void finish(void *self)
+{
+    free(branches_of(self)->nodes);
+    free(branches_of(self)->siblings);
+}
+
+static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
+
+const struct ifl_policy policy_order_dfs_weight = {
+    .kind = IFL_ORDER,
+    .name = "dfs-weight",
+    .doc = "depth first through the cache's tree, heavier branches first (SGLang's dfs-weight)",
+    .state_bytes = sizeof(struct branches),
+    .init = init,
+    .finish = finish,
+    .steady = steady,
+    .ops.order = &ops,
+};

@@ -1,0 +1,34 @@
+/* Shuffled anew for every plan, SGLang's random (2026-08,
+ * python/sglang/srt/managers/schedule_policy.py). A request's draw depends on the step and on
+ * itself alone, so nobody else's changes it. */
+#include "inflight/policy.h"
+
+static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
+                 size_t n, int64_t *key)
+{
+    (void)self;
+    for (size_t i = 0; i < n; i++)
+        key[i] = view->asked
+                     ? (int64_t)(ifl_policy_draw(view->asked, of[i], (uint32_t)view->step) >> 1)
+                     : 0;
+}
+
+/* Another step draws another order. */
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    (void)self;
+    (void)view;
+    (void)step;
+    return (struct ifl_promise){0};
+}
+
+static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
+
+const struct ifl_policy policy_order_random = {
+    .kind = IFL_ORDER,
+    .name = "random",
+    .doc = "shuffled anew for every plan (SGLang's random)",
+    .steady = steady,
+    .ops.order = &ops,
+};
