@@ -9,8 +9,8 @@
  *
  * Where blocks run short, everyone is walked in rank order, waiting or not; whoever lacks blocks
  * pauses the last of those that run and have not been reached, and the walk ends at the first that
- * was paused. With a paused request at the head of those that wait the walk is the rule, too: it
- * ranks before some that run. */
+ * was paused. With a paused request at the head of those that wait, or a prompt that has begun, the
+ * walk is the rule, too: it may rank before some that run. */
 #include "inflight/policy.h"
 
 enum chunking { CHUNKING_NONE, CHUNKING_FIRST_COME, CHUNKING_EQUAL };
@@ -182,7 +182,9 @@ static bool pass_waiting(const struct capacity *p, struct ifl_step *step,
                          const struct ifl_request *r, int32_t n, const struct walk *walk)
 {
     enum ifl_verdict verdict = never_fits(p, r) ? IFL_NEVER_FITS : IFL_WAIT;
-    if (verdict == IFL_WAIT && n > 0 && step->n_running_seqs < p->max_seqs)
+    if (step->n_running_seqs >= p->max_seqs)
+        return false;
+    if (verdict == IFL_WAIT && n > 0)
         verdict = start(step, r, n);
     while (verdict == IFL_NO_BLOCKS && walk->n_running_ahead > step->n_preempted &&
            ifl_make_room(step, r))
@@ -220,10 +222,20 @@ static bool paused_one_is_next(struct ifl_step *step)
     return head && head->n_preempted > 0;
 }
 
+/* Then it may rank before some that decode, and has a claim to blocks before them. */
+static bool prompt_has_begun(const struct capacity *p, const struct ifl_view *view,
+                             struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    return p->chunking == CHUNKING_FIRST_COME && view->n_swapped == 0 &&
+           ifl_next(step, IFL_IN_PREFILL, &cursor);
+}
+
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct capacity *p = self;
-    if (paused_one_is_next(step) || !ifl_schedule_ready(step, 0)) {
+    if (paused_one_is_next(step) || prompt_has_begun(p, view, step) ||
+        !ifl_schedule_ready(step, 0)) {
         walk_everyone(p, view, step);
         return;
     }

@@ -22,15 +22,17 @@ static const struct ifl_param params[] = {
      "s", "measured time of a prompt token, for that judgement"},
 };
 
+/* A deadline and what is blended in fill half of the keys; the other half is for the relegated. */
 static int64_t clamp(int64_t ns)
 {
-    const int64_t latest_ns = IFL_LAST_NS / 2; /* room for the relegated behind it */
+    const int64_t latest_ns = IFL_LAST_NS / 4;
     return ns < latest_ns ? ns : latest_ns;
 }
 
 static int64_t deadline_ns(const struct ifl_request *r)
 {
-    return r->ttft_slo_ns == IFL_NEVER ? IFL_LAST_NS : clamp(r->arrival_ns + clamp(r->ttft_slo_ns));
+    return r->ttft_slo_ns == IFL_NEVER ? clamp(IFL_LAST_NS)
+                                       : clamp(r->arrival_ns + clamp(r->ttft_slo_ns));
 }
 
 static bool bound_to_miss(const struct deadline *p, const struct ifl_view *view,
@@ -47,9 +49,9 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     const struct deadline *p = self;
     for (size_t i = 0; i < n; i++) {
         const double blend_s = p->alpha_s_per_token * (double)ifl_todo(of[i]);
-        key[i] = clamp(deadline_ns(of[i])) + clamp(ifl_ns_from_s(blend_s));
+        key[i] = deadline_ns(of[i]) + clamp(ifl_ns_from_s(blend_s));
         if (bound_to_miss(p, view, of[i]))
-            key[i] = key[i] / 2 + IFL_LAST_NS / 2 + 1;
+            key[i] += IFL_LAST_NS / 2 + 1;
     }
 }
 

@@ -67,8 +67,9 @@ Test(study_errors, names)
                               "fcfss}}\n",
                  3, 56, "unknown order policy fcfss, did you mean fcfs?");
     expect_wrong(TRACE LINEAR "serving: {preset: small, order: {policy: 7}}\n", 3, 34,
-                 "unknown order policy 7, expected one of deadline, drr, fcfs, longest-prefix, "
-                 "mlfq, priority, sjf, starving-first, vtc");
+                 "unknown order policy 7, expected one of deadline, dfs-weight, drr, fcfs, "
+                 "longest-output, longest-prefix, mlfq, priority, random, sjf, starving-first, "
+                 "vtc");
     expect_wrong(LINEAR SERVING "workload: {trace: tests/config/fixtures/three.csv, format: "
                                 "azuer}\n",
                  3, 52,

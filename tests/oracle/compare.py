@@ -13,8 +13,10 @@ import subprocess
 import sys
 import tempfile
 
+import deadlines
 import fair
 import relatives
+import reserving
 import schedulers
 import sglang
 import shortest

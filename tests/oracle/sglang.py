@@ -107,9 +107,12 @@ class SGLang(Scheduler):
 
     @staticmethod
     def draw(rng):
-        return {'block_tokens': 1, 'num_blocks': rng.choice([rng.randint(25, 60), rng.randint(60, 250)]), 'host_blocks': 0,
-                'max_seqs': rng.choice([2, 4, 4096, 4096]), 'max_prefill': rng.choice([16, 60, 16384]),
-                'chunk': rng.choice([5, 16, 64, 8192]), 'conserve': rng.choice([0, 0, 0.3, 1]), 'decay_steps': rng.choice([5, 600])}
+        n_blocks = rng.choice([rng.randint(25, 60), rng.randint(60, 250)])
+        return {'block_tokens': 1, 'num_blocks': n_blocks, 'host_blocks': 0,
+                'max_seqs': rng.choice([2, 4, 4096, 4096]),
+                'max_prefill': rng.choice([16, 60, 16384]),
+                'chunk': rng.choice([5, 16, 64, 8192]), 'conserve': rng.choice([0, 0, 0.3, 1]),
+                'decay_steps': rng.choice([5, 600])}
 
     @staticmethod
     def columns(rng, prompt, output):
@@ -305,7 +308,7 @@ class SGLang(Scheduler):
 
 
 class SGLangLpm(SGLang):
-    """--schedule-policy lpm. SGLang sorts the queue as the last sort left it, inflight by arrival."""
+    """--schedule-policy lpm; ties go by arrival, where SGLang keeps what its last sort left."""
     preset = 'sglang-lpm'
 
     @staticmethod

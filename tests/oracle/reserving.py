@@ -1,0 +1,267 @@
+"""Engines that ask first what a request will need in the end: TGI, LightLLM, TensorRT-LLM."""
+
+from machine import Scheduler
+
+
+class Reserving(Scheduler):
+    """Whole lives are reserved, so nobody ever gives way."""
+
+    @staticmethod
+    def columns(rng, prompt, output):
+        return {'max_tokens': output + rng.choice([0, 0, 3, 30])}
+
+    def reservation(self, r):
+        return self.blocks_for(min(self.life(r), self.s['max_model_len']))
+
+    def decodes(self, step):
+        for r in self.running:
+            if r.decodes:
+                self.give(step, r, 1)
+
+
+class Tgi(Reserving):
+    """text-generation-inference v3, backends/v3/src/queue.rs and backend.rs, with chunking."""
+    preset = 'tgi'
+
+    @staticmethod
+    def draw(rng):
+        return {'max_seqs': rng.choice([2, 4096]), 'budget': rng.choice([3, 8, 30, 4096])}
+
+    keys = {'max_seqs': 'serving.batching.max_seqs', 'budget': 'serving.batching.chunk_tokens'}
+
+    def life(self, r):
+        return r.prompt + r.max_new - 1
+
+    def plan(self, step):
+        self.decodes(step)
+        for r in self.running:
+            n = min(r.todo, self.s['budget'] - step.n_tokens)
+            if not r.decodes and n > 0:
+                self.give(step, r, n)
+        while self.waiting and len(self.running) < self.s['max_seqs']:
+            r = self.waiting[0]
+            n = min(r.todo, self.s['budget'] - step.n_tokens)
+            if n <= 0:
+                break
+            if self.reservation(r) > self.s['num_blocks']:
+                self.drop(step, r, 'rejected')
+                continue
+            if self.reservation(r) > self.free:
+                break
+            self.admit(r, self.reservation(r))
+            self.give(step, r, n)
+
+
+class TgiNoChunking(Tgi):
+    """The same without chunking: a new batch interrupts when enough wait, or after some decodes."""
+    preset = 'tgi-no-chunking'
+    decodes_since = 0
+
+    @staticmethod
+    def draw(rng):
+        return {'max_seqs': rng.choice([2, 4096]), 'budget': rng.choice([30, 60, 4096]),
+                'between': rng.choice([0, 3, 20]), 'ratio': rng.choice([0.3, 1.2])}
+
+    keys = {'max_seqs': 'serving.batching.max_seqs',
+            'budget': 'serving.batching.max_batched_tokens',
+            'between': 'serving.batching.decodes_between',
+            'ratio': 'serving.batching.waiting_ratio'}
+
+    def prefills(self, step):
+        while self.waiting and len(self.running) < self.s['max_seqs']:
+            r = self.waiting[0]
+            if r.todo > self.s['budget'] or (r.todo + step.n_tokens <= self.s['budget'] and
+                                             self.reservation(r) > self.s['num_blocks']):
+                self.drop(step, r, 'rejected')
+                continue
+            if r.todo + step.n_tokens > self.s['budget'] or self.reservation(r) > self.free:
+                break
+            self.admit(r, self.reservation(r))
+            self.give(step, r, r.todo)
+
+    def plan(self, step):
+        enough = int(self.s['ratio'] * len(self.running))
+        if (not self.running or self.decodes_since >= self.s['between'] or
+                len(self.waiting) >= enough):
+            self.prefills(step)
+        if not step.tokens:
+            self.decodes(step)
+
+    def started(self, step):
+        prefill = any(not r.decodes for r in step.tokens)
+        self.decodes_since = 0 if prefill else self.decodes_since + 1
+
+
+class LightLLM(Scheduler):
+    """lightllm/server/router: the estimated peak of the pool stays below its size."""
+    preset = 'lightllm'
+
+    @staticmethod
+    def draw(rng):
+        return {'max_seqs': rng.choice([2, 1000]), 'num_blocks': rng.randint(10, 150),
+                'max_model_len': rng.choice([20, 40, 64])}
+
+    columns = Reserving.columns
+    keys = {'max_seqs': 'serving.batching.max_seqs'}
+
+    def peak(self, starting):
+        """Everyone's tokens now, and those still to come; one that starts gets a token at once."""
+        lives = [(r.max_new - r.out - 1, r.tokens) for r in self.running if r not in starting]
+        lives += [(r.max_new - r.out - 1, r.tokens + 1) for r in starting]
+        lives.sort(key=lambda life: -life[0])
+        cumulative = peak = 0
+        for i, (left, now) in enumerate(lives, 1):
+            cumulative += now
+            peak = max(peak, left * i + cumulative)
+        return peak
+
+    def prefills(self, step):
+        total = self.s['num_blocks'] * self.s['block_tokens']
+        budget = max(total // 6, self.s['max_model_len'])
+        starting = []
+        while self.waiting and len(self.running) < self.s['max_seqs']:
+            r = self.waiting[0]
+            if step.n_tokens + r.tokens > budget >= r.tokens:
+                break
+            if r.tokens > budget or r.tokens + 1 + r.max_new - r.out - 1 >= total:
+                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
+                continue
+            if self.peak(starting + [r]) >= total or self.blocks_for(r.tokens) > self.free:
+                break
+            starting.append(r)
+            self.admit(r, self.blocks_for(r.tokens))
+            self.give(step, r, r.tokens)
+
+    def decodes(self, step):
+        queue = list(self.running)
+        while queue:
+            r = queue.pop(0)
+            while self.lacks(r, r.computed + 1) > self.free:
+                last = queue.pop() if queue else r
+                self.recompute(step, last)
+                if last is r:
+                    break
+            else:
+                self.take(r, self.lacks(r, r.computed + 1))
+                self.give(step, r, 1)
+
+    def plan(self, step):
+        self.prefills(step)
+        if not step.tokens:
+            self.decodes(step)
+
+
+class TrtNoEvict(Reserving):
+    """batch_manager/capacityScheduler.h and microBatchScheduler.h of 2024-09."""
+    preset = 'trtllm-no-evict'
+
+    @staticmethod
+    def draw(rng):
+        return {'max_seqs': rng.choice([1, 2, 4, 2048]), 'budget': rng.choice([16, 30, 60, 8192]),
+                'chunking': rng.choice(['none', 'first-come'])}
+
+    keys = {'max_seqs': 'serving.batching.max_seqs',
+            'budget': 'serving.batching.max_batched_tokens',
+            'chunking': 'serving.batching.chunking'}
+
+    def life(self, r):
+        return r.prompt + r.max_new
+
+    def share(self, r, left):
+        """Whole prompts, or whole units of a block's tokens but for the last chunk."""
+        unit = self.s['block_tokens']
+        if r.todo <= left:
+            return r.todo
+        return max(0, left // unit * unit) if self.s['chunking'] == 'first-come' else 0
+
+    def too_long(self, r):
+        return self.s['chunking'] == 'none' and r.todo > self.s['budget']
+
+    def may_join(self):
+        return True
+
+    def pending(self, step):
+        while self.waiting and len(self.running) < self.s['max_seqs']:
+            r = self.waiting[0]
+            n = self.share(r, self.s['budget'] - step.n_tokens)
+            if self.too_long(r) or (n and self.reservation(r) > self.s['num_blocks']):
+                self.drop(step, r, 'rejected')
+                continue
+            if n == 0 or self.reservation(r) > self.free:
+                break
+            self.admit(r, self.reservation(r))
+            self.give(step, r, n)
+
+    def plan(self, step):
+        joins = self.may_join()
+        self.decodes(step)
+        for r in self.running:
+            n = self.share(r, self.s['budget'] - step.n_tokens)
+            if not r.decodes and n > 0:
+                self.give(step, r, n)
+        if joins:
+            self.pending(step)
+
+
+class TrtStatic(TrtNoEvict):
+    """STATIC_BATCH: pending requests are looked at when nobody is active."""
+    preset = 'trtllm-static'
+
+    def may_join(self):
+        return not self.running
+
+
+class TrtMaxUtilization(TrtNoEvict):
+    """MAX_UTILIZATION: blocks of the next step; the most recently started pauses from the back."""
+    preset = 'trtllm-max-utilization'
+
+    def back_to_waiting(self, r):
+        self.waiting.append(r)
+        self.waiting.sort(key=lambda r: (r.arrival, r.number))
+
+    def next_step(self, step, r, ahead):
+        """Its tokens, generation first: those ahead that decode have theirs for certain."""
+        if r in self.running and r.decodes:
+            return 1
+        decoding = sum(1 for other in ahead if other in self.running and other.decodes)
+        return self.share(r, self.s['budget'] - step.n_tokens - decoding)
+
+    def plan(self, step):
+        active = sorted(self.running + self.waiting, key=lambda r: (r.arrival, r.number))
+        paused = set()
+        while active:
+            r = active.pop(0)
+            if r in paused:
+                break
+            starts = r in self.waiting
+            n = self.next_step(step, r, active)
+            if starts and len(self.running) >= self.s['max_seqs']:
+                break
+            if starts and self.too_long(r):
+                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
+                continue
+            if starts and n == 0:
+                break
+            if n == 0:
+                continue
+            need = self.lacks(r, r.computed + n)
+            if starts and need > self.s['num_blocks']:
+                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
+                continue
+            while need > self.free:
+                behind = [other for other in active if other in self.running]
+                victim = behind[-1] if behind else r
+                if victim is r:
+                    break
+                self.recompute(step, victim)
+                paused.add(victim)
+            if need > self.free:
+                if starts:
+                    break
+                self.recompute(step, r)
+                break
+            if starts:
+                self.admit(r, need)
+            else:
+                self.take(r, need)
+            self.give(step, r, n)
