@@ -157,6 +157,10 @@ class Scheduler:
         self.host_free += self.returned
         return step
 
+    def padding(self, step):
+        """What is computed for nobody: prompt tokens, decoding sequences, context they read."""
+        return 0, 0, 0
+
     def started(self, step):
         """A hook: the step runs."""
 
@@ -189,8 +193,10 @@ def row_of(scheduler, step, cost):
     prefills = {r: n for r, n in step.tokens.items() if not r.decodes}
     decodes = [r for r in step.tokens if r.decodes]
     context = sum(r.computed + 1 for r in decodes)
-    duration = (cost['step'] + cost['prefill_token'] * sum(prefills.values()) +
-                cost['decode_seq'] * len(decodes) + cost['context_token'] * context)
+    padded_tokens, padded_seqs, padded_context = scheduler.padding(step)
+    duration = (cost['step'] + cost['prefill_token'] * (sum(prefills.values()) + padded_tokens) +
+                cost['decode_seq'] * (len(decodes) + padded_seqs) +
+                cost['context_token'] * (context + padded_context))
     return {
         'start': scheduler.now, 'duration': duration,
         'prefill_tokens': sum(prefills.values()), 'decode_tokens': len(decodes),

@@ -1,6 +1,26 @@
 """Close relatives of vLLM and Sarathi-Serve: what differs is one rule."""
 
-from schedulers import Sarathi, SarathiVllm, VllmV0, VllmV1
+from schedulers import FasterTransformer, Sarathi, SarathiVllm, VllmV0, VllmV1
+
+
+class FasterTransformerPadded(FasterTransformer):
+    """The baseline of the vLLM paper: prompts are filled up to the longest of the batch, and who has
+    finished keeps its row until the batch ends."""
+    preset = 'faster-transformer-padded'
+
+    def plan(self, step):
+        if not self.running:
+            self.finished = []
+        super().plan(step)
+
+    def padding(self, step):
+        prompts = [n for r, n in step.tokens.items() if not r.decodes]
+        if prompts:
+            return max(prompts) * len(prompts) - sum(prompts), 0, 0
+        return 0, len(self.finished), sum(r.tokens for r in self.finished)
+
+    def left(self, r):
+        self.finished.append(r)
 
 
 class VllmV1April2026(VllmV1):
