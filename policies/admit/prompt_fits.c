@@ -1,14 +1,23 @@
 /* Admit when the whole prompt fits and a watermark of blocks stays free, as vLLM's block manager
- * v1 does (can_allocate, can_swap_in). The watermark keeps admissions from causing preemptions. */
+ * v1 does (can_allocate, can_swap_in). The watermark keeps admissions from causing preemptions. Who
+ * returns from host memory asks there for a block more a sequence, needed or not; swiftLLM asks for
+ * what the next token touches. */
 #include "inflight/policy.h"
+
+enum swap_in_asks { SWAP_IN_ONE_MORE, SWAP_IN_TOUCHED };
 
 struct prompt_fits {
     double watermark_frac;
+    int32_t swap_in_asks;
 };
 
 static const struct ifl_param params[] = {
     {"watermark_frac", IFL_REAL, offsetof(struct prompt_fits, watermark_frac), 0.01, 0, 1, NULL, "",
      "share of all blocks that an admission leaves free"},
+    {"swap_in_asks", IFL_CHOICE, offsetof(struct prompt_fits, swap_in_asks), SWAP_IN_ONE_MORE, 0, 0,
+     "one-more|touched", "",
+     "what a swapped request must find: its blocks and one more a sequence (block manager v1), or "
+     "the blocks that its next token touches"},
 };
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
@@ -18,7 +27,9 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     const int32_t n_blocks = view->limits->n_blocks;
     const int32_t watermark = (int32_t)(p->watermark_frac * n_blocks);
     if (r->state == IFL_SWAPPED) {
-        const int32_t need = r->n_host_blocks + r->n_seqs;
+        const int32_t need = p->swap_in_asks == SWAP_IN_TOUCHED
+                                 ? ifl_need(step, r, r->n_computed + n)
+                                 : r->n_host_blocks + r->n_seqs;
         if (n_blocks - need < watermark)
             return (struct ifl_admission){IFL_NEVER_FITS, 0};
         const bool fits = step->n_free_blocks - need >= watermark;

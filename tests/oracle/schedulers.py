@@ -94,9 +94,12 @@ class VllmV0(Scheduler):
                 self.take(r, self.lacks(r, r.computed + 1))
                 self.give(step, r, 1)
 
+    def to_swap_in(self, r):
+        return r.host_blocks + 1        # can_swap_in: one more, needed or not
+
     def swap_ins(self, step):
         for r in sorted(self.swapped, key=lambda r: (r.arrival, r.number)):
-            need = r.host_blocks + 1
+            need = self.to_swap_in(r)
             if self.s['num_blocks'] - need < self.watermark():
                 if len(self.running) + 1 > self.s['max_seqs']:
                     break
@@ -347,6 +350,9 @@ class SwiftLLM(VllmV0):
 
     def can_append(self, r):
         return self.lacks(r, r.computed + 1) <= self.free
+
+    def to_swap_in(self, r):
+        return self.blocks_for(r.tokens)
 
 
 class SarathiOrca(Scheduler):
