@@ -9,12 +9,15 @@ int cohort_create(struct cohort *cohort, int32_t block_tokens)
 {
     *cohort = (struct cohort){.block_tokens = block_tokens};
     cohort->grow = calloc((size_t)block_tokens, sizeof *cohort->grow);
-    return cohort->grow ? 0 : -1;
+    cohort->n_counted = calloc((size_t)block_tokens, sizeof *cohort->n_counted);
+    return cohort->grow && cohort->n_counted ? 0 : -1;
 }
 
 void cohort_destroy(struct cohort *cohort)
 {
     free(cohort->grow);
+    free(cohort->n_counted);
+    free(cohort->unused_at);
     free(cohort->finish);
     free(cohort->fresh);
     free(cohort->gaps);
@@ -37,6 +40,26 @@ int cohort_reserve(struct cohort *cohort, size_t n)
     if (resize(&cohort->finish, n) < 0 || resize(&cohort->fresh, n) < 0)
         return -1;
     cohort->cap = n;
+    return 0;
+}
+
+int cohort_reserve_ticks(struct cohort *cohort, int64_t n_ticks)
+{
+    size_t cap = cohort->cap_ticks ? cohort->cap_ticks : 4096;
+    while (cap <= (size_t)n_ticks)
+        cap *= 2;
+    if (cap == cohort->cap_ticks)
+        return 0;
+    int64_t *unused_at = calloc(cap, sizeof *unused_at);
+    if (!unused_at)
+        return -1;
+    for (size_t i = 0; i < cohort->cap_ticks; i++) {
+        const size_t tick = (size_t)cohort->tick + i;
+        unused_at[tick & (cap - 1)] = cohort->unused_at[tick & (cohort->cap_ticks - 1)];
+    }
+    free(cohort->unused_at);
+    cohort->unused_at = unused_at;
+    cohort->cap_ticks = cap;
     return 0;
 }
 
@@ -88,11 +111,15 @@ static void heap_remove(struct cohort *cohort, size_t n, const struct live_reque
 
 /* ---- who grows when ---- */
 
-static struct live_list *grow_list(const struct cohort *cohort, const struct live_request *r)
+static int64_t grow_phase(const struct cohort *cohort, const struct live_request *r)
 {
     const int64_t capacity = group_capacity(&r->pub, cohort->block_tokens);
-    const int64_t grow_tick = r->synced_tick + capacity - r->pub.n_computed;
-    return &cohort->grow[grow_tick % cohort->block_tokens];
+    return (r->synced_tick + capacity - r->pub.n_computed) % cohort->block_tokens;
+}
+
+static struct live_list *grow_list(const struct cohort *cohort, const struct live_request *r)
+{
+    return &cohort->grow[grow_phase(cohort, r)];
 }
 
 static void grow_insert(struct live_list *list, struct live_request *r)
@@ -124,6 +151,51 @@ void cohort_regrow(struct cohort *cohort, struct live_request *r, int32_t n_bloc
     grow_insert(grow_list(cohort, r), r);
 }
 
+/* ---- growing by count ---- */
+
+static int64_t *unused_at(const struct cohort *cohort, int64_t tick)
+{
+    return &cohort->unused_at[(size_t)tick & (cohort->cap_ticks - 1)];
+}
+
+void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int32_t n_unused)
+{
+    grow_remove(grow_list(cohort, r), r);
+    cohort->n_counted[grow_phase(cohort, r)]++;
+    r->counted = true;
+    r->unused_tick = at;
+    r->n_unused = n_unused;
+    if (n_unused > 0)
+        *unused_at(cohort, at) += n_unused;
+}
+
+static void stop_counting(struct cohort *cohort, struct live_request *r)
+{
+    const int64_t next_tick = cohort->tick + cohort->grown;
+    cohort->n_counted[grow_phase(cohort, r)]--;
+    r->counted = false;
+    if (r->n_unused > 0 && r->unused_tick >= next_tick)
+        *unused_at(cohort, r->unused_tick) -= r->n_unused;
+}
+
+void cohort_uncount(struct cohort *cohort, struct live_request *r)
+{
+    stop_counting(cohort, r);
+    grow_insert(grow_list(cohort, r), r);
+}
+
+int32_t cohort_grow_counted(struct cohort *cohort, int64_t *n_unused_slots)
+{
+    const int32_t n = cohort->n_counted[cohort->phase];
+    *n_unused_slots = 0;
+    if (n > 0) {
+        *n_unused_slots = *unused_at(cohort, cohort->tick);
+        *unused_at(cohort, cohort->tick) = 0;
+    }
+    cohort->grown = true;
+    return n;
+}
+
 /* ---- members ---- */
 
 void cohort_add(struct cohort *cohort, struct live_request *r)
@@ -143,6 +215,9 @@ void cohort_add(struct cohort *cohort, struct live_request *r)
 void cohort_sync(const struct cohort *cohort, struct live_request *r)
 {
     const int32_t n = (int32_t)(cohort->tick - r->synced_tick);
+    if (r->counted)
+        r->pub.n_blocks = (r->pub.n_computed + n + cohort->grown + cohort->block_tokens - 1) /
+                          cohort->block_tokens;
     if (n == 0)
         return;
     r->pub.n_tokens += n;
@@ -181,7 +256,10 @@ void cohort_remove(struct cohort *cohort, struct live_request *r)
 {
     ifl_require(r->in_cohort);
     cohort_sync(cohort, r);
-    grow_remove(grow_list(cohort, r), r);
+    if (r->counted)
+        stop_counting(cohort, r);
+    else
+        grow_remove(grow_list(cohort, r), r);
     heap_remove(cohort, cohort->n, r);
     if (r->fresh) {
         fresh_remove(cohort, r);
@@ -238,6 +316,7 @@ int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
 {
     *shared = (struct tick_gaps){end_ns - cohort->last_end_ns, cohort->n - cohort->n_fresh};
     cohort->tick++;
+    cohort->grown = false;
     if (++cohort->phase == cohort->block_tokens)
         cohort->phase = 0;
     cohort->context += cohort->n_seqs;

@@ -7,9 +7,10 @@
  *
  *   grow[t mod block_tokens]  members that run out of their last block at a tick t; in order of
  *                             start, so that blocks are handed out as one by one
- *   finish heap               members by the tick that yields their last token
- *   fresh                     members that have not ticked yet: their gap since their last token
- *                             is their own, everyone else's is the time since the last tick
+ *   counted[t mod block_tokens]  how many do so besides, each by one block, where pools are
+ * tallied: who once took a block with the others does so from then on finish heap members by the
+ * tick that yields their last token fresh                     members that have not ticked yet:
+ * their gap since their last token is their own, everyone else's is the time since the last tick
  *
  * The longest gap of a member is a range maximum over its ticks, answered from a stack of gaps
  * that decrease (the usual monotone stack). */
@@ -32,6 +33,11 @@ struct cohort {
     int64_t context; /* sum of the n_computed of their sequences, now */
     int32_t block_tokens;
     struct live_list *grow;       /* [block_tokens], linked by grow_prev and grow_next */
+    int32_t *n_counted;           /* [block_tokens] */
+    int64_t *unused_at;           /* [cap_ticks], a ring by tick: slots of blocks then taken that
+                                     counted members will never use */
+    size_t cap_ticks;             /* a power of two */
+    bool grown;                   /* blocks of the tick under way are taken */
     struct live_request **finish; /* binary heap by (finish_tick, start_seq) */
     struct live_request **fresh;
     size_t n_fresh;
@@ -44,6 +50,8 @@ int cohort_create(struct cohort *cohort, int32_t block_tokens);
 void cohort_destroy(struct cohort *cohort);
 /* Room for n members; 0, or -1 without memory. */
 int cohort_reserve(struct cohort *cohort, size_t n);
+/* Room for members that tick n_ticks times; 0, or -1 without memory. */
+int cohort_reserve_ticks(struct cohort *cohort, int64_t n_ticks);
 
 /* r decodes: its n_tokens is n_computed + 1. Its last token was sampled at last_token_ns. */
 void cohort_add(struct cohort *cohort, struct live_request *r);
@@ -64,6 +72,15 @@ static inline bool cohort_grows(const struct cohort *cohort, const struct live_r
     const int64_t n_computed = r->pub.n_computed + (cohort->tick - r->synced_tick);
     return n_computed >= group_capacity(&r->pub, cohort->block_tokens);
 }
+
+/* r has taken a block for the tick under way, and grows by count from now on. The last block that
+ * it takes so, at the tick `at`, leaves n_unused slots empty; 0: none will. */
+void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int32_t n_unused);
+/* r, whose record is up to date, takes blocks of its own again. */
+void cohort_uncount(struct cohort *cohort, struct live_request *r);
+/* The counted members take their blocks for the tick under way: how many, and what of them will
+ * never be used. */
+int32_t cohort_grow_counted(struct cohort *cohort, int64_t *n_unused_slots);
 
 /* The blocks of a member that grows now have become more: it grows next when those are full. */
 void cohort_regrow(struct cohort *cohort, struct live_request *r, int32_t n_blocks_before);

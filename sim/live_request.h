@@ -18,7 +18,7 @@ struct live_request {
     int32_t n_output; /* the true output length */
     int32_t cap_blocks;
     uint32_t *blocks; /* device blocks while RUNNING, host blocks while SWAPPED, those of its hit
-                         while WAITING */
+                         while WAITING; NULL in tallied pools */
     bool ended;       /* reject or last token: waits for recycling */
 
     uint64_t start_seq;               /* order of start: rises each time it joins RUNNING */
@@ -29,6 +29,9 @@ struct live_request {
     int64_t synced_tick, entered_tick, finish_tick;
     size_t heap_at;
     struct live_request *grow_prev, *grow_next;
+    bool counted;        /* grows by count, not in a list */
+    int64_t unused_tick; /* at which the last block is taken of which n_unused slots stay empty */
+    int32_t n_unused;
 
     /* of a sequence group, kv/group.h */
     bool parted;        /* the sequences have their own tails */
@@ -54,6 +57,11 @@ static inline struct live_request *live(const struct ifl_request *r)
 {
     /* Policies get const pointers into records that the loop owns and may change. */
     return (struct live_request *)(uintptr_t)r;
+}
+
+static inline uint32_t live_block(const struct live_request *r, int32_t i)
+{
+    return r->blocks ? r->blocks[i] : 0;
 }
 
 struct live_list {

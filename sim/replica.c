@@ -53,6 +53,11 @@ static int create_pools(struct replica *replica, const struct replica_options *o
         kv_pool_create(&replica->kv, limits->n_blocks, options->allocator, &cache) < 0 ||
         kv_pool_create(&replica->host, limits->n_host_blocks, KV_PAGED, NULL) < 0)
         return -1;
+    if (!replica->wants_work && replica->max_samples == 1 && !replica->kv.contiguous &&
+        !replica->kv.cached) { /* then no block is ever called by its number */
+        kv_pool_tally(&replica->kv);
+        kv_pool_tally(&replica->host);
+    }
     return cohort_create(&replica->cohort, limits->block_tokens);
 }
 
@@ -198,7 +203,8 @@ void replica_describe(const struct arrival *a, struct live_request *r)
 int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error)
 {
     struct live_request *r = live_take(&replica->pool);
-    if (!r || reserve(replica, replica->pool.n_live) < 0)
+    if (!r || reserve(replica, replica->pool.n_live) < 0 ||
+        cohort_reserve_ticks(&replica->cohort, arrival->n_output) < 0)
         return ifl_fail_nomem(error);
     replica_describe(arrival, r);
     replica->view.now_ns = arrival->at_ns;
@@ -273,7 +279,7 @@ static void begin_step(struct replica *replica, int64_t now_ns)
     replica->view.now_ns = now_ns;
     replica->n_planned = replica->n_outs = replica->n_ins = replica->n_copies = 0;
     replica->n_rejected = 0;
-    replica->ready_all = false;
+    replica->ready_all = replica->cohort.grown = false;
     replica->by_start.taken = false;
     for (int which = 0; which < N_RANKED; which++)
         replica->by_rank[which].taken = false;

@@ -57,9 +57,12 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
 {
     if (n == 0)
         return true;
-    if (!can_take(replica, r, n) || live_reserve_blocks(r, r->pub.n_blocks + n) < 0)
+    const bool tallied = replica->kv.tallied;
+    if (!can_take(replica, r, n) || (!tallied && live_reserve_blocks(r, r->pub.n_blocks + n) < 0))
         return false;
-    kv_take(&replica->kv, n, r->blocks + r->pub.n_blocks);
+    if (r->counted)
+        cohort_uncount(&replica->cohort, r);
+    kv_take(&replica->kv, n, tallied ? NULL : r->blocks + r->pub.n_blocks);
     r->pub.n_blocks += n;
     if (r->in_cohort && r->pub.n_seqs > 1)
         cohort_regrow(&replica->cohort, r, r->pub.n_blocks - n);
@@ -117,7 +120,7 @@ static int32_t growth(const struct replica *replica, const struct live_request *
 
 int32_t replica_growing_blocks(const struct replica *replica)
 {
-    int32_t n = 0;
+    int32_t n = replica->cohort.n_counted[replica->cohort.phase];
     for (const struct live_request *r = cohort_growing(&replica->cohort); r; r = r->grow_next)
         if (cohort_grows(&replica->cohort, r) && r->pub.n_now == 0)
             n += growth(replica, r);
@@ -138,13 +141,33 @@ bool replica_tick_fits(const struct replica *replica, int32_t n_new, int32_t spa
     return replica->kv.n_free - n_new >= spare_blocks && !(replica->kv.contiguous && n_new > 0);
 }
 
+/* Whoever grows with the others goes on so, a block every block_tokens ticks, until its last
+ * token. */
+static void count_from_now_on(struct replica *replica, struct live_request *r)
+{
+    const int32_t block_tokens = replica->limits.block_tokens, n_final = final_tokens(r);
+    cohort_sync(&replica->cohort, r);
+    const int32_t n_at_last = (n_final - 1) / block_tokens * block_tokens;
+    const int32_t n_ticks = n_at_last - r->pub.n_computed;
+    cohort_count(&replica->cohort, r, replica->cohort.tick + n_ticks,
+                 n_ticks > 0 ? n_at_last + block_tokens - n_final : 0);
+}
+
 void replica_grow(struct replica *replica)
 {
     struct live_request *r = cohort_growing(&replica->cohort), *next;
+    int64_t n_unused_slots;
+    const int32_t n_counted = cohort_grow_counted(&replica->cohort, &n_unused_slots);
+    if (n_counted > 0)
+        kv_take(&replica->kv, n_counted, NULL);
+    replica->kv_internal_slots += n_unused_slots;
     for (; r; r = next) {
         next = r->grow_next;
-        if (cohort_grows(&replica->cohort, r))
-            replica_take_blocks(replica, r, growth(replica, r));
+        if (!cohort_grows(&replica->cohort, r))
+            continue;
+        replica_take_blocks(replica, r, growth(replica, r));
+        if (replica->kv.tallied)
+            count_from_now_on(replica, r);
     }
 }
 

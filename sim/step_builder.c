@@ -22,6 +22,7 @@ static void breach(struct replica *replica, const char *what)
 
 static int32_t op_need(struct ifl_step *step, const struct ifl_request *r, int32_t hold_tokens)
 {
+    step_sync(replica_of(step), live(r));
     replica_look_up(replica_of(step), live(r));
     return replica_need(replica_of(step), live(r), hold_tokens);
 }
@@ -213,14 +214,14 @@ static bool bring_back(struct replica *replica, struct live_request *r, int32_t 
 {
     const int32_t n_host = r->pub.n_host_blocks;
     const int32_t n = hold > n_host ? hold : n_host;
-    if (!kv_fits(&replica->kv, n) || live_reserve_blocks(r, n) < 0)
+    if (!kv_fits(&replica->kv, n) || (!replica->kv.tallied && live_reserve_blocks(r, n) < 0))
         return false;
     for (int32_t i = 0; i < n_host; i++)
-        replica->ins[replica->n_ins + (size_t)i].from = r->blocks[i];
+        replica->ins[replica->n_ins + (size_t)i].from = live_block(r, i);
     r->pub.n_host_blocks = 0;
     replica_take_blocks(replica, r, n);
     for (int32_t i = 0; i < n_host; i++)
-        replica->ins[replica->n_ins++].to = r->blocks[i];
+        replica->ins[replica->n_ins++].to = live_block(r, i);
     replica->kv_token_slots +=
         group_slots(&r->pub, r->pub.n_computed, r->parted, replica->limits.block_tokens);
     if (r->parted)
@@ -359,11 +360,11 @@ static void send_to_host(struct replica *replica, struct live_request *r)
 {
     const int32_t n = r->pub.n_blocks;
     for (int32_t i = 0; i < n; i++)
-        replica->outs[replica->n_outs + (size_t)i].from = r->blocks[i];
+        replica->outs[replica->n_outs + (size_t)i].from = live_block(r, i);
     replica_drop_blocks(replica, r, false);
     kv_take(&replica->host, n, r->blocks);
     for (int32_t i = 0; i < n; i++)
-        replica->outs[replica->n_outs++].to = r->blocks[i];
+        replica->outs[replica->n_outs++].to = live_block(r, i);
     r->pub.n_host_blocks = n;
     r->pub.state = IFL_SWAPPED;
     r->stalled_on_host = true;
@@ -411,6 +412,7 @@ static enum ifl_verdict op_preempt(struct ifl_step *step, const struct ifl_reque
         breach(replica, "it preempted a request that it swapped in in the same plan");
     if (replica->broken || fate == IFL_KEEP)
         return IFL_WAIT;
+    step_sync(replica, r);
     if (fate == IFL_SWAP && request->n_blocks > replica->host.n_free) {
         if (replica->swap_full == SWAP_FULL_FAIL) {
             breach(replica, "the swap pool is full (serving.kv.swap_gib; swap_full: recompute "

@@ -88,21 +88,33 @@ static int most_left_first(const void *a, const void *b)
     return (x->left_tokens < y->left_tokens) - (x->left_tokens > y->left_tokens);
 }
 
-static int64_t peak_of(struct life *lives, size_t n)
+/* Who is still there at a peak has at least as much left as grew there: together they hold no more
+ * than at their ends, which needs no order. */
+static bool ends_stay_below(const struct life *lives, size_t n, int64_t pool)
 {
-    int64_t peak = 0, held = 0;
+    int64_t held = 0;
+    for (size_t i = 0; i < n; i++)
+        held += lives[i].now_tokens + lives[i].left_tokens;
+    return held < pool;
+}
+
+static bool peak_stays_below(struct life *lives, size_t n, int64_t pool)
+{
+    int64_t held = 0;
+    if (ends_stay_below(lives, n, pool))
+        return true;
     gsl_heapsort(lives, n, sizeof *lives, most_left_first);
     for (size_t i = 0; i < n; i++) {
         held += lives[i].now_tokens;
-        const int64_t then = lives[i].left_tokens * (int64_t)(i + 1) + held;
-        peak = then > peak ? then : peak;
+        if (lives[i].left_tokens * (int64_t)(i + 1) + held >= pool)
+            return false;
     }
-    return peak;
+    return true;
 }
 
 /* Everyone on the device, and the newcomer. */
-static int64_t peak_with(const struct peak_estimate *p, const struct ifl_view *view,
-                         struct ifl_step *step, const struct ifl_request *newcomer)
+static bool fits_with(const struct peak_estimate *p, const struct ifl_view *view,
+                      struct ifl_step *step, const struct ifl_request *newcomer, int64_t pool)
 {
     struct estimate *e = estimate_of(p);
     const bool busy = is_busy(p, view, step);
@@ -115,7 +127,7 @@ static int64_t peak_with(const struct peak_estimate *p, const struct ifl_view *v
         if (started.of[i]->state == IFL_RUNNING)
             add_life(e, &n, started.of[i], true, busy);
     add_life(e, &n, newcomer, true, busy);
-    return peak_of(e->lives, n);
+    return peak_stays_below(e->lives, n, pool);
 }
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
@@ -127,7 +139,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     (void)n; /* a chunk of a prompt takes the room of all of it */
     if (standing->over_rate || alone >= pool)
         return (struct ifl_admission){IFL_NEVER_FITS, 0};
-    if (peak_with(self, view, step, r) >= pool)
+    if (!fits_with(self, view, step, r, pool))
         return (struct ifl_admission){IFL_NO_BLOCKS, 0};
     const bool fits = ifl_need(step, r, r->n_tokens) <= step->n_free_blocks;
     return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_tokens};

@@ -44,6 +44,12 @@ void kv_pool_destroy(struct kv_pool *pool)
     *pool = (struct kv_pool){0};
 }
 
+void kv_pool_tally(struct kv_pool *pool)
+{
+    ifl_require(!pool->contiguous && !pool->cached && pool->n_free == pool->n_blocks);
+    pool->tallied = true;
+}
+
 void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
     if (n == 0)

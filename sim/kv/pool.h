@@ -4,7 +4,9 @@
  * of N blocks hands out N-1 first. With a prefix cache (cache.h) a free block may still hold K/V
  * that can be found, and is free all the same. Contiguous, every taking is one run of a buddy
  * allocator, given back whole. Host blocks, for swapped requests, are a second pool of the paged
- * kind. A pool knows nothing about requests; whoever takes a block keeps its number. */
+ * kind. A pool knows nothing about requests; whoever takes a block keeps its number.
+ *
+ * Where nobody wants to know which blocks a request has, a pool may be tallied: it counts them. */
 #ifndef SIM_KV_POOL_H
 #define SIM_KV_POOL_H
 
@@ -23,7 +25,7 @@ struct kv_pool {
     int32_t n_shared;     /* references to blocks beyond the first */
     uint32_t *free_stack; /* [n_blocks], the top at n_free - 1, with a cache further down */
     uint32_t *n_refs;     /* [n_blocks] */
-    bool contiguous, cached;
+    bool contiguous, cached, tallied;
     struct kv_buddy buddy; /* contiguous: in place of the stack */
     struct kv_cache cache; /* cached: beside the stack */
 };
@@ -32,6 +34,8 @@ struct kv_pool {
 int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator,
                    const struct kv_cache_options *cache);
 void kv_pool_destroy(struct kv_pool *pool);
+/* From here on a paged pool without a cache only counts. Nothing is taken yet. */
+void kv_pool_tally(struct kv_pool *pool);
 
 /* Contiguous: what kv_take and kv_release do. */
 void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out);
@@ -51,6 +55,10 @@ static inline bool kv_fits(const struct kv_pool *pool, int32_t n)
 static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
     ifl_require(n <= pool->n_free);
+    if (pool->tallied) {
+        pool->n_free -= n;
+        return;
+    }
     if (pool->contiguous) {
         kv_take_run(pool, n, out);
         return;
@@ -81,6 +89,11 @@ static inline void kv_share(struct kv_pool *pool, uint32_t block)
 /* Gives up one reference to each of n blocks, in order. A block without owners becomes free. */
 static inline void kv_release(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 {
+    if (pool->tallied) {
+        pool->n_free += n;
+        ifl_require(pool->n_free <= pool->n_blocks);
+        return;
+    }
     if (pool->contiguous) {
         kv_release_run(pool, n, blocks);
         return;

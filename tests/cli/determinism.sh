@@ -1,6 +1,7 @@
 #!/bin/sh
 # The same configuration gives the same bytes: twice, on any number of threads, with and without
-# steady runs, and from the config.yaml that a run has written.
+# steady runs, whether blocks have numbers or are counted, and from the config.yaml that a run has
+# written.
 . "$(dirname "$0")/expect.sh"
 
 reports='config.yaml quantiles.csv requests.csv steps.csv summary.csv'
@@ -43,11 +44,14 @@ for preset in $presets; do
     quickstart "$preset-planned" $one --set serving.steady_runs=false
     # shellcheck disable=SC2086
     quickstart "$preset-checked" $one --set serving.check_steady=true
+    # shellcheck disable=SC2086
+    quickstart "$preset-numbered" $one --set output.work=true
     fly "$preset-rerun" "$preset/config.yaml"
     # shellcheck disable=SC2086
     agree "$preset" "$preset-again" $reports
     agree "$preset" "$preset-planned" quantiles.csv requests.csv steps.csv summary.csv
     agree "$preset" "$preset-checked" quantiles.csv requests.csv steps.csv summary.csv
+    agree "$preset" "$preset-numbered" quantiles.csv requests.csv steps.csv summary.csv
     # shellcheck disable=SC2086
     agree "$preset" "$preset-rerun" $reports
 done
