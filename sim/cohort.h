@@ -92,6 +92,11 @@ struct tick_gaps { /* `count` members have waited gap_ns since their last token 
 /* Everyone has one more token since end_ns. Reports the gap that all but the fresh ones share; the
  * caller has looked at the fresh ones before. 0, or -1 without memory. */
 int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared);
+/* The next tick yields somebody's last token. */
+static inline bool cohort_is_finishing(const struct cohort *cohort)
+{
+    return cohort->n > 0 && cohort->finish[0]->finish_tick == cohort->tick + 1;
+}
 /* A member whose last token came with the tick that has just been taken, or NULL. */
 struct live_request *cohort_finished(const struct cohort *cohort);
 

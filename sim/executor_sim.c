@@ -79,10 +79,17 @@ static int sim_next(void *self, int64_t until_ns, struct ifl_done *done, struct 
     return 1;
 }
 
+static int64_t sim_duration(void *self, const struct ifl_step_desc *desc)
+{
+    const struct executor_sim *sim = self;
+    return cost_is_recorded(sim->cost) ? -1 : cost_step_ns(sim->cost, &desc->totals);
+}
+
 const struct ifl_executor_ops executor_sim_ops = {
     .size_bytes = sizeof(struct ifl_executor_ops),
     .name = "sim",
     .now = sim_now,
     .submit = sim_submit,
     .next = sim_next,
+    .duration = sim_duration,
 };

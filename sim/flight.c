@@ -137,6 +137,57 @@ static int fall_asleep(struct tower *tower, struct replica *replica, struct ifl_
     return event_push(&tower->wakes, at_ns, replica->number) < 0 ? ifl_fail_nomem(error) : 0;
 }
 
+/* ---- steps between which nothing happens ---- */
+
+/* Nobody arrives, wakes or ends before, and no other replica is there to be asked for order. */
+static bool may_coast(const struct tower *tower, const struct replica *replica)
+{
+    const struct flight *flight = tower->flight;
+    return flight->n_replicas == 1 && flight->executor->duration && flight->steady_runs &&
+           !flight->check_steady && !flight->records_work && replica_coasts(replica);
+}
+
+static int64_t next_event_ns(const struct tower *tower)
+{
+    const int64_t arrival_ns = workload_next_ns(tower->flight->workload);
+    const int64_t wake_ns = event_next_ns(&tower->wakes);
+    const int64_t next_ns = arrival_ns < wake_ns ? arrival_ns : wake_ns;
+    return next_ns < IFL_LAST_NS ? next_ns : IFL_LAST_NS;
+}
+
+/* Flies committed steps one after the other as long as they end before anything else happens. 1:
+ * the last one is still to be submitted; 0: it has ended, and a plan is due. */
+static int coast(struct tower *tower, struct replica *replica, struct ifl_error *error)
+{
+    struct flight *flight = tower->flight;
+    const int64_t until_ns = next_event_ns(tower);
+    while (may_coast(tower, replica)) {
+        const int64_t start_ns = replica->desc.start_ns;
+        const int64_t duration_ns =
+            flight->executor->duration(flight->executor_self, &replica->desc);
+        if (duration_ns < 0 || duration_ns >= until_ns - start_ns)
+            return 1;
+        const struct ifl_done done = {.step = replica->desc.step,
+                                      .replica = replica->number,
+                                      .start_ns = start_ns,
+                                      .end_ns = start_ns + duration_ns,
+                                      .device_ns = duration_ns};
+        const int rc = replica_end_tick(replica, &done, flight->recorder, error);
+        tower->now_ns = done.end_ns;
+        if (rc < 0 || !replica_next_tick(replica, tower->now_ns))
+            return rc;
+        flight->n_repeats++;
+    }
+    return 1;
+}
+
+static int submit(struct tower *tower, const struct replica *replica, struct ifl_error *error)
+{
+    const struct flight *flight = tower->flight;
+    tower->n_busy++;
+    return flight->executor->submit(flight->executor_self, &replica->desc, error);
+}
+
 /* Plans until there is work for the executor or nothing moves any more: a plan that only preempts
  * or rejects is followed by another at the same time. */
 static int plan_step(struct tower *tower, struct replica *replica, struct ifl_error *error)
@@ -150,11 +201,11 @@ static int plan_step(struct tower *tower, struct replica *replica, struct ifl_er
         const bool submits = replica_commit(replica);
         if (replica->n_gone > 0 && (rc = report_gone(tower, replica, error)) < 0)
             return rc;
-        if (submits) {
-            tower->n_busy++;
-            return flight->executor->submit(flight->executor_self, &replica->desc, error);
-        }
-        if (!moved || n_tries > replica->pool.n_live + 1)
+        if (submits && (rc = coast(tower, replica, error)) != 0)
+            return rc < 0 ? rc : submit(tower, replica, error);
+        if (submits)
+            n_tries = 0;
+        else if (!moved || n_tries > replica->pool.n_live + 1)
             return fall_asleep(tower, replica, error);
     }
 }

@@ -7,8 +7,9 @@
  *     ... the executor runs it ...
  *     replica_end      counts the tokens, ends requests, tells the modules
  *
- * replica_repeat stands in for replica_plan while a promise holds. The replica knows no clock and
- * no executor; sim/flight.c drives it. */
+ * replica_repeat stands in for replica_plan while a promise holds; where nothing can happen in
+ * between, replica_end_tick and replica_next_tick stand in for all of it. The replica knows no
+ * clock and no executor; sim/flight.c drives it. */
 #ifndef SIM_REPLICA_H
 #define SIM_REPLICA_H
 
@@ -163,6 +164,14 @@ bool replica_commit(struct replica *replica);
  * time: then preemption undoes prompts faster than they are computed, for ever. */
 int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,
                 struct ifl_error *error);
+/* A step that was committed and does nothing but what the promise repeats, for nobody's last token:
+ * it may be ended and followed by the two below, as replica_end, replica_repeat and replica_commit
+ * would. */
+bool replica_coasts(const struct replica *replica);
+int replica_end_tick(struct replica *replica, const struct ifl_done *done,
+                     struct ifl_recorder *recorder, struct ifl_error *error);
+/* False, and nothing has changed: the promise does not cover it. */
+bool replica_next_tick(struct replica *replica, int64_t now_ns);
 /* What became of a request in `gone`; then it may be recycled. */
 void replica_report(const struct replica *replica, const struct live_request *r,
                     struct ifl_request_record *record);

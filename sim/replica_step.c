@@ -156,13 +156,23 @@ static void list_work(struct replica *replica)
         add_work(replica, replica->planned[i].r, replica->planned[i].n);
 }
 
+static void record_pool(struct replica *replica)
+{
+    const int32_t n_held = kv_used(&replica->kv) - kv_slack(&replica->kv);
+    const int64_t held = (int64_t)n_held * replica->limits.block_tokens;
+    struct ifl_step_record *record = &replica->record;
+    record->kv_used_blocks = kv_used(&replica->kv);
+    record->kv_token_slots = replica->kv_token_slots;
+    record->kv_reserved_slots = held - replica->kv_token_slots - replica->kv_internal_slots;
+    record->kv_internal_slots = replica->kv_internal_slots;
+    record->kv_shared_blocks = replica->kv.n_shared + replica->n_group_saved;
+}
+
 /* What steps.csv says of this step, but for its times. Field by field: clearing the record first
  * would cost as much as the step. */
 static void fill_record(struct replica *replica)
 {
     const struct ifl_step_totals *totals = &replica->desc.totals;
-    const int32_t n_held = kv_used(&replica->kv) - kv_slack(&replica->kv);
-    const int64_t held = (int64_t)n_held * replica->limits.block_tokens;
     struct ifl_step_record *record = &replica->record;
     record->step = replica->view.step;
     record->replica = (int32_t)replica->number;
@@ -177,13 +187,9 @@ static void fill_record(struct replica *replica)
     record->preempted = replica->step.n_preempted;
     record->blocks_out = totals->n_blocks_out;
     record->blocks_in = totals->n_blocks_in;
-    record->kv_used_blocks = kv_used(&replica->kv);
     record->kv_total_blocks = replica->limits.n_blocks;
-    record->kv_token_slots = replica->kv_token_slots;
-    record->kv_reserved_slots = held - replica->kv_token_slots - replica->kv_internal_slots;
-    record->kv_internal_slots = replica->kv_internal_slots;
     record->kv_pool_slots = (int64_t)replica->limits.n_blocks * replica->limits.block_tokens;
-    record->kv_shared_blocks = replica->kv.n_shared + replica->n_group_saved;
+    record_pool(replica);
 }
 
 static void release_swapped_in(struct replica *replica)
@@ -391,4 +397,49 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
     if (replica->n_gone > 0)
         replica->promise.n_steps = 0;
     return rc;
+}
+
+/* ---- steps that follow one another while nothing happens ---- */
+
+bool replica_coasts(const struct replica *replica)
+{
+    const struct ifl_step_desc *desc = &replica->desc;
+    return replica->promise.n_steps > 0 && replica->ticks && replica->n_planned == 0 &&
+           desc->n_outs + desc->n_ins + desc->n_copies == 0 && !replica->wants_work &&
+           !replica->has_step_start && !replica->has_step_end &&
+           !cohort_is_finishing(&replica->cohort);
+}
+
+int replica_end_tick(struct replica *replica, const struct ifl_done *done,
+                     struct ifl_recorder *recorder, struct ifl_error *error)
+{
+    replica->busy = false;
+    replica->view.step++;
+    replica->view.now_ns = done->end_ns;
+    replica->n_barren_steps = 0;
+    stamp_record(replica, done);
+    const int rc = tick(replica, done->end_ns, recorder, error);
+    return rc < 0 ? rc : ifl_record_step(recorder, &replica->record, error);
+}
+
+bool replica_next_tick(struct replica *replica, int64_t now_ns)
+{
+    const struct ifl_promise *promise = &replica->promise;
+    const int32_t n_new = replica_growing_blocks(replica);
+    if (promise->n_steps <= 0 || now_ns > promise->until_ns ||
+        !replica_tick_fits(replica, n_new, promise->min_free_blocks) ||
+        replica_tick_may_lose_hits(replica, n_new))
+        return false;
+    if (n_new > 0)
+        replica_grow(replica);
+    replica->promise.n_steps--;
+    replica->busy = true;
+    replica->desc.step = replica->view.step;
+    replica->desc.start_ns = now_ns;
+    replica->desc.totals.decode_context = replica->cohort.context + replica->cohort.n_seqs;
+    replica->kv_token_slots += replica->cohort.n_seqs;
+    replica->record.step = replica->view.step;
+    replica->record.context_tokens = replica->desc.totals.decode_context;
+    record_pool(replica);
+    return true;
 }

@@ -29,6 +29,9 @@ struct ifl_executor_ops {
     int (*next)(void *self, int64_t until_ns, struct ifl_done *, struct ifl_error *);
     /* The request has left for good. Optional. */
     void (*forget)(void *self, uint64_t serial);
+    /* How long the step would take, negative where only submitting it can tell. Optional: then the
+     * loop flies steps between which nothing happens without submitting them one by one. */
+    int64_t (*duration)(void *self, const struct ifl_step_desc *);
 };
 
 #endif

@@ -32,8 +32,12 @@ static bool has_padding(const struct ifl_step_totals *totals)
 
 int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals)
 {
-    const struct ifl_step_totals all = has_padding(totals) ? padded(totals) : *totals;
-    const double s = cost->step_s(cost, &all);
+    struct ifl_step_totals all;
+    if (has_padding(totals)) {
+        all = padded(totals);
+        totals = &all;
+    }
+    const double s = cost->step_s(cost, totals);
     if (isnan(s))
         return IFL_E_INPUT;
     const int64_t ns = ifl_ns_from_s(s);
@@ -45,6 +49,11 @@ int64_t cost_step_from_ns(struct cost *cost, uint32_t replica, int64_t start_ns,
 {
     return cost->recorded_ns ? cost->recorded_ns(cost, replica, start_ns, totals)
                              : cost_step_ns(cost, totals);
+}
+
+bool cost_is_recorded(const struct cost *cost)
+{
+    return cost->recorded_ns;
 }
 
 int cost_why_not(const struct cost *cost, const struct ifl_step_totals *totals,

@@ -50,6 +50,8 @@ int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals);
  * recorded one answers nothing else. */
 int64_t cost_step_from_ns(struct cost *cost, uint32_t replica, int64_t start_ns,
                           const struct ifl_step_totals *totals);
+/* The duration is that of a recorded step, which only the next one asked for can be. */
+bool cost_is_recorded(const struct cost *cost);
 int cost_why_not(const struct cost *cost, const struct ifl_step_totals *totals,
                  struct ifl_error *error);
 

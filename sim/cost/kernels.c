@@ -18,7 +18,8 @@ static double bytes_per_s(const struct hardware *hardware, double frac)
 static double corrected(const struct hardware *hardware, enum correction_op op, double n, double k,
                         double size)
 {
-    return correction_factor(&hardware->corrections, op, n, k, size);
+    const struct corrections *corrections = &hardware->corrections;
+    return corrections->n_of > 0 ? correction_factor(corrections, op, n, k, size) : 1;
 }
 
 /* By how much whole waves of tiles exceed the work, to the power of wave_frac. */
