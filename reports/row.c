@@ -36,7 +36,11 @@ static const uint64_t power_of_ten[] = {
 
 static char *put_digits(char *at, uint64_t value)
 {
-    size_t n = 1;
+    size_t n = 2;
+    if (value < 10) { /* as most counts, and the seconds of most latencies */
+        *at = (char)('0' + value);
+        return at + 1;
+    }
     while (n < 20 && value >= power_of_ten[n])
         n++;
     char *end = at + n, *to = end;
