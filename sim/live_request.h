@@ -23,6 +23,8 @@ struct live_request {
 
     uint64_t start_seq;               /* order of start: rises each time it joins RUNNING */
     struct live_request *prev, *next; /* running list, in order of start */
+    uint64_t ranked_start;            /* 1 + start_seq when it was ranked last on the device */
+    size_t ranked_at;                 /* and its place then */
 
     /* cohort membership, see cohort.h */
     bool in_cohort, fresh;

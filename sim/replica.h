@@ -75,6 +75,7 @@ struct replica {
     uint64_t first_start; /* who starts in this plan has at least this start_seq */
     struct snapshot by_start, by_rank[N_RANKED], started;
     struct ranked_request *ranking; /* scratch */
+    size_t n_ranked_last;           /* on the device, when they were ranked last */
     int64_t *keys;                  /* scratch */
     struct ifl_copy *outs, *ins;    /* [host blocks + 1] */
     struct ifl_copy *copies;        /* [device blocks + 1] */

@@ -20,20 +20,73 @@ static int by_rank(const void *a, const void *b)
     return x->r->serial < y->r->serial ? -1 : 1;
 }
 
+/* ---- sorting ---- */
+
+/* Whoever was on the device when it was ranked last stands where he stood then, newcomers behind.
+ */
+static void recall_order(struct replica *replica, const struct snapshot *list)
+{
+    struct ranked_request *of = replica->ranking;
+    size_t n_places = replica->n_ranked_last, n = 0;
+    memset(of, 0, n_places * sizeof *of);
+    for (size_t i = 0; i < list->n; i++) {
+        const struct live_request *r = live(list->of[i]);
+        const bool known = r->ranked_start == r->start_seq + 1;
+        of[known ? r->ranked_at : n_places++] =
+            (struct ranked_request){replica->keys[i], list->of[i]};
+    }
+    for (size_t i = 0; i < n_places; i++)
+        if (of[i].r)
+            of[n++] = of[i];
+}
+
+static void note_order(struct replica *replica, size_t n)
+{
+    replica->n_ranked_last = n;
+    for (size_t i = 0; i < n; i++) {
+        struct live_request *r = live(replica->ranking[i].r);
+        r->ranked_start = r->start_seq + 1;
+        r->ranked_at = i;
+    }
+}
+
+/* Ranks change little from one plan to the next. False if they did: too many had to move. */
+static bool insert_all(struct ranked_request *of, size_t n)
+{
+    size_t n_moves = 8 * n;
+    for (size_t i = 1; i < n; i++) {
+        const struct ranked_request one = of[i];
+        size_t at = i;
+        for (; at > 0 && n_moves > 0 && by_rank(&one, &of[at - 1]) < 0; at--, n_moves--)
+            of[at] = of[at - 1];
+        of[at] = one;
+    }
+    return n_moves > 0;
+}
+
 /* Sorted in place: qsort may allocate, and ranks have no ties that would need a stable sort. */
-static void sort_by_rank(struct replica *replica, struct snapshot *list)
+static void sort_by_rank(struct replica *replica, enum ranked_list which)
 {
     const struct module *order = &replica->modules[IFL_ORDER];
+    struct snapshot *list = &replica->by_rank[which];
+    struct ranked_request *ranking = replica->ranking;
     if (list->n < 2)
         return;
     replica->step.asked |= 1u << IFL_ORDER;
     order->policy->ops.order->rank(order->self, &replica->view, list->of, list->n, replica->keys);
+    for (size_t i = 0; i < list->n && which != RANKED_RUNNING; i++)
+        ranking[i] = (struct ranked_request){replica->keys[i], list->of[i]};
+    if (which == RANKED_RUNNING)
+        recall_order(replica, list);
+    if (!insert_all(ranking, list->n))
+        gsl_heapsort(ranking, list->n, sizeof *ranking, by_rank);
+    if (which == RANKED_RUNNING)
+        note_order(replica, list->n);
     for (size_t i = 0; i < list->n; i++)
-        replica->ranking[i] = (struct ranked_request){replica->keys[i], list->of[i]};
-    gsl_heapsort(replica->ranking, list->n, sizeof *replica->ranking, by_rank);
-    for (size_t i = 0; i < list->n; i++)
-        list->of[i] = replica->ranking[i].r;
+        list->of[i] = ranking[i].r;
 }
+
+/* ---- snapshots ---- */
 
 void step_show(struct replica *replica, struct live_request *r)
 {
@@ -83,7 +136,7 @@ static const struct snapshot *ranked_list(struct replica *replica, enum ranked_l
         list->taken = true;
         list->n = 0;
         take[which](replica, list);
-        sort_by_rank(replica, list);
+        sort_by_rank(replica, which);
     }
     return list;
 }
