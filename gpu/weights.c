@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "inflight/random.h"
+#include "parallel.h"
 
 /* ---- which there are ---- */
 
@@ -125,14 +126,23 @@ int64_t weights_count(const struct ifl_engine_model *model)
 
 /* ---- where the numbers come from ---- */
 
-/* Uniform around `middle` with the given deviation; one draw serves two numbers. */
-static void draw(uint64_t key, float middle, double deviation, float *numbers, size_t n)
+enum { DRAWS_AT_LEAST = 1 << 16 }; /* less is not worth a thread */
+
+/* Uniform around `middle`. */
+struct drawing {
+    uint64_t key;
+    float middle, half_width;
+    float *numbers;
+};
+
+/* One draw serves two numbers. */
+static void draw(void *context, size_t first, size_t n)
 {
-    const float half_width = (float)(deviation * sqrt(3));
-    for (size_t i = 0; i < n; i++) {
-        const uint64_t bits = ifl_mix(key + i / 2) >> (i % 2 ? 32 : 0);
+    const struct drawing *d = context;
+    for (size_t i = first; i < first + n; i++) {
+        const uint64_t bits = ifl_mix(d->key + i / 2) >> (i % 2 ? 32 : 0);
         const float unit = (float)(bits & 0xffffffu) * 0x1p-23f - 1.0f; /* [-1, 1) */
-        numbers[i] = middle + unit * half_width;
+        d->numbers[i] = d->middle + unit * d->half_width;
     }
 }
 
@@ -142,16 +152,24 @@ static bool is_norm(enum weight_role role)
            role == WEIGHT_Q_NORM || role == WEIGHT_K_NORM;
 }
 
-static void fill_randomly(uint64_t seed, const struct weight *weight, float *numbers)
+static double deviation_of(const struct weight *weight)
 {
-    const uint64_t key =
-        ifl_draw(seed, IFL_DRAW_WEIGHT, (uint64_t)weight->role, (uint64_t)weight->layer);
     if (weight->role == WEIGHT_EMBEDDING)
-        draw(key, 0, 1, numbers, weight->n_numbers);
-    else if (weight->n_columns)
-        draw(key, 0, 1 / sqrt((double)weight->n_columns), numbers, weight->n_numbers);
-    else
-        draw(key, is_norm(weight->role), 0.1, numbers, weight->n_numbers);
+        return 1;
+    return weight->n_columns ? 1 / sqrt((double)weight->n_columns) : 0.1;
+}
+
+static void fill_randomly(const struct weight_source *source, const struct weight *weight,
+                          float *numbers)
+{
+    struct drawing drawing = {
+        .key = ifl_draw(source->seed, IFL_DRAW_WEIGHT, (uint64_t)weight->role,
+                        (uint64_t)weight->layer),
+        .middle = is_norm(weight->role),
+        .half_width = (float)(deviation_of(weight) * sqrt(3)),
+        .numbers = numbers,
+    };
+    parallel_for(source->n_threads, weight->n_numbers, DRAWS_AT_LEAST, draw, &drawing);
 }
 
 int weight_fill(const struct weight_source *source, const struct weight *weight, float *numbers,
@@ -160,6 +178,6 @@ int weight_fill(const struct weight_source *source, const struct weight *weight,
     if (source->checkpoint)
         return checkpoint_read(source->checkpoint, weight->name, weight->n_rows, weight->n_columns,
                                numbers, error);
-    fill_randomly(source->seed, weight, numbers);
+    fill_randomly(source, weight, numbers);
     return 0;
 }

@@ -57,6 +57,7 @@ int64_t weights_count(const struct ifl_engine_model *model);
 struct weight_source {
     const struct checkpoint *checkpoint; /* NULL: random */
     uint64_t seed;
+    int32_t n_threads; /* that draw */
 };
 
 /* Random matrices are uniform with the variance 1 / inputs, which keeps activations of order one;

@@ -19,7 +19,7 @@ static int64_t clock_ns(void)
 static int load(struct cpu_engine *engine, const char *weights_dir, struct ifl_error *error)
 {
     struct checkpoint checkpoint = {0};
-    struct weight_source source = {NULL, engine->limits.seed};
+    struct weight_source source = {NULL, engine->limits.seed, engine->limits.n_threads};
     int rc = 0;
     if (weights_dir) {
         rc = checkpoint_open(weights_dir, &checkpoint, error);

@@ -55,7 +55,7 @@ static int set_up(struct cuda_engine *engine, const struct checkpoint *checkpoin
                   struct ifl_error *error)
 {
     const struct ifl_engine_model *m = &engine->limits.model;
-    const struct weight_source source = {checkpoint, engine->limits.seed};
+    const struct weight_source source = {checkpoint, engine->limits.seed, engine->limits.n_threads};
     if (checkpoint && checkpoint_type(checkpoint, "model.embed_tokens.weight") == TENSOR_F16)
         engine->element = ELEMENT_FP16;
     engine->head_width = m->d_head <= 64 ? 64 : 128;

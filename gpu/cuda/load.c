@@ -9,10 +9,15 @@
 #include <string.h>
 
 #include "engine.h"
+#include "parallel.h"
 #include "rope.h"
 #include "simt/half.h"
 
-enum { STAGING_ELEMENTS = 4 << 20, ALIGN_ELEMENTS = 128 /* 256 bytes: as fast as cuBLAS can */ };
+enum {
+    STAGING_ELEMENTS = 16 << 20,
+    NARROWED_AT_LEAST = 1 << 16, /* elements: fewer are not worth a thread */
+    ALIGN_ELEMENTS = 128         /* 256 bytes: as fast as cuBLAS can */
+};
 
 /* ---- shapes as stored ---- */
 
@@ -102,17 +107,28 @@ static void write_row(const struct cuda_engine *engine, const struct stored *s, 
     }
 }
 
-/* Rows [first, first + n) of a stored weight. */
-static void write_rows(const struct cuda_engine *engine, const struct stored *s,
-                       const float *numbers, size_t n_source_columns, size_t first, size_t n,
-                       uint16_t *to)
+/* A stretch of a stored weight's rows. */
+struct rows {
+    const struct cuda_engine *engine;
+    const struct stored *s;
+    const float *numbers; /* of the whole weight, as read */
+    size_t n_source_columns, first;
+    uint16_t *to; /* where row `first` goes */
+};
+
+/* Rows [at, at + n) of the stretch. */
+static void write_rows(void *context, size_t at, size_t n)
 {
-    for (size_t r = first; r < first + n; r++, to += s->n_columns) {
-        const int64_t source = s->wide_rows ? source_of(engine, r) : (int64_t)r;
+    const struct rows *rows = context;
+    const struct stored *s = rows->s;
+    for (size_t i = at; i < at + n; i++) {
+        const size_t r = rows->first + i;
+        const int64_t source = s->wide_rows ? source_of(rows->engine, r) : (int64_t)r;
+        uint16_t *to = rows->to + i * s->n_columns;
         if (source < 0)
             memset(to, 0, s->n_columns * sizeof *to);
         else
-            write_row(engine, s, numbers + (size_t)source * n_source_columns, to);
+            write_row(rows->engine, s, rows->numbers + (size_t)source * rows->n_source_columns, to);
     }
 }
 
@@ -129,16 +145,21 @@ struct loading {
 static int send(struct loading *loading, const struct weight *weight, const struct stored *s,
                 struct ifl_error *error)
 {
-    const size_t source_columns = weight->n_columns ? (size_t)weight->n_columns : 1;
     const size_t rows_at_once = loading->staging_elements / s->n_columns;
+    const size_t rows_a_thread = NARROWED_AT_LEAST / s->n_columns + 1;
     char *to = loading->engine->weights + loading->at * sizeof *loading->staging;
-    for (size_t row = 0; row < s->n_rows;) {
-        const size_t left = s->n_rows - row, n = left < rows_at_once ? left : rows_at_once;
+    struct rows rows = {.engine = loading->engine,
+                        .s = s,
+                        .numbers = loading->numbers,
+                        .n_source_columns = weight->n_columns ? (size_t)weight->n_columns : 1,
+                        .to = loading->staging};
+    while (rows.first < s->n_rows) {
+        const size_t left = s->n_rows - rows.first, n = left < rows_at_once ? left : rows_at_once;
         const size_t n_bytes = n * s->n_columns * sizeof *loading->staging;
-        write_rows(loading->engine, s, loading->numbers, source_columns, row, n, loading->staging);
+        parallel_for(loading->engine->limits.n_threads, n, rows_a_thread, write_rows, &rows);
         TRY_CUDA(cudaMemcpy(to, loading->staging, n_bytes, cudaMemcpyHostToDevice));
         to += n_bytes;
-        row += n;
+        rows.first += n;
     }
     return 0;
 }

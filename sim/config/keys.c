@@ -197,7 +197,8 @@ static const struct ifl_param cost_fields[] = {
 static const struct ifl_param engine_fields[] = {
     TEXT("weights", engine.weights, "random", "executor cpu, cuda: random, or a directory"),
     COUNT("seed", engine.seed, 0, "", "of random weights and of the prompts' tokens"),
-    INT("threads", engine.threads, 1, 1, 1024, "threads", "executor cpu: threads that compute"),
+    INT("threads", engine.threads, 1, 1, 1024, "threads",
+        "executor cpu: threads that compute; cuda: that load weights"),
     BOOL("spoil_free_blocks", engine.spoil_free_blocks, false,
          "fill KV blocks that nobody owns with NaN, to find who reads them"),
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "driver.h"
+#include "weights.h"
 
 static const double TOLERANCE = 1e-5;
 
@@ -166,4 +167,23 @@ Test(logits, come_with_the_likeliest_token)
     free(logits);
     driver_close(&driver);
     fixture_model_free(&f);
+}
+
+/* ---- random weights ---- */
+
+Test(weights, are_the_same_from_any_number_of_threads)
+{
+    enum { N = 300001 };
+    const struct weight weight = {.role = WEIGHT_GATE, .n_rows = N, .n_columns = 1, .n_numbers = N};
+    float *one = calloc(N, sizeof *one), *many = calloc(N, sizeof *many);
+    struct ifl_error error;
+    struct weight_source source = {.seed = 5, .n_threads = 1};
+    cr_assert_eq(weight_fill(&source, &weight, one, &error), 0);
+    for (source.n_threads = 2; source.n_threads < 100; source.n_threads *= 3) {
+        memset(many, 0xff, N * sizeof *many);
+        cr_assert_eq(weight_fill(&source, &weight, many, &error), 0);
+        cr_expect_eq(memcmp(one, many, N * sizeof *one), 0, "%d threads", source.n_threads);
+    }
+    free(one);
+    free(many);
 }
