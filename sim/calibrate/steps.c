@@ -78,7 +78,7 @@ static int bench_decodes(struct bench *bench, struct ifl_error *error)
 /* A prompt by itself, and with decodes beside it. */
 static int bench_prompts(struct bench *bench, struct ifl_error *error)
 {
-    static const int32_t chunks[] = {20, 50, 90, 200, 450, 900, 2100};
+    static const int32_t chunks[] = {20, 50, 90, 200, 450, 900, 2100, 3700};
     static const int32_t n_seqs[] = {0, 4, 20};
     for (size_t i = 0; i < LENGTH(chunks); i++)
         for (size_t j = 0; j < LENGTH(n_seqs); j++) {
