@@ -25,6 +25,19 @@ int limits_check(const struct ifl_engine_options *o, struct ifl_error *error)
     return architecture_check(&o->model, error);
 }
 
+int dtype_check(enum ifl_engine_dtype asked, enum ifl_engine_dtype one, enum ifl_engine_dtype other,
+                const char *executor, struct ifl_error *error)
+{
+    static const char *const names[] = {"auto", "fp32", "bf16", "fp16"};
+    if (asked == IFL_DTYPE_AUTO || asked == one || asked == other)
+        return 0;
+    if (one == other)
+        return ifl_fail(error, IFL_E_INPUT, "dtype is %s, executor %s expects auto or %s",
+                        names[asked], executor, names[one]);
+    return ifl_fail(error, IFL_E_INPUT, "dtype is %s, executor %s expects auto, %s or %s",
+                    names[asked], executor, names[one], names[other]);
+}
+
 /* ---- what a step asks of it ---- */
 
 static int refuse(struct ifl_error *error, const char *what, int64_t found, int64_t limit)

@@ -55,6 +55,7 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
     const bool random = strcmp(config->weights, "random") == 0;
     struct executor_engine_options options = {
         .open = {.weights_dir = random ? NULL : config->weights,
+                 .dtype = config->dtype,
                  .seed = config->seed,
                  .n_threads = config->threads,
                  .stop = setup->stop},

@@ -41,7 +41,8 @@ static void cpu_close(void *self)
 static int cpu_open(const struct ifl_engine_options *options, void **self, struct ifl_error *error)
 {
     *self = NULL;
-    if (limits_check(options, error) < 0)
+    if (limits_check(options, error) < 0 ||
+        dtype_check(options->dtype, IFL_DTYPE_FP32, IFL_DTYPE_FP32, "cpu", error) < 0)
         return error->code;
     struct cpu_engine *engine = calloc(1, sizeof *engine);
     if (!engine)

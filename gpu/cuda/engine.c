@@ -51,13 +51,21 @@ static int set_shares(struct cuda_engine *engine, struct ifl_error *error)
     return 0;
 }
 
+static enum element element_of(enum ifl_engine_dtype dtype, const struct checkpoint *checkpoint)
+{
+    const bool is_fp16 =
+        checkpoint && checkpoint_type(checkpoint, "model.embed_tokens.weight") == TENSOR_F16;
+    if (dtype == IFL_DTYPE_AUTO)
+        return is_fp16 ? ELEMENT_FP16 : ELEMENT_BF16;
+    return dtype == IFL_DTYPE_FP16 ? ELEMENT_FP16 : ELEMENT_BF16;
+}
+
 static int set_up(struct cuda_engine *engine, const struct checkpoint *checkpoint,
                   struct ifl_error *error)
 {
     const struct ifl_engine_model *m = &engine->limits.model;
     const struct weight_source source = {checkpoint, engine->limits.seed, engine->limits.n_threads};
-    if (checkpoint && checkpoint_type(checkpoint, "model.embed_tokens.weight") == TENSOR_F16)
-        engine->element = ELEMENT_FP16;
+    engine->element = element_of(engine->limits.dtype, checkpoint);
     engine->head_width = m->d_head <= 64 ? 64 : 128;
     engine->logit_stride = (m->n_vocab + 7) / 8 * 8;
     engine->block_bytes = 2 * (size_t)m->n_layers * (size_t)m->n_kv_heads *
@@ -105,7 +113,8 @@ static int engine_open(const struct ifl_engine_options *options, void **self,
                        struct ifl_error *error)
 {
     *self = NULL;
-    if (limits_check(options, error) < 0)
+    if (limits_check(options, error) < 0 ||
+        dtype_check(options->dtype, IFL_DTYPE_BF16, IFL_DTYPE_FP16, "cuda", error) < 0)
         return error->code;
     struct cuda_engine *engine = calloc(1, sizeof *engine);
     if (!engine)

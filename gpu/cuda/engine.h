@@ -1,4 +1,4 @@
-/* The CUDA engine: bf16 (fp16 where the checkpoint is), cuBLASLt for every matrix product, the
+/* The CUDA engine: bf16 or fp16 with sums in fp32, cuBLASLt for every matrix product, the
  * kernels of kernels.h for the rest.
  *
  * Heads are stored 64 or 128 dims wide, whatever the model's: the kernels know no other. A head of

@@ -1,6 +1,7 @@
 /* All of the engine's memory, taken once. */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "engine.h"
 
@@ -57,13 +58,16 @@ static int refuse(const struct cuda_engine *engine, size_t weight_bytes, size_t 
 {
     size_t free_bytes = 0, all_bytes = 0;
     TRY_CUDA(cudaMemGetInfo(&free_bytes, &all_bytes));
-    return ifl_fail(error, IFL_E_NOMEM,
-                    "out of memory: the engine asks for %.2f GiB of weights, %.2f GiB of KV blocks "
-                    "and %.2f GiB of scratch in %s; the device has %.2f GiB, %.2f of them free",
-                    (double)weight_bytes / GIB,
-                    (double)engine->limits.n_blocks * (double)engine->block_bytes / GIB,
-                    (double)scratch_bytes / GIB, engine->element == ELEMENT_BF16 ? "bf16" : "fp16",
-                    (double)all_bytes / GIB, (double)free_bytes / GIB);
+    return ifl_fail(
+        error, IFL_E_NOMEM,
+        "out of memory: the engine asks for %.2f GiB of weights, %.2f GiB of KV blocks, "
+        "%.2f GiB of scratch and %.2f GiB to measure on in %s; the device has %.2f "
+        "GiB, %.2f of them free",
+        (double)weight_bytes / GIB,
+        (double)engine->limits.n_blocks * (double)engine->block_bytes / GIB,
+        (double)scratch_bytes / GIB, (double)engine->limits.bench_bytes / GIB,
+        engine->element == ELEMENT_BF16 ? "bf16" : "fp16", (double)all_bytes / GIB,
+        (double)free_bytes / GIB);
 }
 
 static int take_device(struct cuda_engine *engine, struct ifl_error *error)
@@ -102,8 +106,9 @@ static int take_pinned(void **memory, size_t n_bytes, const char *what, struct i
     *memory = NULL;
     cudaGetLastError();
     return ifl_fail(error, failed == cudaErrorMemoryAllocation ? IFL_E_NOMEM : IFL_E_DEVICE,
-                    "%.2f GiB of pinned host memory for %s: %s", (double)n_bytes / GIB, what,
-                    cudaGetErrorString(failed));
+                    "%.2f GiB of pinned host memory for %s: %s; the host has %.2f GiB free",
+                    (double)n_bytes / GIB, what, cudaGetErrorString(failed),
+                    (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / GIB);
 }
 
 static int take_host(struct cuda_engine *engine, struct ifl_error *error)

@@ -10,7 +10,7 @@
  * the layout [block][layer][K|V][kv_head][token][dim]. All memory is taken by `open`; a step
  * allocates nothing. One thread at a time may call an open engine.
  *
- * ABI 2 added `describe` and `measure`, for calibration. */
+ * ABI 2 added `describe` and `measure`, for calibration; ABI 3 the choice of a data type. */
 #ifndef INFLIGHT_ENGINE_H
 #define INFLIGHT_ENGINE_H
 
@@ -22,7 +22,7 @@
 #include "inflight/error.h"
 #include "inflight/step.h"
 
-#define IFL_ENGINE_ABI 2u
+#define IFL_ENGINE_ABI 3u
 
 /* RMSNorm, rotary positions, gated MLP with SiLU. */
 struct ifl_engine_model {
@@ -32,11 +32,16 @@ struct ifl_engine_model {
     bool tied_embeddings; /* the LM head is the embedding */
 };
 
+/* Of weights, activations and K/V. AUTO: the engine's own, where it has several the checkpoint's.
+ */
+enum ifl_engine_dtype { IFL_DTYPE_AUTO, IFL_DTYPE_FP32, IFL_DTYPE_BF16, IFL_DTYPE_FP16 };
+
 struct ifl_engine_options {
     struct ifl_engine_model model;
-    const char *weights_dir; /* config.json and safetensors of this very shape; NULL: random */
-    uint64_t seed;           /* of random weights */
-    int32_t n_threads;       /* that compute on the host */
+    enum ifl_engine_dtype dtype; /* one that the engine lacks is IFL_E_INPUT */
+    const char *weights_dir;     /* config.json and safetensors of this very shape; NULL: random */
+    uint64_t seed;               /* of random weights */
+    int32_t n_threads;           /* that compute on the host */
     int32_t block_tokens, n_blocks, n_host_blocks;
     int32_t max_tokens;      /* of a sequence */
     int32_t max_step_tokens; /* new tokens of a step, all sequences together */

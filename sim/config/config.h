@@ -6,6 +6,7 @@
 #ifndef SIM_CONFIG_CONFIG_H
 #define SIM_CONFIG_CONFIG_H
 
+#include "inflight/engine.h"
 #include "inflight/policy.h"
 #include "inflight/trace.h"
 
@@ -68,6 +69,7 @@ struct cost_config {
 
 struct engine_config { /* for the executors cpu and cuda */
     char weights[512]; /* "random", or a directory */
+    enum ifl_engine_dtype dtype;
     uint64_t seed;
     int32_t threads;
     bool spoil_free_blocks;

@@ -196,6 +196,10 @@ static const struct ifl_param cost_fields[] = {
 
 static const struct ifl_param engine_fields[] = {
     TEXT("weights", engine.weights, "random", "executor cpu, cuda: random, or a directory"),
+    CHOICE(
+        "dtype", engine.dtype, "auto|fp32|bf16|fp16", IFL_DTYPE_AUTO,
+        "of weights, activations and K/V; auto: fp32 on cpu, on cuda fp16 where the checkpoint is "
+        "and else bf16"),
     COUNT("seed", engine.seed, 0, "", "of random weights and of the prompts' tokens"),
     INT("threads", engine.threads, 1, 1, 1024, "threads",
         "executor cpu: threads that compute; cuda: that load weights"),

@@ -184,6 +184,13 @@ Test(faults, limits_of_nothing_are_refused)
     options = small;
     options.block_tokens = -4;
     cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT);
+    options = small;
+    options.dtype = IFL_DTYPE_BF16;
+    cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT);
+    cr_expect_str_eq(driver.error.text, "dtype is bf16, executor cpu expects auto or fp32");
+    options.dtype = IFL_DTYPE_FP32;
+    cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), 0);
+    driver_close(&driver);
 }
 
 Test(faults, a_stop_ends_a_step_and_an_opening)
