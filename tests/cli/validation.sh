@@ -55,4 +55,11 @@ same_bytes "$work/distserve/attainment.csv" "$page/distserve/attainment.csv"
 awk -F, '
     $1 == "fitted-lines" && $2 <= 1.5 || $1 == "roofline" && $3 == 1 { n++; bad += $6 > 6 || $6 < -6 }
     END { exit bad || n != 24 }' "$work/distserve/attainment.csv" || complain 'attainment is more than 6 points off'
+
+# intervals of the runs that are quickly flown, and how many hold the measured means
+expect 0 '*' sh "$page/intervals/run" "$inflight" "$work/intervals" 40 '[bl]*'
+grep -E '^(run|blis|llm)' "$page/intervals/intervals.csv" >"$work/expected.csv"
+same_bytes "$work/intervals/intervals.csv" "$work/expected.csv"
+awk -F, '/^(blis|llm)/ { n++; held += $7 == "true" } END { exit n != 22 || held < 0.8 * n }' \
+    "$work/intervals/intervals.csv" || complain 'fewer than 80% of the intervals hold the measured mean'
 finish
