@@ -21,7 +21,7 @@ within llmd-a100-tp2-0.5rps 0.10 0.05 0.05 -
 within llmd-a100-tp2-0.67rps 0.10 0.05 0.05 -
 within llmd-a100-tp2-1rps 0.15 0.05 0.05 -
 within blis-h100-llama-2-7b - 0.02 0.02 0.015
-within blis-h100-codellama-34b - 0.05 0.05 -
+within blis-h100-codellama-34b 0.05 0.02 0.02 0.015
 within blis-h100-codellama-34b-budget-64 - 0.02 0.02 -
 within llmservingsim-rtx-pro-6000 0.05 0.02 0.02 -
 within llmservingsim-rtx-4090 0.05 0.05 0.05 -
