@@ -131,8 +131,9 @@ static void merge(struct replica *replica, uint32_t *own, uint32_t found)
 }
 
 /* In a tree everything on the way to what is new was used now, too, and where a prompt parts from
- * what is there a node ends. */
-static void publish(struct replica *replica, struct live_request *r, int32_t n_tokens)
+ * what is there a node ends. What nobody else can look for is listed when its own request may. */
+static void publish(struct replica *replica, struct live_request *r, int32_t n_tokens,
+                    enum kv_seekers of_its_own)
 {
     struct kv_cache *cache = &replica->kv.cache;
     const int32_t block_tokens = replica->limits.block_tokens, n = n_tokens / block_tokens;
@@ -147,7 +148,9 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
         kv_cache_touch(cache, r->blocks[i], cache->clock);
     for (int32_t i = r->n_published; i < n; i++) {
         r->identity = kv_identity(&r->pub, r->identity, i, block_tokens);
-        const int32_t found = tree ? kv_cache_find(cache, r->identity) : -1;
+        const enum kv_seekers seekers = i < n_shareable ? KV_SOUGHT_BY_ALL : of_its_own;
+        const int32_t found =
+            tree && seekers != KV_SOUGHT_BY_NONE ? kv_cache_find(cache, r->identity) : -1;
         if (found >= 0) {
             merge(replica, &r->blocks[i], (uint32_t)found);
             merged = true;
@@ -157,7 +160,7 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
             cache->entries[r->blocks[i - 1]].ends_node = true;
         merged = false;
         kv_cache_publish(cache, r->blocks[i], r->identity, i > 0 ? (int32_t)r->blocks[i - 1] : -1,
-                         (i + 1) * block_tokens, i < n_shareable);
+                         (i + 1) * block_tokens, seekers);
     }
     cache->entries[r->blocks[n - 1]].ends_node = true;
     r->n_published = n;
@@ -170,13 +173,18 @@ static int32_t findable_tokens(const struct live_request *r)
                                                                     : r->pub.n_computed;
 }
 
+static enum kv_seekers own_seeker(const struct live_request *r)
+{
+    return r->pub.n_preempted > 0 ? KV_SOUGHT_BY_ITS_OWN : KV_SOUGHT_BY_NONE;
+}
+
 /* A tree grows with every chunk (cache_unfinished_req). */
 void replica_publish_prompt(struct replica *replica, struct live_request *r)
 {
     if (!replica->kv.cached)
         return;
     const int32_t n_shareable = kv_shareable_tokens(&r->pub), n = findable_tokens(r);
-    publish(replica, r, is_tree(replica) || n < n_shareable ? n : n_shareable);
+    publish(replica, r, is_tree(replica) || n < n_shareable ? n : n_shareable, own_seeker(r));
 }
 
 /* Who finishes leaves all it computed. Who gives way does so too, but not in a tree: what it
@@ -184,8 +192,10 @@ void replica_publish_prompt(struct replica *replica, struct live_request *r)
 void replica_leave_in_cache(struct replica *replica, struct live_request *r, bool finished)
 {
     struct kv_cache *cache = &replica->kv.cache;
+    for (int32_t i = 0; !finished && i < r->n_published; i++)
+        kv_cache_list(cache, r->blocks[i]);
     if (!is_tree(replica) || finished) {
-        publish(replica, r, findable_tokens(r));
+        publish(replica, r, findable_tokens(r), finished ? own_seeker(r) : KV_SOUGHT_BY_ITS_OWN);
         const uint64_t use = kv_cache_tick(cache);
         for (int32_t i = 0; i < r->pub.n_blocks; i++)
             kv_cache_touch(cache, r->blocks[i], use);

@@ -20,7 +20,8 @@ struct mlfq {
 
 struct queues {
     int64_t n_joined, n_demoted;
-    int32_t n_steps; /* since the last look for starving requests */
+    int32_t n_steps;    /* since the last look for starving requests */
+    int64_t planned_ns; /* the step under way */
 };
 
 struct place { /* of a request */
@@ -96,6 +97,7 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     const struct mlfq *p = self;
     struct queues *queues = queues_of(self);
     (void)desc;
+    queues->planned_ns = view->now_ns;
     if (++queues->n_steps < p->starve_steps)
         return;
     queues->n_steps = 0;
@@ -109,7 +111,7 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
     for (size_t i = 0; i < end->n_of; i++) {
         struct place *place = end->of[i].request->mine[IFL_ORDER];
         place->ran_ns = end->end_ns;
-        place->spent_ns += end->end_ns - end->start_ns;
+        place->spent_ns += end->end_ns - queues_of(self)->planned_ns;
         if (place->spent_ns <= quantum_ns(p, place->level) || place->level == p->n_levels - 1)
             continue;
         place->level++;

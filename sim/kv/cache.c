@@ -61,14 +61,22 @@ int32_t kv_cache_find(const struct kv_cache *cache, uint64_t identity)
 }
 
 /* At the end of its bucket: of equal identities the first stays the one that is found. */
-void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity, int32_t before,
-                      int32_t depth_tokens, bool shared)
+void kv_cache_list(struct kv_cache *cache, uint32_t block)
 {
     struct kv_entry *entry = &cache->entries[block];
-    int32_t *end = &cache->buckets[identity & cache->mask];
+    int32_t *end = &cache->buckets[entry->identity & cache->mask];
+    if (entry->listed)
+        return;
     while (*end >= 0)
         end = &cache->entries[*end].next;
     *end = (int32_t)block;
+    entry->listed = true;
+}
+
+void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity, int32_t before,
+                      int32_t depth_tokens, enum kv_seekers seekers)
+{
+    struct kv_entry *entry = &cache->entries[block];
     *entry = (struct kv_entry){.identity = identity,
                                .next = -1,
                                .depth_tokens = depth_tokens,
@@ -78,17 +86,26 @@ void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity,
     kv_cache_touch(cache, block, cache->clock);
     if (entry->parent >= 0)
         cache->entries[entry->parent].n_children++;
-    cache->epoch += shared;
+    if (seekers != KV_SOUGHT_BY_NONE)
+        kv_cache_list(cache, block);
+    cache->epoch += seekers == KV_SOUGHT_BY_ALL;
+}
+
+static void strike_out(struct kv_cache *cache, uint32_t block)
+{
+    const struct kv_entry *entry = &cache->entries[block];
+    int32_t *at = &cache->buckets[entry->identity & cache->mask];
+    while (*at != (int32_t)block)
+        at = &cache->entries[*at].next;
+    *at = entry->next;
 }
 
 static void forget(struct kv_cache *cache, uint32_t block)
 {
     struct kv_entry *entry = &cache->entries[block];
-    int32_t *at = &cache->buckets[entry->identity & cache->mask];
-    while (*at != (int32_t)block)
-        at = &cache->entries[*at].next;
-    *at = entry->next;
-    entry->cached = false;
+    if (entry->listed)
+        strike_out(cache, block);
+    entry->cached = entry->listed = false;
     if (entry->parent >= 0)
         cache->entries[entry->parent].n_children--;
     cache->epoch += entry->asked;

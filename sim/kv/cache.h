@@ -39,7 +39,8 @@ struct kv_entry {
     int32_t depth_tokens; /* of the prefix that ends with the block */
     int32_t parent;       /* tree: the block before it, -1: none */
     int32_t n_children;   /* tree */
-    bool cached;          /* it can be found */
+    bool cached;          /* it is kept for its K/V */
+    bool listed;          /* and can be found */
     bool ends_node;       /* tree: its last block */
     bool asked;           /* somebody who waits was told of it */
     bool wanted;          /* somebody who waits would start on it */
@@ -68,10 +69,18 @@ void kv_cache_destroy(struct kv_cache *cache);
 
 /* The block of that identity that was published first, -1: none. */
 int32_t kv_cache_find(const struct kv_cache *cache, uint64_t identity);
-/* The block can be found from now on. before: the block in front of it, -1: none. shared: others
- * may look for it. */
+/* Who may look for a block. */
+enum kv_seekers {
+    KV_SOUGHT_BY_ALL,     /* somebody who waits may be told another hit now */
+    KV_SOUGHT_BY_ITS_OWN, /* request, after a recompute */
+    KV_SOUGHT_BY_NONE     /* it is kept until it is lost */
+};
+
+/* The cache keeps the block from now on. before: the block in front of it, -1: none. */
 void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity, int32_t before,
-                      int32_t depth_tokens, bool shared);
+                      int32_t depth_tokens, enum kv_seekers seekers);
+/* A block that nobody was to look for can be found, too. */
+void kv_cache_list(struct kv_cache *cache, uint32_t block);
 
 /* Somebody who waits is told of the block. */
 static inline void kv_cache_ask(struct kv_cache *cache, uint32_t block)
