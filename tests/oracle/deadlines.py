@@ -96,12 +96,14 @@ class QoServe(Scheduler):
         self.waiting.append(r)
 
     def rank(self, r):
-        """Who is too late for a first token stands behind all others."""
+        """Who gave way stands first, the last of them before the others; who is too late for a
+        first token stands behind all."""
         too_late = (r in self.waiting and r.out == 0 and
                     self.now + self.prefill_token_ms * r.todo > deadline_ms(r))
         no_deadline = r.ttft_slo_s is None
         blend = self.s['alpha_s'] * 1000 * r.todo + (0 if no_deadline else deadline_ms(r))
-        return (r not in self.victims, too_late, no_deadline, blend, r.arrival, r.number)
+        place = self.victims.index(r) if r in self.victims else len(self.victims)
+        return (place, too_late, no_deadline, blend, r.arrival, r.number)
 
     def chunk(self, step):
         due = [r.arrival + (r.ttft_slo_s or 0) * 1000 + r.out * r.tpot_slo_s * 1000

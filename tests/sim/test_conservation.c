@@ -115,13 +115,15 @@ static void roll_capacity(struct fixture *f, struct dice *dice)
 
 static void roll_retracting(struct fixture *f, struct dice *dice)
 {
+    static const char *const orders[] = {"fcfs", "longest-prefix", "dfs-weight", "longest-output",
+                                         "random"};
     char params[256];
     snprintf(params, sizeof params,
              "{max_seqs: %d, max_prefill_tokens: %d, chunk_tokens: %d, mixed: %s}",
              roll(dice, 1, 12), roll(dice, 20, 200), roll(dice, 0, 1) * roll(dice, 20, 60),
              roll(dice, 0, 1) ? "true" : "false");
     fixture_module(f, IFL_BATCHING, "retracting", params);
-    fixture_module(f, IFL_ORDER, roll(dice, 0, 1) ? "fcfs" : "longest-prefix", NULL);
+    fixture_module(f, IFL_ORDER, orders[roll(dice, 0, 4)], NULL);
     snprintf(params, sizeof params, "{conservativeness: 0.%d}", roll(dice, 0, 9));
     fixture_module(f, IFL_ADMIT, "discounted", params);
     fixture_module(f, IFL_PREEMPT, "shortest-output", NULL);
