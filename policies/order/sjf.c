@@ -5,6 +5,8 @@
  *
  * Ageing takes tokens off for every second since arrival. Everyone ages alike, so the order of two
  * requests never changes while they wait: the key is length + rate x arrival. */
+#include <math.h>
+
 #include "inflight/policy.h"
 
 enum job { JOB_OUTPUT, JOB_REMAINING, JOB_PROMPT };
@@ -39,7 +41,7 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     (void)view;
     for (size_t i = 0; i < n; i++)
         key[i] = KEY_STEPS * job_tokens(p, of[i]) +
-                 (int64_t)(p->ageing_tokens_per_s * ifl_s_from_ns(of[i]->arrival_ns) * KEY_STEPS);
+                 llround(p->ageing_tokens_per_s * ifl_s_from_ns(of[i]->arrival_ns) * KEY_STEPS);
 }
 
 static const struct ifl_order_ops ops = {.rank = rank};
