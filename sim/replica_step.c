@@ -406,13 +406,14 @@ bool replica_coasts(const struct replica *replica)
     const struct ifl_step_desc *desc = &replica->desc;
     return replica->promise.n_steps > 0 && replica->ticks && replica->n_planned == 0 &&
            desc->n_outs + desc->n_ins + desc->n_copies == 0 && !replica->wants_work &&
-           !replica->has_step_start && !replica->has_step_end &&
            !cohort_is_finishing(&replica->cohort);
 }
 
 int replica_end_tick(struct replica *replica, const struct ifl_done *done,
                      struct ifl_recorder *recorder, struct ifl_error *error)
 {
+    if (replica->has_step_end) /* it wants to know of everyone */
+        return replica_end(replica, done, recorder, error);
     replica->busy = false;
     replica->view.step++;
     replica->view.now_ns = done->end_ns;
@@ -425,6 +426,8 @@ int replica_end_tick(struct replica *replica, const struct ifl_done *done,
 bool replica_next_tick(struct replica *replica, int64_t now_ns)
 {
     const struct ifl_promise *promise = &replica->promise;
+    if (replica->has_step_start || replica->has_step_end)
+        return replica_repeat(replica, now_ns) && replica_commit(replica);
     const int32_t n_new = replica_growing_blocks(replica);
     if (promise->n_steps <= 0 || now_ns > promise->until_ns ||
         !replica_tick_fits(replica, n_new, promise->min_free_blocks) ||

@@ -40,8 +40,13 @@ static void recall_order(struct replica *replica, const struct snapshot *list)
             of[n++] = of[i];
 }
 
-static void note_order(struct replica *replica, size_t n)
+/* The swapped ones are kept in the order itself. */
+static void note_order(struct replica *replica, enum ranked_list which, size_t n)
 {
+    for (size_t i = 0; i < n && which == RANKED_SWAPPED; i++)
+        replica->swapped[i] = live(replica->ranking[i].r);
+    if (which != RANKED_RUNNING)
+        return;
     replica->n_ranked_last = n;
     for (size_t i = 0; i < n; i++) {
         struct live_request *r = live(replica->ranking[i].r);
@@ -80,8 +85,7 @@ static void sort_by_rank(struct replica *replica, enum ranked_list which)
         recall_order(replica, list);
     if (!insert_all(ranking, list->n))
         gsl_heapsort(ranking, list->n, sizeof *ranking, by_rank);
-    if (which == RANKED_RUNNING)
-        note_order(replica, list->n);
+    note_order(replica, which, list->n);
     for (size_t i = 0; i < list->n; i++)
         list->of[i] = ranking[i].r;
 }
