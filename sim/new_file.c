@@ -5,10 +5,11 @@
 
 int new_file_open(struct new_file *file, const char *path, struct ifl_error *error)
 {
-    if (strlen(path) >= sizeof file->path)
+    const size_t n = strlen(path);
+    if (n >= sizeof file->path)
         return ifl_fail_at(error, path, 0, 0, "the path has more than %zu characters",
                            sizeof file->path - 1);
-    snprintf(file->path, sizeof file->path, "%s", path);
+    memcpy(file->path, path, n + 1);
     file->device = strncmp(path, "/dev/", 5) == 0;
     snprintf(file->temporary, sizeof file->temporary, file->device ? "%s" : "%s.tmp", path);
     file->out = fopen(file->temporary, "w");
