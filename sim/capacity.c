@@ -252,10 +252,15 @@ static void narrow(struct search *search, struct bracket *bracket)
     while (search->code == 0 && bracket->beyond_rps > bracket->within_rps * (1 + tolerance) &&
            gsl_root_fsolver_iterate(solver) == GSL_SUCCESS) {
         const double log_last = log_root, aside = log1p(tolerance / 2);
+        const size_t n_trials = search->found->n_trials;
         log_root = gsl_root_fsolver_root(solver);
         if (fabs(log_root - log_last) < tolerance)
             margin_at(margin_at(log_root, search) > 0 ? log_root - aside : log_root + aside,
                       search);
+        /* A margin that goes up and down has other roots, and the solver may stand at one of them.
+         */
+        if (search->found->n_trials == n_trials)
+            margin_at(log(bracket->within_rps * bracket->beyond_rps) / 2, search);
         *bracket = bracket_of(search);
     }
     gsl_root_fsolver_free(solver);

@@ -97,6 +97,13 @@ awk -F, '{
     exit bad || NR != 4
 }' found || complain "costs or marks are wrong" "$(cat found)"
 
+# few requests: attainment goes up and down with the rate, and has several roots
+succeeds timeout 100 "$inflight" capacity "$INFLIGHT_DATA/configs/quickstart.yaml" --quiet -o rough -j 2 \
+    --set sweep=null --set replications=6 --set workload.limit=200 --set model=llama-3-8b \
+    --set serving.kv.num_blocks=null --set serving.max_model_len=4096 --set slo.ttft_s=1 \
+    --set slo.tpot_s=0.05 --set capacity.criterion=distserve
+same "$(columns rough/capacity.csv status)" found 'the capacity where the margin has several roots'
+
 # out of reach
 for limit in 0.0001,none 1000,unbounded; do
     succeeds "$inflight" capacity chats.yaml --quiet --set sweep=null \
