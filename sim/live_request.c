@@ -25,11 +25,17 @@ static struct live_request *record_at(const struct live_pool *pool, size_t chunk
     return (struct live_request *)(void *)((char *)pool->chunks[chunk] + i * pool->record_bytes);
 }
 
+static void free_arrays(struct live_request *r)
+{
+    free(r->blocks);
+    free(r->beams.at);
+}
+
 void live_pool_finish(struct live_pool *pool)
 {
     for (size_t c = 0; c < pool->n_chunks; c++) {
         for (size_t i = 0; i < RECORDS_PER_CHUNK; i++)
-            free(record_at(pool, c, i)->blocks);
+            free_arrays(record_at(pool, c, i));
         free(pool->chunks[c]);
     }
     free(pool->chunks);
@@ -66,9 +72,11 @@ struct live_request *live_take(struct live_pool *pool)
     pool->free = r->next;
     uint32_t *blocks = r->blocks;
     const int32_t cap_blocks = r->cap_blocks;
+    const struct kv_beams beams = {.at = r->beams.at, .cap = r->beams.cap};
     memset(r, 0, pool->record_bytes);
     r->blocks = blocks;
     r->cap_blocks = cap_blocks;
+    r->beams = beams;
     for (int kind = 0; kind < IFL_N_KINDS; kind++)
         if (pool->has_module[kind])
             r->pub.mine[kind] = (char *)r + pool->module_offset[kind];

@@ -11,6 +11,8 @@
 #include "inflight/request.h"
 #include "inflight/time.h"
 
+#include "kv/beams.h"
+
 struct live_request {
     struct ifl_request pub; /* first: policies hold pointers to it */
 
@@ -38,6 +40,8 @@ struct live_request {
     /* of a sequence group, kv/group.h */
     bool parted;        /* the sequences have their own tails */
     uint64_t parted_in; /* the step in which they parted */
+    struct kv_beams beams;
+    int32_t n_promised; /* blocks that were taken in advance, for beams to keep */
 
     /* with a prefix cache */
     int32_t n_hit;         /* blocks that the cache held when it was last looked up */

@@ -277,6 +277,7 @@ static int create_replicas(const struct point_options *options, struct cockpit *
         .seed = config->workload.arrivals.seed,
         .wants_work = config->executor != EXECUTOR_SIM || records_work(options),
         .max_samples = max_samples(&cockpit->trace),
+        .beams = config->workload.beams,
     };
     cockpit->replicas = calloc((size_t)config->replicas, sizeof *cockpit->replicas);
     if (!cockpit->replicas)

@@ -72,8 +72,10 @@ int replica_create(struct replica *replica, const struct replica_options *option
         .number = options->number,
         .wants_work = options->wants_work,
         .max_samples = options->max_samples > 1 ? options->max_samples : 1,
+        .beams = options->beams,
         .last_end_ns = IFL_NEVER,
     };
+    replica->beams.search &= replica->max_samples > 1;
     replica->limits.contiguous = options->allocator == KV_BUDDY;
     replica->view.limits = &replica->limits;
     for (int kind = 0; kind < IFL_N_KINDS; kind++) {
@@ -207,6 +209,7 @@ int replica_join(struct replica *replica, const struct arrival *arrival, struct 
         cohort_reserve_ticks(&replica->cohort, arrival->n_output) < 0)
         return ifl_fail_nomem(error);
     replica_describe(arrival, r);
+    r->pub.forks = replica->beams.search && r->pub.n_seqs > 1;
     replica->view.now_ns = arrival->at_ns;
     FOR_EACH_MODULE(module, replica)
     if (module->policy->on_join)
@@ -312,8 +315,9 @@ static void open_view(struct replica *replica)
 bool replica_only_ticks(const struct replica *replica)
 {
     const struct ifl_step *step = &replica->step;
-    return replica->ready_all && replica->n_planned == 0 && step->n_started == 0 &&
-           step->n_preempted == 0 && step->n_swapped_in == 0 && replica->n_rejected == 0;
+    return replica->ready_all && !replica->beams.search && replica->n_planned == 0 &&
+           step->n_started == 0 && step->n_preempted == 0 && step->n_swapped_in == 0 &&
+           replica->n_rejected == 0;
 }
 
 /* A promise stands only for a step that did nothing but tick, and no longer than the answers of the

@@ -100,6 +100,7 @@ struct replica {
     uint32_t *tables;      /* block tables of sequences that share a request */
     size_t n_tables, cap_tables;
     int32_t max_samples;
+    struct beam_search beams;
     struct ifl_result *results;
     bool wants_work;
     bool has_step_start, has_step_end, has_steady; /* some module has that hook */
@@ -124,6 +125,7 @@ struct replica_options {
     uint64_t seed;
     bool wants_work;
     int32_t max_samples; /* of a request; 0 counts as 1 */
+    struct beam_search beams;
 };
 
 /* Owned by the caller; zeroed memory is valid for replica_destroy. */
@@ -203,6 +205,28 @@ void replica_publish_prompt(struct replica *replica, struct live_request *r);
 /* The first tokens behind the prompt: the sequences of a group part, and meet again if undone. */
 void replica_part(struct replica *replica, struct live_request *r);
 void replica_unpart(struct replica *replica, struct live_request *r);
+/* Blocks that holding that many tokens of each sequence takes in all. */
+int32_t replica_hold_blocks(const struct replica *replica, const struct live_request *r,
+                            int32_t hold_tokens);
+int32_t replica_saved_blocks(const struct replica *replica, const struct live_request *r);
+/* Slots that hold the K/V of a request. */
+int64_t replica_slots(const struct replica *replica, const struct live_request *r);
+
+/* Of a beam search that has begun: slots, blocks for so many tokens, one more token that is
+ * scheduled or undone. It begins with the first token behind a prefill; 0, or -1 without memory. */
+int replica_beams_begin(struct replica *replica, struct live_request *r);
+int64_t replica_beams_slots(const struct replica *replica, const struct live_request *r);
+int32_t replica_beams_hold(const struct replica *replica, const struct live_request *r,
+                           int32_t hold_tokens);
+void replica_beams_step(struct replica *replica, struct live_request *r);
+void replica_beams_undo(struct replica *replica, struct live_request *r);
+/* Its last token is sampled: beams go on from one another's tables. */
+void replica_beams_fork(struct replica *replica, struct live_request *r);
+/* The same for all that tick. */
+int32_t replica_growing_beams(const struct replica *replica);
+void replica_step_beams(struct replica *replica);
+void replica_fork_beams(struct replica *replica);
+
 /* Both with a prefix cache: the blocks of a waiting request's hit become its own; what it leaves
  * behind when it goes can be found. */
 void replica_share_hit(struct replica *replica, struct live_request *r);

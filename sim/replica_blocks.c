@@ -12,6 +12,8 @@ static int32_t final_tokens(const struct live_request *r)
 static int64_t unused_slots(const struct replica *replica, const struct live_request *r)
 {
     const int32_t block_tokens = replica->limits.block_tokens, n_final = final_tokens(r);
+    if (r->pub.forks)
+        return 0;
     const int64_t held = (int64_t)r->pub.n_blocks * block_tokens;
     const int64_t unused =
         held - group_slots(&r->pub, n_final, n_final > r->pub.n_prompt, block_tokens);
@@ -35,11 +37,32 @@ static int32_t need_beyond_hit(const struct replica *replica, const struct live_
     return n > r->n_hit ? n - r->n_hit + n_unused : n_unused;
 }
 
+int32_t replica_hold_blocks(const struct replica *replica, const struct live_request *r,
+                            int32_t hold_tokens)
+{
+    return r->beams.n_seqs > 0 ? replica_beams_hold(replica, r, hold_tokens)
+                               : group_blocks(&r->pub, hold_tokens, replica->limits.block_tokens);
+}
+
+int64_t replica_slots(const struct replica *replica, const struct live_request *r)
+{
+    return r->beams.n_seqs > 0
+               ? replica_beams_slots(replica, r)
+               : group_slots(&r->pub, r->pub.n_computed, r->parted, replica->limits.block_tokens);
+}
+
+int32_t replica_saved_blocks(const struct replica *replica, const struct live_request *r)
+{
+    if (r->beams.n_seqs > 0)
+        return kv_beams_saved(&r->beams);
+    return r->parted ? group_saved_blocks(&r->pub, replica->limits.block_tokens) : 0;
+}
+
 int32_t replica_need(const struct replica *replica, const struct live_request *r,
                      int32_t hold_tokens)
 {
     const int32_t has = r->pub.state == IFL_SWAPPED ? 0 : r->pub.n_blocks;
-    const int32_t more = group_blocks(&r->pub, hold_tokens, replica->limits.block_tokens) - has;
+    const int32_t more = replica_hold_blocks(replica, r, hold_tokens) - has;
     const int32_t too_many = replica->kv.n_free + 1;
     if (replica->kv.cached && r->pub.state == IFL_WAITING)
         return need_beyond_hit(replica, r, more);
@@ -97,11 +120,8 @@ void replica_drop_blocks(struct replica *replica, struct live_request *r, bool f
     if (replica->kv.cached)
         replica_leave_in_cache(replica, r, finished);
     replica->kv_internal_slots -= unused_slots(replica, r);
-    if (r->parted)
-        replica->n_group_saved -= group_saved_blocks(&r->pub, replica->limits.block_tokens);
-    replica->kv_token_slots -=
-        group_slots(&r->pub, r->pub.n_computed, r->parted, replica->limits.block_tokens) -
-        slots_of_others(replica, r);
+    replica->n_group_saved -= replica_saved_blocks(replica, r);
+    replica->kv_token_slots -= replica_slots(replica, r) - slots_of_others(replica, r);
     kv_release(&replica->kv, r->pub.n_blocks, r->blocks);
     r->pub.n_blocks = 0;
 }
@@ -124,7 +144,7 @@ int32_t replica_growing_blocks(const struct replica *replica)
     for (const struct live_request *r = cohort_growing(&replica->cohort); r; r = r->grow_next)
         if (cohort_grows(&replica->cohort, r) && r->pub.n_now == 0)
             n += growth(replica, r);
-    return n;
+    return n + replica_growing_beams(replica);
 }
 
 /* Somebody who waits could be told another hit in the middle of the plan that such a tick begins.
@@ -196,6 +216,10 @@ void replica_unpart(struct replica *replica, struct live_request *r)
     const int32_t block_tokens = replica->limits.block_tokens;
     const int32_t n_tail = group_tail_tokens(&r->pub, block_tokens);
     size_t n = 0;
+    if (r->beams.n_seqs > 0) {
+        replica_beams_undo(replica, r);
+        return;
+    }
     if (!r->parted || r->parted_in != replica->view.step || r->pub.n_computed > r->pub.n_prompt)
         return;
     r->parted = false;

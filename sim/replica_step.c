@@ -82,13 +82,20 @@ static void sum_totals(struct replica *replica)
         add_prompt(totals, &replica->planned[i]);
 }
 
+static int32_t place_of(const struct replica *replica, const struct live_request *r, int32_t seq,
+                        int32_t i)
+{
+    return r->beams.n_seqs > 0 ? kv_beams_at(&r->beams, seq, i)
+                               : group_block_at(&r->pub, seq, i, replica->limits.block_tokens);
+}
+
 /* The block table of one sequence, put together from its group's blocks. */
 static const uint32_t *table_of(struct replica *replica, const struct live_request *r, int32_t seq,
                                 int32_t n_blocks)
 {
     uint32_t *table = replica->tables + replica->n_tables;
     for (int32_t i = 0; i < n_blocks; i++)
-        table[i] = r->blocks[group_block_at(&r->pub, seq, i, replica->limits.block_tokens)];
+        table[i] = r->blocks[place_of(replica, r, seq, i)];
     replica->n_tables += (size_t)n_blocks;
     return table;
 }
@@ -280,6 +287,12 @@ static bool first_of_prefill(struct replica *replica, struct live_request *r, in
     if (r->pub.n_out == r->n_output)
         return true;
     replica_remove_apart(replica, r);
+    if (r->pub.forks && *rc == 0) {
+        if (replica_beams_begin(replica, r) < 0)
+            *rc = ifl_fail_nomem(error);
+        else
+            replica_beams_fork(replica, r);
+    }
     cohort_add(&replica->cohort, r);
     return false;
 }
@@ -384,6 +397,7 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
         replica->n_barren_steps = 0;
         rc = tick(replica, end_ns, recorder, error);
         end_decodes(replica, &end);
+        replica_fork_beams(replica);
     }
     if (rc == 0)
         rc = end_prompts(replica, &end, recorder, error);

@@ -62,6 +62,10 @@ static int32_t part_and_count(struct replica *replica, struct live_request *r, i
     const bool decodes = ifl_decodes(&r->pub), were_parted = r->parted;
     if (r->pub.n_seqs == 1)
         return n;
+    if (r->beams.n_seqs > 0) {
+        replica_beams_step(replica, r);
+        return n * r->pub.n_seqs;
+    }
     if (!r->parted && r->pub.n_computed + n > r->pub.n_prompt)
         replica_part(replica, r);
     return (int32_t)(group_slots(&r->pub, r->pub.n_computed + n, r->parted, block_tokens) -
@@ -111,6 +115,8 @@ static enum ifl_verdict op_schedule(struct ifl_step *step, const struct ifl_requ
     const int32_t need = replica_need(replica, r, hold_tokens > computed ? hold_tokens : computed);
     if (!replica_take_blocks(replica, r, need))
         return IFL_NO_BLOCKS;
+    if (hold_tokens > computed && request->n_blocks > r->n_promised)
+        r->n_promised = request->n_blocks;
     count_blocks(replica);
     put_in_plan(replica, r, n);
     return IFL_YES;
@@ -147,6 +153,7 @@ static void part_fresh(struct replica *replica)
         if (r->pub.n_seqs > 1 && !r->parted)
             replica_part(replica, r);
     }
+    replica_step_beams(replica);
 }
 
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
@@ -157,9 +164,9 @@ bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
         return false;
     if (n_new > 0)
         replica_grow(replica);
-    count_blocks(replica);
     if (replica->max_samples > 1)
         part_fresh(replica);
+    count_blocks(replica);
     step->n_tokens += replica->cohort.n_seqs;
     step->n_requests += (int32_t)replica->cohort.n;
     replica->ready_all = true;
@@ -222,10 +229,8 @@ static bool bring_back(struct replica *replica, struct live_request *r, int32_t 
     replica_take_blocks(replica, r, n);
     for (int32_t i = 0; i < n_host; i++)
         replica->ins[replica->n_ins++].to = live_block(r, i);
-    replica->kv_token_slots +=
-        group_slots(&r->pub, r->pub.n_computed, r->parted, replica->limits.block_tokens);
-    if (r->parted)
-        replica->n_group_saved += group_saved_blocks(&r->pub, replica->limits.block_tokens);
+    replica->kv_token_slots += replica_slots(replica, r);
+    replica->n_group_saved += replica_saved_blocks(replica, r);
     r->swapped_in = true;
     r->n_published = 0;
     r->identity = 0;
@@ -296,11 +301,11 @@ static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request
     if (answer.verdict != IFL_YES)
         return answer.verdict;
     const int32_t computed = request->n_computed + n;
-    const int32_t hold =
-        group_blocks(request, answer.hold_tokens > computed ? answer.hold_tokens : computed,
-                     replica->limits.block_tokens);
+    const int32_t hold = replica_hold_blocks(
+        replica, r, answer.hold_tokens > computed ? answer.hold_tokens : computed);
     if (!(request->state == IFL_SWAPPED ? bring_back : leave_queue)(replica, r, hold))
         return IFL_NO_BLOCKS;
+    r->n_promised = answer.hold_tokens > computed ? hold : 0;
     r->pub.state = IFL_RUNNING;
     r->start_seq = replica->n_starts++;
     live_append(&replica->running, r);
@@ -381,6 +386,7 @@ static void send_to_waiting(struct replica *replica, struct live_request *r, enu
 {
     replica_drop_blocks(replica, r, false);
     r->parted = false;
+    kv_beams_end(&r->beams);
     r->pub.n_computed = 0;
     r->pub.n_prefill = 0;
     r->pub.state = IFL_WAITING;

@@ -21,6 +21,7 @@ enum ifl_purpose {
     IFL_DRAW_HASHED_TOKEN = 10,
     IFL_DRAW_PREDICTION = 11,
     IFL_DRAW_SAMPLED_TOKEN = 12,
+    IFL_DRAW_BEAM = 13,
     IFL_DRAW_ENSEMBLE = 30,
 };
 

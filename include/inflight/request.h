@@ -65,6 +65,7 @@ struct ifl_request {
     int32_t n_hash_ids, hash_id_tokens;
     /* Its place among equals in waiting: serial, or above everyone's if it went to the back. */
     uint64_t queued_serial;
+    bool forks; /* its sequences are a search's beams, which share other blocks after each token */
 };
 
 /* Tokens that still want computing before the next one can be sampled. */

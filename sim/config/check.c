@@ -186,6 +186,22 @@ static int check_kv(const struct node *root, const struct kv_config *kv, struct 
     return 0;
 }
 
+static int check_beams(const struct node *root, const struct config *config,
+                       struct ifl_error *error)
+{
+    if (!config->workload.beams.search)
+        return 0;
+    if (config->executor != EXECUTOR_SIM)
+        return fail_key(root, "workload.beams.search", error,
+                        "workload.beams.search is true, expected false where an engine executes: "
+                        "it has no beam search");
+    if (config->serving.kv.allocator == KV_BUDDY)
+        return fail_key(root, "workload.beams.search", error,
+                        "workload.beams.search is true and serving.kv.allocator is buddy, expected "
+                        "paged: beams share blocks, contiguous runs are one request's");
+    return 0;
+}
+
 /* Runs that are all the same would seem to prove something. */
 static int check_replications(const struct node *root, const struct config *config,
                               struct ifl_error *error)
@@ -218,7 +234,7 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_arrivals(root, &config->workload.arrivals, error) < 0 ||
         check_kv(root, &config->serving.kv, error) < 0 || check_cost(root, config, error) < 0 ||
         check_cluster(root, config, error) < 0 || check_parallel(root, config, error) < 0 ||
-        check_replications(root, config, error) < 0)
+        check_beams(root, config, error) < 0 || check_replications(root, config, error) < 0)
         return error->code;
     return 0;
 }

@@ -10,6 +10,7 @@
 #include "inflight/policy.h"
 #include "inflight/trace.h"
 
+#include "kv/beams.h"
 #include "predictor.h"
 
 #include "kv/pool.h"
@@ -27,6 +28,7 @@ struct workload_config {
     int32_t shared_prefix_tokens;   /* that every prompt begins with */
     struct ifl_arrivals arrivals;
     struct predictor predictor;
+    struct beam_search beams;
 };
 
 /* One policy module with its parameters, ready to be copied into an instance. */

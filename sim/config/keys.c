@@ -129,6 +129,14 @@ static const struct ifl_param predictor_fields[] = {
     COUNT("seed", workload.predictor.seed, 0, "", "of the errors"),
 };
 
+static const struct ifl_param beams_fields[] = {
+    BOOL("search", workload.beams.search, false,
+         "the samples of a request are the beams of a search, which copy each other; executor sim"),
+    REAL("fork_frac", workload.beams.fork_frac, 0.1, 0, 1, "of the beams",
+         "go on from a beam drawn at random after a token, the others from themselves"),
+    COUNT("seed", workload.beams.seed, 0, "", "of the draws"),
+};
+
 static const struct ifl_param serving_fields[] = {
     TEXT("preset", serving.preset, NULL,
          "a published system of configs/serving, or a path; keys beside it override its own"),
@@ -271,6 +279,7 @@ const struct key_section key_sections[] = {
     {.where = "workload.filter", FIELDS(filter)},
     {.where = "workload.arrivals", FIELDS(arrivals), BY_HAND(arrivals)},
     {.where = "workload.predictor", FIELDS(predictor)},
+    {.where = "workload.beams", FIELDS(beams)},
     {.where = "serving", FIELDS(serving)},
     {.where = "serving.batching", MODULE(IFL_BATCHING)},
     {.where = "serving.order", MODULE(IFL_ORDER)},

@@ -36,11 +36,16 @@ static inline int32_t group_blocks(const struct ifl_request *r, int32_t n_tokens
     return n_all < INT32_MAX ? (int32_t)n_all : INT32_MAX;
 }
 
+/* Beams need blocks at every token (beams.h): nobody waits until theirs are full. */
+#define GROUP_NO_CAPACITY ((int64_t)1 << 40)
+
 /* Tokens of each sequence for which the group's blocks have room. */
 static inline int64_t group_capacity(const struct ifl_request *r, int32_t block_tokens)
 {
     const int64_t n_slots = (int64_t)r->n_blocks * block_tokens;
     const int32_t n_shared = group_shared_blocks(r, block_tokens);
+    if (r->forks)
+        return GROUP_NO_CAPACITY;
     if (r->n_seqs == 1)
         return n_slots;
     if (r->n_blocks < n_shared + r->n_seqs)

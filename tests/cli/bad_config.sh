@@ -73,6 +73,10 @@ refuses 'parallel.tensor is above 1, expected 1 where cost.model is table' \
     --set 'cost={model: table, dir: configs/costs/vidur-llama-2-7b-a100}'
 refuses 'parallel.pipeline is above 1, expected 1 where an engine executes' \
     "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set executor=cpu
+refuses 'workload.beams.search is true, expected false where an engine executes' \
+    "$inflight" run good.yaml --quiet --set workload.beams.search=true --set executor=cpu
+refuses 'workload.beams.search is true and serving.kv.allocator is buddy, expected paged' \
+    "$inflight" run good.yaml --quiet --set workload.beams.search=true --set serving.preset=orca-max
 refuses 'parallel.pipeline is 5, expected a divisor of the 32 layers of llama-2-7b' \
     "$inflight" run good.yaml --quiet --set parallel.pipeline=5
 refuses 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which a10g lacks' \

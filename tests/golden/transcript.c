@@ -279,6 +279,7 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
         .swap_full = config->serving.kv.swap_full,
         .wants_work = true,
         .max_samples = MAX_SAMPLES,
+        .beams = config->workload.beams,
     };
     struct capture capture = {0};
     struct workload workload;

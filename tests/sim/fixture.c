@@ -52,7 +52,8 @@ static int create_replicas(const struct fixture *f, struct replica *replicas, ui
                                       .unhashed = f->unhashed,
                                       .swap_full = f->swap_full,
                                       .wants_work = f->check_blocks,
-                                      .max_samples = f->max_samples};
+                                      .max_samples = f->max_samples,
+                                      .beams = f->beams};
     int rc = 0;
     for (; options.number < n && rc == 0; options.number++)
         rc = replica_create(&replicas[options.number], &options, error);

@@ -17,9 +17,10 @@ struct fixture {
     enum swap_full swap_full;
     bool no_steady_runs, check_steady, check_blocks;
     int32_t concurrency;
-    uint32_t n_replicas;    /* 0: one */
-    uint64_t seed;          /* of the router's draws */
-    int32_t max_samples;    /* the most in the trace's column */
+    uint32_t n_replicas; /* 0: one */
+    uint64_t seed;       /* of the router's draws */
+    int32_t max_samples; /* the most in the trace's column */
+    struct beam_search beams;
     struct ifl_trace trace; /* sorted by arrival */
     /* out */
     struct capture capture;

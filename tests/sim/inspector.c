@@ -30,8 +30,18 @@ static void complain(struct inspector *x, const char *what, const struct ifl_req
 
 /* ---- what the slots hold ---- */
 
+/* Beams that fork go on with what another has computed: whose token a sequence has at place i. */
+static int32_t author(const struct beam_search *search, const struct ifl_work *w, int32_t i)
+{
+    const struct ifl_request *r = w->request;
+    int32_t seq = w->seq;
+    for (int32_t n_out = r->n_out; r->forks && n_out > i - r->n_prompt + 1; n_out--)
+        seq = beam_parent(search, ((const struct live_request *)r)->row, n_out, seq, r->n_seqs);
+    return seq;
+}
+
 /* Equal for two requests where the trace says that they have the same token there. */
-static uint64_t token_at(const struct ifl_work *w, int32_t i)
+static uint64_t token_at(const struct inspector *x, const struct ifl_work *w, int32_t i)
 {
     const struct ifl_request *r = w->request;
     const uint64_t at = (uint64_t)i + 1;
@@ -39,7 +49,8 @@ static uint64_t token_at(const struct ifl_work *w, int32_t i)
         return (uint64_t)1 << 62 | (uint64_t)r->prefix_group << 32 | at;
     if (i < r->n_prompt && i / (r->hash_id_tokens ? r->hash_id_tokens : 1) < r->n_hash_ids)
         return (uint64_t)1 << 63 | r->hash_ids[i / r->hash_id_tokens] << 32 | at;
-    return (i < r->n_prompt ? 0 : (uint64_t)w->seq << 50) | r->serial << 32 | at;
+    const int32_t seq = i < r->n_prompt ? 0 : author(&x->replica->beams, w, i);
+    return (uint64_t)seq << 50 | r->serial << 32 | at;
 }
 
 static uint64_t *slot(struct inspector *x, const struct ifl_work *w, int32_t i)
@@ -52,7 +63,7 @@ static uint64_t *slot(struct inspector *x, const struct ifl_work *w, int32_t i)
 static void read_context(struct inspector *x, const struct ifl_work *w)
 {
     for (int32_t i = 0; i < w->n_context; i++)
-        if (*slot(x, w, i) != token_at(w, i)) {
+        if (*slot(x, w, i) != token_at(x, w, i)) {
             complain(x, "reads a token that is not its own", w->request);
             return;
         }
@@ -64,7 +75,7 @@ static void write_new(struct inspector *x, const struct ifl_work *w)
     for (int32_t i = w->n_context; i < w->n_context + w->n_new; i++) {
         if (x->replica->kv.n_refs[w->blocks[i / block_tokens]] != 1)
             complain(x, "writes where another reads", w->request);
-        *slot(x, w, i) = token_at(w, i);
+        *slot(x, w, i) = token_at(x, w, i);
     }
 }
 

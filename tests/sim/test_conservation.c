@@ -272,6 +272,8 @@ static void roll_samples(struct fixture *f, struct dice *dice)
     f->trace.samples = calloc(f->trace.n, sizeof *f->trace.samples);
     for (size_t i = 0; i < f->trace.n; i++)
         f->trace.samples[i] = roll(dice, 1, f->max_samples);
+    f->beams = (struct beam_search){
+        .search = roll(dice, 0, 1), .fork_frac = roll(dice, 0, 10) / 10.0, .seed = dice->seed};
 }
 
 static void roll_setup(struct fixture *f, uint64_t seed)
@@ -292,6 +294,7 @@ static void roll_setup(struct fixture *f, uint64_t seed)
     roll_trace(f, &dice);
     roll_samples(f, &dice);
     roll_memory(f, &dice);
+    f->beams.search &= f->allocator == KV_PAGED; /* contiguous runs cannot share */
 }
 
 static void check_requests(const struct fixture *f, uint64_t seed)
