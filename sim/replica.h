@@ -64,7 +64,7 @@ struct replica {
     struct cohort cohort;
     uint64_t n_starts;
     uint64_t n_backs; /* preempted ones that went to the back of the queue */
-    size_t cap; /* requests the arrays below have room for */
+    size_t cap;       /* requests the arrays below have room for */
 
     /* the plan under way */
     struct planned *planned;

@@ -34,7 +34,7 @@ static void put_run(FILE *to, const char *dir)
 }
 
 int ifl_figure_source(char **source, size_t n_runs, const char *const *run_dirs,
-                   struct ifl_error *error)
+                      struct ifl_error *error)
 {
     size_t n_bytes;
     *source = NULL;
