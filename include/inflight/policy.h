@@ -180,4 +180,14 @@ struct ifl_policy_list {
 #define IFL_POLICIES_SYMBOL "ifl_policies_v1"
 extern const struct ifl_policy_list ifl_policies_v1;
 
+/* The `steady` of a module whose answers may be others at every step. */
+static inline struct ifl_promise ifl_never_steady(const void *self, const struct ifl_view *view,
+                                                  struct ifl_step *step)
+{
+    (void)self;
+    (void)view;
+    (void)step;
+    return (struct ifl_promise){0};
+}
+
 #endif

@@ -164,16 +164,6 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
         future->last_left_ns = view->now_ns;
 }
 
-/* Who was refused may be admitted when the ratio has fallen. */
-static struct ifl_promise steady(const void *self, const struct ifl_view *view,
-                                 struct ifl_step *step)
-{
-    (void)self;
-    (void)view;
-    (void)step;
-    return (struct ifl_promise){0};
-}
-
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
     future_of(self)->ratio = first_ratio(self);
@@ -198,6 +188,7 @@ const struct ifl_policy policy_admit_discounted = {
     .on_join = on_join,
     .on_step_start = on_step_start,
     .on_leave = on_leave,
-    .steady = steady,
+    /* Who was refused may be admitted when the ratio has fallen. */
+    .steady = ifl_never_steady,
     .ops.admit = &ops,
 };

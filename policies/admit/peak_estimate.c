@@ -145,16 +145,6 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_tokens};
 }
 
-/* Who was refused may fit later without anyone leaving: others near their end move behind it. */
-static struct ifl_promise steady(const void *self, const struct ifl_view *view,
-                                 struct ifl_step *step)
-{
-    (void)self;
-    (void)view;
-    (void)step;
-    return (struct ifl_promise){0};
-}
-
 /* ---- the rate ---- */
 
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
@@ -217,6 +207,8 @@ const struct ifl_policy policy_admit_peak_estimate = {
     .init = init,
     .finish = finish,
     .on_join = on_join,
-    .steady = steady,
+    /* Who was refused may fit later without anyone leaving: others near their end move behind it.
+     */
+    .steady = ifl_never_steady,
     .ops.admit = &ops,
 };

@@ -140,16 +140,6 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
         key[i] = b->nodes[key[i]].order;
 }
 
-/* Hits change with whatever is computed. */
-static struct ifl_promise steady(const void *self, const struct ifl_view *view,
-                                 struct ifl_step *step)
-{
-    (void)self;
-    (void)view;
-    (void)step;
-    return (struct ifl_promise){0};
-}
-
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
     struct branches *b = branches_of(self);
@@ -173,6 +163,7 @@ const struct ifl_policy policy_order_dfs_weight = {
     .state_bytes = sizeof(struct branches),
     .init = init,
     .finish = finish,
-    .steady = steady,
+    /* Hits change with whatever is computed. */
+    .steady = ifl_never_steady,
     .ops.order = &ops,
 };

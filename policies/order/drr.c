@@ -164,16 +164,6 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     }
 }
 
-/* With every token another client's turn may come. */
-static struct ifl_promise steady(const void *self, const struct ifl_view *view,
-                                 struct ifl_step *step)
-{
-    (void)self;
-    (void)view;
-    (void)step;
-    return (struct ifl_promise){0};
-}
-
 /* ---- charging ---- */
 
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
@@ -268,6 +258,7 @@ const struct ifl_policy policy_order_drr = {
     .on_step_start = on_step_start,
     .on_step_end = on_step_end,
     .on_leave = on_leave,
-    .steady = steady,
+    /* With every token another client's turn may come. */
+    .steady = ifl_never_steady,
     .ops.order = &ops,
 };

@@ -73,16 +73,6 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     }
 }
 
-/* Hits change with whatever is computed. */
-static struct ifl_promise steady(const void *self, const struct ifl_view *view,
-                                 struct ifl_step *step)
-{
-    (void)self;
-    (void)view;
-    (void)step;
-    return (struct ifl_promise){0};
-}
-
 static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
 
 const struct ifl_policy policy_order_longest_prefix = {
@@ -92,6 +82,7 @@ const struct ifl_policy policy_order_longest_prefix = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct longest_prefix),
-    .steady = steady,
+    /* Hits change with whatever is computed. */
+    .steady = ifl_never_steady,
     .ops.order = &ops,
 };

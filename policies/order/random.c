@@ -13,22 +13,13 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
                      : 0;
 }
 
-/* Another step draws another order. */
-static struct ifl_promise steady(const void *self, const struct ifl_view *view,
-                                 struct ifl_step *step)
-{
-    (void)self;
-    (void)view;
-    (void)step;
-    return (struct ifl_promise){0};
-}
-
 static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
 
 const struct ifl_policy policy_order_random = {
     .kind = IFL_ORDER,
     .name = "random",
     .doc = "shuffled anew for every plan (SGLang's random)",
-    .steady = steady,
+    /* Another step draws another order. */
+    .steady = ifl_never_steady,
     .ops.order = &ops,
 };

@@ -56,16 +56,6 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
     }
 }
 
-/* With every step somebody may starve. */
-static struct ifl_promise steady(const void *self, const struct ifl_view *view,
-                                 struct ifl_step *step)
-{
-    (void)self;
-    (void)view;
-    (void)step;
-    return (struct ifl_promise){0};
-}
-
 static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
 
 const struct ifl_policy policy_order_starving_first = {
@@ -78,6 +68,7 @@ const struct ifl_policy policy_order_starving_first = {
     .request_bytes = sizeof(struct turn),
     .on_join = on_join,
     .on_step_end = on_step_end,
-    .steady = steady,
+    /* With every step somebody may starve. */
+    .steady = ifl_never_steady,
     .ops.order = &ops,
 };

@@ -133,16 +133,6 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     add_pending(self, view, false);
 }
 
-/* With every token another client may be the next. */
-static struct ifl_promise steady(const void *self, const struct ifl_view *view,
-                                 struct ifl_step *step)
-{
-    (void)self;
-    (void)view;
-    (void)step;
-    return (struct ifl_promise){0};
-}
-
 /* ---- charging ---- */
 
 static void lift(const struct counters *counters, struct client *client)
@@ -311,6 +301,7 @@ const struct ifl_policy policy_order_vtc = {
     .on_step_start = on_step_start,
     .on_step_end = on_step_end,
     .on_leave = on_leave,
-    .steady = steady,
+    /* With every token another client may be the next. */
+    .steady = ifl_never_steady,
     .ops.order = &ops,
 };
