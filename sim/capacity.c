@@ -84,6 +84,7 @@ static int fly_replication(struct trial_crew *crew, size_t replication, struct i
     struct point_result result;
     const struct point_options point = {.config = &config,
                                         .traces = options->traces,
+                                        .profiles = options->profiles,
                                         .stop = options->stop,
                                         .n_ended = options->n_ended};
     config.workload.arrivals.rate_rps = crew->rate_rps;

@@ -21,6 +21,7 @@
 #include "inflight/report.h"
 
 #include "config/config.h"
+#include "profile_shelf.h"
 #include "trace_shelf.h"
 
 enum { CAPACITY_MAX_TRIALS = 64, CAPACITY_MAX_THREADS = 256 };
@@ -51,6 +52,7 @@ struct capacity_options {
     size_t n_replications;
     size_t n_threads; /* that fly the replications of a trial, 1 at least */
     struct trace_shelf *traces;
+    struct profile_shelf *profiles;
     const volatile sig_atomic_t *stop;
     atomic_ullong *n_ended; /* for a progress line */
 };

@@ -35,18 +35,19 @@ static void deploy(const struct cost_config *cost, struct host_profile *host)
     host->floor_ms = fmax(host->floor_ms, cost->host_floor_s * 1e3);
 }
 
-static int load_machine(const struct config *config, struct machine *machine,
+static int load_machine(const struct point_options *options, struct machine *machine,
                         struct ifl_error *error)
 {
+    const struct config *config = options->config;
     const bool wanted = config->executor == EXECUTOR_SIM && config->cost.model == COST_ROOFLINE;
     int rc = 0;
     *machine = (struct machine){.has_model = config->model[0], .has_hardware = config->hardware[0]};
     if (machine->has_model)
-        rc = model_load(config->model, &machine->model, error);
+        rc = profile_shelf_model(options->profiles, config->model, &machine->model, error);
     if (rc == 0 && machine->has_model)
         rc = model_stage(&machine->model, config->pipeline_parallel, &machine->stage, error);
     if (rc == 0 && machine->has_hardware)
-        rc = hardware_load(config->hardware, &machine->hardware, error);
+        rc = profile_shelf_hardware(options->profiles, config->hardware, &machine->hardware, error);
     deploy(&config->cost, &machine->hardware.host);
     if (rc < 0 || (machine->has_model && machine->has_hardware))
         return rc;
@@ -318,7 +319,7 @@ static int board(const struct point_options *options, struct cockpit *cockpit,
 {
     const struct config *config = options->config;
     const double began_s = wall_s();
-    int rc = load_machine(config, &cockpit->machine, error);
+    int rc = load_machine(options, &cockpit->machine, error);
     if (rc == 0 && cockpit->member > 0)
         rc = spread_draw(config->hardware, config->workload.arrivals.seed, cockpit->member,
                          &cockpit->machine.hardware, error);
@@ -447,6 +448,7 @@ static int fly_ensemble(const struct point_options *options, const struct point_
         .config = options->config,
         .point = options->point,
         .traces = options->traces,
+        .profiles = options->profiles,
         .stop = options->stop,
     };
     struct ifl_summary *members = calloc(n + 1, sizeof *members);

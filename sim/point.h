@@ -10,6 +10,7 @@
 
 #include "config/config.h"
 #include "cost/memory.h"
+#include "profile_shelf.h"
 #include "trace_shelf.h"
 
 struct point_options {
@@ -18,6 +19,7 @@ struct point_options {
     struct ifl_recorder_options reports; /* the paths; the rest is filled in */
     const char *intervals_path;          /* written where cost.ensemble asks for members */
     struct trace_shelf *traces;          /* which the points of a study share */
+    struct profile_shelf *profiles;      /* as well */
     bool is_last;                        /* no other point will want a trace */
     struct ifl_notes notes;              /* how large the KV pool is, and about the trace */
     const volatile sig_atomic_t *stop;

@@ -18,6 +18,7 @@ struct quest {
     struct run_files files;
     struct crew crew;
     struct trace_shelf traces;
+    struct profile_shelf profiles;
     size_t n_rows;
 };
 
@@ -102,6 +103,7 @@ static int search(struct quest *quest, size_t row, struct record *record, struct
                                                  .n_replications = n,
                                                  .n_threads = threads_of_a_search(quest),
                                                  .traces = &quest->traces,
+                                                 .profiles = &quest->profiles,
                                                  .stop = &crew_stop,
                                                  .n_ended = &quest->crew.n_ended};
         price(&configs[0], record);
@@ -280,8 +282,10 @@ static int search_all(struct quest *quest)
     quest->crew.done = is_recorded;
     quest->crew.fly = search_and_record;
     trace_shelf_init(&quest->traces, (struct ifl_notes){0});
+    profile_shelf_init(&quest->profiles);
     int rc = crew_work(&quest->crew, error);
     trace_shelf_finish(&quest->traces);
+    profile_shelf_finish(&quest->profiles);
     if (rc == 0 && ranks_own() == 0)
         rc = finish(quest);
     rc = ranks_agree(rc, error);

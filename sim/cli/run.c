@@ -15,6 +15,7 @@ struct run {
     struct run_files files;
     struct crew crew;
     struct trace_shelf traces;
+    struct profile_shelf profiles;
 };
 
 /* ---- a point ---- */
@@ -37,6 +38,7 @@ static int fly_point(struct run *run, size_t point, struct point_result *result,
         .point = (int32_t)point,
         .reports = run_files_of_point(&run->files, point, paths),
         .traces = &run->traces,
+        .profiles = &run->profiles,
         .is_last = point + 1 == study_n_points(run->launch.study),
         .notes = notes_of(run),
         .stop = &crew_stop,
@@ -286,8 +288,10 @@ static int run_study(struct run *run)
     run->crew.done = is_recorded;
     run->crew.fly = fly_and_record;
     trace_shelf_init(&run->traces, notes_of(run));
+    profile_shelf_init(&run->profiles);
     rc = crew_work(&run->crew, &run->launch.error);
     trace_shelf_finish(&run->traces);
+    profile_shelf_finish(&run->profiles);
     if (rc == 0 && first)
         rc = finish(run);
     rc = ranks_agree(rc, &run->launch.error);
