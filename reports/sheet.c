@@ -1,21 +1,10 @@
 #include "sheet.h"
 
-#include <csv.h>
-#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "whole_file.h"
-
-#define CHUNK_BYTES ((size_t)1 << 16)
-
-/* libcsv's callbacks cannot stop the parser, so the first trouble is kept here. */
-struct reading {
-    struct sheet *sheet;
-    size_t n_in_row, n_lines;
-    struct ifl_error *error;
-    int code;
-};
+#include "csv_file.h"
 
 static int grow_text(struct sheet *sheet, size_t n)
 {
@@ -43,85 +32,38 @@ static int grow_cells(struct sheet *sheet)
     return 0;
 }
 
-static void take_field(void *field, size_t n, void *context)
+static int take_cell(void *context, size_t row, size_t column, const char *text, size_t n,
+                     struct ifl_error *error)
 {
-    struct reading *reading = context;
-    struct sheet *sheet = reading->sheet;
-    if (reading->code)
-        return;
-    if (grow_text(sheet, n + 1) || grow_cells(sheet)) {
-        reading->code = ifl_fail_nomem(reading->error);
-        return;
-    }
+    (void)row;
+    (void)column;
+    struct sheet *sheet = context;
+    if (grow_text(sheet, n + 1) || grow_cells(sheet))
+        return ifl_fail_nomem(error);
     sheet->cell[sheet->n_cells++] = sheet->n_bytes;
-    if (n)
-        memcpy(sheet->text + sheet->n_bytes, field, n);
+    memcpy(sheet->text + sheet->n_bytes, text, n);
     sheet->text[sheet->n_bytes + n] = '\0';
     sheet->n_bytes += n + 1;
-    reading->n_in_row++;
+    return IFL_OK;
 }
 
-static void take_row(int ending, void *context)
+static int take_row(void *context, size_t row, struct ifl_error *error)
 {
-    (void)ending;
-    struct reading *reading = context;
-    struct sheet *sheet = reading->sheet;
-    if (reading->code)
-        return;
-    if (reading->n_lines++ == 0)
-        sheet->n_columns = reading->n_in_row;
-    else
-        sheet->n_rows++;
-    if (reading->n_in_row != sheet->n_columns)
-        reading->code = ifl_fail_at(reading->error, sheet->path, (int)reading->n_lines, 0,
-                                    "%zu fields, expected %zu as in the header", reading->n_in_row,
-                                    sheet->n_columns);
-    reading->n_in_row = 0;
-}
-
-static int parse(FILE *file, struct csv_parser *parser, struct reading *reading)
-{
-    char chunk[CHUNK_BYTES];
-    for (size_t n; !reading->code && (n = fread(chunk, 1, sizeof chunk, file)) > 0;)
-        if (csv_parse(parser, chunk, n, take_field, take_row, reading) != n && !reading->code)
-            reading->code =
-                ifl_fail_at(reading->error, reading->sheet->path, (int)reading->n_lines + 1, 0,
-                            "%s", csv_strerror(csv_error(parser)));
-    if (!reading->code && ferror(file))
-        reading->code = whole_fail_on(reading->sheet->path, "read", reading->error);
-    if (!reading->code && csv_fini(parser, take_field, take_row, reading))
-        reading->code = ifl_fail_at(reading->error, reading->sheet->path, (int)reading->n_lines + 1,
-                                    0, "%s", csv_strerror(csv_error(parser)));
-    if (!reading->code && reading->n_lines == 0)
-        reading->code = ifl_fail_at(reading->error, reading->sheet->path, 1, 0,
-                                    "an empty file, expected a header");
-    return reading->code;
-}
-
-static int read_open(struct sheet *sheet, FILE *file, struct ifl_error *error)
-{
-    struct reading reading = {.sheet = sheet, .error = error};
-    struct csv_parser parser;
-    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI))
-        return ifl_fail_nomem(error);
-    const int code = parse(file, &parser, &reading);
-    csv_free(&parser);
-    return code;
+    (void)error;
+    struct sheet *sheet = context;
+    sheet->n_rows = row;
+    if (row == 0)
+        sheet->n_columns = sheet->n_cells;
+    return IFL_OK;
 }
 
 int sheet_read(struct sheet *sheet, const char *path, struct ifl_error *error)
 {
+    const struct csv_taker taker = {take_cell, take_row, sheet};
     *sheet = (struct sheet){.path = strdup(path)};
     if (!sheet->path)
         return ifl_fail_nomem(error);
-    FILE *file = fopen(path, "rb");
-    if (!file) {
-        ifl_fail_at(error, path, 0, 0, "cannot open: %s", strerror(errno));
-        sheet_free(sheet);
-        return error->code;
-    }
-    const int code = read_open(sheet, file, error);
-    fclose(file);
+    const int code = csv_file_read(path, &taker, error);
     if (code)
         sheet_free(sheet);
     return code;

@@ -1,0 +1,85 @@
+#include "csv_file.h"
+
+#include <csv.h>
+#include <errno.h>
+#include <string.h>
+
+#include "whole_file.h"
+
+#define CHUNK_BYTES ((size_t)1 << 16)
+
+/* libcsv's callbacks cannot stop the parser, so the first trouble is kept here. */
+struct reading {
+    const char *path;
+    const struct csv_taker *taker;
+    size_t row, column, n_columns;
+    struct ifl_error *error;
+    int code;
+};
+
+static void take_cell(void *field, size_t n, void *context)
+{
+    struct reading *reading = context;
+    if (reading->code)
+        return;
+    reading->code = reading->taker->cell(reading->taker->context, reading->row, reading->column,
+                                         field ? field : "", n, reading->error);
+    reading->column++;
+}
+
+static void take_row(int ending, void *context)
+{
+    (void)ending;
+    struct reading *reading = context;
+    if (reading->code)
+        return;
+    if (reading->row == 0)
+        reading->n_columns = reading->column;
+    if (reading->column != reading->n_columns)
+        reading->code = ifl_fail_at(reading->error, reading->path, (int)reading->row + 1, 0,
+                                    "%zu fields, expected %zu as in the header", reading->column,
+                                    reading->n_columns);
+    else
+        reading->code = reading->taker->row(reading->taker->context, reading->row, reading->error);
+    reading->row++;
+    reading->column = 0;
+}
+
+static int fail_csv(const struct reading *reading, struct csv_parser *parser)
+{
+    return ifl_fail_at(reading->error, reading->path, (int)reading->row + 1, 0, "%s",
+                       csv_strerror(csv_error(parser)));
+}
+
+static int parse(struct reading *reading, FILE *file, struct csv_parser *parser)
+{
+    char chunk[CHUNK_BYTES];
+    for (size_t n; !reading->code && (n = fread(chunk, 1, sizeof chunk, file)) > 0;)
+        if (csv_parse(parser, chunk, n, take_cell, take_row, reading) != n && !reading->code)
+            reading->code = fail_csv(reading, parser);
+    if (!reading->code && ferror(file))
+        reading->code = whole_fail_on(reading->path, "read", reading->error);
+    if (!reading->code && csv_fini(parser, take_cell, take_row, reading) && !reading->code)
+        reading->code = fail_csv(reading, parser);
+    if (!reading->code && reading->row == 0)
+        reading->code =
+            ifl_fail_at(reading->error, reading->path, 1, 0, "an empty file, expected a header");
+    return reading->code;
+}
+
+int csv_file_read(const char *path, const struct csv_taker *taker, struct ifl_error *error)
+{
+    struct reading reading = {.path = path, .taker = taker, .error = error};
+    struct csv_parser parser;
+    FILE *file = fopen(path, "rb");
+    if (!file)
+        return ifl_fail_at(error, path, 0, 0, "cannot open: %s", strerror(errno));
+    if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) == 0) {
+        parse(&reading, file, &parser);
+        csv_free(&parser);
+    } else {
+        reading.code = ifl_fail_nomem(error);
+    }
+    fclose(file);
+    return reading.code;
+}
