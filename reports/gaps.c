@@ -100,7 +100,7 @@ int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_err
 
 int gaps_describe(struct gaps *gaps, struct distribution *of, struct ifl_error *error)
 {
-    if (sort_by_key(gaps->gap_ns, gaps->requests, gaps->n, error))
+    if (quantile_thin(gaps->gap_ns, gaps->requests, gaps->n, &gaps->n, error))
         return error->code;
     quantile_describe(gaps->gap_ns, gaps->requests, gaps->n, of);
     const double middle_ns = (double)(((int64_t)1 << gaps->quantum_bits) - 1) / 2;

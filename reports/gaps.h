@@ -29,7 +29,7 @@ struct gaps {
 void gaps_init(struct gaps *gaps, size_t max_pairs);
 void gaps_finish(struct gaps *gaps);
 int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_error *error);
-/* Sorts what is there; more may be added afterwards. */
+/* The end: thins out what is there. */
 int gaps_describe(struct gaps *gaps, struct distribution *of, struct ifl_error *error);
 
 #endif

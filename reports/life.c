@@ -1,5 +1,7 @@
 #include "life.h"
 
+#include <string.h>
+
 #include "row.h"
 #include "sort.h"
 
@@ -28,8 +30,8 @@ static int order_ties(const struct life *lives, uint32_t *order, int64_t *key, s
     return sort_by_key(key + from, order + from, to - from, error);
 }
 
-static int order_by(const struct life *lives, size_t n, uint32_t *order, int64_t *key,
-                    struct ifl_error *error)
+static int order_by_arrival(const struct life *lives, size_t n, uint32_t *order, int64_t *key,
+                            struct ifl_error *error)
 {
     for (size_t i = 0; i < n; i++) {
         order[i] = (uint32_t)i;
@@ -46,12 +48,43 @@ static int order_by(const struct life *lives, size_t n, uint32_t *order, int64_t
     return IFL_OK;
 }
 
+/* Most traces number requests as they arrive; a few numbers may be missing. False, and the order is
+ * open, where they do not. */
+static bool order_by_number(const struct life *lives, size_t n, uint32_t *order, uint32_t *place)
+{
+    const size_t n_places = 2 * n;
+    int64_t last_ns = INT64_MIN;
+    size_t n_placed = 0;
+    memset(place, 0xff, n_places * sizeof *place);
+    for (size_t i = 0; i < n; i++) {
+        if (lives[i].request_id >= n_places || place[lives[i].request_id] != UINT32_MAX)
+            return false;
+        place[lives[i].request_id] = (uint32_t)i;
+    }
+    for (size_t number = 0; number < n_places; number++) {
+        if (place[number] == UINT32_MAX)
+            continue;
+        if (lives[place[number]].arrival_ns < last_ns)
+            return false;
+        last_ns = lives[place[number]].arrival_ns;
+        order[n_placed++] = place[number];
+    }
+    return true;
+}
+
 int lives_order(const struct life *lives, size_t n, uint32_t *order, struct ifl_error *error)
 {
+    uint32_t *place = malloc((n ? n : 1) * 2 * sizeof *place);
+    if (!place)
+        return ifl_fail_nomem(error);
+    const bool numbered = order_by_number(lives, n, order, place);
+    free(place);
+    if (numbered)
+        return IFL_OK;
     int64_t *key = malloc((n ? n : 1) * sizeof *key);
     if (!key)
         return ifl_fail_nomem(error);
-    const int code = order_by(lives, n, order, key, error);
+    const int code = order_by_arrival(lives, n, order, key, error);
     free(key);
     return code;
 }

@@ -84,12 +84,16 @@ static inline int64_t life_stalled_ns(const struct life *life)
     return life->first_scheduled_ns == IFL_NEVER ? IFL_NEVER : life->stalled_ns;
 }
 
-/* An undefined latency, as tpot of one token, meets any SLO. */
+static inline bool life_meets(int64_t latency_ns, int64_t slo_ns)
+{
+    return latency_ns == IFL_NEVER || latency_ns <= slo_ns;
+}
+
+/* An undefined latency, as tpot of one token, meets any SLO, and no SLO asks for none. */
 static inline bool life_meets_slos(const struct life *life)
 {
-    const int64_t ttft_ns = life_ttft_ns(life), tpot_ns = life_tpot_ns(life);
-    return life_finished(life) && (ttft_ns == IFL_NEVER || ttft_ns <= life->ttft_slo_ns) &&
-           (tpot_ns == IFL_NEVER || tpot_ns <= life->tpot_slo_ns);
+    return life_finished(life) && life_meets(life_ttft_ns(life), life->ttft_slo_ns) &&
+           (life->tpot_slo_ns == IFL_NEVER || life_meets(life_tpot_ns(life), life->tpot_slo_ns));
 }
 
 /* Indices of the lives by arrival, then request_id: order[n]. */

@@ -5,8 +5,9 @@
 
 #include "sort.h"
 
-#define N_BUCKETS ((size_t)1 << 16)
-#define MIN_TO_THIN (N_BUCKETS / 4) /* clearing the buckets takes longer than sorting fewer */
+#define MAX_BUCKETS ((size_t)1 << 16)
+#define MAX_BUCKET_BITS 14
+#define MIN_TO_THIN (MAX_BUCKETS / 4) /* clearing the buckets takes longer than sorting fewer */
 
 /* Walks up the samples: `below` of them lie under value[i]. */
 struct walk {
@@ -66,19 +67,43 @@ double quantile_of_grid(size_t i)
 
 /* ---- thinning: radix selection of all wanted ranks at once ---- */
 
+/* Buckets double in width with the distance from the smallest sample, 1 << bits of them to each
+ * doubling, so that a long tail leaves those narrow in which most samples lie. */
 struct buckets {
     int64_t smallest;
-    int shift;      /* bucket of a value: its distance from the smallest >> shift */
-    uint32_t *held; /* [N_BUCKETS] samples in it */
-    bool *wanted;   /* [N_BUCKETS] a wanted rank falls into it */
+    int bits;
+    size_t n;
+    uint64_t *held; /* [n] samples in it */
+    bool *wanted;   /* [n] a wanted rank falls into it */
 };
+
+static int shift_of(const struct buckets *buckets, uint64_t distance)
+{
+    const int n_bits = 64 - __builtin_clzll(distance | 1);
+    return n_bits > buckets->bits + 1 ? n_bits - buckets->bits - 1 : 0;
+}
+
+static size_t bucket_at(const struct buckets *buckets, uint64_t distance)
+{
+    const int shift = shift_of(buckets, distance);
+    return ((size_t)shift << buckets->bits) + (distance >> shift);
+}
 
 static size_t bucket_of(const struct buckets *buckets, int64_t value)
 {
-    return ((uint64_t)value - (uint64_t)buckets->smallest) >> buckets->shift;
+    return bucket_at(buckets, (uint64_t)value - (uint64_t)buckets->smallest);
 }
 
-static void fill(struct buckets *buckets, const int64_t *value, size_t n)
+/* The least value that falls into it. */
+static int64_t value_of(const struct buckets *buckets, size_t bucket)
+{
+    const size_t doubling = bucket >> buckets->bits, shift = doubling > 0 ? doubling - 1 : 0;
+    const uint64_t distance = (uint64_t)(bucket - (shift << buckets->bits)) << shift;
+    return (int64_t)((uint64_t)buckets->smallest + distance);
+}
+
+/* As fine as MAX_BUCKETS allow. */
+static void lay_out(struct buckets *buckets, const int64_t *value, size_t n)
 {
     int64_t min = value[0], max = value[0];
     for (size_t i = 1; i < n; i++) {
@@ -86,20 +111,29 @@ static void fill(struct buckets *buckets, const int64_t *value, size_t n)
         max = value[i] > max ? value[i] : max;
     }
     buckets->smallest = min;
-    for (uint64_t span = (uint64_t)max - (uint64_t)min; span >> buckets->shift >= N_BUCKETS;)
-        buckets->shift++;
-    for (size_t i = 0; i < n; i++)
-        buckets->held[bucket_of(buckets, value[i])]++;
+    for (buckets->bits = MAX_BUCKET_BITS; bucket_of(buckets, max) >= MAX_BUCKETS;)
+        buckets->bits--;
+    buckets->n = bucket_of(buckets, max) + 1;
+}
+
+static uint64_t fill(struct buckets *buckets, const int64_t *value, const uint32_t *count, size_t n)
+{
+    uint64_t n_samples = 0;
+    for (size_t i = 0; i < n; i++) {
+        buckets->held[bucket_of(buckets, value[i])] += count[i];
+        n_samples += count[i];
+    }
+    return n_samples;
 }
 
 /* A quantile needs the samples of two neighbouring ranks. */
-static void mark(struct buckets *buckets, size_t n)
+static void mark(struct buckets *buckets, uint64_t n_samples)
 {
     size_t bucket = 0;
     uint64_t below = 0;
     for (size_t i = 0; i < 2 * QUANTILE_GRID; i++) {
-        uint64_t rank = (uint64_t)((double)(n - 1) * quantile_of_grid(i / 2)) + i % 2;
-        rank = rank < n ? rank : n - 1;
+        uint64_t rank = (uint64_t)((double)(n_samples - 1) * quantile_of_grid(i / 2)) + i % 2;
+        rank = rank < n_samples ? rank : n_samples - 1;
         while (below > rank)
             below -= buckets->held[--bucket];
         while (below + buckets->held[bucket] <= rank)
@@ -108,40 +142,48 @@ static void mark(struct buckets *buckets, size_t n)
     }
 }
 
+/* A count that exceeds 32 bits was made of as many pairs as it is split into again. */
 static size_t keep(const struct buckets *buckets, int64_t *value, uint32_t *count, size_t n)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
-        if (buckets->wanted[bucket_of(buckets, value[i])])
-            value[kept++] = value[i];
-    for (size_t i = 0; i < kept; i++)
-        count[i] = 1;
-    for (size_t bucket = 0; bucket < N_BUCKETS; bucket++)
-        if (buckets->held[bucket] && !buckets->wanted[bucket]) {
-            value[kept] = (int64_t)((uint64_t)buckets->smallest + (bucket << buckets->shift));
-            count[kept++] = buckets->held[bucket];
+        if (buckets->wanted[bucket_of(buckets, value[i])]) {
+            value[kept] = value[i];
+            count[kept++] = count[i];
         }
+    for (size_t bucket = 0; bucket < buckets->n; bucket++) {
+        uint64_t rest = buckets->wanted[bucket] ? 0 : buckets->held[bucket];
+        for (uint32_t part; rest > 0; rest -= part) {
+            part = rest < UINT32_MAX ? (uint32_t)rest : UINT32_MAX;
+            value[kept] = value_of(buckets, bucket);
+            count[kept++] = part;
+        }
+    }
     return kept;
+}
+
+static size_t thin(struct buckets *buckets, int64_t *value, uint32_t *count, size_t n)
+{
+    const uint64_t n_samples = fill(buckets, value, count, n);
+    if (n_samples == 0)
+        return 0;
+    mark(buckets, n_samples);
+    return keep(buckets, value, count, n);
 }
 
 int quantile_thin(int64_t *value, uint32_t *count, size_t n, size_t *n_left,
                   struct ifl_error *error)
 {
-    if (n < MIN_TO_THIN) {
-        for (size_t i = 0; i < n; i++)
-            count[i] = 1;
-        *n_left = n;
+    *n_left = n;
+    if (n < MIN_TO_THIN)
         return sort_by_key(value, count, n, error);
-    }
-    struct buckets buckets = {.held = calloc(N_BUCKETS, sizeof *buckets.held),
-                              .wanted = calloc(N_BUCKETS, sizeof *buckets.wanted)};
+    struct buckets buckets;
+    lay_out(&buckets, value, n);
+    buckets.held = calloc(buckets.n, sizeof *buckets.held);
+    buckets.wanted = calloc(buckets.n, sizeof *buckets.wanted);
     const bool room = buckets.held && buckets.wanted;
-    *n_left = 0;
-    if (room && n > 0) {
-        fill(&buckets, value, n);
-        mark(&buckets, n);
-        *n_left = keep(&buckets, value, count, n);
-    }
+    if (room)
+        *n_left = thin(&buckets, value, count, n);
     free(buckets.held);
     free(buckets.wanted);
     return room ? sort_by_key(value, count, *n_left, error) : ifl_fail_nomem(error);

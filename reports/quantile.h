@@ -26,9 +26,8 @@ void quantile_find(const int64_t *value, const uint32_t *count, size_t n, const 
                    size_t n_wanted, double *found);
 double quantile_mean(const int64_t *value, const uint32_t *count, size_t n);
 /* Fewer samples with the same quantiles on the grid: where no wanted rank falls, whole
- * neighbourhoods become one sample with a count. Takes samples in any order, [n]; leaves sorted
- * ones with counts,
- * [*n_left] of value and count, which has room for n. */
+ * neighbourhoods become one sample with their count. Takes samples with counts in any order, [n] of
+ * value and count; leaves sorted ones, [*n_left]. */
 int quantile_thin(int64_t *value, uint32_t *count, size_t n, size_t *n_left,
                   struct ifl_error *error);
 void quantile_describe(const int64_t *value, const uint32_t *count, size_t n,

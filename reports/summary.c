@@ -95,26 +95,41 @@ bool summary_saturated(const struct life *lives, const uint32_t *order, size_t n
 
 /* ---- latencies ---- */
 
-static int64_t (*const latency_of[N_LATENCIES])(const struct life *) = {
-    [LATENCY_TTFT] = life_ttft_ns,   [LATENCY_TPOT] = life_tpot_ns,
-    [LATENCY_E2E] = life_e2e_ns,     [LATENCY_NORMALIZED] = life_normalized_ns,
-    [LATENCY_QUEUE] = life_queue_ns,
+struct samples {
+    int64_t *ns; /* [n] */
+    size_t n;
 };
 
-static int describe_lives(const struct summary_input *input, enum latency which, int64_t *sample,
-                          uint32_t *count, struct distribution *of, struct ifl_error *error)
+static void add_sample(struct samples *to, int64_t ns)
 {
-    size_t n = 0;
+    to->ns[to->n] = ns;
+    to->n += ns != IFL_NEVER;
+}
+
+/* All of a request at once: a million lives do not fit into the caches. */
+static void collect(const struct summary_input *input, struct samples of[N_LATENCIES])
+{
     for (size_t i = 0; i < input->n; i++) {
         const struct life *life = &input->lives[input->order[i]];
-        const int64_t ns = life_finished(life) ? latency_of[which](life) : IFL_NEVER;
-        if (ns != IFL_NEVER)
-            sample[n++] = ns;
+        if (!life_finished(life))
+            continue;
+        add_sample(&of[LATENCY_TTFT], life_ttft_ns(life));
+        add_sample(&of[LATENCY_TPOT], life_tpot_ns(life));
+        add_sample(&of[LATENCY_E2E], life_e2e_ns(life));
+        add_sample(&of[LATENCY_NORMALIZED], life_normalized_ns(life));
+        add_sample(&of[LATENCY_QUEUE], life_queue_ns(life));
     }
-    const double mean_ns = quantile_mean(sample, NULL, n);
-    if (quantile_thin(sample, count, n, &n, error))
+}
+
+static int describe(struct samples *samples, uint32_t *count, struct distribution *of,
+                    struct ifl_error *error)
+{
+    const double mean_ns = quantile_mean(samples->ns, NULL, samples->n);
+    for (size_t i = 0; i < samples->n; i++)
+        count[i] = 1;
+    if (quantile_thin(samples->ns, count, samples->n, &samples->n, error))
         return error->code;
-    quantile_describe(sample, count, n, of);
+    quantile_describe(samples->ns, count, samples->n, of);
     of->mean_ns = mean_ns;
     return IFL_OK;
 }
@@ -123,18 +138,19 @@ static int describe_latencies(const struct summary_input *input,
                               struct distribution latencies[N_LATENCIES], struct ifl_error *error)
 {
     const size_t n = input->n ? input->n : 1;
-    int64_t *sample = malloc(n * sizeof *sample);
+    struct samples of[N_LATENCIES];
+    int64_t *ns = malloc(N_LATENCIES * n * sizeof *ns);
     uint32_t *count = malloc(n * sizeof *count);
-    if (!sample || !count) {
-        free(sample);
-        free(count);
-        return ifl_fail_nomem(error);
-    }
-    int code = gaps_describe(input->gaps, &latencies[LATENCY_ITL], error);
+    for (size_t which = 0; ns && which < N_LATENCIES; which++)
+        of[which] = (struct samples){ns + which * n, 0};
+    int code = ns && count ? gaps_describe(input->gaps, &latencies[LATENCY_ITL], error)
+                           : ifl_fail_nomem(error);
+    if (!code)
+        collect(input, of);
     for (enum latency which = 0; which < N_LATENCIES && !code; which++)
-        if (latency_of[which])
-            code = describe_lives(input, which, sample, count, &latencies[which], error);
-    free(sample);
+        if (which != LATENCY_ITL)
+            code = describe(&of[which], count, &latencies[which], error);
+    free(ns);
     free(count);
     return code;
 }
