@@ -315,11 +315,7 @@ int ifl_export_bench(const struct ifl_bench_export *export, const char *path,
     int rc = bench.ns && bench.ms ? whole_open(&bench.file, path, error) : ifl_fail_nomem(error);
     if (rc == IFL_OK)
         rc = put_all(&bench, error);
-    if (rc == IFL_OK)
-        rc = whole_close(&bench.file, error);
-    if (rc == IFL_OK)
-        rc = whole_publish(&bench.file, error);
-    whole_discard(&bench.file);
+    rc = whole_finish(&bench.file, rc, error);
     free(bench.ns);
     free(bench.ms);
     return rc;

@@ -86,11 +86,7 @@ int ifl_write_intervals(const struct ifl_ensemble *ensemble, const char *path,
     for (size_t c = 0; rc == IFL_OK && c < n_summary_columns; c++)
         if (is_number(&summary_columns[c]) && ensemble->n > 0)
             rc = write_column(&file, ensemble, &summary_columns[c], value, error);
-    if (rc == IFL_OK)
-        rc = whole_close(&file, error);
-    if (rc == IFL_OK)
-        rc = whole_publish(&file, error);
-    whole_discard(&file);
+    rc = whole_finish(&file, rc, error);
     free(value);
     return rc;
 }

@@ -81,10 +81,7 @@ int ifl_joint_append(struct ifl_joint *joint, const char *path, struct ifl_error
 int ifl_joint_close(struct ifl_joint *joint, struct ifl_error *error)
 {
     int code = joint->timeline ? whole_write(&joint->file, "\n]\n", error) : IFL_OK;
-    if (!code)
-        code = whole_close(&joint->file, error);
-    if (!code)
-        code = whole_publish(&joint->file, error);
+    code = whole_finish(&joint->file, code, error);
     ifl_joint_destroy(joint);
     return code;
 }

@@ -203,11 +203,5 @@ int ifl_write_replications(const char *path, const struct ifl_replications *of,
     struct whole_file file;
     if (whole_open(&file, path, error))
         return error->code;
-    int code = write_groups(&file, of, error);
-    if (!code)
-        code = whole_close(&file, error);
-    if (!code)
-        code = whole_publish(&file, error);
-    whole_discard(&file);
-    return code;
+    return whole_finish(&file, write_groups(&file, of, error), error);
 }

@@ -99,11 +99,5 @@ int ifl_write_summary(const char *path, const struct ifl_points *points, struct 
     struct whole_file file;
     if (whole_open(&file, path, error))
         return error->code;
-    int code = write_points(&file, points, error);
-    if (!code)
-        code = whole_close(&file, error);
-    if (!code)
-        code = whole_publish(&file, error);
-    whole_discard(&file);
-    return code;
+    return whole_finish(&file, write_points(&file, points, error), error);
 }

@@ -119,3 +119,13 @@ void whole_discard(struct whole_file *file)
         unlink(file->temporary);
     forget(file);
 }
+
+int whole_finish(struct whole_file *file, int code, struct ifl_error *error)
+{
+    if (!code)
+        code = whole_close(file, error);
+    if (!code)
+        code = whole_publish(file, error);
+    whole_discard(file);
+    return code;
+}

@@ -28,6 +28,8 @@ int whole_write(struct whole_file *file, const char *text, struct ifl_error *err
 int whole_close(struct whole_file *file, struct ifl_error *error);
 int whole_publish(struct whole_file *file, struct ifl_error *error);
 void whole_discard(struct whole_file *file);
+/* After code 0 closes and publishes, after any other discards. What went wrong first, or 0. */
+int whole_finish(struct whole_file *file, int code, struct ifl_error *error);
 
 /* IFL_E_IO: PATH: cannot DOING: what errno means. */
 static inline int whole_fail_on(const char *path, const char *doing, struct ifl_error *error)

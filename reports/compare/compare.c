@@ -124,12 +124,7 @@ static int write_all(struct comparing *c, struct ifl_error *error)
         compare_print_head(c->matching.of->table, &c->matching);
     for (size_t group = 0; group < c->matching.n_groups && !code; group++)
         code = write_group(c, group, error);
-    if (!code)
-        code = whole_close(&c->file, error);
-    if (!code)
-        code = whole_publish(&c->file, error);
-    whole_discard(&c->file);
-    return code;
+    return whole_finish(&c->file, code, error);
 }
 
 /* ---- the whole ---- */

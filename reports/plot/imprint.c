@@ -187,16 +187,11 @@ static int rewrite(const char *path, const struct bytes *marked, struct ifl_erro
     if (whole_open(&file, path, error))
         return error->code;
     char *room = whole_room(&file, marked->n, error);
-    int code = room ? IFL_OK : error->code;
     if (room) {
         memcpy(room, marked->at, marked->n);
         whole_commit(&file, room + marked->n);
-        code = whole_close(&file, error);
     }
-    if (!code)
-        code = whole_publish(&file, error);
-    whole_discard(&file);
-    return code;
+    return whole_finish(&file, room ? IFL_OK : error->code, error);
 }
 
 static int imprint_one(const char *path, put_fn *mark, const struct imprint *imprint,

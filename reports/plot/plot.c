@@ -66,13 +66,7 @@ static int write_data(const struct figure *figure, const struct plot *plot, stru
     snprintf(path, sizeof path, "%s/%s.csv", plot->options->drawing.out_dir, figure->name);
     if (whole_open(&file, path, error))
         return error->code;
-    int code = figure->write(&file, plot, error);
-    if (!code)
-        code = whole_close(&file, error);
-    if (!code)
-        code = whole_publish(&file, error);
-    whole_discard(&file);
-    return code;
+    return whole_finish(&file, figure->write(&file, plot, error), error);
 }
 
 static int draw(const struct figure *figure, const struct plot *plot, struct ifl_error *error)

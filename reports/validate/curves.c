@@ -61,12 +61,7 @@ static int write_file(const struct curves *curves, const char *path, struct ifl_
     int rc = whole_write(&file, header, error);
     for (size_t i = 0; rc == IFL_OK && i < QUANTILE_GRID; i++)
         rc = write_row(&file, curves, i, error);
-    if (rc == IFL_OK)
-        rc = whole_close(&file, error);
-    if (rc == IFL_OK)
-        rc = whole_publish(&file, error);
-    whole_discard(&file);
-    return rc;
+    return whole_finish(&file, rc, error);
 }
 
 int write_curves(const struct pairs *pairs, const char *path, struct ifl_error *error)

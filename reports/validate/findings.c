@@ -82,10 +82,5 @@ int findings_write(const struct findings *findings, const char *path, struct ifl
         error);
     for (size_t i = 0; rc == IFL_OK && i < findings->n; i++)
         rc = write_finding(&file, &findings->of[i], error);
-    if (rc == IFL_OK)
-        rc = whole_close(&file, error);
-    if (rc == IFL_OK)
-        rc = whole_publish(&file, error);
-    whole_discard(&file);
-    return rc;
+    return whole_finish(&file, rc, error);
 }

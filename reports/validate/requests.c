@@ -106,12 +106,7 @@ static int write_file(const struct pairs *pairs, const struct comings *all, cons
     int rc = write_header(&file, error);
     if (rc == IFL_OK)
         rc = write_rows(&file, pairs, all, error);
-    if (rc == IFL_OK)
-        rc = whole_close(&file, error);
-    if (rc == IFL_OK)
-        rc = whole_publish(&file, error);
-    whole_discard(&file);
-    return rc;
+    return whole_finish(&file, rc, error);
 }
 
 int write_pairs(const struct pairs *pairs, const char *path, struct ifl_error *error)

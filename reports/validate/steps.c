@@ -184,12 +184,7 @@ static int write_classes(const struct steps *steps, const char *path, struct ifl
             if (rc == IFL_OK && class->n[SIMULATED] + class->n[MEASURED] > 0)
                 rc = write_class(&file, class, prefill, decode, error);
         }
-    if (rc == IFL_OK)
-        rc = whole_close(&file, error);
-    if (rc == IFL_OK)
-        rc = whole_publish(&file, error);
-    whole_discard(&file);
-    return rc;
+    return whole_finish(&file, rc, error);
 }
 
 /* ---- both runs ---- */

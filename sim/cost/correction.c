@@ -112,7 +112,7 @@ static int compare(double a, double b)
     return (a > b) - (a < b);
 }
 
-static int by_curve_and_size(const void *a, const void *b)
+int correction_order(const void *a, const void *b)
 {
     const struct correction *x = a, *y = b;
     int order = compare(x->op, y->op);
@@ -127,7 +127,7 @@ static int check_once(const struct table *table, const struct corrections *corre
                       struct ifl_error *error)
 {
     for (int i = 1; i < corrections->n_of; i++)
-        if (by_curve_and_size(&corrections->of[i - 1], &corrections->of[i]) == 0)
+        if (correction_order(&corrections->of[i - 1], &corrections->of[i]) == 0)
             return ifl_fail_at(error, table->path, 0, 0,
                                "two rows for %s of size %g, expected each size once",
                                op_names[corrections->of[i].op], corrections->of[i].size);
@@ -146,7 +146,7 @@ static int read_rows(const struct table *table, struct corrections *corrections,
         code = read_row(table, columns, row, &corrections->of[corrections->n_of++], error);
     if (code)
         return code;
-    qsort(corrections->of, (size_t)corrections->n_of, sizeof *corrections->of, by_curve_and_size);
+    qsort(corrections->of, (size_t)corrections->n_of, sizeof *corrections->of, correction_order);
     return check_once(table, corrections, error);
 }
 

@@ -41,6 +41,9 @@ struct corrections {
 
 int corrections_read(const char *path, struct corrections *corrections, struct ifl_error *error);
 
+/* As qsort wants it: by op, n, k and size. */
+int correction_order(const void *a, const void *b);
+
 const char *correction_op_name(enum correction_op op);
 
 /* 1 where there is no row. A product takes the rows of its own n and k if there are any. */

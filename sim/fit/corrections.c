@@ -35,22 +35,11 @@ static bool locate(const struct fit_sample *sample, struct correction *of)
     }
 }
 
-static int compare(double a, double b)
-{
-    return (a > b) - (a < b);
-}
-
 static int by_place(const void *a, const void *b)
 {
     const struct correction *x = a, *y = b;
-    int order = compare(x->op, y->op);
-    if (!order)
-        order = compare(x->n, y->n);
-    if (!order)
-        order = compare(x->k, y->k);
-    if (!order)
-        order = compare(x->size, y->size);
-    return order ? order : compare(x->factor, y->factor);
+    const int order = correction_order(a, b);
+    return order ? order : (x->factor > y->factor) - (x->factor < y->factor);
 }
 
 static size_t gather(const struct fit_data *data, const struct fit_verdict *verdict,
