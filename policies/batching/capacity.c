@@ -32,7 +32,7 @@ static const struct ifl_param params[] = {
     {"chunking", IFL_CHOICE, offsetof(struct capacity, chunking), CHUNKING_NONE, 0, 0,
      "none|first-come|equal-progress", "",
      "prompts beyond the budget wait, or are cut: the earliest gets most, or all the same"},
-    {"chunk_unit_tokens", IFL_INT, offsetof(struct capacity, chunk_unit_tokens), 0, 0, 1 << 30,
+    {"chunk_unit_tokens", IFL_INT, offsetof(struct capacity, chunk_unit_tokens), 0, 0, 1 << 20,
      NULL, "tokens",
      "chunks that do not end their prompt are multiples of it; 0: a block's tokens"},
     {"join", IFL_CHOICE, offsetof(struct capacity, join), JOIN_ALWAYS, 0, 0, "always|when-idle", "",
@@ -75,30 +75,6 @@ static void continue_prompts(const struct capacity *p, const struct ifl_view *vi
         ifl_give(step, r, share_of(p, view, r, p->max_batched_tokens - step->n_tokens), 0);
 }
 
-/* In rank order until one must wait. With equal progress they only join here, as many as can get
- * a unit. */
-static void start_prompts(const struct capacity *p, const struct ifl_view *view,
-                          struct ifl_step *step)
-{
-    const bool equal = p->chunking == CHUNKING_EQUAL;
-    int32_t promised = equal ? unit_tokens(p, view) : 0;
-    struct ifl_cursor cursor = {{0}};
-    const struct ifl_request *r;
-    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
-        const int32_t left = p->max_batched_tokens - step->n_tokens - promised;
-        const int32_t n = equal ? 0 : share_of(p, view, r, left);
-        enum ifl_verdict verdict = IFL_WAIT;
-        if (never_fits(p, r))
-            verdict = IFL_NEVER_FITS;
-        else if (equal ? left >= 0 : n > 0)
-            verdict = ifl_start(step, r, n);
-        if (!ifl_settled(step, r, verdict))
-            return;
-        if (equal && verdict == IFL_YES)
-            promised += unit_tokens(p, view);
-    }
-}
-
 /* ---- equal progress ---- */
 
 struct contexts { /* prompts on the device: those that had begun, then those that start */
@@ -128,24 +104,64 @@ static int64_t tokens_at_level(struct ifl_step *step, int32_t level)
     return n;
 }
 
-/* All grow by a unit in turn while the budget lasts; the first ones may be a unit ahead. */
+/* One more unit, or what the prompt lacks, if that much is spare. */
+static int32_t grown(int32_t n, int32_t todo, int32_t unit, int64_t *spare)
+{
+    const int32_t more = todo - n < unit ? todo - n : unit;
+    if (more > *spare)
+        return n;
+    *spare -= more;
+    return n + more;
+}
+
+/* All grow by a unit in turn while the budget lasts. In the first round that does not suffice for
+ * all, some grow once more; then less than a unit is spare, and in the round after that only the
+ * ends of their prompts can fit. */
 static void progress_equally(const struct capacity *p, const struct ifl_view *view,
                              struct ifl_step *step)
 {
     const int32_t unit = unit_tokens(p, view), left = p->max_batched_tokens - step->n_tokens;
-    struct contexts contexts = {.step = step};
+    struct contexts again = {.step = step}, contexts = {.step = step};
     const struct ifl_request *r;
     int32_t level = 0;
     while (tokens_at_level(step, level + unit) <= left &&
            tokens_at_level(step, level + unit) > tokens_at_level(step, level))
         level += unit;
-    int64_t spare = left - tokens_at_level(step, level);
+    int64_t spare = left - tokens_at_level(step, level), spare_after = spare;
+    while ((r = next_context(&again)))
+        (void)grown(ifl_todo(r) < level ? ifl_todo(r) : level, ifl_todo(r), unit, &spare_after);
     while ((r = next_context(&contexts))) {
         const int32_t todo = ifl_todo(r);
-        const int32_t more = todo <= level ? 0 : todo - level < unit ? todo - level : unit;
-        const int32_t n = (todo < level ? todo : level) + (more <= spare ? more : 0);
-        spare -= more <= spare ? more : 0;
-        ifl_give(step, r, n, 0);
+        const int32_t n = grown(todo < level ? todo : level, todo, unit, &spare);
+        ifl_give(step, r, grown(n, todo, unit, &spare_after), 0);
+    }
+}
+
+/* ---- who joins ---- */
+
+/* In rank order until one must wait. With equal progress they only join here: who gets a first unit
+ * beside those before it. */
+static void start_prompts(const struct capacity *p, const struct ifl_view *view,
+                          struct ifl_step *step)
+{
+    const bool equal = p->chunking == CHUNKING_EQUAL;
+    const int32_t unit = unit_tokens(p, view);
+    int64_t promised = equal ? tokens_at_level(step, unit) : 0;
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        const int32_t left = p->max_batched_tokens - step->n_tokens;
+        const int32_t n = equal ? 0 : share_of(p, view, r, left);
+        const int32_t first = ifl_todo(r) < unit ? ifl_todo(r) : unit;
+        enum ifl_verdict verdict = IFL_WAIT;
+        if (never_fits(p, r))
+            verdict = IFL_NEVER_FITS;
+        else if (equal ? promised + first <= left : n > 0)
+            verdict = ifl_start(step, r, n);
+        if (!ifl_settled(step, r, verdict))
+            return;
+        if (equal && verdict == IFL_YES)
+            promised += first;
     }
 }
 

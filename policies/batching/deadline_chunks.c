@@ -6,8 +6,6 @@
  * Prompts share the largest chunk of the grid 128, 256, 512, ... 2048, 2552 whose predicted step
  * time, with a margin of a fifth, is within that slack, the smallest at least; while few blocks are
  * free, at most 512 down to 128. The prediction is a line in decodes and prompt tokens. */
-#include <math.h>
-
 #include "inflight/policy.h"
 
 enum { CHUNK_STEP = 256, LAST_STEPPED_CHUNK = 2048 };
@@ -37,44 +35,44 @@ static const struct ifl_param params[] = {
 
 /* ---- how large a chunk ---- */
 
-static double due_s(const struct ifl_request *r)
+static int64_t due_ns(const struct ifl_request *r)
 {
-    if (r->tpot_slo_ns == IFL_NEVER)
-        return INFINITY;
-    const double first_s = r->ttft_slo_ns == IFL_NEVER ? 0 : ifl_s_from_ns(r->ttft_slo_ns);
-    return ifl_s_from_ns(r->arrival_ns) + first_s + r->n_out * ifl_s_from_ns(r->tpot_slo_ns);
+    const double first_ns = r->ttft_slo_ns == IFL_NEVER ? 0 : (double)r->ttft_slo_ns;
+    const double due = (double)r->arrival_ns + first_ns + (double)r->n_out * (double)r->tpot_slo_ns;
+    return r->tpot_slo_ns == IFL_NEVER || due >= (double)IFL_LAST_NS ? IFL_NEVER : (int64_t)due;
 }
 
-static double least_slack_s(const struct ifl_view *view, struct ifl_step *step)
+static int64_t least_slack_ns(const struct ifl_view *view, struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
-    double least_s = INFINITY;
+    int64_t least_ns = IFL_NEVER;
     for (size_t i = 0; i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
-        if (ifl_decodes(r) && due_s(r) < least_s)
-            least_s = due_s(r);
+        if (ifl_decodes(r) && due_ns(r) < least_ns)
+            least_ns = due_ns(r);
     }
-    return least_s - ifl_s_from_ns(view->now_ns);
+    return least_ns == IFL_NEVER ? IFL_NEVER : least_ns - view->now_ns;
 }
 
+/* In whole nanoseconds, so that a step that ends just in time is in time. */
 static bool within(const struct deadline_chunks *p, const struct ifl_step *step, int32_t chunk,
-                   double slack_s)
+                   int64_t slack_ns)
 {
-    return p->margin *
-               (p->step_s + p->prefill_token_s * chunk + p->decode_seq_s * step->n_requests) <=
-           slack_s;
+    const double step_s =
+        p->step_s + p->prefill_token_s * chunk + p->decode_seq_s * step->n_requests;
+    return ifl_ns_from_s(p->margin * step_s) <= slack_ns;
 }
 
 static int32_t chunk_tokens(const struct deadline_chunks *p, const struct ifl_view *view,
                             struct ifl_step *step)
 {
-    const double slack_s = least_slack_s(view, step);
+    const int64_t slack_ns = least_slack_ns(view, step);
     const int64_t free_tokens = (int64_t)step->n_free_blocks * view->limits->block_tokens;
     int32_t best = p->least_chunk_tokens;
     for (int32_t chunk = CHUNK_STEP; chunk <= LAST_STEPPED_CHUNK; chunk += CHUNK_STEP)
-        if (chunk > best && within(p, step, chunk, slack_s))
+        if (chunk > best && within(p, step, chunk, slack_ns))
             best = chunk;
-    if (within(p, step, LARGEST_CHUNK, slack_s))
+    if (within(p, step, LARGEST_CHUNK, slack_ns))
         best = LARGEST_CHUNK;
     if (free_tokens / SCARCE_DIVISOR < SCARCE_TOKENS && best > SCARCE_LARGEST)
         best = SCARCE_LARGEST;

@@ -40,7 +40,14 @@ static struct batch *batch_of(const void *self)
 
 /* ---- budgets ---- */
 
-/* Decodes that will join. */
+/* Input counts in whole pages (PrefillAdder, ceil_paged_tokens), and so do the decodes that will
+ * join, a token each. */
+struct budget { /* what is left of the step's */
+    int32_t page_tokens;
+    int32_t input_tokens;
+    int32_t chunk_tokens;
+};
+
 static int32_t n_mixed(const struct retracting *p, const struct ifl_view *view,
                        struct ifl_step *step)
 {
@@ -51,75 +58,87 @@ static int32_t n_mixed(const struct retracting *p, const struct ifl_view *view,
     return n;
 }
 
-static int32_t input_left(const struct retracting *p, const struct ifl_view *view,
-                          struct ifl_step *step)
+static struct budget budget_of(const struct retracting *p, const struct ifl_view *view,
+                               struct ifl_step *step)
 {
-    return p->max_prefill_tokens - n_mixed(p, view, step) - step->n_prefill_tokens;
+    const int32_t n = n_mixed(p, view, step);
+    return (struct budget){
+        .page_tokens = view->limits->block_tokens,
+        .input_tokens = p->max_prefill_tokens - n,
+        .chunk_tokens = p->chunk_tokens ? p->chunk_tokens - n : INT32_MAX,
+    };
 }
 
-static int32_t chunk_left(const struct retracting *p, const struct ifl_view *view,
-                          struct ifl_step *step)
+static int32_t whole_pages(const struct budget *left, int32_t n_tokens)
 {
-    if (p->chunk_tokens == 0)
-        return INT32_MAX;
-    return p->chunk_tokens - n_mixed(p, view, step) - step->n_prefill_tokens;
+    return (n_tokens + left->page_tokens - 1) / left->page_tokens * left->page_tokens;
+}
+
+static void charge(struct budget *left, const struct ifl_request *r)
+{
+    left->input_tokens -= whole_pages(left, r->n_now);
+    left->chunk_tokens -= left->chunk_tokens == INT32_MAX ? 0 : whole_pages(left, r->n_now);
 }
 
 /* All of a prompt, or what is left of the chunk in whole pages. */
-static int32_t share_of(const struct retracting *p, const struct ifl_view *view,
-                        struct ifl_step *step, const struct ifl_request *r)
+static int32_t share_of(const struct budget *left, const struct ifl_request *r)
 {
-    const int32_t page = view->limits->block_tokens, left = chunk_left(p, view, step);
-    if (ifl_todo(r) <= left)
+    const int32_t chunk = left->chunk_tokens, page = left->page_tokens;
+    if (whole_pages(left, ifl_todo(r)) <= chunk)
         return ifl_todo(r);
-    return left >= page ? left / page * page : 0;
+    return chunk >= page ? chunk / page * page : 0;
 }
 
-static bool over_input(const struct retracting *p, const struct ifl_view *view,
-                       struct ifl_step *step, const struct ifl_request *r)
+static bool over_input(const struct budget *left, const struct ifl_step *step,
+                       const struct ifl_request *r)
 {
-    return step->n_prefill_requests > 0 && ifl_todo(r) >= input_left(p, view, step);
+    return step->n_prefill_requests > 0 && whole_pages(left, ifl_todo(r)) >= left->input_tokens;
 }
 
 /* ---- prefill ---- */
 
-static void continue_chunk(const struct retracting *p, const struct ifl_view *view,
-                           struct ifl_step *step)
+/* Who has begun takes what is left of the chunk, whole pages or not. */
+static void continue_chunk(struct ifl_step *step, struct budget *left)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
-        ifl_give(step, r, share_of(p, view, step, r), 0);
+    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor))) {
+        const int32_t todo = ifl_todo(r), n = todo < left->chunk_tokens ? todo : left->chunk_tokens;
+        if (ifl_give(step, r, n, 0))
+            charge(left, r);
+    }
 }
 
 /* Memory is asked for before the other budgets: whoever lacks both makes the batch full, too. */
-static enum ifl_verdict start_one(const struct retracting *p, const struct ifl_view *view,
-                                  struct ifl_step *step, const struct ifl_request *r)
+static enum ifl_verdict start_one(struct ifl_step *step, const struct budget *left,
+                                  const struct ifl_request *r)
 {
-    const int32_t n = share_of(p, view, step, r);
+    const int32_t n = share_of(left, r);
     const enum ifl_verdict memory = ifl_ask(step, r, n);
     if (memory != IFL_YES)
         return memory;
-    return n == 0 || over_input(p, view, step, r) ? IFL_WAIT : ifl_start(step, r, n);
+    return n == 0 || over_input(left, step, r) ? IFL_WAIT : ifl_start(step, r, n);
 }
 
 /* Nobody is looked at behind whoever was cut or took the last of a budget. */
-static bool used_up(const struct retracting *p, const struct ifl_view *view, struct ifl_step *step,
-                    const struct ifl_request *last)
+static bool used_up(const struct budget *left, const struct ifl_request *last)
 {
-    return ifl_todo(last) > 0 || input_left(p, view, step) <= 0 || chunk_left(p, view, step) <= 0;
+    return ifl_todo(last) > 0 || left->input_tokens <= 0 || left->chunk_tokens <= 0;
 }
 
-static void start_prompts(const struct retracting *p, const struct ifl_view *view,
-                          struct ifl_step *step)
+static void start_prompts(const struct retracting *p, struct ifl_step *step, struct budget *left)
 {
     struct batch *batch = batch_of(p);
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
-        const enum ifl_verdict verdict = start_one(p, view, step, r);
+        const enum ifl_verdict verdict = start_one(step, left, r);
         batch->refused = verdict == IFL_NO_BLOCKS;
-        if (!ifl_settled(step, r, verdict) || (verdict == IFL_YES && used_up(p, view, step, r)))
+        if (!ifl_settled(step, r, verdict))
+            return;
+        if (verdict == IFL_YES)
+            charge(left, r);
+        if (verdict == IFL_YES && used_up(left, r))
             return;
     }
 }
@@ -151,10 +170,11 @@ static void decode_everyone(struct ifl_step *step)
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct retracting *p = self;
+    struct budget left = budget_of(p, view, step);
     batch_of(p)->refused = false;
-    continue_chunk(p, view, step);
+    continue_chunk(step, &left);
     if (!batch_of(p)->full && view->n_swapped == 0 && step->n_preempted == 0)
-        start_prompts(p, view, step);
+        start_prompts(p, step, &left);
     if (step->n_prefill_requests > 0 && !p->mixed)
         return;
     decode_everyone(step);
@@ -183,6 +203,17 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
         batch_of(self)->full = false;
 }
 
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    const struct retracting *p = self;
+    if (p->chunk_tokens == 0 || p->chunk_tokens >= limits->block_tokens)
+        return 0;
+    return ifl_fail(error, IFL_E_INPUT,
+                    "serving.batching.chunk_tokens is %d, expected 0 or at least a block's tokens, "
+                    "%d",
+                    p->chunk_tokens, limits->block_tokens);
+}
+
 static const struct ifl_batching_ops ops = {plan};
 
 const struct ifl_policy policy_batching_retracting = {
@@ -193,6 +224,7 @@ const struct ifl_policy policy_batching_retracting = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct retracting),
     .state_bytes = sizeof(struct batch),
+    .init = init,
     .on_step_start = on_step_start,
     .on_leave = on_leave,
     .ops.batching = &ops,

@@ -158,18 +158,24 @@ class TrtNoEvict(Reserving):
     @staticmethod
     def draw(rng):
         return {'max_seqs': rng.choice([1, 2, 4, 2048]), 'budget': rng.choice([16, 30, 60, 8192]),
-                'chunking': rng.choice(['none', 'first-come'])}
+                'chunking': rng.choice(['none', 'first-come', 'equal-progress']),
+                'unit': rng.choice([0, 0, 3, 10])}
 
     keys = {'max_seqs': 'serving.batching.max_seqs',
             'budget': 'serving.batching.max_batched_tokens',
-            'chunking': 'serving.batching.chunking'}
+            'chunking': 'serving.batching.chunking',
+            'unit': 'serving.batching.chunk_unit_tokens'}
 
     def life(self, r):
         return r.prompt + r.max_new
 
+    @property
+    def unit(self):
+        return self.s['unit'] or self.s['block_tokens']
+
     def share(self, r, left):
-        """Whole prompts, or whole units of a block's tokens but for the last chunk."""
-        unit = self.s['block_tokens']
+        """Whole prompts, or whole units but for the last chunk."""
+        unit = self.unit
         if r.todo <= left:
             return r.todo
         return max(0, left // unit * unit) if self.s['chunking'] == 'first-come' else 0
@@ -192,9 +198,48 @@ class TrtNoEvict(Reserving):
             self.admit(r, self.reservation(r))
             self.give(step, r, n)
 
+    def first_units(self, contexts):
+        return sum(min(r.todo, self.unit) for r in contexts)
+
+    def join_for_a_unit(self, step, contexts, left):
+        """Whoever gets a first unit beside those before it; nobody passes one who does not."""
+        while self.waiting and len(self.running) < self.s['max_seqs']:
+            r = self.waiting[0]
+            if self.first_units(contexts + [r]) > left:
+                break
+            if self.reservation(r) > self.s['num_blocks']:
+                self.drop(step, r, 'rejected')
+                continue
+            if self.reservation(r) > self.free:
+                break
+            self.admit(r, self.reservation(r))
+            contexts.append(r)
+
+    def grow_equally(self, step, contexts, left):
+        """In rounds, each context gets one more unit while the budget lasts."""
+        chunk = {r: 0 for r in contexts}
+        grown = True
+        while grown:
+            grown = False
+            for r in contexts:
+                more = min(self.unit, r.todo - chunk[r])
+                if more and sum(chunk.values()) + more <= left:
+                    chunk[r] += more
+                    grown = True
+        for r in contexts:
+            if chunk[r]:
+                self.give(step, r, chunk[r])
+
     def plan(self, step):
         joins = self.may_join()
         self.decodes(step)
+        left = self.s['budget'] - step.n_tokens
+        if self.s['chunking'] == 'equal-progress':
+            contexts = [r for r in self.running if not r.decodes]
+            if joins:
+                self.join_for_a_unit(step, contexts, left)
+            self.grow_equally(step, contexts, left)
+            return
         for r in self.running:
             n = self.share(r, self.s['budget'] - step.n_tokens)
             if not r.decodes and n > 0:
@@ -214,6 +259,13 @@ class TrtStatic(TrtNoEvict):
 class TrtMaxUtilization(TrtNoEvict):
     """MAX_UTILIZATION: blocks of the next step; the most recently started pauses from the back."""
     preset = 'trtllm-max-utilization'
+
+    @staticmethod
+    def draw(rng):
+        """Equal progress asks for blocks in rounds, which no source describes for this policy."""
+        settings = TrtNoEvict.draw(rng)
+        settings['chunking'] = rng.choice(['none', 'first-come'])
+        return settings
 
     def back_to_waiting(self, r):
         self.waiting.append(r)

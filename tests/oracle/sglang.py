@@ -102,17 +102,20 @@ def common(a, b):
 class SGLang(Scheduler):
     """scheduler.py, schedule_policy.py (PrefillAdder) and schedule_batch.py (retract_decode)."""
     preset = 'sglang'
+    mixed = False
     most_new_tokens = 4096
     first_ratio, floor_frac = 0.7, 0.14
 
     @staticmethod
     def draw(rng):
-        n_blocks = rng.choice([rng.randint(25, 60), rng.randint(60, 250)])
-        return {'block_tokens': 1, 'num_blocks': n_blocks, 'host_blocks': 0,
-                'max_seqs': rng.choice([2, 4, 4096, 4096]),
+        page = rng.choice([1, 1, 4, 16])
+        tokens = rng.choice([rng.randint(25, 60), rng.randint(60, 250)])
+        chunk = rng.choice([5, 16, 64, 8192])
+        return {'block_tokens': page, 'num_blocks': tokens // page + (page > 1) * 3,
+                'host_blocks': 0, 'max_seqs': rng.choice([2, 4, 4096, 4096]),
                 'max_prefill': rng.choice([16, 60, 16384]),
-                'chunk': rng.choice([5, 16, 64, 8192]), 'conserve': rng.choice([0, 0, 0.3, 1]),
-                'decay_steps': rng.choice([5, 600])}
+                'chunk': -(-chunk // page) * page,      # page by page, as SGLang wants it
+                'conserve': rng.choice([0, 0, 0.3, 1]), 'decay_steps': rng.choice([5, 600])}
 
     @staticmethod
     def columns(rng, prompt, output):
@@ -136,6 +139,7 @@ class SGLang(Scheduler):
         self.batch_is_full = False
         self.chunked = None
         self.last_left = -1
+        self.n_queued = 0
 
     # ---- memory: pages of the tree, and those that running requests alone have ----
 
@@ -149,12 +153,15 @@ class SGLang(Scheduler):
     def free(self, n):
         """Counted, never kept."""
 
+    def tokens_of(self, r, n_tokens):
+        return tuple(('group', r.prefix_group, i) if i < r.prefix_tokens else ('own', r.number, i)
+                     for i in range(n_tokens))
+
     def pages_of(self, r, n_tokens):
         """As many whole pages as the tokens fill; a page is what stands in it."""
-        def token(i):
-            return ('group', r.prefix_group, i) if i < r.prefix_tokens else ('own', r.number, i)
-        return tuple(tuple(token(i * self.page + j) for j in range(self.page))
-                     for i in range(n_tokens // self.page))
+        tokens = self.tokens_of(r, n_tokens)
+        return tuple(tokens[i:i + self.page]
+                     for i in range(0, n_tokens // self.page * self.page, self.page))
 
     def take(self, r, n):
         assert n <= self.free
@@ -187,7 +194,17 @@ class SGLang(Scheduler):
 
     def rem_total(self):
         running = sum(self.left_of(r) * self.ratio for r in self.running if r.decodes)
-        return self.free * self.page - running - self.promised
+        return self.free * self.page - running - self.promised - self.n_mixed
+
+    def charged(self, step):
+        """Input counts in whole pages, and so do the decodes that will join, a token each."""
+        return self.n_mixed + sum(self.blocks_for(n) * self.page for n in step.tokens.values())
+
+    def rem_input(self, step):
+        return self.s['max_prefill'] - self.charged(step)
+
+    def rem_chunk(self, step):
+        return self.s['chunk'] - self.charged(step)
 
     def added(self, r):
         """It will decode, too, from now on."""
@@ -195,7 +212,9 @@ class SGLang(Scheduler):
 
     def continue_chunk(self, step):
         r = self.chunked
-        n = min(r.todo, self.s['chunk'])
+        n = min(r.todo, self.rem_chunk(step))
+        if n <= 0:
+            return
         self.grow(r, n)
         self.give(step, r, n)
         if n == r.todo:
@@ -206,15 +225,15 @@ class SGLang(Scheduler):
         prefix = self.pages_of(r, r.tokens - 1)
         n_matched, n_to_lock = self.tree.peek(prefix)
         extend = r.tokens - n_matched * self.page
-        left = self.s['chunk'] - step.n_tokens
+        whole_pages, left = self.blocks_for(extend) * self.page, self.rem_chunk(step)
         rem_total = self.rem_total() - n_to_lock * self.page    # locked, it cannot be evicted
         if extend + self.left_of(r) + self.page >= rem_total:
             return 'no token'
-        if step.tokens and extend >= self.s['max_prefill'] - step.n_tokens:
+        if step.tokens and whole_pages >= self.rem_input(step):
             return 'other'
-        if left // self.page == 0:
+        if left // self.page <= 0:
             return 'other'
-        n = extend if extend <= left else left // self.page * self.page
+        n = extend if whole_pages <= left else left // self.page * self.page
         node = self.tree.match(prefix)
         self.tree.lock(node, +1)
         self.waiting.remove(r)
@@ -227,7 +246,7 @@ class SGLang(Scheduler):
             self.chunked = r
             return 'other'
         self.added(r)
-        out = step.n_tokens >= min(self.s['max_prefill'], self.s['chunk'])
+        out = self.rem_input(step) <= 0 or self.rem_chunk(step) <= 0
         return 'other' if out else 'continue'
 
     def sort_waiting(self):
@@ -261,22 +280,25 @@ class SGLang(Scheduler):
         r.node, r.blocks = self.tree.root, 0
 
     def back_to_waiting(self, r):
-        r.queued = self.now
+        self.queue(r)
         self.waiting.append(r)
 
     def decodes(self, step):
-        while sum(self.lacks(r, r.computed + 1) for r in self.running) > self.free:
-            shortest = min(reversed(self.running), key=lambda r: (r.out, -r.prompt))
-            if len(self.running) == 1:
-                break
+        decoding = [r for r in self.running if r.decodes]
+        while sum(self.lacks(r, r.computed + 1) for r in decoding) > self.free:
+            if len(decoding) == 1:
+                return
+            shortest = min(reversed(decoding), key=lambda r: (r.out, -r.prompt))
+            decoding.remove(shortest)
             self.recompute(step, shortest)
-        for r in self.running:
+        for r in decoding:
             self.grow(r, 1)
             self.give(step, r, 1)
 
     def plan(self, step):
+        self.n_mixed = sum(r.decodes for r in self.running) if self.mixed else 0
         self.prefills(step)
-        if not step.tokens:
+        if self.mixed or not step.tokens:
             self.decodes(step)
 
     # ---- what follows from a step ----
@@ -303,8 +325,25 @@ class SGLang(Scheduler):
         """An engine that was idle begins with the first ratio again."""
         if not self.waiting and not self.running and self.now > self.last_left:
             self.ratio = self.highest
-        r.queued = r.arrival
+        self.queue(r)
         super().arrive(r)
+
+    def queue(self, r):
+        """Where it stands, first come, first served."""
+        self.n_queued += 1
+        r.queued = self.n_queued
+
+
+class SGLangMixed(SGLang):
+    """--enable-mixed-chunk: who decodes joins the prefill, and counts in its budgets."""
+    preset = 'sglang-mixed'
+    mixed = True
+
+    def started(self, step):
+        """Of those that enter the tree after a step who decodes goes first; SGLang begins with the
+        prompts."""
+        super().started(step)
+        step.tokens = dict(sorted(step.tokens.items(), key=lambda given: not given[0].decodes))
 
 
 class SGLangLpm(SGLang):
@@ -320,7 +359,7 @@ class SGLangLpm(SGLang):
             'in_batch': 'serving.order.in_batch_tokens'}
 
     def sort_waiting(self):
-        self.waiting.sort(key=lambda r: (r.queued, r.number))
+        self.waiting.sort(key=lambda r: r.queued)
         if len(self.waiting) > self.s['most_waiting']:
             return
         to_be_computed, held_back = [], set()
@@ -328,12 +367,11 @@ class SGLangLpm(SGLang):
             r.matched = self.tree.peek(self.pages_of(r, r.tokens - 1))[0] * self.page
             if r.matched > self.s['in_batch']:
                 continue
-            pages = self.pages_of(r, r.tokens)
-            if any(common(pages, other) * self.page >= self.s['in_batch']
-                   for other in to_be_computed):
+            tokens = self.tokens_of(r, r.tokens)        # this tree has pages of one token
+            if any(common(tokens, other) >= self.s['in_batch'] for other in to_be_computed):
                 held_back.add(r)
             else:
-                to_be_computed.append(pages)
+                to_be_computed.append(tokens)
         self.waiting.sort(key=lambda r: (r in held_back, -r.matched if r not in held_back else 0))
 
 
@@ -342,7 +380,7 @@ class SGLangDfsWeight(SGLang):
     preset = 'sglang-dfs-weight'
 
     def sort_waiting(self):
-        queue = sorted(self.waiting, key=lambda r: (r.queued, r.number))
+        queue = sorted(self.waiting, key=lambda r: r.queued)
         ends = {r: self.pages_of(r, r.tokens - 1) for r in queue}
         ends = {r: pages[:self.tree.peek(pages)[0]] for r, pages in ends.items()}
 
