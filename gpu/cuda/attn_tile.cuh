@@ -19,8 +19,10 @@ enum { FRAGMENT_ROWS = 16, ATTN_WARPS = 4, ATTN_THREADS = ATTN_WARPS * WARP_LANE
 
 #define MINUS_INFINITY (-INFINITY)
 /* The score of a token that a row does not see: finite, so that a row whose window begins in a
- * later tile carries numbers until then. The first token it sees brings them to exactly nothing. */
-constexpr float HIDDEN = -1e30f;
+ * later tile carries numbers until then. The first token it sees brings them to exactly nothing. A
+ * power of two, whose product with any scale is exact: fused into one rounding, or not, such a
+ * score less such a maximum is 0. */
+constexpr float HIDDEN = -0x1p100f;
 enum { NO_WINDOW = 1 << 30 }; /* longer than any context */
 constexpr float LOG2_E = 1.44269504088896f;
 
@@ -222,7 +224,7 @@ __device__ __forceinline__ void row_rescale(attn_rows<HEAD_DIM, M> &rows,
 #pragma unroll
     for (int n = 0; n < N_TOKENS / 8; n++) {
         for (int i = 2 * h; i < 2 * h + 2; i++) {
-            s[m][n][i] = exp2_fast(s[m][n][i] * scale - max * scale);
+            s[m][n][i] = exp2_fast(fmaf(s[m][n][i], scale, -(max * scale)));
             sum += s[m][n][i];
         }
     }

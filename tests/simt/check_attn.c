@@ -221,6 +221,11 @@ static void prefill_windows(void)
     c.window_tokens = 24;
     for (c.planted = -1; c.planted <= 1; c.planted += 2)
         prefill_round(&c, 128);
+    c.planted = 0;
+    for (c.head_dim = 64; c.head_dim <= 128; c.head_dim += 64) { /* rows that see nothing at first */
+        c.n_kv_heads = c.n_heads;
+        prefill_round(&c, 128);
+    }
 }
 
 void check_attn_prefill(void)
