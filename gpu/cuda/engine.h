@@ -83,6 +83,9 @@ struct cuda_engine {
 
 int cuda_take_memory(struct cuda_engine *engine, struct ifl_error *error);
 void cuda_give_memory(struct cuda_engine *engine);
+/* From any host memory to the device, there for every stream when it returns. */
+int cuda_send(const struct cuda_engine *engine, void *to, const void *from, size_t n_bytes,
+              struct ifl_error *error);
 
 /* ---- engine.c ---- */
 

@@ -80,10 +80,12 @@ static struct gemm_choice *find(struct gemm *gemm, const struct gemm_shape *shap
     return &gemm->choices[at];
 }
 
+/* Unless told, it may add the parts of a sum that it splits over K in 16 bits. */
 static int ask(struct gemm *gemm, cublasLtMatmulDesc_t desc, struct gemm_choice *choice,
                struct ifl_error *error)
 {
     const size_t workspace_bytes = GEMM_WORKSPACE_BYTES;
+    const uint32_t in_fp32 = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     cublasLtMatmulPreferenceOpaque_t preference;
     cublasLtMatmulHeuristicResult_t found;
     int n_found = 0;
@@ -91,6 +93,8 @@ static int ask(struct gemm *gemm, cublasLtMatmulDesc_t desc, struct gemm_choice 
     TRY_CUBLAS(cublasLtMatmulPreferenceSetAttribute(&preference,
                                                     CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                                                     &workspace_bytes, sizeof workspace_bytes));
+    TRY_CUBLAS(cublasLtMatmulPreferenceSetAttribute(
+        &preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &in_fp32, sizeof in_fp32));
     TRY_CUBLAS(cublasLtMatmulAlgoGetHeuristic(gemm->handle, desc, &choice->w, &choice->x,
                                               &choice->y, &choice->y, &preference, 1, &found,
                                               &n_found));

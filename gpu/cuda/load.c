@@ -157,7 +157,7 @@ static int send(struct loading *loading, const struct weight *weight, const stru
         const size_t left = s->n_rows - rows.first, n = left < rows_at_once ? left : rows_at_once;
         const size_t n_bytes = n * s->n_columns * sizeof *loading->staging;
         parallel_for(loading->engine->limits.n_threads, n, rows_a_thread, write_rows, &rows);
-        TRY_CUDA(cudaMemcpy(to, loading->staging, n_bytes, cudaMemcpyHostToDevice));
+        TRY(cuda_send(loading->engine, to, loading->staging, n_bytes, error));
         to += n_bytes;
         rows.first += n;
     }
@@ -224,8 +224,7 @@ static int send_angles(struct cuda_engine *engine, float *angles, float *cosines
         return ifl_fail_nomem(error);
     rope_table(&engine->architecture, engine->limits.max_tokens, cosines, sines);
     place_angles(engine, cosines, sines, angles);
-    TRY_CUDA(cudaMemcpy(engine->angles, angles, n * sizeof *angles, cudaMemcpyHostToDevice));
-    return 0;
+    return cuda_send(engine, engine->angles, angles, n * sizeof *angles, error);
 }
 
 int cuda_load_angles(struct cuda_engine *engine, struct ifl_error *error)

@@ -31,7 +31,7 @@ static int fill(const struct cuda_engine *engine, char *memory, size_t n_bytes,
                 const uint16_t *numbers, size_t numbers_bytes, struct ifl_error *error)
 {
     size_t filled = numbers_bytes < n_bytes ? numbers_bytes : n_bytes;
-    TRY_CUDA(cudaMemcpy(memory, numbers, filled, cudaMemcpyHostToDevice));
+    TRY(cuda_send(engine, memory, numbers, filled, error));
     for (size_t n; filled < n_bytes; filled += n) {
         n = filled < n_bytes - filled ? filled : n_bytes - filled;
         TRY_CUDA(

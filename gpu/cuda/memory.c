@@ -162,6 +162,16 @@ int cuda_take_memory(struct cuda_engine *engine, struct ifl_error *error)
     return take_host(engine, error);
 }
 
+/* cudaMemcpy would return before the last bytes have arrived, and on a stream that the engine's do
+ * not wait for. */
+int cuda_send(const struct cuda_engine *engine, void *to, const void *from, size_t n_bytes,
+              struct ifl_error *error)
+{
+    TRY_CUDA(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, engine->stream));
+    TRY_CUDA(cudaStreamSynchronize(engine->stream));
+    return 0;
+}
+
 /* ---- giving back ---- */
 
 static void give_streams(struct cuda_engine *engine)

@@ -1,5 +1,6 @@
 /* cuBLASLt's products, in double precision, one number after the other. Descriptions are checked
- * for being what the engine means: 16-bit inputs of any alignment, 16-bit or fp32 results. */
+ * for being what the engine means: 16-bit inputs, 16-bit or fp32 results, no sum in 16 bits, and
+ * memory as aligned as the heuristic may rely on where nobody told it otherwise. */
 #include <cublasLt.h>
 #include <string.h>
 
@@ -20,6 +21,14 @@ struct description {
     cublasOperation_t op_a;
 };
 
+struct preference {
+    size_t workspace_bytes;
+    uint32_t reductions;
+};
+
+enum { ALIGNED_BYTES = 256 };
+
+_Static_assert(sizeof(struct preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t), "fits");
 _Static_assert(sizeof(struct layout) <= sizeof(cublasLtMatrixLayoutOpaque_t), "fits");
 _Static_assert(sizeof(struct description) <= sizeof(cublasLtMatmulDescOpaque_t), "fits");
 
@@ -90,7 +99,9 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t desc,
 
 cublasStatus_t cublasLtMatmulPreferenceInit_internal(cublasLtMatmulPreference_t pref, size_t size)
 {
+    struct preference *p = (void *)pref;
     memset(pref, 0, size);
+    p->reductions = CUBLASLT_REDUCTION_SCHEME_MASK;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -98,8 +109,17 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
                                                     cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void *value, size_t n_bytes)
 {
-    (void)pref, (void)attribute, (void)value, (void)n_bytes;
-    return CUBLAS_STATUS_SUCCESS;
+    struct preference *p = (void *)pref;
+    switch (attribute) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+        memcpy(&p->workspace_bytes, value, n_bytes);
+        return CUBLAS_STATUS_SUCCESS;
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+        memcpy(&p->reductions, value, n_bytes);
+        return CUBLAS_STATUS_SUCCESS;
+    default:
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+    }
 }
 
 /* The algorithm remembers its shape: it must not be used for another. */
@@ -109,12 +129,14 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulPreference_t preference, int n_wanted,
                                               cublasLtMatmulHeuristicResult_t *found, int *n_found)
 {
-    (void)handle, (void)desc, (void)c, (void)preference, (void)n_wanted;
+    const struct preference *p = (const void *)preference;
+    (void)handle, (void)desc, (void)c, (void)n_wanted;
     const struct layout *y = (const void *)d, *w = (const void *)a, *x = (const void *)b;
     const uint64_t shape[] = {y->n_rows, y->n_columns, w->n_rows, (uint64_t)x->type};
     memset(found, 0, sizeof *found);
     memcpy(&found->algo, shape, sizeof shape);
-    *n_found = !fake_fails();
+    *n_found = p->workspace_bytes > 0 && p->reductions == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE &&
+               !fake_fails();
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -178,6 +200,11 @@ static int product_run(const void *args)
     return 0;
 }
 
+static bool is_aligned(const void *memory)
+{
+    return (uintptr_t)memory % ALIGNED_BYTES == 0;
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc, const void *alpha,
                               const void *a, cublasLtMatrixLayout_t a_layout, const void *b,
                               cublasLtMatrixLayout_t b_layout, const void *beta, const void *c,
@@ -196,6 +223,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     memcpy(&p.desc, desc, sizeof p.desc);
     const uint64_t shape[] = {p.y.n_rows, p.y.n_columns, p.w.n_rows, (uint64_t)p.x.type};
     (void)handle;
+    if (!is_aligned(a) || !is_aligned(b) || !is_aligned(d) || !is_aligned(workspace))
+        return CUBLAS_STATUS_INVALID_VALUE;
     if (p.desc.op_a != CUBLAS_OP_T || c != d || c_layout != d_layout || !workspace ||
         workspace_bytes == 0 || p.w.n_columns != p.y.n_rows || p.x.n_columns != p.y.n_columns ||
         p.w.n_rows != p.x.n_rows || memcmp(algo, shape, sizeof shape) != 0)

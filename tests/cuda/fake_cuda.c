@@ -44,11 +44,14 @@ const char *cudaGetErrorString(cudaError_t error)
     return error == cudaErrorMemoryAllocation ? "out of memory" : "the fake device failed";
 }
 
-/* ---- memory: all bits set, NaN in every format ---- */
+/* ---- memory: all bits set, NaN in every format; as aligned as a device's ---- */
+
+enum { ALIGNED_BYTES = 256 };
 
 static void *poisoned(size_t n_bytes)
 {
-    void *memory = n_bytes <= (size_t)1 << 40 ? malloc(n_bytes) : NULL;
+    const size_t whole = (n_bytes + ALIGNED_BYTES - 1) / ALIGNED_BYTES * ALIGNED_BYTES;
+    void *memory = n_bytes <= (size_t)1 << 40 ? aligned_alloc(ALIGNED_BYTES, whole) : NULL;
     if (memory)
         memset(memory, 0xff, n_bytes);
     return memory;
@@ -142,9 +145,11 @@ cudaError_t cudaMemsetAsync(void *to, int byte, size_t n_bytes, cudaStream_t str
     return (cudaError_t)fake_enqueue(stream, copy_run, &copy, sizeof copy);
 }
 
+/* To the device it may return before the last bytes are there, and no stream of the engine waits. */
 cudaError_t cudaMemcpy(void *to, const void *from, size_t n_bytes, enum cudaMemcpyKind kind)
 {
-    (void)kind;
+    if (kind == cudaMemcpyHostToDevice)
+        return cudaErrorInvalidValue;
     if (fake_fails())
         return cudaErrorLaunchFailure;
     memcpy(to, from, n_bytes);
