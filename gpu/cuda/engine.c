@@ -24,6 +24,19 @@ static int check_shapes(const struct cuda_engine *engine, struct ifl_error *erro
     return 0;
 }
 
+/* Kernels number the pool's rows, one a token, head and layer of K or V, in 32 bits. */
+static int check_pool(const struct cuda_engine *engine, struct ifl_error *error)
+{
+    const struct ifl_engine_options *o = &engine->limits;
+    const size_t row_bytes = (size_t)engine->head_width * sizeof(uint16_t);
+    const double n_rows = (double)o->n_blocks * (double)(engine->block_bytes / row_bytes);
+    if (n_rows > INT32_MAX)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "%d KV blocks hold %.0f keys and values, executor cuda expects at most %d",
+                        o->n_blocks, n_rows, INT32_MAX);
+    return 0;
+}
+
 static int find_device(struct ifl_error *error)
 {
     int n_devices = 0;
@@ -32,6 +45,12 @@ static int find_device(struct ifl_error *error)
         return ifl_fail(error, IFL_E_DEVICE, "no CUDA device: %s",
                         failed ? cudaGetErrorString(failed) : "none found");
     TRY_CUDA(cudaSetDevice(0)); /* CUDA_VISIBLE_DEVICES chooses */
+    struct cudaDeviceProp device;
+    TRY_CUDA(cudaGetDeviceProperties(&device, 0));
+    if (device.major < 8)
+        return ifl_fail(error, IFL_E_DEVICE,
+                        "%.120s has compute capability %d.%d, executor cuda expects 8.0 or more",
+                        device.name, device.major, device.minor);
     return 0;
 }
 
@@ -72,6 +91,7 @@ static int set_up(struct cuda_engine *engine, const struct checkpoint *checkpoin
                           (size_t)engine->limits.block_tokens * (size_t)engine->head_width *
                           sizeof(uint16_t);
     TRY(check_shapes(engine, error));
+    TRY(check_pool(engine, error));
     TRY(find_device(error));
     TRY(set_shares(engine, error));
     TRY(gemm_create(&engine->gemm, engine->element, error));

@@ -53,11 +53,13 @@ static size_t lay_out_scratch(struct cuda_engine *engine, void *base)
 
 /* ---- taking ---- */
 
+struct room { /* on the device, before anything is taken */
+    size_t free_bytes, all_bytes;
+};
+
 static int refuse(const struct cuda_engine *engine, size_t weight_bytes, size_t scratch_bytes,
-                  struct ifl_error *error)
+                  const struct room *room, struct ifl_error *error)
 {
-    size_t free_bytes = 0, all_bytes = 0;
-    TRY_CUDA(cudaMemGetInfo(&free_bytes, &all_bytes));
     return ifl_fail(
         error, IFL_E_NOMEM,
         "out of memory: the engine asks for %.2f GiB of weights, %.2f GiB of KV blocks, "
@@ -66,8 +68,8 @@ static int refuse(const struct cuda_engine *engine, size_t weight_bytes, size_t 
         (double)weight_bytes / GIB,
         (double)engine->limits.n_blocks * (double)engine->block_bytes / GIB,
         (double)scratch_bytes / GIB, (double)engine->limits.bench_bytes / GIB,
-        engine->element == ELEMENT_BF16 ? "bf16" : "fp16", (double)all_bytes / GIB,
-        (double)free_bytes / GIB);
+        engine->element == ELEMENT_BF16 ? "bf16" : "fp16", (double)room->all_bytes / GIB,
+        (double)room->free_bytes / GIB);
 }
 
 static int take_device(struct cuda_engine *engine, struct ifl_error *error)
@@ -82,6 +84,8 @@ static int take_device(struct cuda_engine *engine, struct ifl_error *error)
                   {(void **)&engine->kv, kv_bytes},
                   {(void **)&engine->bench, engine->limits.bench_bytes},
                   {&engine->scratch_memory, scratch_bytes}};
+    struct room room;
+    TRY_CUDA(cudaMemGetInfo(&room.free_bytes, &room.all_bytes));
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         if (wanted[i].n_bytes == 0)
             continue;
@@ -90,7 +94,7 @@ static int take_device(struct cuda_engine *engine, struct ifl_error *error)
             *wanted[i].memory = NULL;
             cudaGetLastError(); /* it would be taken for a launch's */
             return failed == cudaErrorMemoryAllocation
-                       ? refuse(engine, weight_bytes, scratch_bytes, error)
+                       ? refuse(engine, weight_bytes, scratch_bytes, &room, error)
                        : cuda_fail(error, "cudaMalloc", failed);
         }
     }

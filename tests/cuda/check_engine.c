@@ -352,8 +352,12 @@ static void openings_are_refused(void)
 {
     static volatile sig_atomic_t stop = 1;
     struct ifl_engine_options options = small_options;
-    options.n_blocks = 1 << 30;
+    options.model.d_head = 128; /* 2^31 keys and values of it are more than a device holds */
+    options.n_blocks = INT32_MAX / 50;
     expect_refused(&options, IFL_E_NOMEM, "GiB of KV blocks, ");
+    options = small_options;
+    options.n_blocks = INT32_MAX;
+    expect_refused(&options, IFL_E_INPUT, "keys and values, executor cuda expects at most");
     options = small_options;
     options.model.d_ffn = 42;
     expect_refused(&options, IFL_E_INPUT, "d_ffn is 42");

@@ -20,11 +20,16 @@ cudaError_t cudaSetDevice(int device)
     return device == 0 && !fake_fails() ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
+int fake_capability = 9;
+
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
     (void)device;
     *properties = (struct cudaDeviceProp){
-        .name = "fake device", .totalGlobalMem = (size_t)4 << 30, .multiProcessorCount = 1};
+        .name = "fake device",
+        .totalGlobalMem = (size_t)4 << 30,
+        .multiProcessorCount = 1,
+        .major = fake_capability};
     return fake_fails() ? cudaErrorInvalidDevice : cudaSuccess;
 }
 
@@ -51,7 +56,7 @@ enum { ALIGNED_BYTES = 256 };
 static void *poisoned(size_t n_bytes)
 {
     const size_t whole = (n_bytes + ALIGNED_BYTES - 1) / ALIGNED_BYTES * ALIGNED_BYTES;
-    void *memory = n_bytes <= (size_t)1 << 40 ? aligned_alloc(ALIGNED_BYTES, whole) : NULL;
+    void *memory = n_bytes <= (size_t)4 << 30 ? aligned_alloc(ALIGNED_BYTES, whole) : NULL;
     if (memory)
         memset(memory, 0xff, n_bytes);
     return memory;
@@ -84,7 +89,7 @@ cudaError_t cudaMemGetInfo(size_t *n_free, size_t *n_all)
 {
     *n_free = (size_t)3 << 30;
     *n_all = (size_t)4 << 30;
-    return cudaSuccess;
+    return fake_fails() ? cudaErrorInvalidValue : cudaSuccess;
 }
 
 /* ---- copies ---- */

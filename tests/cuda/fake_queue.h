@@ -20,4 +20,7 @@ void fake_fail_call(long n);
 /* Whether the call that asks is that one. */
 bool fake_fails(void);
 
+/* Of the device: this and .0. */
+extern int fake_capability;
+
 #endif
