@@ -25,11 +25,10 @@ int fake_capability = 9;
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
     (void)device;
-    *properties = (struct cudaDeviceProp){
-        .name = "fake device",
-        .totalGlobalMem = (size_t)4 << 30,
-        .multiProcessorCount = 1,
-        .major = fake_capability};
+    *properties = (struct cudaDeviceProp){.name = "fake device",
+                                          .totalGlobalMem = (size_t)4 << 30,
+                                          .multiProcessorCount = 1,
+                                          .major = fake_capability};
     return fake_fails() ? cudaErrorInvalidDevice : cudaSuccess;
 }
 
@@ -150,7 +149,8 @@ cudaError_t cudaMemsetAsync(void *to, int byte, size_t n_bytes, cudaStream_t str
     return (cudaError_t)fake_enqueue(stream, copy_run, &copy, sizeof copy);
 }
 
-/* To the device it may return before the last bytes are there, and no stream of the engine waits. */
+/* To the device it may return before the last bytes are there, and no stream of the engine waits.
+ */
 cudaError_t cudaMemcpy(void *to, const void *from, size_t n_bytes, enum cudaMemcpyKind kind)
 {
     if (kind == cudaMemcpyHostToDevice)

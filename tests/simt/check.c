@@ -94,9 +94,14 @@ struct tensor tensor_random(enum element element, size_t n, double spread)
     return tensor;
 }
 
+void tensor_send_behind(struct tensor *tensor, size_t n_before)
+{
+    tensor->device = device_new_behind(n_before, tensor->n * sizeof *tensor->bits, tensor->bits);
+}
+
 void tensor_send(struct tensor *tensor)
 {
-    tensor->device = device_new(tensor->n * sizeof *tensor->bits, tensor->bits);
+    tensor_send_behind(tensor, 0);
 }
 
 void tensor_fetch(struct tensor *tensor)

@@ -32,6 +32,8 @@ struct tensor tensor_random(enum element element, size_t n, double spread);
 struct tensor tensor_poison(enum element element, size_t n);
 void tensor_set(struct tensor *tensor, size_t i, double value);
 void tensor_send(struct tensor *tensor);
+/* Behind n_before bytes of other memory. */
+void tensor_send_behind(struct tensor *tensor, size_t n_before);
 /* Reads the device's bits back into value. */
 void tensor_fetch(struct tensor *tensor);
 void tensor_free(struct tensor *tensor);
@@ -48,6 +50,10 @@ double error_bound(enum element element);
 void verdict(bool ok, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 const char *element_name(enum element element);
+
+/* Elements before a pool's blocks in a test of addresses: no index of those behind fits 31 bits, no
+ * byte's 32. */
+static const size_t FAR_ELEMENTS = (size_t)1 << 31;
 
 /* Small shapes only: for the race detector. */
 extern bool check_is_small;

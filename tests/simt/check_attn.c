@@ -12,6 +12,7 @@ struct attn_case {
     int32_t n_heads, n_kv_heads, head_dim, block_tokens;
     int32_t n_seqs, q_len[MAX_SEQS], kv_len[MAX_SEQS];
     int32_t window_tokens, planted; /* 0: none; by so much the kernel is told a wrong window */
+    bool is_far;                    /* the blocks used lie behind FAR_ELEMENTS */
 };
 
 /* A case laid out as the engine would: ragged rows, shuffled blocks, NaN where nothing is. */
@@ -94,6 +95,8 @@ static struct attn_bench bench_new(const struct attn_case *c)
     draw_permutation(block_id, bench.n_blocks);
 
     const int32_t block_rows = N_LAYERS * 2 * c->n_kv_heads * c->block_tokens;
+    const size_t block_elements = (size_t)block_rows * c->head_dim;
+    const size_t n_before = c->is_far ? FAR_ELEMENTS / block_elements + 1 : 0;
     const size_t n_rows = (size_t)bench.q_indptr[c->n_seqs];
     const size_t q_width = (size_t)(c->n_heads + 2 * c->n_kv_heads) * c->head_dim;
     bench.q = tensor_random(c->element, n_rows * q_width, 2.0);
@@ -106,7 +109,10 @@ static struct attn_bench bench_new(const struct attn_case *c)
             sequence_fill(c, &bench, s, block_id + block_indptr[s], q_width);
     tensor_send(&bench.q);
     tensor_send(&bench.out);
-    tensor_send(&bench.pool);
+    tensor_send_behind(&bench.pool, n_before * block_elements * sizeof *bench.pool.bits);
+    for (int32_t i = 0; i < block_indptr[c->n_seqs]; i++)
+        block_id[i] += (int32_t)n_before;
+    const uint16_t *blocks = (const uint16_t *)bench.pool.device - n_before * block_elements;
     const size_t layer_offset = pool_at(c, 0, 0, 0, 0);
     bench.args = (struct attn_args){
         .element = c->element,
@@ -116,7 +122,7 @@ static struct attn_bench bench_new(const struct attn_case *c)
         .n_heads = c->n_heads,
         .scale = bench.args.scale,
         .window_tokens = c->window_tokens + c->planted,
-        .kv = {(uint16_t *)bench.pool.device + layer_offset, c->block_tokens, block_rows,
+        .kv = {(void *)(uintptr_t)(blocks + layer_offset), c->block_tokens, block_rows,
                c->n_kv_heads, c->head_dim},
         .kv_len = device_new((size_t)c->n_seqs * sizeof *c->kv_len, c->kv_len),
         .block_indptr = device_new((size_t)(c->n_seqs + 1) * sizeof *block_indptr, block_indptr),
@@ -146,11 +152,13 @@ static void bench_judge(struct attn_bench *bench, const struct attn_case *c, con
         const double error = sequence_error(bench, c, s);
         worst = isnan(worst) || error <= worst ? worst : error; /* NaN wins */
     }
-    verdict((worst < error_bound(c->element)) == (c->planted == 0),
-            "%s, %s, %d/%d heads of %d, blocks of %d, %d sequences, the first of %d, window %d%s: "
-            "error %.1e",
-            what, element_name(c->element), c->n_heads, c->n_kv_heads, c->head_dim, c->block_tokens,
-            c->n_seqs, c->kv_len[0], c->window_tokens, c->planted ? " mistaken" : "", worst);
+    verdict(
+        (worst < error_bound(c->element)) == (c->planted == 0),
+        "%s, %s, %d/%d heads of %d, blocks of %d%s, %d sequences, the first of %d, window %d%s: "
+        "error %.1e",
+        what, element_name(c->element), c->n_heads, c->n_kv_heads, c->head_dim, c->block_tokens,
+        c->is_far ? " far away" : "", c->n_seqs, c->kv_len[0], c->window_tokens,
+        c->planted ? " mistaken" : "", worst);
     free(bench->expected);
     tensor_free(&bench->q);
     tensor_free(&bench->out);
@@ -222,7 +230,8 @@ static void prefill_windows(void)
     for (c.planted = -1; c.planted <= 1; c.planted += 2)
         prefill_round(&c, 128);
     c.planted = 0;
-    for (c.head_dim = 64; c.head_dim <= 128; c.head_dim += 64) { /* rows that see nothing at first */
+    for (c.head_dim = 64; c.head_dim <= 128;
+         c.head_dim += 64) { /* rows that see nothing at first */
         c.n_kv_heads = c.n_heads;
         prefill_round(&c, 128);
     }
@@ -230,17 +239,20 @@ static void prefill_windows(void)
 
 void check_attn_prefill(void)
 {
-    struct attn_case c = {ELEMENT_BF16, 4, 2, 64, 16, 3, {0}, {0}, 0, 0};
+    struct attn_case c = {ELEMENT_BF16, 4, 2, 64, 16, 3, {0}, {0}, 0, 0, false};
     draw_seed(7);
     prefill_lengths_draw(&c, 80);
     prefill_round(&c, 64);
     prefill_round(&c, 128);
-    c = (struct attn_case){ELEMENT_FP16, 4, 1, 128, 16, 2, {0}, {0}, 0, 0};
+    c = (struct attn_case){ELEMENT_FP16, 4, 1, 128, 16, 2, {0}, {0}, 0, 0, false};
     prefill_lengths_draw(&c, 300);
     prefill_round(&c, check_is_small ? 64 : 128);
-    if (!check_is_small)
-        prefill_windows();
-    for (int i = 0; i < 10 && !check_is_small; i++) {
+    if (check_is_small)
+        return;
+    prefill_windows();
+    c.is_far = true;
+    prefill_round(&c, 128);
+    for (int i = 0; i < 10; i++) {
         c = case_draw(3);
         prefill_lengths_draw(&c, 250);
         c.window_tokens = i % 2 ? draw_between(1, 300) : 0;
@@ -301,7 +313,7 @@ static void decode_lengths_draw(struct attn_case *c, int32_t longest)
 
 static void decode_windows(void)
 {
-    struct attn_case c = {ELEMENT_FP16, 8, 2, 64, 16, 5, {0}, {0}, 24, 0};
+    struct attn_case c = {ELEMENT_FP16, 8, 2, 64, 16, 5, {0}, {0}, 24, 0, false};
     decode_lengths_draw(&c, 290);
     decode_round(&c, 1);
     c.window_tokens = 200;
@@ -313,13 +325,16 @@ static void decode_windows(void)
 
 void check_attn_decode(void)
 {
-    struct attn_case c = {ELEMENT_BF16, 8, 2, 64, 16, 5, {0}, {0}, 0, 0};
+    struct attn_case c = {ELEMENT_BF16, 8, 2, 64, 16, 5, {0}, {0}, 0, 0, false};
     draw_seed(8);
     decode_lengths_draw(&c, 290);
     decode_round(&c, 1);
     decode_round(&c, 3);
     c.head_dim = 128;
     decode_round(&c, 4);
+    c.is_far = !check_is_small;
+    decode_round(&c, 3);
+    c.is_far = false;
     if (!check_is_small)
         decode_windows();
     for (int i = 0; i < 10 && !check_is_small; i++) {

@@ -11,6 +11,8 @@ bool device_open(void);
 /* n_bytes copied from init; all bits set, which is NaN in every element, when init is NULL. Lives
  * until device_free_all. */
 void *device_new(size_t n_bytes, const void *init);
+/* The same, behind n_before bytes that nobody touches. */
+void *device_new_behind(size_t n_before, size_t n_bytes, const void *init);
 void device_read(void *to, const void *from, size_t n_bytes);
 void device_free_all(void);
 /* After a launch: waits and fails the program on an error. */

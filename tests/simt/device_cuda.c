@@ -27,19 +27,25 @@ bool device_open(void)
     return false;
 }
 
-void *device_new(size_t n_bytes, const void *init)
+void *device_new_behind(size_t n_before, size_t n_bytes, const void *init)
 {
-    void *memory = NULL;
+    void *area = NULL;
     if (n_held == MAX_HELD) {
         fprintf(stderr, "a test holds more than %d arrays\n", MAX_HELD);
         exit(1);
     }
-    must(cudaMalloc(&memory, n_bytes ? n_bytes : 1), "cudaMalloc");
+    must(cudaMalloc(&area, n_before + (n_bytes ? n_bytes : 1)), "cudaMalloc");
+    char *memory = (char *)area + n_before;
     must(init ? cudaMemcpy(memory, init, n_bytes, cudaMemcpyHostToDevice)
               : cudaMemset(memory, 0xff, n_bytes),
          "filling device memory");
-    held[n_held++] = memory;
+    held[n_held++] = area;
     return memory;
+}
+
+void *device_new(size_t n_bytes, const void *init)
+{
+    return device_new_behind(0, n_bytes, init);
 }
 
 void device_read(void *to, const void *from, size_t n_bytes)

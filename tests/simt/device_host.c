@@ -15,20 +15,27 @@ bool device_open(void)
     return true;
 }
 
-void *device_new(size_t n_bytes, const void *init)
+void *device_new_behind(size_t n_before, size_t n_bytes, const void *init)
 {
     /* Exactly as large as asked for, so that AddressSanitizer guards the very end. */
-    void *memory = n_held < MAX_HELD ? malloc(n_bytes ? n_bytes : 1) : NULL;
-    if (!memory) {
-        fprintf(stderr, "no memory for a test of %zu bytes\n", n_bytes);
+    const size_t n_all = n_before + (n_bytes ? n_bytes : 1);
+    char *area = n_held < MAX_HELD ? malloc(n_all) : NULL;
+    if (!area) {
+        fprintf(stderr, "no memory for a test of %zu bytes\n", n_all);
         exit(1);
     }
+    char *memory = area + n_before;
     if (init)
         memcpy(memory, init, n_bytes);
     else
         memset(memory, 0xff, n_bytes);
-    held[n_held++] = memory;
+    held[n_held++] = area;
     return memory;
+}
+
+void *device_new(size_t n_bytes, const void *init)
+{
+    return device_new_behind(0, n_bytes, init);
 }
 
 void device_read(void *to, const void *from, size_t n_bytes)
