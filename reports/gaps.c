@@ -98,6 +98,20 @@ int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_err
     return requests > 0 ? add_pair(gaps, cut(gaps, gap_ns), (uint32_t)requests, error) : IFL_OK;
 }
 
+int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int32_t requests,
+                 struct ifl_error *error)
+{
+    int64_t total_ns = 0; /* of steps that follow one another: a time */
+    for (size_t i = 0; i < n; i++) {
+        total_ns += gap_ns[i];
+        if (add_pair(gaps, cut(gaps, gap_ns[i]), (uint32_t)requests, error))
+            return error->code;
+    }
+    exact_add(&gaps->total_ns, total_ns, requests);
+    gaps->n_gaps += (int64_t)n * requests;
+    return IFL_OK;
+}
+
 int gaps_describe(struct gaps *gaps, struct distribution *of, struct ifl_error *error)
 {
     if (quantile_thin(gaps->gap_ns, gaps->requests, gaps->n, &gaps->n, error))

@@ -29,6 +29,9 @@ struct gaps {
 void gaps_init(struct gaps *gaps, size_t max_pairs);
 void gaps_finish(struct gaps *gaps);
 int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_error *error);
+/* The same of each of n gaps. */
+int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int32_t requests,
+                 struct ifl_error *error);
 /* The end: thins out what is there. */
 int gaps_describe(struct gaps *gaps, struct distribution *of, struct ifl_error *error);
 

@@ -226,6 +226,58 @@ int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record 
     return recorder->shows_steps ? show_step(recorder, step, error) : IFL_OK;
 }
 
+/* Sums of products are linear in what grows evenly; what is reserved is the rest of what is used.
+ */
+static void add_stretch(struct step_sums *sums, const struct ifl_stretch_record *of)
+{
+    const struct ifl_step_record *first = &of->first;
+    struct exact_sum used = {0}, token = {0}, internal = {0};
+    int64_t lasted_ns = 0, n_tokens = first->kv_token_slots;
+    for (size_t i = 0; i < of->n; i++) {
+        const int64_t ns = of->duration_ns[i];
+        lasted_ns += ns;
+        exact_add(&used, ns, of->kv_used_blocks[i]);
+        exact_add(&internal, ns, of->kv_internal_slots[i]);
+        exact_add(&token, ns, n_tokens);
+        n_tokens += first->decode_seqs;
+    }
+    const int64_t end_ns = first->start_ns + lasted_ns;
+    sums->n_steps += of->n;
+    sums->last_end_ns = end_ns > sums->last_end_ns ? end_ns : sums->last_end_ns;
+    exact_add(&sums->time_ns, lasted_ns, 1);
+    exact_add(&sums->seqs_ns, lasted_ns, first->decode_seqs);
+    exact_add(&sums->pool_slots_ns, lasted_ns, first->kv_pool_slots);
+    exact_add(&sums->shared_blocks_ns, lasted_ns, first->kv_shared_blocks);
+    sums->used_blocks_ns.of += used.of;
+    sums->token_slots_ns.of += token.of;
+    sums->internal_slots_ns.of += internal.of;
+    sums->reserved_slots_ns.of += of->block_tokens * used.of - token.of - internal.of;
+}
+
+static int record_each(struct ifl_recorder *recorder, const struct ifl_stretch_record *of,
+                       struct ifl_error *error)
+{
+    struct ifl_step_record step;
+    int code = IFL_OK;
+    for (size_t i = 0; i < of->n && !code; i++) {
+        ifl_stretch_step(of, i, &step);
+        code = ifl_record_gaps(recorder, step.duration_ns, of->n_requests, error);
+        if (!code)
+            code = ifl_record_step(recorder, &step, error);
+    }
+    return code;
+}
+
+int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_record *of,
+                       struct ifl_error *error)
+{
+    if (recorder->shows_steps || recorder->from_ns > 0)
+        return record_each(recorder, of, error);
+    add_stretch(&recorder->sums, of);
+    recorder->now_ns = recorder->sums.last_end_ns;
+    return gaps_add_all(&recorder->gaps, of->duration_ns, of->n, of->n_requests, error);
+}
+
 int ifl_record_work(struct ifl_recorder *recorder, const struct ifl_work_record *record,
                     struct ifl_error *error)
 {

@@ -153,11 +153,6 @@ void cohort_regrow(struct cohort *cohort, struct live_request *r, int32_t n_bloc
 
 /* ---- growing by count ---- */
 
-static int64_t *unused_at(const struct cohort *cohort, int64_t tick)
-{
-    return &cohort->unused_at[(size_t)tick & (cohort->cap_ticks - 1)];
-}
-
 void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int32_t n_unused)
 {
     grow_remove(grow_list(cohort, r), r);
@@ -166,7 +161,7 @@ void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int
     r->unused_tick = at;
     r->n_unused = n_unused;
     if (n_unused > 0)
-        *unused_at(cohort, at) += n_unused;
+        *cohort_unused_at(cohort, at) += n_unused;
 }
 
 static void stop_counting(struct cohort *cohort, struct live_request *r)
@@ -175,25 +170,13 @@ static void stop_counting(struct cohort *cohort, struct live_request *r)
     cohort->n_counted[grow_phase(cohort, r)]--;
     r->counted = false;
     if (r->n_unused > 0 && r->unused_tick >= next_tick)
-        *unused_at(cohort, r->unused_tick) -= r->n_unused;
+        *cohort_unused_at(cohort, r->unused_tick) -= r->n_unused;
 }
 
 void cohort_uncount(struct cohort *cohort, struct live_request *r)
 {
     stop_counting(cohort, r);
     grow_insert(grow_list(cohort, r), r);
-}
-
-int32_t cohort_grow_counted(struct cohort *cohort, int64_t *n_unused_slots)
-{
-    const int32_t n = cohort->n_counted[cohort->phase];
-    *n_unused_slots = 0;
-    if (n > 0) {
-        *n_unused_slots = *unused_at(cohort, cohort->tick);
-        *unused_at(cohort, cohort->tick) = 0;
-    }
-    cohort->grown = true;
-    return n;
 }
 
 /* ---- members ---- */
@@ -293,7 +276,7 @@ static void forget_old_gaps(struct cohort *cohort)
         memmove(cohort->gaps, cohort->gaps + n, cohort->n_gaps * sizeof *cohort->gaps);
 }
 
-static int push_gap(struct cohort *cohort, int64_t gap_ns)
+static int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
 {
     while (cohort->n_gaps > 0 && cohort->gaps[cohort->n_gaps - 1].gap_ns <= gap_ns)
         cohort->n_gaps--;
@@ -308,23 +291,29 @@ static int push_gap(struct cohort *cohort, int64_t gap_ns)
             cohort->cap_gaps = cap;
         }
     }
-    cohort->gaps[cohort->n_gaps++] = (struct gap){cohort->tick, gap_ns};
+    cohort->gaps[cohort->n_gaps++] = (struct gap){tick, gap_ns};
     return 0;
 }
 
 int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
 {
     *shared = (struct tick_gaps){end_ns - cohort->last_end_ns, cohort->n - cohort->n_fresh};
-    cohort->tick++;
-    cohort->grown = false;
-    if (++cohort->phase == cohort->block_tokens)
-        cohort->phase = 0;
-    cohort->context += cohort->n_seqs;
+    cohort_pass(cohort);
     cohort->last_end_ns = end_ns;
     for (size_t i = 0; i < cohort->n_fresh; i++)
         cohort->fresh[i]->fresh = false;
     cohort->n_fresh = 0;
-    return shared->count ? push_gap(cohort, shared->gap_ns) : 0;
+    return shared->count ? push_gap(cohort, cohort->tick, shared->gap_ns) : 0;
+}
+
+int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns)
+{
+    const int64_t before = cohort->tick - (int64_t)n;
+    for (size_t i = 0; i < n; i++)
+        if (push_gap(cohort, before + 1 + (int64_t)i, gap_ns[i]) < 0)
+            return -1;
+    cohort->last_end_ns = end_ns;
+    return 0;
 }
 
 struct live_request *cohort_finished(const struct cohort *cohort)

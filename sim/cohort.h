@@ -78,9 +78,28 @@ static inline bool cohort_grows(const struct cohort *cohort, const struct live_r
 void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int32_t n_unused);
 /* r, whose record is up to date, takes blocks of its own again. */
 void cohort_uncount(struct cohort *cohort, struct live_request *r);
+static inline int64_t *cohort_unused_at(const struct cohort *cohort, int64_t tick)
+{
+    return &cohort->unused_at[(size_t)tick & (cohort->cap_ticks - 1)];
+}
 /* The counted members take their blocks for the tick under way: how many, and what of them will
  * never be used. */
-int32_t cohort_grow_counted(struct cohort *cohort, int64_t *n_unused_slots);
+static inline int32_t cohort_grow_counted(struct cohort *cohort, int64_t *n_unused_slots)
+{
+    const int32_t n = cohort->n_counted[cohort->phase];
+    *n_unused_slots = 0;
+    if (n > 0) {
+        *n_unused_slots = *cohort_unused_at(cohort, cohort->tick);
+        *cohort_unused_at(cohort, cohort->tick) = 0;
+    }
+    cohort->grown = true;
+    return n;
+}
+/* All that take blocks for the tick under way are counted. */
+static inline bool cohort_grows_by_count(const struct cohort *cohort)
+{
+    return cohort->grow[cohort->phase].head == NULL;
+}
 
 /* The blocks of a member that grows now have become more: it grows next when those are full. */
 void cohort_regrow(struct cohort *cohort, struct live_request *r, int32_t n_blocks_before);
@@ -92,10 +111,20 @@ struct tick_gaps { /* `count` members have waited gap_ns since their last token 
 /* Everyone has one more token since end_ns. Reports the gap that all but the fresh ones share; the
  * caller has looked at the fresh ones before. 0, or -1 without memory. */
 int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared);
-/* The next tick yields somebody's last token. */
-static inline bool cohort_is_finishing(const struct cohort *cohort)
+/* The same in two parts, for many ticks of which nobody is fresh: they pass one by one, and then
+ * the gaps of the last n are noted, the last of which ended at end_ns. */
+static inline void cohort_pass(struct cohort *cohort)
 {
-    return cohort->n > 0 && cohort->finish[0]->finish_tick == cohort->tick + 1;
+    cohort->tick++;
+    cohort->phase = cohort->phase + 1 == cohort->block_tokens ? 0 : cohort->phase + 1;
+    cohort->context += cohort->n_seqs;
+    cohort->grown = false;
+}
+int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns);
+/* Ticks until one that yields somebody's last token. */
+static inline int64_t cohort_ticks_left(const struct cohort *cohort)
+{
+    return cohort->n > 0 ? cohort->finish[0]->finish_tick - cohort->tick - 1 : INT64_MAX;
 }
 /* A member whose last token came with the tick that has just been taken, or NULL. */
 struct live_request *cohort_finished(const struct cohort *cohort);

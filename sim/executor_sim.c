@@ -79,10 +79,11 @@ static int sim_next(void *self, int64_t until_ns, struct ifl_done *done, struct 
     return 1;
 }
 
-static int64_t sim_duration(void *self, const struct ifl_step_desc *desc)
+static size_t sim_durations(void *self, const struct ifl_step_desc *first, size_t n,
+                            int64_t *duration_ns)
 {
     const struct executor_sim *sim = self;
-    return cost_is_recorded(sim->cost) ? -1 : cost_step_ns(sim->cost, &desc->totals);
+    return cost_run_ns(sim->cost, &first->totals, n < COST_MAX_RUN ? n : COST_MAX_RUN, duration_ns);
 }
 
 const struct ifl_executor_ops executor_sim_ops = {
@@ -91,5 +92,5 @@ const struct ifl_executor_ops executor_sim_ops = {
     .now = sim_now,
     .submit = sim_submit,
     .next = sim_next,
-    .duration = sim_duration,
+    .durations = sim_durations,
 };

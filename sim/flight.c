@@ -143,7 +143,7 @@ static int fall_asleep(struct tower *tower, struct replica *replica, struct ifl_
 static bool may_coast(const struct tower *tower, const struct replica *replica)
 {
     const struct flight *flight = tower->flight;
-    return flight->n_replicas == 1 && flight->executor->duration && flight->steady_runs &&
+    return flight->n_replicas == 1 && flight->executor->durations && flight->steady_runs &&
            !flight->check_steady && !flight->records_work && replica_coasts(replica);
 }
 
@@ -161,21 +161,35 @@ static int coast(struct tower *tower, struct replica *replica, struct ifl_error 
 {
     struct flight *flight = tower->flight;
     const int64_t until_ns = next_event_ns(tower);
+    int64_t known_ns[REPLICA_MAX_STRETCH];
+    size_t n_known = 0, at = 0;
     while (may_coast(tower, replica)) {
         const int64_t start_ns = replica->desc.start_ns;
-        const int64_t duration_ns =
-            flight->executor->duration(flight->executor_self, &replica->desc);
-        if (duration_ns < 0 || duration_ns >= until_ns - start_ns)
+        if (at == n_known) {
+            at = 0;
+            n_known =
+                flight->executor->durations(flight->executor_self, &replica->desc,
+                                            replica_stretch_steps(replica, until_ns), known_ns);
+        }
+        if (n_known == 0 || known_ns[at] >= until_ns - start_ns)
             return 1;
+        const int64_t duration_ns = known_ns[at++];
         const struct ifl_done done = {.step = replica->desc.step,
                                       .replica = replica->number,
                                       .start_ns = start_ns,
                                       .end_ns = start_ns + duration_ns,
                                       .device_ns = duration_ns};
-        const int rc = replica_end_tick(replica, &done, flight->recorder, error);
-        tower->now_ns = done.end_ns;
-        if (rc < 0 || !replica_next_tick(replica, tower->now_ns))
+        int rc = replica_end_tick(replica, &done, flight->recorder, error);
+        if (rc == 0)
+            rc = replica_stretch(replica, known_ns + at, n_known - at, until_ns, flight->recorder,
+                                 error);
+        tower->now_ns = replica->view.now_ns;
+        if (rc < 0)
             return rc;
+        at += (size_t)rc;
+        flight->n_repeats += (uint64_t)rc;
+        if (!replica_next_tick(replica, tower->now_ns))
+            return 0;
         flight->n_repeats++;
     }
     return 1;

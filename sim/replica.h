@@ -8,8 +8,8 @@
  *     replica_end      counts the tokens, ends requests, tells the modules
  *
  * replica_repeat stands in for replica_plan while a promise holds; where nothing can happen in
- * between, replica_end_tick and replica_next_tick stand in for all of it. The replica knows no
- * clock and no executor; sim/flight.c drives it. */
+ * between, replica_end_tick, replica_stretch and replica_next_tick stand in for all of it. The
+ * replica knows no clock and no executor; sim/flight.c drives it. */
 #ifndef SIM_REPLICA_H
 #define SIM_REPLICA_H
 
@@ -106,6 +106,7 @@ struct replica {
     bool has_step_start, has_step_end, has_steady; /* some module has that hook */
     struct ifl_step_record record;
     int64_t last_end_ns;    /* of the step before, IFL_NEVER before the first */
+    int64_t tick_ns;        /* what the last step that coasted took */
     int64_t n_barren_steps; /* since the last that produced a token */
 
     /* KV accounting, in slots of one token */
@@ -168,11 +169,18 @@ bool replica_commit(struct replica *replica);
 int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,
                 struct ifl_error *error);
 /* A step that was committed and does nothing but what the promise repeats, for nobody's last token:
- * it may be ended and followed by the two below, as replica_end, replica_repeat and replica_commit
- * would. */
+ * it may be ended and followed by the two at the end, as replica_end, replica_repeat and
+ * replica_commit would; and between these, by a stretch of steps like it. */
 bool replica_coasts(const struct replica *replica);
 int replica_end_tick(struct replica *replica, const struct ifl_done *done,
                      struct ifl_recorder *recorder, struct ifl_error *error);
+/* How many steps, the committed one included, may end so by until_ns; more may than really do. */
+size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns);
+enum { REPLICA_MAX_STRETCH = 64 };
+/* Behind a step that has ended, as many of the next n as begin by the promise and end before
+ * until_ns, which is how many: from 0 up, or negative. The last one of them has ended too. */
+int replica_stretch(struct replica *replica, const int64_t *duration_ns, size_t n, int64_t until_ns,
+                    struct ifl_recorder *recorder, struct ifl_error *error);
 /* False, and nothing has changed: the promise does not cover it. */
 bool replica_next_tick(struct replica *replica, int64_t now_ns);
 /* What became of a request in `gone`; then it may be recycled. */
@@ -244,11 +252,20 @@ int32_t replica_growing_blocks(const struct replica *replica); /* the next tick'
 bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new);
 /* The promise covers one more step at now_ns. */
 bool replica_keeps_promise(const struct replica *replica, int64_t now_ns);
-bool replica_tick_fits(const struct replica *replica, int32_t n_new, int32_t spare_blocks);
+static inline bool replica_tick_fits(const struct replica *replica, int32_t n_new,
+                                     int32_t spare_blocks)
+{
+    return replica->kv.n_free - n_new >= spare_blocks && !(replica->kv.contiguous && n_new > 0);
+}
 void replica_grow(struct replica *replica); /* takes them */
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks);
 /* The plan does nothing but tick: what a promise may repeat. */
 bool replica_only_ticks(const struct replica *replica);
+/* Of the end of a step: everyone who decodes has a token; its times. */
+int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *recorder,
+                 struct ifl_error *error);
+void replica_stamp_record(struct replica *replica, const struct ifl_done *done);
+void replica_record_pool(struct replica *replica); /* how the pool is used, now */
 void replica_remove_apart(struct replica *replica, const struct live_request *r);
 /* Off the running list, its counts up to date; blocks stay. */
 void replica_leave(struct replica *replica, struct live_request *r);

@@ -156,11 +156,6 @@ bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new)
            n_new > kv->n_free - kv->cache.n_idle;
 }
 
-bool replica_tick_fits(const struct replica *replica, int32_t n_new, int32_t spare_blocks)
-{
-    return replica->kv.n_free - n_new >= spare_blocks && !(replica->kv.contiguous && n_new > 0);
-}
-
 /* Whoever grows with the others goes on so, a block every block_tokens ticks, until its last
  * token. */
 static void count_from_now_on(struct replica *replica, struct live_request *r)

@@ -163,7 +163,7 @@ static void list_work(struct replica *replica)
         add_work(replica, replica->planned[i].r, replica->planned[i].n);
 }
 
-static void record_pool(struct replica *replica)
+void replica_record_pool(struct replica *replica)
 {
     const int32_t n_held = kv_used(&replica->kv) - kv_slack(&replica->kv);
     const int64_t held = (int64_t)n_held * replica->limits.block_tokens;
@@ -196,7 +196,7 @@ static void fill_record(struct replica *replica)
     record->blocks_in = totals->n_blocks_in;
     record->kv_total_blocks = replica->limits.n_blocks;
     record->kv_pool_slots = (int64_t)replica->limits.n_blocks * replica->limits.block_tokens;
-    record_pool(replica);
+    replica_record_pool(replica);
 }
 
 static void release_swapped_in(struct replica *replica)
@@ -248,8 +248,8 @@ static int record_own_gap(struct live_request *r, int64_t end_ns, struct ifl_rec
     return ifl_record_gaps(recorder, gap_ns, 1, error);
 }
 
-static int tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *recorder,
-                struct ifl_error *error)
+int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *recorder,
+                 struct ifl_error *error)
 {
     struct cohort *cohort = &replica->cohort;
     struct tick_gaps shared;
@@ -348,7 +348,7 @@ static void let_go(struct replica *replica)
     }
 }
 
-static void stamp_record(struct replica *replica, const struct ifl_done *done)
+void replica_stamp_record(struct replica *replica, const struct ifl_done *done)
 {
     struct ifl_step_record *record = &replica->record;
     const int64_t last_end_ns = replica->last_end_ns;
@@ -389,13 +389,13 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
     replica->busy = false;
     replica->view.step++;
     replica->view.now_ns = end_ns;
-    stamp_record(replica, done);
+    replica_stamp_record(replica, done);
     if (replica->desc.totals.n_prefill_tokens > 0)
         replica->view.last_prefill_ns = end_ns - start_ns;
     replica->n_barren_steps++;
     if (replica->ticks) {
         replica->n_barren_steps = 0;
-        rc = tick(replica, end_ns, recorder, error);
+        rc = replica_tick(replica, end_ns, recorder, error);
         end_decodes(replica, &end);
         replica_fork_beams(replica);
     }
@@ -411,52 +411,4 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
     if (replica->n_gone > 0)
         replica->promise.n_steps = 0;
     return rc;
-}
-
-/* ---- steps that follow one another while nothing happens ---- */
-
-bool replica_coasts(const struct replica *replica)
-{
-    const struct ifl_step_desc *desc = &replica->desc;
-    return replica->promise.n_steps > 0 && replica->ticks && replica->n_planned == 0 &&
-           desc->n_outs + desc->n_ins + desc->n_copies == 0 && !replica->wants_work &&
-           !cohort_is_finishing(&replica->cohort);
-}
-
-int replica_end_tick(struct replica *replica, const struct ifl_done *done,
-                     struct ifl_recorder *recorder, struct ifl_error *error)
-{
-    if (replica->has_step_end) /* it wants to know of everyone */
-        return replica_end(replica, done, recorder, error);
-    replica->busy = false;
-    replica->view.step++;
-    replica->view.now_ns = done->end_ns;
-    replica->n_barren_steps = 0;
-    stamp_record(replica, done);
-    const int rc = tick(replica, done->end_ns, recorder, error);
-    return rc < 0 ? rc : ifl_record_step(recorder, &replica->record, error);
-}
-
-bool replica_next_tick(struct replica *replica, int64_t now_ns)
-{
-    const struct ifl_promise *promise = &replica->promise;
-    if (replica->has_step_start || replica->has_step_end)
-        return replica_repeat(replica, now_ns) && replica_commit(replica);
-    const int32_t n_new = replica_growing_blocks(replica);
-    if (promise->n_steps <= 0 || now_ns > promise->until_ns ||
-        !replica_tick_fits(replica, n_new, promise->min_free_blocks) ||
-        replica_tick_may_lose_hits(replica, n_new))
-        return false;
-    if (n_new > 0)
-        replica_grow(replica);
-    replica->promise.n_steps--;
-    replica->busy = true;
-    replica->desc.step = replica->view.step;
-    replica->desc.start_ns = now_ns;
-    replica->desc.totals.decode_context = replica->cohort.context + replica->cohort.n_seqs;
-    replica->kv_token_slots += replica->cohort.n_seqs;
-    replica->record.step = replica->view.step;
-    replica->record.context_tokens = replica->desc.totals.decode_context;
-    record_pool(replica);
-    return true;
 }

@@ -29,9 +29,12 @@ struct ifl_executor_ops {
     int (*next)(void *self, int64_t until_ns, struct ifl_done *, struct ifl_error *);
     /* The request has left for good. Optional. */
     void (*forget)(void *self, uint64_t serial);
-    /* How long the step would take, negative where only submitting it can tell. Optional: then the
-     * loop flies steps between which nothing happens without submitting them one by one. */
-    int64_t (*duration)(void *self, const struct ifl_step_desc *);
+    /* How long this step and those after it would take, up to n in all, if they followed one
+     * another and each computed one more token of the same sequences: of how many it can tell, 0
+     * where only submitting one can. Optional: then the loop flies steps between which nothing
+     * happens without submitting them. */
+    size_t (*durations)(void *self, const struct ifl_step_desc *first, size_t n,
+                        int64_t *duration_ns);
 };
 
 #endif

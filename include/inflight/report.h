@@ -51,6 +51,37 @@ struct ifl_step_record {
     int64_t gap_ns;           /* since the end of the step before, IFL_NEVER for the first */
 };
 
+/* Steps that follow one another without a pause, each of which gives every request one more token
+ * and does nothing else. */
+struct ifl_stretch_record {
+    struct ifl_step_record first; /* its duration is that below */
+    size_t n;
+    int32_t n_requests;   /* that decode: each has waited every step's duration for its token */
+    int32_t block_tokens; /* K/V slots of a block */
+    const int64_t *duration_ns;       /* [n], device time as well */
+    const int32_t *kv_used_blocks;    /* [n] */
+    const int64_t *kv_internal_slots; /* [n] */
+};
+
+/* Step i of it in place of step i - 1. */
+static inline void ifl_stretch_step(const struct ifl_stretch_record *of, size_t i,
+                                    struct ifl_step_record *step)
+{
+    if (i == 0) {
+        *step = of->first;
+    } else {
+        step->step++;
+        step->start_ns += step->duration_ns;
+        step->context_tokens += step->decode_seqs;
+        step->kv_token_slots += step->decode_seqs;
+    }
+    step->duration_ns = step->device_ns = of->duration_ns[i];
+    step->kv_used_blocks = of->kv_used_blocks[i];
+    step->kv_internal_slots = of->kv_internal_slots[i];
+    step->kv_reserved_slots = (int64_t)of->kv_used_blocks[i] * of->block_tokens -
+                              step->kv_token_slots - step->kv_internal_slots;
+}
+
 /* What a step did for a request. */
 struct ifl_work_record {
     uint64_t step, request_id;
@@ -99,6 +130,9 @@ int ifl_record_gaps(struct ifl_recorder *recorder, int64_t gap_ns, int64_t count
                     struct ifl_error *error);
 int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *record,
                     struct ifl_error *error);
+/* The same as each step and its gaps. */
+int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_record *record,
+                       struct ifl_error *error);
 
 /* For recorders with a work_path or a timeline_path; between the step before and this one, or
  * behind the step, but before the record of a request that ends with it. */

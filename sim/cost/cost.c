@@ -30,6 +30,14 @@ static bool has_padding(const struct ifl_step_totals *totals)
     return totals->padding.n_prefill_tokens > 0 || totals->padding.n_decode_seqs > 0;
 }
 
+static int64_t rounded_ns(double s)
+{
+    if (isnan(s))
+        return IFL_E_INPUT;
+    const int64_t ns = ifl_ns_from_s(s);
+    return ns > 0 ? ns : 1;
+}
+
 int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals)
 {
     struct ifl_step_totals all;
@@ -37,11 +45,44 @@ int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals)
         all = padded(totals);
         totals = &all;
     }
-    const double s = cost->step_s(cost, totals);
-    if (isnan(s))
-        return IFL_E_INPUT;
-    const int64_t ns = ifl_ns_from_s(s);
-    return ns > 0 ? ns : 1;
+    return rounded_ns(cost->step_s(cost, totals));
+}
+
+static bool only_decodes(const struct ifl_step_totals *totals)
+{
+    return totals->n_decode_seqs > 0 && totals->n_prefill_tokens == 0 &&
+           totals->n_blocks_out + totals->n_blocks_in + totals->n_blocks_copied == 0 &&
+           !has_padding(totals);
+}
+
+static size_t run_one_by_one(struct cost *cost, const struct ifl_step_totals *first, size_t n,
+                             int64_t *ns)
+{
+    struct ifl_step_totals totals = *first;
+    for (size_t i = 0; i < n; i++) {
+        ns[i] = cost_step_ns(cost, &totals);
+        if (ns[i] < 0)
+            return i;
+        totals.decode_context += totals.n_decode_seqs;
+    }
+    return n;
+}
+
+size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_t n, int64_t *ns)
+{
+    double s[COST_MAX_RUN];
+    ifl_require(n <= COST_MAX_RUN);
+    if (cost->recorded_ns)
+        return 0;
+    if (!cost->run_s || !only_decodes(first))
+        return run_one_by_one(cost, first, n, ns);
+    cost->run_s(cost, first, n, s);
+    for (size_t i = 0; i < n; i++) {
+        ns[i] = rounded_ns(s[i]);
+        if (ns[i] < 0)
+            return i;
+    }
+    return n;
 }
 
 int64_t cost_step_from_ns(struct cost *cost, uint32_t replica, int64_t start_ns,
@@ -49,11 +90,6 @@ int64_t cost_step_from_ns(struct cost *cost, uint32_t replica, int64_t start_ns,
 {
     return cost->recorded_ns ? cost->recorded_ns(cost, replica, start_ns, totals)
                              : cost_step_ns(cost, totals);
-}
-
-bool cost_is_recorded(const struct cost *cost)
-{
-    return cost->recorded_ns;
 }
 
 int cost_why_not(const struct cost *cost, const struct ifl_step_totals *totals,

@@ -46,12 +46,14 @@ const char *cost_roofline_warning(const struct model *model);
 /* Nanoseconds, rounded once. Never less than 1 for a step that does anything; negative for one that
  * the tables do not reach, and then cost_why_not says which row they lack. */
 int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals);
+/* The same of n steps that follow one another, each with one more token for the same sequences: of
+ * the first, ns[0] and so on; how many have an answer, 0 of a recorded cost. */
+size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_t n, int64_t *ns);
+enum { COST_MAX_RUN = 64 }; /* n may not be larger */
 /* The same of the next step of a replica, which begins at start_ns: for any kind, of which a
  * recorded one answers nothing else. */
 int64_t cost_step_from_ns(struct cost *cost, uint32_t replica, int64_t start_ns,
                           const struct ifl_step_totals *totals);
-/* The duration is that of a recorded step, which only the next one asked for can be. */
-bool cost_is_recorded(const struct cost *cost);
 int cost_why_not(const struct cost *cost, const struct ifl_step_totals *totals,
                  struct ifl_error *error);
 

@@ -172,6 +172,25 @@ static double remembered_step_s(struct cost *cost, const struct ifl_step_totals 
                   tokens_s(roofline, totals->n_tokens) + rows_s(roofline, totals->n_sampled));
 }
 
+static void remembered_run_s(struct cost *cost, const struct ifl_step_totals *first, size_t n,
+                             double *s)
+{
+    struct roofline *roofline = (struct roofline *)cost;
+    const struct roofline_rank *rank = &roofline->rank;
+    const struct model *model = rank->model;
+    const struct decode_shape shape = {first->n_decode_seqs, (double)first->decode_context};
+    const double matrices_s =
+        tokens_s(roofline, first->n_tokens) + rows_s(roofline, first->n_sampled);
+    const double on_host_s = host_s(rank, first), floor_s = rank->hardware->host.floor_ms * 1e-3;
+    const double layers = model->layers;
+    decode_attention_run_s(rank->hardware, rank->q_heads, rank->kv_heads, model->d_head,
+                           model->kv_bytes, &shape, (int32_t)n, s);
+    for (size_t i = 0; i < n; i++) {
+        const double forward_s = matrices_s + layers * s[i];
+        s[i] = on_host_s + (forward_s > floor_s ? forward_s : floor_s);
+    }
+}
+
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
                        const struct hardware *hardware, int32_t tensor_parallel, int32_t n_stages,
                        int32_t block_tokens)
@@ -221,6 +240,7 @@ struct cost *cost_create_roofline(const struct model *model, const struct hardwa
         return NULL;
     }
     roofline->base.step_s = remembered_step_s;
+    roofline->base.run_s = remembered_run_s;
     roofline->model = *model;
     roofline->hardware = *hardware;
     roofline_rank_set(&roofline->rank, &roofline->model, &roofline->hardware, tensor_parallel,

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cost/cost.h"
+#include "inflight/random.h"
 #include "loading.h"
 
 static struct cost *roofline(const struct model *model, const struct hardware *hardware,
@@ -323,4 +324,60 @@ Test(roofline, prefill_of_lone_requests_against_measurements)
     expect_between(-0.10, prefill_error("llama-2-7b", 1493, 0, 0.0336919), 0);
     expect_between(-0.13, prefill_error("llama-2-7b", 3096, 0, 0.0723875), 0);
     expect_between(-0.10, prefill_error("codellama-34b", 2984, 1024, 0.201374), 0);
+}
+
+/* ---- steps that follow one another ---- */
+
+/* A run of steps asked for at once takes what its steps take, to the nanosecond. */
+static void expect_same_one_by_one(struct cost *cost, struct ifl_step_totals totals, size_t n)
+{
+    int64_t run_ns[COST_MAX_RUN];
+    cr_assert_eq(cost_run_ns(cost, &totals, n, run_ns), n);
+    for (size_t i = 0; i < n; i++) {
+        cr_assert_eq(run_ns[i], cost_step_ns(cost, &totals), "step %zu of %zu, %d sequences", i, n,
+                     totals.n_decode_seqs);
+        totals.decode_context += totals.n_decode_seqs;
+    }
+}
+
+/* Contexts on both sides of where they are split. */
+static void expect_runs_as_steps(struct cost *cost)
+{
+    for (uint64_t i = 0; i < 2000; i++) {
+        const uint64_t random = ifl_mix(i);
+        const int32_t n_seqs = 1 + (int32_t)(random % 300);
+        const int64_t context = (int64_t)(random >> 20) % (i % 2 ? 4000 : 200);
+        expect_same_one_by_one(cost, decoding(n_seqs, context), (random >> 50) % COST_MAX_RUN);
+    }
+    struct ifl_step_totals padded = decoding(4, 100);
+    padded.padding = (struct ifl_padding){.n_decode_seqs = 3, .decode_context = 900};
+    expect_same_one_by_one(cost, padded, 40);
+    struct ifl_step_totals mixed = prefilling(512, 100);
+    mixed.n_decode_seqs = 7;
+    mixed.decode_context = 7000;
+    expect_same_one_by_one(cost, mixed, 40);
+    cost_destroy(cost);
+}
+
+Test(run, of_a_roofline_is_its_steps)
+{
+    static const char *const models[] = {"llama-2-7b", "llama-3-70b"}; /* MHA, GQA */
+    static const char *const profiles[] = {"a100-80gb-sxm", "h100-sxm", "rtx-4090"};
+    for (size_t m = 0; m < 2; m++)
+        for (size_t p = 0; p < 3; p++) {
+            const struct model model = load_model(models[m]);
+            struct hardware hardware = load_hardware(profiles[p]);
+            expect_runs_as_steps(roofline(&model, &hardware, 1));
+            hardware.host.floor_ms = 30;
+            hardware.corrections = (struct corrections){
+                .of = {{CORRECT_DECODE, 0, 0, 1000, 1.3}, {CORRECT_DECODE, 0, 0, 200000, 0.9}},
+                .n_of = 2};
+            expect_runs_as_steps(roofline(&model, &hardware, 1));
+        }
+}
+
+Test(run, of_a_linear_cost_is_its_steps)
+{
+    struct ifl_error error = {0};
+    expect_runs_as_steps(cost_create_linear(&(struct linear_cost){5e-3, 1e-4, 2e-5, 3e-7}, &error));
 }

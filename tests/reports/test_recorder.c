@@ -304,3 +304,94 @@ Test(recorder, quantiles_are_a_table_of_their_own)
     free(text);
     scratch_remove(&scratch);
 }
+
+/* ---- stretches ---- */
+
+enum { N_STRETCH = 5 };
+static const int64_t lasted_ns[N_STRETCH] = {30000001, 30000002, 30000002, 30000007, 30000011};
+static const int32_t used_blocks[N_STRETCH] = {9, 9, 10, 10, 12};
+static const int64_t internal_slots[N_STRETCH] = {10, 10, 11, 11, 26};
+
+static struct ifl_step_record first_of_stretch(void)
+{
+    struct ifl_step_record first = step;
+    first.prefill_tokens = first.prefill_seqs = 0;
+    first.gap_ns = 0;
+    first.kv_token_slots = 90;
+    return first;
+}
+
+static void record_stretch(struct ifl_recorder *recorder)
+{
+    const struct ifl_stretch_record stretch = {.first = first_of_stretch(),
+                                               .n = N_STRETCH,
+                                               .n_requests = 2,
+                                               .block_tokens = 16,
+                                               .duration_ns = lasted_ns,
+                                               .kv_used_blocks = used_blocks,
+                                               .kv_internal_slots = internal_slots};
+    cr_assert_eq(ifl_record_stretch(recorder, &stretch, &error), IFL_OK);
+}
+
+static void record_its_steps(struct ifl_recorder *recorder)
+{
+    struct ifl_step_record one = first_of_stretch();
+    for (int i = 0; i < N_STRETCH; i++) {
+        one.duration_ns = one.device_ns = lasted_ns[i];
+        one.kv_used_blocks = used_blocks[i];
+        one.kv_internal_slots = internal_slots[i];
+        one.kv_reserved_slots = 16 * used_blocks[i] - one.kv_token_slots - internal_slots[i];
+        cr_assert_eq(ifl_record_gaps(recorder, lasted_ns[i], 2, &error), IFL_OK);
+        cr_assert_eq(ifl_record_step(recorder, &one, &error), IFL_OK);
+        one.step++;
+        one.start_ns += lasted_ns[i];
+        one.context_tokens += 2;
+        one.kv_token_slots += 2;
+    }
+}
+
+static struct ifl_summary summary_of(void (*record)(struct ifl_recorder *),
+                                     struct ifl_recorder_options options)
+{
+    struct ifl_summary summary;
+    options.n_requests = 1;
+    struct ifl_recorder *recorder = ifl_recorder_create(&options, &error);
+    cr_assert_not_null(recorder, "%s", error.text);
+    cr_assert_eq(ifl_record_request(recorder, &stalled, &error), IFL_OK);
+    record(recorder);
+    cr_assert_eq(ifl_recorder_finish(recorder, &summary, &error), IFL_OK);
+    ifl_recorder_destroy(recorder);
+    return summary;
+}
+
+static void expect_same_summaries(const struct ifl_summary *a, const struct ifl_summary *b)
+{
+    cr_expect_eq(a->n_steps, b->n_steps);
+    cr_expect_eq(a->duration_s, b->duration_s);
+    cr_expect_eq(a->mean_batch, b->mean_batch);
+    cr_expect_eq(a->itl_s.mean, b->itl_s.mean);
+    cr_expect_eq(a->itl_s.p90, b->itl_s.p90);
+    cr_expect_eq(a->kv_token_frac, b->kv_token_frac);
+    cr_expect_eq(a->kv_reserved_frac, b->kv_reserved_frac);
+    cr_expect_eq(a->kv_internal_frac, b->kv_internal_frac);
+    cr_expect_eq(a->kv_shared_frac, b->kv_shared_frac);
+}
+
+Test(recorder, a_stretch_is_its_steps)
+{
+    const struct scratch scratch = scratch_make();
+    const char *const paths[] = {NULL, scratch_path(&scratch, "stretch.csv")};
+    for (int shown = 0; shown < 2; shown++) {
+        const struct ifl_summary at_once =
+            summary_of(record_stretch, (struct ifl_recorder_options){.steps_path = paths[shown]});
+        const struct ifl_summary one_by_one = summary_of(
+            record_its_steps,
+            (struct ifl_recorder_options){.steps_path = scratch_path(&scratch, "steps.csv")});
+        cr_expect_eq(at_once.n_steps, N_STRETCH);
+        expect_same_summaries(&at_once, &one_by_one);
+    }
+    char *const steps = scratch_read(&scratch, "steps.csv");
+    scratch_expect(&scratch, "stretch.csv", steps);
+    free(steps);
+    scratch_remove(&scratch);
+}

@@ -65,6 +65,18 @@ int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record 
     return 0;
 }
 
+int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_record *of,
+                       struct ifl_error *error)
+{
+    struct ifl_step_record step;
+    for (size_t i = 0; i < of->n; i++) {
+        ifl_stretch_step(of, i, &step);
+        ifl_record_gaps(recorder, step.duration_ns, of->n_requests, error);
+        ifl_record_step(recorder, &step, error);
+    }
+    return 0;
+}
+
 int ifl_record_work(struct ifl_recorder *recorder, const struct ifl_work_record *record,
                     struct ifl_error *error)
 {

@@ -1,0 +1,146 @@
+/* Steps that follow one another while nothing happens: the same requests decode, the promise holds,
+ * nobody ends. One by one, or a stretch at a time where all that changes are sums. */
+#include "replica.h"
+
+bool replica_coasts(const struct replica *replica)
+{
+    const struct ifl_step_desc *desc = &replica->desc;
+    return replica->promise.n_steps > 0 && replica->ticks && replica->n_planned == 0 &&
+           desc->n_outs + desc->n_ins + desc->n_copies == 0 && !replica->wants_work &&
+           cohort_ticks_left(&replica->cohort) > 0;
+}
+
+/* ---- one by one ---- */
+
+int replica_end_tick(struct replica *replica, const struct ifl_done *done,
+                     struct ifl_recorder *recorder, struct ifl_error *error)
+{
+    replica->tick_ns = done->end_ns - done->start_ns;
+    if (replica->has_step_end) /* it wants to know of everyone */
+        return replica_end(replica, done, recorder, error);
+    replica->busy = false;
+    replica->view.step++;
+    replica->view.now_ns = done->end_ns;
+    replica->n_barren_steps = 0;
+    replica_stamp_record(replica, done);
+    const int rc = replica_tick(replica, done->end_ns, recorder, error);
+    return rc < 0 ? rc : ifl_record_step(recorder, &replica->record, error);
+}
+
+bool replica_next_tick(struct replica *replica, int64_t now_ns)
+{
+    const struct ifl_promise *promise = &replica->promise;
+    if (replica->has_step_start || replica->has_step_end)
+        return replica_repeat(replica, now_ns) && replica_commit(replica);
+    const int32_t n_new = replica_growing_blocks(replica);
+    if (promise->n_steps <= 0 || now_ns > promise->until_ns ||
+        !replica_tick_fits(replica, n_new, promise->min_free_blocks) ||
+        replica_tick_may_lose_hits(replica, n_new))
+        return false;
+    if (n_new > 0)
+        replica_grow(replica);
+    replica->promise.n_steps--;
+    replica->busy = true;
+    replica->desc.step = replica->view.step;
+    replica->desc.start_ns = now_ns;
+    replica->desc.totals.decode_context = replica->cohort.context + replica->cohort.n_seqs;
+    replica->kv_token_slots += replica->cohort.n_seqs;
+    replica->record.step = replica->view.step;
+    replica->record.context_tokens = replica->desc.totals.decode_context;
+    replica_record_pool(replica);
+    return true;
+}
+
+/* ---- a stretch at a time ---- */
+
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
+{
+    const int64_t until_promised_ns = lesser(until_ns, replica->promise.until_ns);
+    const int64_t room_ns = until_promised_ns - replica->desc.start_ns;
+    const int64_t n_alike = replica->tick_ns > 0 ? room_ns / replica->tick_ns : 0;
+    const int64_t n_left =
+        lesser(replica->promise.n_steps + 1, cohort_ticks_left(&replica->cohort));
+    const int64_t n = lesser(n_alike + 1, n_left);
+    return (size_t)lesser(n > 1 ? n : 1, REPLICA_MAX_STRETCH);
+}
+
+/* The blocks for the tick under way, where they are a number and nothing else. */
+static bool grow_by_count(struct replica *replica)
+{
+    struct cohort *cohort = &replica->cohort;
+    const int32_t n = cohort->n_counted[cohort->phase];
+    int64_t n_unused_slots;
+    if (!cohort_grows_by_count(cohort) ||
+        !replica_tick_fits(replica, n, replica->promise.min_free_blocks))
+        return false;
+    if (n > 0) {
+        kv_take(&replica->kv, cohort_grow_counted(cohort, &n_unused_slots), NULL);
+        replica->kv_internal_slots += n_unused_slots;
+    }
+    return true;
+}
+
+struct blocks_of_steps {
+    int32_t used[REPLICA_MAX_STRETCH];
+    int64_t internal_slots[REPLICA_MAX_STRETCH];
+};
+
+/* How many steps there is time and room for. */
+static size_t fly(struct replica *replica, const int64_t *duration_ns, size_t n, int64_t until_ns,
+                  struct blocks_of_steps *blocks)
+{
+    int64_t now_ns = replica->view.now_ns;
+    size_t i = 0;
+    while (i < n && duration_ns[i] < until_ns - now_ns && now_ns <= replica->promise.until_ns &&
+           grow_by_count(replica)) {
+        now_ns += duration_ns[i];
+        blocks->used[i] = kv_used(&replica->kv);
+        blocks->internal_slots[i++] = replica->kv_internal_slots;
+        cohort_pass(&replica->cohort);
+    }
+    replica->view.now_ns = now_ns;
+    return i;
+}
+
+/* As the step that has just ended, one token later. */
+static void describe_first(const struct replica *replica, struct ifl_step_record *first)
+{
+    const struct cohort *cohort = &replica->cohort;
+    *first = replica->record;
+    first->step = replica->view.step;
+    first->start_ns = replica->view.now_ns;
+    first->gap_ns = 0;
+    first->context_tokens = cohort->context + cohort->n_seqs;
+    first->kv_token_slots = replica->kv_token_slots + cohort->n_seqs;
+}
+
+int replica_stretch(struct replica *replica, const int64_t *duration_ns, size_t n, int64_t until_ns,
+                    struct ifl_recorder *recorder, struct ifl_error *error)
+{
+    struct blocks_of_steps blocks;
+    struct ifl_stretch_record record = {.n_requests = (int32_t)replica->cohort.n,
+                                        .block_tokens = replica->limits.block_tokens,
+                                        .duration_ns = duration_ns,
+                                        .kv_used_blocks = blocks.used,
+                                        .kv_internal_slots = blocks.internal_slots};
+    if (n == 0 || !replica->kv.tallied || replica->has_step_start || replica->has_step_end)
+        return 0;
+    describe_first(replica, &record.first);
+    record.n = fly(replica, duration_ns, n, until_ns, &blocks);
+    if (record.n == 0)
+        return 0;
+    replica->view.step += record.n;
+    replica->promise.n_steps -= (int32_t)record.n;
+    replica->kv_token_slots += (int64_t)record.n * replica->cohort.n_seqs;
+    replica->last_end_ns = replica->view.now_ns;
+    replica->tick_ns = duration_ns[record.n - 1];
+    if (cohort_note_gaps(&replica->cohort, duration_ns, record.n, replica->view.now_ns) < 0)
+        return ifl_fail_nomem(error);
+    const int rc = ifl_record_stretch(recorder, &record, error);
+    return rc < 0 ? rc : (int)record.n;
+}
