@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "engine.h"
+#include "numa.h"
 
 static const double GIB = 1073741824.0;
 
@@ -115,6 +116,30 @@ static int take_pinned(void **memory, size_t n_bytes, const char *what, struct i
                     (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / GIB);
 }
 
+static int take_pinned_all(struct cuda_engine *engine, struct ifl_error *error)
+{
+    const struct ifl_engine_options *o = &engine->limits;
+    struct cuda_moves *moves = &engine->moves;
+    TRY(take_pinned((void **)&engine->host, (size_t)o->n_host_blocks * engine->block_bytes,
+                    "swapped blocks", error));
+    TRY(take_pinned((void **)&engine->plan_host, pass_max_bytes(&engine->pass_limits),
+                    "step inputs", error));
+    TRY(take_pinned((void **)&moves->pairs, CUDA_PAIRS * sizeof *moves->pairs, "block copies",
+                    error));
+    return take_pinned((void **)&engine->sampled_host,
+                       (size_t)o->max_step_seqs * sizeof *engine->sampled_host, "sampled tokens",
+                       error);
+}
+
+static int take_pinned_nearby(struct cuda_engine *engine, struct ifl_error *error)
+{
+    const bool prefers = numa_prefer_device(0);
+    const int rc = take_pinned_all(engine, error);
+    if (prefers)
+        numa_prefer_default();
+    return rc;
+}
+
 static int take_host(struct cuda_engine *engine, struct ifl_error *error)
 {
     const struct ifl_engine_options *o = &engine->limits;
@@ -133,15 +158,7 @@ static int take_host(struct cuda_engine *engine, struct ifl_error *error)
     moves->arriving = moves->leaving + n_blocks;
     moves->read = moves->arriving + n_blocks;
     moves->written = moves->read + n_blocks;
-    TRY(take_pinned((void **)&engine->host, (size_t)o->n_host_blocks * engine->block_bytes,
-                    "swapped blocks", error));
-    TRY(take_pinned((void **)&engine->plan_host, pass_max_bytes(&engine->pass_limits),
-                    "step inputs", error));
-    TRY(take_pinned((void **)&moves->pairs, CUDA_PAIRS * sizeof *moves->pairs, "block copies",
-                    error));
-    return take_pinned((void **)&engine->sampled_host,
-                       (size_t)o->max_step_seqs * sizeof *engine->sampled_host, "sampled tokens",
-                       error);
+    return 0;
 }
 
 static int take_streams(struct cuda_engine *engine, struct ifl_error *error)
@@ -163,7 +180,8 @@ int cuda_take_memory(struct cuda_engine *engine, struct ifl_error *error)
 {
     TRY(take_streams(engine, error));
     TRY(take_device(engine, error));
-    return take_host(engine, error);
+    TRY(take_host(engine, error));
+    return take_pinned_nearby(engine, error);
 }
 
 /* cudaMemcpy would return before the last bytes have arrived, and on a stream that the engine's do

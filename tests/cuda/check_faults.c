@@ -2,8 +2,11 @@
  * of an opening and some steps. One line each, and under AddressSanitizer nothing leaks.
  *
  * The linker wraps the allocator (--wrap) for our objects; libraries keep theirs. */
+#include <linux/mempolicy.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "driver.h"
 #include "fake_queue.h"
@@ -13,6 +16,7 @@ void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
+long __wrap_syscall(long number, ...);
 
 static long n_allocations, failing; /* the failing-th fails, 0: none */
 
@@ -134,6 +138,55 @@ static void fail_each_call(void)
     verdict(n_failures > 100 && n_silent == 0, "each of %ld calls fails once", n_failures);
 }
 
+/* ---- memory near the device ---- */
+
+/* The kernel's policy for this thread, and the nodes preferred while memory was pinned. */
+static int mode;
+static unsigned long preferred, pinned_near;
+static bool is_refused;
+
+long __wrap_syscall(long number, ...)
+{
+    va_list values;
+    va_start(values, number);
+    if (number == SYS_get_mempolicy)
+        *va_arg(values, int *) = mode;
+    if (number == SYS_set_mempolicy && !is_refused) {
+        mode = va_arg(values, int);
+        preferred = mode == MPOL_PREFERRED ? *va_arg(values, const unsigned long *) : 0;
+    }
+    va_end(values);
+    return number == SYS_set_mempolicy && is_refused ? -1 : 0;
+}
+
+static void note_pinned(void)
+{
+    pinned_near |= preferred;
+}
+
+static void expect_pinned_near(unsigned long nodes, int node, int mode_before, const char *what)
+{
+    fake_node = node;
+    fake_pins = note_pinned;
+    mode = mode_before;
+    pinned_near = 0;
+    const int rc = driver_open(&driver, &ifl_engine_v1, &options);
+    verdict(rc == 0 && pinned_near == nodes && mode == mode_before, "%s", what);
+    driver_close(&driver);
+    fake_node = -1;
+    fake_pins = NULL;
+}
+
+static void pin_near_the_device(void)
+{
+    expect_pinned_near(1UL << 3, 3, MPOL_DEFAULT, "pinned on node 3, as before thereafter");
+    expect_pinned_near(0, 3, MPOL_INTERLEAVE, "somebody else's policy is left alone");
+    expect_pinned_near(0, -1, MPOL_DEFAULT, "a machine without nodes");
+    is_refused = true;
+    expect_pinned_near(0, 3, MPOL_DEFAULT, "a kernel that does not let us");
+    is_refused = false;
+}
+
 /* Ones whose tensor cores are too old, which no machine at hand needs to have. */
 static void refuse_old_devices(void)
 {
@@ -149,6 +202,7 @@ static void refuse_old_devices(void)
 int main(void)
 {
     refuse_old_devices();
+    pin_near_the_device();
     fail_each_allocation();
     fail_each_call();
     return verdicts_end();

@@ -20,7 +20,7 @@ cudaError_t cudaSetDevice(int device)
     return device == 0 && !fake_fails() ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
-int fake_capability = 9;
+int fake_capability = 9, fake_node = -1;
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
@@ -30,6 +30,14 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
                                           .multiProcessorCount = 1,
                                           .major = fake_capability};
     return fake_fails() ? cudaErrorInvalidDevice : cudaSuccess;
+}
+
+/* Whatever is asked for: only the node of the host's memory is. */
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+    (void)device;
+    *value = fake_node;
+    return attribute == cudaDevAttrHostNumaId ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaDriverGetVersion(int *version)
@@ -47,6 +55,8 @@ const char *cudaGetErrorString(cudaError_t error)
 {
     return error == cudaErrorMemoryAllocation ? "out of memory" : "the fake device failed";
 }
+
+void (*fake_pins)(void);
 
 /* ---- memory: all bits set, NaN in every format; as aligned as a device's ---- */
 
@@ -70,6 +80,8 @@ cudaError_t cudaMalloc(void **memory, size_t n_bytes)
 cudaError_t cudaHostAlloc(void **memory, size_t n_bytes, unsigned flags)
 {
     (void)flags;
+    if (fake_pins)
+        fake_pins();
     return cudaMalloc(memory, n_bytes);
 }
 

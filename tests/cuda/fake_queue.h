@@ -20,7 +20,9 @@ void fake_fail_call(long n);
 /* Whether the call that asks is that one. */
 bool fake_fails(void);
 
-/* Of the device: this and .0. */
-extern int fake_capability;
+/* Of the device: its capability is this and .0; the node of the host's memory that it is near. */
+extern int fake_capability, fake_node;
+/* Called whenever host memory is about to be pinned, unless it is NULL. */
+extern void (*fake_pins)(void);
 
 #endif
