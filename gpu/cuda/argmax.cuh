@@ -43,6 +43,7 @@ static __global__ void __launch_bounds__(N_THREADS)
     argmax_kernel(int32_t *token, const float *logits, int n_vocab, int stride)
 {
     __shared__ uint64_t of_warp[N_THREADS / WARP_LANES];
+    previous_kernel_wait();
     const float *row = logits + (size_t)blockIdx.x * stride;
     const int n_fours = n_vocab / 4;
     uint64_t key = 0;

@@ -91,6 +91,7 @@ decode_segment_read(attn_rows<HEAD_DIM, 1> &rows, const struct attn_args &attn,
     ring.slots = slots;
 
     int row = ring.row(0);
+    previous_kernel_wait();
     ring.ask(0, row);
     ring.ask(1, row);
     row = ring.row(1);
@@ -202,6 +203,7 @@ static __global__ void __launch_bounds__(ATTN_THREADS, 3)
     const int share = blockIdx.x / n_head_tiles;
     const decode_heads heads = decode_heads_find(args.attn, blockIdx.x % n_head_tiles);
     const int end = args.plan.share_indptr[share + 1];
+    next_kernel_admit();
     for (int i = args.plan.share_indptr[share]; i < end; i++) {
         const struct attn_segment segment = args.plan.segments[i];
         attn_rows<HEAD_DIM, 1> rows;
@@ -215,6 +217,7 @@ static __global__ void __launch_bounds__(ATTN_THREADS, 3)
         decode_write<T, HEAD_DIM>(args, segment, heads, results);
         __syncthreads();
     }
+    previous_kernel_wait(); /* those without a segment */
 }
 
 #endif

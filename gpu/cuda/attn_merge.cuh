@@ -29,6 +29,7 @@ static __global__ void __launch_bounds__(ATTN_THREADS)
     constexpr int PAIRS = HEAD_DIM / 64;
     __shared__ float2 of_warp[ATTN_WARPS][PAIRS][WARP_LANES];
     __shared__ float sum_of_warp[ATTN_WARPS];
+    previous_kernel_wait();
     if ((int)blockIdx.x >= *args.plan.n_merges)
         return;
     const struct attn_merge merge = args.plan.merges[blockIdx.x];

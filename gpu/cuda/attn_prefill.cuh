@@ -160,6 +160,7 @@ static __global__ void __launch_bounds__(ATTN_THREADS, 2)
     ring.slots = dynamic_shared<T>() + ATTN_WARPS * M * FRAGMENT_ROWS * HEAD_DIM;
 
     int row = ring.row(0);
+    previous_kernel_wait();
     prefill_q_copy<T, HEAD_DIM, M>(args.attn, tile, warp_row, q_tile);
     ring.ask(0, row);
     ring.ask(1, row);

@@ -14,6 +14,7 @@ enum { BLOCK_COPY_THREADS = 256, BLOCK_COPY_PACKS = 4 };
 static __global__ void __launch_bounds__(BLOCK_COPY_THREADS)
     block_copy_kernel(uint4 *pool, const struct block_pair *pairs, size_t n_packs)
 {
+    previous_kernel_wait();
     const struct block_pair pair = pairs[blockIdx.x];
     const uint4 *from = pool + pair.from * n_packs;
     uint4 *to = pool + pair.to * n_packs, held[BLOCK_COPY_PACKS];

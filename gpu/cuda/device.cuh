@@ -29,15 +29,36 @@ template <class... P> static int shared_memory_allow(void (*kernel)(P...), size_
                                 (int)shared_bytes);
 }
 
+/* Whether a kernel may start beside the tail of the one before it: Hopper, and a toolkit and a
+ * driver that can capture such launches in a graph. */
+static bool launches_overlap()
+{
+    enum { FIRST_TO_CAPTURE = 12030 };
+    int device, major, driver;
+    return CUDART_VERSION >= FIRST_TO_CAPTURE && !cudaDriverGetVersion(&driver) &&
+           driver >= FIRST_TO_CAPTURE && !cudaGetDevice(&device) &&
+           !cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) && major == 9;
+}
+
 template <class... P, class... A>
 static int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
                   cudaStream_t stream, A... args)
 {
+    static const bool overlaps = launches_overlap();
     const int refused = shared_memory_allow(kernel, shared_bytes);
     if (refused)
         return refused;
-    kernel<<<grid, block, shared_bytes, stream>>>(args...);
-    return cudaGetLastError();
+    cudaLaunchAttribute overlap = {};
+    overlap.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    overlap.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared_bytes;
+    config.stream = stream;
+    config.attrs = &overlap;
+    config.numAttrs = overlaps;
+    return cudaLaunchKernelEx(&config, kernel, args...);
 }
 
 /* How many blocks of this kernel the current device holds at a time. */
@@ -56,6 +77,25 @@ static int resident_blocks(void (*kernel)(P...), int n_threads, size_t shared_by
     if (!failed)
         *n_blocks = n_processors * n_each;
     return failed;
+}
+
+/* What the kernel before wrote is there from here on, and what it reads may be written. Every
+ * thread of every kernel waits, one that has nothing to do too: or the kernel would be over before
+ * the one before it, for which the one after it does not wait. Before it a kernel may read the
+ * step's plan. */
+__device__ __forceinline__ void previous_kernel_wait()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+/* The next kernel's threads may start as far as there is room, once all blocks have come here. */
+__device__ __forceinline__ void next_kernel_admit()
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
 }
 
 template <class T> __device__ __forceinline__ T *dynamic_shared()

@@ -15,6 +15,7 @@ enum { GATHER_THREADS = 128 };
 static __global__ void __launch_bounds__(GATHER_THREADS)
     gather_kernel(uint4 *out, const uint4 *table, const int32_t *index, int n_table, int n_packs)
 {
+    previous_kernel_wait();
     const size_t row = blockIdx.x;
     const int from = index[row];
     const bool is_row = from >= 0 && from < n_table;

@@ -17,6 +17,7 @@ template <class T, int N_PACKS>
 static __global__ void __launch_bounds__(NORM_MAX_THREADS)
     norm_kernel(T *out, T *hidden, const T *delta, const T *weight, float epsilon, int width)
 {
+    previous_kernel_wait();
     const size_t row = (size_t)blockIdx.x * width;
     const int first = threadIdx.x * PACK, stride = blockDim.x * PACK;
     float v[N_PACKS][PACK] = {}, squares = 0.0f; /* zeros past the row's end add nothing */

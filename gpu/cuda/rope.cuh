@@ -91,6 +91,8 @@ template <class T, int HEAD_DIM>
 static __global__ void __launch_bounds__(ROPE_THREADS) rope_kernel(const struct rope_args args)
 {
     constexpr int LANES = HEAD_DIM / 16, HALF = HEAD_DIM / 2;
+    next_kernel_admit();
+    previous_kernel_wait();
     const int token = blockIdx.x, slot = args.slot[token];
     const int n_rotated = args.n_heads + args.kv.n_kv_heads;
     const int n_all = n_rotated + args.kv.n_kv_heads;

@@ -21,6 +21,7 @@ template <class T>
 static __global__ void __launch_bounds__(SWIGLU_THREADS)
     swiglu_kernel(T *out, const T *gate_up, int width)
 {
+    previous_kernel_wait();
     const size_t row = blockIdx.x;
     const int at = (blockIdx.y * SWIGLU_THREADS + threadIdx.x) * PACK;
     if (at >= width)

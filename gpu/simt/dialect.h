@@ -65,6 +65,13 @@ template <class... P> int resident_blocks(void (*)(P...), int, size_t, int *n_bl
     return cudaSuccess;
 }
 
+static inline void previous_kernel_wait()
+{
+    simt_previous_wait();
+}
+
+static inline void next_kernel_admit() {}
+
 template <class T> static inline T *dynamic_shared()
 {
     return static_cast<T *>(simt_shared());

@@ -23,6 +23,7 @@ struct lane {
     struct fiber fiber;
     struct simt_index index;
     enum lane_state state;
+    bool has_waited; /* for the launch before */
     struct simt_site site;
     enum simt_op op;
     unsigned mask;
@@ -45,6 +46,8 @@ static struct simt_index grid_size, block_size, block_index;
 static void (*kernel_body)(void *);
 static void *kernel_closure;
 static void *shared;
+
+static size_t n_ended, n_waited; /* lanes of this launch */
 
 static char order_start, order_end, order_barrier[2];
 static unsigned n_barriers;
@@ -189,6 +192,10 @@ static void lane_finish(void)
     if (me()->pending.n)
         fail("ends with asynchronous copies that it never waited for");
     me()->state = LANE_DONE;
+    n_ended++;
+    n_waited += me()->has_waited;
+    if (n_waited != 0 && n_waited != n_ended)
+        fail("only some lanes have waited for the kernel before");
     my_warp()->live &= ~(1u << simt_lane());
     my_warp()->ready &= my_warp()->live;
     fiber_release(&order_end);
@@ -224,6 +231,7 @@ static void block_run(void)
         lanes[i]->index =
             (struct simt_index){i % block_size.x, row % block_size.y, row / block_size.y};
         lanes[i]->state = LANE_READY;
+        lanes[i]->has_waited = false;
         lanes[i]->pending.n_committed = 0;
     }
     for (unsigned w = 0; w < n_warps; w++) {
@@ -248,6 +256,7 @@ void simt_launch(struct simt_index grid, struct simt_index block, size_t shared_
     kernel_body = body;
     kernel_closure = closure;
     fiber_adopt_caller(&host);
+    n_ended = n_waited = 0;
     lanes_provide(n_lanes);
     /* Exactly the bytes asked for, rounded up to what aligned_alloc wants: 16. */
     const size_t rounded = (shared_bytes + 15) / 16 * 16;
@@ -263,6 +272,16 @@ void simt_launch(struct simt_index grid, struct simt_index block, size_t shared_
         block_run();
     }
     free(shared);
+}
+
+bool simt_all_waited(void)
+{
+    return n_waited == n_ended;
+}
+
+void simt_previous_wait(void)
+{
+    me()->has_waited = true;
 }
 
 struct simt_index simt_thread_index(void)

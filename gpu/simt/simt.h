@@ -69,6 +69,9 @@ struct simt_copy {
  * before each block. */
 void simt_launch(struct simt_index grid, struct simt_index block, size_t shared_bytes,
                  void (*body)(void *closure), void *closure);
+/* Whether every lane of the last launch has waited for the launch before; it is a failure if only
+ * some have. */
+bool simt_all_waited(void);
 /* Draws who runs next. The same seed gives the same order. */
 void simt_seed(uint64_t seed);
 
@@ -89,6 +92,9 @@ struct simt_index simt_grid_size(void);
 unsigned simt_lane(void);
 void *simt_shared(void);
 
+/* The launch before this one is over, as far as this lane may know: launches may overlap until
+ * then. */
+void simt_previous_wait(void);
 void simt_barrier(struct simt_site site);
 /* Posts `in`, waits for every lane in mask to do the same operation, returns this lane's `out`. */
 void simt_warp(enum simt_op op, unsigned mask, const void *in, size_t in_bytes, void *out,

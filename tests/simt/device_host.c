@@ -54,6 +54,10 @@ void device_check(int launch_error, const char *kernel)
 {
     static uint64_t n_launches;
     simt_seed(++n_launches);
+    if (!simt_all_waited()) {
+        fprintf(stderr, "%s does not wait for the kernel before\n", kernel);
+        exit(1);
+    }
     if (!launch_error)
         return;
     fprintf(stderr, "%s: launch error %d\n", kernel, launch_error);

@@ -107,6 +107,14 @@ template <bool IS_SOUND> static __global__ void divergent_kernel(float *out)
     out[threadIdx.x] = 1.0f;
 }
 
+/* Half the threads would end before the kernel before them. */
+template <bool IS_SOUND> static __global__ void overlap_kernel(float *out)
+{
+    if (IS_SOUND || threadIdx.x < 32)
+        previous_kernel_wait();
+    out[threadIdx.x] = 1.0f;
+}
+
 #define TWINS(name)                                                                                \
     {#name, name##_kernel<false>},                                                                 \
     {                                                                                              \
@@ -116,9 +124,9 @@ template <bool IS_SOUND> static __global__ void divergent_kernel(float *out)
 static const struct {
     const char *name;
     void (*kernel)(float *out);
-} planted[] = {TWINS(barrier), TWINS(syncwarp), TWINS(copy),     TWINS(wait),
-               TWINS(shared),  TWINS(dynamic),  TWINS(global),   TWINS(mask),
-               TWINS(source),  TWINS(disagree), TWINS(divergent)};
+} planted[] = {TWINS(barrier), TWINS(syncwarp), TWINS(copy),      TWINS(wait),
+               TWINS(shared),  TWINS(dynamic),  TWINS(global),    TWINS(mask),
+               TWINS(source),  TWINS(disagree), TWINS(divergent), TWINS(overlap)};
 
 static int run(void (*kernel)(float *out))
 {
