@@ -40,6 +40,7 @@ static int set_limits(const struct calibration *calibration, struct ifl_engine_o
     const int32_t n_blocks = calibration->n_blocks ? calibration->n_blocks : scale->n_blocks;
     const int32_t max_tokens = least(scale->max_tokens, calibration->model->max_model_len);
     *limits = (struct ifl_engine_options){
+        .dtype = calibration->dtype,
         .seed = 1,
         .n_threads = calibration->n_threads,
         .block_tokens = 16,

@@ -25,10 +25,12 @@
 #include <stdio.h>
 
 #include "cost/model.h"
+#include "inflight/engine.h"
 
 struct calibration {
     const char *engine; /* "cpu", "cuda" */
     const struct model *model;
+    enum ifl_engine_dtype dtype;
     int32_t n_threads, max_runs;
     int32_t n_blocks; /* of 16 tokens; 0: as many as the engine's kind of machine has room for */
     const volatile sig_atomic_t *stop;

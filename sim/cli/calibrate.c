@@ -1,6 +1,7 @@
 /* inflight calibrate: what this machine takes for each operation of an engine. */
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "calibrate/calibrate.h"
 #include "cli/options.h"
@@ -22,9 +23,22 @@ static void catch_signals(void)
 }
 
 static const char usage[] =
-    "usage: inflight calibrate --engine cpu|cuda -o FILE.csv [--model MODEL] [--threads N]\n"
-    "           [--runs N] [--blocks N]\n"
-    "--model is llama-160m unless given, of random weights; --runs is the most of a shape (15)\n";
+    "usage: inflight calibrate --engine cpu|cuda -o FILE.csv [--model MODEL] [--dtype DTYPE]\n"
+    "           [--threads N] [--runs N] [--blocks N]\n"
+    "--model is llama-160m unless given, of random weights; --runs is the most of a shape (15);\n"
+    "--dtype is auto, fp32 (cpu), bf16 or fp16 (cuda)\n";
+
+static int dtype_read(const char *text, enum ifl_engine_dtype *dtype, struct ifl_error *error)
+{
+    static const char *const names[] = {"auto", "fp32", "bf16", "fp16"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *dtype = (enum ifl_engine_dtype)i;
+            return 0;
+        }
+    return ifl_fail(error, IFL_E_INPUT, "--dtype is \"%s\", expected auto, fp32, bf16 or fp16",
+                    text);
+}
 
 static int write_sheet(const struct calibration *calibration, const char *path,
                        struct ifl_error *error)
@@ -37,7 +51,7 @@ static int write_sheet(const struct calibration *calibration, const char *path,
 
 int cli_calibrate(int argc, char **argv)
 {
-    const char *engine = NULL, *path = NULL, *model_name = "llama-160m";
+    const char *engine = NULL, *path = NULL, *model_name = "llama-160m", *dtype = "auto";
     long long n_threads = 1, n_runs = 15, n_blocks = 0;
     struct text_list rest = {.n = 0};
     struct ifl_error error;
@@ -45,6 +59,7 @@ int cli_calibrate(int argc, char **argv)
         {"--engine", NULL, OPTION_TEXT, &engine},    {"--output", "-o", OPTION_TEXT, &path},
         {"--model", NULL, OPTION_TEXT, &model_name}, {"--threads", NULL, OPTION_COUNT, &n_threads},
         {"--runs", NULL, OPTION_COUNT, &n_runs},     {"--blocks", NULL, OPTION_COUNT, &n_blocks},
+        {"--dtype", NULL, OPTION_TEXT, &dtype},
     };
     if (options_read("calibrate", argc, argv, options, sizeof options / sizeof *options, &rest) < 0)
         return 2;
@@ -53,14 +68,15 @@ int cli_calibrate(int argc, char **argv)
         return 2;
     }
     struct model model;
-    const struct calibration calibration = {.engine = engine,
-                                            .model = &model,
-                                            .n_threads = (int32_t)n_threads,
-                                            .max_runs = (int32_t)n_runs,
-                                            .n_blocks = (int32_t)n_blocks,
-                                            .stop = &stop};
+    struct calibration calibration = {.engine = engine,
+                                      .model = &model,
+                                      .n_threads = (int32_t)n_threads,
+                                      .max_runs = (int32_t)n_runs,
+                                      .n_blocks = (int32_t)n_blocks,
+                                      .stop = &stop};
     catch_signals();
-    if (model_load(model_name, &model, &error) || write_sheet(&calibration, path, &error))
+    if (dtype_read(dtype, &calibration.dtype, &error) || model_load(model_name, &model, &error) ||
+        write_sheet(&calibration, path, &error))
         return cli_fail(&error);
     return 0;
 }

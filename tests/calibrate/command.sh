@@ -9,6 +9,10 @@ tiny=$INFLIGHT_DATA/tests/engine/tiny.yaml
 refuses '--engine is "gpu", expected cpu or cuda' "$inflight" calibrate --engine gpu -o sheet.csv
 refuses 'is no Llama-style decoder' "$inflight" calibrate --engine cpu --model opt-13b -o sheet.csv
 refuses 'n_threads is 0' "$inflight" calibrate --engine cpu --model "$tiny" --threads 0 -o sheet.csv
+refuses '--dtype is "fp64", expected auto, fp32, bf16 or fp16' \
+    "$inflight" calibrate --engine cpu --model "$tiny" --dtype fp64 -o sheet.csv
+refuses 'dtype is bf16, executor cpu expects auto or fp32' \
+    "$inflight" calibrate --engine cpu --model "$tiny" --dtype bf16 -o sheet.csv
 refuses 'cannot write' "$inflight" calibrate --engine cpu --model "$tiny" -o nowhere/sheet.csv
 try "$inflight" calibrate --engine cpu
 [ $code -eq 2 ] || complain "no -o: exit $code"
@@ -22,7 +26,7 @@ wait $child || code=$?
 [ "$code" -eq 1 ] || complain "interrupted: exit $code"
 same "$(ls)" "logs" "files of a command that was interrupted"
 
-succeeds "$inflight" calibrate --engine cpu --model "$tiny" --runs 5 -o sheet.csv
+succeeds "$inflight" calibrate --engine cpu --model "$tiny" --dtype fp32 --runs 5 -o sheet.csv
 for op in ceiling_copy ceiling_copy_out ceiling_copy_in ceiling_gemm gemm norm rotary activation \
     elementwise attention_decode attention_prefill attention_mixed step step_host swap_out swap_in \
     block_copy; do
