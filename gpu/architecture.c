@@ -313,5 +313,6 @@ int architecture_of(const struct ifl_engine_options *options, struct architectur
     if (options->weights_dir)
         return architecture_read(options->weights_dir, &options->model, architecture, error);
     architecture_default(&options->model, architecture);
+    architecture->window_tokens = options->window_tokens;
     return 0;
 }

@@ -22,6 +22,9 @@ int limits_check(const struct ifl_engine_options *o, struct ifl_error *error)
     if (o->n_host_blocks < 0)
         return ifl_fail(error, IFL_E_INPUT, "n_host_blocks is %d, expected at least 0",
                         o->n_host_blocks);
+    if (o->window_tokens < 0)
+        return ifl_fail(error, IFL_E_INPUT, "window_tokens is %d, expected at least 0",
+                        o->window_tokens);
     return architecture_check(&o->model, error);
 }
 

@@ -57,6 +57,7 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
         .open = {.weights_dir = random ? NULL : config->weights,
                  .dtype = config->dtype,
                  .seed = config->seed,
+                 .window_tokens = config->window_tokens,
                  .n_threads = config->threads,
                  .stop = setup->stop},
         .token_seed = config->seed,

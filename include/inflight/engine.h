@@ -10,7 +10,8 @@
  * the layout [block][layer][K|V][kv_head][token][dim]. All memory is taken by `open`; a step
  * allocates nothing. One thread at a time may call an open engine.
  *
- * ABI 2 added `describe` and `measure`, for calibration; ABI 3 the choice of a data type. */
+ * ABI 2 added `describe` and `measure`, for calibration; ABI 3 the choice of a data type,
+ * ABI 4 windows of attention for random weights. */
 #ifndef INFLIGHT_ENGINE_H
 #define INFLIGHT_ENGINE_H
 
@@ -22,7 +23,7 @@
 #include "inflight/error.h"
 #include "inflight/step.h"
 
-#define IFL_ENGINE_ABI 3u
+#define IFL_ENGINE_ABI 4u
 
 /* RMSNorm, rotary positions, gated MLP with SiLU. */
 struct ifl_engine_model {
@@ -41,6 +42,7 @@ struct ifl_engine_options {
     enum ifl_engine_dtype dtype; /* one that the engine lacks is IFL_E_INPUT */
     const char *weights_dir;     /* config.json and safetensors of this very shape; NULL: random */
     uint64_t seed;               /* of random weights */
+    int32_t window_tokens;       /* random weights: attention sees no further back; 0: everything */
     int32_t n_threads;           /* that compute on the host */
     int32_t block_tokens, n_blocks, n_host_blocks;
     int32_t max_tokens;      /* of a sequence */

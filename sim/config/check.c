@@ -202,6 +202,16 @@ static int check_beams(const struct node *root, const struct config *config,
     return 0;
 }
 
+static int check_engine(const struct node *root, const struct config *config,
+                        struct ifl_error *error)
+{
+    if (config->engine.window_tokens > 0 && strcmp(config->engine.weights, "random") != 0)
+        return fail_key(root, "engine.window_tokens", error,
+                        "engine.window_tokens is set, expected 0 where engine.weights is a "
+                        "directory: its config.json has the window");
+    return 0;
+}
+
 /* Runs that are all the same would seem to prove something. */
 static int check_replications(const struct node *root, const struct config *config,
                               struct ifl_error *error)
@@ -234,7 +244,8 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_arrivals(root, &config->workload.arrivals, error) < 0 ||
         check_kv(root, &config->serving.kv, error) < 0 || check_cost(root, config, error) < 0 ||
         check_cluster(root, config, error) < 0 || check_parallel(root, config, error) < 0 ||
-        check_beams(root, config, error) < 0 || check_replications(root, config, error) < 0)
+        check_beams(root, config, error) < 0 || check_engine(root, config, error) < 0 ||
+        check_replications(root, config, error) < 0)
         return error->code;
     return 0;
 }

@@ -73,6 +73,7 @@ struct engine_config { /* for the executors cpu and cuda */
     char weights[512]; /* "random", or a directory */
     enum ifl_engine_dtype dtype;
     uint64_t seed;
+    int32_t window_tokens; /* of random weights; 0: none */
     int32_t threads;
     bool spoil_free_blocks;
 };

@@ -73,6 +73,9 @@ refuses 'parallel.tensor is above 1, expected 1 where cost.model is table' \
     --set 'cost={model: table, dir: configs/costs/vidur-llama-2-7b-a100}'
 refuses 'parallel.pipeline is above 1, expected 1 where an engine executes' \
     "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set executor=cpu
+refuses 'engine.window_tokens is set, expected 0 where engine.weights is a directory' \
+    "$inflight" run good.yaml --quiet --set executor=cpu \
+    --set 'engine={weights: logs, window_tokens: 24}'
 refuses 'workload.beams.search is true, expected false where an engine executes' \
     "$inflight" run good.yaml --quiet --set workload.beams.search=true --set executor=cpu
 refuses 'workload.beams.search is true and serving.kv.allocator is buddy, expected paged' \

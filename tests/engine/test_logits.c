@@ -153,6 +153,34 @@ Test(logits, agree_across_tiles_and_passes)
     driver_close(&driver);
 }
 
+/* In one layer a token sees as far as its window, and positions count from each other: what came
+ * before the last window need not have been there. */
+Test(logits, know_nothing_of_what_lies_before_the_window)
+{
+    enum { N = 300, WINDOW = 70 };
+    struct ifl_engine_options options = wide;
+    struct driver driver;
+    int32_t tokens[N];
+    float all[200], windowed[200], last[200];
+    options.model.n_layers = 1;
+    shuffle_blocks();
+    for (int32_t i = 0; i < N; i++)
+        tokens[i] = i * 7919 % 200;
+    cr_assert_eq(driver_open(&driver, &ifl_engine_v1, &options), 0, "%s", driver.error.text);
+    run_chunks(&driver, tokens, N, N, all);
+    run_chunks(&driver, tokens + N - WINDOW, WINDOW, WINDOW, last);
+    driver_close(&driver);
+    options.window_tokens = WINDOW;
+    cr_assert_eq(driver_open(&driver, &ifl_engine_v1, &options), 0, "%s", driver.error.text);
+    for (int32_t chunk = 1; chunk <= N; chunk = chunk * 3 + 2) {
+        run_chunks(&driver, tokens, N, chunk, windowed);
+        const double error = relative_error(windowed, last, 200);
+        cr_expect(error < TOLERANCE, "chunks of %d: relative error %g", chunk, error);
+    }
+    cr_expect(relative_error(windowed, all, 200) > 1e-3, "the window changes nothing");
+    driver_close(&driver);
+}
+
 Test(logits, come_with_the_likeliest_token)
 {
     struct driver driver;
