@@ -231,6 +231,7 @@ bool replica_commit(struct replica *replica)
     replica->busy = true;
     if (!replica->has_step_start)
         return true;
+    replica->by_rank[RANKED_SWAPPED].taken = false; /* hooks see whom the plan sent there, too */
     FOR_EACH_MODULE(module, replica)
     if (module->policy->on_step_start)
         module->policy->on_step_start(module->self, &replica->view, desc, &replica->step);

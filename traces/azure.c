@@ -116,7 +116,7 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
 int trace_read_azure(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
     const struct trace_csv_format format = {columns, 3, false};
-    const struct trace_csv_reader reader = {NULL, take_record, rows};
+    const struct trace_csv_reader reader = {NULL, take_record, rows, rows};
     const int rc = trace_csv_read(input, &format, &reader, error);
     rows->trace->has_stamps = true;
     trace_rows_rebase(rows);

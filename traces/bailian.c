@@ -112,7 +112,7 @@ static int number_sessions(struct bailian *bailian, struct ifl_error *error)
 int trace_read_bailian(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
     struct bailian bailian = {.rows = rows};
-    const struct trace_json_reader reader = {take_record, &bailian};
+    const struct trace_json_reader reader = {take_record, &bailian, rows};
     int rc = trace_rows_want(rows, TRACE_CLIENT, error);
     if (rc == 0)
         rc = trace_rows_want(rows, TRACE_SESSION, error);

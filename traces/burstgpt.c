@@ -49,7 +49,7 @@ int trace_read_burstgpt(struct trace_input *input, struct trace_rows *rows, stru
 {
     struct burstgpt burstgpt = {.rows = rows};
     const struct trace_csv_format format = {columns, 5, false};
-    const struct trace_csv_reader reader = {take_header, take_record, &burstgpt};
+    const struct trace_csv_reader reader = {take_header, take_record, &burstgpt, rows};
     rows->skipped = "requests failed (no response tokens) or have no prompt";
     const int rc = trace_csv_read(input, &format, &reader, error);
     trace_names_free(&burstgpt.sessions);

@@ -122,6 +122,12 @@ static int bind(struct trace_row *row, int place, const char *name)
     return 0;
 }
 
+/* They stand behind the format's own columns. */
+static size_t first_attribute(const struct trace_row *row)
+{
+    return row->format->n_columns - TRACE_N_ATTRIBUTES;
+}
+
 static int check_header(struct trace_row *row)
 {
     char found[256];
@@ -134,7 +140,12 @@ static int check_header(struct trace_row *row)
                                "column %s is missing, the header is \"%s\"",
                                row->format->columns[i].name,
                                trace_printable(found, sizeof found, row->line, n));
-    return row->reader->header ? row->reader->header(row->reader->self, row, row->error) : 0;
+    const int rc =
+        row->reader->header ? row->reader->header(row->reader->self, row, row->error) : 0;
+    return rc < 0 || !row->reader->rows
+               ? rc
+               : trace_attributes_want_row(row->reader->rows, row, first_attribute(row),
+                                           row->error);
 }
 
 /* ---- cells and records, called back by libcsv ---- */
@@ -185,7 +196,12 @@ static int end_record(struct trace_row *row)
         return ifl_fail_at(row->error, row->input->path, row->input->line, 0,
                            "%d cells, expected %d as in the header", row->n_cells,
                            row->n_file_columns);
-    return row->reader->record(row->reader->self, row, row->error);
+    struct trace_rows *rows = row->reader->rows;
+    const size_t n = rows ? rows->trace->n : 0;
+    const int rc = row->reader->record(row->reader->self, row, row->error);
+    return rc < 0 || !rows || rows->trace->n == n
+               ? rc
+               : trace_attributes_take_row(rows, row, first_attribute(row), row->error);
 }
 
 static void take_row(int terminator, void *context)
@@ -241,14 +257,27 @@ static int split_lines(struct trace_row *row, struct trace_input *input)
     return rc;
 }
 
+static void add_attributes(const struct trace_csv_format *format, struct trace_csv_column *columns,
+                           struct trace_csv_format *with)
+{
+    memcpy(columns, format->columns, format->n_columns * sizeof *columns);
+    memcpy(columns + format->n_columns, trace_attribute_columns, sizeof trace_attribute_columns);
+    *with =
+        (struct trace_csv_format){columns, format->n_columns + TRACE_N_ATTRIBUTES, format->closed};
+}
+
 int trace_csv_read(struct trace_input *input, const struct trace_csv_format *format,
                    const struct trace_csv_reader *reader, struct ifl_error *error)
 {
+    struct trace_csv_column columns[TRACE_CSV_MAX_COLUMNS];
+    struct trace_csv_format with = *format;
     struct trace_row *row = calloc(1, sizeof *row);
     if (!row)
         return ifl_fail_nomem(error);
+    if (reader->rows)
+        add_attributes(format, columns, &with);
     row->input = input;
-    row->format = format;
+    row->format = &with;
     row->reader = reader;
     row->error = error;
     for (size_t i = 0; i < TRACE_CSV_MAX_COLUMNS; i++)
@@ -305,6 +334,24 @@ int trace_row_stamp(const struct trace_row *row, size_t column, int64_t *ns,
         *ns >= 0)
         return 0;
     return trace_row_fail(row, column, "seconds from 0 to 9.2e9", error);
+}
+
+int trace_row_whole_or(const struct trace_row *row, size_t column, int32_t min, int32_t none,
+                       int32_t *cell, struct ifl_error *error)
+{
+    int64_t value = none;
+    const int rc = trace_row_filled(row, column)
+                       ? trace_row_whole(row, column, min, INT32_MAX, &value, error)
+                       : 0;
+    *cell = (int32_t)value;
+    return rc;
+}
+
+int trace_row_seconds_or(const struct trace_row *row, size_t column, int64_t none_ns, int64_t *cell,
+                         struct ifl_error *error)
+{
+    *cell = none_ns;
+    return trace_row_filled(row, column) ? trace_row_stamp(row, column, cell, error) : 0;
 }
 
 int trace_row_group(const struct trace_row *row, size_t column, struct trace_names *names,

@@ -57,24 +57,6 @@ static int take_header(void *self, const struct trace_row *row, struct ifl_error
 
 /* ---- cells of optional columns ---- */
 
-static int take_int32(const struct trace_row *row, size_t column, int32_t min, int32_t none,
-                      int32_t *cell, struct ifl_error *error)
-{
-    int64_t value = none;
-    const int rc = trace_row_filled(row, column)
-                       ? trace_row_whole(row, column, min, INT32_MAX, &value, error)
-                       : 0;
-    *cell = (int32_t)value;
-    return rc;
-}
-
-static int take_seconds(const struct trace_row *row, size_t column, int64_t none_ns, int64_t *cell,
-                        struct ifl_error *error)
-{
-    *cell = none_ns;
-    return trace_row_filled(row, column) ? trace_row_stamp(row, column, cell, error) : 0;
-}
-
 static int take_request_id(const struct trace_row *row, uint64_t *cell, struct ifl_error *error)
 {
     int64_t value = (int64_t)*cell; /* so far the record's number */
@@ -93,28 +75,19 @@ static int take_optional(struct inflight *inflight, const struct trace_row *row,
     switch (column) {
     case TRACE_REQUEST_ID:
         return take_request_id(row, &trace->request_id[i], error);
-    case TRACE_CLIENT:
-        return trace_rows_client(inflight->rows, trace_row_text(row, column), error);
-    case TRACE_PRIORITY:
-        return take_int32(row, column, INT32_MIN, 0, &trace->priority[i], error);
-    case TRACE_TTFT_SLO:
-        return take_seconds(row, column, IFL_NEVER, &trace->ttft_slo_ns[i], error);
-    case TRACE_TPOT_SLO:
-        return take_seconds(row, column, IFL_NEVER, &trace->tpot_slo_ns[i], error);
-    case TRACE_MAX_TOKENS:
-        return take_int32(row, column, 1, 0, &trace->max_tokens[i], error);
     case TRACE_SAMPLES:
-        return take_int32(row, column, 1, 1, &trace->samples[i], error);
+        return trace_row_whole_or(row, column, 1, 1, &trace->samples[i], error);
     case TRACE_SESSION:
         return trace_row_group(row, column, &inflight->sessions, &trace->session[i], error);
     case TRACE_THINK:
-        return take_seconds(row, column, -1, &trace->think_ns[i], error);
+        return trace_row_seconds_or(row, column, -1, &trace->think_ns[i], error);
     case TRACE_PREFIX_GROUP:
         return trace_row_group(row, column, &inflight->groups, &trace->prefix_group[i], error);
     case TRACE_PREFIX_TOKENS:
-        return take_int32(row, column, 0, 0, &trace->prefix_tokens[i], error);
+        return trace_row_whole_or(row, column, 0, 0, &trace->prefix_tokens[i], error);
     default:
-        return 0;
+        return trace_attribute_take_cell(inflight->rows, row, column, (enum trace_column)column,
+                                         error);
     }
 }
 
@@ -161,7 +134,7 @@ int trace_read_inflight(struct trace_input *input, struct trace_rows *rows, stru
 {
     struct inflight inflight = {.rows = rows};
     const struct trace_csv_format format = {trace_inflight_columns, TRACE_N_CSV_COLUMNS, true};
-    const struct trace_csv_reader reader = {take_header, take_record, &inflight};
+    const struct trace_csv_reader reader = {take_header, take_record, &inflight, NULL};
     const int rc = trace_csv_read(input, &format, &reader, error);
     trace_names_free(&inflight.sessions);
     trace_names_free(&inflight.groups);

@@ -45,6 +45,23 @@ json_t *trace_json_parse(const char *path, int line, const char *text, size_t n,
     return value;
 }
 
+static int hand_out(const struct trace_json_reader *reader, const struct trace_record *record,
+                    struct ifl_error *error)
+{
+    struct trace_rows *rows = reader->rows;
+    const size_t n = rows ? rows->trace->n : 0;
+    int rc = 0;
+    if (rows && !rows->first_record_seen)
+        rc = trace_attributes_want_record(rows, record, error);
+    if (rows)
+        rows->first_record_seen = true;
+    if (rc == 0)
+        rc = reader->record(reader->self, record, error);
+    return rc < 0 || !rows || rows->trace->n == n
+               ? rc
+               : trace_attributes_take_record(rows, record, error);
+}
+
 int trace_jsonl_read(struct trace_input *input, const struct trace_json_reader *reader,
                      struct ifl_error *error)
 {
@@ -56,7 +73,7 @@ int trace_jsonl_read(struct trace_input *input, const struct trace_json_reader *
         if (!value)
             return error->code;
         const struct trace_record record = {input->path, input->line, value};
-        rc = reader->record(reader->self, &record, error);
+        rc = hand_out(reader, &record, error);
         json_decref(value);
         if (rc < 0)
             break;
@@ -128,7 +145,7 @@ static int read_element(struct feed *feed, const struct trace_json_reader *reade
         return feed->rc < 0 ? feed->rc
                             : fail_parse(feed->input->path, line, column, &found, feed->error);
     const struct trace_record record = {feed->input->path, line, value};
-    const int rc = reader->record(reader->self, &record, feed->error);
+    const int rc = hand_out(reader, &record, feed->error);
     json_decref(value);
     return rc;
 }

@@ -20,7 +20,7 @@ static int take_record(void *self, const struct trace_record *record, struct ifl
 int trace_read_llmservingsim(struct trace_input *input, struct trace_rows *rows,
                              struct ifl_error *error)
 {
-    const struct trace_json_reader reader = {take_record, rows};
+    const struct trace_json_reader reader = {take_record, rows, rows};
     const int rc = trace_jsonl_read(input, &reader, error);
     rows->trace->has_stamps = true;
     trace_rows_rebase(rows);

@@ -77,6 +77,11 @@ const struct ifl_trace_format *ifl_trace_formats(void)
     return formats;
 }
 
+const char *ifl_trace_attributes(void)
+{
+    return "client,priority,ttft_slo_s,tpot_slo_s,max_tokens";
+}
+
 /* ---- which format ---- */
 
 static void list_formats(char *out, size_t size)

@@ -81,6 +81,8 @@ int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt
 
 int trace_rows_client(struct trace_rows *rows, const char *name, struct ifl_error *error)
 {
+    if (rows->clients_are_attributes)
+        return 0;
     return trace_names_number(&rows->clients, name, &rows->trace->client[rows->trace->n - 1],
                               error);
 }

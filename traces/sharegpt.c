@@ -38,7 +38,7 @@ static int take_record(void *self, const struct trace_record *record, struct ifl
 
 int trace_read_sharegpt(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
-    const struct trace_json_reader reader = {take_record, rows};
+    const struct trace_json_reader reader = {take_record, rows, rows};
     rows->skipped = "conversations have fewer than two turns or an empty one";
     rows->trace->lengths_estimated = true;
     const int rc = trace_json_list_read(input, &reader, error);

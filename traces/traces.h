@@ -123,6 +123,8 @@ struct trace_rows {
     size_t n_gaps, cap_gaps;
     bool several_runs; /* the file goes on with another run; said once */
     struct trace_names clients;
+    unsigned attributes; /* that the file has beside its format: bits 1 << place in attributes.c */
+    bool clients_are_attributes, first_record_seen;
 };
 
 int trace_rows_begin(struct trace_rows *rows, struct ifl_error *error);
@@ -135,7 +137,8 @@ int trace_rows_want(struct trace_rows *rows, enum trace_column column, struct if
 int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt, int32_t n_output,
                    struct ifl_error *error);
 
-/* Of the last row. Hash ids are whole numbers, or NULL for none. */
+/* Of the last row. Attributes say themselves who the client is: then the name has no say. Hash ids
+ * are whole numbers, or NULL for none. */
 int trace_rows_client(struct trace_rows *rows, const char *name, struct ifl_error *error);
 int trace_rows_hash_ids(struct trace_rows *rows, const json_t *ids, struct ifl_error *error);
 
@@ -180,7 +183,9 @@ struct trace_row; /* one record, its cells by the format's columns */
 struct trace_csv_reader {
     int (*header)(void *self, const struct trace_row *row, struct ifl_error *error); /* optional */
     int (*record)(void *self, const struct trace_row *row, struct ifl_error *error);
-    void *self; /* the callbacks fail with negative codes; anything else goes on */
+    void *self;              /* the callbacks fail with negative codes; anything else goes on */
+    struct trace_rows *rows; /* takes the attributes that stand beside the format's columns; NULL:
+                                the format has them itself */
 };
 
 int trace_csv_read(struct trace_input *input, const struct trace_csv_format *format,
@@ -197,6 +202,11 @@ int trace_row_whole(const struct trace_row *row, size_t column, int64_t min, int
                     int64_t *value, struct ifl_error *error);
 int trace_row_stamp(const struct trace_row *row, size_t column, int64_t *ns,
                     struct ifl_error *error);
+/* `none` where the cell is empty. */
+int trace_row_whole_or(const struct trace_row *row, size_t column, int32_t min, int32_t none,
+                       int32_t *cell, struct ifl_error *error);
+int trace_row_seconds_or(const struct trace_row *row, size_t column, int64_t none_ns, int64_t *cell,
+                         struct ifl_error *error);
 /* Dense numbers from 1 for the names in the column; 0 for an empty cell. */
 int trace_row_group(const struct trace_row *row, size_t column, struct trace_names *names,
                     uint32_t *number, struct ifl_error *error);
@@ -214,6 +224,7 @@ struct trace_record {
 struct trace_json_reader {
     int (*record)(void *self, const struct trace_record *record, struct ifl_error *error);
     void *self;
+    struct trace_rows *rows; /* takes the attributes of a record that is one request; else NULL */
 };
 
 int trace_jsonl_read(struct trace_input *input, const struct trace_json_reader *reader,
@@ -242,6 +253,25 @@ int trace_record_object(const struct trace_record *record, const char *key,
                         struct trace_record *inner, struct ifl_error *error);
 int trace_record_fail(const struct trace_record *record, const char *key, const char *expected,
                       struct ifl_error *error);
+
+/* ---- attributes.c: what a request may carry in any format ---- */
+
+#define TRACE_N_ATTRIBUTES 5
+
+extern const struct trace_csv_column trace_attribute_columns[TRACE_N_ATTRIBUTES];
+
+/* Of a file: which ones its header has, from the row's column `first` on, or its first record. */
+int trace_attributes_want_row(struct trace_rows *rows, const struct trace_row *row, size_t first,
+                              struct ifl_error *error);
+int trace_attributes_want_record(struct trace_rows *rows, const struct trace_record *record,
+                                 struct ifl_error *error);
+/* Of the last row. */
+int trace_attributes_take_row(struct trace_rows *rows, const struct trace_row *row, size_t first,
+                              struct ifl_error *error);
+int trace_attributes_take_record(struct trace_rows *rows, const struct trace_record *record,
+                                 struct ifl_error *error);
+int trace_attribute_take_cell(struct trace_rows *rows, const struct trace_row *row, size_t column,
+                              enum trace_column attribute, struct ifl_error *error);
 
 /* mooncake.c, for bailian too: lengths and hash ids; answers as trace_rows_add. */
 int trace_record_add(const struct trace_record *record, struct trace_rows *rows, int64_t stamp_ns,

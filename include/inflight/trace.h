@@ -103,6 +103,10 @@ struct ifl_trace_format {
 /* The formats, ending with a NULL name. */
 const struct ifl_trace_format *ifl_trace_formats(void);
 
+/* What a record of any format may carry besides, as columns or keys, where a record is a request:
+ * names with commas between. */
+const char *ifl_trace_attributes(void);
+
 /* ---- arrivals ---- */
 
 enum ifl_process {

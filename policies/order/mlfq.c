@@ -28,7 +28,12 @@ struct place { /* of a request */
     int32_t level;
     int64_t at;       /* within the level */
     int64_t spent_ns; /* at it */
-    int64_t ran_ns;   /* when it last ran, or came */
+};
+
+struct history {              /* of a request */
+    struct place now, before; /* it rose, in that step, because it starved */
+    uint64_t rose_in;
+    int64_t ran_ns; /* when it last ran, or came */
 };
 
 static const struct ifl_param params[] = {
@@ -57,8 +62,8 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     (void)self;
     (void)view;
     for (size_t i = 0; i < n; i++) {
-        const struct place *place = of[i]->mine[IFL_ORDER];
-        key[i] = ((int64_t)place->level << 48) + place->at;
+        const struct history *of_i = of[i]->mine[IFL_ORDER];
+        key[i] = ((int64_t)of_i->now.level << 48) + of_i->now.at;
     }
 }
 
@@ -70,24 +75,30 @@ static int64_t quantum_ns(const struct mlfq *p, int32_t level)
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     const struct mlfq *p = self;
-    struct place *place = r->mine[IFL_ORDER];
+    struct history *of_r = r->mine[IFL_ORDER];
     const int64_t prefill_ns =
         p->prefill_base_ns + ifl_ns_from_s(p->prefill_token_s * (double)r->n_prompt);
     (void)view;
-    *place = (struct place){.at = ++queues_of(self)->n_joined, .ran_ns = r->arrival_ns};
-    while (place->level < p->n_levels - 1 && quantum_ns(p, place->level) < prefill_ns)
-        place->level++;
+    *of_r = (struct history){
+        .now.at = ++queues_of(self)->n_joined, .rose_in = UINT64_MAX, .ran_ns = r->arrival_ns};
+    while (of_r->now.level < p->n_levels - 1 && quantum_ns(p, of_r->now.level) < prefill_ns)
+        of_r->now.level++;
 }
 
-static void return_starving(const struct mlfq *p, const struct ifl_view *view,
+/* The step that begins may serve some of them, which then were not starving: its end takes them
+ * back. */
+static void return_starving(const struct mlfq *p, const struct ifl_view *view, uint64_t step_begins,
                             struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while ((r = ifl_next(step, IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED, &cursor))) {
-        struct place *place = r->mine[IFL_ORDER];
-        if (place->level > 0 && view->now_ns - place->ran_ns >= p->starve_ns)
-            *place = (struct place){.at = ++queues_of(p)->n_joined, .ran_ns = place->ran_ns};
+        struct history *of_r = r->mine[IFL_ORDER];
+        if (of_r->now.level == 0 || view->now_ns - of_r->ran_ns < p->starve_ns)
+            continue;
+        of_r->before = of_r->now;
+        of_r->rose_in = step_begins;
+        of_r->now = (struct place){.at = ++queues_of(p)->n_joined};
     }
 }
 
@@ -96,12 +107,11 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
 {
     const struct mlfq *p = self;
     struct queues *queues = queues_of(self);
-    (void)desc;
     queues->planned_ns = view->now_ns;
     if (++queues->n_steps < p->starve_steps)
         return;
     queues->n_steps = 0;
-    return_starving(p, view, step);
+    return_starving(p, view, desc->step, step);
 }
 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
@@ -109,14 +119,15 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
     const struct mlfq *p = self;
     (void)view;
     for (size_t i = 0; i < end->n_of; i++) {
-        struct place *place = end->of[i].request->mine[IFL_ORDER];
-        place->ran_ns = end->end_ns;
-        place->spent_ns += end->end_ns - queues_of(self)->planned_ns;
-        if (place->spent_ns <= quantum_ns(p, place->level) || place->level == p->n_levels - 1)
+        struct history *of_r = end->of[i].request->mine[IFL_ORDER];
+        if (of_r->rose_in == end->step)
+            of_r->now = of_r->before;
+        of_r->ran_ns = end->end_ns;
+        of_r->now.spent_ns += end->end_ns - queues_of(self)->planned_ns;
+        if (of_r->now.spent_ns <= quantum_ns(p, of_r->now.level) ||
+            of_r->now.level == p->n_levels - 1)
             continue;
-        place->level++;
-        place->spent_ns = 0;
-        place->at = -++queues_of(self)->n_demoted;
+        of_r->now = (struct place){of_r->now.level + 1, -++queues_of(self)->n_demoted, 0};
     }
 }
 
@@ -130,7 +141,7 @@ const struct ifl_policy policy_order_mlfq = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct mlfq),
     .state_bytes = sizeof(struct queues),
-    .request_bytes = sizeof(struct place),
+    .request_bytes = sizeof(struct history),
     .on_join = on_join,
     .on_step_start = on_step_start,
     .on_step_end = on_step_end,

@@ -154,6 +154,8 @@ static int list_traces(struct ifl_error *error)
         if (format->columns && *format->columns)
             print_wrapped(format->columns, 19);
     }
+    printf("in all formats but bench, guidellm and vtc, beside these columns or keys\n");
+    print_wrapped(ifl_trace_attributes(), 4);
     if (config_names("traces", &names, error) < 0)
         return error->code;
     printf("traces\n");

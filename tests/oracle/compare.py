@@ -15,6 +15,7 @@ import tempfile
 
 import deadlines
 import fair
+import preemptive
 import relatives
 import reserving
 import schedulers
@@ -83,7 +84,8 @@ def configuration(cls, settings, cost, names):
     }
     settings['host_blocks'] = settings['num_blocks'] if settings['host_blocks'] else 0
     sets.update({key: settings[name] for name, key in cls.keys.items()})
-    sets.update(getattr(cls, 'more_sets', {}))
+    more = getattr(cls, 'more_sets', {})
+    sets.update(more(settings) if callable(more) else more)
     return sets
 
 
@@ -94,7 +96,7 @@ def run(inflight, folder, sets):
     command = [inflight, 'run', base, '--quiet', '-o', os.path.join(folder, 'out')]
     for key, value in sets.items():
         command += ['--set', f'{key}={value}']
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     if done.returncode:
         return done.stderr.strip() or f'exit code {done.returncode}'
     return None
@@ -177,6 +179,12 @@ def compare_config(inflight, cls, seed):
     return n_steps, n_preemptions, None
 
 
+def without_oracle(source):
+    presets = {os.path.splitext(name)[0]
+               for name in os.listdir(os.path.join(source, 'configs', 'serving'))}
+    return sorted(presets - {cls.preset for cls in schedulers.families()})
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
@@ -184,6 +192,9 @@ def main():
     n_configs = int(sys.argv[3]) if len(sys.argv) > 3 else 10
     os.environ['INFLIGHT_DATA'] = source
     n_failures = 0
+    for preset in without_oracle(source):
+        print(f'FAILED: {preset} has no slow scheduler')
+        n_failures += 1
     for cls in schedulers.families():
         if sys.argv[4:] and cls.preset not in sys.argv[4:]:
             continue

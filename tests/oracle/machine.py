@@ -4,6 +4,8 @@ Nothing here is clever. Lists are Python lists, blocks are counts, time is whole
 scheduler is a class whose `plan` follows its published pseudo-code line by line.
 """
 
+MOST_STEPS = 100000     # of a few dozen requests: they get nowhere
+
 
 class Request:
     def __init__(self, number, arrival_ms, prompt, output, priority=0, client=0, max_tokens=None,
@@ -230,6 +232,8 @@ def fly(scheduler, requests, cost):
         row = row_of(scheduler, step, cost)
         scheduler.started(step)
         rows.append(row)
+        if len(rows) == MOST_STEPS:
+            return rows, 'does not end'
         begin, end = scheduler.now, scheduler.now + row['duration']
         while todo and todo[0].arrival < end:
             scheduler.arrive(todo.pop(0))

@@ -44,6 +44,6 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
 int trace_read_blis(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
     const struct trace_csv_format format = {columns, N_COLUMNS, false};
-    const struct trace_csv_reader reader = {take_header, take_record, rows};
+    const struct trace_csv_reader reader = {take_header, take_record, rows, rows};
     return trace_csv_read(input, &format, &reader, error);
 }

@@ -62,7 +62,7 @@ static int take_report(void *self, const struct trace_record *record, struct ifl
 
 int trace_read_guidellm(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
-    const struct trace_json_reader reader = {take_report, rows};
+    const struct trace_json_reader reader = {take_report, rows, NULL};
     int rc = trace_rows_want_outcomes(rows, false, error);
     if (rc < 0)
         return rc;

@@ -69,6 +69,6 @@ int trace_read_llmd(struct trace_input *input, struct trace_rows *rows, struct i
 {
     struct runs runs = {.rows = rows};
     const struct trace_csv_format format = {columns, N_COLUMNS, false};
-    const struct trace_csv_reader reader = {take_header, take_record, &runs};
+    const struct trace_csv_reader reader = {take_header, take_record, &runs, rows};
     return trace_csv_read(input, &format, &reader, error);
 }

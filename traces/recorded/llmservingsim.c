@@ -61,7 +61,7 @@ int trace_read_llmservingsim_run(struct trace_input *input, struct trace_rows *r
                                  struct ifl_error *error)
 {
     struct run run = {.rows = rows, .clocks_apart_ns = INT64_MAX};
-    const struct trace_json_reader reader = {take_record, &run};
+    const struct trace_json_reader reader = {take_record, &run, rows};
     int rc = trace_rows_want_outcomes(rows, false, error);
     if (rc < 0)
         return rc;

@@ -41,23 +41,16 @@ static int check_point(struct run *run, const struct trace_row *row, struct ifl_
     return trace_row_fail(row, POINT, expected, error);
 }
 
-/* Empty where undefined. */
-static int take_seconds(const struct trace_row *row, size_t column, int64_t *ns,
-                        struct ifl_error *error)
-{
-    *ns = IFL_NEVER;
-    return trace_row_filled(row, column) ? trace_row_stamp(row, column, ns, error) : 0;
-}
-
+/* Times are empty where undefined. */
 static int take_outcome(const struct trace_row *row, struct ifl_outcome *outcome,
                         struct ifl_error *error)
 {
     int64_t preemptions = 0;
-    int rc = take_seconds(row, QUEUE, &outcome->queue_ns, error);
+    int rc = trace_row_seconds_or(row, QUEUE, IFL_NEVER, &outcome->queue_ns, error);
     if (rc == 0)
-        rc = take_seconds(row, TTFT, &outcome->ttft_ns, error);
+        rc = trace_row_seconds_or(row, TTFT, IFL_NEVER, &outcome->ttft_ns, error);
     if (rc == 0)
-        rc = take_seconds(row, E2E, &outcome->e2e_ns, error);
+        rc = trace_row_seconds_or(row, E2E, IFL_NEVER, &outcome->e2e_ns, error);
     if (rc == 0)
         rc = trace_row_whole(row, PREEMPTIONS, 0, INT32_MAX, &preemptions, error);
     outcome->preemptions = (int32_t)preemptions;
@@ -96,6 +89,6 @@ int trace_read_requests(struct trace_input *input, struct trace_rows *rows, stru
 {
     struct run run = {.rows = rows, .point = -1};
     const struct trace_csv_format format = {columns, N_COLUMNS, false};
-    const struct trace_csv_reader reader = {take_header, take_record, &run};
+    const struct trace_csv_reader reader = {take_header, take_record, &run, rows};
     return trace_csv_read(input, &format, &reader, error);
 }

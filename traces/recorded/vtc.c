@@ -65,7 +65,7 @@ static int take_experiment(void *self, const struct trace_record *record, struct
 
 int trace_read_vtc(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
-    const struct trace_json_reader reader = {take_experiment, rows};
+    const struct trace_json_reader reader = {take_experiment, rows, NULL};
     int rc = trace_rows_want(rows, TRACE_CLIENT, error);
     if (rc == 0)
         rc = trace_rows_want_outcomes(rows, false, error);

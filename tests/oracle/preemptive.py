@@ -1,0 +1,238 @@
+"""Everyone is ranked anew at every step, on the device or not: learning to rank, and feedback queues."""
+
+from machine import Scheduler
+
+
+class Ranked(Scheduler):
+    """In rank order requests get tokens while seats and budget last; who lacks blocks takes them from the
+    last ranked on the device that has got nothing yet."""
+    goes_on_after_a_refusal = False
+
+    def chunk(self, step, r):
+        """Its tokens of this step; 0: no room."""
+        raise NotImplementedError
+
+    def may_start(self, r):
+        """A hook: what a new request asks for besides blocks."""
+        return True
+
+    def blocks_to_find(self, r, n):
+        """Of somebody who is not on the device: what must be free, and what it takes."""
+        raise NotImplementedError
+
+    def in_order(self):
+        return sorted(self.waiting + self.running + self.swapped, key=self.rank)
+
+    def idle(self, step):
+        """On the device with nothing to do so far, best ranked first."""
+        return [r for r in self.in_order() if r in self.running and r not in step.tokens]
+
+    def serve(self, step, r, n):
+        """False: it finds no blocks."""
+        while self.lacks(r, r.computed + n) > self.free:
+            last = self.idle(step)[-1]
+            self.swap_out(step, last)
+            if last is r:
+                return False
+        self.take(r, self.lacks(r, r.computed + n))
+        self.give(step, r, n)
+        return True
+
+    def bring(self, step, r, n):
+        """From waiting or from the host; False: it finds no blocks."""
+        to_find, to_take = self.blocks_to_find(r, n)
+        while to_find > self.free:
+            behind = [q for q in self.idle(step) if self.rank(q) > self.rank(r)]
+            if not behind:
+                return False
+            self.swap_out(step, behind[-1])
+            if r in self.waiting and not self.may_start(r):
+                return True
+        if r in self.swapped:
+            self.swap_in(step, r, to_take)
+        else:
+            self.admit(r, to_take)
+        self.give(step, r, n)
+        return True
+
+    def walk(self, step):
+        gave_way = set()
+        for r in self.in_order():
+            if r in gave_way:
+                continue
+            n = self.chunk(step, r)
+            if n == 0 or len(step.tokens) >= self.s['max_seqs']:
+                return
+            if r in self.waiting and not self.may_start(r):
+                continue
+            before = set(self.running)
+            found = self.serve(step, r, n) if r in self.running else self.bring(step, r, n)
+            gave_way |= before - set(self.running)
+            if not found and not self.goes_on_after_a_refusal:
+                return
+
+
+class Ltr(Ranked):
+    """vllm-ltr, vllm/core/scheduler.py (_general_schedule, _get_opt_ordered_requests), with a predictor that
+    knows the output; whoever the walk leaves out is swapped out."""
+    preset = 'ltr'
+    goes_on_after_a_refusal = True
+
+    @staticmethod
+    def draw(rng):
+        """Whoever is promoted can end its prompt: else two could take turns for ever, getting nowhere."""
+        longest, budget = rng.choice([40, 64]), rng.choice([5, 16, 40, 2048])
+        return {'max_model_len': longest, 'max_seqs': rng.choice([1, 2, 4, 256]), 'budget': budget,
+                'starve': rng.choice([1, 3, 8, 100]),
+                'period': longest // budget + rng.choice([2, 3, 20])}
+
+    keys = {'max_seqs': 'serving.batching.max_seqs',
+            'budget': 'serving.batching.max_batched_tokens',
+            'starve': 'serving.order.starve_steps', 'period': 'serving.order.promoted_steps'}
+
+    def arrive(self, r):
+        r.idle_steps, r.runs, r.first = 0, 0, False
+        super().arrive(r)
+
+    def rank(self, r):
+        return not r.first, r.output, r.arrival, r.number
+
+    def promote(self):
+        for r in self.waiting + self.running + self.swapped:
+            if r.idle_steps >= self.s['starve']:
+                r.first, r.idle_steps, r.runs = True, 0, self.s['period']
+            elif r.first and r.runs <= 0:
+                r.first = False
+
+    def chunk(self, step, r):
+        return min(r.todo, self.s['budget'] - step.n_tokens)
+
+    def blocks_to_find(self, r, n):
+        return self.blocks_for(r.tokens), self.blocks_for(r.computed + n)
+
+    def plan(self, step):
+        self.promote()
+        self.walk(step)
+        if step.tokens:
+            for r in list(self.running):
+                if r not in step.tokens:
+                    self.swap_out(step, r)
+
+    def started(self, step):
+        for r in self.waiting + self.running + self.swapped:
+            if r in step.tokens:
+                r.idle_steps = 0
+                r.runs -= r.first
+            else:
+                r.idle_steps += 1
+
+
+class FastServe(Ranked):
+    """fastserve/scheduler.py, MLFQ: each level a list, the highest first; and reserve_free_blocks, where a
+    request that runs is never swapped out for those that might come."""
+    preset = 'fastserve'
+
+    @staticmethod
+    def draw(rng):
+        return {'max_seqs': rng.choice([1, 2, 4, 16]), 'budget': rng.choice([16, 40, 2048]),
+                'quantum': rng.choice([1, 10, 100]), 'token': rng.choice([0, 1, 5]),
+                'levels': rng.choice([2, 20]), 'starve_steps': rng.choice([3, 10, 1000]),
+                'starve': rng.choice([50, 300, 3000]), 'host_free': rng.choice([0.125, 0.5]),
+                'keep': rng.choice([0, 2, 5, 16])}
+
+    keys = {'max_seqs': 'serving.batching.max_seqs',
+            'budget': 'serving.batching.max_batched_tokens', 'levels': 'serving.order.n_levels',
+            'starve_steps': 'serving.order.starve_steps', 'host_free': 'serving.admit.host_free_frac',
+            'keep': 'serving.preempt.keep_free_blocks'}
+
+    @staticmethod
+    def more_sets(settings):
+        return {'serving.order.quantum_s': settings['quantum'] / 1000,
+                'serving.order.prefill_token_s': settings['token'] / 1000,
+                'serving.order.starve_s': settings['starve'] / 1000}
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self.levels = [[] for _ in range(self.s['levels'])]
+        self.n_steps = 0
+
+    # ---- levels ----
+
+    def quantum(self, r):
+        return self.s['quantum'] * 2 ** r.level
+
+    def arrive(self, r):
+        super().arrive(r)
+        if r not in self.waiting:
+            return
+        r.level, r.spent, r.ran = 0, 0, r.arrival
+        while r.level < self.s['levels'] - 1 and self.quantum(r) < self.s['token'] * r.prompt:
+            r.level += 1
+        self.levels[r.level].append(r)
+
+    def rank(self, r):
+        return r.level, self.levels[r.level].index(r)
+
+    def move(self, r, level, at):
+        self.levels[r.level].remove(r)
+        r.level, r.spent = level, 0
+        self.levels[level].insert(at, r)
+
+    def drop(self, step, r, status):
+        self.levels[r.level].remove(r)
+        super().drop(step, r, status)
+
+    def left(self, r):
+        self.levels[r.level].remove(r)
+
+    # ---- the batch ----
+
+    def chunk(self, step, r):
+        left = self.s['budget'] - step.n_tokens
+        return r.todo if r.todo <= left or not step.tokens else 0
+
+    def may_start(self, r):
+        n_host = self.s['host_blocks']
+        return self.host_free >= self.s['host_free'] * n_host
+
+    def blocks_to_find(self, r, n):
+        n_blocks = self.blocks_for(r.computed + n)
+        return n_blocks, n_blocks
+
+    def swap_ahead(self, step):
+        while step.tokens and self.free < self.s['keep'] and self.idle(step):
+            last = self.idle(step)[-1]
+            if last.blocks > self.host_free:
+                break
+            self.swap_out(step, last)
+        if step.preempted:
+            return
+        for r in [r for r in self.in_order() if r in self.swapped]:
+            if self.free < self.s['keep'] + r.host_blocks + 1:
+                break
+            self.swap_in(step, r, r.host_blocks)
+            self.came_ahead.append(r)
+
+    def plan(self, step):
+        self.came_ahead = []
+        self.walk(step)
+        self.swap_ahead(step)
+
+    # ---- what follows from a step ----
+
+    def started(self, step):
+        self.n_steps += 1
+        if self.n_steps % self.s['starve_steps']:
+            return
+        idle = [r for r in self.in_order() if r not in step.tokens and r not in self.came_ahead]
+        starving = [r for r in idle if r.level > 0 and self.now - r.ran >= self.s['starve']]
+        for r in starving:
+            self.move(r, 0, len(self.levels[0]))
+
+    def ended(self, step, begin, end):
+        decodes = [r for r in self.running if r in step.tokens and r.computed - 1 >= r.prefill]
+        for r in decodes + [r for r in step.tokens if r not in decodes]:
+            r.ran = end
+            r.spent += end - begin
+            if r.spent > self.quantum(r) and r.level < self.s['levels'] - 1:
+                self.move(r, r.level + 1, 0)
