@@ -10,6 +10,7 @@ struct tower {
     struct routing routing;
     uint32_t *due; /* [n_due] replicas to plan, in the order in which they fell due */
     uint32_t n_due, n_busy;
+    bool sees_ahead;
     struct event_heap wakes;
     int64_t now_ns;
 };
@@ -137,122 +138,7 @@ static int fall_asleep(struct tower *tower, struct replica *replica, struct ifl_
     return event_push(&tower->wakes, at_ns, replica->number) < 0 ? ifl_fail_nomem(error) : 0;
 }
 
-/* ---- steps between which nothing happens ---- */
-
-/* Nobody arrives, wakes or ends before, and no other replica is there to be asked for order. */
-static bool may_coast(const struct tower *tower, const struct replica *replica)
-{
-    const struct flight *flight = tower->flight;
-    return flight->n_replicas == 1 && flight->executor->durations && flight->steady_runs &&
-           !flight->check_steady && !flight->records_work && replica_coasts(replica);
-}
-
-static int64_t next_event_ns(const struct tower *tower)
-{
-    const int64_t arrival_ns = workload_next_ns(tower->flight->workload);
-    const int64_t wake_ns = event_next_ns(&tower->wakes);
-    const int64_t next_ns = arrival_ns < wake_ns ? arrival_ns : wake_ns;
-    return next_ns < IFL_LAST_NS ? next_ns : IFL_LAST_NS;
-}
-
-/* Flies committed steps one after the other as long as they end before anything else happens. 1:
- * the last one is still to be submitted; 0: it has ended, and a plan is due. */
-static int coast(struct tower *tower, struct replica *replica, struct ifl_error *error)
-{
-    struct flight *flight = tower->flight;
-    const int64_t until_ns = next_event_ns(tower);
-    int64_t known_ns[REPLICA_MAX_STRETCH];
-    size_t n_known = 0, at = 0;
-    while (may_coast(tower, replica)) {
-        const int64_t start_ns = replica->desc.start_ns;
-        if (at == n_known) {
-            at = 0;
-            n_known =
-                flight->executor->durations(flight->executor_self, &replica->desc,
-                                            replica_stretch_steps(replica, until_ns), known_ns);
-        }
-        if (n_known == 0 || known_ns[at] >= until_ns - start_ns)
-            return 1;
-        const int64_t duration_ns = known_ns[at++];
-        const struct ifl_done done = {.step = replica->desc.step,
-                                      .replica = replica->number,
-                                      .start_ns = start_ns,
-                                      .end_ns = start_ns + duration_ns,
-                                      .device_ns = duration_ns};
-        int rc = replica_end_tick(replica, &done, flight->recorder, error);
-        if (rc == 0)
-            rc = replica_stretch(replica, known_ns + at, n_known - at, until_ns, flight->recorder,
-                                 error);
-        tower->now_ns = replica->view.now_ns;
-        if (rc < 0)
-            return rc;
-        at += (size_t)rc;
-        flight->n_repeats += (uint64_t)rc;
-        if (!replica_next_tick(replica, tower->now_ns))
-            return 0;
-        flight->n_repeats++;
-    }
-    return 1;
-}
-
-static int submit(struct tower *tower, const struct replica *replica, struct ifl_error *error)
-{
-    const struct flight *flight = tower->flight;
-    tower->n_busy++;
-    return flight->executor->submit(flight->executor_self, &replica->desc, error);
-}
-
-/* Plans until there is work for the executor or nothing moves any more: a plan that only preempts
- * or rejects is followed by another at the same time. */
-static int plan_step(struct tower *tower, struct replica *replica, struct ifl_error *error)
-{
-    struct flight *flight = tower->flight;
-    for (size_t n_tries = 0;; n_tries++) {
-        int rc = plan_once(flight, replica, tower->now_ns, error);
-        if (rc < 0)
-            return rc;
-        const bool moved = replica->n_rejected > 0 || replica->step.n_preempted > 0;
-        const bool submits = replica_commit(replica);
-        if (replica->n_gone > 0 && (rc = report_gone(tower, replica, error)) < 0)
-            return rc;
-        if (submits && (rc = coast(tower, replica, error)) != 0)
-            return rc < 0 ? rc : submit(tower, replica, error);
-        if (submits)
-            n_tries = 0;
-        else if (!moved || n_tries > replica->pool.n_live + 1)
-            return fall_asleep(tower, replica, error);
-    }
-}
-
-static int plan_due(struct tower *tower, struct ifl_error *error)
-{
-    int rc = 0;
-    for (uint32_t i = 0; i < tower->n_due && rc == 0; i++) {
-        struct replica *replica = &tower->flight->replicas[tower->due[i]];
-        replica->due = false;
-        if (replica->pool.n_live > 0)
-            rc = plan_step(tower, replica, error);
-        routing_note(&tower->routing, replica);
-    }
-    tower->n_due = 0;
-    return rc;
-}
-
-/* ---- the loop ---- */
-
-static int check_idle(const struct flight *flight, struct ifl_error *error)
-{
-    for (uint32_t i = 0; i < flight->n_replicas; i++) {
-        const struct replica *replica = &flight->replicas[i];
-        if (replica->pool.n_live > 0)
-            return ifl_fail(error, IFL_E_STALLED,
-                            "policy %s leaves %zu requests waiting, %zu running and %zu swapped "
-                            "out, and nothing can happen any more",
-                            replica->modules[IFL_BATCHING].policy->name, replica->waiting.n,
-                            replica->running.n, replica->n_swapped);
-    }
-    return 0;
-}
+/* ---- the end of a step ---- */
 
 /* What the step did for whom, for work.csv and the timeline. Not from desc.work, which is the
  * executor's at submission: arrivals since may have moved the array. */
@@ -288,16 +174,170 @@ static int record_work(const struct flight *flight, const struct replica *replic
     return rc;
 }
 
-static int end_step(struct tower *tower, const struct ifl_done *done, struct ifl_error *error)
+/* The step in flight has ended. */
+static int end_one(struct tower *tower, struct replica *replica, const struct ifl_done *done,
+                   struct ifl_error *error)
 {
-    struct replica *replica = &tower->flight->replicas[done->replica];
     int rc = replica_end(replica, done, tower->flight->recorder, error);
-    tower->n_busy--;
     tower->now_ns = done->end_ns;
     if (rc == 0 && tower->flight->records_work)
         rc = record_work(tower->flight, replica, done, error);
-    if (rc == 0 && replica->n_gone > 0)
-        rc = report_gone(tower, replica, error);
+    return rc == 0 && replica->n_gone > 0 ? report_gone(tower, replica, error) : rc;
+}
+
+/* ---- steps between which nothing happens ---- */
+
+/* An executor that can tell how long steps take need not be waited for, as long as no other replica
+ * is there to be asked for order. */
+static bool sees_ahead(const struct flight *flight)
+{
+    return flight->n_replicas == 1 && flight->executor->durations && flight->steady_runs &&
+           !flight->check_steady && !flight->records_work;
+}
+
+static int64_t next_event_ns(const struct tower *tower)
+{
+    const int64_t arrival_ns = workload_next_ns(tower->flight->workload);
+    const int64_t wake_ns = event_next_ns(&tower->wakes);
+    const int64_t next_ns = arrival_ns < wake_ns ? arrival_ns : wake_ns;
+    return next_ns < IFL_LAST_NS ? next_ns : IFL_LAST_NS;
+}
+
+/* Durations of the committed step and of some that may follow it. */
+struct outlook {
+    int64_t duration_ns[REPLICA_MAX_STRETCH];
+    size_t n, at;
+};
+
+static bool look_ahead(const struct flight *flight, const struct replica *replica, int64_t until_ns,
+                       struct outlook *outlook)
+{
+    if (outlook->at == outlook->n) {
+        outlook->at = 0;
+        outlook->n = flight->executor->durations(flight->executor_self, &replica->desc,
+                                                 replica_stretch_steps(replica, until_ns),
+                                                 outlook->duration_ns);
+    }
+    return outlook->n > 0 && outlook->duration_ns[outlook->at] < until_ns - replica->desc.start_ns;
+}
+
+/* Ends the committed step and as many like it as the outlook holds. 1: the one behind them is
+ * committed; 0: a plan is due. */
+static int coast(struct tower *tower, struct replica *replica, const struct ifl_done *done,
+                 int64_t until_ns, struct outlook *outlook, struct ifl_error *error)
+{
+    struct flight *flight = tower->flight;
+    int rc = replica_end_tick(replica, done, flight->recorder, error);
+    if (rc == 0)
+        rc = replica_stretch(replica, outlook->duration_ns + outlook->at, outlook->n - outlook->at,
+                             until_ns, flight->recorder, error);
+    tower->now_ns = replica->view.now_ns;
+    if (rc < 0)
+        return rc;
+    outlook->at += (size_t)rc;
+    flight->n_repeats += (uint64_t)rc;
+    if (!replica_next_tick(replica, tower->now_ns))
+        return 0;
+    flight->n_repeats++;
+    return 1;
+}
+
+/* Flies the committed step, and those that repeat it, if they end before anything else happens. 1:
+ * the one that is committed then must be submitted; 0: all have ended, and a plan is due. */
+static int fly(struct tower *tower, struct replica *replica, struct ifl_error *error)
+{
+    const int64_t until_ns = next_event_ns(tower);
+    struct outlook outlook;
+    int rc = 1;
+    outlook.n = outlook.at = 0;
+    while (rc > 0 && look_ahead(tower->flight, replica, until_ns, &outlook)) {
+        const int64_t start_ns = replica->desc.start_ns;
+        const int64_t duration_ns = outlook.duration_ns[outlook.at++];
+        const struct ifl_done done = {.step = replica->desc.step,
+                                      .replica = replica->number,
+                                      .start_ns = start_ns,
+                                      .end_ns = start_ns + duration_ns,
+                                      .device_ns = duration_ns};
+        if (!replica_coasts(replica))
+            return end_one(tower, replica, &done, error);
+        rc = coast(tower, replica, &done, until_ns, &outlook, error);
+    }
+    return rc;
+}
+
+static int submit(struct tower *tower, const struct replica *replica, struct ifl_error *error)
+{
+    const struct flight *flight = tower->flight;
+    tower->n_busy++;
+    return flight->executor->submit(flight->executor_self, &replica->desc, error);
+}
+
+static int check_stop(const struct flight *flight, struct ifl_error *error)
+{
+    return flight->stop && *flight->stop ? ifl_fail(error, IFL_E_INTERRUPTED, "interrupted") : 0;
+}
+
+/* Plans until there is work for the executor to wait for or nothing moves any more: a plan that
+ * only preempts or rejects is followed by another at the same time. */
+static int plan_step(struct tower *tower, struct replica *replica, struct ifl_error *error)
+{
+    struct flight *flight = tower->flight;
+    for (size_t n_tries = 0; replica->pool.n_live > 0; n_tries++) {
+        int rc = plan_once(flight, replica, tower->now_ns, error);
+        if (rc < 0)
+            return rc;
+        const bool moved = replica->n_rejected > 0 || replica->step.n_preempted > 0;
+        const bool submits = replica_commit(replica);
+        if (replica->n_gone > 0 && (rc = report_gone(tower, replica, error)) < 0)
+            return rc;
+        if (!submits && (!moved || n_tries > replica->pool.n_live + 1))
+            return fall_asleep(tower, replica, error);
+        if (!submits)
+            continue;
+        rc = tower->sees_ahead ? fly(tower, replica, error) : 1;
+        if (rc != 0)
+            return rc < 0 ? rc : submit(tower, replica, error);
+        if ((rc = let_arrive(tower, error)) < 0 || (rc = check_stop(flight, error)) < 0)
+            return rc;
+        n_tries = 0;
+    }
+    return 0;
+}
+
+static int plan_due(struct tower *tower, struct ifl_error *error)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < tower->n_due && rc == 0; i++) {
+        struct replica *replica = &tower->flight->replicas[tower->due[i]];
+        rc = plan_step(tower, replica, error);
+        replica->due = false;
+        routing_note(&tower->routing, replica);
+    }
+    tower->n_due = 0;
+    return rc;
+}
+
+/* ---- the loop ---- */
+
+static int check_idle(const struct flight *flight, struct ifl_error *error)
+{
+    for (uint32_t i = 0; i < flight->n_replicas; i++) {
+        const struct replica *replica = &flight->replicas[i];
+        if (replica->pool.n_live > 0)
+            return ifl_fail(error, IFL_E_STALLED,
+                            "policy %s leaves %zu requests waiting, %zu running and %zu swapped "
+                            "out, and nothing can happen any more",
+                            replica->modules[IFL_BATCHING].policy->name, replica->waiting.n,
+                            replica->running.n, replica->n_swapped);
+    }
+    return 0;
+}
+
+static int end_step(struct tower *tower, const struct ifl_done *done, struct ifl_error *error)
+{
+    struct replica *replica = &tower->flight->replicas[done->replica];
+    const int rc = end_one(tower, replica, done, error);
+    tower->n_busy--;
     fall_due(tower, replica);
     routing_note(&tower->routing, replica);
     return rc;
@@ -351,11 +391,10 @@ static int loop(struct tower *tower, struct ifl_error *error)
     const struct flight *flight = tower->flight;
     int rc;
     while ((rc = advance(tower, error)) > 0) {
-        if (flight->stop && *flight->stop)
-            return ifl_fail(error, IFL_E_INTERRUPTED, "interrupted");
-        if (workload_next_ns(flight->workload) <= tower->now_ns)
+        rc = check_stop(flight, error);
+        if (rc == 0)
             rc = let_arrive(tower, error);
-        if (rc >= 0)
+        if (rc == 0)
             rc = plan_due(tower, error);
         if (rc < 0)
             return rc;
@@ -369,6 +408,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     int rc = tower.due ? routing_create(&tower.routing, flight->replicas, flight->n_replicas,
                                         flight->router, flight->seed, error)
                        : ifl_fail_nomem(error);
+    tower.sees_ahead = sees_ahead(flight);
     for (uint32_t i = 0; i < flight->n_replicas; i++)
         flight->replicas[i].wake_ns = flight->replicas[i].wake_asked_ns = IFL_NEVER;
     if (rc == 0)

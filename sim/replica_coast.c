@@ -60,6 +60,8 @@ static int64_t lesser(int64_t a, int64_t b)
 
 size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
 {
+    if (!replica_coasts(replica))
+        return 1;
     const int64_t until_promised_ns = lesser(until_ns, replica->promise.until_ns);
     const int64_t room_ns = until_promised_ns - replica->desc.start_ns;
     const int64_t n_alike = replica->tick_ns > 0 ? room_ns / replica->tick_ns : 0;

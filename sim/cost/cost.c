@@ -74,7 +74,7 @@ size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_
     ifl_require(n <= COST_MAX_RUN);
     if (cost->recorded_ns)
         return 0;
-    if (!cost->run_s || !only_decodes(first))
+    if (n == 1 || !cost->run_s || !only_decodes(first))
         return run_one_by_one(cost, first, n, ns);
     cost->run_s(cost, first, n, s);
     for (size_t i = 0; i < n; i++) {

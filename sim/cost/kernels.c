@@ -91,79 +91,49 @@ double prefill_attention_s(const struct hardware *hardware, double q_heads, doub
 
 /* What a decode attention is made of that its context does not change. */
 struct decode_terms {
-    double launch_s, heads_s, bytes_per_s;
-    double n_seqs, kv_heads, d_head, element_bytes;
-    double stream_bytes_per_s; /* 0: no bound */
-    double split_s;
+    double launch_s, heads_s, split_s;
+    double n_streams, bytes_per_s, stream_bytes_per_s; /* the last 0: no bound */
+    double split_tokens;                               /* above which contexts are split */
 };
 
-static struct decode_terms decode_terms(const struct hardware *hardware, double q_heads,
-                                        double kv_heads, double d_head, double element_bytes,
-                                        double n_seqs)
+static inline struct decode_terms decode_terms(const struct hardware *hardware, double q_heads,
+                                               double kv_heads, double n_seqs)
 {
     const struct decode_profile *decode = &hardware->decode;
+    const double n_streams = n_seqs * kv_heads;
     return (struct decode_terms){
         .launch_s = decode->launch_us * us,
-        .heads_s = decode->head_us * us * (n_seqs * kv_heads) / hardware->gpu.n_sms,
-        .bytes_per_s = bytes_per_s(hardware, decode->memory_frac),
-        .n_seqs = n_seqs,
-        .kv_heads = kv_heads,
-        .d_head = d_head,
-        .element_bytes = element_bytes,
-        .stream_bytes_per_s = q_heads <= kv_heads ? decode->stream_gb_per_s * gb_per_s : 0,
+        .heads_s = decode->head_us * us * n_streams / hardware->gpu.n_sms,
         .split_s = decode->split_us * us,
+        .n_streams = n_streams,
+        .bytes_per_s = bytes_per_s(hardware, decode->memory_frac),
+        .stream_bytes_per_s = q_heads <= kv_heads ? decode->stream_gb_per_s * gb_per_s : 0,
+        .split_tokens = KERNELS_SPLIT_TOKENS * n_seqs,
     };
 }
 
-static inline double kv_bytes_of(const struct decode_terms *terms, double context_tokens)
+/* All but the launch. */
+static inline double pure_decode_s(const struct decode_terms *terms, double context_tokens,
+                                   double kv_bytes)
 {
-    return 2 * context_tokens * terms->kv_heads * terms->d_head * terms->element_bytes;
-}
-
-/* Steps, counted from one that reads context_tokens, before their contexts are long enough to be
- * split: at most n. */
-static int32_t n_whole(const struct decode_terms *terms, double context_tokens, int32_t n)
-{
-    int32_t i = 0;
-    while (i < n && context_tokens + i * terms->n_seqs <= KERNELS_SPLIT_TOKENS * terms->n_seqs)
-        i++;
-    return i;
-}
-
-/* All but the launch, of n steps each of which reads a token more of every sequence: s[n]. Loops
- * without branches, which compilers turn into vector instructions. */
-static inline void pure_decode_run_s(const struct decode_terms *terms, double context_tokens,
-                                     int32_t n, double *s)
-{
-    const double n_streams = terms->n_seqs * terms->kv_heads;
-    const int32_t whole = n_whole(terms, context_tokens, n);
-    for (int32_t i = 0; i < n; i++) {
-        const double kv_bytes = kv_bytes_of(terms, context_tokens + i * terms->n_seqs);
-        s[i] = kv_bytes / terms->bytes_per_s;
-    }
-    for (int32_t i = 0; i < n && terms->stream_bytes_per_s > 0; i++) {
-        const double kv_bytes = kv_bytes_of(terms, context_tokens + i * terms->n_seqs);
-        const double stream_s = kv_bytes / n_streams / terms->stream_bytes_per_s;
-        s[i] = stream_s > s[i] ? stream_s : s[i];
-    }
-    for (int32_t i = 0; i < n; i++)
-        s[i] = terms->heads_s + s[i];
-    for (int32_t i = whole; i < n; i++)
-        s[i] += terms->split_s;
+    double read_s = kv_bytes / terms->bytes_per_s;
+    if (terms->stream_bytes_per_s > 0)
+        read_s = fmax(read_s, kv_bytes / terms->n_streams / terms->stream_bytes_per_s);
+    return terms->heads_s + read_s + (context_tokens > terms->split_tokens ? terms->split_s : 0);
 }
 
 void decode_attention_run_s(const struct hardware *hardware, double q_heads, double kv_heads,
                             double d_head, double element_bytes, const struct decode_shape *first,
-                            int32_t n, double *s)
+                            size_t n, double *s)
 {
-    const double n_seqs = first->n_seqs;
-    const struct decode_terms terms =
-        decode_terms(hardware, q_heads, kv_heads, d_head, element_bytes, n_seqs);
-    pure_decode_run_s(&terms, first->context_tokens, n, s);
-    for (int32_t i = 0; i < n; i++)
-        s[i] = terms.launch_s + s[i];
-    for (int32_t i = 0; i < n && hardware->corrections.n_of > 0; i++)
-        s[i] *= corrected(hardware, CORRECT_DECODE, 0, 0, first->context_tokens + i * n_seqs);
+    const struct decode_terms terms = decode_terms(hardware, q_heads, kv_heads, first->n_seqs);
+    double context_tokens = first->context_tokens;
+    for (size_t i = 0; i < n; i++) {
+        const double kv_bytes = 2 * context_tokens * kv_heads * d_head * element_bytes;
+        s[i] = corrected(hardware, CORRECT_DECODE, 0, 0, context_tokens) *
+               (terms.launch_s + pure_decode_s(&terms, context_tokens, kv_bytes));
+        context_tokens += first->n_seqs;
+    }
 }
 
 double decode_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
@@ -184,15 +154,13 @@ double decode_attention_mixed_s(const struct hardware *hardware, double q_heads,
         return 0;
     if (mixed->memory_frac <= 0)
         return decode_attention_s(hardware, q_heads, kv_heads, d_head, element_bytes, shape);
-    const struct decode_terms terms =
-        decode_terms(hardware, q_heads, kv_heads, d_head, element_bytes, shape->n_seqs);
-    const double kv_bytes = kv_bytes_of(&terms, shape->context_tokens);
+    const double kv_bytes = 2 * shape->context_tokens * kv_heads * d_head * element_bytes;
+    const struct decode_terms terms = decode_terms(hardware, q_heads, kv_heads, shape->n_seqs);
     const double unpacked_bytes = kv_bytes / kv_heads * q_heads;
     const double unpacked_s = mixed->head_us * us * shape->n_seqs * q_heads / hardware->gpu.n_sms +
                               unpacked_bytes / bytes_per_s(hardware, mixed->memory_frac);
-    double pure_s;
-    pure_decode_run_s(&terms, shape->context_tokens, 1, &pure_s);
-    return terms.launch_s + fmax(pure_s, unpacked_s);
+    return terms.launch_s +
+           fmax(pure_decode_s(&terms, shape->context_tokens, kv_bytes), unpacked_s);
 }
 
 double elementwise_s(const struct hardware *hardware, double n_launches, double bytes)

@@ -12,7 +12,7 @@
 #define SIM_COST_KERNELS_H
 
 #include <stdbool.h>
-#include <stdint.h>
+#include <stddef.h>
 
 #include "cost/hardware.h"
 
@@ -85,7 +85,7 @@ double decode_attention_s(const struct hardware *hardware, double q_heads, doubl
  * in every next one. s[n]. */
 void decode_attention_run_s(const struct hardware *hardware, double q_heads, double kv_heads,
                             double d_head, double element_bytes, const struct decode_shape *first,
-                            int32_t n, double *s);
+                            size_t n, double *s);
 
 /* decode_mixed, in a step that also holds prefill: kernels for mixed batches do not pack the query
  * heads that share a KV head, so K and V are read once for each of them.

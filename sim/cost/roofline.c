@@ -184,7 +184,7 @@ static void remembered_run_s(struct cost *cost, const struct ifl_step_totals *fi
     const double on_host_s = host_s(rank, first), floor_s = rank->hardware->host.floor_ms * 1e-3;
     const double layers = model->layers;
     decode_attention_run_s(rank->hardware, rank->q_heads, rank->kv_heads, model->d_head,
-                           model->kv_bytes, &shape, (int32_t)n, s);
+                           model->kv_bytes, &shape, n, s);
     for (size_t i = 0; i < n; i++) {
         const double forward_s = matrices_s + layers * s[i];
         s[i] = on_host_s + (forward_s > floor_s ? forward_s : floor_s);
