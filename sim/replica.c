@@ -85,6 +85,8 @@ int replica_create(struct replica *replica, const struct replica_options *option
         const int rc = module_create(&replica->modules[kind], config, &replica->limits, error);
         if (rc < 0)
             return rc;
+        replica->has_join |= config->policy->on_join != NULL;
+        replica->has_leave |= config->policy->on_leave != NULL;
         replica->has_step_start |= config->policy->on_step_start != NULL;
         replica->has_step_end |= config->policy->on_step_end != NULL;
         replica->has_steady |= config->policy->steady != NULL;
@@ -202,6 +204,13 @@ void replica_describe(const struct arrival *a, struct live_request *r)
     pub->hash_id_tokens = a->hash_id_tokens;
 }
 
+static void tell_join(struct replica *replica, const struct live_request *r)
+{
+    FOR_EACH_MODULE(module, replica)
+    if (module->policy->on_join)
+        module->policy->on_join(module->self, &replica->view, &r->pub);
+}
+
 int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error)
 {
     struct live_request *r = live_take(&replica->pool);
@@ -211,9 +220,8 @@ int replica_join(struct replica *replica, const struct arrival *arrival, struct 
     replica_describe(arrival, r);
     r->pub.forks = replica->beams.search && r->pub.n_seqs > 1;
     replica->view.now_ns = arrival->at_ns;
-    FOR_EACH_MODULE(module, replica)
-    if (module->policy->on_join)
-        module->policy->on_join(module->self, &replica->view, &r->pub);
+    if (replica->has_join)
+        tell_join(replica, r);
     waiting_push(&replica->waiting, r, replica_rank(replica, r), r->pub.arrival_ns);
     replica->promise.n_steps = 0;
     return 0;
@@ -426,13 +434,19 @@ void replica_report(const struct replica *replica, const struct live_request *r,
     };
 }
 
+static void tell_leave(struct replica *replica, const struct live_request *r)
+{
+    FOR_EACH_MODULE(module, replica)
+    if (module->policy->on_leave)
+        module->policy->on_leave(module->self, &replica->view, &r->pub);
+}
+
 void replica_recycle(struct replica *replica)
 {
     for (size_t i = 0; i < replica->n_gone; i++) {
         struct live_request *r = replica->gone[i];
-        FOR_EACH_MODULE(module, replica)
-        if (module->policy->on_leave)
-            module->policy->on_leave(module->self, &replica->view, &r->pub);
+        if (replica->has_leave)
+            tell_leave(replica, r);
         live_give(&replica->pool, r);
     }
     replica->n_gone = 0;

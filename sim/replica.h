@@ -103,7 +103,7 @@ struct replica {
     struct beam_search beams;
     struct ifl_result *results;
     bool wants_work;
-    bool has_step_start, has_step_end, has_steady; /* some module has that hook */
+    bool has_join, has_step_start, has_step_end, has_leave, has_steady; /* some module has it */
     struct ifl_step_record record;
     int64_t last_end_ns;    /* of the step before, IFL_NEVER before the first */
     int64_t tick_ns;        /* what the last step that coasted took */

@@ -55,6 +55,19 @@ Test(row, agrees_with_printf_on_every_length)
     }
 }
 
+/* Each four digits, before and behind others. */
+Test(row, all_groups_of_four_digits)
+{
+    char ours[64], theirs[64];
+    for (uint64_t four = 0; four < 10000; four++)
+        for (uint64_t scale = 1; scale <= 1000000000000; scale *= 10000) {
+            const uint64_t value = four * scale + 1234 % scale;
+            *row_uint(ours, value) = '\0';
+            snprintf(theirs, sizeof theirs, "%" PRIu64 ",", value);
+            cr_assert_str_eq(ours, theirs);
+        }
+}
+
 Test(row, reals_have_nine_digits_and_nan_is_empty)
 {
     char text[64];
