@@ -113,7 +113,8 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     const int64_t prompt = ifl_need(step, r, r->n_tokens) * page - (whole - todo);
     const int64_t output = new_tokens(p, view, r);
     const double left = (double)(step->n_free_blocks * page) - set_aside(p, view, step);
-    if (r->n_tokens + page >= pool)
+    /* A group counts its declared output once, but its answers so far each on its own. */
+    if (r->n_tokens + page >= pool || prompt + output + page >= pool)
         return (struct ifl_admission){IFL_NEVER_FITS, 0};
     const bool fits = (double)(prompt + output + page) < left;
     return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_computed + n};

@@ -294,10 +294,7 @@ static void roll_setup(struct fixture *f, uint64_t seed)
     roll_trace(f, &dice);
     roll_samples(f, &dice);
     roll_memory(f, &dice);
-    /* Contiguous runs cannot share; and SGLang's admission may never take back a group whose
-     * recompute wants more than its beams held. */
-    f->beams.search &=
-        f->allocator == KV_PAGED && strcmp(f->modules[IFL_ADMIT].policy->name, "discounted") != 0;
+    f->beams.search &= f->allocator == KV_PAGED; /* contiguous runs cannot share */
 }
 
 static void check_requests(const struct fixture *f, uint64_t seed)
