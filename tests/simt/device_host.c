@@ -1,41 +1,58 @@
+#define _DEFAULT_SOURCE /* MAP_NORESERVE */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "device.h"
 #include "simt/simt.h"
 
 enum { MAX_HELD = 256 };
 
-static void *held[MAX_HELD];
+static struct {
+    void *area;
+    size_t n_mapped; /* 0: from the heap */
+} held[MAX_HELD];
 static size_t n_held;
+
+static void hold(void *area, size_t n_bytes, size_t n_mapped)
+{
+    if (!area || n_held == MAX_HELD) {
+        fprintf(stderr, "no memory for a test of %zu bytes\n", n_bytes);
+        exit(1);
+    }
+    held[n_held].area = area;
+    held[n_held++].n_mapped = n_mapped;
+}
 
 bool device_open(void)
 {
     return true;
 }
 
-void *device_new_behind(size_t n_before, size_t n_bytes, const void *init)
+static void *filled(void *memory, size_t n_bytes, const void *init)
 {
-    /* Exactly as large as asked for, so that AddressSanitizer guards the very end. */
-    const size_t n_all = n_before + (n_bytes ? n_bytes : 1);
-    char *area = n_held < MAX_HELD ? malloc(n_all) : NULL;
-    if (!area) {
-        fprintf(stderr, "no memory for a test of %zu bytes\n", n_all);
-        exit(1);
-    }
-    char *memory = area + n_before;
-    if (init)
-        memcpy(memory, init, n_bytes);
-    else
-        memset(memory, 0xff, n_bytes);
-    held[n_held++] = area;
-    return memory;
+    return init ? memcpy(memory, init, n_bytes) : memset(memory, 0xff, n_bytes);
 }
 
 void *device_new(size_t n_bytes, const void *init)
 {
-    return device_new_behind(0, n_bytes, init);
+    /* Exactly as large as asked for, so that AddressSanitizer guards the very end. */
+    void *memory = malloc(n_bytes ? n_bytes : 1);
+    hold(memory, n_bytes, 0);
+    return filled(memory, n_bytes, init);
+}
+
+/* Mapped: of what nobody touches there need be no memory. */
+void *device_new_behind(size_t n_before, size_t n_bytes, const void *init)
+{
+    const size_t n_all = n_before + n_bytes;
+    if (n_before == 0)
+        return device_new(n_bytes, init);
+    char *area = mmap(NULL, n_all, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    hold(area == MAP_FAILED ? NULL : area, n_all, n_all);
+    return filled(area + n_before, n_bytes, init);
 }
 
 void device_read(void *to, const void *from, size_t n_bytes)
@@ -45,8 +62,13 @@ void device_read(void *to, const void *from, size_t n_bytes)
 
 void device_free_all(void)
 {
-    while (n_held > 0)
-        free(held[--n_held]);
+    while (n_held > 0) {
+        n_held--;
+        if (held[n_held].n_mapped)
+            munmap(held[n_held].area, held[n_held].n_mapped);
+        else
+            free(held[n_held].area);
+    }
 }
 
 /* Every launch runs its lanes in another order. */
