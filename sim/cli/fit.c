@@ -55,6 +55,7 @@ struct request {
     const char *like, *out_path, *plots_dir, *evaluate, *corrections;
     struct profile_texts texts;
     struct text_list train, where, holds, files;
+    bool even_octaves;
 };
 
 static int read_data(const struct request *request, struct fit_data *data, struct ifl_error *error)
@@ -63,11 +64,14 @@ static int read_data(const struct request *request, struct fit_data *data, struc
     if (code)
         return code;
     code = where_keep(data, request->where.of, request->where.n, error);
-    if (code)
+    if (code) {
         fit_data_free(data);
-    else
-        note_passed_over(data);
-    return code;
+        return code;
+    }
+    note_passed_over(data);
+    if (request->even_octaves)
+        fit_data_even_octaves(data);
+    return 0;
 }
 
 /* ---- inflight fit --evaluate ---- */
@@ -243,13 +247,15 @@ static const char usage[] =
     "usage: inflight fit FILE... [--like PROFILE] [-o OUT.yaml] [--train GROUP]...\n"
     "           [--where CONDITION]... [--about TEXT] [--source TEXT]\n"
     "           [--assumed TEXT] [--hold SECTION.FIELD=NUMBER]... [--plots DIR]\n"
-    "           [--corrections OUT.csv]\n"
+    "           [--even-octaves] [--corrections OUT.csv]\n"
     "       inflight fit --evaluate PROFILE FILE... [--where CONDITION]...\n"
     "           [--corrections OUT.csv]\n"
     "       inflight fit --tables\n"
     "--like gives the peaks and what the tables do not cover: all but a sheet of inflight "
     "calibrate\n"
-    "needs it; a condition is like m>=16\n";
+    "needs it; a condition is like m>=16; --even-octaves lets products of 1, 2 to 3, 4 to 7 rows "
+    "and\n"
+    "so on count the same, however many sizes a table has\n";
 
 int cli_fit(int argc, char **argv)
 {
@@ -266,6 +272,7 @@ int cli_fit(int argc, char **argv)
         {"--assumed", NULL, OPTION_TEXT, &request.texts.assumed},
         {"--where", NULL, OPTION_LIST, &request.where},
         {"--hold", NULL, OPTION_LIST, &request.holds},
+        {"--even-octaves", NULL, OPTION_FLAG, &request.even_octaves},
         {"--evaluate", NULL, OPTION_TEXT, &request.evaluate},
         {"--corrections", NULL, OPTION_TEXT, &request.corrections},
         {"--tables", NULL, OPTION_FLAG, &tables},

@@ -59,6 +59,8 @@ static const struct ifl_param decode_mixed_fields[] = {
           "w': of an SM, for each sequence and query head")},
     {REAL(decode_mixed, memory_frac, NAN, 0, 100, "",
           "e_d': share of peak bytes/s at which K/V is read for each query head; 0: as in decode")},
+    {REAL(decode_mixed, shared_launch_frac, 0, 0, 1, "",
+          "l: share of decode.launch_us and split_us that is saved; 1: one launch takes all")},
 };
 static const struct ifl_param elementwise_fields[] = {
     {REAL(elementwise, launch_us, NAN, 0, 1e6, "us", "te: fixed time of one kernel")},

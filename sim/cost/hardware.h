@@ -52,8 +52,9 @@ struct decode_profile {
  * query heads that share a KV head find it in the cache. memory_frac 0: the kernel is that of
  * `decode`, prefill beside it or not. */
 struct decode_mixed_profile {
-    double head_us;     /* w' */
-    double memory_frac; /* e_d' */
+    double head_us;            /* w' */
+    double memory_frac;        /* e_d' */
+    double shared_launch_frac; /* l: share of td and ts that the launch of the prompts saves */
 };
 
 struct elementwise_profile {

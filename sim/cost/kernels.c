@@ -112,14 +112,19 @@ static inline struct decode_terms decode_terms(const struct hardware *hardware, 
     };
 }
 
-/* All but the launch. */
-static inline double pure_decode_s(const struct decode_terms *terms, double context_tokens,
-                                   double kv_bytes)
+/* Of the kernel that combines the pieces of split contexts. */
+static inline double split_s(const struct decode_terms *terms, double context_tokens)
+{
+    return context_tokens > terms->split_tokens ? terms->split_s : 0;
+}
+
+/* All but launch and split. */
+static inline double packed_s(const struct decode_terms *terms, double kv_bytes)
 {
     double read_s = kv_bytes / terms->bytes_per_s;
     if (terms->stream_bytes_per_s > 0)
         read_s = fmax(read_s, kv_bytes / terms->n_streams / terms->stream_bytes_per_s);
-    return terms->heads_s + read_s + (context_tokens > terms->split_tokens ? terms->split_s : 0);
+    return terms->heads_s + read_s;
 }
 
 void decode_attention_run_s(const struct hardware *hardware, double q_heads, double kv_heads,
@@ -131,7 +136,7 @@ void decode_attention_run_s(const struct hardware *hardware, double q_heads, dou
     for (size_t i = 0; i < n; i++) {
         const double kv_bytes = 2 * context_tokens * kv_heads * d_head * element_bytes;
         s[i] = corrected(hardware, CORRECT_DECODE, 0, 0, context_tokens) *
-               (terms.launch_s + pure_decode_s(&terms, context_tokens, kv_bytes));
+               (terms.launch_s + (packed_s(&terms, kv_bytes) + split_s(&terms, context_tokens)));
         context_tokens += first->n_seqs;
     }
 }
@@ -152,15 +157,18 @@ double decode_attention_mixed_s(const struct hardware *hardware, double q_heads,
     const struct decode_mixed_profile *mixed = &hardware->decode_mixed;
     if (shape->n_seqs <= 0)
         return 0;
-    if (mixed->memory_frac <= 0)
-        return decode_attention_s(hardware, q_heads, kv_heads, d_head, element_bytes, shape);
     const double kv_bytes = 2 * shape->context_tokens * kv_heads * d_head * element_bytes;
     const struct decode_terms terms = decode_terms(hardware, q_heads, kv_heads, shape->n_seqs);
+    const double launches_s =
+        (1 - mixed->shared_launch_frac) * (terms.launch_s + split_s(&terms, shape->context_tokens));
+    const double read_once_s = packed_s(&terms, kv_bytes);
+    if (mixed->memory_frac <= 0)
+        return corrected(hardware, CORRECT_DECODE, 0, 0, shape->context_tokens) *
+               (launches_s + read_once_s);
     const double unpacked_bytes = kv_bytes / kv_heads * q_heads;
     const double unpacked_s = mixed->head_us * us * shape->n_seqs * q_heads / hardware->gpu.n_sms +
                               unpacked_bytes / bytes_per_s(hardware, mixed->memory_frac);
-    return terms.launch_s +
-           fmax(pure_decode_s(&terms, shape->context_tokens, kv_bytes), unpacked_s);
+    return launches_s + fmax(read_once_s, unpacked_s);
 }
 
 double elementwise_s(const struct hardware *hardware, double n_launches, double bytes)

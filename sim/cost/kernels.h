@@ -90,10 +90,12 @@ void decode_attention_run_s(const struct hardware *hardware, double q_heads, dou
 /* decode_mixed, in a step that also holds prefill: kernels for mixed batches do not pack the query
  * heads that share a KV head, so K and V are read once for each of them.
  *
- *     td + max(w n g / SM + KV / (e_d W), w' n h / SM + KV (h/g) / (e_d' W))
+ *     (1 - l) (td + ts) + max(w n g / SM + KV / (e_d W), w' n h / SM + KV (h/g) / (e_d' W))
  *
  * The first argument is the floor that reading once sets; it decides where h = g. e_d' = 0 says
- * that the kernel is that of steps without prefill. */
+ * that the kernel is that of steps without prefill: the second argument is then left out. l is 1
+ * where prompts and decodes are sequences of one launch, which leaves no SM idle and splits
+ * nothing, as in vLLM since its V1, and 0 where the decodes have a launch of their own. */
 double decode_attention_mixed_s(const struct hardware *hardware, double q_heads, double kv_heads,
                                 double d_head, double element_bytes,
                                 const struct decode_shape *shape);

@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdlib.h>
 
 #include "fit/fit.h"
@@ -56,4 +57,35 @@ void fit_data_free(struct fit_data *data)
     free(data->adapters);
     free(data->samples);
     *data = (struct fit_data){0};
+}
+
+/* ---- what a row counts for ---- */
+
+enum { OCTAVES = 32 }; /* of the rows of a product */
+
+static int octave_of(const struct fit_sample *product)
+{
+    return (int)fmin(fmax(log2(product->m), 0), OCTAVES - 1);
+}
+
+static void even_octaves_of(struct fit_data *data, enum fit_op op)
+{
+    double n_of[OCTAVES] = {0}, n = 0;
+    int n_octaves = 0;
+    for (size_t i = 0; i < data->n; i++)
+        if (data->samples[i].op == op)
+            n_of[octave_of(&data->samples[i])]++;
+    for (int i = 0; i < OCTAVES; i++) {
+        n_octaves += n_of[i] > 0;
+        n += n_of[i];
+    }
+    for (size_t i = 0; i < data->n; i++)
+        if (data->samples[i].op == op)
+            data->samples[i].weight = n / n_octaves / n_of[octave_of(&data->samples[i])];
+}
+
+void fit_data_even_octaves(struct fit_data *data)
+{
+    even_octaves_of(data, FIT_GEMM);
+    even_octaves_of(data, FIT_GEMM_FP8);
 }

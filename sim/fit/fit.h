@@ -19,6 +19,10 @@ struct fit_data {
 int fit_data_read(const char *const *paths, size_t n_paths, struct fit_data *data,
                   struct ifl_error *error);
 void fit_data_free(struct fit_data *data);
+/* Lets each octave of a product's number of rows count the same. A table that goes through them by
+ * equal steps has a hundred sizes between two and four thousand for one between one and two; most
+ * steps of a server have few. */
+void fit_data_even_octaves(struct fit_data *data);
 
 /* ---- fitting ---- */
 

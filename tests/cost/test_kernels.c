@@ -90,6 +90,23 @@ Test(kernels, mixed_decode_reads_for_each_query_head)
     expect_close(decode_attention_mixed_s(&hw, 2, 2, 64, 2, &shape), 4e-6 + 512e-9);
 }
 
+/* Decodes that ride in the launch of the prompts pay for their K and V alone; half of one, for half
+ * of td and ts. */
+Test(kernels, one_launch_for_prompts_and_decodes)
+{
+    struct hardware hw = plain();
+    const struct decode_shape shape = {3, 1000};
+    hw.decode.launch_us = 4;
+    hw.decode.split_us = 2;
+    hw.decode_mixed = (struct decode_mixed_profile){.shared_launch_frac = 1};
+    expect_close(decode_attention_mixed_s(&hw, 8, 2, 64, 2, &shape), 512e-9);
+    expect_close(decode_attention_s(&hw, 8, 2, 64, 2, &shape), 6e-6 + 512e-9);
+    hw.decode_mixed.shared_launch_frac = 0.5;
+    expect_close(decode_attention_mixed_s(&hw, 8, 2, 64, 2, &shape), 3e-6 + 512e-9);
+    hw.decode_mixed.memory_frac = 2;
+    expect_close(decode_attention_mixed_s(&hw, 8, 2, 64, 2, &shape), 3e-6 + 1024e-9);
+}
+
 Test(kernels, small_ones_by_hand)
 {
     struct hardware hw = plain();

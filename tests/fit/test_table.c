@@ -141,3 +141,27 @@ Test(table, conditions)
     fit_data_free(&data);
     remove(path);
 }
+
+/* One size below two rows, two below four, three below eight: 12 rows, 4 of them for each octave.
+ */
+Test(table, octaves_of_products_can_count_the_same)
+{
+    char text[512] = "";
+    struct fit_data data;
+    struct ifl_error error = {0};
+    const int m[] = {1, 2, 3, 4, 5, 6, 7, 4, 5, 6, 7, 4};
+    strcat(text, gemm_header);
+    for (size_t i = 0; i < sizeof m / sizeof *m; i++)
+        sprintf(text + strlen(text), "bfloat16,torch,%d,512,512,0.01\n", m[i]);
+    write_file("fit-octaves", text);
+    const char *const paths[] = {path};
+    cr_assert_eq(fit_data_read(paths, 1, &data, &error), 0, "%s", error.text);
+    remove(path);
+    fit_data_even_octaves(&data);
+    double sum[3] = {0};
+    for (size_t i = 0; i < data.n; i++)
+        sum[m[i] < 2 ? 0 : m[i] < 4 ? 1 : 2] += data.samples[i].weight;
+    for (int i = 0; i < 3; i++)
+        cr_expect_float_eq(sum[i], 4, 1e-12, "octave %d counts %g rows, not 4", i, sum[i]);
+    fit_data_free(&data);
+}
