@@ -50,6 +50,20 @@ same "$(errors shifted/validation.csv tpot_s p50)" 0 'decoding, not shifted'
 succeeds "$inflight" run config.yaml -q --set workload.trace=fast/requests.csv -o again
 same_bytes fast/requests.csv again/requests.csv
 
+# a prefix that all prompts share: the same as a key and in the trace, and found
+awk -F, 'NR == 1 { print $0 ",prefix_group,prefix_tokens"; next } { print $0 ",1," ($2 < 64 ? $2 : 64) }' \
+    trace.csv >prefixes.csv
+cached='--set serving.kv.prefix_cache=hash'
+# shellcheck disable=SC2086 # two words
+succeeds "$inflight" run config.yaml -q $cached --set workload.shared_prefix_tokens=64 -o shared-key
+# shellcheck disable=SC2086
+succeeds "$inflight" run config.yaml -q $cached --set workload.trace=prefixes.csv -o shared-trace
+same_bytes shared-key/requests.csv shared-trace/requests.csv
+awk -F, '
+    NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+    { hits += $at["cached_tokens"] }
+    END { exit hits == 0 }' shared-key/requests.csv || complain 'no prompt found the prefix that it shares'
+
 # every second request alone is judged
 succeeds "$inflight" validate slow fast -o part --no-plots --part 1/2
 printed 'paired     2 by request_id, those of part 1/2; 3 not judged'

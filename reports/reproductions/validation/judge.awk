@@ -1,9 +1,8 @@
-# Mean errors over the pairs of a validation_requests.csv from request FROM to before request TO, or of those with even
-# (HALF 0) or odd numbers (HALF 1), as a row:
+# Mean errors over the pairs of a validation_requests.csv from request FROM to before request TO, as a row:
 # run, tuned or judged, pairs, relative errors of mean TTFT, TPOT, E2E, and the median of |E2E error| a request.
 BEGIN { FS = "," }
 NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
-$1 + 0 >= from && (to == "" || $1 + 0 < to) && (half == "" || $1 % 2 == half) {
+$1 + 0 >= from && (to == "" || $1 + 0 < to) {
     n++
     for (side = 0; side < 2; side++) {
         name = side ? "measured" : "simulated"
