@@ -40,9 +40,13 @@ static inline int64_t life_e2e_ns(const struct life *life)
     return life_finished(life) ? life->finish_ns - life->arrival_ns : IFL_NEVER;
 }
 
+/* In doubles, which divide in a third of the time. They are exact below 2^53, and the quotient is
+ * further from the next whole number than half a unit in its last place. */
 static inline int64_t life_ratio_ns(int64_t span_ns, int64_t parts)
 {
-    return (span_ns + parts / 2) / parts;
+    const int64_t rounded_up = span_ns + parts / 2;
+    const bool exact = rounded_up < (int64_t)1 << 53;
+    return exact ? (int64_t)((double)rounded_up / (double)parts) : rounded_up / parts;
 }
 
 static inline int64_t life_tpot_ns(const struct life *life)

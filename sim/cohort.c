@@ -111,19 +111,18 @@ static void heap_remove(struct cohort *cohort, size_t n, const struct live_reque
 
 /* ---- who grows when ---- */
 
-static int64_t grow_phase(const struct cohort *cohort, const struct live_request *r)
+/* In 32 bits, which divide in a third of the time; who never fills its blocks may be anywhere. */
+static int32_t grow_phase(const struct cohort *cohort, const struct live_request *r)
 {
-    const int64_t capacity = group_capacity(&r->pub, cohort->block_tokens);
-    return (r->synced_tick + capacity - r->pub.n_computed) % cohort->block_tokens;
+    const int64_t n_computed = r->pub.n_computed + (cohort->tick - r->synced_tick);
+    const int64_t n_left = group_capacity(&r->pub, cohort->block_tokens) - n_computed;
+    return (int32_t)(((uint32_t)cohort->phase + (uint32_t)n_left) % (uint32_t)cohort->block_tokens);
 }
 
-static struct live_list *grow_list(const struct cohort *cohort, const struct live_request *r)
+static void grow_insert(struct cohort *cohort, struct live_request *r)
 {
-    return &cohort->grow[grow_phase(cohort, r)];
-}
-
-static void grow_insert(struct live_list *list, struct live_request *r)
-{
+    r->grow_phase = grow_phase(cohort, r);
+    struct live_list *list = &cohort->grow[r->grow_phase];
     struct live_request *after = list->tail;
     while (after && after->start_seq > r->start_seq)
         after = after->grow_prev;
@@ -134,29 +133,27 @@ static void grow_insert(struct live_list *list, struct live_request *r)
     list->n++;
 }
 
-static void grow_remove(struct live_list *list, struct live_request *r)
+static void grow_remove(struct cohort *cohort, struct live_request *r)
 {
+    struct live_list *list = &cohort->grow[r->grow_phase];
     *(r->grow_prev ? &r->grow_prev->grow_next : &list->head) = r->grow_next;
     *(r->grow_next ? &r->grow_next->grow_prev : &list->tail) = r->grow_prev;
     r->grow_prev = r->grow_next = NULL;
     list->n--;
 }
 
-void cohort_regrow(struct cohort *cohort, struct live_request *r, int32_t n_blocks_before)
+void cohort_regrow(struct cohort *cohort, struct live_request *r)
 {
-    const int32_t n_blocks = r->pub.n_blocks;
-    r->pub.n_blocks = n_blocks_before;
-    grow_remove(grow_list(cohort, r), r);
-    r->pub.n_blocks = n_blocks;
-    grow_insert(grow_list(cohort, r), r);
+    grow_remove(cohort, r);
+    grow_insert(cohort, r);
 }
 
 /* ---- growing by count ---- */
 
 void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int32_t n_unused)
 {
-    grow_remove(grow_list(cohort, r), r);
-    cohort->n_counted[grow_phase(cohort, r)]++;
+    grow_remove(cohort, r);
+    cohort->n_counted[r->grow_phase]++;
     r->counted = true;
     r->unused_tick = at;
     r->n_unused = n_unused;
@@ -167,7 +164,7 @@ void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int
 static void stop_counting(struct cohort *cohort, struct live_request *r)
 {
     const int64_t next_tick = cohort->tick + cohort->grown;
-    cohort->n_counted[grow_phase(cohort, r)]--;
+    cohort->n_counted[r->grow_phase]--;
     r->counted = false;
     if (r->n_unused > 0 && r->unused_tick >= next_tick)
         *cohort_unused_at(cohort, r->unused_tick) -= r->n_unused;
@@ -176,7 +173,7 @@ static void stop_counting(struct cohort *cohort, struct live_request *r)
 void cohort_uncount(struct cohort *cohort, struct live_request *r)
 {
     stop_counting(cohort, r);
-    grow_insert(grow_list(cohort, r), r);
+    grow_insert(cohort, r);
 }
 
 /* ---- members ---- */
@@ -187,7 +184,7 @@ void cohort_add(struct cohort *cohort, struct live_request *r)
     r->in_cohort = r->fresh = true;
     r->synced_tick = r->entered_tick = cohort->tick;
     r->finish_tick = cohort->tick + (r->n_output - r->pub.n_out);
-    grow_insert(grow_list(cohort, r), r);
+    grow_insert(cohort, r);
     cohort->fresh[cohort->n_fresh++] = r;
     heap_up(cohort, cohort->n, r);
     cohort->n++;
@@ -242,7 +239,7 @@ void cohort_remove(struct cohort *cohort, struct live_request *r)
     if (r->counted)
         stop_counting(cohort, r);
     else
-        grow_remove(grow_list(cohort, r), r);
+        grow_remove(cohort, r);
     heap_remove(cohort, cohort->n, r);
     if (r->fresh) {
         fresh_remove(cohort, r);

@@ -102,7 +102,7 @@ static inline bool cohort_grows_by_count(const struct cohort *cohort)
 }
 
 /* The blocks of a member that grows now have become more: it grows next when those are full. */
-void cohort_regrow(struct cohort *cohort, struct live_request *r, int32_t n_blocks_before);
+void cohort_regrow(struct cohort *cohort, struct live_request *r);
 
 struct tick_gaps { /* `count` members have waited gap_ns since their last token */
     int64_t gap_ns;

@@ -33,6 +33,7 @@ struct live_request {
     int64_t synced_tick, entered_tick, finish_tick;
     size_t heap_at;
     struct live_request *grow_prev, *grow_next;
+    int32_t grow_phase;  /* its blocks are full at ticks of that phase */
     bool counted;        /* grows by count, not in a list */
     int64_t unused_tick; /* at which the last block is taken of which n_unused slots stay empty */
     int32_t n_unused;

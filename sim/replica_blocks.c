@@ -88,7 +88,7 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
     kv_take(&replica->kv, n, tallied ? NULL : r->blocks + r->pub.n_blocks);
     r->pub.n_blocks += n;
     if (r->in_cohort && r->pub.n_seqs > 1)
-        cohort_regrow(&replica->cohort, r, r->pub.n_blocks - n);
+        cohort_regrow(&replica->cohort, r);
     const int64_t unused = unused_slots(replica, r);
     const int64_t taken = (int64_t)n * replica->limits.block_tokens;
     replica->kv_internal_slots += unused < taken ? unused : taken; /* older ones are counted */

@@ -64,11 +64,13 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
         return 1;
     const int64_t until_promised_ns = lesser(until_ns, replica->promise.until_ns);
     const int64_t room_ns = until_promised_ns - replica->desc.start_ns;
-    const int64_t n_alike = replica->tick_ns > 0 ? room_ns / replica->tick_ns : 0;
-    const int64_t n_left =
-        lesser(replica->promise.n_steps + 1, cohort_ticks_left(&replica->cohort));
-    const int64_t n = lesser(n_alike + 1, n_left);
-    return (size_t)lesser(n > 1 ? n : 1, REPLICA_MAX_STRETCH);
+    const double n_alike = (double)room_ns / (double)replica->tick_ns;
+    const int64_t n_promised = (int64_t)replica->promise.n_steps + 1;
+    const int64_t n_left = lesser(n_promised, cohort_ticks_left(&replica->cohort));
+    const int64_t n_most = lesser(n_left, REPLICA_MAX_STRETCH);
+    if (!(n_alike > 0))
+        return 1;
+    return n_alike < (double)n_most ? 1 + (size_t)n_alike : (size_t)n_most;
 }
 
 /* The blocks for the tick under way, where they are a number and nothing else. */

@@ -28,10 +28,11 @@ static inline int32_t group_tail_tokens(const struct ifl_request *r, int32_t blo
 static inline int32_t group_blocks(const struct ifl_request *r, int32_t n_tokens,
                                    int32_t block_tokens)
 {
-    const int32_t n = (int32_t)(((int64_t)n_tokens + block_tokens - 1) / block_tokens);
-    const int32_t n_shared = group_shared_blocks(r, block_tokens);
+    const int32_t n =
+        (int32_t)(((uint32_t)n_tokens + (uint32_t)block_tokens - 1) / (uint32_t)block_tokens);
     if (r->n_seqs == 1 || n_tokens <= r->n_prompt)
         return n;
+    const int32_t n_shared = group_shared_blocks(r, block_tokens);
     const int64_t n_all = n_shared + (int64_t)r->n_seqs * (n - n_shared);
     return n_all < INT32_MAX ? (int32_t)n_all : INT32_MAX;
 }
@@ -43,11 +44,11 @@ static inline int32_t group_blocks(const struct ifl_request *r, int32_t n_tokens
 static inline int64_t group_capacity(const struct ifl_request *r, int32_t block_tokens)
 {
     const int64_t n_slots = (int64_t)r->n_blocks * block_tokens;
-    const int32_t n_shared = group_shared_blocks(r, block_tokens);
     if (r->forks)
         return GROUP_NO_CAPACITY;
     if (r->n_seqs == 1)
         return n_slots;
+    const int32_t n_shared = group_shared_blocks(r, block_tokens);
     if (r->n_blocks < n_shared + r->n_seqs)
         return n_slots < r->n_prompt ? n_slots : r->n_prompt;
     return (int64_t)(n_shared + (r->n_blocks - n_shared) / r->n_seqs) * block_tokens;
@@ -57,8 +58,10 @@ static inline int64_t group_capacity(const struct ifl_request *r, int32_t block_
 static inline int64_t group_slots(const struct ifl_request *r, int32_t n_tokens, bool parted,
                                   int32_t block_tokens)
 {
+    if (!parted || r->n_seqs == 1)
+        return n_tokens;
     const int64_t n_shared_tokens = (int64_t)group_shared_blocks(r, block_tokens) * block_tokens;
-    if (!parted || n_tokens <= n_shared_tokens)
+    if (n_tokens <= n_shared_tokens)
         return n_tokens;
     return n_shared_tokens + r->n_seqs * (n_tokens - n_shared_tokens);
 }

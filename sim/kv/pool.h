@@ -130,7 +130,7 @@ static inline int32_t kv_slack(const struct kv_pool *pool)
 
 static inline int32_t kv_blocks_for(int32_t n_tokens, int32_t block_tokens)
 {
-    return (int32_t)(((int64_t)n_tokens + block_tokens - 1) / block_tokens);
+    return (int32_t)(((uint32_t)n_tokens + (uint32_t)block_tokens - 1) / (uint32_t)block_tokens);
 }
 
 #endif
