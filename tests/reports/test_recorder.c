@@ -3,6 +3,7 @@
 #include <math.h>
 #include <sys/stat.h>
 
+#include "inflight/random.h"
 #include "inflight/report.h"
 #include "life.h"
 
@@ -394,4 +395,22 @@ Test(recorder, a_stretch_is_its_steps)
     scratch_expect(&scratch, "stretch.csv", steps);
     free(steps);
     scratch_remove(&scratch);
+}
+
+/* ---- ratios ---- */
+
+/* Around every place where the quotient reaches the next whole number, within doubles and beyond.
+ */
+Test(life, ratios_are_those_of_integers)
+{
+    for (uint64_t i = 0; i < 200000; i++) {
+        const int64_t parts = 1 + (int64_t)(ifl_mix(i) % 200000);
+        const int64_t most = (INT64_MAX / 2) >> i % 24;
+        const int64_t whole = 1 + (int64_t)(ifl_mix(~i) % (uint64_t)(most / parts));
+        for (int64_t off = -1; off <= 1; off++) {
+            const int64_t rounded_up = whole * parts + off;
+            cr_assert_eq(life_ratio_ns(rounded_up - parts / 2, parts), rounded_up / parts,
+                         "%lld over %lld", (long long)rounded_up, (long long)parts);
+        }
+    }
 }
