@@ -8,7 +8,8 @@ extern "C" int block_copy_launch(const struct block_copy_args *args, struct CUst
         return cudaErrorInvalidValue;
     if (args->n_pairs == 0)
         return cudaSuccess;
-    return launch(block_copy_kernel, dim3(args->n_pairs, (unsigned)((n_packs + PIECE - 1) / PIECE)),
-                  dim3(BLOCK_COPY_THREADS), 0, stream, static_cast<uint4 *>(args->pool),
-                  args->pairs, n_packs);
+    return launch_apart(block_copy_kernel,
+                        dim3((unsigned)((n_packs + PIECE - 1) / PIECE), args->n_pairs),
+                        dim3(BLOCK_COPY_THREADS), 0, stream, static_cast<uint4 *>(args->pool),
+                        args->pairs, n_packs);
 }

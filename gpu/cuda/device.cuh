@@ -41,10 +41,9 @@ static bool launches_overlap()
 }
 
 template <class... P, class... A>
-static int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
-                  cudaStream_t stream, A... args)
+static int launch_as(bool overlaps, void (*kernel)(P...), dim3 grid, dim3 block,
+                     size_t shared_bytes, cudaStream_t stream, A... args)
 {
-    static const bool overlaps = launches_overlap();
     const int refused = shared_memory_allow(kernel, shared_bytes);
     if (refused)
         return refused;
@@ -59,6 +58,23 @@ static int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_byt
     config.attrs = &overlap;
     config.numAttrs = overlaps;
     return cudaLaunchKernelEx(&config, kernel, args...);
+}
+
+/* After a kernel on the same stream. */
+template <class... P, class... A>
+static int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
+                  cudaStream_t stream, A... args)
+{
+    static const bool overlaps = launches_overlap();
+    return launch_as(overlaps, kernel, grid, block, shared_bytes, stream, args...);
+}
+
+/* After whatever there may be: copies of what it reads, too. */
+template <class... P, class... A>
+static int launch_apart(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
+                        cudaStream_t stream, A... args)
+{
+    return launch_as(false, kernel, grid, block, shared_bytes, stream, args...);
 }
 
 /* How many blocks of this kernel the current device holds at a time. */

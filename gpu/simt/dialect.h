@@ -58,6 +58,13 @@ int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cud
     return cudaSuccess;
 }
 
+template <class... P, class... A>
+int launch_apart(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
+                 cudaStream_t stream, A... args)
+{
+    return launch(kernel, grid, block, shared_bytes, stream, args...);
+}
+
 /* Blocks that a device holds at a time: here a number small enough to make them loop. */
 template <class... P> int resident_blocks(void (*)(P...), int, size_t, int *n_blocks)
 {

@@ -7,6 +7,7 @@
 #include "fiber.h"
 #include "warp.h"
 
+enum { MAX_GRID_X = INT32_MAX, MAX_GRID_YZ = 65535 }; /* of every device since Kepler */
 enum { MAX_WARPS = SIMT_MAX_LANES / SIMT_WARP_LANES, MAX_CALLS = 64, MAX_COPIES = 256 };
 
 enum lane_state { LANE_READY, LANE_AT_BARRIER, LANE_AT_WARP_OP, LANE_DONE };
@@ -253,6 +254,8 @@ void simt_launch(struct simt_index grid, struct simt_index block, size_t shared_
     n_warps = n_lanes / SIMT_WARP_LANES;
     if (n_lanes == 0 || n_lanes > SIMT_MAX_LANES || n_lanes % SIMT_WARP_LANES)
         fail("a block has 1 to 32 whole warps");
+    if (grid.x > MAX_GRID_X || grid.y > MAX_GRID_YZ || grid.z > MAX_GRID_YZ)
+        fail("a grid is 2^31 - 1 blocks wide at most, 65535 high and deep");
     kernel_body = body;
     kernel_closure = closure;
     fiber_adopt_caller(&host);
