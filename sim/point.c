@@ -321,7 +321,9 @@ static int board(const struct point_options *options, struct cockpit *cockpit,
     const double began_s = wall_s();
     int rc = load_machine(options, &cockpit->machine, error);
     if (rc == 0 && cockpit->member > 0)
-        rc = spread_draw(config->hardware, config->workload.arrivals.seed, cockpit->member,
+        rc = spread_draw(config->hardware,
+                         &(struct spread){config->workload.arrivals.seed, cockpit->member,
+                                          config->cost.host_error_frac},
                          &cockpit->machine.hardware, error);
     if (rc == 0)
         rc = load_trace(options, &cockpit->trace, error);

@@ -64,9 +64,10 @@ struct cost_config {
     double step_s, prefill_token_s, decode_seq_s, context_token_s; /* linear */
     double host_step_s, host_seq_s; /* roofline: beyond the profile's */
     double host_floor_s;            /* roofline: where it is above the profile's */
-    char dir[512];      /* table, recorded: in the working directory or the installed data */
-    char dir_name[512]; /* as the configuration writes it */
-    int32_t ensemble;   /* runs with drawn costs beside the nominal one */
+    char dir[512];          /* table, recorded: in the working directory or the installed data */
+    char dir_name[512];     /* as the configuration writes it */
+    int32_t ensemble;       /* runs with drawn costs beside the nominal one */
+    double host_error_frac; /* of them: median relative error of the host's times */
 };
 
 struct engine_config { /* for the executors cpu and cuda */

@@ -200,6 +200,9 @@ static const struct ifl_param cost_fields[] = {
     INT("ensemble", cost.ensemble, 0, 0, 10000, "runs",
         "roofline: repeat each point with costs drawn from the errors of their fit, and write 90% "
         "intervals of the summary to intervals.csv"),
+    REAL("host_error_frac", cost.host_error_frac, 0, 0, 1, "",
+         "roofline: median relative error of the host's times, which no fit knows; cost.ensemble "
+         "draws one factor a run"),
 };
 
 static const struct ifl_param engine_fields[] = {

@@ -16,15 +16,17 @@ static const double median_abs_normal = 0.67448975019608171;
 /* Draws of a class: the factor, then one for each parameter. */
 enum { CLASS_DRAWS = 1 + FORM_MAX_PARAMETERS };
 
-struct draws {
-    uint64_t seed, member;
-};
-
-static double normal(const struct draws *draws, enum fit_op op, int i)
+static double normal(const struct spread *spread, enum fit_op op, int i)
 {
     const uint64_t index = (uint64_t)op * CLASS_DRAWS + (uint64_t)i;
     return gsl_cdf_ugaussian_Pinv(
-        ifl_uniform(ifl_draw(draws->seed, IFL_DRAW_ENSEMBLE, draws->member, index)));
+        ifl_uniform(ifl_draw(spread->seed, IFL_DRAW_ENSEMBLE, spread->member, index)));
+}
+
+/* Lognormal around 1, of that median absolute error. */
+static double class_factor(const struct spread *spread, enum fit_op op, double median)
+{
+    return exp(median / median_abs_normal * normal(spread, op, 0));
 }
 
 /* 0 where the fit does not say. */
@@ -45,7 +47,7 @@ static int read_error(const struct node *map, const char *key, double *value,
 /* ---- parameters ---- */
 
 static int draw_parameters(const struct form *form, const struct node *fit,
-                           const struct draws *draws, struct hardware *hardware,
+                           const struct spread *spread, struct hardware *hardware,
                            struct ifl_error *error)
 {
     const struct node *errors = tree_child(fit, "std_error");
@@ -56,7 +58,7 @@ static int draw_parameters(const struct form *form, const struct node *fit,
             return error->code;
         if (std_error == 0 || *value == 0)
             continue;
-        const double drawn = *value + std_error * normal(draws, form->op, 1 + i);
+        const double drawn = *value + std_error * normal(spread, form->op, 1 + i);
         *value = fmin(fmax(drawn, of->low), of->high);
     }
     return 0;
@@ -134,19 +136,19 @@ static void slow(struct hardware *hardware, enum fit_op op, double factor)
         slow_copies(hardware, op, factor);
 }
 
-static int draw_class(const struct form *form, const struct node *fit, const struct draws *draws,
+static int draw_class(const struct form *form, const struct node *fit, const struct spread *spread,
                       struct hardware *hardware, struct ifl_error *error)
 {
     double median;
-    if (draw_parameters(form, fit, draws, hardware, error) ||
+    if (draw_parameters(form, fit, spread, hardware, error) ||
         read_error(fit, "held_out_median", &median, error))
         return error->code;
     if (median > 0)
-        slow(hardware, form->op, exp(median / median_abs_normal * normal(draws, form->op, 0)));
+        slow(hardware, form->op, class_factor(spread, form->op, median));
     return 0;
 }
 
-static int draw_all(const struct node *root, const struct draws *draws, struct hardware *hardware,
+static int draw_all(const struct node *root, const struct spread *spread, struct hardware *hardware,
                     struct ifl_error *error)
 {
     const struct node *fits = tree_child(root, "fit");
@@ -159,22 +161,32 @@ static int draw_all(const struct node *root, const struct draws *draws, struct h
         const struct form *form = form_of((enum fit_op)op);
         const struct node *fit = form ? tree_child(fits, form->section) : NULL;
         if (fit && fit->kind == NODE_MAP)
-            rc = draw_class(form, fit, draws, hardware, error);
+            rc = draw_class(form, fit, spread, hardware, error);
     }
     return rc;
 }
 
-int spread_draw(const char *name, uint64_t seed, uint64_t member, struct hardware *hardware,
+/* A profile's own fit of the host, on an engine, is of whole passes, so there is no class of it. */
+static void slow_host(struct host_profile *host, double factor)
+{
+    host->layer_us *= factor;
+    host->step_us *= factor;
+    host->seq_us *= factor;
+    host->floor_ms *= factor;
+}
+
+int spread_draw(const char *name, const struct spread *spread, struct hardware *hardware,
                 struct ifl_error *error)
 {
-    const struct draws draws = {seed, member};
     struct document document;
     struct node *root = NULL;
     int rc = document_find("hardware", name, &document, error);
     if (rc == 0)
         rc = tree_load(document.path, &root, error);
     if (rc == 0)
-        rc = draw_all(root, &draws, hardware, error);
+        rc = draw_all(root, spread, hardware, error);
+    if (rc == 0 && spread->host_error_frac > 0)
+        slow_host(&hardware->host, class_factor(spread, FIT_HOST, spread->host_error_frac));
     tree_free(root);
     return rc;
 }

@@ -29,7 +29,7 @@ struct drawn {
     struct hardware nominal, member[N];
 };
 
-static struct drawn *draw(const char *fit)
+static struct drawn *draw_with_host(const char *fit, double host_error_frac)
 {
     struct drawn *drawn = malloc(sizeof *drawn);
     struct ifl_error error = {0};
@@ -38,12 +38,17 @@ static struct drawn *draw(const char *fit)
     write_profile(fit, path);
     cr_assert_eq(hardware_load(path, &drawn->nominal, &error), 0, "%s", error.text);
     for (int i = 0; i < N; i++) {
+        const struct spread spread = {SEED, (uint64_t)i + 1, host_error_frac};
         drawn->member[i] = drawn->nominal;
-        cr_assert_eq(spread_draw(path, SEED, (uint64_t)i + 1, &drawn->member[i], &error), 0, "%s",
-                     error.text);
+        cr_assert_eq(spread_draw(path, &spread, &drawn->member[i], &error), 0, "%s", error.text);
     }
     remove(path);
     return drawn;
+}
+
+static struct drawn *draw(const char *fit)
+{
+    return draw_with_host(fit, 0);
 }
 
 static int compare(const void *left, const void *right)
@@ -125,9 +130,12 @@ Test(spread, a_draw_depends_on_seed_and_member_alone)
     cr_assert_eq(hardware_load("h100-sxm", &first, &error), 0, "%s", error.text);
     again = other = first;
     const struct hardware nominal = first;
-    cr_assert_eq(spread_draw("h100-sxm", 1, 5, &first, &error), 0, "%s", error.text);
-    cr_assert_eq(spread_draw("h100-sxm", 1, 5, &again, &error), 0, "%s", error.text);
-    cr_assert_eq(spread_draw("h100-sxm", 2, 5, &other, &error), 0, "%s", error.text);
+    cr_assert_eq(spread_draw("h100-sxm", &(struct spread){1, 5, 0}, &first, &error), 0, "%s",
+                 error.text);
+    cr_assert_eq(spread_draw("h100-sxm", &(struct spread){1, 5, 0}, &again, &error), 0, "%s",
+                 error.text);
+    cr_assert_eq(spread_draw("h100-sxm", &(struct spread){2, 5, 0}, &other, &error), 0, "%s",
+                 error.text);
     cr_expect_eq(first.gemm.launch_us, again.gemm.launch_us);
     cr_expect_neq(first.gemm.launch_us, other.gemm.launch_us);
     cr_expect_eq(first.elementwise.launch_us, nominal.elementwise.launch_us, "nobody fitted it");
@@ -141,10 +149,27 @@ Test(spread, a_profile_without_a_fit_has_no_errors)
     char path[64];
     write_profile("", path);
     cr_assert_eq(hardware_load(path, &hardware, &error), 0, "%s", error.text);
-    cr_expect_eq(spread_draw(path, 1, 1, &hardware, &error), IFL_E_INPUT);
+    cr_expect_eq(spread_draw(path, &(struct spread){1, 1, 0}, &hardware, &error), IFL_E_INPUT);
     cr_expect(strstr(error.text, "no errors of a fit"), "%s", error.text);
     write_profile("fit:\n  gemm: {held_out_median: wide}\n", path);
-    cr_expect_eq(spread_draw(path, 1, 1, &hardware, &error), IFL_E_INPUT);
+    cr_expect_eq(spread_draw(path, &(struct spread){1, 1, 0}, &hardware, &error), IFL_E_INPUT);
     cr_expect(strstr(error.text, "held_out_median is not an error"), "%s", error.text);
     remove(path);
+}
+
+/* A host that is known to 5% in the median: one factor for all its times, and the kernels as
+ * fitted. */
+Test(spread, the_host_of_a_deployment)
+{
+    struct drawn *drawn = draw_with_host("fit:\n  gemm: {fitted_median: 0.08}\n", 0.05);
+    static double off[N];
+    for (int i = 0; i < N; i++) {
+        const double factor = drawn->member[i].host.layer_us / drawn->nominal.host.layer_us;
+        cr_assert_eq(drawn->member[i].gemm.launch_us, drawn->nominal.gemm.launch_us);
+        off[i] = fabs(log(factor));
+    }
+    qsort(off, N, sizeof *off, compare);
+    cr_expect_float_eq(off[N / 2], 0.05, 0.05 * 0.06, "half of the draws are within %g",
+                       off[N / 2]);
+    free(drawn);
 }
