@@ -97,6 +97,25 @@ same "$(awk -F, 'NR > 1 && $2 !~ /spearman/ && ($6 > 1e-8 || $6 < -1e-8)' \
 refuses 'usage: inflight export' "$inflight" export
 refuses 'nowhere/requests.csv: cannot open' "$inflight" export nowhere
 
+# every tool's format drives a run and judges it; means of TTFT and end to end by hand from the fixtures' numbers
+adapter() { # file, pairs, TTFT, end to end, settings...
+    file=$INFLIGHT_DATA/tests/traces/fixtures/recorded/$1
+    expected=$2:$3:$4
+    shift 4
+    try "$inflight" run config.yaml -q --set workload.trace="$file" --set serving.max_model_len=4096 "$@" -o by-tool
+    try "$inflight" validate by-tool "$file" -o by-tool --no-plots
+    same "$(awk -F, '$2 == "mean" && $1 == "ttft_s" { ttft = $5 } $2 == "mean" && $1 == "e2e_s" { print $3 ":" ttft ":" $5 }' \
+        by-tool/validation.csv)" "$expected" "pairs, TTFT and end to end of $file"
+}
+adapter bench.json 3 0.259619 0.384619
+adapter sglang.jsonl 3 0.583333333 0.75 --set 'workload.arrivals={process: constant, rate_rps: 1}'
+adapter aiperf.jsonl 2 0.2555 1.148875
+adapter guidellm.json 2 0.0625 1.75
+adapter llmservingsim.jsonl 2 0.625 9.375
+adapter blis.csv 2 0.785135 1.50077
+adapter llmd.csv 3 0.308333333 15.8916667
+adapter vtc.jsonl 2 1.125 5.75
+
 # error bars: an ensemble leaves the nominal run as it is, and says where 90% of its members lie
 cat >fitted.yaml <<'END'
 model: llama-2-7b
