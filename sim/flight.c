@@ -106,7 +106,7 @@ static int plan_promised(struct replica *replica, int64_t now_ns, struct ifl_err
     const int rc = replica_plan(replica, now_ns, error);
     if (rc < 0)
         return rc;
-    if (!replica_only_ticks(replica))
+    if (!replica_ticks_again(replica))
         return ifl_fail(error, IFL_E_POLICY,
                         "policy %s promised to repeat its step and planned another at %.9f s",
                         replica->modules[IFL_BATCHING].policy->name, ifl_s_from_ns(now_ns));

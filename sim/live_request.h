@@ -22,6 +22,7 @@ struct live_request {
     uint32_t *blocks; /* device blocks while RUNNING, host blocks while SWAPPED, those of its hit
                          while WAITING; NULL in tallied pools */
     bool ended;       /* reject or last token: waits for recycling */
+    uint64_t ticket;  /* with which it waits, see waiting.h; 0: it does not */
 
     uint64_t start_seq;               /* order of start: rises each time it joins RUNNING */
     struct live_request *prev, *next; /* running list, in order of start */

@@ -89,6 +89,8 @@ int replica_create(struct replica *replica, const struct replica_options *option
         replica->has_leave |= config->policy->on_leave != NULL;
         replica->has_step_start |= config->policy->on_step_start != NULL;
         replica->has_step_end |= config->policy->on_step_end != NULL;
+        replica->tells_each |= (config->policy->on_step_start || config->policy->on_step_end) &&
+                               !config->policy->hears_runs;
         replica->has_steady |= config->policy->steady != NULL;
     }
     return create_pools(replica, options) < 0 ? ifl_fail_nomem(error) : 0;
@@ -219,6 +221,7 @@ int replica_join(struct replica *replica, const struct arrival *arrival, struct 
         return ifl_fail_nomem(error);
     replica_describe(arrival, r);
     r->pub.forks = replica->beams.search && r->pub.n_seqs > 1;
+    replica_tell_run(replica);
     replica->view.now_ns = arrival->at_ns;
     if (replica->has_join)
         tell_join(replica, r);
@@ -320,12 +323,34 @@ static void open_view(struct replica *replica)
     view->n_free_host_blocks = replica->host.n_free;
 }
 
+/* Some decodes, scheduled one by one, will tick alone. Where blocks have numbers they would get
+ * them in another order. */
+static bool picks_decodes(const struct replica *replica)
+{
+    if (replica->ready_all || !replica->kv.tallied || replica->n_planned == 0)
+        return false;
+    for (size_t i = 0; i < replica->n_planned; i++)
+        if (!replica->planned[i].r || !replica->planned[i].decodes)
+            return false;
+    return true;
+}
+
 bool replica_only_ticks(const struct replica *replica)
 {
     const struct ifl_step *step = &replica->step;
-    return replica->ready_all && !replica->beams.search && replica->n_planned == 0 &&
-           step->n_started == 0 && step->n_preempted == 0 && step->n_swapped_in == 0 &&
-           replica->n_rejected == 0;
+    const bool ticks = replica->ready_all ? replica->n_planned == 0 : picks_decodes(replica);
+    return ticks && !replica->beams.search && step->n_started == 0 && step->n_preempted == 0 &&
+           step->n_swapped_in == 0 && replica->n_rejected == 0;
+}
+
+bool replica_ticks_again(const struct replica *replica)
+{
+    size_t n = 0;
+    if (!replica_only_ticks(replica) || replica->ready_all)
+        return replica->ready_all;
+    while (n < replica->n_planned && replica->planned[n].r->in_cohort)
+        n++;
+    return n == replica->n_planned && n == replica->cohort.n;
 }
 
 /* A promise stands only for a step that did nothing but tick, and no longer than the answers of the
@@ -339,7 +364,7 @@ static void bound_promise(struct replica *replica)
         return;
     FOR_EACH_MODULE(module, replica)
     if (promise->n_steps > 0 && module->policy->steady &&
-        replica->step.asked & 1u << module->policy->kind) {
+        (module->policy->hears_runs || replica->step.asked & 1u << module->policy->kind)) {
         const struct ifl_promise other =
             module->policy->steady(module->self, &replica->view, &replica->step);
         promise->n_steps = other.n_steps < promise->n_steps ? other.n_steps : promise->n_steps;
@@ -361,6 +386,7 @@ static void swap_ahead(struct replica *replica)
 int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error)
 {
     const struct module *batching = &replica->modules[IFL_BATCHING];
+    replica_tell_run(replica);
     waiting_tidy(&replica->waiting);
     begin_step(replica, now_ns);
     open_view(replica);
@@ -371,13 +397,12 @@ int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *erro
     replica->ranks_stale = replica->modules[IFL_ORDER].policy->ops.order->rerank != IFL_RANK_ONCE;
     batching->policy->ops.batching->plan(batching->self, &replica->view, &replica->step);
     swap_ahead(replica);
+    if (!replica->broken)
+        bound_promise(replica);
     replica->view.asked = NULL;
-    if (replica->broken) {
+    if (replica->broken)
         *error = replica->error;
-        return error->code;
-    }
-    bound_promise(replica);
-    return 0;
+    return replica->broken ? error->code : 0;
 }
 
 bool replica_keeps_promise(const struct replica *replica, int64_t now_ns)

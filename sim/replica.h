@@ -104,6 +104,9 @@ struct replica {
     struct ifl_result *results;
     bool wants_work;
     bool has_join, has_step_start, has_step_end, has_leave, has_steady; /* some module has it */
+    bool tells_each;                               /* some module wants to know of every step */
+    int32_t n_untold;                              /* ticks that have ended, the modules not told */
+    int64_t untold_start_ns;                       /* of the first of them */
     struct ifl_step_record record;
     int64_t last_end_ns;    /* of the step before, IFL_NEVER before the first */
     int64_t tick_ns;        /* what the last step that coasted took */
@@ -266,6 +269,10 @@ int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *r
                  struct ifl_error *error);
 void replica_stamp_record(struct replica *replica, const struct ifl_done *done);
 void replica_record_pool(struct replica *replica); /* how the pool is used, now */
+/* And it does so for those who ticked last. */
+bool replica_ticks_again(const struct replica *replica);
+/* Modules that hear runs hear of the one that has come to its end. */
+void replica_tell_run(struct replica *replica);
 void replica_remove_apart(struct replica *replica, const struct live_request *r);
 /* Off the running list, its counts up to date; blocks stay. */
 void replica_leave(struct replica *replica, struct live_request *r);

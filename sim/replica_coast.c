@@ -16,9 +16,12 @@ int replica_end_tick(struct replica *replica, const struct ifl_done *done,
                      struct ifl_recorder *recorder, struct ifl_error *error)
 {
     replica->tick_ns = done->end_ns - done->start_ns;
-    if (replica->has_step_end) /* it wants to know of everyone */
+    if (replica->tells_each)
         return replica_end(replica, done, recorder, error);
+    if (replica->n_untold++ == 0)
+        replica->untold_start_ns = done->start_ns;
     replica->busy = false;
+    replica->view.n_in_flight = 0;
     replica->view.step++;
     replica->view.now_ns = done->end_ns;
     replica->n_barren_steps = 0;
@@ -30,7 +33,7 @@ int replica_end_tick(struct replica *replica, const struct ifl_done *done,
 bool replica_next_tick(struct replica *replica, int64_t now_ns)
 {
     const struct ifl_promise *promise = &replica->promise;
-    if (replica->has_step_start || replica->has_step_end)
+    if (replica->tells_each)
         return replica_repeat(replica, now_ns) && replica_commit(replica);
     const int32_t n_new = replica_growing_blocks(replica);
     if (promise->n_steps <= 0 || now_ns > promise->until_ns ||
@@ -41,6 +44,7 @@ bool replica_next_tick(struct replica *replica, int64_t now_ns)
         replica_grow(replica);
     replica->promise.n_steps--;
     replica->busy = true;
+    replica->view.n_in_flight = 1;
     replica->desc.step = replica->view.step;
     replica->desc.start_ns = now_ns;
     replica->desc.totals.decode_context = replica->cohort.context + replica->cohort.n_seqs;
@@ -132,13 +136,14 @@ int replica_stretch(struct replica *replica, const int64_t *duration_ns, size_t 
                                         .duration_ns = duration_ns,
                                         .kv_used_blocks = blocks.used,
                                         .kv_internal_slots = blocks.internal_slots};
-    if (n == 0 || !replica->kv.tallied || replica->has_step_start || replica->has_step_end)
+    if (n == 0 || !replica->kv.tallied || replica->tells_each)
         return 0;
     describe_first(replica, &record.first);
     record.n = fly(replica, duration_ns, n, until_ns, &blocks);
     if (record.n == 0)
         return 0;
     replica->view.step += record.n;
+    replica->n_untold += (int32_t)record.n;
     replica->promise.n_steps -= (int32_t)record.n;
     replica->kv_token_slots += (int64_t)record.n * replica->cohort.n_seqs;
     replica->last_end_ns = replica->view.now_ns;

@@ -229,6 +229,7 @@ bool replica_commit(struct replica *replica)
     replica->kv_token_slots += desc->totals.n_tokens;
     fill_record(replica);
     replica->busy = true;
+    replica->view.n_in_flight = 1;
     if (!replica->has_step_start)
         return true;
     replica->by_rank[RANKED_SWAPPED].taken = false; /* hooks see whom the plan sent there, too */
@@ -316,15 +317,22 @@ static int end_prompts(struct replica *replica, struct ifl_step_end *end,
     return rc;
 }
 
+static void add_ticks(struct replica *replica, struct ifl_step_end *end)
+{
+    size_t n = replica->cohort.n;
+    for (struct live_request *r = replica->running.head; n > 0; r = r->next)
+        if (r->in_cohort) {
+            cohort_sync(&replica->cohort, r);
+            add_result(replica, end, r, end->n_steps, end->n_steps);
+            n--;
+        }
+}
+
 static void end_decodes(struct replica *replica, struct ifl_step_end *end)
 {
     struct live_request *r;
     if (replica->has_step_end)
-        for (r = replica->running.head; r; r = r->next)
-            if (r->in_cohort) {
-                cohort_sync(&replica->cohort, r);
-                add_result(replica, end, r, 1, 1);
-            }
+        add_ticks(replica, end);
     while ((r = cohort_finished(&replica->cohort))) {
         cohort_remove(&replica->cohort, r);
         replica->apart[replica->n_apart++] = r;
@@ -337,6 +345,23 @@ static void tell_modules(struct replica *replica, const struct ifl_step_end *end
     FOR_EACH_MODULE(module, replica)
     if (module->policy->on_step_end)
         module->policy->on_step_end(module->self, &replica->view, end);
+}
+
+void replica_tell_run(struct replica *replica)
+{
+    struct ifl_step_end end = {
+        .step = replica->view.step - 1,
+        .n_steps = replica->n_untold,
+        .start_ns = replica->untold_start_ns,
+        .end_ns = replica->last_end_ns,
+        .of = replica->results,
+    };
+    const bool told = replica->n_untold == 0 || !replica->has_step_end;
+    replica->n_untold = 0;
+    if (told)
+        return;
+    add_ticks(replica, &end);
+    tell_modules(replica, &end);
 }
 
 static void let_go(struct replica *replica)
@@ -381,13 +406,16 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
     const int64_t start_ns = done->start_ns, end_ns = done->end_ns;
     struct ifl_step_end end = {
         .step = replica->desc.step,
-        .start_ns = start_ns,
+        .n_steps = 1 + replica->n_untold,
+        .start_ns = replica->n_untold > 0 ? replica->untold_start_ns : start_ns,
         .end_ns = end_ns,
         .of = replica->results,
         .n_preempted = replica->record.preempted,
     };
     int rc = 0;
     replica->busy = false;
+    replica->view.n_in_flight = 0;
+    replica->n_untold = 0;
     replica->view.step++;
     replica->view.now_ns = end_ns;
     replica_stamp_record(replica, done);

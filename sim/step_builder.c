@@ -285,10 +285,15 @@ static int32_t still_to_compute(struct replica *replica, const struct ifl_reques
     return n < ifl_todo(request) ? n : ifl_todo(request);
 }
 
-static enum ifl_verdict op_ask(struct ifl_step *step, const struct ifl_request *request, int32_t n)
+static enum ifl_verdict op_ask(struct ifl_step *step, const struct ifl_request *request, int32_t n,
+                               int32_t spare_blocks)
 {
     struct replica *replica = replica_of(step);
-    return admission(replica, request, still_to_compute(replica, request, n)).verdict;
+    n = still_to_compute(replica, request, n);
+    step->n_free_blocks -= spare_blocks;
+    const enum ifl_verdict verdict = admission(replica, request, n).verdict;
+    step->n_free_blocks += spare_blocks;
+    return verdict;
 }
 
 static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request *request,
@@ -493,6 +498,29 @@ static void op_pad(struct ifl_step *step, struct ifl_padding padding)
     replica_of(step)->padding = padding;
 }
 
+/* Who went to the back arrived there when it did. */
+static void op_rerank(struct ifl_step *step, const struct ifl_request *request)
+{
+    struct replica *replica = replica_of(step);
+    struct live_request *r = live(request);
+    const bool came_back = request->queued_serial != request->serial;
+    if (request->state == IFL_WAITING)
+        waiting_rerank(&replica->waiting, r, replica_rank(replica, r),
+                       came_back ? request->queued_ns : request->arrival_ns);
+}
+
+static bool op_took_part(struct ifl_step *step, const struct ifl_request *request)
+{
+    const struct replica *replica = replica_of(step);
+    const struct live_request *r = live(request);
+    if (request->state == IFL_RUNNING && r->start_seq >= replica->first_start)
+        return true;
+    for (size_t i = 0; i < replica->n_planned; i++)
+        if (replica->planned[i].r == r)
+            return true;
+    return r->in_cohort && replica->ticks;
+}
+
 const struct ifl_step_ops replica_step_ops = {
     .size_bytes = sizeof(struct ifl_step_ops),
     .next = step_next,
@@ -513,4 +541,6 @@ const struct ifl_step_ops replica_step_ops = {
     .pad = op_pad,
     .oldest_waiting_ns = step_oldest_waiting_ns,
     .draw = op_draw,
+    .rerank = op_rerank,
+    .took_part = op_took_part,
 };

@@ -55,18 +55,34 @@ static void note_order(struct replica *replica, enum ranked_list which, size_t n
     }
 }
 
+/* Where `one` belongs among the first n, which are sorted. */
+static size_t place_of(const struct ranked_request *of, size_t n, const struct ranked_request *one)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (by_rank(one, &of[middle]) < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
 /* Ranks change little from one plan to the next. False if they did: too many had to move. */
 static bool insert_all(struct ranked_request *of, size_t n)
 {
-    size_t n_moves = 8 * n;
-    for (size_t i = 1; i < n; i++) {
+    size_t n_moves = 0;
+    for (size_t i = 1; i < n && n_moves <= 64 * n; i++) {
         const struct ranked_request one = of[i];
-        size_t at = i;
-        for (; at > 0 && n_moves > 0 && by_rank(&one, &of[at - 1]) < 0; at--, n_moves--)
-            of[at] = of[at - 1];
+        if (by_rank(&of[i - 1], &one) < 0)
+            continue;
+        const size_t at = place_of(of, i - 1, &one);
+        memmove(&of[at + 1], &of[at], (i - at) * sizeof *of);
         of[at] = one;
+        n_moves += i - at;
     }
-    return n_moves > 0;
+    return n_moves <= 64 * n;
 }
 
 /* Sorted in place: qsort may allocate, and ranks have no ties that would need a stable sort. */
@@ -158,6 +174,7 @@ static const struct ifl_request *peek(struct replica *replica, enum ranked_list 
 static bool ranks_before(struct replica *replica, const struct ifl_request *a,
                          const struct ifl_request *b)
 {
+    replica->step.asked |= 1u << IFL_ORDER;
     const struct ranked_request x = {replica_rank(replica, live(a)), a};
     const struct ranked_request y = {replica_rank(replica, live(b)), b};
     return by_rank(&x, &y) < 0;

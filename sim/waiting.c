@@ -12,27 +12,28 @@ static bool before(const struct waiter *a, const struct waiter *b)
     return a->serial < b->serial;
 }
 
+static int resize(struct waiter **array, size_t n)
+{
+    struct waiter *resized = realloc(*array, n * sizeof *resized);
+    if (!resized)
+        return -1;
+    *array = resized;
+    return 0;
+}
+
+/* near may start anywhere in its array, and far has holes, so they get twice the room. */
 int waiting_reserve(struct waiting *waiting, size_t n)
 {
     if (n <= waiting->cap)
         return 0;
-    struct live_request **front = realloc(waiting->front, n * sizeof *front);
-    if (front)
-        waiting->front = front;
-    /* near may start anywhere in its array, so it gets twice the room */
-    struct waiter *near = realloc(waiting->near, 2 * n * sizeof *near);
-    if (near)
-        waiting->near = near;
-    struct waiter *far = realloc(waiting->far, n * sizeof *far);
-    if (far)
-        waiting->far = far;
     const struct ifl_request **ranked = realloc(waiting->ranked, n * sizeof *ranked);
     if (ranked)
         waiting->ranked = ranked;
     int64_t *keys = realloc(waiting->keys, n * sizeof *keys);
     if (keys)
         waiting->keys = keys;
-    if (!front || !near || !far || !ranked || !keys)
+    if (!ranked || !keys || resize(&waiting->front, n) < 0 || resize(&waiting->near, 2 * n) < 0 ||
+        resize(&waiting->far, 2 * n) < 0)
         return -1;
     waiting->cap = n;
     return 0;
@@ -48,14 +49,41 @@ void waiting_destroy(struct waiting *waiting)
     *waiting = (struct waiting){0};
 }
 
+/* ---- tickets ---- */
+
+static bool waits(const struct waiter *w)
+{
+    return w->r->ticket == w->ticket;
+}
+
+static struct waiter admit(struct waiting *waiting, struct live_request *r, int64_t key,
+                           int64_t arrival_ns)
+{
+    r->ticket = ++waiting->n_tickets;
+    return (struct waiter){key, arrival_ns, r->pub.queued_serial, r->ticket, r};
+}
+
 /* ---- far: a heap ---- */
 
-static void far_push(struct waiting *waiting, struct waiter w)
+static void far_insert(struct waiting *waiting, struct waiter w)
 {
     size_t i = waiting->n_far++;
     for (; i > 0 && before(&w, &waiting->far[(i - 1) / 2]); i = (i - 1) / 2)
         waiting->far[i] = waiting->far[(i - 1) / 2];
     waiting->far[i] = w;
+}
+
+/* Half of a heap that has filled up is holes. */
+static void far_push(struct waiting *waiting, struct waiter w)
+{
+    if (waiting->n_far == 2 * waiting->cap) {
+        const size_t n = waiting->n_far;
+        waiting->n_far = 0;
+        for (size_t i = 0; i < n; i++)
+            if (waits(&waiting->far[i]))
+                far_insert(waiting, waiting->far[i]);
+    }
+    far_insert(waiting, w);
 }
 
 static struct waiter far_pop(struct waiting *waiting)
@@ -97,65 +125,56 @@ static void near_insert(struct waiting *waiting, struct waiter w)
 
 /* ---- the queue ---- */
 
-void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns)
+static void insert(struct waiting *waiting, struct waiter w)
 {
-    const struct waiter w = {key, arrival_ns, r->pub.queued_serial, r};
     const bool near = waiting->near_tail > waiting->near_head &&
                       before(&w, &waiting->near[waiting->near_tail - 1]);
     if (near)
         near_insert(waiting, w);
     else
         far_push(waiting, w);
+}
+
+void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns)
+{
+    insert(waiting, admit(waiting, r, key, arrival_ns));
     waiting->n++;
     waiting->n_tokens += r->pub.n_tokens;
 }
 
 void waiting_push_front(struct waiting *waiting, struct live_request *r)
 {
-    waiting->front[waiting->n_front++] = r;
+    waiting->front[waiting->n_front++] = admit(waiting, r, 0, 0);
     waiting->n++;
     waiting->n_tokens += r->pub.n_tokens;
 }
 
-static bool leave_front(struct waiting *waiting, const struct live_request *r)
+void waiting_leave(struct waiting *waiting, struct live_request *r)
 {
-    for (size_t i = waiting->n_front; i-- > 0;)
-        if (waiting->front[i] == r) {
-            waiting->front[i] = NULL;
-            return true;
-        }
-    return false;
-}
-
-static bool leave_run(struct waiter *of, size_t from, size_t to, const struct live_request *r,
-                      size_t *at)
-{
-    for (size_t i = from; i < to; i++)
-        if (of[i].r == r) {
-            of[i].r = NULL;
-            *at = i;
-            return true;
-        }
-    return false;
-}
-
-/* Plans take requests in order, so the search goes on where the last one ended. */
-static bool leave_near(struct waiting *waiting, const struct live_request *r)
-{
-    const size_t hint =
-        waiting->near_left > waiting->near_head ? waiting->near_left : waiting->near_head;
-    return leave_run(waiting->near, hint, waiting->near_tail, r, &waiting->near_left) ||
-           leave_run(waiting->near, waiting->near_head, waiting->near_tail, r, &waiting->near_left);
-}
-
-void waiting_leave(struct waiting *waiting, const struct live_request *r)
-{
-    size_t far_at;
     waiting->n--;
     waiting->n_tokens -= r->pub.n_tokens;
     waiting->holes = true;
-    if (!leave_front(waiting, r) && !leave_near(waiting, r))
-        leave_run(waiting->far, 0, waiting->n_far, r, &far_at);
+    r->ticket = 0;
+}
+
+void waiting_rerank(struct waiting *waiting, struct live_request *r, int64_t key,
+                    int64_t arrival_ns)
+{
+    for (size_t i = 0; i < waiting->n_front; i++)
+        if (waiting->front[i].r == r && waits(&waiting->front[i]))
+            return;
+    waiting->holes = true;
+    insert(waiting, admit(waiting, r, key, arrival_ns));
+}
+
+/* Keeps those of [from, to) that wait, to the left; where they end. */
+static size_t keep_waiters(struct waiter *of, size_t from, size_t to)
+{
+    size_t n = from;
+    for (size_t i = from; i < to; i++)
+        if (waits(&of[i]))
+            of[n++] = of[i];
+    return n;
 }
 
 void waiting_tidy(struct waiting *waiting)
@@ -163,19 +182,10 @@ void waiting_tidy(struct waiting *waiting)
     if (!waiting->holes)
         return;
     waiting->holes = false;
-    size_t n = 0;
-    for (size_t i = 0; i < waiting->n_front; i++)
-        if (waiting->front[i])
-            waiting->front[n++] = waiting->front[i];
-    waiting->n_front = n;
-    while (waiting->near_head < waiting->near_tail && !waiting->near[waiting->near_head].r)
+    waiting->n_front = keep_waiters(waiting->front, 0, waiting->n_front);
+    while (waiting->near_head < waiting->near_tail && !waits(&waiting->near[waiting->near_head]))
         waiting->near_head++;
-    size_t tail = waiting->near_head;
-    for (size_t i = waiting->near_head; i < waiting->near_tail; i++)
-        if (waiting->near[i].r)
-            waiting->near[tail++] = waiting->near[i];
-    waiting->near_tail = tail;
-    waiting->near_left = 0;
+    waiting->near_tail = keep_waiters(waiting->near, waiting->near_head, waiting->near_tail);
     if (waiting->near_head == waiting->near_tail)
         waiting->near_head = waiting->near_tail = 0;
 }
@@ -194,9 +204,9 @@ struct live_request *waiting_next(struct waiting *waiting, uint64_t at[2])
 {
     waiting_renew(waiting, at);
     while (at[0] < waiting->n_front) {
-        struct live_request *r = waiting->front[waiting->n_front - 1 - at[0]++];
-        if (r)
-            return r;
+        const struct waiter *w = &waiting->front[waiting->n_front - 1 - at[0]++];
+        if (waits(w))
+            return w->r;
     }
     for (;;) {
         const size_t i = waiting->near_head + (uint32_t)at[1];
@@ -204,12 +214,12 @@ struct live_request *waiting_next(struct waiting *waiting, uint64_t at[2])
             if (waiting->n_far == 0)
                 return NULL;
             const struct waiter w = far_pop(waiting);
-            if (w.r)
+            if (waits(&w))
                 near_insert(waiting, w);
             continue; /* making room may have moved the run */
         }
         at[1]++;
-        if (waiting->near[i].r)
+        if (waits(&waiting->near[i]))
             return waiting->near[i].r;
     }
 }
@@ -217,14 +227,13 @@ struct live_request *waiting_next(struct waiting *waiting, uint64_t at[2])
 /* Everyone of near and far, in near, without holes. */
 static size_t gather(struct waiting *waiting)
 {
-    const size_t n_near = waiting->near_tail - waiting->near_head;
-    size_t n = 0;
-    memmove(waiting->near, waiting->near + waiting->near_head, n_near * sizeof *waiting->near);
-    memcpy(waiting->near + n_near, waiting->far, waiting->n_far * sizeof *waiting->far);
-    for (size_t i = 0; i < n_near + waiting->n_far; i++)
-        if (waiting->near[i].r)
-            waiting->near[n++] = waiting->near[i];
-    waiting->near_head = waiting->near_tail = waiting->n_far = waiting->near_left = 0;
+    size_t n = waiting->near_tail - waiting->near_head;
+    memmove(waiting->near, waiting->near + waiting->near_head, n * sizeof *waiting->near);
+    n = keep_waiters(waiting->near, 0, n);
+    for (size_t i = 0; i < waiting->n_far; i++)
+        if (waits(&waiting->far[i]))
+            waiting->near[n++] = waiting->far[i];
+    waiting->near_head = waiting->near_tail = waiting->n_far = 0;
     return n;
 }
 

@@ -4,7 +4,9 @@
  *   near    a sorted run of the best ranked that some plan has already looked at
  *   far     a heap of everyone else, so that long queues cost a plan nothing
  *
- * Who leaves in a plan leaves a hole, so that cursors keep their place until waiting_tidy. */
+ * An entry counts as long as its request still has the ticket that the entry was written with. Who
+ * leaves, or is ranked anew, leaves a hole behind: near keeps its holes until waiting_tidy, so that
+ * cursors keep their place in a plan, far until they come to its top. */
 #ifndef SIM_WAITING_H
 #define SIM_WAITING_H
 
@@ -12,21 +14,21 @@
 
 struct waiter {
     int64_t key, arrival_ns;
-    uint64_t serial;
+    uint64_t serial, ticket;
     struct live_request *r;
 };
 
 struct waiting {
-    struct live_request **front; /* the top, n_front - 1, is asked first */
+    struct waiter *front; /* the top, n_front - 1, is asked first */
     size_t n_front;
     struct waiter *near; /* [near_head, near_tail) is sorted */
     size_t near_head, near_tail;
-    size_t near_left;   /* where the last one left it */
     struct waiter *far; /* binary heap */
     size_t n_far;
     size_t cap;
-    size_t n;         /* requests that wait, holes not counted */
-    int64_t n_tokens; /* of theirs */
+    uint64_t n_tickets; /* given out so far */
+    size_t n;           /* requests that wait, holes not counted */
+    int64_t n_tokens;   /* of theirs */
     bool holes;
     uint32_t n_rankings;               /* times everyone got a new key */
     const struct ifl_request **ranked; /* scratch */
@@ -41,7 +43,10 @@ void waiting_destroy(struct waiting *waiting);
 void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns);
 void waiting_push_front(struct waiting *waiting, struct live_request *r);
 /* r leaves the queue in this plan; it may come back in the same plan. */
-void waiting_leave(struct waiting *waiting, const struct live_request *r);
+void waiting_leave(struct waiting *waiting, struct live_request *r);
+/* Between plans: r, which waits, has another key. Who was pushed to the front stays there. */
+void waiting_rerank(struct waiting *waiting, struct live_request *r, int64_t key,
+                    int64_t arrival_ns);
 /* Removes holes; between plans. */
 void waiting_tidy(struct waiting *waiting);
 

@@ -3,7 +3,8 @@
  * Batching drives; the other kinds are questions that the step asks on its behalf. A module is one
  * `struct ifl_policy`. It sees only the view, acts only through the step, and has no clock, no I/O
  * and no randomness but keyed draws. Planning and answering only read the module; its state changes
- * in the four hooks, which are called for every step, also inside a steady run.
+ * in the four hooks, which are called for every step, also inside a steady run (but see
+ * hears_runs).
  *
  * Out of tree: export one const list under the name below, build it as a shared object against the
  * installed headers alone, load it with `--plugin FILE.so`:
@@ -18,7 +19,9 @@
 #include "inflight/step.h"
 #include "inflight/time.h"
 
-#define IFL_POLICY_ABI 1u
+/* ABI 2 added `hears_runs`, the view's `n_in_flight`, and to the step `rerank`, `took_part` and the
+ * spare blocks of `ask`. */
+#define IFL_POLICY_ABI 2u
 
 /* ---- parameters: one table parses, checks and documents them ---- */
 
@@ -51,7 +54,7 @@ struct ifl_batching_ops {
 };
 
 enum ifl_rerank {                     /* keys of waiting requests ... */
-                  IFL_RANK_ONCE,      /* stand while they wait */
+                  IFL_RANK_ONCE,      /* stand while they wait, but for whom ifl_rerank names */
                   IFL_RANK_EACH_PLAN, /* change with time, hits or counters: ranked anew for every
                                          plan */
                   IFL_RANK_EACH_START /* change with who starts, too: ranked anew after every start
@@ -151,8 +154,12 @@ struct ifl_policy {
                           struct ifl_step *);
     void (*on_step_end)(void *self, const struct ifl_view *, const struct ifl_step_end *);
     void (*on_leave)(void *self, const struct ifl_view *, const struct ifl_request *);
+    /* Steps that repeat one another may be told of as one: on_step_start comes for the first alone,
+     * on_step_end once, with all their tokens, before anything else is asked or told. It is faster,
+     * and must come to the same; steady is called for every promise then. */
+    bool hears_runs;
     /* Optional: bounds a promise where the module's answers drift; called if the plan that promises
-     * has asked the module. NULL: my answers stand. */
+     * has asked the module (step->asked). NULL: my answers stand. */
     struct ifl_promise (*steady)(const void *self, const struct ifl_view *, struct ifl_step *);
     union {
         const struct ifl_batching_ops *batching;

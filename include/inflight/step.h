@@ -28,10 +28,11 @@ struct ifl_step;
 
 struct ifl_view {
     int64_t now_ns;
-    uint64_t step;          /* number of the step being planned */
+    uint64_t step;          /* number of the step being planned, or of the first in flight */
     struct ifl_step *asked; /* the step being planned, for questions; NULL outside of a plan */
     const struct ifl_limits *limits;
     size_t n_running, n_waiting, n_swapped; /* before this plan */
+    uint64_t n_in_flight;                   /* steps that have begun and not ended */
     int32_t n_free_blocks, n_free_host_blocks;
     int64_t last_prefill_ns; /* duration of the last step that computed prompt tokens */
 };
@@ -39,7 +40,7 @@ struct ifl_view {
 enum ifl_verdict {
     IFL_YES,
     IFL_NO_BLOCKS,      /* not now: too few device blocks */
-    IFL_NO_HOST_BLOCKS, /* not now: the swap pool is full */
+    IFL_NO_HOST_BLOCKS, /* not now: the swap pool is too full for anybody who waits */
     IFL_WAIT,           /* not now, for a reason of the policy's own */
     IFL_SKIP,           /* not this one; the next may pass */
     IFL_NEVER_FITS      /* never: reject it */
@@ -130,8 +131,10 @@ struct ifl_step_ops {
     /* Free device blocks that holding `hold_tokens` tokens would take from the pool: those that
      * `request` lacks, and for a waiting one also those of its hit that nobody else uses. */
     int32_t (*need)(struct ifl_step *, const struct ifl_request *, int32_t hold_tokens);
-    /* What the admit module says to a waiting or swapped request with n new tokens. */
-    enum ifl_verdict (*ask)(struct ifl_step *, const struct ifl_request *, int32_t n);
+    /* What the admit module says to a waiting or swapped request with n new tokens, if so many
+     * blocks that are free now are not. */
+    enum ifl_verdict (*ask)(struct ifl_step *, const struct ifl_request *, int32_t n,
+                            int32_t spare_blocks);
     /* A waiting or swapped request joins RUNNING with n new tokens (0 is allowed) behind those of
      * its hit, if the admit module says yes; fewer where its hit has grown since the plan looked.
      * Gives it the blocks the answer named, shares the cached ones, swaps in where needed. */
@@ -163,6 +166,10 @@ struct ifl_step_ops {
     int64_t (*oldest_waiting_ns)(struct ifl_step *);
     /* A random number that depends on (seed, request, index) alone. */
     uint64_t (*draw)(struct ifl_step *, const struct ifl_request *, uint32_t index);
+    /* Both from on_step_start alone. The order's key of that request has changed; nothing happens
+     * unless it waits. The plan has given the request tokens, or brought it to the device. */
+    void (*rerank)(struct ifl_step *, const struct ifl_request *);
+    bool (*took_part)(struct ifl_step *, const struct ifl_request *);
 };
 
 /* Totals of the step being built; read them, never keep them. */
@@ -229,8 +236,9 @@ struct ifl_result {
 };
 
 struct ifl_step_end {
-    uint64_t step;
-    int64_t start_ns, end_ns;
+    uint64_t step;            /* the last of n_steps that gave the same requests a token each; 1, */
+    int32_t n_steps;          /* unless the module hears runs */
+    int64_t start_ns, end_ns; /* of all of them */
     const struct ifl_result *of;
     size_t n_of;
     int32_t n_preempted;
@@ -271,7 +279,13 @@ static inline int32_t ifl_need(struct ifl_step *s, const struct ifl_request *r, 
 
 static inline enum ifl_verdict ifl_ask(struct ifl_step *s, const struct ifl_request *r, int32_t n)
 {
-    return s->ops->ask(s, r, n);
+    return s->ops->ask(s, r, n, 0);
+}
+
+static inline enum ifl_verdict ifl_ask_beyond(struct ifl_step *s, const struct ifl_request *r,
+                                              int32_t n, int32_t spare_blocks)
+{
+    return s->ops->ask(s, r, n, spare_blocks);
 }
 
 static inline enum ifl_verdict ifl_start(struct ifl_step *s, const struct ifl_request *r, int32_t n)
@@ -331,6 +345,16 @@ static inline uint64_t ifl_policy_draw(struct ifl_step *s, const struct ifl_requ
                                        uint32_t index)
 {
     return s->ops->draw(s, r, index);
+}
+
+static inline void ifl_rerank(struct ifl_step *s, const struct ifl_request *r)
+{
+    s->ops->rerank(s, r);
+}
+
+static inline bool ifl_took_part(struct ifl_step *s, const struct ifl_request *r)
+{
+    return s->ops->took_part(s, r);
 }
 
 /* ---- what most batching modules do with them ---- */

@@ -6,6 +6,8 @@
  * what their tokens so far suggest, and starts anew when the engine was idle. A newcomer needs its
  * prompt, its whole declared output (at most `most_new_tokens`) and a page; whoever else starts in
  * the step counts so, too. */
+#include <math.h>
+
 #include "inflight/policy.h"
 
 enum { RETRACT_STEPS = 20 };
@@ -19,7 +21,8 @@ struct discounted {
 };
 
 struct future {
-    double ratio;
+    double ratio;   /* before step `step`, the first whose start has not been heard of */
+    uint64_t step;  /* those since, if any, decoded and nothing else */
     int64_t n_live; /* requests at the replica */
     int64_t last_left_ns;
 };
@@ -70,6 +73,26 @@ static int64_t new_tokens(const struct discounted *p, const struct ifl_view *vie
     return clipped(p, declared(view, r) - r->n_out);
 }
 
+/* ---- the ratio ---- */
+
+static double fallen(const struct discounted *p, double ratio)
+{
+    const double floor = first_ratio(p) * p->floor_frac;
+    const double fall = (first_ratio(p) - floor) / p->decay_steps;
+    return ratio - fall > floor ? ratio - fall : floor;
+}
+
+/* Before the step that the view is of. */
+static double ratio_now(const struct discounted *p, const struct ifl_view *view)
+{
+    double ratio = future_of(p)->ratio, before = INFINITY;
+    for (uint64_t step = future_of(p)->step; step < view->step && ratio != before; step++) {
+        before = ratio;
+        ratio = fallen(p, ratio);
+    }
+    return ratio;
+}
+
 /* ---- what is set aside ---- */
 
 static bool ends_prompt_now(const struct ifl_request *r)
@@ -91,11 +114,12 @@ static double set_aside(const struct discounted *p, const struct ifl_view *view,
                         struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step), started = ifl_started(step);
+    const double ratio = ratio_now(p, view);
     double tokens = 0;
     for (size_t i = 0; i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
         if (r->state == IFL_RUNNING && ifl_decodes(r))
-            tokens += (double)new_tokens(p, view, r) * future_of(p)->ratio + p->mixed;
+            tokens += (double)new_tokens(p, view, r) * ratio + p->mixed;
         else
             tokens += of_new(p, view, r);
     }
@@ -120,7 +144,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_computed + n};
 }
 
-/* ---- the ratio ---- */
+/* ---- how it changes ---- */
 
 /* Retracted: as if everyone went on for some steps, of what everyone declared. */
 static double estimated_ratio(const struct ifl_view *view, struct ifl_step *step)
@@ -140,12 +164,12 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
 {
     const struct discounted *p = self;
     struct future *future = future_of(self);
-    const double floor = first_ratio(p) * p->floor_frac;
-    const double fall = (first_ratio(p) - floor) / p->decay_steps;
+    future->ratio = ratio_now(p, view);
+    future->step = view->step + 1;
     if (step->n_preempted > 0)
         future->ratio = estimated_ratio(view, step);
     else if (desc->totals.n_prefill_tokens == 0)
-        future->ratio = future->ratio - fall > floor ? future->ratio - fall : floor;
+        future->ratio = fallen(p, future->ratio);
 }
 
 /* An engine that was idle begins anew. */
@@ -153,8 +177,10 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
 {
     struct future *future = future_of(self);
     (void)r;
-    if (future->n_live++ == 0 && view->now_ns > future->last_left_ns)
-        future->ratio = first_ratio(self);
+    if (future->n_live++ > 0 || view->now_ns <= future->last_left_ns)
+        return;
+    future->ratio = first_ratio(self);
+    future->step = view->step;
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
@@ -175,6 +201,15 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
                     "that takes all at once (reserve) or serving.kv.allocator paged");
 }
 
+/* Who was refused may be admitted when the ratio has fallen. */
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    (void)self;
+    (void)view;
+    return (struct ifl_promise){step->asked & 1u << IFL_ADMIT ? 0 : INT32_MAX, IFL_NEVER, 0};
+}
+
 static const struct ifl_admit_ops ops = {ask};
 
 const struct ifl_policy policy_admit_discounted = {
@@ -189,7 +224,7 @@ const struct ifl_policy policy_admit_discounted = {
     .on_join = on_join,
     .on_step_start = on_step_start,
     .on_leave = on_leave,
-    /* Who was refused may be admitted when the ratio has fallen. */
-    .steady = ifl_never_steady,
+    .hears_runs = true,
+    .steady = steady,
     .ops.admit = &ops,
 };

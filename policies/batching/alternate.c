@@ -108,5 +108,6 @@ const struct ifl_policy policy_batching_alternate = {
     .params_bytes = sizeof(struct alternate),
     .state_bytes = sizeof(struct turn),
     .on_step_start = on_step_start,
+    .hears_runs = true,
     .ops.batching = &ops,
 };

@@ -18,7 +18,7 @@ struct prefill_turns {
 };
 
 struct turns {
-    int32_t n_decodes; /* steps since the last prefill */
+    uint64_t since; /* the first step after the last prefill */
 };
 
 static const struct ifl_param params[] = {
@@ -46,10 +46,16 @@ static int32_t token_budget(const struct prefill_turns *p, const struct ifl_limi
     return sixth > limits->max_model_tokens ? (int32_t)sixth : limits->max_model_tokens;
 }
 
+static int32_t steps_since_prefill(const struct prefill_turns *p, const struct ifl_view *view)
+{
+    const uint64_t n = view->step - turns_of(p)->since;
+    return n < INT32_MAX ? (int32_t)n : INT32_MAX;
+}
+
 static bool prompts_have_turn(const struct prefill_turns *p, const struct ifl_view *view)
 {
     const int64_t enough = (int64_t)(p->waiting_ratio * (double)view->n_running);
-    return view->n_running == 0 || turns_of(p)->n_decodes >= p->decodes_between ||
+    return view->n_running == 0 || steps_since_prefill(p, view) >= p->decodes_between ||
            (p->waiting_ratio > 0 && (int64_t)view->n_waiting >= enough);
 }
 
@@ -75,7 +81,7 @@ static void promise_repeat(const struct prefill_turns *p, const struct ifl_view 
                            struct ifl_step *step)
 {
     const bool idle = step->n_waiting == 0 || prompts_have_turn(p, view);
-    const int32_t before_turn = p->decodes_between - 1 - turns_of(p)->n_decodes;
+    const int32_t before_turn = p->decodes_between - 1 - steps_since_prefill(p, view);
     ifl_promise(step, idle ? INT32_MAX : before_turn, IFL_NEVER, 0);
 }
 
@@ -100,11 +106,9 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
 {
     struct turns *turns =
         (struct turns *)((char *)self + ifl_state_offset(sizeof(struct prefill_turns)));
-    (void)view;
     (void)step;
-    turns->n_decodes = desc->totals.n_prefill_tokens > 0 ? 0 : turns->n_decodes + 1;
-    if (turns->n_decodes > 1 << 20)
-        turns->n_decodes = 1 << 20;
+    if (desc->totals.n_prefill_tokens > 0)
+        turns->since = view->step + 1;
 }
 
 static const struct ifl_batching_ops ops = {plan};
@@ -118,5 +122,6 @@ const struct ifl_policy policy_batching_prefill_turns = {
     .params_bytes = sizeof(struct prefill_turns),
     .state_bytes = sizeof(struct turns),
     .on_step_start = on_step_start,
+    .hears_runs = true,
     .ops.batching = &ops,
 };

@@ -35,6 +35,7 @@ static const struct ifl_param params[] = {
 /* ---- the walk ---- */
 
 struct walk {
+    unsigned lists;
     int32_t n_seqs, n_running_ahead;
 };
 
@@ -88,16 +89,19 @@ static bool visit(const struct ranked *p, struct ifl_step *step, const struct if
                                                                : IFL_NO_BLOCKS;
     if (verdict == IFL_YES)
         walk->n_seqs += r->n_seqs;
+    if (verdict == IFL_NO_HOST_BLOCKS)
+        walk->lists &= ~(unsigned)IFL_IN_WAITING;
     return verdict != IFL_NO_BLOCKS || p->refused == REFUSED_SKIPPED;
 }
 
 static void walk_everyone(const struct ranked *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
-    struct walk walk = {.n_running_ahead = (int32_t)view->n_running};
+    struct walk walk = {.lists = IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED,
+                        .n_running_ahead = (int32_t)view->n_running};
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while ((r = ifl_next(step, IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED, &cursor))) {
+    while ((r = ifl_next(step, walk.lists, &cursor))) {
         walk.n_running_ahead -= r->state == IFL_RUNNING;
         if (!lost_its_place_here(view, step, r) && ifl_todo(r) > 0 && !visit(p, step, r, &walk))
             return;
@@ -115,6 +119,59 @@ static void send_away_rest(const struct ranked *p, struct ifl_step *step)
         if (r->state == IFL_RUNNING && r->n_now == 0 && ifl_todo(r) > 0)
             ifl_preempt(step, r, p->rest == REST_SWAPPED ? IFL_SWAP : IFL_RECOMPUTE, IFL_IN_ORDER);
     }
+}
+
+/* ---- when ranks do not matter ---- */
+
+/* What everybody together asks for, at most. */
+struct demand {
+    int64_t n_seqs, n_tokens, n_blocks;
+};
+
+static bool meets(const struct ranked *p, const struct ifl_step *step, const struct demand *demand)
+{
+    return demand->n_seqs <= p->max_seqs && demand->n_tokens <= p->max_batched_tokens &&
+           demand->n_blocks <= step->n_free_blocks;
+}
+
+static bool sum_up(const struct ranked *p, struct ifl_step *step, struct demand *demand)
+{
+    const int32_t n_seqs = step->n_running_seqs;
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    *demand = (struct demand){n_seqs, n_seqs, n_seqs};
+    while (meets(p, step, demand) && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        demand->n_seqs += r->n_seqs;
+        demand->n_tokens += (int64_t)r->n_seqs * ifl_todo(r);
+        demand->n_blocks += ifl_need(step, r, r->n_tokens);
+    }
+    return meets(p, step, demand);
+}
+
+/* Whoever is on the device decodes, and there is room for them and for everyone who waits, whoever
+ * comes first. */
+static bool everyone_runs(const struct ranked *p, const struct ifl_view *view,
+                          struct ifl_step *step)
+{
+    struct demand demand;
+    struct ifl_cursor prefill = {{0}}, cursor = {{0}};
+    const struct ifl_request *r;
+    if (view->n_running == 0 || view->n_swapped > 0 || view->limits->contiguous ||
+        !sum_up(p, step, &demand) || ifl_next(step, IFL_IN_PREFILL, &prefill))
+        return false;
+    while ((r = ifl_next(step, IFL_IN_WAITING, &cursor)))
+        if (ifl_ask_beyond(step, r, ifl_todo(r), (int32_t)demand.n_blocks) != IFL_YES)
+            return false;
+    return true;
+}
+
+static void run_everyone(struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    (void)ifl_schedule_ready(step, 0);
+    while ((r = ifl_next(step, IFL_IN_WAITING, &cursor)))
+        (void)ifl_start(step, r, ifl_todo(r));
 }
 
 /* ---- the plan ---- */
@@ -135,8 +192,15 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
         return;
     }
+    if (everyone_runs(p, view, step)) {
+        run_everyone(step);
+        return;
+    }
     walk_everyone(p, view, step);
     send_away_rest(p, step);
+    /* Who runs only becomes shorter, or older: none of the others comes before him but by an order
+     * that says so. */
+    ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
 }
 
 static const struct ifl_batching_ops ops = {plan};

@@ -226,6 +226,7 @@ const struct ifl_policy policy_batching_retracting = {
     .state_bytes = sizeof(struct batch),
     .init = init,
     .on_step_start = on_step_start,
+    .hears_runs = true,
     .on_leave = on_leave,
     .ops.batching = &ops,
 };

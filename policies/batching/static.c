@@ -137,6 +137,7 @@ const struct ifl_policy policy_batching_static = {
     .params_bytes = sizeof(struct static_batching),
     .state_bytes = sizeof(struct finished),
     .on_step_start = on_step_start,
+    .hears_runs = true,
     .on_leave = on_leave,
     .ops.batching = &ops,
 };

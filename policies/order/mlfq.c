@@ -4,7 +4,11 @@
  * Level p has a quantum of quantum_s x 2^p. A request joins the first level whose quantum covers
  * its predicted prefill, skipping those above. Who has run at a level for longer than its quantum
  * goes down by one, to the front there. Every `starve_steps` steps whoever has not run for
- * `starve_s` returns to the top. Within a level requests go by when they joined it. */
+ * `starve_s` returns to the top. Within a level requests go by when they joined it.
+ *
+ * Each level is a list in that order: who joins a level comes last there, who falls to it first.
+ * The levels below the top are short even where the queue is not, since whoever waits there for
+ * long starves. */
 #include "inflight/policy.h"
 
 enum { MOST_LEVELS = 30 };
@@ -18,22 +22,22 @@ struct mlfq {
     int64_t starve_ns;
 };
 
-struct queues {
-    int64_t n_joined, n_demoted;
-    int32_t n_steps;    /* since the last look for starving requests */
-    int64_t planned_ns; /* the step under way */
-};
-
 struct place { /* of a request */
+    const struct ifl_request *request;
+    struct place *before, *behind; /* at its level */
     int32_t level;
     int64_t at;       /* within the level */
     int64_t spent_ns; /* at it */
+    int64_t ran_ns;   /* when it last ran, or came */
 };
 
-struct history {              /* of a request */
-    struct place now, before; /* it rose, in that step, because it starved */
-    uint64_t rose_in;
-    int64_t ran_ns; /* when it last ran, or came */
+struct queues {
+    struct {
+        struct place *first, *last;
+    } levels[MOST_LEVELS];
+    int64_t n_joined, n_demoted;
+    uint64_t looked;    /* the first step after the last look for starving requests */
+    int64_t planned_ns; /* the step under way, or the first of those that repeat one another */
 };
 
 static const struct ifl_param params[] = {
@@ -62,8 +66,8 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     (void)self;
     (void)view;
     for (size_t i = 0; i < n; i++) {
-        const struct history *of_i = of[i]->mine[IFL_ORDER];
-        key[i] = ((int64_t)of_i->now.level << 48) + of_i->now.at;
+        const struct place *place = of[i]->mine[IFL_ORDER];
+        key[i] = ((int64_t)place->level << 48) + place->at;
     }
 }
 
@@ -72,34 +76,78 @@ static int64_t quantum_ns(const struct mlfq *p, int32_t level)
     return p->quantum_ns << level;
 }
 
+/* ---- the levels ---- */
+
+static void leave_level(struct queues *queues, struct place *place)
+{
+    const int32_t level = place->level;
+    *(place->before ? &place->before->behind : &queues->levels[level].first) = place->behind;
+    *(place->behind ? &place->behind->before : &queues->levels[level].last) = place->before;
+}
+
+static void join_level(struct queues *queues, struct place *place, int32_t level)
+{
+    place->level = level;
+    place->at = ++queues->n_joined;
+    place->before = queues->levels[level].last;
+    place->behind = NULL;
+    *(place->before ? &place->before->behind : &queues->levels[level].first) = place;
+    queues->levels[level].last = place;
+}
+
+static void fall(struct queues *queues, struct place *place)
+{
+    leave_level(queues, place);
+    const int32_t level = ++place->level;
+    place->spent_ns = 0;
+    place->at = -++queues->n_demoted;
+    place->before = NULL;
+    place->behind = queues->levels[level].first;
+    *(place->behind ? &place->behind->before : &queues->levels[level].last) = place;
+    queues->levels[level].first = place;
+}
+
+/* ---- who moves ---- */
+
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     const struct mlfq *p = self;
-    struct history *of_r = r->mine[IFL_ORDER];
+    struct place *place = r->mine[IFL_ORDER];
     const int64_t prefill_ns =
         p->prefill_base_ns + ifl_ns_from_s(p->prefill_token_s * (double)r->n_prompt);
+    int32_t level = 0;
     (void)view;
-    *of_r = (struct history){
-        .now.at = ++queues_of(self)->n_joined, .rose_in = UINT64_MAX, .ran_ns = r->arrival_ns};
-    while (of_r->now.level < p->n_levels - 1 && quantum_ns(p, of_r->now.level) < prefill_ns)
-        of_r->now.level++;
+    while (level < p->n_levels - 1 && quantum_ns(p, level) < prefill_ns)
+        level++;
+    *place = (struct place){.request = r, .ran_ns = r->arrival_ns};
+    join_level(queues_of(self), place, level);
 }
 
-/* The step that begins may serve some of them, which then were not starving: its end takes them
- * back. */
-static void return_starving(const struct mlfq *p, const struct ifl_view *view, uint64_t step_begins,
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    (void)view;
+    leave_level(queues_of(self), r->mine[IFL_ORDER]);
+}
+
+static void return_to_top(struct queues *queues, struct place *place, struct ifl_step *step)
+{
+    leave_level(queues, place);
+    join_level(queues, place, 0);
+    place->spent_ns = 0;
+    ifl_rerank(step, place->request);
+}
+
+static void return_starving(const struct mlfq *p, const struct ifl_view *view,
                             struct ifl_step *step)
 {
-    struct ifl_cursor cursor = {{0}};
-    const struct ifl_request *r;
-    while ((r = ifl_next(step, IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED, &cursor))) {
-        struct history *of_r = r->mine[IFL_ORDER];
-        if (of_r->now.level == 0 || view->now_ns - of_r->ran_ns < p->starve_ns)
-            continue;
-        of_r->before = of_r->now;
-        of_r->rose_in = step_begins;
-        of_r->now = (struct place){.at = ++queues_of(p)->n_joined};
-    }
+    struct queues *queues = queues_of(p);
+    for (int32_t level = 1; level < p->n_levels; level++)
+        for (struct place *place = queues->levels[level].first, *next; place; place = next) {
+            next = place->behind;
+            if (view->now_ns - place->ran_ns >= p->starve_ns &&
+                !ifl_took_part(step, place->request))
+                return_to_top(queues, place, step);
+        }
 }
 
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
@@ -107,31 +155,50 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
 {
     const struct mlfq *p = self;
     struct queues *queues = queues_of(self);
+    (void)desc;
     queues->planned_ns = view->now_ns;
-    if (++queues->n_steps < p->starve_steps)
+    if (view->step + 1 - queues->looked < (uint64_t)p->starve_steps)
         return;
-    queues->n_steps = 0;
-    return_starving(p, view, desc->step, step);
+    queues->looked = view->step + 1;
+    return_starving(p, view, step);
 }
 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
 {
     const struct mlfq *p = self;
+    const int64_t spent_ns = end->end_ns - queues_of(self)->planned_ns;
     (void)view;
+    queues_of(self)->planned_ns = end->end_ns; /* of a repetition that is in flight by now */
     for (size_t i = 0; i < end->n_of; i++) {
-        struct history *of_r = end->of[i].request->mine[IFL_ORDER];
-        if (of_r->rose_in == end->step)
-            of_r->now = of_r->before;
-        of_r->ran_ns = end->end_ns;
-        of_r->now.spent_ns += end->end_ns - queues_of(self)->planned_ns;
-        if (of_r->now.spent_ns <= quantum_ns(p, of_r->now.level) ||
-            of_r->now.level == p->n_levels - 1)
+        struct place *place = end->of[i].request->mine[IFL_ORDER];
+        place->ran_ns = end->end_ns;
+        place->spent_ns += spent_ns;
+        if (place->spent_ns <= quantum_ns(p, place->level) || place->level == p->n_levels - 1)
             continue;
-        of_r->now = (struct place){of_r->now.level + 1, -++queues_of(self)->n_demoted, 0};
+        fall(queues_of(self), place);
     }
 }
 
-static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
+/* Until somebody who runs has used up a quantum, or starving requests are looked for: the modules
+ * must have heard by then who ran. */
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    const struct mlfq *p = self;
+    const struct ifl_requests running = ifl_running(step);
+    const int64_t n_steps = (int64_t)(view->step + 2 - queues_of(self)->looked);
+    struct ifl_promise promise = {p->starve_steps - (int32_t)n_steps, IFL_NEVER, 0};
+    for (size_t i = 0; i < running.n; i++) {
+        const struct place *place = running.of[i]->mine[IFL_ORDER];
+        if (running.of[i]->n_now == 0 || place->level == p->n_levels - 1)
+            continue;
+        const int64_t until_ns = view->now_ns + quantum_ns(p, place->level) - place->spent_ns;
+        promise.until_ns = until_ns < promise.until_ns ? until_ns : promise.until_ns;
+    }
+    return promise;
+}
+
+static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_ONCE};
 
 const struct ifl_policy policy_order_mlfq = {
     .kind = IFL_ORDER,
@@ -141,11 +208,12 @@ const struct ifl_policy policy_order_mlfq = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct mlfq),
     .state_bytes = sizeof(struct queues),
-    .request_bytes = sizeof(struct history),
+    .request_bytes = sizeof(struct place),
     .on_join = on_join,
     .on_step_start = on_step_start,
     .on_step_end = on_step_end,
-    /* With every step somebody may have used up a quantum. */
-    .steady = ifl_never_steady,
+    .on_leave = on_leave,
+    .hears_runs = true,
+    .steady = steady,
     .ops.order = &ops,
 };

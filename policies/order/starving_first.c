@@ -11,10 +11,6 @@ struct starving_first {
     int32_t starve_steps, promoted_steps;
 };
 
-struct steps {
-    uint64_t n_begun;
-};
-
 struct turn {           /* of a request */
     uint64_t idle_from; /* the first step that it could have run in and did not */
     int32_t promoted_left;
@@ -28,11 +24,6 @@ static const struct ifl_param params[] = {
 };
 
 static const int64_t BEFORE_ALL = INT64_C(1) << 40; /* longer than any output */
-
-static struct steps *steps_of(const void *self)
-{
-    return (struct steps *)((uintptr_t)self + ifl_state_offset(sizeof(struct starving_first)));
-}
 
 static bool starves(const struct starving_first *p, uint64_t step, const struct turn *turn)
 {
@@ -52,16 +43,8 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
 
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    (void)view;
-    *(struct turn *)r->mine[IFL_ORDER] = (struct turn){.idle_from = steps_of(self)->n_begun};
-}
-
-static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
-                          struct ifl_step *step)
-{
-    (void)view;
-    (void)step;
-    steps_of(self)->n_begun = desc->step + 1;
+    (void)self;
+    *(struct turn *)r->mine[IFL_ORDER] = (struct turn){.idle_from = view->step + view->n_in_flight};
 }
 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
@@ -70,12 +53,38 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
     (void)view;
     for (size_t i = 0; i < end->n_of; i++) {
         struct turn *turn = end->of[i].request->mine[IFL_ORDER];
-        if (starves(p, end->step, turn))
+        if (starves(p, end->step + 1 - (uint64_t)end->n_steps, turn))
             turn->promoted_left = p->promoted_steps;
-        if (turn->promoted_left > 0)
-            turn->promoted_left--;
+        turn->promoted_left -=
+            turn->promoted_left < end->n_steps ? turn->promoted_left : end->n_steps;
         turn->idle_from = end->step + 1;
     }
+}
+
+/* Steps for which the key of a request stays what it is. */
+static int32_t steps_to_change(const struct starving_first *p, const struct ifl_view *view,
+                               const struct ifl_request *r)
+{
+    const struct turn *turn = r->mine[IFL_ORDER];
+    const bool starving = starves(p, view->step, turn), first = starving || turn->promoted_left > 0;
+    if (r->n_now > 0)
+        return first ? (starving ? p->promoted_steps : turn->promoted_left) - 1 : INT32_MAX;
+    return first ? INT32_MAX : p->starve_steps - 1 - (int32_t)(view->step - turn->idle_from);
+}
+
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    struct ifl_promise promise = {INT32_MAX, IFL_NEVER, 0};
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    if (!(step->asked & 1u << IFL_ORDER))
+        return promise;
+    while ((r = ifl_next(step, IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED, &cursor))) {
+        const int32_t n = steps_to_change(self, view, r);
+        promise.n_steps = n < promise.n_steps ? n : promise.n_steps;
+    }
+    return promise;
 }
 
 static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
@@ -87,12 +96,10 @@ const struct ifl_policy policy_order_starving_first = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct starving_first),
-    .state_bytes = sizeof(struct steps),
     .request_bytes = sizeof(struct turn),
     .on_join = on_join,
-    .on_step_start = on_step_start,
     .on_step_end = on_step_end,
-    /* With every step somebody may starve. */
-    .steady = ifl_never_steady,
+    .hears_runs = true,
+    .steady = steady,
     .ops.order = &ops,
 };

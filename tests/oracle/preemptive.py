@@ -47,6 +47,7 @@ class Ranked(Scheduler):
                 return False
             self.swap_out(step, behind[-1])
             if r in self.waiting and not self.may_start(r):
+                self.refused = True
                 return True
         if r in self.swapped:
             self.swap_in(step, r, to_take)
@@ -56,14 +57,17 @@ class Ranked(Scheduler):
         return True
 
     def walk(self, step):
-        gave_way = set()
+        gave_way, self.refused = set(), False
         for r in self.in_order():
             if r in gave_way:
+                continue
+            if r in self.waiting and not self.may_start(r) and self.refused:
                 continue
             n = self.chunk(step, r)
             if n == 0 or len(step.tokens) >= self.s['max_seqs']:
                 return
             if r in self.waiting and not self.may_start(r):
+                self.refused = True
                 continue
             before = set(self.running)
             found = self.serve(step, r, n) if r in self.running else self.bring(step, r, n)

@@ -358,6 +358,8 @@ static void check_seeds(uint64_t first, uint64_t n)
         roll_setup(&skipping, seed);
         roll_setup(&planning, seed);
         roll_setup(&checking, seed);
+        skipping.check_blocks =
+            false; /* numbers of blocks, and whether they have any, do not show */
         planning.no_steady_runs = true;
         checking.check_steady = true;
         fly(&skipping, seed);

@@ -251,6 +251,14 @@ Test(waiting, agrees_with_a_plain_array)
                 model_add(&m, r, key);
             }
         }
+        if (draw >> 16 & 1 && m.n_ranked > 0) {
+            const size_t i = (draw >> 17) % m.n_ranked;
+            struct live_request *r = m.ranked[i];
+            const int64_t key = (int64_t)(draw >> 40) % 20;
+            model_remove(&m, m.n_front + i);
+            model_add(&m, r, key);
+            waiting_rerank(&waiting, r, key, 0);
+        }
         n_idle += walk(&waiting, &m, draw >> 8 & 15, idle + n_idle);
         cr_assert_eq(waiting.n, m.n_front + m.n_ranked);
     }
