@@ -18,7 +18,10 @@
 #include "inflight/policy.h"
 
 enum charge { CHARGE_PRODUCED, CHARGE_PREDICTED, CHARGE_AVERAGE };
-enum { AVERAGE_OVER = 5, KEY_STEPS = 1024, MAX_RANKED_CLIENTS = 65536 };
+enum { AVERAGE_OVER = 5, MAX_RANKED_CLIENTS = 65536 };
+
+/* Costs are whole multiples of COST_STEP, so that their sums are exact in any order. */
+static const double COST_STEP = 0x1p-20, KEY_STEP = 0x1p-10;
 
 struct vtc {
     bool lift;
@@ -28,9 +31,10 @@ struct vtc {
 };
 
 struct client {
-    double counter, pending, weight;
+    double charged, pending; /* in steps of cost */
+    double lifted, weight;   /* its counter is lifted + charged / weight */
     double average_output_tokens;
-    int64_t n_waiting;
+    int64_t n_waiting, n_here;
     int64_t first_seen; /* 1 for the first client, 0 before it has come */
 };
 
@@ -39,6 +43,7 @@ struct counters {
     uint32_t n_clients;
     int64_t n_seen;
     int64_t n_waiting;
+    uint32_t n_here; /* clients that have requests here */
 };
 
 struct account { /* of a request */
@@ -81,8 +86,9 @@ static struct client *client_of(const void *self, const struct ifl_request *r)
 
 static double cost_of(const struct vtc *p, double x, double y)
 {
-    return p->base_cost + p->input_cost * x + p->output_cost * y + p->product_cost * x * y +
-           p->square_cost * y * y;
+    const double cost = p->base_cost + p->input_cost * x + p->output_cost * y +
+                        p->product_cost * x * y + p->square_cost * y * y;
+    return nearbyint(cost / COST_STEP);
 }
 
 static double expected_tokens(const struct vtc *p, const struct ifl_request *r)
@@ -94,18 +100,22 @@ static double expected_tokens(const struct vtc *p, const struct ifl_request *r)
 
 static double first_charge(const struct vtc *p, const struct ifl_request *r)
 {
-    return cost_of(p, r->n_prompt, expected_tokens(p, r)) / client_of(p, r)->weight;
+    return cost_of(p, r->n_prompt, expected_tokens(p, r));
 }
 
 /* ---- ranking ---- */
 
+static double counter_of(const struct client *c)
+{
+    return c->lifted + (c->charged + c->pending) / c->weight;
+}
+
 static int64_t key_of(const struct client *c)
 {
-    const double most = 0x1p36;
-    const double counter = c->counter + c->pending < most ? c->counter + c->pending : most;
+    const double counter = fmin(counter_of(c) * COST_STEP, 0x1p36);
     const int64_t seen =
         c->first_seen < MAX_RANKED_CLIENTS ? c->first_seen : MAX_RANKED_CLIENTS - 1;
-    return (int64_t)floor(counter * KEY_STEPS + 0.5) * MAX_RANKED_CLIENTS + seen;
+    return (int64_t)floor(counter / KEY_STEP + 0.5) * MAX_RANKED_CLIENTS + seen;
 }
 
 /* Those that start in this plan are charged when it is done, and count here before. */
@@ -140,11 +150,11 @@ static void lift(const struct counters *counters, struct client *client)
     double least = INFINITY;
     for (uint32_t i = 0; i < counters->n_clients; i++) {
         const struct client *other = &counters->clients[i];
-        if (other != client && other->n_waiting > 0 && other->counter < least)
-            least = other->counter;
+        if (other != client && other->n_waiting > 0)
+            least = fmin(least, counter_of(other));
     }
-    if (least < INFINITY && client->counter < least)
-        client->counter = least;
+    if (least < INFINITY && counter_of(client) < least)
+        client->lifted = least - client->charged / client->weight;
 }
 
 static void start_waiting(struct counters *counters, struct client *client, struct account *account)
@@ -173,6 +183,7 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
         client->first_seen = ++counters->n_seen;
     if (client->n_waiting == 0 && p->lift)
         lift(counters, client);
+    counters->n_here += client->n_here++ == 0;
     start_waiting(counters, client, r->mine[IFL_ORDER]);
 }
 
@@ -184,7 +195,7 @@ static void charge_start(const struct vtc *p, const struct ifl_request *r)
         return;
     account->charged = true;
     account->expected_tokens = expected_tokens(p, r);
-    client_of(p, r)->counter += first_charge(p, r);
+    client_of(p, r)->charged += first_charge(p, r);
 }
 
 /* Those that were preempted wait again; they are few, and rarely any. */
@@ -223,9 +234,7 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
         const double y = r->n_out, before = y - end->of[i].n_sampled;
         const double from = before > account->expected_tokens ? before : account->expected_tokens;
         if (y > from)
-            client_of(p, r)->counter +=
-                (cost_of(p, r->n_prompt, y) - cost_of(p, r->n_prompt, from)) /
-                client_of(p, r)->weight;
+            client_of(p, r)->charged += cost_of(p, r->n_prompt, y) - cost_of(p, r->n_prompt, from);
     }
 }
 
@@ -236,12 +245,12 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     struct account *account = r->mine[IFL_ORDER];
     (void)view;
     stop_waiting(counters_of(self), client, account);
+    counters_of(self)->n_here -= --client->n_here == 0;
     if (!account->charged)
         return;
     if (r->n_out < account->expected_tokens)
-        client->counter -= (cost_of(p, r->n_prompt, account->expected_tokens) -
-                            cost_of(p, r->n_prompt, r->n_out)) /
-                           client->weight;
+        client->charged -=
+            cost_of(p, r->n_prompt, account->expected_tokens) - cost_of(p, r->n_prompt, r->n_out);
     const double old = client->average_output_tokens;
     client->average_output_tokens =
         old > 0 ? (old * (AVERAGE_OVER - 1) + r->n_out) / AVERAGE_OVER : r->n_out;
@@ -284,6 +293,16 @@ static void finish(void *self)
     free(counters_of(self)->clients);
 }
 
+/* With every token another client may be the next, if there are several. */
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    const bool alone = counters_of(self)->n_here <= 1;
+    const bool asked = step->asked & 1u << IFL_ORDER;
+    (void)view;
+    return (struct ifl_promise){asked && !alone ? 0 : INT32_MAX, IFL_NEVER, 0};
+}
+
 static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_START};
 
 const struct ifl_policy policy_order_vtc = {
@@ -301,7 +320,7 @@ const struct ifl_policy policy_order_vtc = {
     .on_step_start = on_step_start,
     .on_step_end = on_step_end,
     .on_leave = on_leave,
-    /* With every token another client may be the next. */
-    .steady = ifl_never_steady,
+    .hears_runs = true,
+    .steady = steady,
     .ops.order = &ops,
 };
