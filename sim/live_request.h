@@ -20,7 +20,8 @@ struct live_request {
     int32_t n_output; /* the true output length */
     int32_t cap_blocks;
     uint32_t *blocks; /* device blocks while RUNNING, host blocks while SWAPPED, those of its hit
-                         while WAITING; NULL in tallied pools */
+                         while WAITING; in tallied pools only the names that the cache has for them
+                         (kv/pool.h) */
     bool ended;       /* reject or last token: waits for recycling */
     uint64_t ticket;  /* with which it waits, see waiting.h; 0: it does not */
 
@@ -48,7 +49,8 @@ struct live_request {
     /* with a prefix cache */
     int32_t n_hit;         /* blocks that the cache held when it was last looked up */
     uint64_t looked_up;    /* the cache's epoch then, 0: never */
-    int32_t n_published;   /* leading blocks that can be found */
+    int32_t n_published;   /* leading blocks that the cache knows */
+    int32_t n_names;       /* entries of `blocks` that stand for these */
     uint64_t identity;     /* of the last one in the hit, or published */
     bool swapped_in;       /* its blocks came from the host */
     int32_t cached_tokens; /* of its prompt, when it first started */
@@ -69,7 +71,7 @@ static inline struct live_request *live(const struct ifl_request *r)
 
 static inline uint32_t live_block(const struct live_request *r, int32_t i)
 {
-    return r->blocks ? r->blocks[i] : 0;
+    return i < r->cap_blocks ? r->blocks[i] : 0;
 }
 
 struct live_list {

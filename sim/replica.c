@@ -41,6 +41,7 @@ static int create_pools(struct replica *replica, const struct replica_options *o
         .evict = evict->policy ? evict->policy->ops.evict : NULL,
         .evict_self = evict->self,
         .view = &replica->view,
+        .block_tokens = limits->block_tokens,
     };
     size_t request_bytes[IFL_N_KINDS] = {0};
     FOR_EACH_MODULE(module, replica)
@@ -53,8 +54,8 @@ static int create_pools(struct replica *replica, const struct replica_options *o
         kv_pool_create(&replica->kv, limits->n_blocks, options->allocator, &cache) < 0 ||
         kv_pool_create(&replica->host, limits->n_host_blocks, KV_PAGED, NULL) < 0)
         return -1;
-    if (!replica->wants_work && replica->max_samples == 1 && !replica->kv.contiguous &&
-        !replica->kv.cached) { /* then no block is ever called by its number */
+    if (!replica->wants_work && replica->max_samples == 1 && !replica->kv.contiguous) {
+        /* then no block is ever called by its number */
         kv_pool_tally(&replica->kv);
         kv_pool_tally(&replica->host);
     }

@@ -99,7 +99,7 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
 static int64_t slots_of_others(const struct replica *replica, const struct live_request *r)
 {
     int64_t n = 0;
-    for (int32_t i = 0; replica->kv.cached && i < r->pub.n_blocks; i++)
+    for (int32_t i = 0; replica->kv.cached && i < r->n_names; i++)
         n += replica->kv.n_refs[r->blocks[i]] > 1;
     return n * replica->limits.block_tokens;
 }
@@ -109,7 +109,8 @@ bool replica_first_blocks(struct replica *replica, struct live_request *r, int32
     const int32_t n_hit = replica->kv.cached ? r->n_hit : 0;
     if (n_hit == 0)
         return replica_take_blocks(replica, r, n);
-    if (need_beyond_hit(replica, r, n) > replica->kv.n_free || live_reserve_blocks(r, n) < 0)
+    if (need_beyond_hit(replica, r, n) > replica->kv.n_free ||
+        (!replica->kv.tallied && live_reserve_blocks(r, n) < 0))
         return false;
     replica_share_hit(replica, r);
     return replica_take_blocks(replica, r, n - n_hit);
@@ -122,8 +123,13 @@ void replica_drop_blocks(struct replica *replica, struct live_request *r, bool f
     replica->kv_internal_slots -= unused_slots(replica, r);
     replica->n_group_saved -= replica_saved_blocks(replica, r);
     replica->kv_token_slots -= replica_slots(replica, r) - slots_of_others(replica, r);
-    kv_release(&replica->kv, r->pub.n_blocks, r->blocks);
+    if (replica->kv.cached && replica->kv.tallied)
+        kv_release_tallied(&replica->kv, r->pub.n_blocks - r->n_published, r->n_names, r->blocks);
+    else
+        kv_release(&replica->kv, r->pub.n_blocks, r->blocks);
     r->pub.n_blocks = 0;
+    r->n_hit = r->n_published = r->n_names = 0;
+    r->identity = r->looked_up = 0;
 }
 
 /* ---- a tick of the cohort ---- */

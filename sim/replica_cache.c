@@ -118,16 +118,90 @@ void replica_share_hit(struct replica *replica, struct live_request *r)
         cache->entries[r->blocks[i]].n_uses++;
     }
     cache->entries[r->blocks[r->n_hit - 1]].ends_node = true;
-    r->pub.n_blocks = r->n_published = r->n_hit;
+    r->pub.n_blocks = r->n_published = r->n_names = r->n_hit;
 }
 
 /* The tree holds a block once: whoever computed it again takes the one that is there. */
-static void merge(struct replica *replica, uint32_t *own, uint32_t found)
+static void merge(struct replica *replica, struct live_request *r, uint32_t found)
 {
-    share(replica, found, replica->kv.cache.clock);
+    struct kv_pool *kv = &replica->kv;
+    uint32_t *own = &r->blocks[r->n_names++];
+    share(replica, found, kv->cache.clock);
     replica->kv_token_slots -= replica->limits.block_tokens;
-    kv_release(&replica->kv, 1, own);
+    if (kv->tallied) {
+        kv_release_tallied(kv, 1, 0, NULL);
+    } else {
+        kv_cache_touch(&kv->cache, *own, kv->cache.clock);
+        kv_release(kv, 1, own);
+    }
     *own = found;
+}
+
+/* The name of the next block that it publishes, or of several. */
+static uint32_t next_name(struct replica *replica, struct live_request *r)
+{
+    if (replica->kv.tallied)
+        r->blocks[r->n_names] = kv_name(&replica->kv);
+    return r->blocks[r->n_names++];
+}
+
+static int32_t last_name(const struct live_request *r)
+{
+    return r->n_names > 0 ? (int32_t)r->blocks[r->n_names - 1] : -1;
+}
+
+/* What nobody can look for is kept as one where it needs no numbers. */
+static void publish_rest(struct replica *replica, struct live_request *r, int32_t from, int32_t to)
+{
+    const int32_t step = replica->kv.tallied ? to - from : 1;
+    for (int32_t i = from; i < to; i += step) {
+        const int32_t before = last_name(r);
+        kv_cache_publish_run(&replica->kv.cache, next_name(replica, r), step, before,
+                             (i + step) * replica->limits.block_tokens);
+    }
+}
+
+/* From the last name to the first, into what was made room for: a name a block. */
+static void divide_runs(struct replica *replica, struct live_request *r)
+{
+    const struct kv_entry *entries = replica->kv.cache.entries;
+    int32_t to = r->n_published;
+    if (r->n_names == r->n_published || live_reserve_blocks(r, r->n_published) < 0)
+        return;
+    for (int32_t i = r->n_names; i-- > 0;) {
+        const uint32_t name = r->blocks[i];
+        const int32_t n = entries[name].n_blocks;
+        r->blocks[--to] = name;
+        for (int32_t k = 1; k < n; k++)
+            r->blocks[--to] = kv_name(&replica->kv);
+        kv_cache_divide(&replica->kv.cache, name, r->blocks + to);
+    }
+    r->n_names = r->n_published;
+}
+
+/* Up to n blocks that somebody may look for. True if the last of them was there already. */
+static bool publish_sought(struct replica *replica, struct live_request *r, int32_t n,
+                           int32_t n_shareable)
+{
+    struct kv_cache *cache = &replica->kv.cache;
+    const int32_t block_tokens = replica->limits.block_tokens;
+    bool merged = false;
+    for (int32_t i = r->n_published; i < n; i++) {
+        r->identity = kv_identity(&r->pub, r->identity, i, block_tokens);
+        const int32_t found = is_tree(replica) ? kv_cache_find(cache, r->identity) : -1;
+        const int32_t before = last_name(r);
+        if (found >= 0) {
+            merge(replica, r, (uint32_t)found);
+        } else {
+            if (merged)
+                cache->entries[before].ends_node = true;
+            kv_cache_publish(cache, next_name(replica, r), r->identity, before,
+                             (i + 1) * block_tokens,
+                             i < n_shareable ? KV_SOUGHT_BY_ALL : KV_SOUGHT_BY_ITS_OWN);
+        }
+        merged = found >= 0;
+    }
+    return merged;
 }
 
 /* In a tree everything on the way to what is new was used now, too, and where a prompt parts from
@@ -136,33 +210,21 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
                     enum kv_seekers of_its_own)
 {
     struct kv_cache *cache = &replica->kv.cache;
-    const int32_t block_tokens = replica->limits.block_tokens, n = n_tokens / block_tokens;
-    const int32_t n_shareable = kv_shareable_tokens(&r->pub) / block_tokens;
-    const bool tree = is_tree(replica);
-    bool merged = false;
-    if (n <= r->n_published)
+    const int32_t n = n_tokens / replica->limits.block_tokens;
+    const int32_t n_shareable = kv_shareable_tokens(&r->pub) / replica->limits.block_tokens;
+    const int32_t n_sought = of_its_own != KV_SOUGHT_BY_NONE || n_shareable > n ? n : n_shareable;
+    const int32_t n_first = r->n_published > n_sought ? r->n_published : n_sought;
+    if (n <= r->n_published || live_reserve_blocks(r, n_first + 1) < 0)
         return;
-    if (tree)
+    if (is_tree(replica))
         kv_cache_tick(cache);
-    for (int32_t i = 0; tree && i < r->n_published; i++)
+    for (int32_t i = 0; is_tree(replica) && i < r->n_names; i++)
         kv_cache_touch(cache, r->blocks[i], cache->clock);
-    for (int32_t i = r->n_published; i < n; i++) {
-        r->identity = kv_identity(&r->pub, r->identity, i, block_tokens);
-        const enum kv_seekers seekers = i < n_shareable ? KV_SOUGHT_BY_ALL : of_its_own;
-        const int32_t found =
-            tree && seekers != KV_SOUGHT_BY_NONE ? kv_cache_find(cache, r->identity) : -1;
-        if (found >= 0) {
-            merge(replica, &r->blocks[i], (uint32_t)found);
-            merged = true;
-            continue;
-        }
-        if (merged)
-            cache->entries[r->blocks[i - 1]].ends_node = true;
-        merged = false;
-        kv_cache_publish(cache, r->blocks[i], r->identity, i > 0 ? (int32_t)r->blocks[i - 1] : -1,
-                         (i + 1) * block_tokens, seekers);
-    }
-    cache->entries[r->blocks[n - 1]].ends_node = true;
+    const bool merged = publish_sought(replica, r, n_sought, n_shareable);
+    if (merged)
+        cache->entries[last_name(r)].ends_node = true;
+    publish_rest(replica, r, n_first, n);
+    cache->entries[last_name(r)].ends_node = true;
     r->n_published = n;
 }
 
@@ -187,20 +249,34 @@ void replica_publish_prompt(struct replica *replica, struct live_request *r)
     publish(replica, r, is_tree(replica) || n < n_shareable ? n : n_shareable, own_seeker(r));
 }
 
+/* It will look for all that it has published, block by block. */
+static void list_all(struct replica *replica, struct live_request *r)
+{
+    struct kv_cache *cache = &replica->kv.cache;
+    divide_runs(replica, r);
+    uint64_t identity = 0;
+    for (int32_t i = 0; i < r->n_published && i < r->n_names; i++) {
+        identity = kv_identity(&r->pub, identity, i, replica->limits.block_tokens);
+        cache->entries[r->blocks[i]].identity = identity;
+        kv_cache_list(cache, r->blocks[i]);
+    }
+    r->identity = identity;
+}
+
 /* Who finishes leaves all it computed. Who gives way does so too, but not in a tree: what it
  * generated was not inserted yet, and is freed (SGLang's retraction). */
 void replica_leave_in_cache(struct replica *replica, struct live_request *r, bool finished)
 {
     struct kv_cache *cache = &replica->kv.cache;
-    for (int32_t i = 0; !finished && i < r->n_published; i++)
-        kv_cache_list(cache, r->blocks[i]);
+    const int32_t n = replica->kv.tallied ? 0 : r->pub.n_blocks;
+    if (!finished)
+        list_all(replica, r);
     if (!is_tree(replica) || finished) {
         publish(replica, r, findable_tokens(r), finished ? own_seeker(r) : KV_SOUGHT_BY_ITS_OWN);
-        const uint64_t use = kv_cache_tick(cache);
-        for (int32_t i = 0; i < r->pub.n_blocks; i++)
-            kv_cache_touch(cache, r->blocks[i], use);
+        kv_cache_tick(cache);
+        for (int32_t i = 0; i < r->n_names; i++)
+            kv_cache_touch(cache, r->blocks[i], cache->clock);
     }
-    r->n_hit = r->n_published = 0;
-    r->identity = 0;
-    r->looked_up = 0;
+    for (int32_t i = r->n_names; i < n; i++) /* they hold nothing to be found */
+        kv_cache_touch(cache, r->blocks[i], cache->clock);
 }

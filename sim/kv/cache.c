@@ -73,19 +73,49 @@ void kv_cache_list(struct kv_cache *cache, uint32_t block)
     entry->listed = true;
 }
 
-void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity, int32_t before,
-                      int32_t depth_tokens, enum kv_seekers seekers)
+static void keep(struct kv_cache *cache, uint32_t name, int32_t n_blocks, int32_t before,
+                 int32_t depth_tokens)
 {
-    struct kv_entry *entry = &cache->entries[block];
-    *entry = (struct kv_entry){.identity = identity,
-                               .next = -1,
+    struct kv_entry *entry = &cache->entries[name];
+    *entry = (struct kv_entry){.next = -1,
+                               .n_blocks = n_blocks,
                                .depth_tokens = depth_tokens,
                                .parent = is_tree(cache) ? before : -1,
                                .cached = true,
                                .n_uses = 1};
-    kv_cache_touch(cache, block, cache->clock);
+    kv_cache_touch(cache, name, cache->clock);
     if (entry->parent >= 0)
         cache->entries[entry->parent].n_children++;
+}
+
+void kv_cache_publish_run(struct kv_cache *cache, uint32_t name, int32_t n_blocks, int32_t before,
+                          int32_t depth_tokens)
+{
+    keep(cache, name, n_blocks, before, depth_tokens);
+}
+
+void kv_cache_divide(struct kv_cache *cache, uint32_t name, const uint32_t *names)
+{
+    struct kv_entry *last = &cache->entries[name];
+    const int32_t n = last->n_blocks - 1;
+    for (int32_t i = 0; i < n; i++) {
+        struct kv_entry *entry = &cache->entries[names[i]];
+        *entry = *last;
+        entry->n_blocks = entry->n_children = 1;
+        entry->depth_tokens -= (n - i) * cache->options.block_tokens;
+        entry->parent = i == 0 || !is_tree(cache) ? last->parent : (int32_t)names[i - 1];
+        entry->ends_node = false;
+    }
+    last->n_blocks = 1;
+    if (n > 0 && is_tree(cache))
+        last->parent = (int32_t)names[n - 1];
+}
+
+void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity, int32_t before,
+                      int32_t depth_tokens, enum kv_seekers seekers)
+{
+    keep(cache, block, 1, before, depth_tokens);
+    cache->entries[block].identity = identity;
     if (seekers != KV_SOUGHT_BY_NONE)
         kv_cache_list(cache, block);
     cache->epoch += seekers == KV_SOUGHT_BY_ALL;
@@ -112,7 +142,7 @@ static void forget(struct kv_cache *cache, uint32_t block)
     cache->n_asked -= entry->asked;
     cache->asked_lost |= entry->asked;
     entry->asked = false;
-    cache->n_evicted++;
+    cache->n_evicted += (uint64_t)entry->n_blocks;
 }
 
 /* ---- losing ---- */
@@ -164,7 +194,7 @@ void kv_cache_revive(struct kv_cache *cache, uint32_t block)
 {
     if (kv_evictor_has(&cache->evictor, block))
         kv_evictor_remove(&cache->evictor, block);
-    cache->n_idle--;
+    cache->n_idle -= cache->entries[block].n_blocks;
 }
 
 bool kv_cache_retire(struct kv_cache *cache, uint32_t block)
@@ -175,43 +205,73 @@ bool kv_cache_retire(struct kv_cache *cache, uint32_t block)
     if (!entry->cached) /* behind all that can be found of its request */
         *entry = (struct kv_entry){.last_used = entry->last_used,
                                    .last_used_ns = entry->last_used_ns,
+                                   .n_blocks = 1,
                                    .depth_tokens = INT32_MAX,
                                    .parent = -1};
-    cache->n_idle++;
+    cache->n_idle += entry->n_blocks;
     if (entry->n_children == 0 || !is_tree(cache))
         offer(cache, block);
     return true;
 }
 
-/* A leaf's blocks from its end up; then the node above may be a leaf. */
-static int32_t lose_leaf(struct kv_cache *cache, const uint32_t *n_refs, int32_t block,
-                         uint32_t *lost)
+void kv_cache_queue(struct kv_cache *cache, uint32_t name, int32_t n_blocks)
 {
-    int32_t n = 0;
+    cache->entries[name] =
+        (struct kv_entry){.n_blocks = n_blocks, .depth_tokens = INT32_MAX, .parent = -1};
+    kv_cache_touch(cache, name, cache->clock);
+    cache->n_idle += n_blocks;
+    offer(cache, name);
+}
+
+/* A leaf's blocks from its end up; then the node above may be a leaf. */
+static struct kv_loss lose_leaf(struct kv_cache *cache, const uint32_t *n_refs, int32_t block,
+                                uint32_t *lost)
+{
+    struct kv_loss loss = {0};
     for (;;) {
         const int32_t above = cache->entries[block].parent;
         forget(cache, (uint32_t)block);
-        lost[n++] = (uint32_t)block;
+        lost[loss.n_names++] = (uint32_t)block;
+        loss.n_blocks += cache->entries[block].n_blocks;
         const bool bare = above >= 0 && cache->entries[above].n_children == 0 && n_refs[above] == 0;
         if (bare && cache->entries[above].ends_node)
             offer(cache, (uint32_t)above);
         if (!bare || cache->entries[above].ends_node)
-            return n;
+            return loss;
         block = above;
     }
 }
 
-int32_t kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, uint32_t *lost)
+/* The last block of a run, which stays the first in line, or falls back as one that is not so deep.
+ */
+static struct kv_loss lose_last(struct kv_cache *cache, uint32_t name)
 {
-    const int32_t block = kv_evictor_pop(&cache->evictor);
-    int32_t n = 1;
+    struct kv_entry *entry = &cache->entries[name];
+    entry->n_blocks--;
+    entry->depth_tokens -= entry->cached ? cache->options.block_tokens : 0;
+    cache->n_evicted += entry->cached;
+    kv_evictor_rerank_first(&cache->evictor, rank_of(cache, name));
+    return (struct kv_loss){.n_blocks = 1};
+}
+
+struct kv_loss kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, uint32_t *lost)
+{
+    const int32_t block = kv_evictor_first(&cache->evictor);
+    struct kv_loss loss = {0};
     if (block < 0)
-        return 0;
-    lost[0] = (uint32_t)block;
-    if (is_tree(cache))
-        n = lose_leaf(cache, n_refs, block, lost);
-    else if (cache->entries[block].cached)
-        forget(cache, (uint32_t)block);
-    cache->n_idle -= n;
-    return n;
+        return loss;
+    const struct kv_entry *entry = &cache->entries[block];
+    if (entry->n_blocks > 1 && !(entry->cached && is_tree(cache))) {
+        loss = lose_last(cache, (uint32_t)block);
+    } else {
+        kv_evictor_remove(&cache->evictor, (uint32_t)block);
+        loss = (struct kv_loss){1, 1};
+        lost[0] = (uint32_t)block;
+        if (is_tree(cache))
+            loss = lose_leaf(cache, n_refs, block, lost);
+        else if (entry->cached)
+            forget(cache, (uint32_t)block);
+    }
+    cache->n_idle -= loss.n_blocks;
+    return loss;
 }

@@ -6,6 +6,10 @@
  * together, which ends where something else began. A block published twice is merged; unused nodes
  * are lost whole, leaves first. A node is locked while a block of it has an owner.
  *
+ * Blocks that follow one another and that nobody can look for may share one entry, a run: in a tree
+ * it is one node or the end of one, in a table it is lost block by block from its end. Whoever can
+ * be found has an entry of his own.
+ *
  * The pool (pool.h) owns the blocks and calls this; nothing here knows a request. */
 #ifndef SIM_KV_CACHE_H
 #define SIM_KV_CACHE_H
@@ -29,6 +33,7 @@ struct kv_cache_options {
     const struct ifl_evict_ops *evict;
     const void *evict_self;
     const struct ifl_view *view;
+    int32_t block_tokens;
 };
 
 struct kv_entry {
@@ -36,12 +41,13 @@ struct kv_entry {
     uint64_t last_used, n_uses;
     int64_t last_used_ns;
     int32_t next;         /* in its bucket, -1: the last */
-    int32_t depth_tokens; /* of the prefix that ends with the block */
-    int32_t parent;       /* tree: the block before it, -1: none */
+    int32_t n_blocks;     /* that it stands for */
+    int32_t depth_tokens; /* of the prefix that ends with them */
+    int32_t parent;       /* tree: the block before them, -1: none */
     int32_t n_children;   /* tree */
     bool cached;          /* it is kept for its K/V */
     bool listed;          /* and can be found */
-    bool ends_node;       /* tree: its last block */
+    bool ends_node;       /* tree: its last block, or run */
     bool asked;           /* somebody who waits was told of it */
     bool wanted;          /* somebody who waits would start on it */
 };
@@ -79,6 +85,12 @@ enum kv_seekers {
 /* The cache keeps the block from now on. before: the block in front of it, -1: none. */
 void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity, int32_t before,
                       int32_t depth_tokens, enum kv_seekers seekers);
+/* n_blocks that nobody is to look for, as one. */
+void kv_cache_publish_run(struct kv_cache *cache, uint32_t name, int32_t n_blocks, int32_t before,
+                          int32_t depth_tokens);
+/* Every block of the run gets an entry of its own, the first ones under the names given; `name`
+ * goes on standing for the last. */
+void kv_cache_divide(struct kv_cache *cache, uint32_t name, const uint32_t *names);
 /* A block that nobody was to look for can be found, too. */
 void kv_cache_list(struct kv_cache *cache, uint32_t block);
 
@@ -92,8 +104,15 @@ static inline void kv_cache_ask(struct kv_cache *cache, uint32_t block)
 /* The block has its first owner again, or no owner any more. True if the cache keeps it. */
 void kv_cache_revive(struct kv_cache *cache, uint32_t block);
 bool kv_cache_retire(struct kv_cache *cache, uint32_t block);
-/* Blocks that are lost together, in `lost` (room for all there are); how many, 0 if none can be. */
-int32_t kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, uint32_t *lost);
+/* Blocks that hold nothing to be found wait, as a run, in the same queue as the others. */
+void kv_cache_queue(struct kv_cache *cache, uint32_t name, int32_t n_blocks);
+
+struct kv_loss {
+    int32_t n_blocks, n_names;
+};
+/* Blocks that are lost together, {0} if none can be; the names that are free after, in `lost` (room
+ * for all there are). */
+struct kv_loss kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, uint32_t *lost);
 
 /* Who waits would start on the block; nobody would start on any. Keys are asked again. */
 void kv_cache_want(struct kv_cache *cache, uint32_t block);

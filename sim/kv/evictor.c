@@ -120,12 +120,22 @@ void kv_evictor_remove(struct kv_evictor *evictor, uint32_t block)
     evictor->seats[block].heap_at = KV_NOT_UNUSED;
 }
 
-int32_t kv_evictor_pop(struct kv_evictor *evictor)
+int32_t kv_evictor_first(const struct kv_evictor *evictor)
 {
-    int32_t block = evictor->first;
+    const int32_t block = evictor->first;
     if (evictor->n_heap > 0 && (block < 0 || lost_before(evictor, evictor->heap[0], block)))
-        block = evictor->heap[0];
-    if (block >= 0)
-        kv_evictor_remove(evictor, (uint32_t)block);
+        return evictor->heap[0];
     return block;
+}
+
+void kv_evictor_rerank_first(struct kv_evictor *evictor, struct kv_rank rank)
+{
+    const int32_t block = kv_evictor_first(evictor), next = evictor->seats[block].next;
+    evictor->seats[block].rank = rank;
+    if (evictor->seats[block].heap_at != KV_IN_LIST) {
+        sink(evictor, 0, block);
+    } else if (next >= 0 && lost_before(evictor, next, block)) {
+        kv_evictor_remove(evictor, (uint32_t)block);
+        kv_evictor_put(evictor, (uint32_t)block, rank);
+    }
 }

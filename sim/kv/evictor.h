@@ -34,8 +34,10 @@ void kv_evictor_destroy(struct kv_evictor *evictor);
 
 void kv_evictor_put(struct kv_evictor *evictor, uint32_t block, struct kv_rank rank);
 void kv_evictor_remove(struct kv_evictor *evictor, uint32_t block);
-/* Who is lost next, and from now on is no longer here; -1 where nobody is. */
-int32_t kv_evictor_pop(struct kv_evictor *evictor);
+/* Who is lost next; -1 where nobody is. */
+int32_t kv_evictor_first(const struct kv_evictor *evictor);
+/* Who was to be lost next has another rank, which is not before the one it had. */
+void kv_evictor_rerank_first(struct kv_evictor *evictor, struct kv_rank rank);
 
 static inline bool kv_evictor_has(const struct kv_evictor *evictor, uint32_t block)
 {

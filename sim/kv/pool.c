@@ -46,8 +46,9 @@ void kv_pool_destroy(struct kv_pool *pool)
 
 void kv_pool_tally(struct kv_pool *pool)
 {
-    ifl_require(!pool->contiguous && !pool->cached && pool->n_free == pool->n_blocks);
+    ifl_require(!pool->contiguous && pool->n_free == pool->n_blocks);
     pool->tallied = true;
+    pool->n_free_names = pool->n_blocks;
 }
 
 void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out)
@@ -86,7 +87,7 @@ void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
     for (int32_t i = 0; i < n; i++) {
         if (pool->n_free == pool->cache.n_idle)
-            ifl_require(kv_cache_evict(&pool->cache, pool->n_refs, stack_top(pool)) > 0);
+            ifl_require(kv_cache_evict(&pool->cache, pool->n_refs, stack_top(pool)).n_blocks > 0);
         out[i] = stack_top(pool)[-1];
         pool->n_free--;
         pool->n_refs[out[i]] = 1;
@@ -105,5 +106,51 @@ void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
         if (!kv_cache_retire(&pool->cache, block))
             *stack_top(pool) = block;
         pool->n_free++;
+    }
+}
+
+/* ---- with a cache, tallied: an entry has at least a block, so names never run out ---- */
+
+void kv_take_tallied(struct kv_pool *pool, int32_t n)
+{
+    while (n > pool->n_free - pool->cache.n_idle) {
+        uint32_t *top = pool->free_stack + pool->n_free_names;
+        const struct kv_loss loss = kv_cache_evict(&pool->cache, pool->n_refs, top);
+        ifl_require(loss.n_blocks > 0);
+        pool->n_free_names += loss.n_names;
+    }
+    pool->n_free -= n;
+}
+
+uint32_t kv_name(struct kv_pool *pool)
+{
+    ifl_require(pool->n_free_names > 0);
+    const uint32_t name = pool->free_stack[--pool->n_free_names];
+    pool->n_refs[name] = 1;
+    return name;
+}
+
+static void release_nameless(struct kv_pool *pool, int32_t n)
+{
+    pool->n_free += n;
+    if (n == 0 || pool->cache.options.unhashed == KV_UNHASHED_FIRST)
+        return;
+    const uint32_t name = kv_name(pool);
+    pool->n_refs[name] = 0;
+    kv_cache_queue(&pool->cache, name, n);
+}
+
+void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_names, const uint32_t *names)
+{
+    release_nameless(pool, n);
+    for (int32_t i = n_names; i-- > 0;) {
+        const uint32_t name = names[i];
+        ifl_require(pool->n_refs[name] > 0);
+        if (--pool->n_refs[name] > 0) {
+            pool->n_shared--;
+            continue;
+        }
+        kv_cache_retire(&pool->cache, name);
+        pool->n_free += pool->cache.entries[name].n_blocks;
     }
 }

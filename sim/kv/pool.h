@@ -6,7 +6,10 @@
  * allocator, given back whole. Host blocks, for swapped requests, are a second pool of the paged
  * kind. A pool knows nothing about requests; whoever takes a block keeps its number.
  *
- * Where nobody wants to know which blocks a request has, a pool may be tallied: it counts them. */
+ * Where nobody wants to know which blocks a request has, a pool may be tallied: it counts them.
+ * Then only what the cache keeps has names, an entry each (cache.h), and the stack holds the free
+ * names.
+ */
 #ifndef SIM_KV_POOL_H
 #define SIM_KV_POOL_H
 
@@ -24,6 +27,7 @@ struct kv_pool {
     int32_t n_blocks, n_free;
     int32_t n_shared;     /* references to blocks beyond the first */
     uint32_t *free_stack; /* [n_blocks], the top at n_free - 1, with a cache further down */
+    int32_t n_free_names; /* tallied with a cache: on the stack */
     uint32_t *n_refs;     /* [n_blocks] */
     bool contiguous, cached, tallied;
     struct kv_buddy buddy; /* contiguous: in place of the stack */
@@ -34,7 +38,7 @@ struct kv_pool {
 int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator,
                    const struct kv_cache_options *cache);
 void kv_pool_destroy(struct kv_pool *pool);
-/* From here on a paged pool without a cache only counts. Nothing is taken yet. */
+/* From here on a paged pool only counts. Nothing is taken yet. */
 void kv_pool_tally(struct kv_pool *pool);
 
 /* Contiguous: what kv_take and kv_release do. */
@@ -44,6 +48,12 @@ void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
  * the last to the first, so that the end of a prefix is lost before its beginning. */
 void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out);
 void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
+/* The same where they are tallied: n blocks in all; then those that n_names stand for, and n that
+ * have no names. */
+void kv_take_tallied(struct kv_pool *pool, int32_t n);
+void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_names, const uint32_t *names);
+/* A name for blocks that are taken. */
+uint32_t kv_name(struct kv_pool *pool);
 
 /* n blocks can be taken at once. */
 static inline bool kv_fits(const struct kv_pool *pool, int32_t n)
@@ -56,7 +66,10 @@ static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
     ifl_require(n <= pool->n_free);
     if (pool->tallied) {
-        pool->n_free -= n;
+        if (pool->cached)
+            kv_take_tallied(pool, n);
+        else
+            pool->n_free -= n;
         return;
     }
     if (pool->contiguous) {
@@ -90,6 +103,7 @@ static inline void kv_share(struct kv_pool *pool, uint32_t block)
 static inline void kv_release(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 {
     if (pool->tallied) {
+        ifl_require(!pool->cached);
         pool->n_free += n;
         ifl_require(pool->n_free <= pool->n_blocks);
         return;
