@@ -10,7 +10,6 @@
  * tokens have used up its deficit by then, it goes to the end of the round.
  *
  * A turn of prompts is one plan that asks for an order. Within a client requests go by arrival. */
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,16 +17,13 @@
 
 enum { QUANTA_A_POOL = 20 };
 
-/* Costs are whole multiples of this, so that their sums are exact in any order. */
-static const double COST_STEP = 0x1p-20;
-
 struct drr {
     double quantum_tokens; /* 0: a twentieth of the pool */
     double input_cost, output_cost;
 };
 
 struct client {
-    double deficit;    /* in steps of cost */
+    double deficit;
     uint32_t n_queued; /* never started */
     uint32_t place;    /* in the round, from 0; scratch */
     bool in_round;
@@ -42,8 +38,8 @@ struct rounds {
 
 struct turns {
     uint32_t n_clients;
-    double quantum, input_cost, output_cost; /* in steps */
-    struct rounds now, trial;                /* trial: scratch of a plan */
+    double quantum;
+    struct rounds now, trial; /* trial: scratch of a plan */
 };
 
 struct account { /* of a request */
@@ -112,19 +108,18 @@ static size_t next_new(struct ifl_requests started, size_t i)
     return i;
 }
 
-static void charge_start(const struct turns *turns, struct rounds *rounds,
-                         const struct ifl_request *r)
+static void charge_start(const struct drr *p, struct rounds *rounds, const struct ifl_request *r)
 {
-    struct client *client = &rounds->clients[client_of(turns, r)];
-    client->deficit -= turns->input_cost * r->n_prompt;
+    struct client *client = &rounds->clients[client_of(turns_of(p), r)];
+    client->deficit -= p->input_cost * r->n_prompt;
     client->n_queued--;
 }
 
 /* Turns until those who have started are charged. Whose turn it is then, its deficit above zero and
  * a request in its queue; n_clients if nobody is left. */
-static uint32_t take_turns(const struct turns *turns, struct rounds *rounds,
-                           struct ifl_requests started)
+static uint32_t take_turns(const struct drr *p, struct rounds *rounds, struct ifl_requests started)
 {
+    const struct turns *turns = turns_of(p);
     size_t i = next_new(started, 0);
     while (rounds->n > 0) {
         const uint32_t turn = pop_first(turns, rounds);
@@ -143,7 +138,7 @@ static uint32_t take_turns(const struct turns *turns, struct rounds *rounds,
             }
             if (client_of(turns, started.of[i]) != turn) /* its own head was turned away */
                 break;
-            charge_start(turns, rounds, started.of[i]);
+            charge_start(p, rounds, started.of[i]);
         }
         if (client->n_queued > 0 || client->deficit < 0)
             push_last(turns, rounds, turn);
@@ -160,7 +155,7 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     struct rounds *trial = &turns->trial;
     const struct ifl_requests none = {NULL, 0};
     copy_rounds(turns, trial, &turns->now);
-    (void)take_turns(turns, trial, view->asked ? ifl_started(view->asked) : none);
+    (void)take_turns(self, trial, view->asked ? ifl_started(view->asked) : none);
     for (uint32_t i = 0; i < trial->n; i++)
         trial->clients[trial->ring[(trial->first + i) % turns->n_clients]].place = i;
     for (size_t i = 0; i < n; i++) {
@@ -191,20 +186,22 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     (void)desc;
     if (!(step->asked & 1u << IFL_ORDER))
         return;
-    const uint32_t turn = take_turns(turns, &turns->now, started);
+    const uint32_t turn = take_turns(self, &turns->now, started);
     if (turn < turns->n_clients)
         turns->now.refused = turn;
     for (size_t i = next_new(started, 0); i < started.n; i = next_new(started, i + 1))
         ((struct account *)started.of[i]->mine[IFL_ORDER])->queued = false;
 }
 
+/* Token by token: in floating point, as in the artifact, it matters. */
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
 {
-    struct turns *turns = turns_of(self);
+    const struct drr *p = self;
+    const struct turns *turns = turns_of(self);
     (void)view;
     for (size_t i = 0; i < end->n_of; i++)
-        turns->now.clients[client_of(turns, end->of[i].request)].deficit -=
-            turns->output_cost * end->of[i].n_sampled;
+        for (int32_t n = end->of[i].n_sampled; n > 0; n--)
+            turns->now.clients[client_of(turns, end->of[i].request)].deficit -= p->output_cost;
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
@@ -231,10 +228,7 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
     struct turns *turns = turns_of(self);
     const double pool_tokens = (double)limits->n_blocks * limits->block_tokens;
     turns->n_clients = limits->n_clients;
-    const double quantum = p->quantum_tokens > 0 ? p->quantum_tokens : pool_tokens / QUANTA_A_POOL;
-    turns->quantum = fmax(nearbyint(quantum / COST_STEP), 1);
-    turns->input_cost = nearbyint(p->input_cost / COST_STEP);
-    turns->output_cost = nearbyint(p->output_cost / COST_STEP);
+    turns->quantum = p->quantum_tokens > 0 ? p->quantum_tokens : pool_tokens / QUANTA_A_POOL;
     const bool ok = allocate(&turns->now, limits->n_clients);
     return allocate(&turns->trial, limits->n_clients) && ok ? 0 : ifl_fail_nomem(error);
 }
