@@ -104,9 +104,9 @@ struct replica {
     struct ifl_result *results;
     bool wants_work;
     bool has_join, has_step_start, has_step_end, has_leave, has_steady; /* some module has it */
-    bool tells_each;                               /* some module wants to know of every step */
-    int32_t n_untold;                              /* ticks that have ended, the modules not told */
-    int64_t untold_start_ns;                       /* of the first of them */
+    bool tells_each;         /* some module wants to know of every step */
+    int32_t n_untold;        /* ticks that have ended, the modules not told */
+    int64_t untold_start_ns; /* of the first of them */
     struct ifl_step_record record;
     int64_t last_end_ns;    /* of the step before, IFL_NEVER before the first */
     int64_t tick_ns;        /* what the last step that coasted took */
