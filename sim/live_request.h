@@ -32,6 +32,7 @@ struct live_request {
 
     /* cohort membership, see cohort.h */
     bool in_cohort, fresh;
+    size_t apart_at; /* outside of it: its place among the others then, further down by now */
     int64_t synced_tick, entered_tick, finish_tick;
     size_t heap_at;
     struct live_request *grow_prev, *grow_next;

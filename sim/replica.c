@@ -245,13 +245,17 @@ bool replica_never_fits(const struct replica *replica, const struct arrival *arr
 
 /* ---- leaving the device ---- */
 
+/* The others keep their order. */
 void replica_remove_apart(struct replica *replica, const struct live_request *r)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < replica->n_apart; i++)
-        if (replica->apart[i] != r)
-            replica->apart[n++] = replica->apart[i];
-    replica->n_apart = n;
+    size_t at = r->apart_at < replica->n_apart ? r->apart_at + 1 : replica->n_apart;
+    while (at > 0 && replica->apart[at - 1] != r)
+        at--;
+    if (at == 0)
+        return;
+    replica->n_apart--;
+    memmove(&replica->apart[at - 1], &replica->apart[at],
+            (replica->n_apart + 1 - at) * sizeof *replica->apart);
 }
 
 void replica_leave(struct replica *replica, struct live_request *r)

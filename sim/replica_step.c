@@ -11,7 +11,7 @@ static void eject_unscheduled(struct replica *replica)
     for (struct live_request *r = replica->running.head; r; r = r->next)
         if (r->in_cohort && r->pub.n_now == 0) {
             cohort_remove(&replica->cohort, r);
-            replica->apart[replica->n_apart++] = r;
+            replica_put_apart(replica, r);
         }
 }
 
@@ -335,7 +335,7 @@ static void end_decodes(struct replica *replica, struct ifl_step_end *end)
         add_ticks(replica, end);
     while ((r = cohort_finished(&replica->cohort))) {
         cohort_remove(&replica->cohort, r);
-        replica->apart[replica->n_apart++] = r;
+        replica_put_apart(replica, r);
         replica->gone[replica->n_gone++] = r;
     }
 }

@@ -314,7 +314,7 @@ static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request
     r->pub.state = IFL_RUNNING;
     r->start_seq = replica->n_starts++;
     live_append(&replica->running, r);
-    replica->apart[replica->n_apart++] = r;
+    replica_put_apart(replica, r);
     step->n_running_requests++;
     step->n_running_seqs += request->n_seqs;
     count_blocks(replica);
@@ -525,6 +525,7 @@ const struct ifl_step_ops replica_step_ops = {
     .size_bytes = sizeof(struct ifl_step_ops),
     .next = step_next,
     .running = step_running,
+    .ranked = step_ranked,
     .started = step_started,
     .hit = op_hit,
     .above = op_above,

@@ -235,6 +235,12 @@ struct ifl_requests step_running(struct ifl_step *step)
     return (struct ifl_requests){list->of, list->n};
 }
 
+struct ifl_requests step_ranked(struct ifl_step *step)
+{
+    const struct snapshot *list = ranked_list(replica_of(step), RANKED_RUNNING);
+    return (struct ifl_requests){list->of, list->n};
+}
+
 struct ifl_requests step_started(struct ifl_step *step)
 {
     const struct snapshot *list = &replica_of(step)->started;

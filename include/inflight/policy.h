@@ -19,8 +19,8 @@
 #include "inflight/step.h"
 #include "inflight/time.h"
 
-/* ABI 2 added `hears_runs`, the view's `n_in_flight`, and to the step `rerank`, `took_part` and the
- * spare blocks of `ask`. */
+/* ABI 2 added `hears_runs`, the view's `n_in_flight`, and to the step `rerank`, `took_part`,
+ * `ranked` and the spare blocks of `ask`. */
 #define IFL_POLICY_ABI 2u
 
 /* ---- parameters: one table parses, checks and documents them ---- */

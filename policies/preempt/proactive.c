@@ -17,12 +17,11 @@ static const struct ifl_param params[] = {
 
 static const struct ifl_request *last_paused(struct ifl_step *step)
 {
-    const struct ifl_request *r, *last = NULL;
-    struct ifl_cursor cursor = {{0}};
-    while ((r = ifl_next(step, IFL_IN_RUNNING, &cursor)))
-        if (r->n_now == 0)
-            last = r;
-    return last;
+    const struct ifl_requests ranked = ifl_ranked(step);
+    for (size_t i = ranked.n; i-- > 0;)
+        if (ranked.of[i]->state == IFL_RUNNING && ranked.of[i]->n_now == 0)
+            return ranked.of[i];
+    return NULL;
 }
 
 static struct ifl_victim pick(const void *self, const struct ifl_view *view, struct ifl_step *step,

@@ -48,15 +48,14 @@ static const struct ifl_request *last_started(const struct tail *p, struct ifl_s
 static const struct ifl_request *last_ranked(const struct tail *p, struct ifl_step *step,
                                              const struct ifl_request *needy)
 {
-    const struct ifl_request *r, *last = NULL;
-    struct ifl_cursor cursor = {{0}};
-    while ((r = ifl_next(step, IFL_IN_RUNNING, &cursor))) {
-        if (r == needy && p->scheduled == SCHEDULED_KEEP)
-            last = NULL;
-        if (eligible(p, r))
-            last = r;
+    const struct ifl_requests ranked = ifl_ranked(step);
+    for (size_t i = ranked.n; i-- > 0;) {
+        if (eligible(p, ranked.of[i]))
+            return ranked.of[i];
+        if (ranked.of[i] == needy && p->scheduled == SCHEDULED_KEEP)
+            return NULL;
     }
-    return last;
+    return NULL;
 }
 
 static enum ifl_fate fate_of(const struct tail *p, const struct ifl_request *victim)
