@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+import cached
 import deadlines
 import fair
 import preemptive
@@ -208,7 +209,8 @@ def main():
                 n_failures += 1
                 break
         else:
-            print(f'{cls.preset}: {n_configs * N_TRACES} random workloads, {n_steps} steps, '
+            name = cls.preset + getattr(cls, 'beside', '')
+            print(f'{name}: {n_configs * N_TRACES} random workloads, {n_steps} steps, '
                   f'{n_preemptions} preemptions, the same')
     sys.exit(n_failures > 0)
 

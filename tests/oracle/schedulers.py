@@ -551,7 +551,7 @@ def families():
         for child in cls.__subclasses__():
             yield child
             yield from below(child)
-    return [cls for cls in below(Scheduler) if 'preset' in vars(cls)]
+    return [cls for cls in dict.fromkeys(below(Scheduler)) if 'preset' in vars(cls)]
 
 
 def random_case(cls, rng):
