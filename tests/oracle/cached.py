@@ -111,6 +111,10 @@ class VllmV1Cached(VllmV1):
             self.admit(r, self.blocks_for(r.computed + n) - len(hit))
             self.give(step, r, n)
 
+    def started(self, step):
+        """Of those that end together who decodes gives its blocks back first; vLLM goes by its list."""
+        step.tokens = dict(sorted(step.tokens.items(), key=lambda given: not given[0].decodes))
+
     def ended(self, step, begin, end):
         for r in step.tokens:
             tokens = self.tokens_of(r, r.computed)
