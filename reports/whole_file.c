@@ -126,6 +126,7 @@ int whole_finish(struct whole_file *file, int code, struct ifl_error *error)
         code = whole_close(file, error);
     if (!code)
         code = whole_publish(file, error);
-    whole_discard(file);
+    if (code)
+        whole_discard(file);
     return code;
 }

@@ -29,7 +29,8 @@ static int check_pool(const struct cuda_engine *engine, struct ifl_error *error)
 {
     const struct ifl_engine_options *o = &engine->limits;
     const size_t row_bytes = (size_t)engine->head_width * sizeof(uint16_t);
-    const double n_rows = (double)o->n_blocks * (double)(engine->block_bytes / row_bytes);
+    const size_t block_rows = engine->block_bytes / row_bytes;
+    const double n_rows = (double)o->n_blocks * (double)block_rows;
     if (n_rows > INT32_MAX)
         return ifl_fail(error, IFL_E_INPUT,
                         "%d KV blocks hold %.0f keys and values, executor cuda expects at most %d",

@@ -1,4 +1,5 @@
-#define _DEFAULT_SOURCE /* syscall: glibc has no function for either call */
+/* glibc has no function for either call. */
+#define _DEFAULT_SOURCE /* NOLINT(bugprone-reserved-identifier): syscall */
 #include "numa.h"
 
 #include <cuda_runtime_api.h>

@@ -61,7 +61,8 @@ static inline bool kv_fits(const struct kv_pool *pool, int32_t n)
     return n <= pool->n_free && (!pool->contiguous || n == 0 || kv_buddy_fits(&pool->buddy, n));
 }
 
-/* Takes n blocks, which must fit, into out[0..n), each with one reference. */
+/* Takes n blocks, which must fit, into out[0..n), each with one reference. A tallied pool only
+ * counts them and needs no out. */
 static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
     ifl_require(n <= pool->n_free);
@@ -80,6 +81,7 @@ static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
         kv_take_uncached(pool, n, out);
         return;
     }
+    ifl_require(out || n == 0);
     for (int32_t i = 0; i < n; i++) {
         const uint32_t block = pool->free_stack[--pool->n_free];
         pool->n_refs[block] = 1;
