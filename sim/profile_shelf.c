@@ -12,7 +12,7 @@ struct shelved_profile {
     union {
         struct model model;
         struct hardware hardware;
-    };
+    } of;
 };
 
 /* ---- what stands there; under the shelf's lock ---- */
@@ -57,24 +57,27 @@ static struct shelved_profile *read_file(enum kind kind, const char *name, struc
         return NULL;
     }
     one->kind = kind;
-    const int rc = kind == MODEL ? model_load(name, &one->model, error)
-                                 : hardware_load(name, &one->hardware, error);
+    const int rc = kind == MODEL ? model_load(name, &one->of.model, error)
+                                 : hardware_load(name, &one->of.hardware, error);
     if (rc == 0)
         return one;
     discard(one);
     return NULL;
 }
 
-/* It stays the shelf's, valid while the lock is held; NULL: see the error. */
-static const struct shelved_profile *fetch(struct profile_shelf *shelf, enum kind kind,
-                                           const char *name, struct ifl_error *error)
+static int take_copy(struct profile_shelf *shelf, enum kind kind, const char *name, void *copy,
+                     size_t n_bytes, struct ifl_error *error)
 {
+    pthread_mutex_lock(&shelf->lock);
     struct shelved_profile *one = take_out(shelf, kind, name);
     if (!one)
         one = read_file(kind, name, error);
-    if (one)
+    if (one) {
         put_first(shelf, one);
-    return one;
+        memcpy(copy, &one->of, n_bytes);
+    }
+    pthread_mutex_unlock(&shelf->lock);
+    return one ? 0 : error->code;
 }
 
 /* ---- the shelf ---- */
@@ -98,21 +101,11 @@ void profile_shelf_finish(struct profile_shelf *shelf)
 int profile_shelf_model(struct profile_shelf *shelf, const char *name, struct model *model,
                         struct ifl_error *error)
 {
-    pthread_mutex_lock(&shelf->lock);
-    const struct shelved_profile *one = fetch(shelf, MODEL, name, error);
-    if (one)
-        *model = one->model;
-    pthread_mutex_unlock(&shelf->lock);
-    return one ? 0 : error->code;
+    return take_copy(shelf, MODEL, name, model, sizeof *model, error);
 }
 
 int profile_shelf_hardware(struct profile_shelf *shelf, const char *name, struct hardware *hardware,
                            struct ifl_error *error)
 {
-    pthread_mutex_lock(&shelf->lock);
-    const struct shelved_profile *one = fetch(shelf, HARDWARE, name, error);
-    if (one)
-        *hardware = one->hardware;
-    pthread_mutex_unlock(&shelf->lock);
-    return one ? 0 : error->code;
+    return take_copy(shelf, HARDWARE, name, hardware, sizeof *hardware, error);
 }

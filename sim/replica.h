@@ -260,7 +260,16 @@ static inline bool replica_tick_fits(const struct replica *replica, int32_t n_ne
 {
     return replica->kv.n_free - n_new >= spare_blocks && !(replica->kv.contiguous && n_new > 0);
 }
-void replica_grow(struct replica *replica); /* takes them */
+/* The counted members take theirs. */
+static inline void replica_grow_counted(struct replica *replica)
+{
+    int64_t n_unused_slots;
+    const int32_t n = cohort_grow_counted(&replica->cohort, &n_unused_slots);
+    if (n > 0)
+        kv_take(&replica->kv, n, NULL);
+    replica->kv_internal_slots += n_unused_slots;
+}
+void replica_grow(struct replica *replica); /* all take them */
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks);
 /* The plan does nothing but tick: what a promise may repeat. */
 bool replica_only_ticks(const struct replica *replica);

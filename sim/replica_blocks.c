@@ -177,11 +177,7 @@ static void count_from_now_on(struct replica *replica, struct live_request *r)
 void replica_grow(struct replica *replica)
 {
     struct live_request *r = cohort_growing(&replica->cohort), *next;
-    int64_t n_unused_slots;
-    const int32_t n_counted = cohort_grow_counted(&replica->cohort, &n_unused_slots);
-    if (n_counted > 0)
-        kv_take(&replica->kv, n_counted, NULL);
-    replica->kv_internal_slots += n_unused_slots;
+    replica_grow_counted(replica);
     for (; r; r = next) {
         next = r->grow_next;
         if (!cohort_grows(&replica->cohort, r))

@@ -80,16 +80,13 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
 /* The blocks for the tick under way, where they are a number and nothing else. */
 static bool grow_by_count(struct replica *replica)
 {
-    struct cohort *cohort = &replica->cohort;
+    const struct cohort *cohort = &replica->cohort;
     const int32_t n = cohort->n_counted[cohort->phase];
-    int64_t n_unused_slots;
     if (!cohort_grows_by_count(cohort) ||
         !replica_tick_fits(replica, n, replica->promise.min_free_blocks))
         return false;
-    if (n > 0) {
-        kv_take(&replica->kv, cohort_grow_counted(cohort, &n_unused_slots), NULL);
-        replica->kv_internal_slots += n_unused_slots;
-    }
+    if (n > 0)
+        replica_grow_counted(replica);
     return true;
 }
 

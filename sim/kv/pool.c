@@ -97,14 +97,10 @@ void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out)
 void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 {
     for (int32_t i = n; i-- > 0;) {
-        const uint32_t block = blocks[i];
-        ifl_require(pool->n_refs[block] > 0);
-        if (--pool->n_refs[block] > 0) {
-            pool->n_shared--;
+        if (!kv_unshare(pool, blocks[i]))
             continue;
-        }
-        if (!kv_cache_retire(&pool->cache, block))
-            *stack_top(pool) = block;
+        if (!kv_cache_retire(&pool->cache, blocks[i]))
+            *stack_top(pool) = blocks[i];
         pool->n_free++;
     }
 }
@@ -144,13 +140,9 @@ void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_names, const 
 {
     release_nameless(pool, n);
     for (int32_t i = n_names; i-- > 0;) {
-        const uint32_t name = names[i];
-        ifl_require(pool->n_refs[name] > 0);
-        if (--pool->n_refs[name] > 0) {
-            pool->n_shared--;
+        if (!kv_unshare(pool, names[i]))
             continue;
-        }
-        kv_cache_retire(&pool->cache, name);
-        pool->n_free += pool->cache.entries[name].n_blocks;
+        kv_cache_retire(&pool->cache, names[i]);
+        pool->n_free += pool->cache.entries[names[i]].n_blocks;
     }
 }

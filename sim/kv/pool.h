@@ -101,6 +101,15 @@ static inline void kv_share(struct kv_pool *pool, uint32_t block)
     pool->n_free--;
 }
 
+/* Gives up one reference: whether it was the last. */
+static inline bool kv_unshare(struct kv_pool *pool, uint32_t block)
+{
+    ifl_require(pool->n_refs[block] > 0);
+    const bool last = --pool->n_refs[block] == 0;
+    pool->n_shared -= !last;
+    return last;
+}
+
 /* Gives up one reference to each of n blocks, in order. A block without owners becomes free. */
 static inline void kv_release(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 {
@@ -118,13 +127,9 @@ static inline void kv_release(struct kv_pool *pool, int32_t n, const uint32_t *b
         kv_release_cached(pool, n, blocks);
         return;
     }
-    for (int32_t i = 0; i < n; i++) {
-        ifl_require(pool->n_refs[blocks[i]] > 0);
-        if (--pool->n_refs[blocks[i]] == 0)
+    for (int32_t i = 0; i < n; i++)
+        if (kv_unshare(pool, blocks[i]))
             pool->free_stack[pool->n_free++] = blocks[i];
-        else
-            pool->n_shared--;
-    }
 }
 
 static inline int32_t kv_used(const struct kv_pool *pool)
