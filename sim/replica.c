@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "step_lists.h"
+
 /* ---- modules ---- */
 
 int module_create(struct module *module, const struct module_config *config,
@@ -62,6 +64,12 @@ static int create_pools(struct replica *replica, const struct replica_options *o
     return cohort_create(&replica->cohort, limits->block_tokens);
 }
 
+static void refresh(const struct ifl_view *view, const struct ifl_request *r)
+{
+    const char *const replica = (const char *)view - offsetof(struct replica, view);
+    step_sync((const struct replica *)(const void *)replica, live(r));
+}
+
 int replica_create(struct replica *replica, const struct replica_options *options,
                    struct ifl_error *error)
 {
@@ -79,6 +87,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
     replica->beams.search &= replica->max_samples > 1;
     replica->limits.contiguous = options->allocator == KV_BUDDY;
     replica->view.limits = &replica->limits;
+    replica->view.refresh = refresh;
     for (int kind = 0; kind < IFL_N_KINDS; kind++) {
         const struct module_config *config = &options->modules[kind];
         if (!config->policy || kind == IFL_ROUTE)
@@ -214,6 +223,13 @@ static void tell_join(struct replica *replica, const struct live_request *r)
         module->policy->on_join(module->self, &replica->view, &r->pub);
 }
 
+/* Where every plan ranks anew who waits, nobody reads the key of before. */
+static int64_t first_key(struct replica *replica, struct live_request *r)
+{
+    const struct ifl_policy *order = replica->modules[IFL_ORDER].policy;
+    return order->ops.order->rerank == IFL_RANK_ONCE ? replica_rank(replica, r) : 0;
+}
+
 int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error)
 {
     struct live_request *r = live_take(&replica->pool);
@@ -226,7 +242,7 @@ int replica_join(struct replica *replica, const struct arrival *arrival, struct 
     replica->view.now_ns = arrival->at_ns;
     if (replica->has_join)
         tell_join(replica, r);
-    waiting_push(&replica->waiting, r, replica_rank(replica, r), r->pub.arrival_ns);
+    waiting_push(&replica->waiting, r, first_key(replica, r), r->pub.arrival_ns);
     replica->promise.n_steps = 0;
     return 0;
 }

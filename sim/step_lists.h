@@ -12,7 +12,7 @@ struct ifl_requests step_started(struct ifl_step *step);
 int64_t step_oldest_waiting_ns(struct ifl_step *step);
 
 /* Brings a member's counts up to date. */
-static inline void step_sync(struct replica *replica, struct live_request *r)
+static inline void step_sync(const struct replica *replica, struct live_request *r)
 {
     if (r->in_cohort)
         cohort_sync(&replica->cohort, r);

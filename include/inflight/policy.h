@@ -4,7 +4,8 @@
  * `struct ifl_policy`. It sees only the view, acts only through the step, and has no clock, no I/O
  * and no randomness but keyed draws. Planning and answering only read the module; its state changes
  * in the four hooks, which are called for every step, also inside a steady run (but see
- * hears_runs).
+ * hears_runs). Sums over what requests have got may be brought up to date when they are asked for
+ * (ifl_refresh): that changes no answer.
  *
  * Out of tree: export one const list under the name below, build it as a shared object against the
  * installed headers alone, load it with `--plugin FILE.so`:
@@ -19,8 +20,8 @@
 #include "inflight/step.h"
 #include "inflight/time.h"
 
-/* ABI 2 added `hears_runs`, the view's `n_in_flight`, and to the step `rerank`, `took_part`,
- * `ranked` and the spare blocks of `ask`. */
+/* ABI 2 added `hears_runs`, the view's `n_in_flight` and `refresh`, and to the step `rerank`,
+ * `took_part`, `ranked` and the spare blocks of `ask`. */
 #define IFL_POLICY_ABI 2u
 
 /* ---- parameters: one table parses, checks and documents them ---- */

@@ -35,6 +35,9 @@ struct ifl_view {
     uint64_t n_in_flight;                   /* steps that have begun and not ended */
     int32_t n_free_blocks, n_free_host_blocks;
     int64_t last_prefill_ns; /* duration of the last step that computed prompt tokens */
+    /* Brings the record of a request up to date, at any time. While it decodes, it lags behind; not
+     * where a plan lists it or a hook is given it. */
+    void (*refresh)(const struct ifl_view *, const struct ifl_request *);
 };
 
 enum ifl_verdict {
@@ -247,6 +250,11 @@ struct ifl_step_end {
 };
 
 /* ---- calls, as a policy writes them ---- */
+
+static inline void ifl_refresh(const struct ifl_view *view, const struct ifl_request *r)
+{
+    view->refresh(view, r);
+}
 
 static inline const struct ifl_request *ifl_next(struct ifl_step *s, unsigned lists,
                                                  struct ifl_cursor *cursor)

@@ -36,10 +36,11 @@ struct estimate {
     size_t cap;
     struct stamps *of; /* [n_clients] */
     int64_t *rings;
+    int64_t at_ends_tokens; /* of all who have started, those who gave way included */
 };
 
 struct standing { /* of a request */
-    bool over_rate;
+    bool over_rate, started;
 };
 
 static const struct ifl_param params[] = {
@@ -65,6 +66,11 @@ static int64_t left_tokens(const struct ifl_request *r, bool busy)
         limit = r->n_max_new;
     const int64_t left = limit - r->n_out - 1;
     return left > 0 ? left : 0;
+}
+
+static int64_t longest_life(const struct ifl_request *r)
+{
+    return (int64_t)r->n_prompt + r->n_max_new;
 }
 
 static bool is_busy(const struct peak_estimate *p, const struct ifl_view *view,
@@ -112,6 +118,21 @@ static bool peak_stays_below(struct life *lives, size_t n, int64_t pool)
     return true;
 }
 
+/* Without a look at anybody: the ends are known from the start. Who outlives the declared limit
+ * holds more, but they all no more than is in use. */
+static bool surely_fits_with(const struct peak_estimate *p, const struct ifl_view *view,
+                             struct ifl_step *step, const struct ifl_request *newcomer,
+                             int64_t pool)
+{
+    const struct ifl_requests started = ifl_started(step);
+    const int64_t n_used = view->limits->n_blocks - step->n_free_blocks;
+    const int64_t in_use = n_used * view->limits->block_tokens + step->n_running_requests;
+    int64_t held = in_use + estimate_of(p)->at_ends_tokens + longest_life(newcomer);
+    for (size_t i = 0; i < started.n; i++)
+        held += longest_life(started.of[i]);
+    return held < pool;
+}
+
 /* Everyone on the device, and the newcomer. */
 static bool fits_with(const struct peak_estimate *p, const struct ifl_view *view,
                       struct ifl_step *step, const struct ifl_request *newcomer, int64_t pool)
@@ -139,10 +160,34 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     (void)n; /* a chunk of a prompt takes the room of all of it */
     if (standing->over_rate || alone >= pool)
         return (struct ifl_admission){IFL_NEVER_FITS, 0};
-    if (!fits_with(self, view, step, r, pool))
+    if (!surely_fits_with(self, view, step, r, pool) && !fits_with(self, view, step, r, pool))
         return (struct ifl_admission){IFL_NO_BLOCKS, 0};
     const bool fits = ifl_need(step, r, r->n_tokens) <= step->n_free_blocks;
     return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_tokens};
+}
+
+/* ---- who is there ---- */
+
+static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
+                          struct ifl_step *step)
+{
+    const struct ifl_requests started = ifl_started(step);
+    (void)view;
+    (void)desc;
+    for (size_t i = 0; i < started.n; i++) {
+        struct standing *standing = started.of[i]->mine[IFL_ADMIT];
+        if (!standing->started)
+            estimate_of(self)->at_ends_tokens += longest_life(started.of[i]);
+        standing->started = true;
+    }
+}
+
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    const struct standing *standing = r->mine[IFL_ADMIT];
+    (void)view;
+    if (standing->started)
+        estimate_of(self)->at_ends_tokens -= longest_life(r);
 }
 
 /* ---- the rate ---- */
@@ -193,6 +238,16 @@ static void finish(void *self)
     free(e->rings);
 }
 
+/* Who was refused may fit later without anyone leaving: others near their end move behind it. */
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    const bool refused = step->asked & 1u << IFL_ADMIT;
+    (void)self;
+    (void)view;
+    return (struct ifl_promise){refused ? 0 : INT32_MAX, IFL_NEVER, 0};
+}
+
 static const struct ifl_admit_ops ops = {ask};
 
 const struct ifl_policy policy_admit_peak_estimate = {
@@ -207,8 +262,9 @@ const struct ifl_policy policy_admit_peak_estimate = {
     .init = init,
     .finish = finish,
     .on_join = on_join,
-    /* Who was refused may fit later without anyone leaving: others near their end move behind it.
-     */
-    .steady = ifl_never_steady,
+    .on_step_start = on_step_start,
+    .on_leave = on_leave,
+    .hears_runs = true,
+    .steady = steady,
     .ops.admit = &ops,
 };

@@ -15,6 +15,8 @@
 
 #include "inflight/policy.h"
 
+#include "answers.h"
+
 enum { QUANTA_A_POOL = 20 };
 
 struct drr {
@@ -40,10 +42,7 @@ struct turns {
     uint32_t n_clients;
     double quantum;
     struct rounds now, trial; /* trial: scratch of a plan */
-};
-
-struct account { /* of a request */
-    bool queued;
+    struct answers answers;
 };
 
 static const struct ifl_param params[] = {
@@ -62,7 +61,7 @@ static struct turns *turns_of(const void *self)
 
 static uint32_t client_of(const struct turns *turns, const struct ifl_request *r)
 {
-    return r->client < turns->n_clients ? r->client : 0;
+    return answers_client(r, turns->n_clients);
 }
 
 /* ---- the round ---- */
@@ -99,11 +98,16 @@ static void copy_rounds(const struct turns *turns, struct rounds *to, const stru
     to->refused = from->refused;
 }
 
+/* Until its answer begins. */
+static bool is_queued(const struct ifl_request *r)
+{
+    return !((const struct answer *)r->mine[IFL_ORDER])->request;
+}
+
 /* The first from i on that has not been charged for its prompt: not one that comes back. */
 static size_t next_new(struct ifl_requests started, size_t i)
 {
-    while (i < started.n && (started.of[i]->state != IFL_RUNNING ||
-                             !((const struct account *)started.of[i]->mine[IFL_ORDER])->queued))
+    while (i < started.n && (started.of[i]->state != IFL_RUNNING || !is_queued(started.of[i])))
         i++;
     return i;
 }
@@ -146,6 +150,30 @@ static uint32_t take_turns(const struct drr *p, struct rounds *rounds, struct if
     return turns->n_clients;
 }
 
+/* ---- charging answers ---- */
+
+/* Token by token: in floating point, as in the artifact, it matters. */
+static void charge_answer(const struct drr *p, struct answer *answer)
+{
+    const struct turns *turns = turns_of(p);
+    const struct ifl_request *r = answer->request;
+    struct client *client = &turns->now.clients[client_of(turns, r)];
+    for (int32_t n = r->n_out - answer->n_charged; n > 0; n--)
+        client->deficit -= p->output_cost;
+    answer->n_charged = r->n_out;
+}
+
+static void charge_answers(const struct drr *p, const struct ifl_view *view)
+{
+    struct turns *turns = turns_of(p);
+    if (!answers_lag(&turns->answers, view))
+        return;
+    for (struct answer *answer = turns->answers.first; answer; answer = answer->behind) {
+        ifl_refresh(view, answer->request);
+        charge_answer(p, answer);
+    }
+}
+
 /* ---- ranking: by place in the round, once those who have started in this plan are charged ---- */
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
@@ -154,6 +182,7 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     struct turns *turns = turns_of(self);
     struct rounds *trial = &turns->trial;
     const struct ifl_requests none = {NULL, 0};
+    charge_answers(self, view);
     copy_rounds(turns, trial, &turns->now);
     (void)take_turns(self, trial, view->asked ? ifl_started(view->asked) : none);
     for (uint32_t i = 0; i < trial->n; i++)
@@ -164,14 +193,13 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     }
 }
 
-/* ---- charging ---- */
+/* ---- what changes it ---- */
 
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     struct turns *turns = turns_of(self);
     const uint32_t of = client_of(turns, r);
     (void)view;
-    ((struct account *)r->mine[IFL_ORDER])->queued = true;
     turns->now.clients[of].n_queued++;
     if (!turns->now.clients[of].in_round)
         push_last(turns, &turns->now, of);
@@ -182,34 +210,28 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
 {
     struct turns *turns = turns_of(self);
     const struct ifl_requests started = ifl_started(step);
-    (void)view;
     (void)desc;
     if (!(step->asked & 1u << IFL_ORDER))
         return;
+    charge_answers(self, view);
     const uint32_t turn = take_turns(self, &turns->now, started);
     if (turn < turns->n_clients)
         turns->now.refused = turn;
     for (size_t i = next_new(started, 0); i < started.n; i = next_new(started, i + 1))
-        ((struct account *)started.of[i]->mine[IFL_ORDER])->queued = false;
-}
-
-/* Token by token: in floating point, as in the artifact, it matters. */
-static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
-{
-    const struct drr *p = self;
-    const struct turns *turns = turns_of(self);
-    (void)view;
-    for (size_t i = 0; i < end->n_of; i++)
-        for (int32_t n = end->of[i].n_sampled; n > 0; n--)
-            turns->now.clients[client_of(turns, end->of[i].request)].deficit -= p->output_cost;
+        answers_open(&turns->answers, started.of[i]->mine[IFL_ORDER], started.of[i]);
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     struct turns *turns = turns_of(self);
+    struct answer *answer = r->mine[IFL_ORDER];
     (void)view;
-    if (((struct account *)r->mine[IFL_ORDER])->queued)
+    if (is_queued(r)) {
         turns->now.clients[client_of(turns, r)].n_queued--;
+        return;
+    }
+    charge_answer(self, answer);
+    answers_close(&turns->answers, answer);
 }
 
 /* ---- life ---- */
@@ -261,12 +283,11 @@ const struct ifl_policy policy_order_drr = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct drr),
     .state_bytes = sizeof(struct turns),
-    .request_bytes = sizeof(struct account),
+    .request_bytes = sizeof(struct answer),
     .init = init,
     .finish = finish,
     .on_join = on_join,
     .on_step_start = on_step_start,
-    .on_step_end = on_step_end,
     .on_leave = on_leave,
     .hears_runs = true,
     .steady = steady,

@@ -17,6 +17,8 @@
 
 #include "inflight/policy.h"
 
+#include "answers.h"
+
 enum charge { CHARGE_PRODUCED, CHARGE_PREDICTED, CHARGE_AVERAGE };
 enum { AVERAGE_OVER = 5, MAX_RANKED_CLIENTS = 65536 };
 
@@ -36,6 +38,7 @@ struct client {
     double average_output_tokens;
     int64_t n_waiting, n_here;
     int64_t first_seen; /* 1 for the first client, 0 before it has come */
+    struct answers answers;
 };
 
 struct counters {
@@ -47,8 +50,9 @@ struct counters {
 };
 
 struct account { /* of a request */
-    bool waits, charged;
+    bool waits;
     double expected_tokens; /* charged in advance */
+    struct answer answer;
 };
 
 static const struct ifl_param params[] = {
@@ -79,7 +83,7 @@ static struct counters *counters_of(const void *self)
 static struct client *client_of(const void *self, const struct ifl_request *r)
 {
     const struct counters *counters = counters_of(self);
-    return &counters->clients[r->client < counters->n_clients ? r->client : 0];
+    return &counters->clients[answers_client(r, counters->n_clients)];
 }
 
 /* ---- what a request costs ---- */
@@ -110,12 +114,34 @@ static double first_charge(const struct vtc *p, const struct ifl_request *r)
     return cost_of(p, r->n_prompt, expected_tokens(p, r));
 }
 
-/* ---- ranking ---- */
+/* ---- counters ---- */
+
+static void charge_answer(const struct vtc *p, struct client *client, struct account *account)
+{
+    const struct ifl_request *r = account->answer.request;
+    const double y = r->n_out, before = account->answer.n_charged;
+    const double from = before > account->expected_tokens ? before : account->expected_tokens;
+    if (y > from)
+        client->charged += cost_of(p, r->n_prompt, y) - cost_of(p, r->n_prompt, from);
+    account->answer.n_charged = r->n_out;
+}
+
+static void charge_answers(const struct vtc *p, const struct ifl_view *view, struct client *client)
+{
+    if (!answers_lag(&client->answers, view))
+        return;
+    for (struct answer *answer = client->answers.first; answer; answer = answer->behind) {
+        ifl_refresh(view, answer->request);
+        charge_answer(p, client, answer->request->mine[IFL_ORDER]);
+    }
+}
 
 static double counter_of(const struct client *c)
 {
     return c->lifted + (c->charged + c->pending) / c->weight;
 }
+
+/* ---- ranking ---- */
 
 static int64_t key_of(const struct client *c)
 {
@@ -136,7 +162,7 @@ static void add_pending(const struct vtc *p, const struct ifl_view *view, bool c
         const struct account *account = r->mine[IFL_ORDER];
         if (!count)
             client_of(p, r)->pending = 0;
-        else if (!account->charged && r->state == IFL_RUNNING)
+        else if (!account->answer.request && r->state == IFL_RUNNING)
             client_of(p, r)->pending += first_charge(p, r);
     }
 }
@@ -144,22 +170,33 @@ static void add_pending(const struct vtc *p, const struct ifl_view *view, bool c
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
                  size_t n, int64_t *key)
 {
-    add_pending(self, view, true);
-    for (size_t i = 0; i < n; i++)
-        key[i] = key_of(client_of(self, of[i]));
+    const bool alone = counters_of(self)->n_here <= 1; /* a client has no order with itself */
+    add_pending(self, view, !alone);
+    for (size_t i = 0; i < n; i++) {
+        struct client *client = client_of(self, of[i]);
+        if (!alone)
+            charge_answers(self, view, client);
+        key[i] = alone ? 0 : key_of(client);
+    }
     add_pending(self, view, false);
 }
 
 /* ---- charging ---- */
 
-static void lift(const struct counters *counters, struct client *client)
+static void lift(const struct vtc *p, const struct ifl_view *view, struct client *client)
 {
+    const struct counters *counters = counters_of(p);
     double least = INFINITY;
+    if (counters->n_waiting == 0)
+        return;
     for (uint32_t i = 0; i < counters->n_clients; i++) {
-        const struct client *other = &counters->clients[i];
-        if (other != client && other->n_waiting > 0)
-            least = fmin(least, counter_of(other));
+        struct client *other = &counters->clients[i];
+        if (other == client || other->n_waiting == 0)
+            continue;
+        charge_answers(p, view, other);
+        least = fmin(least, counter_of(other));
     }
+    charge_answers(p, view, client);
     if (least < INFINITY && counter_of(client) < least)
         client->lifted = least - client->charged / client->weight;
 }
@@ -185,11 +222,10 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     const struct vtc *p = self;
     struct counters *counters = counters_of(self);
     struct client *client = client_of(self, r);
-    (void)view;
     if (client->first_seen == 0)
         client->first_seen = ++counters->n_seen;
     if (client->n_waiting == 0 && p->lift)
-        lift(counters, client);
+        lift(p, view, client);
     counters->n_here += client->n_here++ == 0;
     start_waiting(counters, client, r->mine[IFL_ORDER]);
 }
@@ -197,12 +233,13 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
 static void charge_start(const struct vtc *p, const struct ifl_request *r)
 {
     struct account *account = r->mine[IFL_ORDER];
-    stop_waiting(counters_of(p), client_of(p, r), account);
-    if (account->charged)
+    struct client *client = client_of(p, r);
+    stop_waiting(counters_of(p), client, account);
+    if (account->answer.request)
         return;
-    account->charged = true;
+    answers_open(&client->answers, &account->answer, r);
     account->expected_tokens = expected_tokens(p, r);
-    client_of(p, r)->charged += first_charge(p, r);
+    client->charged += first_charge(p, r);
 }
 
 /* Those that were preempted wait again; they are few, and rarely any. */
@@ -231,20 +268,6 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
         recount(self, step);
 }
 
-static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
-{
-    const struct vtc *p = self;
-    (void)view;
-    for (size_t i = 0; i < end->n_of; i++) {
-        const struct ifl_request *r = end->of[i].request;
-        const struct account *account = r->mine[IFL_ORDER];
-        const double y = r->n_out, before = y - end->of[i].n_sampled;
-        const double from = before > account->expected_tokens ? before : account->expected_tokens;
-        if (y > from)
-            client_of(p, r)->charged += cost_of(p, r->n_prompt, y) - cost_of(p, r->n_prompt, from);
-    }
-}
-
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     const struct vtc *p = self;
@@ -253,8 +276,10 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     (void)view;
     stop_waiting(counters_of(self), client, account);
     counters_of(self)->n_here -= --client->n_here == 0;
-    if (!account->charged)
+    if (!account->answer.request)
         return;
+    charge_answer(p, client, account);
+    answers_close(&client->answers, &account->answer);
     if (r->n_out < account->expected_tokens)
         client->charged -=
             cost_of(p, r->n_prompt, account->expected_tokens) - cost_of(p, r->n_prompt, r->n_out);
@@ -325,7 +350,6 @@ const struct ifl_policy policy_order_vtc = {
     .finish = finish,
     .on_join = on_join,
     .on_step_start = on_step_start,
-    .on_step_end = on_step_end,
     .on_leave = on_leave,
     .hears_runs = true,
     .steady = steady,

@@ -1,0 +1,52 @@
+/* What orders that are fair to clients share: whose a request is, and which of its output tokens
+ * its client has not been charged for.
+ *
+ * Answers grow at every step, and counters matter only when somebody is ranked, arrives or is gone:
+ * so tokens are charged when a counter is looked at, and not as they come. */
+#ifndef POLICIES_ORDER_ANSWERS_H
+#define POLICIES_ORDER_ANSWERS_H
+
+#include "inflight/policy.h"
+
+struct answer {                        /* of a request, zeroed: it has not started */
+    const struct ifl_request *request; /* that is being answered */
+    int32_t n_charged;                 /* output tokens */
+    struct answer *before, *behind;
+};
+
+struct answers {
+    struct answer *first;
+    uint64_t charged_in; /* 1 + the step before which all tokens were charged last */
+};
+
+static inline uint32_t answers_client(const struct ifl_request *r, uint32_t n_clients)
+{
+    return r->client < n_clients ? r->client : 0;
+}
+
+static inline void answers_open(struct answers *answers, struct answer *answer,
+                                const struct ifl_request *r)
+{
+    *answer = (struct answer){.request = r, .n_charged = r->n_out, .behind = answers->first};
+    if (answers->first)
+        answers->first->before = answer;
+    answers->first = answer;
+}
+
+static inline void answers_close(struct answers *answers, struct answer *answer)
+{
+    *(answer->before ? &answer->before->behind : &answers->first) = answer->behind;
+    if (answer->behind)
+        answer->behind->before = answer->before;
+    *answer = (struct answer){0};
+}
+
+/* True if steps have ended since it was asked last: then all answers must be charged. */
+static inline bool answers_lag(struct answers *answers, const struct ifl_view *view)
+{
+    const bool lag = answers->charged_in != view->step + 1;
+    answers->charged_in = view->step + 1;
+    return lag;
+}
+
+#endif
