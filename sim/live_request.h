@@ -13,6 +13,14 @@
 
 #include "kv/beams.h"
 
+enum ranked_list { RANKED_RUNNING, RANKED_SWAPPED, RANKED_PREFILL, N_RANKED };
+
+struct standing { /* in a ranked list, replica_ranks.c */
+    int64_t key;
+    size_t noted_at; /* 1 + its place among the noted; 0: it is not */
+    bool stands;
+};
+
 struct live_request {
     struct ifl_request pub; /* first: policies hold pointers to it */
 
@@ -27,8 +35,8 @@ struct live_request {
 
     uint64_t start_seq;               /* order of start: rises each time it joins RUNNING */
     struct live_request *prev, *next; /* running list, in order of start */
-    uint64_t ranked_start;            /* 1 + start_seq when it was ranked last on the device */
-    size_t ranked_at;                 /* and its place then */
+    struct standing standing[N_RANKED];
+    size_t swapped_at; /* its place among the swapped ones */
 
     /* cohort membership, see cohort.h */
     bool in_cohort, fresh;

@@ -88,6 +88,8 @@ int replica_create(struct replica *replica, const struct replica_options *option
     replica->limits.contiguous = options->allocator == KV_BUDDY;
     replica->view.limits = &replica->limits;
     replica->view.refresh = refresh;
+    for (int which = 0; which < N_RANKED; which++)
+        replica->by_rank[which].which = (enum ranked_list)which;
     for (int kind = 0; kind < IFL_N_KINDS; kind++) {
         const struct module_config *config = &options->modules[kind];
         if (!config->policy || kind == IFL_ROUTE)
@@ -109,13 +111,15 @@ int replica_create(struct replica *replica, const struct replica_options *option
 static void free_arrays(struct replica *replica)
 {
     void *const arrays[] = {
-        replica->apart,       replica->swapped,    replica->planned,
-        replica->by_start.of, replica->started.of, replica->by_rank[RANKED_RUNNING].of,
-        replica->keys,        replica->ranking,    replica->by_rank[RANKED_SWAPPED].of,
-        replica->gone,        replica->work,       replica->by_rank[RANKED_PREFILL].of,
-        replica->results,     replica->outs,       replica->ins,
-        replica->copies,      replica->tables,
+        replica->apart,      replica->swapped, replica->planned, replica->by_start.of,
+        replica->started.of, replica->asked,   replica->keys,    replica->ranking,
+        replica->gone,       replica->work,    replica->results, replica->outs,
+        replica->ins,        replica->copies,  replica->tables,
     };
+    for (int which = 0; which < N_RANKED; which++) {
+        free(replica->by_rank[which].of);
+        free(replica->by_rank[which].noted);
+    }
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }
@@ -156,10 +160,12 @@ static int reserve(struct replica *replica, size_t n_live)
     const size_t n = n_live < 64 ? 256 : 4 * n_live;
     if (GROW(replica->apart) || GROW(replica->swapped) || GROW(replica->planned) ||
         GROW(replica->by_start.of) || GROW(replica->started.of) || GROW(replica->keys) ||
-        GROW(replica->by_rank[RANKED_RUNNING].of) || GROW(replica->by_rank[RANKED_SWAPPED].of) ||
-        GROW(replica->by_rank[RANKED_PREFILL].of) || GROW(replica->gone) ||
+        GROW(replica->asked) || GROW(replica->gone) ||
         grow_array(&replica->ranking, n, 2 * sizeof(int64_t)) < 0)
         return -1;
+    for (int which = 0; which < N_RANKED; which++)
+        if (GROW(replica->by_rank[which].of) || GROW(replica->by_rank[which].noted))
+            return -1;
     if (replica->wants_work &&
         grow_array(&replica->work, n * (size_t)replica->max_samples, sizeof *replica->work) < 0)
         return -1;
@@ -493,6 +499,7 @@ void replica_recycle(struct replica *replica)
         struct live_request *r = replica->gone[i];
         if (replica->has_leave)
             tell_leave(replica, r);
+        replica_forget_rank(replica, r);
         live_give(&replica->pool, r);
     }
     replica->n_gone = 0;

@@ -43,7 +43,16 @@ struct snapshot {
     bool taken;
 };
 
-enum ranked_list { RANKED_RUNNING, RANKED_SWAPPED, RANKED_PREFILL, N_RANKED };
+/* A list in rank order, kept from one plan to the next (replica_ranks.c). */
+struct ranking {
+    enum ranked_list which;
+    const struct ifl_request **of;
+    size_t n;
+    struct live_request **noted; /* came or left since, or may have another key */
+    size_t n_noted;
+    bool kept;  /* who is not noted stands where his key puts him */
+    bool taken; /* and the list is as this plan sees it */
+};
 
 struct replica {
     struct ifl_step step; /* first: what the policy holds */
@@ -59,7 +68,7 @@ struct replica {
     struct live_list running;    /* in order of start */
     struct live_request **apart; /* running, not in the cohort: prompts, mostly */
     size_t n_apart;
-    struct live_request **swapped;
+    struct live_request **swapped; /* in no order */
     size_t n_swapped;
     struct cohort cohort;
     uint64_t n_starts;
@@ -73,12 +82,13 @@ struct replica {
     bool shown;           /* some member's n_now says so */
     bool ranks_stale;     /* keys of who waits must be asked anew before the next look */
     uint64_t first_start; /* who starts in this plan has at least this start_seq */
-    struct snapshot by_start, by_rank[N_RANKED], started;
-    struct ranked_request *ranking; /* scratch */
-    size_t n_ranked_last;           /* on the device, when they were ranked last */
-    int64_t *keys;                  /* scratch */
-    struct ifl_copy *outs, *ins;    /* [host blocks + 1] */
-    struct ifl_copy *copies;        /* [device blocks + 1] */
+    struct snapshot by_start, started;
+    struct ranking by_rank[N_RANKED];
+    struct ranked_request *ranking;   /* scratch */
+    const struct ifl_request **asked; /* scratch */
+    int64_t *keys;                    /* scratch */
+    struct ifl_copy *outs, *ins;      /* [host blocks + 1] */
+    struct ifl_copy *copies;          /* [device blocks + 1] */
     size_t n_outs, n_ins, n_copies;
     int32_t n_rejected;         /* in this plan */
     struct live_request **gone; /* rejected in this plan or finished in this step */
@@ -251,6 +261,18 @@ struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r
 int64_t replica_rank(struct replica *replica, struct live_request *r);
 int64_t replica_rank_now(struct replica *replica, struct live_request *r); /* had it arrived now */
 void replica_rank_anew(struct replica *replica);                           /* everyone who waits */
+/* In replica_ranks.c: the list as the plan sees it; who comes, leaves, or may have another key,
+ * though he has not run; and who is gone for good. */
+const struct ranking *replica_ranking(struct replica *replica, enum ranked_list which);
+void replica_note_rank(struct replica *replica, enum ranked_list which, struct live_request *r);
+void replica_forget_rank(struct replica *replica, struct live_request *r);
+static inline bool replica_ranks_before(const struct ifl_request *a, int64_t key_a,
+                                        const struct ifl_request *b, int64_t key_b)
+{
+    if (key_a != key_b)
+        return key_a < key_b;
+    return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->serial < b->serial;
+}
 int32_t replica_growing_blocks(const struct replica *replica); /* the next tick's new blocks */
 bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new);
 /* The promise covers one more step at now_ns. */

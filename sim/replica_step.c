@@ -12,6 +12,7 @@ static void eject_unscheduled(struct replica *replica)
         if (r->in_cohort && r->pub.n_now == 0) {
             cohort_remove(&replica->cohort, r);
             replica_put_apart(replica, r);
+            replica_note_rank(replica, RANKED_RUNNING, r);
         }
 }
 
@@ -307,6 +308,7 @@ static int end_prompts(struct replica *replica, struct ifl_step_end *end,
         struct live_request *r = replica->planned[i].r;
         const bool samples = r->pub.n_computed == r->pub.n_tokens;
         r->pub.last_end_ns = end->end_ns;
+        replica_note_rank(replica, RANKED_RUNNING, r);
         replica_publish_prompt(replica, r);
         add_result(replica, end, r, replica->planned[i].n, samples);
         if (samples)

@@ -205,13 +205,21 @@ static bool op_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
 
 /* ---- joining the device ---- */
 
-static void remove_swapped(struct replica *replica, const struct live_request *r)
+static void add_swapped(struct replica *replica, struct live_request *r)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < replica->n_swapped; i++)
-        if (replica->swapped[i] != r)
-            replica->swapped[n++] = replica->swapped[i];
-    replica->n_swapped = n;
+    r->swapped_at = replica->n_swapped;
+    replica->swapped[replica->n_swapped++] = r;
+    replica->step.n_swapped++;
+    replica_note_rank(replica, RANKED_SWAPPED, r);
+}
+
+static void remove_swapped(struct replica *replica, struct live_request *r)
+{
+    struct live_request *last = replica->swapped[--replica->n_swapped];
+    replica->swapped[r->swapped_at] = last;
+    last->swapped_at = r->swapped_at;
+    replica->step.n_swapped--;
+    replica_note_rank(replica, RANKED_SWAPPED, r);
 }
 
 /* Host blocks are swapped in to fresh device blocks; the request holds `hold` blocks after. The
@@ -235,7 +243,6 @@ static bool bring_back(struct replica *replica, struct live_request *r, int32_t 
     r->n_published = 0;
     r->identity = 0;
     remove_swapped(replica, r);
-    replica->step.n_swapped--;
     replica->step.n_swapped_in++;
     return true;
 }
@@ -315,6 +322,7 @@ static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request
     r->start_seq = replica->n_starts++;
     live_append(&replica->running, r);
     replica_put_apart(replica, r);
+    replica_note_rank(replica, RANKED_RUNNING, r);
     step->n_running_requests++;
     step->n_running_seqs += request->n_seqs;
     count_blocks(replica);
@@ -358,6 +366,7 @@ static void undo_schedule(struct replica *replica, struct live_request *r)
 static void leave_running(struct replica *replica, struct live_request *r)
 {
     replica_leave(replica, r);
+    replica_note_rank(replica, RANKED_RUNNING, r);
     replica->step.n_running_requests--;
     replica->step.n_running_seqs -= r->pub.n_seqs;
     replica->step.n_preempted++;
@@ -379,8 +388,7 @@ static void send_to_host(struct replica *replica, struct live_request *r)
     r->pub.state = IFL_SWAPPED;
     r->stalled_on_host = true;
     r->n_swap_outs++;
-    replica->swapped[replica->n_swapped++] = r;
-    replica->step.n_swapped++;
+    add_swapped(replica, r);
     replica->step.n_swapped_out++;
 }
 
@@ -470,7 +478,6 @@ static void op_reject(struct ifl_step *step, const struct ifl_request *request)
         remove_swapped(replica, r);
         kv_release(&replica->host, request->n_host_blocks, r->blocks);
         r->pub.n_host_blocks = 0;
-        step->n_swapped--;
         count_blocks(replica);
     } else {
         breach(replica, "it rejected a request that neither waits nor is swapped");
@@ -504,6 +511,10 @@ static void op_rerank(struct ifl_step *step, const struct ifl_request *request)
     struct replica *replica = replica_of(step);
     struct live_request *r = live(request);
     const bool came_back = request->queued_serial != request->serial;
+    if (request->state == IFL_RUNNING)
+        replica_note_rank(replica, RANKED_RUNNING, r);
+    if (request->state == IFL_SWAPPED)
+        replica_note_rank(replica, RANKED_SWAPPED, r);
     if (request->state == IFL_WAITING)
         waiting_rerank(&replica->waiting, r, replica_rank(replica, r),
                        came_back ? request->queued_ns : request->arrival_ns);
