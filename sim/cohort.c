@@ -122,24 +122,12 @@ static int32_t grow_phase(const struct cohort *cohort, const struct live_request
 static void grow_insert(struct cohort *cohort, struct live_request *r)
 {
     r->grow_phase = grow_phase(cohort, r);
-    struct live_list *list = &cohort->grow[r->grow_phase];
-    struct live_request *after = list->tail;
-    while (after && after->start_seq > r->start_seq)
-        after = after->grow_prev;
-    r->grow_prev = after;
-    r->grow_next = after ? after->grow_next : list->head;
-    *(after ? &after->grow_next : &list->head) = r;
-    *(r->grow_next ? &r->grow_next->grow_prev : &list->tail) = r;
-    list->n++;
+    live_insert_by_start(&cohort->grow[r->grow_phase], GROWING, r);
 }
 
 static void grow_remove(struct cohort *cohort, struct live_request *r)
 {
-    struct live_list *list = &cohort->grow[r->grow_phase];
-    *(r->grow_prev ? &r->grow_prev->grow_next : &list->head) = r->grow_next;
-    *(r->grow_next ? &r->grow_next->grow_prev : &list->tail) = r->grow_prev;
-    r->grow_prev = r->grow_next = NULL;
-    list->n--;
+    live_remove(&cohort->grow[r->grow_phase], GROWING, r);
 }
 
 void cohort_regrow(struct cohort *cohort, struct live_request *r)
@@ -184,6 +172,7 @@ void cohort_add(struct cohort *cohort, struct live_request *r)
     r->in_cohort = r->fresh = true;
     r->synced_tick = r->entered_tick = cohort->tick;
     r->finish_tick = cohort->tick + (r->n_output - r->pub.n_out);
+    live_insert_by_start(&cohort->members, AMONG_PEERS, r);
     grow_insert(cohort, r);
     cohort->fresh[cohort->n_fresh++] = r;
     heap_up(cohort, cohort->n, r);
@@ -240,6 +229,7 @@ void cohort_remove(struct cohort *cohort, struct live_request *r)
         stop_counting(cohort, r);
     else
         grow_remove(cohort, r);
+    live_remove(&cohort->members, AMONG_PEERS, r);
     heap_remove(cohort, cohort->n, r);
     if (r->fresh) {
         fresh_remove(cohort, r);

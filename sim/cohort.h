@@ -29,10 +29,11 @@ struct cohort {
     int32_t phase;       /* tick mod block_tokens */
     int64_t last_end_ns; /* end of the last one */
     size_t n;
-    int32_t n_seqs;  /* of all members */
-    int64_t context; /* sum of the n_computed of their sequences, now */
+    struct live_list members; /* AMONG_PEERS, in order of start */
+    int32_t n_seqs;           /* of all members */
+    int64_t context;          /* sum of the n_computed of their sequences, now */
     int32_t block_tokens;
-    struct live_list *grow;       /* [block_tokens], linked by grow_prev and grow_next */
+    struct live_list *grow;       /* [block_tokens], GROWING */
     int32_t *n_counted;           /* [block_tokens] */
     int64_t *unused_at;           /* [cap_ticks], a ring by tick: slots of blocks then taken that
                                      counted members will never use */
@@ -60,7 +61,7 @@ void cohort_remove(struct cohort *cohort, struct live_request *r);
 /* Brings the counts of a member up to date. */
 void cohort_sync(const struct cohort *cohort, struct live_request *r);
 
-/* Members that need one more block to take the next tick, linked by grow_next from here. Skip
+/* Members that need one more block to take the next tick, GROWING from here. Skip
  * those for which cohort_grows says no: they hold blocks in reserve. */
 static inline struct live_request *cohort_growing(const struct cohort *cohort)
 {

@@ -58,7 +58,7 @@ static int add_chunk(struct live_pool *pool)
     pool->chunks[pool->n_chunks++] = chunk;
     for (size_t i = RECORDS_PER_CHUNK; i-- > 0;) {
         struct live_request *r = record_at(pool, pool->n_chunks - 1, i);
-        r->next = pool->free;
+        r->links[ON_DEVICE].next = pool->free;
         pool->free = r;
     }
     return 0;
@@ -69,7 +69,7 @@ struct live_request *live_take(struct live_pool *pool)
     if (!pool->free && add_chunk(pool) < 0)
         return NULL;
     struct live_request *r = pool->free;
-    pool->free = r->next;
+    pool->free = r->links[ON_DEVICE].next;
     uint32_t *blocks = r->blocks;
     const int32_t cap_blocks = r->cap_blocks;
     const struct kv_beams beams = {.at = r->beams.at, .cap = r->beams.cap};
@@ -86,7 +86,7 @@ struct live_request *live_take(struct live_pool *pool)
 
 void live_give(struct live_pool *pool, struct live_request *r)
 {
-    r->next = pool->free;
+    r->links[ON_DEVICE].next = pool->free;
     pool->free = r;
     pool->n_live--;
 }

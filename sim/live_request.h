@@ -13,6 +13,18 @@
 
 #include "kv/beams.h"
 
+/* The lists that link requests; each stands in one of a kind at most. */
+enum live_chain {
+    ON_DEVICE,   /* who runs, in order of start */
+    AMONG_PEERS, /* of them, the cohort's members, in order of start; or who is apart from it */
+    GROWING,     /* members that need a block at the same ticks, in order of start */
+    N_CHAINS
+};
+
+struct live_link {
+    struct live_request *prev, *next;
+};
+
 enum ranked_list { RANKED_RUNNING, RANKED_SWAPPED, RANKED_PREFILL, N_RANKED };
 
 struct standing { /* in a ranked list, replica_ranks.c */
@@ -33,17 +45,15 @@ struct live_request {
     bool ended;       /* reject or last token: waits for recycling */
     uint64_t ticket;  /* with which it waits, see waiting.h; 0: it does not */
 
-    uint64_t start_seq;               /* order of start: rises each time it joins RUNNING */
-    struct live_request *prev, *next; /* running list, in order of start */
+    uint64_t start_seq; /* order of start: rises each time it joins RUNNING */
+    struct live_link links[N_CHAINS];
     struct standing standing[N_RANKED];
     size_t swapped_at; /* its place among the swapped ones */
 
     /* cohort membership, see cohort.h */
     bool in_cohort, fresh;
-    size_t apart_at; /* outside of it: its place among the others then, further down by now */
     int64_t synced_tick, entered_tick, finish_tick;
     size_t heap_at;
-    struct live_request *grow_prev, *grow_next;
     int32_t grow_phase;  /* its blocks are full at ticks of that phase */
     bool counted;        /* grows by count, not in a list */
     int64_t unused_tick; /* at which the last block is taken of which n_unused slots stay empty */
@@ -88,36 +98,49 @@ struct live_list {
     size_t n;
 };
 
-static inline void live_append(struct live_list *list, struct live_request *r)
+#define FOR_EACH_LIVE(r, list, chain)                                                              \
+    for (struct live_request *r = (list)->head; r; r = r->links[chain].next)
+
+/* Behind `before`, or first. */
+static inline void live_insert(struct live_list *list, enum live_chain chain,
+                               struct live_request *before, struct live_request *r)
 {
-    r->prev = list->tail;
-    r->next = NULL;
-    if (list->tail)
-        list->tail->next = r;
-    else
-        list->head = r;
-    list->tail = r;
+    struct live_request *behind = before ? before->links[chain].next : list->head;
+    r->links[chain] = (struct live_link){before, behind};
+    *(before ? &before->links[chain].next : &list->head) = r;
+    *(behind ? &behind->links[chain].prev : &list->tail) = r;
     list->n++;
 }
 
-static inline void live_remove(struct live_list *list, struct live_request *r)
+static inline void live_append(struct live_list *list, enum live_chain chain,
+                               struct live_request *r)
 {
-    if (r->prev)
-        r->prev->next = r->next;
-    else
-        list->head = r->next;
-    if (r->next)
-        r->next->prev = r->prev;
-    else
-        list->tail = r->prev;
-    r->prev = r->next = NULL;
+    live_insert(list, chain, list->tail, r);
+}
+
+static inline void live_insert_by_start(struct live_list *list, enum live_chain chain,
+                                        struct live_request *r)
+{
+    struct live_request *before = list->tail;
+    while (before && before->start_seq > r->start_seq)
+        before = before->links[chain].prev;
+    live_insert(list, chain, before, r);
+}
+
+static inline void live_remove(struct live_list *list, enum live_chain chain,
+                               struct live_request *r)
+{
+    const struct live_link link = r->links[chain];
+    *(link.prev ? &link.prev->links[chain].next : &list->head) = link.next;
+    *(link.next ? &link.next->links[chain].prev : &list->tail) = link.prev;
+    r->links[chain] = (struct live_link){NULL, NULL};
     list->n--;
 }
 
 /* ---- the pool of records ---- */
 
 struct live_pool {
-    struct live_request *free; /* linked by next */
+    struct live_request *free; /* linked as if they ran */
     void **chunks;
     size_t n_chunks, cap_chunks;
     size_t record_bytes; /* the record and its modules' bytes behind it */

@@ -111,10 +111,10 @@ int replica_create(struct replica *replica, const struct replica_options *option
 static void free_arrays(struct replica *replica)
 {
     void *const arrays[] = {
-        replica->apart,      replica->swapped, replica->planned, replica->by_start.of,
-        replica->started.of, replica->asked,   replica->keys,    replica->ranking,
-        replica->gone,       replica->work,    replica->results, replica->outs,
-        replica->ins,        replica->copies,  replica->tables,
+        replica->swapped, replica->planned, replica->by_start.of, replica->started.of,
+        replica->asked,   replica->keys,    replica->ranking,     replica->gone,
+        replica->work,    replica->results, replica->outs,        replica->ins,
+        replica->copies,  replica->tables,
     };
     for (int which = 0; which < N_RANKED; which++) {
         free(replica->by_rank[which].of);
@@ -158,10 +158,9 @@ static int reserve(struct replica *replica, size_t n_live)
     if (n_live <= replica->cap)
         return 0;
     const size_t n = n_live < 64 ? 256 : 4 * n_live;
-    if (GROW(replica->apart) || GROW(replica->swapped) || GROW(replica->planned) ||
-        GROW(replica->by_start.of) || GROW(replica->started.of) || GROW(replica->keys) ||
-        GROW(replica->asked) || GROW(replica->gone) ||
-        grow_array(&replica->ranking, n, 2 * sizeof(int64_t)) < 0)
+    if (GROW(replica->swapped) || GROW(replica->planned) || GROW(replica->by_start.of) ||
+        GROW(replica->started.of) || GROW(replica->keys) || GROW(replica->asked) ||
+        GROW(replica->gone) || grow_array(&replica->ranking, n, 2 * sizeof(int64_t)) < 0)
         return -1;
     for (int which = 0; which < N_RANKED; which++)
         if (GROW(replica->by_rank[which].of) || GROW(replica->by_rank[which].noted))
@@ -267,26 +266,13 @@ bool replica_never_fits(const struct replica *replica, const struct arrival *arr
 
 /* ---- leaving the device ---- */
 
-/* The others keep their order. */
-void replica_remove_apart(struct replica *replica, const struct live_request *r)
-{
-    size_t at = r->apart_at < replica->n_apart ? r->apart_at + 1 : replica->n_apart;
-    while (at > 0 && replica->apart[at - 1] != r)
-        at--;
-    if (at == 0)
-        return;
-    replica->n_apart--;
-    memmove(&replica->apart[at - 1], &replica->apart[at],
-            (replica->n_apart + 1 - at) * sizeof *replica->apart);
-}
-
 void replica_leave(struct replica *replica, struct live_request *r)
 {
     if (r->in_cohort)
         cohort_remove(&replica->cohort, r);
     else
-        replica_remove_apart(replica, r);
-    live_remove(&replica->running, r);
+        live_remove(&replica->apart, AMONG_PEERS, r);
+    live_remove(&replica->running, ON_DEVICE, r);
 }
 
 /* ---- planning ---- */
@@ -309,9 +295,9 @@ void replica_rank_anew(struct replica *replica)
 static int32_t running_seqs(const struct replica *replica)
 {
     int32_t n = (int32_t)replica->running.n;
-    for (const struct live_request *r = replica->running.head; r && replica->max_samples > 1;
-         r = r->next)
-        n += r->pub.n_seqs - 1;
+    if (replica->max_samples > 1)
+        FOR_EACH_LIVE (r, &replica->running, ON_DEVICE)
+            n += r->pub.n_seqs - 1;
     return n;
 }
 

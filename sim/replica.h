@@ -65,9 +65,8 @@ struct replica {
     struct kv_pool kv, host;
     struct live_pool pool;
     struct waiting waiting;
-    struct live_list running;    /* in order of start */
-    struct live_request **apart; /* running, not in the cohort: prompts, mostly */
-    size_t n_apart;
+    struct live_list running;      /* ON_DEVICE, in order of start */
+    struct live_list apart;        /* AMONG_PEERS, not in the cohort: prompts, mostly */
     struct live_request **swapped; /* in no order */
     size_t n_swapped;
     struct cohort cohort;
@@ -304,12 +303,6 @@ void replica_record_pool(struct replica *replica); /* how the pool is used, now 
 bool replica_ticks_again(const struct replica *replica);
 /* Modules that hear runs hear of the one that has come to its end. */
 void replica_tell_run(struct replica *replica);
-static inline void replica_put_apart(struct replica *replica, struct live_request *r)
-{
-    r->apart_at = replica->n_apart;
-    replica->apart[replica->n_apart++] = r;
-}
-void replica_remove_apart(struct replica *replica, const struct live_request *r);
 /* Off the running list, its counts up to date; blocks stay. */
 void replica_leave(struct replica *replica, struct live_request *r);
 

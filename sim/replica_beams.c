@@ -117,11 +117,6 @@ void replica_beams_fork(struct replica *replica, struct live_request *r)
 
 /* ---- all of the cohort ---- */
 
-static bool ticks(const struct live_request *r)
-{
-    return r->in_cohort && r->pub.forks;
-}
-
 /* Blocks that the next token takes from the pool. */
 static int32_t missing(const struct replica *replica, struct live_request *r)
 {
@@ -133,26 +128,29 @@ static int32_t missing(const struct replica *replica, struct live_request *r)
 int32_t replica_growing_beams(const struct replica *replica)
 {
     int32_t n = 0;
-    for (struct live_request *r = replica->running.head; r && replica->beams.search; r = r->next)
-        if (ticks(r) && r->pub.n_now == 0)
-            n += missing(replica, r);
+    if (replica->beams.search)
+        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+            if (r->pub.forks && r->pub.n_now == 0)
+                n += missing(replica, r);
     return n;
 }
 
 void replica_step_beams(struct replica *replica)
 {
-    for (struct live_request *r = replica->running.head; r && replica->beams.search; r = r->next)
-        if (ticks(r)) {
-            replica_take_blocks(replica, r, missing(replica, r));
-            replica_beams_step(replica, r);
-        }
+    if (replica->beams.search)
+        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+            if (r->pub.forks) {
+                replica_take_blocks(replica, r, missing(replica, r));
+                replica_beams_step(replica, r);
+            }
 }
 
 void replica_fork_beams(struct replica *replica)
 {
-    for (struct live_request *r = replica->running.head; r && replica->beams.search; r = r->next)
-        if (ticks(r)) {
-            cohort_sync(&replica->cohort, r);
-            replica_beams_fork(replica, r);
-        }
+    if (replica->beams.search)
+        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+            if (r->pub.forks) {
+                cohort_sync(&replica->cohort, r);
+                replica_beams_fork(replica, r);
+            }
 }

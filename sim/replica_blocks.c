@@ -147,7 +147,8 @@ static int32_t growth(const struct replica *replica, const struct live_request *
 int32_t replica_growing_blocks(const struct replica *replica)
 {
     int32_t n = replica->cohort.n_counted[replica->cohort.phase];
-    for (const struct live_request *r = cohort_growing(&replica->cohort); r; r = r->grow_next)
+    for (const struct live_request *r = cohort_growing(&replica->cohort); r;
+         r = r->links[GROWING].next)
         if (cohort_grows(&replica->cohort, r) && r->pub.n_now == 0)
             n += growth(replica, r);
     return n + replica_growing_beams(replica);
@@ -179,7 +180,7 @@ void replica_grow(struct replica *replica)
     struct live_request *r = cohort_growing(&replica->cohort), *next;
     replica_grow_counted(replica);
     for (; r; r = next) {
-        next = r->grow_next;
+        next = r->links[GROWING].next;
         if (!cohort_grows(&replica->cohort, r))
             continue;
         replica_take_blocks(replica, r, growth(replica, r));

@@ -67,8 +67,7 @@ static int32_t soon(const struct replica *replica, const struct live_request *r,
 {
     const int32_t block_tokens = replica->limits.block_tokens;
     int32_t longest = n_cached;
-    for (size_t i = 0; i < replica->n_apart; i++) {
-        const struct live_request *q = replica->apart[i];
+    FOR_EACH_LIVE (q, &replica->apart, AMONG_PEERS) {
         int32_t n = kv_common_tokens(&r->pub, &q->pub);
         n = n < r->pub.n_tokens ? n : r->pub.n_tokens - 1;
         n -= n % block_tokens;

@@ -166,7 +166,7 @@ static bool belongs(const struct replica *replica, const struct ranking *list,
 
 static void collect_running(struct replica *replica, struct ranking *list)
 {
-    for (struct live_request *r = replica->running.head; r; r = r->next)
+    FOR_EACH_LIVE (r, &replica->running, ON_DEVICE)
         if (belongs(replica, list, r))
             append(list, &r->pub);
         else
@@ -179,9 +179,10 @@ static void collect(struct replica *replica, struct ranking *list)
     list->kept = list->which != RANKED_PREFILL;
     if (list->which == RANKED_RUNNING)
         collect_running(replica, list);
-    for (size_t i = 0; i < replica->n_apart && list->which == RANKED_PREFILL; i++)
-        if (belongs(replica, list, replica->apart[i]))
-            append(list, &replica->apart[i]->pub);
+    if (list->which == RANKED_PREFILL)
+        FOR_EACH_LIVE (r, &replica->apart, AMONG_PEERS)
+            if (belongs(replica, list, r))
+                append(list, &r->pub);
     for (size_t i = 0; i < replica->n_swapped && list->which == RANKED_SWAPPED; i++)
         append(list, &replica->swapped[i]->pub);
 }
@@ -211,9 +212,10 @@ static size_t read_notes(struct replica *replica, struct ranking *list)
 /* Whoever runs has got tokens since. */
 static size_t add_members(struct replica *replica, const struct ranking *list, size_t n)
 {
-    for (size_t i = 0; i < replica->cohort.n && list->which == RANKED_RUNNING; i++)
-        if (belongs(replica, list, replica->cohort.finish[i]))
-            replica->asked[n++] = &replica->cohort.finish[i]->pub;
+    if (list->which == RANKED_RUNNING)
+        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+            if (belongs(replica, list, r))
+                replica->asked[n++] = &r->pub;
     return n;
 }
 
@@ -252,12 +254,6 @@ static void rank_everyone(struct replica *replica, struct ranking *list, size_t 
         sort(replica, list);
 }
 
-static void show_members(struct replica *replica)
-{
-    for (size_t i = 0; i < replica->cohort.n; i++)
-        step_show(replica, replica->cohort.finish[i]);
-}
-
 const struct ranking *replica_ranking(struct replica *replica, enum ranked_list which)
 {
     struct ranking *list = &replica->by_rank[which];
@@ -265,7 +261,7 @@ const struct ranking *replica_ranking(struct replica *replica, enum ranked_list 
     if (list->taken)
         return list;
     if (which == RANKED_RUNNING)
-        show_members(replica);
+        step_show_members(replica);
     bool few = list->kept && rerank == IFL_RANK_ONCE;
     if (!list->kept)
         collect(replica, list);

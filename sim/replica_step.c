@@ -5,15 +5,28 @@
 
 /* ---- committing ---- */
 
+static void leave_cohort(struct replica *replica, struct live_request *r)
+{
+    cohort_remove(&replica->cohort, r);
+    live_append(&replica->apart, AMONG_PEERS, r);
+}
+
+static void join_cohort(struct replica *replica, struct live_request *r)
+{
+    live_remove(&replica->apart, AMONG_PEERS, r);
+    cohort_add(&replica->cohort, r);
+}
+
 /* Members that this step leaves out fall out of step. */
 static void eject_unscheduled(struct replica *replica)
 {
-    for (struct live_request *r = replica->running.head; r; r = r->next)
-        if (r->in_cohort && r->pub.n_now == 0) {
-            cohort_remove(&replica->cohort, r);
-            replica_put_apart(replica, r);
-            replica_note_rank(replica, RANKED_RUNNING, r);
-        }
+    for (struct live_request *r = replica->cohort.members.head, *next; r; r = next) {
+        next = r->links[AMONG_PEERS].next;
+        if (r->pub.n_now > 0)
+            continue;
+        leave_cohort(replica, r);
+        replica_note_rank(replica, RANKED_RUNNING, r);
+    }
 }
 
 /* Splits the plan into decodes, which tick with the cohort, and prompts, which stay in `planned`.
@@ -34,14 +47,13 @@ static void settle_cohort(struct replica *replica)
         if (!p->decodes) {
             replica->planned[n++] = *p;
         } else if (!p->r->in_cohort) {
-            replica_remove_apart(replica, p->r);
-            cohort_add(&replica->cohort, p->r);
+            join_cohort(replica, p->r);
         }
     }
     replica->n_planned = n;
     replica->ticks = (replica->ready_all || n_members + n_joining > 0) && replica->cohort.n > 0;
     if (replica->shown)
-        for (struct live_request *r = replica->running.head; r; r = r->next)
+        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
             r->pub.n_now = 0;
     replica->shown = false;
 }
@@ -140,7 +152,7 @@ static void add_work(struct replica *replica, const struct live_request *r, int3
 static void reserve_tables(struct replica *replica)
 {
     size_t n = 0;
-    for (const struct live_request *r = replica->running.head; r; r = r->next)
+    FOR_EACH_LIVE (r, &replica->running, ON_DEVICE)
         n += r->pub.n_seqs > 1 ? (size_t)r->pub.n_seqs * (size_t)r->pub.n_blocks : 0;
     if (n <= replica->cap_tables)
         return;
@@ -155,8 +167,8 @@ static void list_work(struct replica *replica)
     if (replica->max_samples > 1)
         reserve_tables(replica);
     replica->desc.work = replica->work;
-    for (struct live_request *r = replica->running.head; r && replica->ticks; r = r->next)
-        if (r->in_cohort) {
+    if (replica->ticks)
+        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS) {
             cohort_sync(&replica->cohort, r);
             add_work(replica, r, 1);
         }
@@ -289,14 +301,13 @@ static bool first_of_prefill(struct replica *replica, struct live_request *r, in
     r->last_token_ns = end_ns;
     if (r->pub.n_out == r->n_output)
         return true;
-    replica_remove_apart(replica, r);
     if (r->pub.forks && *rc == 0) {
         if (replica_beams_begin(replica, r) < 0)
             *rc = ifl_fail_nomem(error);
         else
             replica_beams_fork(replica, r);
     }
-    cohort_add(&replica->cohort, r);
+    join_cohort(replica, r);
     return false;
 }
 
@@ -321,13 +332,10 @@ static int end_prompts(struct replica *replica, struct ifl_step_end *end,
 
 static void add_ticks(struct replica *replica, struct ifl_step_end *end)
 {
-    size_t n = replica->cohort.n;
-    for (struct live_request *r = replica->running.head; n > 0; r = r->next)
-        if (r->in_cohort) {
-            cohort_sync(&replica->cohort, r);
-            add_result(replica, end, r, end->n_steps, end->n_steps);
-            n--;
-        }
+    FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS) {
+        cohort_sync(&replica->cohort, r);
+        add_result(replica, end, r, end->n_steps, end->n_steps);
+    }
 }
 
 static void end_decodes(struct replica *replica, struct ifl_step_end *end)
@@ -336,8 +344,7 @@ static void end_decodes(struct replica *replica, struct ifl_step_end *end)
     if (replica->has_step_end)
         add_ticks(replica, end);
     while ((r = cohort_finished(&replica->cohort))) {
-        cohort_remove(&replica->cohort, r);
-        replica_put_apart(replica, r);
+        leave_cohort(replica, r);
         replica->gone[replica->n_gone++] = r;
     }
 }

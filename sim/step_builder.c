@@ -125,17 +125,15 @@ static enum ifl_verdict op_schedule(struct ifl_step *step, const struct ifl_requ
 /* Running requests that decode but fell out of step join the cohort again. */
 static void gather_cohort(struct replica *replica)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < replica->n_apart; i++) {
-        struct live_request *r = replica->apart[i];
+    for (struct live_request *r = replica->apart.head, *next; r; r = next) {
         const bool ready = ifl_decodes(&r->pub) && ifl_todo(&r->pub) == 1 && r->pub.n_now == 0 &&
                            r->pub.state == IFL_RUNNING;
-        if (ready)
-            cohort_add(&replica->cohort, r);
-        else
-            replica->apart[n++] = r;
+        next = r->links[AMONG_PEERS].next;
+        if (!ready)
+            continue;
+        live_remove(&replica->apart, AMONG_PEERS, r);
+        cohort_add(&replica->cohort, r);
     }
-    replica->n_apart = n;
 }
 
 static size_t members_planned(const struct replica *replica)
@@ -178,8 +176,8 @@ static bool schedule_rest(struct replica *replica, int32_t spare_blocks)
 {
     if (!replica_tick_fits(replica, replica_growing_blocks(replica), spare_blocks))
         return false;
-    for (struct live_request *r = replica->running.head; r; r = r->next)
-        if (r->in_cohort && r->pub.n_now == 0)
+    FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+        if (r->pub.n_now == 0)
             op_schedule(&replica->step, &r->pub, 1, 0);
     return true;
 }
@@ -189,7 +187,7 @@ static bool op_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
     struct replica *replica = replica_of(step);
     if (replica->broken || replica->ready_all)
         return false;
-    if (replica->n_apart > 0)
+    if (replica->apart.n > 0)
         gather_cohort(replica);
     if (replica->cohort.n == 0)
         return true;
@@ -198,8 +196,7 @@ static bool op_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
     if (!replica_take_tick(replica, spare_blocks))
         return false;
     if (replica->by_start.taken || replica->by_rank[RANKED_RUNNING].taken)
-        for (struct live_request *r = replica->running.head; r; r = r->next)
-            step_show(replica, r);
+        step_show_members(replica);
     return true;
 }
 
@@ -320,8 +317,8 @@ static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request
     r->n_promised = answer.hold_tokens > computed ? hold : 0;
     r->pub.state = IFL_RUNNING;
     r->start_seq = replica->n_starts++;
-    live_append(&replica->running, r);
-    replica_put_apart(replica, r);
+    live_append(&replica->running, ON_DEVICE, r);
+    live_append(&replica->apart, AMONG_PEERS, r);
     replica_note_rank(replica, RANKED_RUNNING, r);
     step->n_running_requests++;
     step->n_running_seqs += request->n_seqs;

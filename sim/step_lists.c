@@ -15,12 +15,18 @@ void step_show(struct replica *replica, struct live_request *r)
     }
 }
 
+void step_show_members(struct replica *replica)
+{
+    FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+        step_show(replica, r);
+}
+
 static void take_running(struct replica *replica, struct snapshot *list)
 {
-    for (struct live_request *r = replica->running.head; r; r = r->next) {
+    step_show_members(replica);
+    FOR_EACH_LIVE (r, &replica->running, ON_DEVICE) {
         if (r->start_seq >= replica->first_start)
             break;
-        step_show(replica, r);
         list->of[list->n++] = &r->pub;
     }
 }

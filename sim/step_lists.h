@@ -20,5 +20,6 @@ static inline void step_sync(const struct replica *replica, struct live_request 
 
 /* Brings a member's record up to date, the token of schedule_ready included. */
 void step_show(struct replica *replica, struct live_request *r);
+void step_show_members(struct replica *replica);
 
 #endif
