@@ -111,10 +111,10 @@ int replica_create(struct replica *replica, const struct replica_options *option
 static void free_arrays(struct replica *replica)
 {
     void *const arrays[] = {
-        replica->swapped, replica->planned, replica->by_start.of, replica->started.of,
-        replica->asked,   replica->keys,    replica->ranking,     replica->gone,
-        replica->work,    replica->results, replica->outs,        replica->ins,
-        replica->copies,  replica->tables,
+        replica->swapped,    replica->scheduled.of, replica->planned, replica->by_start.of,
+        replica->started.of, replica->asked,        replica->keys,    replica->ranking,
+        replica->gone,       replica->work,         replica->results, replica->outs,
+        replica->ins,        replica->copies,       replica->tables,
     };
     for (int which = 0; which < N_RANKED; which++) {
         free(replica->by_rank[which].of);
@@ -159,8 +159,9 @@ static int reserve(struct replica *replica, size_t n_live)
         return 0;
     const size_t n = n_live < 64 ? 256 : 4 * n_live;
     if (GROW(replica->swapped) || GROW(replica->planned) || GROW(replica->by_start.of) ||
-        GROW(replica->started.of) || GROW(replica->keys) || GROW(replica->asked) ||
-        GROW(replica->gone) || grow_array(&replica->ranking, n, 2 * sizeof(int64_t)) < 0)
+        GROW(replica->started.of) || GROW(replica->scheduled.of) || GROW(replica->keys) ||
+        GROW(replica->asked) || GROW(replica->gone) ||
+        grow_array(&replica->ranking, n, 2 * sizeof(int64_t)) < 0)
         return -1;
     for (int which = 0; which < N_RANKED; which++)
         if (GROW(replica->by_rank[which].of) || GROW(replica->by_rank[which].noted))

@@ -81,16 +81,16 @@ struct replica {
     bool shown;           /* some member's n_now says so */
     bool ranks_stale;     /* keys of who waits must be asked anew before the next look */
     uint64_t first_start; /* who starts in this plan has at least this start_seq */
-    struct snapshot by_start, started;
+    struct snapshot by_start, started, scheduled;
     struct ranking by_rank[N_RANKED];
     struct ranked_request *ranking;   /* scratch */
     const struct ifl_request **asked; /* scratch */
     int64_t *keys;                    /* scratch */
     struct ifl_copy *outs, *ins;      /* [host blocks + 1] */
     struct ifl_copy *copies;          /* [device blocks + 1] */
-    size_t n_outs, n_ins, n_copies;
-    int32_t n_rejected;         /* in this plan */
-    struct live_request **gone; /* rejected in this plan or finished in this step */
+    size_t n_outs, n_ins, n_copies;   /* the first two are counted only, where pools are tallied */
+    int32_t n_rejected;               /* in this plan */
+    struct live_request **gone;       /* rejected in this plan or finished in this step */
     size_t n_gone;
     struct ifl_promise promise; /* n_steps 0: none */
     struct ifl_padding padding; /* stands while the promise does */

@@ -214,7 +214,9 @@ static void fill_record(struct replica *replica)
 
 static void release_swapped_in(struct replica *replica)
 {
-    for (size_t i = 0; i < replica->n_ins; i++)
+    if (replica->host.tallied)
+        kv_release(&replica->host, (int32_t)replica->n_ins, NULL);
+    for (size_t i = 0; i < replica->n_ins && !replica->host.tallied; i++)
         kv_release(&replica->host, 1, &replica->ins[i].from);
 }
 

@@ -228,12 +228,13 @@ static bool bring_back(struct replica *replica, struct live_request *r, int32_t 
     const int32_t n = hold > n_host ? hold : n_host;
     if (!kv_fits(&replica->kv, n) || (!replica->kv.tallied && live_reserve_blocks(r, n) < 0))
         return false;
-    for (int32_t i = 0; i < n_host; i++)
+    for (int32_t i = 0; i < n_host && !replica->kv.tallied; i++)
         replica->ins[replica->n_ins + (size_t)i].from = live_block(r, i);
     r->pub.n_host_blocks = 0;
     replica_take_blocks(replica, r, n);
-    for (int32_t i = 0; i < n_host; i++)
-        replica->ins[replica->n_ins++].to = live_block(r, i);
+    for (int32_t i = 0; i < n_host && !replica->kv.tallied; i++)
+        replica->ins[replica->n_ins + (size_t)i].to = live_block(r, i);
+    replica->n_ins += (size_t)n_host;
     replica->kv_token_slots += replica_slots(replica, r);
     replica->n_group_saved += replica_saved_blocks(replica, r);
     r->swapped_in = true;
@@ -375,12 +376,13 @@ static void leave_running(struct replica *replica, struct live_request *r)
 static void send_to_host(struct replica *replica, struct live_request *r)
 {
     const int32_t n = r->pub.n_blocks;
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < n && !replica->kv.tallied; i++)
         replica->outs[replica->n_outs + (size_t)i].from = live_block(r, i);
     replica_drop_blocks(replica, r, false);
     kv_take(&replica->host, n, r->blocks);
-    for (int32_t i = 0; i < n; i++)
-        replica->outs[replica->n_outs++].to = live_block(r, i);
+    for (int32_t i = 0; i < n && !replica->kv.tallied; i++)
+        replica->outs[replica->n_outs + (size_t)i].to = live_block(r, i);
+    replica->n_outs += (size_t)n;
     r->pub.n_host_blocks = n;
     r->pub.state = IFL_SWAPPED;
     r->stalled_on_host = true;
@@ -517,6 +519,20 @@ static void op_rerank(struct ifl_step *step, const struct ifl_request *request)
                        came_back ? request->queued_ns : request->arrival_ns);
 }
 
+static struct ifl_requests op_scheduled(struct ifl_step *step)
+{
+    struct replica *replica = replica_of(step);
+    struct snapshot *list = &replica->scheduled;
+    list->n = 0;
+    for (size_t i = 0; i < replica->n_planned; i++)
+        if (replica->planned[i].r)
+            list->of[list->n++] = &replica->planned[i].r->pub;
+    if (replica->ready_all)
+        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+            list->of[list->n++] = &r->pub;
+    return (struct ifl_requests){list->of, list->n};
+}
+
 static bool op_took_part(struct ifl_step *step, const struct ifl_request *request)
 {
     const struct replica *replica = replica_of(step);
@@ -552,4 +568,5 @@ const struct ifl_step_ops replica_step_ops = {
     .draw = op_draw,
     .rerank = op_rerank,
     .took_part = op_took_part,
+    .scheduled = op_scheduled,
 };

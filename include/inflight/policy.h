@@ -21,7 +21,7 @@
 #include "inflight/time.h"
 
 /* ABI 2 added `hears_runs`, the view's `n_in_flight` and `refresh`, and to the step `rerank`,
- * `took_part`, `ranked` and the spare blocks of `ask`. */
+ * `took_part`, `ranked`, `scheduled` and the spare blocks of `ask`. */
 #define IFL_POLICY_ABI 2u
 
 /* ---- parameters: one table parses, checks and documents them ---- */
@@ -54,12 +54,12 @@ struct ifl_batching_ops {
     void (*plan)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
-enum ifl_rerank {                     /* keys of waiting requests ... */
-                  IFL_RANK_ONCE,      /* stand while they wait, but for whom ifl_rerank names */
+enum ifl_rerank {                     /* keys ... */
+                  IFL_RANK_ONCE,      /* stand, but of those who run and whom ifl_rerank names */
                   IFL_RANK_EACH_PLAN, /* change with time, hits or counters: ranked anew for every
                                          plan */
-                  IFL_RANK_EACH_START /* change with who starts, too: ranked anew after every start
-                                       */
+                  IFL_RANK_EACH_START /* of who waits change with who starts, too: ranked after
+                                         every start */
 };
 
 struct ifl_order_ops {

@@ -171,10 +171,12 @@ struct ifl_step_ops {
     int64_t (*oldest_waiting_ns)(struct ifl_step *);
     /* A random number that depends on (seed, request, index) alone. */
     uint64_t (*draw)(struct ifl_step *, const struct ifl_request *, uint32_t index);
-    /* Both from on_step_start alone. The order's key of that request has changed; nothing happens
-     * unless it waits. The plan has given the request tokens, or brought it to the device. */
+    /* Both from on_step_start alone. The order's key of that request has changed. The plan has
+     * given the request tokens, or brought it to the device. */
     void (*rerank)(struct ifl_step *, const struct ifl_request *);
     bool (*took_part)(struct ifl_step *, const struct ifl_request *);
+    /* Everyone whom this plan has given tokens, in no particular order. */
+    struct ifl_requests (*scheduled)(struct ifl_step *);
 };
 
 /* Totals of the step being built; read them, never keep them. */
@@ -270,6 +272,11 @@ static inline struct ifl_requests ifl_running(struct ifl_step *s)
 static inline struct ifl_requests ifl_ranked(struct ifl_step *s)
 {
     return s->ops->ranked(s);
+}
+
+static inline struct ifl_requests ifl_scheduled(struct ifl_step *s)
+{
+    return s->ops->scheduled(s);
 }
 
 static inline struct ifl_requests ifl_started(struct ifl_step *s)

@@ -185,12 +185,12 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {
     const struct mlfq *p = self;
-    const struct ifl_requests running = ifl_running(step);
+    const struct ifl_requests scheduled = ifl_scheduled(step);
     const int64_t n_steps = (int64_t)(view->step + 2 - queues_of(self)->looked);
     struct ifl_promise promise = {p->starve_steps - (int32_t)n_steps, IFL_NEVER, 0};
-    for (size_t i = 0; i < running.n; i++) {
-        const struct place *place = running.of[i]->mine[IFL_ORDER];
-        if (running.of[i]->n_now == 0 || place->level == p->n_levels - 1)
+    for (size_t i = 0; i < scheduled.n; i++) {
+        const struct place *place = scheduled.of[i]->mine[IFL_ORDER];
+        if (place->level == p->n_levels - 1)
             continue;
         const int64_t until_ns = view->now_ns + quantum_ns(p, place->level) - place->spent_ns;
         promise.until_ns = until_ns < promise.until_ns ? until_ns : promise.until_ns;
