@@ -111,9 +111,9 @@ static void walk_everyone(const struct ranked *p, const struct ifl_view *view,
 /* Only if somebody runs: whoever is alone on the device must not lose his place to nobody. */
 static void send_away_rest(const struct ranked *p, struct ifl_step *step)
 {
-    const struct ifl_requests running = ifl_running(step);
     if (p->rest == REST_STAYS || step->n_requests == 0)
         return;
+    const struct ifl_requests running = ifl_running(step);
     for (size_t i = 0; i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
         if (r->state == IFL_RUNNING && r->n_now == 0 && ifl_todo(r) > 0)
