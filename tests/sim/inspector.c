@@ -111,7 +111,7 @@ static void inspect_blocks(struct inspector *x)
     const struct kv_pool *kv = &x->replica->kv;
     int32_t n_held = 0, n_owners = 0;
     memset(x->owners, 0, (size_t)kv->n_blocks * sizeof *x->owners);
-    for (const struct live_request *r = x->replica->running.head; r; r = r->next)
+    FOR_EACH_LIVE (r, &x->replica->running, ON_DEVICE)
         for (int32_t i = 0; i < r->pub.n_blocks; i++) {
             n_owners++;
             n_held += x->owners[r->blocks[i]] == 0;
@@ -136,7 +136,7 @@ static void inspect_accounts(struct inspector *x)
     const int32_t block_tokens = x->replica->limits.block_tokens;
     int64_t n_slots = 0;
     memset(x->owners, 0, (size_t)x->replica->kv.n_blocks * sizeof *x->owners);
-    for (const struct live_request *r = x->replica->running.head; r; r = r->next)
+    FOR_EACH_LIVE (r, &x->replica->running, ON_DEVICE)
         for (int32_t i = 0; i < r->pub.n_blocks; i++) {
             const int32_t in_block = r->pub.n_computed - i * block_tokens;
             if (x->owners[r->blocks[i]]++ == 0 && in_block > 0)
