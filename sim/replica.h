@@ -262,9 +262,27 @@ int64_t replica_rank_now(struct replica *replica, struct live_request *r); /* ha
 void replica_rank_anew(struct replica *replica);                           /* everyone who waits */
 /* In replica_ranks.c: the list as the plan sees it; who comes, leaves, or may have another key,
  * though he has not run; and who is gone for good. */
-const struct ranking *replica_ranking(struct replica *replica, enum ranked_list which);
-void replica_note_rank(struct replica *replica, enum ranked_list which, struct live_request *r);
-void replica_forget_rank(struct replica *replica, struct live_request *r);
+void replica_take_ranking(struct replica *replica, struct ranking *list);
+static inline const struct ranking *replica_ranking(struct replica *replica, enum ranked_list which)
+{
+    if (!replica->by_rank[which].taken)
+        replica_take_ranking(replica, &replica->by_rank[which]);
+    return &replica->by_rank[which];
+}
+void replica_note(struct ranking *list, struct live_request *r);
+static inline void replica_note_rank(struct replica *replica, enum ranked_list which,
+                                     struct live_request *r)
+{
+    if (replica->by_rank[which].kept)
+        replica_note(&replica->by_rank[which], r);
+}
+void replica_forget(struct ranking *list, struct live_request *r);
+static inline void replica_forget_rank(struct replica *replica, struct live_request *r)
+{
+    for (int which = 0; which < N_RANKED; which++)
+        if (replica->by_rank[which].kept)
+            replica_forget(&replica->by_rank[which], r);
+}
 static inline bool replica_ranks_before(const struct ifl_request *a, int64_t key_a,
                                         const struct ifl_request *b, int64_t key_b)
 {

@@ -51,7 +51,7 @@ static size_t place_of(const struct ranking *list, size_t n, const struct ifl_re
 static void append(struct ranking *list, const struct ifl_request *r)
 {
     list->of[list->n++] = r;
-    standing(list, r)->stands = true;
+    standing(list, r)->stands = list->kept;
 }
 
 static void put_in(struct ranking *list, const struct ifl_request *r, int64_t key)
@@ -123,11 +123,10 @@ static void drop(struct ranking *list)
 }
 
 /* A list that nobody asks for any more is dropped, before it costs more than it saves. */
-void replica_note_rank(struct replica *replica, enum ranked_list which, struct live_request *r)
+void replica_note(struct ranking *list, struct live_request *r)
 {
-    struct ranking *list = &replica->by_rank[which];
-    struct standing *own = &r->standing[which];
-    if (!list->kept || own->noted_at > 0)
+    struct standing *own = &r->standing[list->which];
+    if (own->noted_at > 0)
         return;
     if (!list->taken && list->n_noted > list->n) {
         drop(list);
@@ -137,15 +136,12 @@ void replica_note_rank(struct replica *replica, enum ranked_list which, struct l
     own->noted_at = list->n_noted;
 }
 
-void replica_forget_rank(struct replica *replica, struct live_request *r)
+void replica_forget(struct ranking *list, struct live_request *r)
 {
-    for (int which = 0; which < N_RANKED; which++) {
-        struct ranking *list = &replica->by_rank[which];
-        if (r->standing[which].noted_at > 0)
-            strike(list, r);
-        if (r->standing[which].stands)
-            take_out(list, &r->pub);
-    }
+    if (r->standing[list->which].noted_at > 0)
+        strike(list, r);
+    if (r->standing[list->which].stands)
+        take_out(list, &r->pub);
 }
 
 /* ---- who belongs ---- */
@@ -173,18 +169,19 @@ static void collect_running(struct replica *replica, struct ranking *list)
             replica_note_rank(replica, list->which, r);
 }
 
+/* Prompts come and go too fast to keep their order, and where nobody is there is none to keep. */
 static void collect(struct replica *replica, struct ranking *list)
 {
     drop(list);
-    list->kept = list->which != RANKED_PREFILL;
-    if (list->which == RANKED_RUNNING)
-        collect_running(replica, list);
     if (list->which == RANKED_PREFILL)
         FOR_EACH_LIVE (r, &replica->apart, AMONG_PEERS)
             if (belongs(replica, list, r))
                 append(list, &r->pub);
-    for (size_t i = 0; i < replica->n_swapped && list->which == RANKED_SWAPPED; i++)
-        append(list, &replica->swapped[i]->pub);
+    if (list->which == RANKED_RUNNING && (list->kept = replica->running.n > 0))
+        collect_running(replica, list);
+    if (list->which == RANKED_SWAPPED && (list->kept = replica->n_swapped > 0))
+        for (size_t i = 0; i < replica->n_swapped; i++)
+            append(list, &replica->swapped[i]->pub);
 }
 
 /* ---- a plan asks ---- */
@@ -254,22 +251,20 @@ static void rank_everyone(struct replica *replica, struct ranking *list, size_t 
         sort(replica, list);
 }
 
-const struct ranking *replica_ranking(struct replica *replica, enum ranked_list which)
+void replica_take_ranking(struct replica *replica, struct ranking *list)
 {
-    struct ranking *list = &replica->by_rank[which];
     const enum ifl_rerank rerank = replica->modules[IFL_ORDER].policy->ops.order->rerank;
-    if (list->taken)
-        return list;
-    if (which == RANKED_RUNNING)
-        step_show_members(replica);
     bool few = list->kept && rerank == IFL_RANK_ONCE;
+    list->taken = true;
+    if (list->which == RANKED_RUNNING)
+        step_show_members(replica);
     if (!list->kept)
         collect(replica, list);
+    if (!list->kept && list->n == 0)
+        return;
     const size_t n = add_members(replica, list, read_notes(replica, list));
     few &= n < list->n / 4;
     (few ? move_asked : rank_everyone)(replica, list, n);
     if (list->n > 1)
         replica->step.asked |= 1u << IFL_ORDER;
-    list->taken = true;
-    return list;
 }

@@ -214,6 +214,8 @@ static void fill_record(struct replica *replica)
 
 static void release_swapped_in(struct replica *replica)
 {
+    if (replica->n_ins == 0)
+        return;
     if (replica->host.tallied)
         kv_release(&replica->host, (int32_t)replica->n_ins, NULL);
     for (size_t i = 0; i < replica->n_ins && !replica->host.tallied; i++)

@@ -41,55 +41,77 @@ static const struct ifl_request *peek(struct replica *replica, enum ranked_list 
     return *at < list->n ? list->of[*at] : NULL;
 }
 
-static bool ranks_before(struct replica *replica, const struct ifl_request *a,
-                         const struct ifl_request *b)
+/* Who is first of a list. */
+struct first {
+    const struct ifl_request *r;
+    enum ranked_list which; /* N_RANKED: of those who wait */
+};
+
+/* In a list that is kept keys stand, but where they change with who starts. */
+static int64_t key_of(struct replica *replica, const struct first *first)
+{
+    const enum ifl_rerank rerank = replica->modules[IFL_ORDER].policy->ops.order->rerank;
+    const bool stands = first->which < N_RANKED && replica->by_rank[first->which].kept;
+    return stands && rerank == IFL_RANK_ONCE ? live(first->r)->standing[first->which].key
+                                             : replica_rank(replica, live(first->r));
+}
+
+static bool goes_first(struct replica *replica, const struct first *a, const struct first *b)
 {
     replica->step.asked |= 1u << IFL_ORDER;
-    return replica_ranks_before(a, replica_rank(replica, live(a)), b,
-                                replica_rank(replica, live(b)));
+    return replica_ranks_before(a->r, key_of(replica, a), b->r, key_of(replica, b));
 }
 
 /* Cursor: at[0] and at[1] belong to the waiting queue, at[2] to the running or prefilling ones,
  * at[3] to the swapped ones. */
+static const struct ifl_request *next_waiting(struct replica *replica, struct ifl_cursor *cursor,
+                                              const struct first *best)
+{
+    if (replica->ranks_stale)
+        replica_rank_anew(replica);
+    waiting_renew(&replica->waiting, cursor->at);
+    uint64_t at[2] = {cursor->at[0], cursor->at[1]};
+    struct live_request *r = waiting_next(&replica->waiting, at);
+    if (!r)
+        return NULL;
+    replica_look_up(replica, r);
+    replica->step.asked |= 1u << IFL_ORDER;
+    const struct first waiting = {&r->pub, N_RANKED};
+    const bool pushed_front = at[1] == cursor->at[1];
+    if (best->r && !pushed_front && !goes_first(replica, &waiting, best))
+        return NULL;
+    memcpy(cursor->at, at, sizeof at);
+    return &r->pub;
+}
+
 const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
                                     struct ifl_cursor *cursor)
 {
     struct replica *replica = replica_of(step);
-    const struct ifl_request *best = NULL;
-    int from = -1;
+    struct first best = {NULL, N_RANKED};
+    uint64_t *at = NULL;
     if (replica->broken)
         return NULL;
     if (lists & (IFL_IN_RUNNING | IFL_IN_PREFILL)) {
-        best = peek(replica, lists & IFL_IN_RUNNING ? RANKED_RUNNING : RANKED_PREFILL, IFL_RUNNING,
-                    &cursor->at[2]);
-        from = 2;
+        best.which = lists & IFL_IN_RUNNING ? RANKED_RUNNING : RANKED_PREFILL;
+        at = &cursor->at[2];
+        best.r = peek(replica, best.which, IFL_RUNNING, at);
     }
     if (lists & IFL_IN_SWAPPED) {
-        const struct ifl_request *r = peek(replica, RANKED_SWAPPED, IFL_SWAPPED, &cursor->at[3]);
-        if (r && (!best || ranks_before(replica, r, best))) {
-            best = r;
-            from = 3;
+        const struct first swapped = {peek(replica, RANKED_SWAPPED, IFL_SWAPPED, &cursor->at[3]),
+                                      RANKED_SWAPPED};
+        if (swapped.r && (!best.r || goes_first(replica, &swapped, &best))) {
+            best = swapped;
+            at = &cursor->at[3];
         }
     }
-    if (lists & IFL_IN_WAITING) {
-        if (replica->ranks_stale)
-            replica_rank_anew(replica);
-        waiting_renew(&replica->waiting, cursor->at);
-        uint64_t at[2] = {cursor->at[0], cursor->at[1]};
-        struct live_request *r = waiting_next(&replica->waiting, at);
-        if (r)
-            replica_look_up(replica, r);
-        const bool pushed_front = r && at[1] == cursor->at[1];
-        if (r)
-            step->asked |= 1u << IFL_ORDER;
-        if (r && (!best || pushed_front || ranks_before(replica, &r->pub, best))) {
-            memcpy(cursor->at, at, sizeof at);
-            return &r->pub;
-        }
-    }
-    if (best)
-        cursor->at[from]++;
-    return best;
+    const struct ifl_request *waiting =
+        lists & IFL_IN_WAITING ? next_waiting(replica, cursor, &best) : NULL;
+    if (waiting)
+        return waiting;
+    if (best.r)
+        ++*at;
+    return best.r;
 }
 
 struct ifl_requests step_running(struct ifl_step *step)
