@@ -5,10 +5,12 @@
 #include "inflight/policy.h"
 
 enum swap_in_asks { SWAP_IN_ONE_MORE, SWAP_IN_TOUCHED };
+enum hits { HITS_SAVED, HITS_ASKED_FOR };
 
 struct prompt_fits {
     double watermark_frac;
     int32_t swap_in_asks;
+    int32_t hits;
 };
 
 static const struct ifl_param params[] = {
@@ -18,7 +20,21 @@ static const struct ifl_param params[] = {
      "one-more|touched", "",
      "what a swapped request must find: its blocks and one more a sequence (block manager v1), or "
      "the blocks that its next token touches"},
+    {"hits", IFL_CHOICE, offsetof(struct prompt_fits, hits), HITS_SAVED, 0, 0, "saved|asked-for",
+     "",
+     "blocks of a prompt that the prefix cache holds: others use them already, so that only the "
+     "rest must be free (nano-vLLM), or as many must be free as if it held none (vLLM v0)"},
 };
+
+/* Whoever forks shares its prompt, so that whole blocks of it count once. */
+static int32_t blocks_asked(const struct prompt_fits *p, const struct ifl_view *view,
+                            struct ifl_step *step, const struct ifl_request *r)
+{
+    const int32_t block_tokens = view->limits->block_tokens;
+    const int32_t whole = (r->n_tokens + block_tokens - 1) / block_tokens;
+    const int32_t need = ifl_need(step, r, r->n_tokens);
+    return p->hits == HITS_ASKED_FOR && whole > need ? whole : need;
+}
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                 struct ifl_step *step, const struct ifl_request *r, int32_t n)
@@ -35,7 +51,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
         const bool fits = step->n_free_blocks - need >= watermark;
         return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_computed + n};
     }
-    const int32_t need = ifl_need(step, r, r->n_tokens);
+    const int32_t need = blocks_asked(p, view, step, r);
     if (n_blocks - need < watermark)
         return (struct ifl_admission){IFL_NEVER_FITS, 0};
     const bool fits = step->n_free_blocks - need >= watermark;

@@ -2,10 +2,10 @@
  * tensorrt_llm/batch_manager/capacityScheduler.h and microBatchScheduler.h).
  *
  * Who may run is a question of blocks, and the admit module's: GUARANTEED_NO_EVICT reserves to the
- * end (admit reserve, for: declared), MAX_UTILIZATION just for the next step (admit chunk-fits,
- * room_for: chunk). STATIC_BATCH joins only an idle engine. Then the step's tokens go to decodes,
- * and what is left to prompts, whole, or in chunks of whole units: the earliest first, or all
- * growing by a unit in turn.
+ * end (admit reserve, for: declared), MAX_UTILIZATION just for the next step, which for a new
+ * request is its whole prompt (admit prompt-fits). STATIC_BATCH joins only an idle engine. Then the
+ * step's tokens go to decodes, and what is left to prompts, whole, or in chunks of whole units: the
+ * earliest first, or all growing by a unit in turn.
  *
  * Where blocks run short, everyone is walked in rank order, waiting or not; whoever lacks blocks
  * pauses the last of those that run and have not been reached, and the walk ends at the first that
@@ -169,12 +169,14 @@ static void start_prompts(const struct capacity *p, const struct ifl_view *view,
 
 struct walk {
     int32_t n_decodes_ahead, n_running_ahead;
+    bool joins; /* nobody has been passed for lack of tokens */
 };
 
 static void count_ahead(struct ifl_step *step, struct walk *walk)
 {
     const struct ifl_requests running = ifl_running(step);
-    *walk = (struct walk){.n_running_ahead = (int32_t)running.n};
+    walk->n_running_ahead = (int32_t)running.n;
+    walk->n_decodes_ahead = 0;
     for (size_t i = 0; i < running.n; i++)
         walk->n_decodes_ahead += ifl_decodes(running.of[i]);
 }
@@ -193,40 +195,70 @@ static enum ifl_verdict start(struct ifl_step *step, const struct ifl_request *r
     return ifl_start(step, r, n < ifl_todo(r) ? n : ifl_todo(r));
 }
 
-/* False: it must wait. */
-static bool pass_waiting(const struct capacity *p, struct ifl_step *step,
-                         const struct ifl_request *r, int32_t n, const struct walk *walk)
+static enum ifl_verdict start_or_pause(struct ifl_step *step, const struct ifl_request *r,
+                                       int32_t n, const struct walk *walk)
 {
-    enum ifl_verdict verdict = never_fits(p, r) ? IFL_NEVER_FITS : IFL_WAIT;
-    if (step->n_running_seqs >= p->max_seqs)
-        return false;
-    if (verdict == IFL_WAIT && n > 0)
-        verdict = start(step, r, n);
+    enum ifl_verdict verdict = start(step, r, n);
     while (verdict == IFL_NO_BLOCKS && walk->n_running_ahead > step->n_preempted &&
            ifl_make_room(step, r))
         verdict = start(step, r, n);
-    return ifl_settled(step, r, verdict);
+    return verdict;
+}
+
+/* Tokens for a prompt, those who decode further on have theirs for certain. With equal progress 0,
+ * as all contexts share what is left when it is known who they are. */
+static int32_t tokens_in_walk(const struct capacity *p, const struct ifl_view *view,
+                              const struct ifl_step *step, const struct ifl_request *r,
+                              const struct walk *walk)
+{
+    const int32_t left = p->max_batched_tokens - step->n_tokens - walk->n_decodes_ahead;
+    return p->chunking == CHUNKING_EQUAL ? 0 : share_of(p, view, r, left);
+}
+
+static bool finds_tokens(const struct capacity *p, const struct ifl_view *view,
+                         struct ifl_step *step, const struct ifl_request *r, int32_t n,
+                         const struct walk *walk)
+{
+    const int32_t unit = unit_tokens(p, view), first = ifl_todo(r) < unit ? ifl_todo(r) : unit;
+    const int32_t left = p->max_batched_tokens - step->n_tokens - walk->n_decodes_ahead;
+    return p->chunking == CHUNKING_EQUAL ? tokens_at_level(step, unit) + first <= left : n > 0;
+}
+
+/* False: the walk ends here. Where prompts are cut, who finds no tokens is passed by those who have
+ * started (the micro batch skips it), else nobody passes. */
+static bool pass_waiting(const struct capacity *p, const struct ifl_view *view,
+                         struct ifl_step *step, const struct ifl_request *r, struct walk *walk)
+{
+    const int32_t n = tokens_in_walk(p, view, step, r, walk);
+    if (step->n_running_seqs >= p->max_seqs)
+        return false;
+    if (never_fits(p, r))
+        return ifl_settled(step, r, IFL_NEVER_FITS);
+    if (finds_tokens(p, view, step, r, n, walk))
+        return ifl_settled(step, r, start_or_pause(step, r, n, walk));
+    walk->joins = false;
+    return p->chunking != CHUNKING_NONE;
 }
 
 static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
-    const unsigned lists = IFL_IN_RUNNING | (may_join(p, view) ? IFL_IN_WAITING : 0u);
+    struct walk walk = {.joins = may_join(p, view)};
     struct ifl_cursor cursor = {{0}};
-    struct walk walk;
     const struct ifl_request *r;
     count_ahead(step, &walk);
-    while ((r = ifl_next(step, lists, &cursor)) && !paused_here(view, step, r)) {
-        const bool decodes = r->state == IFL_RUNNING && ifl_decodes(r);
+    while ((r = ifl_next(step, IFL_IN_RUNNING | IFL_IN_WAITING, &cursor)) &&
+           !paused_here(view, step, r)) {
+        const bool runs = r->state == IFL_RUNNING, decodes = runs && ifl_decodes(r);
         walk.n_decodes_ahead -= decodes;
-        walk.n_running_ahead -= r->state == IFL_RUNNING;
-        const int32_t left = p->max_batched_tokens - step->n_tokens - walk.n_decodes_ahead;
-        const int32_t n = decodes ? 1 : share_of(p, view, r, left);
-        if (r->state == IFL_RUNNING)
-            ifl_give(step, r, n, 0);
-        else if (!pass_waiting(p, step, r, n, &walk))
-            return;
+        walk.n_running_ahead -= runs;
+        if (runs)
+            ifl_give(step, r, decodes ? 1 : tokens_in_walk(p, view, step, r, &walk), 0);
+        else if (walk.joins && !pass_waiting(p, view, step, r, &walk))
+            break;
     }
+    if (p->chunking == CHUNKING_EQUAL)
+        progress_equally(p, view, step);
 }
 
 /* ---- the plan ---- */

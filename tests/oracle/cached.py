@@ -1,11 +1,14 @@
-"""vLLM v1 over its prefix cache: full blocks, found by the tokens from the first to the block's last.
+"""vLLM and nano-vLLM over their prefix caches: full blocks, found by the tokens from the first to the block's
+last.
 
 The pool is vllm/v1/core/block_pool.py in small: a queue of free blocks, whose head is used next and loses
 what it held; a request that leaves gives its blocks back from the last to the first, so that the end of
-a prefix is lost before its beginning. What nobody uses is free, and found as long as it is there.
+a prefix is lost before its beginning. What nobody uses is free, and found as long as it is there. vLLM
+v0 has a list of blocks that hold nothing, and an evictor for the others.
 """
 
-from schedulers import VllmV1
+from relatives import NanoVllm
+from schedulers import VllmV0, VllmV1
 from sglang import SGLang
 from urgent import VllmV1Priority
 
@@ -15,6 +18,7 @@ class Pool:
         self.queue = list(range(n_blocks))
         self.users = [0] * n_blocks
         self.holds = [None] * n_blocks          # the tokens up to its last
+        self.left = [None] * n_blocks
         self.empty_first = empty_first
         self.blocks_of = {}     # the same, with all blocks that hold it, the earliest first
 
@@ -39,7 +43,7 @@ class Pool:
             self.queue.remove(block)
         self.users[block] += 1
 
-    def give_back(self, blocks):
+    def give_back(self, blocks, now):
         for block in reversed(blocks):
             self.users[block] -= 1
             if self.users[block] == 0:
@@ -47,12 +51,28 @@ class Pool:
                 self.queue.insert(at, block)
 
 
-class VllmV1Cached(VllmV1):
-    """vllm/v1/core/kv_cache_manager.py: a hit leaves a token to compute, and counts as needed while nobody
-    else uses it."""
-    preset = 'vllm-v1'
+class TimedPool(Pool):
+    """vllm/core/evictor.py, LRUEvictor: the longest unused is lost first, at equal times the one with the
+    most tokens before it; vLLM leaves the rest to chance, here whoever left first loses first."""
+
+    def __init__(self, n_blocks, empty_first):
+        super().__init__(n_blocks, empty_first)
+        self.n_left = 0
+
+    def give_back(self, blocks, now):
+        super().give_back(blocks, now)
+        self.n_left += 1
+        for block in blocks:
+            self.left[block] = now, -len(self.holds[block] or ()), self.n_left
+        held = [block for block in self.queue if self.holds[block] is not None]
+        self.queue = [block for block in self.queue if self.holds[block] is None]
+        self.queue += sorted(held, key=lambda block: self.left[block])
+
+
+class Cached:
+    """Blocks by their numbers; a hit leaves a token to compute."""
     beside = ' with its cache'
-    empty_first = True
+    pool_of, empty_first = Pool, True
     more_sets = {'serving.kv.prefix_cache': 'hash'}
 
     @staticmethod
@@ -62,7 +82,7 @@ class VllmV1Cached(VllmV1):
         return columns
 
     def __init__(self, settings):
-        self.pool = Pool(settings['num_blocks'], self.empty_first)
+        self.pool = self.pool_of(settings['num_blocks'], self.empty_first)
         super().__init__(settings)
 
     @property
@@ -80,7 +100,7 @@ class VllmV1Cached(VllmV1):
         r.blocks = len(r.table)
 
     def release(self, r):
-        self.pool.give_back(r.table)
+        self.pool.give_back(r.table, self.now)
         r.table, r.blocks = [], 0
 
     def hit(self, r):
@@ -92,6 +112,27 @@ class VllmV1Cached(VllmV1):
             found.append(block)
         return found
 
+    def unused(self, hit):
+        """They are free until they are shared."""
+        return sum(self.pool.users[block] == 0 for block in hit)
+
+    def admit_behind(self, r, hit, n_blocks):
+        for block in hit:
+            self.pool.share(block)
+        r.table, r.computed = hit, len(hit) * self.s['block_tokens']
+        self.admit(r, n_blocks - len(hit))
+
+    def ended(self, step, begin, end):
+        for r in step.tokens:
+            tokens = self.tokens_of(r, r.computed)
+            for i in range(r.computed // self.s['block_tokens']):
+                self.pool.keep(r.table[i], tokens[:(i + 1) * self.s['block_tokens']])
+
+
+class VllmV1Cached(Cached, VllmV1):
+    """vllm/v1/core/kv_cache_manager.py: a hit counts as needed while nobody else uses it."""
+    preset = 'vllm-v1'
+
     def admit_waiting(self, step):
         while self.waiting and step.n_tokens < self.s['budget']:
             if len(self.running) >= self.s['max_seqs']:
@@ -100,26 +141,16 @@ class VllmV1Cached(VllmV1):
             hit = self.hit(r)
             r.computed = len(hit) * self.s['block_tokens']
             n = self.amount(r, step)
-            unused = sum(self.pool.users[block] == 0 for block in hit)
             tokens = r.tokens if self.full_prompt_must_fit else r.computed + n
-            if self.blocks_for(tokens) - len(hit) + unused > self.free:
+            if self.blocks_for(tokens) - len(hit) + self.unused(hit) > self.free:
                 r.computed = 0
                 break
-            for block in hit:
-                self.pool.share(block)
-            r.table = hit
-            self.admit(r, self.blocks_for(r.computed + n) - len(hit))
+            self.admit_behind(r, hit, self.blocks_for(r.computed + n))
             self.give(step, r, n)
 
     def started(self, step):
         """Of those that end together who decodes gives its blocks back first; vLLM goes by its list."""
         step.tokens = dict(sorted(step.tokens.items(), key=lambda given: not given[0].decodes))
-
-    def ended(self, step, begin, end):
-        for r in step.tokens:
-            tokens = self.tokens_of(r, r.computed)
-            for i in range(r.computed // self.s['block_tokens']):
-                self.pool.keep(r.table[i], tokens[:(i + 1) * self.s['block_tokens']])
 
 
 class VllmV1April2026Cached(VllmV1Cached):
@@ -135,3 +166,58 @@ class VllmV1May2025Cached(VllmV1April2026Cached):
 
 class VllmV1PriorityCached(VllmV1Cached, VllmV1Priority):
     preset = 'vllm-v1-priority'
+
+
+class VllmV0Cached(Cached, VllmV0):
+    """vllm/core/block_manager.py: can_allocate asks for all blocks of a prompt, whatever is cached of it."""
+    preset = 'vllm-v0'
+    pool_of = TimedPool
+    more_sets = {**Cached.more_sets, 'serving.evict.policy': 'lru', 'serving.evict.by': 'time',
+                 'serving.admit.hits': 'asked-for'}
+
+    def prefills(self, step):
+        limit = min(self.s['max_model_len'], self.s['max_batched_tokens'])
+        while self.waiting:
+            r = self.waiting[0]
+            need = self.blocks_for(r.tokens)
+            if r.tokens > limit or self.s['num_blocks'] - need < self.watermark():
+                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
+                continue
+            if self.free - need < self.watermark():
+                break
+            hit = self.hit(r)
+            n = r.tokens - len(hit) * self.s['block_tokens']
+            if step.n_tokens + n > self.s['max_batched_tokens']:
+                break
+            if len(self.running) + 1 > self.s['max_seqs']:
+                break
+            self.admit_behind(r, hit, need)
+            self.give(step, r, n)
+
+
+class NanoVllmCached(Cached, NanoVllm):
+    """nanovllm/engine/block_manager.py: one queue for all free blocks, and of equal ones the latest is found;
+    here the earliest is."""
+    preset = 'nano-vllm'
+    empty_first = False
+
+    def prefills(self, step):
+        budget = self.s['max_batched_tokens']
+        for r in self.running:
+            if not r.decodes:
+                self.give(step, r, min(r.todo, budget))
+        while self.waiting:
+            r = self.waiting[0]
+            hit = self.hit(r)
+            n = r.tokens - len(hit) * self.s['block_tokens']
+            n = n if step.tokens else min(n, budget)
+            need = self.blocks_for(r.tokens)
+            if need > self.s['num_blocks']:
+                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
+                continue
+            if need - len(hit) + self.unused(hit) > self.free or step.n_tokens + n > budget:
+                break
+            if len(self.running) + 1 > self.s['max_seqs']:
+                break
+            self.admit_behind(r, hit, need)
+            self.give(step, r, n)

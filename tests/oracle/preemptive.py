@@ -132,8 +132,9 @@ class Ltr(Ranked):
 
 
 class FastServe(Ranked):
-    """fastserve/scheduler.py, MLFQ: each level a list, the highest first; and reserve_free_blocks, where a
-    request that runs is never swapped out for those that might come."""
+    """fastserve/scheduler.py, MLFQ: each level a list, the highest first; prompts are passed by while host
+    memory is short (get_next_batch, pending_list); and reserve_free_blocks, where a request that runs is
+    never swapped out for those that might come."""
     preset = 'fastserve'
 
     @staticmethod

@@ -257,63 +257,81 @@ class TrtStatic(TrtNoEvict):
 
 
 class TrtMaxUtilization(TrtNoEvict):
-    """MAX_UTILIZATION: blocks of the next step; the most recently started pauses from the back."""
+    """MAX_UTILIZATION: blocks of the next step, a new request's whole prompt; the most recently started
+    pauses from the back."""
     preset = 'trtllm-max-utilization'
-
-    @staticmethod
-    def draw(rng):
-        """Equal progress asks for blocks in rounds, which no source describes for this policy."""
-        settings = TrtNoEvict.draw(rng)
-        settings['chunking'] = rng.choice(['none', 'first-come'])
-        return settings
 
     def back_to_waiting(self, r):
         self.waiting.append(r)
         self.waiting.sort(key=lambda r: (r.arrival, r.number))
 
-    def next_step(self, step, r, ahead):
-        """Its tokens, generation first: those ahead that decode have theirs for certain."""
-        if r in self.running and r.decodes:
-            return 1
+    def left_for_contexts(self, step, ahead):
+        """Those ahead that decode have their tokens for certain."""
         decoding = sum(1 for other in ahead if other in self.running and other.decodes)
-        return self.share(r, self.s['budget'] - step.n_tokens - decoding)
+        return self.s['budget'] - step.n_tokens - decoding
+
+    def finds_room(self, step, r, need, active):
+        """Whoever runs and has not been reached pauses, the last first, or in the end r itself."""
+        while need > self.free:
+            behind = [other for other in active if other in self.running]
+            victim = behind[-1] if behind else r
+            if victim in self.running:
+                self.recompute(step, victim)
+                self.paused.add(victim)
+            if victim is r:
+                return False
+        return True
+
+    def start(self, step, r, active):
+        """False: nobody behind it runs; who finds no tokens stops only those that have not started."""
+        equal = self.s['chunking'] == 'equal-progress'
+        left = self.left_for_contexts(step, active)
+        contexts = [other for other in self.running if not other.decodes]
+        tokens = self.share(r, left)
+        if len(self.running) >= self.s['max_seqs']:
+            return False
+        need = self.blocks_for(r.tokens)
+        if self.too_long(r):
+            self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
+            return True
+        if self.first_units(contexts + [r]) > left if equal else tokens == 0:
+            self.joins = False
+            return self.s['chunking'] != 'none'
+        if need > self.s['num_blocks']:
+            self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
+            return True
+        if not self.finds_room(step, r, need, active):
+            return False
+        self.admit(r, need)
+        if not equal:
+            self.give(step, r, tokens)
+        return True
+
+    def go_on(self, step, r, active):
+        """False: it was paused."""
+        if r.decodes:
+            if not self.finds_room(step, r, self.lacks(r, r.computed + 1), active):
+                return False
+            self.take(r, self.lacks(r, r.computed + 1))
+            self.give(step, r, 1)
+        elif self.s['chunking'] != 'equal-progress':
+            n = self.share(r, self.left_for_contexts(step, active))
+            if n:
+                self.give(step, r, n)
+        return True
 
     def plan(self, step):
         active = sorted(self.running + self.waiting, key=lambda r: (r.arrival, r.number))
-        paused = set()
+        self.paused, self.joins = set(), True
         while active:
             r = active.pop(0)
-            if r in paused:
+            if r in self.paused:
                 break
-            starts = r in self.waiting
-            n = self.next_step(step, r, active)
-            if starts and len(self.running) >= self.s['max_seqs']:
-                break
-            if starts and self.too_long(r):
-                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
-                continue
-            if starts and n == 0:
-                break
-            if n == 0:
-                continue
-            need = self.lacks(r, r.computed + n)
-            if starts and need > self.s['num_blocks']:
-                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
-                continue
-            while need > self.free:
-                behind = [other for other in active if other in self.running]
-                victim = behind[-1] if behind else r
-                if victim is r:
+            if r in self.running:
+                if not self.go_on(step, r, active):
                     break
-                self.recompute(step, victim)
-                paused.add(victim)
-            if need > self.free:
-                if starts:
-                    break
-                self.recompute(step, r)
+            elif self.joins and not self.start(step, r, active):
                 break
-            if starts:
-                self.admit(r, need)
-            else:
-                self.take(r, need)
-            self.give(step, r, n)
+        if self.s['chunking'] == 'equal-progress':
+            contexts = [r for r in self.running if not r.decodes]
+            self.grow_equally(step, contexts, self.s['budget'] - step.n_tokens)
