@@ -2,6 +2,8 @@
  *
  * Everything here happens within one plan. A refusal leaves no trace; a breach of the contract is
  * noted once, after which every call refuses until the plan returns and the run ends. */
+#include <math.h>
+
 #include "inflight/random.h"
 
 #include "replica.h"
@@ -301,6 +303,16 @@ static enum ifl_verdict op_ask(struct ifl_step *step, const struct ifl_request *
     return verdict;
 }
 
+static double op_room(struct ifl_step *step)
+{
+    struct replica *replica = replica_of(step);
+    const struct module *admit = &replica->modules[IFL_ADMIT];
+    if (!admit->policy->ops.admit->room)
+        return INFINITY;
+    replica->step.asked |= 1u << IFL_ADMIT;
+    return admit->policy->ops.admit->room(admit->self, &replica->view, step);
+}
+
 static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request *request,
                                  int32_t n)
 {
@@ -555,6 +567,7 @@ const struct ifl_step_ops replica_step_ops = {
     .above = op_above,
     .need = op_need,
     .ask = op_ask,
+    .room = op_room,
     .start = op_start,
     .schedule = op_schedule,
     .schedule_ready = op_schedule_ready,

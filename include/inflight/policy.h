@@ -20,8 +20,8 @@
 #include "inflight/step.h"
 #include "inflight/time.h"
 
-/* ABI 2 added `hears_runs`, the view's `n_in_flight` and `refresh`, and to the step `rerank`,
- * `took_part`, `ranked`, `scheduled` and the spare blocks of `ask`. */
+/* ABI 2 added `hears_runs`, the view's `n_in_flight` and `refresh`, the admit module's `room`, and
+ * to the step `rerank`, `took_part`, `ranked`, `scheduled`, `room` and the spare blocks of `ask`. */
 #define IFL_POLICY_ABI 2u
 
 /* ---- parameters: one table parses, checks and documents them ---- */
@@ -79,6 +79,9 @@ struct ifl_admit_ops {
     /* May `request`, waiting or swapped, start with n new tokens? Owns the watermark. */
     struct ifl_admission (*ask)(const void *self, const struct ifl_view *, struct ifl_step *,
                                 const struct ifl_request *request, int32_t n);
+    /* Optional: tokens of K/V that are left of the device's for the rest of this step, beside what
+     * others will need later; less than nothing where that is more than there is. */
+    double (*room)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
 struct ifl_preempt_ops {

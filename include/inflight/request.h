@@ -80,4 +80,12 @@ static inline bool ifl_decodes(const struct ifl_request *r)
     return r->n_computed >= r->n_prefill;
 }
 
+/* In the order in which they came to wait, whoever was sent to the back at that time. */
+static inline bool ifl_queued_before(const struct ifl_request *a, const struct ifl_request *b)
+{
+    const int64_t a_ns = a->queued_serial == a->serial ? a->arrival_ns : a->queued_ns;
+    const int64_t b_ns = b->queued_serial == b->serial ? b->arrival_ns : b->queued_ns;
+    return a_ns != b_ns ? a_ns < b_ns : a->queued_serial < b->queued_serial;
+}
+
 #endif

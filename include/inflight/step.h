@@ -140,6 +140,9 @@ struct ifl_step_ops {
      * blocks that are free now are not. */
     enum ifl_verdict (*ask)(struct ifl_step *, const struct ifl_request *, int32_t n,
                             int32_t spare_blocks);
+    /* Tokens of K/V that the admit module leaves to the rest of this plan; INFINITY: it does not
+     * say. */
+    double (*room)(struct ifl_step *);
     /* A waiting or swapped request joins RUNNING with n new tokens (0 is allowed) behind those of
      * its hit, if the admit module says yes; fewer where its hit has grown since the plan looked.
      * Gives it the blocks the answer named, shares the cached ones, swaps in where needed. */
@@ -308,6 +311,11 @@ static inline enum ifl_verdict ifl_ask_beyond(struct ifl_step *s, const struct i
                                               int32_t n, int32_t spare_blocks)
 {
     return s->ops->ask(s, r, n, spare_blocks);
+}
+
+static inline double ifl_room(struct ifl_step *s)
+{
+    return s->ops->room(s);
 }
 
 static inline enum ifl_verdict ifl_start(struct ifl_step *s, const struct ifl_request *r, int32_t n)

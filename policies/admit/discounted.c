@@ -109,6 +109,15 @@ static double of_new(const struct discounted *p, const struct ifl_view *view,
     return (double)(clipped(p, declared(view, r)) + view->limits->block_tokens);
 }
 
+/* What is computed counts in whole pages, though a chunk may begin within one that is there. */
+static double page_rest(const struct ifl_view *view, const struct ifl_request *r)
+{
+    const int32_t page = view->limits->block_tokens, in_page = r->n_computed % page;
+    const int32_t n_pages = (r->n_now + page - 1) / page;
+    const int32_t n_new = (in_page + r->n_now + page - 1) / page - (in_page > 0);
+    return r->state == IFL_RUNNING && r->n_now > 0 ? (double)((n_pages - n_new) * page) : 0;
+}
+
 /* Prompts that are still in chunks set nothing aside. */
 static double set_aside(const struct discounted *p, const struct ifl_view *view,
                         struct ifl_step *step)
@@ -121,11 +130,17 @@ static double set_aside(const struct discounted *p, const struct ifl_view *view,
         if (r->state == IFL_RUNNING && ifl_decodes(r))
             tokens += (double)new_tokens(p, view, r) * ratio + p->mixed;
         else
-            tokens += of_new(p, view, r);
+            tokens += of_new(p, view, r) + page_rest(view, r);
     }
     for (size_t i = 0; i < started.n; i++)
         tokens += of_new(p, view, started.of[i]);
     return tokens;
+}
+
+static double room(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const int64_t free_tokens = (int64_t)step->n_free_blocks * view->limits->block_tokens;
+    return (double)free_tokens - set_aside(self, view, step);
 }
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
@@ -136,11 +151,10 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     const int32_t todo = ifl_todo(r), whole = (int32_t)((todo + page - 1) / page * page);
     const int64_t prompt = ifl_need(step, r, r->n_tokens) * page - (whole - todo);
     const int64_t output = new_tokens(p, view, r);
-    const double left = (double)(step->n_free_blocks * page) - set_aside(p, view, step);
     /* A group counts its declared output once, but its answers so far each on its own. */
     if (r->n_tokens + page >= pool || prompt + output + page >= pool)
         return (struct ifl_admission){IFL_NEVER_FITS, 0};
-    const bool fits = (double)(prompt + output + page) < left;
+    const bool fits = (double)(prompt + output + page) < room(self, view, step);
     return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_computed + n};
 }
 
@@ -210,7 +224,7 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
     return (struct ifl_promise){step->asked & 1u << IFL_ADMIT ? 0 : INT32_MAX, IFL_NEVER, 0};
 }
 
-static const struct ifl_admit_ops ops = {ask};
+static const struct ifl_admit_ops ops = {ask, room};
 
 const struct ifl_policy policy_admit_discounted = {
     .kind = IFL_ADMIT,

@@ -205,8 +205,8 @@ static enum ifl_verdict start_or_pause(struct ifl_step *step, const struct ifl_r
     return verdict;
 }
 
-/* Tokens for a prompt, those who decode further on have theirs for certain. With equal progress 0,
- * as all contexts share what is left when it is known who they are. */
+/* Tokens for a prompt; those who decode further on have theirs for certain. With equal progress 0:
+ * all contexts share what is left, once it is known who they are. */
 static int32_t tokens_in_walk(const struct capacity *p, const struct ifl_view *view,
                               const struct ifl_step *step, const struct ifl_request *r,
                               const struct walk *walk)

@@ -1,12 +1,18 @@
 /* Prefill first with one chunked prompt at a time, and retraction before a decode, as SGLang
  * schedules (2026-08, python/sglang/srt/managers/scheduler.py and schedule_policy.py).
  *
- * A step takes the chunk of the prompt that has begun, then new prompts in rank order until the
- * budget of input tokens or of the chunk is used up; the one that does not fit into the chunk is
- * cut to whole pages. The first prompt of a step may exceed the input budget. If there is nothing
- * to prefill, everyone decodes a token; before that, requests are retracted until each has room
- * for it. Once the admit module has refused somebody, nobody is asked again before a request has
- * finished or was retracted (batch_is_full). Mixed, the decodes join the prefill. */
+ * A step takes the chunk of the prompt that has begun, cut to what memory leaves beside the answers
+ * under way, then new prompts in rank order until the budget of input tokens or of the chunk is
+ * used up; the one that does not fit into the chunk is cut to whole pages. Without chunks, the
+ * first prompt of a step may exceed the input budget, and the next must stay below it. If there is
+ * nothing to prefill, everyone decodes a token; before that, requests are retracted until each has
+ * room for it. Mixed, the decodes join the prefill.
+ *
+ * Once the admit module has refused somebody, nobody is asked again before a request has finished
+ * or was retracted (batch_is_full). The mark is on the batch that decodes: it is lost with it where
+ * a prefill finds that batch empty, or takes it along, and while a prompt is in chunks. */
+#include <math.h>
+
 #include "inflight/policy.h"
 
 struct retracting {
@@ -18,7 +24,7 @@ struct retracting {
 
 struct batch {
     bool full;
-    bool refused; /* somebody, by the plan that was made last; on_step_start reads it */
+    bool refused, unmarked; /* by the plan that was made last; on_step_start reads them */
 };
 
 static const struct ifl_param params[] = {
@@ -92,21 +98,31 @@ static int32_t share_of(const struct budget *left, const struct ifl_request *r)
 static bool over_input(const struct budget *left, const struct ifl_step *step,
                        const struct ifl_request *r)
 {
-    return step->n_prefill_requests > 0 && whole_pages(left, ifl_todo(r)) >= left->input_tokens;
+    return left->chunk_tokens == INT32_MAX && step->n_prefill_requests > 0 &&
+           whole_pages(left, ifl_todo(r)) >= left->input_tokens;
 }
 
 /* ---- prefill ---- */
+
+/* Where nothing is left beside the answers under way, it goes on all the same: it would hold its
+ * memory for ever (add_chunked_req). */
+static int32_t tokens_to_go_on(struct ifl_step *step, const struct budget *left,
+                               const struct ifl_request *r)
+{
+    const double room = trunc(ifl_room(step));
+    const int32_t chunk =
+        room > 0 && room < left->chunk_tokens ? (int32_t)room : left->chunk_tokens;
+    return ifl_todo(r) < chunk ? ifl_todo(r) : chunk;
+}
 
 /* Who has begun takes what is left of the chunk, whole pages or not. */
 static void continue_chunk(struct ifl_step *step, struct budget *left)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor))) {
-        const int32_t todo = ifl_todo(r), n = todo < left->chunk_tokens ? todo : left->chunk_tokens;
-        if (ifl_give(step, r, n, 0))
+    while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
+        if (ifl_give(step, r, tokens_to_go_on(step, left, r), 0))
             charge(left, r);
-    }
 }
 
 /* Memory is asked for before the other budgets: whoever lacks both makes the batch full, too. */
@@ -138,7 +154,8 @@ static void start_prompts(const struct retracting *p, struct ifl_step *step, str
             return;
         if (verdict == IFL_YES)
             charge(left, r);
-        if (verdict == IFL_YES && used_up(left, r))
+        batch->refused = verdict == IFL_YES && ifl_room(step) <= 0;
+        if (verdict == IFL_YES && (batch->refused || used_up(left, r)))
             return;
     }
 }
@@ -167,6 +184,27 @@ static void decode_everyone(struct ifl_step *step)
     }
 }
 
+/* ---- is the batch full? ---- */
+
+/* After a prefill: nobody decoded apart from it, or a prompt goes on. */
+static bool loses_mark(const struct retracting *p, struct ifl_step *step)
+{
+    const struct ifl_requests running = ifl_running(step), started = ifl_started(step);
+    size_t n_decode = 0;
+    for (size_t i = 0; i < running.n; i++) {
+        const struct ifl_request *r = running.of[i];
+        n_decode += r->state == IFL_RUNNING && ifl_decodes(r);
+        if (r->state == IFL_RUNNING && !ifl_decodes(r) && ifl_todo(r) > 0)
+            return true;
+    }
+    for (size_t i = 0; i < started.n; i++)
+        if (ifl_todo(started.of[i]) > 0)
+            return true;
+    return p->mixed || n_decode == 0;
+}
+
+/* ---- the plan ---- */
+
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct retracting *p = self;
@@ -175,6 +213,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     continue_chunk(step, &left);
     if (!batch_of(p)->full && view->n_swapped == 0 && step->n_preempted == 0)
         start_prompts(p, step, &left);
+    batch_of(p)->unmarked = step->n_prefill_requests > 0 && loses_mark(p, step);
     if (step->n_prefill_requests > 0 && !p->mixed)
         return;
     decode_everyone(step);
@@ -185,7 +224,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
 }
 
-/* ---- is the batch full? ---- */
+/* ---- what follows from it ---- */
 
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
                           struct ifl_step *step)
@@ -193,7 +232,7 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     struct batch *batch = batch_of(self);
     (void)view;
     (void)desc;
-    batch->full = step->n_preempted == 0 && (batch->full || batch->refused);
+    batch->full = step->n_preempted == 0 && !batch->unmarked && (batch->full || batch->refused);
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)

@@ -13,14 +13,14 @@
 struct node { /* of the tree, number 0 is the root; no branch: 0 as child or sibling */
     uint32_t parent, first_child, next_sibling;
     uint32_t weight;
-    uint64_t earliest; /* queued_serial of the first that hangs on it or below */
-    uint64_t ranking;  /* the last one that saw it */
-    int64_t order;     /* when it is left */
+    const struct ifl_request *earliest; /* of those that hang on it or below */
+    uint64_t ranking;                   /* the last one that saw it */
+    int64_t order;                      /* when it is left */
 };
 
 struct sibling {
     uint32_t node, weight;
-    uint64_t earliest;
+    const struct ifl_request *earliest;
 };
 
 struct branches { /* scratch, [n_blocks + 1] */
@@ -41,8 +41,14 @@ static bool see(struct branches *b, uint32_t at)
     struct node *node = &b->nodes[at];
     if (node->ranking == b->ranking)
         return false;
-    *node = (struct node){.ranking = b->ranking, .earliest = UINT64_MAX};
+    *node = (struct node){.ranking = b->ranking};
     return true;
+}
+
+static void hear_of(struct node *node, const struct ifl_request *r)
+{
+    if (!node->earliest || ifl_queued_before(r, node->earliest))
+        node->earliest = r;
 }
 
 static void hang(struct branches *b, const struct ifl_view *view, const struct ifl_request *r,
@@ -58,8 +64,7 @@ static void hang(struct branches *b, const struct ifl_view *view, const struct i
         at = above;
     }
     b->nodes[on].weight++;
-    if (r->queued_serial < b->nodes[on].earliest)
-        b->nodes[on].earliest = r->queued_serial;
+    hear_of(&b->nodes[on], r);
 }
 
 /* The next node of a depth-first walk that leaves `at`; 0: the walk is over with the root. */
@@ -84,8 +89,7 @@ static size_t weigh(struct branches *b)
         const struct node *node = &b->nodes[at];
         struct node *parent = &b->nodes[node->parent];
         parent->weight += node->weight;
-        if (node->earliest < parent->earliest)
-            parent->earliest = node->earliest;
+        hear_of(parent, node->earliest);
         if (parent->first_child != at || node->next_sibling)
             b->siblings[n_siblings++] = (struct sibling){at, node->weight, node->earliest};
     }
@@ -97,7 +101,7 @@ static int lightest_first(const void *x, const void *y)
     const struct sibling *a = x, *b = y;
     if (a->weight != b->weight)
         return a->weight < b->weight ? -1 : 1;
-    return a->earliest > b->earliest ? -1 : a->earliest < b->earliest;
+    return ifl_queued_before(b->earliest, a->earliest) ? -1 : 1;
 }
 
 /* Each goes before those that are there, so the heaviest stands first in the end. */

@@ -19,11 +19,6 @@ static const struct ifl_param params[] = {
      NULL, "tokens", "matches up to that are little; as many shared tokens are worth waiting for"},
 };
 
-static bool came_before(const struct ifl_request *a, const struct ifl_request *b)
-{
-    return a->queued_serial < b->queued_serial;
-}
-
 static int32_t cached_tokens(const struct ifl_view *view, const struct ifl_request *r)
 {
     return view->asked && r->state == IFL_WAITING ? ifl_hit(view->asked, r).n_cached : 0;
@@ -52,7 +47,8 @@ static bool another_brings_it(const struct longest_prefix *p, const struct ifl_v
     if (cached_tokens(view, r) > p->in_batch_tokens)
         return false;
     for (size_t i = 0; i < n; i++)
-        if (of[i] != r && came_before(of[i], r) && shared_tokens(of[i], r) >= p->in_batch_tokens &&
+        if (of[i] != r && ifl_queued_before(of[i], r) &&
+            shared_tokens(of[i], r) >= p->in_batch_tokens &&
             cached_tokens(view, of[i]) <= p->in_batch_tokens)
             return true;
     return false;

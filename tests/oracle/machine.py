@@ -7,6 +7,10 @@ scheduler is a class whose `plan` follows its published pseudo-code line by line
 MOST_STEPS = 100000     # of a few dozen requests: they get nowhere
 
 
+class EngineFails(Exception):
+    """The engine itself would stop here, so there is nothing to compare with."""
+
+
 class Request:
     def __init__(self, number, arrival_ms, prompt, output, priority=0, client=0, max_tokens=None,
                  prefix_group=0, prefix_tokens=0, ttft_slo_s=None, tpot_slo_s=None):

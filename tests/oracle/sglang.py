@@ -5,7 +5,7 @@ are found by their first page, a match that ends inside a node splits it, leaves
 are lost whole, the one used longest ago first.
 """
 
-from machine import Scheduler
+from machine import EngineFails, Scheduler
 
 
 class Node:
@@ -110,7 +110,7 @@ class SGLang(Scheduler):
     def draw(rng):
         page = rng.choice([1, 1, 4, 16])
         tokens = rng.choice([rng.randint(25, 60), rng.randint(60, 250)])
-        chunk = rng.choice([5, 16, 64, 8192])
+        chunk = rng.choice([0, 5, 5, 16, 16, 64, 8192])      # 0: none
         return {'block_tokens': page, 'num_blocks': tokens // page + (page > 1) * 3,
                 'host_blocks': 0, 'max_seqs': rng.choice([2, 4, 4096, 4096]),
                 'max_prefill': rng.choice([16, 60, 16384]),
@@ -193,8 +193,9 @@ class SGLang(Scheduler):
         return min(max(0, self.declared(r) - r.out), self.most_new_tokens)
 
     def rem_total(self):
+        """Pages that a step gives are not free any more, but count as many whole ones as it computes."""
         running = sum(self.left_of(r) * self.ratio for r in self.running if r.decodes)
-        return self.free * self.page - running - self.promised - self.n_mixed
+        return self.free * self.page - running - self.promised - self.n_mixed - self.page_rest
 
     def charged(self, step):
         """Input counts in whole pages, and so do the decodes that will join, a token each."""
@@ -204,22 +205,29 @@ class SGLang(Scheduler):
         return self.s['max_prefill'] - self.charged(step)
 
     def rem_chunk(self, step):
-        return self.s['chunk'] - self.charged(step)
+        return self.s['chunk'] - self.charged(step) if self.s['chunk'] else float('inf')
 
-    def added(self, r):
-        """It will decode, too, from now on."""
-        self.promised += min(self.declared(r), self.most_new_tokens) + self.page
+    def added(self, r, n):
+        """A page more than it computes, and its answer where it will decode from now on."""
+        answer = min(self.declared(r), self.most_new_tokens) if n == r.todo else 0
+        self.promised += answer + self.page
 
     def continue_chunk(self, step):
+        """Cut to the memory beside the answers under way, unless that is nothing."""
         r = self.chunked
-        n = min(r.todo, self.rem_chunk(step))
+        tokens = min(self.rem_chunk(step), int(self.rem_total()))
+        n = min(r.todo, tokens if tokens > 0 else self.rem_chunk(step))
         if n <= 0:
             return
+        if self.lacks(r, r.computed + n) > self.free:
+            raise EngineFails('prefill out of memory')
+        before = r.blocks
         self.grow(r, n)
+        self.page_rest += (self.blocks_for(n) - (r.blocks - before)) * self.page
         self.give(step, r, n)
+        self.added(r, n)
         if n == r.todo:
             self.chunked = None
-            self.added(r)
 
     def add_one(self, step, r):
         prefix = self.pages_of(r, r.tokens - 1)
@@ -229,9 +237,9 @@ class SGLang(Scheduler):
         rem_total = self.rem_total() - n_to_lock * self.page    # locked, it cannot be evicted
         if extend + self.left_of(r) + self.page >= rem_total:
             return 'no token'
-        if step.tokens and whole_pages >= self.rem_input(step):
+        if step.tokens and not self.s['chunk'] and whole_pages >= self.rem_input(step):
             return 'other'
-        if left // self.page <= 0:
+        if left < self.page:
             return 'other'
         n = extend if whole_pages <= left else left // self.page * self.page
         node = self.tree.match(prefix)
@@ -244,16 +252,17 @@ class SGLang(Scheduler):
         self.give(step, r, n)
         if n < extend:
             self.chunked = r
-            return 'other'
-        self.added(r)
-        out = self.rem_input(step) <= 0 or self.rem_chunk(step) <= 0
+        self.added(r, n)
+        if self.rem_total() <= 0:
+            return 'no token'
+        out = n < extend or self.rem_input(step) <= 0 or self.rem_chunk(step) <= 0
         return 'other' if out else 'continue'
 
     def sort_waiting(self):
         """First come, first served: as they stand."""
 
     def prefills(self, step):
-        self.promised = 0
+        self.promised = self.page_rest = 0
         if self.chunked:
             self.continue_chunk(step)
         if self.batch_is_full or not self.waiting:
@@ -296,7 +305,8 @@ class SGLang(Scheduler):
             self.give(step, r, 1)
 
     def plan(self, step):
-        self.n_mixed = sum(r.decodes for r in self.running) if self.mixed else 0
+        self.n_decode = sum(r.decodes for r in self.running)
+        self.n_mixed = self.n_decode if self.mixed else 0
         self.prefills(step)
         if self.mixed or not step.tokens:
             self.decodes(step)
@@ -304,6 +314,11 @@ class SGLang(Scheduler):
     # ---- what follows from a step ----
 
     def started(self, step):
+        """The mark of a full batch is on the one that decodes: a prefill loses it that finds nobody there,
+        or takes them along, or goes on."""
+        prefill = any(not r.decodes for r in step.tokens)
+        if prefill and (self.mixed or self.n_decode == 0 or self.chunked):
+            self.batch_is_full = False
         if step.preempted:
             self.batch_is_full = False
             produced = sum(r.out + 20 for r in self.running)

@@ -99,13 +99,17 @@ static void roll_capacity(struct fixture *f, struct dice *dice)
     static const char *const chunkings[] = {"none", "first-come", "equal-progress"};
     char params[256];
     const bool evicts = roll(dice, 0, 1);
+    const int32_t chunking = roll(dice, 0, 2);
     snprintf(params, sizeof params,
              "{max_seqs: %d, max_batched_tokens: %d, chunking: %s, join: %s}", roll(dice, 1, 12),
-             roll(dice, 10, 200), chunkings[roll(dice, 0, 2)],
-             roll(dice, 0, 4) ? "always" : "when-idle");
+             roll(dice, 10, 200), chunkings[chunking], roll(dice, 0, 4) ? "always" : "when-idle");
     fixture_module(f, IFL_BATCHING, "capacity", params);
     fixture_module(f, IFL_ORDER, "fcfs", NULL);
-    if (evicts)
+    /* With equal progress prompts start before their tokens are known, so they take blocks whole.
+     */
+    if (evicts && (chunking == 2 || roll(dice, 0, 1)))
+        fixture_module(f, IFL_ADMIT, "prompt-fits", "{watermark_frac: 0}");
+    else if (evicts)
         fixture_module(f, IFL_ADMIT, "chunk-fits", "{room_for: chunk}");
     else
         fixture_module(f, IFL_ADMIT, "reserve",
