@@ -4,7 +4,7 @@
  * after `decodes_between` decode steps (LightLLM's router_max_wait_tokens, S-LoRA's
  * max_wait_tokens, TGI's max_waiting_tokens), or as soon as enough of them wait (TGI's
  * waiting_served_ratio). Whoever the turn finds no room for waits, and is asked again at every step
- * until a prefill has run.
+ * until a prefill has run. In TGI prompts that join others are followed by a decode of all.
  *
  * LightLLM lightllm/server/router/manager.py; S-LoRA slora/server/router/manager.py;
  * text-generation-inference backends/v3/src/backend.rs without chunking. */
@@ -15,10 +15,12 @@ struct prefill_turns {
     int32_t max_batched_tokens; /* 0: max(pool / 6, max_model_len) */
     int32_t decodes_between;
     double waiting_ratio; /* 0: the number of those who wait does not matter */
+    bool joined_decode;
 };
 
 struct turns {
     uint64_t since; /* the first step after the last prefill */
+    bool joined;    /* which found others on the device */
 };
 
 static const struct ifl_param params[] = {
@@ -31,6 +33,8 @@ static const struct ifl_param params[] = {
      NULL, "steps", "decode steps after a prefill before the next may interrupt"},
     {"waiting_ratio", IFL_REAL, offsetof(struct prefill_turns, waiting_ratio), 0, 0, 1e6, NULL, "",
      "as many waiting requests a running one interrupt earlier; 0: never"},
+    {"joined_decode", IFL_BOOL, offsetof(struct prefill_turns, joined_decode), 0, 0, 1, NULL, "",
+     "after prompts that joined others everyone decodes before the next may start (TGI)"},
 };
 
 static const struct turns *turns_of(const struct prefill_turns *p)
@@ -52,10 +56,17 @@ static int32_t steps_since_prefill(const struct prefill_turns *p, const struct i
     return n < INT32_MAX ? (int32_t)n : INT32_MAX;
 }
 
+static bool decode_is_due(const struct prefill_turns *p, const struct ifl_view *view)
+{
+    return p->joined_decode && turns_of(p)->joined && steps_since_prefill(p, view) == 0;
+}
+
 static bool prompts_have_turn(const struct prefill_turns *p, const struct ifl_view *view)
 {
     const int64_t enough = (int64_t)(p->waiting_ratio * (double)view->n_running);
-    return view->n_running == 0 || steps_since_prefill(p, view) >= p->decodes_between ||
+    if (view->n_running == 0 || decode_is_due(p, view))
+        return view->n_running == 0;
+    return steps_since_prefill(p, view) >= p->decodes_between ||
            (p->waiting_ratio > 0 && (int64_t)view->n_waiting >= enough);
 }
 
@@ -82,7 +93,8 @@ static void promise_repeat(const struct prefill_turns *p, const struct ifl_view 
 {
     const bool idle = step->n_waiting == 0 || prompts_have_turn(p, view);
     const int32_t before_turn = p->decodes_between - 1 - steps_since_prefill(p, view);
-    ifl_promise(step, idle ? INT32_MAX : before_turn, IFL_NEVER, 0);
+    if (idle || !decode_is_due(p, view))
+        ifl_promise(step, idle ? INT32_MAX : before_turn, IFL_NEVER, 0);
 }
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
@@ -107,8 +119,10 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     struct turns *turns =
         (struct turns *)((char *)self + ifl_state_offset(sizeof(struct prefill_turns)));
     (void)step;
-    if (desc->totals.n_prefill_tokens > 0)
-        turns->since = view->step + 1;
+    if (desc->totals.n_prefill_tokens == 0)
+        return;
+    turns->since = view->step + 1;
+    turns->joined = view->n_running > 0;
 }
 
 static const struct ifl_batching_ops ops = {plan};

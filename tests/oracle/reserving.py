@@ -53,9 +53,11 @@ class Tgi(Reserving):
 
 
 class TgiNoChunking(Tgi):
-    """The same without chunking: a new batch interrupts when enough wait, or after some decodes."""
+    """The same without chunking: a new batch interrupts when enough wait, or after some decodes; once it has
+    joined the others, all of them decode (batching_task)."""
     preset = 'tgi-no-chunking'
     decodes_since = 0
+    joined = False
 
     @staticmethod
     def draw(rng):
@@ -81,8 +83,9 @@ class TgiNoChunking(Tgi):
 
     def plan(self, step):
         enough = int(self.s['ratio'] * len(self.running))
-        if (not self.running or self.decodes_since >= self.s['between'] or
-                len(self.waiting) >= enough):
+        decode_is_due = self.running and self.joined and self.decodes_since == 0
+        if not decode_is_due and (not self.running or self.decodes_since >= self.s['between'] or
+                                  len(self.waiting) >= enough):
             self.prefills(step)
         if not step.tokens:
             self.decodes(step)
@@ -90,6 +93,8 @@ class TgiNoChunking(Tgi):
     def started(self, step):
         prefill = any(not r.decodes for r in step.tokens)
         self.decodes_since = 0 if prefill else self.decodes_since + 1
+        if prefill:
+            self.joined = any(r.decodes for r in self.running)
 
 
 class LightLLM(Scheduler):
