@@ -24,7 +24,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, hold};
 }
 
-static const struct ifl_admit_ops ops = {ask};
+static const struct ifl_admit_ops ops = {.ask = ask};
 
 static const struct ifl_policy most_used = {
     .kind = IFL_ADMIT,
