@@ -4,7 +4,8 @@ every request must be the same.
 
 usage: compare.py INFLIGHT SOURCE [CONFIGS [PRESET...]]
 
-A configuration is a draw of settings; 20 random traces fly through it in one sweep.
+A configuration is a draw of settings; 20 random traces fly through it in one sweep. CONFIGS is how many, or
+which: FIRST-LAST.
 """
 
 import csv
@@ -189,11 +190,16 @@ def without_oracle(source):
     return sorted(presets - {cls.preset for cls in schedulers.families()})
 
 
+def configurations(text):
+    first, to, last = text.partition('-')
+    return range(int(first), int(last) + 1) if to else range(int(first))
+
+
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     inflight, source = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    n_configs = int(sys.argv[3]) if len(sys.argv) > 3 else 10
+    seeds = configurations(sys.argv[3] if len(sys.argv) > 3 else '10')
     os.environ['INFLIGHT_DATA'] = source
     n_failures = 0
     for preset in without_oracle(source):
@@ -203,7 +209,7 @@ def main():
         if sys.argv[4:] and cls.preset not in sys.argv[4:]:
             continue
         n_steps = n_preemptions = 0
-        for seed in range(n_configs):
+        for seed in seeds:
             n, preempted, wrong = compare_config(inflight, cls, seed)
             n_steps += n
             n_preemptions += preempted
@@ -213,7 +219,7 @@ def main():
                 break
         else:
             name = cls.preset + getattr(cls, 'beside', '')
-            print(f'{name}: {n_configs * N_TRACES} random workloads, {n_steps} steps, '
+            print(f'{name}: {len(seeds) * N_TRACES} random workloads, {n_steps} steps, '
                   f'{n_preemptions} preemptions, the same')
     sys.exit(n_failures > 0)
 

@@ -29,6 +29,33 @@ class VllmV1April2026(VllmV1):
     preset = 'vllm-v1-2026-04'
 
 
+class VllmV0Delayed(VllmV0):
+    """--scheduler-delay-factor: prompts wait for a share of the last prefill's duration since the first of
+    them came, unless nobody runs."""
+    preset = 'vllm-v0'
+    beside = ' with a delay'
+    last_prefill = 0
+
+    @staticmethod
+    def draw(rng):
+        return {**VllmV0.draw(rng), 'delay': rng.choice([0.3, 1, 4])}
+
+    keys = {**VllmV0.keys, 'delay': 'serving.batching.delay_factor'}
+
+    def may_join(self, step, r):
+        waited = self.now - min(other.arrival for other in self.waiting)
+        return (super().may_join(step, r) and
+                (not self.ran or waited > self.s['delay'] * self.last_prefill))
+
+    def prefills(self, step):
+        self.ran = bool(self.running)
+        super().prefills(step)
+
+    def ended(self, step, begin, end):
+        if any(r.computed <= r.prefill for r in step.tokens):
+            self.last_prefill = end - begin
+
+
 class NanoVllm(VllmV0):
     """nanovllm/engine/scheduler.py: the first prompt of a step is cut to the budget."""
     preset = 'nano-vllm'

@@ -62,14 +62,15 @@ class VllmV0(Scheduler):
             if r.tokens > limit or self.s['num_blocks'] - need < self.watermark():
                 self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
                 continue
-            if self.free - need < self.watermark():
-                break
-            if step.n_tokens + r.tokens > self.s['max_batched_tokens']:
-                break
-            if len(self.running) + 1 > self.s['max_seqs']:
+            if self.free - need < self.watermark() or not self.may_join(step, r):
                 break
             self.admit(r, need)
             self.give(step, r, r.tokens)
+
+    def may_join(self, step, r):
+        """The limits of the step, asked after those of the blocks."""
+        return (step.n_tokens + r.tokens <= self.s['max_batched_tokens'] and
+                len(self.running) + 1 <= self.s['max_seqs'])
 
     def preempt(self, step, r):
         if self.mode == 'swap':
