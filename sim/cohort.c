@@ -7,7 +7,7 @@
 
 int cohort_create(struct cohort *cohort, int32_t block_tokens)
 {
-    *cohort = (struct cohort){.block_tokens = block_tokens};
+    *cohort = (struct cohort){.block_tokens = block_tokens, .next_finish_tick = INT64_MAX};
     cohort->grow = calloc((size_t)block_tokens, sizeof *cohort->grow);
     cohort->n_counted = calloc((size_t)block_tokens, sizeof *cohort->n_counted);
     return cohort->grow && cohort->n_counted ? 0 : -1;
@@ -17,96 +17,103 @@ void cohort_destroy(struct cohort *cohort)
 {
     free(cohort->grow);
     free(cohort->n_counted);
-    free(cohort->unused_at);
-    free(cohort->finish);
+    free(cohort->due);
+    free(cohort->finishes);
     free(cohort->fresh);
     free(cohort->gaps);
     *cohort = (struct cohort){0};
-}
-
-static int resize(struct live_request ***array, size_t n)
-{
-    struct live_request **resized = realloc(*array, n * sizeof *resized);
-    if (!resized)
-        return -1;
-    *array = resized;
-    return 0;
 }
 
 int cohort_reserve(struct cohort *cohort, size_t n)
 {
     if (n <= cohort->cap)
         return 0;
-    if (resize(&cohort->finish, n) < 0 || resize(&cohort->fresh, n) < 0)
+    struct live_request **fresh = realloc(cohort->fresh, n * sizeof *fresh);
+    if (!fresh)
         return -1;
+    cohort->fresh = fresh;
     cohort->cap = n;
     return 0;
 }
 
-int cohort_reserve_ticks(struct cohort *cohort, int64_t n_ticks)
+/* ---- who finishes when ---- */
+
+static size_t place_of(const struct cohort *cohort, int64_t tick)
 {
-    size_t cap = cohort->cap_ticks ? cohort->cap_ticks : 4096;
-    while (cap <= (size_t)n_ticks)
-        cap *= 2;
-    if (cap == cohort->cap_ticks)
-        return 0;
-    int64_t *unused_at = calloc(cap, sizeof *unused_at);
-    if (!unused_at)
-        return -1;
-    for (size_t i = 0; i < cohort->cap_ticks; i++) {
-        const size_t tick = (size_t)cohort->tick + i;
-        unused_at[tick & (cap - 1)] = cohort->unused_at[tick & (cohort->cap_ticks - 1)];
+    return (size_t)tick & (cohort->cap_ticks - 1);
+}
+
+static void mark_finish(struct cohort *cohort, int64_t tick)
+{
+    const size_t at = place_of(cohort, tick);
+    cohort->finishes[at / 64] |= UINT64_C(1) << at % 64;
+}
+
+/* The first marked tick from `tick` on, of which there is one. */
+static int64_t first_finish(const struct cohort *cohort, int64_t tick)
+{
+    const size_t n_words = cohort->cap_ticks / 64;
+    size_t i = place_of(cohort, tick) / 64;
+    uint64_t word = cohort->finishes[i] >> tick % 64 << tick % 64;
+    tick -= tick % 64;
+    for (; word == 0; tick += 64) {
+        i = (i + 1) & (n_words - 1);
+        word = cohort->finishes[i];
     }
-    free(cohort->unused_at);
-    cohort->unused_at = unused_at;
-    cohort->cap_ticks = cap;
-    return 0;
+    return tick + __builtin_ctzll(word);
 }
 
-/* ---- the finish heap ---- */
-
-static bool ends_before(const struct live_request *a, const struct live_request *b)
+static void finish_insert(struct cohort *cohort, struct live_request *r)
 {
-    return a->finish_tick != b->finish_tick ? a->finish_tick < b->finish_tick
-                                            : a->start_seq < b->start_seq;
+    live_insert_by_start(&cohort_due(cohort, r->finish_tick)->finish, FINISHING, r);
+    mark_finish(cohort, r->finish_tick);
+    if (r->finish_tick < cohort->next_finish_tick)
+        cohort->next_finish_tick = r->finish_tick;
 }
 
-static void heap_put(struct cohort *cohort, size_t i, struct live_request *r)
+/* n members are left. */
+static void finish_remove(struct cohort *cohort, struct live_request *r, size_t n)
 {
-    cohort->finish[i] = r;
-    r->heap_at = i;
-}
-
-static void heap_up(struct cohort *cohort, size_t i, struct live_request *r)
-{
-    for (; i > 0 && ends_before(r, cohort->finish[(i - 1) / 2]); i = (i - 1) / 2)
-        heap_put(cohort, i, cohort->finish[(i - 1) / 2]);
-    heap_put(cohort, i, r);
-}
-
-static void heap_down(struct cohort *cohort, size_t i, size_t n, struct live_request *r)
-{
-    for (size_t c; (c = 2 * i + 1) < n; i = c) {
-        if (c + 1 < n && ends_before(cohort->finish[c + 1], cohort->finish[c]))
-            c++;
-        if (!ends_before(cohort->finish[c], r))
-            break;
-        heap_put(cohort, i, cohort->finish[c]);
-    }
-    heap_put(cohort, i, r);
-}
-
-/* The heap holds n members before the removal. */
-static void heap_remove(struct cohort *cohort, size_t n, const struct live_request *r)
-{
-    struct live_request *last = cohort->finish[n - 1];
-    const size_t i = r->heap_at;
-    if (last == r)
+    struct live_list *list = &cohort_due(cohort, r->finish_tick)->finish;
+    const size_t at = place_of(cohort, r->finish_tick);
+    live_remove(list, FINISHING, r);
+    if (list->head)
         return;
-    if (i > 0 && ends_before(last, cohort->finish[(i - 1) / 2]))
-        heap_up(cohort, i, last);
-    else
-        heap_down(cohort, i, n - 1, last);
+    cohort->finishes[at / 64] &= ~(UINT64_C(1) << at % 64);
+    if (n == 0)
+        cohort->next_finish_tick = INT64_MAX;
+    else if (r->finish_tick == cohort->next_finish_tick)
+        cohort->next_finish_tick = first_finish(cohort, r->finish_tick);
+}
+
+static void move_due(struct cohort *to, const struct cohort *from)
+{
+    for (size_t i = 0; i < from->cap_ticks; i++) {
+        const int64_t tick = from->tick + (int64_t)i;
+        *cohort_due(to, tick) = *cohort_due(from, tick);
+        if (cohort_due(to, tick)->finish.head)
+            mark_finish(to, tick);
+    }
+}
+
+int cohort_widen(struct cohort *cohort, int64_t n_ticks)
+{
+    struct cohort wider = *cohort;
+    wider.cap_ticks = cohort->cap_ticks ? cohort->cap_ticks : 4096;
+    while (wider.cap_ticks <= (size_t)n_ticks)
+        wider.cap_ticks *= 2;
+    wider.due = calloc(wider.cap_ticks, sizeof *wider.due);
+    wider.finishes = calloc(wider.cap_ticks / 64, sizeof *wider.finishes);
+    if (!wider.due || !wider.finishes) {
+        free(wider.due);
+        free(wider.finishes);
+        return -1;
+    }
+    move_due(&wider, cohort);
+    free(cohort->due);
+    free(cohort->finishes);
+    *cohort = wider;
+    return 0;
 }
 
 /* ---- who grows when ---- */
@@ -146,7 +153,7 @@ void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int
     r->unused_tick = at;
     r->n_unused = n_unused;
     if (n_unused > 0)
-        *cohort_unused_at(cohort, at) += n_unused;
+        cohort_due(cohort, at)->n_unused_slots += n_unused;
 }
 
 static void stop_counting(struct cohort *cohort, struct live_request *r)
@@ -155,7 +162,7 @@ static void stop_counting(struct cohort *cohort, struct live_request *r)
     cohort->n_counted[r->grow_phase]--;
     r->counted = false;
     if (r->n_unused > 0 && r->unused_tick >= next_tick)
-        *cohort_unused_at(cohort, r->unused_tick) -= r->n_unused;
+        cohort_due(cohort, r->unused_tick)->n_unused_slots -= r->n_unused;
 }
 
 void cohort_uncount(struct cohort *cohort, struct live_request *r)
@@ -175,7 +182,7 @@ void cohort_add(struct cohort *cohort, struct live_request *r)
     live_insert_by_start(&cohort->members, AMONG_PEERS, r);
     grow_insert(cohort, r);
     cohort->fresh[cohort->n_fresh++] = r;
-    heap_up(cohort, cohort->n, r);
+    finish_insert(cohort, r);
     cohort->n++;
     cohort->n_seqs += r->pub.n_seqs;
     cohort->context += (int64_t)r->pub.n_seqs * r->pub.n_computed;
@@ -230,7 +237,7 @@ void cohort_remove(struct cohort *cohort, struct live_request *r)
     else
         grow_remove(cohort, r);
     live_remove(&cohort->members, AMONG_PEERS, r);
-    heap_remove(cohort, cohort->n, r);
+    finish_remove(cohort, r, cohort->n - 1);
     if (r->fresh) {
         fresh_remove(cohort, r);
     } else {
@@ -248,13 +255,10 @@ void cohort_remove(struct cohort *cohort, struct live_request *r)
 
 /* ---- ticks ---- */
 
-/* Gaps from before the oldest member entered can no longer be asked for. */
+/* Nobody has ticked cap_ticks times, so nobody can ask for gaps from before. */
 static void forget_old_gaps(struct cohort *cohort)
 {
-    int64_t oldest = cohort->tick;
-    for (size_t i = 0; i < cohort->n; i++)
-        if (cohort->finish[i]->entered_tick < oldest)
-            oldest = cohort->finish[i]->entered_tick;
+    const int64_t oldest = cohort->tick - (int64_t)cohort->cap_ticks;
     size_t n = 0;
     while (n < cohort->n_gaps && cohort->gaps[n].tick < oldest)
         n++;
@@ -301,11 +305,4 @@ int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int
             return -1;
     cohort->last_end_ns = end_ns;
     return 0;
-}
-
-struct live_request *cohort_finished(const struct cohort *cohort)
-{
-    if (cohort->n == 0 || cohort->finish[0]->finish_tick != cohort->tick)
-        return NULL;
-    return cohort->finish[0];
 }

@@ -2,15 +2,16 @@
  *
  * Most steps give one token to every request that decodes and do nothing else. The cohort does
  * such a step in time proportional to what changes, not to its size: members share one tick
- * counter, and a member's counts are its counts at `synced_tick` plus the ticks since. Three
- * structures say what changes at a tick:
+ * counter, and a member's counts are its counts at `synced_tick` plus the ticks since. Four
+ * structures say what changes at a tick t:
  *
- *   grow[t mod block_tokens]  members that run out of their last block at a tick t; in order of
- *                             start, so that blocks are handed out as one by one
- *   counted[t mod block_tokens]  how many do so besides, each by one block, where pools are
- * tallied: who once took a block with the others does so from then on finish heap members by the
- * tick that yields their last token fresh                     members that have not ticked yet:
- * their gap since their last token is their own, everyone else's is the time since the last tick
+ *   grow[t mod block_tokens]       members that run out of their last block at t; in order of
+ * start, so that blocks are handed out as one by one n_counted[t mod block_tokens]  how many do so
+ * besides, each by one block, where pools are tallied: who once took a block with the others does
+ * so from then on due[t mod cap_ticks]           members whose last token t yields, in order of
+ * start fresh                          members that have not ticked yet: their gap since their last
+ *                                  token is their own, everyone else's is the time since the last
+ *                                  tick
  *
  * The longest gap of a member is a range maximum over its ticks, answered from a stack of gaps
  * that decrease (the usual monotone stack). */
@@ -24,6 +25,11 @@ struct gap {
     int64_t tick, gap_ns;
 };
 
+struct tick_due {
+    struct live_list finish; /* FINISHING */
+    int64_t n_unused_slots;  /* of blocks then taken that counted members will never use */
+};
+
 struct cohort {
     int64_t tick;        /* steps taken together so far */
     int32_t phase;       /* tick mod block_tokens */
@@ -33,13 +39,13 @@ struct cohort {
     int32_t n_seqs;           /* of all members */
     int64_t context;          /* sum of the n_computed of their sequences, now */
     int32_t block_tokens;
-    struct live_list *grow;       /* [block_tokens], GROWING */
-    int32_t *n_counted;           /* [block_tokens] */
-    int64_t *unused_at;           /* [cap_ticks], a ring by tick: slots of blocks then taken that
-                                     counted members will never use */
-    size_t cap_ticks;             /* a power of two */
-    bool grown;                   /* blocks of the tick under way are taken */
-    struct live_request **finish; /* binary heap by (finish_tick, start_seq) */
+    struct live_list *grow;   /* [block_tokens], GROWING */
+    int32_t *n_counted;       /* [block_tokens] */
+    struct tick_due *due;     /* [cap_ticks], a ring by tick: nobody has as many left */
+    uint64_t *finishes;       /* [cap_ticks] bits: somebody finishes at that tick */
+    size_t cap_ticks;         /* a power of two, at least 64 */
+    int64_t next_finish_tick; /* INT64_MAX: nobody does */
+    bool grown;               /* blocks of the tick under way are taken */
     struct live_request **fresh;
     size_t n_fresh;
     size_t cap;
@@ -52,7 +58,11 @@ void cohort_destroy(struct cohort *cohort);
 /* Room for n members; 0, or -1 without memory. */
 int cohort_reserve(struct cohort *cohort, size_t n);
 /* Room for members that tick n_ticks times; 0, or -1 without memory. */
-int cohort_reserve_ticks(struct cohort *cohort, int64_t n_ticks);
+int cohort_widen(struct cohort *cohort, int64_t n_ticks);
+static inline int cohort_reserve_ticks(struct cohort *cohort, int64_t n_ticks)
+{
+    return (size_t)n_ticks < cohort->cap_ticks ? 0 : cohort_widen(cohort, n_ticks);
+}
 
 /* r decodes: its n_tokens is n_computed + 1. Its last token was sampled at last_token_ns. */
 void cohort_add(struct cohort *cohort, struct live_request *r);
@@ -79,9 +89,9 @@ static inline bool cohort_grows(const struct cohort *cohort, const struct live_r
 void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int32_t n_unused);
 /* r, whose record is up to date, takes blocks of its own again. */
 void cohort_uncount(struct cohort *cohort, struct live_request *r);
-static inline int64_t *cohort_unused_at(const struct cohort *cohort, int64_t tick)
+static inline struct tick_due *cohort_due(const struct cohort *cohort, int64_t tick)
 {
-    return &cohort->unused_at[(size_t)tick & (cohort->cap_ticks - 1)];
+    return &cohort->due[(size_t)tick & (cohort->cap_ticks - 1)];
 }
 /* The counted members take their blocks for the tick under way: how many, and what of them will
  * never be used. */
@@ -90,8 +100,9 @@ static inline int32_t cohort_grow_counted(struct cohort *cohort, int64_t *n_unus
     const int32_t n = cohort->n_counted[cohort->phase];
     *n_unused_slots = 0;
     if (n > 0) {
-        *n_unused_slots = *cohort_unused_at(cohort, cohort->tick);
-        *cohort_unused_at(cohort, cohort->tick) = 0;
+        struct tick_due *due = cohort_due(cohort, cohort->tick);
+        *n_unused_slots = due->n_unused_slots;
+        due->n_unused_slots = 0;
     }
     cohort->grown = true;
     return n;
@@ -125,9 +136,13 @@ int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int
 /* Ticks until one that yields somebody's last token. */
 static inline int64_t cohort_ticks_left(const struct cohort *cohort)
 {
-    return cohort->n > 0 ? cohort->finish[0]->finish_tick - cohort->tick - 1 : INT64_MAX;
+    return cohort->next_finish_tick - cohort->tick - 1;
 }
 /* A member whose last token came with the tick that has just been taken, or NULL. */
-struct live_request *cohort_finished(const struct cohort *cohort);
+static inline struct live_request *cohort_finished(const struct cohort *cohort)
+{
+    return cohort->next_finish_tick == cohort->tick ? cohort_due(cohort, cohort->tick)->finish.head
+                                                    : NULL;
+}
 
 #endif

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "inflight/error.h"
-#include "inflight/time.h"
 
 static bool before(struct event a, struct event b)
 {
@@ -60,11 +59,6 @@ struct event event_pop(struct event_heap *heap)
     }
     heap->of[i] = last;
     return top;
-}
-
-int64_t event_next_ns(const struct event_heap *heap)
-{
-    return heap->n ? heap->of[0].at_ns : IFL_NEVER;
 }
 
 void event_heap_destroy(struct event_heap *heap)

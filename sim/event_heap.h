@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "inflight/time.h"
+
 struct event {
     int64_t at_ns;
     uint64_t sequence;
@@ -26,7 +28,11 @@ int event_reserve(struct event_heap *heap, size_t n);
 int event_push(struct event_heap *heap, int64_t at_ns, uint64_t payload);
 /* The earliest; the heap must not be empty. */
 struct event event_pop(struct event_heap *heap);
-int64_t event_next_ns(const struct event_heap *heap); /* IFL_NEVER when empty */
+/* IFL_NEVER when empty. */
+static inline int64_t event_next_ns(const struct event_heap *heap)
+{
+    return heap->n ? heap->of[0].at_ns : IFL_NEVER;
+}
 void event_heap_destroy(struct event_heap *heap);
 
 #endif

@@ -84,17 +84,29 @@ static int hand_over(struct tower *tower, const struct arrival *a, struct ifl_er
     return rc;
 }
 
-static int let_arrive(struct tower *tower, struct ifl_error *error)
+static int let_one_arrive(struct tower *tower, struct ifl_error *error)
 {
     const struct flight *flight = tower->flight;
+    struct arrival a;
+    workload_take(flight->workload, &a);
+    return replica_never_fits(&flight->replicas[0], &a) ? turn_away(flight, &a, error)
+                                                        : hand_over(tower, &a, error);
+}
+
+static inline int let_arrive(struct tower *tower, struct ifl_error *error)
+{
     int rc = 0;
-    while (rc == 0 && workload_next_ns(flight->workload) <= tower->now_ns) {
-        struct arrival a;
-        workload_take(flight->workload, &a);
-        rc = replica_never_fits(&flight->replicas[0], &a) ? turn_away(flight, &a, error)
-                                                          : hand_over(tower, &a, error);
-    }
+    while (rc == 0 && workload_next_ns(tower->flight->workload) <= tower->now_ns)
+        rc = let_one_arrive(tower, error);
     return rc;
+}
+
+static void wake(struct tower *tower)
+{
+    while (event_next_ns(&tower->wakes) <= tower->now_ns) {
+        const struct event event = event_pop(&tower->wakes);
+        fall_due(tower, &tower->flight->replicas[event.payload]);
+    }
 }
 
 /* ---- plans ---- */
@@ -185,7 +197,7 @@ static int end_one(struct tower *tower, struct replica *replica, const struct if
     return rc == 0 && replica->n_gone > 0 ? report_gone(tower, replica, error) : rc;
 }
 
-/* ---- steps between which nothing happens ---- */
+/* ---- steps whose ends are foreseen ---- */
 
 /* An executor that can tell how long steps take need not be waited for, as long as no other replica
  * is there to be asked for order. */
@@ -209,6 +221,7 @@ struct outlook {
     size_t n, at;
 };
 
+/* False: submitting the step must tell, or say why it cannot. */
 static bool look_ahead(const struct flight *flight, const struct replica *replica, int64_t until_ns,
                        struct outlook *outlook)
 {
@@ -218,7 +231,8 @@ static bool look_ahead(const struct flight *flight, const struct replica *replic
                                                  replica_stretch_steps(replica, until_ns),
                                                  outlook->duration_ns);
     }
-    return outlook->n > 0 && outlook->duration_ns[outlook->at] < until_ns - replica->desc.start_ns;
+    return outlook->n > 0 &&
+           outlook->duration_ns[outlook->at] <= IFL_LAST_NS - replica->desc.start_ns;
 }
 
 /* Ends the committed step and as many like it as the outlook holds. 1: the one behind them is
@@ -242,8 +256,18 @@ static int coast(struct tower *tower, struct replica *replica, const struct ifl_
     return 1;
 }
 
-/* Flies the committed step, and those that repeat it, if they end before anything else happens. 1:
- * the one that is committed then must be submitted; 0: all have ended, and a plan is due. */
+/* Who arrives while the step runs comes before its end; whoever wakes meanwhile is awake. */
+static int end_behind_arrivals(struct tower *tower, struct replica *replica,
+                               const struct ifl_done *done, struct ifl_error *error)
+{
+    tower->now_ns = done->end_ns - 1;
+    wake(tower);
+    const int rc = let_arrive(tower, error);
+    return rc < 0 ? rc : end_one(tower, replica, done, error);
+}
+
+/* Flies the committed step, and those that repeat it until something else happens. 1: the one that
+ * is committed then must be submitted; 0: all have ended, and a plan is due. */
 static int fly(struct tower *tower, struct replica *replica, struct ifl_error *error)
 {
     const int64_t until_ns = next_event_ns(tower);
@@ -258,8 +282,8 @@ static int fly(struct tower *tower, struct replica *replica, struct ifl_error *e
                                       .start_ns = start_ns,
                                       .end_ns = start_ns + duration_ns,
                                       .device_ns = duration_ns};
-        if (!replica_coasts(replica))
-            return end_one(tower, replica, &done, error);
+        if (done.end_ns >= until_ns || !replica_coasts(replica))
+            return end_behind_arrivals(tower, replica, &done, error);
         rc = coast(tower, replica, &done, until_ns, &outlook, error);
     }
     return rc;
@@ -355,14 +379,6 @@ static int end_others(struct tower *tower, struct ifl_error *error)
             return error->code;
     }
     return rc < 0 ? rc : 0;
-}
-
-static void wake(struct tower *tower)
-{
-    while (event_next_ns(&tower->wakes) <= tower->now_ns) {
-        const struct event event = event_pop(&tower->wakes);
-        fall_due(tower, &tower->flight->replicas[event.payload]);
-    }
 }
 
 /* Waits for whatever comes first. 1: now_ns has moved; 0: nothing will ever come. */

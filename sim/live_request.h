@@ -18,6 +18,7 @@ enum live_chain {
     ON_DEVICE,   /* who runs, in order of start */
     AMONG_PEERS, /* of them, the cohort's members, in order of start; or who is apart from it */
     GROWING,     /* members that need a block at the same ticks, in order of start */
+    FINISHING,   /* members whose last token one tick yields, in order of start */
     N_CHAINS
 };
 
@@ -53,7 +54,6 @@ struct live_request {
     /* cohort membership, see cohort.h */
     bool in_cohort, fresh;
     int64_t synced_tick, entered_tick, finish_tick;
-    size_t heap_at;
     int32_t grow_phase;  /* its blocks are full at ticks of that phase */
     bool counted;        /* grows by count, not in a list */
     int64_t unused_tick; /* at which the last block is taken of which n_unused slots stay empty */

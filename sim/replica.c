@@ -32,6 +32,19 @@ void module_destroy(struct module *module)
 
 /* ---- life ---- */
 
+/* What every description and every record says alike. */
+static void fill_constants(struct replica *replica)
+{
+    const struct ifl_limits *limits = &replica->limits;
+    replica->desc.replica = replica->number;
+    replica->desc.outs = replica->outs;
+    replica->desc.ins = replica->ins;
+    replica->desc.copies = replica->copies;
+    replica->record.replica = (int32_t)replica->number;
+    replica->record.kv_total_blocks = limits->n_blocks;
+    replica->record.kv_pool_slots = (int64_t)limits->n_blocks * limits->block_tokens;
+}
+
 static int create_pools(struct replica *replica, const struct replica_options *options)
 {
     const struct ifl_limits *limits = &options->limits;
@@ -56,6 +69,7 @@ static int create_pools(struct replica *replica, const struct replica_options *o
         kv_pool_create(&replica->kv, limits->n_blocks, options->allocator, &cache) < 0 ||
         kv_pool_create(&replica->host, limits->n_host_blocks, KV_PAGED, NULL) < 0)
         return -1;
+    fill_constants(replica);
     if (!replica->wants_work && replica->max_samples == 1 && !replica->kv.contiguous) {
         /* then no block is ever called by its number */
         kv_pool_tally(&replica->kv);
@@ -68,6 +82,21 @@ static void refresh(const struct ifl_view *view, const struct ifl_request *r)
 {
     const char *const replica = (const char *)view - offsetof(struct replica, view);
     step_sync((const struct replica *)(const void *)replica, live(r));
+}
+
+static void note_wishes(struct replica *replica, const struct ifl_policy *policy)
+{
+    const bool hears_steps = policy->on_step_start || policy->on_step_end;
+    replica->has_join |= policy->on_join != NULL;
+    replica->has_leave |= policy->on_leave != NULL;
+    replica->has_step_start |= policy->on_step_start != NULL;
+    replica->has_step_end |= policy->on_step_end != NULL;
+    replica->tells_each |= hears_steps && !policy->hears_runs;
+    replica->has_steady |= policy->steady != NULL;
+    if (policy->kind == IFL_PREEMPT)
+        replica->has_ahead = policy->ops.preempt->ahead != NULL;
+    if (policy->kind == IFL_ORDER)
+        replica->ranks_move = policy->ops.order->rerank != IFL_RANK_ONCE;
 }
 
 int replica_create(struct replica *replica, const struct replica_options *options,
@@ -97,13 +126,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
         const int rc = module_create(&replica->modules[kind], config, &replica->limits, error);
         if (rc < 0)
             return rc;
-        replica->has_join |= config->policy->on_join != NULL;
-        replica->has_leave |= config->policy->on_leave != NULL;
-        replica->has_step_start |= config->policy->on_step_start != NULL;
-        replica->has_step_end |= config->policy->on_step_end != NULL;
-        replica->tells_each |= (config->policy->on_step_start || config->policy->on_step_end) &&
-                               !config->policy->hears_runs;
-        replica->has_steady |= config->policy->steady != NULL;
+        note_wishes(replica, config->policy);
     }
     return create_pools(replica, options) < 0 ? ifl_fail_nomem(error) : 0;
 }
@@ -232,8 +255,7 @@ static void tell_join(struct replica *replica, const struct live_request *r)
 /* Where every plan ranks anew who waits, nobody reads the key of before. */
 static int64_t first_key(struct replica *replica, struct live_request *r)
 {
-    const struct ifl_policy *order = replica->modules[IFL_ORDER].policy;
-    return order->ops.order->rerank == IFL_RANK_ONCE ? replica_rank(replica, r) : 0;
+    return replica->ranks_move ? 0 : replica_rank(replica, r);
 }
 
 int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error)
@@ -379,6 +401,7 @@ static void bound_promise(struct replica *replica)
     FOR_EACH_MODULE(module, replica)
     if (promise->n_steps > 0 && module->policy->steady &&
         (module->policy->hears_runs || replica->step.asked & 1u << module->policy->kind)) {
+        replica->to_the_last &= !(replica->step.asked & 1u << module->policy->kind);
         const struct ifl_promise other =
             module->policy->steady(module->self, &replica->view, &replica->step);
         promise->n_steps = other.n_steps < promise->n_steps ? other.n_steps : promise->n_steps;
@@ -391,7 +414,7 @@ static void bound_promise(struct replica *replica)
 static void swap_ahead(struct replica *replica)
 {
     const struct module *preempt = &replica->modules[IFL_PREEMPT];
-    if (!preempt->policy || !preempt->policy->ops.preempt->ahead || replica->broken)
+    if (!replica->has_ahead || replica->broken)
         return;
     replica->step.asked |= 1u << IFL_PREEMPT;
     preempt->policy->ops.preempt->ahead(preempt->self, &replica->view, &replica->step);
@@ -408,7 +431,7 @@ int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *erro
     replica->promise = (struct ifl_promise){0};
     replica->padding = (struct ifl_padding){0};
     replica->view.asked = &replica->step;
-    replica->ranks_stale = replica->modules[IFL_ORDER].policy->ops.order->rerank != IFL_RANK_ONCE;
+    replica->ranks_stale = replica->ranks_move;
     batching->policy->ops.batching->plan(batching->self, &replica->view, &replica->step);
     swap_ahead(replica);
     if (!replica->broken)

@@ -93,6 +93,7 @@ struct replica {
     struct live_request **gone;       /* rejected in this plan or finished in this step */
     size_t n_gone;
     struct ifl_promise promise; /* n_steps 0: none */
+    bool to_the_last;           /* it may outlast those who finish */
     struct ifl_padding padding; /* stands while the promise does */
     int64_t wake_ns;
     bool broken; /* a policy broke the contract: error is filled */
@@ -110,9 +111,11 @@ struct replica {
     size_t n_tables, cap_tables;
     int32_t max_samples;
     struct beam_search beams;
-    struct ifl_result *results;
+    struct ifl_result *results; /* [n_results] of the step, or the steps, that end */
+    size_t n_results;
     bool wants_work;
     bool has_join, has_step_start, has_step_end, has_leave, has_steady; /* some module has it */
+    bool has_ahead, ranks_move;
     bool tells_each;         /* some module wants to know of every step */
     int32_t n_untold;        /* ticks that have ended, the modules not told */
     int64_t untold_start_ns; /* of the first of them */
@@ -252,9 +255,20 @@ void replica_fork_beams(struct replica *replica);
 void replica_share_hit(struct replica *replica, struct live_request *r);
 void replica_leave_in_cache(struct replica *replica, struct live_request *r, bool finished);
 /* n_computed of a waiting request becomes what the cache holds of it, now. */
-void replica_look_up(struct replica *replica, struct live_request *r);
+void replica_find_hit(struct replica *replica, struct live_request *r);
+static inline void replica_look_up(struct replica *replica, struct live_request *r)
+{
+    if (replica->kv.cached && r->pub.state == IFL_WAITING &&
+        r->looked_up != replica->kv.cache.epoch)
+        replica_find_hit(replica, r);
+}
 /* For modules that want to know what those who wait would start on. */
-void replica_note_wanted(struct replica *replica);
+void replica_mark_wanted(struct replica *replica);
+static inline void replica_note_wanted(struct replica *replica)
+{
+    if (replica->kv.cached && replica->kv.cache.options.evict->informed)
+        replica_mark_wanted(replica);
+}
 /* The cache's answer for anybody, a request that is not here included. */
 struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r);
 int64_t replica_rank(struct replica *replica, struct live_request *r);
@@ -290,7 +304,16 @@ static inline bool replica_ranks_before(const struct ifl_request *a, int64_t key
         return key_a < key_b;
     return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->serial < b->serial;
 }
-int32_t replica_growing_blocks(const struct replica *replica); /* the next tick's new blocks */
+/* The next tick's new blocks, and those of members that do not grow by count. */
+int32_t replica_listed_growth(const struct replica *replica);
+static inline int32_t replica_growing_blocks(const struct replica *replica)
+{
+    const struct cohort *cohort = &replica->cohort;
+    const int32_t n = cohort->n_counted[cohort->phase];
+    return cohort_grows_by_count(cohort) && !replica->beams.search
+               ? n
+               : n + replica_listed_growth(replica);
+}
 bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new);
 /* The promise covers one more step at now_ns. */
 bool replica_keeps_promise(const struct replica *replica, int64_t now_ns);
@@ -308,7 +331,13 @@ static inline void replica_grow_counted(struct replica *replica)
         kv_take(&replica->kv, n, NULL);
     replica->kv_internal_slots += n_unused_slots;
 }
-void replica_grow(struct replica *replica); /* all take them */
+void replica_grow_listed(struct replica *replica); /* the others theirs */
+static inline void replica_grow(struct replica *replica)
+{
+    replica_grow_counted(replica);
+    if (!cohort_grows_by_count(&replica->cohort))
+        replica_grow_listed(replica);
+}
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks);
 /* The plan does nothing but tick: what a promise may repeat. */
 bool replica_only_ticks(const struct replica *replica);
@@ -320,7 +349,13 @@ void replica_record_pool(struct replica *replica); /* how the pool is used, now 
 /* And it does so for those who ticked last. */
 bool replica_ticks_again(const struct replica *replica);
 /* Modules that hear runs hear of the one that has come to its end. */
-void replica_tell_run(struct replica *replica);
+void replica_tell_steps(struct replica *replica);
+static inline void replica_tell_run(struct replica *replica)
+{
+    if (replica->n_untold > 0 && replica->has_step_end)
+        replica_tell_steps(replica);
+    replica->n_untold = 0;
+}
 /* Off the running list, its counts up to date; blocks stay. */
 void replica_leave(struct replica *replica, struct live_request *r);
 

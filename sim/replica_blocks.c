@@ -144,9 +144,9 @@ static int32_t growth(const struct replica *replica, const struct live_request *
                      r->pub.n_blocks;
 }
 
-int32_t replica_growing_blocks(const struct replica *replica)
+int32_t replica_listed_growth(const struct replica *replica)
 {
-    int32_t n = replica->cohort.n_counted[replica->cohort.phase];
+    int32_t n = 0;
     for (const struct live_request *r = cohort_growing(&replica->cohort); r;
          r = r->links[GROWING].next)
         if (cohort_grows(&replica->cohort, r) && r->pub.n_now == 0)
@@ -175,10 +175,9 @@ static void count_from_now_on(struct replica *replica, struct live_request *r)
                  n_ticks > 0 ? n_at_last + block_tokens - n_final : 0);
 }
 
-void replica_grow(struct replica *replica)
+void replica_grow_listed(struct replica *replica)
 {
     struct live_request *r = cohort_growing(&replica->cohort), *next;
-    replica_grow_counted(replica);
     for (; r; r = next) {
         next = r->links[GROWING].next;
         if (!cohort_grows(&replica->cohort, r))

@@ -26,11 +26,9 @@ static int32_t longest_hit(const struct replica *replica, const struct live_requ
     return may_hit(r) ? (r->pub.n_tokens - 1) / replica->limits.block_tokens : 0;
 }
 
-void replica_look_up(struct replica *replica, struct live_request *r)
+void replica_find_hit(struct replica *replica, struct live_request *r)
 {
     struct kv_cache *cache = &replica->kv.cache;
-    if (!replica->kv.cached || r->pub.state != IFL_WAITING || r->looked_up == cache->epoch)
-        return;
     int32_t n = 0, limit = longest_hit(replica, r);
     uint64_t identity = 0;
     for (int32_t block; n < limit; n++) {
@@ -47,13 +45,11 @@ void replica_look_up(struct replica *replica, struct live_request *r)
     r->pub.n_computed = n * replica->limits.block_tokens;
 }
 
-void replica_note_wanted(struct replica *replica)
+void replica_mark_wanted(struct replica *replica)
 {
     struct kv_cache *cache = &replica->kv.cache;
     struct live_request *r;
     uint64_t at[2] = {0, 0};
-    if (!replica->kv.cached || !cache->options.evict->informed)
-        return;
     kv_cache_want_none(cache);
     while ((r = waiting_next(&replica->waiting, at))) {
         replica_look_up(replica, r);

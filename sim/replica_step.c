@@ -195,7 +195,6 @@ static void fill_record(struct replica *replica)
     const struct ifl_step_totals *totals = &replica->desc.totals;
     struct ifl_step_record *record = &replica->record;
     record->step = replica->view.step;
-    record->replica = (int32_t)replica->number;
     record->prefill_tokens = totals->n_prefill_tokens;
     record->decode_tokens = totals->n_decode_seqs;
     record->prefill_seqs = totals->n_prefill_seqs;
@@ -207,8 +206,6 @@ static void fill_record(struct replica *replica)
     record->preempted = replica->step.n_preempted;
     record->blocks_out = totals->n_blocks_out;
     record->blocks_in = totals->n_blocks_in;
-    record->kv_total_blocks = replica->limits.n_blocks;
-    record->kv_pool_slots = (int64_t)replica->limits.n_blocks * replica->limits.block_tokens;
     replica_record_pool(replica);
 }
 
@@ -231,13 +228,9 @@ bool replica_commit(struct replica *replica)
         return false;
     sum_totals(replica);
     desc->step = replica->view.step;
-    desc->replica = replica->number;
     desc->start_ns = replica->view.now_ns;
-    desc->outs = replica->outs;
     desc->n_outs = replica->n_outs;
-    desc->ins = replica->ins;
     desc->n_ins = replica->n_ins;
-    desc->copies = replica->copies;
     desc->n_copies = replica->n_copies;
     if (replica->wants_work)
         list_work(replica);
@@ -283,11 +276,11 @@ int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *r
                         : 0;
 }
 
-static void add_result(struct replica *replica, struct ifl_step_end *end,
-                       const struct live_request *r, int32_t n, int32_t n_sampled)
+static void add_result(struct replica *replica, const struct live_request *r, int32_t n,
+                       int32_t n_sampled)
 {
     if (replica->has_step_end)
-        replica->results[end->n_of++] = (struct ifl_result){&r->pub, n, n_sampled};
+        replica->results[replica->n_results++] = (struct ifl_result){&r->pub, n, n_sampled};
 }
 
 /* The token that completes a prompt. True if it was the request's last. */
@@ -315,66 +308,67 @@ static bool first_of_prefill(struct replica *replica, struct live_request *r, in
     return false;
 }
 
-static int end_prompts(struct replica *replica, struct ifl_step_end *end,
-                       struct ifl_recorder *recorder, struct ifl_error *error)
+static int end_prompts(struct replica *replica, int64_t end_ns, struct ifl_recorder *recorder,
+                       struct ifl_error *error)
 {
     int rc = 0;
     for (size_t i = 0; i < replica->n_planned && rc == 0; i++) {
         struct live_request *r = replica->planned[i].r;
         const bool samples = r->pub.n_computed == r->pub.n_tokens;
-        r->pub.last_end_ns = end->end_ns;
+        r->pub.last_end_ns = end_ns;
         replica_note_rank(replica, RANKED_RUNNING, r);
         replica_publish_prompt(replica, r);
-        add_result(replica, end, r, replica->planned[i].n, samples);
+        add_result(replica, r, replica->planned[i].n, samples);
         if (samples)
             replica->n_barren_steps = 0;
-        if (samples && first_of_prefill(replica, r, end->end_ns, recorder, error, &rc))
+        if (samples && first_of_prefill(replica, r, end_ns, recorder, error, &rc))
             replica->gone[replica->n_gone++] = r;
     }
     return rc;
 }
 
-static void add_ticks(struct replica *replica, struct ifl_step_end *end)
+static void add_ticks(struct replica *replica, int32_t n_ticks)
 {
     FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS) {
         cohort_sync(&replica->cohort, r);
-        add_result(replica, end, r, end->n_steps, end->n_steps);
+        add_result(replica, r, n_ticks, n_ticks);
     }
 }
 
-static void end_decodes(struct replica *replica, struct ifl_step_end *end)
+static void end_decodes(struct replica *replica, int32_t n_ticks)
 {
     struct live_request *r;
     if (replica->has_step_end)
-        add_ticks(replica, end);
+        add_ticks(replica, n_ticks);
     while ((r = cohort_finished(&replica->cohort))) {
         leave_cohort(replica, r);
         replica->gone[replica->n_gone++] = r;
     }
 }
 
-static void tell_modules(struct replica *replica, const struct ifl_step_end *end)
+/* Of n_steps alike that have ended, the last of them just now. */
+static void tell_modules(struct replica *replica, uint64_t last_step, int32_t n_steps,
+                         int64_t start_ns, int32_t n_preempted)
 {
-    FOR_EACH_MODULE(module, replica)
-    if (module->policy->on_step_end)
-        module->policy->on_step_end(module->self, &replica->view, end);
-}
-
-void replica_tell_run(struct replica *replica)
-{
-    struct ifl_step_end end = {
-        .step = replica->view.step - 1,
-        .n_steps = replica->n_untold,
-        .start_ns = replica->untold_start_ns,
+    const struct ifl_step_end end = {
+        .step = last_step,
+        .n_steps = n_steps,
+        .start_ns = start_ns,
         .end_ns = replica->last_end_ns,
         .of = replica->results,
+        .n_of = replica->n_results,
+        .n_preempted = n_preempted,
     };
-    const bool told = replica->n_untold == 0 || !replica->has_step_end;
-    replica->n_untold = 0;
-    if (told)
-        return;
-    add_ticks(replica, &end);
-    tell_modules(replica, &end);
+    replica->n_results = 0;
+    FOR_EACH_MODULE(module, replica)
+    if (module->policy->on_step_end)
+        module->policy->on_step_end(module->self, &replica->view, &end);
+}
+
+void replica_tell_steps(struct replica *replica)
+{
+    add_ticks(replica, replica->n_untold);
+    tell_modules(replica, replica->view.step - 1, replica->n_untold, replica->untold_start_ns, 0);
 }
 
 static void let_go(struct replica *replica)
@@ -401,6 +395,8 @@ void replica_stamp_record(struct replica *replica, const struct ifl_done *done)
 /* Each output token is produced once, so a run whose barren steps are bounded comes to an end. */
 static int check_progress(const struct replica *replica, struct ifl_error *error)
 {
+    if (replica->n_barren_steps == 0)
+        return 0;
     const int64_t n_blocks = (int64_t)replica->limits.n_blocks + replica->limits.n_host_blocks;
     const int64_t all_tokens = n_blocks * replica->limits.block_tokens;
     if (replica->n_barren_steps <= 2 * all_tokens + 1000)
@@ -413,18 +409,17 @@ static int check_progress(const struct replica *replica, struct ifl_error *error
                     replica->running.n, replica->waiting.n, replica->n_swapped);
 }
 
+static bool outlasts_finishes(const struct replica *replica)
+{
+    const size_t n_others = replica->waiting.n + replica->n_swapped + replica->apart.n;
+    return replica->to_the_last && replica->cohort.n > 0 && n_others == 0;
+}
+
 int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,
                 struct ifl_error *error)
 {
-    const int64_t start_ns = done->start_ns, end_ns = done->end_ns;
-    struct ifl_step_end end = {
-        .step = replica->desc.step,
-        .n_steps = 1 + replica->n_untold,
-        .start_ns = replica->n_untold > 0 ? replica->untold_start_ns : start_ns,
-        .end_ns = end_ns,
-        .of = replica->results,
-        .n_preempted = replica->record.preempted,
-    };
+    const int64_t end_ns = done->end_ns;
+    const int32_t n_steps = 1 + replica->n_untold;
     int rc = 0;
     replica->busy = false;
     replica->view.n_in_flight = 0;
@@ -433,24 +428,26 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
     replica->view.now_ns = end_ns;
     replica_stamp_record(replica, done);
     if (replica->desc.totals.n_prefill_tokens > 0)
-        replica->view.last_prefill_ns = end_ns - start_ns;
+        replica->view.last_prefill_ns = end_ns - done->start_ns;
     replica->n_barren_steps++;
     if (replica->ticks) {
         replica->n_barren_steps = 0;
         rc = replica_tick(replica, end_ns, recorder, error);
-        end_decodes(replica, &end);
+        end_decodes(replica, n_steps);
         replica_fork_beams(replica);
     }
     if (rc == 0)
-        rc = end_prompts(replica, &end, recorder, error);
+        rc = end_prompts(replica, end_ns, recorder, error);
     if (rc == 0)
         rc = check_progress(replica, error);
     if (rc == 0)
         rc = ifl_record_step(recorder, &replica->record, error);
     if (replica->has_step_end)
-        tell_modules(replica, &end);
+        tell_modules(replica, replica->desc.step, n_steps,
+                     n_steps > 1 ? replica->untold_start_ns : done->start_ns,
+                     replica->record.preempted);
     let_go(replica);
-    if (replica->n_gone > 0)
+    if (replica->n_gone > 0 && !outlasts_finishes(replica))
         replica->promise.n_steps = 0;
     return rc;
 }

@@ -502,6 +502,12 @@ static void op_reject(struct ifl_step *step, const struct ifl_request *request)
 static void op_promise(struct ifl_step *step, struct ifl_promise promise)
 {
     replica_of(step)->promise = promise;
+    replica_of(step)->to_the_last = false;
+}
+
+static void op_to_the_last(struct ifl_step *step)
+{
+    replica_of(step)->to_the_last = true;
 }
 
 static void op_wake(struct ifl_step *step, int64_t at_ns)
@@ -582,4 +588,5 @@ const struct ifl_step_ops replica_step_ops = {
     .rerank = op_rerank,
     .took_part = op_took_part,
     .scheduled = op_scheduled,
+    .to_the_last = op_to_the_last,
 };

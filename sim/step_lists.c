@@ -62,28 +62,36 @@ static bool goes_first(struct replica *replica, const struct first *a, const str
     return replica_ranks_before(a->r, key_of(replica, a), b->r, key_of(replica, b));
 }
 
-/* Cursor: at[0] and at[1] belong to the waiting queue, at[2] to the running or prefilling ones,
- * at[3] to the swapped ones. */
-static const struct ifl_request *next_waiting(struct replica *replica, struct ifl_cursor *cursor,
-                                              const struct first *best)
+/* The first who waits behind the cursor, its hit looked up. */
+static struct live_request *next_waiting(struct replica *replica, uint64_t at[2])
 {
-    if (replica->ranks_stale)
-        replica_rank_anew(replica);
-    waiting_renew(&replica->waiting, cursor->at);
-    uint64_t at[2] = {cursor->at[0], cursor->at[1]};
     struct live_request *r = waiting_next(&replica->waiting, at);
     if (!r)
         return NULL;
     replica_look_up(replica, r);
     replica->step.asked |= 1u << IFL_ORDER;
-    const struct first waiting = {&r->pub, N_RANKED};
-    const bool pushed_front = at[1] == cursor->at[1];
-    if (best->r && !pushed_front && !goes_first(replica, &waiting, best))
-        return NULL;
-    memcpy(cursor->at, at, sizeof at);
-    return &r->pub;
+    return r;
 }
 
+/* The same, unless the first of another list goes before it. */
+static struct live_request *next_waiting_before(struct replica *replica, struct ifl_cursor *cursor,
+                                                const struct first *best)
+{
+    waiting_renew(&replica->waiting, cursor->at);
+    uint64_t at[2] = {cursor->at[0], cursor->at[1]};
+    struct live_request *r = next_waiting(replica, at);
+    if (!r)
+        return NULL;
+    const struct first waiting = {&r->pub, N_RANKED};
+    const bool pushed_front = at[1] == cursor->at[1];
+    if (!pushed_front && !goes_first(replica, &waiting, best))
+        return NULL;
+    memcpy(cursor->at, at, sizeof at);
+    return r;
+}
+
+/* Cursor: at[0] and at[1] belong to the waiting queue, at[2] to the running or prefilling ones,
+ * at[3] to the swapped ones. */
 const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
                                     struct ifl_cursor *cursor)
 {
@@ -105,10 +113,14 @@ const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
             at = &cursor->at[3];
         }
     }
-    const struct ifl_request *waiting =
-        lists & IFL_IN_WAITING ? next_waiting(replica, cursor, &best) : NULL;
-    if (waiting)
-        return waiting;
+    if (lists & IFL_IN_WAITING) {
+        if (replica->ranks_stale)
+            replica_rank_anew(replica);
+        struct live_request *waiting = best.r ? next_waiting_before(replica, cursor, &best)
+                                              : next_waiting(replica, cursor->at);
+        if (waiting)
+            return &waiting->pub;
+    }
     if (best.r)
         ++*at;
     return best.r;

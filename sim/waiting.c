@@ -177,10 +177,8 @@ static size_t keep_waiters(struct waiter *of, size_t from, size_t to)
     return n;
 }
 
-void waiting_tidy(struct waiting *waiting)
+void waiting_fill_holes(struct waiting *waiting)
 {
-    if (!waiting->holes)
-        return;
     waiting->holes = false;
     waiting->n_front = keep_waiters(waiting->front, 0, waiting->n_front);
     while (waiting->near_head < waiting->near_tail && !waits(&waiting->near[waiting->near_head]))
@@ -190,19 +188,8 @@ void waiting_tidy(struct waiting *waiting)
         waiting->near_head = waiting->near_tail = 0;
 }
 
-void waiting_renew(const struct waiting *waiting, uint64_t at[2])
+struct live_request *waiting_look(struct waiting *waiting, uint64_t at[2])
 {
-    if (at[1] >> 32 == waiting->n_rankings)
-        return;
-    at[0] = 0;
-    at[1] = (uint64_t)waiting->n_rankings << 32;
-}
-
-/* at[0] counts what was seen of the front stack from its top, at[1] of near; above it stands the
- * ranking that they belong to. */
-struct live_request *waiting_next(struct waiting *waiting, uint64_t at[2])
-{
-    waiting_renew(waiting, at);
     while (at[0] < waiting->n_front) {
         const struct waiter *w = &waiting->front[waiting->n_front - 1 - at[0]++];
         if (waits(w))

@@ -48,12 +48,32 @@ void waiting_leave(struct waiting *waiting, struct live_request *r);
 void waiting_rerank(struct waiting *waiting, struct live_request *r, int64_t key,
                     int64_t arrival_ns);
 /* Removes holes; between plans. */
-void waiting_tidy(struct waiting *waiting);
+void waiting_fill_holes(struct waiting *waiting);
+static inline void waiting_tidy(struct waiting *waiting)
+{
+    if (waiting->holes)
+        waiting_fill_holes(waiting);
+}
+
+/* at[0] counts what was seen of the front stack from its top, at[1] of near; above it stands the
+ * ranking that they belong to. A cursor from before the last ranking begins anew. */
+static inline void waiting_renew(const struct waiting *waiting, uint64_t at[2])
+{
+    if (at[1] >> 32 == waiting->n_rankings)
+        return;
+    at[0] = 0;
+    at[1] = (uint64_t)waiting->n_rankings << 32;
+}
 
 /* The next request that waits, NULL at the end. `at` starts as {0, 0}. */
-struct live_request *waiting_next(struct waiting *waiting, uint64_t at[2]);
-/* A cursor from before the last ranking begins anew. */
-void waiting_renew(const struct waiting *waiting, uint64_t at[2]);
+struct live_request *waiting_look(struct waiting *waiting, uint64_t at[2]);
+static inline struct live_request *waiting_next(struct waiting *waiting, uint64_t at[2])
+{
+    waiting_renew(waiting, at);
+    const bool near_seen = waiting->near_head + (uint32_t)at[1] == waiting->near_tail;
+    const bool all_seen = at[0] >= waiting->n_front && near_seen && waiting->n_far == 0;
+    return all_seen ? NULL : waiting_look(waiting, at);
+}
 
 typedef void waiting_rank_fn(void *context, const struct ifl_request *const *of, size_t n,
                              int64_t *key);

@@ -109,7 +109,9 @@ struct ifl_padding {
  * {0} promises nothing and is always right. It must not cover a step that asks a module which this
  * plan has not asked, for only those that were asked bound it (see steady in policy.h). The loop
  * itself stops when anything arrives, finishes or wakes, and when a block is refused. Within such a
- * run free blocks only fall and seats stand.
+ * run free blocks only fall and seats stand. Where somebody finishes it ends, too, unless it is
+ * made to the last: "and if nobody waits or is swapped out, and all on the device take part, those
+ * who remain when some have had their last token would go on so".
  */
 struct ifl_promise {
     int32_t n_steps;
@@ -180,6 +182,8 @@ struct ifl_step_ops {
     bool (*took_part)(struct ifl_step *, const struct ifl_request *);
     /* Everyone whom this plan has given tokens, in no particular order. */
     struct ifl_requests (*scheduled)(struct ifl_step *);
+    /* What has just been promised holds to the last. */
+    void (*to_the_last)(struct ifl_step *);
 };
 
 /* Totals of the step being built; read them, never keep them. */
@@ -354,6 +358,13 @@ static inline void ifl_promise(struct ifl_step *s, int32_t n_steps, int64_t unti
                                int32_t min_free_blocks)
 {
     s->ops->promise(s, (struct ifl_promise){n_steps, until_ns, min_free_blocks});
+}
+
+static inline void ifl_promise_to_the_last(struct ifl_step *s, int32_t n_steps, int64_t until_ns,
+                                           int32_t min_free_blocks)
+{
+    ifl_promise(s, n_steps, until_ns, min_free_blocks);
+    s->ops->to_the_last(s);
 }
 
 static inline void ifl_wake(struct ifl_step *s, int64_t at_ns)

@@ -85,7 +85,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (turn->decode && step->n_requests == 0 && step->n_preempted == 0)
         prefill(p, step);
     else if (!turn->decode)
-        ifl_promise(step, INT32_MAX, IFL_NEVER, 1);
+        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 1);
 }
 
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,

@@ -295,7 +295,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         start_prompts(p, view, step);
     if (p->chunking == CHUNKING_EQUAL)
         progress_equally(p, view, step);
-    ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+    ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
 static const struct ifl_batching_ops ops = {plan};

@@ -185,7 +185,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (step->n_swapped == 0 || !p->swapped_first)
         start_from(p, view, step, IFL_IN_WAITING);
     if (fast && step->n_prefill_tokens == 0 && step->n_swapped_in == 0 && step->n_preempted == 0)
-        ifl_promise(step, INT32_MAX, IFL_NEVER, p->append_spare_blocks);
+        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, p->append_spare_blocks);
 }
 
 static const struct ifl_batching_ops ops = {plan};

@@ -112,11 +112,13 @@ static void admit_prompts(const struct prefill_first *p, const struct ifl_view *
         const int32_t n = share_of(p, view, step, r);
         const int32_t widest = n > longest ? n : longest;
         const bool too_long = r->n_tokens > prompt_limit; /* whatever the cache holds of it, now */
-        const enum ifl_verdict verdict = too_long ? IFL_NEVER_FITS : ifl_ask(step, r, n);
+        const bool has_room = !too_long && step_has_room(p, view, step, r, n, widest);
+        const enum ifl_verdict verdict = too_long   ? IFL_NEVER_FITS
+                                         : has_room ? ifl_start(step, r, n)
+                                                    : ifl_ask(step, r, n);
         if (verdict == IFL_NEVER_FITS)
             ifl_reject(step, r);
-        else if (verdict != IFL_YES || !step_has_room(p, view, step, r, n, widest) ||
-                 ifl_start(step, r, n) != IFL_YES)
+        else if (verdict != IFL_YES || !has_room)
             return;
         else
             longest = widest;
@@ -198,7 +200,7 @@ static void promise_repeat(const struct prefill_first *p, const struct ifl_view 
         until_ns = ifl_oldest_waiting_ns(step) +
                    (int64_t)(p->delay_factor * (double)view->last_prefill_ns);
     if (until_ns >= view->now_ns)
-        ifl_promise(step, INT32_MAX, until_ns, p->append_rule == APPEND_ONE_FREE);
+        ifl_promise_to_the_last(step, INT32_MAX, until_ns, p->append_rule == APPEND_ONE_FREE);
 }
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)

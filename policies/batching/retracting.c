@@ -221,7 +221,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         return;
     if (view->n_swapped > 0)
         ifl_return_swapped(step, p->max_seqs);
-    ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+    ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
 /* ---- what follows from it ---- */

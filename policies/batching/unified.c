@@ -80,7 +80,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (step->n_swapped == 0)
         start_from(p, step, IFL_IN_WAITING);
     if (decodes && step->n_prefill_tokens == 0 && step->n_swapped_in == 0)
-        ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
 static const struct ifl_batching_ops ops = {plan};

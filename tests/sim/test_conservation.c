@@ -420,3 +420,24 @@ Test(conservation, livelock_ends_the_run)
               error.text);
     fixture_free(&f);
 }
+
+/* Answers of 2, 4, 6 and 8 tokens to prompts that come together: the prompts are planned, then one
+ * step of decodes; six more follow from the promise, though somebody finishes in every other. */
+Test(conservation, a_run_goes_on_over_a_finish)
+{
+    struct fixture f = {
+        .limits = {.block_tokens = 4, .n_blocks = 99, .max_model_tokens = 90, .n_clients = 1},
+        .linear = {.step_s = 0.1},
+    };
+    struct ifl_error error = {0};
+    fixture_vllm(&f, NULL, NULL);
+    fixture_trace(&f, 4);
+    for (size_t i = 0; i < f.trace.n; i++) {
+        f.trace.n_prompt[i] = 10;
+        f.trace.n_output[i] = 2 + 2 * (int32_t)i;
+    }
+    cr_assert_eq(fixture_fly(&f, &error), 0, "%s", error.text);
+    cr_expect_eq(f.n_plans, 2);
+    cr_expect_eq(f.n_repeats, 6);
+    fixture_free(&f);
+}
