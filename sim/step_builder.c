@@ -303,14 +303,14 @@ static enum ifl_verdict op_ask(struct ifl_step *step, const struct ifl_request *
     return verdict;
 }
 
-static double op_room(struct ifl_step *step)
+static double op_room(struct ifl_step *step, double enough)
 {
     struct replica *replica = replica_of(step);
     const struct module *admit = &replica->modules[IFL_ADMIT];
     if (!admit->policy->ops.admit->room)
         return INFINITY;
     replica->step.asked |= 1u << IFL_ADMIT;
-    return admit->policy->ops.admit->room(admit->self, &replica->view, step);
+    return admit->policy->ops.admit->room(admit->self, &replica->view, step, enough);
 }
 
 static enum ifl_verdict op_start(struct ifl_step *step, const struct ifl_request *request,

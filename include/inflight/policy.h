@@ -81,8 +81,9 @@ struct ifl_admit_ops {
     struct ifl_admission (*ask)(const void *self, const struct ifl_view *, struct ifl_step *,
                                 const struct ifl_request *request, int32_t n);
     /* Optional: tokens of K/V that are left of the device's for the rest of this step, beside what
-     * others will need later; less than nothing where that is more than there is. */
-    double (*room)(const void *self, const struct ifl_view *, struct ifl_step *);
+     * others will need later; less than nothing where that is more than there is. Where there is
+     * more than enough, `enough`. */
+    double (*room)(const void *self, const struct ifl_view *, struct ifl_step *, double enough);
 };
 
 struct ifl_preempt_ops {

@@ -142,9 +142,9 @@ struct ifl_step_ops {
      * blocks that are free now are not. */
     enum ifl_verdict (*ask)(struct ifl_step *, const struct ifl_request *, int32_t n,
                             int32_t spare_blocks);
-    /* Tokens of K/V that the admit module leaves to the rest of this plan; INFINITY: it does not
-     * say. */
-    double (*room)(struct ifl_step *);
+    /* Tokens of K/V that the admit module leaves to the rest of this plan, or `enough` where that
+     * is less; INFINITY: it does not say. */
+    double (*room)(struct ifl_step *, double enough);
     /* A waiting or swapped request joins RUNNING with n new tokens (0 is allowed) behind those of
      * its hit, if the admit module says yes; fewer where its hit has grown since the plan looked.
      * Gives it the blocks the answer named, shares the cached ones, swaps in where needed. */
@@ -317,9 +317,9 @@ static inline enum ifl_verdict ifl_ask_beyond(struct ifl_step *s, const struct i
     return s->ops->ask(s, r, n, spare_blocks);
 }
 
-static inline double ifl_room(struct ifl_step *s)
+static inline double ifl_room(struct ifl_step *s, double enough)
 {
-    return s->ops->room(s);
+    return s->ops->room(s, enough);
 }
 
 static inline enum ifl_verdict ifl_start(struct ifl_step *s, const struct ifl_request *r, int32_t n)

@@ -25,6 +25,11 @@ struct future {
     uint64_t step;  /* those since, if any, decoded and nothing else */
     int64_t n_live; /* requests at the replica */
     int64_t last_left_ns;
+    int64_t most_tokens; /* what may be set aside for all who have started, at most */
+};
+
+struct standing { /* of a request */
+    bool started;
 };
 
 static const struct ifl_param params[] = {
@@ -137,10 +142,31 @@ static double set_aside(const struct discounted *p, const struct ifl_view *view,
     return tokens;
 }
 
-static double room(const void *self, const struct ifl_view *view, struct ifl_step *step)
+/* What ends a prompt, and a page that a chunk begins in. */
+static int64_t at_most(const struct discounted *p, const struct ifl_view *view,
+                       const struct ifl_request *r)
+{
+    return clipped(p, declared(view, r)) + 2 * view->limits->block_tokens;
+}
+
+/* Without a look at anybody who runs: no ratio is above one. */
+static int64_t least_room(const struct discounted *p, const struct ifl_view *view,
+                          struct ifl_step *step)
+{
+    const struct ifl_requests started = ifl_started(step);
+    int64_t most = future_of(p)->most_tokens;
+    for (size_t i = 0; i < started.n; i++)
+        most += at_most(p, view, started.of[i]);
+    return (int64_t)step->n_free_blocks * view->limits->block_tokens - most;
+}
+
+static double room(const void *self, const struct ifl_view *view, struct ifl_step *step,
+                   double enough)
 {
     const int64_t free_tokens = (int64_t)step->n_free_blocks * view->limits->block_tokens;
-    return (double)free_tokens - set_aside(self, view, step);
+    if ((double)least_room(self, view, step) > enough)
+        return enough;
+    return fmin(enough, (double)free_tokens - set_aside(self, view, step));
 }
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
@@ -150,11 +176,11 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     const int64_t page = view->limits->block_tokens, pool = view->limits->n_blocks * page;
     const int32_t todo = ifl_todo(r), whole = (int32_t)((todo + page - 1) / page * page);
     const int64_t prompt = ifl_need(step, r, r->n_tokens) * page - (whole - todo);
-    const int64_t output = new_tokens(p, view, r);
+    const int64_t output = new_tokens(p, view, r), n_tokens = prompt + output + page;
     /* A group counts its declared output once, but its answers so far each on its own. */
-    if (r->n_tokens + page >= pool || prompt + output + page >= pool)
+    if (r->n_tokens + page >= pool || n_tokens >= pool)
         return (struct ifl_admission){IFL_NEVER_FITS, 0};
-    const bool fits = (double)(prompt + output + page) < room(self, view, step);
+    const bool fits = (double)n_tokens < room(self, view, step, (double)n_tokens + 1);
     return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_computed + n};
 }
 
@@ -173,11 +199,24 @@ static double estimated_ratio(const struct ifl_view *view, struct ifl_step *step
     return produced < limit ? produced / limit : 1;
 }
 
+static void note_started(const struct discounted *p, const struct ifl_view *view,
+                         struct ifl_step *step)
+{
+    const struct ifl_requests started = ifl_started(step);
+    for (size_t i = 0; i < started.n; i++) {
+        struct standing *standing = started.of[i]->mine[IFL_ADMIT];
+        if (!standing->started)
+            future_of(p)->most_tokens += at_most(p, view, started.of[i]);
+        standing->started = true;
+    }
+}
+
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
                           struct ifl_step *step)
 {
     const struct discounted *p = self;
     struct future *future = future_of(self);
+    note_started(p, view, step);
     future->ratio = ratio_now(p, view);
     future->step = view->step + 1;
     if (step->n_preempted > 0)
@@ -199,8 +238,10 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
+    const struct standing *standing = r->mine[IFL_ADMIT];
     struct future *future = future_of(self);
     future->n_live--;
+    future->most_tokens -= standing->started ? at_most(self, view, r) : 0;
     if (r->n_prefill > 0) /* it ran, and was not turned away */
         future->last_left_ns = view->now_ns;
 }
@@ -234,6 +275,7 @@ const struct ifl_policy policy_admit_discounted = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct discounted),
     .state_bytes = sizeof(struct future),
+    .request_bytes = sizeof(struct standing),
     .init = init,
     .on_join = on_join,
     .on_step_start = on_step_start,

@@ -109,7 +109,7 @@ static bool over_input(const struct budget *left, const struct ifl_step *step,
 static int32_t tokens_to_go_on(struct ifl_step *step, const struct budget *left,
                                const struct ifl_request *r)
 {
-    const double room = trunc(ifl_room(step));
+    const double room = trunc(ifl_room(step, left->chunk_tokens));
     const int32_t chunk =
         room > 0 && room < left->chunk_tokens ? (int32_t)room : left->chunk_tokens;
     return ifl_todo(r) < chunk ? ifl_todo(r) : chunk;
@@ -154,7 +154,7 @@ static void start_prompts(const struct retracting *p, struct ifl_step *step, str
             return;
         if (verdict == IFL_YES)
             charge(left, r);
-        batch->refused = verdict == IFL_YES && ifl_room(step) <= 0;
+        batch->refused = verdict == IFL_YES && ifl_room(step, 1) <= 0;
         if (verdict == IFL_YES && (batch->refused || used_up(left, r)))
             return;
     }
@@ -189,18 +189,17 @@ static void decode_everyone(struct ifl_step *step)
 /* After a prefill: nobody decoded apart from it, or a prompt goes on. */
 static bool loses_mark(const struct retracting *p, struct ifl_step *step)
 {
-    const struct ifl_requests running = ifl_running(step), started = ifl_started(step);
-    size_t n_decode = 0;
-    for (size_t i = 0; i < running.n; i++) {
-        const struct ifl_request *r = running.of[i];
-        n_decode += r->state == IFL_RUNNING && ifl_decodes(r);
-        if (r->state == IFL_RUNNING && !ifl_decodes(r) && ifl_todo(r) > 0)
+    const struct ifl_requests started = ifl_started(step);
+    int32_t n_prompts = (int32_t)started.n;
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    for (; (r = ifl_next(step, IFL_IN_PREFILL, &cursor)); n_prompts++)
+        if (ifl_todo(r) > 0)
             return true;
-    }
     for (size_t i = 0; i < started.n; i++)
         if (ifl_todo(started.of[i]) > 0)
             return true;
-    return p->mixed || n_decode == 0;
+    return p->mixed || step->n_running_requests == n_prompts;
 }
 
 /* ---- the plan ---- */
