@@ -110,6 +110,8 @@ struct ifl_evict_ops {
     int64_t (*key)(const void *self, const struct ifl_view *, const struct ifl_cached *);
     /* `wanted` is kept, and keys are asked again when it changes. */
     bool informed;
+    /* Keys do not read depth_tokens: blocks of a prefix that became unused together share one. */
+    bool ignores_depth;
 };
 
 /* A replica as a router sees it. */

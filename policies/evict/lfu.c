@@ -13,7 +13,7 @@ static int64_t key(const void *self, const struct ifl_view *view, const struct i
     return (int64_t)(n_uses << USE_BITS | (block->last_used & (((uint64_t)1 << USE_BITS) - 1)));
 }
 
-static const struct ifl_evict_ops ops = {.key = key};
+static const struct ifl_evict_ops ops = {.key = key, .ignores_depth = true};
 
 const struct ifl_policy policy_evict_lfu = {
     .kind = IFL_EVICT,

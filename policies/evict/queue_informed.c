@@ -9,7 +9,7 @@ static int64_t key(const void *self, const struct ifl_view *view, const struct i
     return (int64_t)((uint64_t)block->wanted << 62 | block->last_used);
 }
 
-static const struct ifl_evict_ops ops = {.key = key, .informed = true};
+static const struct ifl_evict_ops ops = {.key = key, .informed = true, .ignores_depth = true};
 
 const struct ifl_policy policy_evict_queue_informed = {
     .kind = IFL_EVICT,

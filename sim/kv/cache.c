@@ -242,19 +242,34 @@ static struct kv_loss lose_leaf(struct kv_cache *cache, const uint32_t *n_refs, 
     }
 }
 
-/* The last block of a run, which stays the first in line, or falls back as one that is not so deep.
- */
-static struct kv_loss lose_last(struct kv_cache *cache, uint32_t name)
+/* The rank of a run without its last n blocks. */
+static struct kv_rank shortened(const struct kv_cache *cache, uint32_t name, int32_t n)
 {
-    struct kv_entry *entry = &cache->entries[name];
-    entry->n_blocks--;
-    entry->depth_tokens -= entry->cached ? cache->options.block_tokens : 0;
-    cache->n_evicted += entry->cached;
-    kv_evictor_rerank_first(&cache->evictor, rank_of(cache, name));
-    return (struct kv_loss){.n_blocks = 1};
+    const struct kv_entry *entry = &cache->entries[name];
+    struct kv_rank rank = cache->evictor.seats[name].rank;
+    rank.depth_tokens -= entry->cached ? n * cache->options.block_tokens : 0;
+    return rank;
 }
 
-struct kv_loss kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, uint32_t *lost)
+/* The last blocks of a run, n_most while it is surely the first in line: it may fall back as one
+ * that is not so deep. */
+static struct kv_loss lose_last(struct kv_cache *cache, uint32_t name, int32_t n_most)
+{
+    struct kv_entry *entry = &cache->entries[name];
+    const bool flat = cache->options.evict->ignores_depth;
+    int32_t n = !flat ? 1 : n_most < entry->n_blocks ? n_most : entry->n_blocks - 1;
+    if (n > 1 && !kv_evictor_stays_first(&cache->evictor, shortened(cache, name, n)))
+        n = 1;
+    const struct kv_rank rank = shortened(cache, name, n);
+    entry->n_blocks -= n;
+    entry->depth_tokens -= entry->cached ? n * cache->options.block_tokens : 0;
+    cache->n_evicted += entry->cached ? (uint64_t)n : 0;
+    kv_evictor_rerank_first(&cache->evictor, flat ? rank : rank_of(cache, name));
+    return (struct kv_loss){.n_blocks = n};
+}
+
+struct kv_loss kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, int32_t n_most,
+                              uint32_t *lost)
 {
     const int32_t block = kv_evictor_first(&cache->evictor);
     struct kv_loss loss = {0};
@@ -262,7 +277,7 @@ struct kv_loss kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, ui
         return loss;
     const struct kv_entry *entry = &cache->entries[block];
     if (entry->n_blocks > 1 && !(entry->cached && is_tree(cache))) {
-        loss = lose_last(cache, (uint32_t)block);
+        loss = lose_last(cache, (uint32_t)block, n_most);
     } else {
         kv_evictor_remove(&cache->evictor, (uint32_t)block);
         loss = (struct kv_loss){1, 1};

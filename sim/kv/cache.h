@@ -110,9 +110,10 @@ void kv_cache_queue(struct kv_cache *cache, uint32_t name, int32_t n_blocks);
 struct kv_loss {
     int32_t n_blocks, n_names;
 };
-/* Blocks that are lost together, {0} if none can be; the names that are free after, in `lost` (room
- * for all there are). */
-struct kv_loss kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, uint32_t *lost);
+/* Blocks that are lost next, n_most of them or those that are lost together, {0} if none can be;
+ * the names that are free after, in `lost` (room for all there are). */
+struct kv_loss kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, int32_t n_most,
+                              uint32_t *lost);
 
 /* Who waits would start on the block; nobody would start on any. Keys are asked again. */
 void kv_cache_want(struct kv_cache *cache, uint32_t block);

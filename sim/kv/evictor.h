@@ -38,6 +38,8 @@ void kv_evictor_remove(struct kv_evictor *evictor, uint32_t block);
 int32_t kv_evictor_first(const struct kv_evictor *evictor);
 /* Who was to be lost next has another rank, which is not before the one it had. */
 void kv_evictor_rerank_first(struct kv_evictor *evictor, struct kv_rank rank);
+/* Whether it would surely stay the first with that one. */
+bool kv_evictor_stays_first(const struct kv_evictor *evictor, struct kv_rank rank);
 
 static inline bool kv_evictor_has(const struct kv_evictor *evictor, uint32_t block)
 {

@@ -87,7 +87,8 @@ void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
     for (int32_t i = 0; i < n; i++) {
         if (pool->n_free == pool->cache.n_idle)
-            ifl_require(kv_cache_evict(&pool->cache, pool->n_refs, stack_top(pool)).n_blocks > 0);
+            ifl_require(kv_cache_evict(&pool->cache, pool->n_refs, 1, stack_top(pool)).n_blocks >
+                        0);
         out[i] = stack_top(pool)[-1];
         pool->n_free--;
         pool->n_refs[out[i]] = 1;
@@ -109,9 +110,10 @@ void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 
 void kv_take_tallied(struct kv_pool *pool, int32_t n)
 {
-    while (n > pool->n_free - pool->cache.n_idle) {
+    int32_t n_lacking;
+    while ((n_lacking = n - (pool->n_free - pool->cache.n_idle)) > 0) {
         uint32_t *top = pool->free_stack + pool->n_free_names;
-        const struct kv_loss loss = kv_cache_evict(&pool->cache, pool->n_refs, top);
+        const struct kv_loss loss = kv_cache_evict(&pool->cache, pool->n_refs, n_lacking, top);
         ifl_require(loss.n_blocks > 0);
         pool->n_free_names += loss.n_names;
     }
