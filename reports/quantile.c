@@ -69,37 +69,35 @@ double quantile_of_grid(size_t i)
 
 /* Buckets double in width with the distance from the smallest sample, 1 << bits of them to each
  * doubling, so that a long tail leaves those narrow in which most samples lie. */
-struct buckets {
+struct scale {
     int64_t smallest;
     int bits;
-    size_t n;
-    uint64_t *held; /* [n] samples in it */
-    bool *wanted;   /* [n] a wanted rank falls into it */
 };
 
-static int shift_of(const struct buckets *buckets, uint64_t distance)
-{
-    const int n_bits = 64 - __builtin_clzll(distance | 1);
-    return n_bits > buckets->bits + 1 ? n_bits - buckets->bits - 1 : 0;
-}
+struct buckets {
+    struct scale scale;
+    size_t n;
+    uint64_t *held;     /* [n] samples in it */
+    bool *wanted;       /* [n] a wanted rank falls into it */
+    uint16_t *of_value; /* of each sample */
+};
 
-static size_t bucket_at(const struct buckets *buckets, uint64_t distance)
-{
-    const int shift = shift_of(buckets, distance);
-    return ((size_t)shift << buckets->bits) + (distance >> shift);
-}
+_Static_assert(MAX_BUCKETS <= (size_t)UINT16_MAX + 1, "of_value holds the number of any bucket");
 
-static size_t bucket_of(const struct buckets *buckets, int64_t value)
+static size_t bucket_of(struct scale scale, int64_t value)
 {
-    return bucket_at(buckets, (uint64_t)value - (uint64_t)buckets->smallest);
+    const uint64_t distance = (uint64_t)value - (uint64_t)scale.smallest;
+    const uint64_t finest = ((uint64_t)2 << scale.bits) - 1; /* up to there a bucket is one wide */
+    const int shift = 63 - __builtin_clzll(distance | finest) - scale.bits;
+    return ((size_t)shift << scale.bits) + (distance >> shift);
 }
 
 /* The least value that falls into it. */
-static int64_t value_of(const struct buckets *buckets, size_t bucket)
+static int64_t value_of(struct scale scale, size_t bucket)
 {
-    const size_t doubling = bucket >> buckets->bits, shift = doubling > 0 ? doubling - 1 : 0;
-    const uint64_t distance = (uint64_t)(bucket - (shift << buckets->bits)) << shift;
-    return (int64_t)((uint64_t)buckets->smallest + distance);
+    const size_t doubling = bucket >> scale.bits, shift = doubling > 0 ? doubling - 1 : 0;
+    const uint64_t distance = (uint64_t)(bucket - (shift << scale.bits)) << shift;
+    return (int64_t)((uint64_t)scale.smallest + distance);
 }
 
 /* As fine as MAX_BUCKETS allow. */
@@ -110,17 +108,20 @@ static void lay_out(struct buckets *buckets, const int64_t *value, size_t n)
         min = value[i] < min ? value[i] : min;
         max = value[i] > max ? value[i] : max;
     }
-    buckets->smallest = min;
-    for (buckets->bits = MAX_BUCKET_BITS; bucket_of(buckets, max) >= MAX_BUCKETS;)
-        buckets->bits--;
-    buckets->n = bucket_of(buckets, max) + 1;
+    buckets->scale = (struct scale){.smallest = min, .bits = MAX_BUCKET_BITS};
+    while (bucket_of(buckets->scale, max) >= MAX_BUCKETS)
+        buckets->scale.bits--;
+    buckets->n = bucket_of(buckets->scale, max) + 1;
 }
 
 static uint64_t fill(struct buckets *buckets, const int64_t *value, const uint32_t *count, size_t n)
 {
+    const struct scale scale = buckets->scale;
     uint64_t n_samples = 0;
     for (size_t i = 0; i < n; i++) {
-        buckets->held[bucket_of(buckets, value[i])] += count[i];
+        const size_t bucket = bucket_of(scale, value[i]);
+        buckets->of_value[i] = (uint16_t)bucket;
+        buckets->held[bucket] += count[i];
         n_samples += count[i];
     }
     return n_samples;
@@ -147,7 +148,7 @@ static size_t keep(const struct buckets *buckets, int64_t *value, uint32_t *coun
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++)
-        if (buckets->wanted[bucket_of(buckets, value[i])]) {
+        if (buckets->wanted[buckets->of_value[i]]) {
             value[kept] = value[i];
             count[kept++] = count[i];
         }
@@ -155,7 +156,7 @@ static size_t keep(const struct buckets *buckets, int64_t *value, uint32_t *coun
         uint64_t rest = buckets->wanted[bucket] ? 0 : buckets->held[bucket];
         for (uint32_t part; rest > 0; rest -= part) {
             part = rest < UINT32_MAX ? (uint32_t)rest : UINT32_MAX;
-            value[kept] = value_of(buckets, bucket);
+            value[kept] = value_of(buckets->scale, bucket);
             count[kept++] = part;
         }
     }
@@ -181,11 +182,13 @@ int quantile_thin(int64_t *value, uint32_t *count, size_t n, size_t *n_left,
     lay_out(&buckets, value, n);
     buckets.held = calloc(buckets.n, sizeof *buckets.held);
     buckets.wanted = calloc(buckets.n, sizeof *buckets.wanted);
-    const bool room = buckets.held && buckets.wanted;
+    buckets.of_value = malloc(n * sizeof *buckets.of_value);
+    const bool room = buckets.held && buckets.wanted && buckets.of_value;
     if (room)
         *n_left = thin(&buckets, value, count, n);
     free(buckets.held);
     free(buckets.wanted);
+    free(buckets.of_value);
     return room ? sort_by_key(value, count, *n_left, error) : ifl_fail_nomem(error);
 }
 

@@ -6,77 +6,42 @@
 
 #include "inflight/time.h"
 
-static const char pairs[] = "00010203040506070809101112131415161718192021222324"
-                            "25262728293031323334353637383940414243444546474849"
-                            "50515253545556575859606162636465666768697071727374"
-                            "75767778798081828384858687888990919293949596979899";
+/* "000,001,002,...,999,": three digits, and the comma that ends a field. */
+#define UNITS(h) h "0," h "1," h "2," h "3," h "4," h "5," h "6," h "7," h "8," h "9,"
+#define TENS(h)                                                                                    \
+    UNITS(h "0")                                                                                   \
+    UNITS(h "1")                                                                                   \
+    UNITS(h "2")                                                                                   \
+    UNITS(h "3")                                                                                   \
+    UNITS(h "4")                                                                                   \
+    UNITS(h "5")                                                                                   \
+    UNITS(h "6")                                                                                   \
+    UNITS(h "7")                                                                                   \
+    UNITS(h "8")                                                                                   \
+    UNITS(h "9")
+static const char groups[] = TENS("0") TENS("1") TENS("2") TENS("3") TENS("4") TENS("5") TENS("6")
+    TENS("7") TENS("8") TENS("9");
 
-static const uint64_t power_of_ten[] = {
-    1,
-    10,
-    100,
-    1000,
-    10000,
-    100000,
-    1000000,
-    10000000,
-    100000000,
-    1000000000,
-    10000000000,
-    100000000000,
-    1000000000000,
-    10000000000000,
-    100000000000000,
-    1000000000000000,
-    10000000000000000,
-    100000000000000000,
-    1000000000000000000,
-    10000000000000000000u,
-};
+/* Each of these leaves a comma behind the digits and returns its place; up to two bytes behind that
+ * are overwritten, for four are copied at a time. */
+static char *put_group(char *at, size_t value)
+{
+    memcpy(at, groups + 4 * value, 4);
+    return at + 3;
+}
 
 static char *put_digits(char *at, uint64_t value)
 {
-    size_t n = 2;
-    if (value < 10) { /* as most counts, and the seconds of most latencies */
-        *at = (char)('0' + value);
-        return at + 1;
-    }
-    while (n < 20 && value >= power_of_ten[n])
-        n++;
-    char *end = at + n, *to = end;
-    while (value >= 100) {
-        to -= 2;
-        memcpy(to, pairs + 2 * (size_t)(value % 100), 2);
-        value /= 100;
-    }
-    if (value >= 10)
-        memcpy(to - 2, pairs + 2 * value, 2);
-    else
-        to[-1] = (char)('0' + value);
-    return end;
-}
-
-static void put_four_digits(char *at, uint32_t value)
-{
-    memcpy(at, pairs + 2 * (size_t)(value / 100), 2);
-    memcpy(at + 2, pairs + 2 * (size_t)(value % 100), 2);
-}
-
-/* In two halves, which the processor works on at the same time. */
-static char *put_nine_digits(char *at, uint32_t value)
-{
-    const uint32_t low = value % 100000;
-    put_four_digits(at, value / 100000);
-    put_four_digits(at + 4, low / 10);
-    at[8] = (char)('0' + low % 10);
-    return at + 9;
+    if (value >= 1000)
+        return put_group(put_digits(at, value / 1000), value % 1000);
+    const size_t n_zeros = (size_t)(value < 100) + (value < 10);
+    memcpy(at, groups + 4 * value + n_zeros, 4);
+    return at + 3 - n_zeros;
 }
 
 char *row_uint(char *at, uint64_t value)
 {
-    at = put_digits(at, value);
-    *at++ = ',';
-    return at;
+    return put_digits(at, value) + 1;
 }
 
 /* INT64_MIN has a magnitude too, but only as an unsigned number. */
@@ -94,16 +59,19 @@ char *row_int(char *at, int64_t value)
 
 char *row_seconds(char *at, int64_t ns)
 {
-    if (ns != IFL_NEVER) {
-        const uint64_t of = magnitude(ns);
-        if (ns < 0)
-            *at++ = '-';
-        at = put_digits(at, of / IFL_NS_PER_S);
-        *at++ = '.';
-        at = put_nine_digits(at, (uint32_t)(of % IFL_NS_PER_S));
+    if (ns == IFL_NEVER) {
+        *at = ',';
+        return at + 1;
     }
-    *at++ = ',';
-    return at;
+    if (ns < 0)
+        *at++ = '-';
+    const uint64_t of = magnitude(ns), s = of / IFL_NS_PER_S;
+    const uint32_t rest_ns = (uint32_t)(of % IFL_NS_PER_S), us = rest_ns / 1000;
+    at = put_digits(at, s);
+    *at++ = '.';
+    at = put_group(at, us / 1000);
+    at = put_group(at, us % 1000);
+    return put_group(at, rest_ns % 1000) + 1;
 }
 
 char *row_real(char *at, double value)

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ROW_NUMBER_BYTES ((size_t)32) /* the longest number, its comma included */
+#define ROW_NUMBER_BYTES ((size_t)32) /* room for a number: the longest, its comma, and some */
 #define ROW_REAL_BYTES 40             /* nine significant digits with sign, exponent and comma */
 
 char *row_uint(char *at, uint64_t value);

@@ -13,11 +13,12 @@ enum trace_number trace_whole(const char *text, size_t n, int64_t *value)
     const bool negative = text[0] == '-';
     const char *at = text + (negative || text[0] == '+');
     const char *const first = at;
+    const int64_t most_tens = INT64_MAX / 10;
     int64_t whole = 0;
     bool fits = true;
     for (; is_digit(*at); at++) {
         const int digit = *at - '0';
-        fits = fits && whole <= (INT64_MAX - digit) / 10;
+        fits = fits && (whole < most_tens || (whole == most_tens && digit <= INT64_MAX % 10));
         whole = fits ? 10 * whole + digit : whole;
     }
     if (at == first || at != text + n)
