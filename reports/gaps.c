@@ -74,10 +74,12 @@ static int make_room(struct gaps *gaps, struct ifl_error *error)
     return gaps->cap < gaps->max_pairs ? grow(gaps, error) : compact(gaps, error);
 }
 
-static int add_pair(struct gaps *gaps, int64_t gap_ns, uint32_t requests, struct ifl_error *error)
+static inline int add_pair(struct gaps *gaps, int64_t gap_ns, uint32_t requests,
+                           struct ifl_error *error)
 {
     const size_t last = gaps->n - 1;
-    if (gaps->n && gaps->gap_ns[last] == gap_ns && gaps->requests[last] <= UINT32_MAX - requests) {
+    if (gaps->n && gaps->gap_ns[last] == cut(gaps, gap_ns) &&
+        gaps->requests[last] <= UINT32_MAX - requests) {
         gaps->requests[last] += requests;
         return IFL_OK;
     }
@@ -93,22 +95,40 @@ int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_err
     exact_add(&gaps->total_ns, gap_ns, requests);
     gaps->n_gaps += requests;
     for (; requests > UINT32_MAX; requests -= UINT32_MAX)
-        if (add_pair(gaps, cut(gaps, gap_ns), UINT32_MAX, error))
+        if (add_pair(gaps, gap_ns, UINT32_MAX, error))
             return error->code;
-    return requests > 0 ? add_pair(gaps, cut(gaps, gap_ns), (uint32_t)requests, error) : IFL_OK;
+    return requests > 0 ? add_pair(gaps, gap_ns, (uint32_t)requests, error) : IFL_OK;
+}
+
+/* Behind a pair: as many as there is room for, up to one that repeats the one before. */
+static size_t append(struct gaps *gaps, const int64_t *gap_ns, size_t n, uint32_t requests)
+{
+    const size_t n_room = gaps->cap - gaps->n, n_most = n < n_room ? n : n_room;
+    const int64_t kept_bits = cut(gaps, -1);
+    int64_t *to_ns = gaps->gap_ns + gaps->n, last_ns = to_ns[-1];
+    uint32_t *to = gaps->requests + gaps->n;
+    size_t i = 0;
+    for (; i < n_most && (gap_ns[i] & kept_bits) != last_ns; i++) {
+        to_ns[i] = last_ns = gap_ns[i] & kept_bits;
+        to[i] = requests;
+    }
+    gaps->n += i;
+    return i;
 }
 
 int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int32_t requests,
                  struct ifl_error *error)
 {
     int64_t total_ns = 0; /* of steps that follow one another: a time */
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         total_ns += gap_ns[i];
-        if (add_pair(gaps, cut(gaps, gap_ns[i]), (uint32_t)requests, error))
-            return error->code;
-    }
     exact_add(&gaps->total_ns, total_ns, requests);
     gaps->n_gaps += (int64_t)n * requests;
+    for (size_t i = 0; i < n;) {
+        if (add_pair(gaps, gap_ns[i++], (uint32_t)requests, error))
+            return error->code;
+        i += append(gaps, gap_ns + i, n - i, (uint32_t)requests);
+    }
     return IFL_OK;
 }
 

@@ -88,8 +88,9 @@ static size_t bucket_of(struct scale scale, int64_t value)
 {
     const uint64_t distance = (uint64_t)value - (uint64_t)scale.smallest;
     const uint64_t finest = ((uint64_t)2 << scale.bits) - 1; /* up to there a bucket is one wide */
-    const int shift = 63 - __builtin_clzll(distance | finest) - scale.bits;
-    return ((size_t)shift << scale.bits) + (distance >> shift);
+    const int top_bit = 63 ^ __builtin_clzll(distance | finest);
+    const int shift = top_bit - scale.bits;
+    return ((uint64_t)shift << scale.bits) + (distance >> shift);
 }
 
 /* The least value that falls into it. */

@@ -226,21 +226,43 @@ int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record 
     return recorder->shows_steps ? show_step(recorder, step, error) : IFL_OK;
 }
 
-/* Sums of products are linear in what grows evenly; what is reserved is the rest of what is used.
- */
+/* What grows by one with each step but the first, summed over time: each one stays to the end. */
+static struct exact_sum sum_growth_ns(const int64_t *duration_ns, size_t n)
+{
+    struct exact_sum sum = {0};
+    uint64_t left_ns = 0;
+    for (size_t i = n; i-- > 1;) {
+        left_ns += (uint64_t)duration_ns[i];
+        sum.of += left_ns;
+    }
+    return sum;
+}
+
+static int64_t sum_ns(const int64_t *ns, size_t n)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += ns[i];
+    return sum;
+}
+
+/* What changes now and then is added by the time that it stands, what grows evenly is linear in
+ * time, and what is reserved is the rest of what is held. */
 static void add_stretch(struct step_sums *sums, const struct ifl_stretch_record *of)
 {
     const struct ifl_step_record *first = &of->first;
-    struct exact_sum used = {0}, token = {0}, internal = {0};
-    int64_t lasted_ns = 0, n_tokens = first->kv_token_slots;
-    for (size_t i = 0; i < of->n; i++) {
-        const int64_t ns = of->duration_ns[i];
-        lasted_ns += ns;
-        exact_add(&used, ns, of->kv_used_blocks[i]);
-        exact_add(&internal, ns, of->kv_internal_slots[i]);
-        exact_add(&token, ns, n_tokens);
-        n_tokens += first->decode_seqs;
+    struct exact_sum token = {sum_growth_ns(of->duration_ns, of->n).of * first->decode_seqs};
+    int64_t lasted_ns = 0;
+    size_t from = 0;
+    for (const struct ifl_pool_use *use = of->use; use < of->use + of->n_uses; use++) {
+        const int64_t stood_ns = sum_ns(of->duration_ns + from, use->until - from);
+        exact_add(&sums->used_blocks_ns, stood_ns, use->used_blocks);
+        exact_add(&sums->internal_slots_ns, stood_ns, use->internal_slots);
+        exact_add(&sums->reserved_slots_ns, stood_ns, use->held_slots - use->internal_slots);
+        lasted_ns += stood_ns;
+        from = use->until;
     }
+    exact_add(&token, lasted_ns, first->kv_token_slots);
     const int64_t end_ns = first->start_ns + lasted_ns;
     sums->n_steps += of->n;
     sums->last_end_ns = end_ns > sums->last_end_ns ? end_ns : sums->last_end_ns;
@@ -248,24 +270,23 @@ static void add_stretch(struct step_sums *sums, const struct ifl_stretch_record 
     exact_add(&sums->seqs_ns, lasted_ns, first->decode_seqs);
     exact_add(&sums->pool_slots_ns, lasted_ns, first->kv_pool_slots);
     exact_add(&sums->shared_blocks_ns, lasted_ns, first->kv_shared_blocks);
-    sums->used_blocks_ns.of += used.of;
     sums->token_slots_ns.of += token.of;
-    sums->internal_slots_ns.of += internal.of;
-    sums->reserved_slots_ns.of += of->block_tokens * used.of - token.of - internal.of;
+    sums->reserved_slots_ns.of -= token.of;
 }
 
 static int record_each(struct ifl_recorder *recorder, const struct ifl_stretch_record *of,
                        struct ifl_error *error)
 {
     struct ifl_step_record step;
-    int code = IFL_OK;
-    for (size_t i = 0; i < of->n && !code; i++) {
-        ifl_stretch_step(of, i, &step);
-        code = ifl_record_gaps(recorder, step.duration_ns, of->n_requests, error);
-        if (!code)
-            code = ifl_record_step(recorder, &step, error);
-    }
-    return code;
+    size_t i = 0;
+    for (const struct ifl_pool_use *use = of->use; use < of->use + of->n_uses; use++)
+        for (; i < use->until; i++) {
+            ifl_stretch_step(of, use, i, &step);
+            if (ifl_record_gaps(recorder, step.duration_ns, of->n_requests, error) ||
+                ifl_record_step(recorder, &step, error))
+                return error->code;
+        }
+    return IFL_OK;
 }
 
 int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_record *of,

@@ -118,23 +118,30 @@ int cohort_widen(struct cohort *cohort, int64_t n_ticks)
 
 /* ---- who grows when ---- */
 
-/* In 32 bits, which divide in a third of the time; who never fills its blocks may be anywhere. */
+/* Of who holds all the blocks that it will ever need, and stands in no list. */
+enum { NEVER_GROWS = -1 };
+
+/* In 32 bits, which divide in a third of the time. */
 static int32_t grow_phase(const struct cohort *cohort, const struct live_request *r)
 {
     const int64_t n_computed = r->pub.n_computed + (cohort->tick - r->synced_tick);
     const int64_t n_left = group_capacity(&r->pub, cohort->block_tokens) - n_computed;
+    if (n_left >= r->finish_tick - cohort->tick)
+        return NEVER_GROWS;
     return (int32_t)(((uint32_t)cohort->phase + (uint32_t)n_left) % (uint32_t)cohort->block_tokens);
 }
 
 static void grow_insert(struct cohort *cohort, struct live_request *r)
 {
     r->grow_phase = grow_phase(cohort, r);
-    live_insert_by_start(&cohort->grow[r->grow_phase], GROWING, r);
+    if (r->grow_phase != NEVER_GROWS)
+        live_insert_by_start(&cohort->grow[r->grow_phase], GROWING, r);
 }
 
 static void grow_remove(struct cohort *cohort, struct live_request *r)
 {
-    live_remove(&cohort->grow[r->grow_phase], GROWING, r);
+    if (r->grow_phase != NEVER_GROWS)
+        live_remove(&cohort->grow[r->grow_phase], GROWING, r);
 }
 
 void cohort_regrow(struct cohort *cohort, struct live_request *r)
@@ -267,7 +274,7 @@ static void forget_old_gaps(struct cohort *cohort)
         memmove(cohort->gaps, cohort->gaps + n, cohort->n_gaps * sizeof *cohort->gaps);
 }
 
-static int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
+static inline int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
 {
     while (cohort->n_gaps > 0 && cohort->gaps[cohort->n_gaps - 1].gap_ns <= gap_ns)
         cohort->n_gaps--;
@@ -289,7 +296,7 @@ static int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
 int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
 {
     *shared = (struct tick_gaps){end_ns - cohort->last_end_ns, cohort->n - cohort->n_fresh};
-    cohort_pass(cohort);
+    cohort_pass(cohort, 1);
     cohort->last_end_ns = end_ns;
     for (size_t i = 0; i < cohort->n_fresh; i++)
         cohort->fresh[i]->fresh = false;
@@ -300,9 +307,11 @@ int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
 int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns)
 {
     const int64_t before = cohort->tick - (int64_t)n;
-    for (size_t i = 0; i < n; i++)
-        if (push_gap(cohort, before + 1 + (int64_t)i, gap_ns[i]) < 0)
+    for (size_t i = 0; i < n; i++) {
+        const bool outlived = i + 1 < n && gap_ns[i] <= gap_ns[i + 1];
+        if (!outlived && push_gap(cohort, before + 1 + (int64_t)i, gap_ns[i]) < 0)
             return -1;
+    }
     cohort->last_end_ns = end_ns;
     return 0;
 }

@@ -5,13 +5,14 @@
  * counter, and a member's counts are its counts at `synced_tick` plus the ticks since. Four
  * structures say what changes at a tick t:
  *
- *   grow[t mod block_tokens]       members that run out of their last block at t; in order of
- * start, so that blocks are handed out as one by one n_counted[t mod block_tokens]  how many do so
- * besides, each by one block, where pools are tallied: who once took a block with the others does
- * so from then on due[t mod cap_ticks]           members whose last token t yields, in order of
- * start fresh                          members that have not ticked yet: their gap since their last
- *                                  token is their own, everyone else's is the time since the last
- *                                  tick
+ *   grow[t mod block_tokens]  members that run out of blocks at t, in order of start, so that blocks
+ *                             are handed out as one by one; who holds all that it will ever need
+ *                             stands in no list
+ *   n_counted[same]           how many do so besides, each by one block, where pools are tallied:
+ *                             who once took a block with the others does so from then on
+ *   due[t mod cap_ticks]      members whose last token t yields, in order of start
+ *   fresh                     members that have not ticked yet: their gap since their last token is
+ *                             their own, everyone else's is the time since the last tick
  *
  * The longest gap of a member is a range maximum over its ticks, answered from a stack of gaps
  * that decrease (the usual monotone stack). */
@@ -123,14 +124,22 @@ struct tick_gaps { /* `count` members have waited gap_ns since their last token 
 /* Everyone has one more token since end_ns. Reports the gap that all but the fresh ones share; the
  * caller has looked at the fresh ones before. 0, or -1 without memory. */
 int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared);
-/* The same in two parts, for many ticks of which nobody is fresh: they pass one by one, and then
- * the gaps of the last n are noted, the last of which ended at end_ns. */
-static inline void cohort_pass(struct cohort *cohort)
+/* The same in two parts, for many ticks of which nobody is fresh. First they pass: the one under
+ * way, and behind it those for which nobody takes blocks, n at most in all; how many. Then the gaps
+ * of the last n are noted, the last of which ended at end_ns. */
+static inline size_t cohort_pass(struct cohort *cohort, size_t n)
 {
-    cohort->tick++;
-    cohort->phase = cohort->phase + 1 == cohort->block_tokens ? 0 : cohort->phase + 1;
-    cohort->context += cohort->n_seqs;
+    int32_t phase = cohort->phase;
+    size_t i = 0;
+    do {
+        phase = phase + 1 == cohort->block_tokens ? 0 : phase + 1;
+        i++;
+    } while (i < n && cohort->n_counted[phase] == 0 && !cohort->grow[phase].head);
+    cohort->tick += (int64_t)i;
+    cohort->phase = phase;
+    cohort->context += (int64_t)i * cohort->n_seqs;
     cohort->grown = false;
+    return i;
 }
 int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns);
 /* Ticks until one that yields somebody's last token. */

@@ -346,6 +346,12 @@ int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *r
                  struct ifl_error *error);
 void replica_stamp_record(struct replica *replica, const struct ifl_done *done);
 void replica_record_pool(struct replica *replica); /* how the pool is used, now */
+/* Slots of the blocks that requests hold. */
+static inline int64_t replica_held_slots(const struct replica *replica)
+{
+    const int32_t n_held = kv_used(&replica->kv) - kv_slack(&replica->kv);
+    return (int64_t)n_held * replica->limits.block_tokens;
+}
 /* And it does so for those who ticked last. */
 bool replica_ticks_again(const struct replica *replica);
 /* Modules that hear runs hear of the one that has come to its end. */

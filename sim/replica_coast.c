@@ -83,32 +83,46 @@ static bool grow_by_count(struct replica *replica)
     const struct cohort *cohort = &replica->cohort;
     const int32_t n = cohort->n_counted[cohort->phase];
     if (!cohort_grows_by_count(cohort) ||
-        !replica_tick_fits(replica, n, replica->promise.min_free_blocks))
+        !replica_tick_fits(replica, n, replica->promise.min_free_blocks) ||
+        replica_tick_may_lose_hits(replica, n))
         return false;
     if (n > 0)
         replica_grow_counted(replica);
     return true;
 }
 
-struct blocks_of_steps {
-    int32_t used[REPLICA_MAX_STRETCH];
-    int64_t internal_slots[REPLICA_MAX_STRETCH];
-};
-
-/* How many steps there is time and room for. */
-static size_t fly(struct replica *replica, const int64_t *duration_ns, size_t n, int64_t until_ns,
-                  struct blocks_of_steps *blocks)
+/* How many of the next n steps begin by the promise and end before until_ns. */
+static size_t count_timely(const struct replica *replica, const int64_t *duration_ns, size_t n,
+                           int64_t until_ns)
 {
+    const int64_t promised_ns = replica->promise.until_ns;
     int64_t now_ns = replica->view.now_ns;
     size_t i = 0;
-    while (i < n && duration_ns[i] < until_ns - now_ns && now_ns <= replica->promise.until_ns &&
-           grow_by_count(replica)) {
+    for (; i < n && duration_ns[i] < until_ns - now_ns && now_ns <= promised_ns; i++)
         now_ns += duration_ns[i];
-        blocks->used[i] = kv_used(&replica->kv);
-        blocks->internal_slots[i++] = replica->kv_internal_slots;
-        cohort_pass(&replica->cohort);
+    return i;
+}
+
+static int64_t sum_ns(const int64_t *ns, size_t n)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += ns[i];
+    return sum;
+}
+
+/* As many of n steps as there is room for: use[*n_uses] of the pool. */
+static size_t fly(struct replica *replica, size_t n, struct ifl_pool_use *use, size_t *n_uses)
+{
+    size_t i = 0;
+    *n_uses = 0;
+    while (i < n && grow_by_count(replica)) {
+        i += cohort_pass(&replica->cohort, n - i);
+        use[(*n_uses)++] = (struct ifl_pool_use){.until = i,
+                                                 .used_blocks = kv_used(&replica->kv),
+                                                 .held_slots = replica_held_slots(replica),
+                                                 .internal_slots = replica->kv_internal_slots};
     }
-    replica->view.now_ns = now_ns;
     return i;
 }
 
@@ -127,18 +141,19 @@ static void describe_first(const struct replica *replica, struct ifl_step_record
 int replica_stretch(struct replica *replica, const int64_t *duration_ns, size_t n, int64_t until_ns,
                     struct ifl_recorder *recorder, struct ifl_error *error)
 {
-    struct blocks_of_steps blocks;
-    struct ifl_stretch_record record = {.n_requests = (int32_t)replica->cohort.n,
-                                        .block_tokens = replica->limits.block_tokens,
-                                        .duration_ns = duration_ns,
-                                        .kv_used_blocks = blocks.used,
-                                        .kv_internal_slots = blocks.internal_slots};
-    if (n == 0 || !replica->kv.tallied || replica->tells_each)
+    struct ifl_pool_use use[REPLICA_MAX_STRETCH];
+    struct ifl_stretch_record record;
+    n = count_timely(replica, duration_ns, n, until_ns);
+    if (n == 0 || replica->beams.search || replica->tells_each)
         return 0;
     describe_first(replica, &record.first);
-    record.n = fly(replica, duration_ns, n, until_ns, &blocks);
+    record.n = fly(replica, n, use, &record.n_uses);
     if (record.n == 0)
         return 0;
+    record.n_requests = (int32_t)replica->cohort.n;
+    record.duration_ns = duration_ns;
+    record.use = use;
+    replica->view.now_ns = record.first.start_ns + sum_ns(duration_ns, record.n);
     replica->view.step += record.n;
     replica->n_untold += (int32_t)record.n;
     replica->promise.n_steps -= (int32_t)record.n;

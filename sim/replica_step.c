@@ -178,8 +178,7 @@ static void list_work(struct replica *replica)
 
 void replica_record_pool(struct replica *replica)
 {
-    const int32_t n_held = kv_used(&replica->kv) - kv_slack(&replica->kv);
-    const int64_t held = (int64_t)n_held * replica->limits.block_tokens;
+    const int64_t held = replica_held_slots(replica);
     struct ifl_step_record *record = &replica->record;
     record->kv_used_blocks = kv_used(&replica->kv);
     record->kv_token_slots = replica->kv_token_slots;

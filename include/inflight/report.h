@@ -51,20 +51,28 @@ struct ifl_step_record {
     int64_t gap_ns;           /* since the end of the step before, IFL_NEVER for the first */
 };
 
+/* How the pool is used in steps that take no blocks. */
+struct ifl_pool_use {
+    size_t until; /* the step of a stretch before which it changes */
+    int32_t used_blocks;
+    int64_t held_slots;     /* by requests, whether they hold a token or not */
+    int64_t internal_slots; /* of those: never used */
+};
+
 /* Steps that follow one another without a pause, each of which gives every request one more token
  * and does nothing else. */
 struct ifl_stretch_record {
-    struct ifl_step_record first; /* its duration is that below */
+    struct ifl_step_record first; /* its duration and its pool are those below */
     size_t n;
-    int32_t n_requests;   /* that decode: each has waited every step's duration for its token */
-    int32_t block_tokens; /* K/V slots of a block */
-    const int64_t *duration_ns;       /* [n], device time as well */
-    const int32_t *kv_used_blocks;    /* [n] */
-    const int64_t *kv_internal_slots; /* [n] */
+    int32_t n_requests; /* that decode: each has waited every step's duration for its token */
+    const int64_t *duration_ns;     /* [n], device time as well */
+    const struct ifl_pool_use *use; /* [n_uses], the last one until n */
+    size_t n_uses;
 };
 
-/* Step i of it in place of step i - 1. */
-static inline void ifl_stretch_step(const struct ifl_stretch_record *of, size_t i,
+/* Step i of it, with that use of the pool, in place of step i - 1. */
+static inline void ifl_stretch_step(const struct ifl_stretch_record *of,
+                                    const struct ifl_pool_use *use, size_t i,
                                     struct ifl_step_record *step)
 {
     if (i == 0) {
@@ -76,10 +84,9 @@ static inline void ifl_stretch_step(const struct ifl_stretch_record *of, size_t 
         step->kv_token_slots += step->decode_seqs;
     }
     step->duration_ns = step->device_ns = of->duration_ns[i];
-    step->kv_used_blocks = of->kv_used_blocks[i];
-    step->kv_internal_slots = of->kv_internal_slots[i];
-    step->kv_reserved_slots = (int64_t)of->kv_used_blocks[i] * of->block_tokens -
-                              step->kv_token_slots - step->kv_internal_slots;
+    step->kv_used_blocks = use->used_blocks;
+    step->kv_internal_slots = use->internal_slots;
+    step->kv_reserved_slots = use->held_slots - step->kv_token_slots - use->internal_slots;
 }
 
 /* What a step did for a request. */

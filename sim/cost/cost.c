@@ -51,8 +51,7 @@ int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals)
 static bool only_decodes(const struct ifl_step_totals *totals)
 {
     return totals->n_decode_seqs > 0 && totals->n_prefill_tokens == 0 &&
-           totals->n_blocks_out + totals->n_blocks_in + totals->n_blocks_copied == 0 &&
-           !has_padding(totals);
+           totals->n_blocks_out + totals->n_blocks_in + totals->n_blocks_copied == 0;
 }
 
 static size_t run_one_by_one(struct cost *cost, const struct ifl_step_totals *first, size_t n,
@@ -74,9 +73,16 @@ size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_
     ifl_require(n <= COST_MAX_RUN);
     if (cost->recorded_ns)
         return 0;
-    if (n == 1 || !cost->run_s || !only_decodes(first))
+    if (n == 1) {
+        ns[0] = cost_step_ns(cost, first);
+        return ns[0] >= 0;
+    }
+    if (!cost->run_s)
         return run_one_by_one(cost, first, n, ns);
-    cost->run_s(cost, first, n, s);
+    const struct ifl_step_totals all = padded(first);
+    if (!only_decodes(&all))
+        return run_one_by_one(cost, first, n, ns);
+    cost->run_s(cost, &all, first->n_decode_seqs, n, s);
     for (size_t i = 0; i < n; i++) {
         ns[i] = rounded_ns(s[i]);
         if (ns[i] < 0)

@@ -121,24 +121,35 @@ static inline double split_s(const struct decode_terms *terms, double context_to
 /* All but launch and split. */
 static inline double packed_s(const struct decode_terms *terms, double kv_bytes)
 {
-    double read_s = kv_bytes / terms->bytes_per_s;
-    if (terms->stream_bytes_per_s > 0)
-        read_s = fmax(read_s, kv_bytes / terms->n_streams / terms->stream_bytes_per_s);
-    return terms->heads_s + read_s;
+    const double read_s = kv_bytes / terms->bytes_per_s;
+    if (terms->stream_bytes_per_s <= 0)
+        return terms->heads_s + read_s;
+    const double stream_s = kv_bytes / terms->n_streams / terms->stream_bytes_per_s;
+    return terms->heads_s + (read_s > stream_s ? read_s : stream_s);
+}
+
+static void correct_run(const struct hardware *hardware, const struct decode_shape *first,
+                        double growth_tokens, size_t n, double *s)
+{
+    double context_tokens = first->context_tokens;
+    for (size_t i = 0; i < n; i++) {
+        s[i] *= corrected(hardware, CORRECT_DECODE, 0, 0, context_tokens);
+        context_tokens += growth_tokens;
+    }
 }
 
 void decode_attention_run_s(const struct hardware *hardware, double q_heads, double kv_heads,
                             double d_head, double element_bytes, const struct decode_shape *first,
-                            size_t n, double *s)
+                            double growth_tokens, size_t n, double *s)
 {
     const struct decode_terms terms = decode_terms(hardware, q_heads, kv_heads, first->n_seqs);
-    double context_tokens = first->context_tokens;
-    for (size_t i = 0; i < n; i++) {
+    for (int32_t i = 0; i < (int32_t)n; i++) {
+        const double context_tokens = first->context_tokens + i * growth_tokens;
         const double kv_bytes = 2 * context_tokens * kv_heads * d_head * element_bytes;
-        s[i] = corrected(hardware, CORRECT_DECODE, 0, 0, context_tokens) *
-               (terms.launch_s + (packed_s(&terms, kv_bytes) + split_s(&terms, context_tokens)));
-        context_tokens += first->n_seqs;
+        s[i] = terms.launch_s + (packed_s(&terms, kv_bytes) + split_s(&terms, context_tokens));
     }
+    if (hardware->corrections.n_of > 0)
+        correct_run(hardware, first, growth_tokens, n, s);
 }
 
 double decode_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
@@ -146,7 +157,7 @@ double decode_attention_s(const struct hardware *hardware, double q_heads, doubl
 {
     double s = 0;
     if (shape->n_seqs > 0)
-        decode_attention_run_s(hardware, q_heads, kv_heads, d_head, element_bytes, shape, 1, &s);
+        decode_attention_run_s(hardware, q_heads, kv_heads, d_head, element_bytes, shape, 0, 1, &s);
     return s;
 }
 

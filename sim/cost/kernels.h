@@ -81,11 +81,11 @@ enum { KERNELS_SPLIT_TOKENS = 128 };
  * from below. Other kernels have s = 0, and no such bound. */
 double decode_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
                           double d_head, double element_bytes, const struct decode_shape *shape);
-/* The same of n steps that follow one another, to the last bit: each sequence reads one token more
- * in every next one. s[n]. */
+/* The same of n steps that follow one another, to the last bit: each reads that many tokens more
+ * than the one before. s[n]. */
 void decode_attention_run_s(const struct hardware *hardware, double q_heads, double kv_heads,
                             double d_head, double element_bytes, const struct decode_shape *first,
-                            size_t n, double *s);
+                            double growth_tokens, size_t n, double *s);
 
 /* decode_mixed, in a step that also holds prefill: kernels for mixed batches do not pack the query
  * heads that share a KV head, so K and V are read once for each of them.

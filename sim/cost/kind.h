@@ -9,9 +9,10 @@ struct cost {
     /* NAN where there is no answer; then why_not, which is NULL where there always is one. */
     double (*step_s)(struct cost *, const struct ifl_step_totals *);
     int (*why_not)(const struct cost *, const struct ifl_step_totals *, struct ifl_error *);
-    /* step_s of n steps that follow one another, each with one more token for the same sequences
-     * and nothing else: s[n], to the last bit. Optional. */
-    void (*run_s)(struct cost *, const struct ifl_step_totals *, size_t n, double *s);
+    /* step_s of n steps that follow one another, of decodes and nothing else, each of which reads
+     * that many tokens more than the one before: s[n], to the last bit. Optional. */
+    void (*run_s)(struct cost *, const struct ifl_step_totals *first, int32_t growth_tokens,
+                  size_t n, double *s);
     /* In place of step_s where the totals do not tell; negative where there is no answer. */
     int64_t (*recorded_ns)(struct cost *, uint32_t replica, int64_t start_ns,
                            const struct ifl_step_totals *);

@@ -9,7 +9,6 @@
  * operations. Ranks are alike and meet in the all-reduces, so one stands for all; the stages of a
  * pipeline run one after the other and swap side by side. Without tokens
  * there is no forward pass, and the host does not launch its layers. */
-#include <math.h>
 #include <stdlib.h>
 
 #include "cost/kernels.h"
@@ -111,6 +110,8 @@ static double rows_s(struct roofline *roofline, int32_t rows)
 
 static double prefill_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
+    if (totals->n_prefill_tokens <= 0)
+        return 0;
     const struct prefill_shape shape = {
         .n_tokens = totals->n_prefill_tokens,
         .q_context = (double)totals->prefill_q_kv,
@@ -146,11 +147,13 @@ static double step_s(const struct roofline_rank *rank, const struct ifl_step_tot
                      double matrices_s)
 {
     const struct hardware *hardware = rank->hardware;
+    const double floor_s = hardware->host.floor_ms * 1e-3;
     double s = host_s(rank, totals);
-    if (totals->n_tokens > 0)
-        s += fmax(matrices_s +
-                      rank->model->layers * (prefill_s(rank, totals) + decode_s(rank, totals)),
-                  hardware->host.floor_ms * 1e-3);
+    if (totals->n_tokens > 0) {
+        const double forward_s =
+            matrices_s + rank->model->layers * (prefill_s(rank, totals) + decode_s(rank, totals));
+        s += forward_s > floor_s ? forward_s : floor_s;
+    }
     if (totals->n_blocks_out > 0)
         s += swap_s(hardware, SWAP_OUT, totals->n_blocks_out, rank->block_bytes);
     if (totals->n_blocks_in > 0)
@@ -172,8 +175,8 @@ static double remembered_step_s(struct cost *cost, const struct ifl_step_totals 
                   tokens_s(roofline, totals->n_tokens) + rows_s(roofline, totals->n_sampled));
 }
 
-static void remembered_run_s(struct cost *cost, const struct ifl_step_totals *first, size_t n,
-                             double *s)
+static void remembered_run_s(struct cost *cost, const struct ifl_step_totals *first,
+                             int32_t growth_tokens, size_t n, double *s)
 {
     struct roofline *roofline = (struct roofline *)cost;
     const struct roofline_rank *rank = &roofline->rank;
@@ -184,7 +187,7 @@ static void remembered_run_s(struct cost *cost, const struct ifl_step_totals *fi
     const double on_host_s = host_s(rank, first), floor_s = rank->hardware->host.floor_ms * 1e-3;
     const double layers = model->layers;
     decode_attention_run_s(rank->hardware, rank->q_heads, rank->kv_heads, model->d_head,
-                           model->kv_bytes, &shape, n, s);
+                           model->kv_bytes, &shape, growth_tokens, n, s);
     for (size_t i = 0; i < n; i++) {
         const double forward_s = matrices_s + layers * s[i];
         s[i] = on_host_s + (forward_s > floor_s ? forward_s : floor_s);

@@ -324,13 +324,14 @@ static struct ifl_step_record first_of_stretch(void)
 
 static void record_stretch(struct ifl_recorder *recorder)
 {
+    static const struct ifl_pool_use use[] = {
+        {2, 9, 16 * 9, 10}, {4, 10, 16 * 10, 11}, {N_STRETCH, 12, 16 * 12, 26}};
     const struct ifl_stretch_record stretch = {.first = first_of_stretch(),
                                                .n = N_STRETCH,
                                                .n_requests = 2,
-                                               .block_tokens = 16,
                                                .duration_ns = lasted_ns,
-                                               .kv_used_blocks = used_blocks,
-                                               .kv_internal_slots = internal_slots};
+                                               .use = use,
+                                               .n_uses = sizeof use / sizeof *use};
     cr_assert_eq(ifl_record_stretch(recorder, &stretch, &error), IFL_OK);
 }
 

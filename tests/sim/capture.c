@@ -69,11 +69,13 @@ int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_r
                        struct ifl_error *error)
 {
     struct ifl_step_record step;
-    for (size_t i = 0; i < of->n; i++) {
-        ifl_stretch_step(of, i, &step);
-        ifl_record_gaps(recorder, step.duration_ns, of->n_requests, error);
-        ifl_record_step(recorder, &step, error);
-    }
+    size_t i = 0;
+    for (const struct ifl_pool_use *use = of->use; use < of->use + of->n_uses; use++)
+        for (; i < use->until; i++) {
+            ifl_stretch_step(of, use, i, &step);
+            ifl_record_gaps(recorder, step.duration_ns, of->n_requests, error);
+            ifl_record_step(recorder, &step, error);
+        }
     return 0;
 }
 
