@@ -238,32 +238,22 @@ static struct exact_sum sum_growth_ns(const int64_t *duration_ns, size_t n)
     return sum;
 }
 
-static int64_t sum_ns(const int64_t *ns, size_t n)
-{
-    int64_t sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += ns[i];
-    return sum;
-}
-
 /* What changes now and then is added by the time that it stands, what grows evenly is linear in
  * time, and what is reserved is the rest of what is held. */
 static void add_stretch(struct step_sums *sums, const struct ifl_stretch_record *of)
 {
     const struct ifl_step_record *first = &of->first;
     struct exact_sum token = {sum_growth_ns(of->duration_ns, of->n).of * first->decode_seqs};
-    int64_t lasted_ns = 0;
-    size_t from = 0;
+    int64_t end_ns = first->start_ns;
     for (const struct ifl_pool_use *use = of->use; use < of->use + of->n_uses; use++) {
-        const int64_t stood_ns = sum_ns(of->duration_ns + from, use->until - from);
+        const int64_t stood_ns = use->until_ns - end_ns;
         exact_add(&sums->used_blocks_ns, stood_ns, use->used_blocks);
         exact_add(&sums->internal_slots_ns, stood_ns, use->internal_slots);
         exact_add(&sums->reserved_slots_ns, stood_ns, use->held_slots - use->internal_slots);
-        lasted_ns += stood_ns;
-        from = use->until;
+        end_ns = use->until_ns;
     }
+    const int64_t lasted_ns = end_ns - first->start_ns;
     exact_add(&token, lasted_ns, first->kv_token_slots);
-    const int64_t end_ns = first->start_ns + lasted_ns;
     sums->n_steps += of->n;
     sums->last_end_ns = end_ns > sums->last_end_ns ? end_ns : sums->last_end_ns;
     exact_add(&sums->time_ns, lasted_ns, 1);

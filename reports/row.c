@@ -57,21 +57,30 @@ char *row_int(char *at, int64_t value)
     return row_uint(at, magnitude(value));
 }
 
+static char *put_fraction(char *at, uint32_t ns)
+{
+    const uint32_t us = ns / 1000;
+    *at = '.';
+    at = put_group(at + 1, us / 1000);
+    at = put_group(at, us % 1000);
+    return put_group(at, ns % 1000) + 1;
+}
+
 char *row_seconds(char *at, int64_t ns)
 {
+    const uint64_t of = magnitude(ns), s = of / IFL_NS_PER_S;
+    const uint32_t rest_ns = (uint32_t)(of % IFL_NS_PER_S);
+    if (ns >= 0 && s < 10) { /* as most latencies */
+        *at = (char)('0' + s);
+        return put_fraction(at + 1, rest_ns);
+    }
     if (ns == IFL_NEVER) {
         *at = ',';
         return at + 1;
     }
     if (ns < 0)
         *at++ = '-';
-    const uint64_t of = magnitude(ns), s = of / IFL_NS_PER_S;
-    const uint32_t rest_ns = (uint32_t)(of % IFL_NS_PER_S), us = rest_ns / 1000;
-    at = put_digits(at, s);
-    *at++ = '.';
-    at = put_group(at, us / 1000);
-    at = put_group(at, us % 1000);
-    return put_group(at, rest_ns % 1000) + 1;
+    return put_fraction(put_digits(at, s), rest_ns);
 }
 
 char *row_real(char *at, double value)

@@ -77,52 +77,55 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
     return n_alike < (double)n_most ? 1 + (size_t)n_alike : (size_t)n_most;
 }
 
-/* The blocks for the tick under way, where they are a number and nothing else. */
-static bool grow_by_count(struct replica *replica)
-{
-    const struct cohort *cohort = &replica->cohort;
-    const int32_t n = cohort->n_counted[cohort->phase];
-    if (!cohort_grows_by_count(cohort) ||
-        !replica_tick_fits(replica, n, replica->promise.min_free_blocks) ||
-        replica_tick_may_lose_hits(replica, n))
-        return false;
-    if (n > 0)
-        replica_grow_counted(replica);
-    return true;
-}
-
-/* How many of the next n steps begin by the promise and end before until_ns. */
+/* How many of the next n steps begin by the promise and end before until_ns, and when: end_ns[n].
+ */
 static size_t count_timely(const struct replica *replica, const int64_t *duration_ns, size_t n,
-                           int64_t until_ns)
+                           int64_t until_ns, int64_t *end_ns)
 {
     const int64_t promised_ns = replica->promise.until_ns;
     int64_t now_ns = replica->view.now_ns;
     size_t i = 0;
     for (; i < n && duration_ns[i] < until_ns - now_ns && now_ns <= promised_ns; i++)
-        now_ns += duration_ns[i];
+        end_ns[i] = now_ns += duration_ns[i];
     return i;
 }
 
-static int64_t sum_ns(const int64_t *ns, size_t n)
+/* Blocks that ticks may take from now on; negative: not even one that takes none. */
+static int32_t blocks_to_spare(const struct replica *replica)
 {
-    int64_t sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += ns[i];
-    return sum;
+    const struct kv_pool *kv = &replica->kv;
+    const int32_t n = kv->n_free - replica->promise.min_free_blocks;
+    if (kv->contiguous && n > 0)
+        return 0;
+    return replica_tick_may_lose_hits(replica, n) ? kv->n_free - kv->cache.n_idle : n;
 }
 
-/* As many of n steps as there is room for: use[*n_uses] of the pool. */
-static size_t fly(struct replica *replica, size_t n, struct ifl_pool_use *use, size_t *n_uses)
+/* As many of n steps as there are blocks for that are a number and nothing else: use[*n_uses]. */
+static size_t fly(struct replica *replica, const int64_t *end_ns, size_t n,
+                  struct ifl_pool_use *use, size_t *n_uses)
 {
+    struct cohort *cohort = &replica->cohort;
+    const int32_t block_tokens = replica->limits.block_tokens, most = blocks_to_spare(replica);
+    const int32_t used = kv_used(&replica->kv);
+    const int64_t held_slots = replica_held_slots(replica);
+    int32_t n_taken = 0;
     size_t i = 0;
     *n_uses = 0;
-    while (i < n && grow_by_count(replica)) {
-        i += cohort_pass(&replica->cohort, n - i);
-        use[(*n_uses)++] = (struct ifl_pool_use){.until = i,
-                                                 .used_blocks = kv_used(&replica->kv),
-                                                 .held_slots = replica_held_slots(replica),
-                                                 .internal_slots = replica->kv_internal_slots};
+    while (i < n && cohort_grows_by_count(cohort) &&
+           n_taken + cohort->n_counted[cohort->phase] <= most) {
+        int64_t n_unused_slots;
+        n_taken += cohort_grow_counted(cohort, &n_unused_slots);
+        replica->kv_internal_slots += n_unused_slots;
+        i += cohort_pass(cohort, n - i);
+        use[(*n_uses)++] =
+            (struct ifl_pool_use){.until = i,
+                                  .until_ns = end_ns[i - 1],
+                                  .used_blocks = used + n_taken,
+                                  .held_slots = held_slots + (int64_t)n_taken * block_tokens,
+                                  .internal_slots = replica->kv_internal_slots};
     }
+    if (n_taken > 0)
+        kv_take(&replica->kv, n_taken, NULL);
     return i;
 }
 
@@ -143,17 +146,18 @@ int replica_stretch(struct replica *replica, const int64_t *duration_ns, size_t 
 {
     struct ifl_pool_use use[REPLICA_MAX_STRETCH];
     struct ifl_stretch_record record;
-    n = count_timely(replica, duration_ns, n, until_ns);
+    int64_t end_ns[REPLICA_MAX_STRETCH];
+    n = count_timely(replica, duration_ns, n, until_ns, end_ns);
     if (n == 0 || replica->beams.search || replica->tells_each)
         return 0;
     describe_first(replica, &record.first);
-    record.n = fly(replica, n, use, &record.n_uses);
+    record.n = fly(replica, end_ns, n, use, &record.n_uses);
     if (record.n == 0)
         return 0;
     record.n_requests = (int32_t)replica->cohort.n;
     record.duration_ns = duration_ns;
     record.use = use;
-    replica->view.now_ns = record.first.start_ns + sum_ns(duration_ns, record.n);
+    replica->view.now_ns = end_ns[record.n - 1];
     replica->view.step += record.n;
     replica->n_untold += (int32_t)record.n;
     replica->promise.n_steps -= (int32_t)record.n;

@@ -13,17 +13,16 @@ enum trace_number trace_whole(const char *text, size_t n, int64_t *value)
     const bool negative = text[0] == '-';
     const char *at = text + (negative || text[0] == '+');
     const char *const first = at;
-    const int64_t most_tens = INT64_MAX / 10;
-    int64_t whole = 0;
+    uint64_t whole = 0; /* wraps around only where it does not fit */
     bool fits = true;
     for (; is_digit(*at); at++) {
-        const int digit = *at - '0';
-        fits = fits && (whole < most_tens || (whole == most_tens && digit <= INT64_MAX % 10));
-        whole = fits ? 10 * whole + digit : whole;
+        fits &= whole <= INT64_MAX / 10;
+        whole = 10 * whole + (uint64_t)(*at - '0');
     }
+    fits &= whole <= INT64_MAX;
     if (at == first || at != text + n)
         return TRACE_NOT_A_NUMBER;
-    *value = negative ? -whole : whole;
+    *value = negative ? -(int64_t)whole : (int64_t)whole;
     return fits ? TRACE_NUMBER : TRACE_OUT_OF_RANGE;
 }
 

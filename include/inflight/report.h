@@ -53,7 +53,8 @@ struct ifl_step_record {
 
 /* How the pool is used in steps that take no blocks. */
 struct ifl_pool_use {
-    size_t until; /* the step of a stretch before which it changes */
+    size_t until;     /* the step of a stretch before which it changes */
+    int64_t until_ns; /* and when that begins */
     int32_t used_blocks;
     int64_t held_slots;     /* by requests, whether they hold a token or not */
     int64_t internal_slots; /* of those: never used */

@@ -324,8 +324,9 @@ static struct ifl_step_record first_of_stretch(void)
 
 static void record_stretch(struct ifl_recorder *recorder)
 {
-    static const struct ifl_pool_use use[] = {
-        {2, 9, 16 * 9, 10}, {4, 10, 16 * 10, 11}, {N_STRETCH, 12, 16 * 12, 26}};
+    static const struct ifl_pool_use use[] = {{2, 3 * S + 60000003, 9, 16 * 9, 10},
+                                              {4, 3 * S + 120000012, 10, 16 * 10, 11},
+                                              {N_STRETCH, 3 * S + 150000023, 12, 16 * 12, 26}};
     const struct ifl_stretch_record stretch = {.first = first_of_stretch(),
                                                .n = N_STRETCH,
                                                .n_requests = 2,
