@@ -5,9 +5,9 @@
  * counter, and a member's counts are its counts at `synced_tick` plus the ticks since. Four
  * structures say what changes at a tick t:
  *
- *   grow[t mod block_tokens]  members that run out of blocks at t, in order of start, so that blocks
- *                             are handed out as one by one; who holds all that it will ever need
- *                             stands in no list
+ *   grow[t mod block_tokens]  members that run out of blocks at t, in order of start, so that
+ *                             blocks are handed out as one by one; who holds all that it will ever
+ *                             need stands in no list
  *   n_counted[same]           how many do so besides, each by one block, where pools are tallied:
  *                             who once took a block with the others does so from then on
  *   due[t mod cap_ticks]      members whose last token t yields, in order of start
