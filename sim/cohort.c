@@ -118,29 +118,26 @@ int cohort_widen(struct cohort *cohort, int64_t n_ticks)
 
 /* ---- who grows when ---- */
 
-/* Of who holds all the blocks that it will ever need, and stands in no list. */
-enum { NEVER_GROWS = -1 };
-
 /* In 32 bits, which divide in a third of the time. */
 static int32_t grow_phase(const struct cohort *cohort, const struct live_request *r)
 {
     const int64_t n_computed = r->pub.n_computed + (cohort->tick - r->synced_tick);
     const int64_t n_left = group_capacity(&r->pub, cohort->block_tokens) - n_computed;
     if (n_left >= r->finish_tick - cohort->tick)
-        return NEVER_GROWS;
+        return COHORT_NEVER;
     return (int32_t)(((uint32_t)cohort->phase + (uint32_t)n_left) % (uint32_t)cohort->block_tokens);
 }
 
 static void grow_insert(struct cohort *cohort, struct live_request *r)
 {
     r->grow_phase = grow_phase(cohort, r);
-    if (r->grow_phase != NEVER_GROWS)
+    if (r->grow_phase != COHORT_NEVER)
         live_insert_by_start(&cohort->grow[r->grow_phase], GROWING, r);
 }
 
 static void grow_remove(struct cohort *cohort, struct live_request *r)
 {
-    if (r->grow_phase != NEVER_GROWS)
+    if (r->grow_phase != COHORT_NEVER)
         live_remove(&cohort->grow[r->grow_phase], GROWING, r);
 }
 

@@ -9,7 +9,7 @@
  *                             blocks are handed out as one by one; who holds all that it will ever
  *                             need stands in no list
  *   n_counted[same]           how many do so besides, each by one block, where pools are tallied:
- *                             who once took a block with the others does so from then on
+ *                             who holds nothing in reserve
  *   due[t mod cap_ticks]      members whose last token t yields, in order of start
  *   fresh                     members that have not ticked yet: their gap since their last token is
  *                             their own, everyone else's is the time since the last tick
@@ -21,6 +21,9 @@
 
 #include "kv/group.h"
 #include "live_request.h"
+
+/* The grow_phase of who holds all the blocks that it will ever need. */
+enum { COHORT_NEVER = -1 };
 
 struct gap {
     int64_t tick, gap_ns;
@@ -85,8 +88,8 @@ static inline bool cohort_grows(const struct cohort *cohort, const struct live_r
     return n_computed >= group_capacity(&r->pub, cohort->block_tokens);
 }
 
-/* r has taken a block for the tick under way, and grows by count from now on. The last block that
- * it takes so, at the tick `at`, leaves n_unused slots empty; 0: none will. */
+/* r holds the blocks that it needs now, no more, and grows by count from now on. The last block
+ * that it takes so, at the tick `at`, leaves n_unused slots empty; 0: none will. */
 void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int32_t n_unused);
 /* r, whose record is up to date, takes blocks of its own again. */
 void cohort_uncount(struct cohort *cohort, struct live_request *r);

@@ -338,6 +338,8 @@ static inline void replica_grow(struct replica *replica)
     if (!cohort_grows_by_count(&replica->cohort))
         replica_grow_listed(replica);
 }
+/* r decodes with the others from now on. */
+void replica_add_to_cohort(struct replica *replica, struct live_request *r);
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks);
 /* The plan does nothing but tick: what a promise may repeat. */
 bool replica_only_ticks(const struct replica *replica);

@@ -163,8 +163,8 @@ bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new)
            n_new > kv->n_free - kv->cache.n_idle;
 }
 
-/* Whoever grows with the others goes on so, a block every block_tokens ticks, until its last
- * token. */
+/* Whoever holds no more than it needs takes a block every block_tokens ticks until its last token.
+ */
 static void count_from_now_on(struct replica *replica, struct live_request *r)
 {
     const int32_t block_tokens = replica->limits.block_tokens, n_final = final_tokens(r);
@@ -172,7 +172,16 @@ static void count_from_now_on(struct replica *replica, struct live_request *r)
     const int32_t n_at_last = (n_final - 1) / block_tokens * block_tokens;
     const int32_t n_ticks = n_at_last - r->pub.n_computed;
     cohort_count(&replica->cohort, r, replica->cohort.tick + n_ticks,
-                 n_ticks > 0 ? n_at_last + block_tokens - n_final : 0);
+                 n_ticks >= replica->cohort.grown ? n_at_last + block_tokens - n_final : 0);
+}
+
+void replica_add_to_cohort(struct replica *replica, struct live_request *r)
+{
+    const int32_t n_now = r->pub.n_computed + replica->cohort.grown;
+    cohort_add(&replica->cohort, r);
+    if (replica->kv.tallied && r->grow_phase != COHORT_NEVER &&
+        r->pub.n_blocks == kv_blocks_for(n_now, replica->limits.block_tokens))
+        count_from_now_on(replica, r);
 }
 
 void replica_grow_listed(struct replica *replica)

@@ -14,7 +14,7 @@ static void leave_cohort(struct replica *replica, struct live_request *r)
 static void join_cohort(struct replica *replica, struct live_request *r)
 {
     live_remove(&replica->apart, AMONG_PEERS, r);
-    cohort_add(&replica->cohort, r);
+    replica_add_to_cohort(replica, r);
 }
 
 /* Members that this step leaves out fall out of step. */

@@ -134,7 +134,7 @@ static void gather_cohort(struct replica *replica)
         if (!ready)
             continue;
         live_remove(&replica->apart, AMONG_PEERS, r);
-        cohort_add(&replica->cohort, r);
+        replica_add_to_cohort(replica, r);
     }
 }
 
