@@ -33,6 +33,20 @@ static const struct ifl_param params[] = {
      NULL, "s", "predicted time of a step: and this for every decode"},
 };
 
+struct outlook {
+    int64_t due_ns; /* nobody's next token is due before; due times only move on */
+};
+
+static struct outlook *outlook_of(const void *self)
+{
+    return (struct outlook *)((uintptr_t)self + ifl_state_offset(sizeof(struct deadline_chunks)));
+}
+
+static int64_t lesser(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
 /* ---- how large a chunk ---- */
 
 static int64_t due_ns(const struct ifl_request *r)
@@ -42,38 +56,50 @@ static int64_t due_ns(const struct ifl_request *r)
     return r->tpot_slo_ns == IFL_NEVER || due >= (double)IFL_LAST_NS ? IFL_NEVER : (int64_t)due;
 }
 
-static int64_t least_slack_ns(const struct ifl_view *view, struct ifl_step *step)
+/* Of the decodes; prompts on the device are looked at for later. */
+static int64_t first_due_ns(const struct deadline_chunks *p, struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
-    int64_t least_ns = IFL_NEVER;
+    struct outlook *outlook = outlook_of(p);
+    int64_t first_ns = IFL_NEVER;
+    outlook->due_ns = IFL_NEVER;
     for (size_t i = 0; i < running.n; i++) {
-        const struct ifl_request *r = running.of[i];
-        if (ifl_decodes(r) && due_ns(r) < least_ns)
-            least_ns = due_ns(r);
+        const int64_t next_ns = due_ns(running.of[i]);
+        outlook->due_ns = lesser(outlook->due_ns, next_ns);
+        if (ifl_decodes(running.of[i]))
+            first_ns = lesser(first_ns, next_ns);
     }
-    return least_ns == IFL_NEVER ? IFL_NEVER : least_ns - view->now_ns;
+    return first_ns;
 }
 
 /* In whole nanoseconds, so that a step that ends just in time is in time. */
-static bool within(const struct deadline_chunks *p, const struct ifl_step *step, int32_t chunk,
-                   int64_t slack_ns)
+static bool in_time(const struct deadline_chunks *p, const struct ifl_view *view,
+                    const struct ifl_step *step, int32_t chunk, int64_t by_ns)
 {
     const double step_s =
         p->step_s + p->prefill_token_s * chunk + p->decode_seq_s * step->n_requests;
-    return ifl_ns_from_s(p->margin * step_s) <= slack_ns;
+    return by_ns == IFL_NEVER || ifl_ns_from_s(p->margin * step_s) <= by_ns - view->now_ns;
+}
+
+/* Few plans need to look for who is due first. */
+static int32_t largest_in_time(const struct deadline_chunks *p, const struct ifl_view *view,
+                               struct ifl_step *step)
+{
+    if (in_time(p, view, step, LARGEST_CHUNK, outlook_of(p)->due_ns))
+        return LARGEST_CHUNK;
+    const int64_t by_ns = first_due_ns(p, step);
+    int32_t best = p->least_chunk_tokens;
+    for (int32_t chunk = CHUNK_STEP; chunk <= LAST_STEPPED_CHUNK; chunk += CHUNK_STEP)
+        if (chunk > best && in_time(p, view, step, chunk, by_ns))
+            best = chunk;
+    return in_time(p, view, step, LARGEST_CHUNK, by_ns) ? LARGEST_CHUNK : best;
 }
 
 static int32_t chunk_tokens(const struct deadline_chunks *p, const struct ifl_view *view,
                             struct ifl_step *step)
 {
-    const int64_t slack_ns = least_slack_ns(view, step);
     const int64_t free_tokens = (int64_t)step->n_free_blocks * view->limits->block_tokens;
-    int32_t best = p->least_chunk_tokens;
-    for (int32_t chunk = CHUNK_STEP; chunk <= LAST_STEPPED_CHUNK; chunk += CHUNK_STEP)
-        if (chunk > best && within(p, step, chunk, slack_ns))
-            best = chunk;
-    if (within(p, step, LARGEST_CHUNK, slack_ns))
-        best = LARGEST_CHUNK;
+    int32_t best = largest_in_time(p, view, step);
     if (free_tokens / SCARCE_DIVISOR < SCARCE_TOKENS && best > SCARCE_LARGEST)
         best = SCARCE_LARGEST;
     return best;
@@ -110,6 +136,18 @@ static void fill_chunk(const struct deadline_chunks *p, struct ifl_step *step, i
     }
 }
 
+/* Who starts will be due some day; who comes back from the host, nobody knows when. */
+static void look_out(const struct deadline_chunks *p, const struct ifl_view *view,
+                     struct ifl_step *step)
+{
+    const struct ifl_requests started = ifl_started(step);
+    struct outlook *outlook = outlook_of(p);
+    for (size_t i = 0; i < started.n; i++)
+        outlook->due_ns = lesser(outlook->due_ns, due_ns(started.of[i]));
+    if (view->n_swapped > 0)
+        outlook->due_ns = 0;
+}
+
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct deadline_chunks *p = self;
@@ -119,10 +157,19 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         return;
     if (view->n_swapped > 0)
         ifl_return_swapped(step, p->max_seqs);
-    else
+    else if (step->n_waiting > 0 || step->n_requests < step->n_running_requests)
         fill_chunk(p, step, chunk_tokens(p, view, step));
-    if (step->n_waiting == 0)
-        ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+    look_out(p, view, step);
+    /* Who waits and was refused lacks seats or blocks, whatever the chunk. */
+    ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+}
+
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    (void)limits;
+    (void)error;
+    outlook_of(self)->due_ns = IFL_NEVER;
+    return 0;
 }
 
 static const struct ifl_batching_ops ops = {plan};
@@ -134,5 +181,7 @@ const struct ifl_policy policy_batching_deadline_chunks = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct deadline_chunks),
+    .state_bytes = sizeof(struct outlook),
+    .init = init,
     .ops.batching = &ops,
 };

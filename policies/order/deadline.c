@@ -13,6 +13,10 @@ struct deadline {
     double prefill_token_s;
 };
 
+struct judgement { /* scratch of a plan */
+    int64_t made_ns, holds_until_ns;
+};
+
 static const struct ifl_param params[] = {
     {"alpha_s_per_token", IFL_REAL, offsetof(struct deadline, alpha_s_per_token), 0, 0, 1e6, NULL,
      "s/token", "a deadline counts as so much later for each token still to prefill"},
@@ -21,6 +25,11 @@ static const struct ifl_param params[] = {
     {"prefill_token_s", IFL_REAL, offsetof(struct deadline, prefill_token_s), 0.0001, 0, 3600, NULL,
      "s", "measured time of a prompt token, for that judgement"},
 };
+
+static struct judgement *judgement_of(const void *self)
+{
+    return (struct judgement *)((uintptr_t)self + ifl_state_offset(sizeof(struct deadline)));
+}
 
 /* A deadline and what is blended in fill half of the keys; the other half is for the relegated. */
 static int64_t clamp(int64_t ns)
@@ -35,12 +44,26 @@ static int64_t deadline_ns(const struct ifl_request *r)
                                        : clamp(r->arrival_ns + clamp(r->ttft_slo_ns));
 }
 
+/* IFL_NEVER: it is not relegated. */
+static int64_t last_chance_ns(const struct deadline *p, const struct ifl_request *r)
+{
+    if (!p->relegate || r->state != IFL_WAITING || r->n_out > 0 || r->ttft_slo_ns == IFL_NEVER)
+        return IFL_NEVER;
+    return deadline_ns(r) - ifl_ns_from_s(p->prefill_token_s * (double)ifl_todo(r));
+}
+
 static bool bound_to_miss(const struct deadline *p, const struct ifl_view *view,
                           const struct ifl_request *r)
 {
-    const double prefill_s = p->prefill_token_s * (double)ifl_todo(r);
-    return p->relegate && r->state == IFL_WAITING && r->n_out == 0 && r->ttft_slo_ns != IFL_NEVER &&
-           view->now_ns + ifl_ns_from_s(prefill_s) > deadline_ns(r);
+    struct judgement *judgement = judgement_of(p);
+    const int64_t last_ns = last_chance_ns(p, r);
+    if (last_ns < view->now_ns)
+        return true;
+    if (judgement->made_ns != view->now_ns)
+        *judgement = (struct judgement){view->now_ns, IFL_NEVER};
+    if (last_ns < judgement->holds_until_ns)
+        judgement->holds_until_ns = last_ns;
+    return false;
 }
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
@@ -59,10 +82,10 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {
-    const struct deadline *p = self;
-    (void)view;
+    const struct judgement *judgement = judgement_of(self);
+    const bool stands = judgement->made_ns != view->now_ns;
     (void)step;
-    return (struct ifl_promise){p->relegate ? 0 : INT32_MAX, IFL_NEVER, 0};
+    return (struct ifl_promise){INT32_MAX, stands ? IFL_NEVER : judgement->holds_until_ns, 0};
 }
 
 static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
@@ -74,6 +97,7 @@ const struct ifl_policy policy_order_deadline = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct deadline),
+    .state_bytes = sizeof(struct judgement),
     .steady = steady,
     .ops.order = &ops,
 };
