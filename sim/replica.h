@@ -111,8 +111,9 @@ struct replica {
     size_t n_tables, cap_tables;
     int32_t max_samples;
     struct beam_search beams;
-    struct ifl_result *results; /* [n_results] of the step, or the steps, that end */
+    struct ifl_result *results; /* [n_results] of the step, or the steps, that end, where listed */
     size_t n_results;
+    bool lists_results;
     bool wants_work;
     bool has_join, has_step_start, has_step_end, has_leave, has_steady; /* some module has it */
     bool has_ahead, ranks_move;

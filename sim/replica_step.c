@@ -275,11 +275,28 @@ int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *r
                         : 0;
 }
 
+static bool somebody_listens(struct replica *replica, size_t n_results)
+{
+    FOR_EACH_MODULE(module, replica)
+    if (module->policy->on_step_end &&
+        (!module->policy->listens ||
+         module->policy->listens(module->self, &replica->view, n_results)))
+        return true;
+    return false;
+}
+
+static void open_results(struct replica *replica, size_t n_results)
+{
+    replica->n_results = 0;
+    replica->lists_results = replica->has_step_end && somebody_listens(replica, n_results);
+}
+
 static void add_result(struct replica *replica, const struct live_request *r, int32_t n,
                        int32_t n_sampled)
 {
-    if (replica->has_step_end)
-        replica->results[replica->n_results++] = (struct ifl_result){&r->pub, n, n_sampled};
+    if (replica->lists_results)
+        replica->results[replica->n_results] = (struct ifl_result){&r->pub, n, n_sampled};
+    replica->n_results++;
 }
 
 /* The token that completes a prompt. True if it was the request's last. */
@@ -328,6 +345,10 @@ static int end_prompts(struct replica *replica, int64_t end_ns, struct ifl_recor
 
 static void add_ticks(struct replica *replica, int32_t n_ticks)
 {
+    if (!replica->lists_results) {
+        replica->n_results = replica->cohort.n;
+        return;
+    }
     FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS) {
         cohort_sync(&replica->cohort, r);
         add_result(replica, r, n_ticks, n_ticks);
@@ -337,8 +358,7 @@ static void add_ticks(struct replica *replica, int32_t n_ticks)
 static void end_decodes(struct replica *replica, int32_t n_ticks)
 {
     struct live_request *r;
-    if (replica->has_step_end)
-        add_ticks(replica, n_ticks);
+    add_ticks(replica, n_ticks);
     while ((r = cohort_finished(&replica->cohort))) {
         leave_cohort(replica, r);
         replica->gone[replica->n_gone++] = r;
@@ -354,11 +374,10 @@ static void tell_modules(struct replica *replica, uint64_t last_step, int32_t n_
         .n_steps = n_steps,
         .start_ns = start_ns,
         .end_ns = replica->last_end_ns,
-        .of = replica->results,
+        .of = replica->lists_results ? replica->results : NULL,
         .n_of = replica->n_results,
         .n_preempted = n_preempted,
     };
-    replica->n_results = 0;
     FOR_EACH_MODULE(module, replica)
     if (module->policy->on_step_end)
         module->policy->on_step_end(module->self, &replica->view, &end);
@@ -366,6 +385,7 @@ static void tell_modules(struct replica *replica, uint64_t last_step, int32_t n_
 
 void replica_tell_steps(struct replica *replica)
 {
+    open_results(replica, replica->cohort.n);
     add_ticks(replica, replica->n_untold);
     tell_modules(replica, replica->view.step - 1, replica->n_untold, replica->untold_start_ns, 0);
 }
@@ -429,6 +449,7 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
     if (replica->desc.totals.n_prefill_tokens > 0)
         replica->view.last_prefill_ns = end_ns - done->start_ns;
     replica->n_barren_steps++;
+    open_results(replica, (replica->ticks ? replica->cohort.n : 0) + replica->n_planned);
     if (replica->ticks) {
         replica->n_barren_steps = 0;
         rc = replica_tick(replica, end_ns, recorder, error);

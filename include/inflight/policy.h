@@ -166,6 +166,9 @@ struct ifl_policy {
      * on_step_end once, with all their tokens, before anything else is asked or told. It is faster,
      * and must come to the same; steady is called for every promise then. */
     bool hears_runs;
+    /* Optional: whether it matters to on_step_end who they were, whom the step gave tokens, n
+     * requests. If not, it comes without a list; putting one together costs a look at each. */
+    bool (*listens)(const void *self, const struct ifl_view *, size_t n);
     /* Optional: bounds a promise where the module's answers drift; called if the plan that promises
      * has asked the module (step->asked). NULL: my answers stand. */
     struct ifl_promise (*steady)(const void *self, const struct ifl_view *, struct ifl_step *);

@@ -16,6 +16,14 @@ struct turn {           /* of a request */
     int32_t promoted_left;
 };
 
+/* While everyone runs in every step, that is all there is to know. */
+struct crowd {
+    size_t n_here, n_late; /* requests, those that came while a step was in flight */
+    size_t n_promoted;
+    bool all_ran; /* in the last step */
+    uint64_t all_idle_from;
+};
+
 static const struct ifl_param params[] = {
     {"starve_steps", IFL_INT, offsetof(struct starving_first, starve_steps), 100, 1, 1 << 30, NULL,
      "steps", "without a token for so many steps a request starves"},
@@ -25,9 +33,21 @@ static const struct ifl_param params[] = {
 
 static const int64_t BEFORE_ALL = INT64_C(1) << 40; /* longer than any output */
 
+static struct crowd *crowd_of(const void *self)
+{
+    return (struct crowd *)((uintptr_t)self + ifl_state_offset(sizeof(struct starving_first)));
+}
+
+/* Steps in a row, before this one, in which it could have run and did not. */
+static int64_t idle_steps(const struct starving_first *p, uint64_t step, const struct turn *turn)
+{
+    const uint64_t all_from = crowd_of(p)->all_idle_from;
+    return (int64_t)(step - (turn->idle_from > all_from ? turn->idle_from : all_from));
+}
+
 static bool starves(const struct starving_first *p, uint64_t step, const struct turn *turn)
 {
-    return (int64_t)(step - turn->idle_from) >= p->starve_steps;
+    return idle_steps(p, step, turn) >= p->starve_steps;
 }
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
@@ -43,22 +63,48 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
 
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    (void)self;
     *(struct turn *)r->mine[IFL_ORDER] = (struct turn){.idle_from = view->step + view->n_in_flight};
+    crowd_of(self)->n_here++;
+    crowd_of(self)->n_late += view->n_in_flight > 0;
+}
+
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    const struct turn *turn = r->mine[IFL_ORDER];
+    struct crowd *crowd = crowd_of(self);
+    (void)view;
+    crowd->n_here--;
+    crowd->n_promoted -= turn->promoted_left > 0;
+}
+
+static bool listens(const void *self, const struct ifl_view *view, size_t n)
+{
+    const struct crowd *crowd = crowd_of(self);
+    (void)view;
+    return !crowd->all_ran || crowd->n_promoted > 0 || n + crowd->n_late < crowd->n_here;
+}
+
+static void note_run(const struct starving_first *p, const struct ifl_step_end *end,
+                     struct turn *turn)
+{
+    const bool was_promoted = turn->promoted_left > 0;
+    if (starves(p, end->step + 1 - (uint64_t)end->n_steps, turn))
+        turn->promoted_left = p->promoted_steps;
+    turn->promoted_left -= turn->promoted_left < end->n_steps ? turn->promoted_left : end->n_steps;
+    turn->idle_from = end->step + 1;
+    crowd_of(p)->n_promoted += (size_t)(turn->promoted_left > 0) - (size_t)was_promoted;
 }
 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
 {
-    const struct starving_first *p = self;
+    struct crowd *crowd = crowd_of(self);
     (void)view;
-    for (size_t i = 0; i < end->n_of; i++) {
-        struct turn *turn = end->of[i].request->mine[IFL_ORDER];
-        if (starves(p, end->step + 1 - (uint64_t)end->n_steps, turn))
-            turn->promoted_left = p->promoted_steps;
-        turn->promoted_left -=
-            turn->promoted_left < end->n_steps ? turn->promoted_left : end->n_steps;
-        turn->idle_from = end->step + 1;
-    }
+    for (size_t i = 0; end->of && i < end->n_of; i++)
+        note_run(self, end, end->of[i].request->mine[IFL_ORDER]);
+    crowd->all_ran = end->n_of + crowd->n_late == crowd->n_here;
+    if (crowd->all_ran)
+        crowd->all_idle_from = end->step + 1;
+    crowd->n_late = 0;
 }
 
 /* Steps for which the key of a request stays what it is. */
@@ -69,7 +115,7 @@ static int32_t steps_to_change(const struct starving_first *p, const struct ifl_
     const bool starving = starves(p, view->step, turn), first = starving || turn->promoted_left > 0;
     if (r->n_now > 0)
         return first ? (starving ? p->promoted_steps : turn->promoted_left) - 1 : INT32_MAX;
-    return first ? INT32_MAX : p->starve_steps - 1 - (int32_t)(view->step - turn->idle_from);
+    return first ? INT32_MAX : p->starve_steps - 1 - (int32_t)idle_steps(p, view->step, turn);
 }
 
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
@@ -96,9 +142,12 @@ const struct ifl_policy policy_order_starving_first = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct starving_first),
+    .state_bytes = sizeof(struct crowd),
     .request_bytes = sizeof(struct turn),
     .on_join = on_join,
     .on_step_end = on_step_end,
+    .on_leave = on_leave,
+    .listens = listens,
     .hears_runs = true,
     .steady = steady,
     .ops.order = &ops,
