@@ -10,8 +10,8 @@
  * l counts to the declared limit while the pool is busy; else to 1.1 times what has been produced,
  * at least 1024 tokens and at most the limit. A limit on requests a minute and client turns away
  * more at their arrival (the artifact's RPM baseline, lshare_req_queue.py). */
-#include <gsl/gsl_heapsort.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "inflight/policy.h"
 
@@ -23,6 +23,7 @@ struct peak_estimate {
 };
 
 struct life { /* of one request */
+    struct standing *of;
     int64_t left_tokens, now_tokens;
 };
 
@@ -32,8 +33,10 @@ struct stamps { /* of a client's last accepted requests, a ring */
 };
 
 struct estimate {
-    struct life *lives; /* scratch */
+    struct life *lives; /* [2 cap], scratch */
     size_t cap;
+    size_t n_sorted;   /* of them when they were sorted last */
+    uint64_t n_sorts;  /* how often */
     struct stamps *of; /* [n_clients] */
     int64_t *rings;
     int64_t at_ends_tokens; /* of all who have started, those who gave way included */
@@ -41,6 +44,8 @@ struct estimate {
 
 struct standing { /* of a request */
     bool over_rate, started;
+    uint64_t sorted_in; /* the last sort that it was in */
+    size_t sorted_at;   /* its place there */
 };
 
 static const struct ifl_param params[] = {
@@ -80,36 +85,44 @@ static bool is_busy(const struct peak_estimate *p, const struct ifl_view *view,
     return n_blocks - step->n_free_blocks >= p->busy_frac * n_blocks;
 }
 
-/* A request that starts in this step holds its first new token at the end of it. */
+/* Where it stood in the last sort, newcomers behind, at *n. A request that starts in this step
+ * holds its first new token at the end of it. */
 static void add_life(struct estimate *e, size_t *n, const struct ifl_request *r, bool starts,
                      bool busy)
 {
-    if (*n < e->cap)
-        e->lives[(*n)++] = (struct life){left_tokens(r, busy), r->n_tokens + starts};
+    struct standing *standing = r->mine[IFL_ADMIT];
+    const bool known = standing->sorted_in == e->n_sorts;
+    if (known || *n < 2 * e->cap)
+        e->lives[known ? standing->sorted_at : (*n)++] =
+            (struct life){standing, left_tokens(r, busy), r->n_tokens + starts};
 }
 
-static int most_left_first(const void *a, const void *b)
+/* Most left first. Those who decode together keep their order, so there is little to move. */
+static size_t sort_lives(struct estimate *e, size_t n_places)
 {
-    const struct life *x = a, *y = b;
-    return (x->left_tokens < y->left_tokens) - (x->left_tokens > y->left_tokens);
+    size_t n = 0;
+    e->n_sorts++;
+    for (size_t i = 0; i < n_places; i++) {
+        const struct life life = e->lives[i];
+        size_t at = n;
+        if (!life.of)
+            continue;
+        for (; at > 0 && e->lives[at - 1].left_tokens < life.left_tokens; at--)
+            e->lives[at] = e->lives[at - 1];
+        e->lives[at] = life;
+        n++;
+    }
+    for (size_t i = 0; i < n; i++) {
+        e->lives[i].of->sorted_in = e->n_sorts;
+        e->lives[i].of->sorted_at = i;
+    }
+    e->n_sorted = n;
+    return n;
 }
 
-/* Who is still there at a peak has at least as much left as grew there: together they hold no more
- * than at their ends, which needs no order. */
-static bool ends_stay_below(const struct life *lives, size_t n, int64_t pool)
+static bool peak_stays_below(const struct life *lives, size_t n, int64_t pool)
 {
     int64_t held = 0;
-    for (size_t i = 0; i < n; i++)
-        held += lives[i].now_tokens + lives[i].left_tokens;
-    return held < pool;
-}
-
-static bool peak_stays_below(struct life *lives, size_t n, int64_t pool)
-{
-    int64_t held = 0;
-    if (ends_stay_below(lives, n, pool))
-        return true;
-    gsl_heapsort(lives, n, sizeof *lives, most_left_first);
     for (size_t i = 0; i < n; i++) {
         held += lives[i].now_tokens;
         if (lives[i].left_tokens * (int64_t)(i + 1) + held >= pool)
@@ -140,7 +153,8 @@ static bool fits_with(const struct peak_estimate *p, const struct ifl_view *view
     struct estimate *e = estimate_of(p);
     const bool busy = is_busy(p, view, step);
     const struct ifl_requests running = ifl_running(step), started = ifl_started(step);
-    size_t n = 0;
+    size_t n = e->n_sorted;
+    memset(e->lives, 0, n * sizeof *e->lives);
     for (size_t i = 0; i < running.n; i++)
         if (running.of[i]->state == IFL_RUNNING)
             add_life(e, &n, running.of[i], false, busy);
@@ -148,7 +162,7 @@ static bool fits_with(const struct peak_estimate *p, const struct ifl_view *view
         if (started.of[i]->state == IFL_RUNNING)
             add_life(e, &n, started.of[i], true, busy);
     add_life(e, &n, newcomer, true, busy);
-    return peak_stays_below(e->lives, n, pool);
+    return peak_stays_below(e->lives, sort_lives(e, n), pool);
 }
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
@@ -224,7 +238,8 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
     struct estimate *e = estimate_of(self);
     const int32_t n_seats = limits->n_blocks < MOST_SEATS ? limits->n_blocks : MOST_SEATS;
     e->cap = (size_t)n_seats + 1; /* who runs holds a block */
-    e->lives = malloc(e->cap * sizeof *e->lives);
+    e->lives = malloc(2 * e->cap * sizeof *e->lives);
+    e->n_sorts = 1; /* a request that was in no sort is in none of them */
     if (!e->lives || init_rates(self, e, limits->n_clients) < 0)
         return ifl_fail_nomem(error);
     return 0;
