@@ -337,7 +337,8 @@ static void check_same(const struct fixture *a, const struct fixture *b, uint64_
 {
     const size_t n_steps = a->capture.n_steps;
     cr_assert_eq(n_steps, b->capture.n_steps, "seed %llu", (unsigned long long)seed);
-    cr_assert_eq(a->capture.gap_sum_ns, b->capture.gap_sum_ns);
+    cr_assert_eq(a->capture.gap_sum_ns, b->capture.gap_sum_ns, "seed %llu",
+                 (unsigned long long)seed);
     for (size_t i = 0; i < a->capture.n_requests; i++)
         cr_assert(same_request(&a->capture.requests[i], &b->capture.requests[i]),
                   "seed %llu: steady runs show in request %zu", (unsigned long long)seed, i);
