@@ -1,6 +1,7 @@
 #include "kv/pool.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static int create_free(struct kv_pool *pool)
 {
@@ -56,21 +57,24 @@ void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out)
     if (n == 0)
         return;
     const uint32_t first = (uint32_t)kv_buddy_take(&pool->buddy, n);
+    uint32_t *n_refs = pool->n_refs + first;
     pool->n_free -= (int32_t)kv_buddy_rounded(n);
-    for (int32_t i = 0; i < n; i++) {
+    for (int32_t i = 0; i < n; i++)
         out[i] = first + (uint32_t)i;
-        pool->n_refs[out[i]] = 1;
-    }
+    for (int32_t i = 0; i < n; i++)
+        n_refs[i] = 1;
 }
 
 void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 {
     if (n == 0)
         return;
-    for (int32_t i = 0; i < n; i++) {
-        ifl_require(pool->n_refs[blocks[i]] == 1);
-        pool->n_refs[blocks[i]] = 0;
-    }
+    uint32_t *n_refs = pool->n_refs + blocks[0];
+    uint32_t n_owners = 0;
+    for (int32_t i = 0; i < n; i++)
+        n_owners += n_refs[i];
+    ifl_require(n_owners == (uint32_t)n && blocks[n - 1] - blocks[0] == (uint32_t)n - 1);
+    memset(n_refs, 0, (size_t)n * sizeof *n_refs);
     kv_buddy_give(&pool->buddy, (int32_t)blocks[0], n);
     pool->n_free += (int32_t)kv_buddy_rounded(n);
 }
