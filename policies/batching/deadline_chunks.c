@@ -161,7 +161,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         fill_chunk(p, step, chunk_tokens(p, view, step));
     look_out(p, view, step);
     /* Who waits and was refused lacks seats or blocks, whatever the chunk. */
-    ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+    ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)

@@ -94,7 +94,7 @@ static void promise_repeat(const struct prefill_turns *p, const struct ifl_view 
     const bool idle = step->n_waiting == 0 || prompts_have_turn(p, view);
     const int32_t before_turn = p->decodes_between - 1 - steps_since_prefill(p, view);
     if (idle || !decode_is_due(p, view))
-        ifl_promise(step, idle ? INT32_MAX : before_turn, IFL_NEVER, 0);
+        ifl_promise_to_the_last(step, idle ? INT32_MAX : before_turn, IFL_NEVER, 0);
 }
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)

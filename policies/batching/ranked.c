@@ -189,7 +189,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
 {
     const struct ranked *p = self;
     if (all_decode(p, view, step) && ifl_schedule_ready(step, 0)) {
-        ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
         return;
     }
     if (everyone_runs(p, view, step)) {

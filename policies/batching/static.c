@@ -103,8 +103,10 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (step->n_preempted > 0)
         return;
     start_from(step, IFL_IN_SWAPPED, p->max_seqs);
-    if (step->n_swapped_in == 0)
+    if (step->n_swapped_in == 0 && p->padded) /* whoever finishes adds to the padding */
         ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+    else if (step->n_swapped_in == 0)
+        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
