@@ -1,7 +1,8 @@
 /* The waiting queue: requests without blocks, in the order in which they are asked.
  *
  *   front   pushed back by a preemption, last in first out, whatever their rank
- *   near    a sorted run of the best ranked that some plan has already looked at
+ *   near    a sorted run of the best ranked: who came first to an empty queue, or was looked at by
+ *           some plan
  *   far     a heap of everyone else, so that long queues cost a plan nothing
  *
  * An entry counts as long as its request still has the ticket that the entry was written with. Who
