@@ -187,8 +187,8 @@ static int record_work(const struct flight *flight, const struct replica *replic
 }
 
 /* The step in flight has ended. */
-static int end_one(struct tower *tower, struct replica *replica, const struct ifl_done *done,
-                   struct ifl_error *error)
+static inline int end_one(struct tower *tower, struct replica *replica, const struct ifl_done *done,
+                          struct ifl_error *error)
 {
     int rc = replica_end(replica, done, tower->flight->recorder, error);
     tower->now_ns = done->end_ns;

@@ -268,7 +268,9 @@ static inline void ifl_refresh(const struct ifl_view *view, const struct ifl_req
 static inline const struct ifl_request *ifl_next(struct ifl_step *s, unsigned lists,
                                                  struct ifl_cursor *cursor)
 {
-    return s->ops->next(s, lists, cursor);
+    const bool nobody = (lists == IFL_IN_WAITING && s->n_waiting == 0) ||
+                        (lists == IFL_IN_SWAPPED && s->n_swapped == 0);
+    return nobody ? NULL : s->ops->next(s, lists, cursor);
 }
 
 static inline struct ifl_requests ifl_running(struct ifl_step *s)
