@@ -136,18 +136,22 @@ static void roll_retracting(struct fixture *f, struct dice *dice)
 static void roll_ranked(struct fixture *f, struct dice *dice)
 {
     char params[256];
-    const bool mlfq = roll(dice, 0, 1);
+    const int32_t order = roll(dice, 0, 2);
     snprintf(params, sizeof params, "{max_seqs: %d, max_batched_tokens: %d, chunked: %s}",
              roll(dice, 1, 12), roll(dice, 10, 100), roll(dice, 0, 1) ? "true" : "false");
     fixture_module(f, IFL_BATCHING, "ranked", params);
-    if (mlfq) {
+    if (order == 0) {
         fixture_module(f, IFL_ORDER, "mlfq",
                        "{quantum_s: 0.1, starve_steps: 50, starve_s: 1, prefill_token_s: 0.01}");
-        /* room for everybody, or else turns can undo each other for ever */
-        f->limits.n_host_blocks = MAX_REQUESTS * f->limits.max_model_tokens;
-    } else {
+    } else if (order == 1) {
         fixture_module(f, IFL_ORDER, "sjf", "{job: remaining}");
+    } else {
+        snprintf(params, sizeof params, "{starve_steps: %d, promoted_steps: %d}",
+                 roll(dice, 10, 40), roll(dice, 0, 9));
+        fixture_module(f, IFL_ORDER, "starving-first", params);
     }
+    if (order != 1) /* room for everybody, or else turns can undo each other for ever */
+        f->limits.n_host_blocks = MAX_REQUESTS * f->limits.max_model_tokens;
     fixture_module(f, IFL_ADMIT, roll(dice, 0, 1) ? "host-room" : "chunk-fits", NULL);
     snprintf(params, sizeof params, "{keep_free_blocks: %d}", roll(dice, 0, 8));
     if (roll(dice, 0, 1))
