@@ -50,7 +50,7 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     (void)view;
     (void)desc;
     while ((r = ifl_next(step, IFL_IN_RUNNING | IFL_IN_SWAPPED, &cursor)))
-        if (!ifl_took_part(step, r) && roll(4) == 0) {
+        if (!ifl_took_part(step, r) && roll(50) == 0) {
             *key_of(r) = roll(8);
             ifl_rerank(step, r);
         }
@@ -118,10 +118,10 @@ static void start_some(struct ifl_step *step, uint32_t one_of)
 static void move_one(struct ifl_step *step, const struct ifl_request *r)
 {
     static const enum ifl_fate fates[] = {IFL_SWAP, IFL_RECOMPUTE};
-    const uint32_t face = roll(12);
+    const uint32_t face = roll(60);
     if (face < 2)
         (void)ifl_preempt(step, r, fates[face], (enum ifl_place)roll(3));
-    else if (face < 7)
+    else if (face < 8)
         (void)ifl_schedule(step, r, 1 + (int32_t)roll((uint32_t)ifl_todo(r)), 0);
 }
 
