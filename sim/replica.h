@@ -46,7 +46,7 @@ struct snapshot {
 /* A list in rank order, kept from one plan to the next (replica_ranks.c). */
 struct ranking {
     enum ranked_list which;
-    const struct ifl_request **of;
+    const struct ifl_request **of; /* the last one first */
     size_t n;
     struct live_request **noted; /* came or left since, or may have another key */
     size_t n_noted;

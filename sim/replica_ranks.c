@@ -1,4 +1,5 @@
-/* Who is on the device, or in host memory, in rank order, from one plan to the next.
+/* Who is on the device, or in host memory, in rank order, from one plan to the next: the last one
+ * first, for those at the best end come and go most.
  *
  * A plan sees such a list as it was when the plan first asked for it. Whoever comes or goes is
  * noted from then on, and so is whoever may have another key; they find their places when the next
@@ -22,16 +23,16 @@ static struct standing *standing(const struct ranking *list, const struct ifl_re
 
 /* ---- a sorted list ---- */
 
-static int by_rank(const void *a, const void *b)
+static int last_first(const void *a, const void *b)
 {
     const struct ranked_request *x = a, *y = b;
-    return replica_ranks_before(x->r, x->key, y->r, y->key) ? -1 : 1;
+    return replica_ranks_before(y->r, y->key, x->r, x->key) ? -1 : 1;
 }
 
-static bool goes_before(const struct ranking *list, const struct ifl_request *a,
-                        const struct ifl_request *b)
+static bool stands_before(const struct ranking *list, const struct ifl_request *a,
+                          const struct ifl_request *b)
 {
-    return replica_ranks_before(a, standing(list, a)->key, b, standing(list, b)->key);
+    return replica_ranks_before(b, standing(list, b)->key, a, standing(list, a)->key);
 }
 
 /* Where r belongs among the first n. */
@@ -40,7 +41,7 @@ static size_t place_of(const struct ranking *list, size_t n, const struct ifl_re
     size_t low = 0, high = n;
     while (low < high) {
         const size_t middle = (low + high) / 2;
-        if (goes_before(list, r, list->of[middle]))
+        if (stands_before(list, r, list->of[middle]))
             high = middle;
         else
             low = middle + 1;
@@ -81,7 +82,7 @@ static bool insert_all(struct ranking *list)
     size_t n_moves = 0;
     for (size_t i = 1; i < list->n && n_moves <= 64 * list->n; i++) {
         const struct ifl_request *r = of[i];
-        if (goes_before(list, of[i - 1], r))
+        if (stands_before(list, of[i - 1], r))
             continue;
         const size_t at = place_of(list, i - 1, r);
         memmove(&of[at + 1], &of[at], (i - at) * sizeof *of);
@@ -97,7 +98,7 @@ static void sort(struct replica *replica, struct ranking *list)
     struct ranked_request *ranking = replica->ranking;
     for (size_t i = 0; i < list->n; i++)
         ranking[i] = (struct ranked_request){standing(list, list->of[i])->key, list->of[i]};
-    gsl_heapsort(ranking, list->n, sizeof *ranking, by_rank);
+    gsl_heapsort(ranking, list->n, sizeof *ranking, last_first);
     for (size_t i = 0; i < list->n; i++)
         list->of[i] = ranking[i].r;
 }
@@ -253,8 +254,7 @@ static void rank_everyone(struct replica *replica, struct ranking *list, size_t 
 
 void replica_take_ranking(struct replica *replica, struct ranking *list)
 {
-    const enum ifl_rerank rerank = replica->modules[IFL_ORDER].policy->ops.order->rerank;
-    bool few = list->kept && rerank == IFL_RANK_ONCE;
+    bool few = list->kept && !replica->ranks_move;
     list->taken = true;
     if (list->which == RANKED_RUNNING)
         step_show_members(replica);

@@ -36,9 +36,12 @@ static const struct ifl_request *peek(struct replica *replica, enum ranked_list 
                                       enum ifl_state state, uint64_t *at)
 {
     const struct ranking *list = replica_ranking(replica, which);
-    while (*at < list->n && list->of[*at]->state != state)
-        ++*at;
-    return *at < list->n ? list->of[*at] : NULL;
+    for (; *at < list->n; ++*at) {
+        const struct ifl_request *r = list->of[list->n - 1 - *at];
+        if (r->state == state)
+            return r;
+    }
+    return NULL;
 }
 
 /* Who is first of a list. */
@@ -50,10 +53,9 @@ struct first {
 /* In a list that is kept keys stand, but where they change with who starts. */
 static int64_t key_of(struct replica *replica, const struct first *first)
 {
-    const enum ifl_rerank rerank = replica->modules[IFL_ORDER].policy->ops.order->rerank;
-    const bool stands = first->which < N_RANKED && replica->by_rank[first->which].kept;
-    return stands && rerank == IFL_RANK_ONCE ? live(first->r)->standing[first->which].key
-                                             : replica_rank(replica, live(first->r));
+    const bool kept = first->which < N_RANKED && replica->by_rank[first->which].kept;
+    return kept && !replica->ranks_move ? live(first->r)->standing[first->which].key
+                                        : replica_rank(replica, live(first->r));
 }
 
 static bool goes_first(struct replica *replica, const struct first *a, const struct first *b)
@@ -138,7 +140,7 @@ struct ifl_requests step_running(struct ifl_step *step)
     return (struct ifl_requests){list->of, list->n};
 }
 
-struct ifl_requests step_ranked(struct ifl_step *step)
+struct ifl_requests step_last_ranked(struct ifl_step *step)
 {
     const struct ranking *list = replica_ranking(replica_of(step), RANKED_RUNNING);
     return (struct ifl_requests){list->of, list->n};

@@ -21,8 +21,8 @@
 #include "inflight/time.h"
 
 /* ABI 2 added `hears_runs` and `listens`, the view's `n_in_flight` and `refresh`, the admit
- * module's `room`, and to the step `rerank`, `took_part`, `ranked`, `scheduled`, `to_the_last`,
- * `room` and the spare blocks of `ask`. */
+ * module's `room`, and to the step `rerank`, `took_part`, `last_ranked`, `scheduled`,
+ * `to_the_last`, `room` and the spare blocks of `ask`. */
 #define IFL_POLICY_ABI 2u
 
 /* ---- parameters: one table parses, checks and documents them ---- */

@@ -127,8 +127,8 @@ struct ifl_step_ops {
     const struct ifl_request *(*next)(struct ifl_step *, unsigned lists, struct ifl_cursor *);
     /* Everyone on the device before this plan, in order of start. */
     struct ifl_requests (*running)(struct ifl_step *);
-    /* The same in rank order, as ifl_next shows them. */
-    struct ifl_requests (*ranked)(struct ifl_step *);
+    /* The same in the order of rank in which ifl_next shows them, backwards. */
+    struct ifl_requests (*last_ranked)(struct ifl_step *);
     /* Requests that joined RUNNING in this plan. */
     struct ifl_requests (*started)(struct ifl_step *);
     /* The prefix cache's answer for a waiting request; {0} without a cache. */
@@ -278,9 +278,9 @@ static inline struct ifl_requests ifl_running(struct ifl_step *s)
     return s->ops->running(s);
 }
 
-static inline struct ifl_requests ifl_ranked(struct ifl_step *s)
+static inline struct ifl_requests ifl_last_ranked(struct ifl_step *s)
 {
-    return s->ops->ranked(s);
+    return s->ops->last_ranked(s);
 }
 
 static inline struct ifl_requests ifl_scheduled(struct ifl_step *s)

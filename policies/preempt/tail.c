@@ -48,11 +48,11 @@ static const struct ifl_request *last_started(const struct tail *p, struct ifl_s
 static const struct ifl_request *last_ranked(const struct tail *p, struct ifl_step *step,
                                              const struct ifl_request *needy)
 {
-    const struct ifl_requests ranked = ifl_ranked(step);
-    for (size_t i = ranked.n; i-- > 0;) {
-        if (eligible(p, ranked.of[i]))
-            return ranked.of[i];
-        if (ranked.of[i] == needy && p->scheduled == SCHEDULED_KEEP)
+    const struct ifl_requests last = ifl_last_ranked(step);
+    for (size_t i = 0; i < last.n; i++) {
+        if (eligible(p, last.of[i]))
+            return last.of[i];
+        if (last.of[i] == needy && p->scheduled == SCHEDULED_KEEP)
             return NULL;
     }
     return NULL;
