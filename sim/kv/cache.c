@@ -242,29 +242,22 @@ static struct kv_loss lose_leaf(struct kv_cache *cache, const uint32_t *n_refs, 
     }
 }
 
-/* The rank of a run without its last n blocks. */
-static struct kv_rank shortened(const struct kv_cache *cache, uint32_t name, int32_t n)
-{
-    const struct kv_entry *entry = &cache->entries[name];
-    struct kv_rank rank = cache->evictor.seats[name].rank;
-    rank.depth_tokens -= entry->cached ? n * cache->options.block_tokens : 0;
-    return rank;
-}
-
-/* The last blocks of a run, n_most while it is surely the first in line: it may fall back as one
- * that is not so deep. */
+/* The last blocks of a run: n_most, or all but one, where it surely stays the first in line; else
+ * one, and it may fall back as one that is not so deep. */
 static struct kv_loss lose_last(struct kv_cache *cache, uint32_t name, int32_t n_most)
 {
     struct kv_entry *entry = &cache->entries[name];
-    const bool flat = cache->options.evict->ignores_depth;
-    int32_t n = !flat ? 1 : n_most < entry->n_blocks ? n_most : entry->n_blocks - 1;
-    if (n > 1 && !kv_evictor_stays_first(&cache->evictor, shortened(cache, name, n)))
-        n = 1;
-    const struct kv_rank rank = shortened(cache, name, n);
+    const int32_t block_tokens = entry->cached ? cache->options.block_tokens : 0;
+    int32_t n = n_most < entry->n_blocks ? n_most : entry->n_blocks - 1;
+    const bool stays =
+        cache->options.evict->ignores_depth &&
+        kv_evictor_shorten_first(&cache->evictor, name, entry->depth_tokens - n * block_tokens);
+    n = stays ? n : 1;
     entry->n_blocks -= n;
-    entry->depth_tokens -= entry->cached ? n * cache->options.block_tokens : 0;
+    entry->depth_tokens -= n * block_tokens;
     cache->n_evicted += entry->cached ? (uint64_t)n : 0;
-    kv_evictor_rerank_first(&cache->evictor, flat ? rank : rank_of(cache, name));
+    if (!stays)
+        kv_evictor_rerank_first(&cache->evictor, rank_of(cache, name));
     return (struct kv_loss){.n_blocks = n};
 }
 

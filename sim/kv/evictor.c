@@ -30,18 +30,14 @@ void kv_evictor_destroy(struct kv_evictor *evictor)
     *evictor = (struct kv_evictor){0};
 }
 
-static bool ranks_before(const struct kv_rank *x, int32_t a, const struct kv_rank *y, int32_t b)
+static bool lost_before(const struct kv_evictor *evictor, int32_t a, int32_t b)
 {
+    const struct kv_rank *x = &evictor->seats[a].rank, *y = &evictor->seats[b].rank;
     if (x->key != y->key)
         return x->key < y->key;
     if (x->depth_tokens != y->depth_tokens)
         return x->depth_tokens > y->depth_tokens;
     return x->touched != y->touched ? x->touched < y->touched : a < b;
-}
-
-static bool lost_before(const struct kv_evictor *evictor, int32_t a, int32_t b)
-{
-    return ranks_before(&evictor->seats[a].rank, a, &evictor->seats[b].rank, b);
 }
 
 /* ---- the list ---- */
@@ -144,16 +140,15 @@ void kv_evictor_rerank_first(struct kv_evictor *evictor, struct kv_rank rank)
     }
 }
 
-static bool goes_after(const struct kv_evictor *evictor, int32_t other, int32_t block,
-                       const struct kv_rank *rank)
+bool kv_evictor_shorten_first(struct kv_evictor *evictor, uint32_t block, int32_t depth_tokens)
 {
-    return !ranks_before(&evictor->seats[other].rank, other, rank, block);
-}
-
-bool kv_evictor_stays_first(const struct kv_evictor *evictor, struct kv_rank rank)
-{
-    const int32_t block = kv_evictor_first(evictor), next = evictor->seats[block].next;
-    return evictor->seats[block].heap_at == KV_IN_LIST &&
-           (next < 0 || goes_after(evictor, next, block, &rank)) &&
-           (evictor->n_heap == 0 || goes_after(evictor, evictor->heap[0], block, &rank));
+    struct kv_seat *seat = &evictor->seats[block];
+    const struct kv_rank before = seat->rank;
+    const int32_t b = (int32_t)block;
+    seat->rank.depth_tokens = depth_tokens;
+    if (seat->heap_at == KV_IN_LIST && (seat->next < 0 || lost_before(evictor, b, seat->next)) &&
+        (evictor->n_heap == 0 || lost_before(evictor, b, evictor->heap[0])))
+        return true;
+    seat->rank = before;
+    return false;
 }

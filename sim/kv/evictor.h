@@ -38,8 +38,9 @@ void kv_evictor_remove(struct kv_evictor *evictor, uint32_t block);
 int32_t kv_evictor_first(const struct kv_evictor *evictor);
 /* Who was to be lost next has another rank, which is not before the one it had. */
 void kv_evictor_rerank_first(struct kv_evictor *evictor, struct kv_rank rank);
-/* Whether it would surely stay the first with that one. */
-bool kv_evictor_stays_first(const struct kv_evictor *evictor, struct kv_rank rank);
+/* `block`, who was to be lost next, is not so deep any more. False, and nothing has changed: then
+ * another might be lost before it. */
+bool kv_evictor_shorten_first(struct kv_evictor *evictor, uint32_t block, int32_t depth_tokens);
 
 static inline bool kv_evictor_has(const struct kv_evictor *evictor, uint32_t block)
 {
