@@ -28,17 +28,30 @@ struct delays {
     double arrival_s[N_BATCHES], queue_s[N_BATCHES];
 };
 
-static bool queued(const struct life *life, int64_t from_ns)
+/* The first in order of arrival that came after that. */
+static size_t first_behind(const struct life *lives, const uint32_t *order, size_t n, int64_t ns)
 {
-    return life->arrival_ns > from_ns && life->first_scheduled_ns != IFL_NEVER;
+    size_t low = 0, high = n;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (lives[order[middle]].arrival_ns > ns)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
 }
 
-static size_t count_queued(const struct life *lives, const uint32_t *order, size_t n,
-                           int64_t from_ns)
+static bool queued(const struct life *life)
+{
+    return life->first_scheduled_ns != IFL_NEVER;
+}
+
+static size_t count_queued(const struct life *lives, const uint32_t *order, size_t n)
 {
     size_t n_queued = 0;
     for (size_t i = 0; i < n; i++)
-        n_queued += queued(&lives[order[i]], from_ns);
+        n_queued += queued(&lives[order[i]]);
     return n_queued;
 }
 
@@ -49,7 +62,7 @@ static void batch_delays(const struct life *lives, const uint32_t *order, size_t
     *of = (struct delays){0};
     for (size_t i = 0, k = 0; i < n; i++) {
         const struct life *life = &lives[order[i]];
-        if (!queued(life, from_ns))
+        if (!queued(life))
             continue;
         const size_t batch = k++ * N_BATCHES / n_queued;
         of->arrival_s[batch] += ifl_s_from_ns(life->arrival_ns - from_ns);
@@ -85,11 +98,12 @@ bool summary_saturated(const struct life *lives, const uint32_t *order, size_t n
     const int64_t first_ns = lives[order[0]].arrival_ns;
     const int64_t last_ns = lives[order[n - 1]].arrival_ns;
     const int64_t half_ns = first_ns + (last_ns - first_ns) / 2;
-    const size_t n_queued = count_queued(lives, order, n, half_ns);
+    const size_t half = first_behind(lives, order, n, half_ns);
+    const size_t n_queued = count_queued(lives, order + half, n - half);
     if (n_queued < MIN_PER_BATCH * N_BATCHES)
         return false;
     struct delays delays;
-    batch_delays(lives, order, n, half_ns, n_queued, &delays);
+    batch_delays(lives, order + half, n - half, half_ns, n_queued, &delays);
     return climbs(&delays) && grows_each_quarter(&delays);
 }
 

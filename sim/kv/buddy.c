@@ -29,12 +29,10 @@ static void unlink_run(struct kv_buddy *buddy, int32_t first)
 
 /* ---- life ---- */
 
+/* The power of two that n is rounded up to. */
 static int order_of(int32_t n)
 {
-    int order = 0;
-    while ((int64_t)1 << order < n)
-        order++;
-    return order;
+    return n > 1 ? 64 - __builtin_clzll((uint64_t)n - 1) : 0;
 }
 
 /* The largest aligned runs that fit, from the first block on. */
