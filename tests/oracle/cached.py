@@ -142,7 +142,7 @@ class VllmV1Cached(Cached, VllmV1):
             r.computed = len(hit) * self.s['block_tokens']
             n = self.amount(r, step)
             tokens = r.tokens if self.full_prompt_must_fit else r.computed + n
-            if self.blocks_for(tokens) - len(hit) + self.unused(hit) > self.free:
+            if self.blocks_for(tokens) - len(hit) + self.unused(hit) > self.spare():
                 r.computed = 0
                 break
             self.admit_behind(r, hit, self.blocks_for(r.computed + n))

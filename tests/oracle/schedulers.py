@@ -186,11 +186,17 @@ class VllmV1(Scheduler):
     @staticmethod
     def draw(rng):
         return {'max_seqs': rng.choice([1, 2, 4, 256]), 'budget': rng.choice([3, 8, 24, 2048]),
-                'threshold': rng.choice([0, 0, 4])}
+                'threshold': rng.choice([0, 0, 4]), 'watermark_frac': rng.choice([0, 0, 0.1, 0.3])}
 
     keys = {'max_seqs': 'serving.batching.max_seqs',
             'budget': 'serving.batching.max_batched_tokens',
-            'threshold': 'serving.batching.long_prefill_tokens'}
+            'threshold': 'serving.batching.long_prefill_tokens',
+            'watermark_frac': 'serving.admit.watermark_frac'}
+
+    def spare(self):
+        """What is free for an admission; a watermark stays while anybody is on the device (since 2026-06)."""
+        watermark = int(self.s['watermark_frac'] * self.s['num_blocks']) if self.running else 0
+        return self.free - watermark
 
     def amount(self, r, step):
         n = r.todo
@@ -220,7 +226,7 @@ class VllmV1(Scheduler):
             n = self.amount(r, step)
             whole = self.blocks_for(r.tokens)
             need = self.blocks_for(n)
-            if (whole if self.full_prompt_must_fit else need) > self.free:
+            if (whole if self.full_prompt_must_fit else need) > self.spare():
                 break
             self.admit(r, need)
             self.give(step, r, n)
