@@ -402,6 +402,19 @@ static inline bool ifl_took_part(struct ifl_step *s, const struct ifl_request *r
 
 /* ---- what most batching modules do with them ---- */
 
+/* Sequences of the widest group on the device before this plan. */
+static inline int32_t ifl_widest_group(struct ifl_step *s)
+{
+    int32_t n = 1;
+    if (s->n_running_seqs == s->n_running_requests)
+        return n;
+    const struct ifl_requests running = ifl_running(s);
+    for (size_t i = 0; i < running.n; i++)
+        if (running.of[i]->state == IFL_RUNNING && running.of[i]->n_seqs > n)
+            n = running.of[i]->n_seqs;
+    return n;
+}
+
 /* n more tokens for a running request that leave spare_blocks free; others give way until its
  * blocks are there. False: it gave way itself, or nobody does. */
 static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int32_t n,

@@ -33,7 +33,8 @@ static const struct ifl_param params[] = {
     {"chunk_tokens", IFL_INT, offsetof(struct mixed, chunk_tokens), 0, 0, 1 << 30, NULL, "tokens",
      "token budget of a step, decodes included; 0: none, prompts run whole"},
     {"append_spare_blocks", IFL_INT, offsetof(struct mixed, append_spare_blocks), 0, 0, 1, NULL,
-     "blocks", "1: a decode asks for a free block even if it needs none (Sarathi-Serve)"},
+     "blocks",
+     "1: a decode asks for a free block a sequence even if it needs none (Sarathi-Serve)"},
     {"walk", IFL_CHOICE, offsetof(struct mixed, walk), WALK_STARTED, 0, 0, "started|ranked", "",
      "decodes are served in order of start or of rank"},
     {"prompts", IFL_CHOICE, offsetof(struct mixed, prompts), PROMPTS_CHUNKED, 0, 0, "chunked|whole",
@@ -112,7 +113,7 @@ static void decode_one_by_one(const struct mixed *p, struct ifl_step *step)
     const struct ifl_request *r;
     while ((r = walk_next(&walker)))
         if (ifl_decodes(r))
-            ifl_give(step, r, 1, p->append_spare_blocks);
+            ifl_give(step, r, 1, p->append_spare_blocks * r->n_seqs);
 }
 
 static void continue_prompt(const struct mixed *p, struct ifl_step *step,
@@ -175,7 +176,8 @@ static bool may_swap_in(const struct mixed *p, const struct ifl_step *step)
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct mixed *p = self;
-    const bool fast = ifl_schedule_ready(step, p->append_spare_blocks);
+    const int32_t spare_blocks = p->append_spare_blocks * ifl_widest_group(step);
+    const bool fast = ifl_schedule_ready(step, spare_blocks);
     if (!fast)
         decode_one_by_one(p, step);
     if ((size_t)step->n_requests < view->n_running)
@@ -185,7 +187,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (step->n_swapped == 0 || !p->swapped_first)
         start_from(p, view, step, IFL_IN_WAITING);
     if (fast && step->n_prefill_tokens == 0 && step->n_swapped_in == 0 && step->n_preempted == 0)
-        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, p->append_spare_blocks);
+        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, spare_blocks);
 }
 
 static const struct ifl_batching_ops ops = {plan};

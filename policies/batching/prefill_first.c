@@ -154,6 +154,12 @@ static void push_out(const struct prefill_first *p, const struct ifl_view *view,
             return;
 }
 
+/* Free blocks that the decode of any group asks for, needed or not. */
+static int32_t spare_blocks(const struct prefill_first *p, struct ifl_step *step)
+{
+    return p->append_rule == APPEND_ONE_FREE ? ifl_widest_group(step) : 0;
+}
+
 static void decode(const struct prefill_first *p, struct ifl_step *step,
                    const struct ifl_request *r)
 {
@@ -200,7 +206,7 @@ static void promise_repeat(const struct prefill_first *p, const struct ifl_view 
         until_ns = ifl_oldest_waiting_ns(step) +
                    (int64_t)(p->delay_factor * (double)view->last_prefill_ns);
     if (until_ns >= view->now_ns)
-        ifl_promise_to_the_last(step, INT32_MAX, until_ns, p->append_rule == APPEND_ONE_FREE);
+        ifl_promise_to_the_last(step, INT32_MAX, until_ns, spare_blocks(p, step));
 }
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
@@ -214,7 +220,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (p->blocked_head == HEAD_PREEMPTS)
         push_out(p, view, step);
     const int32_t n_pushed_out = step->n_preempted;
-    if (!ifl_schedule_ready(step, p->append_rule == APPEND_ONE_FREE))
+    if (!ifl_schedule_ready(step, spare_blocks(p, step)))
         decode_one_by_one(p, step);
     if (step->n_preempted > n_pushed_out)
         return;

@@ -17,6 +17,7 @@ import tempfile
 import cached
 import deadlines
 import fair
+import groups
 import preemptive
 import relatives
 import reserving

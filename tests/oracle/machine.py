@@ -13,12 +13,13 @@ class EngineFails(Exception):
 
 class Request:
     def __init__(self, number, arrival_ms, prompt, output, priority=0, client=0, max_tokens=None,
-                 prefix_group=0, prefix_tokens=0, ttft_slo_s=None, tpot_slo_s=None):
+                 prefix_group=0, prefix_tokens=0, ttft_slo_s=None, tpot_slo_s=None, samples=1):
         self.number, self.arrival, self.prompt, self.output = number, arrival_ms, prompt, output
         self.priority, self.client = priority, client
         self.max_new = max_tokens or output     # the declared limit
         self.prefix_group, self.prefix_tokens = prefix_group, prefix_tokens
         self.ttft_slo_s, self.tpot_slo_s = ttft_slo_s, tpot_slo_s
+        self.samples = samples          # answers, of equal length
         self.out = 0            # tokens produced
         self.computed = 0       # tokens whose K/V exists
         self.prefill = 0        # tokens to compute when it last left waiting
@@ -52,7 +53,7 @@ class Step:
 
     @property
     def n_tokens(self):
-        return sum(self.tokens.values())
+        return sum(n * (r.samples if r.decodes else 1) for r, n in self.tokens.items())
 
 
 class Scheduler:
@@ -198,15 +199,16 @@ class Scheduler:
 def row_of(scheduler, step, cost):
     prefills = {r: n for r, n in step.tokens.items() if not r.decodes}
     decodes = [r for r in step.tokens if r.decodes]
-    context = sum(r.computed + 1 for r in decodes)
+    n_decodes = sum(r.samples for r in decodes)
+    context = sum(r.samples * (r.computed + 1) for r in decodes)
     padded_tokens, padded_seqs, padded_context = scheduler.padding(step)
     duration = (cost['step'] + cost['prefill_token'] * (sum(prefills.values()) + padded_tokens) +
-                cost['decode_seq'] * (len(decodes) + padded_seqs) +
+                cost['decode_seq'] * (n_decodes + padded_seqs) +
                 cost['context_token'] * (context + padded_context))
     return {
         'start': scheduler.now, 'duration': duration,
-        'prefill_tokens': sum(prefills.values()), 'decode_tokens': len(decodes),
-        'prefill_seqs': len(prefills), 'decode_seqs': len(decodes), 'context_tokens': context,
+        'prefill_tokens': sum(prefills.values()), 'decode_tokens': n_decodes,
+        'prefill_seqs': len(prefills), 'decode_seqs': n_decodes, 'context_tokens': context,
         'running': len(scheduler.running), 'waiting': len(scheduler.waiting),
         'swapped': len(scheduler.swapped), 'preempted': step.preempted,
         'blocks_out': step.blocks_out, 'blocks_in': step.blocks_in,
