@@ -84,15 +84,22 @@ static void refresh(const struct ifl_view *view, const struct ifl_request *r)
     step_sync((const struct replica *)(const void *)replica, live(r));
 }
 
-static void note_wishes(struct replica *replica, const struct ifl_policy *policy)
+static void listen(struct listeners *listeners, const struct module *module, bool hears)
 {
+    if (hears)
+        listeners->of[listeners->n++] = module;
+}
+
+static void note_wishes(struct replica *replica, const struct module *module)
+{
+    const struct ifl_policy *policy = module->policy;
     const bool hears_steps = policy->on_step_start || policy->on_step_end;
-    replica->has_join |= policy->on_join != NULL;
-    replica->has_leave |= policy->on_leave != NULL;
-    replica->has_step_start |= policy->on_step_start != NULL;
-    replica->has_step_end |= policy->on_step_end != NULL;
+    listen(&replica->on_join, module, policy->on_join != NULL);
+    listen(&replica->on_leave, module, policy->on_leave != NULL);
+    listen(&replica->on_step_start, module, policy->on_step_start != NULL);
+    listen(&replica->on_step_end, module, policy->on_step_end != NULL);
+    listen(&replica->steady, module, policy->steady != NULL);
     replica->tells_each |= hears_steps && !policy->hears_runs;
-    replica->has_steady |= policy->steady != NULL;
     if (policy->kind == IFL_PREEMPT)
         replica->has_ahead = policy->ops.preempt->ahead != NULL;
     if (policy->kind == IFL_ORDER)
@@ -126,7 +133,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
         const int rc = module_create(&replica->modules[kind], config, &replica->limits, error);
         if (rc < 0)
             return rc;
-        note_wishes(replica, config->policy);
+        note_wishes(replica, &replica->modules[kind]);
     }
     return create_pools(replica, options) < 0 ? ifl_fail_nomem(error) : 0;
 }
@@ -192,7 +199,7 @@ static int reserve(struct replica *replica, size_t n_live)
     if (replica->wants_work &&
         grow_array(&replica->work, n * (size_t)replica->max_samples, sizeof *replica->work) < 0)
         return -1;
-    if (replica->has_step_end && GROW(replica->results))
+    if (replica->on_step_end.n > 0 && GROW(replica->results))
         return -1;
     if (waiting_reserve(&replica->waiting, n) < 0 || cohort_reserve(&replica->cohort, n) < 0)
         return -1;
@@ -247,8 +254,7 @@ void replica_describe(const struct arrival *a, struct live_request *r)
 
 static void tell_join(struct replica *replica, const struct live_request *r)
 {
-    FOR_EACH_MODULE(module, replica)
-    if (module->policy->on_join)
+    FOR_EACH_LISTENER (module, &replica->on_join)
         module->policy->on_join(module->self, &replica->view, &r->pub);
 }
 
@@ -268,8 +274,7 @@ int replica_join(struct replica *replica, const struct arrival *arrival, struct 
     r->pub.forks = replica->beams.search && r->pub.n_seqs > 1;
     replica_tell_run(replica);
     replica->view.now_ns = arrival->at_ns;
-    if (replica->has_join)
-        tell_join(replica, r);
+    tell_join(replica, r);
     waiting_push(&replica->waiting, r, first_key(replica, r), r->pub.arrival_ns);
     replica->promise.n_steps = 0;
     return 0;
@@ -396,12 +401,11 @@ static void bound_promise(struct replica *replica)
     struct ifl_promise *promise = &replica->promise;
     if (!replica_only_ticks(replica) || replica->kv.cache.asked_lost)
         promise->n_steps = 0;
-    if (!replica->has_steady)
-        return;
-    FOR_EACH_MODULE(module, replica)
-    if (promise->n_steps > 0 && module->policy->steady &&
-        (module->policy->hears_runs || replica->step.asked & 1u << module->policy->kind)) {
-        replica->to_the_last &= !(replica->step.asked & 1u << module->policy->kind);
+    FOR_EACH_LISTENER (module, &replica->steady) {
+        const bool asked = replica->step.asked & 1u << module->policy->kind;
+        if (promise->n_steps <= 0 || (!module->policy->hears_runs && !asked))
+            continue;
+        replica->to_the_last &= !asked;
         const struct ifl_promise other =
             module->policy->steady(module->self, &replica->view, &replica->step);
         promise->n_steps = other.n_steps < promise->n_steps ? other.n_steps : promise->n_steps;
@@ -498,8 +502,7 @@ void replica_report(const struct replica *replica, const struct live_request *r,
 
 static void tell_leave(struct replica *replica, const struct live_request *r)
 {
-    FOR_EACH_MODULE(module, replica)
-    if (module->policy->on_leave)
+    FOR_EACH_LISTENER (module, &replica->on_leave)
         module->policy->on_leave(module->self, &replica->view, &r->pub);
 }
 
@@ -507,8 +510,7 @@ void replica_recycle(struct replica *replica)
 {
     for (size_t i = 0; i < replica->n_gone; i++) {
         struct live_request *r = replica->gone[i];
-        if (replica->has_leave)
-            tell_leave(replica, r);
+        tell_leave(replica, r);
         replica_forget_rank(replica, r);
         live_give(&replica->pool, r);
     }

@@ -28,6 +28,11 @@ struct module {
     void *self; /* parameters, then state */
 };
 
+struct listeners { /* modules that have one of the hooks, in order of their kinds */
+    const struct module *of[IFL_N_KINDS];
+    size_t n;
+};
+
 /* One request's share of the step being built. */
 struct planned {
     struct live_request *r; /* NULL where it was undone */
@@ -115,7 +120,7 @@ struct replica {
     size_t n_results;
     bool lists_results;
     bool wants_work;
-    bool has_join, has_step_start, has_step_end, has_leave, has_steady; /* some module has it */
+    struct listeners on_join, on_step_start, on_step_end, on_leave, steady; /* who has it */
     bool has_ahead, ranks_move;
     bool tells_each;         /* some module wants to know of every step */
     int32_t n_untold;        /* ticks that have ended, the modules not told */
@@ -209,6 +214,10 @@ void replica_recycle(struct replica *replica);
     for (struct module *module = (replica)->modules; module < (replica)->modules + IFL_N_KINDS;    \
          module++)                                                                                 \
         if (module->policy)
+
+#define FOR_EACH_LISTENER(module, listeners)                                                       \
+    for (const struct module *const *at_ = (listeners)->of, *module;                               \
+         at_ < (listeners)->of + (listeners)->n && (module = *at_, true); at_++)
 
 /* ---- between replica.c, replica_blocks.c, replica_cache.c, replica_step.c, step_builder.c ---- */
 
@@ -361,7 +370,7 @@ bool replica_ticks_again(const struct replica *replica);
 void replica_tell_steps(struct replica *replica);
 static inline void replica_tell_run(struct replica *replica)
 {
-    if (replica->n_untold > 0 && replica->has_step_end)
+    if (replica->n_untold > 0 && replica->on_step_end.n > 0)
         replica_tell_steps(replica);
     replica->n_untold = 0;
 }

@@ -239,11 +239,10 @@ bool replica_commit(struct replica *replica)
     fill_record(replica);
     replica->busy = true;
     replica->view.n_in_flight = 1;
-    if (!replica->has_step_start)
+    if (replica->on_step_start.n == 0)
         return true;
     replica->by_rank[RANKED_SWAPPED].taken = false; /* hooks see whom the plan sent there, too */
-    FOR_EACH_MODULE(module, replica)
-    if (module->policy->on_step_start)
+    FOR_EACH_LISTENER (module, &replica->on_step_start)
         module->policy->on_step_start(module->self, &replica->view, desc, &replica->step);
     return true;
 }
@@ -277,18 +276,17 @@ int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *r
 
 static bool somebody_listens(struct replica *replica, size_t n_results)
 {
-    FOR_EACH_MODULE(module, replica)
-    if (module->policy->on_step_end &&
-        (!module->policy->listens ||
-         module->policy->listens(module->self, &replica->view, n_results)))
-        return true;
+    FOR_EACH_LISTENER (module, &replica->on_step_end)
+        if (!module->policy->listens ||
+            module->policy->listens(module->self, &replica->view, n_results))
+            return true;
     return false;
 }
 
 static void open_results(struct replica *replica, size_t n_results)
 {
     replica->n_results = 0;
-    replica->lists_results = replica->has_step_end && somebody_listens(replica, n_results);
+    replica->lists_results = somebody_listens(replica, n_results);
 }
 
 static void add_result(struct replica *replica, const struct live_request *r, int32_t n,
@@ -378,8 +376,7 @@ static void tell_modules(struct replica *replica, uint64_t last_step, int32_t n_
         .n_of = replica->n_results,
         .n_preempted = n_preempted,
     };
-    FOR_EACH_MODULE(module, replica)
-    if (module->policy->on_step_end)
+    FOR_EACH_LISTENER (module, &replica->on_step_end)
         module->policy->on_step_end(module->self, &replica->view, &end);
 }
 
@@ -462,7 +459,7 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
         rc = check_progress(replica, error);
     if (rc == 0)
         rc = ifl_record_step(recorder, &replica->record, error);
-    if (replica->has_step_end)
+    if (replica->on_step_end.n > 0)
         tell_modules(replica, replica->desc.step, n_steps,
                      n_steps > 1 ? replica->untold_start_ns : done->start_ns,
                      replica->record.preempted);
