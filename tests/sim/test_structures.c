@@ -1,9 +1,10 @@
-/* The KV pool, the timer queue and the waiting queue against what they must do. */
+/* The KV pool, the timer queue, the waiting queue and the cohort against what they must do. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
 #include "inflight/random.h"
 
+#include "cohort.h"
 #include "event_heap.h"
 #include "kv/pool.h"
 #include "waiting.h"
@@ -263,4 +264,72 @@ Test(waiting, agrees_with_a_plain_array)
         cr_assert_eq(waiting.n, m.n_front + m.n_ranked);
     }
     waiting_destroy(&waiting);
+}
+
+/* ---- who finishes when, against a plain search ---- */
+
+enum { N_MEMBERS = 30, N_TICKS = 60000 };
+
+/* The first to finish, of those who do so at once the one who started first. */
+static struct live_request *first_to_finish(struct live_request *all)
+{
+    struct live_request *first = NULL;
+    for (size_t i = 0; i < N_MEMBERS; i++) {
+        struct live_request *r = &all[i];
+        if (r->in_cohort &&
+            (!first || r->finish_tick < first->finish_tick ||
+             (r->finish_tick == first->finish_tick && r->start_seq < first->start_seq)))
+            first = r;
+    }
+    return first;
+}
+
+/* Mostly short answers, and now and then one that outgrows the room for ticks; then it grows. */
+static int32_t draw_output(uint64_t draw)
+{
+    const int32_t longest = draw % 500 == 0 ? 9000 << draw / 500 % 2 : 40;
+    return 2 + (int32_t)((draw >> 20) % (uint64_t)longest);
+}
+
+static void start(struct cohort *cohort, struct live_request *r, uint64_t start_seq, uint64_t draw)
+{
+    *r = (struct live_request){.pub = {.n_prompt = 3, .n_seqs = 1, .n_tokens = 4, .n_computed = 3}};
+    r->pub.n_out = r->pub.n_blocks = 1;
+    r->n_output = draw_output(draw);
+    r->start_seq = start_seq;
+    cr_assert_eq(cohort_reserve_ticks(cohort, r->n_output), 0);
+    cohort_add(cohort, r);
+}
+
+Test(cohort, finishes_agree_with_a_plain_search)
+{
+    static struct live_request all[N_MEMBERS];
+    struct cohort cohort;
+    struct tick_gaps gaps;
+    size_t n_finished = 0;
+    cr_assert_eq(cohort_create(&cohort, 16), 0);
+    cr_assert_eq(cohort_reserve(&cohort, N_MEMBERS), 0);
+    for (uint64_t i = 0; i < N_TICKS; i++) {
+        const uint64_t draw = ifl_draw(4, IFL_DRAW_POLICY, i, 0);
+        struct live_request *r = &all[(draw >> 50) % N_MEMBERS], *first;
+        if (r->in_cohort && draw % 16 == 0)
+            cohort_remove(&cohort, r);
+        else if (!r->in_cohort)
+            start(&cohort, r, i, draw);
+        first = first_to_finish(all);
+        cr_assert_eq(cohort_ticks_left(&cohort),
+                     first ? first->finish_tick - cohort.tick - 1 : INT64_MAX - cohort.tick - 1);
+        cr_assert_eq(cohort_tick(&cohort, (int64_t)i, &gaps), 0);
+        while ((r = cohort_finished(&cohort))) {
+            cr_assert_eq(r, first_to_finish(all));
+            cr_assert_eq(r->pub.n_out + cohort.tick - r->synced_tick, r->n_output);
+            cohort_remove(&cohort, r);
+            n_finished++;
+        }
+        first = first_to_finish(all);
+        cr_assert(!first || first->finish_tick > cohort.tick);
+    }
+    cr_expect_gt(n_finished, 1000);
+    cr_expect_gt(cohort.cap_ticks, 8192);
+    cohort_destroy(&cohort);
 }
