@@ -1,0 +1,27 @@
+#!/bin/sh
+# The closed loop as its page says it, with one scheduler and twenty requests: the command comes to its end and
+# its table has what it promises. How close it comes is not asked: other programs run beside a test.
+. "$(dirname "$0")/../cli/expect.sh"
+page=$INFLIGHT_DATA/reports/reproductions/closed-loop
+
+# a sheet against itself, and against one whose every time is a quarter above
+cat >sheet.csv <<'CSV'
+# threads: 1
+op,layers,m,runs,median_s,min_s
+ceiling_gemm,1,1,5,9.0,9.0
+gemm,1,8,5,0.001,0.0005
+gemm,1,16,5,0.002,0.001
+step,1,16,5,0.02,0.001
+CSV
+awk 'BEGIN { FS = OFS = "," } /^gemm|^step/ { $5 *= 1.25; $4 = 7 } { print }' sheet.csv >slower.csv
+same "$(sh "$page/speed_ratio" sheet.csv sheet.csv)" 1.0000 "a sheet's speed beside itself"
+same "$(sh "$page/speed_ratio" sheet.csv slower.csv)" 1.2500 "a slower sheet's speed"
+
+try env PRESETS=vllm-v0 ATTEMPTS=2 RUNS=5 REQUESTS=20 sh "$page/run" "$inflight" loop
+[ "$code" -eq 0 ] || complain "$ran" "    exit code $code: $(cat logs/err)"
+same "$(columns loop/loop.csv preset)" vllm-v0 "the scheduler flown"
+same "$(columns loop/loop.csv attempts)" "$(($(grep -c '' loop/attempts.csv) - 1))" "replays flown"
+for key in simulated_e2e_s measured_e2e_s simulated_steps measured_steps; do
+    columns loop/loop.csv $key | awk '{ exit !($1 > 0) }' || complain "loop.csv: $key is not above 0"
+done
+finish
