@@ -128,8 +128,8 @@ static void near_insert(struct waiting *waiting, struct waiter w)
 static void insert(struct waiting *waiting, struct waiter w)
 {
     const bool near_empty = waiting->near_tail == waiting->near_head;
-    const bool near = near_empty ? waiting->n_far == 0
-                                 : before(&w, &waiting->near[waiting->near_tail - 1]);
+    const bool near =
+        near_empty ? waiting->n_far == 0 : before(&w, &waiting->near[waiting->near_tail - 1]);
     if (near)
         near_insert(waiting, w);
     else
