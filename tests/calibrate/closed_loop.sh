@@ -24,4 +24,6 @@ same "$(columns loop/loop.csv attempts)" "$(($(grep -c '' loop/attempts.csv) - 1
 for key in simulated_e2e_s measured_e2e_s simulated_steps measured_steps; do
     columns loop/loop.csv $key | awk '{ exit !($1 > 0) }' || complain "loop.csv: $key is not above 0"
 done
+same "$(columns loop/loop.csv recorded_durations_p99_request_e2e_error)" 0.000000000 \
+    "a request's error with the replay's durations"
 finish
