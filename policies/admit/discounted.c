@@ -146,7 +146,7 @@ static double set_aside(const struct discounted *p, const struct ifl_view *view,
 static int64_t at_most(const struct discounted *p, const struct ifl_view *view,
                        const struct ifl_request *r)
 {
-    return clipped(p, declared(view, r)) + 2 * view->limits->block_tokens;
+    return clipped(p, declared(view, r)) + INT64_C(2) * view->limits->block_tokens;
 }
 
 /* Without a look at anybody who runs: no ratio is above one. */
