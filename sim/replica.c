@@ -402,12 +402,14 @@ static void bound_promise(struct replica *replica)
     if (!replica_only_ticks(replica) || replica->kv.cache.asked_lost)
         promise->n_steps = 0;
     FOR_EACH_LISTENER (module, &replica->steady) {
-        const bool asked = replica->step.asked & 1u << module->policy->kind;
-        if (promise->n_steps <= 0 || (!module->policy->hears_runs && !asked))
+        const struct ifl_policy *policy = module->policy;
+        const bool asked = replica->step.asked & 1u << policy->kind;
+        const bool hears = policy->hears_runs && policy->on_step_end;
+        if (promise->n_steps <= 0 || (!asked && !hears))
             continue;
         replica->to_the_last &= !asked;
         const struct ifl_promise other =
-            module->policy->steady(module->self, &replica->view, &replica->step);
+            policy->steady(module->self, &replica->view, &replica->step);
         promise->n_steps = other.n_steps < promise->n_steps ? other.n_steps : promise->n_steps;
         promise->until_ns = other.until_ns < promise->until_ns ? other.until_ns : promise->until_ns;
         if (other.min_free_blocks > promise->min_free_blocks)

@@ -522,19 +522,17 @@ static void op_pad(struct ifl_step *step, struct ifl_padding padding)
     replica_of(step)->padding = padding;
 }
 
-/* Who went to the back arrived there when it did. */
 static void op_rerank(struct ifl_step *step, const struct ifl_request *request)
 {
     struct replica *replica = replica_of(step);
     struct live_request *r = live(request);
-    const bool came_back = request->queued_serial != request->serial;
     if (request->state == IFL_RUNNING)
         replica_note_rank(replica, RANKED_RUNNING, r);
     if (request->state == IFL_SWAPPED)
         replica_note_rank(replica, RANKED_SWAPPED, r);
     if (request->state == IFL_WAITING)
         waiting_rerank(&replica->waiting, r, replica_rank(replica, r),
-                       came_back ? request->queued_ns : request->arrival_ns);
+                       ifl_queued_since_ns(request));
 }
 
 static struct ifl_requests op_scheduled(struct ifl_step *step)

@@ -164,13 +164,14 @@ struct ifl_policy {
     void (*on_leave)(void *self, const struct ifl_view *, const struct ifl_request *);
     /* Steps that repeat one another may be told of as one: on_step_start comes for the first alone,
      * on_step_end once, with all their tokens, before anything else is asked or told. It is faster,
-     * and must come to the same; steady is called for every promise then. */
+     * and must come to the same. */
     bool hears_runs;
     /* Optional: whether it matters to on_step_end who they were, whom the step gave tokens, n
      * requests. If not, it comes without a list; putting one together costs a look at each. */
     bool (*listens)(const void *self, const struct ifl_view *, size_t n);
     /* Optional: bounds a promise where the module's answers drift; called if the plan that promises
-     * has asked the module (step->asked). NULL: my answers stand. */
+     * has asked the module (step->asked), and for every promise where on_step_end hears runs, which
+     * can end one to be told in time. NULL: my answers stand. */
     struct ifl_promise (*steady)(const void *self, const struct ifl_view *, struct ifl_step *);
     union {
         const struct ifl_batching_ops *batching;

@@ -80,11 +80,16 @@ static inline bool ifl_decodes(const struct ifl_request *r)
     return r->n_computed >= r->n_prefill;
 }
 
-/* In the order in which they came to wait, whoever was sent to the back at that time. */
+/* When it came to its place in the queue: it arrived, or was sent to the back. */
+static inline int64_t ifl_queued_since_ns(const struct ifl_request *r)
+{
+    return r->queued_serial == r->serial ? r->arrival_ns : r->queued_ns;
+}
+
+/* In the order in which they came to wait. */
 static inline bool ifl_queued_before(const struct ifl_request *a, const struct ifl_request *b)
 {
-    const int64_t a_ns = a->queued_serial == a->serial ? a->arrival_ns : a->queued_ns;
-    const int64_t b_ns = b->queued_serial == b->serial ? b->arrival_ns : b->queued_ns;
+    const int64_t a_ns = ifl_queued_since_ns(a), b_ns = ifl_queued_since_ns(b);
     return a_ns != b_ns ? a_ns < b_ns : a->queued_serial < b->queued_serial;
 }
 

@@ -256,15 +256,6 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
                     "that takes all at once (reserve) or serving.kv.allocator paged");
 }
 
-/* Who was refused may be admitted when the ratio has fallen. */
-static struct ifl_promise steady(const void *self, const struct ifl_view *view,
-                                 struct ifl_step *step)
-{
-    (void)self;
-    (void)view;
-    return (struct ifl_promise){step->asked & 1u << IFL_ADMIT ? 0 : INT32_MAX, IFL_NEVER, 0};
-}
-
 static const struct ifl_admit_ops ops = {ask, room};
 
 const struct ifl_policy policy_admit_discounted = {
@@ -281,6 +272,7 @@ const struct ifl_policy policy_admit_discounted = {
     .on_step_start = on_step_start,
     .on_leave = on_leave,
     .hears_runs = true,
-    .steady = steady,
+    /* Who was refused may be admitted when the ratio has fallen. */
+    .steady = ifl_never_steady,
     .ops.admit = &ops,
 };

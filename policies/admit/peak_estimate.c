@@ -253,16 +253,6 @@ static void finish(void *self)
     free(e->rings);
 }
 
-/* Who was refused may fit later without anyone leaving: others near their end move behind it. */
-static struct ifl_promise steady(const void *self, const struct ifl_view *view,
-                                 struct ifl_step *step)
-{
-    const bool refused = step->asked & 1u << IFL_ADMIT;
-    (void)self;
-    (void)view;
-    return (struct ifl_promise){refused ? 0 : INT32_MAX, IFL_NEVER, 0};
-}
-
 static const struct ifl_admit_ops ops = {ask};
 
 const struct ifl_policy policy_admit_peak_estimate = {
@@ -280,6 +270,8 @@ const struct ifl_policy policy_admit_peak_estimate = {
     .on_step_start = on_step_start,
     .on_leave = on_leave,
     .hears_runs = true,
-    .steady = steady,
+    /* Who was refused may fit later without anyone leaving: others near their end move behind it.
+     */
+    .steady = ifl_never_steady,
     .ops.admit = &ops,
 };

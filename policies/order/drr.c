@@ -264,15 +264,6 @@ static void finish(void *self)
     free(turns->trial.ring);
 }
 
-/* With every token another client's turn may come. */
-static struct ifl_promise steady(const void *self, const struct ifl_view *view,
-                                 struct ifl_step *step)
-{
-    (void)self;
-    (void)view;
-    return (struct ifl_promise){step->asked & 1u << IFL_ORDER ? 0 : INT32_MAX, IFL_NEVER, 0};
-}
-
 static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_START};
 
 const struct ifl_policy policy_order_drr = {
@@ -290,6 +281,7 @@ const struct ifl_policy policy_order_drr = {
     .on_step_start = on_step_start,
     .on_leave = on_leave,
     .hears_runs = true,
-    .steady = steady,
+    /* With every token another client's turn may come. */
+    .steady = ifl_never_steady,
     .ops.order = &ops,
 };

@@ -330,9 +330,9 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {
     const bool alone = counters_of(self)->n_here <= 1;
-    const bool asked = step->asked & 1u << IFL_ORDER;
     (void)view;
-    return (struct ifl_promise){asked && !alone ? 0 : INT32_MAX, IFL_NEVER, 0};
+    (void)step;
+    return (struct ifl_promise){alone ? INT32_MAX : 0, IFL_NEVER, 0};
 }
 
 static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_START};

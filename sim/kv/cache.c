@@ -73,8 +73,8 @@ void kv_cache_list(struct kv_cache *cache, uint32_t block)
     entry->listed = true;
 }
 
-static void keep(struct kv_cache *cache, uint32_t name, int32_t n_blocks, int32_t before,
-                 int32_t depth_tokens)
+void kv_cache_publish_run(struct kv_cache *cache, uint32_t name, int32_t n_blocks, int32_t before,
+                          int32_t depth_tokens)
 {
     struct kv_entry *entry = &cache->entries[name];
     *entry = (struct kv_entry){.next = -1,
@@ -86,12 +86,6 @@ static void keep(struct kv_cache *cache, uint32_t name, int32_t n_blocks, int32_
     kv_cache_touch(cache, name, cache->clock);
     if (entry->parent >= 0)
         cache->entries[entry->parent].n_children++;
-}
-
-void kv_cache_publish_run(struct kv_cache *cache, uint32_t name, int32_t n_blocks, int32_t before,
-                          int32_t depth_tokens)
-{
-    keep(cache, name, n_blocks, before, depth_tokens);
 }
 
 void kv_cache_divide(struct kv_cache *cache, uint32_t name, const uint32_t *names)
@@ -114,7 +108,7 @@ void kv_cache_divide(struct kv_cache *cache, uint32_t name, const uint32_t *name
 void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity, int32_t before,
                       int32_t depth_tokens, enum kv_seekers seekers)
 {
-    keep(cache, block, 1, before, depth_tokens);
+    kv_cache_publish_run(cache, block, 1, before, depth_tokens);
     cache->entries[block].identity = identity;
     if (seekers != KV_SOUGHT_BY_NONE)
         kv_cache_list(cache, block);

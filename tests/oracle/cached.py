@@ -168,56 +168,31 @@ class VllmV1PriorityCached(VllmV1Cached, VllmV1Priority):
     preset = 'vllm-v1-priority'
 
 
-class VllmV0Cached(Cached, VllmV0):
+class CachedPrompts(Cached):
+    """Over a VllmV0, whose prompts start behind their hits."""
+
+    def new_tokens(self, r):
+        return r.tokens - len(self.hit(r)) * self.s['block_tokens']
+
+    def start(self, step, r, n_blocks, n_tokens):
+        self.admit_behind(r, self.hit(r), n_blocks)
+        self.give(step, r, n_tokens)
+
+
+class VllmV0Cached(CachedPrompts, VllmV0):
     """vllm/core/block_manager.py: can_allocate asks for all blocks of a prompt, whatever is cached of it."""
     preset = 'vllm-v0'
     pool_of = TimedPool
     more_sets = {**Cached.more_sets, 'serving.evict.policy': 'lru', 'serving.evict.by': 'time',
                  'serving.admit.hits': 'asked-for'}
 
-    def prefills(self, step):
-        limit = min(self.s['max_model_len'], self.s['max_batched_tokens'])
-        while self.waiting:
-            r = self.waiting[0]
-            need = self.blocks_for(r.tokens)
-            if r.tokens > limit or self.s['num_blocks'] - need < self.watermark():
-                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
-                continue
-            if self.free - need < self.watermark():
-                break
-            hit = self.hit(r)
-            n = r.tokens - len(hit) * self.s['block_tokens']
-            if step.n_tokens + n > self.s['max_batched_tokens']:
-                break
-            if len(self.running) + 1 > self.s['max_seqs']:
-                break
-            self.admit_behind(r, hit, need)
-            self.give(step, r, n)
 
-
-class NanoVllmCached(Cached, NanoVllm):
+class NanoVllmCached(CachedPrompts, NanoVllm):
     """nanovllm/engine/block_manager.py: one queue for all free blocks, and of equal ones the latest is found;
     here the earliest is."""
     preset = 'nano-vllm'
     empty_first = False
 
-    def prefills(self, step):
-        budget = self.s['max_batched_tokens']
-        for r in self.running:
-            if not r.decodes:
-                self.give(step, r, min(r.todo, budget))
-        while self.waiting:
-            r = self.waiting[0]
-            hit = self.hit(r)
-            n = r.tokens - len(hit) * self.s['block_tokens']
-            n = n if step.tokens else min(n, budget)
-            need = self.blocks_for(r.tokens)
-            if need > self.s['num_blocks']:
-                self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
-                continue
-            if need - len(hit) + self.unused(hit) > self.free or step.n_tokens + n > budget:
-                break
-            if len(self.running) + 1 > self.s['max_seqs']:
-                break
-            self.admit_behind(r, hit, need)
-            self.give(step, r, n)
+    def to_take(self, r, n_blocks):
+        hit = self.hit(r)
+        return n_blocks - len(hit) + self.unused(hit)

@@ -74,17 +74,19 @@ class NanoVllm(VllmV0):
                 self.give(step, r, min(r.todo, budget))
         while self.waiting:
             r = self.waiting[0]
-            n = r.tokens if step.tokens else min(r.tokens, budget)
+            n = self.new_tokens(r) if step.tokens else min(self.new_tokens(r), budget)
             need = self.blocks_for(r.tokens)
             if need > self.s['num_blocks']:
                 self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
                 continue
-            if need > self.free or step.n_tokens + n > budget:
+            if self.to_take(r, need) > self.free or step.n_tokens + n > budget:
                 break
             if len(self.running) + 1 > self.s['max_seqs']:
                 break
-            self.admit(r, need)
-            self.give(step, r, n)
+            self.start(step, r, need, n)
+
+    def to_take(self, r, n_blocks):
+        return n_blocks
 
 
 class SarathiDynamic(Sarathi):

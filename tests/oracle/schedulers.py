@@ -64,12 +64,18 @@ class VllmV0(Scheduler):
                 continue
             if self.free - need < self.watermark() or not self.may_join(step, r):
                 break
-            self.admit(r, need)
-            self.give(step, r, r.tokens)
+            self.start(step, r, need, self.new_tokens(r))
+
+    def new_tokens(self, r):
+        return r.tokens
+
+    def start(self, step, r, n_blocks, n_tokens):
+        self.admit(r, n_blocks)
+        self.give(step, r, n_tokens)
 
     def may_join(self, step, r):
         """The limits of the step, asked after those of the blocks."""
-        return (step.n_tokens + r.tokens <= self.s['max_batched_tokens'] and
+        return (step.n_tokens + self.new_tokens(r) <= self.s['max_batched_tokens'] and
                 len(self.running) + 1 <= self.s['max_seqs'])
 
     def preempt(self, step, r):
