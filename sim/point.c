@@ -274,6 +274,7 @@ static int create_replicas(const struct point_options *options, struct cockpit *
         .allocator = config->serving.kv.allocator,
         .prefix_cache = config->serving.kv.prefix_cache,
         .unhashed = config->serving.kv.unhashed,
+        .publish = config->serving.kv.publish,
         .swap_full = config->serving.kv.swap_full,
         .seed = config->workload.arrivals.seed,
         .wants_work = config->executor != EXECUTOR_SIM || records_work(options),

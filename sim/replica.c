@@ -53,6 +53,7 @@ static int create_pools(struct replica *replica, const struct replica_options *o
     const struct kv_cache_options cache = {
         .kind = options->prefix_cache,
         .unhashed = options->unhashed,
+        .publish = options->publish,
         .evict = evict->policy ? evict->policy->ops.evict : NULL,
         .evict_self = evict->self,
         .view = &replica->view,

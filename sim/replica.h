@@ -143,6 +143,7 @@ struct replica_options {
     enum kv_allocator allocator;
     enum prefix_cache prefix_cache;
     enum kv_unhashed unhashed;
+    enum kv_publish publish;
     enum swap_full swap_full;
     uint64_t seed;
     bool wants_work;
@@ -233,8 +234,14 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
 bool replica_first_blocks(struct replica *replica, struct live_request *r, int32_t n);
 /* finished: it leaves for good, as opposed to giving way. */
 void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished);
-/* What a step has computed of a prompt can be found by others. */
-void replica_publish_prompt(struct replica *replica, struct live_request *r);
+/* What a step has computed of a prompt can be found by others; and what the plan will have. */
+void replica_publish_prompt(struct replica *replica, struct live_request *r, int32_t n_computed);
+void replica_publish_plan(struct replica *replica, struct live_request *r, int32_t n_computed);
+/* What the plan published of it will not be computed. */
+void replica_withdraw(struct replica *replica, struct live_request *r);
+/* It started in this plan on K/V that the plan has the other compute. */
+bool replica_stands_on(const struct replica *replica, const struct live_request *r,
+                       const struct live_request *other);
 /* The first tokens behind the prompt: the sequences of a group part, and meet again if undone. */
 void replica_part(struct replica *replica, struct live_request *r);
 void replica_unpart(struct replica *replica, struct live_request *r);

@@ -224,10 +224,9 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
 }
 
 /* Several sequences have several answers: only their prompt can be found. */
-static int32_t findable_tokens(const struct live_request *r)
+static int32_t findable_tokens(const struct live_request *r, int32_t n_computed)
 {
-    return r->pub.n_seqs > 1 && r->pub.n_computed > r->pub.n_prompt ? r->pub.n_prompt
-                                                                    : r->pub.n_computed;
+    return r->pub.n_seqs > 1 && n_computed > r->pub.n_prompt ? r->pub.n_prompt : n_computed;
 }
 
 static enum kv_seekers own_seeker(const struct live_request *r)
@@ -236,12 +235,35 @@ static enum kv_seekers own_seeker(const struct live_request *r)
 }
 
 /* A tree grows with every chunk (cache_unfinished_req). */
-void replica_publish_prompt(struct replica *replica, struct live_request *r)
+void replica_publish_prompt(struct replica *replica, struct live_request *r, int32_t n_computed)
 {
     if (!replica->kv.cached)
         return;
-    const int32_t n_shareable = kv_shareable_tokens(&r->pub), n = findable_tokens(r);
+    const int32_t n_shareable = kv_shareable_tokens(&r->pub), n = findable_tokens(r, n_computed);
     publish(replica, r, is_tree(replica) || n < n_shareable ? n : n_shareable, own_seeker(r));
+}
+
+/* allocate_slots hashes what it allocates for. */
+void replica_publish_plan(struct replica *replica, struct live_request *r, int32_t n_computed)
+{
+    if (replica->kv.cache.options.publish == KV_PUBLISH_SCHEDULED && !is_tree(replica))
+        replica_publish_prompt(replica, r, n_computed);
+}
+
+void replica_withdraw(struct replica *replica, struct live_request *r)
+{
+    const int32_t n_full = r->pub.n_computed / replica->limits.block_tokens;
+    for (; r->n_published > n_full; r->n_published--)
+        kv_withdraw(&replica->kv, r->blocks[--r->n_names]);
+}
+
+bool replica_stands_on(const struct replica *replica, const struct live_request *r,
+                       const struct live_request *other)
+{
+    const int32_t n_full = other->pub.n_computed / replica->limits.block_tokens;
+    return r != other && r->pub.state == IFL_RUNNING && r->start_seq >= replica->first_start &&
+           r->n_hit > n_full && other->n_published > n_full &&
+           r->blocks[n_full] == other->blocks[n_full];
 }
 
 /* It will look for all that it has published, block by block. */
@@ -267,7 +289,8 @@ void replica_leave_in_cache(struct replica *replica, struct live_request *r, boo
     if (!finished)
         list_all(replica, r);
     if (!is_tree(replica) || finished) {
-        publish(replica, r, findable_tokens(r), finished ? own_seeker(r) : KV_SOUGHT_BY_ITS_OWN);
+        publish(replica, r, findable_tokens(r, r->pub.n_computed),
+                finished ? own_seeker(r) : KV_SOUGHT_BY_ITS_OWN);
         kv_cache_tick(cache);
         for (int32_t i = 0; i < r->n_names; i++)
             kv_cache_touch(cache, r->blocks[i], cache->clock);

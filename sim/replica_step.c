@@ -331,7 +331,7 @@ static int end_prompts(struct replica *replica, int64_t end_ns, struct ifl_recor
         const bool samples = r->pub.n_computed == r->pub.n_tokens;
         r->pub.last_end_ns = end_ns;
         replica_note_rank(replica, RANKED_RUNNING, r);
-        replica_publish_prompt(replica, r);
+        replica_publish_prompt(replica, r, r->pub.n_computed);
         add_result(replica, r, replica->planned[i].n, samples);
         if (samples)
             replica->n_barren_steps = 0;

@@ -87,6 +87,7 @@ static void put_in_plan(struct replica *replica, struct live_request *r, int32_t
         step->n_prefill_tokens += n_tokens;
         step->n_prefill_requests++;
     }
+    replica_publish_plan(replica, r, r->pub.n_computed + n);
     if (r->first_scheduled_ns == IFL_NEVER)
         r->first_scheduled_ns = replica->view.now_ns;
     if (r->stalled_since_ns != IFL_NEVER) {
@@ -370,6 +371,7 @@ static void undo_schedule(struct replica *replica, struct live_request *r)
         step->n_prefill_requests--;
     }
     replica_unpart(replica, r);
+    replica_withdraw(replica, r);
     r->pub.n_now = 0;
 }
 
@@ -431,6 +433,15 @@ static bool swapped_in_now(const struct replica *replica, const struct live_requ
     return r->start_seq >= replica->first_start && r->swapped_in;
 }
 
+/* Somebody started in this plan on what it has r compute. */
+static bool others_stand_on(const struct replica *replica, const struct live_request *r)
+{
+    size_t i = 0;
+    while (i < replica->started.n && !replica_stands_on(replica, live(replica->started.of[i]), r))
+        i++;
+    return i < replica->started.n;
+}
+
 static enum ifl_verdict op_preempt(struct ifl_step *step, const struct ifl_request *request,
                                    enum ifl_fate fate, enum ifl_place place)
 {
@@ -440,6 +451,8 @@ static enum ifl_verdict op_preempt(struct ifl_step *step, const struct ifl_reque
         breach(replica, "it preempted a request that is not on the device");
     if (!replica->broken && swapped_in_now(replica, r))
         breach(replica, "it preempted a request that it swapped in in the same plan");
+    if (!replica->broken && others_stand_on(replica, r))
+        breach(replica, "it preempted a request on whose tokens of this plan it started another");
     if (replica->broken || fate == IFL_KEEP)
         return IFL_WAIT;
     step_sync(replica, r);
@@ -535,20 +548,6 @@ static void op_rerank(struct ifl_step *step, const struct ifl_request *request)
                        ifl_queued_since_ns(request));
 }
 
-static struct ifl_requests op_scheduled(struct ifl_step *step)
-{
-    struct replica *replica = replica_of(step);
-    struct snapshot *list = &replica->scheduled;
-    list->n = 0;
-    for (size_t i = 0; i < replica->n_planned; i++)
-        if (replica->planned[i].r)
-            list->of[list->n++] = &replica->planned[i].r->pub;
-    if (replica->ready_all)
-        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
-            list->of[list->n++] = &r->pub;
-    return (struct ifl_requests){list->of, list->n};
-}
-
 static bool op_took_part(struct ifl_step *step, const struct ifl_request *request)
 {
     const struct replica *replica = replica_of(step);
@@ -585,6 +584,6 @@ const struct ifl_step_ops replica_step_ops = {
     .draw = op_draw,
     .rerank = op_rerank,
     .took_part = op_took_part,
-    .scheduled = op_scheduled,
+    .scheduled = step_scheduled,
     .to_the_last = op_to_the_last,
 };

@@ -152,6 +152,20 @@ struct ifl_requests step_started(struct ifl_step *step)
     return (struct ifl_requests){list->of, list->n};
 }
 
+struct ifl_requests step_scheduled(struct ifl_step *step)
+{
+    struct replica *replica = replica_of(step);
+    struct snapshot *list = &replica->scheduled;
+    list->n = 0;
+    for (size_t i = 0; i < replica->n_planned; i++)
+        if (replica->planned[i].r)
+            list->of[list->n++] = &replica->planned[i].r->pub;
+    if (replica->ready_all)
+        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+            list->of[list->n++] = &r->pub;
+    return (struct ifl_requests){list->of, list->n};
+}
+
 int64_t step_oldest_waiting_ns(struct ifl_step *step)
 {
     struct replica *replica = replica_of(step);

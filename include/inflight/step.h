@@ -161,7 +161,8 @@ struct ifl_step_ops {
     /* Asks the preempt module for a victim and preempts it. True: another than `needy` gave way.
      * False: needy itself did, or nobody. */
     bool (*make_room)(struct ifl_step *, const struct ifl_request *needy);
-    /* Takes a running request off the device. What this step scheduled for it is undone. */
+    /* Takes a running request off the device. What this step scheduled for it is undone, which
+     * nobody that started in this plan may have begun behind (serving.kv.publish: scheduled). */
     enum ifl_verdict (*preempt)(struct ifl_step *, const struct ifl_request *, enum ifl_fate,
                                 enum ifl_place);
     /* Drops a waiting or swapped request for good. Reports count it as rejected, or as failed if it

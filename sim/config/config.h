@@ -41,6 +41,7 @@ struct kv_config {
     enum kv_allocator allocator;
     enum prefix_cache prefix_cache;
     enum kv_unhashed unhashed;
+    enum kv_publish publish;
     int32_t block_tokens;
     int32_t num_blocks;        /* 0: computed from memory */
     enum kv_sizing sizing;     /* by that rule */

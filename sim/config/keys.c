@@ -175,6 +175,9 @@ static const struct ifl_param kv_fields[] = {
     CHOICE("unhashed", serving.kv.unhashed, "first|in-order", KV_UNHASHED_FIRST,
            "with a prefix cache: free blocks that hold nothing to be found are used before any "
            "cached one is lost, or all in the order in which they became free"),
+    CHOICE("publish", serving.kv.publish, "computed|scheduled", KV_PUBLISH_COMPUTED,
+           "with prefix_cache hash: a prompt's blocks are found once computed, or by those behind "
+           "it in the very step that computes them"),
 };
 
 static const struct ifl_param cost_fields[] = {

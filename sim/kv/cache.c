@@ -124,7 +124,7 @@ static void strike_out(struct kv_cache *cache, uint32_t block)
     *at = entry->next;
 }
 
-static void forget(struct kv_cache *cache, uint32_t block)
+void kv_cache_withdraw(struct kv_cache *cache, uint32_t block)
 {
     struct kv_entry *entry = &cache->entries[block];
     if (entry->listed)
@@ -136,7 +136,12 @@ static void forget(struct kv_cache *cache, uint32_t block)
     cache->n_asked -= entry->asked;
     cache->asked_lost |= entry->asked;
     entry->asked = false;
-    cache->n_evicted += (uint64_t)entry->n_blocks;
+}
+
+static void forget(struct kv_cache *cache, uint32_t block)
+{
+    kv_cache_withdraw(cache, block);
+    cache->n_evicted += (uint64_t)cache->entries[block].n_blocks;
 }
 
 /* ---- losing ---- */

@@ -26,9 +26,16 @@ enum kv_unhashed {
     KV_UNHASHED_IN_ORDER /* they wait in the same queue */
 };
 
+/* When a block of a prompt can be found by others. */
+enum kv_publish {
+    KV_PUBLISH_COMPUTED, /* once the step that fills it has ended */
+    KV_PUBLISH_SCHEDULED /* as soon as a plan holds the step that fills it */
+};
+
 struct kv_cache_options {
     enum prefix_cache kind;
     enum kv_unhashed unhashed;
+    enum kv_publish publish; /* a tree has computed ones only */
     /* Who is lost first. Borrowed. */
     const struct ifl_evict_ops *evict;
     const void *evict_self;
@@ -91,6 +98,8 @@ void kv_cache_publish_run(struct kv_cache *cache, uint32_t name, int32_t n_block
 /* Every block of the run gets an entry of its own, the first ones under the names given; `name`
  * goes on standing for the last. */
 void kv_cache_divide(struct kv_cache *cache, uint32_t name, const uint32_t *names);
+/* The block is not kept any more, though its owner goes on with it: it will not be computed. */
+void kv_cache_withdraw(struct kv_cache *cache, uint32_t block);
 /* A block that nobody was to look for can be found, too. */
 void kv_cache_list(struct kv_cache *cache, uint32_t block);
 

@@ -132,6 +132,15 @@ uint32_t kv_name(struct kv_pool *pool)
     return name;
 }
 
+void kv_withdraw(struct kv_pool *pool, uint32_t block)
+{
+    kv_cache_withdraw(&pool->cache, block);
+    if (!pool->tallied)
+        return;
+    ifl_require(kv_unshare(pool, block));
+    pool->free_stack[pool->n_free_names++] = block;
+}
+
 static void release_nameless(struct kv_pool *pool, int32_t n)
 {
     pool->n_free += n;

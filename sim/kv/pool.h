@@ -54,6 +54,9 @@ void kv_take_tallied(struct kv_pool *pool, int32_t n);
 void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_names, const uint32_t *names);
 /* A name for blocks that are taken. */
 uint32_t kv_name(struct kv_pool *pool);
+/* The cache does not keep the block any more; it stays taken. Its name, where they are tallied, is
+ * free. */
+void kv_withdraw(struct kv_pool *pool, uint32_t block);
 
 /* n blocks can be taken at once. */
 static inline bool kv_fits(const struct kv_pool *pool, int32_t n)

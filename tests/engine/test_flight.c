@@ -181,6 +181,7 @@ static uint64_t preemptions(const struct fixture *f)
 /* What a flight shares, and its cache. */
 struct sharing {
     enum prefix_cache cache;
+    enum kv_publish publish;
     bool prefixes, by_ids, samples;
     uint64_t n_cached; /* out: tokens */
 };
@@ -219,6 +220,7 @@ static uint64_t fly_sharing(struct listener *l, int32_t n_blocks, const char *fa
     const struct replica_options options = {.modules = f.modules,
                                             .limits = f.limits,
                                             .prefix_cache = sharing->cache,
+                                            .publish = sharing->publish,
                                             .max_samples = sharing->samples ? MAX_SAMPLES : 1,
                                             .wants_work = true};
     cr_assert_eq(replica_create(&replica, &options, &error), 0);
@@ -276,24 +278,34 @@ Test(flight, preemption_changes_no_word)
     expect_same_words("spoilt blocks");
 }
 
-/* Blocks that others computed are read, evicted ones are not, and nobody notices. */
+/* Tokens found where there is room. Blocks that others computed are read, evicted ones are not, and
+ * nobody notices. */
+static uint64_t expect_unnoticed(struct sharing roomy)
+{
+    struct sharing tight = roomy;
+    fly_sharing(&pressed, 1000, "{fate: recompute}", true, &roomy);
+    cr_expect_gt(roomy.n_cached, 100);
+    expect_same_words("a prefix cache");
+    cr_expect_gt(fly_sharing(&pressed, 60, "{fate: recompute}", true, &tight), 3);
+    cr_expect_gt(tight.n_cached, 100);
+    expect_same_words("a prefix cache in a small pool");
+    fly_sharing(&pressed, 60, "{fate: swap}", true, &tight);
+    expect_same_words("a prefix cache and swapping");
+    return roomy.n_cached;
+}
+
+/* All come at once: those behind another in a step find what it computes there, if plans are
+ * published. */
 static void expect_sharing_unnoticed(bool by_ids)
 {
-    static const enum prefix_cache caches[] = {PREFIX_CACHE_HASH, PREFIX_CACHE_RADIX};
-    struct sharing apart = {.prefixes = true, .by_ids = by_ids};
-    cr_expect_eq(fly_sharing(&calm, 1000, "{fate: recompute}", false, &apart), 0);
-    for (size_t i = 0; i < 2; i++) {
-        struct sharing roomy = {.cache = caches[i], .prefixes = true, .by_ids = by_ids};
-        struct sharing tight = roomy;
-        fly_sharing(&pressed, 1000, "{fate: recompute}", true, &roomy);
-        cr_expect_gt(roomy.n_cached, 100);
-        expect_same_words("a prefix cache");
-        cr_expect_gt(fly_sharing(&pressed, 60, "{fate: recompute}", true, &tight), 3);
-        cr_expect_gt(tight.n_cached, 100);
-        expect_same_words("a prefix cache in a small pool");
-        fly_sharing(&pressed, 60, "{fate: swap}", true, &tight);
-        expect_same_words("a prefix cache and swapping");
-    }
+    struct sharing sharing = {.prefixes = true, .by_ids = by_ids};
+    cr_expect_eq(fly_sharing(&calm, 1000, "{fate: recompute}", false, &sharing), 0);
+    sharing.cache = PREFIX_CACHE_RADIX;
+    expect_unnoticed(sharing);
+    sharing.cache = PREFIX_CACHE_HASH;
+    const uint64_t n_computed = expect_unnoticed(sharing);
+    sharing.publish = KV_PUBLISH_SCHEDULED;
+    cr_expect_gt(expect_unnoticed(sharing), n_computed);
 }
 
 Test(flight, shared_prefixes_change_no_word)

@@ -276,6 +276,7 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
         .allocator = config->serving.kv.allocator,
         .prefix_cache = config->serving.kv.prefix_cache,
         .unhashed = config->serving.kv.unhashed,
+        .publish = config->serving.kv.publish,
         .swap_full = config->serving.kv.swap_full,
         .wants_work = true,
         .max_samples = MAX_SAMPLES,

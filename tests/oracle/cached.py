@@ -31,11 +31,15 @@ class Pool:
             self.holds[block] = prefix
             self.blocks_of.setdefault(prefix, []).append(block)
 
-    def take(self):
-        block = self.queue.pop(0)
+    def forget(self, block):
         if self.holds[block] is not None:
             self.blocks_of[self.holds[block]].remove(block)
-        self.holds[block], self.users[block] = None, 1
+        self.holds[block] = None
+
+    def take(self):
+        block = self.queue.pop(0)
+        self.forget(block)
+        self.users[block] = 1
         return block
 
     def share(self, block):
@@ -122,16 +126,30 @@ class Cached:
         r.table, r.computed = hit, len(hit) * self.s['block_tokens']
         self.admit(r, n_blocks - len(hit))
 
+    def keep(self, r, n_tokens):
+        tokens = self.tokens_of(r, n_tokens)
+        for i in range(n_tokens // self.s['block_tokens']):
+            self.pool.keep(r.table[i], tokens[:(i + 1) * self.s['block_tokens']])
+
     def ended(self, step, begin, end):
         for r in step.tokens:
-            tokens = self.tokens_of(r, r.computed)
-            for i in range(r.computed // self.s['block_tokens']):
-                self.pool.keep(r.table[i], tokens[:(i + 1) * self.s['block_tokens']])
+            self.keep(r, r.computed)
 
 
 class VllmV1Cached(Cached, VllmV1):
-    """vllm/v1/core/kv_cache_manager.py: a hit counts as needed while nobody else uses it."""
+    """vllm/v1/core/kv_cache_manager.py: a hit counts as needed while nobody else uses it. allocate_slots keeps
+    what it allocates for, so that whoever is looked at next in the same step finds it; of a request whose turn
+    is undone vLLM forgets to forget it."""
     preset = 'vllm-v1'
+
+    def give(self, step, r, n):
+        super().give(step, r, n)
+        self.keep(r, r.computed + n)
+
+    def recompute(self, step, r):
+        for block in r.table[r.computed // self.s['block_tokens']:]:
+            self.pool.forget(block)
+        super().recompute(step, r)
 
     def admit_waiting(self, step):
         while self.waiting and step.n_tokens < self.s['budget']:

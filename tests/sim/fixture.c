@@ -50,6 +50,7 @@ static int create_replicas(const struct fixture *f, struct replica *replicas, ui
                                       .allocator = f->allocator,
                                       .prefix_cache = f->prefix_cache,
                                       .unhashed = f->unhashed,
+                                      .publish = f->publish,
                                       .swap_full = f->swap_full,
                                       .wants_work = f->check_blocks,
                                       .max_samples = f->max_samples,

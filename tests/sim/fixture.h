@@ -14,6 +14,7 @@ struct fixture {
     enum kv_allocator allocator;
     enum prefix_cache prefix_cache;
     enum kv_unhashed unhashed;
+    enum kv_publish publish;
     enum swap_full swap_full;
     bool no_steady_runs, check_steady, check_blocks;
     int32_t concurrency;

@@ -69,11 +69,24 @@ static void read_context(struct inspector *x, const struct ifl_work *w)
         }
 }
 
-static void write_new(struct inspector *x, const struct ifl_work *w)
+/* Requests behind `w` in its step that begin behind its block i, which they share. */
+static uint32_t later_readers(const struct inspector *x, const struct ifl_work *w,
+                              const struct ifl_work *end, int32_t i)
+{
+    const int32_t block_tokens = x->replica->limits.block_tokens;
+    uint32_t n = 0;
+    for (const struct ifl_work *later = w + 1; later < end; later++)
+        n += later->request != w->request && later->seq == 0 &&
+             later->n_context >= (i + 1) * block_tokens && later->blocks[i] == w->blocks[i];
+    return n;
+}
+
+static void write_new(struct inspector *x, const struct ifl_work *w, const struct ifl_work *end)
 {
     const int32_t block_tokens = x->replica->limits.block_tokens;
     for (int32_t i = w->n_context; i < w->n_context + w->n_new; i++) {
-        if (x->replica->kv.n_refs[w->blocks[i / block_tokens]] != 1)
+        const uint32_t n_refs = x->replica->kv.n_refs[w->blocks[i / block_tokens]];
+        if (n_refs != 1 && n_refs != 1 + later_readers(x, w, end, i / block_tokens))
             complain(x, "writes where another reads", w->request);
         *slot(x, w, i) = token_at(x, w, i);
     }
@@ -149,15 +162,21 @@ static void inspect_accounts(struct inspector *x)
 }
 
 /* All read before any writes; only the other sequences of a group may read what its first has
- * computed in the same step. */
+ * computed in the same step, and where plans are published whoever comes behind another. */
 static void inspect_sequences(struct inspector *x, const struct ifl_step_desc *desc, bool others)
 {
-    for (size_t i = 0; i < desc->n_work; i++)
-        if ((desc->work[i].seq > 0) == others)
-            inspect_work(x, &desc->work[i]);
-    for (size_t i = 0; i < desc->n_work && !*x->complaint; i++)
-        if ((desc->work[i].seq > 0) == others)
-            write_new(x, &desc->work[i]);
+    const bool in_turn = x->replica->kv.cache.options.publish == KV_PUBLISH_SCHEDULED;
+    const struct ifl_work *const end = desc->work + desc->n_work;
+    for (const struct ifl_work *w = desc->work; w < end && !in_turn; w++)
+        if ((w->seq > 0) == others)
+            inspect_work(x, w);
+    for (const struct ifl_work *w = desc->work; w < end && !*x->complaint; w++) {
+        if ((w->seq > 0) != others)
+            continue;
+        if (in_turn)
+            inspect_work(x, w);
+        write_new(x, w, end);
+    }
 }
 
 static int64_t inspector_now(void *self)

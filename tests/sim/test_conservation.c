@@ -266,6 +266,7 @@ static void roll_memory(struct fixture *f, struct dice *dice)
                       : kind < 7 ? PREFIX_CACHE_HASH
                                  : PREFIX_CACHE_RADIX;
     f->unhashed = roll(dice, 0, 2) ? KV_UNHASHED_FIRST : KV_UNHASHED_IN_ORDER;
+    f->publish = roll(dice, 0, 1) ? KV_PUBLISH_SCHEDULED : KV_PUBLISH_COMPUTED;
     if (f->prefix_cache == PREFIX_CACHE_RADIX)
         f->unhashed = KV_UNHASHED_FIRST;
     fixture_module(f, IFL_EVICT, evict[roll(dice, 0, 2)], NULL);
