@@ -1,26 +1,35 @@
 #include "gaps.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "sort.h"
 
 #define FIRST_PAIRS ((size_t)1 << 12)
+#define BATCH_PAIRS FIRST_PAIRS /* for the histogram; 48 KiB */
+/* Merging pays for its sort where it leaves one of MERGED, as the first one of TRIED may tell. */
+#define MERGED ((size_t)1024)
+#define TRIED ((size_t)64)
 
 void gaps_init(struct gaps *gaps, size_t max_pairs)
 {
     *gaps = (struct gaps){.max_pairs = max_pairs};
 }
 
-void gaps_finish(struct gaps *gaps)
+static void drop_pairs(struct gaps *gaps)
 {
     free(gaps->gap_ns);
     free(gaps->requests);
-    *gaps = (struct gaps){0};
+    gaps->gap_ns = NULL;
+    gaps->requests = NULL;
+    gaps->n = gaps->cap = 0;
 }
 
-static int64_t cut(const struct gaps *gaps, int64_t gap_ns)
+void gaps_finish(struct gaps *gaps)
 {
-    return gap_ns & -((int64_t)1 << gaps->quantum_bits);
+    drop_pairs(gaps);
+    histogram_finish(&gaps->histogram);
+    *gaps = (struct gaps){0};
 }
 
 static int grow(struct gaps *gaps, struct ifl_error *error)
@@ -39,12 +48,12 @@ static int grow(struct gaps *gaps, struct ifl_error *error)
     return IFL_OK;
 }
 
-/* Neighbours that are equal after cutting become one, unless their count would overflow. */
+/* Neighbours that are equal become one, unless their count would overflow. */
 static void merge(struct gaps *gaps)
 {
     size_t kept = 0;
     for (size_t i = 0; i < gaps->n; i++) {
-        const int64_t gap_ns = cut(gaps, gaps->gap_ns[i]);
+        const int64_t gap_ns = gaps->gap_ns[i];
         const uint32_t requests = gaps->requests[i];
         if (kept && gaps->gap_ns[kept - 1] == gap_ns &&
             gaps->requests[kept - 1] <= UINT32_MAX - requests) {
@@ -57,35 +66,68 @@ static void merge(struct gaps *gaps)
     gaps->n = kept;
 }
 
-static int compact(struct gaps *gaps, struct ifl_error *error)
+/* In batches: then the histogram's cache misses overlap, instead of each delaying a step. */
+static int bin_pairs(struct gaps *gaps, struct ifl_error *error)
 {
-    if (sort_by_key(gaps->gap_ns, gaps->requests, gaps->n, error))
+    for (size_t i = 0; i < gaps->n; i++)
+        if (histogram_add(&gaps->histogram, gaps->gap_ns[i], gaps->requests[i], error))
+            return error->code;
+    gaps->n = 0;
+    gaps->binned = true;
+    return IFL_OK;
+}
+
+static int bin_from_now_on(struct gaps *gaps, struct ifl_error *error)
+{
+    if (bin_pairs(gaps, error))
         return error->code;
+    drop_pairs(gaps);
+    gaps->max_pairs = gaps->max_pairs < BATCH_PAIRS ? gaps->max_pairs : BATCH_PAIRS;
+    return grow(gaps, error);
+}
+
+static int sort_first(struct gaps *gaps, size_t n, size_t *n_different, struct ifl_error *error)
+{
+    *n_different = 0;
+    if (sort_by_key(gaps->gap_ns, gaps->requests, n, error))
+        return error->code;
+    for (size_t i = 0; i < n; i++)
+        *n_different += i == 0 || gaps->gap_ns[i] != gaps->gap_ns[i - 1];
+    return IFL_OK;
+}
+
+/* Where too many of the first pairs differ, too many of all do. */
+static int merge_or_bin(struct gaps *gaps, struct ifl_error *error)
+{
+    const size_t few = gaps->max_pairs / MERGED;
+    size_t n_different;
+    if (sort_first(gaps, gaps->n / TRIED, &n_different, error))
+        return error->code;
+    if (n_different <= few && sort_first(gaps, gaps->n, &n_different, error))
+        return error->code;
+    if (n_different > few)
+        return bin_from_now_on(gaps, error);
     merge(gaps);
-    while (gaps->n > gaps->max_pairs / 2 && gaps->quantum_bits < 62) {
-        gaps->quantum_bits++;
-        merge(gaps);
-    }
     return IFL_OK;
 }
 
 static int make_room(struct gaps *gaps, struct ifl_error *error)
 {
-    return gaps->cap < gaps->max_pairs ? grow(gaps, error) : compact(gaps, error);
+    if (gaps->cap < gaps->max_pairs)
+        return grow(gaps, error);
+    return gaps->binned ? bin_pairs(gaps, error) : merge_or_bin(gaps, error);
 }
 
-static inline int add_pair(struct gaps *gaps, int64_t gap_ns, uint32_t requests,
-                           struct ifl_error *error)
+static inline int add(struct gaps *gaps, int64_t gap_ns, uint32_t requests, struct ifl_error *error)
 {
     const size_t last = gaps->n - 1;
-    if (gaps->n && gaps->gap_ns[last] == cut(gaps, gap_ns) &&
-        gaps->requests[last] <= UINT32_MAX - requests) {
+    if (gaps->n && gaps->gap_ns[last] == gap_ns && gaps->requests[last] <= UINT32_MAX - requests) {
         gaps->requests[last] += requests;
         return IFL_OK;
     }
     if (gaps->n == gaps->cap && make_room(gaps, error))
         return error->code;
-    gaps->gap_ns[gaps->n] = cut(gaps, gap_ns);
+    gaps->gap_ns[gaps->n] = gap_ns;
     gaps->requests[gaps->n++] = requests;
     return IFL_OK;
 }
@@ -95,51 +137,40 @@ int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_err
     exact_add(&gaps->total_ns, gap_ns, requests);
     gaps->n_gaps += requests;
     for (; requests > UINT32_MAX; requests -= UINT32_MAX)
-        if (add_pair(gaps, gap_ns, UINT32_MAX, error))
+        if (add(gaps, gap_ns, UINT32_MAX, error))
             return error->code;
-    return requests > 0 ? add_pair(gaps, gap_ns, (uint32_t)requests, error) : IFL_OK;
-}
-
-/* Behind a pair: as many as there is room for, up to one that repeats the one before. */
-static size_t append(struct gaps *gaps, const int64_t *gap_ns, size_t n, uint32_t requests)
-{
-    const size_t n_room = gaps->cap - gaps->n, n_most = n < n_room ? n : n_room;
-    const int64_t kept_bits = cut(gaps, -1);
-    int64_t *to_ns = gaps->gap_ns + gaps->n, last_ns = to_ns[-1];
-    uint32_t *to = gaps->requests + gaps->n;
-    size_t i = 0;
-    for (; i < n_most && (gap_ns[i] & kept_bits) != last_ns; i++) {
-        to_ns[i] = last_ns = gap_ns[i] & kept_bits;
-        to[i] = requests;
-    }
-    gaps->n += i;
-    return i;
+    return requests > 0 ? add(gaps, gap_ns, (uint32_t)requests, error) : IFL_OK;
 }
 
 int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int32_t requests,
                  struct ifl_error *error)
 {
     int64_t total_ns = 0; /* of steps that follow one another: a time */
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         total_ns += gap_ns[i];
+        if (add(gaps, gap_ns[i], (uint32_t)requests, error))
+            return error->code;
+    }
     exact_add(&gaps->total_ns, total_ns, requests);
     gaps->n_gaps += (int64_t)n * requests;
-    for (size_t i = 0; i < n;) {
-        if (add_pair(gaps, gap_ns[i++], (uint32_t)requests, error))
-            return error->code;
-        i += append(gaps, gap_ns + i, n - i, (uint32_t)requests);
-    }
     return IFL_OK;
+}
+
+/* The histogram in place of the pairs. */
+static int unbin(struct gaps *gaps, struct ifl_error *error)
+{
+    if (bin_pairs(gaps, error))
+        return error->code;
+    drop_pairs(gaps);
+    return histogram_list(&gaps->histogram, &gaps->gap_ns, &gaps->requests, &gaps->n, error);
 }
 
 int gaps_describe(struct gaps *gaps, struct distribution *of, struct ifl_error *error)
 {
-    if (quantile_thin(gaps->gap_ns, gaps->requests, gaps->n, &gaps->n, error))
+    if (gaps->binned ? unbin(gaps, error)
+                     : quantile_thin(gaps->gap_ns, gaps->requests, gaps->n, &gaps->n, error))
         return error->code;
     quantile_describe(gaps->gap_ns, gaps->requests, gaps->n, of);
-    const double middle_ns = (double)(((int64_t)1 << gaps->quantum_bits) - 1) / 2;
-    for (size_t i = 0; i < QUANTILE_GRID; i++)
-        of->at_ns[i] += middle_ns;
     of->mean_ns = gaps->n_gaps ? exact_value(gaps->total_ns) / (double)gaps->n_gaps : (double)NAN;
     return IFL_OK;
 }

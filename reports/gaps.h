@@ -1,17 +1,19 @@
-/* The gaps between tokens of all requests, as pairs (gap, how many requests had it).
+/* The gaps between tokens of all requests: how many requests had which.
  *
- * Requests decoded in one step share its gap, so a run leaves a few pairs a step. Up to max_pairs
- * pairs are kept as they came; then equal gaps are merged; and while more than half of the room is
- * still full, gaps are cut to the next coarser power of two of nanoseconds and merged again.
- * Cutting composes, so the quantiles are never further than half of the last quantum from the
- * truth. Count and mean stay exact. */
+ * Requests decoded in one step share its gap, so a run leaves a few pairs (gap, requests) a step.
+ * Up to max_pairs pairs are kept as they came, and quantiles are exact. Then equal gaps are merged,
+ * where that leaves few, as with a cost of round numbers, and it goes on so. Else all go into a
+ * histogram, what comes behind them as well, and quantiles are within four millionths of the truth
+ * (histogram.h). Count and mean stay exact. */
 #ifndef INFLIGHT_REPORTS_GAPS_H
 #define INFLIGHT_REPORTS_GAPS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "exact_sum.h"
+#include "histogram.h"
 #include "inflight/error.h"
 #include "quantile.h"
 
@@ -21,7 +23,8 @@ struct gaps {
     int64_t *gap_ns;    /* [cap], owned */
     uint32_t *requests; /* [cap], owned: how many had the gap */
     size_t n, cap, max_pairs;
-    int quantum_bits; /* gaps are multiples of 1 << quantum_bits */
+    bool binned; /* most of them are in the histogram, and the last ones will be */
+    struct histogram histogram;
     struct exact_sum total_ns;
     int64_t n_gaps;
 };

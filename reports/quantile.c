@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "scale.h"
 #include "sort.h"
 
 #define MAX_BUCKETS ((size_t)1 << 16)
@@ -67,13 +68,6 @@ double quantile_of_grid(size_t i)
 
 /* ---- thinning: radix selection of all wanted ranks at once ---- */
 
-/* Buckets double in width with the distance from the smallest sample, 1 << bits of them to each
- * doubling, so that a long tail leaves those narrow in which most samples lie. */
-struct scale {
-    int64_t smallest;
-    int bits;
-};
-
 struct buckets {
     struct scale scale;
     size_t n;
@@ -84,23 +78,6 @@ struct buckets {
 
 _Static_assert(MAX_BUCKETS <= (size_t)UINT16_MAX + 1, "of_value holds the number of any bucket");
 
-static size_t bucket_of(struct scale scale, int64_t value)
-{
-    const uint64_t distance = (uint64_t)value - (uint64_t)scale.smallest;
-    const uint64_t finest = ((uint64_t)2 << scale.bits) - 1; /* up to there a bucket is one wide */
-    const int top_bit = 63 ^ __builtin_clzll(distance | finest);
-    const int shift = top_bit - scale.bits;
-    return ((uint64_t)shift << scale.bits) + (distance >> shift);
-}
-
-/* The least value that falls into it. */
-static int64_t value_of(struct scale scale, size_t bucket)
-{
-    const size_t doubling = bucket >> scale.bits, shift = doubling > 0 ? doubling - 1 : 0;
-    const uint64_t distance = (uint64_t)(bucket - (shift << scale.bits)) << shift;
-    return (int64_t)((uint64_t)scale.smallest + distance);
-}
-
 /* As fine as MAX_BUCKETS allow. */
 static void lay_out(struct buckets *buckets, const int64_t *value, size_t n)
 {
@@ -109,10 +86,10 @@ static void lay_out(struct buckets *buckets, const int64_t *value, size_t n)
         min = value[i] < min ? value[i] : min;
         max = value[i] > max ? value[i] : max;
     }
-    buckets->scale = (struct scale){.smallest = min, .bits = MAX_BUCKET_BITS};
-    while (bucket_of(buckets->scale, max) >= MAX_BUCKETS)
+    buckets->scale = (struct scale){.origin = min, .bits = MAX_BUCKET_BITS};
+    while (scale_bin(buckets->scale, max) >= MAX_BUCKETS)
         buckets->scale.bits--;
-    buckets->n = bucket_of(buckets->scale, max) + 1;
+    buckets->n = scale_bin(buckets->scale, max) + 1;
 }
 
 static uint64_t fill(struct buckets *buckets, const int64_t *value, const uint32_t *count, size_t n)
@@ -120,7 +97,7 @@ static uint64_t fill(struct buckets *buckets, const int64_t *value, const uint32
     const struct scale scale = buckets->scale;
     uint64_t n_samples = 0;
     for (size_t i = 0; i < n; i++) {
-        const size_t bucket = bucket_of(scale, value[i]);
+        const size_t bucket = scale_bin(scale, value[i]);
         buckets->of_value[i] = (uint16_t)bucket;
         buckets->held[bucket] += count[i];
         n_samples += count[i];
@@ -144,6 +121,16 @@ static void mark(struct buckets *buckets, uint64_t n_samples)
     }
 }
 
+size_t quantile_put(int64_t *value, uint32_t *count, size_t n, int64_t sample, uint64_t times)
+{
+    for (uint32_t part; times > 0; times -= part) {
+        part = times < UINT32_MAX ? (uint32_t)times : UINT32_MAX;
+        value[n] = sample;
+        count[n++] = part;
+    }
+    return n;
+}
+
 /* A count that exceeds 32 bits was made of as many pairs as it is split into again. */
 static size_t keep(const struct buckets *buckets, int64_t *value, uint32_t *count, size_t n)
 {
@@ -153,14 +140,10 @@ static size_t keep(const struct buckets *buckets, int64_t *value, uint32_t *coun
             value[kept] = value[i];
             count[kept++] = count[i];
         }
-    for (size_t bucket = 0; bucket < buckets->n; bucket++) {
-        uint64_t rest = buckets->wanted[bucket] ? 0 : buckets->held[bucket];
-        for (uint32_t part; rest > 0; rest -= part) {
-            part = rest < UINT32_MAX ? (uint32_t)rest : UINT32_MAX;
-            value[kept] = value_of(buckets->scale, bucket);
-            count[kept++] = part;
-        }
-    }
+    for (size_t bucket = 0; bucket < buckets->n; bucket++)
+        if (!buckets->wanted[bucket])
+            kept = quantile_put(value, count, kept, scale_least(buckets->scale, bucket),
+                                buckets->held[bucket]);
     return kept;
 }
 

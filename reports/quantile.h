@@ -24,6 +24,13 @@ double quantile_of_grid(size_t i);
 /* values ascend; count may be NULL for one each; wanted fractions ascend. NaN without samples. */
 void quantile_find(const int64_t *value, const uint32_t *count, size_t n, const double *wanted,
                    size_t n_wanted, double *found);
+/* Behind the first n samples, one that occurs so often, in as many parts as a count needs: how many
+ * samples there are now. */
+static inline size_t quantile_parts(uint64_t times)
+{
+    return times / UINT32_MAX + (times % UINT32_MAX > 0);
+}
+size_t quantile_put(int64_t *value, uint32_t *count, size_t n, int64_t sample, uint64_t times);
 double quantile_mean(const int64_t *value, const uint32_t *count, size_t n);
 /* Fewer samples with the same quantiles on the grid: where no wanted rank falls, whole
  * neighbourhoods become one sample with their count. Takes samples with counts in any order, [n] of

@@ -1,7 +1,6 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "gaps.h"
 #include "inflight/random.h"
 #include "quantile.h"
 #include "sort.h"
@@ -135,68 +134,4 @@ Test(sort, the_whole_range_of_keys)
     cr_assert_eq(sort_by_key(key, tag, 6, &error), IFL_OK);
     cr_expect_arr_eq(key, sorted, sizeof sorted);
     cr_expect_arr_eq(tag, tags, sizeof tags, "equal keys keep their order");
-}
-
-Test(gaps, are_exact_while_there_is_room)
-{
-    struct gaps gaps;
-    struct distribution of;
-    gaps_init(&gaps, 16);
-    cr_assert_eq(gaps_add(&gaps, 30, 2, &error), IFL_OK);
-    cr_assert_eq(gaps_add(&gaps, 10, 1, &error), IFL_OK);
-    cr_assert_eq(gaps_add(&gaps, 20, 1, &error), IFL_OK);
-    cr_assert_eq(gaps_describe(&gaps, &of, &error), IFL_OK);
-    cr_expect_eq(of.at_ns[QUANTILE_STEPS / 2], 25, "10 20 30 30: the middle is 25");
-    cr_expect_eq(of.mean_ns, 22.5);
-    gaps_finish(&gaps);
-}
-
-Test(gaps, equal_ones_never_cost_precision)
-{
-    struct gaps gaps;
-    gaps_init(&gaps, 16);
-    for (int i = 0; i < 10000; i++)
-        cr_assert_eq(gaps_add(&gaps, 1000 + i % 7, 1, &error), IFL_OK);
-    cr_expect_eq(gaps.quantum_bits, 0);
-    cr_expect_eq(gaps.n_gaps, 10000);
-    gaps_finish(&gaps);
-}
-
-/* More distinct gaps than room: quantiles may be off by half a quantum, mean and count may not. */
-Test(gaps, are_cut_to_a_known_quantum_when_full)
-{
-    enum { N = 50000 };
-    static int64_t exact[N];
-    struct gaps gaps;
-    struct distribution cut, true_one;
-    gaps_init(&gaps, 1024);
-    for (uint64_t i = 0; i < N; i++) {
-        exact[i] = (int64_t)(ifl_mix(i) >> 40);
-        cr_assert_eq(gaps_add(&gaps, exact[i], 1, &error), IFL_OK);
-    }
-    cr_assert_eq(gaps_describe(&gaps, &cut, &error), IFL_OK);
-    cr_assert_eq(sort_by_key(exact, NULL, N, &error), IFL_OK);
-    quantile_describe(exact, NULL, N, &true_one);
-    cr_expect_gt(gaps.quantum_bits, 0);
-    cr_expect_leq(gaps.n, 1024);
-    cr_expect_eq(gaps.n_gaps, N);
-    cr_expect_eq(cut.mean_ns, true_one.mean_ns);
-    const double half = (double)((int64_t)1 << gaps.quantum_bits) / 2;
-    for (size_t i = 0; i < QUANTILE_GRID; i++)
-        cr_assert_leq(fabs(cut.at_ns[i] - true_one.at_ns[i]), half, "quantile %zu", i);
-    gaps_finish(&gaps);
-}
-
-Test(gaps, counts_beyond_32_bits)
-{
-    struct gaps gaps;
-    struct distribution of;
-    gaps_init(&gaps, 16);
-    cr_assert_eq(gaps_add(&gaps, 5, 3LL << 32, &error), IFL_OK);
-    cr_assert_eq(gaps_add(&gaps, 9, 1LL << 32, &error), IFL_OK);
-    cr_assert_eq(gaps_describe(&gaps, &of, &error), IFL_OK);
-    cr_expect_eq(of.mean_ns, 6);
-    cr_expect_eq(of.at_ns[149], 5, "three quarters of them are 5");
-    cr_expect_eq(of.at_ns[151], 9);
-    gaps_finish(&gaps);
 }

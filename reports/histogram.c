@@ -1,0 +1,70 @@
+#include "histogram.h"
+
+#include <stdlib.h>
+
+#include "quantile.h"
+
+static const struct scale scale = {.origin = 0, .bits = HISTOGRAM_BITS};
+
+void histogram_finish(struct histogram *histogram)
+{
+    for (size_t row = 0; row < HISTOGRAM_MAX_ROWS; row++) {
+        free(histogram->low[row]);
+        free(histogram->high[row]);
+    }
+    *histogram = (struct histogram){0};
+}
+
+int histogram_open_row(uint32_t **row, struct ifl_error *error)
+{
+    *row = calloc(HISTOGRAM_ROW, sizeof **row);
+    return *row ? IFL_OK : ifl_fail_nomem(error);
+}
+
+static uint64_t times_of(const struct histogram *histogram, size_t row, size_t at)
+{
+    const uint64_t high = histogram->high[row] ? histogram->high[row][at] : 0;
+    return high << 32 | histogram->low[row][at];
+}
+
+static int64_t middle_of(size_t bin)
+{
+    const int64_t width = INT64_C(1) << scale_width_bits(scale, bin);
+    return scale_least(scale, bin) + (width - 1) / 2;
+}
+
+static size_t count_samples(const struct histogram *histogram, size_t row)
+{
+    size_t n = 0;
+    for (size_t at = 0; at < HISTOGRAM_ROW; at++)
+        n += quantile_parts(times_of(histogram, row, at));
+    return n;
+}
+
+static size_t put_row(const struct histogram *histogram, size_t row, int64_t *value,
+                      uint32_t *count, size_t n)
+{
+    for (size_t at = 0; at < HISTOGRAM_ROW; at++) {
+        const uint64_t times = times_of(histogram, row, at);
+        if (times > 0)
+            n = quantile_put(value, count, n, middle_of(row * HISTOGRAM_ROW + at), times);
+    }
+    return n;
+}
+
+int histogram_list(const struct histogram *histogram, int64_t **value, uint32_t **count, size_t *n,
+                   struct ifl_error *error)
+{
+    size_t cap = 0;
+    for (size_t row = 0; row < HISTOGRAM_MAX_ROWS; row++)
+        cap += histogram->low[row] ? count_samples(histogram, row) : 0;
+    *n = 0;
+    *value = malloc((cap ? cap : 1) * sizeof **value);
+    *count = malloc((cap ? cap : 1) * sizeof **count);
+    if (!*value || !*count)
+        return ifl_fail_nomem(error);
+    for (size_t row = 0; row < HISTOGRAM_MAX_ROWS; row++)
+        if (histogram->low[row])
+            *n = put_row(histogram, row, *value, *count, *n);
+    return IFL_OK;
+}

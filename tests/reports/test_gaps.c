@@ -1,0 +1,153 @@
+#include <criterion/criterion.h>
+#include <math.h>
+
+#include "gaps.h"
+#include "inflight/random.h"
+#include "sort.h"
+
+static struct ifl_error error;
+
+Test(gaps, are_exact_while_there_is_room)
+{
+    struct gaps gaps;
+    struct distribution of;
+    gaps_init(&gaps, 16);
+    cr_assert_eq(gaps_add(&gaps, 30, 2, &error), IFL_OK);
+    cr_assert_eq(gaps_add(&gaps, 10, 1, &error), IFL_OK);
+    cr_assert_eq(gaps_add(&gaps, 20, 1, &error), IFL_OK);
+    cr_assert_eq(gaps_describe(&gaps, &of, &error), IFL_OK);
+    cr_expect_eq(of.at_ns[QUANTILE_STEPS / 2], 25, "10 20 30 30: the middle is 25");
+    cr_expect_eq(of.mean_ns, 22.5);
+    gaps_finish(&gaps);
+}
+
+Test(gaps, equal_ones_never_cost_precision)
+{
+    struct gaps gaps;
+    struct distribution of;
+    gaps_init(&gaps, 1 << 14);
+    for (int i = 0; i < 70000; i++)
+        cr_assert_eq(gaps_add(&gaps, 20000000 + i % 7, 1, &error), IFL_OK);
+    cr_expect_eq(gaps.n_gaps, 70000);
+    cr_assert_eq(gaps_describe(&gaps, &of, &error), IFL_OK);
+    for (size_t i = 0; i < QUANTILE_STEPS; i++)
+        cr_assert_eq(of.at_ns[i], 20000000 + floor((double)i * 7 / QUANTILE_STEPS), "at %zu", i);
+    gaps_finish(&gaps);
+}
+
+/* Of all magnitudes from 1 ns to 10 minutes, and dense from 10 to 30 ms. */
+static int64_t any_gap(uint64_t i)
+{
+    const uint64_t draw = ifl_mix(i);
+    return (int64_t)(i % 2 ? 10000000 + draw % 20000000 : draw >> 25 >> i % 39) + 1;
+}
+
+/* More different gaps than room: quantiles may be off by four millionths, mean and count may not.
+ */
+Test(gaps, are_known_to_four_millionths_when_there_are_many)
+{
+    enum { N = 500000 };
+    static int64_t exact[N];
+    struct gaps gaps;
+    struct distribution binned, true_one;
+    gaps_init(&gaps, 1024);
+    for (uint64_t i = 0; i < N; i++) {
+        exact[i] = any_gap(i);
+        cr_assert_eq(gaps_add(&gaps, exact[i], 1, &error), IFL_OK);
+    }
+    cr_assert_eq(gaps_describe(&gaps, &binned, &error), IFL_OK);
+    cr_assert_eq(sort_by_key(exact, NULL, N, &error), IFL_OK);
+    quantile_describe(exact, NULL, N, &true_one);
+    cr_expect(gaps.binned);
+    cr_expect_eq(gaps.n_gaps, N);
+    cr_expect_eq(binned.mean_ns, true_one.mean_ns);
+    for (size_t i = 0; i < QUANTILE_GRID; i++)
+        cr_assert_leq(fabs(binned.at_ns[i] - true_one.at_ns[i]), 4e-6 * true_one.at_ns[i],
+                      "quantile %zu: %.1f, not %.1f", i, binned.at_ns[i], true_one.at_ns[i]);
+    gaps_finish(&gaps);
+}
+
+/* The same gaps from the other end, and several at a time, are the same bytes. */
+Test(gaps, come_in_any_order)
+{
+    enum { N = 100000, AT_ONCE = 50 };
+    struct gaps forth, back;
+    struct distribution of_forth, of_back;
+    int64_t some[AT_ONCE];
+    gaps_init(&forth, 1024);
+    gaps_init(&back, 1024);
+    for (uint64_t i = 0; i < N; i++)
+        cr_assert_eq(gaps_add(&forth, any_gap(i), 3, &error), IFL_OK);
+    for (uint64_t i = N; i > 0; i -= AT_ONCE) {
+        for (uint64_t k = 0; k < AT_ONCE; k++)
+            some[k] = any_gap(i - 1 - k);
+        cr_assert_eq(gaps_add_all(&back, some, AT_ONCE, 3, &error), IFL_OK);
+    }
+    cr_assert_eq(gaps_describe(&forth, &of_forth, &error), IFL_OK);
+    cr_assert_eq(gaps_describe(&back, &of_back, &error), IFL_OK);
+    cr_expect(forth.binned && back.binned);
+    cr_expect_arr_eq(of_forth.at_ns, of_back.at_ns, sizeof of_forth.at_ns);
+    cr_expect_eq(of_forth.mean_ns, of_back.mean_ns);
+    gaps_finish(&forth);
+    gaps_finish(&back);
+}
+
+Test(gaps, counts_beyond_32_bits)
+{
+    struct gaps gaps;
+    struct distribution of;
+    gaps_init(&gaps, 16);
+    cr_assert_eq(gaps_add(&gaps, 5, 3LL << 32, &error), IFL_OK);
+    cr_assert_eq(gaps_add(&gaps, 9, 1LL << 32, &error), IFL_OK);
+    cr_assert_eq(gaps_describe(&gaps, &of, &error), IFL_OK);
+    cr_expect_eq(of.mean_ns, 6);
+    cr_expect_eq(of.at_ns[149], 5, "three quarters of them are 5");
+    cr_expect_eq(of.at_ns[151], 9);
+    gaps_finish(&gaps);
+}
+
+static uint64_t times_of(const int64_t *value, const uint32_t *count, size_t n, int64_t wanted)
+{
+    uint64_t times = 0;
+    for (size_t i = 0; i < n; i++)
+        times += value[i] == wanted ? count[i] : 0;
+    return times;
+}
+
+Test(histogram, counts_beyond_32_bits)
+{
+    struct histogram histogram = {0};
+    int64_t *value;
+    uint32_t *count;
+    size_t n;
+    for (int i = 0; i < 5; i++) {
+        cr_assert_eq(histogram_add(&histogram, 7, UINT32_MAX, &error), IFL_OK);
+        cr_assert_eq(histogram_add(&histogram, 7, 1, &error), IFL_OK);
+    }
+    cr_assert_eq(histogram_add(&histogram, 8, 4, &error), IFL_OK);
+    cr_assert_eq(histogram_list(&histogram, &value, &count, &n, &error), IFL_OK);
+    cr_expect_eq(times_of(value, count, n, 7), 5ULL << 32);
+    cr_expect_eq(times_of(value, count, n, 8), 4);
+    free(value);
+    free(count);
+    histogram_finish(&histogram);
+}
+
+Test(histogram, has_a_bin_for_every_value)
+{
+    static const int64_t edge[] = {0, 1, (2 << HISTOGRAM_BITS) - 1, 2 << HISTOGRAM_BITS, INT64_MAX};
+    enum { N = sizeof edge / sizeof *edge };
+    struct histogram histogram = {0};
+    int64_t *value;
+    uint32_t *count;
+    size_t n;
+    for (size_t i = 0; i < N; i++)
+        cr_assert_eq(histogram_add(&histogram, edge[i], 1, &error), IFL_OK);
+    cr_assert_eq(histogram_list(&histogram, &value, &count, &n, &error), IFL_OK);
+    cr_assert_eq(n, N);
+    for (size_t i = 0; i < N; i++)
+        cr_expect_leq(fabs((double)value[i] - (double)edge[i]), 4e-6 * (double)edge[i]);
+    free(value);
+    free(count);
+    histogram_finish(&histogram);
+}
