@@ -259,10 +259,11 @@ static void tell_join(struct replica *replica, const struct live_request *r)
         module->policy->on_join(module->self, &replica->view, &r->pub);
 }
 
-/* Where every plan ranks anew who waits, nobody reads the key of before. */
+/* Where every plan ranks anew who waits, nobody reads the key of before: last is the place that
+ * costs least. */
 static int64_t first_key(struct replica *replica, struct live_request *r)
 {
-    return replica->ranks_move ? 0 : replica_rank(replica, r);
+    return replica->ranks_move ? INT64_MAX : replica_rank(replica, r);
 }
 
 int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error)

@@ -1,5 +1,6 @@
 #include "waiting.h"
 
+#include <gsl/gsl_heapsort.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,10 @@ static int resize(struct waiter **array, size_t n)
     return 0;
 }
 
-/* near may start anywhere in its array, and far has holes, so they get twice the room. */
+/* Runs may start anywhere in their arrays, and they and the heap have holes, near as many again
+ * from the plan under way. */
+enum { FAR_ROOM = 2, NEAR_ROOM = 3 };
+
 int waiting_reserve(struct waiting *waiting, size_t n)
 {
     if (n <= waiting->cap)
@@ -32,8 +36,9 @@ int waiting_reserve(struct waiting *waiting, size_t n)
     int64_t *keys = realloc(waiting->keys, n * sizeof *keys);
     if (keys)
         waiting->keys = keys;
-    if (!ranked || !keys || resize(&waiting->front, n) < 0 || resize(&waiting->near, 2 * n) < 0 ||
-        resize(&waiting->far, 2 * n) < 0)
+    if (!ranked || !keys || resize(&waiting->front, n) < 0 ||
+        resize(&waiting->near.of, NEAR_ROOM * n) < 0 ||
+        resize(&waiting->line.of, NEAR_ROOM * n) < 0 || resize(&waiting->heap, FAR_ROOM * n) < 0)
         return -1;
     waiting->cap = n;
     return 0;
@@ -42,8 +47,9 @@ int waiting_reserve(struct waiting *waiting, size_t n)
 void waiting_destroy(struct waiting *waiting)
 {
     free(waiting->front);
-    free(waiting->near);
-    free(waiting->far);
+    free(waiting->near.of);
+    free(waiting->line.of);
+    free(waiting->heap);
     free(waiting->ranked);
     free(waiting->keys);
     *waiting = (struct waiting){0};
@@ -63,77 +69,131 @@ static struct waiter admit(struct waiting *waiting, struct live_request *r, int6
     return (struct waiter){key, arrival_ns, r->pub.queued_serial, r->ticket, r};
 }
 
-/* ---- far: a heap ---- */
-
-static void far_insert(struct waiting *waiting, struct waiter w)
+/* Keeps those of [from, to) that wait, to the left; where they end. */
+static size_t keep_waiters(struct waiter *of, size_t from, size_t to)
 {
-    size_t i = waiting->n_far++;
-    for (; i > 0 && before(&w, &waiting->far[(i - 1) / 2]); i = (i - 1) / 2)
-        waiting->far[i] = waiting->far[(i - 1) / 2];
-    waiting->far[i] = w;
+    size_t n = from;
+    for (size_t i = from; i < to; i++)
+        if (waits(&of[i]))
+            of[n++] = of[i];
+    return n;
+}
+
+/* ---- the heap ---- */
+
+static void heap_insert(struct waiting *waiting, struct waiter w)
+{
+    struct waiter *heap = waiting->heap;
+    size_t i = waiting->n_heap++;
+    for (; i > 0 && before(&w, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = w;
 }
 
 /* Half of a heap that has filled up is holes. */
-static void far_push(struct waiting *waiting, struct waiter w)
+static void heap_push(struct waiting *waiting, struct waiter w)
 {
-    if (waiting->n_far == 2 * waiting->cap) {
-        const size_t n = waiting->n_far;
-        waiting->n_far = 0;
+    if (waiting->n_heap == FAR_ROOM * waiting->cap) {
+        const size_t n = keep_waiters(waiting->heap, 0, waiting->n_heap);
+        waiting->n_heap = 0;
         for (size_t i = 0; i < n; i++)
-            if (waits(&waiting->far[i]))
-                far_insert(waiting, waiting->far[i]);
+            heap_insert(waiting, waiting->heap[i]);
     }
-    far_insert(waiting, w);
+    heap_insert(waiting, w);
 }
 
-static struct waiter far_pop(struct waiting *waiting)
+static struct waiter heap_pop(struct waiting *waiting)
 {
-    const struct waiter top = waiting->far[0];
-    const struct waiter last = waiting->far[--waiting->n_far];
+    struct waiter *heap = waiting->heap;
+    const struct waiter top = heap[0];
+    const struct waiter last = heap[--waiting->n_heap];
     size_t i = 0;
-    for (size_t c; (c = 2 * i + 1) < waiting->n_far; i = c) {
-        if (c + 1 < waiting->n_far && before(&waiting->far[c + 1], &waiting->far[c]))
+    for (size_t c; (c = 2 * i + 1) < waiting->n_heap; i = c) {
+        if (c + 1 < waiting->n_heap && before(&heap[c + 1], &heap[c]))
             c++;
-        if (!before(&waiting->far[c], &last))
+        if (!before(&heap[c], &last))
             break;
-        waiting->far[i] = waiting->far[c];
+        heap[i] = heap[c];
     }
-    waiting->far[i] = last;
+    heap[i] = last;
     return top;
 }
 
-/* ---- near: a sorted run ---- */
+/* ---- sorted runs ---- */
 
-static void near_make_room(struct waiting *waiting)
+static bool is_empty(const struct waiter_run *run)
 {
-    if (waiting->near_tail < 2 * waiting->cap)
-        return;
-    const size_t n = waiting->near_tail - waiting->near_head;
-    memmove(waiting->near, waiting->near + waiting->near_head, n * sizeof *waiting->near);
-    waiting->near_head = 0;
-    waiting->near_tail = n;
+    return run->head == run->tail;
+}
+
+static bool before_last(const struct waiter *w, const struct waiter_run *run)
+{
+    return !is_empty(run) && before(w, &run->of[run->tail - 1]);
+}
+
+/* Holes of near stay: cursors count them. */
+static void move_to_start(struct waiter_run *run)
+{
+    const size_t n = run->tail - run->head;
+    memmove(run->of, run->of + run->head, n * sizeof *run->of);
+    run->head = 0;
+    run->tail = n;
+}
+
+/* Behind everyone that w does not go before. */
+static size_t place_of(const struct waiter_run *run, const struct waiter *w)
+{
+    size_t low = run->head, high = run->tail;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (before(w, &run->of[middle]))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
 }
 
 static void near_insert(struct waiting *waiting, struct waiter w)
 {
-    near_make_room(waiting);
-    size_t i = waiting->near_tail++;
-    for (; i > waiting->near_head && before(&w, &waiting->near[i - 1]); i--)
-        waiting->near[i] = waiting->near[i - 1];
-    waiting->near[i] = w;
+    struct waiter_run *near = &waiting->near;
+    if (near->tail == NEAR_ROOM * waiting->cap)
+        move_to_start(near);
+    const size_t at = before_last(&w, near) ? place_of(near, &w) : near->tail;
+    memmove(&near->of[at + 1], &near->of[at], (near->tail - at) * sizeof w);
+    near->of[at] = w;
+    near->tail++;
+}
+
+static void line_append(struct waiting *waiting, struct waiter w)
+{
+    struct waiter_run *line = &waiting->line;
+    if (line->tail == FAR_ROOM * waiting->cap) {
+        move_to_start(line);
+        line->tail = keep_waiters(line->of, 0, line->tail);
+    }
+    line->of[line->tail++] = w;
+}
+
+static struct waiter line_pop(struct waiting *waiting)
+{
+    struct waiter_run *line = &waiting->line;
+    const struct waiter head = line->of[line->head++];
+    if (is_empty(line))
+        line->head = line->tail = 0;
+    return head;
 }
 
 /* ---- the queue ---- */
 
 static void insert(struct waiting *waiting, struct waiter w)
 {
-    const bool near_empty = waiting->near_tail == waiting->near_head;
-    const bool near =
-        near_empty ? waiting->n_far == 0 : before(&w, &waiting->near[waiting->near_tail - 1]);
-    if (near)
+    if (before_last(&w, &waiting->near))
         near_insert(waiting, w);
+    else if (before_last(&w, &waiting->line))
+        heap_push(waiting, w);
     else
-        far_push(waiting, w);
+        line_append(waiting, w);
 }
 
 void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns)
@@ -155,6 +215,7 @@ void waiting_leave(struct waiting *waiting, struct live_request *r)
     waiting->n--;
     waiting->n_tokens -= r->pub.n_tokens;
     waiting->holes = true;
+    waiting->n_near_holes++;
     r->ticket = 0;
 }
 
@@ -165,76 +226,129 @@ void waiting_rerank(struct waiting *waiting, struct live_request *r, int64_t key
         if (waiting->front[i].r == r && waits(&waiting->front[i]))
             return;
     waiting->holes = true;
+    waiting->n_near_holes++;
     insert(waiting, admit(waiting, r, key, arrival_ns));
 }
 
-/* Keeps those of [from, to) that wait, to the left; where they end. */
-static size_t keep_waiters(struct waiter *of, size_t from, size_t to)
-{
-    size_t n = from;
-    for (size_t i = from; i < to; i++)
-        if (waits(&of[i]))
-            of[n++] = of[i];
-    return n;
-}
-
+/* Looking for holes costs a look at everyone near: not before they are many, but those at the head
+ * are gone at once. */
 void waiting_fill_holes(struct waiting *waiting)
 {
+    struct waiter_run *near = &waiting->near;
     waiting->holes = false;
     waiting->n_front = keep_waiters(waiting->front, 0, waiting->n_front);
-    while (waiting->near_head < waiting->near_tail && !waits(&waiting->near[waiting->near_head]))
-        waiting->near_head++;
-    waiting->near_tail = keep_waiters(waiting->near, waiting->near_head, waiting->near_tail);
-    if (waiting->near_head == waiting->near_tail)
-        waiting->near_head = waiting->near_tail = 0;
+    for (; !is_empty(near) && !waits(&near->of[near->head]); near->head++)
+        waiting->n_near_holes -= waiting->n_near_holes > 0;
+    if (4 * waiting->n_near_holes > near->tail - near->head) {
+        near->tail = keep_waiters(near->of, near->head, near->tail);
+        waiting->n_near_holes = 0;
+    }
+    if (is_empty(near))
+        near->head = near->tail = 0;
+}
+
+/* The best ranked that is not near, whether it still waits or not, moves there. False: all are. */
+static bool bring_near(struct waiting *waiting)
+{
+    const struct waiter_run *line = &waiting->line;
+    const bool none_in_line = is_empty(line);
+    if (none_in_line && waiting->n_heap == 0)
+        return false;
+    const bool in_line =
+        waiting->n_heap == 0 || (!none_in_line && before(&line->of[line->head], &waiting->heap[0]));
+    const struct waiter w = in_line ? line_pop(waiting) : heap_pop(waiting);
+    if (waits(&w))
+        near_insert(waiting, w);
+    return true;
 }
 
 struct live_request *waiting_look(struct waiting *waiting, uint64_t at[2])
 {
+    const struct waiter_run *near = &waiting->near;
     while (at[0] < waiting->n_front) {
         const struct waiter *w = &waiting->front[waiting->n_front - 1 - at[0]++];
         if (waits(w))
             return w->r;
     }
     for (;;) {
-        const size_t i = waiting->near_head + (uint32_t)at[1];
-        if (i == waiting->near_tail) {
-            if (waiting->n_far == 0)
+        const size_t i = near->head + (uint32_t)at[1];
+        if (i == near->tail) {
+            if (!bring_near(waiting))
                 return NULL;
-            const struct waiter w = far_pop(waiting);
-            if (waits(&w))
-                near_insert(waiting, w);
             continue; /* making room may have moved the run */
         }
         at[1]++;
-        if (waits(&waiting->near[i]))
-            return waiting->near[i].r;
+        if (waits(&near->of[i]))
+            return near->of[i].r;
     }
 }
 
-/* Everyone of near and far, in near, without holes. */
+/* ---- ranking everyone anew ---- */
+
+/* Everyone who was not pushed to the front, in near: in order of the keys of before, but for those
+ * in the heap. */
 static size_t gather(struct waiting *waiting)
 {
-    size_t n = waiting->near_tail - waiting->near_head;
-    memmove(waiting->near, waiting->near + waiting->near_head, n * sizeof *waiting->near);
-    n = keep_waiters(waiting->near, 0, n);
-    for (size_t i = 0; i < waiting->n_far; i++)
-        if (waits(&waiting->far[i]))
-            waiting->near[n++] = waiting->far[i];
-    waiting->near_head = waiting->near_tail = waiting->n_far = 0;
+    struct waiter_run *near = &waiting->near, *line = &waiting->line;
+    move_to_start(near);
+    size_t n = keep_waiters(near->of, 0, near->tail);
+    for (size_t i = line->head; i < line->tail; i++)
+        if (waits(&line->of[i]))
+            near->of[n++] = line->of[i];
+    for (size_t i = 0; i < waiting->n_heap; i++)
+        if (waits(&waiting->heap[i]))
+            near->of[n++] = waiting->heap[i];
+    near->tail = line->head = line->tail = waiting->n_heap = waiting->n_near_holes = 0;
     return n;
+}
+
+/* Takes out who does not stand in order, to odd; how many. Where one stands too far ahead it is
+ * that one, and not everybody behind it. */
+static size_t take_odd_out(struct waiter *of, size_t n, struct waiter *odd)
+{
+    size_t n_kept = 0, n_odd = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct waiter w = of[i];
+        if (n_kept == 0 || !before(&w, &of[n_kept - 1])) {
+            of[n_kept++] = w;
+        } else if (n_kept == 1 || !before(&w, &of[n_kept - 2])) {
+            odd[n_odd++] = of[n_kept - 1];
+            of[n_kept - 1] = w;
+        } else {
+            odd[n_odd++] = w;
+        }
+    }
+    return n_odd;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    return before(a, b) ? -1 : 1;
+}
+
+/* Orders change little from one plan to the next, so those who have another place are sorted alone
+ * and merged with the others. In place: qsort may allocate. */
+static void sort(struct waiter *of, size_t n, struct waiter *odd)
+{
+    size_t n_odd = take_odd_out(of, n, odd);
+    gsl_heapsort(odd, n_odd, sizeof *odd, by_rank);
+    for (size_t n_kept = n - n_odd; n_odd > 0; n--) {
+        const bool odd_last = n_kept == 0 || before(&of[n_kept - 1], &odd[n_odd - 1]);
+        of[n - 1] = odd_last ? odd[--n_odd] : of[--n_kept];
+    }
 }
 
 void waiting_rekey(struct waiting *waiting, waiting_rank_fn *rank, void *context)
 {
     const size_t n = gather(waiting);
+    struct waiter *of = waiting->near.of, *spare = waiting->line.of;
     waiting->n_rankings++;
     for (size_t i = 0; i < n; i++)
-        waiting->ranked[i] = &waiting->near[i].r->pub;
+        waiting->ranked[i] = &of[i].r->pub;
     rank(context, waiting->ranked, n, waiting->keys);
-    for (size_t i = 0; i < n; i++) {
-        struct waiter w = waiting->near[i];
-        w.key = waiting->keys[i];
-        far_push(waiting, w);
-    }
+    for (size_t i = 0; i < n; i++)
+        of[i].key = waiting->keys[i];
+    sort(of, n, spare);
+    waiting->line = (struct waiter_run){.of = of, .tail = n};
+    waiting->near = (struct waiter_run){.of = spare};
 }

@@ -1,13 +1,14 @@
 /* The waiting queue: requests without blocks, in the order in which they are asked.
  *
  *   front   pushed back by a preemption, last in first out, whatever their rank
- *   near    a sorted run of the best ranked: who came first to an empty queue, or was looked at by
- *           some plan
- *   far     a heap of everyone else, so that long queues cost a plan nothing
+ *   near    the best ranked, sorted: whom some plan has looked at, and who goes before one of them
+ *   line    of the others, those who came in the order of their ranks, sorted so: first come, first
+ *           served, that is everyone
+ *   heap    the rest, so that long queues cost a plan nothing
  *
  * An entry counts as long as its request still has the ticket that the entry was written with. Who
  * leaves, or is ranked anew, leaves a hole behind: near keeps its holes until waiting_tidy, so that
- * cursors keep their place in a plan, far until they come to its top. */
+ * cursors keep their place in a plan, line and heap until they come to the head. */
 #ifndef SIM_WAITING_H
 #define SIM_WAITING_H
 
@@ -19,18 +20,23 @@ struct waiter {
     struct live_request *r;
 };
 
+struct waiter_run {
+    struct waiter *of; /* [head, tail) is sorted */
+    size_t head, tail;
+};
+
 struct waiting {
     struct waiter *front; /* the top, n_front - 1, is asked first */
     size_t n_front;
-    struct waiter *near; /* [near_head, near_tail) is sorted */
-    size_t near_head, near_tail;
-    struct waiter *far; /* binary heap */
-    size_t n_far;
+    struct waiter_run near, line;
+    struct waiter *heap; /* binary */
+    size_t n_heap;
     size_t cap;
-    uint64_t n_tickets; /* given out so far */
-    size_t n;           /* requests that wait, holes not counted */
-    int64_t n_tokens;   /* of theirs */
-    bool holes;
+    uint64_t n_tickets;                /* given out so far */
+    size_t n;                          /* requests that wait, holes not counted */
+    int64_t n_tokens;                  /* of theirs */
+    bool holes;                        /* somebody has left since the last waiting_tidy */
+    size_t n_near_holes;               /* at most */
     uint32_t n_rankings;               /* times everyone got a new key */
     const struct ifl_request **ranked; /* scratch */
     int64_t *keys;                     /* scratch */
@@ -48,7 +54,7 @@ void waiting_leave(struct waiting *waiting, struct live_request *r);
 /* Between plans: r, which waits, has another key. Who was pushed to the front stays there. */
 void waiting_rerank(struct waiting *waiting, struct live_request *r, int64_t key,
                     int64_t arrival_ns);
-/* Removes holes; between plans. */
+/* Between plans: holes do not become more than a fraction of near. */
 void waiting_fill_holes(struct waiting *waiting);
 static inline void waiting_tidy(struct waiting *waiting)
 {
@@ -71,15 +77,17 @@ struct live_request *waiting_look(struct waiting *waiting, uint64_t at[2]);
 static inline struct live_request *waiting_next(struct waiting *waiting, uint64_t at[2])
 {
     waiting_renew(waiting, at);
-    const bool near_seen = waiting->near_head + (uint32_t)at[1] == waiting->near_tail;
-    const bool all_seen = at[0] >= waiting->n_front && near_seen && waiting->n_far == 0;
+    const struct waiter_run *near = &waiting->near, *line = &waiting->line;
+    const bool near_seen = near->head + (uint32_t)at[1] == near->tail;
+    const bool none_far = line->head == line->tail && waiting->n_heap == 0;
+    const bool all_seen = at[0] >= waiting->n_front && near_seen && none_far;
     return all_seen ? NULL : waiting_look(waiting, at);
 }
 
 typedef void waiting_rank_fn(void *context, const struct ifl_request *const *of, size_t n,
                              int64_t *key);
 /* Every request gets the key that `rank` gives it now, and cursors begin anew; for orders whose
- * keys change. */
+ * keys change. It takes a look at everyone; beyond that, only who has another place costs. */
 void waiting_rekey(struct waiting *waiting, waiting_rank_fn *rank, void *context);
 
 #endif

@@ -4,22 +4,33 @@
  *
  * The score is the predicted output length, of which only the order matters. A request that has not
  * run for `starve_steps` steps goes before the others until it has run `promoted_steps` steps; of
- * several such ones the shortest goes first. */
+ * several such ones the shortest goes first.
+ *
+ * Requests stand in a list by the step since which they have not run: whoever comes or has run goes
+ * to its end, so those who begin to starve are its first, and only they are ranked anew. */
 #include "inflight/policy.h"
 
 struct starving_first {
     int32_t starve_steps, promoted_steps;
 };
 
-struct turn {           /* of a request */
-    uint64_t idle_from; /* the first step that it could have run in and did not */
+struct turn { /* of a request */
+    const struct ifl_request *request;
+    struct turn *before, *behind; /* in its list */
+    uint64_t idle_from;           /* the first step that it could have run in and did not */
+    uint64_t starves_from;        /* the step from which it goes first; 0: it does not starve */
     int32_t promoted_left;
 };
 
-/* While everyone runs in every step, that is all there is to know. */
+struct turns {
+    struct turn *first, *last;
+};
+
 struct crowd {
-    size_t n_here, n_late; /* requests, those that came while a step was in flight */
+    struct turns idle, starving; /* by idle_from; everyone is in one of the two */
+    size_t n_here, n_late;       /* requests, those that came while a step was in flight */
     size_t n_promoted;
+    /* while everyone runs in every step, that is all there is to know */
     bool all_ran; /* in the last step */
     uint64_t all_idle_from;
 };
@@ -38,61 +49,108 @@ static struct crowd *crowd_of(const void *self)
     return (struct crowd *)((uintptr_t)self + ifl_state_offset(sizeof(struct starving_first)));
 }
 
-/* Steps in a row, before this one, in which it could have run and did not. */
-static int64_t idle_steps(const struct starving_first *p, uint64_t step, const struct turn *turn)
-{
-    const uint64_t all_from = crowd_of(p)->all_idle_from;
-    return (int64_t)(step - (turn->idle_from > all_from ? turn->idle_from : all_from));
-}
-
-static bool starves(const struct starving_first *p, uint64_t step, const struct turn *turn)
-{
-    return idle_steps(p, step, turn) >= p->starve_steps;
-}
-
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
                  size_t n, int64_t *key)
 {
+    (void)self;
+    (void)view;
     for (size_t i = 0; i < n; i++) {
         const struct turn *turn = of[i]->mine[IFL_ORDER];
-        const bool first = turn->promoted_left > 0 || starves(self, view->step, turn);
+        const bool first = turn->promoted_left > 0 || turn->starves_from > 0;
         const int64_t length = of[i]->n_predicted >= 0 ? of[i]->n_predicted : of[i]->n_max_new;
         key[i] = first ? length - BEFORE_ALL : length;
     }
 }
 
+/* ---- the lists ---- */
+
+static void leave(struct turns *turns, struct turn *turn)
+{
+    *(turn->before ? &turn->before->behind : &turns->first) = turn->behind;
+    *(turn->behind ? &turn->behind->before : &turns->last) = turn->before;
+}
+
+static void append(struct turns *turns, struct turn *turn)
+{
+    turn->before = turns->last;
+    turn->behind = NULL;
+    *(turn->before ? &turn->before->behind : &turns->first) = turn;
+    turns->last = turn;
+}
+
+static struct turns *turns_of(struct crowd *crowd, const struct turn *turn)
+{
+    return turn->starves_from > 0 ? &crowd->starving : &crowd->idle;
+}
+
+/* The step in which the first of those who do not starve begins to, if it does not run before. */
+static uint64_t next_starves(const struct starving_first *p)
+{
+    const struct crowd *crowd = crowd_of(p);
+    const uint64_t idle_from = crowd->idle.first->idle_from, all_from = crowd->all_idle_from;
+    return (idle_from > all_from ? idle_from : all_from) + (uint64_t)p->starve_steps;
+}
+
+/* ---- who comes and goes ---- */
+
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    *(struct turn *)r->mine[IFL_ORDER] = (struct turn){.idle_from = view->step + view->n_in_flight};
-    crowd_of(self)->n_here++;
-    crowd_of(self)->n_late += view->n_in_flight > 0;
+    struct crowd *crowd = crowd_of(self);
+    struct turn *turn = r->mine[IFL_ORDER];
+    *turn = (struct turn){.request = r, .idle_from = view->step + view->n_in_flight};
+    append(&crowd->idle, turn);
+    crowd->n_here++;
+    crowd->n_late += view->n_in_flight > 0;
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    const struct turn *turn = r->mine[IFL_ORDER];
+    struct turn *turn = r->mine[IFL_ORDER];
     struct crowd *crowd = crowd_of(self);
     (void)view;
+    leave(turns_of(crowd, turn), turn);
     crowd->n_here--;
     crowd->n_promoted -= turn->promoted_left > 0;
+}
+
+/* ---- steps ---- */
+
+/* Who will starve when the next step is planned, if it does not run in this one. */
+static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
+                          struct ifl_step *step)
+{
+    struct crowd *crowd = crowd_of(self);
+    (void)desc;
+    while (crowd->idle.first && next_starves(self) <= view->step + 1) {
+        struct turn *turn = crowd->idle.first;
+        leave(&crowd->idle, turn);
+        append(&crowd->starving, turn);
+        turn->starves_from = view->step + 1;
+        ifl_rerank(step, turn->request);
+    }
 }
 
 static bool listens(const void *self, const struct ifl_view *view, size_t n)
 {
     const struct crowd *crowd = crowd_of(self);
     (void)view;
-    return !crowd->all_ran || crowd->n_promoted > 0 || n + crowd->n_late < crowd->n_here;
+    return !crowd->all_ran || crowd->n_promoted > 0 || crowd->starving.first ||
+           n + crowd->n_late < crowd->n_here;
 }
 
 static void note_run(const struct starving_first *p, const struct ifl_step_end *end,
                      struct turn *turn)
 {
-    const bool was_promoted = turn->promoted_left > 0;
-    if (starves(p, end->step + 1 - (uint64_t)end->n_steps, turn))
+    struct crowd *crowd = crowd_of(p);
+    const bool was_promoted = turn->promoted_left > 0, starved = turn->starves_from > 0;
+    leave(turns_of(crowd, turn), turn);
+    if (starved && turn->starves_from <= end->step + 1 - (uint64_t)end->n_steps)
         turn->promoted_left = p->promoted_steps;
     turn->promoted_left -= turn->promoted_left < end->n_steps ? turn->promoted_left : end->n_steps;
     turn->idle_from = end->step + 1;
-    crowd_of(p)->n_promoted += (size_t)(turn->promoted_left > 0) - (size_t)was_promoted;
+    turn->starves_from = 0;
+    append(&crowd->idle, turn);
+    crowd->n_promoted += (size_t)(turn->promoted_left > 0) - (size_t)was_promoted;
 }
 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
@@ -107,33 +165,40 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
     crowd->n_late = 0;
 }
 
-/* Steps for which the key of a request stays what it is. */
-static int32_t steps_to_change(const struct starving_first *p, const struct ifl_view *view,
-                               const struct ifl_request *r)
+/* Steps, this one included, until somebody who runs in them has run long enough. */
+static int32_t promoted_steps_left(const struct starving_first *p, struct ifl_step *step)
 {
-    const struct turn *turn = r->mine[IFL_ORDER];
-    const bool starving = starves(p, view->step, turn), first = starving || turn->promoted_left > 0;
-    if (r->n_now > 0)
-        return first ? (starving ? p->promoted_steps : turn->promoted_left) - 1 : INT32_MAX;
-    return first ? INT32_MAX : p->starve_steps - 1 - (int32_t)idle_steps(p, view->step, turn);
+    const struct crowd *crowd = crowd_of(p);
+    int32_t least = INT32_MAX;
+    if (crowd->n_promoted == 0 && !crowd->starving.first)
+        return least;
+    const struct ifl_requests scheduled = ifl_scheduled(step);
+    for (size_t i = 0; i < scheduled.n; i++) {
+        const struct turn *turn = scheduled.of[i]->mine[IFL_ORDER];
+        const int32_t left = turn->starves_from > 0 ? p->promoted_steps : turn->promoted_left;
+        if ((turn->starves_from > 0 || left > 0) && left < least)
+            least = left;
+    }
+    return least;
 }
 
+/* Keys stand until somebody has run long enough or begins to starve; the step before that one must
+ * be planned for itself, so that on_step_start names who does. */
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {
-    struct ifl_promise promise = {INT32_MAX, IFL_NEVER, 0};
-    struct ifl_cursor cursor = {{0}};
-    const struct ifl_request *r;
-    if (!(step->asked & 1u << IFL_ORDER))
+    const struct crowd *crowd = crowd_of(self);
+    const bool all_run = (size_t)step->n_requests == crowd->n_here;
+    const int32_t left = promoted_steps_left(self, step);
+    struct ifl_promise promise = {left == INT32_MAX ? left : left - 1, IFL_NEVER, 0};
+    if (all_run || !crowd->idle.first)
         return promise;
-    while ((r = ifl_next(step, IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED, &cursor))) {
-        const int32_t n = steps_to_change(self, view, r);
-        promise.n_steps = n < promise.n_steps ? n : promise.n_steps;
-    }
+    const int64_t n_steps = (int64_t)(next_starves(self) - view->step) - 2;
+    promise.n_steps = n_steps < promise.n_steps ? (int32_t)n_steps : promise.n_steps;
     return promise;
 }
 
-static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
+static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_ONCE};
 
 const struct ifl_policy policy_order_starving_first = {
     .kind = IFL_ORDER,
@@ -145,6 +210,7 @@ const struct ifl_policy policy_order_starving_first = {
     .state_bytes = sizeof(struct crowd),
     .request_bytes = sizeof(struct turn),
     .on_join = on_join,
+    .on_step_start = on_step_start,
     .on_step_end = on_step_end,
     .on_leave = on_leave,
     .listens = listens,

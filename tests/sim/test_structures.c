@@ -227,6 +227,37 @@ static size_t walk(struct waiting *waiting, struct model *m, size_t n_steps,
     return n_removed;
 }
 
+/* Who comes in order, who does not: all of some rounds, a few of others. */
+static int64_t draw_key(uint64_t round, uint64_t k)
+{
+    const uint64_t draw = ifl_draw(3, IFL_DRAW_POLICY, round, k);
+    return round / 16 % 2 == 0 || draw >> 8 & 3 ? (int64_t)(draw % 20) : (int64_t)(round % 16 + 20);
+}
+
+struct new_ranks {
+    struct model *model;
+    uint64_t round;
+};
+
+/* Everybody moves a little, somebody far: or everybody anywhere. */
+static void rank_anew(void *context, const struct ifl_request *const *of, size_t n, int64_t *key)
+{
+    const struct new_ranks *ranks = context;
+    const struct model old = *ranks->model;
+    cr_assert_eq(n, old.n_ranked);
+    ranks->model->n_ranked = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct live_request *r = live(of[i]);
+        const uint64_t draw = ifl_draw(4, IFL_DRAW_POLICY, ranks->round, r->pub.serial);
+        size_t at = 0;
+        while (old.ranked[at] != r)
+            at++;
+        const bool far = draw % 8 == 0 || ranks->round % 3 == 0;
+        key[i] = far ? (int64_t)(draw >> 8) % 40 : old.key[at] + (int64_t)(draw >> 8 & 1);
+        model_add(ranks->model, old.ranked[at], key[i]);
+    }
+}
+
 Test(waiting, agrees_with_a_plain_array)
 {
     static struct live_request all[N_WAITERS], *idle[N_WAITERS];
@@ -243,7 +274,7 @@ Test(waiting, agrees_with_a_plain_array)
         const uint64_t draw = ifl_draw(2, IFL_DRAW_POLICY, round, n++);
         for (size_t k = draw % 5; k > 0 && n_idle > 0; k--) {
             struct live_request *r = idle[--n_idle];
-            const int64_t key = (int64_t)(ifl_draw(3, IFL_DRAW_POLICY, round, k) % 20);
+            const int64_t key = draw_key(round, k);
             if (key == 7) {
                 waiting_push_front(&waiting, r);
                 m.front[m.n_front++] = r;
@@ -260,6 +291,8 @@ Test(waiting, agrees_with_a_plain_array)
             model_add(&m, r, key);
             waiting_rerank(&waiting, r, key, 0);
         }
+        if (draw >> 50 & 1)
+            waiting_rekey(&waiting, rank_anew, &(struct new_ranks){&m, round});
         n_idle += walk(&waiting, &m, draw >> 8 & 15, idle + n_idle);
         cr_assert_eq(waiting.n, m.n_front + m.n_ranked);
     }
