@@ -6,7 +6,6 @@ from machine import Scheduler
 class Ranked(Scheduler):
     """In rank order requests get tokens while seats and budget last; who lacks blocks takes them from the
     last ranked on the device that has got nothing yet."""
-    goes_on_after_a_refusal = False
 
     def chunk(self, step, r):
         """Its tokens of this step; 0: no room."""
@@ -72,34 +71,44 @@ class Ranked(Scheduler):
             before = set(self.running)
             found = self.serve(step, r, n) if r in self.running else self.bring(step, r, n)
             gave_way |= before - set(self.running)
-            if not found and not self.goes_on_after_a_refusal:
+            if not found:
                 return
 
 
-class Ltr(Ranked):
-    """vllm-ltr, vllm/core/scheduler.py (_general_schedule, _get_opt_ordered_requests), with a predictor that
-    knows the output; whoever the walk leaves out is swapped out."""
+class Ltr(Scheduler):
+    """vllm-ltr, vllm/core/scheduler.py (_general_schedule, reserve_free_blocks, _get_opt_ordered_requests), with a
+    predictor that knows the output."""
     preset = 'ltr'
-    goes_on_after_a_refusal = True
 
     @staticmethod
     def draw(rng):
-        """Whoever is promoted can end its prompt: else two could take turns for ever, getting nowhere."""
+        """There is a block more than the longest request and the watermark take, without which it would stop
+        itself; and nobody starves before two prompts can have ended: else some could take turns for ever."""
         longest, budget = rng.choice([40, 64]), rng.choice([5, 16, 40, 2048])
+        block_tokens, watermark = rng.choice([1, 4, 16]), rng.choice([0, 0.0625, 0.125])
+        most_blocks, two_prompts = -(-longest // block_tokens) + 1, 2 * (longest // budget)
         return {'max_model_len': longest, 'max_seqs': rng.choice([1, 2, 4, 256]), 'budget': budget,
-                'starve': rng.choice([1, 3, 8, 100]),
-                'period': longest // budget + rng.choice([2, 3, 20])}
+                'block_tokens': block_tokens, 'watermark_frac': watermark,
+                'num_blocks': int(most_blocks / (1 - watermark)) + rng.choice([1, 2, 5, 20]),
+                'starve': two_prompts + rng.choice([1, 3, 8, 100]),
+                'period': two_prompts + rng.choice([2, 3, 20])}
 
     keys = {'max_seqs': 'serving.batching.max_seqs',
             'budget': 'serving.batching.max_batched_tokens',
+            'watermark_frac': 'serving.batching.watermark_frac',
             'starve': 'serving.order.starve_steps', 'period': 'serving.order.promoted_steps'}
+
+    @staticmethod
+    def more_sets(settings):
+        return {'serving.admit.watermark_frac': settings['watermark_frac']}
 
     def arrive(self, r):
         r.idle_steps, r.runs, r.first = 0, 0, False
         super().arrive(r)
 
-    def rank(self, r):
-        return not r.first, r.output, r.arrival, r.number
+    def in_order(self):
+        return sorted(self.waiting + self.running + self.swapped,
+                      key=lambda r: (not r.first, r.output, r.arrival, r.number))
 
     def promote(self):
         for r in self.waiting + self.running + self.swapped:
@@ -108,19 +117,58 @@ class Ltr(Ranked):
             elif r.first and r.runs <= 0:
                 r.first = False
 
-    def chunk(self, step, r):
-        return min(r.todo, self.s['budget'] - step.n_tokens)
+    def choose(self):
+        """[(request, tokens)] as far as tokens and seats go."""
+        chosen, left = [], self.s['budget']
+        for r in self.in_order():
+            if left == 0 or len(chosen) == self.s['max_seqs']:
+                break
+            chosen.append((r, min(r.todo, left)))
+            left -= chosen[-1][1]
+        return chosen
 
-    def blocks_to_find(self, r, n):
-        return self.blocks_for(r.tokens), self.blocks_for(r.computed + n)
+    def blocks_asked(self, r):
+        if r in self.running:
+            return 1
+        return r.host_blocks + 1 if r in self.swapped else self.blocks_for(r.tokens)
+
+    def find_blocks(self, step, chosen):
+        watermark = int(self.s['watermark_frac'] * self.s['num_blocks'])
+        lacking = sum(self.blocks_asked(r) for r, _ in chosen) + watermark - self.free
+        others = [r for r in self.in_order() if r not in [q for q, _ in chosen]]
+        while lacking > 0 and others:
+            r = others.pop()
+            if r in self.running:
+                lacking -= r.blocks
+                self.swap_out(step, r)
+        while lacking > 0 and chosen:
+            r, _ = chosen.pop()
+            lacking -= self.blocks_asked(r)
+            if r in self.running:
+                lacking -= r.blocks
+                self.swap_out(step, r)
+
+    def drop_hopeless(self, step):
+        """vLLM would wait for ever for a first in line that the pool can not hold beside the watermark."""
+        watermark = int(self.s['watermark_frac'] * self.s['num_blocks'])
+        r = self.in_order()[0]
+        if r not in self.running and self.blocks_asked(r) + watermark > self.s['num_blocks']:
+            self.drop(step, r, 'failed' if r.out or r.first_scheduled is not None else 'rejected')
 
     def plan(self, step):
         self.promote()
-        self.walk(step)
-        if step.tokens:
-            for r in list(self.running):
-                if r not in step.tokens:
-                    self.swap_out(step, r)
+        chosen = self.choose()
+        self.find_blocks(step, chosen)
+        for r, n in chosen:
+            if r in self.waiting:
+                self.admit(r, self.blocks_for(r.tokens))
+            elif r in self.swapped:
+                self.swap_in(step, r, max(r.host_blocks, self.blocks_for(r.computed + n)))
+            else:
+                self.take(r, self.lacks(r, r.computed + n))
+            self.give(step, r, n)
+        if not chosen and not step.preempted and self.in_order():
+            self.drop_hopeless(step)
 
     def started(self, step):
         for r in self.waiting + self.running + self.swapped:

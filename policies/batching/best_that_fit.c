@@ -1,0 +1,234 @@
+/* Everyone is ranked anew at every step, on the device or not; the best for whom there are tokens and
+ * seats are chosen, and then blocks are found for all of them together (vllm-ltr, Fu et al., NeurIPS
+ * 2024; vllm/core/scheduler.py there, _general_schedule and reserve_free_blocks).
+ *
+ * A prompt asks for all its blocks, whoever decodes for one, needed or not, and a watermark stays
+ * free besides. Where blocks lack, those on the device who were not chosen are swapped out, the last
+ * ranked first, then the last chosen are left out. Whoever else was not chosen stays on the device
+ * and pauses. */
+#include "inflight/policy.h"
+
+enum { EVERYWHERE = IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED };
+
+struct best_that_fit {
+    int32_t max_seqs;
+    int32_t max_batched_tokens;
+    double watermark_frac;
+};
+
+static const struct ifl_param params[] = {
+    {"max_seqs", IFL_INT, offsetof(struct best_that_fit, max_seqs), 256, 1, 1 << 20, NULL,
+     "sequences", "most sequences of a step"},
+    {"max_batched_tokens", IFL_INT, offsetof(struct best_that_fit, max_batched_tokens), 768, 1,
+     1 << 30, NULL, "tokens", "token budget of a step; prompts are cut to what is left of it"},
+    {"watermark_frac", IFL_REAL, offsetof(struct best_that_fit, watermark_frac), 0.01, 0, 1, NULL,
+     "", "share of all blocks that a step leaves free, a block for every sequence counted as taken"},
+};
+
+static int32_t watermark(const struct best_that_fit *p, const struct ifl_view *view)
+{
+    return (int32_t)(p->watermark_frac * view->limits->n_blocks);
+}
+
+/* ---- the ranking, as far as tokens and seats go ---- */
+
+struct walk {
+    struct ifl_cursor cursor;
+    int32_t n_tokens, n_seqs;
+    size_t n_running; /* on the device, so far */
+};
+
+/* The next in rank order and its tokens of this step, NULL where they or the seats are used up. A
+ * group wider than the seats has them all. */
+static const struct ifl_request *walk_on(const struct best_that_fit *p, struct ifl_step *step,
+                                         struct walk *walk, int32_t *n_new)
+{
+    const struct ifl_request *r;
+    while ((r = ifl_next(step, EVERYWHERE, &walk->cursor)) && ifl_todo(r) == 0)
+        walk->n_running++;
+    if (!r)
+        return NULL;
+    const int32_t left = p->max_batched_tokens - walk->n_tokens, todo = ifl_todo(r);
+    const int32_t rows = ifl_decodes(r) ? r->n_seqs : 1;
+    const bool seated = walk->n_seqs == 0 || walk->n_seqs + r->n_seqs <= p->max_seqs;
+    *n_new = rows > 1 || todo < left ? todo : left;
+    if (!seated || *n_new == 0 || (walk->n_tokens > 0 && rows * *n_new > left))
+        return NULL;
+    walk->n_tokens += rows * *n_new;
+    walk->n_seqs += r->n_seqs;
+    walk->n_running += r->state == IFL_RUNNING;
+    return r;
+}
+
+/* ---- the best ---- */
+
+struct choice {
+    size_t n, n_running; /* requests; on the device, up to the last of them */
+    int64_t n_asked;     /* blocks */
+    int64_t n_freed;     /* blocks that leaving all of them out would free, or spare */
+};
+
+static int32_t blocks_asked(struct ifl_step *step, const struct ifl_request *r)
+{
+    if (r->state == IFL_WAITING)
+        return ifl_need(step, r, r->n_tokens);
+    return r->n_seqs + (r->state == IFL_SWAPPED ? r->n_host_blocks : 0);
+}
+
+/* As many as together would not free more than that. */
+static struct choice choose(const struct best_that_fit *p, struct ifl_step *step, int64_t most)
+{
+    struct choice choice = {0};
+    struct walk walk = {0};
+    const struct ifl_request *r;
+    int32_t n_new;
+    while ((r = walk_on(p, step, &walk, &n_new))) {
+        const int64_t asked = blocks_asked(step, r);
+        const int64_t freed = asked + (r->state == IFL_RUNNING ? r->n_blocks : 0);
+        if (choice.n_freed + freed > most)
+            break;
+        choice = (struct choice){choice.n + 1, walk.n_running, choice.n_asked + asked,
+                                 choice.n_freed + freed};
+    }
+    return choice;
+}
+
+/* ---- blocks for them ---- */
+
+/* Of the ranking's end, those between the best n_kept and the best n_here on the device, until so
+ * many blocks are free. How many still lack. */
+static int64_t swap_out(struct ifl_step *step, size_t n_kept, size_t n_here, int64_t n_lacking)
+{
+    const struct ifl_requests last = ifl_last_ranked(step);
+    for (size_t i = last.n - n_here; i < last.n - n_kept && n_lacking > 0; i++) {
+        const struct ifl_request *r = last.of[i];
+        const int32_t n_blocks = r->n_blocks;
+        if (ifl_todo(r) > 0 && ifl_preempt(step, r, IFL_SWAP, IFL_IN_ORDER) == IFL_YES)
+            n_lacking -= n_blocks;
+    }
+    return n_lacking;
+}
+
+/* The best of those chosen for whom there are blocks, once others have given theirs. */
+static struct choice find_blocks(const struct best_that_fit *p, const struct ifl_view *view,
+                                 struct ifl_step *step, struct choice chosen)
+{
+    int64_t n_lacking = chosen.n_asked + watermark(p, view) - step->n_free_blocks;
+    if (n_lacking > 0)
+        n_lacking = swap_out(step, chosen.n_running, view->n_running, n_lacking);
+    if (n_lacking <= 0)
+        return chosen;
+    const struct choice kept = choose(p, step, chosen.n_freed - n_lacking);
+    (void)swap_out(step, kept.n_running, chosen.n_running, INT64_MAX);
+    return kept;
+}
+
+/* ---- tokens for them ---- */
+
+static bool give(struct ifl_step *step, const struct ifl_request *r, int32_t n_new)
+{
+    if (r->state == IFL_RUNNING)
+        return ifl_schedule(step, r, n_new, 0) == IFL_YES;
+    (void)ifl_hit(step, r); /* who gave way may have left what it wants in the cache */
+    return ifl_start(step, r, n_new < ifl_todo(r) ? n_new : ifl_todo(r)) == IFL_YES;
+}
+
+/* False: one of them found no blocks after all, as groups may that part. */
+static bool run(const struct best_that_fit *p, struct ifl_step *step, size_t n)
+{
+    struct walk walk = {0};
+    const struct ifl_request *r;
+    int32_t n_new;
+    for (size_t i = 0; i < n && (r = walk_on(p, step, &walk, &n_new)); i++)
+        if (!give(step, r, n_new))
+            return false;
+    return true;
+}
+
+/* Whoever comes first and will never find blocks would hold up the line for ever. */
+static void reject_hopeless(const struct best_that_fit *p, struct ifl_step *step)
+{
+    struct walk walk = {0};
+    int32_t n_new;
+    const struct ifl_request *r = walk_on(p, step, &walk, &n_new);
+    if (r && r->state != IFL_RUNNING && ifl_ask(step, r, n_new) == IFL_NEVER_FITS)
+        ifl_reject(step, r);
+}
+
+/* ---- when ranks do not matter ---- */
+
+/* What everybody together asks for, at most. */
+struct demand {
+    int64_t n_seqs, n_tokens, n_blocks;
+};
+
+static bool meets(const struct best_that_fit *p, const struct ifl_step *step,
+                  const struct demand *demand)
+{
+    return demand->n_seqs <= p->max_seqs && demand->n_tokens <= p->max_batched_tokens &&
+           demand->n_blocks <= step->n_free_blocks;
+}
+
+static bool everyone_fits(const struct best_that_fit *p, const struct ifl_view *view,
+                          struct ifl_step *step)
+{
+    const int32_t n_seqs = step->n_running_seqs;
+    struct demand demand = {n_seqs, n_seqs, n_seqs + watermark(p, view)};
+    struct ifl_cursor prefill = {{0}}, waiting = {{0}};
+    const struct ifl_request *r;
+    if (view->n_swapped > 0)
+        return false;
+    while (meets(p, step, &demand) && (r = ifl_next(step, IFL_IN_PREFILL, &prefill)))
+        demand.n_tokens += (int64_t)r->n_seqs * ifl_todo(r);
+    while (meets(p, step, &demand) && (r = ifl_next(step, IFL_IN_WAITING, &waiting))) {
+        demand.n_seqs += r->n_seqs;
+        demand.n_tokens += (int64_t)r->n_seqs * ifl_todo(r);
+        demand.n_blocks += blocks_asked(step, r);
+    }
+    return meets(p, step, &demand);
+}
+
+static void run_everyone(struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    (void)ifl_schedule_ready(step, 0);
+    while ((r = ifl_next(step, IFL_IN_PREFILL | IFL_IN_WAITING, &cursor)))
+        if (ifl_todo(r) > 0)
+            (void)give(step, r, ifl_todo(r));
+}
+
+/* ---- the plan ---- */
+
+static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct best_that_fit *p = self;
+    const bool nobody_else = view->n_waiting + view->n_swapped == 0;
+    if (everyone_fits(p, view, step)) {
+        run_everyone(step);
+        if (nobody_else && step->n_prefill_requests == 0)
+            ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER,
+                                    step->n_running_seqs + watermark(p, view));
+        return;
+    }
+    const struct choice chosen = choose(p, step, INT64_MAX);
+    const struct choice kept = find_blocks(p, view, step, chosen);
+    const bool all_run = run(p, step, kept.n) && kept.n == chosen.n;
+    if (kept.n == 0 && step->n_preempted == 0)
+        reject_hopeless(p, step);
+    /* Those who decode ask for one block each again, and free blocks only fall. */
+    if (all_run && step->n_prefill_requests == 0)
+        ifl_promise(step, INT32_MAX, IFL_NEVER, step->n_tokens + watermark(p, view));
+}
+
+static const struct ifl_batching_ops ops = {plan};
+
+const struct ifl_policy policy_batching_best_that_fit = {
+    .kind = IFL_BATCHING,
+    .name = "best-that-fit",
+    .doc = "the best ranked run, blocks found for all of them together, the rest pauses (LTR)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct best_that_fit),
+    .ops.batching = &ops,
+};
