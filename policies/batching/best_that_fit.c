@@ -1,11 +1,11 @@
-/* Everyone is ranked anew at every step, on the device or not; the best for whom there are tokens and
- * seats are chosen, and then blocks are found for all of them together (vllm-ltr, Fu et al., NeurIPS
- * 2024; vllm/core/scheduler.py there, _general_schedule and reserve_free_blocks).
+/* Everyone is ranked anew at every step, on the device or not; the best for whom there are tokens
+ * and seats are chosen, and then blocks are found for all of them together (vllm-ltr, Fu et al.,
+ * NeurIPS 2024; vllm/core/scheduler.py there, _general_schedule and reserve_free_blocks).
  *
  * A prompt asks for all its blocks, whoever decodes for one, needed or not, and a watermark stays
- * free besides. Where blocks lack, those on the device who were not chosen are swapped out, the last
- * ranked first, then the last chosen are left out. Whoever else was not chosen stays on the device
- * and pauses. */
+ * free besides. Where blocks lack, those on the device who were not chosen are swapped out, the
+ * last ranked first, then the last chosen are left out. Whoever else was not chosen stays on the
+ * device and pauses. */
 #include "inflight/policy.h"
 
 enum { EVERYWHERE = IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED };
@@ -22,7 +22,8 @@ static const struct ifl_param params[] = {
     {"max_batched_tokens", IFL_INT, offsetof(struct best_that_fit, max_batched_tokens), 768, 1,
      1 << 30, NULL, "tokens", "token budget of a step; prompts are cut to what is left of it"},
     {"watermark_frac", IFL_REAL, offsetof(struct best_that_fit, watermark_frac), 0.01, 0, 1, NULL,
-     "", "share of all blocks that a step leaves free, a block for every sequence counted as taken"},
+     "",
+     "share of all blocks that a step leaves free, a block for every sequence counted as taken"},
 };
 
 static int32_t watermark(const struct best_that_fit *p, const struct ifl_view *view)
