@@ -294,14 +294,18 @@ static int32_t still_to_compute(struct replica *replica, const struct ifl_reques
 }
 
 static enum ifl_verdict op_ask(struct ifl_step *step, const struct ifl_request *request, int32_t n,
-                               int32_t spare_blocks)
+                               int32_t spare_blocks, int32_t *takes)
 {
     struct replica *replica = replica_of(step);
     n = still_to_compute(replica, request, n);
     step->n_free_blocks -= spare_blocks;
-    const enum ifl_verdict verdict = admission(replica, request, n).verdict;
+    const struct ifl_admission answer = admission(replica, request, n);
     step->n_free_blocks += spare_blocks;
-    return verdict;
+    const int32_t computed = request->n_computed + n;
+    if (takes)
+        *takes = replica_need(replica, live(request),
+                              answer.hold_tokens > computed ? answer.hold_tokens : computed);
+    return answer.verdict;
 }
 
 static double op_room(struct ifl_step *step, double enough)

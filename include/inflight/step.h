@@ -139,9 +139,9 @@ struct ifl_step_ops {
      * `request` lacks, and for a waiting one also those of its hit that nobody else uses. */
     int32_t (*need)(struct ifl_step *, const struct ifl_request *, int32_t hold_tokens);
     /* What the admit module says to a waiting or swapped request with n new tokens, if so many
-     * blocks that are free now are not. */
+     * blocks that are free now are not. *takes, unless NULL: blocks that start would then take. */
     enum ifl_verdict (*ask)(struct ifl_step *, const struct ifl_request *, int32_t n,
-                            int32_t spare_blocks);
+                            int32_t spare_blocks, int32_t *takes);
     /* Tokens of K/V that the admit module leaves to the rest of this plan, or `enough` where that
      * is less; INFINITY: it does not say. */
     double (*room)(struct ifl_step *, double enough);
@@ -311,13 +311,24 @@ static inline int32_t ifl_need(struct ifl_step *s, const struct ifl_request *r, 
 
 static inline enum ifl_verdict ifl_ask(struct ifl_step *s, const struct ifl_request *r, int32_t n)
 {
-    return s->ops->ask(s, r, n, 0);
+    return s->ops->ask(s, r, n, 0, NULL);
 }
 
 static inline enum ifl_verdict ifl_ask_beyond(struct ifl_step *s, const struct ifl_request *r,
                                               int32_t n, int32_t spare_blocks)
 {
-    return s->ops->ask(s, r, n, spare_blocks);
+    return s->ops->ask(s, r, n, spare_blocks, NULL);
+}
+
+/* Of several one after the other, none of whom starts: *taken are the blocks of those before r, and
+ * then of r too, if it says yes. */
+static inline enum ifl_verdict ifl_ask_in_turn(struct ifl_step *s, const struct ifl_request *r,
+                                               int32_t n, int32_t *taken)
+{
+    int32_t takes = 0;
+    const enum ifl_verdict verdict = s->ops->ask(s, r, n, *taken, &takes);
+    *taken += verdict == IFL_YES ? takes : 0;
+    return verdict;
 }
 
 static inline double ifl_room(struct ifl_step *s, double enough)

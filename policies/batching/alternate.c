@@ -3,7 +3,9 @@
  *
  * In a prefill turn prompts that have begun get what the chunk leaves; only if there is none, new
  * ones start. A turn that has nothing to do passes. So prompts delay decodes by one chunk at most,
- * and a prompt of many chunks takes every other step. */
+ * and a prompt of many chunks takes every other step. A decode asks for a free block whether it
+ * needs one or not (can_append_slot); Sarathi-Serve has one sequence a request, of several each
+ * asks. */
 #include "inflight/policy.h"
 
 struct alternate {
@@ -61,11 +63,11 @@ static void decode(struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    if (ifl_schedule_ready(step, 1))
+    if (ifl_schedule_ready(step, ifl_widest_group(step)))
         return;
     while ((r = ifl_next(step, IFL_IN_RUNNING, &cursor)))
         if (ifl_decodes(r) && r->n_now == 0)
-            ifl_give(step, r, 1, 1);
+            ifl_give(step, r, 1, r->n_seqs);
 }
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
@@ -85,7 +87,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (turn->decode && step->n_requests == 0 && step->n_preempted == 0)
         prefill(p, step);
     else if (!turn->decode)
-        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 1);
+        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, ifl_widest_group(step));
 }
 
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,

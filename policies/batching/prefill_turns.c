@@ -4,7 +4,8 @@
  * after `decodes_between` decode steps (LightLLM's router_max_wait_tokens, S-LoRA's
  * max_wait_tokens, TGI's max_waiting_tokens), or as soon as enough of them wait (TGI's
  * waiting_served_ratio). Whoever the turn finds no room for waits, and is asked again at every step
- * until a prefill has run. In TGI prompts that join others are followed by a decode of all.
+ * until a prefill has run. In TGI prompts that join others are followed by a decode of all, and
+ * where fewer fit than should wait none starts until the turn comes by itself.
  *
  * LightLLM lightllm/server/router/manager.py; S-LoRA slora/server/router/manager.py;
  * text-generation-inference backends/v3/src/backend.rs without chunking. */
@@ -61,13 +62,39 @@ static bool decode_is_due(const struct prefill_turns *p, const struct ifl_view *
     return p->joined_decode && turns_of(p)->joined && steps_since_prefill(p, view) == 0;
 }
 
-static bool prompts_have_turn(const struct prefill_turns *p, const struct ifl_view *view)
+static bool turn_has_come(const struct prefill_turns *p, const struct ifl_view *view)
+{
+    return view->n_running == 0 ||
+           (!decode_is_due(p, view) && steps_since_prefill(p, view) >= p->decodes_between);
+}
+
+/* next_batch of TGI's queue: as many as should join wait, and find room one after the other. */
+static bool enough_would_join(const struct prefill_turns *p, const struct ifl_view *view,
+                              struct ifl_step *step)
 {
     const int64_t enough = (int64_t)(p->waiting_ratio * (double)view->n_running);
-    if (view->n_running == 0 || decode_is_due(p, view))
-        return view->n_running == 0;
-    return steps_since_prefill(p, view) >= p->decodes_between ||
-           (p->waiting_ratio > 0 && (int64_t)view->n_waiting >= enough);
+    const int32_t budget = token_budget(p, view->limits);
+    int32_t n_seqs = step->n_running_seqs, n_tokens = 0, n_blocks = 0;
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    int64_t n = 0;
+    if (p->waiting_ratio == 0 || decode_is_due(p, view) || (int64_t)view->n_waiting < enough)
+        return false;
+    while (n < enough && n_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        const int32_t n_todo = ifl_todo(r);
+        const enum ifl_verdict verdict = n_todo > budget ? IFL_NEVER_FITS
+                                         : n_todo > budget - n_tokens
+                                             ? IFL_WAIT
+                                             : ifl_ask_in_turn(step, r, n_todo, &n_blocks);
+        if (verdict == IFL_NEVER_FITS)
+            continue;
+        if (verdict != IFL_YES)
+            break;
+        n_tokens += n_todo;
+        n_seqs += r->n_seqs;
+        n++;
+    }
+    return n >= enough;
 }
 
 /* In rank order, until one must wait. */
@@ -87,11 +114,11 @@ static void start_prompts(const struct prefill_turns *p, const struct ifl_view *
     }
 }
 
-/* Until their turn comes prompts are not asked about. */
+/* Until their turn comes prompts do not start; too few would join, as long as all stays as it is. */
 static void promise_repeat(const struct prefill_turns *p, const struct ifl_view *view,
                            struct ifl_step *step)
 {
-    const bool idle = step->n_waiting == 0 || prompts_have_turn(p, view);
+    const bool idle = step->n_waiting == 0 || turn_has_come(p, view);
     const int32_t before_turn = p->decodes_between - 1 - steps_since_prefill(p, view);
     if (idle || !decode_is_due(p, view))
         ifl_promise_to_the_last(step, idle ? INT32_MAX : before_turn, IFL_NEVER, 0);
@@ -100,7 +127,8 @@ static void promise_repeat(const struct prefill_turns *p, const struct ifl_view 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct prefill_turns *p = self;
-    if (view->n_swapped == 0 && view->n_waiting > 0 && prompts_have_turn(p, view))
+    if (view->n_swapped == 0 && view->n_waiting > 0 &&
+        (turn_has_come(p, view) || enough_would_join(p, view, step)))
         start_prompts(p, view, step);
     if (step->n_requests > 0)
         return;

@@ -69,24 +69,39 @@ class TgiNoChunking(Tgi):
             'between': 'serving.batching.decodes_between',
             'ratio': 'serving.batching.waiting_ratio'}
 
-    def prefills(self, step):
-        while self.waiting and len(self.running) < self.s['max_seqs']:
-            r = self.waiting[0]
-            if r.todo > self.s['budget'] or (r.todo + step.n_tokens <= self.s['budget'] and
-                                             self.reservation(r) > self.s['num_blocks']):
-                self.drop(step, r, 'rejected')
-                continue
-            if r.todo + step.n_tokens > self.s['budget'] or self.reservation(r) > self.free:
+    def next_batch(self, min_size):
+        """Who would join, and who is dropped on the way; too small a batch is put back."""
+        batch, dropped, tokens, free = [], [], 0, self.free
+        for r in self.waiting:
+            if len(self.running) + len(batch) >= self.s['max_seqs']:
                 break
+            need = self.reservation(r)
+            if r.todo > self.s['budget'] or (tokens + r.todo <= self.s['budget'] and
+                                             need > self.s['num_blocks']):
+                dropped.append(r)
+                continue
+            if tokens + r.todo > self.s['budget'] or need > free:
+                break
+            batch.append(r)
+            tokens += r.todo
+            free -= need
+        return (batch, dropped) if len(batch) >= min_size else ([], [])
+
+    def prefills(self, step, min_size):
+        batch, dropped = self.next_batch(min_size)
+        for r in dropped:
+            self.drop(step, r, 'rejected')
+        for r in batch:
             self.admit(r, self.reservation(r))
             self.give(step, r, r.todo)
 
     def plan(self, step):
         enough = int(self.s['ratio'] * len(self.running))
         decode_is_due = self.running and self.joined and self.decodes_since == 0
-        if not decode_is_due and (not self.running or self.decodes_since >= self.s['between'] or
-                                  len(self.waiting) >= enough):
-            self.prefills(step)
+        if not self.running or (not decode_is_due and self.decodes_since >= self.s['between']):
+            self.prefills(step, 0)
+        elif not decode_is_due and len(self.waiting) >= enough:
+            self.prefills(step, enough)
         if not step.tokens:
             self.decodes(step)
 
