@@ -114,7 +114,7 @@ static void start_prompts(const struct prefill_turns *p, const struct ifl_view *
     }
 }
 
-/* Until their turn comes prompts do not start; too few would join, as long as all stays as it is. */
+/* Before their turn comes too few would join, as long as all stays as it is. */
 static void promise_repeat(const struct prefill_turns *p, const struct ifl_view *view,
                            struct ifl_step *step)
 {
