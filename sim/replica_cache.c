@@ -110,7 +110,7 @@ void replica_share_hit(struct replica *replica, struct live_request *r)
     const uint64_t use = kv_cache_tick(cache);
     for (int32_t i = 0; i < r->n_hit; i++) {
         share(replica, r->blocks[i], use);
-        cache->entries[r->blocks[i]].n_uses++;
+        cache->entries[r->blocks[i]].n_uses += !is_tree(replica);
     }
     cache->entries[r->blocks[r->n_hit - 1]].ends_node = true;
     r->pub.n_blocks = r->n_published = r->n_names = r->n_hit;
@@ -234,13 +234,22 @@ static enum kv_seekers own_seeker(const struct live_request *r)
     return r->pub.n_preempted > 0 ? KV_SOUGHT_BY_ITS_OWN : KV_SOUGHT_BY_NONE;
 }
 
-/* A tree grows with every chunk (cache_unfinished_req). */
+/* In a tree a use is an insertion that is no chunk's (_inc_hit_count). */
+static void count_insertion(struct replica *replica, const struct live_request *r)
+{
+    for (int32_t i = 0; is_tree(replica) && i < r->n_names; i++)
+        replica->kv.cache.entries[r->blocks[i]].n_uses++;
+}
+
+/* A tree grows with every chunk (cache_unfinished_req), and with an answer when it has ended. */
 void replica_publish_prompt(struct replica *replica, struct live_request *r, int32_t n_computed)
 {
     if (!replica->kv.cached)
         return;
     const int32_t n_shareable = kv_shareable_tokens(&r->pub), n = findable_tokens(r, n_computed);
     publish(replica, r, is_tree(replica) || n < n_shareable ? n : n_shareable, own_seeker(r));
+    if (ifl_decodes(&r->pub) && r->pub.n_out + 1 < r->n_output)
+        count_insertion(replica, r);
 }
 
 /* allocate_slots hashes what it allocates for. */
@@ -291,6 +300,7 @@ void replica_leave_in_cache(struct replica *replica, struct live_request *r, boo
     if (!is_tree(replica) || finished) {
         publish(replica, r, findable_tokens(r, r->pub.n_computed),
                 finished ? own_seeker(r) : KV_SOUGHT_BY_ITS_OWN);
+        count_insertion(replica, r);
         kv_cache_tick(cache);
         for (int32_t i = 0; i < r->n_names; i++)
             kv_cache_touch(cache, r->blocks[i], cache->clock);

@@ -99,7 +99,7 @@ struct ifl_preempt_ops {
 struct ifl_cached {
     uint64_t last_used; /* rises with every use, the order of the last touch */
     int64_t last_used_ns;
-    uint64_t n_uses;      /* times a request started on it */
+    uint64_t n_uses;      /* times a request started on it, or in a tree was inserted through it */
     int32_t depth_tokens; /* of the prefix that ends with it */
     bool wanted;          /* a waiting request would start on it; see `informed` */
 };

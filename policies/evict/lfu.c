@@ -1,5 +1,7 @@
-/* Least frequently used: the block that the fewest requests started on is lost first, of equals the
- * one used longest ago (SGLang, --radix-eviction-policy lfu). */
+/* Least frequently used: the block with the fewest uses is lost first, of equals the one used
+ * longest ago. In a tree these are SGLang's hits (--radix-eviction-policy lfu, evict_policy.py):
+ * a request counts when its prompt is computed, and again when it has ended; in a table, that a
+ * request computed it or started on it. */
 #include "inflight/policy.h"
 
 enum { USE_BITS = 40 };
@@ -18,6 +20,6 @@ static const struct ifl_evict_ops ops = {.key = key, .ignores_depth = true};
 const struct ifl_policy policy_evict_lfu = {
     .kind = IFL_EVICT,
     .name = "lfu",
-    .doc = "the cached block that the fewest requests started on is lost first (SGLang)",
+    .doc = "the cached block that was used least often is lost first (SGLang)",
     .ops.evict = &ops,
 };

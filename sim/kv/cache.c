@@ -82,7 +82,7 @@ void kv_cache_publish_run(struct kv_cache *cache, uint32_t name, int32_t n_block
                                .depth_tokens = depth_tokens,
                                .parent = is_tree(cache) ? before : -1,
                                .cached = true,
-                               .n_uses = 1};
+                               .n_uses = is_tree(cache) ? 0 : 1};
     kv_cache_touch(cache, name, cache->clock);
     if (entry->parent >= 0)
         cache->entries[entry->parent].n_children++;

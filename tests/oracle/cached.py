@@ -55,6 +55,20 @@ class Pool:
                 self.queue.insert(at, block)
 
 
+class InformedPool(Pool):
+    """What who waits would start on is lost last (vLLM issue 48485)."""
+    wanted = frozenset()
+
+    def forget(self, block):
+        super().forget(block)
+        self.wanted -= {block}
+
+    def take(self):
+        at = next((i for i, block in enumerate(self.queue) if block not in self.wanted), 0)
+        self.queue.insert(0, self.queue.pop(at))
+        return super().take()
+
+
 class TimedPool(Pool):
     """vllm/core/evictor.py, LRUEvictor: the longest unused is lost first, at equal times the one with the
     most tokens before it; vLLM leaves the rest to chance, here whoever left first loses first."""
@@ -169,6 +183,17 @@ class VllmV1Cached(Cached, VllmV1):
     def started(self, step):
         """Of those that end together who decodes gives its blocks back first; vLLM goes by its list."""
         step.tokens = dict(sorted(step.tokens.items(), key=lambda given: not given[0].decodes))
+
+
+class VllmV1Informed(VllmV1Cached):
+    beside = ' with its cache, informed by the queue'
+    preset = 'vllm-v1'
+    pool_of = InformedPool
+    more_sets = {**Cached.more_sets, 'serving.evict.policy': 'queue-informed'}
+
+    def plan(self, step):
+        self.pool.wanted = frozenset(block for r in self.waiting for block in self.hit(r))
+        super().plan(step)
 
 
 class VllmV1April2026Cached(VllmV1Cached):

@@ -14,6 +14,7 @@ class Node:
         self.children = {}      # first page -> node
         self.locks = 0
         self.used = 0           # time of the last use
+        self.hits = 0           # times that a prompt, or a prompt and its answer, went through it
 
     @property
     def depth(self):
@@ -37,7 +38,7 @@ class RadixTree:
     def split(self, node, n):
         """The first n pages become a node of their own above."""
         top = Node(node.parent, node.pages[:n])
-        top.locks, top.used = node.locks, node.used
+        top.locks, top.used, top.hits = node.locks, node.used, node.hits
         node.parent.children[node.pages[0]] = top
         node.pages, node.parent = node.pages[n:], top
         top.children[node.pages[0]] = node
@@ -68,14 +69,18 @@ class RadixTree:
             pages = pages[n:]
         return n_all, n_unlocked
 
-    def insert(self, pages):
+    def insert(self, pages, counts):
         at = self.match(pages)
         rest = pages[at.depth:]
         if rest:
             leaf = Node(at, rest)
             leaf.used = self.clock
             at.children[rest[0]] = leaf
-            return leaf
+            at = leaf
+        node = at
+        while counts and node is not self.root:
+            node.hits += 1
+            node = node.parent
         return at
 
     def lock(self, node, n):
@@ -84,12 +89,22 @@ class RadixTree:
             assert node.locks >= 0
             node = node.parent
 
+    def value(self, leaf):
+        """evict_policy.py, LRUStrategy: the least is lost first."""
+        return leaf.used
+
     def evict(self):
-        """Pages of the leaf that was used longest ago."""
+        """Pages of a leaf."""
         leaves = [n for n in self.nodes() if not n.children and n.locks == 0]
-        leaf = min(leaves, key=lambda n: n.used)
+        leaf = min(leaves, key=self.value)
         del leaf.parent.children[leaf.pages[0]]
         return len(leaf.pages)
+
+
+class FrequencyTree(RadixTree):
+    def value(self, leaf):
+        """LFUStrategy."""
+        return leaf.hits, leaf.used
 
 
 def common(a, b):
@@ -130,8 +145,10 @@ class SGLang(Scheduler):
             'decay_steps': 'serving.admit.decay_steps'}
     more_sets = {'serving.kv.prefix_cache': 'radix'}
 
+    tree_of = RadixTree
+
     def __init__(self, settings):
-        self.tree = RadixTree()
+        self.tree = self.tree_of()
         self.page = settings['block_tokens']
         super().__init__(settings)
         self.highest = min(1, self.first_ratio * self.s['conserve'])
@@ -175,11 +192,11 @@ class SGLang(Scheduler):
     def grow(self, r, n):
         self.take(r, self.lacks(r, r.computed + n))
 
-    def keep_in_tree(self, r):
-        """What is computed is inserted, pages that were there already are given back."""
+    def keep_in_tree(self, r, counts):
+        """What is computed is inserted, pages that were there already are given back. Chunks are no hits."""
         self.tree.lock(r.node, -1)
         before, own = r.node.depth, r.blocks - r.node.depth
-        r.node = self.tree.insert(self.pages_of(r, r.computed))
+        r.node = self.tree.insert(self.pages_of(r, r.computed), counts)
         self.tree.lock(r.node, +1)
         r.blocks = r.node.depth + own - (r.node.depth - before)
 
@@ -284,7 +301,7 @@ class SGLang(Scheduler):
 
     def release(self, r):
         if r.finish is not None:
-            self.keep_in_tree(r)
+            self.keep_in_tree(r, True)
         self.tree.lock(r.node, -1)
         r.node, r.blocks = self.tree.root, 0
 
@@ -330,7 +347,7 @@ class SGLang(Scheduler):
     def ended(self, step, begin, end):
         for r, n in step.tokens.items():
             if r.computed - n < r.prefill:
-                self.keep_in_tree(r)
+                self.keep_in_tree(r, r.computed >= r.prefill and r.out < r.output)
 
     def left(self, r):
         self.batch_is_full = False
@@ -347,6 +364,14 @@ class SGLang(Scheduler):
         """Where it stands, first come, first served."""
         self.n_queued += 1
         r.queued = self.n_queued
+
+
+class SGLangLfu(SGLang):
+    """--radix-eviction-policy lfu."""
+    preset = 'sglang'
+    beside = ' by frequency'
+    tree_of = FrequencyTree
+    more_sets = {**SGLang.more_sets, 'serving.evict.policy': 'lfu'}
 
 
 class SGLangMixed(SGLang):
