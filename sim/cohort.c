@@ -192,12 +192,13 @@ void cohort_add(struct cohort *cohort, struct live_request *r)
     cohort->context += (int64_t)r->pub.n_seqs * r->pub.n_computed;
 }
 
-void cohort_sync(const struct cohort *cohort, struct live_request *r)
+/* Divides only where a block was taken. */
+void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
 {
     const int32_t n = (int32_t)(cohort->tick - r->synced_tick);
-    if (r->counted)
-        r->pub.n_blocks = (r->pub.n_computed + n + cohort->grown + cohort->block_tokens - 1) /
-                          cohort->block_tokens;
+    const int32_t n_held = r->pub.n_computed + n + cohort->grown;
+    if (r->counted && n_held > r->pub.n_blocks * cohort->block_tokens)
+        r->pub.n_blocks = (n_held + cohort->block_tokens - 1) / cohort->block_tokens;
     if (n == 0)
         return;
     r->pub.n_tokens += n;

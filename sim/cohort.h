@@ -72,8 +72,14 @@ static inline int cohort_reserve_ticks(struct cohort *cohort, int64_t n_ticks)
 void cohort_add(struct cohort *cohort, struct live_request *r);
 /* Takes r out, with its counts and its longest gap up to date. */
 void cohort_remove(struct cohort *cohort, struct live_request *r);
-/* Brings the counts of a member up to date. */
-void cohort_sync(const struct cohort *cohort, struct live_request *r);
+/* Brings the counts of a member up to date, where it has ticked, or is about to, since the last
+ * time. */
+void cohort_catch_up(const struct cohort *cohort, struct live_request *r);
+static inline void cohort_sync(const struct cohort *cohort, struct live_request *r)
+{
+    if (r->synced_tick < cohort->tick || cohort->grown)
+        cohort_catch_up(cohort, r);
+}
 
 /* Members that need one more block to take the next tick, GROWING from here. Skip
  * those for which cohort_grows says no: they hold blocks in reserve. */

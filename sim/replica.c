@@ -79,16 +79,39 @@ static int create_pools(struct replica *replica, const struct replica_options *o
     return cohort_create(&replica->cohort, limits->block_tokens);
 }
 
+static struct replica *seen_in(const struct ifl_view *view)
+{
+    return (struct replica *)((uintptr_t)view - offsetof(struct replica, view));
+}
+
 static void refresh(const struct ifl_view *view, const struct ifl_request *r)
 {
-    const char *const replica = (const char *)view - offsetof(struct replica, view);
-    step_sync((const struct replica *)(const void *)replica, live(r));
+    step_sync(seen_in(view), live(r));
+}
+
+static void rerank(const struct ifl_view *view, const struct ifl_request *request)
+{
+    struct replica *replica = seen_in(view);
+    struct live_request *r = live(request);
+    if (request->state == IFL_RUNNING)
+        replica_note_rank(replica, RANKED_RUNNING, r);
+    if (request->state == IFL_SWAPPED)
+        replica_note_rank(replica, RANKED_SWAPPED, r);
+    if (request->state == IFL_WAITING)
+        waiting_rerank(&replica->waiting, r, replica_rank(replica, r),
+                       ifl_queued_since_ns(request));
 }
 
 static void listen(struct listeners *listeners, const struct module *module, bool hears)
 {
     if (hears)
         listeners->of[listeners->n++] = module;
+}
+
+static void note_order(struct replica *replica, enum ifl_rerank rerank)
+{
+    replica->ranks_named = rerank == IFL_RANK_NAMED;
+    replica->ranks_move = rerank == IFL_RANK_EACH_PLAN || rerank == IFL_RANK_EACH_START;
 }
 
 static void note_wishes(struct replica *replica, const struct module *module)
@@ -104,7 +127,7 @@ static void note_wishes(struct replica *replica, const struct module *module)
     if (policy->kind == IFL_PREEMPT)
         replica->has_ahead = policy->ops.preempt->ahead != NULL;
     if (policy->kind == IFL_ORDER)
-        replica->ranks_move = policy->ops.order->rerank != IFL_RANK_ONCE;
+        note_order(replica, policy->ops.order->rerank);
 }
 
 int replica_create(struct replica *replica, const struct replica_options *options,
@@ -125,6 +148,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
     replica->limits.contiguous = options->allocator == KV_BUDDY;
     replica->view.limits = &replica->limits;
     replica->view.refresh = refresh;
+    replica->view.rerank = rerank;
     for (int which = 0; which < N_RANKED; which++)
         replica->by_rank[which].which = (enum ranked_list)which;
     for (int kind = 0; kind < IFL_N_KINDS; kind++) {
@@ -143,12 +167,12 @@ static void free_arrays(struct replica *replica)
 {
     void *const arrays[] = {
         replica->swapped,    replica->scheduled.of, replica->planned, replica->by_start.of,
-        replica->started.of, replica->asked,        replica->keys,    replica->ranking,
-        replica->gone,       replica->work,         replica->results, replica->outs,
-        replica->ins,        replica->copies,       replica->tables,
+        replica->started.of, replica->asked,        replica->keys,    replica->gone,
+        replica->work,       replica->results,      replica->outs,    replica->ins,
+        replica->copies,     replica->tables,
     };
     for (int which = 0; which < N_RANKED; which++) {
-        free(replica->by_rank[which].of);
+        free(replica->by_rank[which].room);
         free(replica->by_rank[which].noted);
     }
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
@@ -191,12 +215,13 @@ static int reserve(struct replica *replica, size_t n_live)
     const size_t n = n_live < 64 ? 256 : 4 * n_live;
     if (GROW(replica->swapped) || GROW(replica->planned) || GROW(replica->by_start.of) ||
         GROW(replica->started.of) || GROW(replica->scheduled.of) || GROW(replica->keys) ||
-        GROW(replica->asked) || GROW(replica->gone) ||
-        grow_array(&replica->ranking, n, 2 * sizeof(int64_t)) < 0)
+        GROW(replica->asked) || GROW(replica->gone))
         return -1;
     for (int which = 0; which < N_RANKED; which++)
-        if (GROW(replica->by_rank[which].of) || GROW(replica->by_rank[which].noted))
+        if (GROW(replica->by_rank[which].room) || GROW(replica->by_rank[which].noted))
             return -1;
+    for (int which = 0; which < N_RANKED; which++)
+        replica->by_rank[which].cap = n;
     if (replica->wants_work &&
         grow_array(&replica->work, n * (size_t)replica->max_samples, sizeof *replica->work) < 0)
         return -1;
@@ -334,7 +359,8 @@ static int32_t running_seqs(const struct replica *replica)
 static void begin_step(struct replica *replica, int64_t now_ns)
 {
     replica->view.now_ns = now_ns;
-    replica->n_planned = replica->n_outs = replica->n_ins = replica->n_copies = 0;
+    replica->n_planned = replica->n_decodes = replica->n_members = 0;
+    replica->n_outs = replica->n_ins = replica->n_copies = 0;
     replica->n_rejected = 0;
     replica->ready_all = replica->cohort.grown = false;
     replica->by_start.taken = false;
@@ -370,12 +396,8 @@ static void open_view(struct replica *replica)
  * them in another order. */
 static bool picks_decodes(const struct replica *replica)
 {
-    if (replica->ready_all || !replica->kv.tallied || replica->n_planned == 0)
-        return false;
-    for (size_t i = 0; i < replica->n_planned; i++)
-        if (!replica->planned[i].r || !replica->planned[i].decodes)
-            return false;
-    return true;
+    return !replica->ready_all && replica->kv.tallied && replica->n_planned > 0 &&
+           replica->n_decodes == replica->n_planned;
 }
 
 bool replica_only_ticks(const struct replica *replica)
@@ -388,12 +410,9 @@ bool replica_only_ticks(const struct replica *replica)
 
 bool replica_ticks_again(const struct replica *replica)
 {
-    size_t n = 0;
     if (!replica_only_ticks(replica) || replica->ready_all)
         return replica->ready_all;
-    while (n < replica->n_planned && replica->planned[n].r->in_cohort)
-        n++;
-    return n == replica->n_planned && n == replica->cohort.n;
+    return replica->n_members == replica->n_planned && replica->n_members == replica->cohort.n;
 }
 
 /* A promise stands only for a step that did nothing but tick, and no longer than the answers of the

@@ -48,11 +48,16 @@ struct snapshot {
     bool taken;
 };
 
-/* A list in rank order, kept from one plan to the next (replica_ranks.c). */
+struct ranked_request {
+    int64_t key; /* by which it stands */
+    const struct ifl_request *r;
+};
+
+/* A list in rank order, the last one first, kept from one plan to the next (replica_ranks.c). */
 struct ranking {
     enum ranked_list which;
-    const struct ifl_request **of; /* the last one first */
-    size_t n;
+    struct ranked_request *room; /* [cap], of which n from `first` on are taken */
+    size_t first, n, cap;
     struct live_request **noted; /* came or left since, or may have another key */
     size_t n_noted;
     bool kept;  /* who is not noted stands where his key puts him */
@@ -82,13 +87,14 @@ struct replica {
     /* the plan under way */
     struct planned *planned;
     size_t n_planned;
+    size_t n_decodes; /* of these, n_members of them in the cohort */
+    size_t n_members;
     bool ready_all;       /* schedule_ready took the whole cohort */
     bool shown;           /* some member's n_now says so */
     bool ranks_stale;     /* keys of who waits must be asked anew before the next look */
     uint64_t first_start; /* who starts in this plan has at least this start_seq */
     struct snapshot by_start, started, scheduled;
     struct ranking by_rank[N_RANKED];
-    struct ranked_request *ranking;   /* scratch */
     const struct ifl_request **asked; /* scratch */
     int64_t *keys;                    /* scratch */
     struct ifl_copy *outs, *ins;      /* [host blocks + 1] */
@@ -121,10 +127,11 @@ struct replica {
     bool lists_results;
     bool wants_work;
     struct listeners on_join, on_step_start, on_step_end, on_leave, steady; /* who has it */
-    bool has_ahead, ranks_move;
-    bool tells_each;         /* some module wants to know of every step */
-    int32_t n_untold;        /* ticks that have ended, the modules not told */
-    int64_t untold_start_ns; /* of the first of them */
+    bool has_ahead;
+    bool ranks_named, ranks_move; /* the order's rerank */
+    bool tells_each;              /* some module wants to know of every step */
+    int32_t n_untold;             /* ticks that have ended, the modules not told */
+    int64_t untold_start_ns;      /* of the first of them */
     struct ifl_step_record record;
     int64_t last_end_ns;    /* of the step before, IFL_NEVER before the first */
     int64_t tick_ns;        /* what the last step that coasted took */

@@ -1,5 +1,6 @@
 /* Who is on the device, or in host memory, in rank order, from one plan to the next: the last one
- * first, for those at the best end come and go most.
+ * first, for those at the best end come and go most, those at the other next to them. Whoever comes
+ * or goes moves those on the shorter side of him.
  *
  * A plan sees such a list as it was when the plan first asked for it. Whoever comes or goes is
  * noted from then on, and so is whoever may have another key; they find their places when the next
@@ -11,96 +12,152 @@
 #include "replica.h"
 #include "step_lists.h"
 
-struct ranked_request {
-    int64_t key;
-    const struct ifl_request *r;
-};
-
 static struct standing *standing(const struct ranking *list, const struct ifl_request *r)
 {
     return &live(r)->standing[list->which];
 }
 
+static struct ranked_request *of(const struct ranking *list)
+{
+    return list->room + list->first;
+}
+
 /* ---- a sorted list ---- */
+
+static bool goes_before(const struct ranked_request *a, const struct ranked_request *b)
+{
+    return replica_ranks_before(a->r, a->key, b->r, b->key);
+}
 
 static int last_first(const void *a, const void *b)
 {
-    const struct ranked_request *x = a, *y = b;
-    return replica_ranks_before(y->r, y->key, x->r, x->key) ? -1 : 1;
+    return goes_before(b, a) ? -1 : 1;
 }
 
-static bool stands_before(const struct ranking *list, const struct ifl_request *a,
-                          const struct ifl_request *b)
+/* Where it belongs among the first n. */
+static size_t place_of(const struct ranking *list, size_t n, struct ranked_request one)
 {
-    return replica_ranks_before(b, standing(list, b)->key, a, standing(list, a)->key);
+    const struct ranked_request *from = of(list);
+    for (; n > 1; n -= n / 2)
+        from += goes_before(&one, &from[n / 2 - 1]) ? n / 2 : 0;
+    from += n > 0 && goes_before(&one, from);
+    return (size_t)(from - of(list));
 }
 
-/* Where r belongs among the first n. */
-static size_t place_of(const struct ranking *list, size_t n, const struct ifl_request *r)
+static void shift(struct ranking *list, size_t to, size_t from, size_t n)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (stands_before(list, r, list->of[middle]))
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    memmove(of(list) + to, of(list) + from, n * sizeof *of(list));
+}
+
+static void set(struct ranking *list, size_t at, struct ranked_request one)
+{
+    of(list)[at] = one;
+    standing(list, one.r)->key = one.key;
+}
+
+/* There is twice the room that the list can ever take. */
+static void centre(struct ranking *list)
+{
+    const size_t first = (list->cap - list->n) / 2;
+    memmove(list->room + first, of(list), list->n * sizeof *list->room);
+    list->first = first;
 }
 
 static void append(struct ranking *list, const struct ifl_request *r)
 {
-    list->of[list->n++] = r;
+    if (list->first + list->n == list->cap)
+        centre(list);
+    of(list)[list->n++].r = r;
     standing(list, r)->stands = list->kept;
 }
 
-static void put_in(struct ranking *list, const struct ifl_request *r, int64_t key)
+static void open_gap(struct ranking *list, size_t at)
 {
-    standing(list, r)->key = key;
-    const size_t at = place_of(list, list->n, r);
-    memmove(&list->of[at + 1], &list->of[at], (list->n - at) * sizeof *list->of);
-    list->of[at] = r;
+    const size_t n_behind = list->n - at;
+    if (list->first == 0 || list->first + list->n == list->cap)
+        centre(list);
     list->n++;
-    standing(list, r)->stands = true;
+    if (n_behind <= at) {
+        shift(list, at + 1, at, n_behind);
+    } else {
+        list->first--;
+        shift(list, 0, 1, at);
+    }
 }
 
-/* By the key that it was put in with. */
+static void close_gap(struct ranking *list, size_t at)
+{
+    const size_t n_behind = --list->n - at;
+    if (n_behind <= at) {
+        shift(list, at, at + 1, n_behind);
+    } else {
+        shift(list, 1, 0, at);
+        list->first++;
+    }
+}
+
+static void put_in(struct ranking *list, struct ranked_request one)
+{
+    const size_t at = place_of(list, list->n, one);
+    open_gap(list, at);
+    set(list, at, one);
+    standing(list, one.r)->stands = true;
+}
+
+/* Where it stands. Those who move do so, most often, from among the best or from the other end;
+ * the others are found by the keys that they were put in with. */
+static size_t find(const struct ranking *list, const struct ifl_request *r)
+{
+    const size_t n_best = list->n < 16 ? list->n : 16;
+    for (size_t i = 1; i <= n_best; i++)
+        if (of(list)[list->n - i].r == r)
+            return list->n - i;
+    if (list->n > 0 && of(list)[0].r == r)
+        return 0;
+    const size_t at = place_of(list, list->n, (struct ranked_request){standing(list, r)->key, r});
+    ifl_require(at < list->n && of(list)[at].r == r);
+    return at;
+}
+
 static void take_out(struct ranking *list, const struct ifl_request *r)
 {
-    const size_t behind = place_of(list, list->n, r);
-    ifl_require(behind > 0 && list->of[behind - 1] == r);
-    memmove(&list->of[behind - 1], &list->of[behind], (list->n - behind) * sizeof *list->of);
-    list->n--;
+    close_gap(list, find(list, r));
     standing(list, r)->stands = false;
+}
+
+/* To where another key puts it: only those in between make way. */
+static void move(struct ranking *list, struct ranked_request one)
+{
+    const size_t from = find(list, one.r), place = place_of(list, list->n, one);
+    const size_t to = place > from ? place - 1 : place;
+    if (to > from)
+        shift(list, from, from + 1, to - from);
+    else
+        shift(list, to + 1, to, from - to);
+    set(list, to, one);
 }
 
 /* Ranks change little from one plan to the next. False if they did: too many had to move. */
 static bool insert_all(struct ranking *list)
 {
-    const struct ifl_request **of = list->of;
     size_t n_moves = 0;
     for (size_t i = 1; i < list->n && n_moves <= 64 * list->n; i++) {
-        const struct ifl_request *r = of[i];
-        if (stands_before(list, of[i - 1], r))
+        const struct ranked_request one = of(list)[i];
+        if (!goes_before(&of(list)[i - 1], &one))
             continue;
-        const size_t at = place_of(list, i - 1, r);
-        memmove(&of[at + 1], &of[at], (i - at) * sizeof *of);
-        of[at] = r;
+        const size_t at = place_of(list, i - 1, one);
+        shift(list, at + 1, at, i - at);
+        of(list)[at] = one;
         n_moves += i - at;
     }
     return n_moves <= 64 * list->n;
 }
 
 /* In place: qsort may allocate, and ranks have no ties that would need a stable sort. */
-static void sort(struct replica *replica, struct ranking *list)
+static void sort(struct ranking *list)
 {
-    struct ranked_request *ranking = replica->ranking;
-    for (size_t i = 0; i < list->n; i++)
-        ranking[i] = (struct ranked_request){standing(list, list->of[i])->key, list->of[i]};
-    gsl_heapsort(ranking, list->n, sizeof *ranking, last_first);
-    for (size_t i = 0; i < list->n; i++)
-        list->of[i] = ranking[i].r;
+    if (!insert_all(list))
+        gsl_heapsort(of(list), list->n, sizeof *of(list), last_first);
 }
 
 /* ---- who is noted ---- */
@@ -119,7 +176,8 @@ static void drop(struct ranking *list)
     while (list->n_noted > 0)
         strike(list, list->noted[list->n_noted - 1]);
     while (list->n > 0)
-        standing(list, list->of[--list->n])->stands = false;
+        standing(list, of(list)[--list->n].r)->stands = false;
+    list->first = 0;
     list->kept = false;
 }
 
@@ -207,34 +265,35 @@ static size_t read_notes(struct replica *replica, struct ranking *list)
     return n;
 }
 
-/* Whoever runs has got tokens since. */
+/* Whoever runs has got tokens since, which is what many orders go by. */
 static size_t add_members(struct replica *replica, const struct ranking *list, size_t n)
 {
-    if (list->which == RANKED_RUNNING)
+    if (list->which == RANKED_RUNNING && !replica->ranks_named)
         FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
             if (belongs(replica, list, r))
                 replica->asked[n++] = &r->pub;
     return n;
 }
 
-static void ask(struct replica *replica, const struct ifl_request *const *of, size_t n)
+/* Those in `asked`. */
+static void ask(struct replica *replica, size_t n)
 {
     const struct module *order = &replica->modules[IFL_ORDER];
     if (n > 0)
-        order->policy->ops.order->rank(order->self, &replica->view, of, n, replica->keys);
+        order->policy->ops.order->rank(order->self, &replica->view, replica->asked, n,
+                                       replica->keys);
 }
 
 static void move_asked(struct replica *replica, struct ranking *list, size_t n)
 {
-    ask(replica, replica->asked, n);
+    ask(replica, n);
     for (size_t i = 0; i < n; i++) {
-        const struct ifl_request *r = replica->asked[i];
-        const struct standing *own = standing(list, r);
-        if (own->stands && own->key == replica->keys[i])
-            continue;
-        if (own->stands)
-            take_out(list, r);
-        put_in(list, r, replica->keys[i]);
+        const struct ranked_request one = {replica->keys[i], replica->asked[i]};
+        const struct standing *own = standing(list, one.r);
+        if (!own->stands)
+            put_in(list, one);
+        else if (own->key != one.key)
+            move(list, one);
     }
 }
 
@@ -243,13 +302,12 @@ static void rank_everyone(struct replica *replica, struct ranking *list, size_t 
     for (size_t i = 0; i < n_asked; i++)
         if (!standing(list, replica->asked[i])->stands)
             append(list, replica->asked[i]);
-    if (list->n < 2 && !list->kept)
-        return;
-    ask(replica, list->of, list->n);
     for (size_t i = 0; i < list->n; i++)
-        standing(list, list->of[i])->key = replica->keys[i];
-    if (!insert_all(list))
-        sort(replica, list);
+        replica->asked[i] = of(list)[i].r;
+    ask(replica, list->n);
+    for (size_t i = 0; i < list->n; i++)
+        set(list, i, (struct ranked_request){replica->keys[i], replica->asked[i]});
+    sort(list);
 }
 
 void replica_take_ranking(struct replica *replica, struct ranking *list)

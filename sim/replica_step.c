@@ -33,11 +33,8 @@ static void eject_unscheduled(struct replica *replica)
  */
 static void settle_cohort(struct replica *replica)
 {
-    size_t n_members = 0, n_joining = 0, n = 0;
-    for (size_t i = 0; i < replica->n_planned; i++)
-        if (replica->planned[i].r && replica->planned[i].decodes)
-            *(replica->planned[i].r->in_cohort ? &n_members : &n_joining) += 1;
-    if (!replica->ready_all && n_members + n_joining > 0 && n_members < replica->cohort.n)
+    size_t n = 0;
+    if (!replica->ready_all && replica->n_decodes > 0 && replica->n_members < replica->cohort.n)
         eject_unscheduled(replica);
     for (size_t i = 0; i < replica->n_planned; i++) {
         const struct planned *p = &replica->planned[i];
@@ -51,7 +48,7 @@ static void settle_cohort(struct replica *replica)
         }
     }
     replica->n_planned = n;
-    replica->ticks = (replica->ready_all || n_members + n_joining > 0) && replica->cohort.n > 0;
+    replica->ticks = (replica->ready_all || replica->n_decodes > 0) && replica->cohort.n > 0;
     if (replica->shown)
         FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
             r->pub.n_now = 0;

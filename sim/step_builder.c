@@ -74,15 +74,22 @@ static int32_t part_and_count(struct replica *replica, struct live_request *r, i
                      group_slots(&r->pub, r->pub.n_computed, were_parted || decodes, block_tokens));
 }
 
+static void list_in_plan(struct replica *replica, struct planned one)
+{
+    replica->planned[replica->n_planned++] = one;
+    replica->n_decodes += one.decodes;
+    replica->n_members += one.r->in_cohort;
+    one.r->pub.n_now = one.n;
+    replica->step.n_tokens += one.n_tokens;
+    replica->step.n_requests++;
+}
+
 static void put_in_plan(struct replica *replica, struct live_request *r, int32_t n)
 {
     struct ifl_step *step = &replica->step;
     const bool decodes = ifl_decodes(&r->pub);
     const int32_t n_tokens = part_and_count(replica, r, n);
-    replica->planned[replica->n_planned++] = (struct planned){r, n, n_tokens, decodes};
-    r->pub.n_now = n;
-    step->n_tokens += n_tokens;
-    step->n_requests++;
+    list_in_plan(replica, (struct planned){r, n, n_tokens, decodes});
     if (!decodes) {
         step->n_prefill_tokens += n_tokens;
         step->n_prefill_requests++;
@@ -98,6 +105,16 @@ static void put_in_plan(struct replica *replica, struct live_request *r, int32_t
     }
 }
 
+/* A member whose blocks last for one more token, of which no cache hears: most of those whom a plan
+ * lists one by one. */
+static bool goes_on(const struct replica *replica, const struct live_request *r, int32_t n,
+                    int32_t hold_tokens)
+{
+    return r->in_cohort && r->grow_phase != replica->cohort.phase && !replica->ready_all &&
+           !replica->kv.cached && r->pub.n_seqs == 1 && r->pub.n_now == 0 && n == 1 &&
+           hold_tokens == 0;
+}
+
 static enum ifl_verdict op_schedule(struct ifl_step *step, const struct ifl_request *request,
                                     int32_t n, int32_t hold_tokens)
 {
@@ -105,6 +122,10 @@ static enum ifl_verdict op_schedule(struct ifl_step *step, const struct ifl_requ
     struct live_request *r = live(request);
     if (replica->broken)
         return IFL_NO_BLOCKS;
+    if (goes_on(replica, r, n, hold_tokens)) {
+        list_in_plan(replica, (struct planned){r, 1, 1, true});
+        return IFL_YES;
+    }
     step_show(replica, r);
     if (request->state != IFL_RUNNING)
         breach(replica, "it scheduled a request that is not on the device");
@@ -137,14 +158,6 @@ static void gather_cohort(struct replica *replica)
         live_remove(&replica->apart, AMONG_PEERS, r);
         replica_add_to_cohort(replica, r);
     }
-}
-
-static size_t members_planned(const struct replica *replica)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < replica->n_planned; i++)
-        n += replica->planned[i].r && replica->planned[i].r->in_cohort;
-    return n;
 }
 
 static void part_fresh(struct replica *replica)
@@ -194,7 +207,7 @@ static bool op_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
         gather_cohort(replica);
     if (replica->cohort.n == 0)
         return true;
-    if (replica->n_planned > 0 && members_planned(replica) > 0)
+    if (replica->n_members > 0)
         return schedule_rest(replica, spare_blocks);
     if (!replica_take_tick(replica, spare_blocks))
         return false;
@@ -356,6 +369,8 @@ static int32_t forget_planned(struct replica *replica, const struct live_request
     for (size_t i = 0; i < replica->n_planned; i++)
         if (replica->planned[i].r == r) {
             replica->planned[i].r = NULL;
+            replica->n_decodes -= replica->planned[i].decodes;
+            replica->n_members -= r->in_cohort;
             return replica->planned[i].n_tokens;
         }
     return r->pub.n_seqs; /* one of the cohort */
@@ -539,19 +554,6 @@ static void op_pad(struct ifl_step *step, struct ifl_padding padding)
     replica_of(step)->padding = padding;
 }
 
-static void op_rerank(struct ifl_step *step, const struct ifl_request *request)
-{
-    struct replica *replica = replica_of(step);
-    struct live_request *r = live(request);
-    if (request->state == IFL_RUNNING)
-        replica_note_rank(replica, RANKED_RUNNING, r);
-    if (request->state == IFL_SWAPPED)
-        replica_note_rank(replica, RANKED_SWAPPED, r);
-    if (request->state == IFL_WAITING)
-        waiting_rerank(&replica->waiting, r, replica_rank(replica, r),
-                       ifl_queued_since_ns(request));
-}
-
 static bool op_took_part(struct ifl_step *step, const struct ifl_request *request)
 {
     const struct replica *replica = replica_of(step);
@@ -586,7 +588,6 @@ const struct ifl_step_ops replica_step_ops = {
     .pad = op_pad,
     .oldest_waiting_ns = step_oldest_waiting_ns,
     .draw = op_draw,
-    .rerank = op_rerank,
     .took_part = op_took_part,
     .scheduled = step_scheduled,
     .to_the_last = op_to_the_last,

@@ -32,33 +32,25 @@ static void take_running(struct replica *replica, struct snapshot *list)
 }
 
 /* The next of a ranked list that is still in `state`, without moving past it. */
-static const struct ifl_request *peek(struct replica *replica, enum ranked_list which,
-                                      enum ifl_state state, uint64_t *at)
+static const struct ranked_request *peek(struct replica *replica, enum ranked_list which,
+                                         enum ifl_state state, uint64_t *at)
 {
     const struct ranking *list = replica_ranking(replica, which);
-    for (; *at < list->n; ++*at) {
-        const struct ifl_request *r = list->of[list->n - 1 - *at];
-        if (r->state == state)
-            return r;
-    }
+    const struct ranked_request *end = list->room + list->first + list->n;
+    for (; *at < list->n; ++*at)
+        if (end[-1 - (ptrdiff_t)*at].r->state == state)
+            return &end[-1 - (ptrdiff_t)*at];
     return NULL;
 }
 
-/* Who is first of a list. */
-struct first {
-    const struct ifl_request *r;
-    enum ranked_list which; /* N_RANKED: of those who wait */
-};
-
-/* In a list that is kept keys stand, but where they change with who starts. */
-static int64_t key_of(struct replica *replica, const struct first *first)
+/* The keys of a list stand, but where they change with who starts. */
+static int64_t key_of(struct replica *replica, const struct ranked_request *one)
 {
-    const bool kept = first->which < N_RANKED && replica->by_rank[first->which].kept;
-    return kept && !replica->ranks_move ? live(first->r)->standing[first->which].key
-                                        : replica_rank(replica, live(first->r));
+    return replica->ranks_move ? replica_rank(replica, live(one->r)) : one->key;
 }
 
-static bool goes_first(struct replica *replica, const struct first *a, const struct first *b)
+static bool goes_first(struct replica *replica, const struct ranked_request *a,
+                       const struct ranked_request *b)
 {
     replica->step.asked |= 1u << IFL_ORDER;
     return replica_ranks_before(a->r, key_of(replica, a), b->r, key_of(replica, b));
@@ -77,14 +69,14 @@ static struct live_request *next_waiting(struct replica *replica, uint64_t at[2]
 
 /* The same, unless the first of another list goes before it. */
 static struct live_request *next_waiting_before(struct replica *replica, struct ifl_cursor *cursor,
-                                                const struct first *best)
+                                                const struct ranked_request *best)
 {
     waiting_renew(&replica->waiting, cursor->at);
     uint64_t at[2] = {cursor->at[0], cursor->at[1]};
     struct live_request *r = next_waiting(replica, at);
     if (!r)
         return NULL;
-    const struct first waiting = {&r->pub, N_RANKED};
+    const struct ranked_request waiting = {replica_rank(replica, r), &r->pub};
     const bool pushed_front = at[1] == cursor->at[1];
     if (!pushed_front && !goes_first(replica, &waiting, best))
         return NULL;
@@ -98,19 +90,19 @@ const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
                                     struct ifl_cursor *cursor)
 {
     struct replica *replica = replica_of(step);
-    struct first best = {NULL, N_RANKED};
+    const struct ranked_request *best = NULL;
     uint64_t *at = NULL;
     if (replica->broken)
         return NULL;
     if (lists & (IFL_IN_RUNNING | IFL_IN_PREFILL)) {
-        best.which = lists & IFL_IN_RUNNING ? RANKED_RUNNING : RANKED_PREFILL;
         at = &cursor->at[2];
-        best.r = peek(replica, best.which, IFL_RUNNING, at);
+        best = peek(replica, lists & IFL_IN_RUNNING ? RANKED_RUNNING : RANKED_PREFILL, IFL_RUNNING,
+                    at);
     }
     if (lists & IFL_IN_SWAPPED) {
-        const struct first swapped = {peek(replica, RANKED_SWAPPED, IFL_SWAPPED, &cursor->at[3]),
-                                      RANKED_SWAPPED};
-        if (swapped.r && (!best.r || goes_first(replica, &swapped, &best))) {
+        const struct ranked_request *swapped =
+            peek(replica, RANKED_SWAPPED, IFL_SWAPPED, &cursor->at[3]);
+        if (swapped && (!best || goes_first(replica, swapped, best))) {
             best = swapped;
             at = &cursor->at[3];
         }
@@ -118,14 +110,15 @@ const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
     if (lists & IFL_IN_WAITING) {
         if (replica->ranks_stale)
             replica_rank_anew(replica);
-        struct live_request *waiting = best.r ? next_waiting_before(replica, cursor, &best)
-                                              : next_waiting(replica, cursor->at);
+        struct live_request *waiting =
+            best ? next_waiting_before(replica, cursor, best) : next_waiting(replica, cursor->at);
         if (waiting)
             return &waiting->pub;
     }
-    if (best.r)
-        ++*at;
-    return best.r;
+    if (!best)
+        return NULL;
+    ++*at;
+    return best->r;
 }
 
 struct ifl_requests step_running(struct ifl_step *step)
@@ -140,10 +133,10 @@ struct ifl_requests step_running(struct ifl_step *step)
     return (struct ifl_requests){list->of, list->n};
 }
 
-struct ifl_requests step_last_ranked(struct ifl_step *step)
+const struct ifl_request *step_last_ranked(struct ifl_step *step, size_t at)
 {
     const struct ranking *list = replica_ranking(replica_of(step), RANKED_RUNNING);
-    return (struct ifl_requests){list->of, list->n};
+    return at < list->n ? list->room[list->first + at].r : NULL;
 }
 
 struct ifl_requests step_started(struct ifl_step *step)

@@ -7,7 +7,7 @@
 const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
                                     struct ifl_cursor *cursor);
 struct ifl_requests step_running(struct ifl_step *step);
-struct ifl_requests step_last_ranked(struct ifl_step *step);
+const struct ifl_request *step_last_ranked(struct ifl_step *step, size_t at);
 struct ifl_requests step_started(struct ifl_step *step);
 struct ifl_requests step_scheduled(struct ifl_step *step);
 int64_t step_oldest_waiting_ns(struct ifl_step *step);

@@ -20,9 +20,9 @@
 #include "inflight/step.h"
 #include "inflight/time.h"
 
-/* ABI 2 added `hears_runs` and `listens`, the view's `n_in_flight` and `refresh`, the admit
- * module's `room`, and to the step `rerank`, `took_part`, `last_ranked`, `scheduled`,
- * `to_the_last`, `room` and the spare blocks of `ask`. */
+/* ABI 2 added `hears_runs` and `listens`, the view's `n_in_flight`, `refresh` and `rerank`, the
+ * admit module's `room`, and to the step `took_part`, `last_ranked`, `scheduled`, `to_the_last`,
+ * `room` and the spare blocks of `ask`. */
 #define IFL_POLICY_ABI 2u
 
 /* ---- parameters: one table parses, checks and documents them ---- */
@@ -57,6 +57,7 @@ struct ifl_batching_ops {
 
 enum ifl_rerank {                     /* keys ... */
                   IFL_RANK_ONCE,      /* stand, but of those who run and whom ifl_rerank names */
+                  IFL_RANK_NAMED,     /* stand, but of whom ifl_rerank names */
                   IFL_RANK_EACH_PLAN, /* change with time, hits or counters: ranked anew for every
                                          plan */
                   IFL_RANK_EACH_START /* of who waits change with who starts, too: ranked after

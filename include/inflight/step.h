@@ -38,6 +38,8 @@ struct ifl_view {
     /* Brings the record of a request up to date, at any time. While it decodes, it lags behind; not
      * where a plan lists it or a hook is given it. */
     void (*refresh)(const struct ifl_view *, const struct ifl_request *);
+    /* From on_step_start and on_step_end alone: the order's key of that request has changed. */
+    void (*rerank)(const struct ifl_view *, const struct ifl_request *);
 };
 
 enum ifl_verdict {
@@ -127,8 +129,9 @@ struct ifl_step_ops {
     const struct ifl_request *(*next)(struct ifl_step *, unsigned lists, struct ifl_cursor *);
     /* Everyone on the device before this plan, in order of start. */
     struct ifl_requests (*running)(struct ifl_step *);
-    /* The same in the order of rank in which ifl_next shows them, backwards. */
-    struct ifl_requests (*last_ranked)(struct ifl_step *);
+    /* The same in the order of rank in which ifl_next shows them, backwards: the last for at 0, the
+     * one before it for 1, NULL beyond the first. */
+    const struct ifl_request *(*last_ranked)(struct ifl_step *, size_t at);
     /* Requests that joined RUNNING in this plan. */
     struct ifl_requests (*started)(struct ifl_step *);
     /* The prefix cache's answer for a waiting request; {0} without a cache. */
@@ -177,9 +180,8 @@ struct ifl_step_ops {
     int64_t (*oldest_waiting_ns)(struct ifl_step *);
     /* A random number that depends on (seed, request, index) alone. */
     uint64_t (*draw)(struct ifl_step *, const struct ifl_request *, uint32_t index);
-    /* Both from on_step_start alone. The order's key of that request has changed. The plan has
-     * given the request tokens, or brought it to the device. */
-    void (*rerank)(struct ifl_step *, const struct ifl_request *);
+    /* From on_step_start alone: the plan has given the request tokens, or brought it to the device.
+     */
     bool (*took_part)(struct ifl_step *, const struct ifl_request *);
     /* Everyone whom this plan has given tokens, in no particular order. */
     struct ifl_requests (*scheduled)(struct ifl_step *);
@@ -266,6 +268,11 @@ static inline void ifl_refresh(const struct ifl_view *view, const struct ifl_req
     view->refresh(view, r);
 }
 
+static inline void ifl_rerank(const struct ifl_view *view, const struct ifl_request *r)
+{
+    view->rerank(view, r);
+}
+
 static inline const struct ifl_request *ifl_next(struct ifl_step *s, unsigned lists,
                                                  struct ifl_cursor *cursor)
 {
@@ -279,9 +286,9 @@ static inline struct ifl_requests ifl_running(struct ifl_step *s)
     return s->ops->running(s);
 }
 
-static inline struct ifl_requests ifl_last_ranked(struct ifl_step *s)
+static inline const struct ifl_request *ifl_last_ranked(struct ifl_step *s, size_t at)
 {
-    return s->ops->last_ranked(s);
+    return s->ops->last_ranked(s, at);
 }
 
 static inline struct ifl_requests ifl_scheduled(struct ifl_step *s)
@@ -400,11 +407,6 @@ static inline uint64_t ifl_policy_draw(struct ifl_step *s, const struct ifl_requ
                                        uint32_t index)
 {
     return s->ops->draw(s, r, index);
-}
-
-static inline void ifl_rerank(struct ifl_step *s, const struct ifl_request *r)
-{
-    s->ops->rerank(s, r);
 }
 
 static inline bool ifl_took_part(struct ifl_step *s, const struct ifl_request *r)

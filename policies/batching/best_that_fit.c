@@ -98,11 +98,11 @@ static struct choice choose(const struct best_that_fit *p, struct ifl_step *step
 
 /* Of the ranking's end, those between the best n_kept and the best n_here on the device, until so
  * many blocks are free. How many still lack. */
-static int64_t swap_out(struct ifl_step *step, size_t n_kept, size_t n_here, int64_t n_lacking)
+static int64_t swap_out(const struct ifl_view *view, struct ifl_step *step, size_t n_kept,
+                        size_t n_here, int64_t n_lacking)
 {
-    const struct ifl_requests last = ifl_last_ranked(step);
-    for (size_t i = last.n - n_here; i < last.n - n_kept && n_lacking > 0; i++) {
-        const struct ifl_request *r = last.of[i];
+    for (size_t i = view->n_running - n_here; i < view->n_running - n_kept && n_lacking > 0; i++) {
+        const struct ifl_request *r = ifl_last_ranked(step, i);
         const int32_t n_blocks = r->n_blocks;
         if (ifl_todo(r) > 0 && ifl_preempt(step, r, IFL_SWAP, IFL_IN_ORDER) == IFL_YES)
             n_lacking -= n_blocks;
@@ -116,11 +116,11 @@ static struct choice find_blocks(const struct best_that_fit *p, const struct ifl
 {
     int64_t n_lacking = chosen.n_asked + watermark(p, view) - step->n_free_blocks;
     if (n_lacking > 0)
-        n_lacking = swap_out(step, chosen.n_running, view->n_running, n_lacking);
+        n_lacking = swap_out(view, step, chosen.n_running, view->n_running, n_lacking);
     if (n_lacking <= 0)
         return chosen;
     const struct choice kept = choose(p, step, chosen.n_freed - n_lacking);
-    (void)swap_out(step, kept.n_running, chosen.n_running, INT64_MAX);
+    (void)swap_out(view, step, kept.n_running, chosen.n_running, INT64_MAX);
     return kept;
 }
 

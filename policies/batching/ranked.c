@@ -52,7 +52,8 @@ static int32_t share_of(const struct ranked *p, const struct ifl_step *step,
 /* The victim's K/V may be a hit: then there is less to compute. */
 static enum ifl_verdict start(struct ifl_step *step, const struct ifl_request *r, int32_t n)
 {
-    (void)ifl_hit(step, r); /* brings n_computed up to date */
+    if (r->state == IFL_WAITING)
+        (void)ifl_hit(step, r); /* brings n_computed up to date */
     return ifl_start(step, r, n < ifl_todo(r) ? n : ifl_todo(r));
 }
 

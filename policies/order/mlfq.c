@@ -95,7 +95,7 @@ static void join_level(struct queues *queues, struct place *place, int32_t level
     queues->levels[level].last = place;
 }
 
-static void fall(struct queues *queues, struct place *place)
+static void fall(struct queues *queues, struct place *place, const struct ifl_view *view)
 {
     leave_level(queues, place);
     const int32_t level = ++place->level;
@@ -105,6 +105,7 @@ static void fall(struct queues *queues, struct place *place)
     place->behind = queues->levels[level].first;
     *(place->behind ? &place->behind->before : &queues->levels[level].last) = place;
     queues->levels[level].first = place;
+    ifl_rerank(view, place->request);
 }
 
 /* ---- who moves ---- */
@@ -129,12 +130,12 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     leave_level(queues_of(self), r->mine[IFL_ORDER]);
 }
 
-static void return_to_top(struct queues *queues, struct place *place, struct ifl_step *step)
+static void return_to_top(struct queues *queues, struct place *place, const struct ifl_view *view)
 {
     leave_level(queues, place);
     join_level(queues, place, 0);
     place->spent_ns = 0;
-    ifl_rerank(step, place->request);
+    ifl_rerank(view, place->request);
 }
 
 static void return_starving(const struct mlfq *p, const struct ifl_view *view,
@@ -146,7 +147,7 @@ static void return_starving(const struct mlfq *p, const struct ifl_view *view,
             next = place->behind;
             if (view->now_ns - place->ran_ns >= p->starve_ns &&
                 !ifl_took_part(step, place->request))
-                return_to_top(queues, place, step);
+                return_to_top(queues, place, view);
         }
 }
 
@@ -167,7 +168,6 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
 {
     const struct mlfq *p = self;
     const int64_t spent_ns = end->end_ns - queues_of(self)->planned_ns;
-    (void)view;
     queues_of(self)->planned_ns = end->end_ns; /* of a repetition that is in flight by now */
     for (size_t i = 0; i < end->n_of; i++) {
         struct place *place = end->of[i].request->mine[IFL_ORDER];
@@ -175,7 +175,7 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
         place->spent_ns += spent_ns;
         if (place->spent_ns <= quantum_ns(p, place->level) || place->level == p->n_levels - 1)
             continue;
-        fall(queues_of(self), place);
+        fall(queues_of(self), place, view);
     }
 }
 
@@ -198,7 +198,7 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
     return promise;
 }
 
-static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_ONCE};
+static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_NAMED};
 
 const struct ifl_policy policy_order_mlfq = {
     .kind = IFL_ORDER,

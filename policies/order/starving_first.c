@@ -121,12 +121,13 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
 {
     struct crowd *crowd = crowd_of(self);
     (void)desc;
+    (void)step;
     while (crowd->idle.first && next_starves(self) <= view->step + 1) {
         struct turn *turn = crowd->idle.first;
         leave(&crowd->idle, turn);
         append(&crowd->starving, turn);
         turn->starves_from = view->step + 1;
-        ifl_rerank(step, turn->request);
+        ifl_rerank(view, turn->request);
     }
 }
 

@@ -17,10 +17,10 @@ static const struct ifl_param params[] = {
 
 static const struct ifl_request *last_paused(struct ifl_step *step)
 {
-    const struct ifl_requests last = ifl_last_ranked(step);
-    for (size_t i = 0; i < last.n; i++)
-        if (last.of[i]->state == IFL_RUNNING && last.of[i]->n_now == 0)
-            return last.of[i];
+    const struct ifl_request *last;
+    for (size_t i = 0; (last = ifl_last_ranked(step, i)); i++)
+        if (last->state == IFL_RUNNING && last->n_now == 0)
+            return last;
     return NULL;
 }
 

@@ -48,11 +48,11 @@ static const struct ifl_request *last_started(const struct tail *p, struct ifl_s
 static const struct ifl_request *last_ranked(const struct tail *p, struct ifl_step *step,
                                              const struct ifl_request *needy)
 {
-    const struct ifl_requests last = ifl_last_ranked(step);
-    for (size_t i = 0; i < last.n; i++) {
-        if (eligible(p, last.of[i]))
-            return last.of[i];
-        if (last.of[i] == needy && p->scheduled == SCHEDULED_KEEP)
+    const struct ifl_request *last;
+    for (size_t i = 0; (last = ifl_last_ranked(step, i)); i++) {
+        if (eligible(p, last))
+            return last;
+        if (last == needy && p->scheduled == SCHEDULED_KEEP)
             return NULL;
     }
     return NULL;

@@ -11,6 +11,7 @@ enum { N_REQUESTS = 200 };
 
 static uint64_t n_draws;
 static size_t n_lists, n_ranked, n_wrong;
+static bool names_everyone; /* those whose step has ended, too */
 
 static uint32_t roll(uint32_t n_sides)
 {
@@ -52,20 +53,24 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     while ((r = ifl_next(step, IFL_IN_RUNNING | IFL_IN_SWAPPED, &cursor)))
         if (!ifl_took_part(step, r) && roll(50) == 0) {
             *key_of(r) = roll(8);
-            ifl_rerank(step, r);
+            ifl_rerank(view, r);
         }
 }
 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
 {
     (void)self;
-    (void)view;
-    for (size_t i = 0; i < end->n_of; i++)
-        if (roll(3) == 0)
-            *key_of(end->of[i].request) = roll(8);
+    for (size_t i = 0; i < end->n_of; i++) {
+        if (roll(3) > 0)
+            continue;
+        *key_of(end->of[i].request) = roll(8);
+        if (names_everyone)
+            ifl_rerank(view, end->of[i].request);
+    }
 }
 
 static const struct ifl_order_ops once = {.rank = rank, .rerank = IFL_RANK_ONCE};
+static const struct ifl_order_ops named = {.rank = rank, .rerank = IFL_RANK_NAMED};
 static const struct ifl_order_ops each_plan = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
 
 /* ---- what a list must be ---- */
@@ -177,6 +182,7 @@ static void fly(const struct ifl_order_ops *ops)
     f.capture.cap_requests = N_REQUESTS + 1;
     f.capture.requests = malloc(f.capture.cap_requests * sizeof *f.capture.requests);
     n_lists = n_ranked = n_wrong = 0;
+    names_everyone = ops->rerank == IFL_RANK_NAMED;
     cr_assert_eq(fixture_fly(&f, &error), 0, "%s", error.text);
     cr_expect_eq(f.capture.n_requests, N_REQUESTS);
     cr_expect_eq(n_wrong, 0, "%zu of %zu", n_wrong, n_lists);
@@ -187,6 +193,11 @@ static void fly(const struct ifl_order_ops *ops)
 Test(ranks, keys_stand)
 {
     fly(&once);
+}
+
+Test(ranks, keys_stand_but_of_whom_the_order_names)
+{
+    fly(&named);
 }
 
 Test(ranks, keys_change_with_every_plan)
