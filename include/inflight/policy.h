@@ -154,7 +154,8 @@ struct ifl_policy {
     size_t params_bytes;  /* of the parameter struct */
     size_t state_bytes;   /* of the instance's own state, zeroed at the start of a run */
     size_t request_bytes; /* hung on every request as request->mine[kind] */
-    /* Both optional. `self` is the parameter struct followed by the state, see ifl_state. */
+    /* Both optional. `self` is the parameter struct followed by the state, see
+     * ifl_state_offset. */
     int (*init)(void *self, const struct ifl_limits *, struct ifl_error *);
     void (*finish)(void *self);
     /* Hooks, all optional. */

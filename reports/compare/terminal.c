@@ -71,12 +71,15 @@ static void print_cell(FILE *out, const struct shown *of, const struct finding *
         fprintf(out, "%*s   ", DIFFERENCE_CHARS + 3 + INTERVAL_CHARS, "-");
         return;
     }
-    fprintf(out, "%+*.3g", DIFFERENCE_CHARS, d->of.mean * of->scale);
-    if (isnan(d->of.half_width))
+    /* Large numbers whole, not as powers of ten. */
+    const double mean = d->of.mean * of->scale, half_width = d->of.half_width * of->scale;
+    fprintf(out, fabs(mean) < 999.5 ? "%+*.3g" : "%+*.0f", DIFFERENCE_CHARS, mean);
+    if (isnan(half_width)) {
         fprintf(out, "   %*s   ", INTERVAL_CHARS, "");
-    else
-        fprintf(out, " +-%*.2g%s  ", INTERVAL_CHARS, d->of.half_width * of->scale,
-                difference_is_sure(d) ? "*" : " ");
+        return;
+    }
+    fprintf(out, half_width < 99.5 ? " +-%*.2g" : " +-%*.0f", INTERVAL_CHARS, half_width);
+    fputs(difference_is_sure(d) ? "*  " : "   ", out);
 }
 
 void compare_print_row(FILE *out, const struct matching *matching, size_t group,

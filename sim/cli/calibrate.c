@@ -5,6 +5,7 @@
 
 #include "calibrate/calibrate.h"
 #include "cli/options.h"
+#include "cli/usage.h"
 #include "new_file.h"
 
 static volatile sig_atomic_t stop;
@@ -21,12 +22,6 @@ static void catch_signals(void)
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
-
-static const char usage[] =
-    "usage: inflight calibrate --engine cpu|cuda -o FILE.csv [--model MODEL] [--dtype DTYPE]\n"
-    "           [--threads N] [--runs N] [--blocks N]\n"
-    "--model is llama-160m unless given, of random weights; --runs is the most of a shape (15);\n"
-    "--dtype is auto, fp32 (cpu), bf16 or fp16 (cuda)\n";
 
 static int dtype_read(const char *text, enum ifl_engine_dtype *dtype, struct ifl_error *error)
 {
@@ -63,10 +58,8 @@ int cli_calibrate(int argc, char **argv)
     };
     if (options_read("calibrate", argc, argv, options, sizeof options / sizeof *options, &rest) < 0)
         return 2;
-    if (!engine || !path || rest.n > 0) {
-        fputs(usage, stderr);
-        return 2;
-    }
+    if (!engine || !path || rest.n > 0)
+        return usage_fail("calibrate");
     struct model model;
     struct calibration calibration = {.engine = engine,
                                       .model = &model,

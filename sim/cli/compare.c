@@ -1,22 +1,13 @@
 /* inflight compare: paired differences between two runs. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "inflight/compare.h"
 #include "inflight/report.h"
 
 #include "cli/options.h"
-
-static const char usage[] =
-    "usage: inflight compare DIR DIR [-o DIR], or one DIR with --between KEY=VALUE,VALUE\n";
-
-static void say(void *context, const char *text)
-{
-    (void)context;
-    fprintf(stderr, "note: %s\n", text);
-}
+#include "cli/out_dir.h"
+#include "cli/usage.h"
 
 /* "serving.preset=vllm-v0,sarathi" in its three parts. */
 static int read_between(char *between, struct ifl_comparison *comparison)
@@ -33,14 +24,6 @@ static int read_between(char *between, struct ifl_comparison *comparison)
     return 0;
 }
 
-static int make_dir(const char *dir, struct ifl_error *error)
-{
-    return mkdir(dir, 0777) == 0 || errno == EEXIST
-               ? 0
-               : ifl_fail_at(error, dir, 0, 0, "cannot make the output directory: %s",
-                             strerror(errno));
-}
-
 int cli_compare(int argc, char **argv)
 {
     struct text_list runs = {0};
@@ -53,20 +36,17 @@ int cli_compare(int argc, char **argv)
     };
     if (options_read("compare", argc, argv, options, sizeof options / sizeof *options, &runs) < 0)
         return 2;
-    if (runs.n != 2 && !(runs.n == 1 && given)) {
-        fputs(usage, stderr);
-        return 2;
-    }
+    if (runs.n != 2 && !(runs.n == 1 && given))
+        return usage_fail("compare");
     struct ifl_comparison comparison = {.base_dir = runs.of[0],
                                         .other_dir = runs.of[runs.n - 1],
                                         .out_path = path,
                                         .table = stdout,
-                                        .say = say};
+                                        .say = cli_note};
     snprintf(between, sizeof between, "%s", given ? given : "");
     if (given && read_between(between, &comparison) < 0)
         return 2;
-    out_dir = out_dir ? out_dir : comparison.other_dir;
-    snprintf(path, sizeof path, "%s/compare.csv", out_dir);
-    const int rc = make_dir(out_dir, &error);
+    snprintf(path, sizeof path, "%s/compare.csv", out_dir ? out_dir : comparison.other_dir);
+    const int rc = out_dir ? out_dir_make(out_dir, &error) : 0;
     return rc < 0 || ifl_compare(&comparison, &error) < 0 ? cli_fail(&error) : 0;
 }

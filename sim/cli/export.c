@@ -7,6 +7,7 @@
 #include "inflight/export.h"
 
 #include "cli/options.h"
+#include "cli/usage.h"
 #include "config/tree.h"
 
 /* ---- what the run's config.yaml says of the load ---- */
@@ -80,9 +81,7 @@ int cli_export(int argc, char **argv)
     const struct option_spec options[] = {{"--output", "-o", OPTION_TEXT, &path}};
     if (options_read("export", argc, argv, options, 1, &dirs) < 0)
         return 2;
-    if (dirs.n != 1) {
-        fprintf(stderr, "usage: inflight export DIR [-o FILE.json]\n");
-        return 2;
-    }
+    if (dirs.n != 1)
+        return usage_fail("export");
     return export_run(dirs.of[0], path, &error) < 0 ? cli_fail(&error) : 0;
 }

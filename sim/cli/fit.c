@@ -1,12 +1,12 @@
 /* inflight fit: a hardware profile from tables of measurements, and how good one is on others. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "inflight/report.h"
 
 #include "cli/options.h"
+#include "cli/out_dir.h"
+#include "cli/usage.h"
 #include "config/config.h"
 #include "fit/calibration.h"
 #include "fit/profile.h"
@@ -143,8 +143,8 @@ static int draw(const struct fit_report *report, const char *dir, struct ifl_err
                                         .script_dir = script_dir,
                                         .columns = 1,
                                         .source = "inflight " INFLIGHT_VERSION};
-    if (mkdir(dir, 0777) < 0 && errno != EEXIST)
-        return ifl_fail_at(error, dir, 0, 0, "cannot make the folder: %s", strerror(errno));
+    if (out_dir_make(dir, error) < 0)
+        return error->code;
     if (data_path("reports/plot", script_dir) < 0)
         return ifl_fail(error, IFL_E_IO, "the plot scripts are not installed");
     snprintf(path, sizeof path, "%s/measured_vs_fitted.csv", dir);
@@ -243,20 +243,6 @@ static int fit(const struct request *request, struct ifl_error *error)
 
 /* ---- the command ---- */
 
-static const char usage[] =
-    "usage: inflight fit FILE... [--like PROFILE] [-o OUT.yaml] [--train GROUP]...\n"
-    "           [--where CONDITION]... [--about TEXT] [--source TEXT]\n"
-    "           [--assumed TEXT] [--hold SECTION.FIELD=NUMBER]... [--plots DIR]\n"
-    "           [--even-octaves] [--corrections OUT.csv]\n"
-    "       inflight fit --evaluate PROFILE FILE... [--where CONDITION]...\n"
-    "           [--corrections OUT.csv]\n"
-    "       inflight fit --tables\n"
-    "--like gives the peaks and what the tables do not cover: all but a sheet of inflight "
-    "calibrate\n"
-    "needs it; a condition is like m>=16; --even-octaves lets products of 1, 2 to 3, 4 to 7 rows "
-    "and\n"
-    "so on count the same, however many sizes a table has\n";
-
 int cli_fit(int argc, char **argv)
 {
     struct request request = {0};
@@ -282,10 +268,8 @@ int cli_fit(int argc, char **argv)
         return 2;
     if (tables)
         return print_tables();
-    if (request.files.n == 0) {
-        fputs(usage, stderr);
-        return 2;
-    }
+    if (request.files.n == 0)
+        return usage_fail("fit");
     const int code = request.evaluate ? evaluate(&request, &error) : fit(&request, &error);
     return code < 0 ? cli_fail(&error) : 0;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/ranks.h"
+#include "cli/usage.h"
 
 /* ---- talking ---- */
 
@@ -66,14 +67,10 @@ int launch_read(struct launch *launch, const char *command, int argc, char **arg
         fprintf(stderr, "inflight %s: -j 0: expected a whole number from 1 on\n", command);
         return -1;
     }
-    if (launch->configs.n != 1) {
-        fprintf(stderr,
-                "usage: inflight %s CONFIG.yaml [--set path.to.key=value]... "
-                "[--plugin FILE.so]... [-o DIR] [-j N] [--resume] [--quiet] [--timing]\n",
-                command);
-        return -1;
-    }
-    return 0;
+    if (launch->configs.n == 1 && *launch->configs.of[0])
+        return 0;
+    usage_fail(command);
+    return -1;
 }
 
 static int load_plugins(const struct text_list *plugins, struct ifl_error *error)

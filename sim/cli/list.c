@@ -7,6 +7,7 @@
 #include "inflight/trace.h"
 
 #include "cli/options.h"
+#include "cli/usage.h"
 #include "config/config.h"
 #include "config/layers.h"
 #include "config/tree.h"
@@ -198,6 +199,5 @@ int cli_list(int argc, char **argv)
     for (size_t i = 0; argc == 1 && i < sizeof topics / sizeof *topics; i++)
         if (strcmp(argv[0], topics[i].name) == 0)
             return list(&topics[i]);
-    fprintf(stderr, "usage: inflight list policies|presets|models|hardware|traces|keys|figures\n");
-    return 2;
+    return usage_fail("list");
 }

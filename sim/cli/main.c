@@ -4,73 +4,55 @@
 #include <string.h>
 
 #include "cli/options.h"
+#include "cli/usage.h"
+#include "config/tree.h"
 
 static const struct command {
-    const char *name, *usage;
+    const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {
-    {"run",
-     "run CONFIG.yaml [--set path.to.key=value]... [--plugin FILE.so]... [-o DIR] [-j N] "
-     "[--resume] [--quiet]",
-     cli_run},
-    {"capacity",
-     "capacity CONFIG.yaml [...]                           the highest rate within the SLOs",
-     cli_capacity},
-    {"trace",
-     "trace stats|convert FILE... or trace generate ...   look at, convert, synthesise traces",
-     cli_trace},
-    {"model",
-     "model NAME|config.json [--hardware NAME] [--batch N] [--length N] ... [-o DIR]   a model on "
-     "a "
-     "GPU",
-     cli_model},
-    {"calibrate",
-     "calibrate --engine cpu|cuda -o FILE.csv ...          what this machine takes for an engine's "
-     "operations",
-     cli_calibrate},
-    {"fit",
-     "fit FILE... [--like PROFILE] [-o OUT.yaml] | fit --evaluate PROFILE FILE...   costs from "
-     "measurements",
-     cli_fit},
-    {"validate",
-     "validate SIM_DIR REAL [-o DIR] [--format NAME] [--part K/N] [--no-plots]   simulated against "
-     "recorded",
-     cli_validate},
-    {"export", "export DIR [-o FILE.json]   a run in the JSON of vllm bench serve", cli_export},
-    {"compare",
-     "compare DIR DIR [-o DIR] | compare DIR --between KEY=VALUE,VALUE   paired differences of two "
-     "runs",
-     cli_compare},
-    {"plot", "plot DIR                                             figures of a run", cli_plot},
-    {"list", "list policies|presets|models|hardware|traces|keys", cli_list},
-};
+} commands[] = {{"run", cli_run},
+                {"capacity", cli_capacity},
+                {"trace", cli_trace},
+                {"model", cli_model},
+                {"calibrate", cli_calibrate},
+                {"fit", cli_fit},
+                {"validate", cli_validate},
+                {"export", cli_export},
+                {"compare", cli_compare},
+                {"plot", cli_plot},
+                {"list", cli_list}};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
-static void print_usage(FILE *out)
+static int fail_unknown(const char *word)
 {
-    fprintf(out, "usage:\n");
+    const char *names[N_COMMANDS];
     for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "    inflight %s\n", commands[i].usage);
-    fprintf(out, "    inflight --version | --help\n");
+        names[i] = commands[i].name;
+    const char *near = nearest_word(word, names, N_COMMANDS);
+    fprintf(stderr, "inflight: unknown command %s, ", word);
+    if (near)
+        fprintf(stderr, "did you mean %s?\n", near);
+    else
+        fprintf(stderr, "expected one of those that `inflight --help` lists\n");
+    return 2;
 }
 
 static int dispatch(int argc, char **argv)
 {
-    if (argc >= 2 && strcmp(argv[1], "--version") == 0) {
+    if (argc < 2) {
+        usage_list(stderr);
+        return 2;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
         printf("inflight %s\n", INFLIGHT_VERSION);
         return 0;
     }
-    if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        print_usage(stdout);
+    if (usage_helped(argc - 1, argv + 1))
         return 0;
-    }
-    for (size_t i = 0; argc >= 2 && i < N_COMMANDS; i++)
+    for (size_t i = 0; i < N_COMMANDS; i++)
         if (strcmp(argv[1], commands[i].name) == 0)
             return commands[i].run(argc - 2, argv + 2);
-    if (argc >= 2)
-        fprintf(stderr, "inflight: unknown command %s\n", argv[1]);
-    print_usage(stderr);
-    return 2;
+    return fail_unknown(argv[1]);
 }
 
 int main(int argc, char **argv)

@@ -4,6 +4,7 @@
 
 #include "cli/model_files.h"
 #include "cli/options.h"
+#include "cli/usage.h"
 #include "cost/compute_optimal.h"
 #include "cost/cost.h"
 
@@ -132,13 +133,6 @@ static int show_compute_optimal(double flops)
 
 /* ---- the command ---- */
 
-static const char usage[] =
-    "usage: inflight model NAME|config.json [--hardware NAME] [--tensor N] [--batch N]\n"
-    "           [--length TOKENS] [--block TOKENS] [--utilization FRAC] [--price USD] [-o DIR]\n"
-    "       inflight model --compute FLOPS\n"
-    "--price is of a GPU hour; --compute finds the model size and data that a budget is best "
-    "spent on\n";
-
 static bool fits_int32(long long n)
 {
     return n <= INT32_MAX;
@@ -166,10 +160,8 @@ int cli_model(int argc, char **argv)
     if (options_read("model", argc, argv, options, sizeof options / sizeof *options, &names) < 0)
         return 2;
     if (names.n > 1 || (names.n == 0 && flops == 0) || portrait.usd_per_gpu_hour < 0 ||
-        !fits_int32(tensor) || !fits_int32(batch) || !fits_int32(length) || !fits_int32(block)) {
-        fputs(usage, stderr);
-        return 2;
-    }
+        !fits_int32(tensor) || !fits_int32(batch) || !fits_int32(length) || !fits_int32(block))
+        return usage_fail("model");
     portrait.model = names.of[0];
     portrait.tensor_parallel = (int32_t)tensor;
     portrait.batch = (int32_t)batch;

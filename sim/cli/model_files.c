@@ -1,11 +1,10 @@
 #include "cli/model_files.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "inflight/report.h"
 
+#include "cli/out_dir.h"
 #include "config/config.h"
 #include "new_file.h"
 
@@ -121,9 +120,8 @@ static int draw(const char *dir, struct ifl_error *error)
 
 int model_files_write(const struct portrait *portrait, const char *dir, struct ifl_error *error)
 {
-    if (mkdir(dir, 0777) < 0 && errno != EEXIST)
-        return ifl_fail_at(error, dir, 0, 0, "cannot make the output directory: %s",
-                           strerror(errno));
+    if (out_dir_make(dir, error) < 0)
+        return error->code;
     if (write_one(portrait, dir, "model.csv", write_model, error) ||
         write_one(portrait, dir, "batches.csv", write_batches, error) ||
         write_one(portrait, dir, "roofline.csv", write_roofline, error))

@@ -142,6 +142,12 @@ void error_print(const struct ifl_error *error, char *text, size_t n_bytes)
         snprintf(text, n_bytes, "%s", error->text);
 }
 
+void cli_note(void *context, const char *text)
+{
+    (void)context;
+    fprintf(stderr, "note: %s\n", text);
+}
+
 int cli_fail(const struct ifl_error *error)
 {
     char text[sizeof error->file + sizeof error->text + 32];

@@ -1,12 +1,12 @@
 /* inflight plot: figures of one or more runs. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "inflight/report.h"
 
 #include "cli/options.h"
+#include "cli/out_dir.h"
+#include "cli/usage.h"
 #include "config/config.h"
 #include "config/tree.h"
 
@@ -78,6 +78,7 @@ static int plot(const struct plot_request *request)
 int cli_plot(int argc, char **argv)
 {
     struct plot_request request = {.columns = 1};
+    struct ifl_error error;
     const struct option_spec options[] = {
         {"--output", "-o", OPTION_TEXT, &request.out_dir},
         {"--figure", "-f", OPTION_LIST, &request.figures},
@@ -87,21 +88,15 @@ int cli_plot(int argc, char **argv)
     if (options_read("plot", argc, argv, options, sizeof options / sizeof *options, &request.dirs) <
         0)
         return 2;
-    if (request.dirs.n == 0) {
-        fprintf(stderr, "usage: inflight plot DIR... [-o DIR] [--figure NAME]... [--columns 1|2] "
-                        "[--rate REQUESTS_PER_S]\n");
-        return 2;
-    }
+    if (request.dirs.n == 0)
+        return usage_fail("plot");
     if (request.columns < 1 || request.columns > 2) {
         fprintf(stderr, "inflight plot: --columns is %lld, expected 1 or 2\n", request.columns);
         return 2;
     }
     if (check_figures(&request.figures))
         return 2;
-    if (request.out_dir && mkdir(request.out_dir, 0777) < 0 && errno != EEXIST) {
-        fprintf(stderr, "%s: cannot make the output directory: %s\n", request.out_dir,
-                strerror(errno));
-        return 2;
-    }
+    if (request.out_dir && out_dir_make(request.out_dir, &error) < 0)
+        return cli_fail(&error);
     return plot(&request);
 }

@@ -152,12 +152,6 @@ static int write_reports(struct run *run)
     return rc == 0 ? run_files_write_config(&run->files, &run->launch.error) : rc;
 }
 
-static void say(void *context, const char *text)
-{
-    (void)context;
-    fprintf(stderr, "note: %s\n", text);
-}
-
 static void draw_figures(const struct run *run)
 {
     struct ifl_error error;
@@ -167,7 +161,7 @@ static void draw_figures(const struct run *run)
         .n_runs = 1,
         .run_dirs = dirs,
         .drawing = {.out_dir = run->files.dir, .script_dir = script_dir, .columns = 1},
-        .say = run->launch.quiet ? NULL : say,
+        .say = run->launch.quiet ? NULL : cli_note,
     };
     if (!study_first(run->launch.study)->output.plots)
         return;

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
+#include "cli/out_dir.h"
 #include "cli/ranks.h"
 
 #include "new_file.h"
@@ -20,39 +20,6 @@ static const char config_name[] = "config.yaml";
 enum { TIMELINE_EVENTS = 1000000, TIMELINE_POINT_EVENTS = 200000 };
 
 enum { WAIT_S = 60 };
-
-static int make_dir(const char *dir, struct ifl_error *error)
-{
-    char path[512];
-    snprintf(path, sizeof path, "%s", dir);
-    for (char *c = path + 1;; c++) {
-        const char was = *c;
-        if (was != '/' && was != '\0')
-            continue;
-        *c = '\0';
-        if (mkdir(path, 0777) < 0 && errno != EEXIST)
-            return ifl_fail_at(error, dir, 0, 0, "cannot make the output directory: %s",
-                               strerror(errno));
-        *c = was;
-        if (was == '\0')
-            break;
-    }
-    return 0;
-}
-
-static int check_dir(const char *dir, struct ifl_error *error)
-{
-    struct stat status;
-    if (stat(dir, &status) < 0)
-        return ifl_fail_at(error, dir, 0, 0, "cannot use the output directory: %s",
-                           strerror(errno));
-    if (!S_ISDIR(status.st_mode))
-        return ifl_fail_at(error, dir, 0, 0, "is a file, expected an output directory");
-    if (access(dir, W_OK | X_OK) < 0)
-        return ifl_fail_at(error, dir, 0, 0, "cannot write to the output directory: %s",
-                           strerror(errno));
-    return 0;
-}
 
 int run_files_init(struct run_files *files, const struct study *study, const char *dir,
                    struct ifl_error *error)
@@ -79,9 +46,7 @@ int run_files_init(struct run_files *files, const struct study *study, const cha
 
 int run_files_open(const struct run_files *files, bool resume, struct ifl_error *error)
 {
-    int rc = make_dir(files->dir, error);
-    if (rc == 0)
-        rc = check_dir(files->dir, error);
+    int rc = out_dir_make(files->dir, error);
     if (rc == 0 && !resume)
         parts_remove(&files->parts);
     return rc == 0 ? parts_make(&files->parts, error) : rc;

@@ -7,15 +7,10 @@
 #include "inflight/trace.h"
 
 #include "cli/options.h"
+#include "cli/usage.h"
 #include "new_file.h"
 
-static void say(void *context, const char *text)
-{
-    (void)context;
-    fprintf(stderr, "note: %s\n", text);
-}
-
-static const struct ifl_notes notes = {say, NULL};
+static const struct ifl_notes notes = {cli_note, NULL};
 
 /* ---- stats ---- */
 
@@ -63,10 +58,8 @@ static int trace_stats(int argc, char **argv)
     const struct option_spec options[] = {{"--format", "-f", OPTION_TEXT, &format}};
     if (options_read("trace stats", argc, argv, options, 1, &files) < 0)
         return 2;
-    if (files.n == 0) {
-        fprintf(stderr, "usage: inflight trace stats FILE... [--format NAME]\n");
-        return 2;
-    }
+    if (files.n == 0)
+        return usage_fail("trace stats");
     int worst = 0;
     for (size_t i = 0; i < files.n; i++) {
         const int rc = print_stats(files.of[i], format);
@@ -106,13 +99,12 @@ static int trace_convert(int argc, char **argv)
                                           {"--output", "-o", OPTION_TEXT, &path}};
     if (options_read("trace convert", argc, argv, options, 2, &files) < 0)
         return 2;
-    if (files.n != 1) {
-        fprintf(stderr, "usage: inflight trace convert FILE [--format NAME] [-o OUT.csv]\n");
-        return 2;
-    }
+    if (files.n != 1)
+        return usage_fail("trace convert");
     int rc = ifl_trace_read(files.of[0], format, &notes, &trace, &error);
     if (rc == 0 && trace.hash_at)
-        say(NULL, "hash ids of prompt blocks have no column in inflight's CSV and are left out");
+        cli_note(NULL,
+                 "hash ids of prompt blocks have no column in inflight's CSV and are left out");
     if (rc == 0)
         rc = write_trace(&trace, path, &error);
     ifl_trace_free(&trace);
@@ -120,12 +112,6 @@ static int trace_convert(int argc, char **argv)
 }
 
 /* ---- generating ---- */
-
-static const char generate_usage[] =
-    "usage: inflight trace generate -n N [--seed N] [--prompt LAW] [--output-tokens LAW]\n"
-    "           [--process poisson|gamma|constant|burst --rate RPS [--cv X]] [-o OUT.csv]\n"
-    "LAW is fixed:TOKENS, uniform:MIN,MAX, lognormal:MEAN,CV[,MIN,MAX] or "
-    "zipf:EXPONENT,MIN,MAX\n";
 
 /* Numbers of "law:a,b,c" into x; returns how many, -1 if something else is there. */
 static int law_numbers(const char *text, const char *law, double x[4])
@@ -157,7 +143,7 @@ static bool bounds(double min, double max, struct ifl_length_spec *spec)
     return true;
 }
 
-static bool parse_law(const char *text, struct ifl_length_spec *spec)
+static bool read_law(const char *text, struct ifl_length_spec *spec)
 {
     double x[4];
     int n;
@@ -185,7 +171,18 @@ static bool parse_law(const char *text, struct ifl_length_spec *spec)
     return false;
 }
 
-static bool parse_process(const char *name, enum ifl_process *process)
+static int parse_law(const char *option, const char *text, struct ifl_length_spec *spec)
+{
+    if (read_law(text, spec))
+        return 0;
+    fprintf(stderr,
+            "inflight trace generate: %s %s: expected fixed:TOKENS, uniform:MIN,MAX, "
+            "lognormal:MEAN,CV[,MIN,MAX] or zipf:EXPONENT,MIN,MAX, lengths from 1 on\n",
+            option, text);
+    return -1;
+}
+
+static int parse_process(const char *name, enum ifl_process *process)
 {
     static const char *const names[] = {"poisson", "gamma", "constant", "burst"};
     static const enum ifl_process kinds[] = {IFL_ARRIVE_POISSON, IFL_ARRIVE_GAMMA,
@@ -193,9 +190,12 @@ static bool parse_process(const char *name, enum ifl_process *process)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0) {
             *process = kinds[i];
-            return true;
+            return 0;
         }
-    return false;
+    fprintf(stderr,
+            "inflight trace generate: --process %s: expected poisson, gamma, constant or burst\n",
+            name);
+    return -1;
 }
 
 static int trace_generate(int argc, char **argv)
@@ -222,15 +222,20 @@ static int trace_generate(int argc, char **argv)
     const size_t n_options = sizeof options / sizeof *options;
     if (options_read("trace generate", argc, argv, options, n_options, &files) < 0)
         return 2;
-    const bool timed = process && parse_process(process, &arrivals.process);
-    if (n == 0 || files.n > 0 || !parse_law(prompt_law, &prompt) ||
-        !parse_law(output_law, &output) || (process && !timed)) {
-        fputs(generate_usage, stderr);
+    if (n == 0 || files.n > 0)
+        return usage_fail("trace generate");
+    if (parse_law("--prompt", prompt_law, &prompt) < 0 ||
+        parse_law("--output-tokens", output_law, &output) < 0 ||
+        (process && parse_process(process, &arrivals.process) < 0))
+        return 2;
+    if (!process && arrivals.rate_rps != 0) {
+        fprintf(stderr, "inflight trace generate: --rate without --process, expected one of "
+                        "poisson, gamma and constant\n");
         return 2;
     }
     arrivals.seed = (uint64_t)seed;
     int rc = ifl_trace_generate((size_t)n, (uint64_t)seed, &prompt, &output, &trace, &error);
-    if (rc == 0 && timed)
+    if (rc == 0 && process)
         rc = ifl_trace_arrive(&trace, &arrivals, "generated trace", &notes, &error);
     if (rc == 0)
         rc = write_trace(&trace, path, &error);
@@ -246,8 +251,5 @@ int cli_trace(int argc, char **argv)
         return trace_convert(argc - 1, argv + 1);
     if (argc >= 1 && strcmp(argv[0], "generate") == 0)
         return trace_generate(argc - 1, argv + 1);
-    fprintf(stderr, "usage: inflight trace stats FILE...\n"
-                    "       inflight trace convert FILE [-o OUT.csv]\n"
-                    "       inflight trace generate -n N [-o OUT.csv]\n");
-    return 2;
+    return usage_fail("trace");
 }

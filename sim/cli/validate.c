@@ -9,19 +9,15 @@
 #include "inflight/validate.h"
 
 #include "cli/options.h"
+#include "cli/out_dir.h"
+#include "cli/usage.h"
 #include "config/config.h"
-
-static void say(void *context, const char *text)
-{
-    (void)context;
-    fprintf(stderr, "note: %s\n", text);
-}
 
 /* A folder of inflight's own, or a file in a format of recorded runs. */
 static int read_run(const char *path, const char *format, struct ifl_run *run,
                     struct ifl_trace *trace, struct ifl_error *error)
 {
-    const struct ifl_notes notes = {say, NULL};
+    const struct ifl_notes notes = {cli_note, NULL};
     struct stat status;
     char requests[4096];
     *run = (struct ifl_run){.name = path, .trace = trace};
@@ -89,9 +85,8 @@ static int validate(const struct request *request, struct ifl_error *error)
     if (rc == 0 && !v.out_dir)
         rc = ifl_fail(error, IFL_E_INPUT, "%s is no folder, expected -o DIR to say where to write",
                       request->simulated);
-    else if (rc == 0 && mkdir(v.out_dir, 0777) < 0 && errno != EEXIST)
-        rc = ifl_fail_at(error, v.out_dir, 0, 0, "cannot make the output directory: %s",
-                         strerror(errno));
+    else if (rc == 0)
+        rc = out_dir_make(v.out_dir, error);
     if (rc == 0)
         rc = ifl_validate(&v, error);
     ifl_trace_free(&simulated);
@@ -115,11 +110,8 @@ int cli_validate(int argc, char **argv)
             0 ||
         read_part(&request) < 0)
         return 2;
-    if (runs.n != 2) {
-        fprintf(stderr, "usage: inflight validate SIM_DIR REAL [-o DIR] [--format NAME] "
-                        "[--part K/N] [--no-plots]\n");
-        return 2;
-    }
+    if (runs.n != 2)
+        return usage_fail("validate");
     request.simulated = runs.of[0];
     request.measured = runs.of[1];
     const int rc = validate(&request, &error);

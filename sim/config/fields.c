@@ -344,13 +344,11 @@ static int fail_value(const struct node *node, const char *where, const struct i
 static int fail_missing(const struct node *map, const char *where, const struct ifl_param *field,
                         struct ifl_error *error)
 {
-    char expected[MAX_DESCRIPTION];
-    field_describe(field, expected, sizeof expected);
-    if (map)
-        return tree_fail(map, error, "%s%s%s is missing, expected %s", where, dot(where),
-                         field->name, expected);
-    return ifl_fail(error, IFL_E_INPUT, "%s%s%s is missing, expected %s", where, dot(where),
-                    field->name, expected);
+    char takes[MAX_DESCRIPTION], what[2 * MAX_DESCRIPTION];
+    field_describe(field, takes, sizeof takes);
+    snprintf(what, sizeof what, "%s%s%s is missing, expected %s (%s)", where, dot(where),
+             field->name, field->doc, takes);
+    return map ? tree_fail(map, error, "%s", what) : ifl_fail(error, IFL_E_INPUT, "%s", what);
 }
 
 static size_t known_keys(const struct ifl_param *fields, size_t n, const char *const *skip,

@@ -154,6 +154,12 @@ static const struct key_by_hand module_by_hand[] = {
      "who decides; the keys beside it are its parameters (NAME alone: {policy: NAME})"},
 };
 
+/* No preset names one. */
+static const struct key_by_hand router_by_hand[] = {
+    {"policy", "the name of a module, see `inflight list policies`", "round-robin",
+     "which replica an arrival goes to; the keys beside it are its parameters"},
+};
+
 static const struct ifl_param kv_fields[] = {
     CHOICE("allocator", serving.kv.allocator, "paged|buddy", KV_PAGED,
            "how KV memory is handed out: by the block, or a contiguous run of a power of two of "
@@ -279,7 +285,7 @@ static const struct key_by_hand capacity_by_hand[] = {
 
 #define FIELDS(section) .fields = section##_fields, .n_fields = COUNT_OF(section##_fields)
 #define BY_HAND(section) .by_hand = section##_by_hand, .n_by_hand = COUNT_OF(section##_by_hand)
-#define MODULE(of_kind) BY_HAND(module), .is_module = true, .kind = of_kind
+#define MODULE(of_kind) .is_module = true, .kind = of_kind
 
 const struct key_section key_sections[] = {
     {.where = "", FIELDS(top), BY_HAND(top)},
@@ -289,17 +295,17 @@ const struct key_section key_sections[] = {
     {.where = "workload.predictor", FIELDS(predictor)},
     {.where = "workload.beams", FIELDS(beams)},
     {.where = "serving", FIELDS(serving)},
-    {.where = "serving.batching", MODULE(IFL_BATCHING)},
-    {.where = "serving.order", MODULE(IFL_ORDER)},
-    {.where = "serving.admit", MODULE(IFL_ADMIT)},
-    {.where = "serving.preempt", MODULE(IFL_PREEMPT)},
-    {.where = "serving.evict", MODULE(IFL_EVICT), .dflt_policy = "lru"},
+    {.where = "serving.batching", BY_HAND(module), MODULE(IFL_BATCHING)},
+    {.where = "serving.order", BY_HAND(module), MODULE(IFL_ORDER)},
+    {.where = "serving.admit", BY_HAND(module), MODULE(IFL_ADMIT)},
+    {.where = "serving.preempt", BY_HAND(module), MODULE(IFL_PREEMPT)},
+    {.where = "serving.evict", BY_HAND(module), MODULE(IFL_EVICT), .dflt_policy = "lru"},
     {.where = "serving.kv", FIELDS(kv)},
     {.where = "cost", FIELDS(cost)},
     {.where = "engine", FIELDS(engine)},
     {.where = "parallel", FIELDS(parallel)},
     {.where = "cluster", FIELDS(cluster)},
-    {.where = "cluster.router", MODULE(IFL_ROUTE), .dflt_policy = "round-robin"},
+    {.where = "cluster.router", BY_HAND(router), MODULE(IFL_ROUTE), .dflt_policy = "round-robin"},
     {.where = "slo", FIELDS(slo)},
     {.where = "output", FIELDS(output)},
     {.where = "capacity", FIELDS(capacity), BY_HAND(capacity)},

@@ -39,16 +39,16 @@ int data_path(const char *relative, char found[512])
 /* ---- lists of names ---- */
 
 struct kind {
-    const char *name, *folder, *pattern, *suffix, *what;
+    const char *name, *topic, *folder, *pattern, *suffix, *what;
 };
 
 static const struct kind *kind_of(const char *name)
 {
     static const struct kind kinds[] = {
-        {"models", "configs/models", "*.yaml", ".yaml", "model"},
-        {"hardware", "configs/hardware", "*.yaml", ".yaml", "hardware profile"},
-        {"serving", "configs/serving", "*.yaml", ".yaml", "preset"},
-        {"traces", "traces/data", "*.[cj]s*", "", "trace"},
+        {"models", "models", "configs/models", "*.yaml", ".yaml", "model"},
+        {"hardware", "hardware", "configs/hardware", "*.yaml", ".yaml", "hardware profile"},
+        {"serving", "presets", "configs/serving", "*.yaml", ".yaml", "preset"},
+        {"traces", "traces", "traces/data", "*.[cj]s*", "", "trace"},
     };
     size_t i = 0;
     while (i < sizeof kinds / sizeof *kinds && strcmp(kinds[i].name, name) != 0)
@@ -143,20 +143,35 @@ static bool is_path(const char *name)
     return strchr(name, '/') || ends_with(name, ".yaml") || ends_with(name, ".json");
 }
 
+/* All names, or where they are listed if they are too many for a line. */
+static const char *name_all(const struct kind *kind, const struct name_list *names, char text[384])
+{
+    size_t at = 0;
+    for (size_t i = 0; i < names->n && at < 384; i++)
+        at += (size_t)snprintf(text + at, 384 - at, "%s%s", i ? ", " : "", names->of[i]);
+    if (at >= 384)
+        snprintf(text, 384, "those that `inflight list %s` names", kind->topic);
+    return text;
+}
+
 static int fail_unknown(const struct kind *kind, const char *name, struct ifl_error *error)
 {
     struct name_list names;
-    char list[384] = "";
+    char list[384];
     if (config_names(kind->name, &names, error) < 0)
         return error->code;
     const char *near = nearest_word(name, (const char *const *)names.of, names.n);
-    for (size_t i = 0, at = 0; i < names.n && at < sizeof list; i++)
-        at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", names.of[i]);
-    if (near)
+    if (names.n == 0)
+        ifl_fail(
+            error, IFL_E_INPUT,
+            "unknown %s %.100s: there is no %s here and none in %.200s; INFLIGHT_DATA may name "
+            "a folder that has it, such as the source tree",
+            kind->what, name, kind->folder, data_dir());
+    else if (near)
         ifl_fail(error, IFL_E_INPUT, "unknown %s %.100s, did you mean %s?", kind->what, name, near);
     else
         ifl_fail(error, IFL_E_INPUT, "unknown %s %.100s, expected one of %s or a path", kind->what,
-                 name, names.n ? list : kind->folder);
+                 name, name_all(kind, &names, list));
     name_list_free(&names);
     return error->code;
 }

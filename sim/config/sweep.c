@@ -147,9 +147,11 @@ static int edit_sweep(const char *axis, const struct node *value, struct node **
         *sweep = tree_node(NODE_MAP, value);
     if (!*sweep)
         return ifl_fail_nomem(error);
+    if (!tree_is_null(value))
+        return tree_set(*sweep, axis, tree_copy(value), error);
     if ((*sweep)->kind == NODE_MAP)
         tree_drop(*sweep, axis);
-    return tree_is_null(value) ? 0 : tree_append(*sweep, axis, tree_copy(value), error);
+    return 0;
 }
 
 static int edit_key(const char *key, const struct node *value, struct node *root,

@@ -191,7 +191,7 @@ static int replace(struct node **slot, struct node *child, struct ifl_error *err
     return 0;
 }
 
-static int put_child(struct node *map, const char *key, struct node *child, struct ifl_error *error)
+int tree_set(struct node *map, const char *key, struct node *child, struct ifl_error *error)
 {
     struct node **slot = slot_of(map, key, strlen(key));
     return slot ? replace(slot, child, error) : tree_append(map, key, child, error);
@@ -208,7 +208,7 @@ static int enter(struct node **map, const char *key, const struct node *value, c
                          key, tree_describe(*slot, found));
     }
     if (!slot || (*slot)->kind != NODE_MAP) {
-        const int code = put_child(*map, key, tree_node(NODE_MAP, value), error);
+        const int code = tree_set(*map, key, tree_node(NODE_MAP, value), error);
         if (code < 0)
             return code;
     }
@@ -230,7 +230,7 @@ int tree_put(struct node *root, const char *dotted, const struct node *value,
                              *dotted ? dotted : "an empty name");
         snprintf(key, sizeof key, "%.*s", (int)n_chars, rest);
         if (rest[n_chars] == '\0')
-            return put_child(map, key, tree_copy(value), error);
+            return tree_set(map, key, tree_copy(value), error);
         const int code = enter(&map, key, value, dotted, error);
         if (code < 0)
             return code;
@@ -266,7 +266,7 @@ int tree_overlay(struct node *under, const struct node *over, struct ifl_error *
         if (below && below->kind == NODE_MAP && top->kind == NODE_MAP)
             code = tree_overlay(below, top, error);
         else if (!below || !says_nothing)
-            code = put_child(under, top->key, tree_copy(top), error);
+            code = tree_set(under, top->key, tree_copy(top), error);
         if (code < 0)
             return code;
     }

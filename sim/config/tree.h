@@ -50,6 +50,9 @@ struct node *tree_child(const struct node *map, const char *key);
 void tree_drop(struct node *map, const char *key);
 /* The node at "a.b.c", or NULL. */
 struct node *tree_at(const struct node *root, const char *dotted);
+/* Gives `child` to `map` under `key`, in the place of what is there. Without memory the child is
+ * freed. */
+int tree_set(struct node *map, const char *key, struct node *child, struct ifl_error *error);
 /* Puts a copy of `value` at "a.b.c", making maps on the way. A scalar or list on the way is an
  * error. */
 int tree_put(struct node *root, const char *dotted, const struct node *value,

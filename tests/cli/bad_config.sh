@@ -41,6 +41,9 @@ line 8 '  order: {policy: fcsf}' '8:11: unknown order policy fcsf, did you mean 
 line 8 '  order: {policy: zzzzzzzz}' '8:11: unknown order policy zzzzzzzz, expected one of *sjf'
 line 8 '  batching: {max_seq: 3}' '8:14: *serving.batching.max_seq, did you mean max_seqs[?]'
 line 5 '  format: azur' '5:3: workload.format is azur, expected one of *did you mean azure[?]'
+line 7 '  preset: zzzzzzzz' '7:3: unknown preset zzzzzzzz, expected one of those that `inflight list presets`'
+refuses 'good.yaml:7:3: unknown preset vllm-v0: there is no configs/serving here and none in /nowhere;' \
+    env INFLIGHT_DATA=/nowhere "$inflight" run good.yaml
 line 4 '  trace: four.csv' '4:3: there is no file four.csv, expected a trace'
 
 # values
@@ -60,6 +63,9 @@ done
 line 5 '  limit: 99999999999999999999' '5:3: *is 99999999999999999999, expected a whole number'
 line 5 '  arrivals: {process: poison}' '5:14: *process is poison, expected one of *poisson[?]'
 line 5 '  arrivals: {process: gamma}' '5:*rate_rps is missing or 0, expected a rate above 0'
+line 4 '  limit: 3' '3:1: workload.trace is missing, expected the trace file, plain or gzipped (text'
+line 8 '  order: {policy: drr, quantum_tokens: 0.001}' \
+    ' serving.order.quantum_tokens comes to 0.001, expected at least the cost of a token'
 line 9 'executor: gpu' '*executor is gpu, expected one of sim, cpu, cuda'
 
 # costs
@@ -140,12 +146,28 @@ refuses 'usage: inflight list policies|' "$inflight" list colours
 refuses 'usage: inflight trace stats FILE' "$inflight" trace stats
 refuses 'none.so: there is no such file' "$inflight" run good.yaml --plugin none.so
 refuses 'three.csv: not a plug-in' "$inflight" run good.yaml --plugin three.csv
-try "$inflight" fly
-same "$code $(head -n 1 logs/err)" '2 inflight: unknown command fly' 'an unknown command'
+refuses 'inflight: unknown command fly, expected one of' "$inflight" fly
+refuses 'inflight: unknown command comparee, did you mean compare[?]' "$inflight" comparee
+refuses 'usage: inflight run CONFIG.yaml' "$inflight" run ''
+
+# help is no error
+for command in run capacity 'trace stats' 'trace convert' 'trace generate' model calibrate fit validate \
+    export compare plot list; do
+    # shellcheck disable=SC2086 # two words
+    succeeds "$inflight" $command --help
+    printed "usage: inflight $command "
+    succeeds "$inflight" --help
+    printed "    $command "
+done
+succeeds "$inflight" trace -h
+printed '       inflight trace convert FILE'
+succeeds "$inflight" run good.yaml --set slo.ttft_s=1 --help
+printed 'usage: inflight run CONFIG.yaml'
 
 # the output
 refuses 'three.csv/out: cannot make the output directory: Not a directory' \
     "$inflight" run good.yaml --quiet -o three.csv/out
+refuses 'the output directory has an empty name' "$inflight" run good.yaml --quiet -o ''
 refuses 'three.csv: is a file, expected an output directory' \
     "$inflight" run good.yaml --quiet -o three.csv
 refuses 'the output directory has a name of 600 bytes, expected at most 511' \

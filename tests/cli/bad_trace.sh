@@ -88,6 +88,14 @@ printf "$head" >trace
 refuses 'unknown trace format "azur", expected auto, azure' "$inflight" trace stats trace -f azur
 refuses 'usage: inflight trace convert' "$inflight" trace convert trace trace
 refuses 'none/a.csv: cannot write: No such file' "$inflight" trace convert trace -o none/a.csv
+generates="$inflight trace generate -n 5"
+for law in fixed: fixed:0 uniform:5,4 lognormal:9 lognormal:9,1,5,4 lognormal:nan,1 zipf:1 normal:3,4; do
+    refuses "inflight trace generate: --prompt $law: expected fixed:TOKENS, " $generates --prompt $law
+    refuses "inflight trace generate: --output-tokens $law: " $generates --output-tokens $law
+done
+refuses '--process poison: expected poisson, gamma, constant or burst' \
+    $generates --process poison --rate 1
+refuses '--rate without --process, expected one of poisson, gamma and constant' $generates --rate 1
 same "$(ls)" "$(printf 'config.yaml\nlogs\nout\ntrace')" 'what lies around'
 same "$(ls -A out)" '' 'the output of refused runs'
 finish

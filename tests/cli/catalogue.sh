@@ -99,5 +99,9 @@ if command -v gnuplot >/dev/null; then
         same "$(head -c 5 figures/$figure.pdf)" '%PDF-' $figure.pdf
         same "$(grep -c '</svg>' figures/$figure.svg)" 1 "$figure.svg, whole"
     done
+    # files of 4 KiB at most: nothing is left of a figure that is larger; 25 is SIGXFSZ
+    expect 1 'small/inner/kv_shares.*: cannot write: File too large' sh -c \
+        'trap "" 25; ulimit -f 8; exec "$@"' - "$inflight" plot out -o small/inner -f kv_shares
+    same "$(ls -A small/inner)" kv_shares.csv 'the files of a figure that finds no room'
 fi
 finish

@@ -62,6 +62,9 @@ refuses 'fast/summary.csv:1: workload.arrivals.rate_rps is swept here and not in
     "$inflight" compare fast one
 refuses 'rate_rps is swept here' "$inflight" compare one fast
 refuses 'nowhere/summary.csv: cannot open' "$inflight" compare nowhere fast
+refuses 'nowhere/summary.csv: cannot open' "$inflight" compare fast nowhere
+[ -e nowhere ] && complain 'compare makes the folder that it should read'
+refuses 'md1.yaml: is a file, expected an output directory' "$inflight" compare fast slow -o md1.yaml
 refuses 'slow/summary.csv: no point has rate_rps 7' "$inflight" compare slow --between rate_rps=5,7
 refuses 'rate is not swept, expected one of: rate_rps, replication' \
     "$inflight" compare slow --between rate=5,6

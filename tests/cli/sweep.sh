@@ -33,6 +33,13 @@ same "$(columns some/requests.csv point | sort -u)" 1 'the requests of failed po
 grep -q '^broken.csv,.*,.*broken.csv:2:6: ' some/summary.csv || complain 'no error in summary.csv'
 same "$(ls -A some | tr '\n' ' ')" "$reports " 'the files in some'
 
+# an axis that --set gives other values stays where it is: the first varies slowest
+succeeds "$inflight" run config.yaml --quiet -o axes --set 'sweep.serving.preset=[vllm-v0,sarathi]' \
+    --set 'sweep.cost.step_s=[0.02,0.01]'
+same "$(columns axes/summary.csv cost.step_s,serving.preset | tr '\n' ' ')" \
+    '0.02,vllm-v0 0.02,sarathi 0.01,vllm-v0 0.01,sarathi ' 'the points of a changed axis'
+rm -rf axes
+
 # all of them: no run at all
 refuses 'broken.csv:2:6: ' "$inflight" run config.yaml --quiet -o none --set sweep=null \
     --set 'sweep.workload.trace=[broken.csv,broken.csv]'

@@ -1,0 +1,143 @@
+#include "cli/usage.h"
+
+#include <string.h>
+
+static const struct usage {
+    const char *command, *doc;
+    const char *arguments; /* in lines */
+    const char *notes;     /* or NULL */
+} usages[] = {
+    {"run", "fly a configuration: every point of its sweep",
+     "CONFIG.yaml [--set path.to.key=value]... [--plugin FILE.so]... [-o DIR] [-j N] [--resume] "
+     "[--quiet] [--timing]",
+     "-j N flies points on N threads, mpirun on many machines; the reports have the same bytes.\n"
+     "--resume does what a killed run has not finished. `inflight list keys` names every key."},
+    {"capacity", "the highest rate that meets the objectives, and what it costs",
+     "CONFIG.yaml [--set path.to.key=value]... [--plugin FILE.so]... [-o DIR] [-j N] [--resume] "
+     "[--quiet] [--timing]",
+     "The objectives are the keys under `capacity` and `slo`."},
+    {"trace stats", "rate, burstiness and lengths of traces", "FILE... [--format NAME]", NULL},
+    {"trace convert", "a trace of any format as inflight's own CSV",
+     "FILE [--format NAME] [-o OUT.csv]", "`inflight list traces` names the formats."},
+    {"trace generate", "a synthetic trace",
+     "-n N [--seed N] [--prompt LAW] [--output-tokens LAW]\n"
+     "[--process poisson|gamma|constant|burst --rate RPS [--cv X]] [-o OUT.csv]",
+     "LAW is fixed:TOKENS, uniform:MIN,MAX, lognormal:MEAN,CV[,MIN,MAX] or zipf:EXPONENT,MIN,MAX."},
+    {"model", "a model on a GPU: sizes, FLOPs, roofline, memory",
+     "NAME|config.json [--hardware NAME] [--tensor N] [--batch N] [--length TOKENS]\n"
+     "[--block TOKENS] [--utilization FRAC] [--price USD] [--compute FLOPS] [-o DIR]",
+     "--price is of a GPU hour; --compute FLOPS, with a name or alone, finds the model size and "
+     "data\n"
+     "that a budget is best spent on."},
+    {"calibrate", "what this machine takes for an engine's operations",
+     "--engine cpu|cuda -o FILE.csv [--model MODEL] [--dtype DTYPE]\n"
+     "[--threads N] [--runs N] [--blocks N]",
+     "--model is llama-160m unless given, of random weights; --runs is the most of a shape (15);\n"
+     "--dtype is auto, fp32 (cpu), bf16 or fp16 (cuda)."},
+    {"fit", "a hardware profile from measurements",
+     "FILE... [--like PROFILE] [-o OUT.yaml] [--train GROUP]... [--where CONDITION]...\n"
+     "[--about TEXT] [--source TEXT] [--assumed TEXT] [--hold SECTION.FIELD=NUMBER]...\n"
+     "[--plots DIR] [--even-octaves] [--corrections OUT.csv]",
+     "`inflight fit --evaluate PROFILE FILE...` judges a profile on a table, `inflight fit "
+     "--tables`\n"
+     "lists the columns of those that are known. --like gives the peaks and what the tables do "
+     "not\n"
+     "cover: all but a sheet of inflight calibrate needs it. A condition is like m>=16.\n"
+     "--even-octaves lets products of 1, 2 to 3, 4 to 7 rows and so on count the same, however "
+     "many\n"
+     "sizes a table has."},
+    {"validate", "a simulated run against a recorded one",
+     "SIM_DIR REAL [-o DIR] [--format NAME] [--part K/N] [--no-plots]", NULL},
+    {"export", "a run in the JSON of vllm bench serve", "DIR [-o FILE.json]", NULL},
+    {"compare", "paired differences of two runs, with intervals",
+     "DIR DIR [-o DIR], or one DIR with --between KEY=VALUE,VALUE", NULL},
+    {"plot", "figures of runs",
+     "DIR... [-o DIR] [--figure NAME]... [--columns 1|2] [--rate REQUESTS_PER_S]",
+     "`inflight list figures` names what can be drawn."},
+    {"list", "what there is to choose from", "policies|presets|models|hardware|traces|keys|figures",
+     NULL},
+};
+enum { N_USAGES = sizeof usages / sizeof *usages };
+
+void usage_list(FILE *out)
+{
+    fprintf(out, "usage: inflight COMMAND ...\n");
+    for (size_t i = 0; i < N_USAGES; i++)
+        fprintf(out, "    %-16s %s\n", usages[i].command, usages[i].doc);
+    fprintf(out, "`inflight COMMAND --help` says how to call it, `inflight --version` which one "
+                 "this is.\n");
+}
+
+/* Lines behind the first stand below its arguments. */
+static void print_call(FILE *out, const char *before, const struct usage *usage)
+{
+    const char *line = usage->arguments;
+    int n_chars = (int)strcspn(line, "\n");
+    fprintf(out, "%s inflight %s %.*s\n", before, usage->command, n_chars, line);
+    while (line[n_chars]) {
+        line += n_chars + 1;
+        n_chars = (int)strcspn(line, "\n");
+        fprintf(out, "           %.*s\n", n_chars, line);
+    }
+}
+
+/* Both "trace" and "trace stats" call for "trace stats". */
+static bool is_called(const struct usage *usage, const char *command)
+{
+    const size_t n_chars = strlen(command);
+    return strncmp(usage->command, command, n_chars) == 0 &&
+           (usage->command[n_chars] == '\0' || usage->command[n_chars] == ' ');
+}
+
+static size_t print_calls(FILE *out, const char *command)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < N_USAGES; i++)
+        if (is_called(&usages[i], command))
+            print_call(out, n++ ? "      " : "usage:", &usages[i]);
+    return n;
+}
+
+int usage_fail(const char *command)
+{
+    print_calls(stderr, command);
+    return 2;
+}
+
+/* ---- help ---- */
+
+static bool is_help(const char *word)
+{
+    return strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+}
+
+static void explain(const char *command)
+{
+    if (print_calls(stdout, command) == 0)
+        usage_list(stdout);
+    for (size_t i = 0; i < N_USAGES; i++)
+        if (strcmp(usages[i].command, command) == 0 && usages[i].notes)
+            printf("%s\n", usages[i].notes);
+}
+
+/* Of two words, as "trace stats", or of one. */
+static bool is_command(const char *words)
+{
+    size_t i = 0;
+    while (i < N_USAGES && strcmp(usages[i].command, words) != 0)
+        i++;
+    return i < N_USAGES;
+}
+
+bool usage_helped(int argc, char **argv)
+{
+    char two_words[32];
+    int i = 0;
+    while (i < argc && !is_help(argv[i]))
+        i++;
+    if (i == argc)
+        return false;
+    snprintf(two_words, sizeof two_words, "%s %s", argv[0], argc > 1 ? argv[1] : "");
+    explain(is_command(two_words) ? two_words : argv[0]);
+    return true;
+}
