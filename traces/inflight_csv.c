@@ -107,14 +107,26 @@ static int check_row(const struct ifl_trace *trace, const struct trace_row *row,
     return 0;
 }
 
+/* A turn comes when its think time says; without a stamp it stands where the file has it. */
+static int take_stamp(const struct ifl_trace *trace, const struct trace_row *row,
+                      int64_t *arrival_ns, struct ifl_error *error)
+{
+    *arrival_ns = 0;
+    if (!trace->has_stamps)
+        return 0;
+    if (trace->n == 0 || trace_row_filled(row, TRACE_ARRIVAL) || !trace->think_ns ||
+        !trace_row_filled(row, TRACE_THINK))
+        return trace_row_stamp(row, TRACE_ARRIVAL, arrival_ns, error);
+    *arrival_ns = trace->arrival_ns[trace->n - 1];
+    return 0;
+}
+
 static int take_record(void *self, const struct trace_row *row, struct ifl_error *error)
 {
     struct inflight *inflight = self;
-    int64_t arrival_ns = 0;
+    int64_t arrival_ns;
     int32_t prompt = 0, output = 0;
-    int rc = 0;
-    if (inflight->rows->trace->has_stamps)
-        rc = trace_row_stamp(row, TRACE_ARRIVAL, &arrival_ns, error);
+    int rc = take_stamp(inflight->rows->trace, row, &arrival_ns, error);
     if (rc == 0)
         rc = trace_row_tokens(row, TRACE_PROMPT, 1, &prompt, error);
     if (rc == 0)
