@@ -346,8 +346,8 @@ static int fail_missing(const struct node *map, const char *where, const struct 
 {
     char takes[MAX_DESCRIPTION], what[2 * MAX_DESCRIPTION];
     field_describe(field, takes, sizeof takes);
-    snprintf(what, sizeof what, "%s%s%s is missing, expected %s (%s)", where, dot(where),
-             field->name, field->doc, takes);
+    snprintf(what, sizeof what, "%s%s%s is missing, expected %s%s%s", where, dot(where),
+             field->name, takes, *field->doc ? ": " : "", field->doc);
     return map ? tree_fail(map, error, "%s", what) : ifl_fail(error, IFL_E_INPUT, "%s", what);
 }
 

@@ -40,7 +40,8 @@ Test(study_errors, values)
 Test(study_errors, what_is_missing)
 {
     expect_wrong(LINEAR SERVING, 0, 0,
-                 "workload.trace is missing, expected the trace file, plain or gzipped");
+                 "workload.trace is missing, expected text of at most 511 bytes: the trace file, "
+                 "plain or gzipped");
     expect_wrong(TRACE SERVING, 1, 1,
                  "model is missing, expected a name from configs/models or a path");
     expect_wrong(TRACE SERVING "model: llama-2-7b\n", 1, 1,
