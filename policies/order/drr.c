@@ -10,6 +10,7 @@
  * tokens have used up its deficit by then, it goes to the end of the round.
  *
  * A turn of prompts is one plan that asks for an order. Within a client requests go by arrival. */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -251,11 +252,12 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
     const double pool_tokens = (double)limits->n_blocks * limits->block_tokens;
     turns->n_clients = limits->n_clients;
     turns->quantum = p->quantum_tokens > 0 ? p->quantum_tokens : pool_tokens / QUANTA_A_POOL;
-    if (turns->quantum < p->input_cost || turns->quantum < p->output_cost)
-        return ifl_fail(error, IFL_E_INPUT,
-                        "serving.order.quantum_tokens comes to %g, expected at least the cost of a "
-                        "token: rounds without end would pay for a prompt",
-                        turns->quantum);
+    if (p->quantum_tokens > 0 && p->quantum_tokens < fmax(p->input_cost, p->output_cost))
+        return ifl_fail(
+            error, IFL_E_INPUT,
+            "serving.order.quantum_tokens is %g, expected at least the cost of a token, "
+            "or 0: it would take rounds without end to pay for a prompt",
+            p->quantum_tokens);
     const bool ok = allocate(&turns->now, limits->n_clients);
     return allocate(&turns->trial, limits->n_clients) && ok ? 0 : ifl_fail_nomem(error);
 }

@@ -65,7 +65,7 @@ line 5 '  arrivals: {process: poison}' '5:14: *process is poison, expected one o
 line 5 '  arrivals: {process: gamma}' '5:*rate_rps is missing or 0, expected a rate above 0'
 line 4 '  limit: 3' '3:1: workload.trace is missing, expected text*: the trace file, plain or gzipped'
 line 8 '  order: {policy: drr, quantum_tokens: 0.001}' \
-    ' serving.order.quantum_tokens comes to 0.001, expected at least the cost of a token'
+    ' serving.order.quantum_tokens is 0.001, expected at least the cost of a token'
 line 9 'executor: gpu' '*executor is gpu, expected one of sim, cpu, cuda'
 
 # costs
