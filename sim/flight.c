@@ -306,7 +306,7 @@ static int check_stop(const struct flight *flight, struct ifl_error *error)
 static int plan_step(struct tower *tower, struct replica *replica, struct ifl_error *error)
 {
     struct flight *flight = tower->flight;
-    for (size_t n_tries = 0; replica->pool.n_live > 0; n_tries++) {
+    for (size_t n_tries = 0; replica_requests(replica) > 0; n_tries++) {
         int rc = plan_once(flight, replica, tower->now_ns, error);
         if (rc < 0)
             return rc;
@@ -314,7 +314,7 @@ static int plan_step(struct tower *tower, struct replica *replica, struct ifl_er
         const bool submits = replica_commit(replica);
         if (replica->n_gone > 0 && (rc = report_gone(tower, replica, error)) < 0)
             return rc;
-        if (!submits && (!moved || n_tries > replica->pool.n_live + 1))
+        if (!submits && (!moved || n_tries > replica_requests(replica) + 1))
             return fall_asleep(tower, replica, error);
         if (!submits)
             continue;
@@ -347,7 +347,7 @@ static int check_idle(const struct flight *flight, struct ifl_error *error)
 {
     for (uint32_t i = 0; i < flight->n_replicas; i++) {
         const struct replica *replica = &flight->replicas[i];
-        if (replica->pool.n_live > 0)
+        if (replica_requests(replica) > 0)
             return ifl_fail(error, IFL_E_STALLED,
                             "policy %s leaves %zu requests waiting, %zu running and %zu swapped "
                             "out, and nothing can happen any more",

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RECORDS_PER_CHUNK = 256, ALIGNMENT = 16 };
+#include "inflight/error.h"
+
+enum { RECORDS_PER_CHUNK = 1024, ALIGNMENT = 16 };
 
 static size_t aligned(size_t n_bytes)
 {
@@ -20,24 +22,21 @@ void live_pool_init(struct live_pool *pool, const size_t request_bytes[IFL_N_KIN
     }
 }
 
-static struct live_request *record_at(const struct live_pool *pool, size_t chunk, size_t i)
+static struct live_request *record_at(const struct live_pool *pool, size_t i)
 {
-    return (struct live_request *)(void *)((char *)pool->chunks[chunk] + i * pool->record_bytes);
-}
-
-static void free_arrays(struct live_request *r)
-{
-    free(r->blocks);
-    free(r->beams.at);
+    char *chunk = pool->chunks[i / RECORDS_PER_CHUNK];
+    return (struct live_request *)(void *)(chunk + i % RECORDS_PER_CHUNK * pool->record_bytes);
 }
 
 void live_pool_finish(struct live_pool *pool)
 {
-    for (size_t c = 0; c < pool->n_chunks; c++) {
-        for (size_t i = 0; i < RECORDS_PER_CHUNK; i++)
-            free_arrays(record_at(pool, c, i));
-        free(pool->chunks[c]);
+    for (size_t i = 0; i < pool->n_used; i++) {
+        struct live_request *r = record_at(pool, i);
+        free(r->blocks);
+        free(r->beams.at);
     }
+    for (size_t c = 0; c < pool->n_chunks; c++)
+        free(pool->chunks[c]);
     free(pool->chunks);
     *pool = (struct live_pool){0};
 }
@@ -56,20 +55,31 @@ static int add_chunk(struct live_pool *pool)
     if (!chunk)
         return -1;
     pool->chunks[pool->n_chunks++] = chunk;
-    for (size_t i = RECORDS_PER_CHUNK; i-- > 0;) {
-        struct live_request *r = record_at(pool, pool->n_chunks - 1, i);
-        r->links[ON_DEVICE].next = pool->free;
-        pool->free = r;
-    }
     return 0;
+}
+
+int live_reserve(struct live_pool *pool, size_t n)
+{
+    while (pool->n_chunks * RECORDS_PER_CHUNK < n)
+        if (add_chunk(pool) < 0)
+            return -1;
+    return 0;
+}
+
+/* The one that was given back last, which the caches still know. */
+static struct live_request *any_free(struct live_pool *pool)
+{
+    struct live_request *r = pool->free;
+    if (!r)
+        return record_at(pool, pool->n_used++);
+    pool->free = r->links[ON_DEVICE].next;
+    return r;
 }
 
 struct live_request *live_take(struct live_pool *pool)
 {
-    if (!pool->free && add_chunk(pool) < 0)
-        return NULL;
-    struct live_request *r = pool->free;
-    pool->free = r->links[ON_DEVICE].next;
+    ifl_require(pool->free || pool->n_used < pool->n_chunks * RECORDS_PER_CHUNK);
+    struct live_request *r = any_free(pool);
     uint32_t *blocks = r->blocks;
     const int32_t cap_blocks = r->cap_blocks;
     const struct kv_beams beams = {.at = r->beams.at, .cap = r->beams.cap};
@@ -89,6 +99,33 @@ void live_give(struct live_pool *pool, struct live_request *r)
     r->links[ON_DEVICE].next = pool->free;
     pool->free = r;
     pool->n_live--;
+}
+
+void live_describe(struct live_request *r, const struct arrival *a)
+{
+    struct ifl_request *pub = &r->pub;
+    r->row = a->row;
+    r->n_output = a->n_output;
+    r->first_scheduled_ns = r->first_token_ns = IFL_NEVER;
+    r->stalled_since_ns = r->stall_ended_ns = IFL_NEVER;
+    r->max_itl_ns = -1;
+    pub->serial = pub->queued_serial = a->serial;
+    pub->arrival_ns = pub->queued_ns = a->at_ns;
+    pub->started_ns = pub->last_end_ns = IFL_NEVER;
+    pub->ttft_slo_ns = a->ttft_slo_ns;
+    pub->tpot_slo_ns = a->tpot_slo_ns;
+    pub->n_prompt = pub->n_tokens = a->n_prompt;
+    pub->n_max_new = a->n_max_new;
+    pub->n_predicted = a->n_predicted;
+    pub->n_seqs = a->n_samples;
+    pub->priority = a->priority;
+    pub->client = a->client;
+    pub->session = a->session;
+    pub->prefix_group = a->prefix_group;
+    pub->prefix_tokens = a->prefix_tokens;
+    pub->hash_ids = a->hash_ids;
+    pub->n_hash_ids = a->n_hash_ids;
+    pub->hash_id_tokens = a->hash_id_tokens;
 }
 
 int live_grow_blocks(struct live_request *r, int32_t n)

@@ -1,8 +1,9 @@
 /* A request while it is in the system: what policies see, and what only the loop knows.
  *
  * Records come from a pool and are reused, block tables included, so that a run stops allocating
- * once it has seen its largest queue. The counts in `pub` of a member of the cohort (cohort.h) are
- * brought up to date when somebody looks. */
+ * once it has seen its largest queue. Who stands far back in a long queue needs none yet
+ * (waiting.h). The counts in `pub` of a member of the cohort (cohort.h) are brought up to date when
+ * somebody looks. */
 #ifndef SIM_LIVE_REQUEST_H
 #define SIM_LIVE_REQUEST_H
 
@@ -43,7 +44,6 @@ struct live_request {
     uint32_t *blocks; /* device blocks while RUNNING, host blocks while SWAPPED, those of its hit
                          while WAITING; in tallied pools only the names that the cache has for them
                          (kv/pool.h) */
-    bool ended;       /* reject or last token: waits for recycling */
     uint64_t ticket;  /* with which it waits, see waiting.h; 0: it does not */
 
     uint64_t start_seq; /* order of start: rises each time it joins RUNNING */
@@ -80,6 +80,18 @@ struct live_request {
     int64_t stall_began_ns, stall_ended_ns; /* the last that has ended; IFL_NEVER: none to report */
     bool stalled_on_host;                   /* the last one's K/V was swapped out */
     int32_t n_swap_outs;
+};
+
+/* What the workload says about a request that arrives. */
+struct arrival {
+    size_t row;
+    uint64_t serial;
+    int64_t at_ns;
+    int32_t n_prompt, n_output, n_max_new, n_samples, n_predicted, priority;
+    uint32_t client, session, prefix_group, prefix_tokens;
+    int64_t ttft_slo_ns, tpot_slo_ns;
+    const uint64_t *hash_ids; /* of the prompt's blocks, borrowed from the trace, or NULL */
+    int32_t n_hash_ids, hash_id_tokens;
 };
 
 static inline struct live_request *live(const struct ifl_request *r)
@@ -140,9 +152,10 @@ static inline void live_remove(struct live_list *list, enum live_chain chain,
 /* ---- the pool of records ---- */
 
 struct live_pool {
-    struct live_request *free; /* linked as if they ran */
+    struct live_request *free; /* of those that have been used; linked as if they ran */
     void **chunks;
     size_t n_chunks, cap_chunks;
+    size_t n_used;       /* of all chunks' records; no memory stands behind the others yet */
     size_t record_bytes; /* the record and its modules' bytes behind it */
     size_t module_offset[IFL_N_KINDS];
     bool has_module[IFL_N_KINDS];
@@ -152,9 +165,13 @@ struct live_pool {
 /* request_bytes: what each module hangs on a request, 0 for nothing. */
 void live_pool_init(struct live_pool *pool, const size_t request_bytes[IFL_N_KINDS]);
 void live_pool_finish(struct live_pool *pool);
-/* A zeroed record (its block table keeps its capacity), or NULL without memory. */
+/* Room for n records in use at once; 0, or -1 without memory. */
+int live_reserve(struct live_pool *pool, size_t n);
+/* A zeroed record (its block table keeps its capacity); there must be room for it. */
 struct live_request *live_take(struct live_pool *pool);
 void live_give(struct live_pool *pool, struct live_request *r);
+/* What policies see of a request that arrives, in a zeroed record. */
+void live_describe(struct live_request *r, const struct arrival *arrival);
 int live_grow_blocks(struct live_request *r, int32_t n);
 
 /* Room for n block numbers; 0, or -1 without memory. */

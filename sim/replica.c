@@ -63,6 +63,7 @@ static int create_pools(struct replica *replica, const struct replica_options *o
     FOR_EACH_MODULE(module, replica)
     request_bytes[module->policy->kind] = module->policy->request_bytes;
     live_pool_init(&replica->pool, request_bytes);
+    replica->waiting.pool = &replica->pool;
     replica->outs = malloc(n_copies * sizeof *replica->outs);
     replica->ins = malloc(n_copies * sizeof *replica->ins);
     replica->copies = malloc(((size_t)limits->n_blocks + 1) * sizeof *replica->copies);
@@ -206,13 +207,13 @@ static int grow_array(void *array_of_pointers, size_t n, size_t element_bytes)
 
 #define GROW(array) (grow_array(&(array), n, sizeof *(array)) < 0)
 
-/* Every array that is filled within a plan has room for twice the live requests, so that plans and
+/* Every array that is filled within a plan has room for twice the requests here, so that plans and
  * steps never allocate. (A request may be started, preempted and started again in one plan.) */
-static int reserve(struct replica *replica, size_t n_live)
+static int reserve(struct replica *replica, size_t n_here)
 {
-    if (n_live <= replica->cap)
+    if (n_here <= replica->cap)
         return 0;
-    const size_t n = n_live < 64 ? 256 : 4 * n_live;
+    const size_t n = n_here < 64 ? 256 : 4 * n_here;
     if (GROW(replica->swapped) || GROW(replica->planned) || GROW(replica->by_start.of) ||
         GROW(replica->started.of) || GROW(replica->scheduled.of) || GROW(replica->keys) ||
         GROW(replica->asked) || GROW(replica->gone))
@@ -251,33 +252,6 @@ int64_t replica_rank_now(struct replica *replica, struct live_request *r)
     return key;
 }
 
-void replica_describe(const struct arrival *a, struct live_request *r)
-{
-    struct ifl_request *pub = &r->pub;
-    r->row = a->row;
-    r->n_output = a->n_output;
-    r->first_scheduled_ns = r->first_token_ns = IFL_NEVER;
-    r->stalled_since_ns = r->stall_ended_ns = IFL_NEVER;
-    r->max_itl_ns = -1;
-    pub->serial = pub->queued_serial = a->serial;
-    pub->arrival_ns = pub->queued_ns = a->at_ns;
-    pub->started_ns = pub->last_end_ns = IFL_NEVER;
-    pub->ttft_slo_ns = a->ttft_slo_ns;
-    pub->tpot_slo_ns = a->tpot_slo_ns;
-    pub->n_prompt = pub->n_tokens = a->n_prompt;
-    pub->n_max_new = a->n_max_new;
-    pub->n_predicted = a->n_predicted;
-    pub->n_seqs = a->n_samples;
-    pub->priority = a->priority;
-    pub->client = a->client;
-    pub->session = a->session;
-    pub->prefix_group = a->prefix_group;
-    pub->prefix_tokens = a->prefix_tokens;
-    pub->hash_ids = a->hash_ids;
-    pub->n_hash_ids = a->n_hash_ids;
-    pub->hash_id_tokens = a->hash_id_tokens;
-}
-
 static void tell_join(struct replica *replica, const struct live_request *r)
 {
     FOR_EACH_LISTENER (module, &replica->on_join)
@@ -291,18 +265,35 @@ static int64_t first_key(struct replica *replica, struct live_request *r)
     return replica->ranks_move ? INT64_MAX : replica_rank(replica, r);
 }
 
+/* Where nobody hears who joins and keys stand, a request may wait as the workload told of it. */
+static bool may_wait_undescribed(const struct replica *replica)
+{
+    return replica->on_join.n == 0 && !replica->ranks_move && !replica->beams.search;
+}
+
+static void take_place(struct replica *replica, struct live_request *r,
+                       const struct arrival *arrival)
+{
+    const int64_t key = first_key(replica, r);
+    if (may_wait_undescribed(replica) && waiting_line_up(&replica->waiting, arrival, key))
+        live_give(&replica->pool, r);
+    else
+        waiting_push(&replica->waiting, r, key, r->pub.arrival_ns);
+}
+
 int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error)
 {
-    struct live_request *r = live_take(&replica->pool);
-    if (!r || reserve(replica, replica->pool.n_live) < 0 ||
+    const size_t n_here = replica_requests(replica) + 1;
+    if (live_reserve(&replica->pool, n_here) < 0 || reserve(replica, n_here) < 0 ||
         cohort_reserve_ticks(&replica->cohort, arrival->n_output) < 0)
         return ifl_fail_nomem(error);
-    replica_describe(arrival, r);
+    struct live_request *r = live_take(&replica->pool);
+    live_describe(r, arrival);
     r->pub.forks = replica->beams.search && r->pub.n_seqs > 1;
     replica_tell_run(replica);
     replica->view.now_ns = arrival->at_ns;
     tell_join(replica, r);
-    waiting_push(&replica->waiting, r, first_key(replica, r), r->pub.arrival_ns);
+    take_place(replica, r, arrival);
     replica->promise.n_steps = 0;
     return 0;
 }

@@ -167,20 +167,12 @@ int replica_create(struct replica *replica, const struct replica_options *option
                    struct ifl_error *error);
 void replica_destroy(struct replica *replica);
 
-/* What the workload says about a request that arrives. */
-struct arrival {
-    size_t row;
-    uint64_t serial;
-    int64_t at_ns;
-    int32_t n_prompt, n_output, n_max_new, n_samples, n_predicted, priority;
-    uint32_t client, session, prefix_group, prefix_tokens;
-    int64_t ttft_slo_ns, tpot_slo_ns;
-    const uint64_t *hash_ids; /* of the prompt's blocks, borrowed from the trace, or NULL */
-    int32_t n_hash_ids, hash_id_tokens;
-};
+/* Requests that wait, run, or are swapped out. */
+static inline size_t replica_requests(const struct replica *replica)
+{
+    return replica->pool.n_live + waiting_undescribed(&replica->waiting);
+}
 
-/* What policies see of a request that arrives, in a zeroed record. */
-void replica_describe(const struct arrival *arrival, struct live_request *r);
 /* It waits. */
 int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error);
 /* True if the request can never run here: longer than the model or the pool. */

@@ -57,7 +57,7 @@ int64_t routing_pick(struct routing *routing, const struct arrival *arrival,
         .n_routed = routing->n_routed++,
     };
     routing->probe = (struct live_request){0};
-    replica_describe(arrival, &routing->probe);
+    live_describe(&routing->probe, arrival);
     for (unsigned i = 0; i < 2; i++)
         question.draw[i] = ifl_draw(routing->seed, IFL_DRAW_ROUTE, arrival->serial, i);
     if (ops->asks_hits)

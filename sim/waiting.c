@@ -40,6 +40,10 @@ int waiting_reserve(struct waiting *waiting, size_t n)
         resize(&waiting->near.of, NEAR_ROOM * n) < 0 ||
         resize(&waiting->line.of, NEAR_ROOM * n) < 0 || resize(&waiting->heap, FAR_ROOM * n) < 0)
         return -1;
+    struct arrival *undescribed = realloc(waiting->undescribed, FAR_ROOM * n * sizeof *undescribed);
+    if (!undescribed)
+        return -1;
+    waiting->undescribed = undescribed;
     waiting->cap = n;
     return 0;
 }
@@ -50,6 +54,7 @@ void waiting_destroy(struct waiting *waiting)
     free(waiting->near.of);
     free(waiting->line.of);
     free(waiting->heap);
+    free(waiting->undescribed);
     free(waiting->ranked);
     free(waiting->keys);
     *waiting = (struct waiting){0};
@@ -57,9 +62,10 @@ void waiting_destroy(struct waiting *waiting)
 
 /* ---- tickets ---- */
 
+/* Nobody leaves before he is described. */
 static bool waits(const struct waiter *w)
 {
-    return w->r->ticket == w->ticket;
+    return !w->r || w->r->ticket == w->ticket;
 }
 
 static struct waiter admit(struct waiting *waiting, struct live_request *r, int64_t key,
@@ -184,6 +190,44 @@ static struct waiter line_pop(struct waiting *waiting)
     return head;
 }
 
+/* ---- who has no record ---- */
+
+/* So many records stay in the caches anyway. */
+enum { SHORT_QUEUE = 64 };
+
+static void put_off(struct waiting *waiting, const struct arrival *arrival)
+{
+    const size_t n = waiting_undescribed(waiting);
+    if (n == 0 || waiting->undescribed_tail == FAR_ROOM * waiting->cap) {
+        memmove(waiting->undescribed, waiting->undescribed + waiting->undescribed_head,
+                n * sizeof *waiting->undescribed);
+        waiting->undescribed_head = 0;
+        waiting->undescribed_tail = n;
+    }
+    waiting->undescribed[waiting->undescribed_tail++] = *arrival;
+}
+
+bool waiting_line_up(struct waiting *waiting, const struct arrival *arrival, int64_t key)
+{
+    const struct waiter w = {key, arrival->at_ns, arrival->serial, waiting->n_tickets + 1, NULL};
+    if (waiting->n < SHORT_QUEUE || before_last(&w, &waiting->near) ||
+        before_last(&w, &waiting->line))
+        return false;
+    line_append(waiting, w);
+    put_off(waiting, arrival);
+    waiting->n_tickets++;
+    waiting->n++;
+    waiting->n_tokens += arrival->n_prompt;
+    return true;
+}
+
+static void describe(struct waiting *waiting, struct waiter *w)
+{
+    w->r = live_take(waiting->pool);
+    live_describe(w->r, &waiting->undescribed[waiting->undescribed_head++]);
+    w->r->ticket = w->ticket;
+}
+
 /* ---- the queue ---- */
 
 static void insert(struct waiting *waiting, struct waiter w)
@@ -256,7 +300,9 @@ static bool bring_near(struct waiting *waiting)
         return false;
     const bool in_line =
         waiting->n_heap == 0 || (!none_in_line && before(&line->of[line->head], &waiting->heap[0]));
-    const struct waiter w = in_line ? line_pop(waiting) : heap_pop(waiting);
+    struct waiter w = in_line ? line_pop(waiting) : heap_pop(waiting);
+    if (!w.r)
+        describe(waiting, &w);
     if (waits(&w))
         near_insert(waiting, w);
     return true;

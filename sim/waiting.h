@@ -3,7 +3,8 @@
  *   front   pushed back by a preemption, last in first out, whatever their rank
  *   near    the best ranked, sorted: whom some plan has looked at, and who goes before one of them
  *   line    of the others, those who came in the order of their ranks, sorted so: first come, first
- *           served, that is everyone
+ *           served, that is everyone. In a long one they stand as arrivals, without a record, until
+ *           a plan comes to look: a record is large, and long since out of the caches by then
  *   heap    the rest, so that long queues cost a plan nothing
  *
  * An entry counts as long as its request still has the ticket that the entry was written with. Who
@@ -17,7 +18,7 @@
 struct waiter {
     int64_t key, arrival_ns;
     uint64_t serial, ticket;
-    struct live_request *r;
+    struct live_request *r; /* NULL: without a record */
 };
 
 struct waiter_run {
@@ -29,8 +30,12 @@ struct waiting {
     struct waiter *front; /* the top, n_front - 1, is asked first */
     size_t n_front;
     struct waiter_run near, line;
+    struct arrival *undescribed; /* [undescribed_head, undescribed_tail): those in line without a
+                                    record, in its order */
+    size_t undescribed_head, undescribed_tail;
     struct waiter *heap; /* binary */
     size_t n_heap;
+    struct live_pool *pool; /* borrowed, with room for records of everyone */
     size_t cap;
     uint64_t n_tickets;                /* given out so far */
     size_t n;                          /* requests that wait, holes not counted */
@@ -42,15 +47,23 @@ struct waiting {
     int64_t *keys;                     /* scratch */
 };
 
-/* Room for n requests; 0, or -1 without memory. A zeroed queue is valid and empty. */
+/* Room for n requests; 0, or -1 without memory. A zeroed queue is valid and empty; the pool must be
+ * set before somebody lines up. */
 int waiting_reserve(struct waiting *waiting, size_t n);
 void waiting_destroy(struct waiting *waiting);
 
 /* arrival_ns breaks ties of keys: the request's own, or now to stand behind everyone. */
 void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns);
+/* The request lines up without a record, which it gets when it is looked at. False, and it does not
+ * wait yet: the queue is short, or others that came before go behind it. */
+bool waiting_line_up(struct waiting *waiting, const struct arrival *arrival, int64_t key);
 void waiting_push_front(struct waiting *waiting, struct live_request *r);
 /* r leaves the queue in this plan; it may come back in the same plan. */
 void waiting_leave(struct waiting *waiting, struct live_request *r);
+static inline size_t waiting_undescribed(const struct waiting *waiting)
+{
+    return waiting->undescribed_tail - waiting->undescribed_head;
+}
 /* Between plans: r, which waits, has another key. Who was pushed to the front stays there. */
 void waiting_rerank(struct waiting *waiting, struct live_request *r, int64_t key,
                     int64_t arrival_ns);
@@ -87,7 +100,8 @@ static inline struct live_request *waiting_next(struct waiting *waiting, uint64_
 typedef void waiting_rank_fn(void *context, const struct ifl_request *const *of, size_t n,
                              int64_t *key);
 /* Every request gets the key that `rank` gives it now, and cursors begin anew; for orders whose
- * keys change. It takes a look at everyone; beyond that, only who has another place costs. */
+ * keys change: nobody may be without a record. It takes a look at everyone; beyond that, only who
+ * has another place costs. */
 void waiting_rekey(struct waiting *waiting, waiting_rank_fn *rank, void *context);
 
 #endif

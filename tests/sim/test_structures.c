@@ -299,6 +299,64 @@ Test(waiting, agrees_with_a_plain_array)
     waiting_destroy(&waiting);
 }
 
+/* ---- who waits without a record ---- */
+
+enum { N_ARRIVALS = 2000 };
+
+/* As a replica does, before anybody looks. */
+static void come(struct waiting *waiting, const struct arrival *arrival, int64_t key)
+{
+    struct live_request *r = live_take(waiting->pool);
+    live_describe(r, arrival);
+    if (waiting_line_up(waiting, arrival, key))
+        live_give(waiting->pool, r);
+    else
+        waiting_push(waiting, r, key, arrival->at_ns);
+}
+
+/* A queue grows to half of all who come, one in eight of them out of order. Whoever is first leaves
+ * it, as the prefix of a plan's walk; in the end records are those of who was looked at or came out
+ * of order. */
+Test(waiting, far_back_needs_no_record)
+{
+    static int64_t key[N_ARRIVALS];
+    static bool left[N_ARRIVALS];
+    const size_t request_bytes[IFL_N_KINDS] = {0};
+    struct live_pool pool;
+    struct waiting waiting = {.pool = &pool};
+    size_t n_odd = 0;
+    live_pool_init(&pool, request_bytes);
+    cr_assert_eq(live_reserve(&pool, N_ARRIVALS), 0);
+    cr_assert_eq(waiting_reserve(&waiting, N_ARRIVALS), 0);
+    for (size_t i = 0; i < N_ARRIVALS; i++) {
+        const uint64_t draw = ifl_draw(5, IFL_DRAW_POLICY, i, 0);
+        const struct arrival arrival = {.row = i, .serial = i, .n_prompt = 3, .n_output = 1};
+        key[i] = draw % 8 == 0 ? (int64_t)(i - i / 8 % 100) : (int64_t)i;
+        n_odd += draw % 8 == 0;
+        come(&waiting, &arrival, key[i]);
+        cr_assert_eq(waiting.n_tokens, 3 * (int64_t)waiting.n);
+        if (i % 2 == 0)
+            continue;
+        size_t first = N_ARRIVALS;
+        for (size_t k = i + 1; k-- > 0;)
+            if (!left[k] && (first == N_ARRIVALS || key[k] <= key[first]))
+                first = k;
+        uint64_t at[2] = {0, 0};
+        struct live_request *r = waiting_next(&waiting, at);
+        cr_assert_eq(r->row, first);
+        cr_assert(r->pub.n_prompt == 3 && r->n_output == 1);
+        left[first] = true;
+        waiting_leave(&waiting, r);
+        live_give(&pool, r);
+        waiting_tidy(&waiting);
+    }
+    cr_assert_eq(waiting.n, N_ARRIVALS / 2);
+    cr_assert_eq(pool.n_live + waiting_undescribed(&waiting), waiting.n);
+    cr_assert_leq(pool.n_live, n_odd);
+    waiting_destroy(&waiting);
+    live_pool_finish(&pool);
+}
+
 /* ---- who finishes when, against a plain search ---- */
 
 enum { N_MEMBERS = 30, N_TICKS = 60000 };
