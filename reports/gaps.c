@@ -142,17 +142,34 @@ int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_err
     return requests > 0 ? add(gaps, gap_ns, (uint32_t)requests, error) : IFL_OK;
 }
 
+/* Behind a pair: as many as there is room for, up to one that repeats the one before. */
+static size_t append(struct gaps *gaps, const int64_t *gap_ns, size_t n, uint32_t requests)
+{
+    const size_t n_room = gaps->cap - gaps->n, n_most = n < n_room ? n : n_room;
+    int64_t *to_ns = gaps->gap_ns + gaps->n, last_ns = to_ns[-1];
+    uint32_t *to = gaps->requests + gaps->n;
+    size_t i = 0;
+    for (; i < n_most && gap_ns[i] != last_ns; i++) {
+        to_ns[i] = last_ns = gap_ns[i];
+        to[i] = requests;
+    }
+    gaps->n += i;
+    return i;
+}
+
 int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int32_t requests,
                  struct ifl_error *error)
 {
     int64_t total_ns = 0; /* of steps that follow one another: a time */
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         total_ns += gap_ns[i];
-        if (add(gaps, gap_ns[i], (uint32_t)requests, error))
-            return error->code;
-    }
     exact_add(&gaps->total_ns, total_ns, requests);
     gaps->n_gaps += (int64_t)n * requests;
+    for (size_t i = 0; i < n;) {
+        if (add(gaps, gap_ns[i++], (uint32_t)requests, error))
+            return error->code;
+        i += append(gaps, gap_ns + i, n - i, (uint32_t)requests);
+    }
     return IFL_OK;
 }
 

@@ -131,14 +131,18 @@ static int32_t grow_phase(const struct cohort *cohort, const struct live_request
 static void grow_insert(struct cohort *cohort, struct live_request *r)
 {
     r->grow_phase = grow_phase(cohort, r);
-    if (r->grow_phase != COHORT_NEVER)
-        live_insert_by_start(&cohort->grow[r->grow_phase], GROWING, r);
+    if (r->grow_phase == COHORT_NEVER)
+        return;
+    live_insert_by_start(&cohort->grow[r->grow_phase], GROWING, r);
+    cohort->n_growing++;
 }
 
 static void grow_remove(struct cohort *cohort, struct live_request *r)
 {
-    if (r->grow_phase != COHORT_NEVER)
-        live_remove(&cohort->grow[r->grow_phase], GROWING, r);
+    if (r->grow_phase == COHORT_NEVER)
+        return;
+    live_remove(&cohort->grow[r->grow_phase], GROWING, r);
+    cohort->n_growing--;
 }
 
 void cohort_regrow(struct cohort *cohort, struct live_request *r)
@@ -153,6 +157,7 @@ void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int
 {
     grow_remove(cohort, r);
     cohort->n_counted[r->grow_phase]++;
+    cohort->n_growing++;
     r->counted = true;
     r->unused_tick = at;
     r->n_unused = n_unused;
@@ -164,6 +169,7 @@ static void stop_counting(struct cohort *cohort, struct live_request *r)
 {
     const int64_t next_tick = cohort->tick + cohort->grown;
     cohort->n_counted[r->grow_phase]--;
+    cohort->n_growing--;
     r->counted = false;
     if (r->n_unused > 0 && r->unused_tick >= next_tick)
         cohort_due(cohort, r->unused_tick)->n_unused_slots -= r->n_unused;

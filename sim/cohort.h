@@ -45,6 +45,7 @@ struct cohort {
     int32_t block_tokens;
     struct live_list *grow;   /* [block_tokens], GROWING */
     int32_t *n_counted;       /* [block_tokens] */
+    size_t n_growing;         /* in all of these together */
     struct tick_due *due;     /* [cap_ticks], a ring by tick: nobody has as many left */
     uint64_t *finishes;       /* [cap_ticks] bits: somebody finishes at that tick */
     size_t cap_ticks;         /* a power of two, at least 64 */
@@ -140,10 +141,14 @@ static inline size_t cohort_pass(struct cohort *cohort, size_t n)
 {
     int32_t phase = cohort->phase;
     size_t i = 0;
-    do {
+    if (cohort->n_growing == 0) {
+        i = n;
+        phase = (int32_t)(((uint32_t)phase + (uint32_t)n) % (uint32_t)cohort->block_tokens);
+    }
+    while (i == 0 || (i < n && cohort->n_counted[phase] == 0 && !cohort->grow[phase].head)) {
         phase = phase + 1 == cohort->block_tokens ? 0 : phase + 1;
         i++;
-    } while (i < n && cohort->n_counted[phase] == 0 && !cohort->grow[phase].head);
+    }
     cohort->tick += (int64_t)i;
     cohort->phase = phase;
     cohort->context += (int64_t)i * cohort->n_seqs;
