@@ -89,7 +89,7 @@ int lives_order(const struct life *lives, size_t n, uint32_t *order, struct ifl_
     return code;
 }
 
-int lives_write_header(struct whole_file *file, struct ifl_error *error)
+int life_write_header(struct whole_file *file, struct ifl_error *error)
 {
     return whole_write(file, header, error);
 }
@@ -122,14 +122,12 @@ static char *put_life(char *at, int32_t point, const struct life *life)
     return row_end(at);
 }
 
-int lives_write(struct whole_file *file, int32_t point, const struct life *lives,
-                const uint32_t *order, size_t n, struct ifl_error *error)
+int life_write(struct whole_file *file, int32_t point, const struct life *life,
+               struct ifl_error *error)
 {
-    for (size_t i = 0; i < n; i++) {
-        char *at = whole_room(file, ROW_BYTES, error);
-        if (!at)
-            return error->code;
-        whole_commit(file, put_life(at, point, &lives[order[i]]));
-    }
+    char *at = whole_room(file, ROW_BYTES, error);
+    if (!at)
+        return error->code;
+    whole_commit(file, put_life(at, point, life));
     return IFL_OK;
 }

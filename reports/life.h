@@ -102,9 +102,9 @@ static inline bool life_meets_slos(const struct life *life)
 
 /* Indices of the lives by arrival, then request_id: order[n]. */
 int lives_order(const struct life *lives, size_t n, uint32_t *order, struct ifl_error *error);
-/* requests.csv: the header, and a row a life in that order. */
-int lives_write_header(struct whole_file *file, struct ifl_error *error);
-int lives_write(struct whole_file *file, int32_t point, const struct life *lives,
-                const uint32_t *order, size_t n, struct ifl_error *error);
+/* requests.csv: the header, and a row. */
+int life_write_header(struct whole_file *file, struct ifl_error *error);
+int life_write(struct whole_file *file, int32_t point, const struct life *life,
+               struct ifl_error *error);
 
 #endif

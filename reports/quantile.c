@@ -8,7 +8,8 @@
 
 #define MAX_BUCKETS ((size_t)1 << 16)
 #define MAX_BUCKET_BITS 14
-#define MIN_TO_THIN (MAX_BUCKETS / 4) /* clearing the buckets takes longer than sorting fewer */
+#define PER_BUCKET ((size_t)4) /* samples, at least; looking at a bucket is the price of one */
+#define MIN_TO_THIN ((size_t)1 << 13) /* most of fewer would be left */
 
 /* Walks up the samples: `below` of them lie under value[i]. */
 struct walk {
@@ -78,16 +79,17 @@ struct buckets {
 
 _Static_assert(MAX_BUCKETS <= (size_t)UINT16_MAX + 1, "of_value holds the number of any bucket");
 
-/* As fine as MAX_BUCKETS allow. */
+/* As fine as so many allow. */
 static void lay_out(struct buckets *buckets, const int64_t *value, size_t n)
 {
+    const size_t most = n / PER_BUCKET < MAX_BUCKETS ? n / PER_BUCKET : MAX_BUCKETS;
     int64_t min = value[0], max = value[0];
     for (size_t i = 1; i < n; i++) {
         min = value[i] < min ? value[i] : min;
         max = value[i] > max ? value[i] : max;
     }
     buckets->scale = (struct scale){.origin = min, .bits = MAX_BUCKET_BITS};
-    while (scale_bin(buckets->scale, max) >= MAX_BUCKETS)
+    while (scale_bin(buckets->scale, max) >= most)
         buckets->scale.bits--;
     buckets->n = scale_bin(buckets->scale, max) + 1;
 }
@@ -140,10 +142,14 @@ static size_t keep(const struct buckets *buckets, int64_t *value, uint32_t *coun
             value[kept] = value[i];
             count[kept++] = count[i];
         }
-    for (size_t bucket = 0; bucket < buckets->n; bucket++)
-        if (!buckets->wanted[bucket])
-            kept = quantile_put(value, count, kept, scale_least(buckets->scale, bucket),
-                                buckets->held[bucket]);
+    for (size_t bucket = 0; bucket < buckets->n; bucket++) {
+        uint64_t between = 0;
+        for (; bucket < buckets->n && !buckets->wanted[bucket]; bucket++)
+            between += buckets->held[bucket];
+        if (between > 0)
+            kept =
+                quantile_put(value, count, kept, scale_least(buckets->scale, bucket - 1), between);
+    }
     return kept;
 }
 

@@ -32,8 +32,8 @@ static inline size_t quantile_parts(uint64_t times)
 }
 size_t quantile_put(int64_t *value, uint32_t *count, size_t n, int64_t sample, uint64_t times);
 double quantile_mean(const int64_t *value, const uint32_t *count, size_t n);
-/* Fewer samples with the same quantiles on the grid: where no wanted rank falls, whole
- * neighbourhoods become one sample with their count. Takes samples with counts in any order, [n] of
+/* Fewer samples with the same quantiles on the grid: all between two wanted ranks' neighbourhoods
+ * become one sample with their count. Takes samples with counts in any order, [n] of
  * value and count; leaves sorted ones, [*n_left]. */
 int quantile_thin(int64_t *value, uint32_t *count, size_t n, size_t *n_left,
                   struct ifl_error *error);

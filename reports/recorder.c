@@ -44,7 +44,7 @@ static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_o
                       struct ifl_error *error)
 {
     if (options->requests_path && (whole_open(&recorder->requests, options->requests_path, error) ||
-                                   lives_write_header(&recorder->requests, error)))
+                                   life_write_header(&recorder->requests, error)))
         return error->code;
     if (options->steps_path && (whole_open(&recorder->steps, options->steps_path, error) ||
                                 whole_write(&recorder->steps, steps_header, error)))
@@ -355,24 +355,35 @@ static size_t count_warmup(const struct ifl_recorder *recorder, const uint32_t *
     return n;
 }
 
-static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct ifl_summary *summary,
-                      struct ifl_error *error)
+/* The row of each and its part of the summary. */
+static int take_lives(struct ifl_recorder *recorder, const uint32_t *order, size_t n_warmup,
+                      struct tally *tally, struct ifl_error *error)
 {
-    if (lives_order(recorder->lives, recorder->n_lives, order, error))
-        return error->code;
-    if (whole_is_open(&recorder->requests) &&
-        lives_write(&recorder->requests, recorder->point, recorder->lives, order, recorder->n_lives,
-                    error))
-        return error->code;
-    const size_t n_warmup = count_warmup(recorder, order);
+    enum {
+        AHEAD = 4
+    }; /* where requests finish in another order than they arrive, each is a miss */
+    const size_t n = recorder->n_lives;
+    const bool writes = whole_is_open(&recorder->requests);
+    for (size_t i = 0; i < n; i++) {
+        const struct life *life = &recorder->lives[order[i]];
+        __builtin_prefetch(&recorder->lives[order[i + AHEAD < n ? i + AHEAD : i]]);
+        if (writes && life_write(&recorder->requests, recorder->point, life, error))
+            return error->code;
+        if (i >= n_warmup)
+            tally_life(tally, life);
+    }
+    return IFL_OK;
+}
+
+static int sum_up(struct ifl_recorder *recorder, const uint32_t *order, size_t n_warmup,
+                  struct tally *tally, struct ifl_summary *summary, struct ifl_error *error)
+{
     const struct summary_input input = {.lives = recorder->lives,
                                         .order = order + n_warmup,
                                         .n = recorder->n_lives - n_warmup,
+                                        .tally = tally,
                                         .steps = &recorder->sums,
                                         .gaps = &recorder->gaps};
-    if (whole_is_open(&recorder->timeline.file) &&
-        timeline_end(&recorder->timeline, recorder->lives, recorder->n_lives, error))
-        return error->code;
     struct distribution latencies[N_LATENCIES];
     if (summarize(&input, latencies, summary, error))
         return error->code;
@@ -380,6 +391,20 @@ static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct ifl
     summary->warmup_s =
         n_warmup ? ifl_s_from_ns(recorder->from_ns - recorder->lives[order[0]].arrival_ns) : 0;
     return write_quantiles(recorder, latencies, error);
+}
+
+static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct tally *tally,
+                      struct ifl_summary *summary, struct ifl_error *error)
+{
+    if (lives_order(recorder->lives, recorder->n_lives, order, error))
+        return error->code;
+    const size_t n_warmup = count_warmup(recorder, order);
+    if (take_lives(recorder, order, n_warmup, tally, error))
+        return error->code;
+    if (whole_is_open(&recorder->timeline.file) &&
+        timeline_end(&recorder->timeline, recorder->lives, recorder->n_lives, error))
+        return error->code;
+    return sum_up(recorder, order, n_warmup, tally, summary, error);
 }
 
 /* All are closed before the first gets its name: a full disk leaves none of them. */
@@ -400,10 +425,14 @@ static int publish(struct ifl_recorder *recorder, struct ifl_error *error)
 int ifl_recorder_finish(struct ifl_recorder *recorder, struct ifl_summary *summary,
                         struct ifl_error *error)
 {
+    struct tally tally;
     uint32_t *order = malloc((recorder->n_lives ? recorder->n_lives : 1) * sizeof *order);
     if (!order)
         return ifl_fail_nomem(error);
-    const int code = write_rest(recorder, order, summary, error);
+    int code = tally_open(&tally, recorder->n_lives, error);
+    if (!code)
+        code = write_rest(recorder, order, &tally, summary, error);
+    tally_close(&tally);
     free(order);
     return code ? code : publish(recorder, error);
 }

@@ -109,118 +109,65 @@ bool summary_saturated(const struct life *lives, const uint32_t *order, size_t n
 
 /* ---- latencies ---- */
 
-struct samples {
-    int64_t *ns; /* [n] */
-    size_t n;
-};
-
-static void add_sample(struct samples *to, int64_t ns)
-{
-    to->ns[to->n] = ns;
-    to->n += ns != IFL_NEVER;
-}
-
-/* All of a request at once: a million lives do not fit into the caches. */
-static void collect(const struct summary_input *input, struct samples of[N_LATENCIES])
-{
-    for (size_t i = 0; i < input->n; i++) {
-        const struct life *life = &input->lives[input->order[i]];
-        if (!life_finished(life))
-            continue;
-        add_sample(&of[LATENCY_TTFT], life_ttft_ns(life));
-        add_sample(&of[LATENCY_TPOT], life_tpot_ns(life));
-        add_sample(&of[LATENCY_E2E], life_e2e_ns(life));
-        add_sample(&of[LATENCY_NORMALIZED], life_normalized_ns(life));
-        add_sample(&of[LATENCY_QUEUE], life_queue_ns(life));
-    }
-}
-
 static int describe(struct samples *samples, uint32_t *count, struct distribution *of,
                     struct ifl_error *error)
 {
-    const double mean_ns = quantile_mean(samples->ns, NULL, samples->n);
-    for (size_t i = 0; i < samples->n; i++)
+    const size_t n = samples->n;
+    for (size_t i = 0; i < n; i++)
         count[i] = 1;
-    if (quantile_thin(samples->ns, count, samples->n, &samples->n, error))
+    if (quantile_thin(samples->ns, count, n, &samples->n, error))
         return error->code;
     quantile_describe(samples->ns, count, samples->n, of);
-    of->mean_ns = mean_ns;
+    of->mean_ns = n ? exact_value(samples->total_ns) / (double)n : (double)NAN;
     return IFL_OK;
 }
 
 static int describe_latencies(const struct summary_input *input,
                               struct distribution latencies[N_LATENCIES], struct ifl_error *error)
 {
-    const size_t n = input->n ? input->n : 1;
-    struct samples of[N_LATENCIES];
-    int64_t *ns = malloc(N_LATENCIES * n * sizeof *ns);
-    uint32_t *count = malloc(n * sizeof *count);
-    for (size_t which = 0; ns && which < N_LATENCIES; which++)
-        of[which] = (struct samples){ns + which * n, 0};
-    int code = ns && count ? gaps_describe(input->gaps, &latencies[LATENCY_ITL], error)
-                           : ifl_fail_nomem(error);
-    if (!code)
-        collect(input, of);
+    uint32_t *count = malloc((input->n ? input->n : 1) * sizeof *count);
+    int code =
+        count ? gaps_describe(input->gaps, &latencies[LATENCY_ITL], error) : ifl_fail_nomem(error);
     for (enum latency which = 0; which < N_LATENCIES && !code; which++)
         if (which != LATENCY_ITL)
-            code = describe(&of[which], count, &latencies[which], error);
-    free(ns);
+            code = describe(&input->tally->of[which], count, &latencies[which], error);
     free(count);
     return code;
 }
 
 /* ---- counts and rates ---- */
 
-struct tally {
-    uint64_t n_meeting_slos;
-    int64_t prompt_tokens, output_tokens; /* of finished requests */
-    int64_t last_finish_ns;
-};
-
-static void count_life(const struct life *life, struct tally *tally, struct ifl_summary *summary)
-{
-    summary->n_rejected += life->status == IFL_REJECTED;
-    summary->n_failed += life->status == IFL_FAILED;
-    summary->preemptions += (uint64_t)life->preemptions;
-    summary->swap_outs += (uint64_t)life->swap_outs;
-    if (!life_finished(life))
-        return;
-    summary->n_finished++;
-    tally->n_meeting_slos += life_meets_slos(life);
-    tally->prompt_tokens += life->prompt_tokens;
-    tally->output_tokens += life->output_tokens;
-    if (life->finish_ns > tally->last_finish_ns)
-        tally->last_finish_ns = life->finish_ns;
-}
-
 static double ratio(double of, double to)
 {
     return to > 0 ? of / to : (double)NAN;
 }
 
-static double span_s(const struct summary_input *input, int64_t last_finish_ns)
+static double span_s(const struct summary_input *input)
 {
-    const int64_t last_step_ns = input->steps->last_end_ns;
-    const int64_t first_ns = input->n ? input->lives[input->order[0]].arrival_ns : 0;
+    const int64_t last_step_ns = input->steps->last_end_ns,
+                  first_ns = input->tally->first_arrival_ns;
+    const int64_t last_finish_ns = input->tally->last_finish_ns;
     const int64_t last_ns = last_finish_ns > last_step_ns ? last_finish_ns : last_step_ns;
     return last_ns > first_ns ? ifl_s_from_ns(last_ns - first_ns) : 0;
 }
 
 static void count_requests(const struct summary_input *input, struct ifl_summary *summary)
 {
-    struct tally tally = {.last_finish_ns = INT64_MIN};
-    for (size_t i = 0; i < input->n; i++)
-        count_life(&input->lives[input->order[i]], &tally, summary);
-    const double duration_s = span_s(input, tally.last_finish_ns);
-    const double output_tokens = (double)tally.output_tokens;
-    summary->n_requests = input->n;
+    const struct tally *tally = input->tally;
+    const double duration_s = span_s(input), output_tokens = (double)tally->output_tokens;
+    summary->n_requests = tally->n;
+    summary->n_finished = tally->n_finished;
+    summary->n_rejected = tally->n_rejected;
+    summary->n_failed = tally->n_failed;
+    summary->preemptions = tally->preemptions;
+    summary->swap_outs = tally->swap_outs;
     summary->duration_s = duration_s;
-    summary->request_throughput_rps = ratio((double)summary->n_finished, duration_s);
+    summary->request_throughput_rps = ratio((double)tally->n_finished, duration_s);
     summary->output_throughput_tok_per_s = ratio(output_tokens, duration_s);
     summary->total_throughput_tok_per_s =
-        ratio((double)tally.prompt_tokens + output_tokens, duration_s);
-    summary->goodput_rps = ratio((double)tally.n_meeting_slos, duration_s);
-    summary->attainment_frac = ratio((double)tally.n_meeting_slos, (double)input->n);
+        ratio((double)tally->prompt_tokens + output_tokens, duration_s);
+    summary->goodput_rps = ratio((double)tally->n_meeting_slos, duration_s);
+    summary->attainment_frac = ratio((double)tally->n_meeting_slos, (double)tally->n);
 }
 
 static void average_steps(const struct step_sums *steps, struct ifl_summary *summary)

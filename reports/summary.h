@@ -8,8 +8,8 @@
 #include "exact_sum.h"
 #include "gaps.h"
 #include "inflight/report.h"
-#include "life.h"
 #include "quantile.h"
+#include "tally.h"
 
 /* Over all steps; slots and sequences are weighted by the step's duration. */
 struct step_sums {
@@ -20,20 +20,11 @@ struct step_sums {
     struct exact_sum used_blocks_ns, shared_blocks_ns;
 };
 
-enum latency {
-    LATENCY_TTFT,
-    LATENCY_TPOT,
-    LATENCY_ITL,
-    LATENCY_E2E,
-    LATENCY_NORMALIZED,
-    LATENCY_QUEUE,
-    N_LATENCIES
-};
-
 struct summary_input {
     const struct life *lives; /* [n] */
     const uint32_t *order;    /* [n] by arrival: those that count */
     size_t n;
+    struct tally *tally; /* of them; its samples are thinned out */
     const struct step_sums *steps;
     struct gaps *gaps;
 };

@@ -1,0 +1,51 @@
+#include "tally.h"
+
+#include <stdlib.h>
+
+int tally_open(struct tally *tally, size_t n, struct ifl_error *error)
+{
+    n = n ? n : 1;
+    *tally = (struct tally){.last_finish_ns = INT64_MIN};
+    tally->ns = malloc(N_LATENCIES * n * sizeof *tally->ns);
+    if (!tally->ns)
+        return ifl_fail_nomem(error);
+    for (size_t which = 0; which < N_LATENCIES; which++)
+        tally->of[which].ns = tally->ns + which * n;
+    return IFL_OK;
+}
+
+void tally_close(struct tally *tally)
+{
+    free(tally->ns);
+}
+
+static void add_sample(struct samples *to, int64_t ns)
+{
+    const bool defined = ns != IFL_NEVER;
+    to->ns[to->n] = ns;
+    to->n += defined;
+    to->total_ns.of += defined ? ns : 0;
+}
+
+void tally_life(struct tally *tally, const struct life *life)
+{
+    if (tally->n++ == 0)
+        tally->first_arrival_ns = life->arrival_ns;
+    tally->n_rejected += life->status == IFL_REJECTED;
+    tally->n_failed += life->status == IFL_FAILED;
+    tally->preemptions += (uint64_t)life->preemptions;
+    tally->swap_outs += (uint64_t)life->swap_outs;
+    if (!life_finished(life))
+        return;
+    tally->n_finished++;
+    tally->n_meeting_slos += life_meets_slos(life);
+    tally->prompt_tokens += life->prompt_tokens;
+    tally->output_tokens += life->output_tokens;
+    if (life->finish_ns > tally->last_finish_ns)
+        tally->last_finish_ns = life->finish_ns;
+    add_sample(&tally->of[LATENCY_TTFT], life_ttft_ns(life));
+    add_sample(&tally->of[LATENCY_TPOT], life_tpot_ns(life));
+    add_sample(&tally->of[LATENCY_E2E], life_e2e_ns(life));
+    add_sample(&tally->of[LATENCY_NORMALIZED], life_normalized_ns(life));
+    add_sample(&tally->of[LATENCY_QUEUE], life_queue_ns(life));
+}

@@ -1,0 +1,43 @@
+/* What the lives of a point add up to, of which each is looked at once: a million do not fit into
+ * the caches. */
+#ifndef INFLIGHT_REPORTS_TALLY_H
+#define INFLIGHT_REPORTS_TALLY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "exact_sum.h"
+#include "life.h"
+
+enum latency {
+    LATENCY_TTFT,
+    LATENCY_TPOT,
+    LATENCY_ITL, /* of gaps, not of lives */
+    LATENCY_E2E,
+    LATENCY_NORMALIZED,
+    LATENCY_QUEUE,
+    N_LATENCIES
+};
+
+struct samples {
+    int64_t *ns; /* [n], as they came */
+    size_t n;
+    struct exact_sum total_ns;
+};
+
+struct tally {
+    struct samples of[N_LATENCIES]; /* of finished requests, where defined */
+    int64_t *ns;                    /* owned: theirs */
+    uint64_t n, n_finished, n_rejected, n_failed, n_meeting_slos;
+    uint64_t preemptions, swap_outs;
+    int64_t prompt_tokens, output_tokens; /* of finished requests */
+    int64_t first_arrival_ns, last_finish_ns;
+};
+
+/* Room for n lives. */
+int tally_open(struct tally *tally, size_t n, struct ifl_error *error);
+/* In order of arrival. */
+void tally_life(struct tally *tally, const struct life *life);
+void tally_close(struct tally *tally);
+
+#endif
