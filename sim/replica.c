@@ -401,8 +401,10 @@ bool replica_only_ticks(const struct replica *replica)
 
 bool replica_ticks_again(const struct replica *replica)
 {
-    if (!replica_only_ticks(replica) || replica->ready_all)
-        return replica->ready_all;
+    if (!replica_only_ticks(replica))
+        return false;
+    if (replica->ready_all)
+        return true;
     return replica->n_members == replica->n_planned && replica->n_members == replica->cohort.n;
 }
 

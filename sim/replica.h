@@ -107,7 +107,8 @@ struct replica {
     bool to_the_last;           /* it may outlast those who finish */
     struct ifl_padding padding; /* stands while the promise does */
     int64_t wake_ns;
-    bool broken; /* a policy broke the contract: error is filled */
+    bool broken;    /* a policy broke the contract: error is filled */
+    bool answering; /* the plan waits for the answer of a module that it has asked */
     struct ifl_error error;
 
     uint32_t number;       /* in its cluster */

@@ -7,6 +7,7 @@
 #include "inflight/random.h"
 
 #include "replica.h"
+#include "step_limits.h"
 #include "step_lists.h"
 
 static void breach(struct replica *replica, const char *what)
@@ -133,6 +134,8 @@ static enum ifl_verdict op_schedule(struct ifl_step *step, const struct ifl_requ
         breach(replica, "it scheduled a request twice");
     else if (n <= 0 || n > ifl_todo(request))
         breach(replica, "it scheduled no token, or more than the request has left");
+    else if (!step_has_room(replica))
+        breach(replica, step_no_room);
     if (replica->broken)
         return IFL_NO_BLOCKS;
     const int32_t computed = request->n_computed + n;
@@ -279,10 +282,14 @@ static bool leave_queue(struct replica *replica, struct live_request *r, int32_t
 
 static bool may_start(struct replica *replica, const struct ifl_request *request, int32_t n)
 {
-    if (!replica->broken && request->state != IFL_WAITING && request->state != IFL_SWAPPED)
+    if (request->state != IFL_WAITING && request->state != IFL_SWAPPED)
         breach(replica, "it started a request that neither waits nor is swapped");
-    if (!replica->broken && (n < 0 || n > ifl_todo(request)))
+    else if (n < 0 || n > ifl_todo(request))
         breach(replica, "it started a request with more tokens than it has left");
+    else if (!step_has_room(replica))
+        breach(replica, step_no_room);
+    else if (replica->answering)
+        breach(replica, step_no_question);
     return !replica->broken;
 }
 
@@ -292,8 +299,15 @@ static struct ifl_admission admission(struct replica *replica, const struct ifl_
     const struct module *admit = &replica->modules[IFL_ADMIT];
     if (!may_start(replica, request, n))
         return (struct ifl_admission){IFL_WAIT, 0};
+    const enum ifl_state state = request->state;
     replica->step.asked |= 1u << IFL_ADMIT;
-    return admit->policy->ops.admit->ask(admit->self, &replica->view, &replica->step, request, n);
+    replica->answering = true;
+    const struct ifl_admission answer =
+        admit->policy->ops.admit->ask(admit->self, &replica->view, &replica->step, request, n);
+    replica->answering = false;
+    if (request->state != state)
+        breach(replica, "its admit module moved the request that it was asked about");
+    return replica->broken ? (struct ifl_admission){IFL_WAIT, 0} : answer;
 }
 
 /* The hit of who waits may have grown since the plan looked, by what another left who gave way. */
@@ -311,6 +325,7 @@ static enum ifl_verdict op_ask(struct ifl_step *step, const struct ifl_request *
 {
     struct replica *replica = replica_of(step);
     n = still_to_compute(replica, request, n);
+    spare_blocks = step_spare(replica, spare_blocks);
     step->n_free_blocks -= spare_blocks;
     const struct ifl_admission answer = admission(replica, request, n);
     step->n_free_blocks += spare_blocks;
@@ -497,11 +512,15 @@ static bool op_make_room(struct ifl_step *step, const struct ifl_request *needy)
 {
     struct replica *replica = replica_of(step);
     const struct module *preempt = &replica->modules[IFL_PREEMPT];
+    if (replica->answering)
+        breach(replica, step_no_question);
     if (replica->broken)
         return false;
     step->asked |= 1u << IFL_PREEMPT;
+    replica->answering = true;
     const struct ifl_victim victim =
         preempt->policy->ops.preempt->pick(preempt->self, &replica->view, step, needy);
+    replica->answering = false;
     if (!victim.request || victim.fate == IFL_KEEP)
         return false;
     return op_preempt(step, victim.request, victim.fate, victim.place) == IFL_YES &&
@@ -551,19 +570,10 @@ static void op_wake(struct ifl_step *step, int64_t at_ns)
 
 static void op_pad(struct ifl_step *step, struct ifl_padding padding)
 {
-    replica_of(step)->padding = padding;
-}
-
-static bool op_took_part(struct ifl_step *step, const struct ifl_request *request)
-{
-    const struct replica *replica = replica_of(step);
-    const struct live_request *r = live(request);
-    if (request->state == IFL_RUNNING && r->start_seq >= replica->first_start)
-        return true;
-    for (size_t i = 0; i < replica->n_planned; i++)
-        if (replica->planned[i].r == r)
-            return true;
-    return r->in_cohort && replica->ticks;
+    if (step_may_pad(&padding))
+        replica_of(step)->padding = padding;
+    else
+        breach(replica_of(step), "it pads with less than nothing, or with more than 2^28 tokens");
 }
 
 const struct ifl_step_ops replica_step_ops = {
@@ -588,7 +598,7 @@ const struct ifl_step_ops replica_step_ops = {
     .pad = op_pad,
     .oldest_waiting_ns = step_oldest_waiting_ns,
     .draw = op_draw,
-    .took_part = op_took_part,
+    .took_part = step_took_part,
     .scheduled = step_scheduled,
     .to_the_last = op_to_the_last,
 };

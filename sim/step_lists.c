@@ -159,6 +159,18 @@ struct ifl_requests step_scheduled(struct ifl_step *step)
     return (struct ifl_requests){list->of, list->n};
 }
 
+bool step_took_part(struct ifl_step *step, const struct ifl_request *request)
+{
+    const struct replica *replica = replica_of(step);
+    const struct live_request *r = live(request);
+    if (request->state == IFL_RUNNING && r->start_seq >= replica->first_start)
+        return true;
+    for (size_t i = 0; i < replica->n_planned; i++)
+        if (replica->planned[i].r == r)
+            return true;
+    return r->in_cohort && replica->ticks;
+}
+
 int64_t step_oldest_waiting_ns(struct ifl_step *step)
 {
     struct replica *replica = replica_of(step);

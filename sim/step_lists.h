@@ -10,6 +10,7 @@ struct ifl_requests step_running(struct ifl_step *step);
 const struct ifl_request *step_last_ranked(struct ifl_step *step, size_t at);
 struct ifl_requests step_started(struct ifl_step *step);
 struct ifl_requests step_scheduled(struct ifl_step *step);
+bool step_took_part(struct ifl_step *step, const struct ifl_request *request);
 int64_t step_oldest_waiting_ns(struct ifl_step *step);
 
 /* Brings a member's counts up to date. */
