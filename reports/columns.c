@@ -52,6 +52,7 @@ const struct column summary_columns[] = {
     COUNT("warmup_requests", n_warmup),
     REAL("warmup_s", warmup_s),
     REAL("kv_shared_frac", kv_shared_frac),
+    REAL("cached_prompt_frac", cached_prompt_frac),
 };
 
 const size_t n_summary_columns = sizeof summary_columns / sizeof *summary_columns;

@@ -249,6 +249,8 @@ static void put_memory(FILE *out, const struct ifl_summary *s)
     put_line(out, "KV reserved", 1, s->kv_reserved_frac * 100, "%");
     put_line(out, "KV internal waste", 1, s->kv_internal_frac * 100, "%");
     put_line(out, "KV external", 1, s->kv_external_frac * 100, "%");
+    if (s->cached_prompt_frac > 0)
+        put_line(out, "prompts from cache", 1, s->cached_prompt_frac * 100, "% of their tokens");
     if (s->kv_shared_frac > 0)
         put_line(out, "KV saved by sharing", 1, s->kv_shared_frac * 100, "% of the blocks");
     if (s->saturated)

@@ -40,6 +40,7 @@ void tally_life(struct tally *tally, const struct life *life)
     tally->n_finished++;
     tally->n_meeting_slos += life_meets_slos(life);
     tally->prompt_tokens += life->prompt_tokens;
+    tally->cached_tokens += life->cached_tokens;
     tally->output_tokens += life->output_tokens;
     if (life->finish_ns > tally->last_finish_ns)
         tally->last_finish_ns = life->finish_ns;

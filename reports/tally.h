@@ -30,7 +30,7 @@ struct tally {
     int64_t *ns;                    /* owned: theirs */
     uint64_t n, n_finished, n_rejected, n_failed, n_meeting_slos;
     uint64_t preemptions, swap_outs;
-    int64_t prompt_tokens, output_tokens; /* of finished requests */
+    int64_t prompt_tokens, cached_tokens, output_tokens; /* of finished requests */
     int64_t first_arrival_ns, last_finish_ns;
 };
 

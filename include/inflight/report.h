@@ -168,6 +168,7 @@ struct ifl_summary {
         n_warmup; /* requests before the steady state; the rest of the summary is without them */
     double warmup_s;
     double kv_shared_frac; /* blocks that sharing saves, of those that there would be without it */
+    double cached_prompt_frac; /* of the prompt tokens of finished requests, found in the cache */
     char error[256];       /* why the point failed, all else being undefined; empty if it did not */
     /* What the simulated durations assume, for lack of a measurement; the recorder leaves it empty.
      */

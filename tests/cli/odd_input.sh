@@ -87,6 +87,8 @@ same "$(columns out/requests.csv request_id,arrival_s,finish_s,cached_tokens)" \
 3,3.800000000,4.400000000,288
 2,6.000000000,7.200000000,192
 4,9.000000000,9.320000000,0' 'the conversations of traces/FORMAT.md'
+same "$(columns out/summary.csv cached_prompt_frac)" "$(awk 'BEGIN { printf "%.9g", 480 / 1334 }')" \
+    'what of the prompts was cached'
 
 # how many
 flies "$head\n0,10,5\n" 'note: *fewer than the limit of 10' --set workload.limit=10

@@ -115,7 +115,8 @@ static struct ifl_summary example(void)
                                 .queue_s = {6, 7, 8, 9, 10},
                                 .n_warmup = 12,
                                 .warmup_s = 1.5,
-                                .kv_shared_frac = 0.375};
+                                .kv_shared_frac = 0.375,
+                                .cached_prompt_frac = 0.625};
 }
 
 /* Points as a table in memory. */
@@ -166,10 +167,11 @@ Test(summary_csv, names_and_order_are_a_promise)
         "goodput_rps,attainment_frac,preemptions,swap_outs,steps,mean_batch_seqs,"
         "kv_token_frac,kv_reserved_frac,kv_internal_frac,kv_external_frac,saturated,error,assumed,"
         "mean_queue_s,p50_queue_s,p90_queue_s,p95_queue_s,p99_queue_s,warmup_requests,warmup_s,"
-        "kv_shared_frac\n"
+        "kv_shared_frac,cached_prompt_frac\n"
         "vllm-v0,\"{replicas: 2, router: \"\"rr\"\"}\",10,8,1,1,100,0.08,16,48,1,2,3,4,5,,,,,,"
         "0.1,0.2,0.3,0.4,0.5,11,12,13,14,15,0.01,0.02,0.03,0.04,0.05,0.05,0.5,3,2,1000,"
-        "0.333333333,0.5,0.25,0.125,0.125,true,,\"a10g: swap, host\",6,7,8,9,10,12,1.5,0.375\n");
+        "0.333333333,0.5,0.25,0.125,0.125,true,,\"a10g: swap, "
+        "host\",6,7,8,9,10,12,1.5,0.375,0.625\n");
     cr_expect_eq(scratch_count(&scratch), 1);
     scratch_remove(&scratch);
 }
