@@ -12,11 +12,13 @@ page_cm = int(ARG3) == 2 ? 17.8 : 8.8
 # ---- series ----
 
 array colour[8] = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4E9', '#000000', '#8A7A00']
-array filled[8] = [7, 5, 9, 13, 11, 15, 7, 5]
-array hollow[8] = [6, 4, 8, 12, 10, 14, 6, 4]
+array filled[6] = [7, 5, 9, 13, 11, 15]
+array hollow[6] = [6, 4, 8, 12, 10, 14]
 colour_of(i) = colour[(i - 1) % 8 + 1]
-filled_of(i) = filled[(i - 1) % 8 + 1]
-hollow_of(i) = hollow[(i - 1) % 8 + 1]
+# Two further with every round of the colours, so that none comes back with its old type.
+type_of(i) = (i - 1 + 2 * int((i - 1) / 8)) % 6 + 1
+filled_of(i) = filled[type_of(i)]
+hollow_of(i) = hollow[type_of(i)]
 # Solid, dashed, dash-dotted, dotted: by number, so that lines that hide each other show through.
 dash_of(i) = (i - 1) % 4 + 1
 

@@ -1,5 +1,5 @@
 # A paper's numbers beside simulated ones, two bars each: rows of number, name, paper, simulated. The fifth
-# argument says what they measure.
+# argument says what they measure, the sixth, if there is one, what the names are.
 call ARG1.'/style.gp' ARG2 ARG3 ARG4
 eval read_series
 set_page = page(1, 1, 4.7, 2, 12)
@@ -11,6 +11,7 @@ do for [format in formats] {
     eval open_page(format)
     eval panel(0)
     set ylabel ARG5
+    if (ARGC >= 6) { set xlabel ARG6 }
     set yrange [0:*]
     set offsets 0, 0, graph 0.08, 0
     set xrange [0.4:n + 0.6]
