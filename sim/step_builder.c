@@ -30,21 +30,6 @@ static int32_t op_need(struct ifl_step *step, const struct ifl_request *r, int32
     return replica_need(replica_of(step), live(r), hold_tokens);
 }
 
-static struct ifl_hit op_hit(struct ifl_step *step, const struct ifl_request *r)
-{
-    replica_look_up(replica_of(step), live(r));
-    return replica_hit(replica_of(step), live(r));
-}
-
-/* A node is named by its last block, counted from 1. */
-static uint32_t op_above(struct ifl_step *step, uint32_t node)
-{
-    const struct kv_pool *kv = &replica_of(step)->kv;
-    if (!kv->cached || node == 0 || node > (uint32_t)kv->n_blocks)
-        return 0;
-    return (uint32_t)(kv->cache.entries[node - 1].parent + 1);
-}
-
 static uint64_t op_draw(struct ifl_step *step, const struct ifl_request *r, uint32_t index)
 {
     return ifl_draw(replica_of(step)->seed, IFL_DRAW_POLICY, r->serial, index);
@@ -582,8 +567,8 @@ const struct ifl_step_ops replica_step_ops = {
     .running = step_running,
     .last_ranked = step_last_ranked,
     .started = step_started,
-    .hit = op_hit,
-    .above = op_above,
+    .hit = step_hit,
+    .above = step_above,
     .need = op_need,
     .ask = op_ask,
     .room = op_room,

@@ -1,5 +1,5 @@
 /* What a policy sees of the lists while it plans: in order of start or of rank as they were when it
- * first asked for them, and the waiting queue as it is. */
+ * first asked for them, and the waiting queue and the prefix cache as they are. */
 #include "step_lists.h"
 
 #include <string.h>
@@ -181,4 +181,19 @@ int64_t step_oldest_waiting_ns(struct ifl_step *step)
         if (r->pub.arrival_ns < oldest_ns)
             oldest_ns = r->pub.arrival_ns;
     return oldest_ns;
+}
+
+struct ifl_hit step_hit(struct ifl_step *step, const struct ifl_request *r)
+{
+    replica_look_up(replica_of(step), live(r));
+    return replica_hit(replica_of(step), live(r));
+}
+
+/* A node is named by its last block, counted from 1. */
+uint32_t step_above(struct ifl_step *step, uint32_t node)
+{
+    const struct kv_pool *kv = &replica_of(step)->kv;
+    if (!kv->cached || node == 0 || node > (uint32_t)kv->n_blocks)
+        return 0;
+    return (uint32_t)(kv->cache.entries[node - 1].parent + 1);
 }

@@ -12,6 +12,8 @@ struct ifl_requests step_started(struct ifl_step *step);
 struct ifl_requests step_scheduled(struct ifl_step *step);
 bool step_took_part(struct ifl_step *step, const struct ifl_request *request);
 int64_t step_oldest_waiting_ns(struct ifl_step *step);
+struct ifl_hit step_hit(struct ifl_step *step, const struct ifl_request *r);
+uint32_t step_above(struct ifl_step *step, uint32_t node);
 
 /* Brings a member's counts up to date. */
 static inline void step_sync(const struct replica *replica, struct live_request *r)
