@@ -143,9 +143,16 @@ static int draw_wanted(const struct plot *plot, struct ifl_error *error)
 
 /* ---- the runs ---- */
 
+/* A page for more would be too long for gnuplot, and nobody could read it. */
+enum { MAX_SERIES = 64 };
+
 static int plot_series(const struct ifl_plot_options *options, const struct series_set *set,
                        struct ifl_error *error)
 {
+    if (set->n_series > MAX_SERIES)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "%zu series, at most %d fit into a figure: sweep fewer keys at a time",
+                        set->n_series, MAX_SERIES);
     size_t *chosen = calloc(set->n_series ? set->n_series : 1, sizeof *chosen);
     if (!chosen)
         return ifl_fail_nomem(error);

@@ -93,6 +93,10 @@ expect 1 'gnuplot not found' env PATH="$work/empty" "$inflight" plot out -o none
 refuses 'nowhere/summary.csv: cannot open: No such file' "$inflight" plot nowhere
 [ -e nowhere ] && complain 'plot makes the folder that it should read'
 refuses 'empty/summary.csv: cannot open: No such file' "$inflight" plot empty
+awk -F, -v OFS=, 'NR == 2 { for (i = 0; i < 65; i++) { $1 = "series " i; print } } NR == 1' \
+    out/summary.csv >empty/summary.csv
+cp out/config.yaml empty
+refuses '65 series, at most 64 fit into a figure' "$inflight" plot empty
 if command -v gnuplot >/dev/null; then
     succeeds "$inflight" plot out -o figures
     for figure in latency_vs_rate ttft_itl_cdf; do
