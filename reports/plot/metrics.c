@@ -32,8 +32,13 @@ static const char *cell_of(const struct plot *plot, const struct series_point *p
     return at == SHEET_NO_COLUMN ? "" : sheet_cell(summary, point->row, at);
 }
 
+/* The names of more would lie on each other. */
+enum { MAX_BARS = 16 };
+
 const char *metrics_lack_pool(const struct plot *plot)
 {
+    if (plot->set->n_series > MAX_BARS)
+        return "for 16 series at most";
     for (size_t i = 0; i < plot->set->n_points; i++)
         if (*cell_of(plot, &plot->set->points[i], "kv_token_frac"))
             return NULL;
