@@ -145,8 +145,8 @@ static int draw(const struct fit_report *report, const char *dir, struct ifl_err
                                         .source = "inflight " INFLIGHT_VERSION};
     if (out_dir_make(dir, error) < 0)
         return error->code;
-    if (data_path("reports/plot", script_dir) < 0)
-        return ifl_fail(error, IFL_E_IO, "the plot scripts are not installed");
+    if (data_plot_scripts(script_dir, error) < 0)
+        return error->code;
     snprintf(path, sizeof path, "%s/measured_vs_fitted.csv", dir);
     const int code = profile_write_points(report, path, error);
     return code ? code : ifl_figure(&drawing, "measured_vs_fitted", "measured_vs_fitted", error);

@@ -196,8 +196,16 @@ static int list(const struct topic *topic)
 
 int cli_list(int argc, char **argv)
 {
-    for (size_t i = 0; argc == 1 && i < sizeof topics / sizeof *topics; i++)
-        if (strcmp(argv[0], topics[i].name) == 0)
+    struct text_list wanted = {0}, plugins = {0};
+    struct ifl_error error;
+    const struct option_spec options[] = {{"--plugin", NULL, OPTION_LIST, &plugins}};
+    if (options_read("list", argc, argv, options, 1, &wanted) < 0)
+        return 2;
+    for (size_t i = 0; i < plugins.n; i++)
+        if (registry_load_plugin(plugins.of[i], &error) < 0)
+            return cli_fail(&error);
+    for (size_t i = 0; wanted.n == 1 && i < sizeof topics / sizeof *topics; i++)
+        if (strcmp(wanted.of[0], topics[i].name) == 0)
             return list(&topics[i]);
     return usage_fail("list");
 }

@@ -113,8 +113,8 @@ static int draw(const char *dir, struct ifl_error *error)
                                         .script_dir = script_dir,
                                         .columns = 1,
                                         .source = "inflight " INFLIGHT_VERSION};
-    if (data_path("reports/plot", script_dir) < 0)
-        return ifl_fail(error, IFL_E_IO, "the plot scripts are not installed");
+    if (data_plot_scripts(script_dir, error) < 0)
+        return error->code;
     return ifl_figure(&drawing, "roofline", "roofline", error);
 }
 

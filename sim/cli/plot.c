@@ -68,11 +68,8 @@ static int plot(const struct plot_request *request)
         .rate_rps = request->rate_rps,
         .say = say,
     };
-    if (data_path("reports/plot", script_dir) < 0) {
-        fprintf(stderr, "inflight plot: the plot scripts are not installed\n");
-        return 1;
-    }
-    return ifl_plot(&options, &error) < 0 ? cli_fail(&error) : 0;
+    const int rc = data_plot_scripts(script_dir, &error);
+    return rc < 0 || ifl_plot(&options, &error) < 0 ? cli_fail(&error) : 0;
 }
 
 int cli_plot(int argc, char **argv)

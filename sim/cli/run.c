@@ -165,9 +165,7 @@ static void draw_figures(const struct run *run)
     };
     if (!study_first(run->launch.study)->output.plots)
         return;
-    if (data_path("reports/plot", script_dir) < 0)
-        fprintf(stderr, "note: no figures: the plot scripts are not installed\n");
-    else if (ifl_plot(&options, &error) < 0)
+    if (data_plot_scripts(script_dir, &error) < 0 || ifl_plot(&options, &error) < 0)
         fprintf(stderr, "note: no figures: %s\n", error.text);
 }
 

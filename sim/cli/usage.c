@@ -54,8 +54,9 @@ static const struct usage {
     {"plot", "figures of runs",
      "DIR... [-o DIR] [--figure NAME]... [--columns 1|2] [--rate REQUESTS_PER_S]",
      "`inflight list figures` names what can be drawn."},
-    {"list", "what there is to choose from", "policies|presets|models|hardware|traces|keys|figures",
-     NULL},
+    {"list", "what there is to choose from",
+     "policies|presets|models|hardware|traces|keys|figures [--plugin FILE.so]...",
+     "With --plugin, policies and keys tell of its modules, too."},
 };
 enum { N_USAGES = sizeof usages / sizeof *usages };
 

@@ -38,8 +38,8 @@ static void draw(const char *out_dir, const char *const runs[2])
     int rc = ifl_figure_source(&source, 2, runs, &error);
     const struct ifl_drawing drawing = {
         .out_dir = out_dir, .script_dir = script_dir, .columns = 2, .source = source};
-    if (rc == 0 && data_path("reports/plot", script_dir) < 0)
-        rc = ifl_fail(&error, IFL_E_IO, "the plot scripts are not installed");
+    if (rc == 0)
+        rc = data_plot_scripts(script_dir, &error);
     for (const char *const *figure = ifl_validation_figures; rc == 0 && *figure; figure++)
         rc = ifl_figure(&drawing, *figure, *figure, &error);
     if (rc < 0)

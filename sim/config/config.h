@@ -124,6 +124,8 @@ struct config {
  * the working directory, then in the installed data (the environment's INFLIGHT_DATA, if set, in
  * its stead). Negative if it is in neither. */
 int data_path(const char *relative, char found[512]);
+/* The folder of the scripts that draw figures. */
+int data_plot_scripts(char found[512], struct ifl_error *error);
 
 /* The names that config_resolve_name knows, or with kind "traces" the shipped traces; sorted. */
 struct name_list {

@@ -36,6 +36,21 @@ int data_path(const char *relative, char found[512])
     return IFL_E_INPUT;
 }
 
+static int fail_without(const char *what, const char *folder, struct ifl_error *error)
+{
+    return ifl_fail(
+        error, IFL_E_INPUT,
+        "%sthere is no %s here and none in %.200s; INFLIGHT_DATA may name a folder that "
+        "has it, such as the source tree",
+        what, folder, data_dir());
+}
+
+int data_plot_scripts(char found[512], struct ifl_error *error)
+{
+    static const char folder[] = "reports/plot";
+    return data_path(folder, found) == 0 ? 0 : fail_without("", folder, error);
+}
+
 /* ---- lists of names ---- */
 
 struct kind {
@@ -161,17 +176,15 @@ static int fail_unknown(const struct kind *kind, const char *name, struct ifl_er
     if (config_names(kind->name, &names, error) < 0)
         return error->code;
     const char *near = nearest_word(name, (const char *const *)names.of, names.n);
-    if (names.n == 0)
-        ifl_fail(
-            error, IFL_E_INPUT,
-            "unknown %s %.100s: there is no %s here and none in %.200s; INFLIGHT_DATA may name "
-            "a folder that has it, such as the source tree",
-            kind->what, name, kind->folder, data_dir());
-    else if (near)
+    if (names.n == 0) {
+        snprintf(list, sizeof list, "unknown %s %.100s: ", kind->what, name);
+        fail_without(list, kind->folder, error);
+    } else if (near) {
         ifl_fail(error, IFL_E_INPUT, "unknown %s %.100s, did you mean %s?", kind->what, name, near);
-    else
+    } else {
         ifl_fail(error, IFL_E_INPUT, "unknown %s %.100s, expected one of %s or a path", kind->what,
                  name, name_all(kind, &names, list));
+    }
     name_list_free(&names);
     return error->code;
 }

@@ -143,6 +143,10 @@ refuses 'inflight run: -j two: expected a whole number' "$inflight" run good.yam
 refuses 'usage: inflight run CONFIG.yaml' "$inflight" run
 refuses 'usage: inflight run CONFIG.yaml' "$inflight" run good.yaml good.yaml
 refuses 'usage: inflight list policies|' "$inflight" list colours
+refuses 'usage: inflight list policies|' "$inflight" list keys traces
+refuses 'three.csv: not a plug-in' "$inflight" list keys --plugin three.csv
+refuses 'there is no reports/plot here and none in /nowhere; INFLIGHT_DATA may name' \
+    env INFLIGHT_DATA=/nowhere "$inflight" plot out
 refuses 'usage: inflight trace stats FILE' "$inflight" trace stats
 refuses 'none.so: there is no such file' "$inflight" run good.yaml --plugin none.so
 refuses 'three.csv: not a plug-in' "$inflight" run good.yaml --plugin three.csv
