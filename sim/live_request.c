@@ -106,7 +106,7 @@ void live_describe(struct live_request *r, const struct arrival *a)
     struct ifl_request *pub = &r->pub;
     r->row = a->row;
     r->n_output = a->n_output;
-    r->first_scheduled_ns = r->first_token_ns = IFL_NEVER;
+    r->first_scheduled_ns = r->pub.first_token_ns = IFL_NEVER;
     r->stalled_since_ns = r->stall_ended_ns = IFL_NEVER;
     r->max_itl_ns = -1;
     pub->serial = pub->queued_serial = a->serial;

@@ -75,7 +75,7 @@ struct live_request {
     int32_t cached_tokens; /* of its prompt, when it first started */
 
     /* for the report */
-    int64_t first_scheduled_ns, first_token_ns, last_token_ns, max_itl_ns;
+    int64_t first_scheduled_ns, last_token_ns, max_itl_ns;
     int64_t stalled_ns, stalled_prefill_ns, stalled_since_ns;
     int64_t stall_began_ns, stall_ended_ns; /* the last that has ended; IFL_NEVER: none to report */
     bool stalled_on_host;                   /* the last one's K/V was swapped out */

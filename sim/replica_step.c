@@ -300,8 +300,8 @@ static bool first_of_prefill(struct replica *replica, struct live_request *r, in
 {
     r->pub.n_tokens++;
     r->pub.n_out++;
-    if (r->first_token_ns == IFL_NEVER) {
-        r->first_token_ns = end_ns;
+    if (r->pub.first_token_ns == IFL_NEVER) {
+        r->pub.first_token_ns = end_ns;
         r->stalled_prefill_ns = r->stalled_ns;
     } else {
         *rc = record_own_gap(r, end_ns, recorder, error);

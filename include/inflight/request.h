@@ -66,6 +66,7 @@ struct ifl_request {
     /* Its place among equals in waiting: serial, or above everyone's if it went to the back. */
     uint64_t queued_serial;
     bool forks; /* its sequences are a search's beams, which share other blocks after each token */
+    int64_t first_token_ns; /* IFL_NEVER before */
 };
 
 /* Tokens that still want computing before the next one can be sampled. */

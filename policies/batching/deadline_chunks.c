@@ -1,36 +1,63 @@
 /* Chunks as large as the deadlines of the decodes allow (QoServe/Niyama, microsoft/sarathi-serve,
- * branch niyama_asplos2026).
+ * branch niyama_asplos2026, deadline_scheduler.py, _get_prefill_size_by_slack).
  *
  * All decodes run in every step. Of those with deadlines the one with least slack says how long the
- * step may take: its next token is due at arrival + ttft_slo_s + tokens produced x tpot_slo_s.
- * Prompts share the largest chunk of the grid 128, 256, 512, ... 2048, 2552 whose predicted step
- * time, with a margin of a fifth, is within that slack, the smallest at least; while few blocks are
- * free, at most 512 down to 128. The prediction is a line in decodes and prompt tokens. */
+ * step may take: its next token, one more than it has produced, is due so many tpot_slo_s after its
+ * first token, or after arrival + ttft_slo_s, whichever is later. The step gets the most tokens of
+ * a grid, 128, 256, 512, ... 2048, 2552, whose predicted time, with a margin of a fifth, is within
+ * that slack, 128 at least; while few blocks are free the grid is 128, 256, 384, 512. What the
+ * decodes leave of them prompts share. A line predicts the time, another one that of steps of more
+ * than 512 tokens; where they cross, more tokens may be said to take less time, and a search by
+ * halves finds what it finds, as there. */
 #include "inflight/policy.h"
 
-enum { CHUNK_STEP = 256, LAST_STEPPED_CHUNK = 2048 };
-enum { LARGEST_CHUNK = 2552, SCARCE_LARGEST = 512, SCARCE_TOKENS = 1000, SCARCE_DIVISOR = 32 };
+enum { SCARCE_TOKENS = 1000, SCARCE_DIVISOR = 32 };
+
+static const int32_t grid[] = {128, 256, 512, 768, 1024, 1280, 1536, 1792, 2048, 2552};
+static const int32_t scarce_grid[] = {128, 256, 384, 512};
+
+struct line {
+    double step_s, prefill_token_s, decode_seq_s, prefill_context_s, decode_context_s;
+};
 
 struct deadline_chunks {
     int32_t max_seqs;
-    int32_t least_chunk_tokens;
     double margin;
-    double step_s, prefill_token_s, decode_seq_s;
+    int32_t long_tokens;
+    struct line line, long_line;
 };
 
+#define LINE(field) offsetof(struct deadline_chunks, line.field)
+#define LONG_LINE(field) offsetof(struct deadline_chunks, long_line.field)
+
+/* The lines' defaults are that branch's, fitted to Llama-3-8B on its GPU. */
 static const struct ifl_param params[] = {
-    {"max_seqs", IFL_INT, offsetof(struct deadline_chunks, max_seqs), 128, 1, 1 << 20, NULL,
+    {"max_seqs", IFL_INT, offsetof(struct deadline_chunks, max_seqs), 512, 1, 1 << 20, NULL,
      "sequences", "most sequences on the device"},
-    {"least_chunk_tokens", IFL_INT, offsetof(struct deadline_chunks, least_chunk_tokens), 128, 1,
-     LARGEST_CHUNK, NULL, "tokens", "a step's prompt tokens, however little slack there is"},
     {"margin", IFL_REAL, offsetof(struct deadline_chunks, margin), 1.2, 1, 100, NULL, "",
      "multiplies the predicted step time"},
-    {"step_s", IFL_REAL, offsetof(struct deadline_chunks, step_s), 0.01, 0, 3600, NULL, "s",
+    {"step_s", IFL_REAL, LINE(step_s), 0.014936, -3600, 3600, NULL, "s",
      "predicted time of a step: this"},
-    {"prefill_token_s", IFL_REAL, offsetof(struct deadline_chunks, prefill_token_s), 0.0001, 0,
-     3600, NULL, "s", "predicted time of a step: and this for every prompt token"},
-    {"decode_seq_s", IFL_REAL, offsetof(struct deadline_chunks, decode_seq_s), 0.0001, 0, 3600,
-     NULL, "s", "predicted time of a step: and this for every decode"},
+    {"prefill_token_s", IFL_REAL, LINE(prefill_token_s), 8.130431e-5, -3600, 3600, NULL, "s",
+     "and this for every prompt token"},
+    {"decode_seq_s", IFL_REAL, LINE(decode_seq_s), 9.516994e-5, -3600, 3600, NULL, "s",
+     "and this for every decode"},
+    {"prefill_context_s", IFL_REAL, LINE(prefill_context_s), 7.554773e-7, -3600, 3600, NULL, "s",
+     "and this for every token that the first prompt has behind it"},
+    {"decode_context_s", IFL_REAL, LINE(decode_context_s), 1.111258e-7, -3600, 3600, NULL, "s",
+     "and this for every token of the decodes"},
+    {"long_tokens", IFL_INT, offsetof(struct deadline_chunks, long_tokens), 512, 0, 1 << 30, NULL,
+     "tokens", "steps of more than these take long_step_s, ..., instead"},
+    {"long_step_s", IFL_REAL, LONG_LINE(step_s), 0.005004, -3600, 3600, NULL, "s",
+     "as step_s, of long steps"},
+    {"long_prefill_token_s", IFL_REAL, LONG_LINE(prefill_token_s), 9.582093e-5, -3600, 3600, NULL,
+     "s", "as prefill_token_s, of long steps"},
+    {"long_decode_seq_s", IFL_REAL, LONG_LINE(decode_seq_s), -1.424943e-5, -3600, 3600, NULL, "s",
+     "as decode_seq_s, of long steps"},
+    {"long_prefill_context_s", IFL_REAL, LONG_LINE(prefill_context_s), 2.727223e-6, -3600, 3600,
+     NULL, "s", "as prefill_context_s, of long steps"},
+    {"long_decode_context_s", IFL_REAL, LONG_LINE(decode_context_s), 1.663409e-7, -3600, 3600, NULL,
+     "s", "as decode_context_s, of long steps"},
 };
 
 struct outlook {
@@ -47,62 +74,94 @@ static int64_t lesser(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* ---- how large a chunk ---- */
+/* ---- who is due first ---- */
 
 static int64_t due_ns(const struct ifl_request *r)
 {
     const double first_ns = r->ttft_slo_ns == IFL_NEVER ? 0 : (double)r->ttft_slo_ns;
-    const double due = (double)r->arrival_ns + first_ns + (double)r->n_out * (double)r->tpot_slo_ns;
+    const double from_ns = (double)r->arrival_ns + first_ns;
+    const double had_ns = r->first_token_ns == IFL_NEVER ? 0 : (double)r->first_token_ns;
+    const double due =
+        (had_ns > from_ns ? had_ns : from_ns) + (r->n_out + 1.0) * (double)r->tpot_slo_ns;
     return r->tpot_slo_ns == IFL_NEVER || due >= (double)IFL_LAST_NS ? IFL_NEVER : (int64_t)due;
 }
 
-/* Of the decodes; prompts on the device are looked at for later. */
-static int64_t first_due_ns(const struct deadline_chunks *p, struct ifl_step *step)
+struct load { /* what a step takes besides prompt tokens, and by when */
+    int64_t by_ns;
+    int64_t decode_context, prefill_context;
+    int32_t n_decodes;
+};
+
+/* Prompts on the device are looked at for later. */
+static struct load load_of(const struct deadline_chunks *p, struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
     struct outlook *outlook = outlook_of(p);
-    int64_t first_ns = IFL_NEVER;
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *first = ifl_next(step, IFL_IN_PREFILL | IFL_IN_WAITING, &cursor);
+    struct load load = {IFL_NEVER, 0, first ? first->n_computed : 0, step->n_requests};
     outlook->due_ns = IFL_NEVER;
     for (size_t i = 0; i < running.n; i++) {
         const int64_t next_ns = due_ns(running.of[i]);
         outlook->due_ns = lesser(outlook->due_ns, next_ns);
-        if (ifl_decodes(running.of[i]))
-            first_ns = lesser(first_ns, next_ns);
+        if (ifl_decodes(running.of[i])) {
+            load.by_ns = lesser(load.by_ns, next_ns);
+            load.decode_context += running.of[i]->n_tokens;
+        }
     }
-    return first_ns;
+    return load;
+}
+
+/* ---- how large a chunk ---- */
+
+static int32_t left_of(int32_t n_tokens, const struct load *load)
+{
+    return n_tokens > load->n_decodes ? n_tokens - load->n_decodes : 0;
 }
 
 /* In whole nanoseconds, so that a step that ends just in time is in time. */
 static bool in_time(const struct deadline_chunks *p, const struct ifl_view *view,
-                    const struct ifl_step *step, int32_t chunk, int64_t by_ns)
+                    const struct load *load, int32_t n_tokens)
 {
-    const double step_s =
-        p->step_s + p->prefill_token_s * chunk + p->decode_seq_s * step->n_requests;
-    return by_ns == IFL_NEVER || ifl_ns_from_s(p->margin * step_s) <= by_ns - view->now_ns;
+    const int32_t chunk = left_of(n_tokens, load);
+    const struct line *line = chunk + load->n_decodes > p->long_tokens ? &p->long_line : &p->line;
+    const double step_s = line->step_s + line->prefill_token_s * chunk +
+                          line->decode_seq_s * load->n_decodes +
+                          line->prefill_context_s * (double)load->prefill_context +
+                          line->decode_context_s * (double)load->decode_context;
+    return load->by_ns == IFL_NEVER ||
+           ifl_ns_from_s(p->margin * step_s) <= load->by_ns - view->now_ns;
 }
 
-/* Few plans need to look for who is due first. */
-static int32_t largest_in_time(const struct deadline_chunks *p, const struct ifl_view *view,
-                               struct ifl_step *step)
+static int32_t search(const struct deadline_chunks *p, const struct ifl_view *view,
+                      const struct load *load, const int32_t *of, size_t n)
 {
-    if (in_time(p, view, step, LARGEST_CHUNK, outlook_of(p)->due_ns))
-        return LARGEST_CHUNK;
-    const int64_t by_ns = first_due_ns(p, step);
-    int32_t best = p->least_chunk_tokens;
-    for (int32_t chunk = CHUNK_STEP; chunk <= LAST_STEPPED_CHUNK; chunk += CHUNK_STEP)
-        if (chunk > best && in_time(p, view, step, chunk, by_ns))
-            best = chunk;
-    return in_time(p, view, step, LARGEST_CHUNK, by_ns) ? LARGEST_CHUNK : best;
+    size_t low = 0, high = n;
+    int32_t best = of[0];
+    while (low < high && load->by_ns > view->now_ns) {
+        const size_t middle = (low + high - 1) / 2;
+        if (in_time(p, view, load, of[middle])) {
+            best = of[middle];
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return best;
 }
 
+/* Where nobody is due there is no need to look at anybody. */
 static int32_t chunk_tokens(const struct deadline_chunks *p, const struct ifl_view *view,
                             struct ifl_step *step)
 {
     const int64_t free_tokens = (int64_t)step->n_free_blocks * view->limits->block_tokens;
-    int32_t best = largest_in_time(p, view, step);
-    if (free_tokens / SCARCE_DIVISOR < SCARCE_TOKENS && best > SCARCE_LARGEST)
-        best = SCARCE_LARGEST;
-    return best;
+    const bool scarce = free_tokens / SCARCE_DIVISOR < SCARCE_TOKENS;
+    const int32_t *of = scarce ? scarce_grid : grid;
+    const size_t n = scarce ? sizeof scarce_grid / sizeof *scarce_grid : sizeof grid / sizeof *grid;
+    struct load load = {.by_ns = IFL_NEVER, .n_decodes = step->n_requests};
+    if (outlook_of(p)->due_ns != IFL_NEVER)
+        load = load_of(p, step);
+    return left_of(search(p, view, &load, of, n), &load);
 }
 
 /* ---- the step ---- */
@@ -155,13 +214,16 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         ifl_decode_one_by_one(step, 0);
     if (step->n_preempted > 0)
         return;
+    const bool wanted = view->n_swapped == 0 &&
+                        (step->n_waiting > 0 || step->n_requests < step->n_running_requests);
+    const int32_t chunk = wanted ? chunk_tokens(p, view, step) : 0;
     if (view->n_swapped > 0)
         ifl_return_swapped(step, p->max_seqs);
-    else if (step->n_waiting > 0 || step->n_requests < step->n_running_requests)
-        fill_chunk(p, step, chunk_tokens(p, view, step));
+    fill_chunk(p, step, chunk);
     look_out(p, view, step);
-    /* Who waits and was refused lacks seats or blocks, whatever the chunk. */
-    ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
+    /* Who waits and was refused lacks seats or blocks, whatever the chunk, if there was any. */
+    if (chunk > 0 || !wanted)
+        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)

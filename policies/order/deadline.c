@@ -4,17 +4,22 @@
  * The deadline is that of the first token, arrival + ttft_slo_s of the request's class; a request
  * without one comes after all that have. The key is deadline + alpha x tokens still to prefill: at
  * alpha 0 EDF, at a large alpha SRPF. Relegated is a request that has not begun and cannot meet its
- * deadline any more at the given rate of prefill: those that can go first. */
+ * deadline any more at the rate of prefill: those that can go first. That rate is learnt: each step
+ * with prompt tokens moves it a little towards its own (deadline_scheduler.py,
+ * expected_prefill_throughput). There who is relegated stays so; here it is judged anew, which
+ * differs only where the rate has risen since. */
 #include "inflight/policy.h"
 
 struct deadline {
     double alpha_s_per_token;
     bool relegate;
-    double prefill_token_s;
+    double prefill_tok_per_s, rate_memory;
 };
 
-struct judgement { /* scratch of a plan */
-    int64_t made_ns, holds_until_ns;
+struct judgement {
+    int64_t made_ns, holds_until_ns; /* scratch of a plan */
+    double tok_per_s;
+    int32_t n_prefill_tokens; /* of the step under way */
 };
 
 static const struct ifl_param params[] = {
@@ -22,8 +27,10 @@ static const struct ifl_param params[] = {
      "s/token", "a deadline counts as so much later for each token still to prefill"},
     {"relegate", IFL_BOOL, offsetof(struct deadline, relegate), 0, 0, 1, NULL, "",
      "who has not begun and is bound to miss its deadline stands behind everyone else"},
-    {"prefill_token_s", IFL_REAL, offsetof(struct deadline, prefill_token_s), 0.0001, 0, 3600, NULL,
-     "s", "measured time of a prompt token, for that judgement"},
+    {"prefill_tok_per_s", IFL_REAL, offsetof(struct deadline, prefill_tok_per_s), 8500, 1e-6, 1e12,
+     NULL, "tok/s", "rate of prefill for that judgement, to begin with"},
+    {"rate_memory", IFL_REAL, offsetof(struct deadline, rate_memory), 0.995, 0, 1, NULL, "",
+     "share of that rate that a step with prompt tokens leaves standing; 1: it never changes"},
 };
 
 static struct judgement *judgement_of(const void *self)
@@ -49,7 +56,7 @@ static int64_t last_chance_ns(const struct deadline *p, const struct ifl_request
 {
     if (!p->relegate || r->state != IFL_WAITING || r->n_out > 0 || r->ttft_slo_ns == IFL_NEVER)
         return IFL_NEVER;
-    return deadline_ns(r) - ifl_ns_from_s(p->prefill_token_s * (double)ifl_todo(r));
+    return deadline_ns(r) - ifl_ns_from_s((double)ifl_todo(r) / judgement_of(p)->tok_per_s);
 }
 
 static bool bound_to_miss(const struct deadline *p, const struct ifl_view *view,
@@ -60,7 +67,7 @@ static bool bound_to_miss(const struct deadline *p, const struct ifl_view *view,
     if (last_ns < view->now_ns)
         return true;
     if (judgement->made_ns != view->now_ns)
-        *judgement = (struct judgement){view->now_ns, IFL_NEVER};
+        judgement->made_ns = view->now_ns, judgement->holds_until_ns = IFL_NEVER;
     if (last_ns < judgement->holds_until_ns)
         judgement->holds_until_ns = last_ns;
     return false;
@@ -78,7 +85,46 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     }
 }
 
-/* Time alone relegates. */
+/* ---- the rate of prefill ---- */
+
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    const struct deadline *p = self;
+    (void)limits;
+    (void)error;
+    judgement_of(self)->tok_per_s = p->prefill_tok_per_s;
+    return 0;
+}
+
+static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
+                          struct ifl_step *step)
+{
+    (void)view;
+    (void)step;
+    judgement_of(self)->n_prefill_tokens = desc->totals.n_prefill_tokens;
+}
+
+static bool listens(const void *self, const struct ifl_view *view, size_t n)
+{
+    (void)self;
+    (void)view;
+    (void)n;
+    return false;
+}
+
+static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
+{
+    const struct deadline *p = self;
+    struct judgement *judgement = judgement_of(self);
+    const double lasted_s = ifl_s_from_ns(end->end_ns - end->start_ns);
+    (void)view;
+    if (judgement->n_prefill_tokens > 0 && lasted_s > 0)
+        judgement->tok_per_s = p->rate_memory * judgement->tok_per_s +
+                               (1 - p->rate_memory) * judgement->n_prefill_tokens / lasted_s;
+    judgement->n_prefill_tokens = 0;
+}
+
+/* Time alone relegates: steps that are told of together have no prompt tokens. */
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {
@@ -98,6 +144,11 @@ const struct ifl_policy policy_order_deadline = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct deadline),
     .state_bytes = sizeof(struct judgement),
+    .init = init,
+    .on_step_start = on_step_start,
+    .on_step_end = on_step_end,
+    .listens = listens,
+    .hears_runs = true,
     .steady = steady,
     .ops.order = &ops,
 };

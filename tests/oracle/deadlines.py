@@ -3,7 +3,8 @@
 from machine import Scheduler
 from schedulers import Sarathi
 
-CHUNKS = [128] + list(range(256, 2049, 256)) + [2552]
+GRID = [128] + list(range(256, 2049, 256)) + [2552]
+SCARCE_GRID = list(range(128, 513, 128))
 
 
 def deadline_ms(r):
@@ -64,16 +65,23 @@ class Edf(Sarathi):
 
 
 class QoServe(Scheduler):
-    """microsoft/sarathi-serve, branch niyama_asplos2026, with one line as its model of a step."""
+    """microsoft/sarathi-serve, branch niyama_asplos2026, deadline_scheduler.py (_schedule, _predict_batch_time,
+    _get_prefill_size_by_slack), with preemption as Sarathi-Serve has it."""
     preset = 'qoserve'
-    prefill_token_ms = 0.5
-    line = {'margin': 1.25, 'step': 8, 'prefill_token': 0.25, 'decode_seq': 2}      # ms
+    margin = 1.25
 
     @staticmethod
     def draw(rng):
+        """Lines in whole microseconds, which may cross."""
         return {'block_tokens': 16, 'num_blocks': rng.choice([200, 400, 3000]),
                 'max_model_len': 3000, 'host_blocks': 0, 'max_seqs': rng.choice([2, 4, 128]),
-                'alpha_s': rng.choice([0, 0.001, 0.02]), 'watermark_frac': rng.choice([0, 0.2])}
+                'alpha_s': rng.choice([0, 0.001, 0.02]), 'watermark_frac': rng.choice([0, 0.2]),
+                'rate': rng.choice([500, 2000]), 'memory': rng.choice([1, 0.75]),
+                'long_tokens': rng.choice([200, 512, 1000000]),
+                'line': [rng.choice([0, 8000]), rng.choice([100, 250]), rng.choice([0, 2000]),
+                         rng.choice([0, 40]), rng.choice([0, 20])],
+                'long_line': [rng.choice([0, 5000]), rng.choice([50, 250]), rng.choice([-1000, 0]),
+                              rng.choice([0, 80]), 0]}
 
     @staticmethod
     def columns(rng, prompt, output):
@@ -82,14 +90,23 @@ class QoServe(Scheduler):
 
     keys = {'max_seqs': 'serving.batching.max_seqs',
             'watermark_frac': 'serving.admit.watermark_frac',
-            'alpha_s': 'serving.order.alpha_s_per_token'}
-    more_sets = {'serving.order.prefill_token_s': 0.0005, 'serving.batching.margin': 1.25,
-                 'serving.batching.step_s': 0.008, 'serving.batching.prefill_token_s': 0.00025,
-                 'serving.batching.decode_seq_s': 0.002}
+            'alpha_s': 'serving.order.alpha_s_per_token',
+            'rate': 'serving.order.prefill_tok_per_s', 'memory': 'serving.order.rate_memory',
+            'long_tokens': 'serving.batching.long_tokens'}
+    line_keys = ['step_s', 'prefill_token_s', 'decode_seq_s', 'prefill_context_s', 'decode_context_s']
+
+    @classmethod
+    def more_sets(cls, settings):
+        sets = {'serving.batching.margin': cls.margin}
+        for prefix in ('', 'long_'):
+            for key, us in zip(cls.line_keys, settings[prefix + 'line']):
+                sets[f'serving.batching.{prefix}{key}'] = us / 1e6
+        return sets
 
     def __init__(self, settings):
         super().__init__(settings)
         self.victims = []
+        self.rate = settings['rate']
 
     def back_to_waiting(self, r):
         self.victims.insert(0, r)
@@ -98,22 +115,45 @@ class QoServe(Scheduler):
     def rank(self, r):
         """Who gave way stands first, the last of them before the others; who is too late for a
         first token stands behind all."""
-        too_late = (r in self.waiting and r.out == 0 and
-                    self.now + self.prefill_token_ms * r.todo > deadline_ms(r))
+        too_late = (r in self.waiting and r.out == 0 and r.ttft_slo_s is not None and
+                    self.now * 10**6 + round(r.todo / self.rate * 1e9) > deadline_ms(r) * 10**6)
         no_deadline = r.ttft_slo_s is None
         blend = self.s['alpha_s'] * 1000 * r.todo + (0 if no_deadline else deadline_ms(r))
         place = self.victims.index(r) if r in self.victims else len(self.victims)
         return (place, too_late, no_deadline, blend, r.arrival, r.number)
 
+    def in_line(self):
+        return sorted([r for r in self.running if not r.decodes] + self.waiting, key=self.rank)
+
+    def predicted_us(self, prefill, decodes, prefill_context, decode_context):
+        line = self.s['long_line' if prefill + decodes > self.s['long_tokens'] else 'line']
+        features = [1, prefill, decodes, prefill_context, decode_context]
+        return sum(c * x for c, x in zip(line, features))
+
+    def due_ms(self, r):
+        """Of its next token."""
+        from_ms = r.arrival + (r.ttft_slo_s or 0) * 1000
+        return max(from_ms, r.first_token or 0) + (r.out + 1) * r.tpot_slo_s * 1000
+
     def chunk(self, step):
-        due = [r.arrival + (r.ttft_slo_s or 0) * 1000 + r.out * r.tpot_slo_s * 1000
-               for r in self.running if r.decodes and r.tpot_slo_s is not None]
-        slack = min(due, default=float('inf')) - self.now
-        fixed = self.line['step'] + self.line['decode_seq'] * len(step.tokens)
-        fitting = [c for c in CHUNKS
-                   if self.line['margin'] * (fixed + self.line['prefill_token'] * c) <= slack]
-        largest = max(fitting, default=CHUNKS[0])
-        return min(largest, 512) if self.free * self.s['block_tokens'] / 32 < 1000 else largest
+        decoding = [r for r in self.running if r.decodes]
+        slack = min((self.due_ms(r) for r in decoding if r.tpot_slo_s is not None),
+                    default=float('inf')) - self.now
+        line = self.in_line()
+        context = line[0].computed if line else 0
+        decode_context = sum(r.tokens for r in decoding)
+        scarce = self.free * self.s['block_tokens'] // 32 < 1000
+        space = SCARCE_GRID if scarce else GRID
+        best, low, high = space[0], 0, len(space) - 1
+        while slack > 0 and low <= high:
+            middle = (low + high) // 2
+            prefill = max(0, space[middle] - len(step.tokens))
+            us = self.predicted_us(prefill, len(step.tokens), context, decode_context)
+            if self.margin * us <= slack * 1000:
+                best, low = space[middle], middle + 1
+            else:
+                high = middle - 1
+        return max(0, best - len(step.tokens))
 
     def decodes(self, step):
         queue = [r for r in self.running if r.decodes]
@@ -127,10 +167,8 @@ class QoServe(Scheduler):
     def prompts(self, step):
         left = self.chunk(step)
         watermark = int(self.s['watermark_frac'] * self.s['num_blocks'])
-        begun = [r for r in self.running if not r.decodes]
-        line = sorted(begun + self.waiting, key=self.rank)
         blocked = False
-        for r in line:
+        for r in self.in_line():
             n = min(r.todo, left)
             if n <= 0:
                 break
@@ -154,3 +192,13 @@ class QoServe(Scheduler):
         self.decodes(step)
         if not step.preempted:
             self.prompts(step)
+
+    def ended(self, step, begin, end):
+        prefill = sum(n for r, n in step.tokens.items() if r in self.prefilled)
+        if prefill and end > begin:
+            lasted_s = (end - begin) * 10**6 * 1e-9
+            memory = self.s['memory']
+            self.rate = memory * self.rate + (1 - memory) * prefill / lasted_s
+
+    def started(self, step):
+        self.prefilled = [r for r in step.tokens if not r.decodes]
