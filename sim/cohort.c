@@ -5,6 +5,8 @@
 
 #include "inflight/error.h"
 
+#include "array.h"
+
 int cohort_create(struct cohort *cohort, int32_t block_tokens)
 {
     *cohort = (struct cohort){.block_tokens = block_tokens, .next_finish_tick = INT64_MAX};
@@ -28,10 +30,8 @@ int cohort_reserve(struct cohort *cohort, size_t n)
 {
     if (n <= cohort->cap)
         return 0;
-    struct live_request **fresh = realloc(cohort->fresh, n * sizeof *fresh);
-    if (!fresh)
+    if (array_grow(&cohort->fresh, cohort->n_fresh, n, sizeof *cohort->fresh) < 0)
         return -1;
-    cohort->fresh = fresh;
     cohort->cap = n;
     return 0;
 }

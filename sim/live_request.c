@@ -51,7 +51,7 @@ static int add_chunk(struct live_pool *pool)
         pool->chunks = chunks;
         pool->cap_chunks = cap;
     }
-    void *chunk = calloc(RECORDS_PER_CHUNK, pool->record_bytes);
+    void *chunk = malloc(RECORDS_PER_CHUNK * pool->record_bytes);
     if (!chunk)
         return -1;
     pool->chunks[pool->n_chunks++] = chunk;
@@ -66,13 +66,18 @@ int live_reserve(struct live_pool *pool, size_t n)
     return 0;
 }
 
-/* The one that was given back last, which the caches still know. */
+/* The one that was given back last, which the caches still know; or a new one, without arrays. */
 static struct live_request *any_free(struct live_pool *pool)
 {
     struct live_request *r = pool->free;
-    if (!r)
-        return record_at(pool, pool->n_used++);
-    pool->free = r->links[ON_DEVICE].next;
+    if (r) {
+        pool->free = r->links[ON_DEVICE].next;
+        return r;
+    }
+    r = record_at(pool, pool->n_used++);
+    r->blocks = NULL;
+    r->cap_blocks = 0;
+    r->beams = (struct kv_beams){0};
     return r;
 }
 

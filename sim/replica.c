@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "step_lists.h"
 
 /* ---- modules ---- */
@@ -195,17 +196,7 @@ void replica_destroy(struct replica *replica)
 
 /* ---- joining ---- */
 
-static int grow_array(void *array_of_pointers, size_t n, size_t element_bytes)
-{
-    void **array = array_of_pointers;
-    void *grown = realloc(*array, n * element_bytes);
-    if (!grown)
-        return -1;
-    *array = grown;
-    return 0;
-}
-
-#define GROW(array) (grow_array(&(array), n, sizeof *(array)) < 0)
+#define GROW(array, n_used) (array_grow(&(array), n_used, n, sizeof *(array)) < 0)
 
 /* Every array that is filled within a plan has room for twice the requests here, so that plans and
  * steps never allocate. (A request may be started, preempted and started again in one plan.) */
@@ -214,19 +205,23 @@ static int reserve(struct replica *replica, size_t n_here)
     if (n_here <= replica->cap)
         return 0;
     const size_t n = n_here < 64 ? 256 : 4 * n_here;
-    if (GROW(replica->swapped) || GROW(replica->planned) || GROW(replica->by_start.of) ||
-        GROW(replica->started.of) || GROW(replica->scheduled.of) || GROW(replica->keys) ||
-        GROW(replica->asked) || GROW(replica->gone))
+    if (GROW(replica->swapped, replica->n_swapped) || GROW(replica->planned, replica->n_planned) ||
+        GROW(replica->by_start.of, replica->by_start.n) ||
+        GROW(replica->started.of, replica->started.n) ||
+        GROW(replica->scheduled.of, replica->scheduled.n) || GROW(replica->keys, 0) ||
+        GROW(replica->asked, 0) || GROW(replica->gone, replica->n_gone))
         return -1;
-    for (int which = 0; which < N_RANKED; which++)
-        if (GROW(replica->by_rank[which].room) || GROW(replica->by_rank[which].noted))
+    for (int which = 0; which < N_RANKED; which++) {
+        struct ranking *list = &replica->by_rank[which];
+        if (GROW(list->room, list->first + list->n) || GROW(list->noted, list->n_noted))
             return -1;
-    for (int which = 0; which < N_RANKED; which++)
-        replica->by_rank[which].cap = n;
+        list->cap = n;
+    }
     if (replica->wants_work &&
-        grow_array(&replica->work, n * (size_t)replica->max_samples, sizeof *replica->work) < 0)
+        array_grow(&replica->work, replica->desc.n_work, n * (size_t)replica->max_samples,
+                   sizeof *replica->work) < 0)
         return -1;
-    if (replica->on_step_end.n > 0 && GROW(replica->results))
+    if (replica->on_step_end.n > 0 && GROW(replica->results, 0))
         return -1;
     if (waiting_reserve(&replica->waiting, n) < 0 || cohort_reserve(&replica->cohort, n) < 0)
         return -1;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 static bool before(const struct waiter *a, const struct waiter *b)
 {
     if (a->key != b->key)
@@ -13,37 +15,23 @@ static bool before(const struct waiter *a, const struct waiter *b)
     return a->serial < b->serial;
 }
 
-static int resize(struct waiter **array, size_t n)
-{
-    struct waiter *resized = realloc(*array, n * sizeof *resized);
-    if (!resized)
-        return -1;
-    *array = resized;
-    return 0;
-}
-
 /* Runs may start anywhere in their arrays, and they and the heap have holes, near as many again
  * from the plan under way. */
 enum { FAR_ROOM = 2, NEAR_ROOM = 3 };
 
+#define GROW(array, n_used, n) (array_grow(&(array), n_used, n, sizeof *(array)) < 0)
+
 int waiting_reserve(struct waiting *waiting, size_t n)
 {
+    struct waiter_run *near = &waiting->near, *line = &waiting->line;
     if (n <= waiting->cap)
         return 0;
-    const struct ifl_request **ranked = realloc(waiting->ranked, n * sizeof *ranked);
-    if (ranked)
-        waiting->ranked = ranked;
-    int64_t *keys = realloc(waiting->keys, n * sizeof *keys);
-    if (keys)
-        waiting->keys = keys;
-    if (!ranked || !keys || resize(&waiting->front, n) < 0 ||
-        resize(&waiting->near.of, NEAR_ROOM * n) < 0 ||
-        resize(&waiting->line.of, NEAR_ROOM * n) < 0 || resize(&waiting->heap, FAR_ROOM * n) < 0)
+    if (GROW(waiting->ranked, 0, n) || GROW(waiting->keys, 0, n) ||
+        GROW(waiting->front, waiting->n_front, n) || GROW(near->of, near->tail, NEAR_ROOM * n) ||
+        GROW(line->of, line->tail, NEAR_ROOM * n) ||
+        GROW(waiting->heap, waiting->n_heap, FAR_ROOM * n) ||
+        GROW(waiting->undescribed, waiting->undescribed_tail, FAR_ROOM * n))
         return -1;
-    struct arrival *undescribed = realloc(waiting->undescribed, FAR_ROOM * n * sizeof *undescribed);
-    if (!undescribed)
-        return -1;
-    waiting->undescribed = undescribed;
     waiting->cap = n;
     return 0;
 }
@@ -137,13 +125,24 @@ static bool before_last(const struct waiter *w, const struct waiter_run *run)
     return !is_empty(run) && before(w, &run->of[run->tail - 1]);
 }
 
-/* Holes of near stay: cursors count them. */
-static void move_to_start(struct waiter_run *run)
+/* [head, tail) moves to the start of its array. Holes of near stay: cursors count them. */
+static void move_to_start(void *of, size_t element_bytes, size_t *head, size_t *tail)
 {
-    const size_t n = run->tail - run->head;
-    memmove(run->of, run->of + run->head, n * sizeof *run->of);
-    run->head = 0;
-    run->tail = n;
+    *tail -= *head;
+    memmove(of, (char *)of + *head * element_bytes, *tail * element_bytes);
+    *head = 0;
+}
+
+static void run_to_start(struct waiter_run *run)
+{
+    move_to_start(run->of, sizeof *run->of, &run->head, &run->tail);
+}
+
+/* More is gone than left: then moving the rest costs no more than coming here did, and a queue does
+ * not wander through memory. */
+static bool mostly_gone(size_t head, size_t tail)
+{
+    return head > tail - head;
 }
 
 /* Behind everyone that w does not go before. */
@@ -164,7 +163,7 @@ static void near_insert(struct waiting *waiting, struct waiter w)
 {
     struct waiter_run *near = &waiting->near;
     if (near->tail == NEAR_ROOM * waiting->cap)
-        move_to_start(near);
+        run_to_start(near);
     const size_t at = before_last(&w, near) ? place_of(near, &w) : near->tail;
     memmove(&near->of[at + 1], &near->of[at], (near->tail - at) * sizeof w);
     near->of[at] = w;
@@ -175,7 +174,7 @@ static void line_append(struct waiting *waiting, struct waiter w)
 {
     struct waiter_run *line = &waiting->line;
     if (line->tail == FAR_ROOM * waiting->cap) {
-        move_to_start(line);
+        run_to_start(line);
         line->tail = keep_waiters(line->of, 0, line->tail);
     }
     line->of[line->tail++] = w;
@@ -185,8 +184,8 @@ static struct waiter line_pop(struct waiting *waiting)
 {
     struct waiter_run *line = &waiting->line;
     const struct waiter head = line->of[line->head++];
-    if (is_empty(line))
-        line->head = line->tail = 0;
+    if (mostly_gone(line->head, line->tail))
+        run_to_start(line);
     return head;
 }
 
@@ -195,15 +194,16 @@ static struct waiter line_pop(struct waiting *waiting)
 /* So many records stay in the caches anyway. */
 enum { SHORT_QUEUE = 64 };
 
+static void undescribed_to_start(struct waiting *waiting)
+{
+    move_to_start(waiting->undescribed, sizeof *waiting->undescribed, &waiting->undescribed_head,
+                  &waiting->undescribed_tail);
+}
+
 static void put_off(struct waiting *waiting, const struct arrival *arrival)
 {
-    const size_t n = waiting_undescribed(waiting);
-    if (n == 0 || waiting->undescribed_tail == FAR_ROOM * waiting->cap) {
-        memmove(waiting->undescribed, waiting->undescribed + waiting->undescribed_head,
-                n * sizeof *waiting->undescribed);
-        waiting->undescribed_head = 0;
-        waiting->undescribed_tail = n;
-    }
+    if (waiting->undescribed_tail == FAR_ROOM * waiting->cap)
+        undescribed_to_start(waiting);
     waiting->undescribed[waiting->undescribed_tail++] = *arrival;
 }
 
@@ -226,6 +226,8 @@ static void describe(struct waiting *waiting, struct waiter *w)
     w->r = live_take(waiting->pool);
     live_describe(w->r, &waiting->undescribed[waiting->undescribed_head++]);
     w->r->ticket = w->ticket;
+    if (mostly_gone(waiting->undescribed_head, waiting->undescribed_tail))
+        undescribed_to_start(waiting);
 }
 
 /* ---- the queue ---- */
@@ -287,8 +289,8 @@ void waiting_fill_holes(struct waiting *waiting)
         near->tail = keep_waiters(near->of, near->head, near->tail);
         waiting->n_near_holes = 0;
     }
-    if (is_empty(near))
-        near->head = near->tail = 0;
+    if (mostly_gone(near->head, near->tail))
+        run_to_start(near);
 }
 
 /* The best ranked that is not near, whether it still waits or not, moves there. False: all are. */
@@ -336,7 +338,7 @@ struct live_request *waiting_look(struct waiting *waiting, uint64_t at[2])
 static size_t gather(struct waiting *waiting)
 {
     struct waiter_run *near = &waiting->near, *line = &waiting->line;
-    move_to_start(near);
+    run_to_start(near);
     size_t n = keep_waiters(near->of, 0, near->tail);
     for (size_t i = line->head; i < line->tail; i++)
         if (waits(&line->of[i]))
