@@ -130,14 +130,13 @@ static int32_t grow_phase(const struct cohort *cohort, const struct live_request
 
 static void grow_insert(struct cohort *cohort, struct live_request *r)
 {
-    r->grow_phase = grow_phase(cohort, r);
     if (r->grow_phase == COHORT_NEVER)
         return;
     live_insert_by_start(&cohort->grow[r->grow_phase], GROWING, r);
     cohort->n_growing++;
 }
 
-static void grow_remove(struct cohort *cohort, struct live_request *r)
+void cohort_unlist(struct cohort *cohort, struct live_request *r)
 {
     if (r->grow_phase == COHORT_NEVER)
         return;
@@ -147,7 +146,8 @@ static void grow_remove(struct cohort *cohort, struct live_request *r)
 
 void cohort_regrow(struct cohort *cohort, struct live_request *r)
 {
-    grow_remove(cohort, r);
+    cohort_unlist(cohort, r);
+    r->grow_phase = grow_phase(cohort, r);
     grow_insert(cohort, r);
 }
 
@@ -155,7 +155,6 @@ void cohort_regrow(struct cohort *cohort, struct live_request *r)
 
 void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int32_t n_unused)
 {
-    grow_remove(cohort, r);
     cohort->n_counted[r->grow_phase]++;
     cohort->n_growing++;
     r->counted = true;
@@ -178,19 +177,22 @@ static void stop_counting(struct cohort *cohort, struct live_request *r)
 void cohort_uncount(struct cohort *cohort, struct live_request *r)
 {
     stop_counting(cohort, r);
+    r->grow_phase = grow_phase(cohort, r);
     grow_insert(cohort, r);
 }
 
 /* ---- members ---- */
 
-void cohort_add(struct cohort *cohort, struct live_request *r)
+void cohort_add(struct cohort *cohort, struct live_request *r, bool counts)
 {
     ifl_require(!r->in_cohort && r->pub.n_tokens == r->pub.n_computed + 1);
     r->in_cohort = r->fresh = true;
     r->synced_tick = r->entered_tick = cohort->tick;
     r->finish_tick = cohort->tick + (r->n_output - r->pub.n_out);
     live_insert_by_start(&cohort->members, AMONG_PEERS, r);
-    grow_insert(cohort, r);
+    r->grow_phase = grow_phase(cohort, r);
+    if (!counts || r->grow_phase == COHORT_NEVER)
+        grow_insert(cohort, r);
     cohort->fresh[cohort->n_fresh++] = r;
     finish_insert(cohort, r);
     cohort->n++;
@@ -246,7 +248,7 @@ void cohort_remove(struct cohort *cohort, struct live_request *r)
     if (r->counted)
         stop_counting(cohort, r);
     else
-        grow_remove(cohort, r);
+        cohort_unlist(cohort, r);
     live_remove(&cohort->members, AMONG_PEERS, r);
     finish_remove(cohort, r, cohort->n - 1);
     if (r->fresh) {

@@ -69,8 +69,9 @@ static inline int cohort_reserve_ticks(struct cohort *cohort, int64_t n_ticks)
     return (size_t)n_ticks < cohort->cap_ticks ? 0 : cohort_widen(cohort, n_ticks);
 }
 
-/* r decodes: its n_tokens is n_computed + 1. Its last token was sampled at last_token_ns. */
-void cohort_add(struct cohort *cohort, struct live_request *r);
+/* r decodes: its n_tokens is n_computed + 1. Its last token was sampled at last_token_ns. It stands
+ * in a list of those who grow, unless the caller is about to count it. */
+void cohort_add(struct cohort *cohort, struct live_request *r, bool counts);
 /* Takes r out, with its counts and its longest gap up to date. */
 void cohort_remove(struct cohort *cohort, struct live_request *r);
 /* Brings the counts of a member up to date, where it has ticked, or is about to, since the last
@@ -95,9 +96,12 @@ static inline bool cohort_grows(const struct cohort *cohort, const struct live_r
     return n_computed >= group_capacity(&r->pub, cohort->block_tokens);
 }
 
-/* r holds the blocks that it needs now, no more, and grows by count from now on. The last block
- * that it takes so, at the tick `at`, leaves n_unused slots empty; 0: none will. */
+/* r, who grows and stands in no list, holds the blocks that it needs now, no more, and grows by
+ * count from now on. The last block that it takes so, at the tick `at`, leaves n_unused slots
+ * empty; 0: none will. */
 void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int32_t n_unused);
+/* r leaves the list of those who grow when it does. */
+void cohort_unlist(struct cohort *cohort, struct live_request *r);
 /* r, whose record is up to date, takes blocks of its own again. */
 void cohort_uncount(struct cohort *cohort, struct live_request *r);
 static inline struct tick_due *cohort_due(const struct cohort *cohort, int64_t tick)

@@ -178,9 +178,10 @@ static void count_from_now_on(struct replica *replica, struct live_request *r)
 void replica_add_to_cohort(struct replica *replica, struct live_request *r)
 {
     const int32_t n_now = r->pub.n_computed + replica->cohort.grown;
-    cohort_add(&replica->cohort, r);
-    if (replica->kv.tallied && r->grow_phase != COHORT_NEVER &&
-        r->pub.n_blocks == kv_blocks_for(n_now, replica->limits.block_tokens))
+    const bool counts = replica->kv.tallied &&
+                        r->pub.n_blocks == kv_blocks_for(n_now, replica->limits.block_tokens);
+    cohort_add(&replica->cohort, r, counts);
+    if (counts && r->grow_phase != COHORT_NEVER)
         count_from_now_on(replica, r);
 }
 
@@ -192,8 +193,10 @@ void replica_grow_listed(struct replica *replica)
         if (!cohort_grows(&replica->cohort, r))
             continue;
         replica_take_blocks(replica, r, growth(replica, r));
-        if (replica->kv.tallied)
-            count_from_now_on(replica, r);
+        if (!replica->kv.tallied)
+            continue;
+        cohort_unlist(&replica->cohort, r);
+        count_from_now_on(replica, r);
     }
 }
 

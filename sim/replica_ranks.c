@@ -109,11 +109,12 @@ static void put_in(struct ranking *list, struct ranked_request one)
 static size_t find(const struct ranking *list, const struct ifl_request *r)
 {
     const size_t n_best = list->n < 16 ? list->n : 16;
-    for (size_t i = 1; i <= n_best; i++)
-        if (of(list)[list->n - i].r == r)
-            return list->n - i;
+    const struct ranked_request *end = of(list) + list->n;
     if (list->n > 0 && of(list)[0].r == r)
         return 0;
+    for (size_t i = 1; i <= n_best; i++)
+        if (end[-(ptrdiff_t)i].r == r)
+            return list->n - i;
     const size_t at = place_of(list, list->n, (struct ranked_request){standing(list, r)->key, r});
     ifl_require(at < list->n && of(list)[at].r == r);
     return at;

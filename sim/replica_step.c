@@ -17,7 +17,8 @@ static void join_cohort(struct replica *replica, struct live_request *r)
     replica_add_to_cohort(replica, r);
 }
 
-/* Members that this step leaves out fall out of step. */
+/* Members that this step leaves out fall out of step. While they ran, they had their keys asked for
+ * at every plan, but where the order names whose keys change. */
 static void eject_unscheduled(struct replica *replica)
 {
     for (struct live_request *r = replica->cohort.members.head, *next; r; r = next) {
@@ -25,7 +26,8 @@ static void eject_unscheduled(struct replica *replica)
         if (r->pub.n_now > 0)
             continue;
         leave_cohort(replica, r);
-        replica_note_rank(replica, RANKED_RUNNING, r);
+        if (!replica->ranks_named)
+            replica_note_rank(replica, RANKED_RUNNING, r);
     }
 }
 

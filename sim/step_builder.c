@@ -91,14 +91,19 @@ static void put_in_plan(struct replica *replica, struct live_request *r, int32_t
     }
 }
 
-/* A member whose blocks last for one more token, of which no cache hears: most of those whom a plan
- * lists one by one. */
+/* Who is on the device, decodes, and has blocks for one more token, of which no cache hears: most
+ * of those whom a plan lists one by one. */
 static bool goes_on(const struct replica *replica, const struct live_request *r, int32_t n,
                     int32_t hold_tokens)
 {
-    return r->in_cohort && r->grow_phase != replica->cohort.phase && !replica->ready_all &&
-           !replica->kv.cached && r->pub.n_seqs == 1 && r->pub.n_now == 0 && n == 1 &&
-           hold_tokens == 0;
+    const struct ifl_request *pub = &r->pub;
+    if (replica->ready_all || replica->kv.cached || n != 1 || hold_tokens > 0 || pub->n_seqs > 1)
+        return false;
+    if (r->in_cohort)
+        return pub->n_now == 0 && r->grow_phase != replica->cohort.phase;
+    return pub->state == IFL_RUNNING && ifl_decodes(pub) && ifl_todo(pub) == 1 &&
+           pub->n_computed < pub->n_blocks * replica->limits.block_tokens &&
+           r->stalled_since_ns == IFL_NEVER;
 }
 
 static enum ifl_verdict op_schedule(struct ifl_step *step, const struct ifl_request *request,

@@ -102,7 +102,7 @@ static void walk_everyone(const struct ranked *p, const struct ifl_view *view,
                         .n_running_ahead = (int32_t)view->n_running};
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while ((r = ifl_next(step, walk.lists, &cursor))) {
+    while (walk.n_seqs < p->max_seqs && (r = ifl_next(step, walk.lists, &cursor))) {
         walk.n_running_ahead -= r->state == IFL_RUNNING;
         if (!lost_its_place_here(view, step, r) && ifl_todo(r) > 0 && !visit(p, step, r, &walk))
             return;

@@ -167,15 +167,16 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
 {
     const struct mlfq *p = self;
-    const int64_t spent_ns = end->end_ns - queues_of(self)->planned_ns;
-    queues_of(self)->planned_ns = end->end_ns; /* of a repetition that is in flight by now */
+    struct queues *queues = queues_of(self);
+    const int64_t end_ns = end->end_ns, spent_ns = end_ns - queues->planned_ns;
+    const int32_t last_level = p->n_levels - 1;
+    queues->planned_ns = end_ns; /* of a repetition that is in flight by now */
     for (size_t i = 0; i < end->n_of; i++) {
         struct place *place = end->of[i].request->mine[IFL_ORDER];
-        place->ran_ns = end->end_ns;
+        place->ran_ns = end_ns;
         place->spent_ns += spent_ns;
-        if (place->spent_ns <= quantum_ns(p, place->level) || place->level == p->n_levels - 1)
-            continue;
-        fall(queues_of(self), place, view);
+        if (place->spent_ns > quantum_ns(p, place->level) && place->level < last_level)
+            fall(queues, place, view);
     }
 }
 

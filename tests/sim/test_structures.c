@@ -389,7 +389,7 @@ static void start(struct cohort *cohort, struct live_request *r, uint64_t start_
     r->n_output = draw_output(draw);
     r->start_seq = start_seq;
     cr_assert_eq(cohort_reserve_ticks(cohort, r->n_output), 0);
-    cohort_add(cohort, r);
+    cohort_add(cohort, r, false);
 }
 
 Test(cohort, finishes_agree_with_a_plain_search)
