@@ -191,7 +191,7 @@ void cohort_add(struct cohort *cohort, struct live_request *r, bool counts)
     r->finish_tick = cohort->tick + (r->n_output - r->pub.n_out);
     live_insert_by_start(&cohort->members, AMONG_PEERS, r);
     r->grow_phase = grow_phase(cohort, r);
-    if (!counts || r->grow_phase == COHORT_NEVER)
+    if (!counts)
         grow_insert(cohort, r);
     cohort->fresh[cohort->n_fresh++] = r;
     finish_insert(cohort, r);
