@@ -1,5 +1,6 @@
 #include "flight.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "routing.h"
@@ -343,16 +344,32 @@ static int plan_due(struct tower *tower, struct ifl_error *error)
 
 /* ---- the loop ---- */
 
+/* Why it does not start is mostly seen from this: more sequences than seats, say. */
+static void describe_first(const struct flight *flight, struct replica *replica, char text[96])
+{
+    const uint64_t *request_id = flight->workload->trace->request_id;
+    uint64_t at[2] = {0, 0};
+    const struct live_request *r = waiting_next(&replica->waiting, at);
+    *text = '\0';
+    if (r)
+        snprintf(text, 96, "; first in line is request %llu, %d tokens and %d sequences",
+                 (unsigned long long)(request_id ? request_id[r->row] : r->row), r->pub.n_tokens,
+                 r->pub.n_seqs);
+}
+
 static int check_idle(const struct flight *flight, struct ifl_error *error)
 {
+    char first[96];
     for (uint32_t i = 0; i < flight->n_replicas; i++) {
-        const struct replica *replica = &flight->replicas[i];
-        if (replica_requests(replica) > 0)
-            return ifl_fail(error, IFL_E_STALLED,
-                            "policy %s leaves %zu requests waiting, %zu running and %zu swapped "
-                            "out, and nothing can happen any more",
-                            replica->modules[IFL_BATCHING].policy->name, replica->waiting.n,
-                            replica->running.n, replica->n_swapped);
+        struct replica *replica = &flight->replicas[i];
+        if (replica_requests(replica) == 0)
+            continue;
+        describe_first(flight, replica, first);
+        return ifl_fail(error, IFL_E_STALLED,
+                        "policy %s leaves %zu requests waiting, %zu running and %zu swapped out, "
+                        "and nothing can happen any more%s",
+                        replica->modules[IFL_BATCHING].policy->name, replica->waiting.n,
+                        replica->running.n, replica->n_swapped, first);
     }
     return 0;
 }
