@@ -121,8 +121,8 @@ struct config {
 };
 
 /* A file that comes with inflight, as "traces/data/NAME" or "configs/models/NAME.yaml": searched in
- * the working directory, then in the installed data (the environment's INFLIGHT_DATA, if set, in
- * its stead). Negative if it is in neither. */
+ * the working directory, then in the source tree that the program was built in or the installed
+ * data (the environment's INFLIGHT_DATA, if set, in their stead). Negative if it is in neither. */
 int data_path(const char *relative, char found[512]);
 /* The folder of the scripts that draw figures. */
 int data_plot_scripts(char found[512], struct ifl_error *error);

@@ -1,4 +1,5 @@
-/* Names to files: the working directory first, then the installed data. */
+/* Names to files: the working directory first, then the source tree around a program that is not
+ * installed, or the installed data. */
 #include "config/config.h"
 #include "config/tree.h"
 
@@ -12,25 +13,44 @@
 
 enum { MAX_PATH_BYTES = 512 };
 
-static const char *data_dir(void)
-{
-    const char *set = getenv("INFLIGHT_DATA");
-    return set && *set ? set : INFLIGHT_DATADIR;
-}
-
 static bool exists(const char *path)
 {
     return access(path, F_OK) == 0;
 }
 
+/* The program is in the build folder, one down. */
+static bool find_source_tree(char tree[MAX_PATH_BYTES])
+{
+    char presets[MAX_PATH_BYTES + 32];
+    const ssize_t n = readlink("/proc/self/exe", tree, MAX_PATH_BYTES - 1);
+    tree[n > 0 ? n : 0] = '\0';
+    for (int up = 0; up < 2; up++) {
+        char *slash = strrchr(tree, '/');
+        if (!slash)
+            return false;
+        *slash = '\0';
+    }
+    snprintf(presets, sizeof presets, "%s/configs/serving", tree);
+    return exists(presets);
+}
+
+static const char *data_dir(char tree[MAX_PATH_BYTES])
+{
+    const char *set = getenv("INFLIGHT_DATA");
+    if (set && *set)
+        return set;
+    return find_source_tree(tree) ? tree : INFLIGHT_DATADIR;
+}
+
 int data_path(const char *relative, char found[512])
 {
+    char tree[MAX_PATH_BYTES];
     if (!*relative)
         return IFL_E_INPUT;
     if (snprintf(found, MAX_PATH_BYTES, "%s", relative) < MAX_PATH_BYTES && exists(found))
         return 0;
     if (*relative != '/' &&
-        snprintf(found, MAX_PATH_BYTES, "%s/%s", data_dir(), relative) < MAX_PATH_BYTES &&
+        snprintf(found, MAX_PATH_BYTES, "%s/%s", data_dir(tree), relative) < MAX_PATH_BYTES &&
         exists(found))
         return 0;
     return IFL_E_INPUT;
@@ -38,11 +58,12 @@ int data_path(const char *relative, char found[512])
 
 static int fail_without(const char *what, const char *folder, struct ifl_error *error)
 {
+    char tree[MAX_PATH_BYTES];
     return ifl_fail(
         error, IFL_E_INPUT,
         "%sthere is no %s here and none in %.200s; INFLIGHT_DATA may name a folder that "
         "has it, such as the source tree",
-        what, folder, data_dir());
+        what, folder, data_dir(tree));
 }
 
 int data_plot_scripts(char found[512], struct ifl_error *error)
@@ -128,11 +149,12 @@ static int take_stems(const glob_t *found, const char *suffix, struct name_list 
 int config_names(const char *kind_name, struct name_list *names, struct ifl_error *error)
 {
     const struct kind *kind = kind_of(kind_name);
-    char pattern[2][MAX_PATH_BYTES];
+    char pattern[2][2 * MAX_PATH_BYTES], tree[MAX_PATH_BYTES];
     glob_t found = {0};
     *names = (struct name_list){0};
     snprintf(pattern[0], sizeof pattern[0], "%s/%s", kind->folder, kind->pattern);
-    snprintf(pattern[1], sizeof pattern[1], "%s/%s/%s", data_dir(), kind->folder, kind->pattern);
+    snprintf(pattern[1], sizeof pattern[1], "%s/%s/%s", data_dir(tree), kind->folder,
+             kind->pattern);
     for (int i = 0; i < 2; i++) {
         const int code = glob(pattern[i], i ? GLOB_APPEND : 0, NULL, &found);
         if (code == GLOB_NOSPACE) {

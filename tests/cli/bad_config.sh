@@ -46,6 +46,14 @@ refuses 'good.yaml:7:3: unknown preset vllm-v0: there is no configs/serving here
     env INFLIGHT_DATA=/nowhere "$inflight" run good.yaml
 line 4 '  trace: four.csv' '4:3: there is no file four.csv, expected a trace'
 
+# a program that is not installed finds what the source tree around it has, wherever it is called
+mkdir -p tree/build tree/configs/serving
+cp "$inflight" tree/build
+cp "$INFLIGHT_DATA/configs/serving/vllm-v0.yaml" tree/configs/serving/mine.yaml
+expect 0 '' env -u INFLIGHT_DATA tree/build/inflight list presets
+printed 'mine'
+rm -r tree
+
 # values
 line 8 '  max_model_len: many' '8:3: *max_model_len is many, expected a whole number from 0'
 line 8 '  max_model_len: 1.5' '8:3: *max_model_len is 1.5, expected a whole number'
