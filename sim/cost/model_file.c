@@ -66,7 +66,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= n_end && strcmp(text + n - n_end, end) == 0;
 }
 
-/* Checkpoints are folders, and every one holds a config.json. */
+/* Checkpoints are folders, and every one holds a config.json. "." and ".." name nothing. */
 static void name_after_folder(const char *path, char name[128])
 {
     const char *end = strrchr(path, '/');
@@ -75,7 +75,7 @@ static void name_after_folder(const char *path, char name[128])
     const char *start = end;
     while (start > path && start[-1] != '/')
         start--;
-    if (end > start)
+    if (start + strspn(start, ".") < end)
         snprintf(name, 128, "%.*s", (int)(end - start), start);
 }
 

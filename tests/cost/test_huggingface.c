@@ -84,8 +84,13 @@ Test(huggingface, a_checkpoint_folder_names_the_model)
           " \"n_positions\": 16, \"vocab_size\": 10}",
           file);
     cr_assert_eq(fclose(file), 0);
-    const struct model model = load_model(path);
+    struct model model = load_model(path);
     cr_expect_str_eq(model.name, strrchr(folder, '/') + 1);
+    cr_assert_eq(chdir(folder), 0);
+    model = load_model("./config.json");
+    cr_expect_str_eq(model.name, "config");
+    model = load_model("config.json");
+    cr_expect_str_eq(model.name, "config");
     remove(path);
     rmdir(folder);
 }
