@@ -73,7 +73,13 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
 
 static int64_t quantum_ns(const struct mlfq *p, int32_t level)
 {
-    return p->quantum_ns << level;
+    return p->quantum_ns <= IFL_LAST_NS >> level ? p->quantum_ns << level : IFL_LAST_NS;
+}
+
+static int64_t prefill_ns(const struct mlfq *p, const struct ifl_request *r)
+{
+    const int64_t tokens_ns = ifl_ns_from_s(p->prefill_token_s * (double)r->n_prompt);
+    return tokens_ns < IFL_LAST_NS ? p->prefill_base_ns + tokens_ns : IFL_NEVER;
 }
 
 /* ---- the levels ---- */
@@ -114,11 +120,10 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
 {
     const struct mlfq *p = self;
     struct place *place = r->mine[IFL_ORDER];
-    const int64_t prefill_ns =
-        p->prefill_base_ns + ifl_ns_from_s(p->prefill_token_s * (double)r->n_prompt);
+    const int64_t needed_ns = prefill_ns(p, r);
     int32_t level = 0;
     (void)view;
-    while (level < p->n_levels - 1 && quantum_ns(p, level) < prefill_ns)
+    while (level < p->n_levels - 1 && quantum_ns(p, level) < needed_ns)
         level++;
     *place = (struct place){.request = r, .ran_ns = r->arrival_ns};
     join_level(queues_of(self), place, level);
@@ -193,8 +198,9 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
         const struct place *place = scheduled.of[i]->mine[IFL_ORDER];
         if (place->level == p->n_levels - 1)
             continue;
-        const int64_t until_ns = view->now_ns + quantum_ns(p, place->level) - place->spent_ns;
-        promise.until_ns = until_ns < promise.until_ns ? until_ns : promise.until_ns;
+        const int64_t left_ns = quantum_ns(p, place->level) - place->spent_ns;
+        if (left_ns < promise.until_ns - view->now_ns)
+            promise.until_ns = view->now_ns + left_ns;
     }
     return promise;
 }
