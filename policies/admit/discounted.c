@@ -5,7 +5,8 @@
  * starts high, falls with every decode step to a floor, rises when requests had to be retracted, to
  * what their tokens so far suggest, and starts anew when the engine was idle. A newcomer needs its
  * prompt, its whole declared output (at most `most_new_tokens`) and a page; whoever else starts in
- * the step counts so, too. */
+ * the step counts so, too. Who has ended with a decode counts as running until the next is made
+ * (while others run: of a batch that ended as a whole nothing is set aside). */
 #include <math.h>
 
 #include "inflight/policy.h"
@@ -26,6 +27,9 @@ struct future {
     int64_t n_live; /* requests at the replica */
     int64_t last_left_ns;
     int64_t most_tokens; /* what may be set aside for all who have started, at most */
+    bool decodes;        /* the last step that was heard of did nothing else */
+    uint64_t ended_step; /* until this one, if it decodes, they count who have ended: */
+    int64_t ended_tokens, n_ended;
 };
 
 struct standing { /* of a request */
@@ -123,13 +127,26 @@ static double page_rest(const struct ifl_view *view, const struct ifl_request *r
     return r->state == IFL_RUNNING && r->n_now > 0 ? (double)((n_pages - n_new) * page) : 0;
 }
 
+static bool counts_ended(const struct discounted *p, const struct ifl_view *view)
+{
+    return future_of(p)->ended_step == view->step && view->n_running > 0;
+}
+
+static double of_ended(const struct discounted *p, const struct ifl_view *view, double ratio)
+{
+    const struct future *future = future_of(p);
+    return counts_ended(p, view)
+               ? (double)future->ended_tokens * ratio + (double)(p->mixed * future->n_ended)
+               : 0;
+}
+
 /* Prompts that are still in chunks set nothing aside. */
 static double set_aside(const struct discounted *p, const struct ifl_view *view,
                         struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step), started = ifl_started(step);
     const double ratio = ratio_now(p, view);
-    double tokens = 0;
+    double tokens = of_ended(p, view, ratio);
     for (size_t i = 0; i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
         if (r->state == IFL_RUNNING && ifl_decodes(r))
@@ -154,7 +171,7 @@ static int64_t least_room(const struct discounted *p, const struct ifl_view *vie
                           struct ifl_step *step)
 {
     const struct ifl_requests started = ifl_started(step);
-    int64_t most = future_of(p)->most_tokens;
+    int64_t most = future_of(p)->most_tokens + (int64_t)of_ended(p, view, 1);
     for (size_t i = 0; i < started.n; i++)
         most += at_most(p, view, started.of[i]);
     return (int64_t)step->n_free_blocks * view->limits->block_tokens - most;
@@ -223,6 +240,8 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
         future->ratio = estimated_ratio(view, step);
     else if (desc->totals.n_prefill_tokens == 0)
         future->ratio = fallen(p, future->ratio);
+    future->decodes = desc->totals.n_prefill_tokens == 0;
+    future->ended_step += counts_ended(p, view) && !future->decodes && !p->mixed;
 }
 
 /* An engine that was idle begins anew. */
@@ -242,8 +261,16 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     struct future *future = future_of(self);
     future->n_live--;
     future->most_tokens -= standing->started ? at_most(self, view, r) : 0;
-    if (r->n_prefill > 0) /* it ran, and was not turned away */
-        future->last_left_ns = view->now_ns;
+    if (r->n_prefill == 0) /* it was turned away */
+        return;
+    future->last_left_ns = view->now_ns;
+    if (!future->decodes)
+        return;
+    if (future->ended_step != view->step)
+        future->ended_tokens = future->n_ended = 0;
+    future->ended_step = view->step;
+    future->ended_tokens += new_tokens(self, view, r);
+    future->n_ended += r->n_seqs;
 }
 
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)

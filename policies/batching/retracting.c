@@ -10,7 +10,10 @@
  *
  * Once the admit module has refused somebody, nobody is asked again before a request has finished
  * or was retracted (batch_is_full). The mark is on the batch that decodes: it is lost with it where
- * a prefill finds that batch empty, or takes it along, and while a prompt is in chunks. */
+ * a prefill finds that batch empty, or takes it along, and while a prompt is in chunks.
+ *
+ * Who ends with a decode keeps his seat, and the batch its mark, until the next decode is made
+ * (update_running_batch): those who wait start a step later, unless nobody is left to decode. */
 #include <math.h>
 
 #include "inflight/policy.h"
@@ -24,7 +27,11 @@ struct retracting {
 
 struct batch {
     bool full;
-    bool refused, unmarked; /* by the plan that was made last; on_step_start reads them */
+    bool refused, unmarked, emptied; /* by the plan made last; on_step_start reads them */
+    bool decodes;                    /* the last step did nothing else */
+    int32_t n_ended_seqs;            /* that keep their seats */
+    uint64_t ended_step;             /* until this one, if it decodes */
+    int64_t left_ns;                 /* when somebody last left */
 };
 
 static const struct ifl_param params[] = {
@@ -44,6 +51,19 @@ static struct batch *batch_of(const void *self)
     return (struct batch *)((uintptr_t)self + ifl_state_offset(sizeof(struct retracting)));
 }
 
+/* Who has ended and is still in the batch. An idle engine looks for a decode all the time. */
+static int32_t n_still_counted(const struct retracting *p, const struct ifl_view *view)
+{
+    const struct batch *batch = batch_of(p);
+    const bool idle = view->n_running == 0 && view->now_ns > batch->left_ns;
+    return batch->ended_step == view->step && !idle && !batch->emptied ? batch->n_ended_seqs : 0;
+}
+
+static bool is_full(const struct retracting *p, const struct ifl_view *view)
+{
+    return batch_of(p)->full && (view->n_running > 0 || n_still_counted(p, view) > 0);
+}
+
 /* ---- budgets ---- */
 
 /* Input counts in whole pages (PrefillAdder, ceil_paged_tokens), and so do the decodes that will
@@ -58,7 +78,7 @@ static int32_t n_mixed(const struct retracting *p, const struct ifl_view *view,
                        struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
-    int32_t n = p->mixed ? (int32_t)view->n_running : 0;
+    int32_t n = p->mixed ? (int32_t)view->n_running + n_still_counted(p, view) : 0;
     while (p->mixed && ifl_next(step, IFL_IN_PREFILL, &cursor))
         n--;
     return n;
@@ -142,12 +162,14 @@ static bool used_up(const struct budget *left, const struct ifl_request *last)
     return ifl_todo(last) > 0 || left->input_tokens <= 0 || left->chunk_tokens <= 0;
 }
 
-static void start_prompts(const struct retracting *p, struct ifl_step *step, struct budget *left)
+static void start_prompts(const struct retracting *p, struct ifl_step *step, struct budget *left,
+                          int32_t n_seats_kept)
 {
     struct batch *batch = batch_of(p);
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+    while (step->n_running_seqs + n_seats_kept < p->max_seqs &&
+           (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
         const enum ifl_verdict verdict = start_one(step, left, r);
         batch->refused = verdict == IFL_NO_BLOCKS;
         if (!ifl_settled(step, r, verdict))
@@ -158,6 +180,14 @@ static void start_prompts(const struct retracting *p, struct ifl_step *step, str
         if (verdict == IFL_YES && (batch->refused || used_up(left, r)))
             return;
     }
+}
+
+static void prefill(const struct retracting *p, const struct ifl_view *view, struct ifl_step *step)
+{
+    struct budget left = budget_of(p, view, step);
+    continue_chunk(step, &left);
+    if (!is_full(p, view) && view->n_swapped == 0 && step->n_preempted == 0)
+        start_prompts(p, step, &left, n_still_counted(p, view));
 }
 
 /* ---- decode ---- */
@@ -187,7 +217,8 @@ static void decode_everyone(struct ifl_step *step)
 /* ---- is the batch full? ---- */
 
 /* After a prefill: nobody decoded apart from it, or a prompt goes on. */
-static bool loses_mark(const struct retracting *p, struct ifl_step *step)
+static bool loses_mark(const struct retracting *p, const struct ifl_view *view,
+                       struct ifl_step *step)
 {
     const struct ifl_requests started = ifl_started(step);
     int32_t n_prompts = (int32_t)started.n;
@@ -199,7 +230,7 @@ static bool loses_mark(const struct retracting *p, struct ifl_step *step)
     for (size_t i = 0; i < started.n; i++)
         if (ifl_todo(started.of[i]) > 0)
             return true;
-    return p->mixed || step->n_running_requests == n_prompts;
+    return p->mixed || (step->n_running_requests == n_prompts && n_still_counted(p, view) == 0);
 }
 
 /* ---- the plan ---- */
@@ -207,12 +238,13 @@ static bool loses_mark(const struct retracting *p, struct ifl_step *step)
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct retracting *p = self;
-    struct budget left = budget_of(p, view, step);
-    batch_of(p)->refused = false;
-    continue_chunk(step, &left);
-    if (!batch_of(p)->full && view->n_swapped == 0 && step->n_preempted == 0)
-        start_prompts(p, step, &left);
-    batch_of(p)->unmarked = step->n_prefill_requests > 0 && loses_mark(p, step);
+    batch_of(p)->refused = batch_of(p)->emptied = false;
+    prefill(p, view, step);
+    if (step->n_requests == 0 && view->n_running == 0 && n_still_counted(p, view) > 0) {
+        batch_of(p)->emptied = true; /* the decode that is to be made finds nobody */
+        prefill(p, view, step);
+    }
+    batch_of(p)->unmarked = step->n_prefill_requests > 0 && loses_mark(p, view, step);
     if (step->n_prefill_requests > 0 && !p->mixed)
         return;
     decode_everyone(step);
@@ -220,7 +252,8 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         return;
     if (view->n_swapped > 0)
         ifl_return_swapped(step, p->max_seqs);
-    ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
+    if (step->n_waiting == 0 || n_still_counted(p, view) == 0)
+        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
 /* ---- what follows from it ---- */
@@ -229,16 +262,26 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
                           struct ifl_step *step)
 {
     struct batch *batch = batch_of(self);
-    (void)view;
-    (void)desc;
-    batch->full = step->n_preempted == 0 && !batch->unmarked && (batch->full || batch->refused);
+    const struct retracting *p = self;
+    const bool counted = n_still_counted(p, view) > 0;
+    const bool decodes = p->mixed || desc->totals.n_prefill_tokens == 0;
+    const bool marked = is_full(p, view) || batch->refused;
+    batch->full = marked && step->n_preempted == 0 && !batch->unmarked && !(counted && decodes);
+    batch->decodes = desc->totals.n_prefill_tokens == 0;
+    batch->ended_step += counted && !decodes;
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    (void)view;
-    if (r->n_prefill > 0) /* it ran, and was not turned away */
-        batch_of(self)->full = false;
+    struct batch *batch = batch_of(self);
+    if (r->n_prefill == 0) /* it was turned away */
+        return;
+    batch->left_ns = view->now_ns;
+    batch->full &= batch->decodes;
+    if (!batch->decodes)
+        return;
+    batch->n_ended_seqs = r->n_seqs + (batch->ended_step == view->step ? batch->n_ended_seqs : 0);
+    batch->ended_step = view->step;
 }
 
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)

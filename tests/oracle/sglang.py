@@ -157,6 +157,9 @@ class SGLang(Scheduler):
         self.chunked = None
         self.last_left = -1
         self.n_queued = 0
+        self.unfiltered = []    # have ended, and are not taken out of the batch that decodes
+        self.counted = []       # those for whom something is set aside
+        self.only_decodes = False
 
     # ---- memory: pages of the tree, and those that running requests alone have ----
 
@@ -211,8 +214,10 @@ class SGLang(Scheduler):
 
     def rem_total(self):
         """Pages that a step gives are not free any more, but count as many whole ones as it computes."""
-        running = sum(self.left_of(r) * self.ratio for r in self.running if r.decodes)
-        return self.free * self.page - running - self.promised - self.n_mixed - self.page_rest
+        batch = [r for r in self.running if r.decodes] + self.counted
+        running = sum(self.left_of(r) * self.ratio for r in batch)
+        mixed = len(batch) if self.mixed else 0
+        return self.free * self.page - running - self.promised - mixed - self.page_rest
 
     def charged(self, step):
         """Input counts in whole pages, and so do the decodes that will join, a token each."""
@@ -289,7 +294,7 @@ class SGLang(Scheduler):
             if r.tokens + self.page >= self.s['num_blocks'] * self.page:
                 self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
                 continue
-            if len(self.running) >= self.s['max_seqs']:
+            if len(self.running) + len(self.unfiltered) >= self.s['max_seqs']:
                 break
             verdict = self.add_one(step, r)
             if verdict == 'no token':
@@ -321,10 +326,26 @@ class SGLang(Scheduler):
             self.grow(r, 1)
             self.give(step, r, 1)
 
-    def plan(self, step):
-        self.n_decode = sum(r.decodes for r in self.running)
+    def filter_batch(self):
+        """Who has ended leaves the batch, and its mark goes with him."""
+        if self.unfiltered:
+            self.unfiltered, self.counted, self.batch_is_full = [], [], False
+
+    def try_prefill(self, step):
+        self.n_decode = sum(r.decodes for r in self.running) + len(self.unfiltered)
         self.n_mixed = self.n_decode if self.mixed else 0
         self.prefills(step)
+
+    def plan(self, step):
+        """get_next_batch_to_run, again and again while there is nothing to run."""
+        if not self.running and self.now > self.last_left:
+            self.filter_batch()
+        if not self.running:
+            self.counted = []       # SGLang counts them once more
+        self.try_prefill(step)
+        if not step.tokens and not self.running and self.unfiltered:
+            self.filter_batch()
+            self.try_prefill(step)
         if self.mixed or not step.tokens:
             self.decodes(step)
 
@@ -336,6 +357,9 @@ class SGLang(Scheduler):
         prefill = any(not r.decodes for r in step.tokens)
         if prefill and (self.mixed or self.n_decode == 0 or self.chunked):
             self.batch_is_full = False
+        if self.mixed or not prefill:
+            self.filter_batch()
+        self.only_decodes = not prefill
         if step.preempted:
             self.batch_is_full = False
             produced = sum(r.out + 20 for r in self.running)
@@ -350,8 +374,12 @@ class SGLang(Scheduler):
                 self.keep_in_tree(r, r.computed >= r.prefill and r.out < r.output)
 
     def left(self, r):
-        self.batch_is_full = False
         self.last_left = self.now
+        if self.only_decodes:
+            self.unfiltered.append(r)
+            self.counted.append(r)
+        else:
+            self.batch_is_full = False
 
     def arrive(self, r):
         """An engine that was idle begins with the first ratio again."""
