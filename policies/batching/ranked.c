@@ -10,6 +10,7 @@
 
 enum rest { REST_STAYS, REST_SWAPPED, REST_RECOMPUTED };
 enum refused { REFUSED_STOPS, REFUSED_SKIPPED };
+enum counts { COUNTS_EVERYONE, COUNTS_PROMPTS };
 
 struct ranked {
     int32_t max_seqs;
@@ -17,6 +18,7 @@ struct ranked {
     bool chunked;
     int32_t rest;
     int32_t refused;
+    int32_t budget_counts;
 };
 
 static const struct ifl_param params[] = {
@@ -30,6 +32,8 @@ static const struct ifl_param params[] = {
      "", "who is on the device and got nothing: pauses there, or is preempted"},
     {"refused", IFL_CHOICE, offsetof(struct ranked, refused), REFUSED_STOPS, 0, 0, "stops|skipped",
      "", "whoever finds no device blocks ends the walk, or is passed over"},
+    {"budget_counts", IFL_CHOICE, offsetof(struct ranked, budget_counts), COUNTS_EVERYONE, 0, 0,
+     "everyone|prompts", "", "the token budget counts decodes beside prompts, or not (FastServe)"},
 };
 
 /* ---- the walk ---- */
@@ -43,7 +47,9 @@ struct walk {
 static int32_t share_of(const struct ranked *p, const struct ifl_step *step,
                         const struct ifl_request *r)
 {
-    const int32_t left = p->max_batched_tokens - step->n_tokens, todo = ifl_todo(r);
+    const int32_t n_counted =
+        p->budget_counts == COUNTS_PROMPTS ? step->n_prefill_tokens : step->n_tokens;
+    const int32_t left = p->max_batched_tokens - n_counted, todo = ifl_todo(r);
     if (todo <= left || (!p->chunked && step->n_tokens == 0))
         return todo;
     return p->chunked && left > 0 ? left : 0;

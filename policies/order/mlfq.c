@@ -4,9 +4,10 @@
  * Level p has a quantum of quantum_s x 2^p. A request joins the first level whose quantum covers
  * its predicted prefill, skipping those above. Who has run at a level for longer than its quantum
  * goes down by one, to the front there. Every `starve_steps` steps whoever has not run for
- * `starve_s` returns to the top. Within a level requests go by when they joined it.
+ * `starve_s` returns to the top, to the front there, too, one after the other; what it has spent
+ * stays spent, so that it may fall again after a step.
  *
- * Each level is a list in that order: who joins a level comes last there, who falls to it first.
+ * Each level is a list: who joins comes last there, who falls or returns to it first.
  * The levels below the top are short even where the queue is not, since whoever waits there for
  * long starves. */
 #include "inflight/policy.h"
@@ -35,7 +36,7 @@ struct queues {
     struct {
         struct place *first, *last;
     } levels[MOST_LEVELS];
-    int64_t n_joined, n_demoted;
+    int64_t n_joined, n_moved;
     uint64_t looked;    /* the first step after the last look for starving requests */
     int64_t planned_ns; /* the step under way, or the first of those that repeat one another */
 };
@@ -101,12 +102,12 @@ static void join_level(struct queues *queues, struct place *place, int32_t level
     queues->levels[level].last = place;
 }
 
-static void fall(struct queues *queues, struct place *place, const struct ifl_view *view)
+static void move_to_front(struct queues *queues, struct place *place, int32_t level,
+                          const struct ifl_view *view)
 {
     leave_level(queues, place);
-    const int32_t level = ++place->level;
-    place->spent_ns = 0;
-    place->at = -++queues->n_demoted;
+    place->level = level;
+    place->at = -++queues->n_moved;
     place->before = NULL;
     place->behind = queues->levels[level].first;
     *(place->behind ? &place->behind->before : &queues->levels[level].last) = place;
@@ -135,14 +136,6 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     leave_level(queues_of(self), r->mine[IFL_ORDER]);
 }
 
-static void return_to_top(struct queues *queues, struct place *place, const struct ifl_view *view)
-{
-    leave_level(queues, place);
-    join_level(queues, place, 0);
-    place->spent_ns = 0;
-    ifl_rerank(view, place->request);
-}
-
 static void return_starving(const struct mlfq *p, const struct ifl_view *view,
                             struct ifl_step *step)
 {
@@ -152,7 +145,7 @@ static void return_starving(const struct mlfq *p, const struct ifl_view *view,
             next = place->behind;
             if (view->now_ns - place->ran_ns >= p->starve_ns &&
                 !ifl_took_part(step, place->request))
-                return_to_top(queues, place, view);
+                move_to_front(queues, place, 0, view);
         }
 }
 
@@ -180,8 +173,10 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
         struct place *place = end->of[i].request->mine[IFL_ORDER];
         place->ran_ns = end_ns;
         place->spent_ns += spent_ns;
-        if (place->spent_ns > quantum_ns(p, place->level) && place->level < last_level)
-            fall(queues, place, view);
+        if (place->spent_ns <= quantum_ns(p, place->level) || place->level == last_level)
+            continue;
+        place->spent_ns = 0;
+        move_to_front(queues, place, place->level + 1, view);
     }
 }
 

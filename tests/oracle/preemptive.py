@@ -226,10 +226,10 @@ class FastServe(Ranked):
     def rank(self, r):
         return r.level, self.levels[r.level].index(r)
 
-    def move(self, r, level, at):
+    def push_front(self, r, level):
         self.levels[r.level].remove(r)
-        r.level, r.spent = level, 0
-        self.levels[level].insert(at, r)
+        r.level = level
+        self.levels[level].insert(0, r)
 
     def drop(self, step, r, status):
         self.levels[r.level].remove(r)
@@ -241,7 +241,8 @@ class FastServe(Ranked):
     # ---- the batch ----
 
     def chunk(self, step, r):
-        left = self.s['budget'] - step.n_tokens
+        """The limit is one of prompts."""
+        left = self.s['budget'] - sum(n for q, n in step.tokens.items() if not q.decodes)
         return r.todo if r.todo <= left or not step.tokens else 0
 
     def may_start(self, r):
@@ -280,7 +281,7 @@ class FastServe(Ranked):
         idle = [r for r in self.in_order() if r not in step.tokens and r not in self.came_ahead]
         starving = [r for r in idle if r.level > 0 and self.now - r.ran >= self.s['starve']]
         for r in starving:
-            self.move(r, 0, len(self.levels[0]))
+            self.push_front(r, 0)
 
     def ended(self, step, begin, end):
         decodes = [r for r in self.running if r in step.tokens and r.computed - 1 >= r.prefill]
@@ -288,4 +289,5 @@ class FastServe(Ranked):
             r.ran = end
             r.spent += end - begin
             if r.spent > self.quantum(r) and r.level < self.s['levels'] - 1:
-                self.move(r, r.level + 1, 0)
+                r.spent = 0
+                self.push_front(r, r.level + 1)
