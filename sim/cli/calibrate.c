@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "calibrate/calibrate.h"
 #include "cli/options.h"
@@ -9,17 +10,23 @@
 #include "new_file.h"
 
 static volatile sig_atomic_t stop;
+static volatile time_t stopped_at_s;
 
+/* Another one later ends the program at once, but not the same sent twice, as by timeout(1). */
 static void on_signal(int number)
 {
-    (void)number;
+    if (stop && time(NULL) > stopped_at_s + 1) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    if (!stop)
+        stopped_at_s = time(NULL);
     stop = 1;
 }
 
 static void catch_signals(void)
 {
-    /* A second signal ends the program at once. */
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }

@@ -1,7 +1,9 @@
 #include "cli/crew.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "cli/progress.h"
 #include "cli/ranks.h"
@@ -14,17 +16,24 @@ struct shift {
 };
 
 volatile sig_atomic_t crew_stop;
+static volatile time_t stopped_at_s;
 
+/* Another one later ends the program at once, for a policy's plan may never return; not the same
+ * again, which timeout(1) and mpirun send twice. */
 static void on_signal(int number)
 {
-    (void)number;
+    if (crew_stop && time(NULL) > stopped_at_s + 1) {
+        signal(number, SIG_DFL);
+        raise(number);
+    }
+    if (!crew_stop)
+        stopped_at_s = time(NULL);
     crew_stop = 1;
 }
 
 static void catch_signals(void)
 {
-    /* A second signal ends the program at once: a policy's plan may never return. */
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    struct sigaction action = {.sa_handler = on_signal};
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
 }
