@@ -167,7 +167,7 @@ static void roll_deadlines(struct fixture *f, struct dice *dice)
              roll(dice, 1, 12), roll(dice, 1, 9));
     fixture_module(f, IFL_BATCHING, "deadline-chunks", params);
     fixture_module(f, IFL_ORDER, "deadline",
-                   roll(dice, 0, 1) ? "{relegate: true, prefill_token_s: 0.01}" : NULL);
+                   roll(dice, 0, 1) ? "{relegate: true, prefill_tok_per_s: 100}" : NULL);
     fixture_module(f, IFL_ADMIT, "prompt-fits", NULL);
     fixture_module(f, IFL_PREEMPT, "tail", roll(dice, 0, 1) ? "{fate: swap}" : NULL);
 }
