@@ -159,15 +159,37 @@ static size_t place_of(const struct waiter_run *run, const struct waiter *w)
     return low;
 }
 
+/* Room before a long run, so that whoever goes before its middle moves those before him alone: who
+ * begins to starve, say. */
+static void make_room_before(struct waiter_run *run, size_t cap)
+{
+    const size_t n = run->tail - run->head, n_before = n / 2;
+    if (run->head > 0 || n < 64 || run->tail + n_before > cap)
+        return;
+    memmove(run->of + n_before, run->of, n * sizeof *run->of);
+    run->head = n_before;
+    run->tail += n_before;
+}
+
 static void near_insert(struct waiting *waiting, struct waiter w)
 {
     struct waiter_run *near = &waiting->near;
-    if (near->tail == NEAR_ROOM * waiting->cap)
+    const size_t cap = NEAR_ROOM * waiting->cap;
+    if (near->tail == cap)
         run_to_start(near);
+    if (before_last(&w, near) && before(&w, &near->of[(near->head + near->tail) / 2]))
+        make_room_before(near, cap);
     const size_t at = before_last(&w, near) ? place_of(near, &w) : near->tail;
-    memmove(&near->of[at + 1], &near->of[at], (near->tail - at) * sizeof w);
-    near->of[at] = w;
-    near->tail++;
+    const size_t n_before = at - near->head, n_behind = near->tail - at;
+    if (n_before < n_behind && near->head > 0) {
+        memmove(&near->of[near->head - 1], &near->of[near->head], n_before * sizeof w);
+        near->head--;
+        near->of[at - 1] = w;
+    } else {
+        memmove(&near->of[at + 1], &near->of[at], n_behind * sizeof w);
+        near->tail++;
+        near->of[at] = w;
+    }
 }
 
 static void line_append(struct waiting *waiting, struct waiter w)

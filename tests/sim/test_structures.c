@@ -162,7 +162,7 @@ Test(event_heap, sorts_stably)
 
 /* ---- the waiting queue against a plain array ---- */
 
-enum { N_WAITERS = 40, N_ROUNDS = 4000 };
+enum { N_WAITERS = 200, N_ROUNDS = 4000 };
 
 struct model { /* front first, then by (key, serial); arrivals are all alike */
     struct live_request *front[N_WAITERS], *ranked[N_WAITERS];
@@ -291,9 +291,10 @@ Test(waiting, agrees_with_a_plain_array)
             model_add(&m, r, key);
             waiting_rerank(&waiting, r, key, 0);
         }
-        if (draw >> 50 & 1)
+        if ((draw >> 50 & 63) < (round / 512 % 2 ? 32 : 1))
             waiting_rekey(&waiting, rank_anew, &(struct new_ranks){&m, round});
-        n_idle += walk(&waiting, &m, draw >> 8 & 15, idle + n_idle);
+        const size_t n_steps = draw >> 60 == 0 ? N_WAITERS : draw >> 8 & 7;
+        n_idle += walk(&waiting, &m, n_steps, idle + n_idle);
         cr_assert_eq(waiting.n, m.n_front + m.n_ranked);
     }
     waiting_destroy(&waiting);
