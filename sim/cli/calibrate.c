@@ -1,35 +1,12 @@
 /* inflight calibrate: what this machine takes for each operation of an engine. */
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "calibrate/calibrate.h"
+#include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/usage.h"
 #include "new_file.h"
-
-static volatile sig_atomic_t stop;
-static volatile time_t stopped_at_s;
-
-/* Another one later ends the program at once, but not the same sent twice, as by timeout(1). */
-static void on_signal(int number)
-{
-    if (stop && time(NULL) > stopped_at_s + 1) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
-    if (!stop)
-        stopped_at_s = time(NULL);
-    stop = 1;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 static int dtype_read(const char *text, enum ifl_engine_dtype *dtype, struct ifl_error *error)
 {
@@ -74,8 +51,8 @@ int cli_calibrate(int argc, char **argv)
                                       .n_threads = (int32_t)n_threads,
                                       .max_runs = (int32_t)n_runs,
                                       .n_blocks = (int32_t)n_blocks,
-                                      .stop = &stop};
-    catch_signals();
+                                      .stop = &interrupt_asked};
+    interrupt_catch();
     if (dtype_read(dtype, &calibration.dtype, &error) || model_load(model_name, &model, &error) ||
         write_sheet(&calibration, path, &error))
         return cli_fail(&error);

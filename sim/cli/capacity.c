@@ -8,6 +8,7 @@
 
 #include "cli/capacity_files.h"
 #include "cli/crew.h"
+#include "cli/interrupt.h"
 #include "cli/launch.h"
 #include "cli/ranks.h"
 #include "cli/run_files.h"
@@ -104,7 +105,7 @@ static int search(struct quest *quest, size_t row, struct record *record, struct
                                                  .n_threads = threads_of_a_search(quest),
                                                  .traces = &quest->traces,
                                                  .profiles = &quest->profiles,
-                                                 .stop = &crew_stop,
+                                                 .stop = &interrupt_asked,
                                                  .n_ended = &quest->crew.n_ended};
         price(&configs[0], record);
         rc = capacity_find(&options, &record->capacity, error);

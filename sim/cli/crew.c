@@ -1,10 +1,9 @@
 #include "cli/crew.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
 
@@ -14,29 +13,6 @@ struct shift {
     size_t failed_point; /* the lowest of ours that ends the study */
     struct ifl_error error;
 };
-
-volatile sig_atomic_t crew_stop;
-static volatile time_t stopped_at_s;
-
-/* Another one later ends the program at once, for a policy's plan may never return; not the same
- * again, which timeout(1) and mpirun send twice. */
-static void on_signal(int number)
-{
-    if (crew_stop && time(NULL) > stopped_at_s + 1) {
-        signal(number, SIG_DFL);
-        raise(number);
-    }
-    if (!crew_stop)
-        stopped_at_s = time(NULL);
-    crew_stop = 1;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 static void note_failure(struct shift *shift, size_t point, const struct ifl_error *error)
 {
@@ -50,7 +26,7 @@ static void note_failure(struct shift *shift, size_t point, const struct ifl_err
 
 static int fly(struct crew *crew, size_t point, struct ifl_error *error)
 {
-    if (crew_stop)
+    if (interrupt_asked)
         return ifl_fail(error, IFL_E_INTERRUPTED, "interrupted");
     const int code = crew->done(crew->context, point) ? 0 : crew->fly(crew->context, point, error);
     ranks_add(RANKS_REQUESTS, atomic_exchange(&crew->n_ended, 0));
@@ -95,7 +71,7 @@ int crew_work(struct crew *crew, struct ifl_error *error)
                                 .n_begun = &crew->n_begun,
                                 .n_points = crew->n_points,
                                 .quiet = crew->quiet};
-    catch_signals();
+    interrupt_catch();
     progress_start(&progress);
     work_on_threads(&shift, threads, threads ? n : 0); /* without memory: this one */
     free(threads);

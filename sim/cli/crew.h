@@ -3,7 +3,6 @@
 #ifndef SIM_CLI_CREW_H
 #define SIM_CLI_CREW_H
 
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,10 +22,8 @@ struct crew {
     atomic_ullong n_ended, n_begun;
 };
 
-/* Set by SIGINT and SIGTERM, once a crew has worked. */
-extern volatile sig_atomic_t crew_stop;
-
-/* Returns when all points of all ranks are done, or the error of the lowest rank that has one. */
+/* SIGINT and SIGTERM stop it from here on (interrupt.h). Returns when all points of all ranks are
+ * done, or the error of the lowest rank that has one. */
 int crew_work(struct crew *crew, struct ifl_error *error);
 
 #endif

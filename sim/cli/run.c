@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/crew.h"
+#include "cli/interrupt.h"
 #include "cli/launch.h"
 #include "cli/ranks.h"
 #include "cli/run_files.h"
@@ -41,7 +42,7 @@ static int fly_point(struct run *run, size_t point, struct point_result *result,
         .profiles = &run->profiles,
         .is_last = point + 1 == study_n_points(run->launch.study),
         .notes = notes_of(run),
-        .stop = &crew_stop,
+        .stop = &interrupt_asked,
         .n_ended = &run->crew.n_ended,
         .n_requests = &run->crew.n_begun,
     };

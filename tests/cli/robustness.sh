@@ -94,6 +94,7 @@ interrupt() {
         sleep 0.05
         n_waits=$((n_waits + 1))
     done
+    kill -"$1" $run # twice: to the program and to its group, as `timeout` does
     kill -"$1" $run
     wait $run
     code=$? wanted=1 pattern='inflight: interrupted'
