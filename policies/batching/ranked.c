@@ -2,22 +2,16 @@
  * scheduling at the granularity of a step.
  *
  * In rank order requests get tokens until the seats or the token budget of the step are used up;
- * who lacks blocks takes them from the preempt module's victim, the last ranked that has none yet.
- * What happens to the others that are on the device is a parameter: they stay and pause (FastServe,
- * Wu et al., arXiv 2305.05920, leaves them to proactive swapping), or they are preempted at once
- * (vllm-ltr, Fu et al., NeurIPS 2024). */
+ * who lacks blocks takes them from the preempt module's victim, the last ranked that has none yet,
+ * and who finds none ends the walk. The others that are on the device stay and pause (FastServe, Wu
+ * et al., arXiv 2305.05920, leaves them to proactive swapping). */
 #include "inflight/policy.h"
 
-enum rest { REST_STAYS, REST_SWAPPED, REST_RECOMPUTED };
-enum refused { REFUSED_STOPS, REFUSED_SKIPPED };
 enum counts { COUNTS_EVERYONE, COUNTS_PROMPTS };
 
 struct ranked {
     int32_t max_seqs;
     int32_t max_batched_tokens;
-    bool chunked;
-    int32_t rest;
-    int32_t refused;
     int32_t budget_counts;
 };
 
@@ -25,13 +19,7 @@ static const struct ifl_param params[] = {
     {"max_seqs", IFL_INT, offsetof(struct ranked, max_seqs), 256, 1, 1 << 20, NULL, "sequences",
      "most sequences of a step"},
     {"max_batched_tokens", IFL_INT, offsetof(struct ranked, max_batched_tokens), 2048, 1, 1 << 30,
-     NULL, "tokens", "token budget of a step; a prompt beyond it runs alone, where not chunked"},
-    {"chunked", IFL_BOOL, offsetof(struct ranked, chunked), 0, 0, 1, NULL, "",
-     "prompts are cut to what is left of the budget"},
-    {"rest", IFL_CHOICE, offsetof(struct ranked, rest), REST_STAYS, 0, 0, "stays|swap|recompute",
-     "", "who is on the device and got nothing: pauses there, or is preempted"},
-    {"refused", IFL_CHOICE, offsetof(struct ranked, refused), REFUSED_STOPS, 0, 0, "stops|skipped",
-     "", "whoever finds no device blocks ends the walk, or is passed over"},
+     NULL, "tokens", "token budget of a step; a prompt beyond it runs alone"},
     {"budget_counts", IFL_CHOICE, offsetof(struct ranked, budget_counts), COUNTS_EVERYONE, 0, 0,
      "everyone|prompts", "", "the token budget counts decodes beside prompts, or not (FastServe)"},
 };
@@ -50,9 +38,7 @@ static int32_t share_of(const struct ranked *p, const struct ifl_step *step,
     const int32_t n_counted =
         p->budget_counts == COUNTS_PROMPTS ? step->n_prefill_tokens : step->n_tokens;
     const int32_t left = p->max_batched_tokens - n_counted, todo = ifl_todo(r);
-    if (todo <= left || (!p->chunked && step->n_tokens == 0))
-        return todo;
-    return p->chunked && left > 0 ? left : 0;
+    return todo <= left || step->n_tokens == 0 ? todo : 0;
 }
 
 /* The victim's K/V may be a hit: then there is less to compute. */
@@ -98,7 +84,7 @@ static bool visit(const struct ranked *p, struct ifl_step *step, const struct if
         walk->n_seqs += r->n_seqs;
     if (verdict == IFL_NO_HOST_BLOCKS)
         walk->lists &= ~(unsigned)IFL_IN_WAITING;
-    return verdict != IFL_NO_BLOCKS || p->refused == REFUSED_SKIPPED;
+    return verdict != IFL_NO_BLOCKS;
 }
 
 static void walk_everyone(const struct ranked *p, const struct ifl_view *view,
@@ -112,19 +98,6 @@ static void walk_everyone(const struct ranked *p, const struct ifl_view *view,
         walk.n_running_ahead -= r->state == IFL_RUNNING;
         if (!lost_its_place_here(view, step, r) && ifl_todo(r) > 0 && !visit(p, step, r, &walk))
             return;
-    }
-}
-
-/* Only if somebody runs: whoever is alone on the device must not lose his place to nobody. */
-static void send_away_rest(const struct ranked *p, struct ifl_step *step)
-{
-    if (p->rest == REST_STAYS || step->n_requests == 0)
-        return;
-    const struct ifl_requests running = ifl_running(step);
-    for (size_t i = 0; i < running.n; i++) {
-        const struct ifl_request *r = running.of[i];
-        if (r->state == IFL_RUNNING && r->n_now == 0 && ifl_todo(r) > 0)
-            ifl_preempt(step, r, p->rest == REST_SWAPPED ? IFL_SWAP : IFL_RECOMPUTE, IFL_IN_ORDER);
     }
 }
 
@@ -204,7 +177,6 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         return;
     }
     walk_everyone(p, view, step);
-    send_away_rest(p, step);
     /* Who runs only becomes shorter, or older: none of the others comes before him but by an order
      * that says so. */
     ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
@@ -215,7 +187,7 @@ static const struct ifl_batching_ops ops = {plan};
 const struct ifl_policy policy_batching_ranked = {
     .kind = IFL_BATCHING,
     .name = "ranked",
-    .doc = "the best ranked run, on the device or not; preemptive at every step (FastServe, LTR)",
+    .doc = "the best ranked run, on the device or not; preemptive at every step (FastServe)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct ranked),
