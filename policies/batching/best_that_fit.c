@@ -53,7 +53,7 @@ static const struct ifl_request *walk_on(const struct best_that_fit *p, struct i
     const int32_t rows = ifl_decodes(r) ? r->n_seqs : 1;
     const bool seated = walk->n_seqs == 0 || walk->n_seqs + r->n_seqs <= p->max_seqs;
     *n_new = rows > 1 || todo < left ? todo : left;
-    if (!seated || *n_new == 0 || (walk->n_tokens > 0 && rows * *n_new > left))
+    if (!seated || *n_new <= 0 || (walk->n_tokens > 0 && rows * *n_new > left))
         return NULL;
     walk->n_tokens += rows * *n_new;
     walk->n_seqs += r->n_seqs;
@@ -69,11 +69,14 @@ struct choice {
     int64_t n_freed;     /* blocks that leaving all of them out would free, or spare */
 };
 
-static int32_t blocks_asked(struct ifl_step *step, const struct ifl_request *r)
+/* Who began a prompt may lack blocks for it, where the admit module gives them chunk by chunk. */
+static int32_t blocks_asked(struct ifl_step *step, const struct ifl_request *r, int32_t n_new)
 {
     if (r->state == IFL_WAITING)
         return ifl_need(step, r, r->n_tokens);
-    return r->n_seqs + (r->state == IFL_SWAPPED ? r->n_host_blocks : 0);
+    const int32_t spare = r->n_seqs + (r->state == IFL_SWAPPED ? r->n_host_blocks : 0);
+    const int32_t lacks = ifl_decodes(r) ? 0 : ifl_need(step, r, r->n_computed + n_new);
+    return lacks > spare ? lacks : spare;
 }
 
 /* As many as together would not free more than that. */
@@ -84,7 +87,7 @@ static struct choice choose(const struct best_that_fit *p, struct ifl_step *step
     const struct ifl_request *r;
     int32_t n_new;
     while ((r = walk_on(p, step, &walk, &n_new))) {
-        const int64_t asked = blocks_asked(step, r);
+        const int64_t asked = blocks_asked(step, r, n_new);
         const int64_t freed = asked + (r->state == IFL_RUNNING ? r->n_blocks : 0);
         if (choice.n_freed + freed > most)
             break;
@@ -126,33 +129,48 @@ static struct choice find_blocks(const struct best_that_fit *p, const struct ifl
 
 /* ---- tokens for them ---- */
 
+static enum ifl_verdict start(struct ifl_step *step, const struct ifl_request *r, int32_t n_new)
+{
+    if (r->state == IFL_WAITING)
+        (void)ifl_hit(step, r); /* who gave way may have left what it wants in the cache */
+    return ifl_start(step, r, n_new < ifl_todo(r) ? n_new : ifl_todo(r));
+}
+
+/* Groups that part may need more than was found, an admit module may want more, or what is free
+ * lies apart: then others give way, in the latter cases so that somebody runs. */
 static bool give(struct ifl_step *step, const struct ifl_request *r, int32_t n_new)
 {
     if (r->state == IFL_RUNNING)
-        return ifl_schedule(step, r, n_new, 0) == IFL_YES;
-    (void)ifl_hit(step, r); /* who gave way may have left what it wants in the cache */
-    return ifl_start(step, r, n_new < ifl_todo(r) ? n_new : ifl_todo(r)) == IFL_YES;
+        return ifl_give(step, r, n_new, 0);
+    enum ifl_verdict verdict = start(step, r, n_new);
+    while (verdict == IFL_NO_BLOCKS && step->n_requests == 0 && ifl_make_room(step, r))
+        verdict = start(step, r, n_new);
+    return verdict == IFL_YES;
 }
 
-/* False: one of them found no blocks after all, as groups may that part. */
+/* Whom the admit module refuses is passed over. False: somebody was. */
 static bool run(const struct best_that_fit *p, struct ifl_step *step, size_t n)
 {
     struct walk walk = {0};
     const struct ifl_request *r;
     int32_t n_new;
+    bool all = true;
     for (size_t i = 0; i < n && (r = walk_on(p, step, &walk, &n_new)); i++)
-        if (!give(step, r, n_new))
-            return false;
-    return true;
+        all &= give(step, r, n_new);
+    return all;
 }
 
 /* Whoever comes first and will never find blocks would hold up the line for ever. */
-static void reject_hopeless(const struct best_that_fit *p, struct ifl_step *step)
+static void reject_hopeless(const struct best_that_fit *p, const struct ifl_view *view,
+                            struct ifl_step *step)
 {
     struct walk walk = {0};
     int32_t n_new;
     const struct ifl_request *r = walk_on(p, step, &walk, &n_new);
-    if (r && r->state != IFL_RUNNING && ifl_ask(step, r, n_new) == IFL_NEVER_FITS)
+    if (!r || r->state == IFL_RUNNING)
+        return;
+    const int64_t n_blocks = (int64_t)blocks_asked(step, r, n_new) + watermark(p, view);
+    if (n_blocks > view->limits->n_blocks || ifl_ask(step, r, n_new) == IFL_NEVER_FITS)
         ifl_reject(step, r);
 }
 
@@ -179,24 +197,29 @@ static bool everyone_fits(const struct best_that_fit *p, const struct ifl_view *
     const struct ifl_request *r;
     if (view->n_swapped > 0)
         return false;
-    while (meets(p, step, &demand) && (r = ifl_next(step, IFL_IN_PREFILL, &prefill)))
+    while (meets(p, step, &demand) && (r = ifl_next(step, IFL_IN_PREFILL, &prefill))) {
         demand.n_tokens += (int64_t)r->n_seqs * ifl_todo(r);
+        demand.n_blocks += blocks_asked(step, r, ifl_todo(r)) - r->n_seqs;
+    }
     while (meets(p, step, &demand) && (r = ifl_next(step, IFL_IN_WAITING, &waiting))) {
         demand.n_seqs += r->n_seqs;
         demand.n_tokens += (int64_t)r->n_seqs * ifl_todo(r);
-        demand.n_blocks += blocks_asked(step, r);
+        demand.n_blocks += blocks_asked(step, r, ifl_todo(r));
     }
     return meets(p, step, &demand);
 }
 
-static void run_everyone(struct ifl_step *step)
+/* False: groups that part need more. */
+static bool run_everyone(struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    (void)ifl_schedule_ready(step, 0);
+    if (!ifl_schedule_ready(step, 0))
+        return false;
     while ((r = ifl_next(step, IFL_IN_PREFILL | IFL_IN_WAITING, &cursor)))
         if (ifl_todo(r) > 0)
             (void)give(step, r, ifl_todo(r));
+    return true;
 }
 
 /* ---- the plan ---- */
@@ -205,8 +228,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
 {
     const struct best_that_fit *p = self;
     const bool nobody_else = view->n_waiting + view->n_swapped == 0;
-    if (everyone_fits(p, view, step)) {
-        run_everyone(step);
+    if (everyone_fits(p, view, step) && run_everyone(step)) {
         if (nobody_else && step->n_prefill_requests == 0)
             ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER,
                                     step->n_running_seqs + watermark(p, view));
@@ -216,7 +238,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     const struct choice kept = find_blocks(p, view, step, chosen);
     const bool all_run = run(p, step, kept.n) && kept.n == chosen.n;
     if (kept.n == 0 && step->n_preempted == 0)
-        reject_hopeless(p, step);
+        reject_hopeless(p, view, step);
     /* Those who decode ask for one block each again, and free blocks only fall. */
     if (all_run && step->n_prefill_requests == 0)
         ifl_promise(step, INT32_MAX, IFL_NEVER, step->n_tokens + watermark(p, view));

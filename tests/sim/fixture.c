@@ -17,8 +17,11 @@ void fixture_module(struct fixture *f, enum ifl_kind kind, const char *name, con
     m->params = calloc(1, m->policy->params_bytes + 1);
     if (params)
         ifl_require(tree_parse(params, strlen(params), "params", &map, &error) == 0);
-    if (fields_read(map, name, m->policy->params, m->policy->n_params, NULL, m->params, &error) < 0)
+    if (fields_read(map, name, m->policy->params, m->policy->n_params, NULL, m->params, &error) <
+        0) {
         fprintf(stderr, "%s\n", error.text);
+        abort();
+    }
     tree_free(map);
 }
 

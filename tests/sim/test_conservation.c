@@ -133,13 +133,10 @@ static void roll_retracting(struct fixture *f, struct dice *dice)
     fixture_module(f, IFL_PREEMPT, "shortest-output", NULL);
 }
 
-static void roll_ranked(struct fixture *f, struct dice *dice)
+static void roll_ranked_order(struct fixture *f, struct dice *dice)
 {
     char params[256];
     const int32_t order = roll(dice, 0, 2);
-    snprintf(params, sizeof params, "{max_seqs: %d, max_batched_tokens: %d, chunked: %s}",
-             roll(dice, 1, 12), roll(dice, 10, 100), roll(dice, 0, 1) ? "true" : "false");
-    fixture_module(f, IFL_BATCHING, "ranked", params);
     if (order == 0) {
         fixture_module(f, IFL_ORDER, "mlfq",
                        "{quantum_s: 0.1, starve_steps: 50, starve_s: 1, prefill_token_s: 0.01}");
@@ -152,12 +149,34 @@ static void roll_ranked(struct fixture *f, struct dice *dice)
     }
     if (order != 1) /* room for everybody, or else turns can undo each other for ever */
         f->limits.n_host_blocks = MAX_REQUESTS * f->limits.max_model_tokens;
+}
+
+static void roll_ranked(struct fixture *f, struct dice *dice)
+{
+    char params[256];
+    snprintf(params, sizeof params, "{max_seqs: %d, max_batched_tokens: %d, budget_counts: %s}",
+             roll(dice, 1, 12), roll(dice, 10, 100), roll(dice, 0, 1) ? "everyone" : "prompts");
+    fixture_module(f, IFL_BATCHING, "ranked", params);
+    roll_ranked_order(f, dice);
     fixture_module(f, IFL_ADMIT, roll(dice, 0, 1) ? "host-room" : "chunk-fits", NULL);
     snprintf(params, sizeof params, "{keep_free_blocks: %d}", roll(dice, 0, 8));
     if (roll(dice, 0, 1))
         fixture_module(f, IFL_PREEMPT, "proactive", params);
     else
         fixture_module(f, IFL_PREEMPT, "tail", "{fate: swap, of: ranked, place: in-order}");
+}
+
+/* Prompts are cut, so that who computes again may start over for ever: nobody does. */
+static void roll_best_that_fit(struct fixture *f, struct dice *dice)
+{
+    char params[256];
+    snprintf(params, sizeof params, "{max_seqs: %d, max_batched_tokens: %d, watermark_frac: 0.0%d}",
+             roll(dice, 1, 12), roll(dice, 10, 100), roll(dice, 0, 9));
+    fixture_module(f, IFL_BATCHING, "best-that-fit", params);
+    roll_ranked_order(f, dice);
+    f->limits.n_host_blocks = MAX_REQUESTS * f->limits.max_model_tokens;
+    fixture_module(f, IFL_ADMIT, "prompt-fits", "{watermark_frac: 0}");
+    fixture_module(f, IFL_PREEMPT, "tail", "{fate: swap, of: ranked, place: in-order}");
 }
 
 static void roll_deadlines(struct fixture *f, struct dice *dice)
@@ -174,7 +193,7 @@ static void roll_deadlines(struct fixture *f, struct dice *dice)
 
 static void roll_modules(struct fixture *f, struct dice *dice)
 {
-    const int32_t family = roll(dice, 0, 6);
+    const int32_t family = roll(dice, 0, 7);
     if (family == 0) {
         roll_capacity(f, dice);
         return;
@@ -185,6 +204,10 @@ static void roll_modules(struct fixture *f, struct dice *dice)
     }
     if (family == 2) {
         roll_ranked(f, dice);
+        return;
+    }
+    if (family == 7) {
+        roll_best_that_fit(f, dice);
         return;
     }
     if (family == 3) {
@@ -411,7 +434,7 @@ Test(conservation, livelock_ends_the_run)
         .linear = {.step_s = 0.1, .prefill_token_s = 0.001},
     };
     struct ifl_error error = {0};
-    fixture_module(&f, IFL_BATCHING, "ranked", "{max_batched_tokens: 13, chunked: true}");
+    fixture_module(&f, IFL_BATCHING, "best-that-fit", "{max_batched_tokens: 13}");
     fixture_module(&f, IFL_ORDER, "mlfq",
                    "{quantum_s: 0.1, starve_steps: 5, starve_s: 1, prefill_token_s: 0.01}");
     fixture_module(&f, IFL_ADMIT, "chunk-fits", NULL);
@@ -422,7 +445,7 @@ Test(conservation, livelock_ends_the_run)
         f.trace.n_output[i] = 10;
     }
     cr_expect_eq(fixture_fly(&f, &error), IFL_E_STALLED);
-    cr_expect(strstr(error.text, "policy ranked has run 1297 steps without a token"), "%s",
+    cr_expect(strstr(error.text, "policy best-that-fit has run 1297 steps without a token"), "%s",
               error.text);
     fixture_free(&f);
 }
