@@ -169,7 +169,7 @@ struct ifl_summary {
     double warmup_s;
     double kv_shared_frac; /* blocks that sharing saves, of those that there would be without it */
     double cached_prompt_frac; /* of the prompt tokens of finished requests, found in the cache */
-    char error[256];       /* why the point failed, all else being undefined; empty if it did not */
+    char error[256]; /* why the point failed, all else being undefined; empty if it did not */
     /* What the simulated durations assume, for lack of a measurement; the recorder leaves it empty.
      */
     char assumed[800];
