@@ -429,6 +429,32 @@ static inline int32_t ifl_widest_group(struct ifl_step *s)
     return n;
 }
 
+/* What a step is asked for, at most, or what it has. */
+struct ifl_demand {
+    int64_t n_seqs, n_tokens, n_blocks;
+};
+
+static inline bool ifl_within(const struct ifl_demand *demand, const struct ifl_demand *most)
+{
+    return demand->n_seqs <= most->n_seqs && demand->n_tokens <= most->n_tokens &&
+           demand->n_blocks <= most->n_blocks;
+}
+
+/* Adds everyone who waits, with the whole of their prompts. False: it is too much; how much more
+ * was not looked at. */
+static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand,
+                                   const struct ifl_demand *most)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (ifl_within(demand, most) && (r = ifl_next(s, IFL_IN_WAITING, &cursor))) {
+        demand->n_seqs += r->n_seqs;
+        demand->n_tokens += (int64_t)r->n_seqs * ifl_todo(r);
+        demand->n_blocks += ifl_need(s, r, r->n_tokens);
+    }
+    return ifl_within(demand, most);
+}
+
 /* n more tokens for a running request that leave spare_blocks free; others give way until its
  * blocks are there. False: it gave way itself, or nobody does. */
 static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int32_t n,

@@ -176,37 +176,21 @@ static void reject_hopeless(const struct best_that_fit *p, const struct ifl_view
 
 /* ---- when ranks do not matter ---- */
 
-/* What everybody together asks for, at most. */
-struct demand {
-    int64_t n_seqs, n_tokens, n_blocks;
-};
-
-static bool meets(const struct best_that_fit *p, const struct ifl_step *step,
-                  const struct demand *demand)
-{
-    return demand->n_seqs <= p->max_seqs && demand->n_tokens <= p->max_batched_tokens &&
-           demand->n_blocks <= step->n_free_blocks;
-}
-
 static bool everyone_fits(const struct best_that_fit *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
     const int32_t n_seqs = step->n_running_seqs;
-    struct demand demand = {n_seqs, n_seqs, n_seqs + watermark(p, view)};
-    struct ifl_cursor prefill = {{0}}, waiting = {{0}};
+    const struct ifl_demand most = {p->max_seqs, p->max_batched_tokens, step->n_free_blocks};
+    struct ifl_demand demand = {n_seqs, n_seqs, n_seqs + watermark(p, view)};
+    struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     if (view->n_swapped > 0)
         return false;
-    while (meets(p, step, &demand) && (r = ifl_next(step, IFL_IN_PREFILL, &prefill))) {
+    while (ifl_within(&demand, &most) && (r = ifl_next(step, IFL_IN_PREFILL, &cursor))) {
         demand.n_tokens += (int64_t)r->n_seqs * ifl_todo(r);
         demand.n_blocks += blocks_asked(step, r, ifl_todo(r)) - r->n_seqs;
     }
-    while (meets(p, step, &demand) && (r = ifl_next(step, IFL_IN_WAITING, &waiting))) {
-        demand.n_seqs += r->n_seqs;
-        demand.n_tokens += (int64_t)r->n_seqs * ifl_todo(r);
-        demand.n_blocks += blocks_asked(step, r, ifl_todo(r));
-    }
-    return meets(p, step, &demand);
+    return ifl_add_waiting(step, &demand, &most);
 }
 
 /* False: groups that part need more. */

@@ -103,41 +103,18 @@ static void walk_everyone(const struct ranked *p, const struct ifl_view *view,
 
 /* ---- when ranks do not matter ---- */
 
-/* What everybody together asks for, at most. */
-struct demand {
-    int64_t n_seqs, n_tokens, n_blocks;
-};
-
-static bool meets(const struct ranked *p, const struct ifl_step *step, const struct demand *demand)
-{
-    return demand->n_seqs <= p->max_seqs && demand->n_tokens <= p->max_batched_tokens &&
-           demand->n_blocks <= step->n_free_blocks;
-}
-
-static bool sum_up(const struct ranked *p, struct ifl_step *step, struct demand *demand)
-{
-    const int32_t n_seqs = step->n_running_seqs;
-    struct ifl_cursor cursor = {{0}};
-    const struct ifl_request *r;
-    *demand = (struct demand){n_seqs, n_seqs, n_seqs};
-    while (meets(p, step, demand) && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
-        demand->n_seqs += r->n_seqs;
-        demand->n_tokens += (int64_t)r->n_seqs * ifl_todo(r);
-        demand->n_blocks += ifl_need(step, r, r->n_tokens);
-    }
-    return meets(p, step, demand);
-}
-
 /* Whoever is on the device decodes, and there is room for them and for everyone who waits, whoever
  * comes first. */
 static bool everyone_runs(const struct ranked *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
-    struct demand demand;
+    const int32_t n_seqs = step->n_running_seqs;
+    const struct ifl_demand most = {p->max_seqs, p->max_batched_tokens, step->n_free_blocks};
+    struct ifl_demand demand = {n_seqs, n_seqs, n_seqs};
     struct ifl_cursor prefill = {{0}}, cursor = {{0}};
     const struct ifl_request *r;
     if (view->n_running == 0 || view->n_swapped > 0 || view->limits->contiguous ||
-        !sum_up(p, step, &demand) || ifl_next(step, IFL_IN_PREFILL, &prefill))
+        !ifl_add_waiting(step, &demand, &most) || ifl_next(step, IFL_IN_PREFILL, &prefill))
         return false;
     while ((r = ifl_next(step, IFL_IN_WAITING, &cursor)))
         if (ifl_ask_beyond(step, r, ifl_todo(r), (int32_t)demand.n_blocks) != IFL_YES)
