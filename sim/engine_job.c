@@ -3,19 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
+
 /* ---- room ---- */
 
-static bool grow(void *array_of_pointers, size_t n, size_t element_bytes)
-{
-    void **array = array_of_pointers;
-    void *grown = realloc(*array, n * element_bytes);
-    if (!grown)
-        return false;
-    *array = grown;
-    return true;
-}
-
-#define GROW(array) grow(&(array), cap, sizeof *(array))
+#define GROW(array, n_used) (array_grow(&(array), n_used, cap, sizeof *(array)) == 0)
 
 static size_t enough(size_t cap, size_t n)
 {
@@ -24,12 +16,12 @@ static size_t enough(size_t cap, size_t n)
 
 static bool reserve_seqs(struct engine_job *job, size_t n)
 {
-    const size_t cap = enough(job->cap_seqs, n);
-    if (cap == job->cap_seqs)
+    const size_t had = job->cap_seqs, cap = enough(had, n);
+    if (cap == had)
         return true;
     job->cap_seqs = 0;
-    if (!GROW(job->owners) || !GROW(job->first_token) || !GROW(job->first_block) ||
-        !GROW(job->sampled) || !GROW(job->samples))
+    if (!GROW(job->owners, had) || !GROW(job->first_token, had) || !GROW(job->first_block, had) ||
+        !GROW(job->sampled, had) || !GROW(job->samples, had))
         return false;
     job->cap_seqs = cap;
     return true;
@@ -37,11 +29,11 @@ static bool reserve_seqs(struct engine_job *job, size_t n)
 
 static bool reserve_tokens(struct engine_job *job, size_t n)
 {
-    const size_t cap = enough(job->cap_tokens, n);
-    if (cap == job->cap_tokens)
+    const size_t had = job->cap_tokens, cap = enough(had, n);
+    if (cap == had)
         return true;
     job->cap_tokens = 0;
-    if (!GROW(job->token_ids) || !GROW(job->positions))
+    if (!GROW(job->token_ids, had) || !GROW(job->positions, had))
         return false;
     job->cap_tokens = cap;
     return true;
@@ -49,8 +41,8 @@ static bool reserve_tokens(struct engine_job *job, size_t n)
 
 static bool reserve_blocks(struct engine_job *job, size_t n)
 {
-    const size_t cap = enough(job->cap_blocks, n);
-    if (cap != job->cap_blocks && !GROW(job->block_ids))
+    const size_t had = job->cap_blocks, cap = enough(had, n);
+    if (cap != had && !GROW(job->block_ids, had))
         return false;
     job->cap_blocks = cap;
     return true;
@@ -58,11 +50,11 @@ static bool reserve_blocks(struct engine_job *job, size_t n)
 
 static bool reserve_copies(struct engine_job *job, size_t n)
 {
-    const size_t cap = enough(job->cap_copies, n);
-    if (cap == job->cap_copies)
+    const size_t had = job->cap_copies, cap = enough(had, n);
+    if (cap == had)
         return true;
     job->cap_copies = 0;
-    if (!GROW(job->outs) || !GROW(job->ins) || !GROW(job->copies))
+    if (!GROW(job->outs, had) || !GROW(job->ins, had) || !GROW(job->copies, had))
         return false;
     job->cap_copies = cap;
     return true;
@@ -70,8 +62,8 @@ static bool reserve_copies(struct engine_job *job, size_t n)
 
 static bool reserve_spoilt(struct engine_job *job, size_t n)
 {
-    const size_t cap = enough(job->cap_spoilt, n);
-    if (cap != job->cap_spoilt && !GROW(job->spoilt))
+    const size_t had = job->cap_spoilt, cap = enough(had, n);
+    if (cap != had && !GROW(job->spoilt, had))
         return false;
     job->cap_spoilt = cap;
     return true;
