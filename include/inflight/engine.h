@@ -8,7 +8,10 @@
  *
  * It holds a Llama-style decoder, a paged KV pool and a host pool for swapped blocks, both of
  * the layout [block][layer][K|V][kv_head][token][dim]. All memory is taken by `open`; a step
- * allocates nothing. One thread at a time may call an open engine.
+ * allocates nothing. One thread at a time may call an open engine, not always the same one.
+ *
+ * `executor: NAME` loads inflight_NAME.so (cpu or cuda); the environment's INFLIGHT_ENGINE_DIR
+ * names the folder of one that was built elsewhere, against the installed headers alone.
  *
  * ABI 2 added `describe` and `measure`, for calibration; ABI 3 the choice of a data type,
  * ABI 4 windows of attention for random weights. */
@@ -53,7 +56,9 @@ struct ifl_engine_options {
 };
 
 /* One forward pass over the ragged concatenation of its sequences. In this order: blocks are
- * swapped out, swapped in, copied, spoilt, then tokens are computed. */
+ * swapped out, swapped in, copied, spoilt, then tokens are computed. A token's K and V go to slot
+ * position % block_tokens of block position / block_tokens of its sequence's table; it attends to
+ * its own and to all before it there. Arrays are borrowed until `step` returns. */
 struct ifl_engine_step {
     int32_t n_seqs, n_tokens;
     const int32_t *token_ids;          /* [n_tokens] */

@@ -1,7 +1,9 @@
 /* Executors: a cost model in virtual time, or an engine in wall time.
  *
  * `submit` returns at once; `next` gives the earliest completion. Virtual time jumps to it, wall
- * time waits for it; one loop drives both and cannot tell them apart. */
+ * time waits for it; one loop drives both and cannot tell them apart. Functions that can fail
+ * return 0 or more, or a negative code with `error` filled in, which ends the run. One thread
+ * calls. */
 #ifndef INFLIGHT_EXECUTOR_H
 #define INFLIGHT_EXECUTOR_H
 
@@ -9,8 +11,8 @@
 #include "inflight/step.h"
 #include "inflight/time.h"
 
-struct ifl_done {
-    uint64_t step;
+struct ifl_done {             /* a step that has ended */
+    uint64_t step;            /* its number, as submitted */
     uint32_t replica;         /* that submitted it */
     int64_t start_ns, end_ns; /* simulated or measured */
     int64_t device_ns;        /* time on the device; a simulation says end - start */

@@ -37,8 +37,13 @@ enum ifl_type {
     IFL_TEXT    /* char[max], the NUL included */
 };
 
+/* A key beside `policy: NAME` in the module's section of the configuration:
+ *
+ *     {"max_seqs", IFL_INT, offsetof(struct mine, max_seqs), 128, 1, 1 << 20, NULL, "sequences",
+ *      "most sequences on the device"},
+ */
 struct ifl_param {
-    const char *name;
+    const char *name; /* of the key; by custom that of the field, with a time's _ns as _s */
     enum ifl_type type;
     size_t offset;         /* of the field in the module's parameter struct */
     double dflt, min, max; /* inclusive; for IFL_TIME in seconds; a choice ignores min and max;
@@ -55,18 +60,19 @@ struct ifl_batching_ops {
     void (*plan)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
-enum ifl_rerank {                     /* keys ... */
-                  IFL_RANK_ONCE,      /* stand, but of those who run and whom ifl_rerank names */
-                  IFL_RANK_NAMED,     /* stand, but of whom ifl_rerank names */
-                  IFL_RANK_EACH_PLAN, /* change with time, hits or counters: ranked anew for every
-                                         plan */
-                  IFL_RANK_EACH_START /* of who waits change with who starts, too: ranked after
-                                         every start */
+/* When keys may change. Whoever comes to a list is asked for in any case. */
+enum ifl_rerank {
+    IFL_RANK_ONCE,      /* those of requests that run, with each step, and of whom ifl_rerank names:
+                           the others are asked for once */
+    IFL_RANK_NAMED,     /* those of whom ifl_rerank names, nobody else's */
+    IFL_RANK_EACH_PLAN, /* all, with time, hits or counters: they are asked for by every plan */
+    IFL_RANK_EACH_START /* all, and those of who waits with who starts, too: they are asked for
+                           again after every start */
 };
 
 struct ifl_order_ops {
-    /* Smaller keys first; ties by arrival, then by serial. May ask through view->asked, and read
-     * who started in this plan there. */
+    /* Fills in key[n]. Smaller keys first; ties by arrival, then by serial. May ask through
+     * view->asked, which is NULL outside of a plan, and read who started in this plan there. */
     void (*rank)(const void *self, const struct ifl_view *, const struct ifl_request *const *of,
                  size_t n, int64_t *key);
     enum ifl_rerank rerank;
@@ -148,21 +154,30 @@ static inline int32_t ifl_outstanding(const struct ifl_load *load)
 
 struct ifl_policy {
     enum ifl_kind kind;
-    const char *name, *doc;
+    const char *name, *doc; /* as in `policy: NAME`; one line */
     const struct ifl_param *params;
     size_t n_params;
-    size_t params_bytes;  /* of the parameter struct */
-    size_t state_bytes;   /* of the instance's own state, zeroed at the start of a run */
-    size_t request_bytes; /* hung on every request as request->mine[kind] */
-    /* Both optional. `self` is the parameter struct followed by the state, see
-     * ifl_state_offset. */
+    size_t params_bytes; /* of the parameter struct */
+    size_t state_bytes;  /* of the instance's own state, zeroed at the start of a run */
+    size_t
+        request_bytes; /* hung on every request as request->mine[kind], zeroed, 16-byte aligned */
+    /* There is an instance for each replica, of a router for the cluster. `self`, which is not NULL
+     * in any call, is its parameter struct, filled in, followed by its state (ifl_state). Both
+     * optional; init may refuse parameters that do not go with the limits: 0, or negative with a
+     * line that says what was found and what was expected. finish follows a refusal, too. */
     int (*init)(void *self, const struct ifl_limits *, struct ifl_error *);
     void (*finish)(void *self);
-    /* Hooks, all optional. */
+    /* Hooks, all optional; a router has none. */
+    /* A request has come to the replica, at view->now_ns, and is about to wait. */
     void (*on_join)(void *self, const struct ifl_view *, const struct ifl_request *);
+    /* The plan is made and about to be submitted. The step may be read, with all questions, and not
+     * changed. n_computed counts the prompts' new tokens already. */
     void (*on_step_start)(void *self, const struct ifl_view *, const struct ifl_step_desc *,
                           struct ifl_step *);
+    /* It has ended, at view->now_ns; view->step is the next one's. Who has had its last token is
+     * still there. */
     void (*on_step_end)(void *self, const struct ifl_view *, const struct ifl_step_end *);
+    /* A request has finished or was rejected: its last call. */
     void (*on_leave)(void *self, const struct ifl_view *, const struct ifl_request *);
     /* Steps that repeat one another may be told of as one: on_step_start comes for the first alone,
      * on_step_end once, with all their tokens, before anything else is asked or told. It is faster,
@@ -191,11 +206,18 @@ static inline size_t ifl_state_offset(size_t params_bytes)
     return (params_bytes + 15u) & ~(size_t)15u;
 }
 
+/* The state of an instance. Where `self` is const, in plans and answers, only what is scratch, or
+ * brought up to date without changing any answer, may be written to. */
+static inline void *ifl_state(const void *self, size_t params_bytes)
+{
+    return (void *)((uintptr_t)self + ifl_state_offset(params_bytes));
+}
+
 struct ifl_policy_list {
-    uint32_t abi;
+    uint32_t abi;        /* IFL_POLICY_ABI */
     size_t policy_bytes; /* sizeof(struct ifl_policy) where the list was compiled */
     size_t n;
-    const struct ifl_policy *of[16];
+    const struct ifl_policy *of[16]; /* [n] */
 };
 
 #define IFL_POLICIES_SYMBOL "ifl_policies_v1"

@@ -8,23 +8,26 @@
 
 #include <stdint.h>
 
+/* What is drawn, and what stands for `request` and `index` in the key. Numbers are part of every
+ * result: none may change. */
 enum ifl_purpose {
-    IFL_DRAW_ARRIVAL = 1,
-    IFL_DRAW_PROMPT = 2,
-    IFL_DRAW_OUTPUT = 3,
-    IFL_DRAW_SHUFFLE = 4,
-    IFL_DRAW_POLICY = 5,
-    IFL_DRAW_WEIGHT = 6,
-    IFL_DRAW_TOKEN = 7,
-    IFL_DRAW_PREFIX_TOKEN = 8,
-    IFL_DRAW_ROUTE = 9,
-    IFL_DRAW_HASHED_TOKEN = 10,
-    IFL_DRAW_PREDICTION = 11,
-    IFL_DRAW_SAMPLED_TOKEN = 12,
-    IFL_DRAW_BEAM = 13,
-    IFL_DRAW_ENSEMBLE = 30,
+    IFL_DRAW_ARRIVAL = 1,        /* gap before an arrival: row */
+    IFL_DRAW_PROMPT = 2,         /* its prompt's length: row */
+    IFL_DRAW_OUTPUT = 3,         /* its output's length: row */
+    IFL_DRAW_SHUFFLE = 4,        /* rows of a trace: place */
+    IFL_DRAW_POLICY = 5,         /* what a module asks for: serial, the module's own */
+    IFL_DRAW_WEIGHT = 6,         /* random weights of an engine: role, element */
+    IFL_DRAW_TOKEN = 7,          /* token of a prompt: serial, position */
+    IFL_DRAW_PREFIX_TOKEN = 8,   /* token of a prefix group's stream: group, position */
+    IFL_DRAW_ROUTE = 9,          /* for a router: serial, 0 or 1 */
+    IFL_DRAW_HASHED_TOKEN = 10,  /* token under a hash id of the trace: id, place below it */
+    IFL_DRAW_PREDICTION = 11,    /* error of a predicted length: request_id, which draw */
+    IFL_DRAW_SAMPLED_TOKEN = 12, /* first token of a further sample: serial, sequence */
+    IFL_DRAW_BEAM = 13,          /* which beam goes on from which: serial, token and beam */
+    IFL_DRAW_ENSEMBLE = 30,      /* a fitted number, from what its fit leaves open: member, which */
 };
 
+/* Another number for each number, all bits of which depend on all of x. */
 static inline uint64_t ifl_mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;
@@ -33,6 +36,7 @@ static inline uint64_t ifl_mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
+/* 64 random bits. */
 static inline uint64_t ifl_draw(uint64_t seed, enum ifl_purpose purpose, uint64_t request,
                                 uint64_t index)
 {

@@ -37,7 +37,8 @@ enum ifl_kind {
     IFL_N_KINDS
 };
 
-/* Only ever passed by pointer, so it may grow at its end. Counts are tokens per sequence. */
+/* Only ever passed by pointer, so it may grow at its end. Counts are tokens per sequence. A
+ * pointer from a hook or a list stays valid until on_leave. */
 struct ifl_request {
     uint64_t serial; /* order of arrival in the run; the last tie-break everywhere */
     int64_t arrival_ns;
@@ -50,14 +51,18 @@ struct ifl_request {
     int32_t n_max_new;   /* declared output limit */
     int32_t n_predicted; /* predicted output length, -1 without a predictor */
     int32_t n_tokens, n_computed;
-    int32_t n_prefill; /* n_tokens when it last left waiting */
-    int32_t n_out;     /* tokens generated, kept by a recompute */
-    int32_t n_seqs;    /* live sequences that advance together */
-    int32_t n_blocks, n_host_blocks;
-    int32_t n_now;       /* tokens given in the step being built */
-    int32_t n_preempted; /* times it lost its place */
-    int32_t priority;    /* lower is more urgent */
-    uint32_t client, session, prefix_group, prefix_tokens;
+    int32_t n_prefill;               /* n_tokens when it last left waiting */
+    int32_t n_out;                   /* tokens generated, kept by a recompute */
+    int32_t n_seqs;                  /* sequences (answers to one prompt) that advance together */
+    int32_t n_blocks, n_host_blocks; /* that it holds, of all its sequences, on either side */
+    int32_t n_now;                   /* tokens given in the step being built */
+    int32_t n_preempted;             /* times it lost its place */
+    int32_t priority;                /* lower is more urgent */
+    uint32_t client;                 /* below limits->n_clients; 0 where the trace names none */
+    uint32_t session;                /* conversation that it is a turn of; 0: none */
+    /* The prompt's first prefix_tokens tokens are those of prefix_group's stream, in all requests
+     * of that group; 0: none. */
+    uint32_t prefix_group, prefix_tokens;
     void *mine[IFL_N_KINDS]; /* request_bytes of each module, zeroed on joining a replica */
     /* What the trace calls the prompt's blocks of hash_id_tokens tokens, the last perhaps partial:
      * equal ids, equal tokens. NULL where it does not say. */

@@ -66,6 +66,7 @@ enum ifl_place {
     IFL_BACK      /* ranked as if it had arrived now */
 };
 
+/* Bits: ifl_next takes a union of them. */
 enum ifl_list {
     IFL_IN_WAITING = 1,
     IFL_IN_RUNNING = 2,
@@ -73,12 +74,13 @@ enum ifl_list {
     IFL_IN_PREFILL = 8 /* the running ones that do not decode yet */
 };
 
-struct ifl_cursor { /* start with {0}; survives start, schedule, preempt and reject */
+/* Where ifl_next is. Starts as {0}; survives start, schedule, preempt and reject within a plan. */
+struct ifl_cursor {
     uint64_t at[4];
 };
 
 struct ifl_victim {
-    const struct ifl_request *request;
+    const struct ifl_request *request; /* on the device, perhaps the needy one; NULL: nobody */
     enum ifl_fate fate;
     enum ifl_place place;
 };
@@ -121,8 +123,9 @@ struct ifl_promise {
     int32_t min_free_blocks;
 };
 
+/* A policy calls these as ifl_next, ifl_start and so on, below. */
 struct ifl_step_ops {
-    size_t size_bytes;
+    size_t size_bytes; /* sizeof(struct ifl_step_ops): it may grow at its end */
     /* The next request of the lists (a union of enum ifl_list) in rank order, NULL at the end.
      * Waiting requests pushed to the front come first, those preempted in this plan included.
      * Requests that left their list in this plan are passed over; who starts in it is not shown. */
@@ -205,15 +208,15 @@ struct ifl_step {
 
 struct ifl_work { /* one sequence */
     const struct ifl_request *request;
-    int32_t seq;            /* of its group */
+    int32_t seq;            /* of its group, from 0 */
     int32_t n_new;          /* tokens to compute */
     int32_t n_context;      /* tokens whose K/V exist before them */
     bool samples;           /* the step ends with a token for it */
-    const uint32_t *blocks; /* its block table */
+    const uint32_t *blocks; /* [n_blocks] its block table: token i is in block i / block_tokens */
     int32_t n_blocks;
 };
 
-struct ifl_copy {
+struct ifl_copy { /* of a block: its number in the pool it is read from, in that it goes to */
     uint32_t from, to;
 };
 
@@ -249,7 +252,7 @@ struct ifl_step_desc {
 
 struct ifl_result {
     const struct ifl_request *request;
-    int32_t n_new, n_sampled;
+    int32_t n_new, n_sampled; /* tokens of each sequence that were computed, and sampled */
 };
 
 struct ifl_step_end {
@@ -261,7 +264,7 @@ struct ifl_step_end {
     int32_t n_preempted;
 };
 
-/* ---- calls, as a policy writes them ---- */
+/* ---- calls, as a policy writes them: what each does stands at struct ifl_step_ops ---- */
 
 static inline void ifl_refresh(const struct ifl_view *view, const struct ifl_request *r)
 {

@@ -8,12 +8,13 @@
 
 #include <stdint.h>
 
-#define IFL_NEVER INT64_MAX
+#define IFL_NEVER INT64_MAX /* it has not happened, or will not: later than everything */
 /* No simulated step or arrival is later, 291 years in: sums of times stay within int64_t. */
 #define IFL_LAST_NS 9200000000000000000LL
 #define IFL_NS_PER_S 1000000000LL
 
-/* Nearest nanosecond; saturates at IFL_NEVER and -IFL_NEVER. `s` must not be NaN. */
+/* Nearest nanosecond, halves away from 0; saturates at IFL_NEVER and -IFL_NEVER. `s` must not be
+ * NaN. */
 static inline int64_t ifl_ns_from_s(double s)
 {
     const double ns = s * 1e9;
