@@ -53,7 +53,7 @@ static const struct ifl_param params[] = {
 
 static struct future *future_of(const void *self)
 {
-    return (struct future *)((uintptr_t)self + ifl_state_offset(sizeof(struct discounted)));
+    return ifl_state(self, sizeof(struct discounted));
 }
 
 static double first_ratio(const struct discounted *p)

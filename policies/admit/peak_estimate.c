@@ -57,7 +57,7 @@ static const struct ifl_param params[] = {
 
 static struct estimate *estimate_of(const void *self)
 {
-    return (struct estimate *)((uintptr_t)self + ifl_state_offset(sizeof(struct peak_estimate)));
+    return ifl_state(self, sizeof(struct peak_estimate));
 }
 
 /* ---- the estimate ---- */

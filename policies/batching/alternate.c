@@ -24,6 +24,11 @@ static const struct ifl_param params[] = {
      "tokens", "token budget of a prefill step"},
 };
 
+static struct turn *turn_of(const void *self)
+{
+    return ifl_state(self, sizeof(struct alternate));
+}
+
 static int32_t share_of(const struct alternate *p, const struct ifl_step *step,
                         const struct ifl_request *r)
 {
@@ -73,8 +78,7 @@ static void decode(struct ifl_step *step)
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct alternate *p = self;
-    const struct turn *turn =
-        (const void *)((const char *)self + ifl_state_offset(sizeof(struct alternate)));
+    const struct turn *turn = turn_of(self);
     (void)view;
     if (!turn->decode) {
         prefill(p, step);
@@ -93,10 +97,9 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
                           struct ifl_step *step)
 {
-    struct turn *turn = (void *)((char *)self + ifl_state_offset(sizeof(struct alternate)));
     (void)view;
     (void)step;
-    turn->decode = desc->totals.n_prefill_tokens > 0;
+    turn_of(self)->decode = desc->totals.n_prefill_tokens > 0;
 }
 
 static const struct ifl_batching_ops ops = {plan};

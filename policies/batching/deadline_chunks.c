@@ -66,7 +66,7 @@ struct outlook {
 
 static struct outlook *outlook_of(const void *self)
 {
-    return (struct outlook *)((uintptr_t)self + ifl_state_offset(sizeof(struct deadline_chunks)));
+    return ifl_state(self, sizeof(struct deadline_chunks));
 }
 
 static int64_t lesser(int64_t a, int64_t b)

@@ -38,9 +38,9 @@ static const struct ifl_param params[] = {
      "after prompts that joined others everyone decodes before the next may start (TGI)"},
 };
 
-static const struct turns *turns_of(const struct prefill_turns *p)
+static struct turns *turns_of(const void *self)
 {
-    return (const struct turns *)((const char *)p + ifl_state_offset(sizeof *p));
+    return ifl_state(self, sizeof(struct prefill_turns));
 }
 
 static int32_t token_budget(const struct prefill_turns *p, const struct ifl_limits *limits)
@@ -144,8 +144,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
                           struct ifl_step *step)
 {
-    struct turns *turns =
-        (struct turns *)((char *)self + ifl_state_offset(sizeof(struct prefill_turns)));
+    struct turns *turns = turns_of(self);
     (void)step;
     if (desc->totals.n_prefill_tokens == 0)
         return;

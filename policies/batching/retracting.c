@@ -48,7 +48,7 @@ static const struct ifl_param params[] = {
 
 static struct batch *batch_of(const void *self)
 {
-    return (struct batch *)((uintptr_t)self + ifl_state_offset(sizeof(struct retracting)));
+    return ifl_state(self, sizeof(struct retracting));
 }
 
 /* Who has ended and is still in the batch. An idle engine looks for a decode all the time. */

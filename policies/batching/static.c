@@ -33,14 +33,9 @@ static const struct ifl_param params[] = {
      "how long the oldest waits for a batch of the preferred size; then all who wait are sent"},
 };
 
-static const struct finished *finished_of(const void *self)
+static struct finished *finished_of(const void *self)
 {
-    return (const void *)((const char *)self + ifl_state_offset(sizeof(struct static_batching)));
-}
-
-static struct finished *own_finished(void *self)
-{
-    return (void *)((char *)self + ifl_state_offset(sizeof(struct static_batching)));
+    return ifl_state(self, sizeof(struct static_batching));
 }
 
 /* Requests of a list start, in rank order, until one must wait. */
@@ -115,12 +110,12 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     (void)desc;
     (void)step;
     if (view->n_running == 0 && view->n_swapped == 0)
-        *own_finished(self) = (struct finished){0};
+        *finished_of(self) = (struct finished){0};
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    struct finished *finished = own_finished(self);
+    struct finished *finished = finished_of(self);
     (void)view;
     if (r->started_ns == IFL_NEVER)
         return;

@@ -35,7 +35,7 @@ static const struct ifl_param params[] = {
 
 static struct judgement *judgement_of(const void *self)
 {
-    return (struct judgement *)((uintptr_t)self + ifl_state_offset(sizeof(struct deadline)));
+    return ifl_state(self, sizeof(struct deadline));
 }
 
 /* A deadline and what is blended in fill half of the keys; the other half is for the relegated. */

@@ -31,7 +31,7 @@ struct branches { /* scratch, [n_blocks + 1] */
 
 static struct branches *branches_of(const void *self)
 {
-    return (struct branches *)((uintptr_t)self + ifl_state_offset(0));
+    return ifl_state(self, 0);
 }
 
 /* ---- the part of the tree on which somebody hangs ---- */

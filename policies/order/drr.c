@@ -57,7 +57,7 @@ static const struct ifl_param params[] = {
 
 static struct turns *turns_of(const void *self)
 {
-    return (struct turns *)((uintptr_t)self + ifl_state_offset(sizeof(struct drr)));
+    return ifl_state(self, sizeof(struct drr));
 }
 
 static uint32_t client_of(const struct turns *turns, const struct ifl_request *r)

@@ -58,7 +58,7 @@ static const struct ifl_param params[] = {
 
 static struct queues *queues_of(const void *self)
 {
-    return (struct queues *)((uintptr_t)self + ifl_state_offset(sizeof(struct mlfq)));
+    return ifl_state(self, sizeof(struct mlfq));
 }
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,

@@ -46,7 +46,7 @@ static const int64_t BEFORE_ALL = INT64_C(1) << 40; /* longer than any output */
 
 static struct crowd *crowd_of(const void *self)
 {
-    return (struct crowd *)((uintptr_t)self + ifl_state_offset(sizeof(struct starving_first)));
+    return ifl_state(self, sizeof(struct starving_first));
 }
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,

@@ -77,7 +77,7 @@ static const struct ifl_param params[] = {
 
 static struct counters *counters_of(const void *self)
 {
-    return (struct counters *)((uintptr_t)self + ifl_state_offset(sizeof(struct vtc)));
+    return ifl_state(self, sizeof(struct vtc));
 }
 
 static struct client *client_of(const void *self, const struct ifl_request *r)
