@@ -6,21 +6,22 @@
 #include "routing.h"
 
 /* What the loop keeps while it runs. */
-struct tower {
+struct loop {
     struct flight *flight;
     struct routing routing;
     uint32_t *due; /* [n_due] replicas to plan, in the order in which they fell due */
-    uint32_t n_due, n_busy;
-    bool sees_ahead;
-    struct event_heap wakes;
+    uint32_t n_due;
+    uint32_t n_busy;         /* replicas whose step the executor has */
+    bool sees_ahead;         /* steps may end without having been submitted */
+    struct event_heap wakes; /* payload: the replica */
     int64_t now_ns;
 };
 
 /* ---- requests that end ---- */
 
-static int report_gone(struct tower *tower, struct replica *replica, struct ifl_error *error)
+static int report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
-    const struct flight *flight = tower->flight;
+    const struct flight *flight = loop->flight;
     const struct ifl_trace *trace = flight->workload->trace;
     int rc = 0;
     for (size_t i = 0; i < replica->n_gone && rc == 0; i++) {
@@ -33,7 +34,7 @@ static int report_gone(struct tower *tower, struct replica *replica, struct ifl_
             record.request_id = trace->request_id[r->row];
         rc = ifl_record_request(flight->recorder, &record, error);
         if (rc == 0)
-            rc = workload_ended(flight->workload, r->row, tower->now_ns, error);
+            rc = workload_ended(flight->workload, r->row, loop->now_ns, error);
     }
     if (flight->n_ended)
         atomic_fetch_add_explicit(flight->n_ended, replica->n_gone, memory_order_relaxed);
@@ -65,48 +66,48 @@ static int turn_away(const struct flight *flight, const struct arrival *a, struc
     return rc < 0 ? rc : workload_ended(flight->workload, a->row, a->at_ns, error);
 }
 
-static void fall_due(struct tower *tower, struct replica *replica)
+static void fall_due(struct loop *loop, struct replica *replica)
 {
     if (replica->due || replica->busy)
         return;
     replica->due = true;
-    tower->due[tower->n_due++] = replica->number;
+    loop->due[loop->n_due++] = replica->number;
 }
 
-static int hand_over(struct tower *tower, const struct arrival *a, struct ifl_error *error)
+static int hand_over(struct loop *loop, const struct arrival *a, struct ifl_error *error)
 {
-    const int64_t picked = routing_pick(&tower->routing, a, error);
+    const int64_t picked = routing_pick(&loop->routing, a, error);
     if (picked < 0)
         return (int)picked;
-    struct replica *replica = &tower->flight->replicas[picked];
+    struct replica *replica = &loop->flight->replicas[picked];
     const int rc = replica_join(replica, a, error);
-    fall_due(tower, replica);
-    routing_note(&tower->routing, replica);
+    fall_due(loop, replica);
+    routing_note(&loop->routing, replica);
     return rc;
 }
 
-static int let_one_arrive(struct tower *tower, struct ifl_error *error)
+static int let_one_arrive(struct loop *loop, struct ifl_error *error)
 {
-    const struct flight *flight = tower->flight;
+    const struct flight *flight = loop->flight;
     struct arrival a;
     workload_take(flight->workload, &a);
     return replica_never_fits(&flight->replicas[0], &a) ? turn_away(flight, &a, error)
-                                                        : hand_over(tower, &a, error);
+                                                        : hand_over(loop, &a, error);
 }
 
-static inline int let_arrive(struct tower *tower, struct ifl_error *error)
+static inline int let_arrive(struct loop *loop, struct ifl_error *error)
 {
     int rc = 0;
-    while (rc == 0 && workload_next_ns(tower->flight->workload) <= tower->now_ns)
-        rc = let_one_arrive(tower, error);
+    while (rc == 0 && workload_next_ns(loop->flight->workload) <= loop->now_ns)
+        rc = let_one_arrive(loop, error);
     return rc;
 }
 
-static void wake(struct tower *tower)
+static void wake(struct loop *loop)
 {
-    while (event_next_ns(&tower->wakes) <= tower->now_ns) {
-        const struct event event = event_pop(&tower->wakes);
-        fall_due(tower, &tower->flight->replicas[event.payload]);
+    while (event_next_ns(&loop->wakes) <= loop->now_ns) {
+        const struct event event = event_pop(&loop->wakes);
+        fall_due(loop, &loop->flight->replicas[event.payload]);
     }
 }
 
@@ -142,13 +143,13 @@ static int plan_once(struct flight *flight, struct replica *replica, int64_t now
 }
 
 /* A plan without work sleeps until something happens, or until the policy's own hour. */
-static int fall_asleep(struct tower *tower, struct replica *replica, struct ifl_error *error)
+static int fall_asleep(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
     const int64_t at_ns = replica->wake_ns;
-    if (at_ns <= tower->now_ns || at_ns == IFL_NEVER || at_ns == replica->wake_asked_ns)
+    if (at_ns <= loop->now_ns || at_ns == IFL_NEVER || at_ns == replica->wake_asked_ns)
         return 0;
     replica->wake_asked_ns = at_ns;
-    return event_push(&tower->wakes, at_ns, replica->number) < 0 ? ifl_fail_nomem(error) : 0;
+    return event_push(&loop->wakes, at_ns, replica->number) < 0 ? ifl_fail_nomem(error) : 0;
 }
 
 /* ---- the end of a step ---- */
@@ -188,14 +189,14 @@ static int record_work(const struct flight *flight, const struct replica *replic
 }
 
 /* The step in flight has ended. */
-static inline int end_one(struct tower *tower, struct replica *replica, const struct ifl_done *done,
+static inline int end_one(struct loop *loop, struct replica *replica, const struct ifl_done *done,
                           struct ifl_error *error)
 {
-    int rc = replica_end(replica, done, tower->flight->recorder, error);
-    tower->now_ns = done->end_ns;
-    if (rc == 0 && tower->flight->records_work)
-        rc = record_work(tower->flight, replica, done, error);
-    return rc == 0 && replica->n_gone > 0 ? report_gone(tower, replica, error) : rc;
+    int rc = replica_end(replica, done, loop->flight->recorder, error);
+    loop->now_ns = done->end_ns;
+    if (rc == 0 && loop->flight->records_work)
+        rc = record_work(loop->flight, replica, done, error);
+    return rc == 0 && replica->n_gone > 0 ? report_gone(loop, replica, error) : rc;
 }
 
 /* ---- steps whose ends are foreseen ---- */
@@ -208,15 +209,15 @@ static bool sees_ahead(const struct flight *flight)
            !flight->check_steady && !flight->records_work;
 }
 
-static int64_t next_event_ns(const struct tower *tower)
+static int64_t next_event_ns(const struct loop *loop)
 {
-    const int64_t arrival_ns = workload_next_ns(tower->flight->workload);
-    const int64_t wake_ns = event_next_ns(&tower->wakes);
+    const int64_t arrival_ns = workload_next_ns(loop->flight->workload);
+    const int64_t wake_ns = event_next_ns(&loop->wakes);
     const int64_t next_ns = arrival_ns < wake_ns ? arrival_ns : wake_ns;
     return next_ns < IFL_LAST_NS ? next_ns : IFL_LAST_NS;
 }
 
-/* Durations of the committed step and of some that may follow it. */
+/* Durations of the committed step and of some that may follow it, of which `at` have been used. */
 struct outlook {
     int64_t duration_ns[REPLICA_MAX_STRETCH];
     size_t n, at;
@@ -238,44 +239,45 @@ static bool look_ahead(const struct flight *flight, const struct replica *replic
 
 /* Ends the committed step and as many like it as the outlook holds. 1: the one behind them is
  * committed; 0: a plan is due. */
-static int coast(struct tower *tower, struct replica *replica, const struct ifl_done *done,
+static int coast(struct loop *loop, struct replica *replica, const struct ifl_done *done,
                  int64_t until_ns, struct outlook *outlook, struct ifl_error *error)
 {
-    struct flight *flight = tower->flight;
+    struct flight *flight = loop->flight;
     int rc = replica_end_tick(replica, done, flight->recorder, error);
     if (rc == 0)
         rc = replica_stretch(replica, outlook->duration_ns + outlook->at, outlook->n - outlook->at,
                              until_ns, flight->recorder, error);
-    tower->now_ns = replica->view.now_ns;
+    loop->now_ns = replica->view.now_ns;
     if (rc < 0)
         return rc;
     outlook->at += (size_t)rc;
     flight->n_repeats += (uint64_t)rc;
-    if (!replica_next_tick(replica, tower->now_ns))
+    if (!replica_next_tick(replica, loop->now_ns))
         return 0;
     flight->n_repeats++;
     return 1;
 }
 
 /* Who arrives while the step runs comes before its end; whoever wakes meanwhile is awake. */
-static int end_behind_arrivals(struct tower *tower, struct replica *replica,
-                               const struct ifl_done *done, struct ifl_error *error)
+static int end_after_arrivals(struct loop *loop, struct replica *replica,
+                              const struct ifl_done *done, struct ifl_error *error)
 {
-    tower->now_ns = done->end_ns - 1;
-    wake(tower);
-    const int rc = let_arrive(tower, error);
-    return rc < 0 ? rc : end_one(tower, replica, done, error);
+    loop->now_ns = done->end_ns - 1;
+    wake(loop);
+    const int rc = let_arrive(loop, error);
+    return rc < 0 ? rc : end_one(loop, replica, done, error);
 }
 
-/* Flies the committed step, and those that repeat it until something else happens. 1: the one that
- * is committed then must be submitted; 0: all have ended, and a plan is due. */
-static int fly(struct tower *tower, struct replica *replica, struct ifl_error *error)
+/* Ends the committed step, and those that repeat it until something else happens, without a word to
+ * the executor. 1: the one that is committed then must be submitted; 0: all have ended, and a plan
+ * is due. */
+static int end_foreseen(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
-    const int64_t until_ns = next_event_ns(tower);
+    const int64_t until_ns = next_event_ns(loop);
     struct outlook outlook;
     int rc = 1;
     outlook.n = outlook.at = 0;
-    while (rc > 0 && look_ahead(tower->flight, replica, until_ns, &outlook)) {
+    while (rc > 0 && look_ahead(loop->flight, replica, until_ns, &outlook)) {
         const int64_t start_ns = replica->desc.start_ns;
         const int64_t duration_ns = outlook.duration_ns[outlook.at++];
         const struct ifl_done done = {.step = replica->desc.step,
@@ -284,16 +286,16 @@ static int fly(struct tower *tower, struct replica *replica, struct ifl_error *e
                                       .end_ns = start_ns + duration_ns,
                                       .device_ns = duration_ns};
         if (done.end_ns >= until_ns || !replica_coasts(replica))
-            return end_behind_arrivals(tower, replica, &done, error);
-        rc = coast(tower, replica, &done, until_ns, &outlook, error);
+            return end_after_arrivals(loop, replica, &done, error);
+        rc = coast(loop, replica, &done, until_ns, &outlook, error);
     }
     return rc;
 }
 
-static int submit(struct tower *tower, const struct replica *replica, struct ifl_error *error)
+static int submit(struct loop *loop, const struct replica *replica, struct ifl_error *error)
 {
-    const struct flight *flight = tower->flight;
-    tower->n_busy++;
+    const struct flight *flight = loop->flight;
+    loop->n_busy++;
     return flight->executor->submit(flight->executor_self, &replica->desc, error);
 }
 
@@ -304,41 +306,41 @@ static int check_stop(const struct flight *flight, struct ifl_error *error)
 
 /* Plans until there is work for the executor to wait for or nothing moves any more: a plan that
  * only preempts or rejects is followed by another at the same time. */
-static int plan_step(struct tower *tower, struct replica *replica, struct ifl_error *error)
+static int plan_step(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
-    struct flight *flight = tower->flight;
+    struct flight *flight = loop->flight;
     for (size_t n_tries = 0; replica_requests(replica) > 0; n_tries++) {
-        int rc = plan_once(flight, replica, tower->now_ns, error);
+        int rc = plan_once(flight, replica, loop->now_ns, error);
         if (rc < 0)
             return rc;
         const bool moved = replica->n_rejected > 0 || replica->step.n_preempted > 0;
         const bool submits = replica_commit(replica);
-        if (replica->n_gone > 0 && (rc = report_gone(tower, replica, error)) < 0)
+        if (replica->n_gone > 0 && (rc = report_gone(loop, replica, error)) < 0)
             return rc;
         if (!submits && (!moved || n_tries > replica_requests(replica) + 1))
-            return fall_asleep(tower, replica, error);
+            return fall_asleep(loop, replica, error);
         if (!submits)
             continue;
-        rc = tower->sees_ahead ? fly(tower, replica, error) : 1;
+        rc = loop->sees_ahead ? end_foreseen(loop, replica, error) : 1;
         if (rc != 0)
-            return rc < 0 ? rc : submit(tower, replica, error);
-        if ((rc = let_arrive(tower, error)) < 0 || (rc = check_stop(flight, error)) < 0)
+            return rc < 0 ? rc : submit(loop, replica, error);
+        if ((rc = let_arrive(loop, error)) < 0 || (rc = check_stop(flight, error)) < 0)
             return rc;
         n_tries = 0;
     }
     return 0;
 }
 
-static int plan_due(struct tower *tower, struct ifl_error *error)
+static int plan_due(struct loop *loop, struct ifl_error *error)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < tower->n_due && rc == 0; i++) {
-        struct replica *replica = &tower->flight->replicas[tower->due[i]];
-        rc = plan_step(tower, replica, error);
+    for (uint32_t i = 0; i < loop->n_due && rc == 0; i++) {
+        struct replica *replica = &loop->flight->replicas[loop->due[i]];
+        rc = plan_step(loop, replica, error);
         replica->due = false;
-        routing_note(&tower->routing, replica);
+        routing_note(&loop->routing, replica);
     }
-    tower->n_due = 0;
+    loop->n_due = 0;
     return rc;
 }
 
@@ -374,61 +376,61 @@ static int check_idle(const struct flight *flight, struct ifl_error *error)
     return 0;
 }
 
-static int end_step(struct tower *tower, const struct ifl_done *done, struct ifl_error *error)
+static int end_step(struct loop *loop, const struct ifl_done *done, struct ifl_error *error)
 {
-    struct replica *replica = &tower->flight->replicas[done->replica];
-    const int rc = end_one(tower, replica, done, error);
-    tower->n_busy--;
-    fall_due(tower, replica);
-    routing_note(&tower->routing, replica);
+    struct replica *replica = &loop->flight->replicas[done->replica];
+    const int rc = end_one(loop, replica, done, error);
+    loop->n_busy--;
+    fall_due(loop, replica);
+    routing_note(&loop->routing, replica);
     return rc;
 }
 
 /* Steps of other replicas that end at the same time. */
-static int end_others(struct tower *tower, struct ifl_error *error)
+static int end_others(struct loop *loop, struct ifl_error *error)
 {
-    const struct flight *flight = tower->flight;
+    const struct flight *flight = loop->flight;
     struct ifl_done done;
     int rc = 1;
-    while (rc > 0 && tower->n_busy > 0) {
-        rc = flight->executor->next(flight->executor_self, tower->now_ns, &done, error);
-        if (rc > 0 && end_step(tower, &done, error) < 0)
+    while (rc > 0 && loop->n_busy > 0) {
+        rc = flight->executor->next(flight->executor_self, loop->now_ns, &done, error);
+        if (rc > 0 && end_step(loop, &done, error) < 0)
             return error->code;
     }
     return rc < 0 ? rc : 0;
 }
 
 /* Waits for whatever comes first. 1: now_ns has moved; 0: nothing will ever come. */
-static int advance(struct tower *tower, struct ifl_error *error)
+static int advance(struct loop *loop, struct ifl_error *error)
 {
-    const struct flight *flight = tower->flight;
+    const struct flight *flight = loop->flight;
     struct ifl_done done;
     int64_t until_ns = workload_next_ns(flight->workload);
-    if (event_next_ns(&tower->wakes) < until_ns)
-        until_ns = event_next_ns(&tower->wakes);
-    if (tower->n_busy == 0 && until_ns == IFL_NEVER)
+    if (event_next_ns(&loop->wakes) < until_ns)
+        until_ns = event_next_ns(&loop->wakes);
+    if (loop->n_busy == 0 && until_ns == IFL_NEVER)
         return 0;
     int rc = flight->executor->next(flight->executor_self, until_ns, &done, error);
     if (rc == 0)
-        tower->now_ns = until_ns;
+        loop->now_ns = until_ns;
     if (rc > 0)
-        rc = end_step(tower, &done, error);
+        rc = end_step(loop, &done, error);
     if (rc == 0)
-        rc = end_others(tower, error);
-    wake(tower);
+        rc = end_others(loop, error);
+    wake(loop);
     return rc < 0 ? rc : 1;
 }
 
-static int loop(struct tower *tower, struct ifl_error *error)
+static int run(struct loop *loop, struct ifl_error *error)
 {
-    const struct flight *flight = tower->flight;
+    const struct flight *flight = loop->flight;
     int rc;
-    while ((rc = advance(tower, error)) > 0) {
+    while ((rc = advance(loop, error)) > 0) {
         rc = check_stop(flight, error);
         if (rc == 0)
-            rc = let_arrive(tower, error);
+            rc = let_arrive(loop, error);
         if (rc == 0)
-            rc = plan_due(tower, error);
+            rc = plan_due(loop, error);
         if (rc < 0)
             return rc;
     }
@@ -437,17 +439,17 @@ static int loop(struct tower *tower, struct ifl_error *error)
 
 int flight_run(struct flight *flight, struct ifl_error *error)
 {
-    struct tower tower = {.flight = flight, .due = calloc(flight->n_replicas, sizeof *tower.due)};
-    int rc = tower.due ? routing_create(&tower.routing, flight->replicas, flight->n_replicas,
-                                        flight->router, flight->seed, error)
-                       : ifl_fail_nomem(error);
-    tower.sees_ahead = sees_ahead(flight);
+    struct loop loop = {.flight = flight, .due = calloc(flight->n_replicas, sizeof *loop.due)};
+    int rc = loop.due ? routing_create(&loop.routing, flight->replicas, flight->n_replicas,
+                                       flight->router, flight->seed, error)
+                      : ifl_fail_nomem(error);
+    loop.sees_ahead = sees_ahead(flight);
     for (uint32_t i = 0; i < flight->n_replicas; i++)
         flight->replicas[i].wake_ns = flight->replicas[i].wake_asked_ns = IFL_NEVER;
     if (rc == 0)
-        rc = loop(&tower, error);
-    routing_destroy(&tower.routing);
-    event_heap_destroy(&tower.wakes);
-    free(tower.due);
+        rc = run(&loop, error);
+    routing_destroy(&loop.routing);
+    event_heap_destroy(&loop.wakes);
+    free(loop.due);
     return rc;
 }

@@ -1,5 +1,6 @@
 /* A flight: one workload against the replicas of a cluster on one executor, from the first arrival
- * to the last token. The loop is the same in virtual and in wall time.
+ * to the last token. The loop is the same in virtual and in wall time: it waits for whatever comes
+ * first, lets requests arrive, and plans for the replicas that fell due.
  *
  * At equal times: ends of steps, then arrivals, then plans. */
 #ifndef SIM_FLIGHT_H

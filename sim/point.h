@@ -9,7 +9,6 @@
 #include "inflight/report.h"
 
 #include "config/config.h"
-#include "cost/memory.h"
 #include "profile_shelf.h"
 #include "trace_shelf.h"
 
