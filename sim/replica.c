@@ -410,6 +410,8 @@ static void bound_promise(struct replica *replica)
     struct ifl_promise *promise = &replica->promise;
     if (!replica_only_ticks(replica) || replica->kv.cache.asked_lost)
         promise->n_steps = 0;
+    if (promise->n_steps > REPLICA_LONGEST_RUN - 1)
+        promise->n_steps = REPLICA_LONGEST_RUN - 1;
     FOR_EACH_LISTENER (module, &replica->steady) {
         const struct ifl_policy *policy = module->policy;
         const bool asked = replica->step.asked & 1u << policy->kind;

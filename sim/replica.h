@@ -64,6 +64,9 @@ struct ranking {
     bool taken; /* and the list is as this plan sees it */
 };
 
+/* Steps that modules hear of as one, at most. */
+enum { REPLICA_LONGEST_RUN = 1024 };
+
 struct replica {
     struct ifl_step step; /* first: what the policy holds */
     struct ifl_view view;
@@ -142,6 +145,8 @@ struct replica {
     int64_t kv_token_slots;    /* K/V that exists on the device */
     int64_t kv_internal_slots; /* held and never used */
     int32_t n_group_saved;     /* blocks, by the sharing within groups */
+
+    int64_t ends_ns[REPLICA_LONGEST_RUN]; /* of the untold ticks, and of the step that ends now */
 };
 
 struct replica_options {

@@ -18,8 +18,9 @@ int replica_end_tick(struct replica *replica, const struct ifl_done *done,
     replica->tick_ns = done->end_ns - done->start_ns;
     if (replica->tells_each)
         return replica_end(replica, done, recorder, error);
-    if (replica->n_untold++ == 0)
+    if (replica->n_untold == 0)
         replica->untold_start_ns = done->start_ns;
+    replica->ends_ns[replica->n_untold++] = done->end_ns;
     replica->busy = false;
     replica->view.n_in_flight = 0;
     replica->view.step++;
@@ -146,7 +147,7 @@ int replica_stretch(struct replica *replica, const int64_t *duration_ns, size_t 
 {
     struct ifl_pool_use use[REPLICA_MAX_STRETCH];
     struct ifl_stretch_record record;
-    int64_t end_ns[REPLICA_MAX_STRETCH];
+    int64_t *end_ns = replica->ends_ns + replica->n_untold;
     n = count_timely(replica, duration_ns, n, until_ns, end_ns);
     if (n == 0 || replica->beams.search || replica->tells_each)
         return 0;

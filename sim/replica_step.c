@@ -371,6 +371,7 @@ static void tell_modules(struct replica *replica, uint64_t last_step, int32_t n_
         .n_steps = n_steps,
         .start_ns = start_ns,
         .end_ns = replica->last_end_ns,
+        .ends_ns = replica->ends_ns,
         .of = replica->lists_results ? replica->results : NULL,
         .n_of = replica->n_results,
         .n_preempted = n_preempted,
@@ -436,6 +437,7 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
     const int64_t end_ns = done->end_ns;
     const int32_t n_steps = 1 + replica->n_untold;
     int rc = 0;
+    replica->ends_ns[replica->n_untold] = end_ns;
     replica->busy = false;
     replica->view.n_in_flight = 0;
     replica->n_untold = 0;

@@ -259,6 +259,7 @@ struct ifl_step_end {
     uint64_t step;            /* the last of n_steps that gave the same requests a token each; 1, */
     int32_t n_steps;          /* unless the module hears runs */
     int64_t start_ns, end_ns; /* of all of them */
+    const int64_t *ends_ns;   /* [n_steps] */
     const struct ifl_result *of; /* [n_of], NULL where no module listens */
     size_t n_of;
     int32_t n_preempted;

@@ -12,7 +12,7 @@
  * long starves. */
 #include "inflight/policy.h"
 
-enum { MOST_LEVELS = 30 };
+enum { MOST_LEVELS = 30, LEVEL_BITS = 58, BATCH_BITS = 20 };
 
 struct mlfq {
     int64_t quantum_ns;
@@ -27,7 +27,7 @@ struct place { /* of a request */
     const struct ifl_request *request;
     struct place *before, *behind; /* at its level */
     int32_t level;
-    int64_t at;       /* within the level */
+    int64_t at;       /* within the level, less than 0: it came to the front */
     int64_t spent_ns; /* at it */
     int64_t ran_ns;   /* when it last ran, or came */
 };
@@ -36,8 +36,8 @@ struct queues {
     struct {
         struct place *first, *last;
     } levels[MOST_LEVELS];
-    int64_t n_joined, n_moved;
-    uint64_t looked;    /* the first step after the last look for starving requests */
+    size_t n_here;
+    int64_t n_joined, n_returned;
     int64_t planned_ns; /* the step under way, or the first of those that repeat one another */
 };
 
@@ -68,7 +68,7 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     (void)view;
     for (size_t i = 0; i < n; i++) {
         const struct place *place = of[i]->mine[IFL_ORDER];
-        key[i] = ((int64_t)place->level << 48) + place->at;
+        key[i] = ((int64_t)place->level << LEVEL_BITS) + place->at;
     }
 }
 
@@ -102,16 +102,20 @@ static void join_level(struct queues *queues, struct place *place, int32_t level
     queues->levels[level].last = place;
 }
 
-static void move_to_front(struct queues *queues, struct place *place, int32_t level,
-                          const struct ifl_view *view)
+/* To the front, but for those who came there since. */
+static void move(struct queues *queues, struct place *place, int32_t level, int64_t at,
+                 const struct ifl_view *view)
 {
     leave_level(queues, place);
+    struct place *before = NULL, *behind = queues->levels[level].first;
+    for (; behind && behind->at < at; behind = behind->behind)
+        before = behind;
     place->level = level;
-    place->at = -++queues->n_moved;
-    place->before = NULL;
-    place->behind = queues->levels[level].first;
-    *(place->behind ? &place->behind->before : &queues->levels[level].last) = place;
-    queues->levels[level].first = place;
+    place->at = at;
+    place->before = before;
+    place->behind = behind;
+    *(before ? &before->behind : &queues->levels[level].first) = place;
+    *(behind ? &behind->before : &queues->levels[level].last) = place;
     ifl_rerank(view, place->request);
 }
 
@@ -128,12 +132,14 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
         level++;
     *place = (struct place){.request = r, .ran_ns = r->arrival_ns};
     join_level(queues_of(self), place, level);
+    queues_of(self)->n_here++;
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     (void)view;
     leave_level(queues_of(self), r->mine[IFL_ORDER]);
+    queues_of(self)->n_here--;
 }
 
 static void return_starving(const struct mlfq *p, const struct ifl_view *view,
@@ -145,58 +151,94 @@ static void return_starving(const struct mlfq *p, const struct ifl_view *view,
             next = place->behind;
             if (view->now_ns - place->ran_ns >= p->starve_ns &&
                 !ifl_took_part(step, place->request))
-                move_to_front(queues, place, 0, view);
+                move(queues, place, 0, -++queues->n_returned, view);
         }
+}
+
+/* Steps up to and with the next that looks for starving requests. */
+static int32_t steps_to_look(const struct mlfq *p, const struct ifl_view *view)
+{
+    return p->starve_steps - (int32_t)(view->step % (uint64_t)p->starve_steps);
 }
 
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
                           struct ifl_step *step)
 {
-    const struct mlfq *p = self;
-    struct queues *queues = queues_of(self);
     (void)desc;
-    queues->planned_ns = view->now_ns;
-    if (view->step + 1 - queues->looked < (uint64_t)p->starve_steps)
-        return;
-    queues->looked = view->step + 1;
-    return_starving(p, view, step);
+    queues_of(self)->planned_ns = view->now_ns;
+    if (steps_to_look(self, view) == 1)
+        return_starving(self, view, step);
+}
+
+/* The first step that ends so late; n_steps: none does. */
+static int32_t first_end_behind(const struct ifl_step_end *end, int64_t ns)
+{
+    int32_t low = 0, high = end->n_steps;
+    while (low < high) {
+        const int32_t middle = (low + high) / 2;
+        if (end->ends_ns[middle] > ns)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Who ran, the i-th of the batch. Of those who fall in one step the last stands first. */
+static void spend(const struct mlfq *p, const struct ifl_view *view, const struct ifl_step_end *end,
+                  size_t i)
+{
+    struct queues *queues = queues_of(p);
+    struct place *place = end->of[i].request->mine[IFL_ORDER];
+    const uint64_t first_step = end->step + 1 - (uint64_t)end->n_steps;
+    int64_t from_ns = queues->planned_ns - place->spent_ns, at = 0;
+    int32_t level = place->level;
+    while (level < p->n_levels - 1 && end->end_ns - from_ns > quantum_ns(p, level)) {
+        const int32_t fell = first_end_behind(end, from_ns + quantum_ns(p, level));
+        at = -(int64_t)(((first_step + (uint64_t)fell) << BATCH_BITS) + i);
+        from_ns = end->ends_ns[fell];
+        level++;
+    }
+    place->ran_ns = end->end_ns;
+    place->spent_ns = end->end_ns - from_ns;
+    if (level > place->level)
+        move(queues, place, level, at, view);
 }
 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
 {
-    const struct mlfq *p = self;
-    struct queues *queues = queues_of(self);
-    const int64_t end_ns = end->end_ns, spent_ns = end_ns - queues->planned_ns;
-    const int32_t last_level = p->n_levels - 1;
-    queues->planned_ns = end_ns; /* of a repetition that is in flight by now */
-    for (size_t i = 0; i < end->n_of; i++) {
-        struct place *place = end->of[i].request->mine[IFL_ORDER];
-        place->ran_ns = end_ns;
-        place->spent_ns += spent_ns;
-        if (place->spent_ns <= quantum_ns(p, place->level) || place->level == last_level)
-            continue;
-        place->spent_ns = 0;
-        move_to_front(queues, place, place->level + 1, view);
-    }
+    for (size_t i = 0; i < end->n_of; i++)
+        spend(self, view, end, i);
+    queues_of(self)->planned_ns = end->end_ns; /* of a repetition that is in flight by now */
 }
 
-/* Until somebody who runs has used up a quantum, or starving requests are looked for: the modules
- * must have heard by then who ran. */
+/* When the first of those who run may have used up a quantum. */
+static int64_t next_fall_ns(const struct mlfq *p, const struct ifl_view *view,
+                            struct ifl_step *step)
+{
+    const struct ifl_requests scheduled = ifl_scheduled(step);
+    int64_t left_ns = IFL_NEVER - view->now_ns;
+    for (size_t i = 0; i < scheduled.n; i++) {
+        const struct place *place = scheduled.of[i]->mine[IFL_ORDER];
+        const int64_t own_ns = quantum_ns(p, place->level) - place->spent_ns;
+        if (place->level < p->n_levels - 1 && own_ns < left_ns)
+            left_ns = own_ns;
+    }
+    return view->now_ns + left_ns;
+}
+
+/* Ranks stand until somebody who runs falls, if they were asked for; who falls when is found out
+ * later. A look for starving requests needs a plan of its own, unless nobody is left out. */
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {
-    const struct mlfq *p = self;
-    const struct ifl_requests scheduled = ifl_scheduled(step);
-    const int64_t n_steps = (int64_t)(view->step + 2 - queues_of(self)->looked);
-    struct ifl_promise promise = {p->starve_steps - (int32_t)n_steps, IFL_NEVER, 0};
-    for (size_t i = 0; i < scheduled.n; i++) {
-        const struct place *place = scheduled.of[i]->mine[IFL_ORDER];
-        if (place->level == p->n_levels - 1)
-            continue;
-        const int64_t left_ns = quantum_ns(p, place->level) - place->spent_ns;
-        if (left_ns < promise.until_ns - view->now_ns)
-            promise.until_ns = view->now_ns + left_ns;
-    }
+    const bool all_run = (size_t)step->n_requests == queues_of(self)->n_here;
+    const bool asked = step->asked & 1u << IFL_ORDER;
+    struct ifl_promise promise = {INT32_MAX, IFL_NEVER, 0};
+    if (!all_run)
+        promise.n_steps = steps_to_look(self, view) - 2;
+    if (asked)
+        promise.until_ns = next_fall_ns(self, view, step);
     return promise;
 }
 
