@@ -14,8 +14,7 @@
 
 struct ifl_recorder {
     int32_t point;
-    int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER: none */
-    int64_t from_ns;                  /* the summary begins there */
+    int64_t from_ns; /* the summary begins there */
     struct whole_file requests, steps, work, quantiles;
     struct timeline timeline;
     bool shows_steps;   /* steps or timeline is open */
@@ -62,11 +61,6 @@ static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_o
     return IFL_OK;
 }
 
-static int64_t slo_ns(double slo_s)
-{
-    return slo_s > 0 ? ifl_ns_from_s(slo_s) : IFL_NEVER;
-}
-
 struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *options,
                                          struct ifl_error *error)
 {
@@ -81,8 +75,6 @@ struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *opti
     }
     *recorder = (struct ifl_recorder){.point = options->point,
                                       .from_ns = options->from_ns,
-                                      .ttft_slo_ns = slo_ns(options->ttft_slo_s),
-                                      .tpot_slo_ns = slo_ns(options->tpot_slo_s),
                                       .lives = lives,
                                       .cap_lives = options->n_requests,
                                       .sums = {.last_end_ns = INT64_MIN}};
@@ -110,12 +102,6 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
 
 /* ---- what happens ---- */
 
-/* The request's own SLO where it brings one. */
-static int64_t slo_of(int64_t own_ns, int64_t of_run_ns)
-{
-    return own_ns == IFL_NEVER ? of_run_ns : own_ns;
-}
-
 int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_record *record,
                        struct ifl_error *error)
 {
@@ -129,8 +115,8 @@ int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_r
                           .max_itl_ns = record->max_itl_ns < 0 ? IFL_NEVER : record->max_itl_ns,
                           .stalled_ns = record->stalled_ns,
                           .stalled_prefill_ns = record->stalled_prefill_ns,
-                          .ttft_slo_ns = slo_of(record->ttft_slo_ns, recorder->ttft_slo_ns),
-                          .tpot_slo_ns = slo_of(record->tpot_slo_ns, recorder->tpot_slo_ns),
+                          .ttft_slo_ns = record->ttft_slo_ns,
+                          .tpot_slo_ns = record->tpot_slo_ns,
                           .prompt_tokens = record->prompt_tokens,
                           .output_tokens = record->output_tokens,
                           .cached_tokens = record->cached_tokens,

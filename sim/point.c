@@ -151,8 +151,6 @@ static int create_recorder(const struct point_options *options, struct point *po
     struct ifl_recorder_options reports = options->reports;
     reports.point = options->point;
     reports.n_requests = point->trace.n;
-    reports.ttft_slo_s = options->config->ttft_slo_s;
-    reports.tpot_slo_s = options->config->tpot_slo_s;
     reports.timeline_from_ns = ifl_ns_from_s(options->config->output.timeline_from_s);
     reports.timeline_to_ns = ifl_ns_from_s(options->config->output.timeline_to_s);
     reports.timeline_every = (uint64_t)options->config->output.timeline_every;
@@ -179,6 +177,7 @@ static int assemble(const struct point_options *options, struct point *point,
     if (rc == 0)
         rc = workload_create(&point->workload, &point->trace, concurrency(config), error);
     point->workload.predictor = config->workload.predictor;
+    workload_slo(&point->workload, config->ttft_slo_s, config->tpot_slo_s);
     if (rc == 0)
         rc = create_replicas(options, point, result, error);
     if (rc == 0)

@@ -53,6 +53,8 @@ int workload_create(struct workload *workload, const struct ifl_trace *trace, in
     *workload = (struct workload){
         .trace = trace,
         .predictor = {.model = PREDICT_ORACLE},
+        .ttft_slo_ns = IFL_NEVER,
+        .tpot_slo_ns = IFL_NEVER,
         .closed = closed,
         .limit = closed && (size_t)concurrency < trace->n ? (size_t)concurrency : trace->n,
     };
@@ -71,9 +73,20 @@ void workload_destroy(struct workload *workload)
     *workload = (struct workload){0};
 }
 
-static int64_t or_never(const int64_t *column, size_t row)
+static int64_t slo_ns(double slo_s)
 {
-    return column ? column[row] : IFL_NEVER;
+    return slo_s > 0 ? ifl_ns_from_s(slo_s) : IFL_NEVER;
+}
+
+void workload_slo(struct workload *workload, double ttft_s, double tpot_s)
+{
+    workload->ttft_slo_ns = slo_ns(ttft_s);
+    workload->tpot_slo_ns = slo_ns(tpot_s);
+}
+
+static int64_t own_or(int64_t of_run_ns, const int64_t *column, size_t row)
+{
+    return column && column[row] != IFL_NEVER ? column[row] : of_run_ns;
 }
 
 static void describe(const struct workload *workload, size_t row, struct arrival *a)
@@ -96,8 +109,8 @@ static void describe(const struct workload *workload, size_t row, struct arrival
     a->hash_ids = trace->hash_at ? trace->hash_id + trace->hash_at[row] : NULL;
     a->n_hash_ids = trace->hash_at ? (int32_t)(trace->hash_at[row + 1] - trace->hash_at[row]) : 0;
     a->hash_id_tokens = trace->hash_block_tokens;
-    a->ttft_slo_ns = or_never(trace->ttft_slo_ns, row);
-    a->tpot_slo_ns = or_never(trace->tpot_slo_ns, row);
+    a->ttft_slo_ns = own_or(workload->ttft_slo_ns, trace->ttft_slo_ns, row);
+    a->tpot_slo_ns = own_or(workload->tpot_slo_ns, trace->tpot_slo_ns, row);
 }
 
 void workload_take(struct workload *workload, struct arrival *arrival)

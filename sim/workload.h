@@ -14,9 +14,10 @@
 
 struct workload {
     const struct ifl_trace *trace;
-    struct predictor predictor; /* an oracle unless set after workload_create */
-    size_t next, limit;         /* rows [next, limit) stream by their stamps */
-    size_t next_held;           /* closed loop: rows [next_held, n) wait for a completion */
+    struct predictor predictor;       /* an oracle unless set after workload_create */
+    int64_t ttft_slo_ns, tpot_slo_ns; /* of rows without their own; set by workload_slo */
+    size_t next, limit;               /* rows [next, limit) stream by their stamps */
+    size_t next_held;                 /* closed loop: rows [next_held, n) wait for a completion */
     bool closed;
     uint32_t *next_turn; /* [n] row + 1 of the turn that waits for this one, or NULL */
     bool *waits;         /* [n] waits for its previous turn */
@@ -29,6 +30,8 @@ struct workload {
 int workload_create(struct workload *workload, const struct ifl_trace *trace, int32_t concurrency,
                     struct ifl_error *error);
 void workload_destroy(struct workload *workload);
+/* What the tokens of rows without deadlines of their own are due by; 0: nothing. */
+void workload_slo(struct workload *workload, double ttft_s, double tpot_s);
 
 /* When the next request arrives, IFL_NEVER if none is known to. */
 static inline int64_t workload_next_ns(const struct workload *workload)

@@ -25,7 +25,7 @@ struct ifl_request_record {
     int64_t max_itl_ns;         /* longest gap between two of its tokens; -1 with fewer than two */
     int64_t stalled_ns;         /* preempted and not yet scheduled again, in all */
     int64_t stalled_prefill_ns; /* the part of it before the first token */
-    int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER where the request brings none of its own */
+    int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER where none; goodput counts who meets both */
     int32_t prompt_tokens, output_tokens, cached_tokens;
     int32_t preemptions, swap_outs;
     int32_t replica;
@@ -122,7 +122,6 @@ struct ifl_recorder_options {
     const char *label; /* UTF-8, names the point in the timeline; borrowed until it is finished */
     size_t n_requests; /* how many records will come at most */
     int64_t from_ns;   /* the summary and the quantiles tell of requests that arrive from then on */
-    double ttft_slo_s, tpot_slo_s; /* goodput counts requests that meet both; 0: no such SLO */
 };
 
 struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *options,

@@ -241,9 +241,11 @@ static const struct ifl_param cluster_fields[] = {
 
 static const struct ifl_param slo_fields[] = {
     REAL("ttft_s", ttft_slo_s, 0, 0, A_BILLION, "s",
-         "goodput counts requests with a first token within it; 0: no such goal"),
+         "the first token of who brings no ttft_slo_s is due so soon: for goodput, and for "
+         "policies that "
+         "know deadlines; 0: no such goal"),
     REAL("tpot_s", tpot_slo_s, 0, 0, A_BILLION, "s",
-         "goodput counts requests with a mean token gap within it; 0: no such goal"),
+         "the same for the mean gap between tokens and tpot_slo_s"),
 };
 
 static const struct ifl_param output_fields[] = {

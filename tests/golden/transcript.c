@@ -296,6 +296,7 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
     if (rc == 0)
         rc = workload_create(&workload, &s->t->trace, 0, error);
     workload.predictor = config->workload.predictor;
+    workload_slo(&workload, config->ttft_slo_s, config->tpot_slo_s);
     if (rc == 0)
         rc = flight_run(&flight, error);
     workload_destroy(&workload);

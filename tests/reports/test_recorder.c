@@ -40,7 +40,7 @@ static const struct ifl_request_record one_token = {
     .finish_ns = S,
     .max_itl_ns = -1,
     .ttft_slo_ns = IFL_NEVER,
-    .tpot_slo_ns = IFL_NEVER,
+    .tpot_slo_ns = S / 2,
     .prompt_tokens = 5,
     .output_tokens = 1,
     .replica = 1,
@@ -113,7 +113,6 @@ Test(recorder, a_tiny_run_byte_for_byte)
         .requests_path = scratch_path(&scratch, "requests.csv"),
         .steps_path = scratch_path(&scratch, "steps.csv"),
         .n_requests = 3,
-        .tpot_slo_s = 0.5,
     };
     struct ifl_summary summary;
     struct ifl_recorder *recorder = record_all(&options);
@@ -125,10 +124,10 @@ Test(recorder, a_tiny_run_byte_for_byte)
                    "4,9,1,finished,0.500000000,0.500000000,1.000000000,1.000000000,5,1,0,"
                    "0.500000000,,0.500000000,,0,0,0.000000000,0.500000000,0.000000000,0.000000000,,"
                    "0.500000000\n"
-                   "4,3,0,rejected,1.000000000,,,,99999,0,0,,,,,0,0,,,,,,0.500000000\n"
+                   "4,3,0,rejected,1.000000000,,,,99999,0,0,,,,,0,0,,,,,,\n"
                    "4,7,0,finished,1.000000000,3.000000000,8.000000000,18.000000001,100,4,16,"
                    "7.000000000,3.333333334,17.000000001,4.000000000,2,1,"
-                   "2.000000000,3.000000000,6.000000001,6.000000000,,0.500000000\n");
+                   "2.000000000,3.000000000,6.000000001,6.000000000,,\n");
     scratch_expect(&scratch, "steps.csv",
                    "point,replica,step,start_s,duration_s,prefill_tokens,decode_tokens,"
                    "prefill_seqs,decode_seqs,context_tokens,running,waiting,swapped,preempted,"
@@ -186,21 +185,23 @@ Test(recorder, a_step_weighs_as_much_as_it_lasts)
     ifl_recorder_destroy(recorder);
 }
 
-static uint64_t n_meeting(double ttft_slo_s, double tpot_slo_s, int64_t own_ttft_ns,
-                          int64_t own_tpot_ns)
+static void record_due(struct ifl_recorder *recorder, struct ifl_request_record record,
+                       int64_t ttft_slo_ns, int64_t tpot_slo_ns)
+{
+    record.ttft_slo_ns = ttft_slo_ns;
+    record.tpot_slo_ns = tpot_slo_ns;
+    cr_assert_eq(ifl_record_request(recorder, &record, &error), IFL_OK);
+}
+
+static uint64_t n_meeting(int64_t ttft_slo_ns, int64_t tpot_slo_ns)
 {
     struct ifl_summary s;
-    struct ifl_request_record strict = stalled;
-    strict.ttft_slo_ns = own_ttft_ns;
-    strict.tpot_slo_ns = own_tpot_ns;
-    struct ifl_recorder *recorder = ifl_recorder_create(
-        &(struct ifl_recorder_options){
-            .n_requests = 3, .ttft_slo_s = ttft_slo_s, .tpot_slo_s = tpot_slo_s},
-        &error);
+    struct ifl_recorder *recorder =
+        ifl_recorder_create(&(struct ifl_recorder_options){.n_requests = 3}, &error);
     cr_assert_not_null(recorder);
-    cr_assert_eq(ifl_record_request(recorder, &one_token, &error), IFL_OK);
-    cr_assert_eq(ifl_record_request(recorder, &strict, &error), IFL_OK);
-    cr_assert_eq(ifl_record_request(recorder, &rejected, &error), IFL_OK);
+    record_due(recorder, one_token, ttft_slo_ns, tpot_slo_ns);
+    record_due(recorder, stalled, ttft_slo_ns, tpot_slo_ns);
+    record_due(recorder, rejected, ttft_slo_ns, tpot_slo_ns);
     cr_assert_eq(ifl_recorder_finish(recorder, &s, &error), IFL_OK);
     ifl_recorder_destroy(recorder);
     return (uint64_t)llround(s.attainment_frac * 3);
@@ -209,13 +210,12 @@ static uint64_t n_meeting(double ttft_slo_s, double tpot_slo_s, int64_t own_ttft
 /* one_token: ttft 0.5 s, no tpot. stalled: ttft 7 s, tpot 3.333333334 s. */
 Test(recorder, goodput_counts_who_meets_every_slo)
 {
-    cr_expect_eq(n_meeting(7, 0, IFL_NEVER, IFL_NEVER), 2);
-    cr_expect_eq(n_meeting(6.9, 0, IFL_NEVER, IFL_NEVER), 1);
-    cr_expect_eq(n_meeting(0.4, 0, IFL_NEVER, IFL_NEVER), 0);
-    cr_expect_eq(n_meeting(0, 3.333333334, IFL_NEVER, IFL_NEVER), 2);
-    cr_expect_eq(n_meeting(0, 3.333333333, IFL_NEVER, IFL_NEVER), 1, "one token meets any tpot");
-    cr_expect_eq(n_meeting(6.9, 0, 7 * S, IFL_NEVER), 2, "a request's own SLO goes first");
-    cr_expect_eq(n_meeting(7, 0, 7 * S, 3 * S), 1);
+    cr_expect_eq(n_meeting(7 * S, IFL_NEVER), 2);
+    cr_expect_eq(n_meeting(7 * S - 1, IFL_NEVER), 1);
+    cr_expect_eq(n_meeting(S / 2 - 1, IFL_NEVER), 0);
+    cr_expect_eq(n_meeting(IFL_NEVER, 3333333334), 2);
+    cr_expect_eq(n_meeting(IFL_NEVER, 3333333333), 1, "one token meets any tpot");
+    cr_expect_eq(n_meeting(7 * S, 3 * S), 1);
 }
 
 Test(recorder, the_parts_of_a_life_sum_to_e2e)
