@@ -21,7 +21,7 @@ struct loop {
 
 static int report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
-    const struct flight *flight = loop->flight;
+    struct flight *flight = loop->flight;
     const struct ifl_trace *trace = flight->workload->trace;
     int rc = 0;
     for (size_t i = 0; i < replica->n_gone && rc == 0; i++) {
@@ -32,6 +32,7 @@ static int report_gone(struct loop *loop, struct replica *replica, struct ifl_er
         replica_report(replica, r, &record);
         if (trace->request_id)
             record.request_id = trace->request_id[r->row];
+        flight->rejected.n_refused += record.status == IFL_REJECTED;
         rc = ifl_record_request(flight->recorder, &record, error);
         if (rc == 0)
             rc = workload_ended(flight->workload, r->row, loop->now_ns, error);
@@ -45,8 +46,11 @@ static int report_gone(struct loop *loop, struct replica *replica, struct ifl_er
 /* ---- arrivals ---- */
 
 /* A request that is longer than the model or the pool could never finish. */
-static int turn_away(const struct flight *flight, const struct arrival *a, struct ifl_error *error)
+static int turn_away(struct flight *flight, const struct arrival *a, enum replica_fit fit,
+                     struct ifl_error *error)
 {
+    flight->rejected.n_beyond_model += fit == REPLICA_BEYOND_MODEL;
+    flight->rejected.n_beyond_pool += fit == REPLICA_BEYOND_POOL;
     const struct ifl_trace *trace = flight->workload->trace;
     const struct ifl_request_record record = {
         .request_id = trace->request_id ? trace->request_id[a->row] : a->row,
@@ -88,11 +92,11 @@ static int hand_over(struct loop *loop, const struct arrival *a, struct ifl_erro
 
 static int let_one_arrive(struct loop *loop, struct ifl_error *error)
 {
-    const struct flight *flight = loop->flight;
+    struct flight *flight = loop->flight;
     struct arrival a;
     workload_take(flight->workload, &a);
-    return replica_never_fits(&flight->replicas[0], &a) ? turn_away(flight, &a, error)
-                                                        : hand_over(loop, &a, error);
+    const enum replica_fit fit = replica_fit(&flight->replicas[0], &a);
+    return fit == REPLICA_FITS ? hand_over(loop, &a, error) : turn_away(flight, &a, fit, error);
 }
 
 static inline int let_arrive(struct loop *loop, struct ifl_error *error)

@@ -15,6 +15,11 @@
 #include "replica.h"
 #include "workload.h"
 
+/* Requests that never ran: longer than the model, larger than the pool, refused by the policy. */
+struct flight_rejections {
+    uint64_t n_beyond_model, n_beyond_pool, n_refused;
+};
+
 struct flight {
     struct replica *replicas; /* [n_replicas], numbered from 0, alike */
     uint32_t n_replicas;
@@ -30,6 +35,7 @@ struct flight {
     const volatile sig_atomic_t *stop; /* set by a signal: the flight ends with an error */
     atomic_ullong *n_ended;            /* requests ended so far, for a progress line, or NULL */
     uint64_t n_plans, n_repeats;       /* out */
+    struct flight_rejections rejected; /* out */
 };
 
 /* Negative: the run failed; the recorder is then left to be destroyed. */

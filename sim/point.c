@@ -1,5 +1,6 @@
 #include "point.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,6 +189,44 @@ static int assemble(const struct point_options *options, struct point *point,
 
 /* ---- flying ---- */
 
+static void tell_rejections(FILE *to, const struct flight_rejections *rejected,
+                            const struct ifl_limits *limits, const struct module_config *modules)
+{
+    const char *before = ": ";
+    if (rejected->n_beyond_model > 0) {
+        fprintf(to, "%s%" PRIu64 " longer than max_model_len, %" PRId32 " tokens", before,
+                rejected->n_beyond_model, limits->max_model_tokens);
+        before = "; ";
+    }
+    if (rejected->n_beyond_pool > 0) {
+        fprintf(to, "%s%" PRIu64 " larger than the KV pool, %" PRId64 " tokens", before,
+                rejected->n_beyond_pool, (int64_t)limits->n_blocks * limits->block_tokens);
+        before = "; ";
+    }
+    if (rejected->n_refused > 0)
+        fprintf(to, "%s%" PRIu64 " refused by the policy (batching %s, admit %s)", before,
+                rejected->n_refused, modules[IFL_BATCHING].policy->name,
+                modules[IFL_ADMIT].policy->name);
+}
+
+/* Says why: a row of summary.csv only counts them. */
+static void explain_rejections(const struct point_options *options,
+                               const struct flight_rejections *rejected,
+                               const struct ifl_limits *limits)
+{
+    const uint64_t n = rejected->n_beyond_model + rejected->n_beyond_pool + rejected->n_refused;
+    char *note = NULL;
+    size_t n_bytes;
+    FILE *to = n > 0 && options->notes.say ? open_memstream(&note, &n_bytes) : NULL;
+    if (!to)
+        return;
+    fprintf(to, "rejected requests");
+    tell_rejections(to, rejected, limits, options->config->serving.modules);
+    if (fclose(to) == 0)
+        options->notes.say(options->notes.context, note);
+    free(note);
+}
+
 static int fly(const struct point_options *options, struct point *point,
                struct point_result *result, struct ifl_error *error)
 {
@@ -209,6 +248,8 @@ static int fly(const struct point_options *options, struct point *point,
     const double began_s = wall_s();
     int rc = flight_run(&flight, error);
     const double flown_s = wall_s();
+    if (rc == 0)
+        explain_rejections(options, &flight.rejected, &result->limits);
     workload_destroy(&point->workload); /* the recorder needs the room that the trace has */
     ifl_trace_free(&point->trace);
     if (rc == 0 && options->config->steady_state)

@@ -294,15 +294,17 @@ int replica_join(struct replica *replica, const struct arrival *arrival, struct 
 }
 
 /* Its answers' last tokens are never computed. */
-bool replica_never_fits(const struct replica *replica, const struct arrival *arrival)
+enum replica_fit replica_fit(const struct replica *replica, const struct arrival *arrival)
 {
     const struct ifl_limits *limits = &replica->limits;
     const struct ifl_request group = {.n_prompt = arrival->n_prompt, .n_seqs = arrival->n_samples};
     const int64_t n_tokens = (int64_t)arrival->n_prompt + arrival->n_output;
     if (n_tokens > limits->max_model_tokens)
-        return true;
+        return REPLICA_BEYOND_MODEL;
     const int32_t n = group_blocks(&group, (int32_t)n_tokens - 1, limits->block_tokens);
-    return (replica->kv.contiguous ? kv_buddy_rounded(n) : n) > limits->n_blocks;
+    return (replica->kv.contiguous ? kv_buddy_rounded(n) : n) > limits->n_blocks
+               ? REPLICA_BEYOND_POOL
+               : REPLICA_FITS;
 }
 
 /* ---- leaving the device ---- */

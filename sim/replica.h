@@ -181,8 +181,9 @@ static inline size_t replica_requests(const struct replica *replica)
 
 /* It waits. */
 int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error);
-/* True if the request can never run here: longer than the model or the pool. */
-bool replica_never_fits(const struct replica *replica, const struct arrival *arrival);
+/* Whether the request can ever run here. */
+enum replica_fit { REPLICA_FITS, REPLICA_BEYOND_MODEL, REPLICA_BEYOND_POOL };
+enum replica_fit replica_fit(const struct replica *replica, const struct arrival *arrival);
 
 /* Builds a step at now_ns. Negative: a policy broke the contract. */
 int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error);

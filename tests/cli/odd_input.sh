@@ -103,7 +103,8 @@ same "$(columns out/requests.csv tpot_s,max_itl_s)" , 'gaps of a single token'
 # too long for the model of 256 tokens; with 4096, too long for the pool of 64 x 16 = 1024
 for preset in "$INFLIGHT_DATA"/configs/serving/*.yaml; do
     name=$(basename "$preset" .yaml)
-    flies "$head\n0,10,5\n0,2000,3\n1,200,100\n1,10,5\n" '' --set serving.preset="$name"
+    flies "$head\n0,10,5\n0,2000,3\n1,200,100\n1,10,5\n" \
+        'note: rejected requests: 2 longer than max_model_len, 256 tokens' --set serving.preset="$name"
     counts 4,2,2,0
     same "$(columns out/requests.csv request_id,status,first_scheduled_s,finish_s,ttft_s,e2e_s)" \
         "0,finished,0.000000000,0.050000000,0.010000000,0.050000000
@@ -112,13 +113,15 @@ for preset in "$INFLIGHT_DATA"/configs/serving/*.yaml; do
 3,finished,1.000000000,1.050000000,0.010000000,0.050000000" "the requests of $name"
 done
 for preset in vllm-v0 vllm-v0-swap sarathi; do
-    flies "$head\n0,10,5\n0,2000,3\n1,800,300\n1,10,5\n" '' --set serving.max_model_len=4096 \
-        --set serving.preset=$preset
+    flies "$head\n0,10,5\n0,2000,3\n1,800,300\n1,10,5\n" \
+        'note: rejected requests: 2 larger than the KV pool, 1024 tokens' \
+        --set serving.max_model_len=4096 --set serving.preset=$preset
     counts 4,2,2,0
 done
 # max_model_len is reserved for everyone: none fits
-flies "$head\n0,10,5\n0,10,5\n" '' --set serving.max_model_len=4096 \
-    --set serving.preset=faster-transformer
+flies "$head\n0,10,5\n0,10,5\n" \
+    'note: rejected requests: 2 refused by the policy (batching static, admit reserve)' \
+    --set serving.max_model_len=4096 --set serving.preset=faster-transformer
 counts 2,0,2,0
 
 # the end of time: 9.2e9 s fit into 63 bits of nanoseconds
