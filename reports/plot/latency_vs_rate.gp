@@ -3,7 +3,7 @@
 call ARG1.'/style.gp' ARG2 ARG3 ARG4
 eval read_series
 eval read_rates
-eval read_floor(5, 6)
+eval read_span(value_in(5).interval_in(5, 6))
 set_page = page(1, 1, 5.6, n + any_hollow, larger(longest, hollow_letters))
 
 do for [format in formats] {
@@ -11,7 +11,7 @@ do for [format in formats] {
     eval panel(0)
     set xlabel 'arrival rate (requests/s)' offset 0,0.4
     set ylabel 'mean normalized latency (s/token)'
-    set logscale y
+    eval log_axis('y')
     set xrange [0:rate_max * 1.04]
     eval 'plot '.bands_of(3, 5, 6).lines_of(3, 5).', '.points_of(3, 5)
     eval legend(line_keys.hollow_key)

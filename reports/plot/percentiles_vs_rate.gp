@@ -9,12 +9,6 @@ wide = page_cm > 9
 place(i) = wide ? i - 1 : i < 4 ? 2 * (i - 1) : 2 * (i - 4) + 1
 inner_bottom_cm = 0.5
 set_page = page(wide ? 3 : 2, wide ? 2 : 3, wide ? 4.4 : 3.7, n + any_hollow, larger(longest, hollow_letters))
-# A panel without a value, as of TPOT where every answer has one token, keeps its axes.
-array n_values[6]
-do for [i = 1:6] {
-    n_values[i] = 0
-    stats data using (n_values[i] = n_values[i] + (strlen(strcol(3 + 2 * i)) > 0), $1) name 'rows' nooutput
-}
 
 do for [format in formats] {
     eval open_page(format)
@@ -23,10 +17,9 @@ do for [format in formats] {
         at_bottom = int(place(i) / page_columns) == page_rows - 1
         set ylabel metric[i]
         if (at_bottom) { set xlabel 'arrival rate (requests/s)' offset 0,0.4 }
-        eval read_floor(3 + 2 * i, 4 + 2 * i)
-        set logscale y
+        eval read_span(value_in(3 + 2 * i).interval_in(3 + 2 * i, 4 + 2 * i))
+        eval log_axis('y')
         set xrange [0:rate_max * 1.04]
-        if (n_values[i] == 0) { set yrange [0.1:1] }
         eval 'plot '.bands_of(3, 3 + 2 * i, 4 + 2 * i).lines_of(3, 3 + 2 * i).', '.points_of(3, 3 + 2 * i)
     }
     eval legend(line_keys.hollow_key)

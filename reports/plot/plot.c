@@ -6,34 +6,38 @@
 
 #include "plot/figures.h"
 
+/* A page for more would be too long for gnuplot, and nobody could read it. */
+enum { MAX_SERIES = 64 };
+
 /* In the order in which they are drawn. Each has a script of its name. */
 static const struct figure {
     const char *name;
     figure_lacks_fn *lacks;
     figure_write_fn *write;
+    size_t max_series; /* those behind are left out */
     const char *doc;
 } figures[] = {
-    {"latency_vs_rate", metrics_lack_curve, metrics_latency_vs_rate,
+    {"latency_vs_rate", metrics_lack_curve, metrics_latency_vs_rate, MAX_SERIES,
      "mean normalized latency against the arrival rate"},
-    {"latency_by_series", metrics_lack_series, metrics_latency_by_series,
+    {"latency_by_series", metrics_lack_series, metrics_latency_by_series, MAX_SERIES,
      "normalized latency, mean and p99, of each series where no rate is swept"},
-    {"percentiles_vs_rate", metrics_lack_curve, metrics_percentiles,
+    {"percentiles_vs_rate", metrics_lack_curve, metrics_percentiles, MAX_SERIES,
      "p50, p90 and p99 of TTFT and TPOT against the arrival rate"},
-    {"throughput_latency", metrics_lack_curve, metrics_throughput,
+    {"throughput_latency", metrics_lack_curve, metrics_throughput, MAX_SERIES,
      "normalized latency against output throughput, and the Pareto front"},
-    {"attainment_vs_rate", metrics_lack_slo, metrics_attainment,
+    {"attainment_vs_rate", metrics_lack_slo, metrics_attainment, MAX_SERIES,
      "share of requests that meet every SLO, against the arrival rate"},
-    {"attainment_vs_slo_scale", attainment_lacks, attainment_write,
+    {"attainment_vs_slo_scale", attainment_lacks, attainment_write, MAX_CURVES,
      "share of requests that meet every SLO, against a factor on the SLOs, at one rate"},
-    {"ttft_itl_cdf", distributions_lack, distributions_write,
+    {"ttft_itl_cdf", distributions_lack, distributions_write, MAX_CURVES,
      "distributions of TTFT and of the gaps between tokens, at one rate"},
-    {"kv_shares", metrics_lack_pool, metrics_kv_shares,
+    {"kv_shares", metrics_lack_pool, metrics_kv_shares, MAX_SERIES,
      "what the K/V pool held, as stacked bars, at one rate"},
-    {"kv_over_time", over_time_lacks, over_time_kv,
+    {"kv_over_time", over_time_lacks, over_time_kv, MAX_CURVES,
      "what the K/V pool held over time, at one rate; from steps.csv"},
-    {"batch_over_time", over_time_lacks, over_time_batch,
+    {"batch_over_time", over_time_lacks, over_time_batch, MAX_CURVES,
      "batch size and queue over time, at one rate; from steps.csv"},
-    {"slot_grid", slot_grid_lacks, slot_grid_write,
+    {"slot_grid", slot_grid_lacks, slot_grid_write, MAX_CURVES,
      "who runs in which slot, step by step; from work.csv, for small runs"},
 };
 enum { N_FIGURES = sizeof figures / sizeof *figures };
@@ -69,6 +73,16 @@ static int write_data(const struct figure *figure, const struct plot *plot, stru
     return whole_finish(&file, figure->write(&file, plot, error), error);
 }
 
+static void say_drawn(const struct figure *figure, const struct plot *plot)
+{
+    char of_all[64] = "";
+    if (plot->set->n_series > figure->max_series)
+        snprintf(of_all, sizeof of_all, ": the first %zu of %zu series", figure->max_series,
+                 plot->set->n_series);
+    say(plot, "%s/%s: .pdf, .svg, .png, and .csv with what they show%s",
+        plot->options->drawing.out_dir, figure->name, of_all);
+}
+
 static int draw(const struct figure *figure, const struct plot *plot, struct ifl_error *error)
 {
     const struct ifl_drawing *drawing = &plot->options->drawing;
@@ -78,8 +92,7 @@ static int draw(const struct figure *figure, const struct plot *plot, struct ifl
     if (code == FIGURE_EMPTY)
         say(plot, "%s: nothing to draw", figure->name);
     else if (!code)
-        say(plot, "%s/%s: .pdf, .svg, .png, and .csv with what they show", drawing->out_dir,
-            figure->name);
+        say_drawn(figure, plot);
     return code < 0 ? code : IFL_OK;
 }
 
@@ -142,9 +155,6 @@ static int draw_wanted(const struct plot *plot, struct ifl_error *error)
 }
 
 /* ---- the runs ---- */
-
-/* A page for more would be too long for gnuplot, and nobody could read it. */
-enum { MAX_SERIES = 64 };
 
 static int plot_series(const struct ifl_plot_options *options, const struct series_set *set,
                        struct ifl_error *error)

@@ -71,14 +71,20 @@ const char *series_run_name(const char *dir)
     return part;
 }
 
-/* A preset speaks for itself, any other value needs its key. */
+/* The name of a preset, a model or a GPU speaks for itself, any other value needs its key. */
+static bool speaks_for_itself(const char *key)
+{
+    return strcmp(column_short_key(key), "preset") == 0 || strcmp(key, "model") == 0 ||
+           strcmp(key, "hardware") == 0;
+}
+
 static void print_key(FILE *to, const struct series_run *run, size_t row, size_t key)
 {
-    const char *name = column_short_key(sheet_header(&run->summary, key));
+    const char *name = sheet_header(&run->summary, key);
     if (ftell(to) > 0)
         fputs(" / ", to);
-    if (strcmp(name, "preset") != 0)
-        fprintf(to, "%s ", name);
+    if (!speaks_for_itself(name))
+        fprintf(to, "%s ", column_short_key(name));
     fputs(sheet_cell(&run->summary, row, key), to);
 }
 

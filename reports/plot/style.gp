@@ -19,8 +19,9 @@ colour_of(i) = colour[(i - 1) % 8 + 1]
 type_of(i) = (i - 1 + 2 * int((i - 1) / 8)) % 6 + 1
 filled_of(i) = filled[type_of(i)]
 hollow_of(i) = hollow[type_of(i)]
-# Solid, dashed, dash-dotted, dotted: by number, so that lines that hide each other show through.
-dash_of(i) = (i - 1) % 4 + 1
+# Solid, dashed, dash-dotted, dotted: by number, so that lines that hide each other show through; one further
+# with every round of the colours.
+dash_of(i) = (i - 1 + int((i - 1) / 8)) % 4 + 1
 
 # Data with a number and a name in its first two columns: n, name[], and the longest name's letters.
 n = 0
@@ -48,11 +49,9 @@ if_hollow(i, value) = column(1) == i && strcol(4) eq 'true' ? value : NaN
 lines_of(x, y) = sprintf("for [i = 1:n] data using %d:(of(i, column(%d))) with lines linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.4", x, y)
 steps_of(x, y) = sprintf("for [i = 1:n] data using %d:(of(i, column(%d))) with steps linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.2", x, y)
 # Intervals, where column 6 has one: ends with the comma for what comes next. On a logarithmic axis one
-# that reaches below zero ends at the axis, the decade below all that is drawn: read_floor first.
-band_floor = 0
-smaller_positive(a, b) = b > 0 && b < a ? b : a
-read_floor(y, half) = sprintf("band_floor = 1e300; stats data using (band_floor = smaller_positive(band_floor, column(%d)), band_floor = smaller_positive(band_floor, column(%d) - column(%d)), $1) name 'rows' nooutput; band_floor = 10 ** floor(log10(band_floor))", y, y, half)
-above_floor(low) = low > 0 ? low : band_floor
+# that reaches below zero ends at the axis: read_span and log_axis first.
+axis_low = 0
+above_floor(low) = low > 0 ? low : axis_low
 bands_of(x, y, half) = !any_interval ? '' : sprintf("for [i = 1:n] data using %d:(of(i, above_floor(column(%d) - column(%d)))):(column(%d) + column(%d)) with filledcurves fillcolor rgb colour_of(i) fillstyle transparent solid 0.2 noborder, ", x, y, half, y, half)
 points_of(x, y) = \
     sprintf("for [i = 1:n] data using %d:(if_hollow(i, column(%d))) with points pointtype 7 pointsize 1.1 * mark linecolor rgb '#ffffff', ", x, y). \
@@ -62,6 +61,27 @@ line_keys = "for [i = 1:n] NaN with linespoints pointtype filled_of(i) pointsize
 marks_of(x, y, every_rows) = sprintf("for [i = 1:n] data using %d:(of(i, column(%d))) every %d::(int(%d * (i - 0.5) / n)) with points pointtype filled_of(i) pointsize 0.8 * mark linecolor rgb colour_of(i)", x, y, every_rows, every_rows)
 # Where both axes agree, and 20% off.
 identity_lines = "x with lines linecolor rgb '#202020' linewidth 1, 1.2 * x with lines linecolor rgb '#808080' dashtype 2 linewidth 0.8, x / 1.2 with lines linecolor rgb '#808080' dashtype 2 linewidth 0.8"
+
+# ---- logarithmic axes: from 1, 2 or 5 times a power of ten to another ----
+
+# span_low and span_high of what is positive in some columns: value_in(y), and interval_in(y, half) around it.
+smaller_positive(a, b) = b > 0 && b < a ? b : a
+value_in(y) = sprintf("span_low = smaller_positive(span_low, column(%d)), span_high = larger(column(%d), span_high), ", y, y)
+interval_in(y, half) = sprintf("span_low = smaller_positive(span_low, column(%d) - column(%d)), span_high = larger(column(%d) + column(%d), span_high), ", y, half, y, half)
+read_span(columns) = "span_low = 1e300; span_high = 0; stats data using (".columns."$1) name 'rows' nooutput"
+
+decade(v) = 10.0 ** floor(log10(v) + 1e-9)
+below(v) = v >= 5 * decade(v) ? 5 * decade(v) : v >= 2 * decade(v) ? 2 * decade(v) : decade(v)
+above(v) = v > 5 * decade(v) ? 10 * decade(v) : v > 2 * decade(v) ? 5 * decade(v) : 2 * decade(v)
+# Up to two decades 1, 2 and 5 have a label, and the digits between them a tic.
+digit_tic(digit, v) = digit == 1 || digit == 2 || digit == 5 ? sprintf(', %g', v) : sprintf(", '' %g 1", v)
+decade_tics(v) = (tics = '', sum [digit = 1:9] (tics = tics.digit_tic(digit, digit * v), 0), tics)
+tics_between(v, high) = v > high ? '' : decade_tics(v).tics_between(10 * v, high)
+tics_of(axis) = axis_high > 101 * axis_low ? '' : 'set '.axis.'tics ('.tics_between(decade(axis_low), axis_high)[3:*].'); '
+# An axis all the same where nothing is positive. What is drawn keeps clear of the ends.
+log_axis(axis) = \
+    (axis_low = span_high > 0 ? below(span_low / 1.04) : 0.1, axis_high = span_high > 0 ? above(span_high * 1.04) : 1, \
+     sprintf('set logscale %s; set %srange [%g:%g]; ', axis, axis, axis_low, axis_high).tics_of(axis))
 
 # ---- what the K/V pool holds: greys differ too ----
 
