@@ -72,17 +72,17 @@ Test(series, distributions_are_taken_at_a_rate_that_all_share)
     scratch_remove(&scratch);
 }
 
-Test(series, keys_other_than_the_preset_are_named)
+Test(series, keys_are_named_where_values_do_not_speak_for_themselves)
 {
     const struct scratch scratch =
-        run_of("serving.preset,serving.batching.max_seqs,requests,saturated\n"
-               "orca,8,1,false\norca,16,1,false\n",
+        run_of("model,serving.preset,serving.batching.max_seqs,cost.model,requests,saturated\n"
+               "opt,orca,8,linear,1,false\nopt,orca,16,linear,1,false\n",
                NULL);
     const char *const dirs[] = {scratch.dir};
     struct series_set set;
     cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK);
     cr_assert_eq(set.n_series, 2);
-    cr_expect_str_eq(set.names[1], "orca / max_seqs 16");
+    cr_expect_str_eq(set.names[1], "opt / orca / max_seqs 16 / model linear");
     cr_expect_not(set.has_rate);
     series_free(&set);
     scratch_remove(&scratch);
@@ -169,6 +169,35 @@ Test(plot, draws_a_figure_and_keeps_what_it_shows)
     cr_expect(is_drawn(&scratch, "latency_vs_rate.png", "\x89PNG"));
     cr_expect(is_drawn(&scratch, "ttft_itl_cdf.pdf", "%PDF"));
     cr_expect_not_null(strstr(notes, "ttft_itl_cdf"), "%s", notes);
+    scratch_remove(&scratch);
+}
+
+/* Of values from 0.1 to 4 the axis goes from 0.05 to 5, not to the next powers of ten. */
+Test(plot, a_logarithmic_axis_ends_near_the_values)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch scratch = run_of(sweep, NULL);
+    cr_assert_eq(plot_named(&scratch, "latency_vs_rate", NULL), IFL_OK, "%s", error.text);
+    char *svg = scratch_read(&scratch, "latency_vs_rate.svg");
+    cr_assert_not_null(svg);
+    cr_expect(strstr(svg, ">0.05<") && strstr(svg, ">0.2<") && strstr(svg, ">5<"));
+    cr_expect(!strstr(svg, ">0.01<") && !strstr(svg, ">0.02<") && !strstr(svg, ">10<"));
+    free(svg);
+    scratch_remove(&scratch);
+}
+
+Test(plot, says_how_many_series_a_figure_leaves_out)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch scratch = run_of("seed,requests,mean_normalized_latency_s,saturated\n"
+                                          "1,1,1,false\n2,1,1,false\n3,1,1,false\n4,1,1,false\n"
+                                          "5,1,1,false\n6,1,1,false\n7,1,1,false\n",
+                                          quantiles);
+    char notes[8192] = "";
+    cr_assert_eq(plot_named(&scratch, "ttft_itl_cdf", notes), IFL_OK, "%s", error.text);
+    cr_expect_not_null(strstr(notes, ": the first 6 of 7 series\n"), "%s", notes);
     scratch_remove(&scratch);
 }
 
