@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/progress.h"
 #include "cli/ranks.h"
 #include "cli/usage.h"
 
@@ -23,7 +24,7 @@ void launch_say(void *context, const char *text)
         i++;
     if (i == launch->n_notes && i < LAUNCH_MAX_NOTES && (launch->notes[i] = strdup(text))) {
         launch->n_notes++;
-        fprintf(stderr, "note: %s\n", text);
+        fprintf(stderr, "%snote: %s\n", progress_erase(), text);
     }
     pthread_mutex_unlock(&launch->lock);
 }

@@ -1,12 +1,35 @@
 #include "cli/progress.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "cli/ranks.h"
 
-enum { BAR_WIDTH = 30, TICK_MS = 100, TICKS_A_LINE = 100 };
+enum { BAR_WIDTH = 30, TICK_MS = 100, TICKS_A_LINE = 100, USUAL_COLUMNS = 80 };
+
+/* Standard error is a terminal that can erase a line. */
+static bool on_terminal(void)
+{
+    const char *kind = getenv("TERM");
+    return isatty(STDERR_FILENO) && kind && *kind && strcmp(kind, "dumb") != 0;
+}
+
+const char *progress_erase(void)
+{
+    return on_terminal() ? "\r\033[K" : "";
+}
+
+/* A line that wraps could not be drawn over. */
+static int most_letters(void)
+{
+    struct winsize size;
+    const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+    return (known ? size.ws_col : USUAL_COLUMNS) - 1;
+}
 
 static double wall_s(void)
 {
@@ -42,12 +65,15 @@ static void draw(const struct progress *progress)
     const double all =
         progress->n_points == 1 ? in_flight : (double)done / (double)progress->n_points;
     const int filled = (int)(all * BAR_WIDTH);
-    char bar[BAR_WIDTH + 1] = {0}, left[32];
+    char bar[BAR_WIDTH + 1] = {0}, left[32], line[256];
     for (int i = 0; i < BAR_WIDTH; i++)
         bar[i] = i < filled ? '#' : '.';
-    fprintf(stderr, "%s[%s] %3.0f%%  %llu of %zu points, %llu requests%s%s",
-            progress->terminal ? "\r" : "", bar, 100 * all, done, progress->n_points, requests,
-            time_left(progress, all, left), progress->terminal ? "\033[K" : "\n");
+    snprintf(line, sizeof line, "[%s] %3.0f%%  %llu of %zu points, %llu requests%s", bar, 100 * all,
+             done, progress->n_points, requests, time_left(progress, all, left));
+    if (progress->terminal)
+        fprintf(stderr, "%s%.*s", progress_erase(), most_letters(), line);
+    else
+        fprintf(stderr, "%s\n", line);
 }
 
 static void *keep_drawing(void *context)
@@ -60,13 +86,13 @@ static void *keep_drawing(void *context)
             draw(progress);
     }
     if (progress->terminal)
-        fprintf(stderr, "\r\033[K");
+        fputs(progress_erase(), stderr);
     return NULL;
 }
 
 void progress_start(struct progress *progress)
 {
-    progress->terminal = isatty(STDERR_FILENO);
+    progress->terminal = on_terminal();
     progress->start_s = wall_s();
     progress->running = !progress->quiet && ranks_own() == 0 &&
                         (progress->terminal || ranks_n() > 1) &&

@@ -22,5 +22,7 @@ struct progress {
 /* Does nothing when quiet, or where nobody would look. */
 void progress_start(struct progress *progress);
 void progress_stop(struct progress *progress);
+/* What to write before a message, so that it does not follow a half drawn line: may be nothing. */
+const char *progress_erase(void);
 
 #endif
