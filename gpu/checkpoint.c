@@ -1,7 +1,6 @@
 #include "checkpoint.h"
 
 #include <jansson.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -18,19 +17,25 @@ static int open_shard(struct checkpoint *checkpoint, const char *name, struct if
     return safetensors_open(path, &checkpoint->shards[checkpoint->n_shards++], error);
 }
 
-static bool opened(const struct checkpoint *checkpoint, const char *name)
+/* NULL if it has not been opened. */
+static const struct safetensors *shard_named(const struct checkpoint *checkpoint, const char *name)
 {
     for (size_t i = 0; i < checkpoint->n_shards; i++) {
         const char *slash = strrchr(checkpoint->shards[i].path, '/');
         if (slash && strcmp(slash + 1, name) == 0)
-            return true;
+            return &checkpoint->shards[i];
     }
-    return false;
+    return NULL;
 }
 
-static int open_shards(struct checkpoint *checkpoint, const char *path, json_t *map,
-                       struct ifl_error *error)
+static json_t *weight_map(const struct checkpoint *checkpoint)
 {
+    return json_object_get(checkpoint->index, "weight_map");
+}
+
+static int open_shards(struct checkpoint *checkpoint, const char *path, struct ifl_error *error)
+{
+    json_t *const map = weight_map(checkpoint);
     const char *tensor;
     json_t *value;
     if (!json_is_object(map))
@@ -42,7 +47,7 @@ static int open_shards(struct checkpoint *checkpoint, const char *path, json_t *
             return ifl_fail_at(error, path, 0, 0,
                                "tensor %.100s is in %.60s, expected a file of this folder", tensor,
                                name ? name : "no file");
-        if (opened(checkpoint, name))
+        if (shard_named(checkpoint, name))
             continue;
         if (checkpoint->n_shards == MAX_SHARDS)
             return ifl_fail_at(error, path, 0, 0, "more than %d files", MAX_SHARDS);
@@ -55,14 +60,12 @@ static int open_shards(struct checkpoint *checkpoint, const char *path, json_t *
 static int open_index(struct checkpoint *checkpoint, const char *path, struct ifl_error *error)
 {
     json_error_t found;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &found);
-    if (!root)
+    checkpoint->index = json_load_file(path, JSON_REJECT_DUPLICATES, &found);
+    if (!checkpoint->index)
         return ifl_fail_at(error, path, found.line > 0 ? found.line : 0,
                            found.line > 0 ? found.column : 0, "%.160s, expected a JSON object",
                            found.text);
-    const int rc = open_shards(checkpoint, path, json_object_get(root, "weight_map"), error);
-    json_decref(root);
-    return rc;
+    return open_shards(checkpoint, path, error);
 }
 
 int checkpoint_open(const char *dir, struct checkpoint *checkpoint, struct ifl_error *error)
@@ -85,10 +88,20 @@ void checkpoint_close(struct checkpoint *checkpoint)
     for (size_t i = 0; i < checkpoint->n_shards; i++)
         safetensors_close(&checkpoint->shards[i]);
     free(checkpoint->shards);
+    json_decref(checkpoint->index);
     *checkpoint = (struct checkpoint){0};
 }
 
 /* ---- reading ---- */
+
+/* Where a tensor should be; NULL if nothing says so. */
+static const struct safetensors *shard_of(const struct checkpoint *checkpoint, const char *name)
+{
+    if (!checkpoint->index)
+        return &checkpoint->shards[0];
+    const char *file = json_string_value(json_object_get(weight_map(checkpoint), name));
+    return file ? shard_named(checkpoint, file) : NULL;
+}
 
 static int check_shape(const struct safetensors *file, const struct tensor *tensor, int64_t n_rows,
                        int64_t n_columns, struct ifl_error *error)
@@ -107,24 +120,20 @@ static int check_shape(const struct safetensors *file, const struct tensor *tens
 int checkpoint_read(const struct checkpoint *checkpoint, const char *name, int64_t n_rows,
                     int64_t n_columns, float *numbers, struct ifl_error *error)
 {
-    for (size_t i = 0; i < checkpoint->n_shards; i++) {
-        const struct safetensors *file = &checkpoint->shards[i];
-        const struct tensor *tensor = safetensors_find(file, name);
-        if (!tensor)
-            continue;
-        const size_t n = (size_t)(n_rows * (n_columns ? n_columns : 1));
-        const int rc = check_shape(file, tensor, n_rows, n_columns, error);
-        return rc < 0 ? rc : safetensors_read(file, tensor, numbers, n, error);
-    }
-    return ifl_fail_at(error, checkpoint->dir, 0, 0, "there is no tensor %s", name);
+    const struct safetensors *file = shard_of(checkpoint, name);
+    const struct tensor *tensor = file ? safetensors_find(file, name) : NULL;
+    const size_t n = (size_t)(n_rows * (n_columns ? n_columns : 1));
+    if (!tensor)
+        return ifl_fail_at(error, file ? file->path : checkpoint->dir, 0, 0,
+                           "there is no tensor %s%s", name,
+                           file && checkpoint->index ? ", expected it as the index has it" : "");
+    const int rc = check_shape(file, tensor, n_rows, n_columns, error);
+    return rc < 0 ? rc : safetensors_read(file, tensor, numbers, n, error);
 }
 
 enum tensor_type checkpoint_type(const struct checkpoint *checkpoint, const char *name)
 {
-    for (size_t i = 0; i < checkpoint->n_shards; i++) {
-        const struct tensor *tensor = safetensors_find(&checkpoint->shards[i], name);
-        if (tensor)
-            return tensor->type;
-    }
-    return TENSOR_OTHER;
+    const struct safetensors *file = shard_of(checkpoint, name);
+    const struct tensor *tensor = file ? safetensors_find(file, name) : NULL;
+    return tensor ? tensor->type : TENSOR_OTHER;
 }

@@ -1,5 +1,5 @@
 /* A Hugging Face directory's tensors: one model.safetensors, or the shards that
- * model.safetensors.index.json names. */
+ * model.safetensors.index.json names, each in the one that it names. */
 #ifndef GPU_CHECKPOINT_H
 #define GPU_CHECKPOINT_H
 
@@ -9,6 +9,7 @@ struct checkpoint {
     char dir[512];
     struct safetensors *shards;
     size_t n_shards;
+    void *index; /* owns where it says that tensors are; NULL: there is one file */
 };
 
 int checkpoint_open(const char *dir, struct checkpoint *checkpoint, struct ifl_error *error);

@@ -228,7 +228,8 @@ static int read_header(struct safetensors *file, uint64_t n_file, struct ifl_err
 int safetensors_open(const char *path, struct safetensors *file, struct ifl_error *error)
 {
     struct stat status;
-    *file = (struct safetensors){.fd = open(path, O_RDONLY | O_CLOEXEC)};
+    /* A pipe that nobody writes to would be waited for. */
+    *file = (struct safetensors){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
     snprintf(file->path, sizeof file->path, "%s", path);
     if (file->fd < 0 || fstat(file->fd, &status) < 0)
         return ifl_fail_at(error, path, 0, 0, "%s, expected a safetensors file", strerror(errno));

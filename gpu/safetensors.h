@@ -28,7 +28,7 @@ struct tensor {
 };
 
 struct safetensors {
-    char path[512];
+    char path[1024];
     int fd; /* -1: only the header is known */
     uint64_t data_at;
     struct tensor *of; /* in order of their data */

@@ -29,15 +29,17 @@ template <class... P> static int shared_memory_allow(void (*kernel)(P...), size_
                                 (int)shared_bytes);
 }
 
-/* Whether a kernel may start beside the tail of the one before it: Hopper, and a toolkit and a
- * driver that can capture such launches in a graph. */
-static bool launches_overlap()
+/* Whether kernels may start beside the tail of the one before them: a toolkit and a driver that can
+ * capture such launches in a graph, and code that waits for the other's end, see
+ * previous_kernel_wait(). What was compiled for less has no such wait, on whatever device it runs. */
+template <class... P> static bool launches_overlap(void (*kernel)(P...))
 {
-    enum { FIRST_TO_CAPTURE = 12030 };
-    int device, major, driver;
+    enum { FIRST_TO_CAPTURE = 12030, FIRST_TO_WAIT = 90 };
+    int driver;
+    cudaFuncAttributes compiled;
     return CUDART_VERSION >= FIRST_TO_CAPTURE && !cudaDriverGetVersion(&driver) &&
-           driver >= FIRST_TO_CAPTURE && !cudaGetDevice(&device) &&
-           !cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) && major == 9;
+           driver >= FIRST_TO_CAPTURE && !cudaFuncGetAttributes(&compiled, kernel) &&
+           compiled.ptxVersion >= FIRST_TO_WAIT;
 }
 
 template <class... P, class... A>
@@ -65,7 +67,7 @@ template <class... P, class... A>
 static int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
                   cudaStream_t stream, A... args)
 {
-    static const bool overlaps = launches_overlap();
+    static const bool overlaps = launches_overlap(kernel);
     return launch_as(overlaps, kernel, grid, block, shared_bytes, stream, args...);
 }
 

@@ -59,7 +59,7 @@ struct cuda_engine {
     enum element element;
     int32_t head_width; /* 64 or 128 */
     int32_t logit_stride;
-    size_t block_bytes;
+    size_t block_bytes, weights_bytes;
     char *weights, *kv;                /* device; kv: [blocks][block_bytes] */
     char *bench;                       /* device, [limits.bench_bytes] what measure works on */
     char *host;                        /* pinned, [host blocks][block_bytes] */

@@ -58,15 +58,15 @@ struct room { /* on the device, before anything is taken */
     size_t free_bytes, all_bytes;
 };
 
-static int refuse(const struct cuda_engine *engine, size_t weight_bytes, size_t scratch_bytes,
-                  const struct room *room, struct ifl_error *error)
+static int refuse(const struct cuda_engine *engine, size_t scratch_bytes, const struct room *room,
+                  struct ifl_error *error)
 {
     return ifl_fail(
         error, IFL_E_NOMEM,
         "out of memory: the engine asks for %.2f GiB of weights, %.2f GiB of KV blocks, "
         "%.2f GiB of scratch and %.2f GiB to measure on in %s; the device has %.2f "
         "GiB, %.2f of them free",
-        (double)weight_bytes / GIB,
+        (double)engine->weights_bytes / GIB,
         (double)engine->limits.n_blocks * (double)engine->block_bytes / GIB,
         (double)scratch_bytes / GIB, (double)engine->limits.bench_bytes / GIB,
         engine->element == ELEMENT_BF16 ? "bf16" : "fp16", (double)room->all_bytes / GIB,
@@ -75,13 +75,12 @@ static int refuse(const struct cuda_engine *engine, size_t weight_bytes, size_t 
 
 static int take_device(struct cuda_engine *engine, struct ifl_error *error)
 {
-    const size_t weight_bytes = cuda_weights_bytes(engine);
     const size_t scratch_bytes = lay_out_scratch(engine, NULL);
     const size_t kv_bytes = (size_t)engine->limits.n_blocks * engine->block_bytes;
     const struct {
         void **memory;
         size_t n_bytes;
-    } wanted[] = {{(void **)&engine->weights, weight_bytes},
+    } wanted[] = {{(void **)&engine->weights, engine->weights_bytes},
                   {(void **)&engine->kv, kv_bytes},
                   {(void **)&engine->bench, engine->limits.bench_bytes},
                   {&engine->scratch_memory, scratch_bytes}};
@@ -95,7 +94,7 @@ static int take_device(struct cuda_engine *engine, struct ifl_error *error)
             *wanted[i].memory = NULL;
             cudaGetLastError(); /* it would be taken for a launch's */
             return failed == cudaErrorMemoryAllocation
-                       ? refuse(engine, weight_bytes, scratch_bytes, &room, error)
+                       ? refuse(engine, scratch_bytes, &room, error)
                        : cuda_fail(error, "cudaMalloc", failed);
         }
     }
@@ -178,6 +177,7 @@ static int take_streams(struct cuda_engine *engine, struct ifl_error *error)
 
 int cuda_take_memory(struct cuda_engine *engine, struct ifl_error *error)
 {
+    engine->weights_bytes = cuda_weights_bytes(engine);
     TRY(take_streams(engine, error));
     TRY(take_device(engine, error));
     TRY(take_host(engine, error));

@@ -140,6 +140,10 @@ void error_print(const struct ifl_error *error, char *text, size_t n_bytes)
         snprintf(text, n_bytes, "%s: %s", error->file, error->text);
     else
         snprintf(text, n_bytes, "%s", error->text);
+    /* One line, whatever the file and its name hold. */
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
 }
 
 void cli_note(void *context, const char *text)

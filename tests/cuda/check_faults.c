@@ -3,6 +3,7 @@
  *
  * The linker wraps the allocator (--wrap) for our objects; libraries keep theirs. */
 #include <linux/mempolicy.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,8 +69,8 @@ static int steps(void)
     return rc;
 }
 
-/* Every operation that can be measured, the last on a prompt and a decode. */
-static int measurements(void)
+/* On a prompt and a decode. */
+static int measure(enum ifl_engine_op_kind kind, int64_t *ns)
 {
     static const int32_t ids[4] = {1, 2, 3, 4}, positions[4] = {0, 1, 2, 2}, tokens[3] = {0, 3, 4},
                          tables[3] = {0, 1, 2};
@@ -83,18 +84,20 @@ static int measurements(void)
                                          .first_block = tables,
                                          .block_ids = table,
                                          .samples = samples};
+    struct ifl_engine_op op = {
+        .kind = kind, .m = 3, .n = 16, .k = 8, .n_bytes = 64, .step = &step, .round = 5};
+    const int rc = ifl_engine_v1.measure(driver.self, &op, &driver.error);
+    *ns = op.ns;
+    return rc;
+}
+
+static int measurements(void)
+{
     struct ifl_engine_machine machine;
+    int64_t ns;
     int rc = ifl_engine_v1.describe(driver.self, &machine, &driver.error);
-    for (int kind = IFL_OP_COPY; rc == 0 && kind <= IFL_OP_ATTENTION; kind++) {
-        struct ifl_engine_op op = {.kind = (enum ifl_engine_op_kind)kind,
-                                   .m = 3,
-                                   .n = 16,
-                                   .k = 8,
-                                   .n_bytes = 64,
-                                   .step = &step,
-                                   .round = 5};
-        rc = ifl_engine_v1.measure(driver.self, &op, &driver.error);
-    }
+    for (int kind = IFL_OP_COPY; rc == 0 && kind <= IFL_OP_ATTENTION; kind++)
+        rc = measure((enum ifl_engine_op_kind)kind, &ns);
     return rc;
 }
 
@@ -136,6 +139,29 @@ static void fail_each_call(void)
     }
     fake_fail_call(0);
     verdict(n_failures > 100 && n_silent == 0, "each of %ld calls fails once", n_failures);
+}
+
+/* ---- what operations take ---- */
+
+static void expect_time(enum ifl_engine_op_kind kind, double us, const char *what)
+{
+    int64_t ns = 0;
+    const int rc = measure(kind, &ns);
+    verdict(rc == 0 && fabs((double)ns - us * 1e3) < 2, "%s takes %lld ns, expected %.0f", what,
+            (long long)ns, us * 1e3);
+}
+
+/* Kernels one after the other, without the calls that launch them. */
+static void measure_the_device_alone(void)
+{
+    const int rc = driver_open(&driver, &ifl_engine_v1, &options);
+    verdict(rc == 0, "opened to measure");
+    if (rc < 0)
+        return;
+    expect_time(IFL_OP_NORM, FAKE_KERNEL_US, "a norm");
+    expect_time(IFL_OP_ATTENTION, 3 * FAKE_KERNEL_US, "decode attention, merge and prefill");
+    expect_time(IFL_OP_GEMM, 2.0 * 4 * 16 * 8 / FAKE_FLOPS_PER_US, "a product of 3 rows, 4 made");
+    driver_close(&driver);
 }
 
 /* ---- memory near the device ---- */
@@ -203,6 +229,7 @@ int main(void)
 {
     refuse_old_devices();
     pin_near_the_device();
+    measure_the_device_alone();
     fail_each_allocation();
     fail_each_call();
     return verdicts_end();

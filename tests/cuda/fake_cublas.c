@@ -195,6 +195,8 @@ static void multiply_column(const struct product *p, size_t column)
 static int product_run(const void *args)
 {
     const struct product *p = args;
+    const double products = (double)p->y.n_rows * (double)p->y.n_columns * (double)p->w.n_rows;
+    fake_takes(2 * products / FAKE_FLOPS_PER_US);
     for (size_t column = 0; column < p->y.n_columns; column++)
         multiply_column(p, column);
     return 0;

@@ -5,12 +5,12 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { MAX_ARGS_BYTES = 512, MAX_STREAMS = 8 };
 
 struct op {
     struct op *next;
+    double enqueued_us; /* not run before */
     int (*run)(const void *args);
     _Alignas(16) char args[MAX_ARGS_BYTES];
 };
@@ -22,6 +22,7 @@ struct list {
 struct CUstream_st {
     struct list queue;
     struct CUgraph_st *capturing;
+    double us; /* what was run took it until then */
     bool is_hasty;
 };
 
@@ -33,10 +34,22 @@ struct CUgraph_st {
 struct CUevent_st {
     struct CUstream_st *stream;
     long n_recorded, n_run;
-    double at_ms;
+    double us;
 };
 
 static int sticky; /* as on a device, the first failure stays */
+static double host_us;
+static struct CUstream_st *running;
+
+void fake_takes(double us)
+{
+    running->us += us;
+}
+
+static double later(double a_us, double b_us)
+{
+    return a_us > b_us ? a_us : b_us;
+}
 
 /* ---- failing ---- */
 
@@ -67,7 +80,7 @@ static int list_add(struct list *list, int (*run)(const void *), const void *arg
         return cudaErrorMemoryAllocation;
     if (n_bytes > MAX_ARGS_BYTES)
         abort();
-    *op = (struct op){.run = run};
+    *op = (struct op){.run = run, .enqueued_us = host_us};
     memcpy(op->args, args, n_bytes);
     *list->end = op;
     list->end = &op->next;
@@ -95,8 +108,12 @@ static bool run_one(struct CUstream_st *stream)
     struct op *op = list_take(&stream->queue);
     if (!op)
         return false;
+    struct CUstream_st *const around = running;
+    running = stream;
+    stream->us = later(stream->us, op->enqueued_us);
     const int failed = op->run(op->args);
     sticky = sticky ? sticky : failed;
+    running = around;
     free(op);
     return true;
 }
@@ -106,6 +123,7 @@ int fake_enqueue(struct CUstream_st *stream, int (*run)(const void *), const voi
 {
     if (fake_fails())
         return cudaErrorLaunchFailure;
+    host_us += FAKE_CALL_US;
     if (stream->capturing)
         return list_add(&stream->capturing->ops, run, args, n_bytes);
     const int failed = list_add(&stream->queue, run, args, n_bytes);
@@ -147,6 +165,7 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
     while (run_one(stream))
         ;
+    host_us = later(host_us, stream->us);
     return (cudaError_t)sticky;
 }
 
@@ -181,9 +200,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
 static int record(const void *args)
 {
     struct CUevent_st *event = *(struct CUevent_st *const *)args;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    event->at_ms = (double)now.tv_sec * 1e3 + (double)now.tv_nsec * 1e-6;
+    event->us = running->us;
     event->n_run++;
     return cudaSuccess;
 }
@@ -203,8 +220,10 @@ struct wait {
 static int await(const void *args)
 {
     const struct wait *wait = args;
+    double *waits_us = running ? &running->us : &host_us;
     while (wait->event->n_run < wait->n_recorded && run_one(wait->event->stream))
         ;
+    *waits_us = later(*waits_us, wait->event->us);
     return cudaSuccess;
 }
 
@@ -224,7 +243,7 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
 
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
-    *ms = (float)(to->at_ms - from->at_ms);
+    *ms = (float)((to->us - from->us) * 1e-3);
     return fake_fails() ? cudaErrorInvalidResourceHandle : (cudaError_t)sticky;
 }
 

@@ -252,6 +252,10 @@ Test(faults, damaged_checkpoints_are_named)
     expect_no_opening(&f, dir, "expected a file of this folder");
     damage(&f, dir, index, 0, "{\"weight_map\": {\"x\": \"model-00001-of-00004.safetensors\"}}");
     expect_no_opening(&f, dir, "there is no tensor model.");
+    damage(&f, dir, index, 0,
+           "{\"weight_map\": {\"x\": \"model-00001-of-00004.safetensors\","
+           "\"model.embed_tokens.weight\": \"model-00002-of-00004.safetensors\"}}");
+    expect_no_opening(&f, dir, "there is no tensor model.embed_tokens.weight, expected it");
     damage(&f, dir, index, 0, "{}");
     expect_no_opening(&f, dir, "no weight_map");
     damage(&f, dir, "config.json", 100, NULL);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "float_bits.h"
@@ -107,8 +108,29 @@ Test(safetensors, damage_is_named)
                    "\"b\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]}}",
                    8, "starts at byte 0, expected 8");
     expect_refused("{\"a\":{},\"a\":{}}", 0, "no JSON object");
+    expect_refused("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F16\"}}", 0, "no JSON object");
+    expect_refused("{\"a\\u0000b\":{}}", 0, "no JSON object");
+    expect_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[2.0],\"data_offsets\":[0,8]}}", 8,
+                   "dimension 1");
+    expect_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,1e19]}}", 8,
+                   "data_offsets");
+    expect_refused("{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8,8]}}", 8,
+                   "data_offsets");
     expect_refused(PAIR, 7, "ends at byte 8 of 7");
     expect_refused(PAIR, 9, "9 bytes of data, expected 8");
+}
+
+/* Far deeper than the parser goes: it takes neither the stack nor the time for it. */
+Test(safetensors, depth_is_bounded, .timeout = 10)
+{
+    enum { DEPTH = 1 << 20 };
+    char *header = calloc(1, 5 * DEPTH + 1);
+    memset(header, '[', DEPTH);
+    expect_refused(header, 0, "no JSON object");
+    for (size_t i = 0; i < DEPTH; i++)
+        memcpy(header + 5 * i, "{\"a\":", 5);
+    expect_refused(header, 0, "no JSON object");
+    free(header);
 }
 
 Test(safetensors, lengths_are_not_believed)
@@ -125,6 +147,18 @@ Test(safetensors, lengths_are_not_believed)
     safetensors_close(&file);
     cr_expect_lt(safetensors_open("/tmp", &file, &error), 0);
     safetensors_close(&file);
+}
+
+/* Nobody ever writes to it. */
+Test(safetensors, a_pipe_is_not_waited_for, .timeout = 10)
+{
+    write_file("", 0, "", 0);
+    unlink(path);
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    cr_expect_eq(safetensors_open(path, &file, &error), IFL_E_INPUT);
+    cr_expect_not_null(strstr(error.text, "not a regular file"), "%s", error.text);
+    safetensors_close(&file);
+    unlink(path);
 }
 
 /* The file shrinks between its opening and its reading. */
