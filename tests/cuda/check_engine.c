@@ -152,6 +152,28 @@ static void logits_of_mixed_batches(enum ifl_engine_dtype dtype, double toleranc
     }
 }
 
+/* Whole blocks of a prompt that somebody else has computed, the rest in blocks of its own. */
+static void logits_behind_a_prefix(void)
+{
+    enum { HIT = 28, CHUNK = 4 };
+    const int32_t n_new = CHUNK;
+    for (const char *const *name = fixture_names; *name; name++) {
+        struct fixture_model f;
+        uint32_t table[64];
+        open_fixture(&f, *name, IFL_DTYPE_BF16);
+        struct rows rows = rows_start(&f, 80);
+        struct driven first = {f.tokens, 0, blocks[0]}, second = {f.tokens, HIT, table};
+        memcpy(table, blocks[1], sizeof table);
+        memcpy(table, blocks[0], HIT / 4 * sizeof *table);
+        must(driver_step(&driver, &first, &f.n_tokens, 1, NULL));
+        while (second.n_computed < f.n_tokens)
+            must(driver_step(&driver, &second, &n_new, 1,
+                             rows_next(&rows, second.n_computed + CHUNK - 1)));
+        rows_judge(&rows, TOLERANCE, *name, "behind a prefix");
+        close_fixture(&f);
+    }
+}
+
 static void likeliest_tokens(void)
 {
     struct fixture_model f;
@@ -409,6 +431,7 @@ static void check_logits(void)
     logits_of_chunks();
     logits_of_mixed_batches(IFL_DTYPE_BF16, TOLERANCE, "mixed batches");
     logits_of_mixed_batches(IFL_DTYPE_FP16, TOLERANCE_FP16, "mixed batches in fp16");
+    logits_behind_a_prefix();
     likeliest_tokens();
     logits_of_several_passes();
 }

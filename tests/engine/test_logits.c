@@ -109,6 +109,31 @@ Test(logits, survive_recompute)
     fixture_model_free(&f);
 }
 
+/* Whole blocks of a prompt that somebody else has computed, the rest in blocks of its own. */
+Test(logits, do_not_depend_on_who_computed_the_prefix)
+{
+    for (const char *const *name = fixture_names; *name; name++) {
+        struct driver driver;
+        struct fixture_model f;
+        open_fixture(&driver, &f, *name);
+        float *logits = calloc((size_t)f.model.n_vocab, sizeof *logits);
+        struct driven first = {f.tokens, 0, blocks[0]};
+        cr_assert_eq(driver_step(&driver, &first, &f.n_tokens, 1, NULL), 0);
+        for (int32_t n_hit = 4; n_hit < f.n_tokens; n_hit += 4) {
+            uint32_t table[128];
+            memcpy(table, blocks[1], sizeof table);
+            memcpy(table, blocks[0], (size_t)n_hit / 4 * sizeof *table);
+            struct driven second = {f.tokens, n_hit, table};
+            const int32_t n_new = f.n_tokens - n_hit;
+            cr_assert_eq(driver_step(&driver, &second, &n_new, 1, logits), 0);
+            expect_row(&f, f.n_tokens - 1, logits, "behind a prefix");
+        }
+        free(logits);
+        driver_close(&driver);
+        fixture_model_free(&f);
+    }
+}
+
 /* ---- a model and contexts large enough for every tile and pass ---- */
 
 static const struct ifl_engine_options wide = {
