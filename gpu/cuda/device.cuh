@@ -30,8 +30,8 @@ template <class... P> static int shared_memory_allow(void (*kernel)(P...), size_
 }
 
 /* Whether kernels may start beside the tail of the one before them: a toolkit and a driver that can
- * capture such launches in a graph, and code that waits for the other's end, see
- * previous_kernel_wait(). What was compiled for less has no such wait, on whatever device it runs. */
+ * capture such launches in a graph, and code with previous_kernel_wait() in it. What was compiled
+ * for less has none, on whatever device it runs. */
 template <class... P> static bool launches_overlap(void (*kernel)(P...))
 {
     enum { FIRST_TO_CAPTURE = 12030, FIRST_TO_WAIT = 90 };

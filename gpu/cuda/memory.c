@@ -93,9 +93,8 @@ static int take_device(struct cuda_engine *engine, struct ifl_error *error)
         if (failed) {
             *wanted[i].memory = NULL;
             cudaGetLastError(); /* it would be taken for a launch's */
-            return failed == cudaErrorMemoryAllocation
-                       ? refuse(engine, scratch_bytes, &room, error)
-                       : cuda_fail(error, "cudaMalloc", failed);
+            return failed == cudaErrorMemoryAllocation ? refuse(engine, scratch_bytes, &room, error)
+                                                       : cuda_fail(error, "cudaMalloc", failed);
         }
     }
     lay_out_scratch(engine, engine->scratch_memory);

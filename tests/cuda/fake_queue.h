@@ -3,8 +3,8 @@
  * missing is a step that went wrong, every time. Of the streams created, those whose bit is set in
  * the environment's FAKE_HASTY run at once instead: the other half of what may happen.
  *
- * Events tell the time of a clock of its own: a call takes the host FAKE_CALL_US, a kernel the device
- * FAKE_KERNEL_US, a product its FLOPs, what waits the rest. */
+ * Events tell the time of a clock of its own: a call takes the host FAKE_CALL_US, a kernel the
+ * device FAKE_KERNEL_US, a product its FLOPs, what waits the rest. */
 #ifndef TESTS_CUDA_FAKE_QUEUE_H
 #define TESTS_CUDA_FAKE_QUEUE_H
 

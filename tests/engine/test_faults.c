@@ -97,6 +97,29 @@ Test(faults, no_memory_while_a_checkpoint_is_read)
     fixture_model_free(&fixture);
 }
 
+/* A prompt and two decodes. */
+static int serve(struct executor_engine *x, struct ifl_error *error)
+{
+    static const uint32_t blocks[2] = {5, 2};
+    struct ifl_request request = {.n_seqs = 1, .n_prompt = 5};
+    struct ifl_done done;
+    int rc = 1;
+    for (int32_t n_new = 5, n_context = 0; rc == 1 && n_context < 7; n_new = 1) {
+        const struct ifl_work work = {.request = &request,
+                                      .n_new = n_new,
+                                      .n_context = n_context,
+                                      .samples = true,
+                                      .blocks = blocks,
+                                      .n_blocks = 2};
+        const struct ifl_step_desc desc = {.work = &work, .n_work = 1};
+        rc = executor_engine_ops.submit(x, &desc, error);
+        if (rc == 0)
+            rc = executor_engine_ops.next(x, IFL_NEVER, &done, error);
+        n_context += n_new;
+    }
+    return rc;
+}
+
 Test(faults, no_memory_for_the_executor)
 {
     const struct executor_engine_options options = {
@@ -111,17 +134,19 @@ Test(faults, no_memory_for_the_executor)
         .n_requests = 8,
     };
     struct ifl_error error;
-    struct executor_engine *x;
-    size_t n_failures = 0;
+    size_t n_failures = 0, n_while_serving = 0;
     for (failing = 1;; failing++) {
         n_allocations = 0;
-        if ((x = executor_engine_create(&options, &error)))
+        struct executor_engine *x = executor_engine_create(&options, &error);
+        const int rc = x ? serve(x, &error) : error.code;
+        executor_engine_destroy(x);
+        if (rc == 1)
             break;
-        cr_expect(*error.text);
+        cr_expect_eq(rc, IFL_E_NOMEM, "allocation %zu: %s", failing, error.text);
         n_failures++;
+        n_while_serving += x != NULL;
     }
-    executor_engine_destroy(x);
-    cr_expect_gt(n_failures, 10);
+    cr_expect(n_failures > 20 && n_while_serving > 5, "%zu, %zu", n_failures, n_while_serving);
 }
 
 /* ---- steps that nobody planned for ---- */
