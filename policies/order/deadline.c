@@ -6,8 +6,11 @@
  * alpha 0 EDF, at a large alpha SRPF. Relegated is a request that has not begun and cannot meet its
  * deadline any more at the rate of prefill: those that can go first. That rate is learnt: each step
  * with prompt tokens moves it a little towards its own (deadline_scheduler.py,
- * expected_prefill_throughput). There who is relegated stays so; here it is judged anew, which
- * differs only where the rate has risen since. */
+ * expected_prefill_throughput).
+ *
+ * It is judged when its turn has come, and then for good: who was found too late stays behind all
+ * that were not, while its prompt is computed, too. Whose turn a plan did not come to, because it
+ * was full before, is judged anew by the next. */
 #include "inflight/policy.h"
 
 struct deadline {
@@ -18,8 +21,14 @@ struct deadline {
 
 struct judgement {
     int64_t made_ns, holds_until_ns; /* scratch of a plan */
+    bool relegates;                  /* scratch: somebody is found too late who was not before */
     double tok_per_s;
     int32_t n_prefill_tokens; /* of the step under way */
+};
+
+struct standing { /* of a request */
+    bool relegated;
+    uint64_t found_in; /* scratch: 1 + the step in whose plan it was found too late */
 };
 
 static const struct ifl_param params[] = {
@@ -51,26 +60,36 @@ static int64_t deadline_ns(const struct ifl_request *r)
                                        : clamp(r->arrival_ns + clamp(r->ttft_slo_ns));
 }
 
-/* IFL_NEVER: it is not relegated. */
+static int64_t blended_ns(const struct deadline *p, const struct ifl_request *r)
+{
+    const double blend_s = p->alpha_s_per_token * (double)ifl_todo(r);
+    return deadline_ns(r) + clamp(ifl_ns_from_s(blend_s));
+}
+
+/* When its prompt must begin. IFL_NEVER: that is no matter, or any more. */
 static int64_t last_chance_ns(const struct deadline *p, const struct ifl_request *r)
 {
-    if (!p->relegate || r->state != IFL_WAITING || r->n_out > 0 || r->ttft_slo_ns == IFL_NEVER)
+    if (!p->relegate || r->state != IFL_WAITING || r->n_preempted > 0 ||
+        r->ttft_slo_ns == IFL_NEVER)
         return IFL_NEVER;
     return deadline_ns(r) - ifl_ns_from_s((double)ifl_todo(r) / judgement_of(p)->tok_per_s);
 }
 
-static bool bound_to_miss(const struct deadline *p, const struct ifl_view *view,
+static bool find_too_late(const struct deadline *p, const struct ifl_view *view,
                           const struct ifl_request *r)
 {
     struct judgement *judgement = judgement_of(p);
     const int64_t last_ns = last_chance_ns(p, r);
-    if (last_ns < view->now_ns)
-        return true;
-    if (judgement->made_ns != view->now_ns)
-        judgement->made_ns = view->now_ns, judgement->holds_until_ns = IFL_NEVER;
-    if (last_ns < judgement->holds_until_ns)
+    const bool too_late = last_ns < view->now_ns;
+    if (judgement->made_ns != view->now_ns) {
+        judgement->made_ns = view->now_ns;
+        judgement->holds_until_ns = IFL_NEVER;
+        judgement->relegates = false;
+    }
+    if (!too_late && last_ns < judgement->holds_until_ns)
         judgement->holds_until_ns = last_ns;
-    return false;
+    judgement->relegates |= too_late;
+    return too_late;
 }
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
@@ -78,11 +97,54 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
 {
     const struct deadline *p = self;
     for (size_t i = 0; i < n; i++) {
-        const double blend_s = p->alpha_s_per_token * (double)ifl_todo(of[i]);
-        key[i] = deadline_ns(of[i]) + clamp(ifl_ns_from_s(blend_s));
-        if (bound_to_miss(p, view, of[i]))
+        struct standing *standing = of[i]->mine[IFL_ORDER];
+        key[i] = blended_ns(p, of[i]);
+        if (!standing->relegated)
+            standing->found_in = find_too_late(p, view, of[i]) ? view->step + 1 : 0;
+        if (standing->relegated || standing->found_in > 0)
             key[i] += IFL_LAST_NS / 2 + 1;
     }
+}
+
+/* ---- relegation ---- */
+
+static bool is_behind(const struct ifl_view *view, const struct ifl_request *r)
+{
+    const struct standing *standing = r->mine[IFL_ORDER];
+    return standing->relegated || standing->found_in == view->step + 1;
+}
+
+/* The key of the first whose turn did not come. IFL_NEVER: all had theirs. */
+static int64_t turns_came_until_ns(const struct deadline *p, const struct ifl_view *view,
+                                   struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while ((r = ifl_next(step, IFL_IN_PREFILL | IFL_IN_WAITING, &cursor)))
+        if (!is_behind(view, r) && !ifl_took_part(step, r))
+            return blended_ns(p, r);
+    return IFL_NEVER;
+}
+
+static void relegate(const struct ifl_view *view, const struct ifl_request *r)
+{
+    struct standing *standing = r->mine[IFL_ORDER];
+    standing->relegated = is_behind(view, r);
+}
+
+/* Who was found too late and starts all the same does so behind everyone else's turn. */
+static void relegate_found(const struct deadline *p, const struct ifl_view *view,
+                           struct ifl_step *step)
+{
+    const struct ifl_requests started = ifl_started(step);
+    const int64_t until_ns = turns_came_until_ns(p, view, step);
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    for (size_t i = 0; i < started.n; i++)
+        relegate(view, started.of[i]);
+    while ((r = ifl_next(step, IFL_IN_WAITING, &cursor)))
+        if (blended_ns(p, r) < until_ns)
+            relegate(view, r);
 }
 
 /* ---- the rate of prefill ---- */
@@ -99,9 +161,11 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
                           struct ifl_step *step)
 {
-    (void)view;
-    (void)step;
-    judgement_of(self)->n_prefill_tokens = desc->totals.n_prefill_tokens;
+    const struct deadline *p = self;
+    struct judgement *judgement = judgement_of(self);
+    judgement->n_prefill_tokens = desc->totals.n_prefill_tokens;
+    if (judgement->relegates && judgement->made_ns == view->now_ns && step->n_preempted == 0)
+        relegate_found(p, view, step);
 }
 
 static bool listens(const void *self, const struct ifl_view *view, size_t n)
@@ -144,6 +208,7 @@ const struct ifl_policy policy_order_deadline = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct deadline),
     .state_bytes = sizeof(struct judgement),
+    .request_bytes = sizeof(struct standing),
     .init = init,
     .on_step_start = on_step_start,
     .on_step_end = on_step_end,

@@ -106,21 +106,25 @@ class QoServe(Scheduler):
     def __init__(self, settings):
         super().__init__(settings)
         self.victims = []
+        self.dropped = set()        # for good, once they were too late when their turn came
         self.rate = settings['rate']
 
     def back_to_waiting(self, r):
         self.victims.insert(0, r)
         self.waiting.append(r)
 
+    def too_late(self, r):
+        """For a first token. Who has begun is not, even if it gave way since."""
+        return (r in self.waiting and r.preemptions == 0 and r.ttft_slo_s is not None and
+                self.now * 10**6 + round(r.todo / self.rate * 1e9) > deadline_ms(r) * 10**6)
+
     def rank(self, r):
-        """Who gave way stands first, the last of them before the others; who is too late for a
-        first token stands behind all."""
-        too_late = (r in self.waiting and r.out == 0 and r.ttft_slo_s is not None and
-                    self.now * 10**6 + round(r.todo / self.rate * 1e9) > deadline_ms(r) * 10**6)
+        """Who gave way stands first, the last of them before the others; who was dropped stands
+        behind all."""
         no_deadline = r.ttft_slo_s is None
         blend = self.s['alpha_s'] * 1000 * r.todo + (0 if no_deadline else deadline_ms(r))
         place = self.victims.index(r) if r in self.victims else len(self.victims)
-        return (place, too_late, no_deadline, blend, r.arrival, r.number)
+        return (place, r in self.dropped, no_deadline, blend, r.arrival, r.number)
 
     def in_line(self):
         return sorted([r for r in self.running if not r.decodes] + self.waiting, key=self.rank)
@@ -139,8 +143,8 @@ class QoServe(Scheduler):
         decoding = [r for r in self.running if r.decodes]
         slack = min((self.due_ms(r) for r in decoding if r.tpot_slo_s is not None),
                     default=float('inf')) - self.now
-        line = self.in_line()
-        context = line[0].computed if line else 0
+        line = sorted(self.in_line(), key=lambda r: r not in self.dropped and self.too_late(r))
+        context = line[0].computed if line else 0   # there: of the first before anyone is dropped
         decode_context = sum(r.tokens for r in decoding)
         scarce = self.free * self.s['block_tokens'] // 32 < 1000
         space = SCARCE_GRID if scarce else GRID
@@ -168,13 +172,21 @@ class QoServe(Scheduler):
         left = self.chunk(step)
         watermark = int(self.s['watermark_frac'] * self.s['num_blocks'])
         blocked = False
-        for r in self.in_line():
+        queue = self.in_line()
+        while queue:
+            r = queue.pop(0)
+            if blocked and r in self.waiting:
+                continue
+            if r not in self.dropped and self.too_late(r):
+                self.dropped.add(r)
+                queue = sorted(queue + [r], key=self.rank)
+                continue
             n = min(r.todo, left)
             if n <= 0:
                 break
             if r in self.waiting:
                 need = self.blocks_for(r.tokens)
-                if blocked or len(self.running) >= self.s['max_seqs']:
+                if len(self.running) >= self.s['max_seqs']:
                     blocked = True
                     continue
                 if self.s['num_blocks'] - need < watermark:
