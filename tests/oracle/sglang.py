@@ -107,6 +107,21 @@ class FrequencyTree(RadixTree):
         return leaf.hits, leaf.used
 
 
+class InformedTree(RadixTree):
+    """What somebody who waits would start on the end of is lost last."""
+    wanted = frozenset()
+
+    def path(self, node):
+        return self.path(node.parent) + node.pages if node.parent else ()
+
+    def want(self, prompts):
+        matched = ((pages, self.peek(pages)[0]) for pages in prompts)
+        self.wanted = frozenset(pages[:n] for pages, most in matched for n in range(1, most + 1))
+
+    def value(self, leaf):
+        return self.path(leaf) in self.wanted, leaf.used
+
+
 def common(a, b):
     n = 0
     while n < len(a) and n < len(b) and a[n] == b[n]:
@@ -400,6 +415,18 @@ class SGLangLfu(SGLang):
     beside = ' by frequency'
     tree_of = FrequencyTree
     more_sets = {**SGLang.more_sets, 'serving.evict.policy': 'lfu'}
+
+
+class SGLangInformed(SGLang):
+    """A tree that knows the queue: inflight's own, after the cache of blocks in vLLM issue 48485."""
+    preset = 'sglang'
+    beside = ' informed by the queue'
+    tree_of = InformedTree
+    more_sets = {**SGLang.more_sets, 'serving.evict.policy': 'queue-informed'}
+
+    def plan(self, step):
+        self.tree.want([self.pages_of(r, r.tokens - 1) for r in self.waiting])
+        super().plan(step)
 
 
 class SGLangMixed(SGLang):
