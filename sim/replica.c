@@ -456,6 +456,7 @@ int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *erro
     if (!replica->broken)
         bound_promise(replica);
     replica->view.asked = NULL;
+    replica->view.n_ended_seqs = replica->view.n_ended_blocks = 0;
     if (replica->broken)
         *error = replica->error;
     return replica->broken ? error->code : 0;

@@ -389,12 +389,15 @@ void replica_tell_steps(struct replica *replica)
 
 static void let_go(struct replica *replica)
 {
+    const int32_t n_free_before = replica->kv.n_free;
     for (size_t i = 0; i < replica->n_gone; i++) {
         struct live_request *r = replica->gone[i];
         replica_leave(replica, r);
         replica_drop_blocks(replica, r, true);
         r->pub.state = IFL_DONE;
+        replica->view.n_ended_seqs += r->pub.n_seqs;
     }
+    replica->view.n_ended_blocks += replica->kv.n_free - n_free_before;
 }
 
 void replica_stamp_record(struct replica *replica, const struct ifl_done *done)

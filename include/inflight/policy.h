@@ -20,9 +20,10 @@
 #include "inflight/step.h"
 #include "inflight/time.h"
 
-/* ABI 2 added `hears_runs` and `listens`, the view's `n_in_flight`, `refresh` and `rerank`, the
- * admit module's `room`, to the step `took_part`, `last_ranked`, `scheduled`, `to_the_last`, `room`
- * and the spare blocks of `ask`, to what ends `ends_ns`, and to the request `first_token_ns`. */
+/* ABI 2 added `hears_runs` and `listens`, the view's `n_in_flight`, `refresh`, `rerank` and what
+ * who has ended gave back, the admit module's `room`, to the step `took_part`, `last_ranked`,
+ * `scheduled`, `to_the_last`, `room` and the spare blocks of `ask`, to what ends `ends_ns`, and to
+ * the request `first_token_ns`. */
 #define IFL_POLICY_ABI 2u
 
 /* ---- parameters: one table parses, checks and documents them ---- */

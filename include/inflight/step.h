@@ -35,6 +35,7 @@ struct ifl_view {
     uint64_t n_in_flight;                   /* steps that have begun and not ended */
     int32_t n_free_blocks, n_free_host_blocks;
     int64_t last_prefill_ns; /* duration of the last step that computed prompt tokens */
+    int32_t n_ended_seqs, n_ended_blocks; /* given back since the last plan by who has ended */
     /* Brings the record of a request up to date, at any time. While it decodes, it lags behind; not
      * where a plan lists it or a hook is given it. */
     void (*refresh)(const struct ifl_view *, const struct ifl_request *);

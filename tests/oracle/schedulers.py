@@ -6,7 +6,7 @@ settings are written as keys of a configuration.
 
 import random
 
-from machine import Scheduler
+from machine import EngineFails, Scheduler
 
 
 class FasterTransformer(Scheduler):
@@ -221,7 +221,8 @@ class VllmV1(Scheduler):
                 if victim is r:
                     return
             self.take(r, self.lacks(r, r.computed + n))
-            self.give(step, r, n)
+            if n > 0:
+                self.give(step, r, n)
             i += 1
 
     def admit_waiting(self, step):
@@ -241,6 +242,100 @@ class VllmV1(Scheduler):
         self.run_running(step)
         if not step.preempted:
             self.admit_waiting(step)
+
+
+class VllmV1Async(VllmV1):
+    """vllm/v1/engine/core.py, step_with_batch_queue: a step is planned when the one before it begins. Until then its
+    results are unknown: who has ended stands in the list, and gets nothing where its limit says so (async_scheduler.py);
+    who arrived since is not there yet."""
+    preset = 'vllm-v1-async'
+
+    @staticmethod
+    def draw(rng):
+        return {**VllmV1.draw(rng), 'watermark_frac': rng.choice([0, 0, 0, 0, 0.2])}
+
+    @staticmethod
+    def columns(rng, prompt, output):
+        return {'max_tokens': output + rng.choice([0] * 15 + [3])}
+
+    def __init__(self, settings):
+        super().__init__(dict(settings))
+        self.door, self.ended_now = [], []      # arrivals and ends that are not known yet
+        self.last_begin = -1
+        self.overrun = []                       # decode for nothing
+
+    def arrive(self, r):
+        before = len(self.waiting)
+        super().arrive(r)
+        if len(self.waiting) > before:
+            self.door.append(self.waiting.pop())
+
+    def spare(self):
+        if self.s['watermark_frac'] > 0 and self.running and set(self.running) <= set(self.ended_now):
+            raise EngineFails('here the watermark is for those who have not ended')
+        return super().spare()
+
+    def amount(self, r, step):
+        """Here who decodes for nothing has its token set aside before all others."""
+        if r in self.ended_now and r.out >= r.max_new:
+            return 0
+        n = super().amount(r, step)
+        if r in self.ended_now and n == 0:
+            raise EngineFails('here it decodes all the same')
+        return n
+
+    def give(self, step, r, n):
+        if r not in self.ended_now:
+            super().give(step, r, n)
+        else:
+            self.overrun.append(r)
+            self.s['budget'] -= 1
+
+    def recompute(self, step, r):
+        if r in self.ended_now:
+            raise EngineFails('here nobody who has ended gives way')
+        super().recompute(step, r)
+
+    def learn(self):
+        """The results of the step under way."""
+        for r in self.ended_now:
+            self.running.remove(r)
+            self.release(r)
+        self.ended_now = []
+        self.waiting += self.door
+        self.door = []
+
+    def plan(self, step):
+        budget = self.s['budget']
+        self.overrun = []
+        known = [r for r in self.door if r.arrival <= self.last_begin]
+        self.waiting += known
+        self.door = [r for r in self.door if r not in known]
+        super().plan(step)
+        if self.overrun and not step.tokens:
+            raise EngineFails('here they alone make no step')
+        if not step.tokens and not step.preempted:
+            self.learn()
+            super().plan(step)
+        self.learn()
+        self.s['budget'] = budget
+
+    def padding(self, step):
+        return 0, len(self.overrun), sum(r.tokens for r in self.overrun)
+
+    def started(self, step):
+        super().started(step)
+        self.last_begin = self.now
+
+    def end(self, step, begin, end):
+        running = list(self.running)
+        super().end(step, begin, end)
+        self.ended_now = [r for r in running if r not in self.running]
+        self.running = running
+
+    def release(self, r):
+        if r.finish is None or r in self.ended_now:
+            super().release(r)
 
 
 class VllmV1May2025(VllmV1):
