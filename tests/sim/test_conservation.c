@@ -49,9 +49,9 @@ static void roll_batching(struct fixture *f, struct dice *dice)
         fixture_module(f, IFL_BATCHING, "mixed", params);
     } else if (kind == 2) {
         snprintf(params, sizeof params,
-                 "{max_seqs: %d, max_batched_tokens: %d, long_prefill_tokens: %d}",
+                 "{max_seqs: %d, max_batched_tokens: %d, long_prefill_tokens: %d, ahead: %s}",
                  roll(dice, f->max_samples, 12), roll(dice, 1, 40),
-                 roll(dice, 0, 1) * roll(dice, 1, 20));
+                 roll(dice, 0, 1) * roll(dice, 1, 20), roll(dice, 0, 1) ? "false" : "true");
         fixture_module(f, IFL_BATCHING, "unified", params);
     } else if (kind == 3) {
         snprintf(params, sizeof params,
