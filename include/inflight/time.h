@@ -1,7 +1,7 @@
 /* Time: int64_t nanoseconds since the start of the run, simulated and wall alike.
  *
  * Integers make sums exact and independent of their order, so that a run gives the same bytes on
- * every machine. Seconds are doubles and live only at the edges (configuration, CSV); these four
+ * every machine. Seconds are doubles and live only at the edges (configuration, CSV); these five
  * functions are the only places where the two meet. */
 #ifndef INFLIGHT_TIME_H
 #define INFLIGHT_TIME_H
@@ -23,6 +23,13 @@ static inline int64_t ifl_ns_from_s(double s)
     if (ns <= -9.2e18)
         return -IFL_NEVER;
     return (int64_t)(ns < 0 ? ns - 0.5 : ns + 0.5);
+}
+
+/* The same for 0 <= s < IFL_SHORT_S: in 32 bits, to which processors convert several at once. */
+#define IFL_SHORT_S 2
+static inline int32_t ifl_short_ns_from_s(double s)
+{
+    return (int32_t)(s * 1e9 + 0.5);
 }
 
 static inline int64_t ifl_ns_from_us(double us)

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cost/kind.h"
 #include "inflight/time.h"
@@ -67,6 +68,42 @@ static size_t run_one_by_one(struct cost *cost, const struct ifl_step_totals *fi
     return n;
 }
 
+/* Nearly all steps take less than two seconds, whose nanoseconds fit into 32 bits: those are
+ * rounded together. Whatever is not less, negative or no number has one of the two top bits of a
+ * double (IEEE 754) set. */
+static bool all_short(const double *s, size_t n)
+{
+    uint64_t bits = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t of;
+        memcpy(&of, &s[i], sizeof of);
+        bits |= of;
+    }
+    return bits >> 62 == 0;
+}
+
+static void round_short_ns(const double *s, size_t n, int64_t *ns)
+{
+    for (size_t i = 0; i < n; i++) {
+        const int32_t rounded = ifl_short_ns_from_s(s[i]);
+        ns[i] = rounded > 0 ? rounded : 1;
+    }
+}
+
+static size_t round_all_ns(const double *s, size_t n, int64_t *ns)
+{
+    if (all_short(s, n)) {
+        round_short_ns(s, n, ns);
+        return n;
+    }
+    for (size_t i = 0; i < n; i++) {
+        ns[i] = rounded_ns(s[i]);
+        if (ns[i] < 0)
+            return i;
+    }
+    return n;
+}
+
 size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_t n, int64_t *ns)
 {
     double s[COST_MAX_RUN];
@@ -83,12 +120,7 @@ size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_
     if (!only_decodes(&all))
         return run_one_by_one(cost, first, n, ns);
     cost->run_s(cost, &all, first->n_decode_seqs, n, s);
-    for (size_t i = 0; i < n; i++) {
-        ns[i] = rounded_ns(s[i]);
-        if (ns[i] < 0)
-            return i;
-    }
-    return n;
+    return round_all_ns(s, n, ns);
 }
 
 int64_t cost_step_from_ns(struct cost *cost, uint32_t replica, int64_t start_ns,

@@ -92,8 +92,8 @@ double prefill_attention_s(const struct hardware *hardware, double q_heads, doub
 /* What a decode attention is made of that its context does not change. */
 struct decode_terms {
     double launch_s, heads_s, split_s;
-    double n_streams, bytes_per_s, stream_bytes_per_s; /* the last 0: no bound */
-    double split_tokens;                               /* above which contexts are split */
+    double n_lanes, lane_bytes_per_s; /* what bounds it: memory is one lane, each stream another */
+    double split_tokens;              /* above which contexts are split */
 };
 
 static inline struct decode_terms decode_terms(const struct hardware *hardware, double q_heads,
@@ -101,13 +101,16 @@ static inline struct decode_terms decode_terms(const struct hardware *hardware, 
 {
     const struct decode_profile *decode = &hardware->decode;
     const double n_streams = n_seqs * kv_heads;
+    const double memory_bytes_per_s = bytes_per_s(hardware, decode->memory_frac);
+    const double stream_bytes_per_s = q_heads <= kv_heads ? decode->stream_gb_per_s * gb_per_s : 0;
+    const bool streams =
+        stream_bytes_per_s > 0 && n_streams * stream_bytes_per_s < memory_bytes_per_s;
     return (struct decode_terms){
         .launch_s = decode->launch_us * us,
         .heads_s = decode->head_us * us * n_streams / hardware->gpu.n_sms,
         .split_s = decode->split_us * us,
-        .n_streams = n_streams,
-        .bytes_per_s = bytes_per_s(hardware, decode->memory_frac),
-        .stream_bytes_per_s = q_heads <= kv_heads ? decode->stream_gb_per_s * gb_per_s : 0,
+        .n_lanes = streams ? n_streams : 1,
+        .lane_bytes_per_s = streams ? stream_bytes_per_s : memory_bytes_per_s,
         .split_tokens = KERNELS_SPLIT_TOKENS * n_seqs,
     };
 }
@@ -121,11 +124,7 @@ static inline double split_s(const struct decode_terms *terms, double context_to
 /* All but launch and split. */
 static inline double packed_s(const struct decode_terms *terms, double kv_bytes)
 {
-    const double read_s = kv_bytes / terms->bytes_per_s;
-    if (terms->stream_bytes_per_s <= 0)
-        return terms->heads_s + read_s;
-    const double stream_s = kv_bytes / terms->n_streams / terms->stream_bytes_per_s;
-    return terms->heads_s + (read_s > stream_s ? read_s : stream_s);
+    return terms->heads_s + kv_bytes / terms->n_lanes / terms->lane_bytes_per_s;
 }
 
 static void correct_run(const struct hardware *hardware, const struct decode_shape *first,
@@ -143,9 +142,10 @@ void decode_attention_run_s(const struct hardware *hardware, double q_heads, dou
                             double growth_tokens, size_t n, double *s)
 {
     const struct decode_terms terms = decode_terms(hardware, q_heads, kv_heads, first->n_seqs);
+    const double token_bytes = 2 * kv_heads * d_head * element_bytes;
     for (int32_t i = 0; i < (int32_t)n; i++) {
         const double context_tokens = first->context_tokens + i * growth_tokens;
-        const double kv_bytes = 2 * context_tokens * kv_heads * d_head * element_bytes;
+        const double kv_bytes = context_tokens * token_bytes;
         s[i] = terms.launch_s + (packed_s(&terms, kv_bytes) + split_s(&terms, context_tokens));
     }
     if (hardware->corrections.n_of > 0)
