@@ -12,15 +12,23 @@ int cohort_create(struct cohort *cohort, int32_t block_tokens)
     *cohort = (struct cohort){.block_tokens = block_tokens, .next_finish_tick = INT64_MAX};
     cohort->grow = calloc((size_t)block_tokens, sizeof *cohort->grow);
     cohort->n_counted = calloc((size_t)block_tokens, sizeof *cohort->n_counted);
-    return cohort->grow && cohort->n_counted ? 0 : -1;
+    cohort->grows = calloc((size_t)block_tokens / 64 + 1, sizeof *cohort->grows);
+    return cohort->grow && cohort->n_counted && cohort->grows ? 0 : -1;
+}
+
+static void free_ring(struct cohort *cohort)
+{
+    free(cohort->due);
+    free(cohort->unused_slots);
+    free(cohort->finishes);
 }
 
 void cohort_destroy(struct cohort *cohort)
 {
     free(cohort->grow);
     free(cohort->n_counted);
-    free(cohort->due);
-    free(cohort->finishes);
+    free(cohort->grows);
+    free_ring(cohort);
     free(cohort->fresh);
     free(cohort->gaps);
     *cohort = (struct cohort){0};
@@ -38,14 +46,9 @@ int cohort_reserve(struct cohort *cohort, size_t n)
 
 /* ---- who finishes when ---- */
 
-static size_t place_of(const struct cohort *cohort, int64_t tick)
-{
-    return (size_t)tick & (cohort->cap_ticks - 1);
-}
-
 static void mark_finish(struct cohort *cohort, int64_t tick)
 {
-    const size_t at = place_of(cohort, tick);
+    const size_t at = cohort_place(cohort, tick);
     cohort->finishes[at / 64] |= UINT64_C(1) << at % 64;
 }
 
@@ -53,7 +56,7 @@ static void mark_finish(struct cohort *cohort, int64_t tick)
 static int64_t first_finish(const struct cohort *cohort, int64_t tick)
 {
     const size_t n_words = cohort->cap_ticks / 64;
-    size_t i = place_of(cohort, tick) / 64;
+    size_t i = cohort_place(cohort, tick) / 64;
     uint64_t word = cohort->finishes[i] >> tick % 64 << tick % 64;
     tick -= tick % 64;
     for (; word == 0; tick += 64) {
@@ -65,7 +68,7 @@ static int64_t first_finish(const struct cohort *cohort, int64_t tick)
 
 static void finish_insert(struct cohort *cohort, struct live_request *r)
 {
-    live_insert_by_start(&cohort_due(cohort, r->finish_tick)->finish, FINISHING, r);
+    live_insert_by_start(&cohort->due[cohort_place(cohort, r->finish_tick)], FINISHING, r);
     mark_finish(cohort, r->finish_tick);
     if (r->finish_tick < cohort->next_finish_tick)
         cohort->next_finish_tick = r->finish_tick;
@@ -74,8 +77,8 @@ static void finish_insert(struct cohort *cohort, struct live_request *r)
 /* n members are left. */
 static void finish_remove(struct cohort *cohort, struct live_request *r, size_t n)
 {
-    struct live_list *list = &cohort_due(cohort, r->finish_tick)->finish;
-    const size_t at = place_of(cohort, r->finish_tick);
+    const size_t at = cohort_place(cohort, r->finish_tick);
+    struct live_list *list = &cohort->due[at];
     live_remove(list, FINISHING, r);
     if (list->head)
         return;
@@ -90,8 +93,10 @@ static void move_due(struct cohort *to, const struct cohort *from)
 {
     for (size_t i = 0; i < from->cap_ticks; i++) {
         const int64_t tick = from->tick + (int64_t)i;
-        *cohort_due(to, tick) = *cohort_due(from, tick);
-        if (cohort_due(to, tick)->finish.head)
+        const size_t at = cohort_place(to, tick), was_at = cohort_place(from, tick);
+        to->due[at] = from->due[was_at];
+        to->unused_slots[at] = from->unused_slots[was_at];
+        if (to->due[at].head)
             mark_finish(to, tick);
     }
 }
@@ -99,19 +104,18 @@ static void move_due(struct cohort *to, const struct cohort *from)
 int cohort_widen(struct cohort *cohort, int64_t n_ticks)
 {
     struct cohort wider = *cohort;
-    wider.cap_ticks = cohort->cap_ticks ? cohort->cap_ticks : 4096;
+    wider.cap_ticks = cohort->cap_ticks ? cohort->cap_ticks : 64;
     while (wider.cap_ticks <= (size_t)n_ticks)
         wider.cap_ticks *= 2;
     wider.due = calloc(wider.cap_ticks, sizeof *wider.due);
+    wider.unused_slots = calloc(wider.cap_ticks, sizeof *wider.unused_slots);
     wider.finishes = calloc(wider.cap_ticks / 64, sizeof *wider.finishes);
-    if (!wider.due || !wider.finishes) {
-        free(wider.due);
-        free(wider.finishes);
+    if (!wider.due || !wider.unused_slots || !wider.finishes) {
+        free_ring(&wider);
         return -1;
     }
     move_due(&wider, cohort);
-    free(cohort->due);
-    free(cohort->finishes);
+    free_ring(cohort);
     *cohort = wider;
     return 0;
 }
@@ -128,12 +132,37 @@ static int32_t grow_phase(const struct cohort *cohort, const struct live_request
     return (int32_t)(((uint32_t)cohort->phase + (uint32_t)n_left) % (uint32_t)cohort->block_tokens);
 }
 
+/* One more of that phase, or one less. */
+static void mark_growth(struct cohort *cohort, int32_t phase)
+{
+    cohort->grows[phase / 64] |= UINT64_C(1) << phase % 64;
+    cohort->n_growing++;
+}
+
+static void unmark_growth(struct cohort *cohort, int32_t phase)
+{
+    if (cohort->n_counted[phase] == 0 && !cohort->grow[phase].head)
+        cohort->grows[phase / 64] &= ~(UINT64_C(1) << phase % 64);
+    cohort->n_growing--;
+}
+
+/* Ticks from one of that phase until one at which somebody, who is there, takes blocks. */
+static size_t ticks_to_growth(const struct cohort *cohort, int32_t phase)
+{
+    int32_t at = phase;
+    uint64_t marks = cohort->grows[at / 64] >> at % 64 << at % 64;
+    for (at -= at % 64; marks == 0; marks = cohort->grows[at / 64])
+        at = at + 64 < cohort->block_tokens ? at + 64 : 0;
+    at += __builtin_ctzll(marks);
+    return (size_t)(at < phase ? at + cohort->block_tokens - phase : at - phase);
+}
+
 static void grow_insert(struct cohort *cohort, struct live_request *r)
 {
     if (r->grow_phase == COHORT_NEVER)
         return;
     live_insert_by_start(&cohort->grow[r->grow_phase], GROWING, r);
-    cohort->n_growing++;
+    mark_growth(cohort, r->grow_phase);
 }
 
 void cohort_unlist(struct cohort *cohort, struct live_request *r)
@@ -141,7 +170,7 @@ void cohort_unlist(struct cohort *cohort, struct live_request *r)
     if (r->grow_phase == COHORT_NEVER)
         return;
     live_remove(&cohort->grow[r->grow_phase], GROWING, r);
-    cohort->n_growing--;
+    unmark_growth(cohort, r->grow_phase);
 }
 
 void cohort_regrow(struct cohort *cohort, struct live_request *r)
@@ -156,22 +185,22 @@ void cohort_regrow(struct cohort *cohort, struct live_request *r)
 void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int32_t n_unused)
 {
     cohort->n_counted[r->grow_phase]++;
-    cohort->n_growing++;
+    mark_growth(cohort, r->grow_phase);
     r->counted = true;
     r->unused_tick = at;
     r->n_unused = n_unused;
     if (n_unused > 0)
-        cohort_due(cohort, at)->n_unused_slots += n_unused;
+        cohort->unused_slots[cohort_place(cohort, at)] += n_unused;
 }
 
 static void stop_counting(struct cohort *cohort, struct live_request *r)
 {
     const int64_t next_tick = cohort->tick + cohort->grown;
     cohort->n_counted[r->grow_phase]--;
-    cohort->n_growing--;
+    unmark_growth(cohort, r->grow_phase);
     r->counted = false;
     if (r->n_unused > 0 && r->unused_tick >= next_tick)
-        cohort_due(cohort, r->unused_tick)->n_unused_slots -= r->n_unused;
+        cohort->unused_slots[cohort_place(cohort, r->unused_tick)] -= r->n_unused;
 }
 
 void cohort_uncount(struct cohort *cohort, struct live_request *r)
@@ -268,6 +297,11 @@ void cohort_remove(struct cohort *cohort, struct live_request *r)
 
 /* ---- ticks ---- */
 
+static size_t lesser(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 /* Nobody has ticked cap_ticks times, so nobody can ask for gaps from before. */
 static void forget_old_gaps(struct cohort *cohort)
 {
@@ -299,6 +333,23 @@ static inline int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
     return 0;
 }
 
+size_t cohort_pass(struct cohort *cohort, size_t n)
+{
+    const uint32_t block_tokens = (uint32_t)cohort->block_tokens;
+    uint32_t phase = (uint32_t)cohort->phase + 1;
+    phase = phase < block_tokens ? phase : 0;
+    if (n > 1) {
+        if (cohort->n_growing > 0)
+            n = lesser(n, 1 + ticks_to_growth(cohort, (int32_t)phase));
+        phase = (phase + (uint32_t)n - 1) % block_tokens;
+    }
+    cohort->phase = (int32_t)phase;
+    cohort->tick += (int64_t)n;
+    cohort->context += (int64_t)n * cohort->n_seqs;
+    cohort->grown = false;
+    return n;
+}
+
 int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
 {
     *shared = (struct tick_gaps){end_ns - cohort->last_end_ns, cohort->n - cohort->n_fresh};
@@ -313,11 +364,9 @@ int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
 int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns)
 {
     const int64_t before = cohort->tick - (int64_t)n;
-    for (size_t i = 0; i < n; i++) {
-        const bool outlived = i + 1 < n && gap_ns[i] <= gap_ns[i + 1];
-        if (!outlived && push_gap(cohort, before + 1 + (int64_t)i, gap_ns[i]) < 0)
-            return -1;
-    }
     cohort->last_end_ns = end_ns;
-    return 0;
+    for (size_t i = 0; i + 1 < n; i++)
+        if (gap_ns[i] > gap_ns[i + 1] && push_gap(cohort, before + 1 + (int64_t)i, gap_ns[i]) < 0)
+            return -1;
+    return n > 0 ? push_gap(cohort, cohort->tick, gap_ns[n - 1]) : 0;
 }

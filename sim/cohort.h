@@ -2,7 +2,7 @@
  *
  * Most steps give one token to every request that decodes and do nothing else. The cohort does
  * such a step in time proportional to what changes, not to its size: members share one tick
- * counter, and a member's counts are its counts at `synced_tick` plus the ticks since. Four
+ * counter, and a member's counts are its counts at `synced_tick` plus the ticks since. Five
  * structures say what changes at a tick t:
  *
  *   grow[t mod block_tokens]  members that run out of blocks at t, in order of start, so that
@@ -11,6 +11,7 @@
  *   n_counted[same]           how many do so besides, each by one block, where pools are tallied:
  *                             who holds nothing in reserve
  *   due[t mod cap_ticks]      members whose last token t yields, in order of start
+ *   unused_slots[same]        of blocks that counted members take at t: they will never be used
  *   fresh                     members that have not ticked yet: their gap since their last token is
  *                             their own, everyone else's is the time since the last tick
  *
@@ -29,11 +30,6 @@ struct gap {
     int64_t tick, gap_ns;
 };
 
-struct tick_due {
-    struct live_list finish; /* FINISHING */
-    int64_t n_unused_slots;  /* of blocks then taken that counted members will never use */
-};
-
 struct cohort {
     int64_t tick;        /* steps taken together so far */
     int32_t phase;       /* tick mod block_tokens */
@@ -46,7 +42,9 @@ struct cohort {
     struct live_list *grow;   /* [block_tokens], GROWING */
     int32_t *n_counted;       /* [block_tokens] */
     size_t n_growing;         /* in all of these together */
-    struct tick_due *due;     /* [cap_ticks], a ring by tick: nobody has as many left */
+    uint64_t *grows;          /* [block_tokens] bits: somebody grows at its ticks */
+    struct live_list *due;    /* [cap_ticks], FINISHING, a ring by tick: nobody has as many left */
+    int64_t *unused_slots;    /* [cap_ticks]; apart: most ticks look here and at no finishes */
     uint64_t *finishes;       /* [cap_ticks] bits: somebody finishes at that tick */
     size_t cap_ticks;         /* a power of two, at least 64 */
     int64_t next_finish_tick; /* INT64_MAX: nobody does */
@@ -104,9 +102,9 @@ void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int
 void cohort_unlist(struct cohort *cohort, struct live_request *r);
 /* r, whose record is up to date, takes blocks of its own again. */
 void cohort_uncount(struct cohort *cohort, struct live_request *r);
-static inline struct tick_due *cohort_due(const struct cohort *cohort, int64_t tick)
+static inline size_t cohort_place(const struct cohort *cohort, int64_t tick)
 {
-    return &cohort->due[(size_t)tick & (cohort->cap_ticks - 1)];
+    return (size_t)tick & (cohort->cap_ticks - 1);
 }
 /* The counted members take their blocks for the tick under way: how many, and what of them will
  * never be used. */
@@ -115,9 +113,9 @@ static inline int32_t cohort_grow_counted(struct cohort *cohort, int64_t *n_unus
     const int32_t n = cohort->n_counted[cohort->phase];
     *n_unused_slots = 0;
     if (n > 0) {
-        struct tick_due *due = cohort_due(cohort, cohort->tick);
-        *n_unused_slots = due->n_unused_slots;
-        due->n_unused_slots = 0;
+        int64_t *unused_slots = &cohort->unused_slots[cohort_place(cohort, cohort->tick)];
+        *n_unused_slots = *unused_slots;
+        *unused_slots = 0;
     }
     cohort->grown = true;
     return n;
@@ -141,24 +139,7 @@ int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
 /* The same in two parts, for many ticks of which nobody is fresh. First they pass: the one under
  * way, and behind it those for which nobody takes blocks, n at most in all; how many. Then the gaps
  * of the last n are noted, the last of which ended at end_ns. */
-static inline size_t cohort_pass(struct cohort *cohort, size_t n)
-{
-    int32_t phase = cohort->phase;
-    size_t i = 0;
-    if (cohort->n_growing == 0) {
-        i = n;
-        phase = (int32_t)(((uint32_t)phase + (uint32_t)n) % (uint32_t)cohort->block_tokens);
-    }
-    while (i == 0 || (i < n && cohort->n_counted[phase] == 0 && !cohort->grow[phase].head)) {
-        phase = phase + 1 == cohort->block_tokens ? 0 : phase + 1;
-        i++;
-    }
-    cohort->tick += (int64_t)i;
-    cohort->phase = phase;
-    cohort->context += (int64_t)i * cohort->n_seqs;
-    cohort->grown = false;
-    return i;
-}
+size_t cohort_pass(struct cohort *cohort, size_t n);
 int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns);
 /* Ticks until one that yields somebody's last token. */
 static inline int64_t cohort_ticks_left(const struct cohort *cohort)
@@ -168,8 +149,9 @@ static inline int64_t cohort_ticks_left(const struct cohort *cohort)
 /* A member whose last token came with the tick that has just been taken, or NULL. */
 static inline struct live_request *cohort_finished(const struct cohort *cohort)
 {
-    return cohort->next_finish_tick == cohort->tick ? cohort_due(cohort, cohort->tick)->finish.head
-                                                    : NULL;
+    return cohort->next_finish_tick == cohort->tick
+               ? cohort->due[cohort_place(cohort, cohort->tick)].head
+               : NULL;
 }
 
 #endif

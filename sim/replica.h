@@ -202,7 +202,8 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
 bool replica_coasts(const struct replica *replica);
 int replica_end_tick(struct replica *replica, const struct ifl_done *done,
                      struct ifl_recorder *recorder, struct ifl_error *error);
-/* How many steps, the committed one included, may end so by until_ns; more may than really do. */
+/* How many steps, the committed one included, may end so by until_ns, and the one behind them; more
+ * may than really do. */
 size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns);
 enum { REPLICA_MAX_STRETCH = 64 };
 /* Behind a step that has ended, as many of the next n as begin by the promise and end before

@@ -71,7 +71,7 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
     const int64_t room_ns = until_promised_ns - replica->desc.start_ns;
     const double n_alike = (double)room_ns / (double)replica->tick_ns;
     const int64_t n_promised = (int64_t)replica->promise.n_steps + 1;
-    const int64_t n_left = lesser(n_promised, cohort_ticks_left(&replica->cohort));
+    const int64_t n_left = lesser(n_promised, cohort_ticks_left(&replica->cohort) + 1);
     const int64_t n_most = lesser(n_left, REPLICA_MAX_STRETCH);
     if (!(n_alike > 0))
         return 1;
@@ -148,6 +148,7 @@ int replica_stretch(struct replica *replica, const int64_t *duration_ns, size_t 
     struct ifl_pool_use use[REPLICA_MAX_STRETCH];
     struct ifl_stretch_record record;
     int64_t *end_ns = replica->ends_ns + replica->n_untold;
+    n = (size_t)lesser((int64_t)n, cohort_ticks_left(&replica->cohort));
     n = count_timely(replica, duration_ns, n, until_ns, end_ns);
     if (n == 0 || replica->beams.search || replica->tells_each)
         return 0;

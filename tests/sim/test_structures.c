@@ -425,3 +425,54 @@ Test(cohort, finishes_agree_with_a_plain_search)
     cr_expect_gt(cohort.cap_ticks, 8192);
     cohort_destroy(&cohort);
 }
+
+/* ---- who grows when, against a plain search ---- */
+
+/* Ticks until one at which a multiple of the block is full, of anybody; n if that is later. */
+static size_t passes(const struct cohort *cohort, const struct live_request *all, size_t n_all,
+                     size_t n)
+{
+    const int32_t block_tokens = cohort->block_tokens;
+    for (size_t t = 1; t < n; t++)
+        for (size_t i = 0; i < n_all; i++)
+            if ((all[i].pub.n_computed + cohort->tick + (int64_t)t) % block_tokens == 0)
+                return t;
+    return n;
+}
+
+static void pass_and_compare(int32_t block_tokens)
+{
+    enum { N_LONG = 3, N_PASSES = 500 };
+    struct live_request all[N_LONG] = {0};
+    struct cohort cohort;
+    size_t n_short = 0;
+    cr_assert_eq(cohort_create(&cohort, block_tokens), 0);
+    cr_assert_eq(cohort_reserve(&cohort, N_LONG), 0);
+    for (size_t n_all = 0; n_all <= N_LONG; n_all++) {
+        for (uint64_t i = 0; i < N_PASSES; i++) {
+            const size_t n = 1 + ifl_draw(5, IFL_DRAW_POLICY, n_all, i) % 150;
+            const size_t expected = passes(&cohort, all, n_all, n);
+            cr_assert_eq(cohort_pass(&cohort, n), expected, "block of %d", block_tokens);
+            n_short += expected < n;
+        }
+        if (n_all == N_LONG)
+            break;
+        struct live_request *r = &all[n_all];
+        r->pub = (struct ifl_request){.n_seqs = 1, .n_computed = 7 + 40 * (int32_t)n_all};
+        r->pub.n_tokens = r->pub.n_prompt = r->pub.n_computed + 1;
+        r->pub.n_blocks = (r->pub.n_computed + block_tokens - 1) / block_tokens;
+        r->n_output = 1 << 19;
+        cr_assert_eq(cohort_reserve_ticks(&cohort, r->n_output), 0);
+        cohort_add(&cohort, r, false);
+        r->pub.n_computed -= (int32_t)cohort.tick; /* as of tick 0, for the search */
+    }
+    cr_expect_gt(n_short, N_PASSES);
+    cohort_destroy(&cohort);
+}
+
+Test(cohort, passes_stop_where_somebody_grows)
+{
+    const int32_t block_tokens[] = {1, 16, 64, 100, 128, 200};
+    for (size_t i = 0; i < sizeof block_tokens / sizeof *block_tokens; i++)
+        pass_and_compare(block_tokens[i]);
+}
