@@ -490,6 +490,14 @@ static inline bool ifl_settled(struct ifl_step *s, const struct ifl_request *r,
     return verdict == IFL_YES || verdict == IFL_NEVER_FITS;
 }
 
+/* This plan has taken its place: it waits again since now. */
+static inline bool ifl_gave_way_now(const struct ifl_view *view, const struct ifl_step *s,
+                                    const struct ifl_request *r)
+{
+    return r->state == IFL_WAITING && s->n_preempted > 0 && r->n_preempted > 0 &&
+           r->queued_ns == view->now_ns;
+}
+
 /* Those in host memory come back for a token each, in rank order until one must wait or max_seqs
  * sequences run. */
 static inline void ifl_return_swapped(struct ifl_step *s, int32_t max_seqs)

@@ -11,6 +11,8 @@
 
 #include "inflight/policy.h"
 
+#include "shares.h"
+
 enum { RETRACT_STEPS = 20 };
 
 struct discounted {
@@ -26,14 +28,10 @@ struct future {
     uint64_t step;  /* those since, if any, decoded and nothing else */
     int64_t n_live; /* requests at the replica */
     int64_t last_left_ns;
-    int64_t most_tokens; /* what may be set aside for all who have started, at most */
+    struct shares most;  /* what may be set aside for all who have started */
     bool decodes;        /* the last step that was heard of did nothing else */
     uint64_t ended_step; /* until this one, if it decodes, they count who have ended: */
     int64_t ended_tokens, n_ended;
-};
-
-struct standing { /* of a request */
-    bool started;
 };
 
 static const struct ifl_param params[] = {
@@ -171,7 +169,7 @@ static int64_t least_room(const struct discounted *p, const struct ifl_view *vie
                           struct ifl_step *step)
 {
     const struct ifl_requests started = ifl_started(step);
-    int64_t most = future_of(p)->most_tokens + (int64_t)of_ended(p, view, 1);
+    int64_t most = future_of(p)->most.tokens + (int64_t)of_ended(p, view, 1);
     for (size_t i = 0; i < started.n; i++)
         most += at_most(p, view, started.of[i]);
     return (int64_t)step->n_free_blocks * view->limits->block_tokens - most;
@@ -220,12 +218,9 @@ static void note_started(const struct discounted *p, const struct ifl_view *view
                          struct ifl_step *step)
 {
     const struct ifl_requests started = ifl_started(step);
-    for (size_t i = 0; i < started.n; i++) {
-        struct standing *standing = started.of[i]->mine[IFL_ADMIT];
-        if (!standing->started)
-            future_of(p)->most_tokens += at_most(p, view, started.of[i]);
-        standing->started = true;
-    }
+    for (size_t i = 0; i < started.n; i++)
+        shares_set(&future_of(p)->most, started.of[i]->mine[IFL_ADMIT],
+                   at_most(p, view, started.of[i]));
 }
 
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
@@ -257,10 +252,9 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    const struct standing *standing = r->mine[IFL_ADMIT];
     struct future *future = future_of(self);
     future->n_live--;
-    future->most_tokens -= standing->started ? at_most(self, view, r) : 0;
+    shares_set(&future->most, r->mine[IFL_ADMIT], 0);
     if (r->n_prefill == 0) /* it was turned away */
         return;
     future->last_left_ns = view->now_ns;
@@ -293,7 +287,7 @@ const struct ifl_policy policy_admit_discounted = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct discounted),
     .state_bytes = sizeof(struct future),
-    .request_bytes = sizeof(struct standing),
+    .request_bytes = sizeof(struct share),
     .init = init,
     .on_join = on_join,
     .on_step_start = on_step_start,

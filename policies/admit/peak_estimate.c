@@ -15,6 +15,8 @@
 
 #include "inflight/policy.h"
 
+#include "shares.h"
+
 enum { LIKELY_TOKENS = 1024, MINUTE_S = 60, MOST_SEATS = 1 << 20 };
 
 struct peak_estimate {
@@ -22,7 +24,7 @@ struct peak_estimate {
     int32_t max_rpm; /* 0: no limit */
 };
 
-struct life { /* of one request */
+struct forecast { /* of one request: l and h */
     struct standing *of;
     int64_t left_tokens, now_tokens;
 };
@@ -33,17 +35,18 @@ struct stamps { /* of a client's last accepted requests, a ring */
 };
 
 struct estimate {
-    struct life *lives; /* [2 cap], scratch */
+    struct forecast *forecasts; /* [2 cap], scratch */
     size_t cap;
     size_t n_sorted;   /* of them when they were sorted last */
     uint64_t n_sorts;  /* how often */
     struct stamps *of; /* [n_clients] */
     int64_t *rings;
-    int64_t at_ends_tokens; /* of all who have started, those who gave way included */
+    struct shares at_ends; /* what all who have started will hold by their ends */
 };
 
 struct standing { /* of a request */
-    bool over_rate, started;
+    bool over_rate;
+    struct share at_end;
     uint64_t sorted_in; /* the last sort that it was in */
     size_t sorted_at;   /* its place there */
 };
@@ -73,7 +76,7 @@ static int64_t left_tokens(const struct ifl_request *r, bool busy)
     return left > 0 ? left : 0;
 }
 
-static int64_t longest_life(const struct ifl_request *r)
+static int64_t most_tokens(const struct ifl_request *r)
 {
     return (int64_t)r->n_prompt + r->n_max_new;
 }
@@ -85,47 +88,46 @@ static bool is_busy(const struct peak_estimate *p, const struct ifl_view *view,
     return n_blocks - step->n_free_blocks >= p->busy_frac * n_blocks;
 }
 
-/* Where it stood in the last sort, newcomers behind, at *n. A request that starts in this step
- * holds its first new token at the end of it. */
-static void add_life(struct estimate *e, size_t *n, const struct ifl_request *r, bool starts,
-                     bool busy)
+/* Where it stood in the last sort, newcomers behind, at *n. */
+static void add_forecast(struct estimate *e, size_t *n, const struct ifl_request *r,
+                         int64_t left_tokens, int64_t now_tokens)
 {
     struct standing *standing = r->mine[IFL_ADMIT];
     const bool known = standing->sorted_in == e->n_sorts;
     if (known || *n < 2 * e->cap)
-        e->lives[known ? standing->sorted_at : (*n)++] =
-            (struct life){standing, left_tokens(r, busy), r->n_tokens + starts};
+        e->forecasts[known ? standing->sorted_at : (*n)++] =
+            (struct forecast){standing, left_tokens, now_tokens};
 }
 
 /* Most left first. Those who decode together keep their order, so there is little to move. */
-static size_t sort_lives(struct estimate *e, size_t n_places)
+static size_t sort_forecasts(struct estimate *e, size_t n_places)
 {
     size_t n = 0;
     e->n_sorts++;
     for (size_t i = 0; i < n_places; i++) {
-        const struct life life = e->lives[i];
+        const struct forecast one = e->forecasts[i];
         size_t at = n;
-        if (!life.of)
+        if (!one.of)
             continue;
-        for (; at > 0 && e->lives[at - 1].left_tokens < life.left_tokens; at--)
-            e->lives[at] = e->lives[at - 1];
-        e->lives[at] = life;
+        for (; at > 0 && e->forecasts[at - 1].left_tokens < one.left_tokens; at--)
+            e->forecasts[at] = e->forecasts[at - 1];
+        e->forecasts[at] = one;
         n++;
     }
     for (size_t i = 0; i < n; i++) {
-        e->lives[i].of->sorted_in = e->n_sorts;
-        e->lives[i].of->sorted_at = i;
+        e->forecasts[i].of->sorted_in = e->n_sorts;
+        e->forecasts[i].of->sorted_at = i;
     }
     e->n_sorted = n;
     return n;
 }
 
-static bool peak_stays_below(const struct life *lives, size_t n, int64_t pool)
+static bool peak_stays_below(const struct forecast *of, size_t n, int64_t pool)
 {
     int64_t held = 0;
     for (size_t i = 0; i < n; i++) {
-        held += lives[i].now_tokens;
-        if (lives[i].left_tokens * (int64_t)(i + 1) + held >= pool)
+        held += of[i].now_tokens;
+        if (of[i].left_tokens * (int64_t)(i + 1) + held >= pool)
             return false;
     }
     return true;
@@ -140,13 +142,14 @@ static bool surely_fits_with(const struct peak_estimate *p, const struct ifl_vie
     const struct ifl_requests started = ifl_started(step);
     const int64_t n_used = view->limits->n_blocks - step->n_free_blocks;
     const int64_t in_use = n_used * view->limits->block_tokens + step->n_running_requests;
-    int64_t held = in_use + estimate_of(p)->at_ends_tokens + longest_life(newcomer);
+    int64_t held = in_use + estimate_of(p)->at_ends.tokens + most_tokens(newcomer);
     for (size_t i = 0; i < started.n; i++)
-        held += longest_life(started.of[i]);
+        held += most_tokens(started.of[i]);
     return held < pool;
 }
 
-/* Everyone on the device, and the newcomer. */
+/* Everyone on the device, and the newcomer. Who starts in this step holds its first new token at
+ * the end of it. */
 static bool fits_with(const struct peak_estimate *p, const struct ifl_view *view,
                       struct ifl_step *step, const struct ifl_request *newcomer, int64_t pool)
 {
@@ -154,15 +157,17 @@ static bool fits_with(const struct peak_estimate *p, const struct ifl_view *view
     const bool busy = is_busy(p, view, step);
     const struct ifl_requests running = ifl_running(step), started = ifl_started(step);
     size_t n = e->n_sorted;
-    memset(e->lives, 0, n * sizeof *e->lives);
+    memset(e->forecasts, 0, n * sizeof *e->forecasts);
     for (size_t i = 0; i < running.n; i++)
         if (running.of[i]->state == IFL_RUNNING)
-            add_life(e, &n, running.of[i], false, busy);
+            add_forecast(e, &n, running.of[i], left_tokens(running.of[i], busy),
+                         running.of[i]->n_tokens);
     for (size_t i = 0; i < started.n; i++)
         if (started.of[i]->state == IFL_RUNNING)
-            add_life(e, &n, started.of[i], true, busy);
-    add_life(e, &n, newcomer, true, busy);
-    return peak_stays_below(e->lives, sort_lives(e, n), pool);
+            add_forecast(e, &n, started.of[i], left_tokens(started.of[i], busy),
+                         started.of[i]->n_tokens + 1);
+    add_forecast(e, &n, newcomer, left_tokens(newcomer, busy), newcomer->n_tokens + 1);
+    return peak_stays_below(e->forecasts, sort_forecasts(e, n), pool);
 }
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
@@ -190,18 +195,15 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     (void)desc;
     for (size_t i = 0; i < started.n; i++) {
         struct standing *standing = started.of[i]->mine[IFL_ADMIT];
-        if (!standing->started)
-            estimate_of(self)->at_ends_tokens += longest_life(started.of[i]);
-        standing->started = true;
+        shares_set(&estimate_of(self)->at_ends, &standing->at_end, most_tokens(started.of[i]));
     }
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    const struct standing *standing = r->mine[IFL_ADMIT];
+    struct standing *standing = r->mine[IFL_ADMIT];
     (void)view;
-    if (standing->started)
-        estimate_of(self)->at_ends_tokens -= longest_life(r);
+    shares_set(&estimate_of(self)->at_ends, &standing->at_end, 0);
 }
 
 /* ---- the rate ---- */
@@ -238,9 +240,9 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
     struct estimate *e = estimate_of(self);
     const int32_t n_seats = limits->n_blocks < MOST_SEATS ? limits->n_blocks : MOST_SEATS;
     e->cap = (size_t)n_seats + 1; /* who runs holds a block */
-    e->lives = malloc(2 * e->cap * sizeof *e->lives);
+    e->forecasts = malloc(2 * e->cap * sizeof *e->forecasts);
     e->n_sorts = 1; /* a request that was in no sort is in none of them */
-    if (!e->lives || init_rates(self, e, limits->n_clients) < 0)
+    if (!e->forecasts || init_rates(self, e, limits->n_clients) < 0)
         return ifl_fail_nomem(error);
     return 0;
 }
@@ -248,7 +250,7 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
 static void finish(void *self)
 {
     struct estimate *e = estimate_of(self);
-    free(e->lives);
+    free(e->forecasts);
     free(e->of);
     free(e->rings);
 }

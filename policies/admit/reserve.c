@@ -1,4 +1,4 @@
-/* Admit by reservation: room for the longest life of a request is taken at once, so it is never
+/* Admit by reservation: room for all that a request may become is taken at once, so it is never
  * preempted. FasterTransformer and Orca (Max) reserve the model's length for everyone; the vLLM
  * paper (Kwon et al., SOSP 2023, section 6.1) also gives Orca outputs that are known within a
  * factor of two (Pow2) or exactly (Oracle). */
@@ -33,7 +33,7 @@ static int32_t power_of_two_from(int32_t n)
     return power;
 }
 
-static int32_t expected_life(const struct reserve *p, const struct ifl_request *r)
+static int32_t expected_tokens(const struct reserve *p, const struct ifl_request *r)
 {
     const int32_t output = r->n_predicted >= 0 ? r->n_predicted : r->n_max_new;
     switch ((enum reserve_for)p->reserve_for) {
@@ -51,17 +51,17 @@ static int32_t expected_life(const struct reserve *p, const struct ifl_request *
     return INT32_MAX;
 }
 
-static int32_t longest_life(const struct reserve *p, const struct ifl_view *view,
-                            const struct ifl_request *r)
+static int32_t reserved_tokens(const struct reserve *p, const struct ifl_view *view,
+                               const struct ifl_request *r)
 {
-    const int32_t expected = expected_life(p, r), longest = view->limits->max_model_tokens;
+    const int32_t expected = expected_tokens(p, r), longest = view->limits->max_model_tokens;
     return expected < longest ? expected : longest;
 }
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                 struct ifl_step *step, const struct ifl_request *r, int32_t n)
 {
-    const int32_t hold = longest_life(self, view, r);
+    const int32_t hold = reserved_tokens(self, view, r);
     const int32_t need = ifl_need(step, r, hold);
     (void)n;
     if (need > view->limits->n_blocks)
@@ -76,7 +76,7 @@ static const struct ifl_admit_ops ops = {ask};
 const struct ifl_policy policy_admit_reserve = {
     .kind = IFL_ADMIT,
     .name = "reserve",
-    .doc = "room for the request's longest life is taken at admission (FasterTransformer, Orca)",
+    .doc = "room for all that a request may become is taken at admission (FasterTransformer, Orca)",
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct reserve),

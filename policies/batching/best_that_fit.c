@@ -129,22 +129,15 @@ static struct choice find_blocks(const struct best_that_fit *p, const struct ifl
 
 /* ---- tokens for them ---- */
 
-static enum ifl_verdict start(struct ifl_step *step, const struct ifl_request *r, int32_t n_new)
-{
-    if (r->state == IFL_WAITING)
-        (void)ifl_hit(step, r); /* who gave way may have left what it wants in the cache */
-    return ifl_start(step, r, n_new < ifl_todo(r) ? n_new : ifl_todo(r));
-}
-
 /* Groups that part may need more than was found, an admit module may want more, or what is free
  * lies apart: then others give way, in the latter cases so that somebody runs. */
 static bool give(struct ifl_step *step, const struct ifl_request *r, int32_t n_new)
 {
     if (r->state == IFL_RUNNING)
         return ifl_give(step, r, n_new, 0);
-    enum ifl_verdict verdict = start(step, r, n_new);
+    enum ifl_verdict verdict = ifl_start(step, r, n_new);
     while (verdict == IFL_NO_BLOCKS && step->n_requests == 0 && ifl_make_room(step, r))
-        verdict = start(step, r, n_new);
+        verdict = ifl_start(step, r, n_new);
     return verdict == IFL_YES;
 }
 

@@ -181,27 +181,13 @@ static void count_ahead(struct ifl_step *step, struct walk *walk)
         walk->n_decodes_ahead += ifl_decodes(running.of[i]);
 }
 
-static bool paused_here(const struct ifl_view *view, const struct ifl_step *step,
-                        const struct ifl_request *r)
-{
-    return r->state == IFL_WAITING && step->n_preempted > 0 && r->n_preempted > 0 &&
-           r->queued_ns == view->now_ns;
-}
-
-/* The paused one's K/V may be a hit: then there is less to compute. */
-static enum ifl_verdict start(struct ifl_step *step, const struct ifl_request *r, int32_t n)
-{
-    (void)ifl_hit(step, r); /* brings n_computed up to date */
-    return ifl_start(step, r, n < ifl_todo(r) ? n : ifl_todo(r));
-}
-
 static enum ifl_verdict start_or_pause(struct ifl_step *step, const struct ifl_request *r,
                                        int32_t n, const struct walk *walk)
 {
-    enum ifl_verdict verdict = start(step, r, n);
+    enum ifl_verdict verdict = ifl_start(step, r, n);
     while (verdict == IFL_NO_BLOCKS && walk->n_running_ahead > step->n_preempted &&
            ifl_make_room(step, r))
-        verdict = start(step, r, n);
+        verdict = ifl_start(step, r, n);
     return verdict;
 }
 
@@ -248,7 +234,7 @@ static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
     const struct ifl_request *r;
     count_ahead(step, &walk);
     while ((r = ifl_next(step, IFL_IN_RUNNING | IFL_IN_WAITING, &cursor)) &&
-           !paused_here(view, step, r)) {
+           !ifl_gave_way_now(view, step, r)) {
         const bool runs = r->state == IFL_RUNNING, decodes = runs && ifl_decodes(r);
         walk.n_decodes_ahead -= decodes;
         walk.n_running_ahead -= runs;

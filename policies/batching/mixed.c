@@ -131,12 +131,6 @@ static void continue_prompts(const struct mixed *p, struct ifl_step *step)
         continue_prompt(p, step, r);
 }
 
-static bool gave_way_now(const struct ifl_view *view, const struct ifl_step *step,
-                         const struct ifl_request *r)
-{
-    return step->n_preempted > 0 && r->n_preempted > 0 && r->queued_ns == view->now_ns;
-}
-
 /* A whole prompt that exceeds any budget is dropped, as vLLM ignores it. */
 static enum ifl_verdict start_one(const struct mixed *p, struct ifl_step *step,
                                   const struct ifl_request *r)
@@ -157,7 +151,7 @@ static void start_from(const struct mixed *p, const struct ifl_view *view, struc
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, list, &cursor))) {
-        if (p->after_preemption != AFTER_EVERYONE && gave_way_now(view, step, r)) {
+        if (p->after_preemption != AFTER_EVERYONE && ifl_gave_way_now(view, step, r)) {
             if (p->after_preemption == AFTER_OTHERS)
                 continue;
             return;

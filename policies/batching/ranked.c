@@ -41,31 +41,16 @@ static int32_t share_of(const struct ranked *p, const struct ifl_step *step,
     return todo <= left || step->n_tokens == 0 ? todo : 0;
 }
 
-/* The victim's K/V may be a hit: then there is less to compute. */
-static enum ifl_verdict start(struct ifl_step *step, const struct ifl_request *r, int32_t n)
-{
-    if (r->state == IFL_WAITING)
-        (void)ifl_hit(step, r); /* brings n_computed up to date */
-    return ifl_start(step, r, n < ifl_todo(r) ? n : ifl_todo(r));
-}
-
 static enum ifl_verdict give_other(struct ifl_step *step, const struct ifl_request *r, int32_t n,
                                    const struct walk *walk)
 {
-    enum ifl_verdict verdict = start(step, r, n);
+    enum ifl_verdict verdict = ifl_start(step, r, n);
     while (verdict == IFL_NO_BLOCKS && walk->n_running_ahead > step->n_preempted &&
            ifl_make_room(step, r))
-        verdict = start(step, r, n);
+        verdict = ifl_start(step, r, n);
     if (verdict == IFL_NEVER_FITS)
         ifl_reject(step, r);
     return verdict;
-}
-
-static bool lost_its_place_here(const struct ifl_view *view, const struct ifl_step *step,
-                                const struct ifl_request *r)
-{
-    return r->state == IFL_WAITING && step->n_preempted > 0 && r->n_preempted > 0 &&
-           r->queued_ns == view->now_ns;
 }
 
 /* False: the walk ends here. */
@@ -96,7 +81,7 @@ static void walk_everyone(const struct ranked *p, const struct ifl_view *view,
     const struct ifl_request *r;
     while (walk.n_seqs < p->max_seqs && (r = ifl_next(step, walk.lists, &cursor))) {
         walk.n_running_ahead -= r->state == IFL_RUNNING;
-        if (!lost_its_place_here(view, step, r) && ifl_todo(r) > 0 && !visit(p, step, r, &walk))
+        if (!ifl_gave_way_now(view, step, r) && ifl_todo(r) > 0 && !visit(p, step, r, &walk))
             return;
     }
 }

@@ -151,34 +151,44 @@ static int64_t key_of(const struct client *c)
     return (int64_t)floor(counter / KEY_STEP + 0.5) * MAX_RANKED_CLIENTS + seen;
 }
 
-/* Those that start in this plan are charged when it is done, and count here before. */
-static void add_pending(const struct vtc *p, const struct ifl_view *view, bool count)
+static struct ifl_requests started_so_far(const struct ifl_view *view)
 {
-    if (!view->asked)
-        return;
-    const struct ifl_requests started = ifl_started(view->asked);
+    return view->asked ? ifl_started(view->asked) : (struct ifl_requests){NULL, 0};
+}
+
+/* Those that start in this plan are charged when it is done, and count here before. */
+static void add_pending(const struct vtc *p, const struct ifl_view *view)
+{
+    const struct ifl_requests started = started_so_far(view);
     for (size_t i = 0; i < started.n; i++) {
         const struct ifl_request *r = started.of[i];
         const struct account *account = r->mine[IFL_ORDER];
-        if (!count)
-            client_of(p, r)->pending = 0;
-        else if (!account->answer.request && r->state == IFL_RUNNING)
+        if (!account->answer.request && r->state == IFL_RUNNING)
             client_of(p, r)->pending += first_charge(p, r);
     }
+}
+
+static void clear_pending(const struct vtc *p, const struct ifl_view *view)
+{
+    const struct ifl_requests started = started_so_far(view);
+    for (size_t i = 0; i < started.n; i++)
+        client_of(p, started.of[i])->pending = 0;
 }
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
                  size_t n, int64_t *key)
 {
     const bool alone = counters_of(self)->n_here <= 1; /* a client has no order with itself */
-    add_pending(self, view, !alone);
+    if (!alone)
+        add_pending(self, view);
     for (size_t i = 0; i < n; i++) {
         struct client *client = client_of(self, of[i]);
         if (!alone)
             charge_answers(self, view, client);
         key[i] = alone ? 0 : key_of(client);
     }
-    add_pending(self, view, false);
+    if (!alone)
+        clear_pending(self, view);
 }
 
 /* ---- charging ---- */
@@ -288,7 +298,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
         old > 0 ? (old * (AVERAGE_OVER - 1) + r->n_out) / AVERAGE_OVER : r->n_out;
 }
 
-/* ---- life ---- */
+/* ---- an instance ---- */
 
 static int read_weights(const struct vtc *p, struct counters *counters, struct ifl_error *error)
 {

@@ -33,7 +33,7 @@ static struct ifl_victim pick(const void *self, const struct ifl_view *view, str
             shortest = r;
     }
     const bool keeps_one = n_decode > 1 || (n_decode == 1 && !ifl_decodes(needy));
-    const struct ifl_request *victim = keeps_one ? shortest : begun ? begun : NULL;
+    const struct ifl_request *victim = keeps_one ? shortest : begun;
     return (struct ifl_victim){victim, victim ? IFL_RECOMPUTE : IFL_KEEP, IFL_BACK};
 }
 
