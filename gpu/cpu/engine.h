@@ -61,10 +61,11 @@ struct cpu_pass {
  * do. */
 int32_t cpu_forward(const struct cpu_pass *pass, float *logits);
 
-/* Its operations: y[n][n_out] = x[n][n_in] w[n_out][n_in]^T, added to what y holds where
- * `accumulate`; the others on the rows of a pass. */
-void cpu_multiply(int32_t n, const float *x, const float *w, size_t n_out, size_t n_in, float *y,
-                  bool accumulate);
+/* Its operations: y[n][n_out] = x[n][n_in] w[n_out][n_in]^T, or added to what y holds; the others
+ * on the rows of a pass. */
+void cpu_multiply(int32_t n, const float *x, const float *w, size_t n_out, size_t n_in, float *y);
+void cpu_multiply_add(int32_t n, const float *x, const float *w, size_t n_out, size_t n_in,
+                      float *y);
 void cpu_normalise(const struct cpu_pass *pass, const float *weight);
 void cpu_place(const struct cpu_pass *pass, int32_t layer);
 void cpu_attend(const struct cpu_pass *pass, int32_t layer);

@@ -4,16 +4,27 @@
 #include "blas.h"
 #include "engine.h"
 
-/* One row is a matrix-vector product, which reads w at the speed of memory. */
-void cpu_multiply(int32_t n, const float *x, const float *w, size_t n_out, size_t n_in, float *y,
-                  bool accumulate)
+/* y = x w^T + keep y. One row is a matrix-vector product, which reads w at the speed of memory. */
+static void multiply(int32_t n, const float *x, const float *w, size_t n_out, size_t n_in,
+                     float keep, float *y)
 {
     const int32_t out = (int32_t)n_out, in = (int32_t)n_in;
     if (n == 1)
-        blas_multiply_vector(out, in, w, x, accumulate, y);
+        blas_multiply_vector(out, in, w, x, keep, y);
     else
         blas_multiply_transposed(n, out, in, 1, (struct matrix){x, in}, (struct matrix){w, in},
-                                 accumulate, y, out);
+                                 keep, y, out);
+}
+
+void cpu_multiply(int32_t n, const float *x, const float *w, size_t n_out, size_t n_in, float *y)
+{
+    multiply(n, x, w, n_out, n_in, 0, y);
+}
+
+void cpu_multiply_add(int32_t n, const float *x, const float *w, size_t n_out, size_t n_in,
+                      float *y)
+{
+    multiply(n, x, w, n_out, n_in, 1, y);
 }
 
 void cpu_normalise(const struct cpu_pass *pass, const float *weight)
@@ -122,11 +133,11 @@ static void attention_part(const struct cpu_pass *pass, int32_t layer)
     const size_t d_model = (size_t)m->d_model, q_width = (size_t)m->n_q_heads * (size_t)m->d_head;
     const size_t qkv_width = q_width + 2 * (size_t)m->n_kv_heads * (size_t)m->d_head;
     cpu_normalise(pass, w[WEIGHT_NORM_IN]);
-    cpu_multiply(pass->n, s->normed, w[WEIGHT_Q], qkv_width, d_model, s->qkv, false);
+    cpu_multiply(pass->n, s->normed, w[WEIGHT_Q], qkv_width, d_model, s->qkv);
     cpu_add_bias(s->qkv, (size_t)pass->n, qkv_width, w[WEIGHT_Q_BIAS]);
     cpu_place(pass, layer);
     cpu_attend(pass, layer);
-    cpu_multiply(pass->n, s->attended, w[WEIGHT_OUT], d_model, q_width, s->x, true);
+    cpu_multiply_add(pass->n, s->attended, w[WEIGHT_OUT], d_model, q_width, s->x);
     cpu_add_bias(s->x, (size_t)pass->n, d_model, w[WEIGHT_OUT_BIAS]);
 }
 
@@ -147,10 +158,10 @@ static void mlp_part(const struct cpu_pass *pass, int32_t layer)
     const float *const *w = pass->engine->at[layer];
     const size_t d_model = (size_t)m->d_model, d_ffn = (size_t)m->d_ffn;
     cpu_normalise(pass, w[WEIGHT_NORM_MLP]);
-    cpu_multiply(pass->n, s->normed, w[WEIGHT_GATE], 2 * d_ffn, d_model, s->gate_up, false);
+    cpu_multiply(pass->n, s->normed, w[WEIGHT_GATE], 2 * d_ffn, d_model, s->gate_up);
     cpu_add_bias(s->gate_up, (size_t)pass->n, 2 * d_ffn, w[WEIGHT_GATE_BIAS]);
     cpu_activate(pass);
-    cpu_multiply(pass->n, s->activated, w[WEIGHT_DOWN], d_model, d_ffn, s->x, true);
+    cpu_multiply_add(pass->n, s->activated, w[WEIGHT_DOWN], d_model, d_ffn, s->x);
     cpu_add_bias(s->x, (size_t)pass->n, d_model, w[WEIGHT_DOWN_BIAS]);
 }
 
@@ -186,7 +197,7 @@ static int32_t sample(const struct cpu_pass *pass, float *logits_out)
     const int32_t n = gather_last_rows(pass);
     for (int32_t i = 0, m; i < n; i += m) {
         m = n - i < CPU_LOGIT_ROWS ? n - i : CPU_LOGIT_ROWS;
-        cpu_multiply(m, s->normed + (size_t)i * d, head, n_vocab, d, s->logits, false);
+        cpu_multiply(m, s->normed + (size_t)i * d, head, n_vocab, d, s->logits);
         for (int32_t j = 0; j < m; j++)
             pass->step->sampled[s->sampled_seqs[i + j]] =
                 cpu_argmax(s->logits + (size_t)j * n_vocab, (int32_t)n_vocab);

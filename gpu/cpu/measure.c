@@ -55,7 +55,7 @@ static int product(struct cpu_engine *engine, struct ifl_engine_op *op, struct i
     const int64_t start_ns = clock_ns();
     for (int32_t row = 0, m; row < op->m; row += m) {
         m = op->m - row < CPU_PASS_TOKENS ? op->m - row : CPU_PASS_TOKENS;
-        cpu_multiply(m, x + (size_t)row * k, w, n, k, y + (size_t)row * n, false);
+        cpu_multiply(m, x + (size_t)row * k, w, n, k, y + (size_t)row * n);
     }
     op->ns = clock_ns() - start_ns;
     return 0;

@@ -123,12 +123,19 @@ static bool judged(const struct pairs *pairs, const struct ifl_validation *v, si
     return v->n_parts < 2 || id % v->n_parts == v->part;
 }
 
-static void lay(const struct pairs *pairs, const struct keyed *order, bool wanted,
-                const struct ifl_validation *v, struct pair *sorted, size_t *n)
+/* The number of those that are judged. */
+static size_t judged_first(const struct pairs *pairs, const struct keyed *order,
+                           const struct ifl_validation *v, struct pair *sorted)
 {
+    size_t n = 0, n_judged;
     for (size_t i = 0; i < pairs->n_all; i++)
-        if (judged(pairs, v, order[i].row) == wanted)
-            sorted[(*n)++] = pairs->of[order[i].row];
+        if (judged(pairs, v, order[i].row))
+            sorted[n++] = pairs->of[order[i].row];
+    n_judged = n;
+    for (size_t i = 0; i < pairs->n_all; i++)
+        if (!judged(pairs, v, order[i].row))
+            sorted[n++] = pairs->of[order[i].row];
+    return n_judged;
 }
 
 static int sort_pairs(struct pairs *pairs, const struct ifl_validation *v, struct ifl_error *error)
@@ -136,14 +143,11 @@ static int sort_pairs(struct pairs *pairs, const struct ifl_validation *v, struc
     struct keyed *order = malloc((pairs->n_all + 1) * sizeof *order);
     struct pair *sorted = malloc((pairs->n_all + 1) * sizeof *sorted);
     const bool room = order && sorted;
-    size_t n = 0;
     for (size_t i = 0; room && i < pairs->n_all; i++)
         order[i] = (struct keyed){(uint64_t)pairs_arrival_ns(pairs, MEASURED, i), i};
     if (room) {
         qsort(order, pairs->n_all, sizeof *order, compare);
-        lay(pairs, order, true, v, sorted, &n);
-        pairs->n = n;
-        lay(pairs, order, false, v, sorted, &n);
+        pairs->n = judged_first(pairs, order, v, sorted);
         free(pairs->of);
         pairs->of = sorted;
     } else {

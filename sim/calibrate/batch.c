@@ -105,9 +105,9 @@ bool batch_add(struct batch *batch, int32_t n_context, int32_t n_new)
 }
 
 bool batch_add_many(struct batch *batch, int32_t n_seqs, int32_t n_context, int32_t n_new,
-                    bool ragged)
+                    enum batch_contexts contexts)
 {
-    const int32_t span = ragged && n_seqs > 1 ? n_context * 3 / 2 : 0;
+    const int32_t span = contexts == BATCH_RAGGED && n_seqs > 1 ? n_context * 3 / 2 : 0;
     for (int32_t i = 0; i < n_seqs; i++)
         if (!batch_add(batch,
                        n_context - span / 2 +

@@ -26,9 +26,11 @@ void batch_clear(struct batch *batch);
 /* A sequence with n_context tokens computed and n_new to compute: it decodes if that is one. False,
  * and no sequence, where the engine was opened for less. */
 bool batch_add(struct batch *batch, int32_t n_context, int32_t n_new);
-/* n_seqs of them; `ragged`: with contexts from a quarter to seven quarters of n_context. */
+/* Of several sequences: equal, or from a quarter to seven quarters of what is said. */
+enum batch_contexts { BATCH_EQUAL, BATCH_RAGGED };
+/* n_seqs of them. */
 bool batch_add_many(struct batch *batch, int32_t n_seqs, int32_t n_context, int32_t n_new,
-                    bool ragged);
+                    enum batch_contexts contexts);
 
 /* The i-th block of the pool in an order that leaves neighbours apart. */
 uint32_t batch_block(const struct batch *batch, uint32_t i);

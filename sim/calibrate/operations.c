@@ -200,7 +200,7 @@ int bench_rows(struct bench *bench, struct ifl_error *error)
     static const int32_t prompts[] = {40, 100, 200, 330, 600, 900, 2100, 3700};
     for (size_t i = 0; i < LENGTH(decodes); i++) {
         batch_clear(&bench->batch);
-        if (batch_add_many(&bench->batch, decodes[i], 100, 1, false) &&
+        if (batch_add_many(&bench->batch, decodes[i], 100, 1, BATCH_EQUAL) &&
             bench_batch_rows(bench, error))
             return error->code;
     }
@@ -241,9 +241,10 @@ static int bench_decodes(struct bench *bench, struct ifl_error *error)
 {
     for (size_t i = 0; i < LENGTH(some_contexts); i++)
         for (size_t j = 0; j < LENGTH(some_seqs); j++)
-            for (int ragged = 0; ragged <= (some_seqs[j] > 1); ragged++) {
+            for (int how = BATCH_EQUAL; how <= (some_seqs[j] > 1 ? BATCH_RAGGED : BATCH_EQUAL);
+                 how++) {
                 batch_clear(&bench->batch);
-                if (batch_add_many(&bench->batch, some_seqs[j], some_contexts[i], 1, ragged) &&
+                if (batch_add_many(&bench->batch, some_seqs[j], some_contexts[i], 1, how) &&
                     bench_batch_attention(bench, "attention_decode", error))
                     return error->code;
             }
@@ -260,7 +261,7 @@ static int bench_prefills(struct bench *bench, struct ifl_error *error)
             for (size_t k = 0; k < LENGTH(n_seqs); k++) {
                 batch_clear(&bench->batch);
                 if (batch_add_many(&bench->batch, n_seqs[k], before[j], some_chunks[i],
-                                   before[j] > 0) &&
+                                   before[j] > 0 ? BATCH_RAGGED : BATCH_EQUAL) &&
                     bench_batch_attention(bench, "attention_prefill", error))
                     return error->code;
             }
@@ -276,7 +277,7 @@ static int bench_mixed(struct bench *bench, struct ifl_error *error)
             for (size_t k = 0; k < LENGTH(n_decodes); k++) {
                 batch_clear(&bench->batch);
                 if (batch_add(&bench->batch, 0, chunks[i]) &&
-                    batch_add_many(&bench->batch, n_decodes[k], contexts[j], 1, true) &&
+                    batch_add_many(&bench->batch, n_decodes[k], contexts[j], 1, BATCH_RAGGED) &&
                     bench_batch_attention(bench, "attention_mixed", error))
                     return error->code;
             }

@@ -68,7 +68,7 @@ static int bench_decodes(struct bench *bench, struct ifl_error *error)
     for (size_t i = 0; i < LENGTH(n_seqs); i++)
         for (size_t j = 0; j < LENGTH(contexts); j++) {
             batch_clear(&bench->batch);
-            if (batch_add_many(&bench->batch, n_seqs[i], contexts[j], 1, true) &&
+            if (batch_add_many(&bench->batch, n_seqs[i], contexts[j], 1, BATCH_RAGGED) &&
                 bench_batch(bench, error))
                 return error->code;
         }
@@ -84,7 +84,8 @@ static int bench_prompts(struct bench *bench, struct ifl_error *error)
         for (size_t j = 0; j < LENGTH(n_seqs); j++) {
             batch_clear(&bench->batch);
             if (batch_add(&bench->batch, 0, chunks[i]) &&
-                batch_add_many(&bench->batch, n_seqs[j], 100, 1, true) && bench_batch(bench, error))
+                batch_add_many(&bench->batch, n_seqs[j], 100, 1, BATCH_RAGGED) &&
+                bench_batch(bench, error))
                 return error->code;
         }
     return 0;

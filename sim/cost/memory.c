@@ -81,17 +81,6 @@ int memory_plan(const struct model *model, const struct hardware *hardware, int3
     return judge(model, hardware, plan, error);
 }
 
-static int64_t layers_bytes(const struct model *model, int32_t tensor_parallel)
-{
-    struct model_linear linears[MODEL_LINEARS];
-    double n_weights = 0;
-    model_layer_linears(model, tensor_parallel, linears);
-    for (int i = 0; i < MODEL_LINEARS; i++)
-        n_weights += (double)linears[i].n * (double)linears[i].k *
-                     (i >= MODEL_MLP_UP && model->n_experts > 0 ? model->n_experts : 1);
-    return (int64_t)(model->layers * n_weights * model_matrix_bytes(model));
-}
-
 int memory_plan_whole_requests(const struct model *model, const struct hardware *hardware,
                                int32_t tensor_parallel, int32_t block_tokens, double utilization,
                                int32_t max_tokens, struct memory_plan *plan,
@@ -108,7 +97,7 @@ int memory_plan_whole_requests(const struct model *model, const struct hardware 
         .utilization = utilization,
         .gpu_bytes = (int64_t)gpu_bytes,
         .usable_bytes = (int64_t)(gpu_bytes * utilization),
-        .weight_bytes = layers_bytes(model, tensor_parallel),
+        .weight_bytes = model_matrices_bytes(model, tensor_parallel),
         .block_bytes = block_tokens * token_bytes,
     };
     plan->kv_bytes = plan->usable_bytes - plan->weight_bytes;

@@ -115,11 +115,16 @@ double model_matrix_bytes(const struct model *model)
     return model->weight_bytes;
 }
 
+int64_t model_matrices_bytes(const struct model *model, int32_t tensor_parallel)
+{
+    const double elements = (double)(model->layers * layer_matrices(model, tensor_parallel));
+    return (int64_t)(elements * model_matrix_bytes(model));
+}
+
 int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel)
 {
-    const double matrices = (double)(model->layers * layer_matrices(model, tensor_parallel));
     return model->weight_bytes * plain_parameters(model, tensor_parallel) +
-           (int64_t)(matrices * model_matrix_bytes(model));
+           model_matrices_bytes(model, tensor_parallel);
 }
 
 double model_distinct_experts(const struct model *model, double n_tokens)

@@ -86,6 +86,9 @@ int64_t model_parameters(const struct model *model);
  * and the biases behind a reduction (attention out, MLP down) are held by everyone. */
 int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel);
 
+/* Of these, the layers' matrices alone. */
+int64_t model_matrices_bytes(const struct model *model, int32_t tensor_parallel);
+
 /* K and V of one token on a rank, all layers: 2 layers g d_head kv_bytes. */
 int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel);
 

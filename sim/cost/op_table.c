@@ -228,10 +228,14 @@ static int measure(const struct table *table, const struct form *form, struct gr
                        grid->n_outer, grid->n_inner, MAX_CELLS);
 }
 
+/* Whether a column is the first of those whose sum the cells hold. */
+enum summand { FIRST_SUMMAND, FURTHER_SUMMAND };
+
 /* Adds a column to the cells that its rows name; a cell is NAN until its first row. */
 static int add_column(const struct table *table, const struct form *form, const char *name,
-                      bool first, struct grid *grid, struct ifl_error *error)
+                      enum summand summand, struct grid *grid, struct ifl_error *error)
 {
+    const bool first = summand == FIRST_SUMMAND;
     const int column = need_column(table, name, error);
     double ms;
     size_t at[2] = {0, 0};
@@ -257,9 +261,10 @@ static int add_linears(const struct table *table, struct op_table *ops, struct i
         "mlp_act",       "attn_rope",      "input_layernorm", "post_attention_layernorm",
         "add",
     };
-    int rc = add_column(table, &forms[LINEAR], kv_save, true, &ops->save, error);
+    int rc = add_column(table, &forms[LINEAR], kv_save, FIRST_SUMMAND, &ops->save, error);
     for (size_t i = 0; i < sizeof names / sizeof *names && rc == 0; i++)
-        rc = add_column(table, &forms[LINEAR], names[i], i == 0, &ops->grids[LINEAR], error);
+        rc = add_column(table, &forms[LINEAR], names[i], i == 0 ? FIRST_SUMMAND : FURTHER_SUMMAND,
+                        &ops->grids[LINEAR], error);
     return rc;
 }
 
@@ -300,7 +305,7 @@ static int fill(const struct table tables[N_TABLES], struct op_table *ops, struc
 {
     int rc = add_linears(&tables[LINEAR], ops, error);
     for (int i = DECODE; i < N_TABLES && rc == 0; i++)
-        rc = add_column(&tables[i], &forms[i], "ms", true, &ops->grids[i], error);
+        rc = add_column(&tables[i], &forms[i], "ms", FIRST_SUMMAND, &ops->grids[i], error);
     for (int i = 0; i < N_TABLES && rc == 0; i++)
         snprintf(ops->paths[i], sizeof ops->paths[i], "%s", tables[i].path);
     return rc;

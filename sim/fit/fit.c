@@ -50,8 +50,8 @@ static size_t switches(const struct fit_sample *const *rows, size_t n, double ca
 
 /* The second line's beginning is searched among the sizes, the lines are fitted for each. */
 static int solve_lines(const struct form *form, const struct fit_sample *const *rows, size_t n,
-                       bool strict, struct hardware *hardware, struct solution *solution,
-                       struct ifl_error *error)
+                       enum solve_demand demand, struct hardware *hardware,
+                       struct solution *solution, struct ifl_error *error)
 {
     double candidates[MAX_SWITCHES + 1], best_from = 0, best_cost = INFINITY;
     double *from = (double *)((char *)hardware + form->switch_offset);
@@ -63,7 +63,7 @@ static int solve_lines(const struct form *form, const struct fit_sample *const *
                         n, form->section, 2 * LEAST_PER_LINE);
     for (size_t i = 0; i < n_candidates; i++) {
         *from = candidates[i];
-        if (solve(form, rows, n, false, hardware, solution, error))
+        if (solve(form, rows, n, SOLVE_ROUGHLY, hardware, solution, error))
             return error->code;
         if (solution->cost < best_cost) {
             best_cost = solution->cost;
@@ -71,15 +71,15 @@ static int solve_lines(const struct form *form, const struct fit_sample *const *
         }
     }
     *from = best_from;
-    return solve(form, rows, n, strict, hardware, solution, error);
+    return solve(form, rows, n, demand, hardware, solution, error);
 }
 
 static int solve_form(const struct form *form, const struct fit_sample *const *rows, size_t n,
-                      bool strict, struct hardware *hardware, struct solution *solution,
-                      struct ifl_error *error)
+                      enum solve_demand demand, struct hardware *hardware,
+                      struct solution *solution, struct ifl_error *error)
 {
-    return form->switch_offset ? solve_lines(form, rows, n, strict, hardware, solution, error)
-                               : solve(form, rows, n, strict, hardware, solution, error);
+    return form->switch_offset ? solve_lines(form, rows, n, demand, hardware, solution, error)
+                               : solve(form, rows, n, demand, hardware, solution, error);
 }
 
 /* ---- who is held out ---- */
@@ -139,12 +139,12 @@ static size_t keep_others(struct job *job, int fold)
 }
 
 static int hold_out(struct job *job, int fold, const struct hardware *peaks,
-                    struct solution *solution, struct hardware *fitted, bool strict,
+                    struct solution *solution, struct hardware *fitted, enum solve_demand demand,
                     struct ifl_error *error)
 {
     const size_t n = keep_others(job, fold);
     *fitted = *peaks;
-    if (solve_form(job->form, job->some, n, strict, fitted, solution, error))
+    if (solve_form(job->form, job->some, n, demand, fitted, solution, error))
         return error->code;
     for (size_t i = 0; i < job->n; i++)
         if (job->fold[i] == fold)
@@ -174,7 +174,7 @@ static int fit_by_name(struct job *job, struct hardware *hardware, struct fit_op
                        struct ifl_error *error)
 {
     struct hardware fitted;
-    if (hold_out(job, 0, hardware, &report->solution, &fitted, true, error) ||
+    if (hold_out(job, 0, hardware, &report->solution, &fitted, SOLVE_DETERMINED, error) ||
         summarise(job, report, error))
         return error->code;
     *hardware = fitted;
@@ -190,13 +190,14 @@ static int fit_in_folds(struct job *job, struct hardware *hardware, struct fit_o
 {
     struct hardware fitted = *hardware;
     int n_folds = 0;
-    if (solve_form(job->form, job->rows, job->n, true, &fitted, &report->solution, error) ||
+    if (solve_form(job->form, job->rows, job->n, SOLVE_DETERMINED, &fitted, &report->solution,
+                   error) ||
         deal_round(job, &n_folds, error))
         return error->code;
     for (int fold = 0; fold < n_folds && n_folds > 1; fold++) {
         struct hardware without;
         struct solution solution;
-        if (hold_out(job, fold, hardware, &solution, &without, false, error))
+        if (hold_out(job, fold, hardware, &solution, &without, SOLVE_ROUGHLY, error))
             return error->code;
     }
     *hardware = fitted;

@@ -285,8 +285,9 @@ static void find(struct work *work, struct problem *problem, struct solution *so
         solution->value[i] = *form_parameter_at(&problem->hardware, &problem->form->parameters[i]);
 }
 
-int solve(const struct form *form, const struct fit_sample *const *rows, size_t n_rows, bool strict,
-          struct hardware *hardware, struct solution *solution, struct ifl_error *error)
+int solve(const struct form *form, const struct fit_sample *const *rows, size_t n_rows,
+          enum solve_demand demand, struct hardware *hardware, struct solution *solution,
+          struct ifl_error *error)
 {
     struct problem problem = {.form = form, .rows = rows, .n_rows = n_rows, .hardware = *hardware};
     struct work work;
@@ -304,7 +305,7 @@ int solve(const struct form *form, const struct fit_sample *const *rows, size_t 
     gsl_set_error_handler(was);
     if (!room)
         return ifl_fail_nomem(error);
-    if (strict && check_determined(form, solution, error))
+    if (demand == SOLVE_DETERMINED && check_determined(form, solution, error))
         return error->code;
     *hardware = problem.hardware;
     return 0;

@@ -21,9 +21,15 @@ struct solution {
     bool at_bound[FORM_MAX_PARAMETERS];    /* as good as on it; then its std_error says nothing */
 };
 
-/* Writes the values into `hardware`, whose other numbers (peaks) the form takes. Refuses rows that
- * do not determine a parameter, and names it, if `strict`. */
-int solve(const struct form *form, const struct fit_sample *const *rows, size_t n_rows, bool strict,
-          struct hardware *hardware, struct solution *solution, struct ifl_error *error);
+enum solve_demand {
+    SOLVE_ROUGHLY,   /* whatever fits best: to compare with, not to keep */
+    SOLVE_DETERMINED /* rows that do not determine a parameter are refused, and it is named */
+};
+
+/* Writes the values into `hardware`, whose other numbers (peaks) the form takes; a refusal leaves
+ * it as it is. */
+int solve(const struct form *form, const struct fit_sample *const *rows, size_t n_rows,
+          enum solve_demand demand, struct hardware *hardware, struct solution *solution,
+          struct ifl_error *error);
 
 #endif

@@ -63,7 +63,7 @@ Test(batch, totals)
 /* From a quarter to seven quarters, the mean as asked. */
 Test(batch, ragged_contexts_have_the_mean)
 {
-    cr_assert(batch_add_many(&batch, 5, 80, 1, true));
+    cr_assert(batch_add_many(&batch, 5, 80, 1, BATCH_RAGGED));
     cr_expect_eq(batch.totals.decode_context, 5 * 81);
     cr_expect_eq(batch.step.positions[0], 20);
     cr_expect_eq(batch.step.positions[4], 140);
@@ -73,7 +73,7 @@ Test(batch, ragged_contexts_have_the_mean)
 Test(batch, a_block_has_one_owner)
 {
     bool owned[90] = {false};
-    cr_assert(batch_add_many(&batch, 9, 150, 1, false));
+    cr_assert(batch_add_many(&batch, 9, 150, 1, BATCH_EQUAL));
     expect_taken();
     for (int32_t i = 0; i < batch.step.first_block[9]; i++) {
         cr_expect(!owned[batch.step.block_ids[i]]);
@@ -86,10 +86,10 @@ Test(batch, what_does_not_fit_is_refused_and_leaves_the_rest)
     cr_assert(batch_add(&batch, 0, 290));
     cr_expect_not(batch_add(&batch, 0, 11), "tokens of a step");
     cr_expect_not(batch_add(&batch, 400, 1), "tokens of a sequence");
-    cr_expect_not(batch_add_many(&batch, 20, 0, 1, false), "sequences");
+    cr_expect_not(batch_add_many(&batch, 20, 0, 1, BATCH_EQUAL), "sequences");
     batch_clear(&batch);
-    cr_assert(batch_add_many(&batch, 3, 399, 1, false));
-    cr_expect_not(batch_add_many(&batch, 3, 399, 1, false), "blocks");
+    cr_assert(batch_add_many(&batch, 3, 399, 1, BATCH_EQUAL));
+    cr_expect_not(batch_add_many(&batch, 3, 399, 1, BATCH_EQUAL), "blocks");
     expect_taken();
     cr_expect_leq(batch.step.n_seqs, 5);
 }

@@ -107,8 +107,8 @@ static void expect_recovery(enum fit_op op)
         struct solution solution;
         struct ifl_error error = {0};
         measure(form, &rows, 0.03, false, seed);
-        cr_assert_eq(solve(form, rows.at, rows.n, true, &fitted, &solution, &error), 0, "%s: %s",
-                     form->section, error.text);
+        cr_assert_eq(solve(form, rows.at, rows.n, SOLVE_DETERMINED, &fitted, &solution, &error), 0,
+                     "%s: %s", form->section, error.text);
         for (int i = 0; i < form->n_parameters; i++) {
             if (solution.held[i])
                 continue;
@@ -160,8 +160,8 @@ Test(solve, outliers_hardly_pull)
     struct ifl_error error = {0};
     make_rows(FIT_GEMM, &rows);
     measure(form, &rows, 0.01, true, 7);
-    cr_assert_eq(solve(form, rows.at, rows.n, true, &fitted, &solution, &error), 0, "%s",
-                 error.text);
+    cr_assert_eq(solve(form, rows.at, rows.n, SOLVE_DETERMINED, &fitted, &solution, &error), 0,
+                 "%s", error.text);
     cr_expect_lt(fabs(fitted.gemm.compute_frac / 0.8 - 1), 0.08, "%g", fitted.gemm.compute_frac);
     cr_expect_lt(fabs(fitted.gemm.memory_frac / 0.7 - 1), 0.08, "%g", fitted.gemm.memory_frac);
 }
@@ -171,8 +171,9 @@ static void expect_refusal(const struct rows *rows, enum fit_op op, const char *
     struct hardware fitted = blank();
     struct solution solution;
     struct ifl_error error = {0};
-    cr_expect_eq(solve(form_of(op), rows->at, rows->n, true, &fitted, &solution, &error),
-                 IFL_E_INPUT, "%s was determined", name);
+    cr_expect_eq(
+        solve(form_of(op), rows->at, rows->n, SOLVE_DETERMINED, &fitted, &solution, &error),
+        IFL_E_INPUT, "%s was determined", name);
     cr_expect_not_null(strstr(error.text, name), "%s, not %s", error.text, name);
     cr_expect_eq(fitted.gemm.launch_us, 0, "a refusal left numbers behind");
 }
@@ -209,8 +210,8 @@ Test(solve, holds_what_only_a_context_shows)
     for (size_t i = 0; i < rows.n; i++)
         rows.of[i].context_tokens = 0;
     measure(form, &rows, 0.01, false, 1);
-    cr_assert_eq(solve(form, rows.at, rows.n, true, &fitted, &solution, &error), 0, "%s",
-                 error.text);
+    cr_assert_eq(solve(form, rows.at, rows.n, SOLVE_DETERMINED, &fitted, &solution, &error), 0,
+                 "%s", error.text);
     cr_expect_eq(fitted.prefill.causal_frac, 0.5);
     cr_expect(solution.held[3]);
     /* 0.9 / 0.6 as 0.5 / e_a */
