@@ -9,8 +9,8 @@
 #include <string.h>
 
 const struct trace_csv_column trace_attribute_columns[TRACE_N_ATTRIBUTES] = {
-    {"client", true},     {"priority", true},   {"ttft_slo_s", true},
-    {"tpot_slo_s", true}, {"max_tokens", true},
+    {"client", TRACE_OPTIONAL},     {"priority", TRACE_OPTIONAL},   {"ttft_slo_s", TRACE_OPTIONAL},
+    {"tpot_slo_s", TRACE_OPTIONAL}, {"max_tokens", TRACE_OPTIONAL},
 };
 
 static const enum trace_column kept_in[TRACE_N_ATTRIBUTES] = {

@@ -7,8 +7,9 @@
 
 enum { STAMP, CONTEXT, GENERATED };
 
-static const struct trace_csv_column columns[] = {
-    {"TIMESTAMP", false}, {"ContextTokens", false}, {"GeneratedTokens", false}};
+static const struct trace_csv_column columns[] = {{"TIMESTAMP", TRACE_NEEDED},
+                                                  {"ContextTokens", TRACE_NEEDED},
+                                                  {"GeneratedTokens", TRACE_NEEDED}};
 
 /* `n` digits that end with `behind` ('\0': whatever); the cursor moves past them. */
 static bool take_digits(const char **at, int n, char behind, int *value)
@@ -115,8 +116,8 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
 
 int trace_read_azure(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
-    const struct trace_csv_format format = {columns, 3, false};
-    const struct trace_csv_reader reader = {NULL, take_record, rows, rows};
+    const struct trace_csv_format format = {.columns = columns, .n_columns = 3};
+    const struct trace_csv_reader reader = {.record = take_record, .self = rows, .rows = rows};
     const int rc = trace_csv_read(input, &format, &reader, error);
     rows->trace->has_stamps = true;
     trace_rows_rebase(rows);

@@ -4,11 +4,11 @@
 
 enum { STAMP, MODEL, REQUEST, RESPONSE, SESSION };
 
-static const struct trace_csv_column columns[] = {{"Timestamp", false},
-                                                  {"Model", false},
-                                                  {"Request tokens", false},
-                                                  {"Response tokens", false},
-                                                  {"Session ID", true}};
+static const struct trace_csv_column columns[] = {{"Timestamp", TRACE_NEEDED},
+                                                  {"Model", TRACE_NEEDED},
+                                                  {"Request tokens", TRACE_NEEDED},
+                                                  {"Response tokens", TRACE_NEEDED},
+                                                  {"Session ID", TRACE_OPTIONAL}};
 
 struct burstgpt {
     struct trace_rows *rows;
@@ -48,8 +48,9 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
 int trace_read_burstgpt(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
     struct burstgpt burstgpt = {.rows = rows};
-    const struct trace_csv_format format = {columns, 5, false};
-    const struct trace_csv_reader reader = {take_header, take_record, &burstgpt, rows};
+    const struct trace_csv_format format = {.columns = columns, .n_columns = 5};
+    const struct trace_csv_reader reader = {
+        .header = take_header, .record = take_record, .self = &burstgpt, .rows = rows};
     rows->skipped = "requests failed (no response tokens) or have no prompt";
     const int rc = trace_csv_read(input, &format, &reader, error);
     trace_names_free(&burstgpt.sessions);

@@ -135,7 +135,7 @@ static int check_header(struct trace_row *row)
     while (n > 0 && (row->line[n - 1] == '\n' || row->line[n - 1] == '\r'))
         n--;
     for (size_t i = 0; i < row->format->n_columns; i++)
-        if (!row->format->columns[i].optional && row->place[i] == UNBOUND)
+        if (row->format->columns[i].presence == TRACE_NEEDED && row->place[i] == UNBOUND)
             return ifl_fail_at(row->error, row->input->path, row->input->line, 0,
                                "column %s is missing, the header is \"%s\"",
                                row->format->columns[i].name,

@@ -3,20 +3,20 @@
 #include "traces.h"
 
 const struct trace_csv_column trace_inflight_columns[TRACE_N_CSV_COLUMNS] = {
-    [TRACE_ARRIVAL] = {"arrival_s", true},
-    [TRACE_PROMPT] = {"prompt_tokens", false},
-    [TRACE_OUTPUT] = {"output_tokens", false},
-    [TRACE_REQUEST_ID] = {"request_id", true},
-    [TRACE_CLIENT] = {"client", true},
-    [TRACE_PRIORITY] = {"priority", true},
-    [TRACE_TTFT_SLO] = {"ttft_slo_s", true},
-    [TRACE_TPOT_SLO] = {"tpot_slo_s", true},
-    [TRACE_MAX_TOKENS] = {"max_tokens", true},
-    [TRACE_SAMPLES] = {"samples", true},
-    [TRACE_SESSION] = {"session", true},
-    [TRACE_THINK] = {"think_s", true},
-    [TRACE_PREFIX_GROUP] = {"prefix_group", true},
-    [TRACE_PREFIX_TOKENS] = {"prefix_tokens", true},
+    [TRACE_ARRIVAL] = {"arrival_s", TRACE_OPTIONAL},
+    [TRACE_PROMPT] = {"prompt_tokens", TRACE_NEEDED},
+    [TRACE_OUTPUT] = {"output_tokens", TRACE_NEEDED},
+    [TRACE_REQUEST_ID] = {"request_id", TRACE_OPTIONAL},
+    [TRACE_CLIENT] = {"client", TRACE_OPTIONAL},
+    [TRACE_PRIORITY] = {"priority", TRACE_OPTIONAL},
+    [TRACE_TTFT_SLO] = {"ttft_slo_s", TRACE_OPTIONAL},
+    [TRACE_TPOT_SLO] = {"tpot_slo_s", TRACE_OPTIONAL},
+    [TRACE_MAX_TOKENS] = {"max_tokens", TRACE_OPTIONAL},
+    [TRACE_SAMPLES] = {"samples", TRACE_OPTIONAL},
+    [TRACE_SESSION] = {"session", TRACE_OPTIONAL},
+    [TRACE_THINK] = {"think_s", TRACE_OPTIONAL},
+    [TRACE_PREFIX_GROUP] = {"prefix_group", TRACE_OPTIONAL},
+    [TRACE_PREFIX_TOKENS] = {"prefix_tokens", TRACE_OPTIONAL},
 };
 
 _Static_assert(TRACE_N_CSV_COLUMNS <= TRACE_CSV_MAX_COLUMNS, "a row has a cell for every column");
@@ -145,8 +145,10 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
 int trace_read_inflight(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
     struct inflight inflight = {.rows = rows};
-    const struct trace_csv_format format = {trace_inflight_columns, TRACE_N_CSV_COLUMNS, true};
-    const struct trace_csv_reader reader = {take_header, take_record, &inflight, NULL};
+    const struct trace_csv_format format = {
+        .columns = trace_inflight_columns, .n_columns = TRACE_N_CSV_COLUMNS, .closed = true};
+    const struct trace_csv_reader reader = {
+        .header = take_header, .record = take_record, .self = &inflight};
     const int rc = trace_csv_read(input, &format, &reader, error);
     trace_names_free(&inflight.sessions);
     trace_names_free(&inflight.groups);

@@ -1,10 +1,10 @@
 /* What became of the requests of a recorded run, row by row. */
 #include "traces.h"
 
-int trace_rows_want_outcomes(struct trace_rows *rows, bool with_gaps, struct ifl_error *error)
+int trace_rows_want_outcomes(struct trace_rows *rows, enum trace_gaps gaps, struct ifl_error *error)
 {
     const int rc = trace_rows_want(rows, TRACE_OUTCOME, error);
-    if (rc < 0 || !with_gaps)
+    if (rc < 0 || gaps == TRACE_WITHOUT_GAPS)
         return rc;
     rows->trace->gap_at = calloc(rows->cap + 1, sizeof *rows->trace->gap_at);
     return rows->trace->gap_at ? 0 : ifl_fail_nomem(error);

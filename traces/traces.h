@@ -144,8 +144,11 @@ int trace_rows_hash_ids(struct trace_rows *rows, const json_t *ids, struct ifl_e
 
 /* ---- outcomes.c: recorded runs ---- */
 
+enum trace_gaps { TRACE_WITHOUT_GAPS, TRACE_WITH_GAPS };
+
 /* To be called before the first row. Without gaps, only the outcome's own numbers are recorded. */
-int trace_rows_want_outcomes(struct trace_rows *rows, bool with_gaps, struct ifl_error *error);
+int trace_rows_want_outcomes(struct trace_rows *rows, enum trace_gaps gaps,
+                             struct ifl_error *error);
 /* Of the last row. */
 void trace_rows_outcome(struct trace_rows *rows, const struct ifl_outcome *outcome);
 int trace_rows_gap(struct trace_rows *rows, int64_t gap_ns, struct ifl_error *error);
@@ -165,9 +168,11 @@ int trace_rows_end(struct trace_rows *rows, struct ifl_error *error);
 
 /* ---- csv.c: records of a CSV file by the names in its header, on top of libcsv ---- */
 
+enum trace_presence { TRACE_NEEDED, TRACE_OPTIONAL };
+
 struct trace_csv_column {
     const char *name;
-    bool optional;
+    enum trace_presence presence; /* a file without a needed one is refused */
 };
 
 #define TRACE_CSV_MAX_COLUMNS 16

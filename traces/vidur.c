@@ -3,8 +3,9 @@
 
 enum { PREFILL, DECODE, ARRIVED };
 
-static const struct trace_csv_column columns[] = {
-    {"num_prefill_tokens", false}, {"num_decode_tokens", false}, {"arrived_at", true}};
+static const struct trace_csv_column columns[] = {{"num_prefill_tokens", TRACE_NEEDED},
+                                                  {"num_decode_tokens", TRACE_NEEDED},
+                                                  {"arrived_at", TRACE_OPTIONAL}};
 
 static int take_header(void *self, const struct trace_row *row, struct ifl_error *error)
 {
@@ -28,7 +29,8 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
 
 int trace_read_vidur(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
-    const struct trace_csv_format format = {columns, 3, false};
-    const struct trace_csv_reader reader = {take_header, take_record, rows, rows};
+    const struct trace_csv_format format = {.columns = columns, .n_columns = 3};
+    const struct trace_csv_reader reader = {
+        .header = take_header, .record = take_record, .self = rows, .rows = rows};
     return trace_csv_read(input, &format, &reader, error);
 }

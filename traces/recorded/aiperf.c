@@ -104,7 +104,7 @@ static int take_record(void *self, const struct trace_record *record, struct ifl
 int trace_read_aiperf(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
     const struct trace_json_reader reader = {take_record, rows, rows};
-    int rc = trace_rows_want_outcomes(rows, true, error);
+    int rc = trace_rows_want_outcomes(rows, TRACE_WITH_GAPS, error);
     if (rc < 0)
         return rc;
     rows->skipped = "requests failed or have no tokens";

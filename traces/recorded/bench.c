@@ -129,7 +129,7 @@ static int take_run(void *self, const struct trace_record *record, struct ifl_er
 int trace_read_bench(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
     const struct trace_json_reader reader = {take_run, rows, NULL};
-    int rc = trace_rows_want_outcomes(rows, true, error);
+    int rc = trace_rows_want_outcomes(rows, TRACE_WITH_GAPS, error);
     if (rc == 0)
         rc = trace_json_objects_read(input, &reader, error);
     trace_rows_rebase(rows);

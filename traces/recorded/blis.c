@@ -6,8 +6,9 @@
 enum { START, PROMPT, OUTPUT, TTFT, E2E, QUEUE, N_COLUMNS };
 
 static const struct trace_csv_column columns[N_COLUMNS] = {
-    [START] = {"start", false}, [PROMPT] = {"p", false}, [OUTPUT] = {"o", false},
-    [TTFT] = {"ttft", false},   [E2E] = {"e2e", false},  [QUEUE] = {"queue", false},
+    [START] = {"start", TRACE_NEEDED}, [PROMPT] = {"p", TRACE_NEEDED},
+    [OUTPUT] = {"o", TRACE_NEEDED},    [TTFT] = {"ttft", TRACE_NEEDED},
+    [E2E] = {"e2e", TRACE_NEEDED},     [QUEUE] = {"queue", TRACE_NEEDED},
 };
 
 static int take_header(void *self, const struct trace_row *row, struct ifl_error *error)
@@ -15,7 +16,7 @@ static int take_header(void *self, const struct trace_row *row, struct ifl_error
     struct trace_rows *rows = self;
     (void)row;
     rows->trace->has_stamps = true;
-    return trace_rows_want_outcomes(rows, false, error);
+    return trace_rows_want_outcomes(rows, TRACE_WITHOUT_GAPS, error);
 }
 
 static int take_record(void *self, const struct trace_row *row, struct ifl_error *error)
@@ -43,7 +44,8 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
 
 int trace_read_blis(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
-    const struct trace_csv_format format = {columns, N_COLUMNS, false};
-    const struct trace_csv_reader reader = {take_header, take_record, rows, rows};
+    const struct trace_csv_format format = {.columns = columns, .n_columns = N_COLUMNS};
+    const struct trace_csv_reader reader = {
+        .header = take_header, .record = take_record, .self = rows, .rows = rows};
     return trace_csv_read(input, &format, &reader, error);
 }

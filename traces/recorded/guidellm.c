@@ -63,7 +63,7 @@ static int take_report(void *self, const struct trace_record *record, struct ifl
 int trace_read_guidellm(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
     const struct trace_json_reader reader = {take_report, rows, NULL};
-    int rc = trace_rows_want_outcomes(rows, false, error);
+    int rc = trace_rows_want_outcomes(rows, TRACE_WITHOUT_GAPS, error);
     if (rc < 0)
         return rc;
     rows->trace->has_stamps = true;

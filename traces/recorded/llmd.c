@@ -8,12 +8,12 @@
 enum { QPS, PROMPT, OUTPUT, TTFT, GENERATION, LAUNCH, N_COLUMNS };
 
 static const struct trace_csv_column columns[N_COLUMNS] = {
-    [QPS] = {"qps", true},
-    [PROMPT] = {"prompt_tokens", false},
-    [OUTPUT] = {"generation_tokens", false},
-    [TTFT] = {"ttft", false},
-    [GENERATION] = {"generation_time", false},
-    [LAUNCH] = {"launch_time", false},
+    [QPS] = {"qps", TRACE_OPTIONAL},
+    [PROMPT] = {"prompt_tokens", TRACE_NEEDED},
+    [OUTPUT] = {"generation_tokens", TRACE_NEEDED},
+    [TTFT] = {"ttft", TRACE_NEEDED},
+    [GENERATION] = {"generation_time", TRACE_NEEDED},
+    [LAUNCH] = {"launch_time", TRACE_NEEDED},
 };
 
 struct runs {
@@ -26,7 +26,7 @@ static int take_header(void *self, const struct trace_row *row, struct ifl_error
     struct runs *runs = self;
     (void)row;
     runs->rows->trace->has_stamps = true;
-    return trace_rows_want_outcomes(runs->rows, false, error);
+    return trace_rows_want_outcomes(runs->rows, TRACE_WITHOUT_GAPS, error);
 }
 
 static void look_for_the_next_run(struct runs *runs, const struct trace_row *row)
@@ -68,7 +68,8 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
 int trace_read_llmd(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
     struct runs runs = {.rows = rows};
-    const struct trace_csv_format format = {columns, N_COLUMNS, false};
-    const struct trace_csv_reader reader = {take_header, take_record, &runs, rows};
+    const struct trace_csv_format format = {.columns = columns, .n_columns = N_COLUMNS};
+    const struct trace_csv_reader reader = {
+        .header = take_header, .record = take_record, .self = &runs, .rows = rows};
     return trace_csv_read(input, &format, &reader, error);
 }

@@ -62,7 +62,7 @@ int trace_read_llmservingsim_run(struct trace_input *input, struct trace_rows *r
 {
     struct run run = {.rows = rows, .clocks_apart_ns = INT64_MAX};
     const struct trace_json_reader reader = {take_record, &run, rows};
-    int rc = trace_rows_want_outcomes(rows, false, error);
+    int rc = trace_rows_want_outcomes(rows, TRACE_WITHOUT_GAPS, error);
     if (rc < 0)
         return rc;
     rows->trace->has_stamps = true;

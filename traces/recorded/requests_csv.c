@@ -6,11 +6,11 @@
 enum { POINT, ID, STATUS, ARRIVAL, PROMPT, OUTPUT, TTFT, E2E, QUEUE, PREEMPTIONS, N_COLUMNS };
 
 static const struct trace_csv_column columns[N_COLUMNS] = {
-    [POINT] = {"point", false},          [ID] = {"request_id", false},
-    [STATUS] = {"status", false},        [ARRIVAL] = {"arrival_s", false},
-    [PROMPT] = {"prompt_tokens", false}, [OUTPUT] = {"output_tokens", false},
-    [TTFT] = {"ttft_s", false},          [E2E] = {"e2e_s", false},
-    [QUEUE] = {"queue_s", false},        [PREEMPTIONS] = {"preemptions", false},
+    [POINT] = {"point", TRACE_NEEDED},          [ID] = {"request_id", TRACE_NEEDED},
+    [STATUS] = {"status", TRACE_NEEDED},        [ARRIVAL] = {"arrival_s", TRACE_NEEDED},
+    [PROMPT] = {"prompt_tokens", TRACE_NEEDED}, [OUTPUT] = {"output_tokens", TRACE_NEEDED},
+    [TTFT] = {"ttft_s", TRACE_NEEDED},          [E2E] = {"e2e_s", TRACE_NEEDED},
+    [QUEUE] = {"queue_s", TRACE_NEEDED},        [PREEMPTIONS] = {"preemptions", TRACE_NEEDED},
 };
 
 struct run {
@@ -23,7 +23,7 @@ static int take_header(void *self, const struct trace_row *row, struct ifl_error
     struct run *run = self;
     (void)row;
     run->rows->trace->has_stamps = true;
-    const int rc = trace_rows_want_outcomes(run->rows, false, error);
+    const int rc = trace_rows_want_outcomes(run->rows, TRACE_WITHOUT_GAPS, error);
     return rc < 0 ? rc : trace_rows_want(run->rows, TRACE_REQUEST_ID, error);
 }
 
@@ -88,7 +88,8 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
 int trace_read_requests(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
     struct run run = {.rows = rows, .point = -1};
-    const struct trace_csv_format format = {columns, N_COLUMNS, false};
-    const struct trace_csv_reader reader = {take_header, take_record, &run, rows};
+    const struct trace_csv_format format = {.columns = columns, .n_columns = N_COLUMNS};
+    const struct trace_csv_reader reader = {
+        .header = take_header, .record = take_record, .self = &run, .rows = rows};
     return trace_csv_read(input, &format, &reader, error);
 }

@@ -68,7 +68,7 @@ int trace_read_vtc(struct trace_input *input, struct trace_rows *rows, struct if
     const struct trace_json_reader reader = {take_experiment, rows, NULL};
     int rc = trace_rows_want(rows, TRACE_CLIENT, error);
     if (rc == 0)
-        rc = trace_rows_want_outcomes(rows, false, error);
+        rc = trace_rows_want_outcomes(rows, TRACE_WITHOUT_GAPS, error);
     if (rc < 0)
         return rc;
     rows->trace->has_stamps = true;
