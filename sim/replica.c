@@ -1,6 +1,6 @@
 /* Queues, modules and plans. What a policy may do in a plan is in step_builder.c, what becomes of
  * the plan in replica_step.c. */
-#include "replica.h"
+#include "replica_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * Nobody keeps the answers up to date: a waiting request is looked up when a plan comes to look at
  * it, and again only after the cache's epoch has changed. Blocks that only their own request can
  * find are published when it gives them up, since nobody can look for them before. */
-#include "replica.h"
+#include "replica_parts.h"
 
 #include "kv/identity.h"
 

@@ -1,6 +1,6 @@
 /* Steps that follow one another while nothing happens: the same requests decode, the promise holds,
  * nobody ends. One by one, or a stretch at a time where all that changes are sums. */
-#include "replica.h"
+#include "replica_parts.h"
 
 bool replica_coasts(const struct replica *replica)
 {

@@ -9,7 +9,7 @@
 #include <gsl/gsl_heapsort.h>
 #include <string.h>
 
-#include "replica.h"
+#include "replica_parts.h"
 #include "step_lists.h"
 
 static struct standing *standing(const struct ranking *list, const struct ifl_request *r)

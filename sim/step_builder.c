@@ -6,7 +6,7 @@
 
 #include "inflight/random.h"
 
-#include "replica.h"
+#include "replica_parts.h"
 #include "step_limits.h"
 #include "step_lists.h"
 

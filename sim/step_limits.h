@@ -3,7 +3,7 @@
 #ifndef SIM_STEP_LIMITS_H
 #define SIM_STEP_LIMITS_H
 
-#include "replica.h"
+#include "replica_parts.h"
 
 /* A module may start, preempt and start again whomever it likes; the plan has room for everybody
  * twice (replica.c, reserve). */

@@ -2,7 +2,7 @@
 #ifndef SIM_STEP_LISTS_H
 #define SIM_STEP_LISTS_H
 
-#include "replica.h"
+#include "replica_parts.h"
 
 const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
                                     struct ifl_cursor *cursor);

@@ -1,0 +1,198 @@
+/* What the files of a replica do for one another: a section a file. Callers outside include
+ * replica.h alone. */
+#ifndef SIM_REPLICA_PARTS_H
+#define SIM_REPLICA_PARTS_H
+
+#include "replica.h"
+
+#define FOR_EACH_MODULE(module, replica)                                                           \
+    for (struct module *module = (replica)->modules; module < (replica)->modules + IFL_N_KINDS;    \
+         module++)                                                                                 \
+        if (module->policy)
+
+#define FOR_EACH_LISTENER(module, listeners)                                                       \
+    for (const struct module *const *at_ = (listeners)->of, *module;                               \
+         at_ < (listeners)->of + (listeners)->n && (module = *at_, true); at_++)
+
+/* ---- replica.c: the order's keys of those who wait, who leaves the device, what a plan is ---- */
+
+int64_t replica_rank(struct replica *replica, struct live_request *r);
+int64_t replica_rank_now(struct replica *replica, struct live_request *r); /* had it arrived now */
+void replica_rank_anew(struct replica *replica);                           /* everyone who waits */
+/* Off the lists of those who run, its counts up to date; blocks stay. */
+void replica_leave(struct replica *replica, struct live_request *r);
+/* The plan decodes and does nothing else: only such a one may promise to repeat itself. */
+bool replica_only_ticks(const struct replica *replica);
+
+/* ---- step_builder.c: what a policy may do in a plan ---- */
+
+extern const struct ifl_step_ops replica_step_ops;
+static inline struct replica *replica_of(struct ifl_step *step)
+{
+    return (struct replica *)(void *)step;
+}
+/* One token for each member of the cohort, if their blocks are there and spare_blocks stay free. */
+bool replica_take_tick(struct replica *replica, int32_t spare_blocks);
+
+/* ---- replica_blocks.c: blocks come and go through these alone, which keep the accounts ---- */
+
+/* Blocks that holding that many tokens takes from the pool; more than are free where they are and
+ * yet do not fit. */
+int32_t replica_need(const struct replica *replica, const struct live_request *r,
+                     int32_t hold_tokens);
+/* Blocks that holding that many tokens of each sequence takes in all. */
+int32_t replica_hold_blocks(const struct replica *replica, const struct live_request *r,
+                            int32_t hold_tokens);
+/* n more. False, and nothing has changed: they are not there. */
+bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_t n);
+/* A waiting request gets the blocks of its hit and as many more as make n. */
+bool replica_first_blocks(struct replica *replica, struct live_request *r, int32_t n);
+/* All of its blocks. finished: it leaves for good, as opposed to giving way. */
+void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished);
+/* Slots that hold the K/V of a request; blocks that its sequences save by sharing. */
+int64_t replica_slots(const struct replica *replica, const struct live_request *r);
+int32_t replica_saved_blocks(const struct replica *replica, const struct live_request *r);
+/* Slots of the blocks that requests hold. */
+static inline int64_t replica_held_slots(const struct replica *replica)
+{
+    const int32_t n_held = kv_used(&replica->kv) - kv_slack(&replica->kv);
+    return (int64_t)n_held * replica->limits.block_tokens;
+}
+/* The first tokens behind the prompt: the sequences of a group part, and meet again if undone. */
+void replica_part(struct replica *replica, struct live_request *r);
+void replica_unpart(struct replica *replica, struct live_request *r);
+
+/* The next tick's new blocks: those of members that grow by count (cohort.h), and the others'. */
+int32_t replica_listed_growth(const struct replica *replica);
+static inline int32_t replica_growing_blocks(const struct replica *replica)
+{
+    const struct cohort *cohort = &replica->cohort;
+    const int32_t n = cohort->n_counted[cohort->phase];
+    return cohort_grows_by_count(cohort) && !replica->beams.search
+               ? n
+               : n + replica_listed_growth(replica);
+}
+static inline bool replica_tick_fits(const struct replica *replica, int32_t n_new,
+                                     int32_t spare_blocks)
+{
+    return replica->kv.n_free - n_new >= spare_blocks && !(replica->kv.contiguous && n_new > 0);
+}
+/* Taking n_new blocks may cost somebody who waits a hit that a plan was told of. */
+bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new);
+/* Members take their blocks for the tick under way: first those that are counted. */
+void replica_grow_listed(struct replica *replica);
+static inline void replica_grow_counted(struct replica *replica)
+{
+    int64_t n_unused_slots;
+    const int32_t n = cohort_grow_counted(&replica->cohort, &n_unused_slots);
+    if (n > 0)
+        kv_take(&replica->kv, n, NULL);
+    replica->kv_internal_slots += n_unused_slots;
+}
+static inline void replica_grow(struct replica *replica)
+{
+    replica_grow_counted(replica);
+    if (!cohort_grows_by_count(&replica->cohort))
+        replica_grow_listed(replica);
+}
+/* r decodes with the others from now on. */
+void replica_add_to_cohort(struct replica *replica, struct live_request *r);
+
+/* ---- replica_beams.c: a beam search that has begun, which it does behind a prefill ---- */
+
+int replica_beams_begin(struct replica *replica, struct live_request *r); /* 0, or -1: no memory */
+int64_t replica_beams_slots(const struct replica *replica, const struct live_request *r);
+int32_t replica_beams_hold(const struct replica *replica, const struct live_request *r,
+                           int32_t hold_tokens);
+/* One more token is scheduled, or undone. */
+void replica_beams_step(struct replica *replica, struct live_request *r);
+void replica_beams_undo(struct replica *replica, struct live_request *r);
+/* It is sampled: beams go on from one another's tables. */
+void replica_beams_fork(struct replica *replica, struct live_request *r);
+/* The same for all that tick: blocks that they need, the tick, its end. */
+int32_t replica_growing_beams(const struct replica *replica);
+void replica_step_beams(struct replica *replica);
+void replica_fork_beams(struct replica *replica);
+
+/* ---- replica_cache.c: what the prefix cache is asked and told ---- */
+
+/* n_computed of a waiting request becomes what the cache holds of it, now. */
+void replica_find_hit(struct replica *replica, struct live_request *r);
+static inline void replica_look_up(struct replica *replica, struct live_request *r)
+{
+    if (replica->kv.cached && r->pub.state == IFL_WAITING &&
+        r->looked_up != replica->kv.cache.epoch)
+        replica_find_hit(replica, r);
+}
+/* For modules that want to know what those who wait would start on. */
+void replica_mark_wanted(struct replica *replica);
+static inline void replica_note_wanted(struct replica *replica)
+{
+    if (replica->kv.cached && replica->kv.cache.options.evict->informed)
+        replica_mark_wanted(replica);
+}
+/* With a cache: the blocks of a waiting request's hit become its own; what it leaves behind when it
+ * goes can be found. */
+void replica_share_hit(struct replica *replica, struct live_request *r);
+void replica_leave_in_cache(struct replica *replica, struct live_request *r, bool finished);
+/* What a step has computed of a prompt can be found by others; and what the plan will have. */
+void replica_publish_prompt(struct replica *replica, struct live_request *r, int32_t n_computed);
+void replica_publish_plan(struct replica *replica, struct live_request *r, int32_t n_computed);
+/* What the plan published of it will not be computed. */
+void replica_withdraw(struct replica *replica, struct live_request *r);
+/* It started in this plan on K/V that the plan has the other compute. */
+bool replica_stands_on(const struct replica *replica, const struct live_request *r,
+                       const struct live_request *other);
+
+/* ---- replica_ranks.c: ranked lists of those who run, are in prefill, or are swapped out ---- */
+
+/* The list as the plan sees it. */
+void replica_take_ranking(struct replica *replica, struct ranking *list);
+static inline const struct ranking *replica_ranking(struct replica *replica, enum ranked_list which)
+{
+    if (!replica->by_rank[which].taken)
+        replica_take_ranking(replica, &replica->by_rank[which]);
+    return &replica->by_rank[which];
+}
+/* r comes, leaves, or may have another key though it has not run. */
+void replica_note(struct ranking *list, struct live_request *r);
+static inline void replica_note_rank(struct replica *replica, enum ranked_list which,
+                                     struct live_request *r)
+{
+    if (replica->by_rank[which].kept)
+        replica_note(&replica->by_rank[which], r);
+}
+/* r is gone for good. */
+void replica_forget(struct ranking *list, struct live_request *r);
+static inline void replica_forget_rank(struct replica *replica, struct live_request *r)
+{
+    for (int which = 0; which < N_RANKED; which++)
+        if (replica->by_rank[which].kept)
+            replica_forget(&replica->by_rank[which], r);
+}
+static inline bool replica_ranks_before(const struct ifl_request *a, int64_t key_a,
+                                        const struct ifl_request *b, int64_t key_b)
+{
+    if (key_a != key_b)
+        return key_a < key_b;
+    return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->serial < b->serial;
+}
+
+/* ---- replica_step.c: the end of a step ---- */
+
+/* Everyone who decodes has a token since end_ns. */
+int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *recorder,
+                 struct ifl_error *error);
+/* Of the step's record: its times; how the pool is used, now. */
+void replica_stamp_record(struct replica *replica, const struct ifl_done *done);
+void replica_record_pool(struct replica *replica);
+/* Modules that hear runs hear of the one that has come to its end. */
+void replica_tell_steps(struct replica *replica);
+static inline void replica_tell_run(struct replica *replica)
+{
+    if (replica->n_untold > 0 && replica->on_step_end.n > 0)
+        replica_tell_steps(replica);
+    replica->n_untold = 0;
+}
+
+#endif
