@@ -75,16 +75,21 @@ static int check_pool(const struct config *config, struct ifl_error *error)
                        kv->num_blocks, kv->block_tokens, (long long)n_tokens, INT32_MAX);
 }
 
+static struct memory_options memory_options(const struct config *config)
+{
+    const struct kv_config *kv = &config->serving.kv;
+    return (struct memory_options){config->tensor_parallel, kv->block_tokens,
+                                   kv->memory_utilization};
+}
+
 static int plan_memory(const struct config *config, const struct machine *machine,
                        int32_t max_tokens, struct memory_plan *plan, struct ifl_error *error)
 {
-    const struct kv_config *kv = &config->serving.kv;
-    if (kv->sizing == KV_SIZING_WHOLE_REQUESTS)
-        return memory_plan_whole_requests(&machine->stage, &machine->hardware,
-                                          config->tensor_parallel, kv->block_tokens,
-                                          kv->memory_utilization, max_tokens, plan, error);
-    return memory_plan(&machine->stage, &machine->hardware, config->tensor_parallel,
-                       kv->block_tokens, kv->memory_utilization, plan, error);
+    const struct memory_options options = memory_options(config);
+    if (config->serving.kv.sizing == KV_SIZING_WHOLE_REQUESTS)
+        return memory_plan_whole_requests(&machine->stage, &machine->hardware, &options, max_tokens,
+                                          plan, error);
+    return memory_plan(&machine->stage, &machine->hardware, &options, plan, error);
 }
 
 /* A given number of blocks is taken at its word, but not in silence if memory says otherwise. */
@@ -96,8 +101,8 @@ static void doubt(const struct config *config, const struct machine *machine,
     struct ifl_error error;
     if (!machine->has_model || !machine->has_hardware)
         return;
-    const int rc = memory_plan(&machine->stage, &machine->hardware, config->tensor_parallel,
-                               kv->block_tokens, kv->memory_utilization, &plan, &error);
+    const struct memory_options options = memory_options(config);
+    const int rc = memory_plan(&machine->stage, &machine->hardware, &options, &plan, &error);
     if (rc < 0)
         snprintf(text, MACHINE_TEXT_BYTES, "serving.kv.num_blocks is given, although %s",
                  error.text);

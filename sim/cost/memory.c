@@ -25,8 +25,10 @@ static void arithmetic(const struct memory_plan *plan, char *text, size_t n_byte
              (double)plan->block_bytes / gib * 1024);
 }
 
-static int check_options(int32_t block_tokens, double utilization, struct ifl_error *error)
+static int check_options(const struct memory_options *options, struct ifl_error *error)
 {
+    const int32_t block_tokens = options->block_tokens;
+    const double utilization = options->utilization;
     if (block_tokens < 1 || block_tokens > MAX_BLOCK_TOKENS)
         return ifl_fail(error, IFL_E_INPUT, "block_tokens is %d, expected a number from 1 to %d",
                         block_tokens, MAX_BLOCK_TOKENS);
@@ -56,24 +58,24 @@ static int judge(const struct model *model, const struct hardware *hardware,
                     model->name, hardware->name, plan->tensor_parallel, why);
 }
 
-int memory_plan(const struct model *model, const struct hardware *hardware, int32_t tensor_parallel,
-                int32_t block_tokens, double utilization, struct memory_plan *plan,
+int memory_plan(const struct model *model, const struct hardware *hardware,
+                const struct memory_options *options, struct memory_plan *plan,
                 struct ifl_error *error)
 {
-    if (model_check_parallel(model, tensor_parallel, error) ||
-        check_options(block_tokens, utilization, error))
+    const int32_t tensor_parallel = options->tensor_parallel;
+    if (model_check_parallel(model, tensor_parallel, error) || check_options(options, error))
         return IFL_E_INPUT;
     const double gpu_bytes = hardware->gpu.memory_gib * gib;
     *plan = (struct memory_plan){
-        .block_tokens = block_tokens,
+        .block_tokens = options->block_tokens,
         .tensor_parallel = tensor_parallel,
-        .utilization = utilization,
+        .utilization = options->utilization,
         .gpu_bytes = (int64_t)gpu_bytes,
-        .usable_bytes = (int64_t)(gpu_bytes * utilization),
+        .usable_bytes = (int64_t)(gpu_bytes * options->utilization),
         .weight_bytes = model_weight_bytes(model, tensor_parallel),
         .activation_bytes = activation_bytes(model, hardware, tensor_parallel),
         .workspace_bytes = (int64_t)(hardware->memory.workspace_gib * gib),
-        .block_bytes = block_tokens * model_kv_bytes_per_token(model, tensor_parallel),
+        .block_bytes = options->block_tokens * model_kv_bytes_per_token(model, tensor_parallel),
     };
     plan->kv_bytes =
         plan->usable_bytes - plan->weight_bytes - plan->activation_bytes - plan->workspace_bytes;
@@ -82,27 +84,26 @@ int memory_plan(const struct model *model, const struct hardware *hardware, int3
 }
 
 int memory_plan_whole_requests(const struct model *model, const struct hardware *hardware,
-                               int32_t tensor_parallel, int32_t block_tokens, double utilization,
-                               int32_t max_tokens, struct memory_plan *plan,
-                               struct ifl_error *error)
+                               const struct memory_options *options, int32_t max_tokens,
+                               struct memory_plan *plan, struct ifl_error *error)
 {
-    if (model_check_parallel(model, tensor_parallel, error) ||
-        check_options(block_tokens, utilization, error))
+    const int32_t tensor_parallel = options->tensor_parallel;
+    if (model_check_parallel(model, tensor_parallel, error) || check_options(options, error))
         return IFL_E_INPUT;
     const double gpu_bytes = ceil(hardware->gpu.memory_gib) * gib;
     const int64_t token_bytes = model_kv_bytes_per_token(model, tensor_parallel);
     *plan = (struct memory_plan){
-        .block_tokens = block_tokens,
+        .block_tokens = options->block_tokens,
         .tensor_parallel = tensor_parallel,
-        .utilization = utilization,
+        .utilization = options->utilization,
         .gpu_bytes = (int64_t)gpu_bytes,
-        .usable_bytes = (int64_t)(gpu_bytes * utilization),
+        .usable_bytes = (int64_t)(gpu_bytes * options->utilization),
         .weight_bytes = model_matrices_bytes(model, tensor_parallel),
-        .block_bytes = block_tokens * token_bytes,
+        .block_bytes = options->block_tokens * token_bytes,
     };
     plan->kv_bytes = plan->usable_bytes - plan->weight_bytes;
     const int64_t n_requests = plan->kv_bytes > 0 ? plan->kv_bytes / (token_bytes * max_tokens) : 0;
-    const int64_t n_blocks = n_requests * (max_tokens / block_tokens);
+    const int64_t n_blocks = n_requests * (max_tokens / options->block_tokens);
     plan->n_blocks = (int32_t)(n_blocks < INT32_MAX ? n_blocks : INT32_MAX);
     return judge(model, hardware, plan, error);
 }

@@ -26,9 +26,14 @@ struct memory_plan {
     int64_t block_bytes; /* K and V of block_tokens tokens, all layers */
 };
 
+struct memory_options {
+    int32_t tensor_parallel, block_tokens;
+    double utilization; /* share of the GPU's memory that may be used */
+};
+
 /* IFL_E_INPUT, with the arithmetic, where not even one block fits. */
-int memory_plan(const struct model *model, const struct hardware *hardware, int32_t tensor_parallel,
-                int32_t block_tokens, double utilization, struct memory_plan *plan,
+int memory_plan(const struct model *model, const struct hardware *hardware,
+                const struct memory_options *options, struct memory_plan *plan,
                 struct ifl_error *error);
 
 /* Vidur's rule (vidur/scheduler/utils/memory_planner.py): as many requests of max_tokens as fit
@@ -39,9 +44,8 @@ int memory_plan(const struct model *model, const struct hardware *hardware, int3
  *
  * with the memory in whole GiB, as on the box. */
 int memory_plan_whole_requests(const struct model *model, const struct hardware *hardware,
-                               int32_t tensor_parallel, int32_t block_tokens, double utilization,
-                               int32_t max_tokens, struct memory_plan *plan,
-                               struct ifl_error *error);
+                               const struct memory_options *options, int32_t max_tokens,
+                               struct memory_plan *plan, struct ifl_error *error);
 
 /* The arithmetic as a short paragraph. */
 void memory_print(const struct memory_plan *plan, FILE *out);

@@ -87,9 +87,10 @@ static void show_memory(struct portrait *portrait)
 {
     const struct portrait_options *options = &portrait->options;
     struct ifl_error error;
+    const struct memory_options memory = {options->tensor_parallel, options->block_tokens,
+                                          options->utilization};
     const int code =
-        memory_plan(&portrait->model, &portrait->hardware, options->tensor_parallel,
-                    options->block_tokens, options->utilization, &portrait->memory, &error);
+        memory_plan(&portrait->model, &portrait->hardware, &memory, &portrait->memory, &error);
     portrait->fits = code == 0;
     if (code < 0) {
         memcpy(portrait->misfit, error.text, sizeof portrait->misfit);

@@ -11,8 +11,9 @@ static int32_t blocks(const char *model_name, const struct hardware *hw, int32_t
     const struct model model = load_model(model_name);
     struct memory_plan plan;
     struct ifl_error error = {0};
-    cr_assert_eq(memory_plan(&model, hw, tensor_parallel, 16, utilization, &plan, &error), 0, "%s",
-                 error.text);
+    cr_assert_eq(memory_plan(&model, hw, &(struct memory_options){tensor_parallel, 16, utilization},
+                             &plan, &error),
+                 0, "%s", error.text);
     return plan.n_blocks;
 }
 
@@ -33,7 +34,7 @@ Test(memory, by_hand)
                                 .memory = {.workspace_gib = 0.125, .activation_tokens = 1000}};
     struct memory_plan plan;
     struct ifl_error error = {0};
-    cr_assert_eq(memory_plan(&model, &hw, 1, 16, 0.5, &plan, &error), 0);
+    cr_assert_eq(memory_plan(&model, &hw, &(struct memory_options){1, 16, 0.5}, &plan, &error), 0);
     /* embeddings 2 x 64000, attention 4 x 4096, MLP 3 x 8192, three norms */
     const int64_t weights = 2 * (128000 + 16384 + 24576 + 192);
     const int64_t activations = (3 * 128 + 4 * 64) * 2 * 1000;
@@ -85,11 +86,12 @@ Test(memory, what_does_not_fit_is_said_with_its_arithmetic)
     const struct hardware hw = load_hardware("h100-sxm");
     struct memory_plan plan;
     struct ifl_error error = {0};
-    cr_expect_eq(memory_plan(&model, &hw, 1, 16, 0.9, &plan, &error), IFL_E_INPUT);
+    cr_expect_eq(memory_plan(&model, &hw, &(struct memory_options){1, 16, 0.9}, &plan, &error),
+                 IFL_E_INPUT);
     cr_expect_not_null(strstr(error.text, "llama-2-70b does not fit on h100-sxm"), "%s",
                        error.text);
     cr_expect_not_null(strstr(error.text, "128.48 weights"), "%s", error.text);
-    cr_expect_eq(memory_plan(&model, &hw, 4, 16, 0.9, &plan, &error), 0);
+    cr_expect_eq(memory_plan(&model, &hw, &(struct memory_options){4, 16, 0.9}, &plan, &error), 0);
 }
 
 Test(memory, options_out_of_range_are_refused)
@@ -98,11 +100,16 @@ Test(memory, options_out_of_range_are_refused)
     const struct hardware hw = load_hardware("h100-sxm");
     struct memory_plan plan;
     struct ifl_error error = {0};
-    cr_expect_eq(memory_plan(&model, &hw, 1, 0, 0.9, &plan, &error), IFL_E_INPUT);
-    cr_expect_eq(memory_plan(&model, &hw, 1, 16, 0, &plan, &error), IFL_E_INPUT);
-    cr_expect_eq(memory_plan(&model, &hw, 1, 16, 1.5, &plan, &error), IFL_E_INPUT);
-    cr_expect_eq(memory_plan(&model, &hw, 1, 16, NAN, &plan, &error), IFL_E_INPUT);
-    cr_expect_eq(memory_plan(&model, &hw, 3, 16, 0.9, &plan, &error), IFL_E_INPUT);
+    cr_expect_eq(memory_plan(&model, &hw, &(struct memory_options){1, 0, 0.9}, &plan, &error),
+                 IFL_E_INPUT);
+    cr_expect_eq(memory_plan(&model, &hw, &(struct memory_options){1, 16, 0}, &plan, &error),
+                 IFL_E_INPUT);
+    cr_expect_eq(memory_plan(&model, &hw, &(struct memory_options){1, 16, 1.5}, &plan, &error),
+                 IFL_E_INPUT);
+    cr_expect_eq(memory_plan(&model, &hw, &(struct memory_options){1, 16, NAN}, &plan, &error),
+                 IFL_E_INPUT);
+    cr_expect_eq(memory_plan(&model, &hw, &(struct memory_options){3, 16, 0.9}, &plan, &error),
+                 IFL_E_INPUT);
 }
 
 Test(memory, prints_a_paragraph)
@@ -134,9 +141,10 @@ static int32_t whole_requests(const char *model_name, int32_t tensor_parallel)
     const struct hardware hw = load_hardware("a100-80gb-sxm");
     struct memory_plan plan;
     struct ifl_error error = {0};
-    cr_assert_eq(
-        memory_plan_whole_requests(&model, &hw, tensor_parallel, 16, 0.9, 4096, &plan, &error), 0,
-        "%s", error.text);
+    cr_assert_eq(memory_plan_whole_requests(&model, &hw,
+                                            &(struct memory_options){tensor_parallel, 16, 0.9},
+                                            4096, &plan, &error),
+                 0, "%s", error.text);
     return plan.n_blocks;
 }
 
