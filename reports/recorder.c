@@ -341,13 +341,14 @@ static size_t count_warmup(const struct ifl_recorder *recorder, const uint32_t *
     return n;
 }
 
+/* Where requests finish in another order than they arrive, each is a cache miss, unless it is asked
+ * for so many before. */
+enum { AHEAD = 4 };
+
 /* The row of each and its part of the summary. */
 static int take_lives(struct ifl_recorder *recorder, const uint32_t *order, size_t n_warmup,
                       struct tally *tally, struct ifl_error *error)
 {
-    enum {
-        AHEAD = 4
-    }; /* where requests finish in another order than they arrive, each is a miss */
     const size_t n = recorder->n_lives;
     const bool writes = whole_is_open(&recorder->requests);
     for (size_t i = 0; i < n; i++) {

@@ -61,8 +61,8 @@ static int create_pools(struct replica *replica, const struct replica_options *o
         .block_tokens = limits->block_tokens,
     };
     size_t request_bytes[IFL_N_KINDS] = {0};
-    FOR_EACH_MODULE(module, replica)
-    request_bytes[module->policy->kind] = module->policy->request_bytes;
+    FOR_EACH_MODULE (module, replica)
+        request_bytes[module->policy->kind] = module->policy->request_bytes;
     live_pool_init(&replica->pool, request_bytes);
     replica->waiting.pool = &replica->pool;
     replica->outs = malloc(n_copies * sizeof *replica->outs);
@@ -183,8 +183,8 @@ static void free_arrays(struct replica *replica)
 
 void replica_destroy(struct replica *replica)
 {
-    FOR_EACH_MODULE(module, replica)
-    module_destroy(module);
+    FOR_EACH_MODULE (module, replica)
+        module_destroy(module);
     free_arrays(replica);
     kv_pool_destroy(&replica->kv);
     kv_pool_destroy(&replica->host);
