@@ -61,7 +61,7 @@ struct ranking {
     size_t first, n, cap;
     struct live_request **noted; /* came or left since, or may have another key */
     size_t n_noted;
-    bool kept;  /* who is not noted stands where his key puts him */
+    bool kept;  /* who is not noted stands where its key puts it */
     bool taken; /* and the list is as this plan sees it */
 };
 

@@ -1,6 +1,6 @@
 /* Who is on the device, or in host memory, in rank order, from one plan to the next: the last one
  * first, for those at the best end come and go most, those at the other next to them. Whoever comes
- * or goes moves those on the shorter side of him.
+ * or goes moves those on the shorter side of it.
  *
  * A plan sees such a list as it was when the plan first asked for it. Whoever comes or goes is
  * noted from then on, and so is whoever may have another key; they find their places when the next

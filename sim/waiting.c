@@ -50,7 +50,7 @@ void waiting_destroy(struct waiting *waiting)
 
 /* ---- tickets ---- */
 
-/* Nobody leaves before he is described. */
+/* Nobody leaves before it is described. */
 static bool waits(const struct waiter *w)
 {
     return !w->r || w->r->ticket == w->ticket;
@@ -159,7 +159,7 @@ static size_t place_of(const struct waiter_run *run, const struct waiter *w)
     return low;
 }
 
-/* Room before a long run, so that whoever goes before its middle moves those before him alone: who
+/* Room before a long run, so that whoever goes before its middle moves those before it alone: who
  * begins to starve, say. */
 static void make_room_before(struct waiter_run *run, size_t cap)
 {

@@ -139,7 +139,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         return;
     }
     walk_everyone(p, view, step);
-    /* Who runs only becomes shorter, or older: none of the others comes before him but by an order
+    /* Who runs only becomes shorter, or older: none of the others comes before it but by an order
      * that says so. */
     ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
 }

@@ -12,7 +12,7 @@
  * or was retracted (batch_is_full). The mark is on the batch that decodes: it is lost with it where
  * a prefill finds that batch empty, or takes it along, and while a prompt is in chunks.
  *
- * Who ends with a decode keeps his seat, and the batch its mark, until the next decode is made
+ * Who ends with a decode keeps its seat, and the batch its mark, until the next decode is made
  * (update_running_batch): those who wait start a step later, unless nobody is left to decode. */
 #include <math.h>
 

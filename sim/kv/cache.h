@@ -8,7 +8,7 @@
  *
  * Blocks that follow one another and that nobody can look for may share one entry, a run: in a tree
  * it is one node or the end of one, in a table it is lost block by block from its end. Whoever can
- * be found has an entry of his own.
+ * be found has an entry of its own.
  *
  * The pool (pool.h) owns the blocks and calls this; nothing here knows a request. */
 #ifndef SIM_KV_CACHE_H
