@@ -22,8 +22,8 @@ enum ifl_state {
     IFL_WAITING, /* nowhere: no blocks */
     IFL_RUNNING, /* on the device, whether scheduled in this step or not */
     IFL_SWAPPED, /* in host memory */
-    IFL_MOVING,  /* on its way in or out: counted as used, not schedulable */
-    IFL_REMOTE,  /* computed on another replica and offered to this one */
+    IFL_MOVING,  /* on its way in or out: counted as used, not schedulable; nobody is so far */
+    IFL_REMOTE,  /* computed on another replica and offered to this one; nobody is so far */
     IFL_DONE     /* answered or rejected */
 };
 

@@ -487,7 +487,7 @@ static inline bool ifl_settled(struct ifl_step *s, const struct ifl_request *r,
 {
     if (verdict == IFL_NEVER_FITS)
         ifl_reject(s, r);
-    return verdict == IFL_YES || verdict == IFL_NEVER_FITS;
+    return verdict == IFL_YES || verdict == IFL_SKIP || verdict == IFL_NEVER_FITS;
 }
 
 /* This plan has taken its place: it waits again since now. */

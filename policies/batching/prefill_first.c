@@ -116,11 +116,9 @@ static void admit_prompts(const struct prefill_first *p, const struct ifl_view *
         const enum ifl_verdict verdict = too_long   ? IFL_NEVER_FITS
                                          : has_room ? ifl_start(step, r, n)
                                                     : ifl_ask(step, r, n);
-        if (verdict == IFL_NEVER_FITS)
-            ifl_reject(step, r);
-        else if (verdict != IFL_YES || !has_room)
+        if (!ifl_settled(step, r, verdict) || (verdict == IFL_YES && !has_room))
             return;
-        else
+        if (verdict == IFL_YES)
             longest = widest;
     }
 }
