@@ -158,7 +158,7 @@ const struct ifl_executor_ops executor_engine_ops = {
     .forget = engine_forget,
 };
 
-/* ---- life ---- */
+/* ---- creating and destroying ---- */
 
 /* The condition variables' deadlines follow the clock that the loop reads. */
 static int create_locks(struct executor_engine *x)

@@ -31,7 +31,7 @@ void module_destroy(struct module *module)
     free(module->self);
 }
 
-/* ---- life ---- */
+/* ---- creating and destroying ---- */
 
 /* What every description and every record says alike. */
 static void fill_constants(struct replica *replica)

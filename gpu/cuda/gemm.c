@@ -21,7 +21,7 @@ static cudaDataType_t type_of(const struct gemm *gemm, bool is_fp32)
     return is_fp32 ? CUDA_R_32F : gemm->element == ELEMENT_BF16 ? CUDA_R_16BF : CUDA_R_16F;
 }
 
-/* ---- life ---- */
+/* ---- creating and destroying ---- */
 
 /* cuBLAS sees columns where we see rows: y^T = (w^T)^T x^T. */
 static int describe(cublasLtMatmulDesc_t desc, cublasLtEpilogue_t epilogue, struct ifl_error *error)

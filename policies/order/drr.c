@@ -235,7 +235,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     answers_close(&turns->answers, answer);
 }
 
-/* ---- life ---- */
+/* ---- creating and destroying ---- */
 
 static bool allocate(struct rounds *rounds, uint32_t n_clients)
 {

@@ -83,7 +83,7 @@ static void move_common_forwards(struct kv_beams *b, uint32_t *blocks)
     }
 }
 
-/* ---- life ---- */
+/* ---- creating and destroying ---- */
 
 int kv_beams_begin(struct kv_beams *b, int32_t n_seqs, int32_t n_common, int32_t n_columns)
 {

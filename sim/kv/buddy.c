@@ -27,7 +27,7 @@ static void unlink_run(struct kv_buddy *buddy, int32_t first)
     buddy->order[first] = -1;
 }
 
-/* ---- life ---- */
+/* ---- creating and destroying ---- */
 
 /* The power of two that n is rounded up to. */
 static int order_of(int32_t n)

@@ -4,7 +4,7 @@
 
 #include "inflight/error.h"
 
-/* ---- life ---- */
+/* ---- creating and destroying ---- */
 
 static uint64_t n_buckets_for(int32_t n_blocks)
 {
