@@ -1,3 +1,4 @@
+/* The points' files of a report, one behind the other: CSV under one header, or one JSON array. */
 #include <stdio.h>
 
 #include "inflight/report.h"

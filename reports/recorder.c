@@ -1,3 +1,4 @@
+/* Hears what happens in a run, writes its files as it goes, and sums it up at the end. */
 #include "inflight/report.h"
 
 #include "gaps.h"

@@ -1,3 +1,4 @@
+/* summary.csv: the swept keys and the numbers of every point. */
 #include <stdlib.h>
 #include <string.h>
 

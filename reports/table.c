@@ -1,3 +1,4 @@
+/* The summary as a table for a terminal: what fits into a line, and what must be said below it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* Dense numbers for names, in order of appearance. */
 #include "traces.h"
 
 #include <string.h>

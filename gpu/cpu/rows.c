@@ -1,3 +1,4 @@
+/* What the forward pass does to one row at a time, apart from products and exponentials. */
 #include <math.h>
 
 #include "engine.h"

@@ -1,3 +1,4 @@
+/* The runtime of simt.h: lanes as fibers, their barriers and warp operations, copies under way. */
 #include "simt.h"
 
 #include <stdio.h>

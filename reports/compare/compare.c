@@ -1,3 +1,4 @@
+/* Two runs beside each other: a row of the CSV for every point and metric that both have. */
 #include "inflight/compare.h"
 
 #include <stdlib.h>

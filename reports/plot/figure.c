@@ -1,3 +1,4 @@
+/* One figure: drawn by gnuplot, then marked with what it was made from. */
 #include <stdio.h>
 
 #include "inflight/report.h"

@@ -1,3 +1,4 @@
+/* The cells of a figure's CSV. */
 #include <math.h>
 
 #include "plot/figures.h"

@@ -1,3 +1,4 @@
+/* Rows of the runs' large files that belong to a figure, each file read once. */
 #include <math.h>
 #include <unistd.h>
 

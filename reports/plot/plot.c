@@ -1,3 +1,4 @@
+/* The table of figures, and which of them given runs can fill. */
 #include "inflight/report.h"
 
 #include <math.h>

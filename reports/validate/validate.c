@@ -1,3 +1,4 @@
+/* A validation from end to end: pairs the requests, judges what can be judged, writes the files. */
 #include "inflight/validate.h"
 
 #include "validate/findings.h"

@@ -1,3 +1,4 @@
+/* The cost of four coefficients. */
 #include <math.h>
 #include <stdlib.h>
 

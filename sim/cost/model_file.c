@@ -1,3 +1,4 @@
+/* Models by name: a file in configs/models/, or a checkpoint's config.json. */
 #include <math.h>
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* Measured over predicted, gathered into the factors of cost/correction.h. */
 #include "fit/fit.h"
 
 #include <math.h>

@@ -1,3 +1,4 @@
+/* Tables of measurements become samples, by the adapter that knows their columns. */
 #include <math.h>
 #include <stdlib.h>
 

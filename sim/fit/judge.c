@@ -1,3 +1,4 @@
+/* A profile on tables that it need not have been fitted to. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
