@@ -48,11 +48,6 @@ struct cuda_moves {
     struct block_pair *pairs; /* [CUDA_PAIRS] pinned */
 };
 
-struct cuda_graph { /* of one bucket: run once as it is, then captured */
-    bool has_run;
-    cudaGraphExec_t captured;
-};
-
 struct cuda_engine {
     struct ifl_engine_options limits; /* weights_dir is not kept */
     struct architecture architecture;
@@ -74,7 +69,7 @@ struct cuda_engine {
     int32_t *sampled_host;  /* pinned, [max_step_seqs] */
     int32_t *sampled_seqs;  /* [max_step_seqs] whose tokens those are */
     struct cuda_moves moves;
-    struct cuda_graph graphs[CUDA_N_GRAPHS];
+    cudaGraphExec_t graphs[CUDA_N_GRAPHS]; /* NULL: no step of that bucket yet */
     cudaStream_t stream;
     cudaEvent_t started, ended, plan_copied;
 };

@@ -293,7 +293,7 @@ static int enqueue_decodes(const struct forward *f, struct ifl_error *error)
 }
 
 /* A capture that fails is ended all the same: the stream is of no use otherwise. */
-static int capture(const struct forward *f, struct cuda_graph *graph, struct ifl_error *error)
+static int capture(const struct forward *f, cudaGraphExec_t *graph, struct ifl_error *error)
 {
     const cudaStream_t stream = f->engine->stream;
     cudaGraph_t captured = NULL;
@@ -305,9 +305,12 @@ static int capture(const struct forward *f, struct cuda_graph *graph, struct ifl
             cudaGraphDestroy(captured);
         return rc < 0 ? rc : cuda_fail(error, "cudaStreamEndCapture", ended);
     }
-    const cudaError_t failed = cudaGraphInstantiate(&graph->captured, captured, 0);
+    const cudaError_t failed = cudaGraphInstantiate(graph, captured, 0);
     cudaGraphDestroy(captured);
-    return failed ? cuda_fail(error, "cudaGraphInstantiate", failed) : 0;
+    if (!failed)
+        return 0;
+    *graph = NULL;
+    return cuda_fail(error, "cudaGraphInstantiate", failed);
 }
 
 /* gemm_rows' buckets in order: 1, 2, 4, 8, 16, ... */
@@ -316,19 +319,17 @@ static size_t bucket_of(int32_t n_rows)
     return n_rows <= 2 ? (size_t)n_rows - 1 : n_rows <= 4 ? 2 : (size_t)n_rows / 8 + 2;
 }
 
-/* The first time as it is: libraries load what they need then, which a capture may not. */
+/* The first time as it is: libraries load what they need then, which a capture may not. It is
+ * captured for the next one while the device is busy. */
 static int run_decodes(const struct forward *f, struct ifl_error *error)
 {
-    struct cuda_graph *graph = &f->engine->graphs[bucket_of(f->shape->n_rows)];
-    if (!graph->has_run) {
-        TRY(enqueue_decodes(f, error));
-        graph->has_run = true;
+    cudaGraphExec_t *graph = &f->engine->graphs[bucket_of(f->shape->n_rows)];
+    if (*graph) {
+        TRY_CUDA(cudaGraphLaunch(*graph, f->engine->stream));
         return 0;
     }
-    if (!graph->captured)
-        TRY(capture(f, graph, error));
-    TRY_CUDA(cudaGraphLaunch(graph->captured, f->engine->stream));
-    return 0;
+    TRY(enqueue_decodes(f, error));
+    return capture(f, graph, error);
 }
 
 int cuda_forward(struct cuda_engine *engine, float *logits, struct ifl_error *error)

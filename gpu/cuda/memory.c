@@ -202,8 +202,8 @@ static void give_streams(struct cuda_engine *engine)
     const cudaEvent_t events[] = {engine->started, engine->ended,  engine->plan_copied,
                                   moves->out_done, moves->in_done, moves->pairs_copied};
     for (size_t i = 0; i < CUDA_N_GRAPHS; i++)
-        if (engine->graphs[i].captured)
-            cudaGraphExecDestroy(engine->graphs[i].captured);
+        if (engine->graphs[i])
+            cudaGraphExecDestroy(engine->graphs[i]);
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (events[i])
             cudaEventDestroy(events[i]);

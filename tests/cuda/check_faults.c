@@ -1,5 +1,5 @@
 /* On the fake device: every allocation of an opening fails once, and every call of CUDA and cuBLAS
- * of an opening and some steps. One line each, and under AddressSanitizer nothing leaks.
+ * of an opening and some steps. One line each, and nothing leaks: it is linked to LeakSanitizer.
  *
  * The linker wraps the allocator (--wrap) for our objects; libraries keep theirs. */
 #include <linux/mempolicy.h>
@@ -46,7 +46,7 @@ static const struct ifl_engine_options options = {
     .bench_bytes = 1 << 14,
 };
 
-/* A prompt; a decode as it is, captured, replayed; every way that blocks can move. */
+/* A prompt; a decode as it is, and captured; replayed; every way that blocks can move. */
 static int steps(void)
 {
     static int32_t tokens[16] = {1, 2, 3, 4};
