@@ -125,19 +125,19 @@ static const char *text_in(const json_t *object, const char *key)
 
 /* ---- rotary positions ---- */
 
-static const char *rope_type(const json_t *rope)
+/* Older files call it so. */
+static const char *rope_type_key(const json_t *rope)
 {
-    const char *type = text_in(rope, "rope_type");
-    return *type ? type : text_in(rope, "type");
+    return value_in(rope, "rope_type") ? "rope_type" : "type";
 }
 
 static void read_scaling(struct reader *reader, const json_t *rope, struct rope_scaling *scaling)
 {
-    const char *type = rope_type(rope);
-    if (!*type || strcmp(type, "default") == 0)
+    const char *key = rope_type_key(rope), *type = text_in(rope, key);
+    if (!value_in(rope, key) || strcmp(type, "default") == 0)
         return;
     if (strcmp(type, "llama3") != 0) {
-        fail(reader, "rope_type", value_in(rope, "rope_type"), "\"default\" or \"llama3\"");
+        fail(reader, key, value_in(rope, key), "\"default\" or \"llama3\"");
         return;
     }
     scaling->factor = real_in(reader, rope, "factor", 0);

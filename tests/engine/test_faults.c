@@ -287,6 +287,11 @@ Test(faults, damaged_checkpoints_are_named)
     expect_no_opening(&f, dir, "expected a JSON object");
     damage(&f, dir, "config.json", 0, "{\"model_type\": \"bert\"}");
     expect_no_opening(&f, dir, "model_type is \"bert\", expected one of");
+    damage(&f, dir, "config.json", 0,
+           "{\"model_type\": \"llama\", \"num_hidden_layers\": 1, \"hidden_size\": 8,"
+           "\"num_attention_heads\": 1, \"intermediate_size\": 8, \"vocab_size\": 8,"
+           "\"rope_scaling\": {\"type\": \"linear\"}}");
+    expect_no_opening(&f, dir, "type is \"linear\", expected \"default\" or \"llama3\"");
     f.model.d_ffn++;
     damage(&f, dir, "config.json", -1, NULL);
     expect_no_opening(&f, dir, "unable to open");
