@@ -1,18 +1,21 @@
 /* Swap ahead of need (FastServe, Wu et al., arXiv 2305.05920, section 4.2; LLMServe/FastServe).
  *
  * After each plan as many blocks as `keep_free_blocks` are made free, by swapping out the last
- * ranked that this step gave nothing; when nothing goes out, the best ranked that was swapped comes
- * back if those blocks stay free. Where a step lacks blocks all the same, the last ranked is
- * swapped then. */
+ * ranked that this step gave nothing; when nothing goes out, those come back who are among the
+ * `look_ahead` best ranked that it gave nothing, if those blocks stay free. Where a step lacks
+ * blocks all the same, the last ranked is swapped then. */
 #include "inflight/policy.h"
 
 struct proactive {
     int32_t keep_free_blocks;
+    int32_t look_ahead;
 };
 
 static const struct ifl_param params[] = {
     {"keep_free_blocks", IFL_INT, offsetof(struct proactive, keep_free_blocks), 16, 0, 1 << 30,
      NULL, "blocks", "kept free after every plan; FastServe: the largest batch"},
+    {"look_ahead", IFL_INT, offsetof(struct proactive, look_ahead), 16, 0, 1 << 30, NULL,
+     "requests", "the best ranked that a plan leaves out: of these, who is swapped comes back"},
 };
 
 static const struct ifl_request *last_paused(struct ifl_step *step)
@@ -35,14 +38,20 @@ static struct ifl_victim pick(const void *self, const struct ifl_view *view, str
     return (struct ifl_victim){last ? last : needy, IFL_SWAP, IFL_IN_ORDER};
 }
 
+/* Of the best ranked whom the plan gave nothing, those who fit. */
 static void bring_back(const struct proactive *p, struct ifl_step *step)
 {
+    const unsigned everyone = IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED;
+    int32_t n_seen = 0;
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while ((r = ifl_next(step, IFL_IN_SWAPPED, &cursor)))
-        if (step->n_free_blocks - r->n_host_blocks - 1 < p->keep_free_blocks ||
-            ifl_start(step, r, 0) != IFL_YES)
-            return;
+    while (n_seen < p->look_ahead && step->n_free_blocks > p->keep_free_blocks &&
+           (r = ifl_next(step, everyone, &cursor))) {
+        n_seen += r->n_now == 0;
+        if (r->state == IFL_SWAPPED &&
+            step->n_free_blocks - r->n_host_blocks >= p->keep_free_blocks)
+            (void)ifl_start(step, r, 0);
+    }
 }
 
 static void ahead(const void *self, const struct ifl_view *view, struct ifl_step *step)
@@ -55,7 +64,7 @@ static void ahead(const void *self, const struct ifl_view *view, struct ifl_step
                step->n_free_host_blocks >= r->n_blocks)
             if (ifl_preempt(step, r, IFL_SWAP, IFL_IN_ORDER) != IFL_YES)
                 return;
-    if (step->n_swapped_out == 0 && step->n_preempted == 0)
+    if (step->n_swapped > 0 && step->n_preempted == 0)
         bring_back(p, step);
 }
 

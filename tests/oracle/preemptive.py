@@ -191,12 +191,12 @@ class FastServe(Ranked):
                 'quantum': rng.choice([1, 10, 100]), 'token': rng.choice([0, 1, 5]),
                 'levels': rng.choice([2, 20]), 'starve_steps': rng.choice([3, 10, 1000]),
                 'starve': rng.choice([50, 300, 3000]), 'host_free': rng.choice([0.125, 0.5]),
-                'keep': rng.choice([0, 2, 5, 16])}
+                'keep': rng.choice([0, 2, 5, 16]), 'look_ahead': rng.choice([0, 1, 3, 16])}
 
     keys = {'max_seqs': 'serving.batching.max_seqs',
             'budget': 'serving.batching.max_batched_tokens', 'levels': 'serving.order.n_levels',
             'starve_steps': 'serving.order.starve_steps', 'host_free': 'serving.admit.host_free_frac',
-            'keep': 'serving.preempt.keep_free_blocks'}
+            'keep': 'serving.preempt.keep_free_blocks', 'look_ahead': 'serving.preempt.look_ahead'}
 
     @staticmethod
     def more_sets(settings):
@@ -261,11 +261,10 @@ class FastServe(Ranked):
             self.swap_out(step, last)
         if step.preempted:
             return
-        for r in [r for r in self.in_order() if r in self.swapped]:
-            if self.free < self.s['keep'] + r.host_blocks + 1:
-                break
-            self.swap_in(step, r, r.host_blocks)
-            self.came_ahead.append(r)
+        for r in [r for r in self.in_order() if r not in step.tokens][:self.s['look_ahead']]:
+            if r in self.swapped and self.free >= self.s['keep'] + r.host_blocks:
+                self.swap_in(step, r, r.host_blocks)
+                self.came_ahead.append(r)
 
     def plan(self, step):
         self.came_ahead = []
