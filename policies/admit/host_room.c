@@ -12,10 +12,10 @@ static const struct ifl_param params[] = {
      "share of the host's blocks that must be free for a new request"},
 };
 
-static bool host_has_room(const struct host_room *p, const struct ifl_view *view,
-                          const struct ifl_step *step)
+/* Before anybody makes room for this step. */
+static bool host_has_room(const struct host_room *p, const struct ifl_view *view)
 {
-    return step->n_free_host_blocks >= p->host_free_frac * view->limits->n_host_blocks;
+    return view->n_free_host_blocks >= p->host_free_frac * view->limits->n_host_blocks;
 }
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
@@ -26,7 +26,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     const int32_t need = ifl_need(step, r, swapped ? hold : r->n_tokens);
     if (need > view->limits->n_blocks)
         return (struct ifl_admission){IFL_NEVER_FITS, 0};
-    if (!swapped && !host_has_room(self, view, step))
+    if (!swapped && !host_has_room(self, view))
         return (struct ifl_admission){IFL_NO_HOST_BLOCKS, 0};
     return (struct ifl_admission){need <= step->n_free_blocks ? IFL_YES : IFL_NO_BLOCKS,
                                   swapped ? hold : r->n_tokens};

@@ -4,8 +4,8 @@
  * Level p has a quantum of quantum_s x 2^p. A request joins the first level whose quantum covers
  * its predicted prefill, skipping those above. Who has run at a level for longer than its quantum
  * goes down by one, to the front there. Every `starve_steps` steps whoever has not run for
- * `starve_s` returns to the top, to the front there, too, one after the other; what it has spent
- * stays spent, so that it may fall again after a step.
+ * `starve_s`, or ever, returns to the top, to the front there, too, one after the other; what it
+ * has spent stays spent, so that it may fall again after a step.
  *
  * Each level is a list: who joins comes last there, who falls or returns to it first.
  * The levels below the top are short even where the queue is not, since whoever waits there for
@@ -29,7 +29,7 @@ struct place { /* of a request */
     int32_t level;
     int64_t at;       /* within the level, less than 0: it came to the front */
     int64_t spent_ns; /* at it */
-    int64_t ran_ns;   /* when it last ran, or came */
+    int64_t ran_ns;   /* when it last ran, or IFL_NEVER */
 };
 
 struct queues {
@@ -53,7 +53,8 @@ static const struct ifl_param params[] = {
     {"starve_steps", IFL_INT, offsetof(struct mlfq, starve_steps), 1000, 1, 1 << 30, NULL, "steps",
      "between looks for starving requests"},
     {"starve_s", IFL_TIME, offsetof(struct mlfq, starve_ns), 3, 0, 1e9, NULL, "s",
-     "without a token for so long, a request returns to the highest level"},
+     "without a token for so long, a request returns to the highest level; before its first, at "
+     "once"},
 };
 
 static struct queues *queues_of(const void *self)
@@ -130,7 +131,7 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     (void)view;
     while (level < p->n_levels - 1 && quantum_ns(p, level) < needed_ns)
         level++;
-    *place = (struct place){.request = r, .ran_ns = r->arrival_ns};
+    *place = (struct place){.request = r, .ran_ns = IFL_NEVER};
     join_level(queues_of(self), place, level);
     queues_of(self)->n_here++;
 }
@@ -142,6 +143,11 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     queues_of(self)->n_here--;
 }
 
+static bool starves(const struct mlfq *p, const struct ifl_view *view, const struct place *place)
+{
+    return place->ran_ns == IFL_NEVER || view->now_ns - place->ran_ns >= p->starve_ns;
+}
+
 static void return_starving(const struct mlfq *p, const struct ifl_view *view,
                             struct ifl_step *step)
 {
@@ -149,8 +155,7 @@ static void return_starving(const struct mlfq *p, const struct ifl_view *view,
     for (int32_t level = 1; level < p->n_levels; level++)
         for (struct place *place = queues->levels[level].first, *next; place; place = next) {
             next = place->behind;
-            if (view->now_ns - place->ran_ns >= p->starve_ns &&
-                !ifl_took_part(step, place->request))
+            if (starves(p, view, place) && !ifl_took_part(step, place->request))
                 move(queues, place, 0, -++queues->n_returned, view);
         }
 }

@@ -218,7 +218,7 @@ class FastServe(Ranked):
         super().arrive(r)
         if r not in self.waiting:
             return
-        r.level, r.spent, r.ran = 0, 0, r.arrival
+        r.level, r.spent, r.ran = 0, 0, -10 ** 9
         while r.level < self.s['levels'] - 1 and self.quantum(r) < self.s['token'] * r.prompt:
             r.level += 1
         self.levels[r.level].append(r)
@@ -246,8 +246,7 @@ class FastServe(Ranked):
         return r.todo if r.todo <= left or not step.tokens else 0
 
     def may_start(self, r):
-        n_host = self.s['host_blocks']
-        return self.host_free >= self.s['host_free'] * n_host
+        return not self.host_is_short
 
     def blocks_to_find(self, r, n):
         n_blocks = self.blocks_for(r.computed + n)
@@ -268,6 +267,7 @@ class FastServe(Ranked):
 
     def plan(self, step):
         self.came_ahead = []
+        self.host_is_short = self.host_free < self.s['host_free'] * self.s['host_blocks']
         self.walk(step)
         self.swap_ahead(step)
 

@@ -159,7 +159,8 @@ static void roll_ranked(struct fixture *f, struct dice *dice)
     fixture_module(f, IFL_BATCHING, "ranked", params);
     roll_ranked_order(f, dice);
     fixture_module(f, IFL_ADMIT, roll(dice, 0, 1) ? "host-room" : "chunk-fits", NULL);
-    snprintf(params, sizeof params, "{keep_free_blocks: %d}", roll(dice, 0, 8));
+    snprintf(params, sizeof params, "{keep_free_blocks: %d, look_ahead: %d}", roll(dice, 0, 8),
+             roll(dice, 0, 12));
     if (roll(dice, 0, 1))
         fixture_module(f, IFL_PREEMPT, "proactive", params);
     else
