@@ -6,7 +6,9 @@
  * what their tokens so far suggest, and starts anew when the engine was idle. A newcomer needs its
  * prompt, its whole declared output (at most `most_new_tokens`) and a page; whoever else starts in
  * the step counts so, too. Who has ended with a decode counts as running until the next is made
- * (while others run: of a batch that ended as a whole nothing is set aside). */
+ * (while others run: of a batch that ended as a whole nothing is set aside). With overlap tokens of
+ * the last step are not known yet, and who ended with it counts until a decode after the next plan.
+ */
 #include <math.h>
 
 #include "inflight/policy.h"
@@ -21,6 +23,14 @@ struct discounted {
     int32_t decay_steps;
     int32_t most_new_tokens;
     bool mixed;
+    bool ahead;
+};
+
+/* Who ended with the last step: what a plan ahead takes them for. */
+struct unknown {
+    int64_t tokens;             /* still to produce */
+    int64_t ended_tokens, n;    /* when it is known that they have ended */
+    int64_t produced, declared; /* for the ratio */
 };
 
 struct future {
@@ -32,6 +42,7 @@ struct future {
     bool decodes;        /* the last step that was heard of did nothing else */
     uint64_t ended_step; /* until this one, if it decodes, they count who have ended: */
     int64_t ended_tokens, n_ended;
+    struct unknown unknown;
 };
 
 static const struct ifl_param params[] = {
@@ -47,6 +58,8 @@ static const struct ifl_param params[] = {
      NULL, "tokens", "a declared output counts at most so much (CLIP_MAX_NEW_TOKENS)"},
     {"mixed", IFL_BOOL, offsetof(struct discounted, mixed), 0, 0, 1, NULL, "",
      "who decodes beside the prompt takes a token in the same step (enable_mixed_chunk)"},
+    {"ahead", IFL_BOOL, offsetof(struct discounted, ahead), 0, 0, 1, NULL, "",
+     "what the last step produced is not known yet (overlap schedule)"},
 };
 
 static struct future *future_of(const void *self)
@@ -74,10 +87,17 @@ static int64_t clipped(const struct discounted *p, int64_t n_tokens)
     return n < p->most_new_tokens ? n : p->most_new_tokens;
 }
 
+/* The token of the last step is not known to a plan ahead. */
+static int32_t known_output(const struct discounted *p, const struct ifl_view *view,
+                            const struct ifl_request *r)
+{
+    return r->n_out - (p->ahead && r->last_end_ns == view->now_ns);
+}
+
 static int64_t new_tokens(const struct discounted *p, const struct ifl_view *view,
                           const struct ifl_request *r)
 {
-    return clipped(p, declared(view, r) - r->n_out);
+    return clipped(p, declared(view, r) - known_output(p, view, r));
 }
 
 /* ---- the ratio ---- */
@@ -133,6 +153,9 @@ static bool counts_ended(const struct discounted *p, const struct ifl_view *view
 static double of_ended(const struct discounted *p, const struct ifl_view *view, double ratio)
 {
     const struct future *future = future_of(p);
+    if (p->ahead)
+        return view->n_running > 0 ? (double)(future->ended_tokens + future->unknown.tokens) * ratio
+                                   : 0;
     return counts_ended(p, view)
                ? (double)future->ended_tokens * ratio + (double)(p->mixed * future->n_ended)
                : 0;
@@ -202,13 +225,15 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
 /* ---- how it changes ---- */
 
 /* Retracted: as if everyone went on for some steps, of what everyone declared. */
-static double estimated_ratio(const struct ifl_view *view, struct ifl_step *step)
+static double estimated_ratio(const struct discounted *p, const struct ifl_view *view,
+                              struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
-    double produced = 0, limit = 1;
+    const struct unknown *unknown = &future_of(p)->unknown;
+    double produced = (double)unknown->produced, limit = 1 + (double)unknown->declared;
     for (size_t i = 0; i < running.n; i++)
         if (running.of[i]->state == IFL_RUNNING) {
-            produced += running.of[i]->n_out + RETRACT_STEPS;
+            produced += known_output(p, view, running.of[i]) + RETRACT_STEPS;
             limit += (double)declared(view, running.of[i]);
         }
     return produced < limit ? produced / limit : 1;
@@ -223,6 +248,28 @@ static void note_started(const struct discounted *p, const struct ifl_view *view
                    at_most(p, view, started.of[i]));
 }
 
+/* A decode forgets who was known to have ended, and so does whoever finds nobody else. */
+static void learn(struct future *future, const struct ifl_view *view)
+{
+    if (future->decodes || view->n_running == 0)
+        future->ended_tokens = future->n_ended = 0;
+    future->ended_tokens += future->unknown.ended_tokens;
+    future->n_ended += future->unknown.n;
+    future->unknown = (struct unknown){0};
+}
+
+static void note_unknown(const struct discounted *p, const struct ifl_view *view,
+                         const struct ifl_request *r)
+{
+    struct unknown *unknown = &future_of(p)->unknown;
+    const int64_t limit = declared(view, r);
+    unknown->tokens += clipped(p, limit - r->n_out + 1);
+    unknown->ended_tokens += clipped(p, limit - r->n_out);
+    unknown->n += r->n_seqs;
+    unknown->produced += r->n_out - 1 + RETRACT_STEPS;
+    unknown->declared += limit;
+}
+
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
                           struct ifl_step *step)
 {
@@ -232,11 +279,13 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     future->ratio = ratio_now(p, view);
     future->step = view->step + 1;
     if (step->n_preempted > 0)
-        future->ratio = estimated_ratio(view, step);
+        future->ratio = estimated_ratio(p, view, step);
     else if (desc->totals.n_prefill_tokens == 0)
         future->ratio = fallen(p, future->ratio);
     future->decodes = desc->totals.n_prefill_tokens == 0;
     future->ended_step += counts_ended(p, view) && !future->decodes && !p->mixed;
+    if (p->ahead)
+        learn(future, view);
 }
 
 /* An engine that was idle begins anew. */
@@ -248,22 +297,27 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
         return;
     future->ratio = first_ratio(self);
     future->step = view->step;
+    future->ended_tokens = future->n_ended = 0;
+    future->unknown = (struct unknown){0};
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
+    const struct discounted *p = self;
     struct future *future = future_of(self);
     future->n_live--;
     shares_set(&future->most, r->mine[IFL_ADMIT], 0);
     if (r->n_prefill == 0) /* it was turned away */
         return;
     future->last_left_ns = view->now_ns;
-    if (!future->decodes)
+    if (p->ahead)
+        note_unknown(p, view, r);
+    if (p->ahead || !future->decodes)
         return;
     if (future->ended_step != view->step)
         future->ended_tokens = future->n_ended = 0;
     future->ended_step = view->step;
-    future->ended_tokens += new_tokens(self, view, r);
+    future->ended_tokens += new_tokens(p, view, r);
     future->n_ended += r->n_seqs;
 }
 

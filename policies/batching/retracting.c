@@ -13,7 +13,13 @@
  * a prefill finds that batch empty, or takes it along, and while a prompt is in chunks.
  *
  * Who ends with a decode keeps its seat, and the batch its mark, until the next decode is made
- * (update_running_batch): those who wait start a step later, unless nobody is left to decode. */
+ * (update_running_batch): those who wait start a step later, unless nobody is left to decode.
+ *
+ * With overlap (event_loop_overlap) a step is planned when the one before it begins. So a plan does
+ * not know yet who arrived or ended with that one: the first wait, the others keep their memory,
+ * and if it is a decode compute a token more, for nothing. They keep their seats until the next
+ * decode of which the plan knows it. If there is nothing to plan, it waits for the end, and then
+ * knows. */
 #include <math.h>
 
 #include "inflight/policy.h"
@@ -23,6 +29,16 @@ struct retracting {
     int32_t max_prefill_tokens;
     int32_t chunk_tokens; /* 0: prompts run whole */
     bool mixed;
+    bool ahead;
+};
+
+/* Who has ended with the step under way, as far as a plan ahead knows, or does not. */
+struct unknown {
+    int64_t since_ns; /* who arrived later, too */
+    int32_t n_seqs, n_blocks;
+    int32_t n_new_blocks; /* that a token more touches, */
+    int64_t context;      /* and what it reads */
+    bool hides;           /* the plan passed somebody by */
 };
 
 struct batch {
@@ -32,6 +48,7 @@ struct batch {
     int32_t n_ended_seqs;            /* that keep their seats */
     uint64_t ended_step;             /* until this one, if it decodes */
     int64_t left_ns;                 /* when somebody last left */
+    struct unknown unknown;
 };
 
 static const struct ifl_param params[] = {
@@ -44,6 +61,8 @@ static const struct ifl_param params[] = {
      "most tokens of a prefill step, longer prompts are cut (chunked_prefill_size); 0: none"},
     {"mixed", IFL_BOOL, offsetof(struct retracting, mixed), 0, 0, 1, NULL, "",
      "decodes join a prefill step and count in its chunk (enable_mixed_chunk)"},
+    {"ahead", IFL_BOOL, offsetof(struct retracting, ahead), 0, 0, 1, NULL, "",
+     "a step is planned as the one before it begins (overlap schedule); not with mixed"},
 };
 
 static struct batch *batch_of(const void *self)
@@ -56,12 +75,18 @@ static int32_t n_still_counted(const struct retracting *p, const struct ifl_view
 {
     const struct batch *batch = batch_of(p);
     const bool idle = view->n_running == 0 && view->now_ns > batch->left_ns;
-    return batch->ended_step == view->step && !idle && !batch->emptied ? batch->n_ended_seqs : 0;
+    const bool counts = p->ahead || batch->ended_step == view->step;
+    return counts && !idle && !batch->emptied ? batch->n_ended_seqs : 0;
+}
+
+static int32_t seats_kept(const struct retracting *p, const struct ifl_view *view)
+{
+    return n_still_counted(p, view) + batch_of(p)->unknown.n_seqs;
 }
 
 static bool is_full(const struct retracting *p, const struct ifl_view *view)
 {
-    return batch_of(p)->full && (view->n_running > 0 || n_still_counted(p, view) > 0);
+    return batch_of(p)->full && (view->n_running > 0 || seats_kept(p, view) > 0);
 }
 
 /* ---- budgets ---- */
@@ -70,6 +95,7 @@ static bool is_full(const struct retracting *p, const struct ifl_view *view)
  * join, a token each. */
 struct budget { /* what is left of the step's */
     int32_t page_tokens;
+    int32_t unknown_blocks; /* free, but not known to be */
     int32_t input_tokens;
     int32_t chunk_tokens;
 };
@@ -90,6 +116,7 @@ static struct budget budget_of(const struct retracting *p, const struct ifl_view
     const int32_t n = n_mixed(p, view, step);
     return (struct budget){
         .page_tokens = view->limits->block_tokens,
+        .unknown_blocks = batch_of(p)->unknown.n_blocks,
         .input_tokens = p->max_prefill_tokens - n,
         .chunk_tokens = p->chunk_tokens ? p->chunk_tokens - n : INT32_MAX,
     };
@@ -122,6 +149,12 @@ static bool over_input(const struct budget *left, const struct ifl_step *step,
            whole_pages(left, ifl_todo(r)) >= left->input_tokens;
 }
 
+static double room_of(struct ifl_step *step, const struct budget *left, double enough)
+{
+    const double unknown = (double)left->unknown_blocks * left->page_tokens;
+    return ifl_room(step, enough + unknown) - unknown;
+}
+
 /* ---- prefill ---- */
 
 /* Where nothing is left beside the answers under way, it goes on all the same: it would hold its
@@ -129,7 +162,7 @@ static bool over_input(const struct budget *left, const struct ifl_step *step,
 static int32_t tokens_to_go_on(struct ifl_step *step, const struct budget *left,
                                const struct ifl_request *r)
 {
-    const double room = trunc(ifl_room(step, left->chunk_tokens));
+    const double room = trunc(room_of(step, left, left->chunk_tokens));
     const int32_t chunk =
         room > 0 && room < left->chunk_tokens ? (int32_t)room : left->chunk_tokens;
     return ifl_todo(r) < chunk ? ifl_todo(r) : chunk;
@@ -150,7 +183,7 @@ static enum ifl_verdict start_one(struct ifl_step *step, const struct budget *le
                                   const struct ifl_request *r)
 {
     const int32_t n = share_of(left, r);
-    const enum ifl_verdict memory = ifl_ask(step, r, n);
+    const enum ifl_verdict memory = ifl_ask_beyond(step, r, n, left->unknown_blocks);
     if (memory != IFL_YES)
         return memory;
     return n == 0 || over_input(left, step, r) ? IFL_WAIT : ifl_start(step, r, n);
@@ -165,18 +198,23 @@ static bool used_up(const struct budget *left, const struct ifl_request *last)
 static void start_prompts(const struct retracting *p, struct ifl_step *step, struct budget *left,
                           int32_t n_seats_kept)
 {
+    struct unknown *unknown = &batch_of(p)->unknown;
     struct batch *batch = batch_of(p);
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (step->n_running_seqs + n_seats_kept < p->max_seqs &&
            (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        if (p->ahead && r->arrival_ns > unknown->since_ns) {
+            unknown->hides = true;
+            continue;
+        }
         const enum ifl_verdict verdict = start_one(step, left, r);
         batch->refused = verdict == IFL_NO_BLOCKS;
         if (!ifl_settled(step, r, verdict))
             return;
         if (verdict == IFL_YES)
             charge(left, r);
-        batch->refused = verdict == IFL_YES && ifl_room(step, 1) <= 0;
+        batch->refused = verdict == IFL_YES && room_of(step, left, 1) <= 0;
         if (verdict == IFL_YES && (batch->refused || used_up(left, r)))
             return;
     }
@@ -187,7 +225,7 @@ static void prefill(const struct retracting *p, const struct ifl_view *view, str
     struct budget left = budget_of(p, view, step);
     continue_chunk(step, &left);
     if (!is_full(p, view) && view->n_swapped == 0 && step->n_preempted == 0)
-        start_prompts(p, step, &left, n_still_counted(p, view));
+        start_prompts(p, step, &left, seats_kept(p, view));
 }
 
 /* ---- decode ---- */
@@ -202,9 +240,9 @@ static const struct ifl_request *anyone_running(struct ifl_step *step)
 }
 
 /* The last one left decodes alone where the others' chunk leaves it room. */
-static void decode_everyone(struct ifl_step *step)
+static void decode_everyone(struct ifl_step *step, int32_t spare_blocks)
 {
-    while (!ifl_schedule_ready(step, 0)) {
+    while (!ifl_schedule_ready(step, spare_blocks)) {
         const int32_t n_before = step->n_preempted;
         const struct ifl_request *r = anyone_running(step);
         if (r)
@@ -230,7 +268,34 @@ static bool loses_mark(const struct retracting *p, const struct ifl_view *view,
     for (size_t i = 0; i < started.n; i++)
         if (ifl_todo(started.of[i]) > 0)
             return true;
-    return p->mixed || (step->n_running_requests == n_prompts && n_still_counted(p, view) == 0);
+    return p->mixed || (step->n_running_requests == n_prompts && seats_kept(p, view) == 0);
+}
+
+/* ---- ahead ---- */
+
+static void learn(struct batch *batch, int64_t until_ns)
+{
+    batch->n_ended_seqs += batch->unknown.n_seqs;
+    batch->unknown = (struct unknown){.since_ns = until_ns};
+}
+
+static bool knows_all(const struct retracting *p)
+{
+    return !p->ahead || (batch_of(p)->unknown.n_seqs == 0 && !batch_of(p)->unknown.hides);
+}
+
+/* The last who is known to decode does so whatever the others hold. */
+static void decode(const struct retracting *p, struct ifl_step *step)
+{
+    const struct unknown *unknown = &batch_of(p)->unknown;
+    decode_everyone(step, unknown->n_blocks + unknown->n_new_blocks);
+    if (unknown->n_seqs == 0)
+        return;
+    if (step->n_requests == 0)
+        decode_everyone(step, 0);
+    if (step->n_requests > 0)
+        ifl_pad(step, (struct ifl_padding){.n_decode_seqs = unknown->n_seqs,
+                                           .decode_context = unknown->context});
 }
 
 /* ---- the plan ---- */
@@ -238,21 +303,32 @@ static bool loses_mark(const struct retracting *p, const struct ifl_view *view,
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct retracting *p = self;
-    batch_of(p)->refused = batch_of(p)->emptied = false;
+    struct batch *batch = batch_of(p);
+    batch->refused = batch->emptied = batch->unknown.hides = false;
+    batch->unknown.n_blocks += p->ahead ? view->n_ended_blocks : 0;
     prefill(p, view, step);
-    if (step->n_requests == 0 && view->n_running == 0 && n_still_counted(p, view) > 0) {
-        batch_of(p)->emptied = true; /* the decode that is to be made finds nobody */
+    if (step->n_requests == 0 && view->n_running == 0 && !knows_all(p)) {
+        batch->full |= batch->refused;
+        learn(batch, IFL_NEVER);
         prefill(p, view, step);
     }
-    batch_of(p)->unmarked = step->n_prefill_requests > 0 && loses_mark(p, view, step);
+    if (step->n_requests == 0 && view->n_running == 0 && n_still_counted(p, view) > 0) {
+        batch->emptied = true; /* the decode that is to be made finds nobody */
+        prefill(p, view, step);
+    }
+    batch->unmarked = step->n_prefill_requests > 0 && loses_mark(p, view, step);
     if (step->n_prefill_requests > 0 && !p->mixed)
         return;
-    decode_everyone(step);
+    decode(p, step);
     if (step->n_preempted > 0)
         return;
     if (view->n_swapped > 0)
         ifl_return_swapped(step, p->max_seqs);
-    if (step->n_waiting == 0 || n_still_counted(p, view) == 0)
+    if (!knows_all(p) || (step->n_waiting > 0 && n_still_counted(p, view) > 0))
+        return;
+    if (p->ahead)
+        ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+    else
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
@@ -269,14 +345,32 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     batch->full = marked && step->n_preempted == 0 && !batch->unmarked && !(counted && decodes);
     batch->decodes = desc->totals.n_prefill_tokens == 0;
     batch->ended_step += counted && !decodes;
+    if (p->ahead) {
+        batch->n_ended_seqs = decodes ? 0 : n_still_counted(p, view);
+        learn(batch, view->now_ns);
+    }
+}
+
+static void note_unknown(struct unknown *unknown, const struct ifl_view *view,
+                         const struct ifl_request *r)
+{
+    const bool fills_block = r->n_computed % view->limits->block_tokens == 0;
+    unknown->n_seqs += r->n_seqs;
+    unknown->n_new_blocks += fills_block ? r->n_seqs : 0;
+    unknown->context += (int64_t)r->n_seqs * r->n_tokens;
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
+    const struct retracting *p = self;
     struct batch *batch = batch_of(self);
     if (r->n_prefill == 0) /* it was turned away */
         return;
     batch->left_ns = view->now_ns;
+    if (p->ahead) {
+        note_unknown(&batch->unknown, view, r);
+        return;
+    }
     batch->full &= batch->decodes;
     if (!batch->decodes)
         return;
@@ -287,6 +381,9 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
     const struct retracting *p = self;
+    if (p->ahead && p->mixed)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "serving.batching.ahead is true, expected false where mixed is true");
     if (p->chunk_tokens == 0 || p->chunk_tokens >= limits->block_tokens)
         return 0;
     return ifl_fail(error, IFL_E_INPUT,

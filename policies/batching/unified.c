@@ -47,7 +47,7 @@ static const struct ifl_param params[] = {
 
 static struct last_step *last_step_of(const void *self)
 {
-    return (struct last_step *)((uintptr_t)self + ifl_state_offset(sizeof(struct unified)));
+    return ifl_state(self, sizeof(struct unified));
 }
 
 static int32_t budget_left(const struct unified *p, const struct ifl_step *step,

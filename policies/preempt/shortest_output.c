@@ -5,10 +5,26 @@
  * begun gives way. */
 #include "inflight/policy.h"
 
-static bool gives_way_before(const struct ifl_request *a, const struct ifl_request *b)
+struct shortest_output {
+    bool ahead;
+};
+
+static const struct ifl_param params[] = {
+    {"ahead", IFL_BOOL, offsetof(struct shortest_output, ahead), 0, 0, 1, NULL, "",
+     "the token of the last step is not known yet (overlap schedule)"},
+};
+
+static int32_t known_output(const struct shortest_output *p, const struct ifl_view *view,
+                            const struct ifl_request *r)
 {
-    if (!b || a->n_out != b->n_out)
-        return !b || a->n_out < b->n_out;
+    return r->n_out - (p->ahead && r->last_end_ns == view->now_ns);
+}
+
+static bool gives_way_before(const struct shortest_output *p, const struct ifl_view *view,
+                             const struct ifl_request *a, const struct ifl_request *b)
+{
+    if (!b || known_output(p, view, a) != known_output(p, view, b))
+        return !b || known_output(p, view, a) < known_output(p, view, b);
     return a->n_prompt >= b->n_prompt;
 }
 
@@ -18,8 +34,6 @@ static struct ifl_victim pick(const void *self, const struct ifl_view *view, str
     const struct ifl_requests running = ifl_running(step);
     const struct ifl_request *shortest = NULL, *begun = NULL;
     size_t n_decode = 0;
-    (void)self;
-    (void)view;
     for (size_t i = 0; i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
         if (r->state != IFL_RUNNING || r->n_now != 0)
@@ -29,7 +43,7 @@ static struct ifl_victim pick(const void *self, const struct ifl_view *view, str
             continue;
         }
         n_decode++;
-        if (gives_way_before(r, shortest))
+        if (gives_way_before(self, view, r, shortest))
             shortest = r;
     }
     const bool keeps_one = n_decode > 1 || (n_decode == 1 && !ifl_decodes(needy));
@@ -43,5 +57,8 @@ const struct ifl_policy policy_preempt_shortest_output = {
     .kind = IFL_PREEMPT,
     .name = "shortest-output",
     .doc = "who has produced least gives way and goes to the end of the queue (SGLang)",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct shortest_output),
     .ops.preempt = &ops,
 };

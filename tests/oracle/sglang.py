@@ -227,9 +227,13 @@ class SGLang(Scheduler):
     def left_of(self, r):
         return min(max(0, self.declared(r) - r.out), self.most_new_tokens)
 
+    def batch(self):
+        """For whom something is set aside."""
+        return [r for r in self.running if r.decodes] + self.counted
+
     def rem_total(self):
         """Pages that a step gives are not free any more, but count as many whole ones as it computes."""
-        batch = [r for r in self.running if r.decodes] + self.counted
+        batch = self.batch()
         running = sum(self.left_of(r) * self.ratio for r in batch)
         mixed = len(batch) if self.mixed else 0
         return self.free * self.page - running - self.promised - mixed - self.page_rest
@@ -342,7 +346,7 @@ class SGLang(Scheduler):
             self.give(step, r, 1)
 
     def filter_batch(self):
-        """Who has ended leaves the batch, and its mark goes with him."""
+        """Who has ended leaves the batch, and its mark goes with it."""
         if self.unfiltered:
             self.unfiltered, self.counted, self.batch_is_full = [], [], False
 
@@ -439,6 +443,143 @@ class SGLangMixed(SGLang):
         prompts."""
         super().started(step)
         step.tokens = dict(sorted(step.tokens.items(), key=lambda given: not given[0].decodes))
+
+
+class SGLangOverlap(SGLang):
+    """event_loop_overlap: a step is planned when the one before it begins. Until then its results are unknown: who has
+    ended stands in the batch, and decodes if that is what is planned; nobody has its tokens; who arrived since is not
+    there. Prefixes are not shared here: SGLang finds those that the step computed a plan later."""
+    preset = 'sglang-overlap'
+    more_sets = {**SGLang.more_sets}
+
+    @staticmethod
+    def columns(rng, prompt, output):
+        return {'max_tokens': output + rng.choice([0, 0, 3, 40])}
+
+    def __init__(self, settings):
+        super().__init__(dict(settings))
+        self.door, self.unknown, self.fresh = [], [], []
+        self.sampled, self.prefilled = set(), set()
+        self.for_nothing = []
+        self.last_begin = -1
+
+    def arrive(self, r):
+        before = len(self.waiting)
+        super().arrive(r)
+        if len(self.waiting) > before:
+            self.door.append(self.waiting.pop())
+
+    def left_of(self, r):
+        return min(max(0, self.declared(r) - r.out + (r in self.sampled)), self.most_new_tokens)
+
+    def batch(self):
+        """Of a batch that ended as a whole nothing is set aside here."""
+        return super().batch() if self.known else []
+
+    def recompute(self, step, r):
+        if r in self.unknown:
+            raise EngineFails('here nobody who has ended is retracted')
+        if r in self.prefilled:
+            raise EngineFails('its prompt is not in the tree yet')
+        self.waiting += self.door       # here they stand before it
+        self.door = []
+        super().recompute(step, r)
+
+    def decodes(self, step):
+        """update_running_batch: first, who is known to have ended leaves."""
+        self.filter_batch()
+        self.counted = []
+        decoding = [r for r in self.running if r.decodes]
+        while sum(self.lacks(r, r.computed + 1) for r in decoding) > self.free:
+            if len(decoding) == 1:
+                return
+            shortest = min(reversed(decoding), key=lambda r: (r.out - (r in self.sampled), -r.prompt))
+            decoding.remove(shortest)
+            self.recompute(step, shortest)
+            if set(decoding) <= set(self.unknown):
+                raise EngineFails('here the last who is known goes on')
+        self.produced = sum(r.out - (r in self.sampled) + 20 for r in decoding)
+        self.limit = sum(self.declared(r) for r in decoding)
+        for r in decoding:
+            self.grow(r, 1)
+            if r in self.unknown:
+                self.for_nothing.append(r)
+            else:
+                self.give(step, r, 1)
+
+    def learn(self):
+        unknown, self.unknown = self.unknown, []
+        for r in unknown:
+            self.running.remove(r)
+            super().release(r)
+        self.fresh += unknown
+        self.sampled = set()
+        self.waiting += self.door
+        self.door = []
+
+    def settle(self):
+        self.unfiltered += self.fresh
+        self.counted += self.fresh
+        self.fresh = []
+
+    def plan(self, step):
+        self.for_nothing = []
+        on_time = [r for r in self.door if r.arrival <= self.last_begin]
+        self.waiting += on_time
+        self.door = [r for r in self.door if r not in on_time]
+        self.known = set(self.running) - set(self.unknown)
+        if not self.known:
+            self.counted = []
+        self.plan_once(step)
+        if not step.tokens and not step.preempted:
+            self.learn()
+            fresh = list(self.fresh)
+            self.settle()
+            self.plan_once(step)
+            self.counted = fresh        # until the next decode; SGLang has forgotten them
+        self.learn()
+
+    def plan_once(self, step):
+        if not self.running and self.now > self.last_left:
+            self.filter_batch()
+        self.try_prefill(step)
+        if not step.tokens and not self.running and self.unfiltered:
+            self.filter_batch()
+            self.try_prefill(step)
+        if not step.tokens and set(self.running) - set(self.unknown):
+            self.decodes(step)      # here those alone who have ended make no step
+
+    def padding(self, step):
+        return 0, len(self.for_nothing), sum(r.tokens for r in self.for_nothing)
+
+    def started(self, step):
+        prefill = any(not r.decodes for r in step.tokens)
+        if prefill and (self.n_decode == 0 or self.chunked):
+            self.batch_is_full = False
+        if step.preempted:
+            self.batch_is_full = False
+            self.ratio = min(1, self.produced / (self.limit + 1))
+        elif not prefill:
+            floor = self.highest * self.floor_frac
+            self.ratio = max(floor, self.ratio - (self.highest - floor) / self.s['decay_steps'])
+        self.settle()
+        self.last_begin = self.now
+
+    def end(self, step, begin, end):
+        running = list(self.running)
+        out = {r: r.out for r in step.tokens}
+        self.prefilled = {r for r in step.tokens if not r.decodes}
+        super().end(step, begin, end)
+        self.sampled = {r for r in step.tokens if r.out > out[r]}
+        self.unknown = [r for r in running if r not in self.running]
+        self.running = running
+
+    def release(self, r):
+        if r.finish is None:        # else once it is known
+            super().release(r)
+
+    def left(self, r):
+        self.last_left = self.now
 
 
 class SGLangLpm(SGLang):

@@ -121,16 +121,19 @@ static void roll_retracting(struct fixture *f, struct dice *dice)
 {
     static const char *const orders[] = {"fcfs", "longest-prefix", "dfs-weight", "longest-output",
                                          "random"};
+    static const char *const loops[] = {"mixed: false", "mixed: true", "ahead: true"};
+    const int32_t loop = roll(dice, 0, 2);
+    const char *ahead = loop == 2 ? "true" : "false";
     char params[256];
-    snprintf(params, sizeof params,
-             "{max_seqs: %d, max_prefill_tokens: %d, chunk_tokens: %d, mixed: %s}",
+    snprintf(params, sizeof params, "{max_seqs: %d, max_prefill_tokens: %d, chunk_tokens: %d, %s}",
              roll(dice, 1, 12), roll(dice, 20, 200), roll(dice, 0, 1) * roll(dice, 20, 60),
-             roll(dice, 0, 1) ? "true" : "false");
+             loops[loop]);
     fixture_module(f, IFL_BATCHING, "retracting", params);
     fixture_module(f, IFL_ORDER, orders[roll(dice, 0, 4)], NULL);
-    snprintf(params, sizeof params, "{conservativeness: 0.%d}", roll(dice, 0, 9));
+    snprintf(params, sizeof params, "{conservativeness: 0.%d, ahead: %s}", roll(dice, 0, 9), ahead);
     fixture_module(f, IFL_ADMIT, "discounted", params);
-    fixture_module(f, IFL_PREEMPT, "shortest-output", NULL);
+    snprintf(params, sizeof params, "{ahead: %s}", ahead);
+    fixture_module(f, IFL_PREEMPT, "shortest-output", params);
 }
 
 static void roll_ranked_order(struct fixture *f, struct dice *dice)
