@@ -87,6 +87,9 @@ static int wait_for(pid_t child, const char *words, const char *script, struct i
      */
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127 && !*words)
         return fail_to_start(ENOENT, error);
+    if (WIFSIGNALED(status))
+        return ifl_fail(error, IFL_E_IO, "gnuplot was ended by signal %d on %s", WTERMSIG(status),
+                        script);
     return ifl_fail(error, IFL_E_IO, "gnuplot failed on %s: %s", script,
                     *words ? words : "it said nothing");
 }

@@ -194,11 +194,11 @@ static int rewrite(const char *path, const struct bytes *marked, struct ifl_erro
     return whole_finish(&file, room ? IFL_OK : error->code, error);
 }
 
-static int imprint_one(const char *path, put_fn *mark, const struct imprint *imprint,
-                       struct ifl_error *error)
+static int imprint_one(const char *drawn, const char *path, put_fn *mark,
+                       const struct imprint *imprint, struct ifl_error *error)
 {
     struct bytes of, marked = {0};
-    if (read_file(path, &of, error))
+    if (read_file(drawn, &of, error))
         return error->code;
     FILE *to = open_memstream(&marked.at, &marked.n);
     if (to)
@@ -219,9 +219,10 @@ int imprint_all(const char *out_dir, const char *figure, const char *source,
     const struct imprint imprint = {figure, source};
     int code = IFL_OK;
     for (size_t i = 0; i < sizeof formats / sizeof *formats && !code; i++) {
-        char path[4096];
+        char drawn[4096], path[4096];
+        snprintf(drawn, sizeof drawn, "%s/%s.tmp.%s", out_dir, figure, formats[i].extension);
         snprintf(path, sizeof path, "%s/%s.%s", out_dir, figure, formats[i].extension);
-        code = imprint_one(path, formats[i].mark, &imprint, error);
+        code = imprint_one(drawn, path, formats[i].mark, &imprint, error);
     }
     return code;
 }

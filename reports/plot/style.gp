@@ -6,7 +6,8 @@
 # path must not begin with a character that means a pipe to gnuplot.
 out_dir = ARG1[1:1] eq '/' ? ARG1 : './'.ARG1
 data = out_dir.'/'.ARG2.'.csv'
-figure = out_dir.'/'.ARG2.'.'
+# What is drawn gets its name when it is whole.
+figure = out_dir.'/'.ARG2.'.tmp.'
 page_cm = int(ARG3) == 2 ? 17.8 : 8.8
 
 # ---- series ----

@@ -291,7 +291,7 @@ static int search_all(struct quest *quest)
         rc = finish(quest);
     rc = ranks_agree(rc, error);
     if (rc < 0 && ranks_own() == 0)
-        parts_keep(&quest->files.parts);
+        parts_salvage(&quest->files.parts, quest->n_rows, error);
     return rc;
 }
 

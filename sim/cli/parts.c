@@ -44,7 +44,7 @@ void parts_remove(const struct parts *parts)
     rmdir(parts->dir);
 }
 
-bool parts_keep(const struct parts *parts)
+static bool any_record(const struct parts *parts)
 {
     DIR *dir = opendir(parts->dir);
     const struct dirent *entry;
@@ -54,9 +54,16 @@ bool parts_keep(const struct parts *parts)
                 !strstr(entry->d_name, ".tmp");
     if (dir)
         closedir(dir);
-    if (!found)
-        parts_remove(parts);
     return found;
+}
+
+void parts_salvage(const struct parts *parts, size_t n_points, struct ifl_error *error)
+{
+    if (n_points < 2 || !any_record(parts))
+        parts_remove(parts);
+    else if (error->code == IFL_E_INTERRUPTED)
+        snprintf(error->text, sizeof error->text,
+                 "interrupted; the same command with --resume does the rest");
 }
 
 void parts_path(const struct parts *parts, const char *name, size_t point,

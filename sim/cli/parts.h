@@ -26,8 +26,8 @@ bool parts_exist(const struct parts *parts);
 int parts_make(const struct parts *parts, struct ifl_error *error);
 /* Removes the directory and what is in it, if it is there. */
 void parts_remove(const struct parts *parts);
-/* The same where it holds no record of any point; true if it stays. */
-bool parts_keep(const struct parts *parts);
+/* After an error: the same where nobody could resume it. What stays an interruption speaks of. */
+void parts_salvage(const struct parts *parts, size_t n_points, struct ifl_error *error);
 
 /* OUT_DIR/.parts/NAME-000012 */
 void parts_path(const struct parts *parts, const char *name, size_t point,

@@ -245,18 +245,6 @@ static int finish(struct run *run)
 
 /* ---- the study ---- */
 
-/* What a broken study leaves for --resume. */
-static int salvage(struct run *run)
-{
-    const bool kept = study_n_points(run->launch.study) > 1 && parts_keep(&run->files.parts);
-    if (!kept)
-        parts_remove(&run->files.parts);
-    else if (run->launch.error.code == IFL_E_INTERRUPTED)
-        snprintf(run->launch.error.text, sizeof run->launch.error.text,
-                 "interrupted; the same command with --resume does the rest");
-    return run->launch.error.code;
-}
-
 static int run_study(struct run *run)
 {
     const bool first = ranks_own() == 0;
@@ -288,7 +276,9 @@ static int run_study(struct run *run)
     if (rc == 0 && first)
         rc = finish(run);
     rc = ranks_agree(rc, &run->launch.error);
-    return rc < 0 && first ? salvage(run) : rc;
+    if (rc < 0 && first)
+        parts_salvage(&run->files.parts, run->crew.n_points, &run->launch.error);
+    return rc;
 }
 
 int cli_run(int argc, char **argv)

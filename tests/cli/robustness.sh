@@ -109,4 +109,33 @@ interrupt() {
 }
 interrupt INT
 interrupt TERM
+
+# a search for the capacity that is under way when one is done says how to go on
+"$inflight" capacity config.yaml --quiet --set workload.trace=long.csv --set replications=9 \
+    --set capacity.criterion=delay --set workload.arrivals.process=poisson \
+    --set workload.arrivals.rate_rps=1 --set 'sweep.workload.limit=[10,200000]' -o searched \
+    >logs/out 2>logs/err &
+run=$!
+n_waits=0
+while [ ! -s searched/.parts/record-000000 ] && [ $n_waits -lt 200 ]; do
+    sleep 0.05
+    n_waits=$((n_waits + 1))
+done
+kill -INT $run
+wait $run
+ran='capacity, then kill -INT' code=$? wanted=1
+pattern='interrupted; the same command with --resume does the rest'
+judge
+holds searched .parts
+
+# figures have their names when they are whole, also where gnuplot is killed
+if command -v gnuplot >logs/out; then
+    mkdir bin drawn
+    succeeds "$inflight" run config.yaml -q
+    printf '#!/bin/sh\necho half >"$5/$6.tmp.pdf"; kill -9 $$\n' >bin/gnuplot
+    chmod +x bin/gnuplot
+    expect 1 'gnuplot was ended by signal 9 on */ttft_itl_cdf.gp' \
+        env PATH="$work/bin:$PATH" "$inflight" plot out -o drawn --figure ttft_itl_cdf
+    holds drawn ttft_itl_cdf.csv
+fi
 finish
