@@ -37,18 +37,29 @@ static double gap_cv(double *at_s, size_t n)
     return gsl_stats_sd(at_s, 1, n - 1) / gsl_stats_mean(at_s, 1, n - 1);
 }
 
+/* Its stamp says nothing: it comes when it was thought over. */
+static bool waits(const struct ifl_trace *trace, size_t row)
+{
+    return trace->think_ns && trace->session && trace->session[row] > 0 &&
+           trace->think_ns[row] >= 0;
+}
+
 static int measure_stamps(const struct ifl_trace *trace, struct ifl_trace_stats *stats,
                           struct ifl_error *error)
 {
     double *at_s = malloc(trace->n * sizeof *at_s);
     if (!at_s)
         return ifl_fail_nomem(error);
+    size_t n = 0;
     for (size_t i = 0; i < trace->n; i++)
-        at_s[i] = ifl_s_from_ns(trace->arrival_ns[i]);
-    gsl_sort(at_s, 1, trace->n);
-    stats->span_s = at_s[trace->n - 1] - at_s[0];
-    stats->rate_rps = stats->span_s > 0 ? (double)trace->n / stats->span_s : NAN;
-    stats->gap_cv = stats->span_s > 0 ? gap_cv(at_s, trace->n) : NAN;
+        if (!waits(trace, i))
+            at_s[n++] = ifl_s_from_ns(trace->arrival_ns[i]);
+    if (n > 0) {
+        gsl_sort(at_s, 1, n);
+        stats->span_s = at_s[n - 1] - at_s[0];
+        stats->rate_rps = stats->span_s > 0 ? (double)n / stats->span_s : NAN;
+        stats->gap_cv = stats->span_s > 0 ? gap_cv(at_s, n) : NAN;
+    }
     free(at_s);
     return 0;
 }
@@ -78,6 +89,56 @@ static int measure_hash_ids(const struct ifl_trace *trace, struct ifl_trace_stat
     return 0;
 }
 
+/* ---- optional columns ---- */
+
+static size_t count_said(const int64_t *column, size_t n)
+{
+    size_t n_said = 0;
+    for (size_t i = 0; column && i < n; i++)
+        n_said += column[i] != IFL_NEVER;
+    return n_said;
+}
+
+static size_t count_positive(const int32_t *column, size_t n)
+{
+    size_t n_positive = 0;
+    for (size_t i = 0; column && i < n; i++)
+        n_positive += column[i] > 0;
+    return n_positive;
+}
+
+static size_t largest(const uint32_t *column, size_t n)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; column && i < n; i++)
+        most = column[i] > most ? column[i] : most;
+    return most;
+}
+
+static void measure_sessions(const struct ifl_trace *trace, struct ifl_trace_stats *stats)
+{
+    stats->n_sessions = largest(trace->session, trace->n);
+    for (size_t i = 0; trace->session && i < trace->n; i++) {
+        stats->n_turns += trace->session[i] > 0;
+        stats->n_waiting_turns += waits(trace, i);
+    }
+}
+
+static void measure_attributes(const struct ifl_trace *trace, struct ifl_trace_stats *stats)
+{
+    const size_t n = trace->n;
+    stats->n_clients = trace->client ? largest(trace->client, n) + 1 : 0;
+    stats->n_prefix_groups = largest(trace->prefix_group, n);
+    stats->n_in_groups = count_positive(trace->prefix_tokens, n);
+    stats->n_ttft_slos = count_said(trace->ttft_slo_ns, n);
+    stats->n_tpot_slos = count_said(trace->tpot_slo_ns, n);
+    stats->n_limits = count_positive(trace->max_tokens, n);
+    if (trace->priority)
+        gsl_stats_int_minmax(&stats->least_priority, &stats->most_priority, trace->priority, 1, n);
+    if (trace->samples)
+        stats->most_samples = gsl_stats_int_max(trace->samples, 1, n);
+}
+
 int ifl_trace_measure(const struct ifl_trace *trace, struct ifl_trace_stats *stats,
                       struct ifl_error *error)
 {
@@ -91,5 +152,7 @@ int ifl_trace_measure(const struct ifl_trace *trace, struct ifl_trace_stats *sta
         rc = measure_stamps(trace, stats, error);
     if (rc == 0)
         rc = measure_hash_ids(trace, stats, error);
+    measure_sessions(trace, stats);
+    measure_attributes(trace, stats);
     return rc;
 }

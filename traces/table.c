@@ -204,13 +204,17 @@ static int compare(const void *left, const void *right)
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
-static size_t count_late(const struct ifl_trace *trace)
+/* A turn with a think time has no stamp of its own: n_news leaves it out. */
+static size_t count_late(const struct ifl_trace *trace, size_t *n_news)
 {
     size_t n_late = 0;
     int64_t latest_ns = INT64_MIN;
+    *n_news = 0;
     for (size_t i = 0; i < trace->n; i++) {
-        n_late += trace->arrival_ns[i] < latest_ns;
-        latest_ns = trace->arrival_ns[i] > latest_ns ? trace->arrival_ns[i] : latest_ns;
+        const bool late = trace->arrival_ns[i] < latest_ns;
+        n_late += late;
+        *n_news += late && !(trace->think_ns && trace->think_ns[i] >= 0);
+        latest_ns = late ? latest_ns : trace->arrival_ns[i];
     }
     return n_late;
 }
@@ -231,9 +235,9 @@ static int order_by_stamp(const struct ifl_trace *trace, size_t *order, struct i
 
 int ifl_trace_sort(struct ifl_trace *trace, const struct ifl_notes *notes, struct ifl_error *error)
 {
-    const size_t n_late = count_late(trace);
+    size_t n_news;
     struct ifl_trace sorted;
-    if (n_late == 0)
+    if (count_late(trace, &n_news) == 0)
         return 0;
     size_t *order = malloc(trace->n * sizeof *order);
     int rc = order ? order_by_stamp(trace, order, error) : ifl_fail_nomem(error);
@@ -244,6 +248,7 @@ int ifl_trace_sort(struct ifl_trace *trace, const struct ifl_notes *notes, struc
         return rc;
     ifl_trace_free(trace);
     *trace = sorted;
-    trace_note(notes, "%zu of %zu stamps were out of order; sorted", n_late, trace->n);
+    if (n_news > 0)
+        trace_note(notes, "%zu of %zu stamps were out of order; sorted", n_news, trace->n);
     return 0;
 }

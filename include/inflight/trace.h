@@ -146,9 +146,14 @@ struct ifl_length_stats {
 };
 struct ifl_trace_stats {
     size_t n;
-    double span_s, rate_rps, gap_cv; /* NaN without stamps */
+    double span_s, rate_rps, gap_cv; /* of who comes at a stamp; NaN without stamps */
     struct ifl_length_stats prompt, output;
     size_t n_hash_ids, n_hash_hits; /* ids seen before, with an infinite cache */
+    /* what the optional columns hold: 0 without the column */
+    size_t n_sessions, n_turns, n_waiting_turns; /* who waits comes a think time after another */
+    size_t n_prefix_groups, n_clients;
+    size_t n_ttft_slos, n_tpot_slos, n_limits, n_in_groups; /* rows that say so */
+    int32_t least_priority, most_priority, most_samples;
 };
 int ifl_trace_measure(const struct ifl_trace *trace, struct ifl_trace_stats *stats,
                       struct ifl_error *error);

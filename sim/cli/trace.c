@@ -19,13 +19,38 @@ static void print_real(const char *name, double value, const char *unit)
     if (isnan(value))
         printf("  %-18s -\n", name);
     else
-        printf("  %-18s %.6g %s\n", name, value, unit);
+        printf("  %-18s %.6g%s%s\n", name, value, *unit ? " " : "", unit);
 }
 
 static void print_lengths(const char *name, const struct ifl_length_stats *s)
 {
     printf("  %-18s mean %.1f  p50 %.0f  p90 %.0f  p99 %.0f  max %.0f tokens\n", name, s->mean,
            s->p50, s->p90, s->p99, s->max);
+}
+
+/* What the columns beside stamps and lengths were read as. */
+static void print_columns(const struct ifl_trace_stats *s)
+{
+    if (s->n_turns)
+        printf("  %-18s %zu, with %zu turns, %zu of them after a think time\n", "sessions",
+               s->n_sessions, s->n_turns, s->n_waiting_turns);
+    if (s->n_prefix_groups)
+        printf("  %-18s %zu, with %zu requests\n", "prefix groups", s->n_prefix_groups,
+               s->n_in_groups);
+    if (s->n_hash_ids)
+        printf("  %-18s %zu of %zu seen before (%.1f%%)\n", "prefix blocks", s->n_hash_hits,
+               s->n_hash_ids, 100.0 * (double)s->n_hash_hits / (double)s->n_hash_ids);
+    if (s->n_clients)
+        printf("  %-18s %zu\n", "clients", s->n_clients);
+    if (s->least_priority != s->most_priority)
+        printf("  %-18s %d to %d\n", "priority", s->least_priority, s->most_priority);
+    if (s->n_ttft_slos + s->n_tpot_slos)
+        printf("  %-18s ttft_slo_s of %zu requests, tpot_slo_s of %zu\n", "deadlines",
+               s->n_ttft_slos, s->n_tpot_slos);
+    if (s->n_limits)
+        printf("  %-18s of %zu requests\n", "max_tokens", s->n_limits);
+    if (s->most_samples > 1)
+        printf("  %-18s up to %d\n", "samples", s->most_samples);
 }
 
 static int print_stats(const char *path, const char *format)
@@ -45,9 +70,7 @@ static int print_stats(const char *path, const char *format)
     print_real("gap cv", stats.gap_cv, "");
     print_lengths("prompt", &stats.prompt);
     print_lengths("output", &stats.output);
-    if (stats.n_hash_ids)
-        printf("  %-18s %zu of %zu seen before (%.1f%%)\n", "prefix blocks", stats.n_hash_hits,
-               stats.n_hash_ids, 100.0 * (double)stats.n_hash_hits / (double)stats.n_hash_ids);
+    print_columns(&stats);
     return 0;
 }
 

@@ -57,6 +57,32 @@ Test(measure, hash_hits_are_ids_seen_before)
     ifl_trace_free(&trace);
 }
 
+/* Who waits for a turn before it says nothing about the rate: stamps 0 and 4, of two sessions. */
+Test(measure, what_the_optional_columns_hold)
+{
+    struct ifl_trace trace = must_read(
+        "arrival_s,prompt_tokens,output_tokens,session,think_s,prefix_group,prefix_tokens,client,"
+        "priority,ttft_slo_s,max_tokens,samples\n"
+        "4,9,1,b,,g,8,x,2,,,1\n,9,1,b,1,g,9,y,-1,0.5,7,3\n0,9,1,a,,,,x,0,,,1\n,9,1,a,2,,,z,0,,,"
+        "1\n");
+    struct ifl_trace_stats stats;
+    struct ifl_error error;
+    cr_assert_eq(ifl_trace_measure(&trace, &stats, &error), 0);
+    expect_near(stats.span_s, 4);
+    expect_near(stats.rate_rps, 0.5);
+    cr_expect_eq(stats.n_sessions, 2);
+    cr_expect_eq(stats.n_turns, 4);
+    cr_expect_eq(stats.n_waiting_turns, 2);
+    cr_expect_eq(stats.n_prefix_groups, 1);
+    cr_expect_eq(stats.n_in_groups, 2);
+    cr_expect_eq(stats.n_clients, 3);
+    cr_expect(stats.least_priority == -1 && stats.most_priority == 2);
+    cr_expect(stats.n_ttft_slos == 1 && stats.n_tpot_slos == 0);
+    cr_expect_eq(stats.n_limits, 1);
+    cr_expect_eq(stats.most_samples, 3);
+    ifl_trace_free(&trace);
+}
+
 Test(measure, an_empty_trace_is_an_error)
 {
     const struct ifl_trace trace = {0};
