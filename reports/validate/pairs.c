@@ -251,6 +251,22 @@ int64_t pairs_finish_ns(const struct pairs *pairs, enum side side, size_t i)
     return pairs_arrival_ns(pairs, side, i) + pairs_metric_ns(pairs, side, E2E, i);
 }
 
+static int64_t since_first_ns(const struct pairs *pairs, enum side side, size_t i)
+{
+    return pairs_arrival_ns(pairs, side, i) - pairs_arrival_ns(pairs, side, 0);
+}
+
+int64_t pairs_arrivals_apart_ns(const struct pairs *pairs)
+{
+    int64_t most_ns = 0;
+    for (size_t i = 0; i < pairs->n; i++) {
+        const int64_t apart_ns =
+            since_first_ns(pairs, SIMULATED, i) - since_first_ns(pairs, MEASURED, i);
+        most_ns = apart_ns > most_ns ? apart_ns : -apart_ns > most_ns ? -apart_ns : most_ns;
+    }
+    return most_ns;
+}
+
 size_t pairs_gather(const struct pairs *pairs, enum metric metric, int64_t *value[N_SIDES])
 {
     size_t n = 0;

@@ -39,6 +39,9 @@ int64_t pairs_metric_ns(const struct pairs *pairs, enum side side, enum metric m
 int64_t pairs_arrival_ns(const struct pairs *pairs, enum side side, size_t i);
 int64_t pairs_finish_ns(const struct pairs *pairs, enum side side, size_t i);
 
+/* The most that two runs' arrivals of a pair are apart, counted from the first pair's. */
+int64_t pairs_arrivals_apart_ns(const struct pairs *pairs);
+
 /* The metric of the pairs that have it on both sides: value[side][n]; each has room for pairs->n.
  */
 size_t pairs_gather(const struct pairs *pairs, enum metric metric, int64_t *value[N_SIDES]);

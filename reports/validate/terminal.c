@@ -3,6 +3,21 @@
 
 #include "validate/findings.h"
 
+/* Recordings round their stamps. */
+#define MOST_APART_S 0.01
+
+/* Sooner or later, a request meets others: unless turns or a closed loop waited for answers, the
+ * runs cannot be compared. */
+static void print_arrivals(FILE *out, const struct pairs *pairs)
+{
+    const double apart_s = ifl_s_from_ns(pairs_arrivals_apart_ns(pairs));
+    if (apart_s > MOST_APART_S)
+        fprintf(out,
+                "arrivals   up to %.4g s apart: expected those of the recording, workload.arrivals "
+                "{process: trace}\n",
+                apart_s);
+}
+
 static void print_pairs(FILE *out, const struct ifl_validation *v, const struct pairs *pairs)
 {
     fprintf(out, "simulated  %s: %zu requests\n", v->simulated.name, v->simulated.trace->n);
@@ -17,7 +32,10 @@ static void print_pairs(FILE *out, const struct ifl_validation *v, const struct 
     if (pairs->n_alone[SIMULATED] + pairs->n_alone[MEASURED])
         fprintf(out, "; %zu simulated and %zu measured alone", pairs->n_alone[SIMULATED],
                 pairs->n_alone[MEASURED]);
-    fprintf(out, "\n\n");
+    fputc('\n', out);
+    if (v->simulated.trace->has_stamps && v->measured.trace->has_stamps)
+        print_arrivals(out, pairs);
+    fputc('\n', out);
 }
 
 /* What four decimals cannot show is 0, not -0. */

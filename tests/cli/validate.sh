@@ -25,6 +25,12 @@ same "$(errors same/validation.csv scheduling.order spearman)" 1 'rank correlati
 same "$(awk -F, '$1 == "steps.alike_from_the_start" { print $4 == $5 }' same/validation.csv)" 1 \
     'steps alike'
 
+# requests that come when they came, and twice as fast: 4.5 s sooner after 9
+grep -q arrivals logs/out && complain 'a run has its own arrivals'
+succeeds "$inflight" run config.yaml -q --set workload.arrivals.speedup=2 -o sooner
+succeeds "$inflight" validate sooner fast -o apart --no-plots
+printed 'arrivals   up to 4.5 s apart'
+
 # steps of 20 ms instead of 10: nobody queues, so every latency doubles
 succeeds "$inflight" validate slow fast -o double --no-plots
 for metric in ttft_s tpot_s e2e_s; do
