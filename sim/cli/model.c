@@ -52,7 +52,9 @@ static void print_memory(const struct portrait *portrait)
 static void print_parts(const struct portrait *portrait)
 {
     const struct portrait_phase *prefill = &portrait->prefill, *decode = &portrait->decode;
-    printf("\n  %-12s %14s %14s %14s %14s\n", "", "prefill GFLOP", "GB", "decode GFLOP", "GB");
+    printf("\n  %-12s %14s %14s %14s %14s\n",
+           portrait->options.tensor_parallel > 1 ? "of a rank" : "", "prefill GFLOP", "GB",
+           "decode GFLOP", "GB");
     for (int i = 0; i < PASS_PARTS; i++)
         printf("  %-12s %14.2f %14.3f %14.3f %14.3f\n", prefill->parts[i].name,
                prefill->parts[i].flops / 1e9, prefill->parts[i].bytes / 1e9,

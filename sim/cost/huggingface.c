@@ -191,14 +191,9 @@ static const struct architecture {
     const char *model_type;
     void (*read)(struct reader *, struct model *);
 } architectures[] = {
-    {"llama", read_llama},
-    {"mistral", read_llama_shape},
-    {"qwen2", read_qwen2},
-    {"qwen3", read_qwen3},
-    {"opt", read_opt},
-    {"bloom", read_bloom},
-    {"gpt2", read_gpt2},
-    {"mixtral", read_mixtral},
+    {"llama", read_llama},         {"mistral", read_llama_shape}, {"phi3", read_llama_shape},
+    {"qwen2", read_qwen2},         {"qwen3", read_qwen3},         {"opt", read_opt},
+    {"bloom", read_bloom},         {"gpt2", read_gpt2},           {"mixtral", read_mixtral},
     {"qwen3_moe", read_qwen3_moe},
 };
 

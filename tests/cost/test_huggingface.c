@@ -46,6 +46,19 @@ static int load_text(const char *text, struct model *model, struct ifl_error *er
     return code;
 }
 
+/* Phi-3-mini has 3,821,079,552 parameters (Abdin et al. 2024, microsoft/Phi-3-mini-4k-instruct). */
+Test(huggingface, phi3_mini)
+{
+    struct model model;
+    struct ifl_error error;
+    const char *text =
+        "{\"model_type\": \"phi3\", \"hidden_size\": 3072, \"num_hidden_layers\": 32,"
+        " \"num_attention_heads\": 32, \"num_key_value_heads\": 32, \"intermediate_size\": 8192,"
+        " \"max_position_embeddings\": 4096, \"vocab_size\": 32064}";
+    cr_assert_eq(load_text(text, &model, &error), 0, "%s", error.text);
+    cr_expect_eq(model_parameters(&model), 3821079552);
+}
+
 /* GPT-2 small has 124,439,808 parameters (Radford et al. 2019, openai-community/gpt2). */
 Test(huggingface, gpt2_small)
 {
@@ -116,7 +129,8 @@ Test(huggingface, hostile_json_is_one_clear_line)
     expect_error("{\"a\": 1,\n\n\x01\x02 }", "expected a JSON object");
     expect_error("{\"model_type\": \"a\\nb\"}", "model_type is \"a\\nb\", expected one of");
     expect_error("[1, 2]", "no JSON object");
-    expect_error("{}", "model_type is missing, expected one of llama, mistral, qwen2, qwen3, opt");
+    expect_error("{}",
+                 "model_type is missing, expected one of llama, mistral, phi3, qwen2, qwen3, opt");
     expect_error("{\"model_type\": 7}", "model_type is 7");
     expect_error("{\"model_type\": \"mamba\"}", "model_type is \"mamba\"");
     expect_error("{\"model_type\": \"llama\", \"model_type\": \"opt\"}", "duplicate");
