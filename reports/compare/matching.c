@@ -34,7 +34,7 @@ static int fail_compared(const struct sheet *sheet, const char *key, size_t n_sw
                  column_short_key(sheet_header(sheet, c)));
     }
     return ifl_fail_at(error, sheet->path, 1, 0, "%s is not swept, expected one of: %s", key,
-                       swept);
+                       *swept ? swept : "none, there is no sweep");
 }
 
 static int find_compared(struct matching *matching, enum run run, size_t n_swept,

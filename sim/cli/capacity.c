@@ -38,6 +38,31 @@ static int fail_key(const struct config *config, const char *text, struct ifl_er
     return ifl_fail_at(error, config->path, 0, 0, "%s", text);
 }
 
+/* USD of a GPU hour, NaN where nobody says. */
+static double gpu_price(const struct config *config)
+{
+    const struct capacity_config *of = &config->capacity;
+    for (size_t i = 0; i < of->n_prices; i++)
+        if (strcmp(of->price_hardware[i], config->hardware) == 0)
+            return of->usd_per_gpu_hour[i];
+    return (double)NAN;
+}
+
+static int check_numbers(const struct config *config, struct ifl_error *error)
+{
+    const struct capacity_config *of = &config->capacity;
+    if (of->min_rate_rps > of->max_rate_rps)
+        return ifl_fail_at(error, config->path, 0, 0,
+                           "capacity.min_rate_rps is %g, expected at most max_rate_rps, %g",
+                           of->min_rate_rps, of->max_rate_rps);
+    if (of->n_prices > 0 && config->hardware[0] && isnan(gpu_price(config)))
+        return ifl_fail_at(error, config->path, 0, 0,
+                           "capacity.usd_per_gpu_hour has no price of %s, expected one of every "
+                           "hardware, or none at all",
+                           config->hardware);
+    return 0;
+}
+
 static int check(const struct config *config, struct ifl_error *error)
 {
     const struct ifl_arrivals *arrivals = &config->workload.arrivals;
@@ -59,17 +84,13 @@ static int check(const struct config *config, struct ifl_error *error)
         config->ttft_slo_s <= 0 && config->tpot_slo_s <= 0)
         return fail_key(config, "slo.ttft_s and slo.tpot_s are missing, expected at least one",
                         error);
-    return 0;
+    return check_numbers(config, error);
 }
 
 static void price(const struct config *config, struct record *record)
 {
-    const struct capacity_config *of = &config->capacity;
     record->n_gpus = config->tensor_parallel * config->pipeline_parallel * config->replicas;
-    record->usd_per_hour = (double)NAN;
-    for (size_t i = 0; i < of->n_prices; i++)
-        if (strcmp(of->price_hardware[i], config->hardware) == 0)
-            record->usd_per_hour = of->usd_per_gpu_hour[i] * record->n_gpus;
+    record->usd_per_hour = gpu_price(config) * record->n_gpus;
 }
 
 /* The configurations of a row's replications; *n_read of them need config_finish. */

@@ -120,6 +120,10 @@ refuses 'slo.ttft_s and slo.tpot_s are missing' \
     "$inflight" capacity md1.yaml --set capacity.criterion=distserve
 refuses 'workload.arrivals.process has no rate' \
     "$inflight" capacity md1.yaml --set workload.arrivals.process=burst --set workload.shuffle=true
+refuses 'capacity.usd_per_gpu_hour has no price of h100-sxm, expected one of every hardware' \
+    "$inflight" capacity chats.yaml --set hardware=h100-sxm
+refuses 'capacity.min_rate_rps is 5, expected at most max_rate_rps, 1' \
+    "$inflight" capacity chats.yaml --set capacity.min_rate_rps=5 --set capacity.max_rate_rps=1
 refuses 'capacity.usd_per_gpu_hour.gpu-a is dear, expected a number' \
     "$inflight" capacity chats.yaml --set 'capacity.usd_per_gpu_hour={gpu-a: dear}'
 finish

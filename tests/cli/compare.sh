@@ -75,4 +75,8 @@ refuses 'usage: inflight compare DIR DIR' "$inflight" compare fast
 "$inflight" run md1.yaml --quiet -o longer --set workload.trace=longer.csv
 refuses 'longer: request 0 of point 0 has 1000 prompt and 2 output tokens, in short 1000 and 1' \
     "$inflight" compare short longer
+printf 'requests,finished,saturated\n1,1,false\n' >logs/summary
+mkdir single && cp logs/summary single/summary.csv
+refuses 'preset is not swept, expected one of: none, there is no sweep' \
+    "$inflight" compare single --between preset=a,b
 finish
