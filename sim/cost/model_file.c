@@ -1,6 +1,7 @@
 /* Models by name: a file in configs/models/, or a checkpoint's config.json. */
 #include <math.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "config/tree.h"
 #include "cost/document.h"
@@ -67,7 +68,19 @@ static bool ends_with(const char *text, const char *end)
     return n >= n_end && strcmp(text + n - n_end, end) == 0;
 }
 
-/* Checkpoints are folders, and every one holds a config.json. "." and ".." name nothing. */
+/* Checkpoints are folders, and every one holds a config.json. */
+static void enter_folder(struct document *document)
+{
+    struct stat status;
+    const size_t n = strlen(document->path);
+    if (stat(document->path, &status) < 0 || !S_ISDIR(status.st_mode))
+        return;
+    snprintf(document->path + n, sizeof document->path - n, "%sconfig.json",
+             document->path[n - 1] == '/' ? "" : "/");
+    snprintf(document->stem, sizeof document->stem, "config");
+}
+
+/* "." and ".." name nothing. */
 static void name_after_folder(const char *path, char name[128])
 {
     const char *end = strrchr(path, '/');
@@ -87,6 +100,7 @@ int model_load(const char *name, struct model *model, struct ifl_error *error)
     int code = document_find("models", name, &document, error);
     if (code)
         return code;
+    enter_folder(&document);
     code = ends_with(document.path, ".json") ? model_read_huggingface(document.path, model, error)
                                              : read_yaml(document.path, model, error);
     memcpy(model->name, document.stem, sizeof model->name);

@@ -99,6 +99,8 @@ Test(huggingface, a_checkpoint_folder_names_the_model)
     cr_assert_eq(fclose(file), 0);
     struct model model = load_model(path);
     cr_expect_str_eq(model.name, strrchr(folder, '/') + 1);
+    model = load_model(folder);
+    cr_expect_str_eq(model.name, strrchr(folder, '/') + 1, "the folder itself");
     cr_assert_eq(chdir(folder), 0);
     model = load_model("./config.json");
     cr_expect_str_eq(model.name, "config");
