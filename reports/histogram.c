@@ -15,16 +15,27 @@ void histogram_finish(struct histogram *histogram)
     *histogram = (struct histogram){0};
 }
 
-int histogram_open_row(uint32_t **row, struct ifl_error *error)
+int histogram_open_row(struct histogram *histogram, size_t row, struct ifl_error *error)
 {
-    *row = calloc(HISTOGRAM_ROW, sizeof **row);
-    return *row ? IFL_OK : ifl_fail_nomem(error);
+    histogram->low[row] = calloc(HISTOGRAM_ROW, sizeof *histogram->low[row]);
+    return histogram->low[row] ? IFL_OK : ifl_fail_nomem(error);
+}
+
+int histogram_carry(struct histogram *histogram, size_t row, size_t at, uint32_t carry,
+                    struct ifl_error *error)
+{
+    if (!histogram->high[row])
+        histogram->high[row] = calloc(HISTOGRAM_ROW, sizeof *histogram->high[row]);
+    if (!histogram->high[row])
+        return ifl_fail_nomem(error);
+    histogram->high[row][at] += carry;
+    return IFL_OK;
 }
 
 static uint64_t times_of(const struct histogram *histogram, size_t row, size_t at)
 {
     const uint64_t high = histogram->high[row] ? histogram->high[row][at] : 0;
-    return high << 32 | histogram->low[row][at];
+    return high << 16 | histogram->low[row][at];
 }
 
 static int64_t middle_of(size_t bin)
