@@ -100,6 +100,18 @@ static inline bool life_meets_slos(const struct life *life)
            (life->tpot_slo_ns == IFL_NEVER || life_meets(life_tpot_ns(life), life->tpot_slo_ns));
 }
 
+/* The i-th of n in that order. Requests finish in another one, in which they lie, so each would be
+ * a miss: what comes soon is fetched now. */
+static inline const struct life *life_at(const struct life *lives, const uint32_t *order, size_t n,
+                                         size_t i)
+{
+    enum { AHEAD = 6 };
+    const struct life *soon = &lives[order[i + AHEAD < n ? i + AHEAD : i]];
+    __builtin_prefetch(soon);
+    __builtin_prefetch(&soon->status);
+    return &lives[order[i]];
+}
+
 /* Indices of the lives by arrival, then request_id: order[n]. */
 int lives_order(const struct life *lives, size_t n, uint32_t *order, struct ifl_error *error);
 /* requests.csv: the header, and a row. */

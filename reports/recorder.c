@@ -124,7 +124,8 @@ int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_r
                           .preemptions = record->preemptions,
                           .swap_outs = record->swap_outs,
                           .replica = record->replica,
-                          .status = (uint8_t)record->status};
+                          .status = (uint8_t)record->status,
+                          .in_timeline = false};
     life->in_timeline =
         whole_is_open(&recorder->timeline.file) && timeline_request(&recorder->timeline, life);
     (void)error;
@@ -353,8 +354,7 @@ static int take_lives(struct ifl_recorder *recorder, const uint32_t *order, size
     const size_t n = recorder->n_lives;
     const bool writes = whole_is_open(&recorder->requests);
     for (size_t i = 0; i < n; i++) {
-        const struct life *life = &recorder->lives[order[i]];
-        __builtin_prefetch(&recorder->lives[order[i + AHEAD < n ? i + AHEAD : i]]);
+        const struct life *life = life_at(recorder->lives, order, n, i);
         if (writes && life_write(&recorder->requests, recorder->point, life, error))
             return error->code;
         if (i >= n_warmup)

@@ -51,7 +51,7 @@ static size_t count_queued(const struct life *lives, const uint32_t *order, size
 {
     size_t n_queued = 0;
     for (size_t i = 0; i < n; i++)
-        n_queued += queued(&lives[order[i]]);
+        n_queued += queued(life_at(lives, order, n, i));
     return n_queued;
 }
 
@@ -61,7 +61,7 @@ static void batch_delays(const struct life *lives, const uint32_t *order, size_t
     size_t in_batch[N_BATCHES] = {0};
     *of = (struct delays){0};
     for (size_t i = 0, k = 0; i < n; i++) {
-        const struct life *life = &lives[order[i]];
+        const struct life *life = life_at(lives, order, n, i);
         if (!queued(life))
             continue;
         const size_t batch = k++ * N_BATCHES / n_queued;

@@ -46,9 +46,13 @@ int cohort_reserve(struct cohort *cohort, size_t n)
 
 /* ---- who finishes when ---- */
 
-static void mark_finish(struct cohort *cohort, int64_t tick)
+static bool finishes_at(const struct cohort *cohort, size_t at)
 {
-    const size_t at = cohort_place(cohort, tick);
+    return cohort->finishes[at / 64] >> at % 64 & 1;
+}
+
+static void mark_finish(struct cohort *cohort, size_t at)
+{
     cohort->finishes[at / 64] |= UINT64_C(1) << at % 64;
 }
 
@@ -66,10 +70,14 @@ static int64_t first_finish(const struct cohort *cohort, int64_t tick)
     return tick + __builtin_ctzll(word);
 }
 
+/* Mostly alone: the mark says so, and the list need not be read, which would be a miss. */
 static void finish_insert(struct cohort *cohort, struct live_request *r)
 {
-    live_insert_by_start(&cohort->due[cohort_place(cohort, r->finish_tick)], FINISHING, r);
-    mark_finish(cohort, r->finish_tick);
+    const size_t at = cohort_place(cohort, r->finish_tick);
+    if (!finishes_at(cohort, at))
+        cohort->due[at] = (struct live_list){0};
+    live_insert_by_start(&cohort->due[at], FINISHING, r);
+    mark_finish(cohort, at);
     if (r->finish_tick < cohort->next_finish_tick)
         cohort->next_finish_tick = r->finish_tick;
 }
@@ -97,7 +105,7 @@ static void move_due(struct cohort *to, const struct cohort *from)
         to->due[at] = from->due[was_at];
         to->unused_slots[at] = from->unused_slots[was_at];
         if (to->due[at].head)
-            mark_finish(to, tick);
+            mark_finish(to, at);
     }
 }
 

@@ -344,6 +344,22 @@ static int32_t running_seqs(const struct replica *replica)
     return n;
 }
 
+/* What the policy holds. Field by field: clearing it first would cost as much as a plan. */
+static void open_step(struct replica *replica)
+{
+    struct ifl_step *step = &replica->step;
+    step->asked = 1u << IFL_BATCHING;
+    step->n_tokens = step->n_requests = 0;
+    step->n_prefill_tokens = step->n_prefill_requests = 0;
+    step->n_running_requests = (int32_t)replica->running.n;
+    step->n_running_seqs = running_seqs(replica);
+    step->n_waiting = (int32_t)replica->waiting.n;
+    step->n_swapped = (int32_t)replica->n_swapped;
+    step->n_free_blocks = replica->kv.n_free;
+    step->n_free_host_blocks = replica->host.n_free;
+    step->n_started = step->n_preempted = step->n_swapped_out = step->n_swapped_in = 0;
+}
+
 static void begin_step(struct replica *replica, int64_t now_ns)
 {
     replica->view.now_ns = now_ns;
@@ -358,16 +374,7 @@ static void begin_step(struct replica *replica, int64_t now_ns)
     replica->first_start = replica->n_starts;
     replica->wake_ns = IFL_NEVER;
     replica->kv.cache.asked_lost = false;
-    replica->step = (struct ifl_step){
-        .ops = &replica_step_ops,
-        .asked = 1u << IFL_BATCHING,
-        .n_running_requests = (int32_t)replica->running.n,
-        .n_running_seqs = running_seqs(replica),
-        .n_waiting = (int32_t)replica->waiting.n,
-        .n_swapped = (int32_t)replica->n_swapped,
-        .n_free_blocks = replica->kv.n_free,
-        .n_free_host_blocks = replica->host.n_free,
-    };
+    open_step(replica);
 }
 
 static void open_view(struct replica *replica)

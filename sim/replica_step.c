@@ -80,16 +80,14 @@ static void sum_totals(struct replica *replica)
 {
     const int32_t n_decode = replica->ticks ? replica->cohort.n_seqs : 0;
     struct ifl_step_totals *totals = &replica->desc.totals;
-    *totals = (struct ifl_step_totals){
-        .n_tokens = n_decode,
-        .n_decode_seqs = n_decode,
-        .n_sampled = n_decode,
-        .decode_context = n_decode ? replica->cohort.context + n_decode : 0,
-        .n_blocks_out = (int32_t)replica->n_outs,
-        .n_blocks_in = (int32_t)replica->n_ins,
-        .padding = replica->padding,
-        .n_blocks_copied = (int32_t)replica->n_copies,
-    };
+    totals->n_tokens = totals->n_decode_seqs = totals->n_sampled = n_decode;
+    totals->decode_context = n_decode ? replica->cohort.context + n_decode : 0;
+    totals->n_prefill_tokens = totals->n_prefill_seqs = totals->max_prefill_kv = 0;
+    totals->prefill_q_kv = totals->prefill_q_q = totals->prefill_kv_64 = 0;
+    totals->n_blocks_out = (int32_t)replica->n_outs;
+    totals->n_blocks_in = (int32_t)replica->n_ins;
+    totals->n_blocks_copied = (int32_t)replica->n_copies;
+    totals->padding = replica->padding;
     for (size_t i = 0; i < replica->n_planned; i++)
         add_prompt(totals, &replica->planned[i]);
 }
@@ -186,8 +184,8 @@ void replica_record_pool(struct replica *replica)
     record->kv_shared_blocks = replica->kv.n_shared + replica->n_group_saved;
 }
 
-/* What steps.csv says of this step, but for its times. Field by field: clearing the record first
- * would cost as much as the step. */
+/* What steps.csv says of this step, but for its times. Field by field, as the totals: clearing them
+ * first would cost as much as the step. */
 static void fill_record(struct replica *replica)
 {
     const struct ifl_step_totals *totals = &replica->desc.totals;
