@@ -48,12 +48,23 @@ static int order_by_arrival(const struct life *lives, size_t n, uint32_t *order,
     return IFL_OK;
 }
 
+static bool arrive_in_order(const struct life *lives, size_t n, const uint32_t *order)
+{
+    int64_t last_ns = INT64_MIN;
+    for (size_t i = 0; i < n; i++) {
+        const int64_t arrival_ns = life_at(lives, order, n, i)->arrival_ns;
+        if (arrival_ns < last_ns)
+            return false;
+        last_ns = arrival_ns;
+    }
+    return true;
+}
+
 /* Most traces number requests as they arrive; a few numbers may be missing. False, and the order is
  * open, where they do not. */
 static bool order_by_number(const struct life *lives, size_t n, uint32_t *order, uint32_t *place)
 {
     const size_t n_places = 2 * n;
-    int64_t last_ns = INT64_MIN;
     size_t n_placed = 0;
     memset(place, 0xff, n_places * sizeof *place);
     for (size_t i = 0; i < n; i++) {
@@ -61,15 +72,10 @@ static bool order_by_number(const struct life *lives, size_t n, uint32_t *order,
             return false;
         place[lives[i].request_id] = (uint32_t)i;
     }
-    for (size_t number = 0; number < n_places; number++) {
-        if (place[number] == UINT32_MAX)
-            continue;
-        if (lives[place[number]].arrival_ns < last_ns)
-            return false;
-        last_ns = lives[place[number]].arrival_ns;
-        order[n_placed++] = place[number];
-    }
-    return true;
+    for (size_t number = 0; number < n_places; number++)
+        if (place[number] != UINT32_MAX)
+            order[n_placed++] = place[number];
+    return arrive_in_order(lives, n, order);
 }
 
 int lives_order(const struct life *lives, size_t n, uint32_t *order, struct ifl_error *error)

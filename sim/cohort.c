@@ -344,11 +344,13 @@ static inline int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
 size_t cohort_pass(struct cohort *cohort, size_t n)
 {
     const uint32_t block_tokens = (uint32_t)cohort->block_tokens;
-    uint32_t phase = (uint32_t)cohort->phase + 1;
-    phase = phase < block_tokens ? phase : 0;
-    if (n > 1) {
-        if (cohort->n_growing > 0)
-            n = lesser(n, 1 + ticks_to_growth(cohort, (int32_t)phase));
+    const uint32_t next = (uint32_t)cohort->phase + 1;
+    uint32_t phase = next < block_tokens ? next : 0;
+    if (n > 1 && cohort->n_growing > 0) {
+        n = lesser(n, 1 + ticks_to_growth(cohort, (int32_t)phase));
+        phase += (uint32_t)n - 1;
+        phase -= phase < block_tokens ? 0 : block_tokens;
+    } else if (n > 1) {
         phase = (phase + (uint32_t)n - 1) % block_tokens;
     }
     cohort->phase = (int32_t)phase;
