@@ -24,7 +24,7 @@ void replica_leave(struct replica *replica, struct live_request *r);
 /* The plan decodes and does nothing else: only such a one may promise to repeat itself. */
 bool replica_only_ticks(const struct replica *replica);
 
-/* ---- step_builder.c: what a policy may do in a plan ---- */
+/* ---- step_builder.c and its siblings: what a policy may do in a plan ---- */
 
 extern const struct ifl_step_ops replica_step_ops;
 static inline struct replica *replica_of(struct ifl_step *step)

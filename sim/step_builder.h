@@ -1,0 +1,39 @@
+/* What the functions behind `struct ifl_step_ops` share. Those of the table are documented there.
+ */
+#ifndef SIM_STEP_BUILDER_H
+#define SIM_STEP_BUILDER_H
+
+#include "replica_parts.h"
+
+/* The policy has broken its contract: the first time counts. */
+void step_breach(struct replica *replica, const char *what);
+/* Blocks have come or gone. */
+void step_count_blocks(struct replica *replica);
+
+/* ---- step_schedule.c ---- */
+
+enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *request, int32_t n,
+                               int32_t hold_tokens);
+bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks);
+/* n more tokens of each of its sequences; its blocks are there. */
+void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n);
+/* As if this plan had given it none. */
+void step_undo_schedule(struct replica *replica, struct live_request *r);
+
+/* ---- step_start.c ---- */
+
+enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *request, int32_t n,
+                          int32_t spare_blocks, int32_t *takes);
+double step_room(struct ifl_step *step, double enough);
+enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *request, int32_t n);
+
+/* ---- step_preempt.c ---- */
+
+bool step_make_room(struct ifl_step *step, const struct ifl_request *needy);
+enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *request,
+                              enum ifl_fate fate, enum ifl_place place);
+void step_reject(struct ifl_step *step, const struct ifl_request *request);
+/* Off the list of the swapped ones. */
+void step_remove_swapped(struct replica *replica, struct live_request *r);
+
+#endif

@@ -1,0 +1,170 @@
+/* Leaving the device, by recompute or to host memory; and the queue, for good. */
+#include "step_builder.h"
+
+#include "step_limits.h"
+#include "step_lists.h"
+
+/* ---- the swapped ones, in no order ---- */
+
+static void add_swapped(struct replica *replica, struct live_request *r)
+{
+    r->swapped_at = replica->n_swapped;
+    replica->swapped[replica->n_swapped++] = r;
+    replica->step.n_swapped++;
+    replica_note_rank(replica, RANKED_SWAPPED, r);
+}
+
+void step_remove_swapped(struct replica *replica, struct live_request *r)
+{
+    struct live_request *last = replica->swapped[--replica->n_swapped];
+    replica->swapped[r->swapped_at] = last;
+    last->swapped_at = r->swapped_at;
+    replica->step.n_swapped--;
+    replica_note_rank(replica, RANKED_SWAPPED, r);
+}
+
+/* ---- giving way ---- */
+
+static void leave_running(struct replica *replica, struct live_request *r)
+{
+    replica_leave(replica, r);
+    replica_note_rank(replica, RANKED_RUNNING, r);
+    replica->step.n_running_requests--;
+    replica->step.n_running_seqs -= r->pub.n_seqs;
+    replica->step.n_preempted++;
+    r->pub.n_preempted++;
+    if (r->first_scheduled_ns != IFL_NEVER) /* before, it queues */
+        r->stalled_since_ns = replica->view.now_ns;
+}
+
+static void send_to_host(struct replica *replica, struct live_request *r)
+{
+    const int32_t n = r->pub.n_blocks;
+    for (int32_t i = 0; i < n && !replica->kv.tallied; i++)
+        replica->outs[replica->n_outs + (size_t)i].from = live_block(r, i);
+    replica_drop_blocks(replica, r, false);
+    kv_take(&replica->host, n, r->blocks);
+    for (int32_t i = 0; i < n && !replica->kv.tallied; i++)
+        replica->outs[replica->n_outs + (size_t)i].to = live_block(r, i);
+    replica->n_outs += (size_t)n;
+    r->pub.n_host_blocks = n;
+    r->pub.state = IFL_SWAPPED;
+    r->stalled_on_host = true;
+    r->n_swap_outs++;
+    add_swapped(replica, r);
+    replica->step.n_swapped_out++;
+}
+
+/* Of several that go to the back in one plan, the first to give way stands first. */
+static const uint64_t BEHIND_ALL = UINT64_C(1) << 63;
+
+static void send_to_waiting(struct replica *replica, struct live_request *r, enum ifl_place place)
+{
+    replica_drop_blocks(replica, r, false);
+    r->parted = false;
+    kv_beams_end(&r->beams);
+    r->pub.n_computed = 0;
+    r->pub.n_prefill = 0;
+    r->pub.state = IFL_WAITING;
+    r->pub.queued_ns = replica->view.now_ns;
+    r->stalled_on_host = false;
+    replica->step.n_waiting++;
+    r->pub.queued_serial = place == IFL_BACK ? BEHIND_ALL + replica->n_backs++ : r->pub.serial;
+    if (place == IFL_FRONT)
+        waiting_push_front(&replica->waiting, r);
+    else if (place == IFL_IN_ORDER)
+        waiting_push(&replica->waiting, r, replica_rank(replica, r), r->pub.arrival_ns);
+    else
+        waiting_push(&replica->waiting, r, replica_rank_now(replica, r), replica->view.now_ns);
+}
+
+static bool swapped_in_now(const struct replica *replica, const struct live_request *r)
+{
+    return r->start_seq >= replica->first_start && r->swapped_in;
+}
+
+/* Somebody started in this plan on what it has r compute. */
+static bool others_stand_on(const struct replica *replica, const struct live_request *r)
+{
+    size_t i = 0;
+    while (i < replica->started.n && !replica_stands_on(replica, live(replica->started.of[i]), r))
+        i++;
+    return i < replica->started.n;
+}
+
+enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *request,
+                              enum ifl_fate fate, enum ifl_place place)
+{
+    struct replica *replica = replica_of(step);
+    struct live_request *r = live(request);
+    if (!replica->broken && request->state != IFL_RUNNING)
+        step_breach(replica, "it preempted a request that is not on the device");
+    if (!replica->broken && swapped_in_now(replica, r))
+        step_breach(replica, "it preempted a request that it swapped in in the same plan");
+    if (!replica->broken && others_stand_on(replica, r))
+        step_breach(replica,
+                    "it preempted a request on whose tokens of this plan it started another");
+    if (replica->broken || fate == IFL_KEEP)
+        return IFL_WAIT;
+    step_sync(replica, r);
+    if (fate == IFL_SWAP && request->n_blocks > replica->host.n_free) {
+        if (replica->swap_full == SWAP_FULL_FAIL) {
+            step_breach(replica, "the swap pool is full (serving.kv.swap_gib; swap_full: recompute "
+                                 "falls back instead)");
+            return IFL_NO_HOST_BLOCKS;
+        }
+        fate = IFL_RECOMPUTE;
+    }
+    step_undo_schedule(replica, r);
+    leave_running(replica, r);
+    if (fate == IFL_SWAP && r->pub.n_computed > 0)
+        send_to_host(replica, r);
+    else
+        send_to_waiting(replica, r, place);
+    step_count_blocks(replica);
+    return IFL_YES;
+}
+
+bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
+{
+    struct replica *replica = replica_of(step);
+    const struct module *preempt = &replica->modules[IFL_PREEMPT];
+    if (replica->answering)
+        step_breach(replica, step_no_question);
+    if (replica->broken)
+        return false;
+    step->asked |= 1u << IFL_PREEMPT;
+    replica->answering = true;
+    const struct ifl_victim victim =
+        preempt->policy->ops.preempt->pick(preempt->self, &replica->view, step, needy);
+    replica->answering = false;
+    if (!victim.request || victim.fate == IFL_KEEP)
+        return false;
+    return step_preempt(step, victim.request, victim.fate, victim.place) == IFL_YES &&
+           victim.request != needy;
+}
+
+/* ---- for good ---- */
+
+void step_reject(struct ifl_step *step, const struct ifl_request *request)
+{
+    struct replica *replica = replica_of(step);
+    struct live_request *r = live(request);
+    if (replica->broken)
+        return;
+    if (request->state == IFL_WAITING) {
+        waiting_leave(&replica->waiting, r);
+        step->n_waiting--;
+    } else if (request->state == IFL_SWAPPED) {
+        step_remove_swapped(replica, r);
+        kv_release(&replica->host, request->n_host_blocks, r->blocks);
+        r->pub.n_host_blocks = 0;
+        step_count_blocks(replica);
+    } else {
+        step_breach(replica, "it rejected a request that neither waits nor is swapped");
+        return;
+    }
+    r->pub.state = IFL_DONE;
+    replica->n_rejected++;
+    replica->gone[replica->n_gone++] = r;
+}

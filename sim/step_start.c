@@ -1,0 +1,148 @@
+/* Joining the device: the admit module is asked, blocks are taken, and who waits or is swapped out
+ * runs from then on. */
+#include "step_builder.h"
+
+#include <math.h>
+
+#include "step_limits.h"
+
+/* ---- may it? ---- */
+
+static bool may_start(struct replica *replica, const struct ifl_request *request, int32_t n)
+{
+    if (request->state != IFL_WAITING && request->state != IFL_SWAPPED)
+        step_breach(replica, "it started a request that neither waits nor is swapped");
+    else if (n < 0 || n > ifl_todo(request))
+        step_breach(replica, "it started a request with more tokens than it has left");
+    else if (!step_has_room(replica))
+        step_breach(replica, step_no_room);
+    else if (replica->answering)
+        step_breach(replica, step_no_question);
+    return !replica->broken;
+}
+
+static struct ifl_admission admission(struct replica *replica, const struct ifl_request *request,
+                                      int32_t n)
+{
+    const struct module *admit = &replica->modules[IFL_ADMIT];
+    if (!may_start(replica, request, n))
+        return (struct ifl_admission){IFL_WAIT, 0};
+    const enum ifl_state state = request->state;
+    replica->step.asked |= 1u << IFL_ADMIT;
+    replica->answering = true;
+    const struct ifl_admission answer =
+        admit->policy->ops.admit->ask(admit->self, &replica->view, &replica->step, request, n);
+    replica->answering = false;
+    if (request->state != state)
+        step_breach(replica, "its admit module moved the request that it was asked about");
+    return replica->broken ? (struct ifl_admission){IFL_WAIT, 0} : answer;
+}
+
+/* The hit of who waits may have grown since the plan looked, by what another left who gave way. */
+static int32_t still_to_compute(struct replica *replica, const struct ifl_request *request,
+                                int32_t n)
+{
+    if (!replica->kv.cached || request->state != IFL_WAITING)
+        return n;
+    replica_look_up(replica, live(request));
+    return n < ifl_todo(request) ? n : ifl_todo(request);
+}
+
+enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *request, int32_t n,
+                          int32_t spare_blocks, int32_t *takes)
+{
+    struct replica *replica = replica_of(step);
+    n = still_to_compute(replica, request, n);
+    spare_blocks = step_spare(replica, spare_blocks);
+    step->n_free_blocks -= spare_blocks;
+    const struct ifl_admission answer = admission(replica, request, n);
+    step->n_free_blocks += spare_blocks;
+    const int32_t computed = request->n_computed + n;
+    if (takes)
+        *takes = replica_need(replica, live(request),
+                              answer.hold_tokens > computed ? answer.hold_tokens : computed);
+    return answer.verdict;
+}
+
+double step_room(struct ifl_step *step, double enough)
+{
+    struct replica *replica = replica_of(step);
+    const struct module *admit = &replica->modules[IFL_ADMIT];
+    if (!admit->policy->ops.admit->room)
+        return INFINITY;
+    replica->step.asked |= 1u << IFL_ADMIT;
+    return admit->policy->ops.admit->room(admit->self, &replica->view, step, enough);
+}
+
+/* ---- it joins ---- */
+
+/* Host blocks are swapped in to fresh device blocks; the request holds `hold` blocks after. The
+ * host blocks stay taken until the plan is done: swap-outs of the same step run before they are
+ * read. */
+static bool bring_back(struct replica *replica, struct live_request *r, int32_t hold)
+{
+    const int32_t n_host = r->pub.n_host_blocks;
+    const int32_t n = hold > n_host ? hold : n_host;
+    if (!kv_fits(&replica->kv, n) || (!replica->kv.tallied && live_reserve_blocks(r, n) < 0))
+        return false;
+    for (int32_t i = 0; i < n_host && !replica->kv.tallied; i++)
+        replica->ins[replica->n_ins + (size_t)i].from = live_block(r, i);
+    r->pub.n_host_blocks = 0;
+    replica_take_blocks(replica, r, n);
+    for (int32_t i = 0; i < n_host && !replica->kv.tallied; i++)
+        replica->ins[replica->n_ins + (size_t)i].to = live_block(r, i);
+    replica->n_ins += (size_t)n_host;
+    replica->kv_token_slots += replica_slots(replica, r);
+    replica->n_group_saved += replica_saved_blocks(replica, r);
+    r->swapped_in = true;
+    r->n_published = 0;
+    r->identity = 0;
+    step_remove_swapped(replica, r);
+    replica->step.n_swapped_in++;
+    return true;
+}
+
+static bool leave_queue(struct replica *replica, struct live_request *r, int32_t hold)
+{
+    if (!replica_first_blocks(replica, r, hold))
+        return false;
+    waiting_leave(&replica->waiting, r);
+    r->swapped_in = false;
+    if (r->first_scheduled_ns == IFL_NEVER)
+        r->cached_tokens = r->pub.n_computed;
+    r->pub.n_prefill = r->pub.n_tokens;
+    r->pub.started_ns = replica->view.now_ns;
+    replica->step.n_waiting--;
+    replica->step.n_started++;
+    replica->started.of[replica->started.n++] = &r->pub;
+    return true;
+}
+
+enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *request, int32_t n)
+{
+    struct replica *replica = replica_of(step);
+    struct live_request *r = live(request);
+    n = still_to_compute(replica, request, n);
+    const struct ifl_admission answer = admission(replica, request, n);
+    if (answer.verdict != IFL_YES)
+        return answer.verdict;
+    const int32_t computed = request->n_computed + n;
+    const int32_t hold = replica_hold_blocks(
+        replica, r, answer.hold_tokens > computed ? answer.hold_tokens : computed);
+    if (!(request->state == IFL_SWAPPED ? bring_back : leave_queue)(replica, r, hold))
+        return IFL_NO_BLOCKS;
+    r->n_promised = answer.hold_tokens > computed ? hold : 0;
+    r->pub.state = IFL_RUNNING;
+    r->start_seq = replica->n_starts++;
+    live_append(&replica->running, ON_DEVICE, r);
+    live_append(&replica->apart, AMONG_PEERS, r);
+    replica_note_rank(replica, RANKED_RUNNING, r);
+    step->n_running_requests++;
+    step->n_running_seqs += request->n_seqs;
+    step_count_blocks(replica);
+    if (n > 0)
+        step_put_in_plan(replica, r, n);
+    if (replica->modules[IFL_ORDER].policy->ops.order->rerank == IFL_RANK_EACH_START)
+        replica->ranks_stale = true;
+    return IFL_YES;
+}
