@@ -73,8 +73,8 @@ double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k)
     return gemm_group_s(hardware, &one);
 }
 
-double prefill_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
-                           double d_head, const struct prefill_shape *shape)
+double prefill_attention_s(const struct hardware *hardware, const struct attention_heads *heads,
+                           const struct prefill_shape *shape)
 {
     const struct prefill_profile *prefill = &hardware->prefill;
     if (shape->n_tokens <= 0)
@@ -82,10 +82,11 @@ double prefill_attention_s(const struct hardware *hardware, double q_heads, doub
     const double pairs = shape->q_context + prefill->causal_frac * shape->q_q +
                          prefill->overhead_tokens * shape->n_tokens;
     const double tail_pairs = prefill->tail_tiles * 128 * shape->longest_kv * hardware->gpu.n_sms;
-    const double heads_s = prefill->head_us * us * shape->n_seqs * kv_heads / hardware->gpu.n_sms;
+    const double heads_s =
+        prefill->head_us * us * shape->n_seqs * heads->kv_heads / hardware->gpu.n_sms;
     return corrected(hardware, CORRECT_PREFILL, 0, 0, shape->n_tokens) *
            (prefill->launch_us * us + heads_s +
-            4 * d_head * (q_heads * pairs + tail_pairs) /
+            4 * heads->d_head * (heads->q_heads * pairs + tail_pairs) /
                 flops_per_s(hardware, prefill->compute_frac));
 }
 
@@ -96,13 +97,14 @@ struct decode_terms {
     double split_tokens;              /* above which contexts are split */
 };
 
-static inline struct decode_terms decode_terms(const struct hardware *hardware, double q_heads,
-                                               double kv_heads, double n_seqs)
+static inline struct decode_terms decode_terms(const struct hardware *hardware,
+                                               const struct attention_heads *heads, double n_seqs)
 {
     const struct decode_profile *decode = &hardware->decode;
-    const double n_streams = n_seqs * kv_heads;
+    const double n_streams = n_seqs * heads->kv_heads;
     const double memory_bytes_per_s = bytes_per_s(hardware, decode->memory_frac);
-    const double stream_bytes_per_s = q_heads <= kv_heads ? decode->stream_gb_per_s * gb_per_s : 0;
+    const double stream_bytes_per_s =
+        heads->q_heads <= heads->kv_heads ? decode->stream_gb_per_s * gb_per_s : 0;
     const bool streams =
         stream_bytes_per_s > 0 && n_streams * stream_bytes_per_s < memory_bytes_per_s;
     return (struct decode_terms){
@@ -137,12 +139,12 @@ static void correct_run(const struct hardware *hardware, const struct decode_sha
     }
 }
 
-void decode_attention_run_s(const struct hardware *hardware, double q_heads, double kv_heads,
-                            double d_head, double element_bytes, const struct decode_shape *first,
-                            double growth_tokens, size_t n, double *s)
+void decode_attention_run_s(const struct hardware *hardware, const struct attention_heads *heads,
+                            const struct decode_shape *first, double growth_tokens, size_t n,
+                            double *s)
 {
-    const struct decode_terms terms = decode_terms(hardware, q_heads, kv_heads, first->n_seqs);
-    const double token_bytes = 2 * kv_heads * d_head * element_bytes;
+    const struct decode_terms terms = decode_terms(hardware, heads, first->n_seqs);
+    const double token_bytes = 2 * heads->kv_heads * heads->d_head * heads->element_bytes;
     for (int32_t i = 0; i < (int32_t)n; i++) {
         const double context_tokens = first->context_tokens + i * growth_tokens;
         const double kv_bytes = context_tokens * token_bytes;
@@ -152,33 +154,35 @@ void decode_attention_run_s(const struct hardware *hardware, double q_heads, dou
         correct_run(hardware, first, growth_tokens, n, s);
 }
 
-double decode_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
-                          double d_head, double element_bytes, const struct decode_shape *shape)
+double decode_attention_s(const struct hardware *hardware, const struct attention_heads *heads,
+                          const struct decode_shape *shape)
 {
     double s = 0;
     if (shape->n_seqs > 0)
-        decode_attention_run_s(hardware, q_heads, kv_heads, d_head, element_bytes, shape, 0, 1, &s);
+        decode_attention_run_s(hardware, heads, shape, 0, 1, &s);
     return s;
 }
 
-double decode_attention_mixed_s(const struct hardware *hardware, double q_heads, double kv_heads,
-                                double d_head, double element_bytes,
+double decode_attention_mixed_s(const struct hardware *hardware,
+                                const struct attention_heads *heads,
                                 const struct decode_shape *shape)
 {
     const struct decode_mixed_profile *mixed = &hardware->decode_mixed;
     if (shape->n_seqs <= 0)
         return 0;
-    const double kv_bytes = 2 * shape->context_tokens * kv_heads * d_head * element_bytes;
-    const struct decode_terms terms = decode_terms(hardware, q_heads, kv_heads, shape->n_seqs);
+    const double kv_bytes =
+        2 * shape->context_tokens * heads->kv_heads * heads->d_head * heads->element_bytes;
+    const struct decode_terms terms = decode_terms(hardware, heads, shape->n_seqs);
     const double launches_s =
         (1 - mixed->shared_launch_frac) * (terms.launch_s + split_s(&terms, shape->context_tokens));
     const double read_once_s = packed_s(&terms, kv_bytes);
     if (mixed->memory_frac <= 0)
         return corrected(hardware, CORRECT_DECODE, 0, 0, shape->context_tokens) *
                (launches_s + read_once_s);
-    const double unpacked_bytes = kv_bytes / kv_heads * q_heads;
-    const double unpacked_s = mixed->head_us * us * shape->n_seqs * q_heads / hardware->gpu.n_sms +
-                              unpacked_bytes / bytes_per_s(hardware, mixed->memory_frac);
+    const double unpacked_bytes = kv_bytes / heads->kv_heads * heads->q_heads;
+    const double unpacked_s =
+        mixed->head_us * us * shape->n_seqs * heads->q_heads / hardware->gpu.n_sms +
+        unpacked_bytes / bytes_per_s(hardware, mixed->memory_frac);
     return launches_s + fmax(read_once_s, unpacked_s);
 }
 

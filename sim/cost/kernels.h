@@ -42,6 +42,12 @@ double gemm_group_s(const struct hardware *hardware, const struct gemm_group *gr
 /* gemm_fp8: the same with 8-bit inputs, a 16-bit output and the doubled peak. */
 double gemm_fp8_s(const struct hardware *hardware, double m, double n, double k);
 
+/* The attention of a rank. */
+struct attention_heads {
+    double q_heads, kv_heads, d_head;
+    double element_bytes; /* of K and V */
+};
+
 /* Sums over the prefill sequences of a step. */
 struct prefill_shape {
     double n_tokens;   /* sum q */
@@ -60,8 +66,8 @@ struct prefill_shape {
  * kernel that skips the tiles above the diagonal. The tail is the wave that drains: a tile of
  * 128 queries walks the longest context on one SM while the others have nothing left. The last term
  * stores the new K and V. */
-double prefill_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
-                           double d_head, const struct prefill_shape *shape);
+double prefill_attention_s(const struct hardware *hardware, const struct attention_heads *heads,
+                           const struct prefill_shape *shape);
 
 struct decode_shape {
     double n_seqs;
@@ -79,13 +85,13 @@ enum { KERNELS_SPLIT_TOKENS = 128 };
  * Contexts above 128 tokens are split over SMs and combined by a second kernel. FlashAttention 2
  * does not split them where h = g: then an SM streams each alone at s, which bounds small batches
  * from below. Other kernels have s = 0, and no such bound. */
-double decode_attention_s(const struct hardware *hardware, double q_heads, double kv_heads,
-                          double d_head, double element_bytes, const struct decode_shape *shape);
+double decode_attention_s(const struct hardware *hardware, const struct attention_heads *heads,
+                          const struct decode_shape *shape);
 /* The same of n steps that follow one another, to the last bit: each reads that many tokens more
  * than the one before. s[n]. */
-void decode_attention_run_s(const struct hardware *hardware, double q_heads, double kv_heads,
-                            double d_head, double element_bytes, const struct decode_shape *first,
-                            double growth_tokens, size_t n, double *s);
+void decode_attention_run_s(const struct hardware *hardware, const struct attention_heads *heads,
+                            const struct decode_shape *first, double growth_tokens, size_t n,
+                            double *s);
 
 /* decode_mixed, in a step that also holds prefill: kernels for mixed batches do not pack the query
  * heads that share a KV head, so K and V are read once for each of them.
@@ -96,8 +102,8 @@ void decode_attention_run_s(const struct hardware *hardware, double q_heads, dou
  * that the kernel is that of steps without prefill: the second argument is then left out. l is 1
  * where prompts and decodes are sequences of one launch, which leaves no SM idle and splits
  * nothing, as in vLLM since its V1, and 0 where the decodes have a launch of their own. */
-double decode_attention_mixed_s(const struct hardware *hardware, double q_heads, double kv_heads,
-                                double d_head, double element_bytes,
+double decode_attention_mixed_s(const struct hardware *hardware,
+                                const struct attention_heads *heads,
                                 const struct decode_shape *shape);
 
 /* elementwise: n launches that move `bytes` in all: n te + bytes / (e_e W). */

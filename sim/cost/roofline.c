@@ -11,7 +11,6 @@
  * there is no forward pass, and the host does not launch its layers. */
 #include <stdlib.h>
 
-#include "cost/kernels.h"
 #include "cost/kind.h"
 #include "cost/roofline.h"
 
@@ -33,7 +32,7 @@ static double layer_elementwise_s(const struct roofline_rank *rank, double m)
 {
     const struct model *model = rank->model;
     const double norm_elements = 4.0 * model->d_model;
-    const double rotary_elements = 2 * (rank->q_heads + rank->kv_heads) * model->d_head;
+    const double rotary_elements = 2 * (rank->heads.q_heads + rank->heads.kv_heads) * model->d_head;
     const double activation_elements = (model->mlp == MODEL_MLP_GATED ? 3 : 2) * rank->ffn_columns *
                                        model_experts_per_token(model);
     const double elements = 2 * norm_elements + rotary_elements + activation_elements;
@@ -119,19 +118,15 @@ static double prefill_s(const struct roofline_rank *rank, const struct ifl_step_
         .longest_kv = totals->max_prefill_kv,
         .n_seqs = totals->n_prefill_seqs,
     };
-    return prefill_attention_s(rank->hardware, rank->q_heads, rank->kv_heads, rank->model->d_head,
-                               &shape);
+    return prefill_attention_s(rank->hardware, &rank->heads, &shape);
 }
 
 static double decode_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
-    const struct model *model = rank->model;
     const struct decode_shape shape = {totals->n_decode_seqs, (double)totals->decode_context};
     if (totals->n_prefill_tokens > 0)
-        return decode_attention_mixed_s(rank->hardware, rank->q_heads, rank->kv_heads,
-                                        model->d_head, model->kv_bytes, &shape);
-    return decode_attention_s(rank->hardware, rank->q_heads, rank->kv_heads, model->d_head,
-                              model->kv_bytes, &shape);
+        return decode_attention_mixed_s(rank->hardware, &rank->heads, &shape);
+    return decode_attention_s(rank->hardware, &rank->heads, &shape);
 }
 
 static double host_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
@@ -186,8 +181,7 @@ static void remembered_run_s(struct cost *cost, const struct ifl_step_totals *fi
         tokens_s(roofline, first->n_tokens) + rows_s(roofline, first->n_sampled);
     const double on_host_s = host_s(rank, first), floor_s = rank->hardware->host.floor_ms * 1e-3;
     const double layers = model->layers;
-    decode_attention_run_s(rank->hardware, rank->q_heads, rank->kv_heads, model->d_head,
-                           model->kv_bytes, &shape, growth_tokens, n, s);
+    decode_attention_run_s(rank->hardware, &rank->heads, &shape, growth_tokens, n, s);
     for (size_t i = 0; i < n; i++) {
         const double forward_s = matrices_s + layers * s[i];
         s[i] = on_host_s + (forward_s > floor_s ? forward_s : floor_s);
@@ -203,8 +197,12 @@ void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
         rank->allreduce = hardware_allreduce(hardware, tensor_parallel);
     model_layer_linears(model, tensor_parallel, rank->linears);
     rank->head = model_lm_head(model, tensor_parallel);
-    rank->q_heads = model_q_heads_per_rank(model, tensor_parallel);
-    rank->kv_heads = model_kv_heads_per_rank(model, tensor_parallel);
+    rank->heads = (struct attention_heads){
+        .q_heads = model_q_heads_per_rank(model, tensor_parallel),
+        .kv_heads = model_kv_heads_per_rank(model, tensor_parallel),
+        .d_head = model->d_head,
+        .element_bytes = model->kv_bytes,
+    };
     rank->ffn_columns = (double)model->d_ffn / tensor_parallel;
     rank->block_bytes =
         (double)model_kv_bytes_per_token(model, tensor_parallel) * block_tokens / n_stages;

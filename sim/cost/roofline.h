@@ -6,6 +6,7 @@
 #include "inflight/step.h"
 
 #include "cost/hardware.h"
+#include "cost/kernels.h"
 #include "cost/model.h"
 
 struct roofline_rank {
@@ -13,7 +14,8 @@ struct roofline_rank {
     const struct hardware *hardware;
     struct model_linear linears[MODEL_LINEARS], head;
     const struct lines_profile *allreduce; /* in `hardware`; NULL on one GPU */
-    double q_heads, kv_heads, ffn_columns; /* of a rank */
+    struct attention_heads heads;          /* of a rank */
+    double ffn_columns;                    /* of a rank */
     double block_bytes;                    /* of a rank, all its layers */
     int32_t n_stages;                      /* of the pipeline */
 };

@@ -13,29 +13,35 @@ static double predict_gemm_fp8(const struct hardware *hardware, const struct fit
     return gemm_fp8_s(hardware, sample->m, sample->n, sample->k);
 }
 
+static struct attention_heads heads_of(const struct fit_sample *sample)
+{
+    return (struct attention_heads){sample->q_heads, sample->kv_heads, sample->d_head,
+                                    sample->element_bytes};
+}
+
 static double predict_prefill(const struct hardware *hardware, const struct fit_sample *sample)
 {
     const double n = sample->n_seqs, q = sample->new_tokens, c = sample->context_tokens;
     const double longest_kv = sample->longest_kv > 0 ? sample->longest_kv : c + q;
     const struct prefill_shape shape = {n * q, n * q * c, n * q * q, longest_kv, n};
-    return prefill_attention_s(hardware, sample->q_heads, sample->kv_heads, sample->d_head, &shape);
+    const struct attention_heads heads = heads_of(sample);
+    return prefill_attention_s(hardware, &heads, &shape);
 }
 
 static double predict_decode(const struct hardware *hardware, const struct fit_sample *sample)
 {
     const double n = sample->n_seqs;
     const struct decode_shape shape = {n, n * (sample->context_tokens + 1)};
-    return decode_attention_s(hardware, sample->q_heads, sample->kv_heads, sample->d_head,
-                              sample->element_bytes, &shape);
+    const struct attention_heads heads = heads_of(sample);
+    return decode_attention_s(hardware, &heads, &shape);
 }
 
 static double predict_mixed(const struct hardware *hardware, const struct fit_sample *sample)
 {
     const double n = sample->n_decode_seqs;
     const struct decode_shape shape = {n, n * (sample->decode_context_tokens + 1)};
-    return predict_prefill(hardware, sample) +
-           decode_attention_mixed_s(hardware, sample->q_heads, sample->kv_heads, sample->d_head,
-                                    sample->element_bytes, &shape);
+    const struct attention_heads heads = heads_of(sample);
+    return predict_prefill(hardware, sample) + decode_attention_mixed_s(hardware, &heads, &shape);
 }
 
 /* Over more ranks than two the all-reduce of two stands in, with the traffic of a ring,

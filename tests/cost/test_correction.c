@@ -54,12 +54,17 @@ Test(correction, multiplies_the_form)
     struct hardware hw = load_hardware("a100-80gb-sxm");
     const double before_s = gemm_s(&hw, 300, 4096, 4096, 2);
     const struct decode_shape decode = {8, 4000};
-    const double decode_before_s = decode_attention_s(&hw, 32, 8, 128, 2, &decode);
-    const double mixed_s = decode_attention_mixed_s(&hw, 32, 8, 128, 2, &decode);
+    const double decode_before_s =
+        decode_attention_s(&hw, &(struct attention_heads){32, 8, 128, 2}, &decode);
+    const double mixed_s =
+        decode_attention_mixed_s(&hw, &(struct attention_heads){32, 8, 128, 2}, &decode);
     hw.corrections = corrections_of("op,n,k,size,factor\ngemm,,,1,1.25\ndecode,,,1,2\n");
     cr_expect_float_eq(gemm_s(&hw, 300, 4096, 4096, 2) / before_s, 1.25, 1e-12);
-    cr_expect_float_eq(decode_attention_s(&hw, 32, 8, 128, 2, &decode) / decode_before_s, 2, 1e-12);
-    cr_expect_eq(decode_attention_mixed_s(&hw, 32, 8, 128, 2, &decode), mixed_s);
+    cr_expect_float_eq(decode_attention_s(&hw, &(struct attention_heads){32, 8, 128, 2}, &decode) /
+                           decode_before_s,
+                       2, 1e-12);
+    cr_expect_eq(decode_attention_mixed_s(&hw, &(struct attention_heads){32, 8, 128, 2}, &decode),
+                 mixed_s);
 }
 
 static void expect_refused(const char *rows, int line, const char *words)

@@ -55,14 +55,18 @@ Test(kernels, prefill_by_hand)
 {
     struct hardware hw = plain();
     const struct prefill_shape shape = {150, 100000, 12500, 1100, 2};
-    expect_close(prefill_attention_s(&hw, 2, 1, 64, &shape), 512 * 106250e-12);
+    expect_close(prefill_attention_s(&hw, &(struct attention_heads){2, 1, 64, 2}, &shape),
+                 512 * 106250e-12);
     hw.prefill.overhead_tokens = 10;
     hw.prefill.launch_us = 3;
-    expect_close(prefill_attention_s(&hw, 2, 1, 64, &shape), 3e-6 + 512 * 107750e-12);
+    expect_close(prefill_attention_s(&hw, &(struct attention_heads){2, 1, 64, 2}, &shape),
+                 3e-6 + 512 * 107750e-12);
     hw.prefill.tail_tiles = 0.5; /* of 128 queries x 1100 keys x 4 x 64 FLOP, on a tenth */
-    expect_close(prefill_attention_s(&hw, 2, 1, 64, &shape),
+    expect_close(prefill_attention_s(&hw, &(struct attention_heads){2, 1, 64, 2}, &shape),
                  3e-6 + 512 * 107750e-12 + 0.5 * 128 * 1100 * 256 * 10e-12);
-    expect_close(prefill_attention_s(&hw, 2, 1, 64, &(struct prefill_shape){0}), 0);
+    expect_close(prefill_attention_s(&hw, &(struct attention_heads){2, 1, 64, 2},
+                                     &(struct prefill_shape){0}),
+                 0);
 }
 
 /* 3 sequences, 1000 tokens, 2 KV heads of 64 in bf16: 2 x 1000 x 2 x 64 x 2 = 512000 bytes. */
@@ -70,10 +74,13 @@ Test(kernels, decode_by_hand)
 {
     struct hardware hw = plain();
     const struct decode_shape shape = {3, 1000};
-    expect_close(decode_attention_s(&hw, 4, 2, 64, 2, &shape), 512e-9);
+    expect_close(decode_attention_s(&hw, &(struct attention_heads){4, 2, 64, 2}, &shape), 512e-9);
     hw.decode = (struct decode_profile){.launch_us = 4, .head_us = 5, .memory_frac = 0.5};
-    expect_close(decode_attention_s(&hw, 4, 2, 64, 2, &shape), 4e-6 + 3 * 2 * 5e-6 / 10 + 1024e-9);
-    expect_close(decode_attention_s(&hw, 4, 2, 64, 2, &(struct decode_shape){0, 0}), 0);
+    expect_close(decode_attention_s(&hw, &(struct attention_heads){4, 2, 64, 2}, &shape),
+                 4e-6 + 3 * 2 * 5e-6 / 10 + 1024e-9);
+    expect_close(decode_attention_s(&hw, &(struct attention_heads){4, 2, 64, 2},
+                                    &(struct decode_shape){0, 0}),
+                 0);
 }
 
 /* 8 query heads on 2 KV heads read K and V four times, at twice the rate here. */
@@ -83,11 +90,12 @@ Test(kernels, mixed_decode_reads_for_each_query_head)
     const struct decode_shape shape = {3, 1000};
     hw.decode.launch_us = 4;
     hw.decode_mixed = (struct decode_mixed_profile){.head_us = 1, .memory_frac = 2};
-    expect_close(decode_attention_mixed_s(&hw, 8, 2, 64, 2, &shape),
+    expect_close(decode_attention_mixed_s(&hw, &(struct attention_heads){8, 2, 64, 2}, &shape),
                  4e-6 + 3 * 8 * 1e-6 / 10 + 1024e-9);
     /* One query head a KV head: reading once is the floor. */
     hw.decode_mixed.head_us = 0;
-    expect_close(decode_attention_mixed_s(&hw, 2, 2, 64, 2, &shape), 4e-6 + 512e-9);
+    expect_close(decode_attention_mixed_s(&hw, &(struct attention_heads){2, 2, 64, 2}, &shape),
+                 4e-6 + 512e-9);
 }
 
 /* Decodes that ride in the launch of the prompts pay for their K and V alone; half of one, for half
@@ -99,12 +107,16 @@ Test(kernels, one_launch_for_prompts_and_decodes)
     hw.decode.launch_us = 4;
     hw.decode.split_us = 2;
     hw.decode_mixed = (struct decode_mixed_profile){.shared_launch_frac = 1};
-    expect_close(decode_attention_mixed_s(&hw, 8, 2, 64, 2, &shape), 512e-9);
-    expect_close(decode_attention_s(&hw, 8, 2, 64, 2, &shape), 6e-6 + 512e-9);
+    expect_close(decode_attention_mixed_s(&hw, &(struct attention_heads){8, 2, 64, 2}, &shape),
+                 512e-9);
+    expect_close(decode_attention_s(&hw, &(struct attention_heads){8, 2, 64, 2}, &shape),
+                 6e-6 + 512e-9);
     hw.decode_mixed.shared_launch_frac = 0.5;
-    expect_close(decode_attention_mixed_s(&hw, 8, 2, 64, 2, &shape), 3e-6 + 512e-9);
+    expect_close(decode_attention_mixed_s(&hw, &(struct attention_heads){8, 2, 64, 2}, &shape),
+                 3e-6 + 512e-9);
     hw.decode_mixed.memory_frac = 2;
-    expect_close(decode_attention_mixed_s(&hw, 8, 2, 64, 2, &shape), 3e-6 + 1024e-9);
+    expect_close(decode_attention_mixed_s(&hw, &(struct attention_heads){8, 2, 64, 2}, &shape),
+                 3e-6 + 1024e-9);
 }
 
 Test(kernels, small_ones_by_hand)
@@ -206,13 +218,13 @@ static double predict_gemm(const struct hardware *hw, const double *of)
 static double predict_decode(const struct hardware *hw, const double *of)
 {
     const struct decode_shape shape = {of[0], of[0] * of[1]};
-    return decode_attention_s(hw, of[2], of[3], 128, 2, &shape);
+    return decode_attention_s(hw, &(struct attention_heads){of[2], of[3], 128, 2}, &shape);
 }
 
 static double predict_prefill(const struct hardware *hw, const double *of)
 {
     const struct prefill_shape shape = {of[0] * of[1], 0, of[0] * of[1] * of[1], of[1], of[0]};
-    return prefill_attention_s(hw, of[2], of[3], 128, &shape);
+    return prefill_attention_s(hw, &(struct attention_heads){of[2], of[3], 128, 2}, &shape);
 }
 
 Test(kernels, gemm_against_measurements)

@@ -88,21 +88,26 @@ Test(spread, attention_takes_its_factor_whole)
     const struct hardware *of = &drawn->nominal;
     for (int i = 0; i < 50; i++) {
         const struct hardware *m = &drawn->member[i];
-        const double prefill = prefill_attention_s(m, 32, 8, 128, &short_one) /
-                               prefill_attention_s(of, 32, 8, 128, &short_one);
-        const double decode = decode_attention_s(m, 32, 8, 128, 2, &few) /
-                              decode_attention_s(of, 32, 8, 128, 2, &few);
+        const double prefill =
+            prefill_attention_s(m, &(struct attention_heads){32, 8, 128, 2}, &short_one) /
+            prefill_attention_s(of, &(struct attention_heads){32, 8, 128, 2}, &short_one);
+        const double decode =
+            decode_attention_s(m, &(struct attention_heads){32, 8, 128, 2}, &few) /
+            decode_attention_s(of, &(struct attention_heads){32, 8, 128, 2}, &few);
         cr_assert_float_neq(prefill, 1, 1e-9);
         cr_assert_float_neq(prefill, decode, 1e-9);
-        cr_expect_float_eq(prefill_attention_s(m, 32, 8, 128, &long_one) /
-                               prefill_attention_s(of, 32, 8, 128, &long_one),
-                           prefill, 1e-9);
-        cr_expect_float_eq(decode_attention_s(m, 32, 8, 128, 2, &many) /
-                               decode_attention_s(of, 32, 8, 128, 2, &many),
-                           decode, 1e-9);
-        cr_expect_float_eq(decode_attention_mixed_s(m, 32, 8, 128, 2, &many) /
-                               decode_attention_mixed_s(of, 32, 8, 128, 2, &many),
-                           decode, 1e-9);
+        cr_expect_float_eq(
+            prefill_attention_s(m, &(struct attention_heads){32, 8, 128, 2}, &long_one) /
+                prefill_attention_s(of, &(struct attention_heads){32, 8, 128, 2}, &long_one),
+            prefill, 1e-9);
+        cr_expect_float_eq(
+            decode_attention_s(m, &(struct attention_heads){32, 8, 128, 2}, &many) /
+                decode_attention_s(of, &(struct attention_heads){32, 8, 128, 2}, &many),
+            decode, 1e-9);
+        cr_expect_float_eq(
+            decode_attention_mixed_s(m, &(struct attention_heads){32, 8, 128, 2}, &many) /
+                decode_attention_mixed_s(of, &(struct attention_heads){32, 8, 128, 2}, &many),
+            decode, 1e-9);
         cr_expect_eq(gemm_s(m, 64, 4096, 4096, 2), gemm_s(of, 64, 4096, 4096, 2));
     }
     free(drawn);
