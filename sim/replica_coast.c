@@ -101,9 +101,10 @@ static int32_t blocks_to_spare(const struct replica *replica)
     return replica_tick_may_lose_hits(replica, n) ? kv->n_free - kv->cache.n_idle : n;
 }
 
-/* As many of n steps as there are blocks for that are a number and nothing else: use[*n_uses]. */
-static size_t fly(struct replica *replica, const int64_t *end_ns, size_t n,
-                  struct ifl_pool_use *use, size_t *n_uses)
+/* As many of n ticks pass as there are blocks for that are a number and nothing else; how many, and
+ * how they use the pool: use[*n_uses]. */
+static size_t let_ticks_pass(struct replica *replica, const int64_t *end_ns, size_t n,
+                             struct ifl_pool_use *use, size_t *n_uses)
 {
     struct cohort *cohort = &replica->cohort;
     const int32_t block_tokens = replica->limits.block_tokens, most = blocks_to_spare(replica);
@@ -153,7 +154,7 @@ int replica_stretch(struct replica *replica, const int64_t *duration_ns, size_t 
     if (n == 0 || replica->beams.search || replica->tells_each)
         return 0;
     describe_first(replica, &record.first);
-    record.n = fly(replica, end_ns, n, use, &record.n_uses);
+    record.n = let_ticks_pass(replica, end_ns, n, use, &record.n_uses);
     if (record.n == 0)
         return 0;
     record.n_requests = (int32_t)replica->cohort.n;
