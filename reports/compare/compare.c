@@ -48,7 +48,7 @@ static int find_all(struct comparing *c, size_t group, struct ifl_error *error)
             code = find_metric(c, group, summary_columns[i].name, error);
     for (int latency = 0; latency < N_LATENCIES && c->requests.n > 0; latency++) {
         struct finding *finding = &c->findings[c->n++];
-        *finding = (struct finding){.metric = latency_name[latency], .by_request = true};
+        *finding = (struct finding){.metric = latency_name[latency], .paired_by = BY_REQUEST};
         difference_of_requests(&c->matching, &c->requests, group, (enum latency)latency,
                                &c->scratch, &finding->difference);
     }
@@ -99,7 +99,7 @@ static int write_finding(struct comparing *c, size_t group, const struct finding
         return error->code;
     for (size_t k = 0; k < matching_n_names(&c->matching); k++)
         at = row_text(at, matching_value(&c->matching, group, k));
-    at = row_word(at, finding->by_request ? "request" : "replication");
+    at = row_word(at, finding->paired_by == BY_REQUEST ? "request" : "replication");
     at = put_difference(row_word(at, finding->metric), &finding->difference);
     whole_commit(&c->file, row_end(at));
     return IFL_OK;

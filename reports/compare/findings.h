@@ -6,15 +6,17 @@
 
 #include "compare/difference.h"
 
+enum pairing { BY_REPLICATION, BY_REQUEST };
+
 struct finding {
     const char *metric;
-    bool by_request; /* else by replication */
+    enum pairing paired_by;
     struct difference difference;
 };
 
 /* NULL where there is no such metric, or no pair that has it. */
 const struct finding *finding_get(const struct finding *findings, size_t n, const char *metric,
-                                  bool by_request);
+                                  enum pairing paired_by);
 
 /* A table for a terminal: a row a point. */
 void compare_print_head(FILE *out, const struct matching *matching);

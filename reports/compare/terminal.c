@@ -56,10 +56,10 @@ void compare_print_head(FILE *out, const struct matching *matching)
 }
 
 const struct finding *finding_get(const struct finding *findings, size_t n, const char *metric,
-                                  bool by_request)
+                                  enum pairing paired_by)
 {
     for (size_t i = 0; metric && i < n; i++)
-        if (findings[i].by_request == by_request && strcmp(findings[i].metric, metric) == 0)
+        if (findings[i].paired_by == paired_by && strcmp(findings[i].metric, metric) == 0)
             return findings[i].difference.n_samples ? &findings[i] : NULL;
     return NULL;
 }
@@ -89,9 +89,9 @@ void compare_print_row(FILE *out, const struct matching *matching, size_t group,
         fprintf(out, "%-*.*s  ", key_chars(matching, k), MAX_KEY_CHARS,
                 matching_value(matching, group, k));
     for (size_t m = 0; m < N_METRICS; m++) {
-        const struct finding *found = finding_get(findings, n, metrics[m].latency, true);
+        const struct finding *found = finding_get(findings, n, metrics[m].latency, BY_REQUEST);
         print_cell(out, &metrics[m],
-                   found ? found : finding_get(findings, n, metrics[m].column, false));
+                   found ? found : finding_get(findings, n, metrics[m].column, BY_REPLICATION));
     }
     fputc('\n', out);
 }

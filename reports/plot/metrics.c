@@ -75,8 +75,10 @@ static int require_metrics(const struct plot *plot, const char *const *metrics, 
     return IFL_OK;
 }
 
+/* `last`: one more column, or NULL. */
 static int write_header(struct whole_file *file, const struct plot *plot,
-                        const char *const *metrics, size_t n, bool front, struct ifl_error *error)
+                        const char *const *metrics, size_t n, const char *last,
+                        struct ifl_error *error)
 {
     char interval[MAX_METRICS][64];
     const char *cells[MAX_CELLS] = {"number", "series", "rate_rps", "saturated"};
@@ -89,8 +91,8 @@ static int write_header(struct whole_file *file, const struct plot *plot,
         cells[n_cells++] = metrics[i];
         cells[n_cells++] = interval[i];
     }
-    if (front)
-        cells[n_cells++] = "front";
+    if (last)
+        cells[n_cells++] = last;
     return figure_write_row(file, cells, n_cells, error);
 }
 
@@ -115,7 +117,7 @@ static size_t fill_cells(const char *cells[MAX_CELLS], const struct plot *plot,
 static int write_metrics(struct whole_file *file, const struct plot *plot,
                          const char *const *metrics, size_t n, struct ifl_error *error)
 {
-    if (write_header(file, plot, metrics, n, false, error))
+    if (write_header(file, plot, metrics, n, NULL, error))
         return error->code;
     for (size_t i = 0; i < plot->set->n_points; i++) {
         const struct series_point *point = &plot->set->points[i];
@@ -177,7 +179,7 @@ static bool on_front(const struct plot *plot, size_t i)
 
 int metrics_throughput(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
-    if (write_header(file, plot, trade_off, 2, true, error))
+    if (write_header(file, plot, trade_off, 2, "front", error))
         return error->code;
     for (size_t i = 0; i < plot->set->n_points; i++) {
         const struct series_point *point = &plot->set->points[i];

@@ -17,14 +17,16 @@ static char *joined_path(const char *dir, const char *name)
     return path;
 }
 
-static int read_sheet(struct sheet *sheet, const char *dir, const char *name, bool optional,
-                      struct ifl_error *error)
+enum presence { SHEET_NEEDED, SHEET_OPTIONAL };
+
+static int read_sheet(struct sheet *sheet, const char *dir, const char *name,
+                      enum presence presence, struct ifl_error *error)
 {
     char *path = joined_path(dir, name);
     if (!path)
         return ifl_fail_nomem(error);
     int code = IFL_OK;
-    if (!optional || access(path, F_OK) == 0)
+    if (presence == SHEET_NEEDED || access(path, F_OK) == 0)
         code = sheet_read(sheet, path, error);
     free(path);
     return code;
@@ -35,7 +37,7 @@ static int read_sheet(struct sheet *sheet, const char *dir, const char *name, bo
 static int read_replications(struct series_run *run, const char *dir, struct ifl_error *error)
 {
     struct sheet means = {0};
-    if (read_sheet(&means, dir, "replications.csv", true, error))
+    if (read_sheet(&means, dir, "replications.csv", SHEET_OPTIONAL, error))
         return error->code;
     if (means.n_rows == 0) {
         sheet_free(&means);
@@ -50,8 +52,8 @@ static int read_replications(struct series_run *run, const char *dir, struct ifl
 static int read_run(struct series_run *run, const char *dir, struct ifl_error *error)
 {
     *run = (struct series_run){.dir = dir, .rate = SHEET_NO_COLUMN, .n_replications = 1};
-    if (read_sheet(&run->summary, dir, "summary.csv", false, error) ||
-        read_sheet(&run->quantiles, dir, "quantiles.csv", true, error) ||
+    if (read_sheet(&run->summary, dir, "summary.csv", SHEET_NEEDED, error) ||
+        read_sheet(&run->quantiles, dir, "quantiles.csv", SHEET_OPTIONAL, error) ||
         read_replications(run, dir, error))
         return error->code;
     for (size_t key = 0; key < run->n_keys; key++)

@@ -97,15 +97,18 @@ static void match_by_order(struct match *match)
     }
 }
 
-static int match_in(struct pairs *pairs, bool by_id, size_t *n_unequal, struct ifl_error *error)
+enum pairing { BY_ORDER, BY_ID };
+
+static int match_in(struct pairs *pairs, enum pairing pairing, size_t *n_unequal,
+                    struct ifl_error *error)
 {
     struct match match = {.pairs = pairs};
     pairs->n = pairs->n_unfinished = 0;
-    pairs->by_id = by_id;
+    pairs->by_id = pairing == BY_ID;
     for (int s = 0; s < N_SIDES; s++)
-        match.order[s] = in_order(pairs->trace[s], by_id);
+        match.order[s] = in_order(pairs->trace[s], pairing == BY_ID);
     const bool room = match.order[SIMULATED] && match.order[MEASURED];
-    if (room && by_id)
+    if (room && pairs->by_id)
         match_by_id(&match);
     else if (room)
         match_by_order(&match);
@@ -175,9 +178,9 @@ int pairs_match(const struct ifl_validation *v, struct pairs *pairs, struct ifl_
     pairs->of = malloc((n_most ? n_most : 1) * sizeof *pairs->of);
     if (!pairs->of)
         return ifl_fail_nomem(error);
-    int rc = match_in(pairs, true, &n_unequal, error);
+    int rc = match_in(pairs, BY_ID, &n_unequal, error);
     if (rc == IFL_OK && (n_unequal > 0 || pairs->n == 0))
-        rc = match_in(pairs, false, &n_unequal, error);
+        rc = match_in(pairs, BY_ORDER, &n_unequal, error);
     pairs->n_all = pairs->n;
     if (rc == IFL_OK)
         rc = sort_pairs(pairs, v, error);
