@@ -158,10 +158,9 @@ struct ifl_policy {
     const char *name, *doc; /* as in `policy: NAME`; one line */
     const struct ifl_param *params;
     size_t n_params;
-    size_t params_bytes; /* of the parameter struct */
-    size_t state_bytes;  /* of the instance's own state, zeroed at the start of a run */
-    size_t
-        request_bytes; /* hung on every request as request->mine[kind], zeroed, 16-byte aligned */
+    size_t params_bytes;  /* of the parameter struct */
+    size_t state_bytes;   /* of the instance's own state, zeroed at the start of a run */
+    size_t request_bytes; /* on every request, request->mine[kind]: zeroed, 16-byte aligned */
     /* There is an instance for each replica, of a router for the cluster. `self`, which is not NULL
      * in any call, is its parameter struct, filled in, followed by its state (ifl_state). Both
      * optional; init may refuse parameters that do not go with the limits: 0, or negative with a
