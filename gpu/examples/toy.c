@@ -1,0 +1,123 @@
+/* The smallest engine: the next token is the sum of all that a sequence holds.
+ *
+ * Where a real engine keeps a token's K and V it keeps the token itself, and instead of attending
+ * it adds up what the block table leads to. So it shows all that an engine is told, and what it
+ * owes:
+ *
+ *     cc -std=c17 -shared -fPIC -Iinclude gpu/examples/toy.c -o inflight_cpu.so
+ *     INFLIGHT_ENGINE_DIR=. build/inflight run configs/replay-cpu.yaml
+ */
+#include <inflight/engine.h>
+#include <string.h>
+
+struct toy {
+    struct ifl_engine_options limits;
+    int32_t *device, *host; /* [blocks][block_tokens] */
+};
+
+static size_t block_bytes(const void *self)
+{
+    const struct toy *toy = self;
+    return (size_t)toy->limits.block_tokens * sizeof *toy->device;
+}
+
+static void close_toy(void *self)
+{
+    struct toy *toy = self;
+    if (!toy)
+        return;
+    free(toy->device);
+    free(toy->host);
+    free(toy);
+}
+
+static int open_toy(const struct ifl_engine_options *options, void **self, struct ifl_error *error)
+{
+    struct toy *toy = calloc(1, sizeof *toy);
+    if (!toy)
+        return ifl_fail_nomem(error);
+    toy->limits = *options;
+    toy->device = calloc((size_t)options->n_blocks, block_bytes(toy));
+    toy->host = calloc((size_t)options->n_host_blocks + 1, block_bytes(toy));
+    *self = toy;
+    if (toy->device && toy->host)
+        return 0;
+    close_toy(toy);
+    *self = NULL;
+    return ifl_fail_nomem(error);
+}
+
+/* ---- blocks ---- */
+
+static int32_t *block_at(const struct toy *toy, int32_t *pool, uint32_t block)
+{
+    return pool + (size_t)block * (size_t)toy->limits.block_tokens;
+}
+
+static void copy(const struct toy *toy, int32_t *to, int32_t *from, const struct ifl_copy *copies,
+                 size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        memcpy(block_at(toy, to, copies[i].to), block_at(toy, from, copies[i].from),
+               block_bytes(toy));
+}
+
+/* Where the K and V of a sequence's token are. */
+static int32_t *slot_at(const struct toy *toy, const struct ifl_engine_step *step, int32_t seq,
+                        int32_t position)
+{
+    const int32_t block_tokens = toy->limits.block_tokens;
+    const uint32_t *table = step->block_ids + step->first_block[seq];
+    return block_at(toy, toy->device, table[position / block_tokens]) + position % block_tokens;
+}
+
+/* ---- a step ---- */
+
+static void compute(const struct toy *toy, struct ifl_engine_step *step, int32_t seq)
+{
+    const int32_t first = step->first_token[seq], end = step->first_token[seq + 1];
+    int64_t sum = 0;
+    for (int32_t i = first; i < end; i++)
+        *slot_at(toy, step, seq, step->positions[i]) = step->token_ids[i];
+    for (int32_t position = 0; position <= step->positions[end - 1]; position++)
+        sum += *slot_at(toy, step, seq, position);
+    step->sampled[seq] = step->samples[seq] ? (int32_t)(sum % toy->limits.model.n_vocab) : -1;
+}
+
+static int run_step(void *self, struct ifl_engine_step *step, struct ifl_error *error)
+{
+    const struct toy *toy = self;
+    (void)error; /* a real one checks what it is told before it touches anything */
+    copy(toy, toy->host, toy->device, step->outs, step->n_outs);
+    copy(toy, toy->device, toy->host, step->ins, step->n_ins);
+    copy(toy, toy->device, toy->device, step->copies, step->n_copies);
+    for (size_t i = 0; i < step->n_spoilt; i++)
+        memset(block_at(toy, toy->device, step->spoilt[i]), 0xff, block_bytes(toy));
+    for (int32_t seq = 0; seq < step->n_seqs; seq++)
+        compute(toy, step, seq);
+    step->device_ns = 0;
+    return 0;
+}
+
+static int read_block(void *self, enum ifl_engine_pool pool, uint32_t block, void *bytes,
+                      struct ifl_error *error)
+{
+    const struct toy *toy = self;
+    (void)error;
+    memcpy(bytes, block_at(toy, pool == IFL_DEVICE_POOL ? toy->device : toy->host, block),
+           block_bytes(toy));
+    return 0;
+}
+
+const struct ifl_engine ifl_engine_v1 = {
+    .abi = IFL_ENGINE_ABI,
+    .engine_bytes = sizeof(struct ifl_engine),
+    .options_bytes = sizeof(struct ifl_engine_options),
+    .step_bytes = sizeof(struct ifl_engine_step),
+    .name = "cpu",
+    .open = open_toy,
+    .step = run_step,
+    .block_bytes = block_bytes,
+    .read_block = read_block,
+    .close = close_toy,
+};
