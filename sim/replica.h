@@ -72,11 +72,23 @@ struct replica {
     struct ifl_step step; /* first: what the policy holds */
     struct ifl_view view;
     struct ifl_limits limits;
+
+    /* who decides, and what they want to hear */
     struct module modules[IFL_N_KINDS]; /* of a cluster's router, none */
+    struct listeners on_join, on_step_start, on_step_end, on_leave, steady; /* who has it */
+    bool has_ahead;               /* the preempt module's question after each plan */
+    bool ranks_named, ranks_move; /* the order's rerank */
+    bool tells_each;              /* some module wants to know of every step */
+
+    /* what never changes */
+    uint32_t number; /* in its cluster */
     enum swap_full swap_full;
     uint64_t seed;
+    bool wants_work; /* the executor asks for each sequence */
+    int32_t max_samples;
+    struct beam_search beams;
 
-    struct kv_pool kv, host;
+    /* who is here */
     struct live_pool pool;
     struct waiting waiting;
     struct live_list running;      /* ON_DEVICE, in order of start */
@@ -87,6 +99,12 @@ struct replica {
     uint64_t n_starts;
     uint64_t n_backs; /* preempted ones that went to the back of the queue */
     size_t cap;       /* requests the arrays below have room for */
+
+    /* their K/V; accounts in slots of one token */
+    struct kv_pool kv, host;
+    int64_t kv_token_slots;    /* K/V that exists on the device */
+    int64_t kv_internal_slots; /* held and never used */
+    int32_t n_group_saved;     /* blocks, by the sharing within groups */
 
     /* the plan under way */
     struct planned *planned;
@@ -110,43 +128,33 @@ struct replica {
     struct ifl_promise promise; /* n_steps 0: none */
     bool to_the_last;           /* it may outlast those who finish */
     struct ifl_padding padding; /* stands while the promise does */
-    int64_t wake_ns;
-    bool broken;    /* a policy broke the contract: error is filled */
-    bool answering; /* the plan waits for the answer of a module that it has asked */
+    bool broken;                /* a policy broke the contract: error is filled */
+    bool answering;             /* the plan waits for the answer of a module that it has asked */
     struct ifl_error error;
 
-    uint32_t number;       /* in its cluster */
-    bool due;              /* the loop will ask for a plan */
+    /* what the loop asks for */
+    bool busy;             /* a step is in flight */
+    bool due;              /* a plan will be asked for */
+    int64_t wake_ns;       /* when an empty plan wants another */
     int64_t wake_asked_ns; /* the last that the loop was told of */
 
     /* the step in flight */
-    bool busy, ticks;
+    bool ticks; /* the cohort takes part */
     struct ifl_step_desc desc;
     struct ifl_work *work; /* only for executors that want it */
     uint32_t *tables;      /* block tables of sequences that share a request */
     size_t n_tables, cap_tables;
-    int32_t max_samples;
-    struct beam_search beams;
     struct ifl_result *results; /* [n_results] of the step, or the steps, that end, where listed */
     size_t n_results;
     bool lists_results;
-    bool wants_work;
-    struct listeners on_join, on_step_start, on_step_end, on_leave, steady; /* who has it */
-    bool has_ahead;
-    bool ranks_named, ranks_move; /* the order's rerank */
-    bool tells_each;              /* some module wants to know of every step */
-    int32_t n_untold;             /* ticks that have ended, the modules not told */
-    int64_t untold_start_ns;      /* of the first of them */
     struct ifl_step_record record;
     int64_t last_end_ns;    /* of the step before, IFL_NEVER before the first */
-    int64_t tick_ns;        /* what the last step that coasted took */
     int64_t n_barren_steps; /* since the last that produced a token */
 
-    /* KV accounting, in slots of one token */
-    int64_t kv_token_slots;    /* K/V that exists on the device */
-    int64_t kv_internal_slots; /* held and never used */
-    int32_t n_group_saved;     /* blocks, by the sharing within groups */
-
+    /* steps that repeat one another */
+    int64_t tick_ns;                      /* what the last one took that coasted */
+    int32_t n_untold;                     /* ticks that have ended, the modules not told */
+    int64_t untold_start_ns;              /* of the first of them */
     int64_t ends_ns[REPLICA_LONGEST_RUN]; /* of the untold ticks, and of the step that ends now */
 };
 
