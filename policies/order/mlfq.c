@@ -27,9 +27,9 @@ struct place { /* of a request */
     const struct ifl_request *request;
     struct place *before, *behind; /* at its level */
     int32_t level;
-    int64_t at;       /* within the level, less than 0: it came to the front */
-    int64_t spent_ns; /* at it */
-    int64_t ran_ns;   /* when it last ran, or IFL_NEVER */
+    int64_t at;      /* within the level, less than 0: it came to the front */
+    int64_t left_ns; /* at it; less than 0 where it has spent more elsewhere */
+    int64_t ran_ns;  /* when it last ran, or IFL_NEVER */
 };
 
 struct queues {
@@ -73,9 +73,11 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     }
 }
 
+/* The last level's has no end. */
 static int64_t quantum_ns(const struct mlfq *p, int32_t level)
 {
-    return p->quantum_ns <= IFL_LAST_NS >> level ? p->quantum_ns << level : IFL_LAST_NS;
+    const bool ends = level < p->n_levels - 1 && p->quantum_ns <= IFL_LAST_NS >> level;
+    return ends ? p->quantum_ns << level : IFL_LAST_NS;
 }
 
 static int64_t prefill_ns(const struct mlfq *p, const struct ifl_request *r)
@@ -131,7 +133,7 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     (void)view;
     while (level < p->n_levels - 1 && quantum_ns(p, level) < needed_ns)
         level++;
-    *place = (struct place){.request = r, .ran_ns = IFL_NEVER};
+    *place = (struct place){.request = r, .left_ns = quantum_ns(p, level), .ran_ns = IFL_NEVER};
     join_level(queues_of(self), place, level);
     queues_of(self)->n_here++;
 }
@@ -148,6 +150,14 @@ static bool starves(const struct mlfq *p, const struct ifl_view *view, const str
     return place->ran_ns == IFL_NEVER || view->now_ns - place->ran_ns >= p->starve_ns;
 }
 
+static void rise(const struct mlfq *p, const struct ifl_view *view, struct place *place)
+{
+    struct queues *queues = queues_of(p);
+    const int64_t spent_ns = quantum_ns(p, place->level) - place->left_ns;
+    place->left_ns = quantum_ns(p, 0) - spent_ns;
+    move(queues, place, 0, -++queues->n_returned, view);
+}
+
 static void return_starving(const struct mlfq *p, const struct ifl_view *view,
                             struct ifl_step *step)
 {
@@ -156,7 +166,7 @@ static void return_starving(const struct mlfq *p, const struct ifl_view *view,
         for (struct place *place = queues->levels[level].first, *next; place; place = next) {
             next = place->behind;
             if (starves(p, view, place) && !ifl_took_part(step, place->request))
-                move(queues, place, 0, -++queues->n_returned, view);
+                rise(p, view, place);
         }
 }
 
@@ -189,45 +199,45 @@ static int32_t first_end_behind(const struct ifl_step_end *end, int64_t ns)
     return low;
 }
 
-/* Who ran, the i-th of the batch. Of those who fall in one step the last stands first. */
-static void spend(const struct mlfq *p, const struct ifl_view *view, const struct ifl_step_end *end,
-                  size_t i)
+/* Of those who fall in one step the last of the batch stands first. */
+static void fall(const struct mlfq *p, const struct ifl_view *view, const struct ifl_step_end *end,
+                 size_t i)
 {
-    struct queues *queues = queues_of(p);
     struct place *place = end->of[i].request->mine[IFL_ORDER];
     const uint64_t first_step = end->step + 1 - (uint64_t)end->n_steps;
-    int64_t from_ns = queues->planned_ns - place->spent_ns, at = 0;
     int32_t level = place->level;
-    while (level < p->n_levels - 1 && end->end_ns - from_ns > quantum_ns(p, level)) {
-        const int32_t fell = first_end_behind(end, from_ns + quantum_ns(p, level));
+    int64_t at = 0;
+    while (place->left_ns < 0) {
+        const int32_t fell = first_end_behind(end, end->end_ns + place->left_ns);
         at = -(int64_t)(((first_step + (uint64_t)fell) << BATCH_BITS) + i);
-        from_ns = end->ends_ns[fell];
-        level++;
+        place->left_ns = quantum_ns(p, ++level) - (end->end_ns - end->ends_ns[fell]);
     }
-    place->ran_ns = end->end_ns;
-    place->spent_ns = end->end_ns - from_ns;
-    if (level > place->level)
-        move(queues, place, level, at, view);
+    move(queues_of(p), place, level, at, view);
 }
 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
 {
-    for (size_t i = 0; i < end->n_of; i++)
-        spend(self, view, end, i);
-    queues_of(self)->planned_ns = end->end_ns; /* of a repetition that is in flight by now */
+    struct queues *queues = queues_of(self);
+    const int64_t lasted_ns = end->end_ns - queues->planned_ns;
+    for (size_t i = 0; i < end->n_of; i++) {
+        struct place *place = end->of[i].request->mine[IFL_ORDER];
+        place->ran_ns = end->end_ns;
+        place->left_ns -= lasted_ns;
+        if (place->left_ns < 0)
+            fall(self, view, end, i);
+    }
+    queues->planned_ns = end->end_ns; /* of a repetition that is in flight by now */
 }
 
 /* When the first of those who run may have used up a quantum. */
-static int64_t next_fall_ns(const struct mlfq *p, const struct ifl_view *view,
-                            struct ifl_step *step)
+static int64_t next_fall_ns(const struct ifl_view *view, struct ifl_step *step)
 {
     const struct ifl_requests scheduled = ifl_scheduled(step);
     int64_t left_ns = IFL_NEVER - view->now_ns;
     for (size_t i = 0; i < scheduled.n; i++) {
         const struct place *place = scheduled.of[i]->mine[IFL_ORDER];
-        const int64_t own_ns = quantum_ns(p, place->level) - place->spent_ns;
-        if (place->level < p->n_levels - 1 && own_ns < left_ns)
-            left_ns = own_ns;
+        if (place->left_ns < left_ns)
+            left_ns = place->left_ns;
     }
     return view->now_ns + left_ns;
 }
@@ -243,7 +253,7 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
     if (!all_run)
         promise.n_steps = steps_to_look(self, view) - 2;
     if (asked)
-        promise.until_ns = next_fall_ns(self, view, step);
+        promise.until_ns = next_fall_ns(view, step);
     return promise;
 }
 
