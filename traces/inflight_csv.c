@@ -107,6 +107,17 @@ static int check_row(const struct ifl_trace *trace, const struct trace_row *row,
     return 0;
 }
 
+/* Nobody is before it whose end it could wait for. */
+static int check_first_turn(const struct inflight *inflight, const struct trace_row *row,
+                            size_t n_sessions, struct ifl_error *error)
+{
+    const bool first = inflight->sessions.n > n_sessions,
+               stamped = !inflight->rows->trace->has_stamps || trace_row_filled(row, TRACE_ARRIVAL);
+    return first && !stamped
+               ? trace_row_fail(row, TRACE_ARRIVAL, "a stamp in a session's first row", error)
+               : 0;
+}
+
 /* A turn comes when its think time says; without a stamp it stands where the file has it. */
 static int take_stamp(const struct ifl_trace *trace, const struct trace_row *row,
                       int64_t *arrival_ns, struct ifl_error *error)
@@ -126,6 +137,7 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
     struct inflight *inflight = self;
     int64_t arrival_ns;
     int32_t prompt = 0, output = 0;
+    const size_t n_sessions = inflight->sessions.n;
     int rc = take_stamp(inflight->rows->trace, row, &arrival_ns, error);
     if (rc == 0)
         rc = trace_row_tokens(row, TRACE_PROMPT, 1, &prompt, error);
@@ -139,6 +151,8 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
     for (size_t c = TRACE_REQUEST_ID; rc == 0 && c < TRACE_N_CSV_COLUMNS; c++)
         if (trace_row_bound(row, c))
             rc = take_optional(inflight, row, c, error);
+    if (rc == 0)
+        rc = check_first_turn(inflight, row, n_sessions, error);
     return rc == 0 ? check_row(inflight->rows->trace, row, error) : rc;
 }
 

@@ -46,6 +46,8 @@ static const struct bad bad[] = {
     {"inflight", "client,prompt_tokens,output_tokens\n\"a,\"\"b\",x,1\n", 2, 9,
      "prompt_tokens is \"x\""},
     {"inflight", "prompt_tokens,output_tokens,samples\n1,1,0\n", 2, 5, "samples is \"0\""},
+    {"inflight", "arrival_s,prompt_tokens,output_tokens,session,think_s\n0,1,1,a,\n,1,1,b,3\n", 3,
+     1, "arrival_s is \"\", expected a stamp in a session's first row"},
     {"inflight", "prompt_tokens,output_tokens,session,think_s\n1,1,,3\n", 2, 6,
      "think_s is \"3\", expected none in a row without session"},
     {"inflight", "prompt_tokens,output_tokens,prefix_group,prefix_tokens\n4,1,g,5\n", 2, 7,
