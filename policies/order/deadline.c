@@ -21,7 +21,7 @@ struct deadline {
 
 struct judgement {
     int64_t made_ns, holds_until_ns; /* scratch of a plan */
-    bool relegates;                  /* scratch: somebody is found too late who was not before */
+    int64_t found_from_ns; /* scratch: least key of those found too late who were not before */
     double tok_per_s;
     int32_t n_prefill_tokens; /* of the step under way */
 };
@@ -84,12 +84,20 @@ static bool find_too_late(const struct deadline *p, const struct ifl_view *view,
     if (judgement->made_ns != view->now_ns) {
         judgement->made_ns = view->now_ns;
         judgement->holds_until_ns = IFL_NEVER;
-        judgement->relegates = false;
+        judgement->found_from_ns = IFL_NEVER;
     }
     if (!too_late && last_ns < judgement->holds_until_ns)
         judgement->holds_until_ns = last_ns;
-    judgement->relegates |= too_late;
     return too_late;
+}
+
+static void note_found(const struct deadline *p, const struct ifl_view *view,
+                       struct standing *standing, int64_t key)
+{
+    struct judgement *judgement = judgement_of(p);
+    standing->found_in = view->step + 1;
+    if (key < judgement->found_from_ns)
+        judgement->found_from_ns = key;
 }
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
@@ -98,10 +106,11 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     const struct deadline *p = self;
     for (size_t i = 0; i < n; i++) {
         struct standing *standing = of[i]->mine[IFL_ORDER];
+        const bool found = !standing->relegated && find_too_late(p, view, of[i]);
         key[i] = blended_ns(p, of[i]);
-        if (!standing->relegated)
-            standing->found_in = find_too_late(p, view, of[i]) ? view->step + 1 : 0;
-        if (standing->relegated || standing->found_in > 0)
+        if (found)
+            note_found(p, view, standing, key[i]);
+        if (found || standing->relegated)
             key[i] += IFL_LAST_NS / 2 + 1;
     }
 }
@@ -142,6 +151,8 @@ static void relegate_found(const struct deadline *p, const struct ifl_view *view
     const struct ifl_request *r;
     for (size_t i = 0; i < started.n; i++)
         relegate(view, started.of[i]);
+    if (judgement_of(p)->found_from_ns >= until_ns)
+        return;
     while ((r = ifl_next(step, IFL_IN_WAITING, &cursor)))
         if (blended_ns(p, r) < until_ns)
             relegate(view, r);
@@ -164,7 +175,8 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     const struct deadline *p = self;
     struct judgement *judgement = judgement_of(self);
     judgement->n_prefill_tokens = desc->totals.n_prefill_tokens;
-    if (judgement->relegates && judgement->made_ns == view->now_ns && step->n_preempted == 0)
+    if (judgement->made_ns == view->now_ns && judgement->found_from_ns < IFL_NEVER &&
+        step->n_preempted == 0)
         relegate_found(p, view, step);
 }
 
