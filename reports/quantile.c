@@ -137,11 +137,11 @@ size_t quantile_put(int64_t *value, uint32_t *count, size_t n, int64_t sample, u
 static size_t keep(const struct buckets *buckets, int64_t *value, uint32_t *count, size_t n)
 {
     size_t kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (buckets->wanted[buckets->of_value[i]]) {
-            value[kept] = value[i];
-            count[kept++] = count[i];
-        }
+    for (size_t i = 0; i < n; i++) {
+        value[kept] = value[i];
+        count[kept] = count[i];
+        kept += buckets->wanted[buckets->of_value[i]];
+    }
     for (size_t bucket = 0; bucket < buckets->n; bucket++) {
         uint64_t between = 0;
         for (; bucket < buckets->n && !buckets->wanted[bucket]; bucket++)

@@ -253,18 +253,16 @@ void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
     r->synced_tick = cohort->tick;
 }
 
-/* The longest shared gap since the member's second tick; its first gap was its own. */
+/* The longest shared gap since the member's second tick; its first gap was its own. Half of those
+ * left are passed over or not, without a branch, which nobody could foretell. */
 static int64_t longest_shared_gap(const struct cohort *cohort, const struct live_request *r)
 {
-    size_t low = 0, high = cohort->n_gaps;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (cohort->gaps[middle].tick >= r->entered_tick + 2)
-            high = middle;
-        else
-            low = middle + 1;
+    const struct gap *at = cohort->gaps;
+    for (size_t n = cohort->n_gaps, half; n > 0; n -= half) {
+        half = (n + 1) / 2;
+        at = at[half - 1].tick < r->entered_tick + 2 ? at + half : at;
     }
-    return low < cohort->n_gaps ? cohort->gaps[low].gap_ns : -1;
+    return at < cohort->gaps + cohort->n_gaps ? at->gap_ns : -1;
 }
 
 static void fresh_remove(struct cohort *cohort, const struct live_request *r)

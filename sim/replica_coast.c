@@ -73,9 +73,8 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
     const int64_t n_promised = (int64_t)replica->promise.n_steps + 1;
     const int64_t n_left = lesser(n_promised, cohort_ticks_left(&replica->cohort) + 1);
     const int64_t n_most = lesser(n_left, REPLICA_MAX_STRETCH);
-    if (!(n_alike > 0))
-        return 1;
-    return n_alike < (double)n_most ? 1 + (size_t)n_alike : (size_t)n_most;
+    const double n = 1 + n_alike < (double)n_most ? 1 + n_alike : (double)n_most;
+    return n > 1 ? (size_t)n : 1;
 }
 
 /* How many of the next n steps begin by the promise and end before until_ns, and when: end_ns[n].
