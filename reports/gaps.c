@@ -142,15 +142,6 @@ int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_err
     return requests > 0 ? add(gaps, gap_ns, (uint32_t)requests, error) : IFL_OK;
 }
 
-static int bin_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, uint32_t requests,
-                   struct ifl_error *error)
-{
-    for (size_t i = 0; i < n; i++)
-        if (histogram_add(&gaps->histogram, gap_ns[i], requests, error))
-            return error->code;
-    return IFL_OK;
-}
-
 /* Behind a pair: as many as there is room for, up to one that repeats the one before. */
 static size_t append(struct gaps *gaps, const int64_t *gap_ns, size_t n, uint32_t requests)
 {
@@ -175,7 +166,7 @@ int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int32_t req
     exact_add(&gaps->total_ns, total_ns, requests);
     gaps->n_gaps += (int64_t)n * requests;
     if (gaps->binned)
-        return bin_all(gaps, gap_ns, n, (uint32_t)requests, error);
+        return histogram_add_all(&gaps->histogram, gap_ns, n, (uint32_t)requests, error);
     for (size_t i = 0; i < n;) {
         if (add(gaps, gap_ns[i++], (uint32_t)requests, error))
             return error->code;

@@ -32,6 +32,38 @@ int histogram_carry(struct histogram *histogram, size_t row, size_t at, uint32_t
     return IFL_OK;
 }
 
+/* As many of n values as lie in the row of the first, `taken`; that one is there. */
+static int add_in_row(struct histogram *histogram, size_t row, const int64_t *value, size_t n,
+                      uint32_t times, size_t *taken, struct ifl_error *error)
+{
+    const uint64_t least = (uint64_t)scale_least(scale, row * HISTOGRAM_ROW);
+    const int width_bits = scale_width_bits(scale, row * HISTOGRAM_ROW);
+    uint16_t *low = histogram->low[row];
+    for (*taken = 0; *taken < n; ++*taken) {
+        const size_t at = ((uint64_t)value[*taken] - least) >> width_bits;
+        if (at >= HISTOGRAM_ROW)
+            return IFL_OK;
+        const uint64_t sum = (uint64_t)low[at] + times;
+        low[at] = (uint16_t)sum;
+        if (sum > UINT16_MAX && histogram_carry(histogram, row, at, (uint32_t)(sum >> 16), error))
+            return error->code;
+    }
+    return IFL_OK;
+}
+
+int histogram_add_all(struct histogram *histogram, const int64_t *value, size_t n, uint32_t times,
+                      struct ifl_error *error)
+{
+    for (size_t i = 0, taken; i < n; i += taken) {
+        const size_t row = scale_bin(scale, value[i]) / HISTOGRAM_ROW;
+        if (!histogram->low[row] && histogram_open_row(histogram, row, error))
+            return error->code;
+        if (add_in_row(histogram, row, value + i, n - i, times, &taken, error))
+            return error->code;
+    }
+    return IFL_OK;
+}
+
 static uint64_t times_of(const struct histogram *histogram, size_t row, size_t at)
 {
     const uint64_t high = histogram->high[row] ? histogram->high[row][at] : 0;

@@ -37,6 +37,10 @@ static inline int histogram_add(struct histogram *histogram, int64_t value, uint
                             : IFL_OK;
 }
 
+/* The same of each of n values; neighbours of the same doubling take half the time. */
+int histogram_add_all(struct histogram *histogram, const int64_t *value, size_t n, uint32_t times,
+                      struct ifl_error *error);
+
 /* What it holds, ascending, as samples with counts (quantile.h): each bin's middle. Arrays of
  * [*n], the caller's to free, also after an error. */
 int histogram_list(const struct histogram *histogram, int64_t **value, uint32_t **count, size_t *n,

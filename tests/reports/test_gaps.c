@@ -151,3 +151,37 @@ Test(histogram, has_a_bin_for_every_value)
     free(count);
     histogram_finish(&histogram);
 }
+
+/* From one nanosecond to centuries, up and down, now and then the same again. */
+static int64_t draw_gap(uint64_t i)
+{
+    const uint64_t draw = ifl_draw(6, IFL_DRAW_POLICY, i, 0);
+    return (int64_t)((draw | 1) >> (2 + i / 7 * 11 % 62)) + (int64_t)(i % 3);
+}
+
+Test(histogram, adds_many_as_one_by_one)
+{
+    enum { N = 20000 };
+    static int64_t gap_ns[N];
+    struct histogram all = {0}, each = {0};
+    int64_t *value[2];
+    uint32_t *count[2];
+    size_t n[2];
+    for (uint64_t i = 0; i < N; i++) {
+        gap_ns[i] = draw_gap(i);
+        cr_assert_eq(histogram_add(&each, gap_ns[i], 30000, &error), IFL_OK);
+    }
+    cr_assert_eq(histogram_add_all(&all, gap_ns, N, 30000, &error), IFL_OK);
+    cr_assert_eq(histogram_list(&all, &value[0], &count[0], &n[0], &error), IFL_OK);
+    cr_assert_eq(histogram_list(&each, &value[1], &count[1], &n[1], &error), IFL_OK);
+    cr_assert_eq(n[0], n[1]);
+    cr_expect_gt(n[0], N / 2);
+    cr_expect_arr_eq(value[0], value[1], n[0] * sizeof *value[0]);
+    cr_expect_arr_eq(count[0], count[1], n[0] * sizeof *count[0]);
+    for (int i = 0; i < 2; i++) {
+        free(value[i]);
+        free(count[i]);
+    }
+    histogram_finish(&all);
+    histogram_finish(&each);
+}
