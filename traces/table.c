@@ -239,7 +239,7 @@ int ifl_trace_sort(struct ifl_trace *trace, const struct ifl_notes *notes, struc
     struct ifl_trace sorted;
     if (count_late(trace, &n_news) == 0)
         return 0;
-    size_t *order = malloc(trace->n * sizeof *order);
+    size_t *order = calloc(trace->n, sizeof *order);
     int rc = order ? order_by_stamp(trace, order, error) : ifl_fail_nomem(error);
     if (rc == 0)
         rc = trace_gather(trace, order, trace->n, &sorted, error);
