@@ -1,8 +1,9 @@
 /* The CPU engine against its own ceilings, on one thread, in one run: a prompt of 512 tokens
- * against OpenBLAS on the same matrix shapes, decoding one sequence against copying memory. Prints
- * the shares; the least of several runs each, in processor time, of which a busy machine takes
- * less away. */
+ * against OpenBLAS on the same matrix shapes, decoding one sequence against copying memory. Each
+ * round measures both sides one after the other, in processor time, since the speed of a shared
+ * machine changes from one second to the next; prints the medians. */
 #include <cblas.h>
+#include <gsl/gsl_statistics_double.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -10,7 +11,7 @@
 #include "driver.h"
 #include "weights.h"
 
-enum { N_PROMPT = 512, N_ROUNDS = 5 };
+enum { N_PROMPT = 512, N_ROUNDS = 9, N_STEPS = 5 };
 
 /* 100 million weights. */
 static const struct ifl_engine_options options = {
@@ -42,16 +43,11 @@ static double now_s(void)
 
 static double step_s(int32_t n_computed, int32_t n_new)
 {
-    double least_s = 1e9;
-    for (int round = 0; round < N_ROUNDS; round++) {
-        struct driven seq = {tokens, n_computed, blocks};
-        const double start_s = now_s();
-        if (driver_step(&driver, &seq, &n_new, 1, NULL) < 0)
-            abort();
-        const double lasted_s = now_s() - start_s;
-        least_s = lasted_s < least_s ? lasted_s : least_s;
-    }
-    return least_s;
+    struct driven seq = {tokens, n_computed, blocks};
+    const double start_s = now_s();
+    if (driver_step(&driver, &seq, &n_new, 1, NULL) < 0)
+        abort();
+    return now_s() - start_s;
 }
 
 /* ---- ceilings ---- */
@@ -68,17 +64,13 @@ static double gemm_s(int32_t m, int32_t n, int32_t k)
 {
     float *a = numbers((size_t)m * (size_t)k), *b = numbers((size_t)n * (size_t)k);
     float *c = numbers((size_t)m * (size_t)n);
-    double least_s = 1e9;
-    for (int round = 0; round < N_ROUNDS; round++) {
-        const double start_s = now_s();
-        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, a, k, b, k, 0, c, n);
-        const double lasted_s = now_s() - start_s;
-        least_s = lasted_s < least_s ? lasted_s : least_s;
-    }
+    const double start_s = now_s();
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, a, k, b, k, 0, c, n);
+    const double lasted_s = now_s() - start_s;
     free(a);
     free(b);
     free(c);
-    return least_s;
+    return lasted_s;
 }
 
 static double all_gemms_s(void)
@@ -93,23 +85,53 @@ static double all_gemms_s(void)
 }
 
 /* Bytes read and written a second, by memcpy over more than any cache holds. */
-static double copy_bytes_per_s(void)
+static double copy_bytes_per_s(char *to, const char *from, size_t n_bytes)
 {
+    const double start_s = now_s();
+    memcpy(to, from, n_bytes);
+    return 2 * (double)n_bytes / (now_s() - start_s);
+}
+
+/* ---- beside one another ---- */
+
+static void report_prefill(void)
+{
+    double step[N_ROUNDS], gemms[N_ROUNDS], share[N_ROUNDS];
+    step_s(0, N_PROMPT);
+    for (int round = 0; round < N_ROUNDS; round++) {
+        step[round] = step_s(0, N_PROMPT);
+        gemms[round] = all_gemms_s();
+        share[round] = gemms[round] / step[round];
+    }
+    printf("prefill of %d tokens %8.1f ms, its GEMMs alone %8.1f ms: %5.1f %% of OpenBLAS\n",
+           N_PROMPT, 1e3 * gsl_stats_median(step, 1, N_ROUNDS),
+           1e3 * gsl_stats_median(gemms, 1, N_ROUNDS), 100 * gsl_stats_median(share, 1, N_ROUNDS));
+}
+
+static void report_decode(void)
+{
+    const double bytes = (double)weights_count(&options.model) * sizeof(float);
     const size_t n_bytes = (size_t)256 << 20;
     char *from = malloc(n_bytes), *to = malloc(n_bytes);
-    double least_s = 1e9;
+    double rate[N_ROUNDS], copy[N_ROUNDS], share[N_ROUNDS];
     if (!from || !to)
         abort();
     memset(from, 1, n_bytes);
-    for (int round = 0; round <= N_ROUNDS; round++) { /* the first takes the page faults */
-        const double start_s = now_s();
-        memcpy(to, from, n_bytes);
-        const double lasted_s = now_s() - start_s;
-        least_s = round && lasted_s < least_s ? lasted_s : least_s;
+    copy_bytes_per_s(to, from, n_bytes); /* takes the page faults */
+    for (int round = 0; round < N_ROUNDS; round++) {
+        double lasted_s = 0;
+        for (int i = 0; i < N_STEPS; i++)
+            lasted_s += step_s(N_PROMPT, 1);
+        rate[round] = N_STEPS * bytes / lasted_s;
+        copy[round] = copy_bytes_per_s(to, from, n_bytes);
+        share[round] = rate[round] / copy[round];
     }
     free(from);
     free(to);
-    return 2 * (double)n_bytes / least_s;
+    const double rate_median = gsl_stats_median(rate, 1, N_ROUNDS);
+    printf("decode step          %8.2f ms, %6.2f of %6.2f GB/s: %5.1f %% of copying\n",
+           1e3 * bytes / rate_median, 1e-9 * rate_median,
+           1e-9 * gsl_stats_median(copy, 1, N_ROUNDS), 100 * gsl_stats_median(share, 1, N_ROUNDS));
 }
 
 int main(void)
@@ -120,13 +142,8 @@ int main(void)
         tokens[i] = i * 7919 % 20000;
     if (driver_open(&driver, &ifl_engine_v1, &options) < 0)
         return fprintf(stderr, "%s\n", driver.error.text), 1;
-    const double bytes = (double)weights_count(&options.model) * sizeof(float);
-    const double prefill_s = step_s(0, N_PROMPT), decode_s = step_s(N_PROMPT, 1);
-    const double gemms_s = all_gemms_s(), copy = copy_bytes_per_s();
-    printf("prefill of %d tokens %8.1f ms, its GEMMs alone %8.1f ms: %5.1f %% of OpenBLAS\n",
-           N_PROMPT, prefill_s * 1e3, gemms_s * 1e3, 100 * gemms_s / prefill_s);
-    printf("decode step          %8.2f ms, %6.2f of %6.2f GB/s: %5.1f %% of copying\n",
-           decode_s * 1e3, bytes / decode_s * 1e-9, copy * 1e-9, 100 * bytes / decode_s / copy);
+    report_prefill();
+    report_decode();
     driver_close(&driver);
     return 0;
 }
