@@ -38,14 +38,11 @@ static int add_in_row(struct histogram *histogram, size_t row, const int64_t *va
 {
     const uint64_t least = (uint64_t)scale_least(scale, row * HISTOGRAM_ROW);
     const int width_bits = scale_width_bits(scale, row * HISTOGRAM_ROW);
-    uint16_t *low = histogram->low[row];
     for (*taken = 0; *taken < n; ++*taken) {
         const size_t at = ((uint64_t)value[*taken] - least) >> width_bits;
         if (at >= HISTOGRAM_ROW)
             return IFL_OK;
-        const uint64_t sum = (uint64_t)low[at] + times;
-        low[at] = (uint16_t)sum;
-        if (sum > UINT16_MAX && histogram_carry(histogram, row, at, (uint32_t)(sum >> 16), error))
+        if (histogram_count(histogram, row, at, times, error))
             return error->code;
     }
     return IFL_OK;

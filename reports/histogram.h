@@ -24,6 +24,16 @@ int histogram_carry(struct histogram *histogram, size_t row, size_t at, uint32_t
                     struct ifl_error *error);
 int histogram_open_row(struct histogram *histogram, size_t row, struct ifl_error *error);
 
+/* Into a row that is there. */
+static inline int histogram_count(struct histogram *histogram, size_t row, size_t at,
+                                  uint32_t times, struct ifl_error *error)
+{
+    const uint64_t sum = (uint64_t)histogram->low[row][at] + times;
+    histogram->low[row][at] = (uint16_t)sum;
+    return sum > UINT16_MAX ? histogram_carry(histogram, row, at, (uint32_t)(sum >> 16), error)
+                            : IFL_OK;
+}
+
 static inline int histogram_add(struct histogram *histogram, int64_t value, uint32_t times,
                                 struct ifl_error *error)
 {
@@ -31,10 +41,7 @@ static inline int histogram_add(struct histogram *histogram, int64_t value, uint
     const size_t row = bin / HISTOGRAM_ROW, at = bin % HISTOGRAM_ROW;
     if (!histogram->low[row] && histogram_open_row(histogram, row, error))
         return error->code;
-    const uint64_t sum = (uint64_t)histogram->low[row][at] + times;
-    histogram->low[row][at] = (uint16_t)sum;
-    return sum > UINT16_MAX ? histogram_carry(histogram, row, at, (uint32_t)(sum >> 16), error)
-                            : IFL_OK;
+    return histogram_count(histogram, row, at, times, error);
 }
 
 /* The same of each of n values; neighbours of the same doubling take half the time. */
