@@ -498,6 +498,13 @@ static inline bool ifl_gave_way_now(const struct ifl_view *view, const struct if
            r->queued_ns == view->now_ns;
 }
 
+/* What it had generated before the step that has ended now, if that was one of its own: what a plan
+ * made as that step began knows of. */
+static inline int32_t ifl_out_before(const struct ifl_view *view, const struct ifl_request *r)
+{
+    return r->n_out - (r->last_end_ns == view->now_ns);
+}
+
 /* Those in host memory come back for a token each, in rank order until one must wait or max_seqs
  * sequences run. */
 static inline void ifl_return_swapped(struct ifl_step *s, int32_t max_seqs)

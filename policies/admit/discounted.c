@@ -91,7 +91,7 @@ static int64_t clipped(const struct discounted *p, int64_t n_tokens)
 static int32_t known_output(const struct discounted *p, const struct ifl_view *view,
                             const struct ifl_request *r)
 {
-    return r->n_out - (p->ahead && r->last_end_ns == view->now_ns);
+    return p->ahead ? ifl_out_before(view, r) : r->n_out;
 }
 
 static int64_t new_tokens(const struct discounted *p, const struct ifl_view *view,

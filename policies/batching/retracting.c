@@ -24,6 +24,8 @@
 
 #include "inflight/policy.h"
 
+#include "overrun.h"
+
 struct retracting {
     int32_t max_seqs;
     int32_t max_prefill_tokens;
@@ -35,10 +37,9 @@ struct retracting {
 /* Who has ended with the step under way, as far as a plan ahead knows, or does not. */
 struct unknown {
     int64_t since_ns; /* who arrived later, too */
-    int32_t n_seqs, n_blocks;
-    int32_t n_new_blocks; /* that a token more touches, */
-    int64_t context;      /* and what it reads */
-    bool hides;           /* the plan passed somebody by */
+    struct overrun overrun;
+    int32_t n_blocks; /* that they gave back */
+    bool hides;       /* the plan passed somebody by */
 };
 
 struct batch {
@@ -81,7 +82,7 @@ static int32_t n_still_counted(const struct retracting *p, const struct ifl_view
 
 static int32_t seats_kept(const struct retracting *p, const struct ifl_view *view)
 {
-    return n_still_counted(p, view) + batch_of(p)->unknown.n_seqs;
+    return n_still_counted(p, view) + batch_of(p)->unknown.overrun.n_seqs;
 }
 
 static bool is_full(const struct retracting *p, const struct ifl_view *view)
@@ -275,27 +276,26 @@ static bool loses_mark(const struct retracting *p, const struct ifl_view *view,
 
 static void learn(struct batch *batch, int64_t until_ns)
 {
-    batch->n_ended_seqs += batch->unknown.n_seqs;
+    batch->n_ended_seqs += batch->unknown.overrun.n_seqs;
     batch->unknown = (struct unknown){.since_ns = until_ns};
 }
 
 static bool knows_all(const struct retracting *p)
 {
-    return !p->ahead || (batch_of(p)->unknown.n_seqs == 0 && !batch_of(p)->unknown.hides);
+    return !p->ahead || (batch_of(p)->unknown.overrun.n_seqs == 0 && !batch_of(p)->unknown.hides);
 }
 
 /* The last who is known to decode does so whatever the others hold. */
 static void decode(const struct retracting *p, struct ifl_step *step)
 {
     const struct unknown *unknown = &batch_of(p)->unknown;
-    decode_everyone(step, unknown->n_blocks + unknown->n_new_blocks);
-    if (unknown->n_seqs == 0)
+    decode_everyone(step, unknown->n_blocks + unknown->overrun.n_new_blocks);
+    if (unknown->overrun.n_seqs == 0)
         return;
     if (step->n_requests == 0)
         decode_everyone(step, 0);
     if (step->n_requests > 0)
-        ifl_pad(step, (struct ifl_padding){.n_decode_seqs = unknown->n_seqs,
-                                           .decode_context = unknown->context});
+        overrun_pad(step, &unknown->overrun);
 }
 
 /* ---- the plan ---- */
@@ -351,15 +351,6 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     }
 }
 
-static void note_unknown(struct unknown *unknown, const struct ifl_view *view,
-                         const struct ifl_request *r)
-{
-    const bool fills_block = r->n_computed % view->limits->block_tokens == 0;
-    unknown->n_seqs += r->n_seqs;
-    unknown->n_new_blocks += fills_block ? r->n_seqs : 0;
-    unknown->context += (int64_t)r->n_seqs * r->n_tokens;
-}
-
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     const struct retracting *p = self;
@@ -368,7 +359,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
         return;
     batch->left_ns = view->now_ns;
     if (p->ahead) {
-        note_unknown(&batch->unknown, view, r);
+        overrun_add(&batch->unknown.overrun, view, r);
         return;
     }
     batch->full &= batch->decodes;

@@ -13,6 +13,8 @@
  * plan, it waits for the end, and then knows all. */
 #include "inflight/policy.h"
 
+#include "overrun.h"
+
 struct unified {
     int32_t max_seqs;
     int32_t max_batched_tokens;
@@ -21,10 +23,8 @@ struct unified {
 };
 
 struct last_step {
-    int64_t start_ns;     /* of the step planned last, or of the first that it promised */
-    int32_t n_overrun;    /* sequences that ended before their limit, */
-    int32_t n_new_blocks; /* what these touch with one token more, */
-    int64_t context;      /* and read */
+    int64_t start_ns;       /* of the step planned last, or of the first that it promised */
+    struct overrun overrun; /* of those that ended before their limit */
 };
 
 /* What a plan does not know of. */
@@ -157,8 +157,8 @@ static struct unknown unknown_to(const struct unified *p, const struct ifl_view 
     return (struct unknown){
         .since_ns = last->start_ns,
         .n_seqs = view->n_ended_seqs,
-        .n_blocks = view->n_ended_blocks + last->n_new_blocks,
-        .n_tokens = last->n_overrun,
+        .n_blocks = view->n_ended_blocks + last->overrun.n_new_blocks,
+        .n_tokens = last->overrun.n_seqs,
         .hides = view->n_ended_seqs > 0,
     };
 }
@@ -171,9 +171,8 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     plan_with(p, view, step, &unknown);
     if (unknown.hides && step->n_requests == 0 && step->n_preempted == 0)
         plan_with(p, view, step, &nothing);
-    else if (last->n_overrun > 0)
-        ifl_pad(step, (struct ifl_padding){.n_decode_seqs = last->n_overrun,
-                                           .decode_context = last->context});
+    else if (last->overrun.n_seqs > 0)
+        overrun_pad(step, &last->overrun);
 }
 
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
@@ -186,13 +185,9 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    struct last_step *last = last_step_of(self);
     const struct unified *p = self;
-    if (!p->ahead || r->n_prefill == 0 /* it was turned away */ || r->n_out >= r->n_max_new)
-        return;
-    last->n_overrun += r->n_seqs;
-    last->n_new_blocks += r->n_computed % view->limits->block_tokens == 0 ? r->n_seqs : 0;
-    last->context += (int64_t)r->n_seqs * r->n_tokens;
+    if (p->ahead && r->n_prefill > 0 /* it was not turned away */ && r->n_out < r->n_max_new)
+        overrun_add(&last_step_of(self)->overrun, view, r);
 }
 
 static const struct ifl_batching_ops ops = {plan};

@@ -17,7 +17,7 @@ static const struct ifl_param params[] = {
 static int32_t known_output(const struct shortest_output *p, const struct ifl_view *view,
                             const struct ifl_request *r)
 {
-    return r->n_out - (p->ahead && r->last_end_ns == view->now_ns);
+    return p->ahead ? ifl_out_before(view, r) : r->n_out;
 }
 
 static bool gives_way_before(const struct shortest_output *p, const struct ifl_view *view,

@@ -1,0 +1,29 @@
+/* Sequences that have ended while the plan, made ahead, does not know it yet: they compute a token
+ * more, for nothing. */
+#ifndef POLICIES_BATCHING_OVERRUN_H
+#define POLICIES_BATCHING_OVERRUN_H
+
+#include "inflight/policy.h"
+
+struct overrun { /* zeroed: nobody */
+    int32_t n_seqs;
+    int32_t n_new_blocks; /* that the token touches */
+    int64_t context;      /* and what it reads */
+};
+
+static inline void overrun_add(struct overrun *overrun, const struct ifl_view *view,
+                               const struct ifl_request *r)
+{
+    const bool fills_block = r->n_computed % view->limits->block_tokens == 0;
+    overrun->n_seqs += r->n_seqs;
+    overrun->n_new_blocks += fills_block ? r->n_seqs : 0;
+    overrun->context += (int64_t)r->n_seqs * r->n_tokens;
+}
+
+static inline void overrun_pad(struct ifl_step *step, const struct overrun *overrun)
+{
+    ifl_pad(step, (struct ifl_padding){.n_decode_seqs = overrun->n_seqs,
+                                       .decode_context = overrun->context});
+}
+
+#endif
