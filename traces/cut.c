@@ -1,13 +1,15 @@
 /* Which requests of a trace are flown: lengths, shuffle, stamps, skip, limit, in this order. */
 #include "traces.h"
 
+#include <string.h>
+
 #include "inflight/random.h"
 
 /* The rows that are left, in order, and who removed how many. */
 struct cut {
     const struct ifl_trace *whole;
     const struct ifl_trace_window *window;
-    size_t *row;
+    uint64_t *row; /* [n] */
     size_t n;
     size_t n_by_length, n_by_stamp, n_by_skip;
 };
@@ -43,7 +45,7 @@ static void shuffle(struct cut *cut)
     for (size_t i = cut->n; i > 1; i--) {
         const size_t j =
             (size_t)(ifl_draw(cut->window->shuffle_seed, IFL_DRAW_SHUFFLE, i - 1, 0) % i);
-        const size_t row = cut->row[i - 1];
+        const uint64_t row = cut->row[i - 1];
         cut->row[i - 1] = cut->row[j];
         cut->row[j] = row;
     }
@@ -53,7 +55,7 @@ static void skip(struct cut *cut)
 {
     cut->n_by_skip = cut->window->skip < cut->n ? (size_t)cut->window->skip : cut->n;
     cut->n -= cut->n_by_skip;
-    cut->row += cut->n_by_skip;
+    memmove(cut->row, cut->row + cut->n_by_skip, cut->n * sizeof *cut->row);
 }
 
 static void limit(struct cut *cut, const struct ifl_notes *notes)
@@ -100,15 +102,17 @@ int ifl_trace_cut(const struct ifl_trace *whole, const struct ifl_trace_window *
     if ((window->from_ns != 0 || window->to_ns != 0) && !whole->has_stamps)
         return ifl_fail_at(error, path, 0, 0,
                            "the trace has no stamps, expected some for a window of stamps");
-    size_t *rows = malloc((whole->n + 1) * sizeof *rows);
-    if (!rows)
+    struct cut cut = {.whole = whole,
+                      .window = window,
+                      .row = malloc((whole->n + 1) * sizeof *cut.row),
+                      .n = whole->n};
+    if (!cut.row)
         return ifl_fail_nomem(error);
     for (size_t i = 0; i < whole->n; i++)
-        rows[i] = i;
-    struct cut cut = {.whole = whole, .window = window, .row = rows, .n = whole->n};
-    int rc = apply(&cut, path, notes, error);
+        cut.row[i] = i;
+    const int rc = apply(&cut, path, notes, error);
     if (rc == 0)
-        rc = trace_gather(whole, cut.row, cut.n, trace, error);
-    free(rows);
+        return trace_gather(whole, cut.row, cut.n, trace, error);
+    free(cut.row);
     return rc;
 }

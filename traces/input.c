@@ -37,6 +37,12 @@ static int make_room(struct trace_input *input, struct ifl_error *error)
     return 0;
 }
 
+/* Among the n bytes behind the end. */
+static void note_quotes(struct trace_input *input, size_t n)
+{
+    input->has_quotes = input->has_quotes || memchr(input->bytes + input->end, '"', n);
+}
+
 /* Appends to the unread bytes; sets at_end where nothing comes. */
 static int fill(struct trace_input *input, struct ifl_error *error)
 {
@@ -50,6 +56,7 @@ static int fill(struct trace_input *input, struct ifl_error *error)
     gzerror(input->file, &code);
     if (got < 0 || (code != Z_OK && code != Z_STREAM_END))
         return fail_read(input, error);
+    note_quotes(input, (size_t)got);
     input->end += (size_t)got;
     input->at_end = got == 0;
     return 0;
@@ -103,6 +110,7 @@ int trace_input_open_memory(struct trace_input *input, const char *path, const v
         return rc;
     if (n_bytes > 0)
         memcpy(input->bytes, bytes, n_bytes);
+    note_quotes(input, n_bytes);
     input->end = n_bytes;
     input->at_end = true;
     return drop_byte_order_mark(input, error);

@@ -2,6 +2,9 @@
 #include "traces.h"
 
 #include <math.h>
+#include <stdlib.h>
+
+enum { SAFE_DIGITS = 18 }; /* so many fit into 64 bits */
 
 static bool is_digit(char c)
 {
@@ -13,17 +16,17 @@ enum trace_number trace_whole(const char *text, size_t n, int64_t *value)
     const bool negative = text[0] == '-';
     const char *at = text + (negative || text[0] == '+');
     const char *const first = at;
-    uint64_t whole = 0; /* wraps around only where it does not fit */
-    bool fits = true;
-    for (; is_digit(*at); at++) {
-        fits &= whole <= INT64_MAX / 10;
+    uint64_t whole = 0;
+    for (; is_digit(*at); at++)
         whole = 10 * whole + (uint64_t)(*at - '0');
-    }
-    fits &= whole <= INT64_MAX;
     if (at == first || at != text + n)
         return TRACE_NOT_A_NUMBER;
+    if (at - first > SAFE_DIGITS)
+        whole = strtoull(first, NULL, 10); /* the largest where it does not fit */
+    if (whole > INT64_MAX)
+        return TRACE_OUT_OF_RANGE;
     *value = negative ? -(int64_t)whole : (int64_t)whole;
-    return fits ? TRACE_NUMBER : TRACE_OUT_OF_RANGE;
+    return TRACE_NUMBER;
 }
 
 size_t trace_fraction(const char *digits, int64_t *ns)

@@ -74,8 +74,18 @@ void ifl_trace_free(struct ifl_trace *trace)
 
 /* ---- rows of one trace, in another order, as a trace of their own ---- */
 
+/* From place i on, so many rows follow one another as they did before; most orders leave rows out
+ * at an end or nowhere. */
+static size_t count_neighbours(const uint64_t *order, size_t n, size_t i)
+{
+    size_t next = i + 1;
+    while (next < n && order[next] == order[next - 1] + 1)
+        next++;
+    return next - i;
+}
+
 static int gather_column(const struct ifl_trace *whole, struct ifl_trace *part,
-                         enum trace_column column, const size_t *order, struct ifl_error *error)
+                         enum trace_column column, const uint64_t *order, struct ifl_error *error)
 {
     const size_t size_bytes = columns[column].size_bytes;
     const char *from = column_get(whole, column);
@@ -83,8 +93,10 @@ static int gather_column(const struct ifl_trace *whole, struct ifl_trace *part,
         return 0;
     const int rc = trace_column_resize(part, column, part->n ? part->n : 1, error);
     char *to = column_get(part, column);
-    for (size_t i = 0; rc == 0 && i < part->n; i++)
-        memcpy(to + i * size_bytes, from + order[i] * size_bytes, size_bytes);
+    for (size_t i = 0, n; rc == 0 && i < part->n; i += n) {
+        n = count_neighbours(order, part->n, i);
+        memcpy(to + i * size_bytes, from + order[i] * size_bytes, n * size_bytes);
+    }
     return rc;
 }
 
@@ -96,7 +108,7 @@ struct lists {
 
 enum { ITEM_BYTES = 8 };
 
-static int gather_lists(const struct lists *from, struct lists *to, const size_t *order, size_t n,
+static int gather_lists(const struct lists *from, struct lists *to, const uint64_t *order, size_t n,
                         struct ifl_error *error)
 {
     size_t n_items = 0;
@@ -121,7 +133,7 @@ static int gather_lists(const struct lists *from, struct lists *to, const size_t
 }
 
 static int gather_hash_ids(const struct ifl_trace *whole, struct ifl_trace *part,
-                           const size_t *order, struct ifl_error *error)
+                           const uint64_t *order, struct ifl_error *error)
 {
     const struct lists from = {whole->hash_at, whole->hash_id};
     struct lists to;
@@ -131,7 +143,7 @@ static int gather_hash_ids(const struct ifl_trace *whole, struct ifl_trace *part
     return rc;
 }
 
-static int gather_gaps(const struct ifl_trace *whole, struct ifl_trace *part, const size_t *order,
+static int gather_gaps(const struct ifl_trace *whole, struct ifl_trace *part, const uint64_t *order,
                        struct ifl_error *error)
 {
     const struct lists from = {whole->gap_at, whole->gap_ns};
@@ -154,19 +166,19 @@ static int copy_client_names(const struct ifl_trace *whole, struct ifl_trace *pa
     return copied ? 0 : ifl_fail_nomem(error);
 }
 
-/* A row keeps the identity that its number implied. */
-static int number_rows(struct ifl_trace *part, const size_t *order, struct ifl_error *error)
+static int gather(const struct ifl_trace *whole, struct ifl_trace *part, const uint64_t *order,
+                  struct ifl_error *error)
 {
-    if (part->request_id)
-        return 0;
-    const int rc = trace_column_resize(part, TRACE_REQUEST_ID, part->n ? part->n : 1, error);
-    for (size_t i = 0; rc == 0 && i < part->n; i++)
-        part->request_id[i] = order[i];
-    return rc;
+    int rc = gather_hash_ids(whole, part, order, error);
+    if (rc == 0)
+        rc = gather_gaps(whole, part, order, error);
+    for (int c = 0; rc == 0 && c < TRACE_N_COLUMNS; c++)
+        rc = gather_column(whole, part, (enum trace_column)c, order, error);
+    return rc == 0 ? copy_client_names(whole, part, error) : rc;
 }
 
-int trace_gather(const struct ifl_trace *whole, const size_t *order, size_t n,
-                 struct ifl_trace *part, struct ifl_error *error)
+int trace_gather(const struct ifl_trace *whole, uint64_t *order, size_t n, struct ifl_trace *part,
+                 struct ifl_error *error)
 {
     *part = (struct ifl_trace){
         .n = n,
@@ -175,15 +187,11 @@ int trace_gather(const struct ifl_trace *whole, const size_t *order, size_t n,
         .hash_block_tokens = whole->hash_block_tokens,
         .n_clients = whole->n_clients,
     };
-    int rc = gather_hash_ids(whole, part, order, error);
-    if (rc == 0)
-        rc = gather_gaps(whole, part, order, error);
-    for (int c = 0; rc == 0 && c < TRACE_N_COLUMNS; c++)
-        rc = gather_column(whole, part, (enum trace_column)c, order, error);
-    if (rc == 0)
-        rc = number_rows(part, order, error);
-    if (rc == 0)
-        rc = copy_client_names(whole, part, error);
+    const int rc = gather(whole, part, order, error);
+    if (part->request_id)
+        free(order);
+    else
+        part->request_id = order;
     if (rc < 0)
         ifl_trace_free(part);
     return rc;
@@ -219,7 +227,7 @@ static size_t count_late(const struct ifl_trace *trace, size_t *n_news)
     return n_late;
 }
 
-static int order_by_stamp(const struct ifl_trace *trace, size_t *order, struct ifl_error *error)
+static int order_by_stamp(const struct ifl_trace *trace, uint64_t *order, struct ifl_error *error)
 {
     struct stamp *stamps = malloc(trace->n * sizeof *stamps);
     if (!stamps)
@@ -239,11 +247,12 @@ int ifl_trace_sort(struct ifl_trace *trace, const struct ifl_notes *notes, struc
     struct ifl_trace sorted;
     if (count_late(trace, &n_news) == 0)
         return 0;
-    size_t *order = calloc(trace->n, sizeof *order);
+    uint64_t *order = calloc(trace->n, sizeof *order);
     int rc = order ? order_by_stamp(trace, order, error) : ifl_fail_nomem(error);
-    if (rc == 0)
+    if (rc < 0)
+        free(order);
+    else
         rc = trace_gather(trace, order, trace->n, &sorted, error);
-    free(order);
     if (rc < 0)
         return rc;
     ifl_trace_free(trace);

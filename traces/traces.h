@@ -28,8 +28,9 @@ struct trace_input {
     gzFile file;      /* NULL: everything is in `bytes` */
     char *bytes;      /* [cap], unread ones in [begin, end) */
     size_t begin, end, cap;
-    bool at_end; /* nothing is left behind `end` */
-    int line;    /* 1-based number of the last line handed out */
+    bool at_end;     /* nothing is left behind `end` */
+    bool has_quotes; /* somewhere before it */
+    int line;        /* 1-based number of the last line handed out */
 };
 
 int trace_input_open(struct trace_input *input, const char *path, struct ifl_error *error);
@@ -104,10 +105,10 @@ int trace_column_resize(struct ifl_trace *trace, enum trace_column column, size_
                         struct ifl_error *error);
 bool trace_column_there(const struct ifl_trace *trace, enum trace_column column);
 
-/* A trace of its own whose row i is the whole's row order[i], in every column. Request ids that
- * rows' numbers implied are written down. */
-int trace_gather(const struct ifl_trace *whole, const size_t *order, size_t n,
-                 struct ifl_trace *part, struct ifl_error *error);
+/* A trace of its own whose row i is the whole's row order[i], in every column. Takes the order,
+ * which becomes the request ids that rows' numbers implied, or is freed. */
+int trace_gather(const struct ifl_trace *whole, uint64_t *order, size_t n, struct ifl_trace *part,
+                 struct ifl_error *error);
 
 /* ---- rows.c: a trace that grows while it is read ---- */
 
