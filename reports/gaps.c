@@ -6,6 +6,7 @@
 #include "sort.h"
 
 #define FIRST_PAIRS ((size_t)1 << 12)
+#define GROWTH ((size_t)1 << 5) /* pages cost where they are touched, by a copy too: few copies */
 #define BATCH_PAIRS ((size_t)1 << 9) /* for the histogram; 6 KiB, which share the caches */
 /* Merging pays for its sort where it leaves one of MERGED, as the first one of TRIED may tell. */
 #define MERGED ((size_t)1024)
@@ -16,25 +17,17 @@ void gaps_init(struct gaps *gaps, size_t max_pairs)
     *gaps = (struct gaps){.max_pairs = max_pairs};
 }
 
-static void drop_pairs(struct gaps *gaps)
+void gaps_finish(struct gaps *gaps)
 {
     free(gaps->gap_ns);
     free(gaps->requests);
-    gaps->gap_ns = NULL;
-    gaps->requests = NULL;
-    gaps->n = gaps->cap = 0;
-}
-
-void gaps_finish(struct gaps *gaps)
-{
-    drop_pairs(gaps);
     histogram_finish(&gaps->histogram);
     *gaps = (struct gaps){0};
 }
 
 static int grow(struct gaps *gaps, struct ifl_error *error)
 {
-    size_t cap = gaps->cap ? 2 * gaps->cap : FIRST_PAIRS;
+    size_t cap = gaps->cap ? GROWTH * gaps->cap : FIRST_PAIRS;
     cap = cap < gaps->max_pairs ? cap : gaps->max_pairs;
     int64_t *gap_ns = realloc(gaps->gap_ns, cap * sizeof *gap_ns);
     if (gap_ns)
@@ -69,9 +62,8 @@ static void merge(struct gaps *gaps)
 /* In batches: then the histogram's cache misses overlap, instead of each delaying a step. */
 static int bin_pairs(struct gaps *gaps, struct ifl_error *error)
 {
-    for (size_t i = 0; i < gaps->n; i++)
-        if (histogram_add(&gaps->histogram, gaps->gap_ns[i], gaps->requests[i], error))
-            return error->code;
+    if (histogram_add(&gaps->histogram, gaps->gap_ns, gaps->n, gaps->requests, 1, error))
+        return error->code;
     gaps->n = 0;
     gaps->binned = true;
     return IFL_OK;
@@ -79,11 +71,8 @@ static int bin_pairs(struct gaps *gaps, struct ifl_error *error)
 
 static int bin_from_now_on(struct gaps *gaps, struct ifl_error *error)
 {
-    if (bin_pairs(gaps, error))
-        return error->code;
-    drop_pairs(gaps);
-    gaps->max_pairs = gaps->max_pairs < BATCH_PAIRS ? gaps->max_pairs : BATCH_PAIRS;
-    return grow(gaps, error);
+    gaps->cap = gaps->max_pairs = gaps->cap < BATCH_PAIRS ? gaps->cap : BATCH_PAIRS;
+    return bin_pairs(gaps, error);
 }
 
 static int sort_first(struct gaps *gaps, size_t n, size_t *n_different, struct ifl_error *error)
@@ -157,39 +146,57 @@ static size_t append(struct gaps *gaps, const int64_t *gap_ns, size_t n, uint32_
     return i;
 }
 
-int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int32_t requests,
-                 struct ifl_error *error)
+int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int64_t total_ns,
+                 int32_t requests, struct ifl_error *error)
 {
-    int64_t total_ns = 0; /* of steps that follow one another: a time */
-    for (size_t i = 0; i < n; i++)
-        total_ns += gap_ns[i];
+    const uint32_t each = (uint32_t)requests;
     exact_add(&gaps->total_ns, total_ns, requests);
     gaps->n_gaps += (int64_t)n * requests;
     if (gaps->binned)
-        return histogram_add_all(&gaps->histogram, gap_ns, n, (uint32_t)requests, error);
+        return histogram_add(&gaps->histogram, gap_ns, n, &each, 0, error);
     for (size_t i = 0; i < n;) {
-        if (add(gaps, gap_ns[i++], (uint32_t)requests, error))
+        if (add(gaps, gap_ns[i++], each, error))
             return error->code;
-        i += append(gaps, gap_ns + i, n - i, (uint32_t)requests);
+        i += append(gaps, gap_ns + i, n - i, each);
     }
     return IFL_OK;
 }
 
-/* The histogram in place of the pairs. */
-static int unbin(struct gaps *gaps, struct ifl_error *error)
+static int describe_binned(struct gaps *gaps, struct distribution *of, struct ifl_error *error)
 {
-    if (bin_pairs(gaps, error))
+    int64_t *gap_ns = NULL;
+    uint32_t *requests = NULL;
+    size_t n;
+    int code = bin_pairs(gaps, error);
+    if (!code)
+        code = histogram_list(&gaps->histogram, &gap_ns, &requests, &n, error);
+    if (!code)
+        quantile_describe(gap_ns, requests, n, of);
+    free(gap_ns);
+    free(requests);
+    return code;
+}
+
+static int describe_pairs(struct gaps *gaps, struct distribution *of, struct ifl_error *error)
+{
+    if (quantile_thin(gaps->gap_ns, gaps->requests, gaps->n, gaps->requests, &gaps->n, error))
         return error->code;
-    drop_pairs(gaps);
-    return histogram_list(&gaps->histogram, &gaps->gap_ns, &gaps->requests, &gaps->n, error);
+    quantile_describe(gaps->gap_ns, gaps->requests, gaps->n, of);
+    return IFL_OK;
 }
 
 int gaps_describe(struct gaps *gaps, struct distribution *of, struct ifl_error *error)
 {
-    if (gaps->binned ? unbin(gaps, error)
-                     : quantile_thin(gaps->gap_ns, gaps->requests, gaps->n, &gaps->n, error))
+    if (gaps->binned ? describe_binned(gaps, of, error) : describe_pairs(gaps, of, error))
         return error->code;
-    quantile_describe(gaps->gap_ns, gaps->requests, gaps->n, of);
     of->mean_ns = gaps->n_gaps ? exact_value(gaps->total_ns) / (double)gaps->n_gaps : (double)NAN;
     return IFL_OK;
+}
+
+void *gaps_release(struct gaps *gaps)
+{
+    void *memory = gaps->gap_ns;
+    gaps->gap_ns = NULL;
+    gaps->n = gaps->cap = 0;
+    return memory;
 }

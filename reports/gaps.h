@@ -20,8 +20,8 @@
 #define GAPS_MAX_PAIRS ((size_t)1 << 22) /* 48 MiB */
 
 struct gaps {
-    int64_t *gap_ns;    /* [cap], owned */
-    uint32_t *requests; /* [cap], owned: how many had the gap */
+    int64_t *gap_ns;    /* [cap] and more, owned */
+    uint32_t *requests; /* [cap] and more, owned: how many had the gap */
     size_t n, cap, max_pairs;
     bool binned; /* most of them are in the histogram, and the last ones will be */
     struct histogram histogram;
@@ -32,10 +32,13 @@ struct gaps {
 void gaps_init(struct gaps *gaps, size_t max_pairs);
 void gaps_finish(struct gaps *gaps);
 int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_error *error);
-/* The same of each of n gaps. */
-int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int32_t requests,
-                 struct ifl_error *error);
+/* The same of each of n gaps, which add up to total_ns. */
+int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int64_t total_ns,
+                 int32_t requests, struct ifl_error *error);
 /* The end: thins out what is there. */
 int gaps_describe(struct gaps *gaps, struct distribution *of, struct ifl_error *error);
+/* Behind it: the memory of the pairs, for others, who free it. It is large, and its pages are there
+ * already. May be NULL. */
+void *gaps_release(struct gaps *gaps);
 
 #endif

@@ -3,68 +3,55 @@
 #include <stdlib.h>
 
 #include "quantile.h"
+#include "scale.h"
 
 static const struct scale scale = {.origin = 0, .bits = HISTOGRAM_BITS};
 
 void histogram_finish(struct histogram *histogram)
 {
-    for (size_t row = 0; row < HISTOGRAM_MAX_ROWS; row++) {
-        free(histogram->low[row]);
-        free(histogram->high[row]);
-    }
+    free(histogram->low);
+    free(histogram->high);
     *histogram = (struct histogram){0};
 }
 
-int histogram_open_row(struct histogram *histogram, size_t row, struct ifl_error *error)
+static int open_low(struct histogram *histogram, struct ifl_error *error)
 {
-    histogram->low[row] = calloc(HISTOGRAM_ROW, sizeof *histogram->low[row]);
-    return histogram->low[row] ? IFL_OK : ifl_fail_nomem(error);
+    histogram->low = calloc(HISTOGRAM_ROWS * HISTOGRAM_ROW, sizeof *histogram->low);
+    return histogram->low ? IFL_OK : ifl_fail_nomem(error);
 }
 
-int histogram_carry(struct histogram *histogram, size_t row, size_t at, uint32_t carry,
-                    struct ifl_error *error)
+static int carry(struct histogram *histogram, size_t bin, uint64_t times, struct ifl_error *error)
 {
-    if (!histogram->high[row])
-        histogram->high[row] = calloc(HISTOGRAM_ROW, sizeof *histogram->high[row]);
-    if (!histogram->high[row])
+    if (!histogram->high)
+        histogram->high = calloc(HISTOGRAM_ROWS * HISTOGRAM_ROW, sizeof *histogram->high);
+    if (!histogram->high)
         return ifl_fail_nomem(error);
-    histogram->high[row][at] += carry;
+    histogram->high[bin] += times;
     return IFL_OK;
 }
 
-/* As many of n values as lie in the row of the first, `taken`; that one is there. */
-static int add_in_row(struct histogram *histogram, size_t row, const int64_t *value, size_t n,
-                      uint32_t times, size_t *taken, struct ifl_error *error)
+int histogram_add(struct histogram *histogram, const int64_t *value, size_t n,
+                  const uint32_t *times, size_t apart, struct ifl_error *error)
 {
-    const uint64_t least = (uint64_t)scale_least(scale, row * HISTOGRAM_ROW);
-    const int width_bits = scale_width_bits(scale, row * HISTOGRAM_ROW);
-    for (*taken = 0; *taken < n; ++*taken) {
-        const size_t at = ((uint64_t)value[*taken] - least) >> width_bits;
-        if (at >= HISTOGRAM_ROW)
-            return IFL_OK;
-        if (histogram_count(histogram, row, at, times, error))
+    if (!histogram->low && open_low(histogram, error))
+        return error->code;
+    uint16_t *const low = histogram->low;
+    for (size_t i = 0; i < n; i++) {
+        const size_t bin = scale_bin(scale, value[i]);
+        const uint64_t before = low[bin], sum = before + times[i * apart];
+        low[bin] = (uint16_t)sum;
+        if (before == 0)
+            histogram->has_row[bin / HISTOGRAM_ROW] = true;
+        if (sum > UINT16_MAX && carry(histogram, bin, sum >> 16, error))
             return error->code;
     }
     return IFL_OK;
 }
 
-int histogram_add_all(struct histogram *histogram, const int64_t *value, size_t n, uint32_t times,
-                      struct ifl_error *error)
+static uint64_t times_of(const struct histogram *histogram, size_t bin)
 {
-    for (size_t i = 0, taken; i < n; i += taken) {
-        const size_t row = scale_bin(scale, value[i]) / HISTOGRAM_ROW;
-        if (!histogram->low[row] && histogram_open_row(histogram, row, error))
-            return error->code;
-        if (add_in_row(histogram, row, value + i, n - i, times, &taken, error))
-            return error->code;
-    }
-    return IFL_OK;
-}
-
-static uint64_t times_of(const struct histogram *histogram, size_t row, size_t at)
-{
-    const uint64_t high = histogram->high[row] ? histogram->high[row][at] : 0;
-    return high << 16 | histogram->low[row][at];
+    const uint64_t high = histogram->high ? histogram->high[bin] : 0;
+    return high << 16 | histogram->low[bin];
 }
 
 static int64_t middle_of(size_t bin)
@@ -76,18 +63,18 @@ static int64_t middle_of(size_t bin)
 static size_t count_samples(const struct histogram *histogram, size_t row)
 {
     size_t n = 0;
-    for (size_t at = 0; at < HISTOGRAM_ROW; at++)
-        n += quantile_parts(times_of(histogram, row, at));
+    for (size_t bin = row * HISTOGRAM_ROW; bin < (row + 1) * HISTOGRAM_ROW; bin++)
+        n += quantile_parts(times_of(histogram, bin));
     return n;
 }
 
 static size_t put_row(const struct histogram *histogram, size_t row, int64_t *value,
                       uint32_t *count, size_t n)
 {
-    for (size_t at = 0; at < HISTOGRAM_ROW; at++) {
-        const uint64_t times = times_of(histogram, row, at);
+    for (size_t bin = row * HISTOGRAM_ROW; bin < (row + 1) * HISTOGRAM_ROW; bin++) {
+        const uint64_t times = times_of(histogram, bin);
         if (times > 0)
-            n = quantile_put(value, count, n, middle_of(row * HISTOGRAM_ROW + at), times);
+            n = quantile_put(value, count, n, middle_of(bin), times);
     }
     return n;
 }
@@ -96,15 +83,15 @@ int histogram_list(const struct histogram *histogram, int64_t **value, uint32_t 
                    struct ifl_error *error)
 {
     size_t cap = 0;
-    for (size_t row = 0; row < HISTOGRAM_MAX_ROWS; row++)
-        cap += histogram->low[row] ? count_samples(histogram, row) : 0;
+    for (size_t row = 0; row < HISTOGRAM_ROWS; row++)
+        cap += histogram->has_row[row] ? count_samples(histogram, row) : 0;
     *n = 0;
     *value = malloc((cap ? cap : 1) * sizeof **value);
     *count = malloc((cap ? cap : 1) * sizeof **count);
     if (!*value || !*count)
         return ifl_fail_nomem(error);
-    for (size_t row = 0; row < HISTOGRAM_MAX_ROWS; row++)
-        if (histogram->low[row])
+    for (size_t row = 0; row < HISTOGRAM_ROWS; row++)
+        if (histogram->has_row[row])
             *n = put_row(histogram, row, *value, *count, *n);
     return IFL_OK;
 }

@@ -13,16 +13,20 @@
 #include "inflight/report.h"
 #include "whole_file.h"
 
+/* What most requests have nothing of. */
+struct rare {
+    int64_t stalled_ns, stalled_prefill_ns;
+    int64_t ttft_slo_ns, tpot_slo_ns; /* that it was held to; IFL_NEVER: to none */
+    int32_t cached_tokens, preemptions, swap_outs;
+};
+
 struct life {
     uint64_t request_id;
     int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns;
-    int64_t max_itl_ns; /* IFL_NEVER where undefined */
-    int64_t stalled_ns, stalled_prefill_ns;
-    int64_t ttft_slo_ns, tpot_slo_ns; /* that it was held to; IFL_NEVER: to none */
-    int32_t prompt_tokens, output_tokens, cached_tokens;
-    int32_t preemptions, swap_outs, replica;
+    int64_t max_itl_ns;      /* IFL_NEVER where undefined */
+    const struct rare *rare; /* those without share one: what is not kept need not be looked at */
+    int32_t prompt_tokens, output_tokens, replica;
     uint8_t status; /* enum ifl_status */
-    bool in_timeline;
 };
 
 static inline bool life_finished(const struct life *life)
@@ -73,19 +77,19 @@ static inline int64_t life_prefill_ns(const struct life *life)
 {
     return life->first_token_ns == IFL_NEVER
                ? IFL_NEVER
-               : life->first_token_ns - life->first_scheduled_ns - life->stalled_prefill_ns;
+               : life->first_token_ns - life->first_scheduled_ns - life->rare->stalled_prefill_ns;
 }
 
 static inline int64_t life_decode_ns(const struct life *life)
 {
     return life_finished(life) ? life->finish_ns - life->first_token_ns -
-                                     (life->stalled_ns - life->stalled_prefill_ns)
+                                     (life->rare->stalled_ns - life->rare->stalled_prefill_ns)
                                : IFL_NEVER;
 }
 
 static inline int64_t life_stalled_ns(const struct life *life)
 {
-    return life->first_scheduled_ns == IFL_NEVER ? IFL_NEVER : life->stalled_ns;
+    return life->first_scheduled_ns == IFL_NEVER ? IFL_NEVER : life->rare->stalled_ns;
 }
 
 static inline bool life_meets(int64_t latency_ns, int64_t slo_ns)
@@ -96,24 +100,11 @@ static inline bool life_meets(int64_t latency_ns, int64_t slo_ns)
 /* An undefined latency, as tpot of one token, meets any SLO, and no SLO asks for none. */
 static inline bool life_meets_slos(const struct life *life)
 {
-    return life_finished(life) && life_meets(life_ttft_ns(life), life->ttft_slo_ns) &&
-           (life->tpot_slo_ns == IFL_NEVER || life_meets(life_tpot_ns(life), life->tpot_slo_ns));
+    const int64_t ttft_slo_ns = life->rare->ttft_slo_ns, tpot_slo_ns = life->rare->tpot_slo_ns;
+    return life_finished(life) && life_meets(life_ttft_ns(life), ttft_slo_ns) &&
+           (tpot_slo_ns == IFL_NEVER || life_meets(life_tpot_ns(life), tpot_slo_ns));
 }
 
-/* The i-th of n in that order. Requests finish in another one, in which they lie, so each would be
- * a miss: what comes soon is fetched now. */
-static inline const struct life *life_at(const struct life *lives, const uint32_t *order, size_t n,
-                                         size_t i)
-{
-    enum { AHEAD = 6 };
-    const struct life *soon = &lives[order[i + AHEAD < n ? i + AHEAD : i]];
-    __builtin_prefetch(soon);
-    __builtin_prefetch(&soon->status);
-    return &lives[order[i]];
-}
-
-/* Indices of the lives by arrival, then request_id: order[n]. */
-int lives_order(const struct life *lives, size_t n, uint32_t *order, struct ifl_error *error);
 /* requests.csv: the header, and a row. */
 int life_write_header(struct whole_file *file, struct ifl_error *error);
 int life_write(struct whole_file *file, int32_t point, const struct life *life,

@@ -19,7 +19,7 @@ struct walk {
     uint64_t below;
 };
 
-static uint64_t weight(const uint32_t *count, size_t i)
+static uint32_t weight(const uint32_t *count, size_t i)
 {
     return count ? count[i] : 1;
 }
@@ -94,15 +94,15 @@ static void lay_out(struct buckets *buckets, const int64_t *value, size_t n)
     buckets->n = scale_bin(buckets->scale, max) + 1;
 }
 
-static uint64_t fill(struct buckets *buckets, const int64_t *value, const uint32_t *count, size_t n)
+static uint64_t fill(struct buckets *buckets, const int64_t *value, const uint32_t *times, size_t n)
 {
     const struct scale scale = buckets->scale;
     uint64_t n_samples = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t bucket = scale_bin(scale, value[i]);
         buckets->of_value[i] = (uint16_t)bucket;
-        buckets->held[bucket] += count[i];
-        n_samples += count[i];
+        buckets->held[bucket] += weight(times, i);
+        n_samples += weight(times, i);
     }
     return n_samples;
 }
@@ -134,12 +134,13 @@ size_t quantile_put(int64_t *value, uint32_t *count, size_t n, int64_t sample, u
 }
 
 /* A count that exceeds 32 bits was made of as many pairs as it is split into again. */
-static size_t keep(const struct buckets *buckets, int64_t *value, uint32_t *count, size_t n)
+static size_t keep(const struct buckets *buckets, int64_t *value, const uint32_t *times, size_t n,
+                   uint32_t *count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < n; i++) {
         value[kept] = value[i];
-        count[kept] = count[i];
+        count[kept] = weight(times, i);
         kept += buckets->wanted[buckets->of_value[i]];
     }
     for (size_t bucket = 0; bucket < buckets->n; bucket++) {
@@ -153,21 +154,30 @@ static size_t keep(const struct buckets *buckets, int64_t *value, uint32_t *coun
     return kept;
 }
 
-static size_t thin(struct buckets *buckets, int64_t *value, uint32_t *count, size_t n)
+static size_t thin(struct buckets *buckets, int64_t *value, const uint32_t *times, size_t n,
+                   uint32_t *count)
 {
-    const uint64_t n_samples = fill(buckets, value, count, n);
+    const uint64_t n_samples = fill(buckets, value, times, n);
     if (n_samples == 0)
         return 0;
     mark(buckets, n_samples);
-    return keep(buckets, value, count, n);
+    return keep(buckets, value, times, n, count);
 }
 
-int quantile_thin(int64_t *value, uint32_t *count, size_t n, size_t *n_left,
+static int sort_all(int64_t *value, const uint32_t *times, size_t n, uint32_t *count,
+                    struct ifl_error *error)
+{
+    for (size_t i = 0; i < n; i++)
+        count[i] = weight(times, i);
+    return sort_by_key(value, count, n, error);
+}
+
+int quantile_thin(int64_t *value, const uint32_t *times, size_t n, uint32_t *count, size_t *n_left,
                   struct ifl_error *error)
 {
     *n_left = n;
     if (n < MIN_TO_THIN)
-        return sort_by_key(value, count, n, error);
+        return sort_all(value, times, n, count, error);
     struct buckets buckets;
     lay_out(&buckets, value, n);
     buckets.held = calloc(buckets.n, sizeof *buckets.held);
@@ -175,7 +185,7 @@ int quantile_thin(int64_t *value, uint32_t *count, size_t n, size_t *n_left,
     buckets.of_value = malloc(n * sizeof *buckets.of_value);
     const bool room = buckets.held && buckets.wanted && buckets.of_value;
     if (room)
-        *n_left = thin(&buckets, value, count, n);
+        *n_left = thin(&buckets, value, times, n, count);
     free(buckets.held);
     free(buckets.wanted);
     free(buckets.of_value);

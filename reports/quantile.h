@@ -33,9 +33,10 @@ static inline size_t quantile_parts(uint64_t times)
 size_t quantile_put(int64_t *value, uint32_t *count, size_t n, int64_t sample, uint64_t times);
 double quantile_mean(const int64_t *value, const uint32_t *count, size_t n);
 /* Fewer samples with the same quantiles on the grid: all between two wanted ranks' neighbourhoods
- * become one sample with their count. Takes samples with counts in any order, [n] of
- * value and count; leaves sorted ones, [*n_left]. */
-int quantile_thin(int64_t *value, uint32_t *count, size_t n, size_t *n_left,
+ * become one sample with their count. Takes n samples in any order, of which each occurs so many
+ * times, or once where `times` is NULL; leaves sorted ones, [*n_left] of value and count. The
+ * counts may be the times. */
+int quantile_thin(int64_t *value, const uint32_t *times, size_t n, uint32_t *count, size_t *n_left,
                   struct ifl_error *error);
 void quantile_describe(const int64_t *value, const uint32_t *count, size_t n,
                        struct distribution *of);

@@ -2,7 +2,7 @@
 #include "inflight/report.h"
 
 #include "gaps.h"
-#include "life.h"
+#include "lives.h"
 #include "row.h"
 #include "summary.h"
 #include "timeline.h"
@@ -18,11 +18,11 @@ struct ifl_recorder {
     int64_t from_ns; /* the summary begins there */
     struct whole_file requests, steps, work, quantiles;
     struct timeline timeline;
-    bool shows_steps;   /* steps or timeline is open */
-    struct life *lives; /* [cap_lives], in order of completion */
-    size_t n_lives, cap_lives;
+    bool shows_steps; /* steps or timeline is open */
+    struct lives lives;
     int64_t now_ns; /* the end of the last step */
     struct gaps gaps;
+    struct distribution itl; /* of the gaps, once all are there */
     struct step_sums sums;
 };
 
@@ -67,20 +67,15 @@ struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *opti
 {
     ifl_require(options->n_requests < UINT32_MAX);
     struct ifl_recorder *recorder = calloc(1, sizeof *recorder);
-    struct life *lives = malloc((options->n_requests ? options->n_requests : 1) * sizeof *lives);
-    if (!recorder || !lives) {
-        free(recorder);
-        free(lives);
+    if (!recorder) {
         ifl_fail_nomem(error);
         return NULL;
     }
-    *recorder = (struct ifl_recorder){.point = options->point,
-                                      .from_ns = options->from_ns,
-                                      .lives = lives,
-                                      .cap_lives = options->n_requests,
-                                      .sums = {.last_end_ns = INT64_MIN}};
+    *recorder = (struct ifl_recorder){
+        .point = options->point, .from_ns = options->from_ns, .sums = {.last_end_ns = INT64_MIN}};
     gaps_init(&recorder->gaps, GAPS_MAX_PAIRS);
-    if (open_files(recorder, options, error)) {
+    if (lives_open(&recorder->lives, options->n_requests, error) ||
+        open_files(recorder, options, error)) {
         ifl_recorder_destroy(recorder);
         return NULL;
     }
@@ -97,7 +92,7 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
     whole_discard(&recorder->quantiles);
     timeline_discard(&recorder->timeline);
     gaps_finish(&recorder->gaps);
-    free(recorder->lives);
+    lives_close(&recorder->lives);
     free(recorder);
 }
 
@@ -106,28 +101,9 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
 int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_record *record,
                        struct ifl_error *error)
 {
-    ifl_require(recorder->n_lives < recorder->cap_lives);
-    struct life *life = &recorder->lives[recorder->n_lives++];
-    *life = (struct life){.request_id = record->request_id,
-                          .arrival_ns = record->arrival_ns,
-                          .first_scheduled_ns = record->first_scheduled_ns,
-                          .first_token_ns = record->first_token_ns,
-                          .finish_ns = record->finish_ns,
-                          .max_itl_ns = record->max_itl_ns < 0 ? IFL_NEVER : record->max_itl_ns,
-                          .stalled_ns = record->stalled_ns,
-                          .stalled_prefill_ns = record->stalled_prefill_ns,
-                          .ttft_slo_ns = record->ttft_slo_ns,
-                          .tpot_slo_ns = record->tpot_slo_ns,
-                          .prompt_tokens = record->prompt_tokens,
-                          .output_tokens = record->output_tokens,
-                          .cached_tokens = record->cached_tokens,
-                          .preemptions = record->preemptions,
-                          .swap_outs = record->swap_outs,
-                          .replica = record->replica,
-                          .status = (uint8_t)record->status,
-                          .in_timeline = false};
-    life->in_timeline =
-        whole_is_open(&recorder->timeline.file) && timeline_request(&recorder->timeline, life);
+    const struct life *life = lives_add(&recorder->lives, record);
+    if (whole_is_open(&recorder->timeline.file))
+        timeline_request(&recorder->timeline, life);
     (void)error;
     return IFL_OK;
 }
@@ -214,16 +190,33 @@ int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record 
     return recorder->shows_steps ? show_step(recorder, step, error) : IFL_OK;
 }
 
-/* What grows by one with each step but the first, summed over time: each one stays to the end. */
-static struct exact_sum sum_growth_ns(const int64_t *duration_ns, size_t n)
+static int64_t lasted_ns(const struct ifl_stretch_record *of)
 {
-    struct exact_sum sum = {0};
-    uint64_t left_ns = 0;
-    for (size_t i = n; i-- > 1;) {
-        left_ns += (uint64_t)duration_ns[i];
-        sum.of += left_ns;
-    }
+    return of->end_ns[of->n - 1] - of->first.start_ns;
+}
+
+/* What grows by one with each step but the first, summed over time: each one stays to the end. In
+ * 64 bits: see fits_64_bits. */
+static int64_t sum_growth_ns(const int64_t *end_ns, size_t n)
+{
+    const int64_t last_ns = end_ns[n - 1];
+    int64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += last_ns - end_ns[i];
     return sum;
+}
+
+/* How the pool was used, each by the time that it stood: blocks, and slots never used. */
+static void sum_uses(const struct ifl_stretch_record *of, struct exact_sum *used_ns,
+                     struct exact_sum *internal_ns)
+{
+    int64_t from_ns = of->first.start_ns;
+    for (const struct ifl_pool_use *use = of->use; use < of->use + of->n_uses; use++) {
+        const int64_t until_ns = of->end_ns[use->until - 1];
+        exact_add(used_ns, until_ns - from_ns, use->used_blocks);
+        exact_add(internal_ns, until_ns - from_ns, use->internal_slots);
+        from_ns = until_ns;
+    }
 }
 
 /* What changes now and then is added by the time that it stands, what grows evenly is linear in
@@ -231,25 +224,24 @@ static struct exact_sum sum_growth_ns(const int64_t *duration_ns, size_t n)
 static void add_stretch(struct step_sums *sums, const struct ifl_stretch_record *of)
 {
     const struct ifl_step_record *first = &of->first;
-    struct exact_sum token = {sum_growth_ns(of->duration_ns, of->n).of * first->decode_seqs};
-    int64_t end_ns = first->start_ns;
-    for (const struct ifl_pool_use *use = of->use; use < of->use + of->n_uses; use++) {
-        const int64_t stood_ns = use->until_ns - end_ns;
-        exact_add(&sums->used_blocks_ns, stood_ns, use->used_blocks);
-        exact_add(&sums->internal_slots_ns, stood_ns, use->internal_slots);
-        exact_add(&sums->reserved_slots_ns, stood_ns, use->held_slots - use->internal_slots);
-        end_ns = use->until_ns;
-    }
-    const int64_t lasted_ns = end_ns - first->start_ns;
-    exact_add(&token, lasted_ns, first->kv_token_slots);
+    const int64_t stood_ns = lasted_ns(of), end_ns = first->start_ns + stood_ns;
+    struct exact_sum token = {0}, used = {0}, internal = {0}, held;
+    exact_add(&token, sum_growth_ns(of->end_ns, of->n), first->decode_seqs);
+    exact_add(&token, stood_ns, first->kv_token_slots);
+    sum_uses(of, &used, &internal);
+    held = used;
+    exact_add(&held, stood_ns, -of->slack_blocks);
+    held.of *= of->block_tokens;
     sums->n_steps += of->n;
     sums->last_end_ns = end_ns > sums->last_end_ns ? end_ns : sums->last_end_ns;
-    exact_add(&sums->time_ns, lasted_ns, 1);
-    exact_add(&sums->seqs_ns, lasted_ns, first->decode_seqs);
-    exact_add(&sums->pool_slots_ns, lasted_ns, first->kv_pool_slots);
-    exact_add(&sums->shared_blocks_ns, lasted_ns, first->kv_shared_blocks);
+    exact_add(&sums->time_ns, stood_ns, 1);
+    exact_add(&sums->seqs_ns, stood_ns, first->decode_seqs);
+    exact_add(&sums->pool_slots_ns, stood_ns, first->kv_pool_slots);
+    exact_add(&sums->shared_blocks_ns, stood_ns, first->kv_shared_blocks);
     sums->token_slots_ns.of += token.of;
-    sums->reserved_slots_ns.of -= token.of;
+    sums->used_blocks_ns.of += used.of;
+    sums->internal_slots_ns.of += internal.of;
+    sums->reserved_slots_ns.of += held.of - token.of - internal.of;
 }
 
 static int record_each(struct ifl_recorder *recorder, const struct ifl_stretch_record *of,
@@ -267,14 +259,22 @@ static int record_each(struct ifl_recorder *recorder, const struct ifl_stretch_r
     return IFL_OK;
 }
 
+/* What grows by one with each step, summed over time: always, but in stretches of years. */
+static bool fits_64_bits(const struct ifl_stretch_record *of)
+{
+    int64_t most;
+    return !__builtin_mul_overflow(lasted_ns(of), (int64_t)of->n, &most);
+}
+
 int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_record *of,
                        struct ifl_error *error)
 {
-    if (recorder->shows_steps || recorder->from_ns > 0)
+    if (recorder->shows_steps || recorder->from_ns > 0 || !fits_64_bits(of))
         return record_each(recorder, of, error);
     add_stretch(&recorder->sums, of);
     recorder->now_ns = recorder->sums.last_end_ns;
-    return gaps_add_all(&recorder->gaps, of->duration_ns, of->n, of->n_requests, error);
+    return gaps_add_all(&recorder->gaps, of->duration_ns, of->n, lasted_ns(of), of->n_requests,
+                        error);
 }
 
 int ifl_record_work(struct ifl_recorder *recorder, const struct ifl_work_record *record,
@@ -337,24 +337,20 @@ static int write_quantiles(struct ifl_recorder *recorder,
 static size_t count_warmup(const struct ifl_recorder *recorder, const uint32_t *order)
 {
     size_t n = 0;
-    while (recorder->from_ns > 0 && n < recorder->n_lives &&
-           recorder->lives[order[n]].arrival_ns < recorder->from_ns)
+    while (recorder->from_ns > 0 && n < recorder->lives.n &&
+           recorder->lives.at[order[n]].arrival_ns < recorder->from_ns)
         n++;
     return n;
 }
-
-/* Where requests finish in another order than they arrive, each is a cache miss, unless it is asked
- * for so many before. */
-enum { AHEAD = 4 };
 
 /* The row of each and its part of the summary. */
 static int take_lives(struct ifl_recorder *recorder, const uint32_t *order, size_t n_warmup,
                       struct tally *tally, struct ifl_error *error)
 {
-    const size_t n = recorder->n_lives;
+    const size_t n = recorder->lives.n;
     const bool writes = whole_is_open(&recorder->requests);
     for (size_t i = 0; i < n; i++) {
-        const struct life *life = life_at(recorder->lives, order, n, i);
+        const struct life *life = life_at(recorder->lives.at, order, n, i);
         if (writes && life_write(&recorder->requests, recorder->point, life, error))
             return error->code;
         if (i >= n_warmup)
@@ -366,31 +362,30 @@ static int take_lives(struct ifl_recorder *recorder, const uint32_t *order, size
 static int sum_up(struct ifl_recorder *recorder, const uint32_t *order, size_t n_warmup,
                   struct tally *tally, struct ifl_summary *summary, struct ifl_error *error)
 {
-    const struct summary_input input = {.lives = recorder->lives,
+    const struct summary_input input = {.lives = recorder->lives.at,
                                         .order = order + n_warmup,
-                                        .n = recorder->n_lives - n_warmup,
+                                        .n = recorder->lives.n - n_warmup,
                                         .tally = tally,
                                         .steps = &recorder->sums,
-                                        .gaps = &recorder->gaps};
+                                        .itl = &recorder->itl};
     struct distribution latencies[N_LATENCIES];
     if (summarize(&input, latencies, summary, error))
         return error->code;
     summary->n_warmup = n_warmup;
     summary->warmup_s =
-        n_warmup ? ifl_s_from_ns(recorder->from_ns - recorder->lives[order[0]].arrival_ns) : 0;
+        n_warmup ? ifl_s_from_ns(recorder->from_ns - recorder->lives.at[order[0]].arrival_ns) : 0;
     return write_quantiles(recorder, latencies, error);
 }
 
 static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct tally *tally,
                       struct ifl_summary *summary, struct ifl_error *error)
 {
-    if (lives_order(recorder->lives, recorder->n_lives, order, error))
+    if (lives_order(&recorder->lives, order, error))
         return error->code;
     const size_t n_warmup = count_warmup(recorder, order);
     if (take_lives(recorder, order, n_warmup, tally, error))
         return error->code;
-    if (whole_is_open(&recorder->timeline.file) &&
-        timeline_end(&recorder->timeline, recorder->lives, recorder->n_lives, error))
+    if (whole_is_open(&recorder->timeline.file) && timeline_end(&recorder->timeline, error))
         return error->code;
     return sum_up(recorder, order, n_warmup, tally, summary, error);
 }
@@ -414,10 +409,14 @@ int ifl_recorder_finish(struct ifl_recorder *recorder, struct ifl_summary *summa
                         struct ifl_error *error)
 {
     struct tally tally;
-    uint32_t *order = malloc((recorder->n_lives ? recorder->n_lives : 1) * sizeof *order);
-    if (!order)
-        return ifl_fail_nomem(error);
-    int code = tally_open(&tally, recorder->n_lives, error);
+    uint32_t *order = malloc((recorder->lives.n ? recorder->lives.n : 1) * sizeof *order);
+    int code =
+        order ? gaps_describe(&recorder->gaps, &recorder->itl, error) : ifl_fail_nomem(error);
+    if (code) {
+        free(order);
+        return code;
+    }
+    code = tally_open(&tally, recorder->lives.n, gaps_release(&recorder->gaps), error);
     if (!code)
         code = write_rest(recorder, order, &tally, summary, error);
     tally_close(&tally);
@@ -428,14 +427,14 @@ int ifl_recorder_finish(struct ifl_recorder *recorder, struct ifl_summary *summa
 int ifl_recorder_warmup(const struct ifl_recorder *recorder, int64_t *from_ns,
                         struct ifl_error *error)
 {
-    uint32_t *order = malloc((recorder->n_lives ? recorder->n_lives : 1) * sizeof *order);
+    uint32_t *order = malloc((recorder->lives.n ? recorder->lives.n : 1) * sizeof *order);
     size_t n_warmup = 0;
     if (!order)
         return ifl_fail_nomem(error);
-    int code = lives_order(recorder->lives, recorder->n_lives, order, error);
+    int code = lives_order(&recorder->lives, order, error);
     if (!code)
-        code = warmup_requests(recorder->lives, order, recorder->n_lives, &n_warmup, error);
-    *from_ns = code || n_warmup == 0 ? 0 : recorder->lives[order[n_warmup]].arrival_ns;
+        code = warmup_requests(recorder->lives.at, order, recorder->lives.n, &n_warmup, error);
+    *from_ns = code || n_warmup == 0 ? 0 : recorder->lives.at[order[n_warmup]].arrival_ns;
     free(order);
     return code;
 }

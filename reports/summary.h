@@ -6,7 +6,6 @@
 #include <stdint.h>
 
 #include "exact_sum.h"
-#include "gaps.h"
 #include "inflight/report.h"
 #include "quantile.h"
 #include "tally.h"
@@ -26,12 +25,10 @@ struct summary_input {
     size_t n;
     struct tally *tally; /* of them; its samples are thinned out */
     const struct step_sums *steps;
-    struct gaps *gaps;
+    const struct distribution *itl;
 };
 
 int summarize(const struct summary_input *input, struct distribution latencies[N_LATENCIES],
               struct ifl_summary *summary, struct ifl_error *error);
-/* Whether the queue grew over the second half of the arrivals; see summary.c for the rule. */
-bool summary_saturated(const struct life *lives, const uint32_t *order, size_t n);
 
 #endif

@@ -10,7 +10,7 @@
 #define METRIC_CHARS 75 /* what the metrics of a row take; the keys share the rest */
 #define MIN_KEY_CHARS 6
 
-static const char saturated_note[] = "saturated: the queue grew over the second half of the "
+static const char saturated_note[] = "saturated: the backlog grew over the second half of the "
                                      "arrivals; latencies tell the run's length";
 
 /* ---- what was not measured ---- */

@@ -2,13 +2,14 @@
 
 #include <stdlib.h>
 
-int tally_open(struct tally *tally, size_t n, struct ifl_error *error)
+int tally_open(struct tally *tally, size_t n, void *memory, struct ifl_error *error)
 {
     n = n ? n : 1;
-    *tally = (struct tally){.last_finish_ns = INT64_MIN};
-    tally->ns = malloc(N_LATENCIES * n * sizeof *tally->ns);
-    if (!tally->ns)
+    *tally = (struct tally){.last_finish_ns = INT64_MIN, .ns = memory};
+    int64_t *ns = realloc(memory, N_LATENCIES * n * sizeof *ns);
+    if (!ns)
         return ifl_fail_nomem(error);
+    tally->ns = ns;
     for (size_t which = 0; which < N_LATENCIES; which++)
         tally->of[which].ns = tally->ns + which * n;
     return IFL_OK;
@@ -33,14 +34,14 @@ void tally_life(struct tally *tally, const struct life *life)
         tally->first_arrival_ns = life->arrival_ns;
     tally->n_rejected += life->status == IFL_REJECTED;
     tally->n_failed += life->status == IFL_FAILED;
-    tally->preemptions += (uint64_t)life->preemptions;
-    tally->swap_outs += (uint64_t)life->swap_outs;
+    tally->preemptions += (uint64_t)life->rare->preemptions;
+    tally->swap_outs += (uint64_t)life->rare->swap_outs;
     if (!life_finished(life))
         return;
     tally->n_finished++;
     tally->n_meeting_slos += life_meets_slos(life);
     tally->prompt_tokens += life->prompt_tokens;
-    tally->cached_tokens += life->cached_tokens;
+    tally->cached_tokens += life->rare->cached_tokens;
     tally->output_tokens += life->output_tokens;
     if (life->finish_ns > tally->last_finish_ns)
         tally->last_finish_ns = life->finish_ns;

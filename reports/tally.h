@@ -34,8 +34,8 @@ struct tally {
     int64_t first_arrival_ns, last_finish_ns;
 };
 
-/* Room for n lives. */
-int tally_open(struct tally *tally, size_t n, struct ifl_error *error);
+/* Room for n lives, made of that memory, which may be NULL. */
+int tally_open(struct tally *tally, size_t n, void *memory, struct ifl_error *error);
 /* In order of arrival. */
 void tally_life(struct tally *tally, const struct life *life);
 void tally_close(struct tally *tally);

@@ -82,7 +82,8 @@ int timeline_open(struct timeline *timeline, const struct ifl_recorder_options *
         .max_spans = n_spans < MAX_SPANS ? (size_t)n_spans : MAX_SPANS,
     };
     timeline->spans = malloc((timeline->max_spans + 1) * sizeof *timeline->spans);
-    if (!timeline->spans)
+    timeline->shown = malloc((options->n_requests + 1) * sizeof *timeline->shown);
+    if (!timeline->spans || !timeline->shown)
         return ifl_fail_nomem(error);
     if (whole_open(&timeline->file, options->timeline_path, error))
         return error->code;
@@ -93,7 +94,9 @@ void timeline_discard(struct timeline *timeline)
 {
     whole_discard(&timeline->file);
     free(timeline->spans);
+    free(timeline->shown);
     timeline->spans = NULL;
+    timeline->shown = NULL;
 }
 
 /* ---- steps ---- */
@@ -258,8 +261,8 @@ static int put_arrival(struct timeline *timeline, const struct life *life, struc
                "\"preemptions\":%d,\"swap_outs\":%d,\"stalled_s\":%s}},\n",
                id, timeline->point, life->replica, us(life->arrival_ns).text, id,
                status_name[life->status], life->prompt_tokens, life->output_tokens,
-               life->cached_tokens, life->preemptions, life->swap_outs,
-               decimal(life->stalled_ns, IFL_NS_PER_S, 9).text);
+               life->rare->cached_tokens, life->rare->preemptions, life->rare->swap_outs,
+               decimal(life->rare->stalled_ns, IFL_NS_PER_S, 9).text);
 }
 
 static int put_span(struct timeline *timeline, const struct life *life, const struct span *span,
@@ -310,7 +313,7 @@ static int put_lifeline(struct timeline *timeline, const struct life *life, stru
     return code ? code : put_edge(timeline, life, "request", 'e', end_ns, error);
 }
 
-bool timeline_request(struct timeline *timeline, const struct life *life)
+void timeline_request(struct timeline *timeline, const struct life *life)
 {
     int64_t mark_ns[N_MARKS];
     const size_t n_phases = find_marks(life, mark_ns);
@@ -318,9 +321,8 @@ bool timeline_request(struct timeline *timeline, const struct life *life)
     if (life->request_id % timeline->every != 0 ||
         !in_window(timeline, life->arrival_ns, mark_ns[n_phases]) ||
         !takes(timeline, 2 * (n_phases + 1)))
-        return false;
-    timeline->n_requests_shown++;
-    return true;
+        return;
+    timeline->shown[timeline->n_requests_shown++] = life;
 }
 
 /* ---- the end ---- */
@@ -347,14 +349,12 @@ static char *process_event(const struct timeline *timeline)
     return text;
 }
 
-int timeline_end(struct timeline *timeline, const struct life *lives, size_t n,
-                 struct ifl_error *error)
+int timeline_end(struct timeline *timeline, struct ifl_error *error)
 {
     int code = IFL_OK;
     qsort(timeline->spans, timeline->n_spans, sizeof *timeline->spans, by_request_then_start);
-    for (size_t i = 0; i < n && !code; i++)
-        if (lives[i].in_timeline)
-            code = put_lifeline(timeline, &lives[i], error);
+    for (uint64_t i = 0; i < timeline->n_requests_shown && !code; i++)
+        code = put_lifeline(timeline, timeline->shown[i], error);
     char *event = code ? NULL : process_event(timeline);
     if (!event)
         return code ? code : ifl_fail_nomem(error);

@@ -52,6 +52,7 @@ struct timeline {
     int32_t n_replicas_named;
     struct span *spans; /* [max_spans], owned: nothing is allocated while the run goes on */
     size_t n_spans, max_spans;
+    const struct life **shown; /* [n_requests_shown], owned array */
     uint64_t n_events, max_events;
     uint64_t n_steps, n_steps_shown, n_requests, n_requests_shown;
     bool truncated;
@@ -64,11 +65,10 @@ int timeline_step(struct timeline *timeline, const struct ifl_step_record *step,
                   struct ifl_error *error);
 void timeline_work(struct timeline *timeline, const struct ifl_work_record *work);
 void timeline_stall(struct timeline *timeline, const struct ifl_stall_record *stall);
-/* True if the timeline will show the request, whose life is over. */
-bool timeline_request(struct timeline *timeline, const struct life *life);
-/* Writes the requests that it shows, lives[n] in the order of their ends, and the last event. The
- * file is the caller's to close and publish. */
-int timeline_end(struct timeline *timeline, const struct life *lives, size_t n,
-                 struct ifl_error *error);
+/* A life that is over, and stays where it is until the timeline ends. */
+void timeline_request(struct timeline *timeline, const struct life *life);
+/* Writes the requests that it shows, in the order of their ends, and the last event. The file is
+ * the caller's to close and publish. */
+int timeline_end(struct timeline *timeline, struct ifl_error *error);
 
 #endif

@@ -7,9 +7,10 @@
 
 #include "array.h"
 
-int cohort_create(struct cohort *cohort, int32_t block_tokens)
+int cohort_create(struct cohort *cohort, struct kv_block block)
 {
-    *cohort = (struct cohort){.block_tokens = block_tokens, .next_finish_tick = INT64_MAX};
+    const int32_t block_tokens = block.tokens;
+    *cohort = (struct cohort){.block = block, .next_finish_tick = INT64_MAX};
     cohort->grow = calloc((size_t)block_tokens, sizeof *cohort->grow);
     cohort->n_counted = calloc((size_t)block_tokens, sizeof *cohort->n_counted);
     cohort->grows = calloc((size_t)block_tokens / 64 + 1, sizeof *cohort->grows);
@@ -130,14 +131,13 @@ int cohort_widen(struct cohort *cohort, int64_t n_ticks)
 
 /* ---- who grows when ---- */
 
-/* In 32 bits, which divide in a third of the time. */
 static int32_t grow_phase(const struct cohort *cohort, const struct live_request *r)
 {
     const int64_t n_computed = r->pub.n_computed + (cohort->tick - r->synced_tick);
-    const int64_t n_left = group_capacity(&r->pub, cohort->block_tokens) - n_computed;
+    const int64_t n_left = group_capacity(&r->pub, cohort->block) - n_computed;
     if (n_left >= r->finish_tick - cohort->tick)
         return COHORT_NEVER;
-    return (int32_t)(((uint32_t)cohort->phase + (uint32_t)n_left) % (uint32_t)cohort->block_tokens);
+    return (int32_t)kv_tail_tokens((uint32_t)cohort->phase + (uint32_t)n_left, cohort->block);
 }
 
 /* One more of that phase, or one less. */
@@ -157,12 +157,16 @@ static void unmark_growth(struct cohort *cohort, int32_t phase)
 /* Ticks from one of that phase until one at which somebody, who is there, takes blocks. */
 static size_t ticks_to_growth(const struct cohort *cohort, int32_t phase)
 {
-    int32_t at = phase;
-    uint64_t marks = cohort->grows[at / 64] >> at % 64 << at % 64;
-    for (at -= at % 64; marks == 0; marks = cohort->grows[at / 64])
-        at = at + 64 < cohort->block_tokens ? at + 64 : 0;
+    uint64_t marks = cohort->grows[phase / 64] >> phase % 64;
+    int32_t at = phase - phase % 64;
+    if (marks)
+        return (size_t)__builtin_ctzll(marks);
+    do {
+        at = at + 64 < cohort->block.tokens ? at + 64 : 0;
+        marks = cohort->grows[at / 64];
+    } while (marks == 0);
     at += __builtin_ctzll(marks);
-    return (size_t)(at < phase ? at + cohort->block_tokens - phase : at - phase);
+    return (size_t)(at < phase ? at + cohort->block.tokens - phase : at - phase);
 }
 
 static void grow_insert(struct cohort *cohort, struct live_request *r)
@@ -237,13 +241,12 @@ void cohort_add(struct cohort *cohort, struct live_request *r, bool counts)
     cohort->context += (int64_t)r->pub.n_seqs * r->pub.n_computed;
 }
 
-/* Divides only where a block was taken. */
 void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
 {
     const int32_t n = (int32_t)(cohort->tick - r->synced_tick);
     const int32_t n_held = r->pub.n_computed + n + cohort->grown;
-    if (r->counted && n_held > r->pub.n_blocks * cohort->block_tokens)
-        r->pub.n_blocks = (n_held + cohort->block_tokens - 1) / cohort->block_tokens;
+    if (r->counted && n_held > r->pub.n_blocks * cohort->block.tokens)
+        r->pub.n_blocks = kv_blocks_for(n_held, cohort->block);
     if (n == 0)
         return;
     r->pub.n_tokens += n;
@@ -341,7 +344,7 @@ static inline int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
 
 size_t cohort_pass(struct cohort *cohort, size_t n)
 {
-    const uint32_t block_tokens = (uint32_t)cohort->block_tokens;
+    const uint32_t block_tokens = (uint32_t)cohort->block.tokens;
     const uint32_t next = (uint32_t)cohort->phase + 1;
     uint32_t phase = next < block_tokens ? next : 0;
     if (n > 1 && cohort->n_growing > 0) {
@@ -349,7 +352,7 @@ size_t cohort_pass(struct cohort *cohort, size_t n)
         phase += (uint32_t)n - 1;
         phase -= phase < block_tokens ? 0 : block_tokens;
     } else if (n > 1) {
-        phase = (phase + (uint32_t)n - 1) % block_tokens;
+        phase = kv_tail_tokens(phase + (uint32_t)n - 1, cohort->block);
     }
     cohort->phase = (int32_t)phase;
     cohort->tick += (int64_t)n;
@@ -369,11 +372,20 @@ int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
     return shared->count ? push_gap(cohort, cohort->tick, shared->gap_ns) : 0;
 }
 
+/* No gap is shorter than the one before it: contexts grow, and with them the durations. */
+static bool never_shorten(const int64_t *gap_ns, size_t n)
+{
+    int64_t signs = 0;
+    for (size_t i = 0; i + 1 < n; i++)
+        signs |= gap_ns[i + 1] - gap_ns[i];
+    return signs >= 0;
+}
+
 int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns)
 {
     const int64_t before = cohort->tick - (int64_t)n;
     cohort->last_end_ns = end_ns;
-    for (size_t i = 0; i + 1 < n; i++)
+    for (size_t i = never_shorten(gap_ns, n) ? n : 0; i + 1 < n; i++)
         if (gap_ns[i] > gap_ns[i + 1] && push_gap(cohort, before + 1 + (int64_t)i, gap_ns[i]) < 0)
             return -1;
     return n > 0 ? push_gap(cohort, cohort->tick, gap_ns[n - 1]) : 0;

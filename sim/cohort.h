@@ -38,7 +38,7 @@ struct cohort {
     struct live_list members; /* AMONG_PEERS, in order of start */
     int32_t n_seqs;           /* of all members */
     int64_t context;          /* sum of the n_computed of their sequences, now */
-    int32_t block_tokens;
+    struct kv_block block;
     struct live_list *grow;   /* [block_tokens], GROWING */
     int32_t *n_counted;       /* [block_tokens] */
     size_t n_growing;         /* in all of these together */
@@ -56,7 +56,7 @@ struct cohort {
     size_t n_gaps, cap_gaps;
 };
 
-int cohort_create(struct cohort *cohort, int32_t block_tokens);
+int cohort_create(struct cohort *cohort, struct kv_block block);
 void cohort_destroy(struct cohort *cohort);
 /* Room for n members; 0, or -1 without memory. */
 int cohort_reserve(struct cohort *cohort, size_t n);
@@ -91,7 +91,7 @@ static inline struct live_request *cohort_growing(const struct cohort *cohort)
 static inline bool cohort_grows(const struct cohort *cohort, const struct live_request *r)
 {
     const int64_t n_computed = r->pub.n_computed + (cohort->tick - r->synced_tick);
-    return n_computed >= group_capacity(&r->pub, cohort->block_tokens);
+    return n_computed >= group_capacity(&r->pub, cohort->block);
 }
 
 /* r, who grows and stands in no list, holds the blocks that it needs now, no more, and grows by

@@ -13,11 +13,27 @@ struct loop {
     uint32_t n_due;
     uint32_t n_busy;         /* replicas whose step the executor has */
     bool sees_ahead;         /* steps may end without having been submitted */
+    uint64_t n_untold;       /* requests that have ended, for the progress line */
     struct event_heap wakes; /* payload: the replica */
     int64_t now_ns;
 };
 
 /* ---- requests that end ---- */
+
+static void tell_progress(struct loop *loop)
+{
+    if (loop->flight->n_ended)
+        atomic_fetch_add_explicit(loop->flight->n_ended, loop->n_untold, memory_order_relaxed);
+    loop->n_untold = 0;
+}
+
+/* Many at once where they are fast: an atomic addition waits until all before it is written. */
+static void count_ended(struct loop *loop, uint64_t n)
+{
+    loop->n_untold += n;
+    if (loop->n_untold >= 256 || !loop->sees_ahead)
+        tell_progress(loop);
+}
 
 static int report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
@@ -37,8 +53,7 @@ static int report_gone(struct loop *loop, struct replica *replica, struct ifl_er
         if (rc == 0)
             rc = workload_ended(flight->workload, r->row, loop->now_ns, error);
     }
-    if (flight->n_ended)
-        atomic_fetch_add_explicit(flight->n_ended, replica->n_gone, memory_order_relaxed);
+    count_ended(loop, replica->n_gone);
     replica_recycle(replica);
     return rc;
 }
@@ -46,9 +61,10 @@ static int report_gone(struct loop *loop, struct replica *replica, struct ifl_er
 /* ---- arrivals ---- */
 
 /* A request that is longer than the model or the pool could never finish. */
-static int turn_away(struct flight *flight, const struct arrival *a, enum replica_fit fit,
+static int turn_away(struct loop *loop, const struct arrival *a, enum replica_fit fit,
                      struct ifl_error *error)
 {
+    struct flight *flight = loop->flight;
     flight->rejected.n_beyond_model += fit == REPLICA_BEYOND_MODEL;
     flight->rejected.n_beyond_pool += fit == REPLICA_BEYOND_POOL;
     const struct ifl_trace *trace = flight->workload->trace;
@@ -64,8 +80,7 @@ static int turn_away(struct flight *flight, const struct arrival *a, enum replic
         .prompt_tokens = a->n_prompt,
         .status = IFL_REJECTED,
     };
-    if (flight->n_ended)
-        atomic_fetch_add_explicit(flight->n_ended, 1, memory_order_relaxed);
+    count_ended(loop, 1);
     const int rc = ifl_record_request(flight->recorder, &record, error);
     return rc < 0 ? rc : workload_ended(flight->workload, a->row, a->at_ns, error);
 }
@@ -96,7 +111,7 @@ static int let_one_arrive(struct loop *loop, struct ifl_error *error)
     struct arrival a;
     workload_take(flight->workload, &a);
     const enum replica_fit fit = replica_fit(&flight->replicas[0], &a);
-    return fit == REPLICA_FITS ? hand_over(loop, &a, error) : turn_away(flight, &a, fit, error);
+    return fit == REPLICA_FITS ? hand_over(loop, &a, error) : turn_away(loop, &a, fit, error);
 }
 
 static inline int let_arrive(struct loop *loop, struct ifl_error *error)
@@ -452,6 +467,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
         flight->replicas[i].wake_ns = flight->replicas[i].wake_asked_ns = IFL_NEVER;
     if (rc == 0)
         rc = run(&loop, error);
+    tell_progress(&loop);
     routing_destroy(&loop.routing);
     event_heap_destroy(&loop.wakes);
     free(loop.due);

@@ -5,7 +5,7 @@
 
 #include "inflight/error.h"
 
-enum { RECORDS_PER_CHUNK = 1024, ALIGNMENT = 16 };
+enum { ALIGNMENT = 16 };
 
 static size_t aligned(size_t n_bytes)
 {
@@ -16,16 +16,18 @@ void live_pool_init(struct live_pool *pool, const size_t request_bytes[IFL_N_KIN
 {
     *pool = (struct live_pool){.record_bytes = aligned(sizeof(struct live_request))};
     for (int kind = 0; kind < IFL_N_KINDS; kind++) {
-        pool->has_module[kind] = request_bytes[kind] > 0;
-        pool->module_offset[kind] = pool->record_bytes;
+        if (request_bytes[kind] == 0)
+            continue;
+        pool->modules[pool->n_modules++] =
+            (struct module_bytes){(enum ifl_kind)kind, pool->record_bytes};
         pool->record_bytes += aligned(request_bytes[kind]);
     }
 }
 
 static struct live_request *record_at(const struct live_pool *pool, size_t i)
 {
-    char *chunk = pool->chunks[i / RECORDS_PER_CHUNK];
-    return (struct live_request *)(void *)(chunk + i % RECORDS_PER_CHUNK * pool->record_bytes);
+    char *chunk = pool->chunks[i / LIVE_CHUNK];
+    return (struct live_request *)(void *)(chunk + i % LIVE_CHUNK * pool->record_bytes);
 }
 
 void live_pool_finish(struct live_pool *pool)
@@ -51,16 +53,16 @@ static int add_chunk(struct live_pool *pool)
         pool->chunks = chunks;
         pool->cap_chunks = cap;
     }
-    void *chunk = malloc(RECORDS_PER_CHUNK * pool->record_bytes);
+    void *chunk = malloc(LIVE_CHUNK * pool->record_bytes);
     if (!chunk)
         return -1;
     pool->chunks[pool->n_chunks++] = chunk;
     return 0;
 }
 
-int live_reserve(struct live_pool *pool, size_t n)
+int live_add_chunks(struct live_pool *pool, size_t n)
 {
-    while (pool->n_chunks * RECORDS_PER_CHUNK < n)
+    while (pool->n_chunks * LIVE_CHUNK < n)
         if (add_chunk(pool) < 0)
             return -1;
     return 0;
@@ -83,7 +85,7 @@ static struct live_request *any_free(struct live_pool *pool)
 
 struct live_request *live_take(struct live_pool *pool)
 {
-    ifl_require(pool->free || pool->n_used < pool->n_chunks * RECORDS_PER_CHUNK);
+    ifl_require(pool->free || pool->n_used < pool->n_chunks * LIVE_CHUNK);
     struct live_request *r = any_free(pool);
     uint32_t *blocks = r->blocks;
     const int32_t cap_blocks = r->cap_blocks;
@@ -92,18 +94,10 @@ struct live_request *live_take(struct live_pool *pool)
     r->blocks = blocks;
     r->cap_blocks = cap_blocks;
     r->beams = beams;
-    for (int kind = 0; kind < IFL_N_KINDS; kind++)
-        if (pool->has_module[kind])
-            r->pub.mine[kind] = (char *)r + pool->module_offset[kind];
+    for (int i = 0; i < pool->n_modules; i++)
+        r->pub.mine[pool->modules[i].kind] = (char *)r + pool->modules[i].offset;
     pool->n_live++;
     return r;
-}
-
-void live_give(struct live_pool *pool, struct live_request *r)
-{
-    r->links[ON_DEVICE].next = pool->free;
-    pool->free = r;
-    pool->n_live--;
 }
 
 void live_describe(struct live_request *r, const struct arrival *a)

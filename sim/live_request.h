@@ -42,8 +42,8 @@ struct live_request {
     int32_t n_output; /* the true output length */
     int32_t cap_blocks;
     uint32_t *blocks; /* device blocks while RUNNING, host blocks while SWAPPED, those of its hit
-                         while WAITING; in tallied pools only the names that the cache has for them
-                         (kv/pool.h) */
+                         while WAITING; in tallied pools only the names that the cache has for them,
+                         or the first (kv/pool.h) */
     uint64_t ticket;  /* with which it waits, see waiting.h; 0: it does not */
 
     uint64_t start_seq; /* order of start: rises each time it joins RUNNING */
@@ -151,14 +151,19 @@ static inline void live_remove(struct live_list *list, enum live_chain chain,
 
 /* ---- the pool of records ---- */
 
+enum { LIVE_CHUNK = 1024 }; /* records */
+
 struct live_pool {
     struct live_request *free; /* of those that have been used; linked as if they ran */
     void **chunks;
     size_t n_chunks, cap_chunks;
     size_t n_used;       /* of all chunks' records; no memory stands behind the others yet */
     size_t record_bytes; /* the record and its modules' bytes behind it */
-    size_t module_offset[IFL_N_KINDS];
-    bool has_module[IFL_N_KINDS];
+    struct module_bytes {
+        enum ifl_kind kind;
+        size_t offset;
+    } modules[IFL_N_KINDS]; /* [n_modules] that hang something on it */
+    int n_modules;
     size_t n_live;
 };
 
@@ -166,10 +171,19 @@ struct live_pool {
 void live_pool_init(struct live_pool *pool, const size_t request_bytes[IFL_N_KINDS]);
 void live_pool_finish(struct live_pool *pool);
 /* Room for n records in use at once; 0, or -1 without memory. */
-int live_reserve(struct live_pool *pool, size_t n);
+int live_add_chunks(struct live_pool *pool, size_t n);
+static inline int live_reserve(struct live_pool *pool, size_t n)
+{
+    return n <= pool->n_chunks * LIVE_CHUNK ? 0 : live_add_chunks(pool, n);
+}
 /* A zeroed record (its block table keeps its capacity); there must be room for it. */
 struct live_request *live_take(struct live_pool *pool);
-void live_give(struct live_pool *pool, struct live_request *r);
+static inline void live_give(struct live_pool *pool, struct live_request *r)
+{
+    r->links[ON_DEVICE].next = pool->free;
+    pool->free = r;
+    pool->n_live--;
+}
 /* What policies see of a request that arrives, in a zeroed record. */
 void live_describe(struct live_request *r, const struct arrival *arrival);
 int live_grow_blocks(struct live_request *r, int32_t n);

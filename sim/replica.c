@@ -73,12 +73,12 @@ static int create_pools(struct replica *replica, const struct replica_options *o
         kv_pool_create(&replica->host, limits->n_host_blocks, KV_PAGED, NULL) < 0)
         return -1;
     fill_constants(replica);
-    if (!replica->wants_work && replica->max_samples == 1 && !replica->kv.contiguous) {
-        /* then no block is ever called by its number */
+    if (!replica->wants_work && replica->max_samples == 1) {
+        /* then no block is ever called by its number, but for the first of a contiguous run */
         kv_pool_tally(&replica->kv);
         kv_pool_tally(&replica->host);
     }
-    return cohort_create(&replica->cohort, limits->block_tokens);
+    return cohort_create(&replica->cohort, replica->block);
 }
 
 static struct replica *seen_in(const struct ifl_view *view)
@@ -138,6 +138,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
     *replica = (struct replica){
         .step.ops = &replica_step_ops,
         .limits = options->limits,
+        .block = kv_block_of(options->limits.block_tokens),
         .swap_full = options->swap_full,
         .seed = options->seed,
         .number = options->number,
@@ -263,7 +264,8 @@ static int64_t first_key(struct replica *replica, struct live_request *r)
 /* Where nobody hears who joins and keys stand, a request may wait as the workload told of it. */
 static bool may_wait_undescribed(const struct replica *replica)
 {
-    return replica->on_join.n == 0 && !replica->ranks_move && !replica->beams.search;
+    return !waiting_is_short(&replica->waiting) && replica->on_join.n == 0 &&
+           !replica->ranks_move && !replica->beams.search;
 }
 
 static void take_place(struct replica *replica, struct live_request *r,
@@ -301,7 +303,7 @@ enum replica_fit replica_fit(const struct replica *replica, const struct arrival
     const int64_t n_tokens = (int64_t)arrival->n_prompt + arrival->n_output;
     if (n_tokens > limits->max_model_tokens)
         return REPLICA_BEYOND_MODEL;
-    const int32_t n = group_blocks(&group, (int32_t)n_tokens - 1, limits->block_tokens);
+    const int32_t n = group_blocks(&group, (int32_t)n_tokens - 1, replica->block);
     return (replica->kv.contiguous ? kv_buddy_rounded(n) : n) > limits->n_blocks
                ? REPLICA_BEYOND_POOL
                : REPLICA_FITS;
@@ -316,6 +318,7 @@ void replica_leave(struct replica *replica, struct live_request *r)
     else
         live_remove(&replica->apart, AMONG_PEERS, r);
     live_remove(&replica->running, ON_DEVICE, r);
+    replica->n_in_prefill -= !ifl_decodes(&r->pub);
 }
 
 /* ---- planning ---- */
@@ -349,10 +352,12 @@ static void open_step(struct replica *replica)
 {
     struct ifl_step *step = &replica->step;
     step->asked = 1u << IFL_BATCHING;
+    step->note = 0;
     step->n_tokens = step->n_requests = 0;
     step->n_prefill_tokens = step->n_prefill_requests = 0;
     step->n_running_requests = (int32_t)replica->running.n;
     step->n_running_seqs = running_seqs(replica);
+    step->n_in_prefill = replica->n_in_prefill;
     step->n_waiting = (int32_t)replica->waiting.n;
     step->n_swapped = (int32_t)replica->n_swapped;
     step->n_free_blocks = replica->kv.n_free;
@@ -427,9 +432,9 @@ static void bound_promise(struct replica *replica)
         const bool hears = policy->hears_runs && policy->on_step_end;
         if (promise->n_steps <= 0 || (!asked && !hears))
             continue;
-        replica->to_the_last &= !asked;
         const struct ifl_promise other =
             policy->steady(module->self, &replica->view, &replica->step);
+        promise->to_the_last &= !asked || other.to_the_last;
         promise->n_steps = other.n_steps < promise->n_steps ? other.n_steps : promise->n_steps;
         promise->until_ns = other.until_ns < promise->until_ns ? other.until_ns : promise->until_ns;
         if (other.min_free_blocks > promise->min_free_blocks)
@@ -463,7 +468,6 @@ int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *erro
     if (!replica->broken)
         bound_promise(replica);
     replica->view.asked = NULL;
-    replica->view.n_ended_seqs = replica->view.n_ended_blocks = 0;
     if (replica->broken)
         *error = replica->error;
     return replica->broken ? error->code : 0;

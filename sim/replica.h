@@ -82,6 +82,7 @@ struct replica {
 
     /* what never changes */
     uint32_t number; /* in its cluster */
+    struct kv_block block;
     enum swap_full swap_full;
     uint64_t seed;
     bool wants_work; /* the executor asks for each sequence */
@@ -93,6 +94,7 @@ struct replica {
     struct waiting waiting;
     struct live_list running;      /* ON_DEVICE, in order of start */
     struct live_list apart;        /* AMONG_PEERS, not in the cohort: prompts, mostly */
+    int32_t n_in_prefill;          /* of these: do not decode yet */
     struct live_request **swapped; /* in no order */
     size_t n_swapped;
     struct cohort cohort;
@@ -126,7 +128,6 @@ struct replica {
     struct live_request **gone;       /* rejected in this plan or finished in this step */
     size_t n_gone;
     struct ifl_promise promise; /* n_steps 0: none */
-    bool to_the_last;           /* it may outlast those who finish */
     struct ifl_padding padding; /* stands while the promise does */
     bool broken;                /* a policy broke the contract: error is filled */
     bool answering;             /* the plan waits for the answer of a module that it has asked */

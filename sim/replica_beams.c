@@ -25,21 +25,21 @@ int64_t replica_beams_slots(const struct replica *replica, const struct live_req
 int32_t replica_beams_hold(const struct replica *replica, const struct live_request *r,
                            int32_t hold_tokens)
 {
-    const int32_t block_tokens = replica->limits.block_tokens, n_next = r->pub.n_computed + 1;
+    const struct kv_block block = replica->block;
+    const int32_t n_next = r->pub.n_computed + 1;
     if (hold_tokens < n_next)
         return r->beams.n_used;
-    const int32_t n_later =
-        kv_blocks_for(hold_tokens, block_tokens) - kv_blocks_for(n_next, block_tokens);
+    const int32_t n_later = kv_blocks_for(hold_tokens, block) - kv_blocks_for(n_next, block);
     return r->beams.n_used + kv_beams_need(&r->beams, full(replica, r)) + n_later * r->pub.n_seqs;
 }
 
 int replica_beams_begin(struct replica *replica, struct live_request *r)
 {
-    const int32_t block_tokens = replica->limits.block_tokens;
-    const int32_t n_columns = kv_blocks_for(r->pub.n_computed, block_tokens);
-    const int32_t n_common = r->parted ? group_shared_blocks(&r->pub, block_tokens) : n_columns;
+    const struct kv_block block = replica->block;
+    const int32_t n_columns = kv_blocks_for(r->pub.n_computed, block);
+    const int32_t n_common = r->parted ? group_shared_blocks(&r->pub, block) : n_columns;
     if (r->parted)
-        replica->n_group_saved -= group_saved_blocks(&r->pub, block_tokens);
+        replica->n_group_saved -= group_saved_blocks(&r->pub, block);
     if (kv_beams_begin(&r->beams, r->pub.n_seqs, n_common, n_columns - n_common) < 0)
         return -1;
     replica->n_group_saved += kv_beams_saved(&r->beams);

@@ -11,12 +11,12 @@ static int32_t final_tokens(const struct live_request *r)
 /* Before the sequences part, room for one prompt is not unused: the others will have their own. */
 static int64_t unused_slots(const struct replica *replica, const struct live_request *r)
 {
-    const int32_t block_tokens = replica->limits.block_tokens, n_final = final_tokens(r);
+    const int32_t n_final = final_tokens(r);
     if (r->pub.forks)
         return 0;
-    const int64_t held = (int64_t)r->pub.n_blocks * block_tokens;
+    const int64_t held = (int64_t)r->pub.n_blocks * replica->block.tokens;
     const int64_t unused =
-        held - group_slots(&r->pub, n_final, n_final > r->pub.n_prompt, block_tokens);
+        held - group_slots(&r->pub, n_final, n_final > r->pub.n_prompt, replica->block);
     return unused > 0 ? unused : 0;
 }
 
@@ -41,21 +41,20 @@ int32_t replica_hold_blocks(const struct replica *replica, const struct live_req
                             int32_t hold_tokens)
 {
     return r->beams.n_seqs > 0 ? replica_beams_hold(replica, r, hold_tokens)
-                               : group_blocks(&r->pub, hold_tokens, replica->limits.block_tokens);
+                               : group_blocks(&r->pub, hold_tokens, replica->block);
 }
 
 int64_t replica_slots(const struct replica *replica, const struct live_request *r)
 {
-    return r->beams.n_seqs > 0
-               ? replica_beams_slots(replica, r)
-               : group_slots(&r->pub, r->pub.n_computed, r->parted, replica->limits.block_tokens);
+    return r->beams.n_seqs > 0 ? replica_beams_slots(replica, r)
+                               : group_slots(&r->pub, r->pub.n_computed, r->parted, replica->block);
 }
 
 int32_t replica_saved_blocks(const struct replica *replica, const struct live_request *r)
 {
     if (r->beams.n_seqs > 0)
         return kv_beams_saved(&r->beams);
-    return r->parted ? group_saved_blocks(&r->pub, replica->limits.block_tokens) : 0;
+    return r->parted ? group_saved_blocks(&r->pub, replica->block) : 0;
 }
 
 int32_t replica_need(const struct replica *replica, const struct live_request *r,
@@ -80,12 +79,11 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
 {
     if (n == 0)
         return true;
-    const bool tallied = replica->kv.tallied;
-    if (!can_take(replica, r, n) || (!tallied && live_reserve_blocks(r, r->pub.n_blocks + n) < 0))
+    if (!can_take(replica, r, n) || !replica_reserve_numbers(replica, r, r->pub.n_blocks + n))
         return false;
     if (r->counted)
         cohort_uncount(&replica->cohort, r);
-    kv_take(&replica->kv, n, tallied ? NULL : r->blocks + r->pub.n_blocks);
+    kv_take(&replica->kv, n, kv_numbers(&replica->kv, n) > 0 ? r->blocks + r->pub.n_blocks : NULL);
     r->pub.n_blocks += n;
     if (r->in_cohort && r->pub.n_seqs > 1)
         cohort_regrow(&replica->cohort, r);
@@ -110,7 +108,7 @@ bool replica_first_blocks(struct replica *replica, struct live_request *r, int32
     if (n_hit == 0)
         return replica_take_blocks(replica, r, n);
     if (need_beyond_hit(replica, r, n) > replica->kv.n_free ||
-        (!replica->kv.tallied && live_reserve_blocks(r, n) < 0))
+        !replica_reserve_numbers(replica, r, n))
         return false;
     replica_share_hit(replica, r);
     return replica_take_blocks(replica, r, n - n_hit);
@@ -140,8 +138,7 @@ static int32_t growth(const struct replica *replica, const struct live_request *
     const int32_t n_computed = r->pub.n_computed + (int32_t)(replica->cohort.tick - r->synced_tick);
     return r->pub.n_seqs == 1
                ? 1
-               : group_blocks(&r->pub, n_computed + 1, replica->limits.block_tokens) -
-                     r->pub.n_blocks;
+               : group_blocks(&r->pub, n_computed + 1, replica->block) - r->pub.n_blocks;
 }
 
 int32_t replica_listed_growth(const struct replica *replica)
@@ -167,9 +164,9 @@ bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new)
  */
 static void count_from_now_on(struct replica *replica, struct live_request *r)
 {
-    const int32_t block_tokens = replica->limits.block_tokens, n_final = final_tokens(r);
+    const int32_t block_tokens = replica->block.tokens, n_final = final_tokens(r);
     cohort_sync(&replica->cohort, r);
-    const int32_t n_at_last = (n_final - 1) / block_tokens * block_tokens;
+    const int32_t n_at_last = (kv_blocks_for(n_final, replica->block) - 1) * block_tokens;
     const int32_t n_ticks = n_at_last - r->pub.n_computed;
     cohort_count(&replica->cohort, r, replica->cohort.tick + n_ticks,
                  n_ticks >= replica->cohort.grown ? n_at_last + block_tokens - n_final : 0);
@@ -178,8 +175,8 @@ static void count_from_now_on(struct replica *replica, struct live_request *r)
 void replica_add_to_cohort(struct replica *replica, struct live_request *r)
 {
     const int32_t n_now = r->pub.n_computed + replica->cohort.grown;
-    const bool counts = replica->kv.tallied &&
-                        r->pub.n_blocks == kv_blocks_for(n_now, replica->limits.block_tokens);
+    const bool counts =
+        replica->kv.tallied && r->pub.n_blocks == kv_blocks_for(n_now, replica->block);
     cohort_add(&replica->cohort, r, counts);
     if (counts && r->grow_phase != COHORT_NEVER)
         count_from_now_on(replica, r);
@@ -206,12 +203,12 @@ void replica_grow_listed(struct replica *replica)
  * computes them all. */
 void replica_part(struct replica *replica, struct live_request *r)
 {
-    const int32_t block_tokens = replica->limits.block_tokens;
-    const int32_t n_tail = group_tail_tokens(&r->pub, block_tokens);
-    const int32_t tail = group_shared_blocks(&r->pub, block_tokens);
+    const struct kv_block block = replica->block;
+    const int32_t n_tail = group_tail_tokens(&r->pub, block);
+    const int32_t tail = group_shared_blocks(&r->pub, block);
     r->parted = true;
     r->parted_in = replica->view.step;
-    replica->n_group_saved += group_saved_blocks(&r->pub, block_tokens);
+    replica->n_group_saved += group_saved_blocks(&r->pub, block);
     if (!ifl_decodes(&r->pub) || n_tail == 0)
         return;
     for (int32_t seq = 1; seq < r->pub.n_seqs; seq++)
@@ -222,8 +219,8 @@ void replica_part(struct replica *replica, struct live_request *r)
 
 void replica_unpart(struct replica *replica, struct live_request *r)
 {
-    const int32_t block_tokens = replica->limits.block_tokens;
-    const int32_t n_tail = group_tail_tokens(&r->pub, block_tokens);
+    const struct kv_block block = replica->block;
+    const int32_t n_tail = group_tail_tokens(&r->pub, block);
     size_t n = 0;
     if (r->beams.n_seqs > 0) {
         replica_beams_undo(replica, r);
@@ -232,11 +229,11 @@ void replica_unpart(struct replica *replica, struct live_request *r)
     if (!r->parted || r->parted_in != replica->view.step || r->pub.n_computed > r->pub.n_prompt)
         return;
     r->parted = false;
-    replica->n_group_saved -= group_saved_blocks(&r->pub, block_tokens);
+    replica->n_group_saved -= group_saved_blocks(&r->pub, block);
     if (!ifl_decodes(&r->pub) || n_tail == 0)
         return;
     for (size_t i = 0; i < replica->n_copies; i++)
-        if (replica->copies[i].from != r->blocks[group_shared_blocks(&r->pub, block_tokens)])
+        if (replica->copies[i].from != r->blocks[group_shared_blocks(&r->pub, block)])
             replica->copies[n++] = replica->copies[i];
     replica->n_copies = n;
     replica->kv_token_slots -= (int64_t)(r->pub.n_seqs - 1) * n_tail;

@@ -12,6 +12,11 @@ static bool is_tree(const struct replica *replica)
     return replica->kv.cache.options.kind == PREFIX_CACHE_RADIX;
 }
 
+static int32_t full_blocks(const struct replica *replica, int32_t n_tokens)
+{
+    return (int32_t)kv_full_blocks((uint32_t)n_tokens, replica->block);
+}
+
 /* ---- looking up ---- */
 
 /* Somebody may have computed something of it: another, or itself before it gave way. */
@@ -23,7 +28,7 @@ static bool may_hit(const struct live_request *r)
 /* One token is always computed, to sample from. */
 static int32_t longest_hit(const struct replica *replica, const struct live_request *r)
 {
-    return may_hit(r) ? (r->pub.n_tokens - 1) / replica->limits.block_tokens : 0;
+    return may_hit(r) ? full_blocks(replica, r->pub.n_tokens - 1) : 0;
 }
 
 void replica_find_hit(struct replica *replica, struct live_request *r)
@@ -205,11 +210,13 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
                     enum kv_seekers of_its_own)
 {
     struct kv_cache *cache = &replica->kv.cache;
-    const int32_t n = n_tokens / replica->limits.block_tokens;
-    const int32_t n_shareable = kv_shareable_tokens(&r->pub) / replica->limits.block_tokens;
+    const int32_t n = full_blocks(replica, n_tokens);
+    if (n <= r->n_published)
+        return;
+    const int32_t n_shareable = full_blocks(replica, kv_shareable_tokens(&r->pub));
     const int32_t n_sought = of_its_own != KV_SOUGHT_BY_NONE || n_shareable > n ? n : n_shareable;
     const int32_t n_first = r->n_published > n_sought ? r->n_published : n_sought;
-    if (n <= r->n_published || live_reserve_blocks(r, n_first + 1) < 0)
+    if (live_reserve_blocks(r, n_first + 1) < 0)
         return;
     if (is_tree(replica))
         kv_cache_tick(cache);
@@ -261,7 +268,7 @@ void replica_publish_plan(struct replica *replica, struct live_request *r, int32
 
 void replica_withdraw(struct replica *replica, struct live_request *r)
 {
-    const int32_t n_full = r->pub.n_computed / replica->limits.block_tokens;
+    const int32_t n_full = full_blocks(replica, r->pub.n_computed);
     for (; r->n_published > n_full; r->n_published--)
         kv_withdraw(&replica->kv, r->blocks[--r->n_names]);
 }
@@ -269,7 +276,7 @@ void replica_withdraw(struct replica *replica, struct live_request *r)
 bool replica_stands_on(const struct replica *replica, const struct live_request *r,
                        const struct live_request *other)
 {
-    const int32_t n_full = other->pub.n_computed / replica->limits.block_tokens;
+    const int32_t n_full = full_blocks(replica, other->pub.n_computed);
     return r != other && r->pub.state == IFL_RUNNING && r->start_seq >= replica->first_start &&
            r->n_hit > n_full && other->n_published > n_full &&
            r->blocks[n_full] == other->blocks[n_full];

@@ -63,8 +63,10 @@ static int64_t lesser(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* A guess, by how long the last one took; in fours, by which vectors go. */
 size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
 {
+    enum { VECTOR = 4 };
     if (!replica_coasts(replica))
         return 1;
     const int64_t until_promised_ns = lesser(until_ns, replica->promise.until_ns);
@@ -74,20 +76,23 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
     const int64_t n_left = lesser(n_promised, cohort_ticks_left(&replica->cohort) + 1);
     const int64_t n_most = lesser(n_left, REPLICA_MAX_STRETCH);
     const double n = 1 + n_alike < (double)n_most ? 1 + n_alike : (double)n_most;
-    return n > 1 ? (size_t)n : 1;
+    return n > 1 ? ((size_t)n + VECTOR - 1) / VECTOR * VECTOR : 1;
 }
 
-/* How many of the next n steps begin by the promise and end before until_ns, and when: end_ns[n].
- */
+/* When each of the next n steps would end: end_ns[n]. How many of them begin by the promise and end
+ * before until_ns: nearly all, so the last are looked at first. */
 static size_t count_timely(const struct replica *replica, const int64_t *duration_ns, size_t n,
                            int64_t until_ns, int64_t *end_ns)
 {
-    const int64_t promised_ns = replica->promise.until_ns;
-    int64_t now_ns = replica->view.now_ns;
-    size_t i = 0;
-    for (; i < n && duration_ns[i] < until_ns - now_ns && now_ns <= promised_ns; i++)
+    const int64_t promised_ns = replica->promise.until_ns, start_ns = replica->view.now_ns;
+    int64_t now_ns = start_ns;
+    for (size_t i = 0; i < n; i++)
         end_ns[i] = now_ns += duration_ns[i];
-    return i;
+    while (n > 0 && end_ns[n - 1] >= until_ns)
+        n--;
+    while (n > 0 && (n > 1 ? end_ns[n - 2] : start_ns) > promised_ns)
+        n--;
+    return n;
 }
 
 /* Blocks that ticks may take from now on; negative: not even one that takes none. */
@@ -102,13 +107,11 @@ static int32_t blocks_to_spare(const struct replica *replica)
 
 /* As many of n ticks pass as there are blocks for that are a number and nothing else; how many, and
  * how they use the pool: use[*n_uses]. */
-static size_t let_ticks_pass(struct replica *replica, const int64_t *end_ns, size_t n,
-                             struct ifl_pool_use *use, size_t *n_uses)
+static size_t let_ticks_pass(struct replica *replica, size_t n, struct ifl_pool_use *use,
+                             size_t *n_uses)
 {
     struct cohort *cohort = &replica->cohort;
-    const int32_t block_tokens = replica->limits.block_tokens, most = blocks_to_spare(replica);
-    const int32_t used = kv_used(&replica->kv);
-    const int64_t held_slots = replica_held_slots(replica);
+    const int32_t used = kv_used(&replica->kv), most = blocks_to_spare(replica);
     int32_t n_taken = 0;
     size_t i = 0;
     *n_uses = 0;
@@ -118,12 +121,9 @@ static size_t let_ticks_pass(struct replica *replica, const int64_t *end_ns, siz
         n_taken += cohort_grow_counted(cohort, &n_unused_slots);
         replica->kv_internal_slots += n_unused_slots;
         i += cohort_pass(cohort, n - i);
-        use[(*n_uses)++] =
-            (struct ifl_pool_use){.until = i,
-                                  .until_ns = end_ns[i - 1],
-                                  .used_blocks = used + n_taken,
-                                  .held_slots = held_slots + (int64_t)n_taken * block_tokens,
-                                  .internal_slots = replica->kv_internal_slots};
+        use[(*n_uses)++] = (struct ifl_pool_use){.until = i,
+                                                 .used_blocks = used + n_taken,
+                                                 .internal_slots = replica->kv_internal_slots};
     }
     if (n_taken > 0)
         kv_take(&replica->kv, n_taken, NULL);
@@ -148,16 +148,20 @@ int replica_stretch(struct replica *replica, const int64_t *duration_ns, size_t 
     struct ifl_pool_use use[REPLICA_MAX_STRETCH];
     struct ifl_stretch_record record;
     int64_t *end_ns = replica->ends_ns + replica->n_untold;
-    n = (size_t)lesser((int64_t)n, cohort_ticks_left(&replica->cohort));
+    n = (size_t)lesser((int64_t)n,
+                       lesser(replica->promise.n_steps, cohort_ticks_left(&replica->cohort)));
     n = count_timely(replica, duration_ns, n, until_ns, end_ns);
     if (n == 0 || replica->beams.search || replica->tells_each)
         return 0;
     describe_first(replica, &record.first);
-    record.n = let_ticks_pass(replica, end_ns, n, use, &record.n_uses);
+    record.n = let_ticks_pass(replica, n, use, &record.n_uses);
     if (record.n == 0)
         return 0;
     record.n_requests = (int32_t)replica->cohort.n;
+    record.block_tokens = replica->limits.block_tokens;
+    record.slack_blocks = kv_slack(&replica->kv);
     record.duration_ns = duration_ns;
+    record.end_ns = end_ns;
     record.use = use;
     replica->view.now_ns = end_ns[record.n - 1];
     replica->view.step += record.n;

@@ -43,6 +43,12 @@ int32_t replica_need(const struct replica *replica, const struct live_request *r
 /* Blocks that holding that many tokens of each sequence takes in all. */
 int32_t replica_hold_blocks(const struct replica *replica, const struct live_request *r,
                             int32_t hold_tokens);
+/* Room for the numbers of n blocks in all; false without memory. */
+static inline bool replica_reserve_numbers(const struct replica *replica, struct live_request *r,
+                                           int32_t n)
+{
+    return live_reserve_blocks(r, kv_numbers(&replica->kv, n)) == 0;
+}
 /* n more. False, and nothing has changed: they are not there. */
 bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_t n);
 /* A waiting request gets the blocks of its hit and as many more as make n. */

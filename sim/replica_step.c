@@ -96,7 +96,7 @@ static int32_t place_of(const struct replica *replica, const struct live_request
                         int32_t i)
 {
     return r->beams.n_seqs > 0 ? kv_beams_at(&r->beams, seq, i)
-                               : group_block_at(&r->pub, seq, i, replica->limits.block_tokens);
+                               : group_block_at(&r->pub, seq, i, replica->block);
 }
 
 /* The block table of one sequence, put together from its group's blocks. */
@@ -113,9 +113,8 @@ static const uint32_t *table_of(struct replica *replica, const struct live_reque
 /* Where a prompt goes on behind its end in several sequences, the others begin with their tails. */
 static int32_t context_of(const struct replica *replica, const struct live_request *r, int32_t seq)
 {
-    const int32_t block_tokens = replica->limits.block_tokens;
     const bool begins = r->parted_in == replica->view.step && !ifl_decodes(&r->pub);
-    return seq > 0 && begins ? group_shared_blocks(&r->pub, block_tokens) * block_tokens
+    return seq > 0 && begins ? group_shared_blocks(&r->pub, replica->block) * replica->block.tokens
                              : r->pub.n_computed;
 }
 
@@ -124,8 +123,7 @@ static void add_sequence(struct replica *replica, const struct live_request *r, 
 {
     const bool alone = r->pub.n_seqs == 1;
     const int32_t n_after = r->pub.n_computed + n, n_context = context_of(replica, r, seq);
-    const int32_t n_blocks =
-        alone ? r->pub.n_blocks : kv_blocks_for(n_after, replica->limits.block_tokens);
+    const int32_t n_blocks = alone ? r->pub.n_blocks : kv_blocks_for(n_after, replica->block);
     replica->work[replica->desc.n_work++] = (struct ifl_work){
         .request = &r->pub,
         .seq = seq,
@@ -230,12 +228,16 @@ bool replica_commit(struct replica *replica)
     desc->n_copies = replica->n_copies;
     if (replica->wants_work)
         list_work(replica);
-    for (size_t i = 0; i < replica->n_planned; i++)
-        replica->planned[i].r->pub.n_computed += replica->planned[i].n;
+    for (size_t i = 0; i < replica->n_planned; i++) {
+        struct ifl_request *prompt = &replica->planned[i].r->pub;
+        prompt->n_computed += replica->planned[i].n;
+        replica->n_in_prefill -= ifl_decodes(prompt);
+    }
     replica->kv_token_slots += desc->totals.n_tokens;
     fill_record(replica);
     replica->busy = true;
     replica->view.n_in_flight = 1;
+    replica->view.n_ended_seqs = replica->view.n_ended_blocks = 0;
     if (replica->on_step_start.n == 0)
         return true;
     replica->by_rank[RANKED_SWAPPED].taken = false; /* hooks see whom the plan sent there, too */
@@ -429,7 +431,7 @@ static int check_progress(const struct replica *replica, struct ifl_error *error
 static bool outlasts_finishes(const struct replica *replica)
 {
     const size_t n_others = replica->waiting.n + replica->n_swapped + replica->apart.n;
-    return replica->to_the_last && replica->cohort.n > 0 && n_others == 0;
+    return replica->promise.to_the_last && replica->cohort.n > 0 && n_others == 0;
 }
 
 int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,

@@ -13,7 +13,7 @@ int routing_create(struct routing *routing, struct replica *replicas, uint32_t n
     if (!routing->loads)
         return ifl_fail_nomem(error);
     for (uint32_t i = 0; i < n; i++)
-        routing_note(routing, &replicas[i]);
+        routing_note_load(routing, &replicas[i]);
     return 0;
 }
 
@@ -23,10 +23,8 @@ void routing_destroy(struct routing *routing)
     *routing = (struct routing){0};
 }
 
-void routing_note(struct routing *routing, const struct replica *replica)
+void routing_note_load(struct routing *routing, const struct replica *replica)
 {
-    if (routing->n == 1)
-        return;
     struct ifl_load *load = &routing->loads[replica->number];
     load->n_running = (int32_t)replica->running.n;
     load->n_waiting = (int32_t)replica->waiting.n;
@@ -41,11 +39,8 @@ static void ask_hits(struct routing *routing)
         routing->loads[i].n_cached = replica_hit(&routing->replicas[i], &routing->probe).n_cached;
 }
 
-int64_t routing_pick(struct routing *routing, const struct arrival *arrival,
-                     struct ifl_error *error)
+int64_t routing_ask(struct routing *routing, const struct arrival *arrival, struct ifl_error *error)
 {
-    if (routing->n == 1)
-        return 0;
     const struct module *router = routing->router;
     const struct ifl_route_ops *ops = router->policy->ops.route;
     struct ifl_routing question = {

@@ -22,9 +22,19 @@ int routing_create(struct routing *routing, struct replica *replicas, uint32_t n
 void routing_destroy(struct routing *routing);
 
 /* The router's answer; negative where it names no replica. */
-int64_t routing_pick(struct routing *routing, const struct arrival *arrival,
-                     struct ifl_error *error);
+int64_t routing_ask(struct routing *routing, const struct arrival *arrival,
+                    struct ifl_error *error);
+static inline int64_t routing_pick(struct routing *routing, const struct arrival *arrival,
+                                   struct ifl_error *error)
+{
+    return routing->n == 1 ? 0 : routing_ask(routing, arrival, error);
+}
 /* The replica has changed. */
-void routing_note(struct routing *routing, const struct replica *replica);
+void routing_note_load(struct routing *routing, const struct replica *replica);
+static inline void routing_note(struct routing *routing, const struct replica *replica)
+{
+    if (routing->n > 1)
+        routing_note_load(routing, replica);
+}
 
 #endif

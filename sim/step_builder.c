@@ -23,12 +23,6 @@ void step_breach(struct replica *replica, const char *what)
              ifl_s_from_ns(replica->view.now_ns), what);
 }
 
-void step_count_blocks(struct replica *replica)
-{
-    replica->step.n_free_blocks = replica->kv.n_free;
-    replica->step.n_free_host_blocks = replica->host.n_free;
-}
-
 static int32_t op_need(struct ifl_step *step, const struct ifl_request *r, int32_t hold_tokens)
 {
     step_sync(replica_of(step), live(r));
@@ -44,12 +38,6 @@ static uint64_t op_draw(struct ifl_step *step, const struct ifl_request *r, uint
 static void op_promise(struct ifl_step *step, struct ifl_promise promise)
 {
     replica_of(step)->promise = promise;
-    replica_of(step)->to_the_last = false;
-}
-
-static void op_to_the_last(struct ifl_step *step)
-{
-    replica_of(step)->to_the_last = true;
 }
 
 static void op_wake(struct ifl_step *step, int64_t at_ns)
@@ -92,5 +80,4 @@ const struct ifl_step_ops replica_step_ops = {
     .draw = op_draw,
     .took_part = step_took_part,
     .scheduled = step_scheduled,
-    .to_the_last = op_to_the_last,
 };

@@ -8,7 +8,11 @@
 /* The policy has broken its contract: the first time counts. */
 void step_breach(struct replica *replica, const char *what);
 /* Blocks have come or gone. */
-void step_count_blocks(struct replica *replica);
+static inline void step_count_blocks(struct replica *replica)
+{
+    replica->step.n_free_blocks = replica->kv.n_free;
+    replica->step.n_free_host_blocks = replica->host.n_free;
+}
 
 /* ---- step_schedule.c ---- */
 

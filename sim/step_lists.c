@@ -31,10 +31,13 @@ static void take_running(struct replica *replica, struct snapshot *list)
     }
 }
 
-/* The next of a ranked list that is still in `state`, without moving past it. */
+/* The next of a ranked list that is still in `state`, without moving past it. Most plans that ask
+ * find nobody in prefill, and whom they start themselves they are not shown. */
 static const struct ranked_request *peek(struct replica *replica, enum ranked_list which,
                                          enum ifl_state state, uint64_t *at)
 {
+    if (which == RANKED_PREFILL && replica->apart.n == 0)
+        return NULL;
     const struct ranking *list = replica_ranking(replica, which);
     const struct ranked_request *end = list->room + list->first + list->n;
     for (; *at < list->n; ++*at)
@@ -84,41 +87,57 @@ static struct live_request *next_waiting_before(struct replica *replica, struct 
     return r;
 }
 
-/* Cursor: at[0] and at[1] belong to the waiting queue, at[2] to the running or prefilling ones,
- * at[3] to the swapped ones. */
-const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
-                                    struct ifl_cursor *cursor)
+/* Of the lists of those who do not wait; *at: of the one that it stands in. */
+static const struct ranked_request *peek_all(struct replica *replica, unsigned lists,
+                                             struct ifl_cursor *cursor, uint64_t **at)
 {
-    struct replica *replica = replica_of(step);
     const struct ranked_request *best = NULL;
-    uint64_t *at = NULL;
-    if (replica->broken)
-        return NULL;
-    if (lists & (IFL_IN_RUNNING | IFL_IN_PREFILL)) {
-        at = &cursor->at[2];
+    *at = &cursor->at[2];
+    if (lists & (IFL_IN_RUNNING | IFL_IN_PREFILL))
         best = peek(replica, lists & IFL_IN_RUNNING ? RANKED_RUNNING : RANKED_PREFILL, IFL_RUNNING,
-                    at);
-    }
+                    *at);
     if (lists & IFL_IN_SWAPPED) {
         const struct ranked_request *swapped =
             peek(replica, RANKED_SWAPPED, IFL_SWAPPED, &cursor->at[3]);
         if (swapped && (!best || goes_first(replica, swapped, best))) {
             best = swapped;
-            at = &cursor->at[3];
+            *at = &cursor->at[3];
         }
     }
-    if (lists & IFL_IN_WAITING) {
-        if (replica->ranks_stale)
-            replica_rank_anew(replica);
-        struct live_request *waiting =
+    return best;
+}
+
+static const struct ifl_request *next_of_any(struct replica *replica, unsigned lists,
+                                             struct ifl_cursor *cursor)
+{
+    uint64_t *at;
+    const struct ranked_request *best = peek_all(replica, lists, cursor, &at);
+    struct live_request *waiting = NULL;
+    if (lists & IFL_IN_WAITING && replica->waiting.n > 0)
+        waiting =
             best ? next_waiting_before(replica, cursor, best) : next_waiting(replica, cursor->at);
-        if (waiting)
-            return &waiting->pub;
-    }
+    if (waiting)
+        return &waiting->pub;
     if (!best)
         return NULL;
     ++*at;
     return best->r;
+}
+
+/* Cursor: at[0] and at[1] belong to the waiting queue, at[2] to the running or prefilling ones,
+ * at[3] to the swapped ones. Mostly it is asked who waits. */
+const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
+                                    struct ifl_cursor *cursor)
+{
+    struct replica *replica = replica_of(step);
+    if (replica->broken)
+        return NULL;
+    if (lists & IFL_IN_WAITING && replica->ranks_stale)
+        replica_rank_anew(replica);
+    if (lists != IFL_IN_WAITING)
+        return next_of_any(replica, lists, cursor);
+    struct live_request *waiting = next_waiting(replica, cursor->at);
+    return waiting ? &waiting->pub : NULL;
 }
 
 struct ifl_requests step_running(struct ifl_step *step)

@@ -7,7 +7,6 @@
 /* Tokens that all sequences of a group compute, those of the prompt once. */
 static int32_t part_and_count(struct replica *replica, struct live_request *r, int32_t n)
 {
-    const int32_t block_tokens = replica->limits.block_tokens;
     const bool decodes = ifl_decodes(&r->pub), were_parted = r->parted;
     if (r->pub.n_seqs == 1)
         return n;
@@ -17,8 +16,9 @@ static int32_t part_and_count(struct replica *replica, struct live_request *r, i
     }
     if (!r->parted && r->pub.n_computed + n > r->pub.n_prompt)
         replica_part(replica, r);
-    return (int32_t)(group_slots(&r->pub, r->pub.n_computed + n, r->parted, block_tokens) -
-                     group_slots(&r->pub, r->pub.n_computed, were_parted || decodes, block_tokens));
+    return (
+        int32_t)(group_slots(&r->pub, r->pub.n_computed + n, r->parted, replica->block) -
+                 group_slots(&r->pub, r->pub.n_computed, were_parted || decodes, replica->block));
 }
 
 static void list_in_plan(struct replica *replica, struct planned one)

@@ -83,7 +83,7 @@ static bool bring_back(struct replica *replica, struct live_request *r, int32_t 
 {
     const int32_t n_host = r->pub.n_host_blocks;
     const int32_t n = hold > n_host ? hold : n_host;
-    if (!kv_fits(&replica->kv, n) || (!replica->kv.tallied && live_reserve_blocks(r, n) < 0))
+    if (!kv_fits(&replica->kv, n) || !replica_reserve_numbers(replica, r, n))
         return false;
     for (int32_t i = 0; i < n_host && !replica->kv.tallied; i++)
         replica->ins[replica->n_ins + (size_t)i].from = live_block(r, i);
@@ -136,6 +136,7 @@ enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *req
     r->start_seq = replica->n_starts++;
     live_append(&replica->running, ON_DEVICE, r);
     live_append(&replica->apart, AMONG_PEERS, r);
+    replica->n_in_prefill += !ifl_decodes(&r->pub);
     replica_note_rank(replica, RANKED_RUNNING, r);
     step->n_running_requests++;
     step->n_running_seqs += request->n_seqs;

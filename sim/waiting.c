@@ -125,11 +125,13 @@ static bool before_last(const struct waiter *w, const struct waiter_run *run)
     return !is_empty(run) && before(w, &run->of[run->tail - 1]);
 }
 
-/* [head, tail) moves to the start of its array. Holes of near stay: cursors count them. */
+/* [head, tail), mostly nobody, moves to the start of its array. Holes of near stay: cursors
+ * count them. */
 static void move_to_start(void *of, size_t element_bytes, size_t *head, size_t *tail)
 {
     *tail -= *head;
-    memmove(of, (char *)of + *head * element_bytes, *tail * element_bytes);
+    if (*tail > 0)
+        memmove(of, (char *)of + *head * element_bytes, *tail * element_bytes);
     *head = 0;
 }
 
@@ -171,15 +173,12 @@ static void make_room_before(struct waiter_run *run, size_t cap)
     run->tail += n_before;
 }
 
-static void near_insert(struct waiting *waiting, struct waiter w)
+/* Before somebody. */
+static void squeeze_in(struct waiter_run *near, size_t cap, struct waiter w)
 {
-    struct waiter_run *near = &waiting->near;
-    const size_t cap = NEAR_ROOM * waiting->cap;
-    if (near->tail == cap)
-        run_to_start(near);
-    if (before_last(&w, near) && before(&w, &near->of[(near->head + near->tail) / 2]))
+    if (before(&w, &near->of[(near->head + near->tail) / 2]))
         make_room_before(near, cap);
-    const size_t at = before_last(&w, near) ? place_of(near, &w) : near->tail;
+    const size_t at = place_of(near, &w);
     const size_t n_before = at - near->head, n_behind = near->tail - at;
     if (n_before < n_behind && near->head > 0) {
         memmove(&near->of[near->head - 1], &near->of[near->head], n_before * sizeof w);
@@ -190,6 +189,18 @@ static void near_insert(struct waiting *waiting, struct waiter w)
         near->tail++;
         near->of[at] = w;
     }
+}
+
+static inline void near_insert(struct waiting *waiting, struct waiter w)
+{
+    struct waiter_run *near = &waiting->near;
+    const size_t cap = NEAR_ROOM * waiting->cap;
+    if (near->tail == cap)
+        run_to_start(near);
+    if (before_last(&w, near))
+        squeeze_in(near, cap, w);
+    else
+        near->of[near->tail++] = w;
 }
 
 static void line_append(struct waiting *waiting, struct waiter w)
@@ -213,9 +224,6 @@ static struct waiter line_pop(struct waiting *waiting)
 
 /* ---- who has no record ---- */
 
-/* So many records stay in the caches anyway. */
-enum { SHORT_QUEUE = 64 };
-
 static void undescribed_to_start(struct waiting *waiting)
 {
     move_to_start(waiting->undescribed, sizeof *waiting->undescribed, &waiting->undescribed_head,
@@ -232,8 +240,7 @@ static void put_off(struct waiting *waiting, const struct arrival *arrival)
 bool waiting_line_up(struct waiting *waiting, const struct arrival *arrival, int64_t key)
 {
     const struct waiter w = {key, arrival->at_ns, arrival->serial, waiting->n_tickets + 1, NULL};
-    if (waiting->n < SHORT_QUEUE || before_last(&w, &waiting->near) ||
-        before_last(&w, &waiting->line))
+    if (before_last(&w, &waiting->near) || before_last(&w, &waiting->line))
         return false;
     line_append(waiting, w);
     put_off(waiting, arrival);
@@ -254,8 +261,9 @@ static void describe(struct waiting *waiting, struct waiter *w)
 
 /* ---- the queue ---- */
 
-static void insert(struct waiting *waiting, struct waiter w)
+static void insert(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns)
 {
+    const struct waiter w = admit(waiting, r, key, arrival_ns);
     if (before_last(&w, &waiting->near))
         near_insert(waiting, w);
     else if (before_last(&w, &waiting->line))
@@ -266,7 +274,7 @@ static void insert(struct waiting *waiting, struct waiter w)
 
 void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns)
 {
-    insert(waiting, admit(waiting, r, key, arrival_ns));
+    insert(waiting, r, key, arrival_ns);
     waiting->n++;
     waiting->n_tokens += r->pub.n_tokens;
 }
@@ -295,7 +303,7 @@ void waiting_rerank(struct waiting *waiting, struct live_request *r, int64_t key
             return;
     waiting->holes = true;
     waiting->n_near_holes++;
-    insert(waiting, admit(waiting, r, key, arrival_ns));
+    insert(waiting, r, key, arrival_ns);
 }
 
 /* Looking for holes costs a look at everyone near: not before they are many, but those at the head

@@ -54,12 +54,17 @@ void waiting_destroy(struct waiting *waiting);
 
 /* arrival_ns breaks ties of keys: the request's own, or now to stand behind everyone. */
 void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns);
-/* The request lines up without a record, which it gets when it is looked at. False, and it does not
- * wait yet: the queue is short, or others that came before go behind it. */
+/* In a queue that is not short the request lines up without a record, which it gets when it is
+ * looked at. False, and it does not wait yet: others that came before go behind it. */
 bool waiting_line_up(struct waiting *waiting, const struct arrival *arrival, int64_t key);
 void waiting_push_front(struct waiting *waiting, struct live_request *r);
 /* r leaves the queue in this plan; it may come back in the same plan. */
 void waiting_leave(struct waiting *waiting, struct live_request *r);
+/* So many records stay in the caches anyway. */
+static inline bool waiting_is_short(const struct waiting *waiting)
+{
+    return waiting->n < 64;
+}
 static inline size_t waiting_undescribed(const struct waiting *waiting)
 {
     return waiting->undescribed_tail - waiting->undescribed_head;

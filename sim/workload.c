@@ -31,19 +31,25 @@ static int link_turns(struct workload *workload)
     return 0;
 }
 
-static int64_t stream_ns(struct workload *workload)
+static void look_upstream(struct workload *workload)
 {
     while (workload->waits && workload->next < workload->limit && workload->waits[workload->next])
         workload->next++;
-    return workload->next < workload->limit ? workload->trace->arrival_ns[workload->next]
-                                            : IFL_NEVER;
+    workload->streamed_ns =
+        workload->next < workload->limit ? workload->trace->arrival_ns[workload->next] : IFL_NEVER;
 }
 
 static void look_ahead(struct workload *workload)
 {
     const int64_t released_ns = event_next_ns(&workload->released);
-    const int64_t streamed_ns = stream_ns(workload);
-    workload->next_ns = released_ns < streamed_ns ? released_ns : streamed_ns;
+    workload->next_ns = released_ns < workload->streamed_ns ? released_ns : workload->streamed_ns;
+}
+
+static bool says_more(const struct ifl_trace *trace)
+{
+    return trace->samples || trace->priority || trace->client || trace->session ||
+           trace->prefix_group || trace->prefix_tokens || trace->hash_at || trace->ttft_slo_ns ||
+           trace->tpot_slo_ns;
 }
 
 int workload_create(struct workload *workload, const struct ifl_trace *trace, int32_t concurrency,
@@ -53,14 +59,15 @@ int workload_create(struct workload *workload, const struct ifl_trace *trace, in
     *workload = (struct workload){
         .trace = trace,
         .predictor = {.model = PREDICT_ORACLE},
-        .ttft_slo_ns = IFL_NEVER,
-        .tpot_slo_ns = IFL_NEVER,
+        .plain = {.n_samples = 1, .ttft_slo_ns = IFL_NEVER, .tpot_slo_ns = IFL_NEVER},
+        .says_more = says_more(trace),
         .closed = closed,
         .limit = closed && (size_t)concurrency < trace->n ? (size_t)concurrency : trace->n,
     };
     workload->next_held = workload->limit;
     if (!closed && trace->session && trace->think_ns && link_turns(workload) < 0)
         return ifl_fail_nomem(error);
+    look_upstream(workload);
     look_ahead(workload);
     return 0;
 }
@@ -80,8 +87,8 @@ static int64_t slo_ns(double slo_s)
 
 void workload_slo(struct workload *workload, double ttft_s, double tpot_s)
 {
-    workload->ttft_slo_ns = slo_ns(ttft_s);
-    workload->tpot_slo_ns = slo_ns(tpot_s);
+    workload->plain.ttft_slo_ns = slo_ns(ttft_s);
+    workload->plain.tpot_slo_ns = slo_ns(tpot_s);
 }
 
 static int64_t own_or(int64_t of_run_ns, const int64_t *column, size_t row)
@@ -89,18 +96,9 @@ static int64_t own_or(int64_t of_run_ns, const int64_t *column, size_t row)
     return column && column[row] != IFL_NEVER ? column[row] : of_run_ns;
 }
 
-static void describe(const struct workload *workload, size_t row, struct arrival *a)
+static void describe_more(const struct ifl_trace *trace, size_t row, struct arrival *a)
 {
-    const struct ifl_trace *trace = workload->trace;
-    const bool declared = trace->max_tokens && trace->max_tokens[row] > 0;
-    a->row = row;
-    a->n_prompt = trace->n_prompt[row];
-    a->n_output = trace->n_output[row];
-    a->n_max_new = declared ? trace->max_tokens[row] : trace->n_output[row];
     a->n_samples = trace->samples ? trace->samples[row] : 1;
-    a->n_predicted = /* undeclared, n_max_new is the answer itself: no bound for a prediction */
-        predictor_tell(&workload->predictor, trace->request_id ? trace->request_id[row] : row,
-                       a->n_output, declared ? a->n_max_new : INT32_MAX);
     a->priority = trace->priority ? trace->priority[row] : 0;
     a->client = trace->client ? trace->client[row] : 0;
     a->session = trace->session ? trace->session[row] : 0;
@@ -109,21 +107,36 @@ static void describe(const struct workload *workload, size_t row, struct arrival
     a->hash_ids = trace->hash_at ? trace->hash_id + trace->hash_at[row] : NULL;
     a->n_hash_ids = trace->hash_at ? (int32_t)(trace->hash_at[row + 1] - trace->hash_at[row]) : 0;
     a->hash_id_tokens = trace->hash_block_tokens;
-    a->ttft_slo_ns = own_or(workload->ttft_slo_ns, trace->ttft_slo_ns, row);
-    a->tpot_slo_ns = own_or(workload->tpot_slo_ns, trace->tpot_slo_ns, row);
+    a->ttft_slo_ns = own_or(a->ttft_slo_ns, trace->ttft_slo_ns, row);
+    a->tpot_slo_ns = own_or(a->tpot_slo_ns, trace->tpot_slo_ns, row);
+}
+
+static void describe(const struct workload *workload, size_t row, struct arrival *a)
+{
+    const struct ifl_trace *trace = workload->trace;
+    const bool declared = trace->max_tokens && trace->max_tokens[row] > 0;
+    *a = workload->plain;
+    a->row = row;
+    a->n_prompt = trace->n_prompt[row];
+    a->n_output = trace->n_output[row];
+    a->n_max_new = declared ? trace->max_tokens[row] : a->n_output;
+    a->n_predicted = /* undeclared, n_max_new is the answer itself: no bound for a prediction */
+        predictor_tell(&workload->predictor, trace->request_id ? trace->request_id[row] : row,
+                       a->n_output, declared ? a->n_max_new : INT32_MAX);
+    if (workload->says_more)
+        describe_more(trace, row, a);
 }
 
 void workload_take(struct workload *workload, struct arrival *arrival)
 {
-    const int64_t streamed_ns = stream_ns(workload);
-    if (event_next_ns(&workload->released) < streamed_ns) {
-        const struct event event = event_pop(&workload->released);
-        describe(workload, event.payload, arrival);
-        arrival->at_ns = event.at_ns;
+    const int64_t now_ns = workload->next_ns;
+    if (now_ns < workload->streamed_ns) {
+        describe(workload, event_pop(&workload->released).payload, arrival);
     } else {
         describe(workload, workload->next++, arrival);
-        arrival->at_ns = streamed_ns;
+        look_upstream(workload);
     }
+    arrival->at_ns = now_ns;
     arrival->serial = workload->n_arrived++;
     look_ahead(workload);
 }
@@ -142,6 +155,8 @@ int workload_ended(struct workload *workload, size_t row, int64_t now_ns, struct
                 "row %zu thinks for %g s from %g s on, expected an arrival before 9.2e9 s",
                 turn + 1, ifl_s_from_ns(trace->think_ns[turn]), ifl_s_from_ns(now_ns));
         rc = event_push(&workload->released, now_ns + trace->think_ns[turn], turn);
+    } else {
+        return 0;
     }
     look_ahead(workload);
     return rc < 0 ? ifl_fail_nomem(error) : 0;

@@ -14,15 +14,17 @@
 
 struct workload {
     const struct ifl_trace *trace;
-    struct predictor predictor;       /* an oracle unless set after workload_create */
-    int64_t ttft_slo_ns, tpot_slo_ns; /* of rows without their own; set by workload_slo */
-    size_t next, limit;               /* rows [next, limit) stream by their stamps */
-    size_t next_held;                 /* closed loop: rows [next_held, n) wait for a completion */
+    struct predictor predictor; /* an oracle unless set after workload_create */
+    struct arrival plain;       /* of which the trace says nothing */
+    bool says_more;             /* than lengths and stamps */
+    size_t next, limit;         /* rows [next, limit) stream by their stamps */
+    size_t next_held;           /* closed loop: rows [next_held, n) wait for a completion */
     bool closed;
     uint32_t *next_turn; /* [n] row + 1 of the turn that waits for this one, or NULL */
     bool *waits;         /* [n] waits for its previous turn */
     struct event_heap released;
-    int64_t next_ns; /* when the next request arrives */
+    int64_t streamed_ns; /* when the next row that streams does, IFL_NEVER without one */
+    int64_t next_ns;     /* when the next request arrives */
     uint64_t n_arrived;
 };
 

@@ -33,8 +33,9 @@ struct ifl_executor_ops {
     void (*forget)(void *self, uint64_t serial);
     /* How long this step and those after it would take, up to n in all, if they followed one
      * another and each computed one more token of the same sequences: of how many it can tell, 0
-     * where only submitting one can. Optional: then the loop flies steps between which nothing
-     * happens without submitting them. */
+     * where only submitting one can; those behind the first take a second or two each, no more, so
+     * that they can be added up. Optional: then the loop flies steps between which nothing happens
+     * without submitting them. */
     size_t (*durations)(void *self, const struct ifl_step_desc *first, size_t n,
                         int64_t *duration_ns);
 };

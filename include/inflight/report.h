@@ -53,11 +53,9 @@ struct ifl_step_record {
 
 /* How the pool is used in steps that take no blocks. */
 struct ifl_pool_use {
-    size_t until;     /* the step of a stretch before which it changes */
-    int64_t until_ns; /* and when that begins */
+    size_t until; /* the step of a stretch before which it changes */
     int32_t used_blocks;
-    int64_t held_slots;     /* by requests, whether they hold a token or not */
-    int64_t internal_slots; /* of those: never used */
+    int64_t internal_slots; /* of those that requests hold: never used */
 };
 
 /* Steps that follow one another without a pause, each of which gives every request one more token
@@ -66,8 +64,10 @@ struct ifl_stretch_record {
     struct ifl_step_record first; /* its duration and its pool are those below */
     size_t n;
     int32_t n_requests; /* that decode: each has waited every step's duration for its token */
-    const int64_t *duration_ns;     /* [n], device time as well */
-    const struct ifl_pool_use *use; /* [n_uses], the last one until n */
+    int32_t block_tokens, slack_blocks; /* requests hold the slots of all used blocks but these */
+    const int64_t *duration_ns;         /* [n], device time as well */
+    const int64_t *end_ns;              /* [n] when each ends */
+    const struct ifl_pool_use *use;     /* [n_uses], the last one until n */
     size_t n_uses;
 };
 
@@ -87,7 +87,8 @@ static inline void ifl_stretch_step(const struct ifl_stretch_record *of,
     step->duration_ns = step->device_ns = of->duration_ns[i];
     step->kv_used_blocks = use->used_blocks;
     step->kv_internal_slots = use->internal_slots;
-    step->kv_reserved_slots = use->held_slots - step->kv_token_slots - use->internal_slots;
+    const int64_t held_slots = (int64_t)(use->used_blocks - of->slack_blocks) * of->block_tokens;
+    step->kv_reserved_slots = held_slots - step->kv_token_slots - use->internal_slots;
 }
 
 /* What a step did for a request. */
@@ -161,7 +162,7 @@ struct ifl_summary {
     uint64_t preemptions, swap_outs, n_steps;
     double mean_batch; /* sequences a step, weighted by time */
     double kv_token_frac, kv_reserved_frac, kv_internal_frac, kv_external_frac;
-    bool saturated;               /* the queue grew over the second half of the arrivals */
+    bool saturated; /* the backlog grew over the second half of the arrivals: above capacity */
     struct ifl_quantiles queue_s; /* arrival to first scheduled */
     uint64_t
         n_warmup; /* requests before the steady state; the rest of the summary is without them */

@@ -35,7 +35,7 @@ struct ifl_view {
     uint64_t n_in_flight;                   /* steps that have begun and not ended */
     int32_t n_free_blocks, n_free_host_blocks;
     int64_t last_prefill_ns; /* duration of the last step that computed prompt tokens */
-    int32_t n_ended_seqs, n_ended_blocks; /* given back since the last plan by who has ended */
+    int32_t n_ended_seqs, n_ended_blocks; /* given back by who ended since a step began */
     /* Brings the record of a request up to date, at any time. While it decodes, it lags behind; not
      * where a plan lists it or a hook is given it. */
     void (*refresh)(const struct ifl_view *, const struct ifl_request *);
@@ -115,13 +115,14 @@ struct ifl_padding {
  * plan has not asked, for only those that were asked bound it (see steady in policy.h). The loop
  * itself stops when anything arrives, finishes or wakes, and when a block is refused. Within such a
  * run free blocks only fall and seats stand. Where somebody finishes it ends, too, unless it is
- * made to the last: "and if nobody waits or is swapped out, and all on the device take part, those
- * who remain when some have had their last token would go on so".
- */
+ * made to the last, by the plan and by every module that bounds it and was asked: "and if nobody
+ * waits or is swapped out, and all on the device take part, those who remain when some have had
+ * their last token would go on so". */
 struct ifl_promise {
     int32_t n_steps;
     int64_t until_ns;
     int32_t min_free_blocks;
+    bool to_the_last;
 };
 
 /* A policy calls these as ifl_next, ifl_start and so on, below. */
@@ -189,8 +190,6 @@ struct ifl_step_ops {
     bool (*took_part)(struct ifl_step *, const struct ifl_request *);
     /* Everyone whom this plan has given tokens, in no particular order. */
     struct ifl_requests (*scheduled)(struct ifl_step *);
-    /* What has just been promised holds to the last. */
-    void (*to_the_last)(struct ifl_step *);
 };
 
 /* Totals of the step being built; read them, never keep them. */
@@ -199,10 +198,12 @@ struct ifl_step {
     int32_t n_tokens, n_requests;                 /* scheduled */
     int32_t n_prefill_tokens, n_prefill_requests; /* of which: do not decode yet */
     int32_t n_running_requests, n_running_seqs;   /* on the device, after the changes so far */
+    int32_t n_in_prefill;                         /* of those before this plan: do not decode yet */
     int32_t n_waiting, n_swapped;                 /* after the changes so far */
     int32_t n_free_blocks, n_free_host_blocks;    /* after the changes so far */
     int32_t n_started, n_preempted, n_swapped_out, n_swapped_in; /* in this plan */
     unsigned asked; /* kinds of module that this plan has asked: bits 1 << enum ifl_kind */
+    uint64_t note;  /* by the plan, for its module's on_step_start; 0 where a promise stands in */
 };
 
 /* ---- what an executor is told ---- */
@@ -278,12 +279,19 @@ static inline void ifl_rerank(const struct ifl_view *view, const struct ifl_requ
     view->rerank(view, r);
 }
 
+/* False: nobody is left on any of the lists. */
+static inline bool ifl_may_list(const struct ifl_step *s, unsigned lists)
+{
+    return (lists & IFL_IN_WAITING && s->n_waiting > 0) ||
+           (lists & IFL_IN_SWAPPED && s->n_swapped > 0) ||
+           (lists & IFL_IN_PREFILL && s->n_in_prefill > 0) ||
+           (lists & IFL_IN_RUNNING && s->n_running_requests > 0);
+}
+
 static inline const struct ifl_request *ifl_next(struct ifl_step *s, unsigned lists,
                                                  struct ifl_cursor *cursor)
 {
-    const bool nobody = (lists == IFL_IN_WAITING && s->n_waiting == 0) ||
-                        (lists == IFL_IN_SWAPPED && s->n_swapped == 0);
-    return nobody ? NULL : s->ops->next(s, lists, cursor);
+    return ifl_may_list(s, lists) ? s->ops->next(s, lists, cursor) : NULL;
 }
 
 static inline struct ifl_requests ifl_running(struct ifl_step *s)
@@ -383,14 +391,13 @@ static inline void ifl_reject(struct ifl_step *s, const struct ifl_request *r)
 static inline void ifl_promise(struct ifl_step *s, int32_t n_steps, int64_t until_ns,
                                int32_t min_free_blocks)
 {
-    s->ops->promise(s, (struct ifl_promise){n_steps, until_ns, min_free_blocks});
+    s->ops->promise(s, (struct ifl_promise){n_steps, until_ns, min_free_blocks, false});
 }
 
 static inline void ifl_promise_to_the_last(struct ifl_step *s, int32_t n_steps, int64_t until_ns,
                                            int32_t min_free_blocks)
 {
-    ifl_promise(s, n_steps, until_ns, min_free_blocks);
-    s->ops->to_the_last(s);
+    s->ops->promise(s, (struct ifl_promise){n_steps, until_ns, min_free_blocks, true});
 }
 
 static inline void ifl_wake(struct ifl_step *s, int64_t at_ns)
@@ -452,7 +459,9 @@ static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while (ifl_within(demand, most) && (r = ifl_next(s, IFL_IN_WAITING, &cursor))) {
+    for (int32_t left = s->n_waiting;
+         left > 0 && ifl_within(demand, most) && (r = ifl_next(s, IFL_IN_WAITING, &cursor));
+         left--) {
         demand->n_seqs += r->n_seqs;
         demand->n_tokens += (int64_t)r->n_seqs * ifl_todo(r);
         demand->n_blocks += ifl_need(s, r, r->n_tokens);

@@ -31,9 +31,11 @@ static int32_t blocks_asked(const struct prompt_fits *p, const struct ifl_view *
                             struct ifl_step *step, const struct ifl_request *r)
 {
     const int32_t block_tokens = view->limits->block_tokens;
-    const int32_t whole = (r->n_tokens + block_tokens - 1) / block_tokens;
     const int32_t need = ifl_need(step, r, r->n_tokens);
-    return p->hits == HITS_ASKED_FOR && whole > need ? whole : need;
+    if (p->hits == HITS_SAVED)
+        return need;
+    const int32_t whole = (r->n_tokens + block_tokens - 1) / block_tokens;
+    return whole > need ? whole : need;
 }
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,

@@ -258,11 +258,9 @@ static bool paused_one_is_next(struct ifl_step *step)
 
 /* Then it may rank before some that decode, and has a claim to blocks before them. */
 static bool prompt_has_begun(const struct capacity *p, const struct ifl_view *view,
-                             struct ifl_step *step)
+                             const struct ifl_step *step)
 {
-    struct ifl_cursor cursor = {{0}};
-    return p->chunking == CHUNKING_FIRST_COME && view->n_swapped == 0 &&
-           ifl_next(step, IFL_IN_PREFILL, &cursor);
+    return p->chunking == CHUNKING_FIRST_COME && view->n_swapped == 0 && step->n_in_prefill > 0;
 }
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)

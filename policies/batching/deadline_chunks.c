@@ -61,7 +61,7 @@ static const struct ifl_param params[] = {
 };
 
 struct outlook {
-    int64_t due_ns; /* nobody's next token is due before; due times only move on */
+    size_t n_due; /* requests here whose tokens are due some day */
 };
 
 static struct outlook *outlook_of(const void *self)
@@ -93,22 +93,17 @@ struct load { /* what a step takes besides prompt tokens, and by when */
 };
 
 /* Prompts on the device are looked at for later. */
-static struct load load_of(const struct deadline_chunks *p, struct ifl_step *step)
+static struct load load_of(struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
-    struct outlook *outlook = outlook_of(p);
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *first = ifl_next(step, IFL_IN_PREFILL | IFL_IN_WAITING, &cursor);
     struct load load = {IFL_NEVER, 0, first ? first->n_computed : 0, step->n_requests};
-    outlook->due_ns = IFL_NEVER;
-    for (size_t i = 0; i < running.n; i++) {
-        const int64_t next_ns = due_ns(running.of[i]);
-        outlook->due_ns = lesser(outlook->due_ns, next_ns);
+    for (size_t i = 0; i < running.n; i++)
         if (ifl_decodes(running.of[i])) {
-            load.by_ns = lesser(load.by_ns, next_ns);
+            load.by_ns = lesser(load.by_ns, due_ns(running.of[i]));
             load.decode_context += running.of[i]->n_tokens;
         }
-    }
     return load;
 }
 
@@ -159,8 +154,8 @@ static int32_t chunk_tokens(const struct deadline_chunks *p, const struct ifl_vi
     const int32_t *of = scarce ? scarce_grid : grid;
     const size_t n = scarce ? sizeof scarce_grid / sizeof *scarce_grid : sizeof grid / sizeof *grid;
     struct load load = {.by_ns = IFL_NEVER, .n_decodes = step->n_requests};
-    if (outlook_of(p)->due_ns != IFL_NEVER)
-        load = load_of(p, step);
+    if (outlook_of(p)->n_due > 0)
+        load = load_of(step);
     return left_of(search(p, view, &load, of, n), &load);
 }
 
@@ -195,18 +190,6 @@ static void fill_chunk(const struct deadline_chunks *p, struct ifl_step *step, i
     }
 }
 
-/* Who starts will be due some day; who comes back from the host, nobody knows when. */
-static void look_out(const struct deadline_chunks *p, const struct ifl_view *view,
-                     struct ifl_step *step)
-{
-    const struct ifl_requests started = ifl_started(step);
-    struct outlook *outlook = outlook_of(p);
-    for (size_t i = 0; i < started.n; i++)
-        outlook->due_ns = lesser(outlook->due_ns, due_ns(started.of[i]));
-    if (view->n_swapped > 0)
-        outlook->due_ns = 0;
-}
-
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct deadline_chunks *p = self;
@@ -220,18 +203,21 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (view->n_swapped > 0)
         ifl_return_swapped(step, p->max_seqs);
     fill_chunk(p, step, chunk);
-    look_out(p, view, step);
     /* Who waits and was refused lacks seats or blocks, whatever the chunk, if there was any. */
     if (chunk > 0 || !wanted)
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
-static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    (void)limits;
-    (void)error;
-    outlook_of(self)->due_ns = IFL_NEVER;
-    return 0;
+    (void)view;
+    outlook_of(self)->n_due += r->tpot_slo_ns != IFL_NEVER;
+}
+
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    (void)view;
+    outlook_of(self)->n_due -= r->tpot_slo_ns != IFL_NEVER;
 }
 
 static const struct ifl_batching_ops ops = {plan};
@@ -244,6 +230,7 @@ const struct ifl_policy policy_batching_deadline_chunks = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct deadline_chunks),
     .state_bytes = sizeof(struct outlook),
-    .init = init,
+    .on_join = on_join,
+    .on_leave = on_leave,
     .ops.batching = &ops,
 };

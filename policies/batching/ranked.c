@@ -96,12 +96,13 @@ static bool everyone_runs(const struct ranked *p, const struct ifl_view *view,
     const int32_t n_seqs = step->n_running_seqs;
     const struct ifl_demand most = {p->max_seqs, p->max_batched_tokens, step->n_free_blocks};
     struct ifl_demand demand = {n_seqs, n_seqs, n_seqs};
-    struct ifl_cursor prefill = {{0}}, cursor = {{0}};
+    struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    if (view->n_running == 0 || view->n_swapped > 0 || view->limits->contiguous ||
-        !ifl_add_waiting(step, &demand, &most) || ifl_next(step, IFL_IN_PREFILL, &prefill))
+    if (view->n_running == 0 || view->n_swapped > 0 || step->n_in_prefill > 0 ||
+        view->limits->contiguous || !ifl_add_waiting(step, &demand, &most))
         return false;
-    while ((r = ifl_next(step, IFL_IN_WAITING, &cursor)))
+    for (int32_t left = step->n_waiting; left > 0 && (r = ifl_next(step, IFL_IN_WAITING, &cursor));
+         left--)
         if (ifl_ask_beyond(step, r, ifl_todo(r), (int32_t)demand.n_blocks) != IFL_YES)
             return false;
     return true;
@@ -122,9 +123,8 @@ static void run_everyone(struct ifl_step *step)
 static bool all_decode(const struct ranked *p, const struct ifl_view *view, struct ifl_step *step)
 {
     const int32_t n_running = (int32_t)view->n_running;
-    struct ifl_cursor cursor = {{0}};
-    return view->n_waiting + view->n_swapped == 0 && step->n_running_seqs <= p->max_seqs &&
-           n_running <= p->max_batched_tokens && !ifl_next(step, IFL_IN_PREFILL, &cursor);
+    return view->n_waiting + view->n_swapped + (size_t)step->n_in_prefill == 0 &&
+           step->n_running_seqs <= p->max_seqs && n_running <= p->max_batched_tokens;
 }
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)

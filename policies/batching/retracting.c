@@ -34,22 +34,33 @@ struct retracting {
     bool ahead;
 };
 
-/* Who has ended with the step under way, as far as a plan ahead knows, or does not. */
-struct unknown {
-    int64_t since_ns; /* who arrived later, too */
-    struct overrun overrun;
-    int32_t n_blocks; /* that they gave back */
-    bool hides;       /* the plan passed somebody by */
-};
-
 struct batch {
     bool full;
-    bool refused, unmarked, emptied; /* by the plan made last; on_step_start reads them */
-    bool decodes;                    /* the last step did nothing else */
-    int32_t n_ended_seqs;            /* that keep their seats */
-    uint64_t ended_step;             /* until this one, if it decodes */
-    int64_t left_ns;                 /* when somebody last left */
-    struct unknown unknown;
+    bool decodes;           /* the last step did nothing else */
+    int32_t n_ended_seqs;   /* that keep their seats */
+    uint64_t ended_step;    /* until this one, if it decodes */
+    int64_t left_ns;        /* when somebody last left */
+    int64_t start_ns;       /* of the step under way */
+    struct overrun overrun; /* who has ended with it, where plans are made ahead */
+};
+
+/* Notes of a plan. */
+enum {
+    REFUSED = 1,  /* the last who was asked for found no blocks */
+    LEARNED = 2,  /* there was nothing to plan: it waited for the end, and knows all */
+    FILLED = 4,   /* before that somebody was refused */
+    EMPTIED = 8,  /* the decode that is to be made finds nobody */
+    UNMARKED = 16 /* the mark is lost */
+};
+
+/* What a plan goes by. */
+struct known {
+    uint64_t notes;
+    int32_t n_ended_seqs;   /* that keep their seats */
+    int64_t until_ns;       /* who arrived later is unknown */
+    bool hides;             /* and was passed by */
+    struct overrun unknown; /* who has ended, */
+    int32_t unknown_blocks; /* and given back so many */
 };
 
 static const struct ifl_param params[] = {
@@ -71,23 +82,47 @@ static struct batch *batch_of(const void *self)
     return ifl_state(self, sizeof(struct retracting));
 }
 
-/* Who has ended and is still in the batch. An idle engine looks for a decode all the time. */
-static int32_t n_still_counted(const struct retracting *p, const struct ifl_view *view)
+/* ---- what a plan knows ---- */
+
+/* Who has ended is still in the batch. An idle engine looks for a decode all the time. */
+static bool counts_ended(const struct retracting *p, const struct ifl_view *view)
 {
     const struct batch *batch = batch_of(p);
     const bool idle = view->n_running == 0 && view->now_ns > batch->left_ns;
-    const bool counts = p->ahead || batch->ended_step == view->step;
-    return counts && !idle && !batch->emptied ? batch->n_ended_seqs : 0;
+    return (p->ahead || batch->ended_step == view->step) && !idle;
 }
 
-static int32_t seats_kept(const struct retracting *p, const struct ifl_view *view)
+static struct known known_by(const struct retracting *p, const struct ifl_view *view,
+                             uint64_t notes)
 {
-    return n_still_counted(p, view) + batch_of(p)->unknown.overrun.n_seqs;
+    const struct batch *batch = batch_of(p);
+    const bool all = !p->ahead || notes & LEARNED;
+    const int32_t n_ended_seqs = batch->n_ended_seqs + (all ? batch->overrun.n_seqs : 0);
+    const bool counts = counts_ended(p, view) && !(notes & EMPTIED);
+    return (struct known){
+        .notes = notes,
+        .n_ended_seqs = counts ? n_ended_seqs : 0,
+        .until_ns = all ? IFL_NEVER : batch->start_ns,
+        .unknown = all ? (struct overrun){0} : batch->overrun,
+        .unknown_blocks = all ? 0 : view->n_ended_blocks,
+    };
 }
 
-static bool is_full(const struct retracting *p, const struct ifl_view *view)
+static bool is_all(const struct known *known)
 {
-    return batch_of(p)->full && (view->n_running > 0 || seats_kept(p, view) > 0);
+    return known->unknown.n_seqs == 0 && !known->hides;
+}
+
+static int32_t seats_kept(const struct known *known)
+{
+    return known->n_ended_seqs + known->unknown.n_seqs;
+}
+
+static bool is_full(const struct retracting *p, const struct ifl_view *view,
+                    const struct known *known)
+{
+    const bool marked = batch_of(p)->full || known->notes & FILLED;
+    return marked && (view->n_running > 0 || seats_kept(known) > 0);
 }
 
 /* ---- budgets ---- */
@@ -102,22 +137,19 @@ struct budget { /* what is left of the step's */
 };
 
 static int32_t n_mixed(const struct retracting *p, const struct ifl_view *view,
-                       struct ifl_step *step)
+                       const struct ifl_step *step, const struct known *known)
 {
-    struct ifl_cursor cursor = {{0}};
-    int32_t n = p->mixed ? (int32_t)view->n_running + n_still_counted(p, view) : 0;
-    while (p->mixed && ifl_next(step, IFL_IN_PREFILL, &cursor))
-        n--;
-    return n;
+    const int32_t n_decodes = (int32_t)view->n_running - step->n_in_prefill;
+    return p->mixed ? n_decodes + known->n_ended_seqs : 0;
 }
 
 static struct budget budget_of(const struct retracting *p, const struct ifl_view *view,
-                               struct ifl_step *step)
+                               const struct ifl_step *step, const struct known *known)
 {
-    const int32_t n = n_mixed(p, view, step);
+    const int32_t n = n_mixed(p, view, step, known);
     return (struct budget){
         .page_tokens = view->limits->block_tokens,
-        .unknown_blocks = batch_of(p)->unknown.n_blocks,
+        .unknown_blocks = known->unknown_blocks,
         .input_tokens = p->max_prefill_tokens - n,
         .chunk_tokens = p->chunk_tokens ? p->chunk_tokens - n : INT32_MAX,
     };
@@ -196,37 +228,44 @@ static bool used_up(const struct budget *left, const struct ifl_request *last)
     return ifl_todo(last) > 0 || left->input_tokens <= 0 || left->chunk_tokens <= 0;
 }
 
-static void start_prompts(const struct retracting *p, struct ifl_step *step, struct budget *left,
-                          int32_t n_seats_kept)
+static void note_refusal(struct known *known, bool refused)
 {
-    struct unknown *unknown = &batch_of(p)->unknown;
-    struct batch *batch = batch_of(p);
+    known->notes = refused ? known->notes | REFUSED : known->notes & ~(uint64_t)REFUSED;
+}
+
+static void start_prompts(const struct retracting *p, struct ifl_step *step, struct budget *left,
+                          struct known *known)
+{
+    const int32_t n_seats_kept = seats_kept(known);
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (step->n_running_seqs + n_seats_kept < p->max_seqs &&
            (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
-        if (p->ahead && r->arrival_ns > unknown->since_ns) {
-            unknown->hides = true;
+        if (r->arrival_ns > known->until_ns) {
+            known->hides = true;
             continue;
         }
         const enum ifl_verdict verdict = start_one(step, left, r);
-        batch->refused = verdict == IFL_NO_BLOCKS;
+        note_refusal(known, verdict == IFL_NO_BLOCKS);
         if (!ifl_settled(step, r, verdict))
             return;
-        if (verdict == IFL_YES)
-            charge(left, r);
-        batch->refused = verdict == IFL_YES && room_of(step, left, 1) <= 0;
-        if (verdict == IFL_YES && (batch->refused || used_up(left, r)))
+        if (verdict != IFL_YES)
+            continue;
+        charge(left, r);
+        const bool last = room_of(step, left, 1) <= 0;
+        note_refusal(known, last);
+        if (last || used_up(left, r))
             return;
     }
 }
 
-static void prefill(const struct retracting *p, const struct ifl_view *view, struct ifl_step *step)
+static void prefill(const struct retracting *p, const struct ifl_view *view, struct ifl_step *step,
+                    struct known *known)
 {
-    struct budget left = budget_of(p, view, step);
+    struct budget left = budget_of(p, view, step, known);
     continue_chunk(step, &left);
-    if (!is_full(p, view) && view->n_swapped == 0 && step->n_preempted == 0)
-        start_prompts(p, step, &left, seats_kept(p, view));
+    if (!is_full(p, view, known) && view->n_swapped == 0 && step->n_preempted == 0)
+        start_prompts(p, step, &left, known);
 }
 
 /* ---- decode ---- */
@@ -256,8 +295,7 @@ static void decode_everyone(struct ifl_step *step, int32_t spare_blocks)
 /* ---- is the batch full? ---- */
 
 /* After a prefill: nobody decoded apart from it, or a prompt goes on. */
-static bool loses_mark(const struct retracting *p, const struct ifl_view *view,
-                       struct ifl_step *step)
+static bool loses_mark(const struct retracting *p, struct ifl_step *step, const struct known *known)
 {
     const struct ifl_requests started = ifl_started(step);
     int32_t n_prompts = (int32_t)started.n;
@@ -269,62 +307,60 @@ static bool loses_mark(const struct retracting *p, const struct ifl_view *view,
     for (size_t i = 0; i < started.n; i++)
         if (ifl_todo(started.of[i]) > 0)
             return true;
-    return p->mixed || (step->n_running_requests == n_prompts && seats_kept(p, view) == 0);
-}
-
-/* ---- ahead ---- */
-
-static void learn(struct batch *batch, int64_t until_ns)
-{
-    batch->n_ended_seqs += batch->unknown.overrun.n_seqs;
-    batch->unknown = (struct unknown){.since_ns = until_ns};
-}
-
-static bool knows_all(const struct retracting *p)
-{
-    return !p->ahead || (batch_of(p)->unknown.overrun.n_seqs == 0 && !batch_of(p)->unknown.hides);
+    return p->mixed || (step->n_running_requests == n_prompts && seats_kept(known) == 0);
 }
 
 /* The last who is known to decode does so whatever the others hold. */
-static void decode(const struct retracting *p, struct ifl_step *step)
+static void decode(struct ifl_step *step, const struct known *known)
 {
-    const struct unknown *unknown = &batch_of(p)->unknown;
-    decode_everyone(step, unknown->n_blocks + unknown->overrun.n_new_blocks);
-    if (unknown->overrun.n_seqs == 0)
+    const struct overrun *unknown = &known->unknown;
+    decode_everyone(step, known->unknown_blocks + unknown->n_new_blocks);
+    if (unknown->n_seqs == 0)
         return;
     if (step->n_requests == 0)
         decode_everyone(step, 0);
     if (step->n_requests > 0)
-        overrun_pad(step, &unknown->overrun);
+        overrun_pad(step, unknown);
 }
 
 /* ---- the plan ---- */
 
+static bool has_nothing(const struct ifl_view *view, const struct ifl_step *step)
+{
+    return step->n_requests == 0 && view->n_running == 0;
+}
+
+static struct known prefill_somebody(const struct retracting *p, const struct ifl_view *view,
+                                     struct ifl_step *step)
+{
+    struct known known = known_by(p, view, 0);
+    prefill(p, view, step, &known);
+    if (has_nothing(view, step) && !is_all(&known)) {
+        const uint64_t filled = known.notes & REFUSED ? FILLED : 0;
+        known = known_by(p, view, known.notes | LEARNED | filled);
+        prefill(p, view, step, &known);
+    }
+    if (has_nothing(view, step) && known.n_ended_seqs > 0) {
+        known = known_by(p, view, known.notes | EMPTIED);
+        prefill(p, view, step, &known);
+    }
+    return known;
+}
+
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct retracting *p = self;
-    struct batch *batch = batch_of(p);
-    batch->refused = batch->emptied = batch->unknown.hides = false;
-    batch->unknown.n_blocks += p->ahead ? view->n_ended_blocks : 0;
-    prefill(p, view, step);
-    if (step->n_requests == 0 && view->n_running == 0 && !knows_all(p)) {
-        batch->full |= batch->refused;
-        learn(batch, IFL_NEVER);
-        prefill(p, view, step);
-    }
-    if (step->n_requests == 0 && view->n_running == 0 && n_still_counted(p, view) > 0) {
-        batch->emptied = true; /* the decode that is to be made finds nobody */
-        prefill(p, view, step);
-    }
-    batch->unmarked = step->n_prefill_requests > 0 && loses_mark(p, view, step);
+    const struct known known = prefill_somebody(p, view, step);
+    const bool unmarked = step->n_prefill_requests > 0 && loses_mark(p, step, &known);
+    step->note = known.notes | (unmarked ? UNMARKED : 0);
     if (step->n_prefill_requests > 0 && !p->mixed)
         return;
-    decode(p, step);
+    decode(step, &known);
     if (step->n_preempted > 0)
         return;
     if (view->n_swapped > 0)
         ifl_return_swapped(step, p->max_seqs);
-    if (!knows_all(p) || (step->n_waiting > 0 && n_still_counted(p, view) > 0))
+    if (!is_all(&known) || (step->n_waiting > 0 && known.n_ended_seqs > 0))
         return;
     if (p->ahead)
         ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
@@ -339,15 +375,18 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
 {
     struct batch *batch = batch_of(self);
     const struct retracting *p = self;
-    const bool counted = n_still_counted(p, view) > 0;
+    const struct known known = known_by(p, view, step->note);
+    const bool counted = known.n_ended_seqs > 0;
     const bool decodes = p->mixed || desc->totals.n_prefill_tokens == 0;
-    const bool marked = is_full(p, view) || batch->refused;
-    batch->full = marked && step->n_preempted == 0 && !batch->unmarked && !(counted && decodes);
+    const bool marked = is_full(p, view, &known) || step->note & REFUSED;
+    const bool unmarked = step->n_preempted > 0 || step->note & UNMARKED;
+    batch->full = marked && !unmarked && !(counted && decodes);
     batch->decodes = desc->totals.n_prefill_tokens == 0;
     batch->ended_step += counted && !decodes;
     if (p->ahead) {
-        batch->n_ended_seqs = decodes ? 0 : n_still_counted(p, view);
-        learn(batch, view->now_ns);
+        batch->n_ended_seqs = (decodes ? 0 : known.n_ended_seqs) + known.unknown.n_seqs;
+        batch->overrun = (struct overrun){0};
+        batch->start_ns = view->now_ns;
     }
 }
 
@@ -359,7 +398,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
         return;
     batch->left_ns = view->now_ns;
     if (p->ahead) {
-        overrun_add(&batch->unknown.overrun, view, r);
+        overrun_add(&batch->overrun, view, r);
         return;
     }
     batch->full &= batch->decodes;

@@ -112,19 +112,13 @@ static void start_from(const struct unified *p, struct ifl_step *step, enum ifl_
     }
 }
 
-static bool has_prompts(struct ifl_step *step)
-{
-    struct ifl_cursor cursor = {{0}};
-    return ifl_next(step, IFL_IN_PREFILL, &cursor) != NULL;
-}
-
 /* All decodes at once. They may be served before the prompts where that is the order of start:
  * without a limit a prompt is cut only where the budget ends, so that nobody starts behind it. */
 static bool serve_decodes(const struct unified *p, const struct ifl_view *view,
                           struct ifl_step *step, const struct unknown *unknown)
 {
     return view->n_running <= (size_t)budget_left(p, step, unknown) &&
-           (p->long_prefill_tokens == 0 || !has_prompts(step)) &&
+           (p->long_prefill_tokens == 0 || step->n_in_prefill == 0) &&
            ifl_schedule_ready(step, unknown->n_blocks);
 }
 

@@ -65,6 +65,12 @@ static uint32_t client_of(const struct turns *turns, const struct ifl_request *r
     return answers_client(r, turns->n_clients);
 }
 
+/* A client has no order with itself. */
+static bool is_alone(const struct turns *turns)
+{
+    return turns->n_clients == 1;
+}
+
 /* ---- the round ---- */
 
 static uint32_t pop_first(const struct turns *turns, struct rounds *rounds)
@@ -183,6 +189,10 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     struct turns *turns = turns_of(self);
     struct rounds *trial = &turns->trial;
     const struct ifl_requests none = {NULL, 0};
+    if (is_alone(turns)) {
+        memset(key, 0, n * sizeof *key);
+        return;
+    }
     charge_answers(self, view);
     copy_rounds(turns, trial, &turns->now);
     (void)take_turns(self, trial, view->asked ? ifl_started(view->asked) : none);
@@ -212,7 +222,7 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     struct turns *turns = turns_of(self);
     const struct ifl_requests started = ifl_started(step);
     (void)desc;
-    if (!(step->asked & 1u << IFL_ORDER))
+    if (!(step->asked & 1u << IFL_ORDER) || is_alone(turns))
         return;
     charge_answers(self, view);
     const uint32_t turn = take_turns(self, &turns->now, started);
@@ -271,6 +281,15 @@ static void finish(void *self)
     free(turns->trial.ring);
 }
 
+/* With every token another client's turn may come, if there are several. */
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    (void)view;
+    (void)step;
+    return (struct ifl_promise){is_alone(turns_of(self)) ? INT32_MAX : 0, IFL_NEVER, 0};
+}
+
 static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_START};
 
 const struct ifl_policy policy_order_drr = {
@@ -288,7 +307,6 @@ const struct ifl_policy policy_order_drr = {
     .on_step_start = on_step_start,
     .on_leave = on_leave,
     .hears_runs = true,
-    /* With every token another client's turn may come. */
-    .steady = ifl_never_steady,
+    .steady = steady,
     .ops.order = &ops,
 };

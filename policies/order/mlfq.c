@@ -9,7 +9,11 @@
  *
  * Each level is a list: who joins comes last there, who falls or returns to it first.
  * The levels below the top are short even where the queue is not, since whoever waits there for
- * long starves. */
+ * long starves.
+ *
+ * Mostly everyone runs in every step, and one clock counts what they all spend: then only a step
+ * that somebody may fall in takes a look at them. What is spent while others pause is counted
+ * apart, as if the request had begun its level earlier. */
 #include "inflight/policy.h"
 
 enum { MOST_LEVELS = 30, LEVEL_BITS = 58, BATCH_BITS = 20 };
@@ -23,21 +27,24 @@ struct mlfq {
     int64_t starve_ns;
 };
 
-struct place { /* of a request */
-    const struct ifl_request *request;
-    struct place *before, *behind; /* at its level */
+struct place {                     /* of a request */
+    struct place *before, *behind; /* at its level, which is a ring */
+    int64_t at;                    /* within the level, less than 0: it came to the front */
     int32_t level;
-    int64_t at;      /* within the level, less than 0: it came to the front */
-    int64_t left_ns; /* at it; less than 0 where it has spent more elsewhere */
-    int64_t ran_ns;  /* when it last ran, or IFL_NEVER */
+    int64_t began_ns; /* its level, or the one that it fell to last, on the clock */
+    const struct ifl_request *request;
+    struct place *late_before; /* another that came in the step under way */
 };
 
 struct queues {
-    struct {
-        struct place *first, *last;
-    } levels[MOST_LEVELS];
-    size_t n_here;
+    int64_t quantum_ns[MOST_LEVELS];  /* of each level; the last one's has no end */
+    struct place levels[MOST_LEVELS]; /* nobody's: behind the last of the level, before the first */
+    size_t n_here, n_late;
+    struct place *late; /* those that came in the step under way, n_late */
+    int64_t clock_ns;   /* time of the steps in which everyone ran who was here at their start */
+    int64_t falls_ns;   /* on the clock; nobody who runs with all others falls until then */
     int64_t n_joined, n_returned;
+    uint64_t look_step; /* the next in which somebody may be found starving */
     int64_t planned_ns; /* the step under way, or the first of those that repeat one another */
 };
 
@@ -73,52 +80,82 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     }
 }
 
-/* The last level's has no end. */
-static int64_t quantum_ns(const struct mlfq *p, int32_t level)
-{
-    const bool ends = level < p->n_levels - 1 && p->quantum_ns <= IFL_LAST_NS >> level;
-    return ends ? p->quantum_ns << level : IFL_LAST_NS;
-}
-
 static int64_t prefill_ns(const struct mlfq *p, const struct ifl_request *r)
 {
     const int64_t tokens_ns = ifl_ns_from_s(p->prefill_token_s * (double)r->n_prompt);
     return tokens_ns < IFL_LAST_NS ? p->prefill_base_ns + tokens_ns : IFL_NEVER;
 }
 
-/* ---- the levels ---- */
+/* ---- time at a level ---- */
 
-static void leave_level(struct queues *queues, struct place *place)
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
-    const int32_t level = place->level;
-    *(place->before ? &place->before->behind : &queues->levels[level].first) = place->behind;
-    *(place->behind ? &place->behind->before : &queues->levels[level].last) = place->before;
+    const struct mlfq *p = self;
+    struct queues *queues = queues_of(p);
+    (void)limits;
+    (void)error;
+    for (int32_t level = 0; level < p->n_levels; level++) {
+        const bool ends = level < p->n_levels - 1 && p->quantum_ns <= IFL_LAST_NS >> level;
+        struct place *nobody = &queues->levels[level];
+        queues->quantum_ns[level] = ends ? p->quantum_ns << level : IFL_LAST_NS;
+        *nobody = (struct place){.before = nobody, .behind = nobody, .at = INT64_MAX};
+    }
+    return 0;
 }
 
-static void join_level(struct queues *queues, struct place *place, int32_t level)
+/* Less than 0 where it has spent more elsewhere. */
+static int64_t left_ns(const struct queues *queues, const struct place *place)
+{
+    return queues->quantum_ns[place->level] - (queues->clock_ns - place->began_ns);
+}
+
+/* ns is not negative. */
+static int64_t added_ns(int64_t left, int64_t ns)
+{
+    return left <= IFL_NEVER - ns ? left + ns : IFL_NEVER;
+}
+
+/* Of somebody who has so much left. */
+static void expect_fall(struct queues *queues, int64_t left)
+{
+    const int64_t falls_ns = added_ns(left, queues->clock_ns);
+    if (falls_ns < queues->falls_ns)
+        queues->falls_ns = falls_ns;
+}
+
+static void begin(struct queues *queues, struct place *place)
+{
+    place->began_ns = queues->clock_ns;
+    expect_fall(queues, left_ns(queues, place));
+}
+
+/* ---- the levels ---- */
+
+static void leave_level(struct place *place)
+{
+    place->before->behind = place->behind;
+    place->behind->before = place->before;
+}
+
+static void stand_before(struct place *behind, struct place *place, int32_t level, int64_t at)
 {
     place->level = level;
-    place->at = ++queues->n_joined;
-    place->before = queues->levels[level].last;
-    place->behind = NULL;
-    *(place->before ? &place->before->behind : &queues->levels[level].first) = place;
-    queues->levels[level].last = place;
+    place->at = at;
+    place->before = behind->before;
+    place->behind = behind;
+    behind->before->behind = place;
+    behind->before = place;
 }
 
 /* To the front, but for those who came there since. */
 static void move(struct queues *queues, struct place *place, int32_t level, int64_t at,
                  const struct ifl_view *view)
 {
-    leave_level(queues, place);
-    struct place *before = NULL, *behind = queues->levels[level].first;
-    for (; behind && behind->at < at; behind = behind->behind)
-        before = behind;
-    place->level = level;
-    place->at = at;
-    place->before = before;
-    place->behind = behind;
-    *(before ? &before->behind : &queues->levels[level].first) = place;
-    *(behind ? &behind->before : &queues->levels[level].last) = place;
+    struct place *behind = queues->levels[level].behind;
+    leave_level(place);
+    while (behind->at < at)
+        behind = behind->behind;
+    stand_before(behind, place, level, at);
     ifl_rerank(view, place->request);
 }
 
@@ -127,123 +164,217 @@ static void move(struct queues *queues, struct place *place, int32_t level, int6
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     const struct mlfq *p = self;
+    struct queues *queues = queues_of(self);
     struct place *place = r->mine[IFL_ORDER];
     const int64_t needed_ns = prefill_ns(p, r);
     int32_t level = 0;
-    (void)view;
-    while (level < p->n_levels - 1 && quantum_ns(p, level) < needed_ns)
+    while (level < p->n_levels - 1 && queues->quantum_ns[level] < needed_ns)
         level++;
-    *place = (struct place){.request = r, .left_ns = quantum_ns(p, level), .ran_ns = IFL_NEVER};
-    join_level(queues_of(self), place, level);
-    queues_of(self)->n_here++;
+    *place = (struct place){.request = r, .late_before = queues->late};
+    stand_before(&queues->levels[level], place, level, ++queues->n_joined);
+    queues->n_here++;
+    if (view->n_in_flight == 0) {
+        begin(queues, place);
+    } else {
+        queues->late = place;
+        queues->n_late++;
+    }
+}
+
+/* Rejected by a plan that another step in flight let be made. */
+static void forget_late(struct queues *queues, const struct place *place)
+{
+    for (struct place **at = &queues->late; *at; at = &(*at)->late_before)
+        if (*at == place) {
+            *at = place->late_before;
+            queues->n_late--;
+            return;
+        }
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
+    struct queues *queues = queues_of(self);
+    struct place *place = r->mine[IFL_ORDER];
     (void)view;
-    leave_level(queues_of(self), r->mine[IFL_ORDER]);
-    queues_of(self)->n_here--;
+    if (queues->late)
+        forget_late(queues, place);
+    leave_level(place);
+    queues->n_here--;
 }
 
-static bool starves(const struct mlfq *p, const struct ifl_view *view, const struct place *place)
+static bool starves(const struct mlfq *p, const struct ifl_view *view, const struct ifl_request *r)
 {
-    return place->ran_ns == IFL_NEVER || view->now_ns - place->ran_ns >= p->starve_ns;
+    ifl_refresh(view, r);
+    return r->last_end_ns == IFL_NEVER || view->now_ns - r->last_end_ns >= p->starve_ns;
 }
 
-static void rise(const struct mlfq *p, const struct ifl_view *view, struct place *place)
+static void rise(struct queues *queues, const struct ifl_view *view, struct place *place)
 {
-    struct queues *queues = queues_of(p);
-    const int64_t spent_ns = quantum_ns(p, place->level) - place->left_ns;
-    place->left_ns = quantum_ns(p, 0) - spent_ns;
     move(queues, place, 0, -++queues->n_returned, view);
+    expect_fall(queues, left_ns(queues, place));
 }
 
 static void return_starving(const struct mlfq *p, const struct ifl_view *view,
                             struct ifl_step *step)
 {
     struct queues *queues = queues_of(p);
-    for (int32_t level = 1; level < p->n_levels; level++)
-        for (struct place *place = queues->levels[level].first, *next; place; place = next) {
+    for (int32_t level = 1; level < p->n_levels; level++) {
+        const struct place *nobody = &queues->levels[level];
+        for (struct place *place = nobody->behind, *next; place != nobody; place = next) {
             next = place->behind;
-            if (starves(p, view, place) && !ifl_took_part(step, place->request))
-                rise(p, view, place);
+            if (starves(p, view, place->request) && !ifl_took_part(step, place->request))
+                rise(queues, view, place);
         }
+    }
 }
 
-/* Steps up to and with the next that looks for starving requests. */
-static int32_t steps_to_look(const struct mlfq *p, const struct ifl_view *view)
+/* The first step from that one on that looks for starving requests. */
+static uint64_t next_look(const struct mlfq *p, uint64_t step)
 {
-    return p->starve_steps - (int32_t)(view->step % (uint64_t)p->starve_steps);
+    const uint64_t n = (uint64_t)p->starve_steps;
+    return step + (n - 1 - step % n);
 }
 
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
                           struct ifl_step *step)
 {
+    struct queues *queues = queues_of(self);
     (void)desc;
-    queues_of(self)->planned_ns = view->now_ns;
-    if (steps_to_look(self, view) == 1)
+    queues->planned_ns = view->now_ns;
+    if (view->step < queues->look_step)
+        return;
+    if (view->step == next_look(self, view->step))
         return_starving(self, view, step);
+    queues->look_step = next_look(self, view->step + 1);
 }
 
-/* The first step that ends so late; n_steps: none does. */
-static int32_t first_end_behind(const struct ifl_step_end *end, int64_t ns)
+struct run { /* of steps that repeated one another and have ended */
+    const struct ifl_step_end *end;
+    double steps_per_ns;
+};
+
+/* The first step that ends later than ns, which the last one does. They last nearly alike: it is
+ * near where it would be if they did quite. */
+static int32_t first_end_behind(const struct run *run, int64_t ns)
 {
-    int32_t low = 0, high = end->n_steps;
-    while (low < high) {
-        const int32_t middle = (low + high) / 2;
-        if (end->ends_ns[middle] > ns)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    const int64_t *ends_ns = run->end->ends_ns;
+    const int64_t before_ns = ns - run->end->start_ns;
+    const int32_t last = run->end->n_steps - 1;
+    int32_t at = before_ns > 0 ? (int32_t)((double)before_ns * run->steps_per_ns) : 0;
+    at = at < last ? at : last;
+    while (at > 0 && ends_ns[at - 1] > ns)
+        at--;
+    while (ends_ns[at] <= ns)
+        at++;
+    return at;
 }
 
 /* Of those who fall in one step the last of the batch stands first. */
-static void fall(const struct mlfq *p, const struct ifl_view *view, const struct ifl_step_end *end,
+static void fall(struct queues *queues, const struct ifl_view *view, const struct run *run,
                  size_t i)
 {
+    const struct ifl_step_end *end = run->end;
     struct place *place = end->of[i].request->mine[IFL_ORDER];
     const uint64_t first_step = end->step + 1 - (uint64_t)end->n_steps;
-    int32_t level = place->level;
-    int64_t at = 0;
-    while (place->left_ns < 0) {
-        const int32_t fell = first_end_behind(end, end->end_ns + place->left_ns);
-        at = -(int64_t)(((first_step + (uint64_t)fell) << BATCH_BITS) + i);
-        place->left_ns = quantum_ns(p, ++level) - (end->end_ns - end->ends_ns[fell]);
+    int64_t left = left_ns(queues, place);
+    int32_t level = place->level, fell = 0;
+    while (left < 0) {
+        fell = first_end_behind(run, end->end_ns + left);
+        left = queues->quantum_ns[++level] - (end->end_ns - end->ends_ns[fell]);
     }
-    move(queues_of(p), place, level, at, view);
+    place->began_ns = queues->clock_ns - (end->end_ns - end->ends_ns[fell]);
+    move(queues, place, level, -(int64_t)(((first_step + (uint64_t)fell) << BATCH_BITS) + i), view);
+}
+
+/* Or would have run, had they been here. */
+static bool all_ran(const struct queues *queues, size_t n_ran)
+{
+    return n_ran + queues->n_late == queues->n_here;
+}
+
+static bool listens(const void *self, const struct ifl_view *view, size_t n)
+{
+    const struct queues *queues = queues_of(self);
+    const int64_t lasted_ns = view->now_ns - queues->planned_ns;
+    return !all_ran(queues, n) || queues->clock_ns + lasted_ns > queues->falls_ns;
+}
+
+/* Those who ran; where that was not everyone, the clock does not say for how long. */
+static void look_who_falls(struct queues *queues, const struct ifl_view *view,
+                           const struct ifl_step_end *end, int64_t uncounted_ns)
+{
+    const struct run run = {end, end->n_steps / (double)(end->end_ns - end->start_ns)};
+    int64_t least_ns = IFL_NEVER;
+    for (size_t i = 0; i < end->n_of; i++) {
+        struct place *place = end->of[i].request->mine[IFL_ORDER];
+        place->began_ns -= uncounted_ns;
+        if (left_ns(queues, place) < 0)
+            fall(queues, view, &run, i);
+        const int64_t left = left_ns(queues, place);
+        least_ns = left < least_ns ? left : least_ns;
+    }
+    expect_fall(queues, least_ns);
+}
+
+static void let_late_begin(struct queues *queues)
+{
+    for (struct place *place = queues->late; place; place = place->late_before)
+        begin(queues, place);
+    queues->late = NULL;
+    queues->n_late = 0;
 }
 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
 {
     struct queues *queues = queues_of(self);
     const int64_t lasted_ns = end->end_ns - queues->planned_ns;
-    for (size_t i = 0; i < end->n_of; i++) {
-        struct place *place = end->of[i].request->mine[IFL_ORDER];
-        place->ran_ns = end->end_ns;
-        place->left_ns -= lasted_ns;
-        if (place->left_ns < 0)
-            fall(self, view, end, i);
-    }
+    const bool all = all_ran(queues, end->n_of);
+    if (all)
+        queues->clock_ns += lasted_ns;
+    if (all && end->of)
+        queues->falls_ns = IFL_NEVER;
+    if (end->of)
+        look_who_falls(queues, view, end, all ? 0 : lasted_ns);
+    if (queues->late)
+        let_late_begin(queues);
     queues->planned_ns = end->end_ns; /* of a repetition that is in flight by now */
 }
 
-/* When the first of those who run may have used up a quantum. */
-static int64_t next_fall_ns(const struct ifl_view *view, struct ifl_step *step)
+/* The level of the best of those to whom the plan gave nothing; behind the last: there is none. */
+static int32_t level_left_out(const struct mlfq *p, const struct queues *queues)
 {
-    const struct ifl_requests scheduled = ifl_scheduled(step);
-    int64_t left_ns = IFL_NEVER - view->now_ns;
-    for (size_t i = 0; i < scheduled.n; i++) {
-        const struct place *place = scheduled.of[i]->mine[IFL_ORDER];
-        if (place->left_ns < left_ns)
-            left_ns = place->left_ns;
+    for (int32_t level = 0; level < p->n_levels; level++) {
+        const struct place *nobody = &queues->levels[level];
+        for (const struct place *place = nobody->behind; place != nobody; place = place->behind)
+            if (place->request->n_now == 0)
+                return level;
     }
-    return view->now_ns + left_ns;
+    return p->n_levels;
 }
 
-/* Ranks stand until somebody who runs falls, if they were asked for; who falls when is found out
- * later. A look for starving requests needs a plan of its own, unless nobody is left out. */
+/* When the first of those who run may fall behind somebody who was left out: who falls to the front
+ * of that one's level, or of one above, does not. */
+static int64_t next_pass_ns(const struct mlfq *p, const struct ifl_view *view,
+                            struct ifl_step *step)
+{
+    const struct queues *queues = queues_of(p);
+    const struct ifl_requests scheduled = ifl_scheduled(step);
+    const int32_t lowest = level_left_out(p, queues);
+    int64_t least_ns = IFL_NEVER - view->now_ns;
+    for (size_t i = 0; i < scheduled.n && lowest < p->n_levels; i++) {
+        const struct place *place = scheduled.of[i]->mine[IFL_ORDER];
+        int64_t left = left_ns(queues, place);
+        for (int32_t level = place->level + 1; level <= lowest && left < least_ns; level++)
+            left = added_ns(left, queues->quantum_ns[level]);
+        least_ns = left < least_ns ? left : least_ns;
+    }
+    return view->now_ns + least_ns;
+}
+
+/* Ranks, if they were asked for, stand until somebody who runs falls behind somebody who does not;
+ * who falls when is found out later. A look for starving requests needs a plan of its own, unless
+ * nobody is left out. */
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {
@@ -251,9 +382,9 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
     const bool asked = step->asked & 1u << IFL_ORDER;
     struct ifl_promise promise = {INT32_MAX, IFL_NEVER, 0};
     if (!all_run)
-        promise.n_steps = steps_to_look(self, view) - 2;
+        promise.n_steps = (int32_t)(next_look(self, view->step) - view->step) - 1;
     if (asked)
-        promise.until_ns = next_fall_ns(view, step);
+        promise.until_ns = next_pass_ns(self, view, step);
     return promise;
 }
 
@@ -268,10 +399,12 @@ const struct ifl_policy policy_order_mlfq = {
     .params_bytes = sizeof(struct mlfq),
     .state_bytes = sizeof(struct queues),
     .request_bytes = sizeof(struct place),
+    .init = init,
     .on_join = on_join,
     .on_step_start = on_step_start,
     .on_step_end = on_step_end,
     .on_leave = on_leave,
+    .listens = listens,
     .hears_runs = true,
     .steady = steady,
     .ops.order = &ops,

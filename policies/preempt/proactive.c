@@ -68,13 +68,14 @@ static void ahead(const void *self, const struct ifl_view *view, struct ifl_step
         bring_back(p, step);
 }
 
+/* Where everyone runs there is nobody to swap, whoever finishes. */
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {
     const struct proactive *p = self;
     (void)view;
     (void)step;
-    return (struct ifl_promise){INT32_MAX, IFL_NEVER, p->keep_free_blocks};
+    return (struct ifl_promise){INT32_MAX, IFL_NEVER, p->keep_free_blocks, true};
 }
 
 static const struct ifl_preempt_ops ops = {pick, ahead};

@@ -12,23 +12,26 @@ void cost_destroy(struct cost *cost)
     free(cost);
 }
 
-/* Padding is computed like anything else. */
-static struct ifl_step_totals padded(const struct ifl_step_totals *totals)
-{
-    const struct ifl_padding *padding = &totals->padding;
-    struct ifl_step_totals all = *totals;
-    all.n_tokens += padding->n_prefill_tokens + padding->n_decode_seqs;
-    all.n_prefill_tokens += padding->n_prefill_tokens;
-    all.prefill_q_q += padding->prefill_q_q;
-    all.n_decode_seqs += padding->n_decode_seqs;
-    all.n_sampled += padding->n_decode_seqs;
-    all.decode_context += padding->decode_context;
-    return all;
-}
-
 static bool has_padding(const struct ifl_step_totals *totals)
 {
     return totals->padding.n_prefill_tokens > 0 || totals->padding.n_decode_seqs > 0;
+}
+
+/* Padding is computed like anything else; most steps have none. */
+static const struct ifl_step_totals *with_padding(const struct ifl_step_totals *totals,
+                                                  struct ifl_step_totals *all)
+{
+    const struct ifl_padding *padding = &totals->padding;
+    if (!has_padding(totals))
+        return totals;
+    *all = *totals;
+    all->n_tokens += padding->n_prefill_tokens + padding->n_decode_seqs;
+    all->n_prefill_tokens += padding->n_prefill_tokens;
+    all->prefill_q_q += padding->prefill_q_q;
+    all->n_decode_seqs += padding->n_decode_seqs;
+    all->n_sampled += padding->n_decode_seqs;
+    all->decode_context += padding->decode_context;
+    return all;
 }
 
 static int64_t rounded_ns(double s)
@@ -42,11 +45,7 @@ static int64_t rounded_ns(double s)
 int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals)
 {
     struct ifl_step_totals all;
-    if (has_padding(totals)) {
-        all = padded(totals);
-        totals = &all;
-    }
-    return rounded_ns(cost->step_s(cost, totals));
+    return rounded_ns(cost->step_s(cost, with_padding(totals, &all)));
 }
 
 static bool only_decodes(const struct ifl_step_totals *totals)
@@ -55,22 +54,27 @@ static bool only_decodes(const struct ifl_step_totals *totals)
            totals->n_blocks_out + totals->n_blocks_in + totals->n_blocks_copied == 0;
 }
 
+/* Nanoseconds of less than two seconds fit into 31 bits, and any run of those into 64. */
+static bool is_short(int64_t ns)
+{
+    return ns <= INT32_MAX;
+}
+
 static size_t run_one_by_one(struct cost *cost, const struct ifl_step_totals *first, size_t n,
                              int64_t *ns)
 {
     struct ifl_step_totals totals = *first;
     for (size_t i = 0; i < n; i++) {
         ns[i] = cost_step_ns(cost, &totals);
-        if (ns[i] < 0)
+        if (ns[i] < 0 || (i > 0 && !is_short(ns[i])))
             return i;
         totals.decode_context += totals.n_decode_seqs;
     }
     return n;
 }
 
-/* Nearly all steps take less than two seconds, whose nanoseconds fit into 32 bits: those are
- * rounded together. Whatever is not less, negative or no number has one of the two top bits of a
- * double (IEEE 754) set. */
+/* Nearly all steps take less than two seconds: those are rounded together. Whatever is not less,
+ * negative or no number has one of the two top bits of a double (IEEE 754) set. */
 static bool all_short(const double *s, size_t n)
 {
     uint64_t bits = 0;
@@ -86,41 +90,27 @@ static void round_short_ns(const double *s, size_t n, int64_t *ns)
 {
     for (size_t i = 0; i < n; i++) {
         const int32_t rounded = ifl_short_ns_from_s(s[i]);
-        ns[i] = rounded > 0 ? rounded : 1;
+        ns[i] = (uint32_t)(rounded > 0 ? rounded : 1); /* in vectors cheaper than with a sign */
     }
-}
-
-static size_t round_all_ns(const double *s, size_t n, int64_t *ns)
-{
-    if (all_short(s, n)) {
-        round_short_ns(s, n, ns);
-        return n;
-    }
-    for (size_t i = 0; i < n; i++) {
-        ns[i] = rounded_ns(s[i]);
-        if (ns[i] < 0)
-            return i;
-    }
-    return n;
 }
 
 size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_t n, int64_t *ns)
 {
     double s[COST_MAX_RUN];
+    struct ifl_step_totals all;
     ifl_require(n <= COST_MAX_RUN);
     if (cost->recorded_ns)
         return 0;
-    if (n == 1) {
-        ns[0] = cost_step_ns(cost, first);
-        return ns[0] >= 0;
-    }
-    if (!cost->run_s)
+    if (n == 1 || !cost->run_s)
         return run_one_by_one(cost, first, n, ns);
-    const struct ifl_step_totals all = padded(first);
-    if (!only_decodes(&all))
+    const struct ifl_step_totals *totals = with_padding(first, &all);
+    if (!only_decodes(totals))
         return run_one_by_one(cost, first, n, ns);
-    cost->run_s(cost, &all, first->n_decode_seqs, n, s);
-    return round_all_ns(s, n, ns);
+    cost->run_s(cost, totals, first->n_decode_seqs, n, s);
+    if (!all_short(s, n))
+        return run_one_by_one(cost, first, n, ns);
+    round_short_ns(s, n, ns);
+    return n;
 }
 
 int64_t cost_step_from_ns(struct cost *cost, uint32_t replica, int64_t start_ns,

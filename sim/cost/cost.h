@@ -47,7 +47,8 @@ const char *cost_roofline_warning(const struct model *model);
  * the tables do not reach, and then cost_why_not says which row they lack. */
 int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals);
 /* The same of n steps that follow one another, each with one more token for the same sequences: of
- * the first, ns[0] and so on; how many have an answer, 0 of a recorded cost. */
+ * the first, ns[0] and so on; of how many, 0 of a recorded cost: it stops before one that has no
+ * answer, or takes two seconds and is not the first. */
 size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_t n, int64_t *ns);
 enum { COST_MAX_RUN = 64 }; /* n may not be larger */
 /* The same of the next step of a replica, which begins at start_ns: for any kind, of which a

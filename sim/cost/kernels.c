@@ -90,15 +90,8 @@ double prefill_attention_s(const struct hardware *hardware, const struct attenti
                 flops_per_s(hardware, prefill->compute_frac));
 }
 
-/* What a decode attention is made of that its context does not change. */
-struct decode_terms {
-    double launch_s, heads_s, split_s;
-    double n_lanes, lane_bytes_per_s; /* what bounds it: memory is one lane, each stream another */
-    double split_tokens;              /* above which contexts are split */
-};
-
-static inline struct decode_terms decode_terms(const struct hardware *hardware,
-                                               const struct attention_heads *heads, double n_seqs)
+struct decode_line decode_line(const struct hardware *hardware, const struct attention_heads *heads,
+                               double n_seqs)
 {
     const struct decode_profile *decode = &hardware->decode;
     const double n_streams = n_seqs * heads->kv_heads;
@@ -107,60 +100,29 @@ static inline struct decode_terms decode_terms(const struct hardware *hardware,
         heads->q_heads <= heads->kv_heads ? decode->stream_gb_per_s * gb_per_s : 0;
     const bool streams =
         stream_bytes_per_s > 0 && n_streams * stream_bytes_per_s < memory_bytes_per_s;
-    return (struct decode_terms){
+    const double token_bytes = 2 * heads->kv_heads * heads->d_head * heads->element_bytes;
+    return (struct decode_line){
         .launch_s = decode->launch_us * us,
         .heads_s = decode->head_us * us * n_streams / hardware->gpu.n_sms,
+        .token_s = token_bytes / (streams ? n_streams * stream_bytes_per_s : memory_bytes_per_s),
         .split_s = decode->split_us * us,
-        .n_lanes = streams ? n_streams : 1,
-        .lane_bytes_per_s = streams ? stream_bytes_per_s : memory_bytes_per_s,
         .split_tokens = KERNELS_SPLIT_TOKENS * n_seqs,
     };
 }
 
-/* Of the kernel that combines the pieces of split contexts. */
-static inline double split_s(const struct decode_terms *terms, double context_tokens)
+double decode_correction(const struct hardware *hardware, double context_tokens)
 {
-    return context_tokens > terms->split_tokens ? terms->split_s : 0;
-}
-
-/* All but launch and split. */
-static inline double packed_s(const struct decode_terms *terms, double kv_bytes)
-{
-    return terms->heads_s + kv_bytes / terms->n_lanes / terms->lane_bytes_per_s;
-}
-
-static void correct_run(const struct hardware *hardware, const struct decode_shape *first,
-                        double growth_tokens, size_t n, double *s)
-{
-    double context_tokens = first->context_tokens;
-    for (size_t i = 0; i < n; i++) {
-        s[i] *= corrected(hardware, CORRECT_DECODE, 0, 0, context_tokens);
-        context_tokens += growth_tokens;
-    }
-}
-
-void decode_attention_run_s(const struct hardware *hardware, const struct attention_heads *heads,
-                            const struct decode_shape *first, double growth_tokens, size_t n,
-                            double *s)
-{
-    const struct decode_terms terms = decode_terms(hardware, heads, first->n_seqs);
-    const double token_bytes = 2 * heads->kv_heads * heads->d_head * heads->element_bytes;
-    for (int32_t i = 0; i < (int32_t)n; i++) {
-        const double context_tokens = first->context_tokens + i * growth_tokens;
-        const double kv_bytes = context_tokens * token_bytes;
-        s[i] = terms.launch_s + (packed_s(&terms, kv_bytes) + split_s(&terms, context_tokens));
-    }
-    if (hardware->corrections.n_of > 0)
-        correct_run(hardware, first, growth_tokens, n, s);
+    return corrected(hardware, CORRECT_DECODE, 0, 0, context_tokens);
 }
 
 double decode_attention_s(const struct hardware *hardware, const struct attention_heads *heads,
                           const struct decode_shape *shape)
 {
-    double s = 0;
-    if (shape->n_seqs > 0)
-        decode_attention_run_s(hardware, heads, shape, 0, 1, &s);
-    return s;
+    if (shape->n_seqs <= 0)
+        return 0;
+    const struct decode_line line = decode_line(hardware, heads, shape->n_seqs);
+    return decode_line_s(&line, shape->context_tokens) *
+           decode_correction(hardware, shape->context_tokens);
 }
 
 double decode_attention_mixed_s(const struct hardware *hardware,
@@ -170,16 +132,14 @@ double decode_attention_mixed_s(const struct hardware *hardware,
     const struct decode_mixed_profile *mixed = &hardware->decode_mixed;
     if (shape->n_seqs <= 0)
         return 0;
-    const double kv_bytes =
-        2 * shape->context_tokens * heads->kv_heads * heads->d_head * heads->element_bytes;
-    const struct decode_terms terms = decode_terms(hardware, heads, shape->n_seqs);
-    const double launches_s =
-        (1 - mixed->shared_launch_frac) * (terms.launch_s + split_s(&terms, shape->context_tokens));
-    const double read_once_s = packed_s(&terms, kv_bytes);
+    const struct decode_line line = decode_line(hardware, heads, shape->n_seqs);
+    const double launches_s = (1 - mixed->shared_launch_frac) *
+                              (line.launch_s + decode_split_s(&line, shape->context_tokens));
+    const double read_once_s = line.heads_s + shape->context_tokens * line.token_s;
     if (mixed->memory_frac <= 0)
-        return corrected(hardware, CORRECT_DECODE, 0, 0, shape->context_tokens) *
-               (launches_s + read_once_s);
-    const double unpacked_bytes = kv_bytes / heads->kv_heads * heads->q_heads;
+        return decode_correction(hardware, shape->context_tokens) * (launches_s + read_once_s);
+    const double unpacked_bytes =
+        2 * shape->context_tokens * heads->q_heads * heads->d_head * heads->element_bytes;
     const double unpacked_s =
         mixed->head_us * us * shape->n_seqs * heads->q_heads / hardware->gpu.n_sms +
         unpacked_bytes / bytes_per_s(hardware, mixed->memory_frac);

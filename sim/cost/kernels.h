@@ -87,11 +87,26 @@ enum { KERNELS_SPLIT_TOKENS = 128 };
  * from below. Other kernels have s = 0, and no such bound. */
 double decode_attention_s(const struct hardware *hardware, const struct attention_heads *heads,
                           const struct decode_shape *shape);
-/* The same of n steps that follow one another, to the last bit: each reads that many tokens more
- * than the one before. s[n]. */
-void decode_attention_run_s(const struct hardware *hardware, const struct attention_heads *heads,
-                            const struct decode_shape *first, double growth_tokens, size_t n,
-                            double *s);
+
+/* What it is made of for a number of sequences: linear in their context, but for the split. */
+struct decode_line {
+    double launch_s, heads_s, token_s; /* token_s of each token of context */
+    double split_s, split_tokens;      /* of the second kernel; context above which there is one */
+};
+struct decode_line decode_line(const struct hardware *hardware, const struct attention_heads *heads,
+                               double n_seqs);
+static inline double decode_split_s(const struct decode_line *line, double context_tokens)
+{
+    return context_tokens > line->split_tokens ? line->split_s : 0;
+}
+/* decode_attention_s, uncorrected. */
+static inline double decode_line_s(const struct decode_line *line, double context_tokens)
+{
+    return line->launch_s + (line->heads_s + context_tokens * line->token_s) +
+           decode_split_s(line, context_tokens);
+}
+/* What a profile's corrections multiply it by; 1 without any. */
+double decode_correction(const struct hardware *hardware, double context_tokens);
 
 /* decode_mixed, in a step that also holds prefill: kernels for mixed batches do not pack the query
  * heads that share a KV head, so K and V are read once for each of them.

@@ -170,22 +170,62 @@ static double remembered_step_s(struct cost *cost, const struct ifl_step_totals 
                   tokens_s(roofline, totals->n_tokens) + rows_s(roofline, totals->n_sampled));
 }
 
+/* ---- steps that follow one another ---- */
+
+/* What a run of decodes has in common, and how its context grows. */
+struct run {
+    double matrices_s, host_s, floor_s, layers;
+    double context_tokens, growth_tokens; /* of the first step; from each to the next */
+};
+
+static inline double run_context(const struct run *run, int32_t i)
+{
+    return run->context_tokens + i * run->growth_tokens;
+}
+
+/* As step_s, to the last bit. */
+static inline double run_step_s(const struct run *run, double attention_s)
+{
+    const double forward_s = run->matrices_s + run->layers * attention_s;
+    return run->host_s + (forward_s > run->floor_s ? forward_s : run->floor_s);
+}
+
+/* Without a branch or a call that depends on the step, so that compilers make vectors of it. */
+static void plain_run_s(const struct decode_line *line, const struct run *run, size_t n, double *s)
+{
+    for (int32_t i = 0; i < (int32_t)n; i++)
+        s[i] = run_step_s(run, decode_line_s(line, run_context(run, i)));
+}
+
+static void corrected_run_s(const struct hardware *hardware, const struct decode_line *line,
+                            const struct run *run, size_t n, double *s)
+{
+    for (int32_t i = 0; i < (int32_t)n; i++) {
+        const double context_tokens = run_context(run, i);
+        s[i] = run_step_s(run, decode_line_s(line, context_tokens) *
+                                   decode_correction(hardware, context_tokens));
+    }
+}
+
 static void remembered_run_s(struct cost *cost, const struct ifl_step_totals *first,
                              int32_t growth_tokens, size_t n, double *s)
 {
     struct roofline *roofline = (struct roofline *)cost;
     const struct roofline_rank *rank = &roofline->rank;
-    const struct model *model = rank->model;
-    const struct decode_shape shape = {first->n_decode_seqs, (double)first->decode_context};
-    const double matrices_s =
-        tokens_s(roofline, first->n_tokens) + rows_s(roofline, first->n_sampled);
-    const double on_host_s = host_s(rank, first), floor_s = rank->hardware->host.floor_ms * 1e-3;
-    const double layers = model->layers;
-    decode_attention_run_s(rank->hardware, &rank->heads, &shape, growth_tokens, n, s);
-    for (size_t i = 0; i < n; i++) {
-        const double forward_s = matrices_s + layers * s[i];
-        s[i] = on_host_s + (forward_s > floor_s ? forward_s : floor_s);
-    }
+    const struct hardware *hardware = rank->hardware;
+    const struct decode_line line = decode_line(hardware, &rank->heads, first->n_decode_seqs);
+    const struct run run = {
+        .matrices_s = tokens_s(roofline, first->n_tokens) + rows_s(roofline, first->n_sampled),
+        .host_s = host_s(rank, first),
+        .floor_s = hardware->host.floor_ms * 1e-3,
+        .layers = rank->model->layers,
+        .context_tokens = (double)first->decode_context,
+        .growth_tokens = growth_tokens,
+    };
+    if (hardware->corrections.n_of > 0)
+        corrected_run_s(hardware, &line, &run, n, s);
+    else
+        plain_run_s(&line, &run, n, s);
 }
 
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,

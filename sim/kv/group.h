@@ -12,27 +12,28 @@
 
 #include "inflight/request.h"
 
+#include "kv/block.h"
+
 /* Full blocks of the prompt. */
-static inline int32_t group_shared_blocks(const struct ifl_request *r, int32_t block_tokens)
+static inline int32_t group_shared_blocks(const struct ifl_request *r, struct kv_block block)
 {
-    return r->n_prompt / block_tokens;
+    return (int32_t)kv_full_blocks((uint32_t)r->n_prompt, block);
 }
 
 /* Tokens of the prompt's last block, 0 where it is full. */
-static inline int32_t group_tail_tokens(const struct ifl_request *r, int32_t block_tokens)
+static inline int32_t group_tail_tokens(const struct ifl_request *r, struct kv_block block)
 {
-    return r->n_prompt % block_tokens;
+    return (int32_t)kv_tail_tokens((uint32_t)r->n_prompt, block);
 }
 
 /* Blocks that n_tokens of each sequence take. */
 static inline int32_t group_blocks(const struct ifl_request *r, int32_t n_tokens,
-                                   int32_t block_tokens)
+                                   struct kv_block block)
 {
-    const int32_t n =
-        (int32_t)(((uint32_t)n_tokens + (uint32_t)block_tokens - 1) / (uint32_t)block_tokens);
+    const int32_t n = kv_blocks_for(n_tokens, block);
     if (r->n_seqs == 1 || n_tokens <= r->n_prompt)
         return n;
-    const int32_t n_shared = group_shared_blocks(r, block_tokens);
+    const int32_t n_shared = group_shared_blocks(r, block);
     const int64_t n_all = n_shared + (int64_t)r->n_seqs * (n - n_shared);
     return n_all < INT32_MAX ? (int32_t)n_all : INT32_MAX;
 }
@@ -41,42 +42,42 @@ static inline int32_t group_blocks(const struct ifl_request *r, int32_t n_tokens
 #define GROUP_NO_CAPACITY ((int64_t)1 << 40)
 
 /* Tokens of each sequence for which the group's blocks have room. */
-static inline int64_t group_capacity(const struct ifl_request *r, int32_t block_tokens)
+static inline int64_t group_capacity(const struct ifl_request *r, struct kv_block block)
 {
-    const int64_t n_slots = (int64_t)r->n_blocks * block_tokens;
+    const int64_t n_slots = (int64_t)r->n_blocks * block.tokens;
     if (r->forks)
         return GROUP_NO_CAPACITY;
     if (r->n_seqs == 1)
         return n_slots;
-    const int32_t n_shared = group_shared_blocks(r, block_tokens);
+    const int32_t n_shared = group_shared_blocks(r, block);
     if (r->n_blocks < n_shared + r->n_seqs)
         return n_slots < r->n_prompt ? n_slots : r->n_prompt;
-    return (int64_t)(n_shared + (r->n_blocks - n_shared) / r->n_seqs) * block_tokens;
+    return (int64_t)(n_shared + (r->n_blocks - n_shared) / r->n_seqs) * block.tokens;
 }
 
 /* Slots that hold n_tokens of each sequence; parted: they have their own tails. */
 static inline int64_t group_slots(const struct ifl_request *r, int32_t n_tokens, bool parted,
-                                  int32_t block_tokens)
+                                  struct kv_block block)
 {
     if (!parted || r->n_seqs == 1)
         return n_tokens;
-    const int64_t n_shared_tokens = (int64_t)group_shared_blocks(r, block_tokens) * block_tokens;
+    const int64_t n_shared_tokens = (int64_t)group_shared_blocks(r, block) * block.tokens;
     if (n_tokens <= n_shared_tokens)
         return n_tokens;
     return n_shared_tokens + r->n_seqs * (n_tokens - n_shared_tokens);
 }
 
 /* Blocks that the sequences would take beyond those, had each its own prompt. */
-static inline int32_t group_saved_blocks(const struct ifl_request *r, int32_t block_tokens)
+static inline int32_t group_saved_blocks(const struct ifl_request *r, struct kv_block block)
 {
-    return (r->n_seqs - 1) * group_shared_blocks(r, block_tokens);
+    return (r->n_seqs - 1) * group_shared_blocks(r, block);
 }
 
 /* The place in the group's blocks of block i of a sequence. */
 static inline int32_t group_block_at(const struct ifl_request *r, int32_t seq, int32_t i,
-                                     int32_t block_tokens)
+                                     struct kv_block block)
 {
-    const int32_t n_shared = group_shared_blocks(r, block_tokens);
+    const int32_t n_shared = group_shared_blocks(r, block);
     return i < n_shared ? i : n_shared + (i - n_shared) * r->n_seqs + seq;
 }
 

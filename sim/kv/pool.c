@@ -47,7 +47,7 @@ void kv_pool_destroy(struct kv_pool *pool)
 
 void kv_pool_tally(struct kv_pool *pool)
 {
-    ifl_require(!pool->contiguous && pool->n_free == pool->n_blocks);
+    ifl_require(pool->n_free == pool->n_blocks);
     pool->tallied = true;
     pool->n_free_names = pool->n_blocks;
 }
@@ -57,11 +57,12 @@ void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out)
     if (n == 0)
         return;
     const uint32_t first = (uint32_t)kv_buddy_take(&pool->buddy, n);
+    const int32_t n_numbers = kv_numbers(pool, n);
     uint32_t *n_refs = pool->n_refs + first;
     pool->n_free -= (int32_t)kv_buddy_rounded(n);
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < n_numbers; i++)
         out[i] = first + (uint32_t)i;
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < n_numbers; i++)
         n_refs[i] = 1;
 }
 
@@ -69,12 +70,13 @@ void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 {
     if (n == 0)
         return;
+    const uint32_t n_numbers = (uint32_t)kv_numbers(pool, n);
     uint32_t *n_refs = pool->n_refs + blocks[0];
     uint32_t n_owners = 0;
-    for (int32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n_numbers; i++)
         n_owners += n_refs[i];
-    ifl_require(n_owners == (uint32_t)n && blocks[n - 1] - blocks[0] == (uint32_t)n - 1);
-    memset(n_refs, 0, (size_t)n * sizeof *n_refs);
+    ifl_require(n_owners == n_numbers && blocks[n_numbers - 1] - blocks[0] == n_numbers - 1);
+    memset(n_refs, 0, n_numbers * sizeof *n_refs);
     kv_buddy_give(&pool->buddy, (int32_t)blocks[0], n);
     pool->n_free += (int32_t)kv_buddy_rounded(n);
 }

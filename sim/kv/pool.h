@@ -8,7 +8,7 @@
  *
  * Where nobody wants to know which blocks a request has, a pool may be tallied: it counts them.
  * Then only what the cache keeps has names, an entry each (cache.h), and the stack holds the free
- * names.
+ * names; of a contiguous run its first block stands for all.
  */
 #ifndef SIM_KV_POOL_H
 #define SIM_KV_POOL_H
@@ -38,7 +38,7 @@ struct kv_pool {
 int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator,
                    const struct kv_cache_options *cache);
 void kv_pool_destroy(struct kv_pool *pool);
-/* From here on a paged pool only counts. Nothing is taken yet. */
+/* From here on the pool only counts. Nothing is taken yet. */
 void kv_pool_tally(struct kv_pool *pool);
 
 /* Contiguous: what kv_take and kv_release do. */
@@ -64,20 +64,25 @@ static inline bool kv_fits(const struct kv_pool *pool, int32_t n)
     return n <= pool->n_free && (!pool->contiguous || n == 0 || kv_buddy_fits(&pool->buddy, n));
 }
 
-/* Takes n blocks, which must fit, into out[0..n), each with one reference. A tallied pool only
- * counts them and needs no out. */
+/* Numbers that kv_take tells of n blocks. */
+static inline int32_t kv_numbers(const struct kv_pool *pool, int32_t n)
+{
+    return !pool->tallied ? n : pool->contiguous && n > 0;
+}
+
+/* Takes n blocks, which must fit, into out[0 .. kv_numbers), each with one reference. */
 static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
     ifl_require(n <= pool->n_free);
+    if (pool->contiguous) {
+        kv_take_run(pool, n, out);
+        return;
+    }
     if (pool->tallied) {
         if (pool->cached)
             kv_take_tallied(pool, n);
         else
             pool->n_free -= n;
-        return;
-    }
-    if (pool->contiguous) {
-        kv_take_run(pool, n, out);
         return;
     }
     if (pool->cached) {
@@ -116,14 +121,14 @@ static inline bool kv_unshare(struct kv_pool *pool, uint32_t block)
 /* Gives up one reference to each of n blocks, in order. A block without owners becomes free. */
 static inline void kv_release(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 {
+    if (pool->contiguous) {
+        kv_release_run(pool, n, blocks);
+        return;
+    }
     if (pool->tallied) {
         ifl_require(!pool->cached);
         pool->n_free += n;
         ifl_require(pool->n_free <= pool->n_blocks);
-        return;
-    }
-    if (pool->contiguous) {
-        kv_release_run(pool, n, blocks);
         return;
     }
     if (pool->cached) {
@@ -150,11 +155,6 @@ static inline bool kv_is_live(const struct kv_pool *pool, uint32_t block)
 static inline int32_t kv_slack(const struct kv_pool *pool)
 {
     return pool->buddy.n_slack;
-}
-
-static inline int32_t kv_blocks_for(int32_t n_tokens, int32_t block_tokens)
-{
-    return (int32_t)(((uint32_t)n_tokens + (uint32_t)block_tokens - 1) / (uint32_t)block_tokens);
 }
 
 #endif

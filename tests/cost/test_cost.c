@@ -381,3 +381,17 @@ Test(run, of_a_linear_cost_is_its_steps)
     struct ifl_error error = {0};
     expect_runs_as_steps(cost_create_linear(&(struct linear_cost){5e-3, 1e-4, 2e-5, 3e-7}, &error));
 }
+
+Test(run, ends_before_a_step_too_long_to_be_added_up)
+{
+    struct ifl_error error = {0};
+    int64_t ns[COST_MAX_RUN];
+    const struct ifl_step_totals one = decoding(1, 100);
+    struct cost *slow = cost_create_linear(&(struct linear_cost){3, 0, 0, 0}, &error);
+    cr_expect_eq(cost_run_ns(slow, &one, 40, ns), 1);
+    cr_expect_eq(ns[0], 3000000000);
+    cost_destroy(slow);
+    struct cost *slower = cost_create_linear(&(struct linear_cost){0, 0, 0, 0.02}, &error);
+    cr_expect_eq(cost_run_ns(slower, &one, 40, ns), 8, "2.00 s to 2.14 s, below 2^31 ns");
+    cost_destroy(slower);
+}

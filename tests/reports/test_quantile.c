@@ -85,7 +85,8 @@ Test(quantile, thinning_changes_no_quantile)
             counts[i] = count[i] = shape % 2 ? (uint32_t)(ifl_mix(~i) >> 32) : 1;
         }
         cr_assert_eq(sort_by_key(all, counts, N, &error), IFL_OK);
-        cr_assert_eq(quantile_thin(thin, count, N, &n_left, &error), IFL_OK);
+        cr_assert_eq(quantile_thin(thin, shape % 2 ? count : NULL, N, count, &n_left, &error),
+                     IFL_OK);
         quantile_describe(all, counts, N, &exact);
         quantile_describe(thin, count, n_left, &thinned);
         for (size_t i = 0; i < QUANTILE_GRID; i++)
@@ -99,9 +100,9 @@ Test(quantile, thinning_of_few)
     int64_t value[] = {INT64_MAX, INT64_MIN, 5};
     uint32_t count[] = {1, 1, 1};
     size_t n_left;
-    cr_assert_eq(quantile_thin(value, count, 0, &n_left, &error), IFL_OK);
+    cr_assert_eq(quantile_thin(value, count, 0, count, &n_left, &error), IFL_OK);
     cr_expect_eq(n_left, 0);
-    cr_assert_eq(quantile_thin(value, count, 3, &n_left, &error), IFL_OK);
+    cr_assert_eq(quantile_thin(value, count, 3, count, &n_left, &error), IFL_OK);
     cr_expect_eq(n_left, 3);
     cr_expect_eq(one_quantile(value, count, 3, 0.5), 5);
 }

@@ -220,12 +220,12 @@ Test(recorder, goodput_counts_who_meets_every_slo)
 
 Test(recorder, the_parts_of_a_life_sum_to_e2e)
 {
+    const struct rare rare = {.stalled_ns = 33, .stalled_prefill_ns = 13};
     struct life life = {.arrival_ns = 5,
                         .first_scheduled_ns = 12,
                         .first_token_ns = 40,
                         .finish_ns = 101,
-                        .stalled_ns = 33,
-                        .stalled_prefill_ns = 13,
+                        .rare = &rare,
                         .output_tokens = 6,
                         .status = IFL_FINISHED};
     cr_expect_eq(life_queue_ns(&life), 7);
@@ -308,7 +308,7 @@ Test(recorder, quantiles_are_a_table_of_their_own)
 
 /* ---- stretches ---- */
 
-enum { N_STRETCH = 5 };
+enum { N_STRETCH = 5, SLACK_BLOCKS = 1 };
 static const int64_t lasted_ns[N_STRETCH] = {30000001, 30000002, 30000002, 30000007, 30000011};
 static const int32_t used_blocks[N_STRETCH] = {9, 9, 10, 10, 12};
 static const int64_t internal_slots[N_STRETCH] = {10, 10, 11, 11, 26};
@@ -324,13 +324,17 @@ static struct ifl_step_record first_of_stretch(void)
 
 static void record_stretch(struct ifl_recorder *recorder)
 {
-    static const struct ifl_pool_use use[] = {{2, 3 * S + 60000003, 9, 16 * 9, 10},
-                                              {4, 3 * S + 120000012, 10, 16 * 10, 11},
-                                              {N_STRETCH, 3 * S + 150000023, 12, 16 * 12, 26}};
+    static const struct ifl_pool_use use[] = {{2, 9, 10}, {4, 10, 11}, {N_STRETCH, 12, 26}};
+    int64_t end_ns[N_STRETCH], now_ns = 3 * S;
+    for (int i = 0; i < N_STRETCH; i++)
+        end_ns[i] = now_ns += lasted_ns[i];
     const struct ifl_stretch_record stretch = {.first = first_of_stretch(),
                                                .n = N_STRETCH,
                                                .n_requests = 2,
+                                               .block_tokens = 16,
+                                               .slack_blocks = SLACK_BLOCKS,
                                                .duration_ns = lasted_ns,
+                                               .end_ns = end_ns,
                                                .use = use,
                                                .n_uses = sizeof use / sizeof *use};
     cr_assert_eq(ifl_record_stretch(recorder, &stretch, &error), IFL_OK);
@@ -343,7 +347,8 @@ static void record_its_steps(struct ifl_recorder *recorder)
         one.duration_ns = one.device_ns = lasted_ns[i];
         one.kv_used_blocks = used_blocks[i];
         one.kv_internal_slots = internal_slots[i];
-        one.kv_reserved_slots = 16 * used_blocks[i] - one.kv_token_slots - internal_slots[i];
+        one.kv_reserved_slots =
+            16 * (used_blocks[i] - SLACK_BLOCKS) - one.kv_token_slots - internal_slots[i];
         cr_assert_eq(ifl_record_gaps(recorder, lasted_ns[i], 2, &error), IFL_OK);
         cr_assert_eq(ifl_record_step(recorder, &one, &error), IFL_OK);
         one.step++;

@@ -2,85 +2,9 @@
 
 #include <math.h>
 
-#include "inflight/random.h"
 #include "inflight/report.h"
-#include "life.h"
-#include "summary.h"
 
 static struct ifl_error error;
-
-/* ---- saturation, on queues whose load we know ---- */
-
-enum { MANY = 5000 };
-
-struct queue {
-    struct life lives[MANY];
-    uint32_t order[MANY];
-};
-
-/* One server, first come first served, service of 1 s, Poisson arrivals: M/D/1 at that load. */
-static void serve(struct queue *queue, size_t n, double load, uint64_t seed)
-{
-    double arrival_s = 0, free_s = 0;
-    for (size_t i = 0; i < n; i++) {
-        arrival_s -= log(ifl_uniform(ifl_draw(seed, IFL_DRAW_ARRIVAL, i, 0))) / load;
-        const double start_s = fmax(arrival_s, free_s);
-        free_s = start_s + 1;
-        queue->lives[i] = (struct life){.arrival_ns = ifl_ns_from_s(arrival_s),
-                                        .first_scheduled_ns = ifl_ns_from_s(start_s)};
-        queue->order[i] = (uint32_t)i;
-    }
-}
-
-static int n_saturated_of_50(size_t n, double load)
-{
-    static struct queue queue;
-    int n_saturated = 0;
-    for (uint64_t seed = 1; seed <= 50; seed++) {
-        serve(&queue, n, load, seed);
-        n_saturated += summary_saturated(queue.lives, queue.order, n);
-    }
-    return n_saturated;
-}
-
-Test(saturation, a_queue_below_capacity_is_not)
-{
-    cr_expect_eq(n_saturated_of_50(MANY, 0.5), 0);
-    cr_expect_leq(n_saturated_of_50(MANY, 0.9), 1);
-    cr_expect_leq(n_saturated_of_50(1000, 0.9), 4, "excursions of short runs fool few");
-}
-
-Test(saturation, a_queue_above_capacity_is)
-{
-    cr_expect_geq(n_saturated_of_50(MANY, 1.1), 46);
-    cr_expect_eq(n_saturated_of_50(MANY, 1.5), 50);
-    cr_expect_eq(n_saturated_of_50(1000, 2), 50);
-}
-
-Test(saturation, a_burst_is_not_judged)
-{
-    static struct queue queue;
-    for (uint32_t i = 0; i < 1000; i++) {
-        queue.lives[i] = (struct life){.first_scheduled_ns = (int64_t)i * IFL_NS_PER_S};
-        queue.order[i] = i;
-    }
-    cr_expect_not(summary_saturated(queue.lives, queue.order, 1000));
-    cr_expect_not(summary_saturated(queue.lives, queue.order, 0));
-}
-
-Test(saturation, a_constant_delay_is_not_growth)
-{
-    static struct queue queue;
-    for (uint32_t i = 0; i < 1000; i++) {
-        const int64_t arrival_ns = (int64_t)i * IFL_NS_PER_S;
-        queue.lives[i] = (struct life){.arrival_ns = arrival_ns,
-                                       .first_scheduled_ns = arrival_ns + 500 * IFL_NS_PER_S};
-        queue.order[i] = i;
-    }
-    cr_expect_not(summary_saturated(queue.lives, queue.order, 1000));
-}
-
-/* ---- summary.csv, the terminal, joining ---- */
 
 static const struct ifl_quantiles none = {NAN, NAN, NAN, NAN, NAN};
 

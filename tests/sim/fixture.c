@@ -99,7 +99,6 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         inspector_end(&x);
     f->n_plans = flight.n_plans;
     f->n_repeats = flight.n_repeats;
-    inspector_destroy(&x);
     executor_sim_destroy(&x.sim);
     cost_destroy(cost);
     workload_destroy(&workload);
@@ -107,6 +106,7 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
     for (uint32_t i = 0; i < n_replicas; i++)
         replica_destroy(&replicas[i]);
     free(replicas);
+    inspector_destroy(&x);
     return rc;
 }
 

@@ -4,6 +4,41 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- a plan ---- */
+
+static struct inspector *watching;
+
+static size_t self_bytes(const struct ifl_policy *policy)
+{
+    return ifl_state_offset(policy->params_bytes) + policy->state_bytes;
+}
+
+static void watch_plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    struct inspector *x = watching;
+    const size_t n = self_bytes(x->planner);
+    memcpy(x->self_before, self, n);
+    x->planner->ops.batching->plan(self, view, step);
+    if (memcmp(x->self_before, self, n) != 0 && !*x->complaint)
+        snprintf(x->complaint, x->complaint_bytes, "step %llu: the plan of %s changes its state",
+                 (unsigned long long)view->step, x->planner->name);
+}
+
+static int watch_planner(struct inspector *x)
+{
+    static const struct ifl_batching_ops ops = {watch_plan};
+    struct module *batching = &x->replica->modules[IFL_BATCHING];
+    watching = x;
+    x->planner = batching->policy;
+    x->watched = *batching->policy;
+    x->watched.ops.batching = &ops;
+    x->self_before = malloc(self_bytes(x->planner) + 1);
+    batching->policy = &x->watched;
+    return x->self_before ? 0 : -1;
+}
+
+/* ---- coming and going ---- */
+
 int inspector_create(struct inspector *x)
 {
     const struct ifl_limits *limits = &x->replica->limits;
@@ -11,7 +46,7 @@ int inspector_create(struct inspector *x)
     x->owners = calloc(n, sizeof *x->owners);
     x->slots = calloc(n * (size_t)limits->block_tokens, sizeof *x->slots);
     x->host = calloc(n_host * (size_t)limits->block_tokens, sizeof *x->host);
-    return x->owners && x->slots && x->host ? 0 : -1;
+    return x->owners && x->slots && x->host && watch_planner(x) == 0 ? 0 : -1;
 }
 
 void inspector_destroy(struct inspector *x)
@@ -19,6 +54,7 @@ void inspector_destroy(struct inspector *x)
     free(x->owners);
     free(x->slots);
     free(x->host);
+    free(x->self_before);
 }
 
 static void complain(struct inspector *x, const char *what, const struct ifl_request *r)
@@ -161,6 +197,16 @@ static void inspect_accounts(struct inspector *x)
                  (long long)x->replica->kv_token_slots);
 }
 
+static void inspect_prefills(struct inspector *x)
+{
+    int32_t n = 0;
+    FOR_EACH_LIVE (r, &x->replica->running, ON_DEVICE)
+        n += !r->in_cohort && !ifl_decodes(&r->pub);
+    if (n != x->replica->n_in_prefill && !*x->complaint)
+        snprintf(x->complaint, x->complaint_bytes, "step %llu: %d are in prefill, %d said",
+                 (unsigned long long)x->replica->view.step, n, x->replica->n_in_prefill);
+}
+
 /* All read before any writes; only the other sequences of a group may read what its first has
  * computed in the same step, and where plans are published whoever comes behind another. */
 static void inspect_sequences(struct inspector *x, const struct ifl_step_desc *desc, bool others)
@@ -188,6 +234,7 @@ static int inspector_submit(void *self, const struct ifl_step_desc *desc, struct
 {
     struct inspector *x = self;
     inspect_blocks(x);
+    inspect_prefills(x);
     copy(x, x->host, x->slots, desc->outs, desc->n_outs);
     copy(x, x->slots, x->host, desc->ins, desc->n_ins);
     copy(x, x->slots, x->slots, desc->copies, desc->n_copies);

@@ -16,8 +16,8 @@ Test(kv_pool, walk_through)
     struct kv_pool pool;
     uint32_t a[2], b[1];
     cr_assert_eq(kv_pool_create(&pool, 20, KV_PAGED, NULL), 0);
-    kv_take(&pool, kv_blocks_for(5, 4), a);
-    kv_take(&pool, kv_blocks_for(1, 4), b);
+    kv_take(&pool, kv_blocks_for(5, kv_block_of(4)), a);
+    kv_take(&pool, kv_blocks_for(1, kv_block_of(4)), b);
     static const uint32_t slots[5][2] = {{19, 0}, {19, 1}, {19, 2}, {19, 3}, {18, 0}};
     for (uint32_t token = 0; token < 5; token++) {
         cr_assert_eq(a[token / 4], slots[token][0]);
@@ -78,15 +78,17 @@ static bool aligned_run_is_free(const bool *taken, int32_t n_blocks, int32_t siz
 
 static struct run take_run(struct kv_pool *pool, bool *taken, int32_t n)
 {
-    uint32_t blocks[MAX_BUDDY_BLOCKS];
-    const int32_t size = (int32_t)kv_buddy_rounded(n);
+    uint32_t blocks[MAX_BUDDY_BLOCKS + 1];
+    const int32_t size = (int32_t)kv_buddy_rounded(n), n_numbers = kv_numbers(pool, n);
+    blocks[n_numbers] = UINT32_MAX;
     kv_take(pool, n, blocks);
+    cr_assert(n_numbers == (pool->tallied ? 1 : n) && blocks[n_numbers] == UINT32_MAX);
     cr_assert(size >= n && size < 2 * n && blocks[0] % (uint32_t)size == 0);
     for (int32_t i = 0; i < size; i++) {
         cr_assert(!taken[blocks[0] + (uint32_t)i], "a block is given out twice");
         taken[blocks[0] + (uint32_t)i] = true;
     }
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < n && !pool->tallied; i++)
         cr_assert_eq(blocks[i], blocks[0] + (uint32_t)i);
     return (struct run){(int32_t)blocks[0], n};
 }
@@ -109,13 +111,15 @@ static int32_t count_taken(const bool *taken, int32_t n_blocks)
     return n;
 }
 
-static void churn(int32_t n_blocks, uint64_t seed)
+static void churn(int32_t n_blocks, uint64_t seed, bool tallied)
 {
     bool taken[MAX_BUDDY_BLOCKS] = {false};
     struct run runs[MAX_RUNS];
     struct kv_pool pool;
     size_t n_runs = 0;
     cr_assert_eq(kv_pool_create(&pool, n_blocks, KV_BUDDY, NULL), 0);
+    if (tallied)
+        kv_pool_tally(&pool);
     for (uint64_t i = 0; i < 400; i++) {
         const uint64_t draw = ifl_draw(seed, IFL_DRAW_POLICY, i, 0);
         const int32_t n = 1 + (int32_t)((draw >> 8) % (uint64_t)(1 + n_blocks / 4));
@@ -139,7 +143,34 @@ static void churn(int32_t n_blocks, uint64_t seed)
 Test(buddy, keeps_a_map_of_its_blocks)
 {
     for (uint64_t seed = 0; seed < 200; seed++)
-        churn(1 + (int32_t)(ifl_draw(3, IFL_DRAW_POLICY, seed, 0) % MAX_BUDDY_BLOCKS), seed);
+        churn(1 + (int32_t)(ifl_draw(3, IFL_DRAW_POLICY, seed, 0) % MAX_BUDDY_BLOCKS), seed,
+              seed % 2 == 1);
+}
+
+/* Around multiples of the size a quotient that is a little off shows. */
+static void check_block(int32_t tokens, uint32_t n)
+{
+    const struct kv_block block = kv_block_of(tokens);
+    const uint32_t d = (uint32_t)tokens, multiple = n / d * d;
+    const uint32_t from = multiple > 2 ? multiple - 2 : 0;
+    for (uint32_t i = from; i - from < 5 && i >= from; i++) {
+        cr_assert_eq(kv_full_blocks(i, block), i / d, "%u of %u", i, d);
+        cr_assert_eq(kv_tail_tokens(i, block), i % d, "%u of %u", i, d);
+    }
+}
+
+Test(block, divides_exactly)
+{
+    const int32_t sizes[] = {1, 2, 3, 7, 15, 16, 17, 641, 4096, 65535, 1 << 30, INT32_MAX};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        const uint32_t d = (uint32_t)sizes[i];
+        check_block(sizes[i], 5 * d < d ? d : 5 * d);
+        check_block(sizes[i], INT32_MAX);
+        check_block(sizes[i], UINT32_MAX - 3);
+    }
+    for (uint64_t i = 0; i < 100000; i++)
+        check_block(1 + (int32_t)(ifl_draw(1, IFL_DRAW_POLICY, i, 0) % INT32_MAX),
+                    (uint32_t)ifl_draw(1, IFL_DRAW_POLICY, i, 1));
 }
 
 /* Equal times come out in the order of their pushes, and the rest in the order of time. */
@@ -399,7 +430,7 @@ Test(cohort, finishes_agree_with_a_plain_search)
     struct cohort cohort;
     struct tick_gaps gaps;
     size_t n_finished = 0;
-    cr_assert_eq(cohort_create(&cohort, 16), 0);
+    cr_assert_eq(cohort_create(&cohort, kv_block_of(16)), 0);
     cr_assert_eq(cohort_reserve(&cohort, N_MEMBERS), 0);
     for (uint64_t i = 0; i < N_TICKS; i++) {
         const uint64_t draw = ifl_draw(4, IFL_DRAW_POLICY, i, 0);
@@ -432,7 +463,7 @@ Test(cohort, finishes_agree_with_a_plain_search)
 static size_t passes(const struct cohort *cohort, const struct live_request *all, size_t n_all,
                      size_t n)
 {
-    const int32_t block_tokens = cohort->block_tokens;
+    const int32_t block_tokens = cohort->block.tokens;
     for (size_t t = 1; t < n; t++)
         for (size_t i = 0; i < n_all; i++)
             if ((all[i].pub.n_computed + cohort->tick + (int64_t)t) % block_tokens == 0)
@@ -446,7 +477,7 @@ static void pass_and_compare(int32_t block_tokens)
     struct live_request all[N_LONG] = {0};
     struct cohort cohort;
     size_t n_short = 0;
-    cr_assert_eq(cohort_create(&cohort, block_tokens), 0);
+    cr_assert_eq(cohort_create(&cohort, kv_block_of(block_tokens)), 0);
     cr_assert_eq(cohort_reserve(&cohort, N_LONG), 0);
     for (size_t n_all = 0; n_all <= N_LONG; n_all++) {
         for (uint64_t i = 0; i < N_PASSES; i++) {

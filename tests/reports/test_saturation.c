@@ -1,0 +1,266 @@
+/* Is overload seen, and only overload, whoever waits? On queues whose load we know, one server's
+ * under four disciplines: 50 runs each. */
+#include "saturation.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+#include "inflight/random.h"
+
+enum { MANY = 5000, FEW = 1000, N_SEEDS = 50, TOKENS_A_SECOND = 1000 };
+
+/* Requests of so many seconds of service, numbered as they arrive. */
+struct queue {
+    double service_s[MANY], left_s[MANY];
+    struct life lives[MANY];
+    struct rare rares[MANY];
+    uint32_t order[MANY];
+};
+
+static void arrive(struct queue *queue, size_t i, double arrival_s, double service_s)
+{
+    queue->service_s[i] = queue->left_s[i] = service_s;
+    queue->order[i] = (uint32_t)i;
+    queue->rares[i] = (struct rare){0};
+    queue->lives[i] = (struct life){.arrival_ns = ifl_ns_from_s(arrival_s),
+                                    .rare = &queue->rares[i],
+                                    .first_scheduled_ns = IFL_NEVER,
+                                    .finish_ns = IFL_NEVER,
+                                    .output_tokens = (int32_t)(service_s * TOKENS_A_SECOND) + 1,
+                                    .status = IFL_FINISHED};
+}
+
+static void begin(struct queue *queue, size_t i, double now_s)
+{
+    if (queue->lives[i].first_scheduled_ns == IFL_NEVER)
+        queue->lives[i].first_scheduled_ns = ifl_ns_from_s(now_s);
+}
+
+/* What it did not spend in its queue or in service, it was stalled. */
+static void end(struct queue *queue, size_t i, double now_s)
+{
+    struct life *life = &queue->lives[i];
+    life->finish_ns = ifl_ns_from_s(now_s);
+    const int64_t stalled_ns =
+        life->finish_ns - life->first_scheduled_ns - ifl_ns_from_s(queue->service_s[i]);
+    queue->rares[i].stalled_ns = stalled_ns > 1 ? stalled_ns : 0;
+}
+
+static double exponential(uint64_t draw)
+{
+    return -log(ifl_uniform(draw));
+}
+
+/* Poisson arrivals, services of 1 s on average. */
+static void arrive_all(struct queue *queue, size_t n, double load, bool equal, uint64_t seed)
+{
+    double arrival_s = 0;
+    for (size_t i = 0; i < n; i++) {
+        arrival_s += exponential(ifl_draw(seed, IFL_DRAW_ARRIVAL, i, 0)) / load;
+        arrive(queue, i, arrival_s, equal ? 1 : exponential(ifl_draw(seed, IFL_DRAW_OUTPUT, i, 0)));
+    }
+}
+
+static double arrival_s(const struct queue *queue, size_t i, size_t n)
+{
+    return i < n ? ifl_s_from_ns(queue->lives[i].arrival_ns) : (double)INFINITY;
+}
+
+/* ---- one at a time ---- */
+
+/* Whether a newcomer goes before him who is there. */
+typedef bool before_fn(const struct queue *queue, uint32_t newcomer, uint32_t there);
+
+static bool never(const struct queue *queue, uint32_t newcomer, uint32_t there)
+{
+    (void)queue, (void)newcomer, (void)there;
+    return false;
+}
+
+static bool always(const struct queue *queue, uint32_t newcomer, uint32_t there)
+{
+    return !never(queue, newcomer, there);
+}
+
+static bool shorter(const struct queue *queue, uint32_t newcomer, uint32_t there)
+{
+    return queue->service_s[newcomer] < queue->service_s[there];
+}
+
+/* The server works for the last of those who are present, until he is done or somebody goes before
+ * him. */
+static void serve(struct queue *queue, size_t n, before_fn *before)
+{
+    static uint32_t present[MANY];
+    size_t n_present = 0, next = 0;
+    double now_s = 0;
+    while (next < n || n_present > 0) {
+        const uint32_t served = n_present ? present[n_present - 1] : 0;
+        const double done_s = n_present ? now_s + queue->left_s[served] : (double)INFINITY;
+        const double newcomer_s = arrival_s(queue, next, n);
+        if (n_present)
+            begin(queue, served, now_s);
+        if (done_s <= newcomer_s) {
+            end(queue, served, now_s = done_s);
+            n_present--;
+            continue;
+        }
+        if (n_present)
+            queue->left_s[served] -= newcomer_s - now_s;
+        size_t at = n_present++;
+        for (; at > 0 && !before(queue, (uint32_t)next, present[at - 1]); at--)
+            present[at] = present[at - 1];
+        present[at] = (uint32_t)next++;
+        now_s = newcomer_s;
+    }
+}
+
+static void first_come(struct queue *queue, size_t n, double load, uint64_t seed)
+{
+    arrive_all(queue, n, load, true, seed);
+    serve(queue, n, never);
+}
+
+static void last_come(struct queue *queue, size_t n, double load, uint64_t seed)
+{
+    arrive_all(queue, n, load, true, seed);
+    serve(queue, n, always);
+}
+
+/* A tenth of the work is in the longest 2 per cent: where they starve, few wait. */
+static void shortest_first(struct queue *queue, size_t n, double load, uint64_t seed)
+{
+    arrive_all(queue, n, load, false, seed);
+    serve(queue, n, shorter);
+}
+
+/* ---- all at once ---- */
+
+/* Of equal services the first to come is the first to go: when everyone has been served for 1 s
+ * since he came. */
+static void processor_sharing(struct queue *queue, size_t n, double load, uint64_t seed)
+{
+    static double served_before_s[MANY];
+    double now_s = 0, served_s = 0; /* what each one who is present was given */
+    arrive_all(queue, n, load, true, seed);
+    for (size_t head = 0, next = 0; head < n;) {
+        const double present = (double)(next - head);
+        const double done_s = next > head ? now_s + (served_before_s[head] + 1 - served_s) * present
+                                          : (double)INFINITY;
+        const double newcomer_s = arrival_s(queue, next, n);
+        if (done_s <= newcomer_s) {
+            served_s = served_before_s[head] + 1;
+            end(queue, head++, now_s = done_s);
+            continue;
+        }
+        served_s += next > head ? (newcomer_s - now_s) / present : 0;
+        served_before_s[next] = served_s;
+        begin(queue, next++, now_s = newcomer_s);
+    }
+}
+
+/* ---- loads that we know ---- */
+
+typedef void discipline_fn(struct queue *queue, size_t n, double load, uint64_t seed);
+
+static struct queue queue;
+
+static int n_saturated(discipline_fn *discipline, size_t n, double load)
+{
+    int n_found = 0;
+    for (uint64_t seed = 1; seed <= N_SEEDS; seed++) {
+        discipline(&queue, n, load, seed);
+        n_found += saturation_found(queue.lives, queue.order, n);
+    }
+    return n_found;
+}
+
+/* Excursions of short runs fool few; just above capacity a short run may not tell. */
+static void expect_told(discipline_fn *discipline)
+{
+    cr_expect_eq(n_saturated(discipline, FEW, 0.5), 0);
+    cr_expect_eq(n_saturated(discipline, MANY, 0.5), 0);
+    cr_expect_leq(n_saturated(discipline, FEW, 0.9), 4);
+    cr_expect_leq(n_saturated(discipline, MANY, 0.9), 1);
+    cr_expect_geq(n_saturated(discipline, FEW, 1.1), N_SEEDS / 2);
+    cr_expect_geq(n_saturated(discipline, MANY, 1.1), 46);
+    cr_expect_eq(n_saturated(discipline, FEW, 1.5), N_SEEDS);
+    cr_expect_eq(n_saturated(discipline, MANY, 1.5), N_SEEDS);
+}
+
+Test(saturation, first_come_first_served)
+{
+    expect_told(first_come);
+}
+
+Test(saturation, last_come_first_served)
+{
+    expect_told(last_come);
+}
+
+Test(saturation, shortest_first)
+{
+    expect_told(shortest_first);
+}
+
+Test(saturation, processor_sharing)
+{
+    expect_told(processor_sharing);
+}
+
+/* ---- what is no overload ---- */
+
+Test(saturation, a_burst_is_not_judged)
+{
+    for (size_t i = 0; i < FEW; i++)
+        arrive(&queue, i, 0, 1);
+    serve(&queue, FEW, never);
+    cr_expect_not(saturation_found(queue.lives, queue.order, FEW));
+    cr_expect_not(saturation_found(queue.lives, queue.order, 0));
+}
+
+Test(saturation, a_constant_delay_is_not_growth)
+{
+    for (size_t i = 0; i < FEW; i++) {
+        arrive(&queue, i, (double)i, 1);
+        begin(&queue, i, (double)i + 500);
+        end(&queue, i, (double)i + 501);
+    }
+    cr_expect_not(saturation_found(queue.lives, queue.order, FEW));
+}
+
+/* Nobody has finished before the last has come, so ever more are there, each of them served. */
+Test(saturation, a_ramp_without_delay_is_not)
+{
+    for (size_t i = 0; i < FEW; i++) {
+        arrive(&queue, i, (double)i, 2 * FEW);
+        begin(&queue, i, (double)i);
+        end(&queue, i, (double)i + 2 * FEW);
+    }
+    cr_expect_not(saturation_found(queue.lives, queue.order, FEW));
+}
+
+/* ---- who does not finish ---- */
+
+Test(saturation, the_rejected_do_not_count)
+{
+    first_come(&queue, MANY, 1.5, 1);
+    for (size_t i = 0; i < MANY; i++)
+        if (i % 100 != 0) {
+            queue.lives[i].status = IFL_REJECTED;
+            queue.lives[i].first_scheduled_ns = queue.lives[i].finish_ns = IFL_NEVER;
+        }
+    cr_expect_not(saturation_found(queue.lives, queue.order, MANY), "25 are not judged");
+}
+
+Test(saturation, who_fails_has_waited_until_he_began)
+{
+    first_come(&queue, MANY, 1.5, 1);
+    for (size_t i = 0; i < MANY; i++) {
+        queue.lives[i].status = IFL_FAILED;
+        queue.lives[i].finish_ns = IFL_NEVER;
+        queue.rares[i].stalled_ns = IFL_NS_PER_S;
+    }
+    cr_expect(saturation_found(queue.lives, queue.order, MANY));
+}
