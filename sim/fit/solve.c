@@ -224,7 +224,7 @@ static int check_determined(const struct form *form, const struct solution *solu
         if (!solution->at_bound[i] && !solution->held[i] && !is_determined(form, solution, i))
             return ifl_fail(error, IFL_E_INPUT,
                             "%zu rows do not determine %s.%s (%.3g, standard error %.3g), expected "
-                            "rows of more different sizes",
+                            "rows of more different sizes, or more runs of each",
                             solution->n_rows, form->section, form->parameters[i].name,
                             solution->value[i], solution->std_error[i]);
     return 0;
