@@ -46,7 +46,6 @@ struct live_request {
                          or the first (kv/pool.h) */
     uint64_t ticket;  /* with which it waits, see waiting.h; 0: it does not */
 
-    uint64_t start_seq; /* order of start: rises each time it joins RUNNING */
     struct live_link links[N_CHAINS];
     struct standing standing[N_RANKED];
     size_t swapped_at; /* its place among the swapped ones */
@@ -134,7 +133,7 @@ static inline void live_insert_by_start(struct live_list *list, enum live_chain 
                                         struct live_request *r)
 {
     struct live_request *before = list->tail;
-    while (before && before->start_seq > r->start_seq)
+    while (before && before->pub.start_serial > r->pub.start_serial)
         before = before->links[chain].prev;
     live_insert(list, chain, before, r);
 }

@@ -116,7 +116,7 @@ struct replica {
     bool ready_all;       /* schedule_ready took the whole cohort */
     bool shown;           /* some member's n_now says so */
     bool ranks_stale;     /* keys of who waits must be asked anew before the next look */
-    uint64_t first_start; /* who starts in this plan has at least this start_seq */
+    uint64_t first_start; /* who starts in this plan has at least this start_serial */
     struct snapshot by_start, started, scheduled;
     struct ranking by_rank[N_RANKED];
     const struct ifl_request **asked; /* scratch */

@@ -152,6 +152,13 @@ bool replica_stands_on(const struct replica *replica, const struct live_request 
 
 /* ---- replica_ranks.c: ranked lists of those who run, are in prefill, or are swapped out ---- */
 
+/* Before anybody who runs is asked for by rank, or loses the place that the rank is for. */
+static inline void replica_settle_ranks(const struct replica *replica)
+{
+    const struct module *order = &replica->modules[IFL_ORDER];
+    if (order->policy->ops.order->settle)
+        order->policy->ops.order->settle(order->self, &replica->view);
+}
 /* The list as the plan sees it. */
 void replica_take_ranking(struct replica *replica, struct ranking *list);
 static inline const struct ranking *replica_ranking(struct replica *replica, enum ranked_list which)

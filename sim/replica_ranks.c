@@ -208,7 +208,7 @@ void replica_forget(struct ranking *list, struct live_request *r)
 
 static bool started_now(const struct replica *replica, const struct live_request *r)
 {
-    return r->pub.state == IFL_RUNNING && r->start_seq >= replica->first_start;
+    return r->pub.state == IFL_RUNNING && r->pub.start_serial >= replica->first_start;
 }
 
 static bool belongs(const struct replica *replica, const struct ranking *list,
@@ -315,6 +315,7 @@ void replica_take_ranking(struct replica *replica, struct ranking *list)
 {
     bool few = list->kept && !replica->ranks_move;
     list->taken = true;
+    replica_settle_ranks(replica);
     if (list->which == RANKED_RUNNING)
         step_show_members(replica);
     if (!list->kept)

@@ -25,7 +25,7 @@ static void take_running(struct replica *replica, struct snapshot *list)
 {
     step_show_members(replica);
     FOR_EACH_LIVE (r, &replica->running, ON_DEVICE) {
-        if (r->start_seq >= replica->first_start)
+        if (r->pub.start_serial >= replica->first_start)
             break;
         list->of[list->n++] = &r->pub;
     }
@@ -182,7 +182,7 @@ bool step_took_part(struct ifl_step *step, const struct ifl_request *request)
 {
     const struct replica *replica = replica_of(step);
     const struct live_request *r = live(request);
-    if (request->state == IFL_RUNNING && r->start_seq >= replica->first_start)
+    if (request->state == IFL_RUNNING && r->pub.start_serial >= replica->first_start)
         return true;
     for (size_t i = 0; i < replica->n_planned; i++)
         if (replica->planned[i].r == r)

@@ -80,7 +80,7 @@ static void send_to_waiting(struct replica *replica, struct live_request *r, enu
 
 static bool swapped_in_now(const struct replica *replica, const struct live_request *r)
 {
-    return r->start_seq >= replica->first_start && r->swapped_in;
+    return r->pub.start_serial >= replica->first_start && r->swapped_in;
 }
 
 /* Somebody started in this plan on what it has r compute. */
@@ -106,6 +106,7 @@ enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *r
                     "it preempted a request on whose tokens of this plan it started another");
     if (replica->broken || fate == IFL_KEEP)
         return IFL_WAIT;
+    replica_settle_ranks(replica);
     step_sync(replica, r);
     if (fate == IFL_SWAP && request->n_blocks > replica->host.n_free) {
         if (replica->swap_full == SWAP_FULL_FAIL) {

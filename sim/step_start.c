@@ -133,7 +133,7 @@ enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *req
         return IFL_NO_BLOCKS;
     r->n_promised = answer.hold_tokens > computed ? hold : 0;
     r->pub.state = IFL_RUNNING;
-    r->start_seq = replica->n_starts++;
+    r->pub.start_serial = replica->n_starts++;
     live_append(&replica->running, ON_DEVICE, r);
     live_append(&replica->apart, AMONG_PEERS, r);
     replica->n_in_prefill += !ifl_decodes(&r->pub);

@@ -23,7 +23,8 @@
 /* ABI 2 added `hears_runs` and `listens`, the view's `n_in_flight`, `refresh`, `rerank` and what
  * who has ended gave back, the admit module's `room`, to the step `took_part`, `last_ranked`,
  * `scheduled`, `room`, `note`, `n_in_prefill` and the spare blocks of `ask`, to the promise
- * `to_the_last`, to what ends `ends_ns`, and to the request `first_token_ns`. */
+ * `to_the_last`, to what ends `ends_ns`, to the request `first_token_ns` and `start_serial`, and
+ * the order's `settle`. */
 #define IFL_POLICY_ABI 2u
 
 /* ---- parameters: one table parses, checks and documents them ---- */
@@ -77,6 +78,9 @@ struct ifl_order_ops {
     void (*rank)(const void *self, const struct ifl_view *, const struct ifl_request *const *of,
                  size_t n, int64_t *key);
     enum ifl_rerank rerank;
+    /* Optional: the time to name whose keys have changed, where that is found out late. Comes
+     * before those who run are asked for by rank, or preempted. */
+    void (*settle)(const void *self, const struct ifl_view *);
 };
 
 struct ifl_admission {

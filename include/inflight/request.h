@@ -72,6 +72,7 @@ struct ifl_request {
     uint64_t queued_serial;
     bool forks; /* its sequences are a search's beams, which share other blocks after each token */
     int64_t first_token_ns; /* IFL_NEVER before */
+    uint64_t start_serial;  /* order of start: rises each time it joins those who run */
 };
 
 /* Tokens that still want computing before the next one can be sampled. */

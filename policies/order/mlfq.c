@@ -11,12 +11,13 @@
  * The levels below the top are short even where the queue is not, since whoever waits there for
  * long starves.
  *
- * Mostly everyone runs in every step, and one clock counts what they all spend: then only a step
- * that somebody may fall in takes a look at them. What is spent while others pause is counted
- * apart, as if the request had begun its level earlier. */
+ * Mostly everyone runs in every step, and one clock counts what they all spend. Then nobody asks
+ * for ranks, and it is enough to write down when each step ended: who fell in which of them is
+ * found out when ranks are asked for (`settle`). What is spent while others pause is counted apart,
+ * as if the request had begun its level earlier. */
 #include "inflight/policy.h"
 
-enum { MOST_LEVELS = 30, LEVEL_BITS = 58, BATCH_BITS = 20 };
+enum { MOST_LEVELS = 30, LEVEL_BITS = 58, BATCH_BITS = 20, MOST_LOGGED = 2048 };
 
 struct mlfq {
     int64_t quantum_ns;
@@ -31,7 +32,7 @@ struct place {                     /* of a request */
     struct place *before, *behind; /* at its level, which is a ring */
     int64_t at;                    /* within the level, less than 0: it came to the front */
     int32_t level;
-    int64_t began_ns; /* its level, or the one that it fell to last, on the clock */
+    int64_t began_ns; /* its level, on the clock; IFL_NEVER: it came in the step under way */
     const struct ifl_request *request;
     struct place *late_before; /* another that came in the step under way */
 };
@@ -42,10 +43,15 @@ struct queues {
     size_t n_here, n_late;
     struct place *late; /* those that came in the step under way, n_late */
     int64_t clock_ns;   /* time of the steps in which everyone ran who was here at their start */
-    int64_t falls_ns;   /* on the clock; nobody who runs with all others falls until then */
+    /* Steps in which everyone ran, since those who run were last looked at: when they ended, on the
+     * clock, and the number of the first. */
+    int64_t end_ns[MOST_LOGGED];
+    size_t n_logged;
+    uint64_t first_logged;
     int64_t n_joined, n_returned;
     uint64_t look_step; /* the next in which somebody may be found starving */
     int64_t planned_ns; /* the step under way, or the first of those that repeat one another */
+    bool brings_back;   /* the step under way: then its batch is not in order of start */
 };
 
 static const struct ifl_param params[] = {
@@ -115,21 +121,18 @@ static int64_t added_ns(int64_t left, int64_t ns)
     return left <= IFL_NEVER - ns ? left + ns : IFL_NEVER;
 }
 
-/* Of somebody who has so much left. */
-static void expect_fall(struct queues *queues, int64_t left)
+/* Who runs on falls from that level, which it has begun, when a step ends later. */
+static int64_t due_ns(const struct queues *queues, const struct place *place, int32_t level)
 {
-    const int64_t falls_ns = added_ns(left, queues->clock_ns);
-    if (falls_ns < queues->falls_ns)
-        queues->falls_ns = falls_ns;
-}
-
-static void begin(struct queues *queues, struct place *place)
-{
-    place->began_ns = queues->clock_ns;
-    expect_fall(queues, left_ns(queues, place));
+    return added_ns(place->began_ns, queues->quantum_ns[level]);
 }
 
 /* ---- the levels ---- */
+
+/* It may leave the level meanwhile. */
+#define FOR_EACH_PLACE(place, level)                                                               \
+    for (struct place *place = (level)->behind, *next_ = place->behind; place != (level);          \
+         place = next_, next_ = place->behind)
 
 static void leave_level(struct place *place)
 {
@@ -159,6 +162,75 @@ static void move(struct queues *queues, struct place *place, int32_t level, int6
     ifl_rerank(view, place->request);
 }
 
+/* ---- who falls ---- */
+
+struct run { /* of steps that followed one another */
+    const int64_t *end_ns;
+    size_t n;
+    uint64_t first_step;
+    int64_t ahead_ns; /* the clock, of what end_ns says */
+};
+
+/* The first step that ends later than the clock says ns; n: none does. */
+static size_t first_end_behind(const struct run *run, int64_t ns)
+{
+    size_t first = 0, n = run->n;
+    if (run->end_ns[n - 1] + run->ahead_ns <= ns)
+        return n;
+    while (n > 0) {
+        const size_t half = n / 2;
+        const bool behind = run->end_ns[first + half] + run->ahead_ns > ns;
+        first += behind ? 0 : half + 1;
+        n = behind ? half : n - half - 1;
+    }
+    return first;
+}
+
+/* Who has run in all of these steps. Of those who fall in one step the last of the batch stands
+ * first. */
+static void let_fall(struct queues *queues, const struct ifl_view *view, const struct run *run,
+                     struct place *place, uint64_t at_in_batch)
+{
+    int32_t level = place->level;
+    size_t fell = 0;
+    for (size_t at; (at = first_end_behind(run, due_ns(queues, place, level))) < run->n; level++) {
+        fell = at;
+        place->began_ns = run->end_ns[fell] + run->ahead_ns;
+    }
+    if (level > place->level)
+        move(queues, place, level,
+             -(int64_t)(((run->first_step + fell) << BATCH_BITS) + at_in_batch), view);
+}
+
+static uint64_t last_start(const struct mlfq *p, const struct queues *queues)
+{
+    uint64_t last = 0;
+    for (int32_t level = 0; level < p->n_levels; level++)
+        FOR_EACH_PLACE (place, &queues->levels[level])
+            if (place->request->start_serial > last)
+                last = place->request->start_serial;
+    return last;
+}
+
+/* Everyone has run in the steps that are logged, in order of start. From the lowest level up, for
+ * who falls is not looked at again. */
+static void settle(const void *self, const struct ifl_view *view)
+{
+    const struct mlfq *p = self;
+    struct queues *queues = queues_of(p);
+    const struct run run = {queues->end_ns, queues->n_logged, queues->first_logged, 0};
+    const uint64_t most = (UINT64_C(1) << BATCH_BITS) - 1;
+    if (run.n == 0)
+        return;
+    const uint64_t last = last_start(p, queues);
+    for (int32_t level = p->n_levels - 1; level >= 0; level--)
+        FOR_EACH_PLACE (place, &queues->levels[level]) {
+            const uint64_t n_behind = last - place->request->start_serial;
+            let_fall(queues, view, &run, place, n_behind < most ? most - n_behind : 0);
+        }
+    queues->n_logged = 0;
+}
+
 /* ---- who moves ---- */
 
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
@@ -170,12 +242,12 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     int32_t level = 0;
     while (level < p->n_levels - 1 && queues->quantum_ns[level] < needed_ns)
         level++;
-    *place = (struct place){.request = r, .late_before = queues->late};
+    *place = (struct place){.request = r, .began_ns = queues->clock_ns};
     stand_before(&queues->levels[level], place, level, ++queues->n_joined);
     queues->n_here++;
-    if (view->n_in_flight == 0) {
-        begin(queues, place);
-    } else {
+    if (view->n_in_flight > 0) {
+        place->began_ns = IFL_NEVER;
+        place->late_before = queues->late;
         queues->late = place;
         queues->n_late++;
     }
@@ -209,24 +281,15 @@ static bool starves(const struct mlfq *p, const struct ifl_view *view, const str
     return r->last_end_ns == IFL_NEVER || view->now_ns - r->last_end_ns >= p->starve_ns;
 }
 
-static void rise(struct queues *queues, const struct ifl_view *view, struct place *place)
-{
-    move(queues, place, 0, -++queues->n_returned, view);
-    expect_fall(queues, left_ns(queues, place));
-}
-
 static void return_starving(const struct mlfq *p, const struct ifl_view *view,
                             struct ifl_step *step)
 {
     struct queues *queues = queues_of(p);
-    for (int32_t level = 1; level < p->n_levels; level++) {
-        const struct place *nobody = &queues->levels[level];
-        for (struct place *place = nobody->behind, *next; place != nobody; place = next) {
-            next = place->behind;
+    settle(p, view);
+    for (int32_t level = 1; level < p->n_levels; level++)
+        FOR_EACH_PLACE (place, &queues->levels[level])
             if (starves(p, view, place->request) && !ifl_took_part(step, place->request))
-                rise(queues, view, place);
-        }
-    }
+                move(queues, place, 0, -++queues->n_returned, view);
 }
 
 /* The first step from that one on that looks for starving requests. */
@@ -242,49 +305,12 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     struct queues *queues = queues_of(self);
     (void)desc;
     queues->planned_ns = view->now_ns;
+    queues->brings_back = step->n_swapped_in > 0;
     if (view->step < queues->look_step)
         return;
     if (view->step == next_look(self, view->step))
         return_starving(self, view, step);
     queues->look_step = next_look(self, view->step + 1);
-}
-
-struct run { /* of steps that repeated one another and have ended */
-    const struct ifl_step_end *end;
-    double steps_per_ns;
-};
-
-/* The first step that ends later than ns, which the last one does. They last nearly alike: it is
- * near where it would be if they did quite. */
-static int32_t first_end_behind(const struct run *run, int64_t ns)
-{
-    const int64_t *ends_ns = run->end->ends_ns;
-    const int64_t before_ns = ns - run->end->start_ns;
-    const int32_t last = run->end->n_steps - 1;
-    int32_t at = before_ns > 0 ? (int32_t)((double)before_ns * run->steps_per_ns) : 0;
-    at = at < last ? at : last;
-    while (at > 0 && ends_ns[at - 1] > ns)
-        at--;
-    while (ends_ns[at] <= ns)
-        at++;
-    return at;
-}
-
-/* Of those who fall in one step the last of the batch stands first. */
-static void fall(struct queues *queues, const struct ifl_view *view, const struct run *run,
-                 size_t i)
-{
-    const struct ifl_step_end *end = run->end;
-    struct place *place = end->of[i].request->mine[IFL_ORDER];
-    const uint64_t first_step = end->step + 1 - (uint64_t)end->n_steps;
-    int64_t left = left_ns(queues, place);
-    int32_t level = place->level, fell = 0;
-    while (left < 0) {
-        fell = first_end_behind(run, end->end_ns + left);
-        left = queues->quantum_ns[++level] - (end->end_ns - end->ends_ns[fell]);
-    }
-    place->began_ns = queues->clock_ns - (end->end_ns - end->ends_ns[fell]);
-    move(queues, place, level, -(int64_t)(((first_step + (uint64_t)fell) << BATCH_BITS) + i), view);
 }
 
 /* Or would have run, had they been here. */
@@ -296,31 +322,53 @@ static bool all_ran(const struct queues *queues, size_t n_ran)
 static bool listens(const void *self, const struct ifl_view *view, size_t n)
 {
     const struct queues *queues = queues_of(self);
-    const int64_t lasted_ns = view->now_ns - queues->planned_ns;
-    return !all_ran(queues, n) || queues->clock_ns + lasted_ns > queues->falls_ns;
+    (void)view;
+    return queues->brings_back || !all_ran(queues, n);
+}
+
+/* Everyone ran: nobody needs to be looked at, as long as there is room for when the steps ended. */
+static void log_ends(const struct mlfq *p, const struct ifl_view *view,
+                     const struct ifl_step_end *end)
+{
+    struct queues *queues = queues_of(p);
+    const int64_t ahead_ns = queues->clock_ns - queues->planned_ns;
+    const size_t n = (size_t)end->n_steps;
+    for (size_t at = 0; at < n;) {
+        if (queues->n_logged == MOST_LOGGED)
+            settle(p, view);
+        if (queues->n_logged == 0)
+            queues->first_logged = end->step + 1 - (n - at);
+        const size_t n_room = MOST_LOGGED - queues->n_logged;
+        const size_t n_more = n - at < n_room ? n - at : n_room;
+        int64_t *end_ns = queues->end_ns + queues->n_logged;
+        for (size_t i = 0; i < n_more; i++)
+            end_ns[i] = end->ends_ns[at + i] + ahead_ns;
+        queues->n_logged += n_more;
+        at += n_more;
+    }
 }
 
 /* Those who ran; where that was not everyone, the clock does not say for how long. */
-static void look_who_falls(struct queues *queues, const struct ifl_view *view,
+static void look_who_falls(const struct mlfq *p, const struct ifl_view *view,
                            const struct ifl_step_end *end, int64_t uncounted_ns)
 {
-    const struct run run = {end, end->n_steps / (double)(end->end_ns - end->start_ns)};
-    int64_t least_ns = IFL_NEVER;
+    struct queues *queues = queues_of(p);
+    const struct run run = {.end_ns = end->ends_ns,
+                            .n = (size_t)end->n_steps,
+                            .first_step = end->step + 1 - (uint64_t)end->n_steps,
+                            .ahead_ns = queues->clock_ns - queues->planned_ns};
+    settle(p, view);
     for (size_t i = 0; i < end->n_of; i++) {
         struct place *place = end->of[i].request->mine[IFL_ORDER];
+        let_fall(queues, view, &run, place, i);
         place->began_ns -= uncounted_ns;
-        if (left_ns(queues, place) < 0)
-            fall(queues, view, &run, i);
-        const int64_t left = left_ns(queues, place);
-        least_ns = left < least_ns ? left : least_ns;
     }
-    expect_fall(queues, least_ns);
 }
 
 static void let_late_begin(struct queues *queues)
 {
     for (struct place *place = queues->late; place; place = place->late_before)
-        begin(queues, place);
+        place->began_ns = queues->clock_ns;
     queues->late = NULL;
     queues->n_late = 0;
 }
@@ -330,12 +378,11 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
     struct queues *queues = queues_of(self);
     const int64_t lasted_ns = end->end_ns - queues->planned_ns;
     const bool all = all_ran(queues, end->n_of);
-    if (all)
-        queues->clock_ns += lasted_ns;
-    if (all && end->of)
-        queues->falls_ns = IFL_NEVER;
     if (end->of)
-        look_who_falls(queues, view, end, all ? 0 : lasted_ns);
+        look_who_falls(self, view, end, all ? 0 : lasted_ns);
+    else
+        log_ends(self, view, end);
+    queues->clock_ns += all ? lasted_ns : 0;
     if (queues->late)
         let_late_begin(queues);
     queues->planned_ns = end->end_ns; /* of a repetition that is in flight by now */
@@ -344,12 +391,10 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
 /* The level of the best of those to whom the plan gave nothing; behind the last: there is none. */
 static int32_t level_left_out(const struct mlfq *p, const struct queues *queues)
 {
-    for (int32_t level = 0; level < p->n_levels; level++) {
-        const struct place *nobody = &queues->levels[level];
-        for (const struct place *place = nobody->behind; place != nobody; place = place->behind)
+    for (int32_t level = 0; level < p->n_levels; level++)
+        FOR_EACH_PLACE (place, &queues->levels[level])
             if (place->request->n_now == 0)
                 return level;
-    }
     return p->n_levels;
 }
 
@@ -360,6 +405,7 @@ static int64_t next_pass_ns(const struct mlfq *p, const struct ifl_view *view,
 {
     const struct queues *queues = queues_of(p);
     const struct ifl_requests scheduled = ifl_scheduled(step);
+    settle(p, view);
     const int32_t lowest = level_left_out(p, queues);
     int64_t least_ns = IFL_NEVER - view->now_ns;
     for (size_t i = 0; i < scheduled.n && lowest < p->n_levels; i++) {
@@ -388,7 +434,7 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
     return promise;
 }
 
-static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_NAMED};
+static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_NAMED, .settle = settle};
 
 const struct ifl_policy policy_order_mlfq = {
     .kind = IFL_ORDER,

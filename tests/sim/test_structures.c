@@ -401,7 +401,7 @@ static struct live_request *first_to_finish(struct live_request *all)
         struct live_request *r = &all[i];
         if (r->in_cohort &&
             (!first || r->finish_tick < first->finish_tick ||
-             (r->finish_tick == first->finish_tick && r->start_seq < first->start_seq)))
+             (r->finish_tick == first->finish_tick && r->pub.start_serial < first->pub.start_serial)))
             first = r;
     }
     return first;
@@ -414,12 +414,12 @@ static int32_t draw_output(uint64_t draw)
     return 2 + (int32_t)((draw >> 20) % (uint64_t)longest);
 }
 
-static void start(struct cohort *cohort, struct live_request *r, uint64_t start_seq, uint64_t draw)
+static void start(struct cohort *cohort, struct live_request *r, uint64_t start_serial, uint64_t draw)
 {
     *r = (struct live_request){.pub = {.n_prompt = 3, .n_seqs = 1, .n_tokens = 4, .n_computed = 3}};
     r->pub.n_out = r->pub.n_blocks = 1;
     r->n_output = draw_output(draw);
-    r->start_seq = start_seq;
+    r->pub.start_serial = start_serial;
     cr_assert_eq(cohort_reserve_ticks(cohort, r->n_output), 0);
     cohort_add(cohort, r, false);
 }
