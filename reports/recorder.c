@@ -192,7 +192,7 @@ int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record 
 
 static int64_t lasted_ns(const struct ifl_stretch_record *of)
 {
-    return of->end_ns[of->n - 1] - of->first.start_ns;
+    return of->end_ns[of->n - 1] - of->first->start_ns;
 }
 
 /* What grows by one with each step but the first, summed over time: each one stays to the end. In
@@ -210,7 +210,7 @@ static int64_t sum_growth_ns(const int64_t *end_ns, size_t n)
 static void sum_uses(const struct ifl_stretch_record *of, struct exact_sum *used_ns,
                      struct exact_sum *internal_ns)
 {
-    int64_t from_ns = of->first.start_ns;
+    int64_t from_ns = of->first->start_ns;
     for (const struct ifl_pool_use *use = of->use; use < of->use + of->n_uses; use++) {
         const int64_t until_ns = of->end_ns[use->until - 1];
         exact_add(used_ns, until_ns - from_ns, use->used_blocks);
@@ -223,7 +223,7 @@ static void sum_uses(const struct ifl_stretch_record *of, struct exact_sum *used
  * time, and what is reserved is the rest of what is held. */
 static void add_stretch(struct step_sums *sums, const struct ifl_stretch_record *of)
 {
-    const struct ifl_step_record *first = &of->first;
+    const struct ifl_step_record *first = of->first;
     const int64_t stood_ns = lasted_ns(of), end_ns = first->start_ns + stood_ns;
     struct exact_sum token = {0}, used = {0}, internal = {0}, held;
     exact_add(&token, sum_growth_ns(of->end_ns, of->n), first->decode_seqs);

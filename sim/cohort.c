@@ -224,17 +224,28 @@ void cohort_uncount(struct cohort *cohort, struct live_request *r)
 
 /* ---- members ---- */
 
+/* Unless it had its last token when the others had theirs, or there are none. */
+static void note_fresh(struct cohort *cohort, struct live_request *r)
+{
+    if (cohort->n == 0)
+        cohort->last_end_ns = r->last_token_ns;
+    r->fresh = r->last_token_ns != cohort->last_end_ns || r->pub.n_seqs > 1;
+    r->shares_tick = cohort->tick + 1 + r->fresh;
+    if (r->fresh)
+        cohort->fresh[cohort->n_fresh++] = r;
+}
+
 void cohort_add(struct cohort *cohort, struct live_request *r, bool counts)
 {
     ifl_require(!r->in_cohort && r->pub.n_tokens == r->pub.n_computed + 1);
-    r->in_cohort = r->fresh = true;
-    r->synced_tick = r->entered_tick = cohort->tick;
+    r->in_cohort = true;
+    r->synced_tick = cohort->tick;
     r->finish_tick = cohort->tick + (r->n_output - r->pub.n_out);
     live_insert_by_start(&cohort->members, AMONG_PEERS, r);
     r->grow_phase = grow_phase(cohort, r);
     if (!counts)
         grow_insert(cohort, r);
-    cohort->fresh[cohort->n_fresh++] = r;
+    note_fresh(cohort, r);
     finish_insert(cohort, r);
     cohort->n++;
     cohort->n_seqs += r->pub.n_seqs;
@@ -256,14 +267,14 @@ void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
     r->synced_tick = cohort->tick;
 }
 
-/* The longest shared gap since the member's second tick; its first gap was its own. Half of those
- * left are passed over or not, without a branch, which nobody could foretell. */
+/* The longest gap that the member shared. Half of those left are passed over or not, without a
+ * branch, which nobody could foretell. */
 static int64_t longest_shared_gap(const struct cohort *cohort, const struct live_request *r)
 {
     const struct gap *at = cohort->gaps;
     for (size_t n = cohort->n_gaps, half; n > 0; n -= half) {
         half = (n + 1) / 2;
-        at = at[half - 1].tick < r->entered_tick + 2 ? at + half : at;
+        at = at[half - 1].tick < r->shares_tick ? at + half : at;
     }
     return at < cohort->gaps + cohort->n_gaps ? at->gap_ns : -1;
 }

@@ -12,8 +12,9 @@
  *                             who holds nothing in reserve
  *   due[t mod cap_ticks]      members whose last token t yields, in order of start
  *   unused_slots[same]        of blocks that counted members take at t: they will never be used
- *   fresh                     members that have not ticked yet: their gap since their last token is
- *                             their own, everyone else's is the time since the last tick
+ *   fresh                     members that have not ticked yet, and did not have their last token
+ *                             when the others did: their gap since then is their own, everyone
+ *                             else's is the time since the last tick; and all groups that have not
  *
  * The longest gap of a member is a range maximum over its ticks, answered from a stack of gaps
  * that decrease (the usual monotone stack). */

@@ -256,21 +256,23 @@ static bool look_ahead(const struct flight *flight, const struct replica *replic
            outlook->duration_ns[outlook->at] <= IFL_LAST_NS - replica->desc.start_ns;
 }
 
-/* Ends the committed step and as many like it as the outlook holds. 1: the one behind them is
- * committed; 0: a plan is due. */
+/* Ends the committed step and, where they are nothing but sums, as many like it as the outlook
+ * holds. 1: the one behind them is committed; 0: a plan is due. */
 static int coast(struct loop *loop, struct replica *replica, const struct ifl_done *done,
                  int64_t until_ns, struct outlook *outlook, struct ifl_error *error)
 {
     struct flight *flight = loop->flight;
-    int rc = replica_end_tick(replica, done, flight->recorder, error);
-    if (rc == 0)
-        rc = replica_stretch(replica, outlook->duration_ns + outlook->at, outlook->n - outlook->at,
-                             until_ns, flight->recorder, error);
+    int n = 1, rc = 0;
+    if (replica_stretches(replica))
+        rc = n = replica_stretch(replica, done, outlook->duration_ns + outlook->at,
+                                 outlook->n - outlook->at, until_ns, flight->recorder, error);
+    else
+        rc = replica_end_tick(replica, done, flight->recorder, error);
     loop->now_ns = replica->view.now_ns;
     if (rc < 0)
         return rc;
-    outlook->at += (size_t)rc;
-    flight->n_repeats += (uint64_t)rc;
+    outlook->at += (size_t)n;
+    flight->n_repeats += (uint64_t)n - 1;
     if (!replica_next_tick(replica, loop->now_ns))
         return 0;
     flight->n_repeats++;
@@ -298,7 +300,7 @@ static int end_foreseen(struct loop *loop, struct replica *replica, struct ifl_e
     outlook.n = outlook.at = 0;
     while (rc > 0 && look_ahead(loop->flight, replica, until_ns, &outlook)) {
         const int64_t start_ns = replica->desc.start_ns;
-        const int64_t duration_ns = outlook.duration_ns[outlook.at++];
+        const int64_t duration_ns = outlook.duration_ns[outlook.at];
         const struct ifl_done done = {.step = replica->desc.step,
                                       .replica = replica->number,
                                       .start_ns = start_ns,

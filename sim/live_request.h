@@ -52,7 +52,8 @@ struct live_request {
 
     /* cohort membership, see cohort.h */
     bool in_cohort, fresh;
-    int64_t synced_tick, entered_tick, finish_tick;
+    int64_t synced_tick, finish_tick;
+    int64_t shares_tick; /* the first one whose gap is everyone's */
     int32_t grow_phase;  /* its blocks are full at ticks of that phase */
     bool counted;        /* grows by count, not in a list */
     int64_t unused_tick; /* at which the last block is taken of which n_unused slots stay empty */

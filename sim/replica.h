@@ -211,8 +211,8 @@ bool replica_commit(struct replica *replica);
 int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,
                 struct ifl_error *error);
 /* A step that was committed and does nothing but what the promise repeats, for nobody's last token:
- * it may be ended and followed by the two at the end, as replica_end, replica_repeat and
- * replica_commit would; and between these, by a stretch of steps like it. */
+ * it may be ended by replica_end_tick, or as the first of a stretch of steps like it, and followed
+ * by replica_next_tick, as replica_end, replica_repeat and replica_commit would. */
 bool replica_coasts(const struct replica *replica);
 int replica_end_tick(struct replica *replica, const struct ifl_done *done,
                      struct ifl_recorder *recorder, struct ifl_error *error);
@@ -220,9 +220,12 @@ int replica_end_tick(struct replica *replica, const struct ifl_done *done,
  * may than really do. */
 size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns);
 enum { REPLICA_MAX_STRETCH = 64 };
-/* Behind a step that has ended, as many of the next n as begin by the promise and end before
- * until_ns, which is how many: from 0 up, or negative. The last one of them has ended too. */
-int replica_stretch(struct replica *replica, const int64_t *duration_ns, size_t n, int64_t until_ns,
+/* The committed step, which ends so before until_ns, and as many behind it, n in all at most, as
+ * begin by the promise and end before until_ns, too: how many, or negative. Only where it
+ * `stretches`. */
+bool replica_stretches(const struct replica *replica);
+int replica_stretch(struct replica *replica, const struct ifl_done *done,
+                    const int64_t *duration_ns, size_t n, int64_t until_ns,
                     struct ifl_recorder *recorder, struct ifl_error *error);
 /* False, and nothing has changed: the promise does not cover it. */
 bool replica_next_tick(struct replica *replica, int64_t now_ns);

@@ -277,9 +277,9 @@ bool replica_stands_on(const struct replica *replica, const struct live_request 
                        const struct live_request *other)
 {
     const int32_t n_full = full_blocks(replica, other->pub.n_computed);
-    return r != other && r->pub.state == IFL_RUNNING && r->pub.start_serial >= replica->first_start &&
-           r->n_hit > n_full && other->n_published > n_full &&
-           r->blocks[n_full] == other->blocks[n_full];
+    return r != other && r->pub.state == IFL_RUNNING &&
+           r->pub.start_serial >= replica->first_start && r->n_hit > n_full &&
+           other->n_published > n_full && r->blocks[n_full] == other->blocks[n_full];
 }
 
 /* It will look for all that it has published, block by block. */

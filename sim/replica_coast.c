@@ -12,21 +12,31 @@ bool replica_coasts(const struct replica *replica)
 
 /* ---- one by one ---- */
 
+/* The committed step, and n - 1 behind it, the last of which took last_ns; ends_ns is filled in. */
+static void end_ticks(struct replica *replica, const struct ifl_done *first, size_t n,
+                      int64_t last_ns)
+{
+    if (replica->n_untold == 0)
+        replica->untold_start_ns = first->start_ns;
+    replica->n_untold += (int32_t)n;
+    replica->busy = false;
+    replica->view.n_in_flight = 0;
+    replica->view.step += n;
+    replica->view.now_ns = replica->ends_ns[replica->n_untold - 1];
+    replica->n_barren_steps = 0;
+    replica->tick_ns = last_ns;
+    replica_stamp_record(replica, first);
+    replica->last_end_ns = replica->view.now_ns;
+}
+
 int replica_end_tick(struct replica *replica, const struct ifl_done *done,
                      struct ifl_recorder *recorder, struct ifl_error *error)
 {
     replica->tick_ns = done->end_ns - done->start_ns;
     if (replica->tells_each)
         return replica_end(replica, done, recorder, error);
-    if (replica->n_untold == 0)
-        replica->untold_start_ns = done->start_ns;
-    replica->ends_ns[replica->n_untold++] = done->end_ns;
-    replica->busy = false;
-    replica->view.n_in_flight = 0;
-    replica->view.step++;
-    replica->view.now_ns = done->end_ns;
-    replica->n_barren_steps = 0;
-    replica_stamp_record(replica, done);
+    replica->ends_ns[replica->n_untold] = done->end_ns;
+    end_ticks(replica, done, 1, replica->tick_ns);
     const int rc = replica_tick(replica, done->end_ns, recorder, error);
     return rc < 0 ? rc : ifl_record_step(recorder, &replica->record, error);
 }
@@ -79,18 +89,28 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
     return n > 1 ? ((size_t)n + VECTOR - 1) / VECTOR * VECTOR : 1;
 }
 
-/* When each of the next n steps would end: end_ns[n]. How many of them begin by the promise and end
- * before until_ns: nearly all, so the last are looked at first. */
+/* All that a step changes are sums: nobody hears of it by itself, and everyone who decodes had the
+ * last token when it began. */
+bool replica_stretches(const struct replica *replica)
+{
+    const struct cohort *cohort = &replica->cohort;
+    return !replica->tells_each && !replica->beams.search && cohort->n_fresh == 0 &&
+           cohort->last_end_ns == replica->desc.start_ns;
+}
+
+/* When the committed step and those behind it, n in all, would end: end_ns[n]. How many of them
+ * begin by the promise, if they are not the committed one, and end before until_ns: nearly all, so
+ * the last are looked at first. */
 static size_t count_timely(const struct replica *replica, const int64_t *duration_ns, size_t n,
                            int64_t until_ns, int64_t *end_ns)
 {
-    const int64_t promised_ns = replica->promise.until_ns, start_ns = replica->view.now_ns;
-    int64_t now_ns = start_ns;
+    const int64_t promised_ns = replica->promise.until_ns;
+    int64_t now_ns = replica->desc.start_ns;
     for (size_t i = 0; i < n; i++)
         end_ns[i] = now_ns += duration_ns[i];
     while (n > 0 && end_ns[n - 1] >= until_ns)
         n--;
-    while (n > 0 && (n > 1 ? end_ns[n - 2] : start_ns) > promised_ns)
+    while (n > 1 && end_ns[n - 2] > promised_ns)
         n--;
     return n;
 }
@@ -105,71 +125,59 @@ static int32_t blocks_to_spare(const struct replica *replica)
     return replica_tick_may_lose_hits(replica, n) ? kv->n_free - kv->cache.n_idle : n;
 }
 
-/* As many of n ticks pass as there are blocks for that are a number and nothing else; how many, and
- * how they use the pool: use[*n_uses]. */
+/* How the pool is used from now on until tick i of a stretch. */
+static struct ifl_pool_use use_until(const struct replica *replica, size_t i, int32_t n_taken)
+{
+    return (struct ifl_pool_use){.until = i,
+                                 .used_blocks = kv_used(&replica->kv) + n_taken,
+                                 .internal_slots = replica->kv_internal_slots};
+}
+
+/* The committed tick passes, and of n in all as many as there are blocks for that are a number and
+ * nothing else; how many, and how they use the pool: use[*n_uses]. */
 static size_t let_ticks_pass(struct replica *replica, size_t n, struct ifl_pool_use *use,
                              size_t *n_uses)
 {
     struct cohort *cohort = &replica->cohort;
-    const int32_t used = kv_used(&replica->kv), most = blocks_to_spare(replica);
+    const int32_t most = blocks_to_spare(replica);
     int32_t n_taken = 0;
-    size_t i = 0;
-    *n_uses = 0;
+    size_t i = cohort_pass(cohort, most < 0 ? 1 : n);
+    use[0] = use_until(replica, i, 0);
+    *n_uses = 1;
     while (i < n && cohort_grows_by_count(cohort) &&
            n_taken + cohort->n_counted[cohort->phase] <= most) {
         int64_t n_unused_slots;
         n_taken += cohort_grow_counted(cohort, &n_unused_slots);
         replica->kv_internal_slots += n_unused_slots;
         i += cohort_pass(cohort, n - i);
-        use[(*n_uses)++] = (struct ifl_pool_use){.until = i,
-                                                 .used_blocks = used + n_taken,
-                                                 .internal_slots = replica->kv_internal_slots};
+        use[(*n_uses)++] = use_until(replica, i, n_taken);
     }
     if (n_taken > 0)
         kv_take(&replica->kv, n_taken, NULL);
     return i;
 }
 
-/* As the step that has just ended, one token later. */
-static void describe_first(const struct replica *replica, struct ifl_step_record *first)
-{
-    const struct cohort *cohort = &replica->cohort;
-    *first = replica->record;
-    first->step = replica->view.step;
-    first->start_ns = replica->view.now_ns;
-    first->gap_ns = 0;
-    first->context_tokens = cohort->context + cohort->n_seqs;
-    first->kv_token_slots = replica->kv_token_slots + cohort->n_seqs;
-}
-
-int replica_stretch(struct replica *replica, const int64_t *duration_ns, size_t n, int64_t until_ns,
+int replica_stretch(struct replica *replica, const struct ifl_done *done,
+                    const int64_t *duration_ns, size_t n, int64_t until_ns,
                     struct ifl_recorder *recorder, struct ifl_error *error)
 {
     struct ifl_pool_use use[REPLICA_MAX_STRETCH];
     struct ifl_stretch_record record;
     int64_t *end_ns = replica->ends_ns + replica->n_untold;
-    n = (size_t)lesser((int64_t)n,
-                       lesser(replica->promise.n_steps, cohort_ticks_left(&replica->cohort)));
+    n = (size_t)lesser((int64_t)n, lesser((int64_t)replica->promise.n_steps + 1,
+                                          cohort_ticks_left(&replica->cohort)));
     n = count_timely(replica, duration_ns, n, until_ns, end_ns);
-    if (n == 0 || replica->beams.search || replica->tells_each)
-        return 0;
-    describe_first(replica, &record.first);
     record.n = let_ticks_pass(replica, n, use, &record.n_uses);
-    if (record.n == 0)
-        return 0;
+    record.first = &replica->record;
     record.n_requests = (int32_t)replica->cohort.n;
     record.block_tokens = replica->limits.block_tokens;
     record.slack_blocks = kv_slack(&replica->kv);
     record.duration_ns = duration_ns;
     record.end_ns = end_ns;
     record.use = use;
-    replica->view.now_ns = end_ns[record.n - 1];
-    replica->view.step += record.n;
-    replica->n_untold += (int32_t)record.n;
-    replica->promise.n_steps -= (int32_t)record.n;
-    replica->kv_token_slots += (int64_t)record.n * replica->cohort.n_seqs;
-    replica->last_end_ns = replica->view.now_ns;
-    replica->tick_ns = duration_ns[record.n - 1];
+    end_ticks(replica, done, record.n, duration_ns[record.n - 1]);
+    replica->promise.n_steps -= (int32_t)record.n - 1;
+    replica->kv_token_slots += (int64_t)(record.n - 1) * replica->cohort.n_seqs;
     if (cohort_note_gaps(&replica->cohort, duration_ns, record.n, replica->view.now_ns) < 0)
         return ifl_fail_nomem(error);
     const int rc = ifl_record_stretch(recorder, &record, error);

@@ -61,9 +61,9 @@ struct ifl_pool_use {
 /* Steps that follow one another without a pause, each of which gives every request one more token
  * and does nothing else. */
 struct ifl_stretch_record {
-    struct ifl_step_record first; /* its duration and its pool are those below */
+    const struct ifl_step_record *first; /* its duration and its pool are those below */
     size_t n;
-    int32_t n_requests; /* that decode: each has waited every step's duration for its token */
+    int32_t n_requests; /* that decode: each waited every step's duration for its token */
     int32_t block_tokens, slack_blocks; /* requests hold the slots of all used blocks but these */
     const int64_t *duration_ns;         /* [n], device time as well */
     const int64_t *end_ns;              /* [n] when each ends */
@@ -77,9 +77,10 @@ static inline void ifl_stretch_step(const struct ifl_stretch_record *of,
                                     struct ifl_step_record *step)
 {
     if (i == 0) {
-        *step = of->first;
+        *step = *of->first;
     } else {
         step->step++;
+        step->gap_ns = 0;
         step->start_ns += step->duration_ns;
         step->context_tokens += step->decode_seqs;
         step->kv_token_slots += step->decode_seqs;

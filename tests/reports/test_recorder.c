@@ -317,7 +317,7 @@ static struct ifl_step_record first_of_stretch(void)
 {
     struct ifl_step_record first = step;
     first.prefill_tokens = first.prefill_seqs = 0;
-    first.gap_ns = 0;
+    first.gap_ns = 7; /* the others follow at once */
     first.kv_token_slots = 90;
     return first;
 }
@@ -328,7 +328,8 @@ static void record_stretch(struct ifl_recorder *recorder)
     int64_t end_ns[N_STRETCH], now_ns = 3 * S;
     for (int i = 0; i < N_STRETCH; i++)
         end_ns[i] = now_ns += lasted_ns[i];
-    const struct ifl_stretch_record stretch = {.first = first_of_stretch(),
+    const struct ifl_step_record first = first_of_stretch();
+    const struct ifl_stretch_record stretch = {.first = &first,
                                                .n = N_STRETCH,
                                                .n_requests = 2,
                                                .block_tokens = 16,
@@ -352,6 +353,7 @@ static void record_its_steps(struct ifl_recorder *recorder)
         cr_assert_eq(ifl_record_gaps(recorder, lasted_ns[i], 2, &error), IFL_OK);
         cr_assert_eq(ifl_record_step(recorder, &one, &error), IFL_OK);
         one.step++;
+        one.gap_ns = 0;
         one.start_ns += lasted_ns[i];
         one.context_tokens += 2;
         one.kv_token_slots += 2;
