@@ -50,7 +50,7 @@ static int take_cell(void *context, size_t row, size_t column, const char *text,
     memcpy(number, text, n_kept);
     number[n_kept] = '\0';
     scan->value[place] = n ? strtod(number, &end) : (double)NAN;
-    if (n == 0 || (end != number && !*end && n == n_kept))
+    if (n == 0 || (end != number && !*end && n == n_kept && isfinite(scan->value[place])))
         return IFL_OK;
     return ifl_fail_at(error, scan->path, (int)row + 1, (int)column + 1,
                        "%s is \"%s\", expected a number", scan->names[place], number);

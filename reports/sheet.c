@@ -109,7 +109,7 @@ int sheet_number(const struct sheet *sheet, size_t row, size_t column, double *v
     const char *text = sheet_cell(sheet, row, column);
     char *end;
     *value = *text ? strtod(text, &end) : (double)NAN;
-    if (!*text || (end != text && !*end))
+    if (!*text || (end != text && !*end && isfinite(*value)))
         return IFL_OK;
     return ifl_fail_at(error, sheet->path, (int)row + 2, (int)column + 1,
                        "%s is \"%s\", expected a number", sheet_header(sheet, column), text);

@@ -49,12 +49,32 @@ static int read_replications(struct series_run *run, const char *dir, struct ifl
     return sheet_require(&run->summary, "runs", &run->n_keys, error);
 }
 
+static bool holds_text(const char *header)
+{
+    for (size_t i = 0; i < n_summary_columns; i++)
+        if (strcmp(summary_columns[i].name, header) == 0)
+            return summary_columns[i].type == COLUMN_TEXT || summary_columns[i].type == COLUMN_FLAG;
+    return false;
+}
+
+/* From that column on: gnuplot has no words for a cell that is no number. */
+static int check_numbers(const struct sheet *sheet, size_t from, struct ifl_error *error)
+{
+    double value;
+    for (size_t column = from; column < sheet->n_columns; column++)
+        for (size_t row = 0; row < sheet->n_rows && !holds_text(sheet_header(sheet, column)); row++)
+            if (sheet_number(sheet, row, column, &value, error))
+                return error->code;
+    return IFL_OK;
+}
+
 static int read_run(struct series_run *run, const char *dir, struct ifl_error *error)
 {
     *run = (struct series_run){.dir = dir, .rate = SHEET_NO_COLUMN, .n_replications = 1};
     if (read_sheet(&run->summary, dir, "summary.csv", SHEET_NEEDED, error) ||
         read_sheet(&run->quantiles, dir, "quantiles.csv", SHEET_OPTIONAL, error) ||
-        read_replications(run, dir, error))
+        read_replications(run, dir, error) || check_numbers(&run->summary, run->n_keys, error) ||
+        check_numbers(&run->quantiles, 0, error))
         return error->code;
     for (size_t key = 0; key < run->n_keys; key++)
         if (strcmp(column_short_key(sheet_header(&run->summary, key)), "rate_rps") == 0)

@@ -97,6 +97,10 @@ awk -F, -v OFS=, 'NR == 2 { for (i = 0; i < 65; i++) { $1 = "series " i; print }
     out/summary.csv >empty/summary.csv
 cp out/config.yaml empty
 refuses '65 series, at most 64 fit into a figure' "$inflight" plot empty
+for cell in nan inf 1e999 fast; do
+    awk -F, -v OFS=, -v cell=$cell 'NR == 3 { $11 = cell } { print }' out/summary.csv >empty/summary.csv
+    refuses "empty/summary.csv:3:11: mean_ttft_s is \"$cell\", expected a number" "$inflight" plot empty
+done
 if command -v gnuplot >/dev/null; then
     succeeds "$inflight" plot out -o figures
     for figure in latency_vs_rate ttft_itl_cdf; do
