@@ -399,9 +399,9 @@ static struct live_request *first_to_finish(struct live_request *all)
     struct live_request *first = NULL;
     for (size_t i = 0; i < N_MEMBERS; i++) {
         struct live_request *r = &all[i];
-        if (r->in_cohort &&
-            (!first || r->finish_tick < first->finish_tick ||
-             (r->finish_tick == first->finish_tick && r->pub.start_serial < first->pub.start_serial)))
+        if (r->in_cohort && (!first || r->finish_tick < first->finish_tick ||
+                             (r->finish_tick == first->finish_tick &&
+                              r->pub.start_serial < first->pub.start_serial)))
             first = r;
     }
     return first;
@@ -414,7 +414,8 @@ static int32_t draw_output(uint64_t draw)
     return 2 + (int32_t)((draw >> 20) % (uint64_t)longest);
 }
 
-static void start(struct cohort *cohort, struct live_request *r, uint64_t start_serial, uint64_t draw)
+static void start(struct cohort *cohort, struct live_request *r, uint64_t start_serial,
+                  uint64_t draw)
 {
     *r = (struct live_request){.pub = {.n_prompt = 3, .n_seqs = 1, .n_tokens = 4, .n_computed = 3}};
     r->pub.n_out = r->pub.n_blocks = 1;
