@@ -198,14 +198,17 @@ class SGLang(Scheduler):
         return tuple(tokens[i:i + self.page]
                      for i in range(0, n_tokens // self.page * self.page, self.page))
 
+    def available(self):
+        """Pages of nobody; below 0, leaves must go."""
+        held = sum(r.blocks - r.node.depth for r in self.running)
+        in_tree = self.tree.size(locked=True) + self.tree.size(locked=False)
+        return self.s['num_blocks'] - in_tree - held
+
     def take(self, r, n):
         assert n <= self.free
-        held = sum(q.blocks - q.node.depth for q in self.running)
-        in_tree = self.tree.size(locked=True) + self.tree.size(locked=False)
-        available = self.s['num_blocks'] - in_tree - held
         r.blocks += n
-        while available < n:
-            available += self.tree.evict()
+        while self.available() < 0:
+            self.tree.evict()
 
     def grow(self, r, n):
         self.take(r, self.lacks(r, r.computed + n))
@@ -471,6 +474,11 @@ class SGLangOverlap(SGLang):
 
     def left_of(self, r):
         return min(max(0, self.declared(r) - r.out + (r in self.sampled)), self.most_new_tokens)
+
+    def available(self):
+        """Here who has ended gave back at once what the tree does not keep, and its token for nothing takes no page."""
+        kept = sum(r.blocks - len(self.pages_of(r, r.computed)) for r in self.unknown)
+        return super().available() + kept
 
     def batch(self):
         """Of a batch that ended as a whole nothing is set aside here."""
