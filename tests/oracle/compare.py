@@ -4,10 +4,11 @@ every request must be the same.
 
 usage: compare.py INFLIGHT SOURCE [CONFIGS [PRESET...]]
 
-A configuration is a draw of settings; 20 random traces fly through it in one sweep. CONFIGS is how many, or
-which: FIRST-LAST.
+A configuration is a draw of settings; 20 random traces fly through it in one sweep. CONFIGS is how many, and then
+more until who can preempt and swap has done so often enough; or which: FIRST-LAST.
 """
 
+import collections
 import csv
 import os
 import subprocess
@@ -28,6 +29,8 @@ import urgent
 from machine import EngineFails, Request, fly
 
 N_TRACES = 20
+LEAST = 10              # preemptions and swap-outs of who can
+MOST_MORE = 100         # configurations drawn for them
 STEP_COLUMNS = ['prefill_tokens', 'decode_tokens', 'prefill_seqs', 'decode_seqs', 'context_tokens',
                 'running', 'waiting', 'swapped', 'preempted', 'blocks_out', 'blocks_in',
                 'kv_used_blocks']
@@ -85,7 +88,6 @@ def configuration(cls, settings, cost, names):
         'output.steps': 'true',
         'sweep.workload.trace': '[' + ', '.join(names) + ']',
     }
-    settings['host_blocks'] = settings['num_blocks'] if settings['host_blocks'] else 0
     sets.update({key: settings[name] for name, key in cls.keys.items()})
     more = getattr(cls, 'more_sets', {})
     sets.update(more(settings) if callable(more) else more)
@@ -144,45 +146,122 @@ def difference(expected, actual):
     return None
 
 
-def compare_point(cls, settings, cost, rows, steps, requests):
-    """None, or what differs first."""
-    everyone = [Request(i, *row[:-1], **row[-1]) for i, row in enumerate(rows)]
-    try:
-        expected, stalled = fly(cls(settings), everyone, cost)
-    except EngineFails:
+class Tally:
+    """What has been compared, of a family."""
+
+    def __init__(self):
+        self.workloads = self.steps = self.preemptions = self.swap_outs = 0
+        self.failures = collections.Counter()   # of the engine itself, by reason
+
+    def __iadd__(self, other):
+        for name, n in vars(other).items():
+            setattr(self, name, getattr(self, name) + n)
+        return self
+
+    def lacks(self, cls):
+        """What the family can do and has not done often enough."""
+        return [name for name, can in (('preemptions', cls.preempts), ('swap_outs', cls.swaps))
+                if can and getattr(self, name) < LEAST]
+
+    def complaint(self, cls):
+        if sum(self.failures.values()) > cls.fails_at_most * self.workloads:
+            return f'{self}: more than {cls.fails_at_most:.0%} end early'
+        if self.lacks(cls):
+            return f'{self}: fewer than {LEAST} {" and ".join(self.lacks(cls))}'
+        if self.preemptions and not cls.preempts or self.swap_outs and not cls.swaps:
+            return f'{self}: it is said to do no such thing'
         return None
-    if stalled:
-        return f'the slow scheduler {stalled}'
-    found = difference(expected, [step_of(row) for row in steps])
-    if found:
-        return f'step {found[0]}: {found[1]}'
-    by_id = sorted(requests, key=lambda row: int(row['request_id']))
-    found = difference([expected_request(r) for r in everyone], [request_of(r) for r in by_id])
-    return f'request {found[0]}: {found[1]}' if found else None
+
+    def __str__(self):
+        text = f'{self.workloads} random workloads, {self.steps} steps, {self.preemptions} preemptions'
+        if self.swap_outs:
+            text += f', {self.swap_outs} swap-outs'
+        for reason, n in self.failures.items():
+            text += f', {n} workloads up to "{reason}"'
+        return text
 
 
-def compare_config(inflight, cls, seed):
-    """Steps and preemptions compared, and a message if something differs."""
-    rng = schedulers.rng_of(f'{cls.preset} {seed}')
-    settings = schedulers.random_case(cls, rng)
-    cost = random_cost(rng)
-    traces = [random_trace(rng, cls, settings) for _ in range(N_TRACES)]
-    n_steps = n_preemptions = 0
-    with tempfile.TemporaryDirectory() as folder:
-        names = write_traces(folder, traces)
-        sets = configuration(cls, settings, cost, names)
-        wrong = run(inflight, folder, sets)
+class Flight:
+    """A workload as the slow scheduler flies it."""
+
+    def __init__(self, cls, settings, cost, rows):
+        self.requests = [Request(i, *row[:-1], **row[-1]) for i, row in enumerate(rows)]
+        self.steps, self.ends = fly(cls(settings), self.requests, cost)
+        self.fails = isinstance(self.ends, EngineFails)
+
+    def tally(self):
+        tally = Tally()
+        tally.workloads, tally.steps = 1, len(self.steps)
+        tally.preemptions = sum(step['preempted'] for step in self.steps)
+        tally.swap_outs = sum(r.swap_outs for r in self.requests)
+        tally.failures.update([str(self.ends)] if self.fails else [])
+        return tally
+
+    def differs(self, steps, requests):
+        """None, or what differs first. Where the engine itself fails, up to there."""
+        if self.ends and not self.fails:
+            return f'the slow scheduler {self.ends}'
+        n = len(self.steps) if self.fails else None
+        found = difference(self.steps, [step_of(row) for row in steps[:n]])
+        if found:
+            return f'step {found[0]}: {found[1]}'
+        if self.fails:
+            return None
+        by_id = sorted(requests, key=lambda row: int(row['request_id']))
+        found = difference([expected_request(r) for r in self.requests], [request_of(r) for r in by_id])
+        return f'request {found[0]}: {found[1]}' if found else None
+
+
+class Configuration:
+    """A draw of settings and its workloads, flown by the slow scheduler."""
+
+    def __init__(self, cls, seed):
+        rng = schedulers.rng_of(f'{cls.preset} {seed}')
+        self.cls, self.settings = cls, schedulers.random_case(cls, rng)
+        self.cost = random_cost(rng)
+        self.traces = [random_trace(rng, cls, self.settings) for _ in range(N_TRACES)]
+        self.flights = [Flight(cls, self.settings, self.cost, rows) for rows in self.traces]
+        self.tally = Tally()
+        for flight in self.flights:
+            self.tally += flight.tally()
+
+    def differs(self, inflight):
+        with tempfile.TemporaryDirectory() as folder:
+            names = write_traces(folder, self.traces)
+            wrong = run(inflight, folder, configuration(self.cls, self.settings, self.cost, names))
+            if wrong:
+                return f'{wrong} with {self.settings}'
+            steps, requests = read(folder, 'steps.csv'), read(folder, 'requests.csv')
+        for point, flight in enumerate(self.flights):
+            wrong = flight.differs(steps.get(point, []), requests.get(point, []))
+            if wrong:
+                return (f'{wrong}\n  settings {self.settings}\n  cost {self.cost}\n'
+                        f'  trace {self.traces[point]}')
+        return None
+
+
+def worth_flying(cls, seeds, more, tally):
+    """These, and then those that do what is missing in the tally so far."""
+    for seed in seeds:
+        yield seed, Configuration(cls, seed)
+    for seed in range(seeds.stop, seeds.stop + (MOST_MORE if more else 0)):
+        lacks = tally.lacks(cls)
+        if not lacks:
+            return
+        drawn = Configuration(cls, seed)
+        if any(getattr(drawn.tally, name) for name in lacks):
+            yield seed, drawn
+
+
+def compare_family(inflight, cls, seeds, more):
+    """What was compared, and what is wrong with it."""
+    tally = Tally()
+    for seed, drawn in worth_flying(cls, seeds, more, tally):
+        wrong = drawn.differs(inflight)
         if wrong:
-            return 0, 0, f'{wrong} with {settings}'
-        steps, requests = read(folder, 'steps.csv'), read(folder, 'requests.csv')
-    for point, rows in enumerate(traces):
-        wrong = compare_point(cls, settings, cost, rows, steps.get(point, []),
-                              requests.get(point, []))
-        if wrong:
-            return 0, 0, f'{wrong}\n  settings {settings}\n  cost {cost}\n  trace {rows}'
-        n_steps += len(steps.get(point, []))
-        n_preemptions += sum(int(row['preempted']) for row in steps.get(point, []))
-    return n_steps, n_preemptions, None
+            return tally, f'configuration {seed}: {wrong}'
+        tally += drawn.tally
+    return tally, tally.complaint(cls) if more else None
 
 
 def without_oracle(source):
@@ -192,15 +271,16 @@ def without_oracle(source):
 
 
 def configurations(text):
+    """And whether more may be drawn."""
     first, to, last = text.partition('-')
-    return range(int(first), int(last) + 1) if to else range(int(first))
+    return (range(int(first), int(last) + 1), False) if to else (range(int(first)), True)
 
 
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     inflight, source = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    seeds = configurations(sys.argv[3] if len(sys.argv) > 3 else '10')
+    seeds, more = configurations(sys.argv[3] if len(sys.argv) > 3 else '10')
     os.environ['INFLIGHT_DATA'] = source
     n_failures = 0
     for preset in without_oracle(source):
@@ -209,19 +289,10 @@ def main():
     for cls in schedulers.families():
         if sys.argv[4:] and cls.preset not in sys.argv[4:]:
             continue
-        n_steps = n_preemptions = 0
-        for seed in seeds:
-            n, preempted, wrong = compare_config(inflight, cls, seed)
-            n_steps += n
-            n_preemptions += preempted
-            if wrong:
-                print(f'FAILED: {cls.preset}, configuration {seed}: {wrong}')
-                n_failures += 1
-                break
-        else:
-            name = cls.preset + getattr(cls, 'beside', '')
-            print(f'{name}: {len(seeds) * N_TRACES} random workloads, {n_steps} steps, '
-                  f'{n_preemptions} preemptions, the same')
+        tally, wrong = compare_family(inflight, cls, seeds, more)
+        name = cls.preset + getattr(cls, 'beside', '')
+        print(f'FAILED: {name}, {wrong}' if wrong else f'{name}: {tally}, the same')
+        n_failures += wrong is not None
     sys.exit(n_failures > 0)
 
 

@@ -261,7 +261,9 @@ class Drr(SLora):
     @staticmethod
     def draw(rng):
         """Nobody is turned away in a turn: the engine hears of that only after the step."""
-        return {**SLora.draw(rng), 'num_blocks': rng.randint(42, 90), 'max_model_len': 40}
+        block = rng.choice([1, 4, 16])
+        return {**SLora.draw(rng), 'block_tokens': block, 'num_blocks': -(-rng.randint(42, 90) // block),
+                'max_model_len': 40}
 
     def __init__(self, settings):
         super().__init__(settings)

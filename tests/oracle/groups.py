@@ -12,6 +12,8 @@ from schedulers import VllmPaper, VllmV0
 class Samples:
     """PreemptionMode None: one sequence is computed again, several are swapped."""
     beside = ' with samples'
+    swaps = True
+    fails_at_most = 0.05
 
     @staticmethod
     def columns(rng, prompt, output):

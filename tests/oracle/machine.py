@@ -58,6 +58,9 @@ class Step:
 
 class Scheduler:
     """Queues and blocks; a subclass says `plan(step)`."""
+    preempts = True         # random workloads can bring it to
+    swaps = False
+    fails_at_most = 0       # share of the workloads that may end where the engine would
 
     def __init__(self, settings):
         self.s = settings
@@ -217,9 +220,17 @@ def row_of(scheduler, step, cost):
 
 
 def fly(scheduler, requests, cost):
-    """Runs to the end; the rows of steps.csv. At equal times: ends, then arrivals, then plans."""
-    todo = sorted(requests, key=lambda r: (r.arrival, r.number))
+    """Rows of steps.csv, and why they are not all: None, a complaint, or the engine's failure."""
     rows = []
+    try:
+        return rows, fly_into(rows, scheduler, requests, cost)
+    except EngineFails as failure:
+        return rows, failure
+
+
+def fly_into(rows, scheduler, requests, cost):
+    """Runs to the end. At equal times: ends, then arrivals, then plans."""
+    todo = sorted(requests, key=lambda r: (r.arrival, r.number))
     while todo or scheduler.waiting or scheduler.running or scheduler.swapped:
         while todo and todo[0].arrival <= scheduler.now:
             scheduler.arrive(todo.pop(0))
@@ -231,7 +242,7 @@ def fly(scheduler, requests, cost):
             moments = [t for t in (todo[0].arrival if todo else None, wake) if t is not None]
             if not moments:
                 if scheduler.waiting or scheduler.running or scheduler.swapped:
-                    return rows, 'stalled'
+                    return 'stalled'
                 break
             scheduler.now = min(moments)
             continue
@@ -239,10 +250,10 @@ def fly(scheduler, requests, cost):
         scheduler.started(step)
         rows.append(row)
         if len(rows) == MOST_STEPS:
-            return rows, 'does not end'
+            return 'does not end'
         begin, end = scheduler.now, scheduler.now + row['duration']
         while todo and todo[0].arrival < end:
             scheduler.arrive(todo.pop(0))
         scheduler.now = end
         scheduler.end(step, begin, end)
-    return rows, None
+    return None

@@ -79,6 +79,7 @@ class Ltr(Scheduler):
     """vllm-ltr, vllm/core/scheduler.py (_general_schedule, reserve_free_blocks, _get_opt_ordered_requests), with a
     predictor that knows the output."""
     preset = 'ltr'
+    swaps = True
 
     @staticmethod
     def draw(rng):
@@ -184,6 +185,7 @@ class FastServe(Ranked):
     memory is short (get_next_batch, pending_list); and reserve_free_blocks, where a request that runs is
     never swapped out for those that might come."""
     preset = 'fastserve'
+    swaps = True
 
     @staticmethod
     def draw(rng):

@@ -5,6 +5,7 @@ from machine import Scheduler
 
 class Reserving(Scheduler):
     """Whole lives are reserved, so nobody ever gives way."""
+    preempts = False
 
     @staticmethod
     def columns(rng, prompt, output):
@@ -280,6 +281,7 @@ class TrtMaxUtilization(TrtNoEvict):
     """MAX_UTILIZATION: blocks of the next step, a new request's whole prompt; the most recently started
     pauses from the back."""
     preset = 'trtllm-max-utilization'
+    preempts = True
 
     def back_to_waiting(self, r):
         self.waiting.append(r)

@@ -12,6 +12,7 @@ from machine import EngineFails, Scheduler
 class FasterTransformer(Scheduler):
     """sarathi/core/scheduler/faster_transformer_scheduler.py (Sarathi-Serve repository)."""
     preset = 'faster-transformer'
+    preempts = False
 
     @staticmethod
     def draw(rng):
@@ -130,6 +131,7 @@ class VllmV0(Scheduler):
 class VllmV0Swap(VllmV0):
     preset = 'vllm-v0-swap'
     mode = 'swap'
+    swaps = True
 
 
 class Sarathi(Scheduler):
@@ -249,6 +251,7 @@ class VllmV1Async(VllmV1):
     results are unknown: who has ended stands in the list, and gets nothing where its limit says so (async_scheduler.py);
     who arrived since is not there yet."""
     preset = 'vllm-v1-async'
+    fails_at_most = 0.05
 
     @staticmethod
     def draw(rng):
@@ -271,9 +274,9 @@ class VllmV1Async(VllmV1):
             self.door.append(self.waiting.pop())
 
     def spare(self):
-        if self.s['watermark_frac'] > 0 and self.running and set(self.running) <= set(self.ended_now):
-            raise EngineFails('here the watermark is for those who have not ended')
-        return super().spare()
+        """Here the watermark is for those who have not ended."""
+        alone = set(self.running) <= set(self.ended_now)
+        return self.free if alone else super().spare()
 
     def amount(self, r, step):
         """Here who decodes for nothing has its token set aside before all others."""
@@ -312,10 +315,9 @@ class VllmV1Async(VllmV1):
         self.waiting += known
         self.door = [r for r in self.door if r not in known]
         super().plan(step)
-        if self.overrun and not step.tokens:
-            raise EngineFails('here they alone make no step')
         if not step.tokens and not step.preempted:
-            self.learn()
+            self.learn()            # here those alone who decode for nothing make no step
+            self.overrun, self.s['budget'] = [], budget
             super().plan(step)
         self.learn()
         self.s['budget'] = budget
@@ -451,6 +453,7 @@ class SwiftLLM(VllmV0):
     """swiftLLM: no watermark, blocks as they are touched, swapping, strictly in order."""
     preset = 'swiftllm'
     mode = 'swap'
+    swaps = True
 
     @staticmethod
     def draw(rng):
@@ -466,6 +469,7 @@ class SwiftLLM(VllmV0):
 class SarathiOrca(Scheduler):
     """sarathi/core/scheduler/orca_scheduler.py: everyone reserves the length of the model."""
     preset = 'sarathi-orca'
+    preempts = False
 
     @staticmethod
     def draw(rng):
@@ -589,6 +593,7 @@ class Buddy:
 class OrcaMax(Scheduler):
     """Yu et al., OSDI 2022, Algorithm 1, over a buddy allocator as in the vLLM paper."""
     preset = 'orca-max'
+    preempts = False
 
     @staticmethod
     def draw(rng):
@@ -668,6 +673,8 @@ def random_case(cls, rng):
                 'max_model_len': rng.choice([40, 64, 200]),
                 'host_blocks': rng.choice([0, 4, 1000])}
     settings.update(cls.draw(rng))
+    if settings['host_blocks']:
+        settings['host_blocks'] = settings['num_blocks']
     return settings
 
 

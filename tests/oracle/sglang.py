@@ -439,6 +439,7 @@ class SGLangInformed(SGLang):
 class SGLangMixed(SGLang):
     """--enable-mixed-chunk: who decodes joins the prefill, and counts in its budgets."""
     preset = 'sglang-mixed'
+    fails_at_most = 0.05
     mixed = True
 
     def started(self, step):
@@ -453,6 +454,7 @@ class SGLangOverlap(SGLang):
     ended stands in the batch, and decodes if that is what is planned; nobody has its tokens; who arrived since is not
     there. Prefixes are not shared here: SGLang finds those that the step computed a plan later."""
     preset = 'sglang-overlap'
+    fails_at_most = 0.05
     more_sets = {**SGLang.more_sets}
 
     @staticmethod

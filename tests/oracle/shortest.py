@@ -57,6 +57,7 @@ class Srtf(Scheduler):
     """What is left to produce, least first, on the device or not; whoever lacks blocks takes them from
     the one with most to come that has not been served, and that is swapped out."""
     preset = 'srtf'
+    swaps = True
 
     @staticmethod
     def draw(rng):
