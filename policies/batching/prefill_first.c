@@ -7,8 +7,8 @@
  * blocks run short, and swapped requests return if nobody was preempted. With its priority policy
  * (_schedule_priority_preemption, which _schedule_default calls once no prompt has started) the
  * head of the queue, where it is blocked, first pushes out running requests that rank behind it; it
- * starts in the next step. In nano-vLLM the first prompt of a step may exceed the budget: it runs in
- * chunks, at the head of as many steps as it takes. */
+ * starts in the next step. In nano-vLLM the first prompt of a step may exceed the budget: it runs
+ * in chunks, at the head of as many steps as it takes. */
 #include "inflight/policy.h"
 
 enum append_rule { APPEND_ONE_FREE, APPEND_TOUCHED };
