@@ -23,29 +23,31 @@ static int32_t roll(struct dice *dice, int32_t low, int32_t high)
     return low + (int32_t)(draw % (uint64_t)(high - low + 1));
 }
 
-static void roll_batching(struct fixture *f, struct dice *dice)
+/* True if a decode may ask for a block that it does not need. */
+static bool roll_batching(struct fixture *f, struct dice *dice)
 {
     static const char *const afters[] = {"everyone", "others", "until-victim"};
     char params[256];
     const int32_t kind = roll(dice, 0, 5);
+    const bool spares = roll(dice, 0, 1);
     if (kind == 0) {
         snprintf(params, sizeof params,
                  "{max_seqs: %d, max_batched_tokens: %d, delay_factor: %d, append_rule: %s, "
                  "walk: %s, blocked_head: %s, first_chunked: %s}",
                  roll(dice, f->max_samples, 12), roll(dice, 0, 1) * roll(dice, 8, 200),
-                 roll(dice, 0, 3) == 0 ? roll(dice, 1, 3) : 0,
-                 roll(dice, 0, 1) ? "one-free" : "touched", roll(dice, 0, 1) ? "started" : "ranked",
-                 roll(dice, 0, 2) ? "waits" : "preempts", roll(dice, 0, 2) ? "false" : "true");
+                 roll(dice, 0, 3) == 0 ? roll(dice, 1, 3) : 0, spares ? "one-free" : "touched",
+                 roll(dice, 0, 1) ? "started" : "ranked", roll(dice, 0, 2) ? "waits" : "preempts",
+                 roll(dice, 0, 2) ? "false" : "true");
         fixture_module(f, IFL_BATCHING, "prefill-first", params);
     } else if (kind == 1) {
         snprintf(params, sizeof params,
                  "{max_seqs: %d, chunk_tokens: %d, append_spare_blocks: %d, walk: %s, prompts: %s, "
                  "after_preemption: %s, swapped_first: %s, schedule_stages: %d, "
                  "schedule_tokens: 24, low_chunk_tokens: 4, high_chunk_tokens: 16}",
-                 roll(dice, f->max_samples, 12), roll(dice, 0, 2) ? roll(dice, 1, 40) : 0,
-                 roll(dice, 0, 1), roll(dice, 0, 1) ? "started" : "ranked",
-                 roll(dice, 0, 3) ? "chunked" : "whole", afters[roll(dice, 0, 2)],
-                 roll(dice, 0, 1) ? "true" : "false", roll(dice, 0, 3) ? 0 : roll(dice, 1, 5));
+                 roll(dice, f->max_samples, 12), roll(dice, 0, 2) ? roll(dice, 1, 40) : 0, spares,
+                 roll(dice, 0, 1) ? "started" : "ranked", roll(dice, 0, 3) ? "chunked" : "whole",
+                 afters[roll(dice, 0, 2)], roll(dice, 0, 1) ? "true" : "false",
+                 roll(dice, 0, 3) ? 0 : roll(dice, 1, 5));
         fixture_module(f, IFL_BATCHING, "mixed", params);
     } else if (kind == 2) {
         snprintf(params, sizeof params,
@@ -61,15 +63,17 @@ static void roll_batching(struct fixture *f, struct dice *dice)
         fixture_module(f, IFL_BATCHING, "static", params);
     } else if (kind == 4) {
         snprintf(params, sizeof params,
-                 "{max_seqs: %d, max_batched_tokens: %d, decodes_between: %d, waiting_ratio: %d}",
+                 "{max_seqs: %d, max_batched_tokens: %d, decodes_between: %d, waiting_ratio: %d, "
+                 "joined_decode: %s}",
                  roll(dice, 1, 12), roll(dice, 0, 1) * roll(dice, 8, 200), roll(dice, 0, 6),
-                 roll(dice, 0, 2));
+                 roll(dice, 0, 2), roll(dice, 0, 1) ? "true" : "false");
         fixture_module(f, IFL_BATCHING, "prefill-turns", params);
     } else {
         snprintf(params, sizeof params, "{max_seqs: %d, chunk_tokens: %d}",
                  roll(dice, f->max_samples, 12), roll(dice, 1, 40));
         fixture_module(f, IFL_BATCHING, "alternate", params);
     }
+    return kind == 5 || (spares && kind < 2);
 }
 
 static void roll_admission(struct fixture *f, struct dice *dice)
@@ -114,7 +118,9 @@ static void roll_capacity(struct fixture *f, struct dice *dice)
     else
         fixture_module(f, IFL_ADMIT, "reserve",
                        roll(dice, 0, 1) ? "{for: declared}" : "{for: computed}");
-    fixture_module(f, IFL_PREEMPT, "tail", "{fate: recompute, of: ranked, place: in-order}");
+    fixture_module(f, IFL_PREEMPT, "tail",
+                   evicts || roll(dice, 0, 1) ? "{fate: recompute, of: ranked, place: in-order}"
+                                              : "{fate: never}");
 }
 
 static void roll_retracting(struct fixture *f, struct dice *dice)
@@ -195,6 +201,19 @@ static void roll_deadlines(struct fixture *f, struct dice *dice)
     fixture_module(f, IFL_PREEMPT, "tail", roll(dice, 0, 1) ? "{fate: swap}" : NULL);
 }
 
+/* Only where whole lives are reserved, and no more is asked for, nobody need give way. */
+static void roll_tail(struct fixture *f, struct dice *dice, bool spares)
+{
+    static const char *const fates[] = {"recompute", "swap", "swap-groups", "never"};
+    static const char *const places[] = {"front", "in-order", "back"};
+    const bool reserved = !spares && strcmp(f->modules[IFL_ADMIT].policy->name, "reserve") == 0;
+    char params[256];
+    snprintf(params, sizeof params, "{fate: %s, of: %s, place: %s, scheduled: %s}",
+             fates[roll(dice, 0, reserved ? 3 : 2)], roll(dice, 0, 1) ? "started" : "ranked",
+             places[roll(dice, 0, 2)], roll(dice, 0, 1) ? "keep" : "undo");
+    fixture_module(f, IFL_PREEMPT, "tail", params);
+}
+
 static void roll_modules(struct fixture *f, struct dice *dice)
 {
     const int32_t family = roll(dice, 0, 7);
@@ -219,15 +238,10 @@ static void roll_modules(struct fixture *f, struct dice *dice)
         return;
     }
     static const char *const orders[] = {"fcfs", "sjf", "priority", "vtc", "drr"};
-    static const char *const places[] = {"front", "in-order", "back"};
-    char params[256];
-    roll_batching(f, dice);
+    const bool spares = roll_batching(f, dice);
     fixture_module(f, IFL_ORDER, orders[roll(dice, 0, 4)], NULL);
     roll_admission(f, dice);
-    snprintf(params, sizeof params, "{fate: %s, of: %s, place: %s, scheduled: %s}",
-             roll(dice, 0, 1) ? "swap" : "recompute", roll(dice, 0, 1) ? "started" : "ranked",
-             places[roll(dice, 0, 2)], roll(dice, 0, 1) ? "keep" : "undo");
-    fixture_module(f, IFL_PREEMPT, "tail", params);
+    roll_tail(f, dice, spares);
 }
 
 static void roll_trace(struct fixture *f, struct dice *dice)
