@@ -15,11 +15,22 @@ fly() {
     succeeds "$inflight" run "$config" --quiet -o "$dir" "$@"
 }
 
-# 300 requests into a pool that is too small for them: everyone preempts, and the queue grows
+# 300 requests of four clients, one of them greedy, of three priorities, with and without deadlines,
+# most of which begin as others do
+awk 'BEGIN {
+    print "prompt_tokens,output_tokens,priority,client,ttft_slo_s,tpot_slo_s,prefix_group,prefix_tokens"
+    for (i = 0; i < 300; i++) {
+        prompt = 10 + i * 37 % 250
+        printf "%d,%d,%d,%d,%s,%s,%d,%d\n", prompt, 4 + i * 53 % 250, i % 3, i % 7 < 4 ? 0 : i % 7 - 3,
+            i % 5 ? (i % 5) * 2 : "", i % 4 ? (i % 4) / 20 : "", i * 11 % 5, i * 11 % 5 ? int(prompt * 3 / 4) : 0
+    }
+}' >crowd.csv
+
+# into a pool that is too small for them: everyone preempts, and the queue grows
 quickstart() {
     dir=$1
     shift
-    fly "$dir" "$INFLIGHT_DATA/configs/quickstart.yaml" --set workload.limit=300 \
+    fly "$dir" "$INFLIGHT_DATA/configs/quickstart.yaml" --set workload.trace="$work/crowd.csv" \
         --set serving.kv.num_blocks=300 --set output.steps=true --set output.plots=false "$@"
 }
 
@@ -35,7 +46,7 @@ agree() {
 
 # each preset alone
 for preset in $presets; do
-    one="--set sweep=null --set serving.preset=$preset --set workload.arrivals.rate_rps=8"
+    one="--set sweep=null --set serving.preset=$preset --set workload.arrivals.rate_rps=12"
     # shellcheck disable=SC2086 # words on purpose
     quickstart "$preset" $one
     # shellcheck disable=SC2086
@@ -58,10 +69,25 @@ done
 # it was tight: somebody was preempted, by recompute and by swap
 [ "$(columns vllm-v0/summary.csv preemptions)" -gt 0 ] || complain 'vllm-v0 preempts nobody'
 [ "$(columns vllm-v0-swap/summary.csv swap_outs)" -gt 0 ] || complain 'vllm-v0-swap swaps nobody'
+# nobody is just another: each but the last of a line decides otherwise than the last
+while read -r others; do
+    plain=${others##* }
+    for preset in ${others% *}; do
+        cut -d, -f3- "$preset/requests.csv" >other.csv
+        cut -d, -f3- "$plain/requests.csv" | cmp -s - other.csv && complain "$preset decides as $plain does"
+    done
+done <<'LINES'
+vtc vtc-rpm vtc-drr s-lora
+vtc-lcf vtc-oracle vtc-predict vtc-profile vtc-weighted vtc
+vllm-v0-priority vllm-v0
+vllm-v1-priority vllm-v1
+sglang-lpm sglang-dfs-weight sglang
+edf qoserve sarathi
+LINES
 
 # all of them in a sweep
 axes=$(echo "$presets" | sed 's/ $//; s/ /,/g')
-sweep="--set sweep.serving.preset=[$axes] --set sweep.workload.arrivals.rate_rps=[2,8,32]"
+sweep="--set sweep.serving.preset=[$axes] --set sweep.workload.arrivals.rate_rps=[2,12,32]"
 # shellcheck disable=SC2086
 quickstart sweep $sweep
 # shellcheck disable=SC2086
@@ -78,7 +104,7 @@ agree sweep sweep-rerun $reports
 # a point of the sweep is the run of that point alone, but for its number
 for preset in $presets; do
     n=$(columns sweep/summary.csv serving.preset,workload.arrivals.rate_rps |
-        awk -F, -v preset="$preset" '$1 == preset && $2 == 8 { print NR - 1 }')
+        awk -F, -v preset="$preset" '$1 == preset && $2 == 12 { print NR - 1 }')
     awk -F, -v point="$n" 'NR == 1 || $1 == point' sweep/requests.csv | cut -d, -f2- >point.csv
     cut -d, -f2- "$preset/requests.csv" >alone.csv
     same_bytes point.csv alone.csv
