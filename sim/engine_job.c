@@ -133,9 +133,15 @@ static void add_work(struct engine_job *job, const struct ifl_work *work)
     struct ifl_engine_step *step = &job->step;
     const struct ifl_request *r = work->request;
     const int32_t seq = step->n_seqs++, block = job->first_block[seq];
-    job->owners[seq] = (struct token_owner){r->serial,   work->seq,       r->n_seqs,
-                                            r->n_prompt, r->prefix_group, r->prefix_tokens,
-                                            r->hash_ids, r->n_hash_ids,   r->hash_id_tokens};
+    job->owners[seq] = (struct token_owner){.serial = r->serial,
+                                            .seq = work->seq,
+                                            .n_seqs = r->n_seqs,
+                                            .n_prompt = r->n_prompt,
+                                            .prefix_group = r->prefix_group,
+                                            .stream_tokens = work->stream_tokens,
+                                            .hash_ids = r->hash_ids,
+                                            .n_hash_ids = r->n_hash_ids,
+                                            .hash_id_tokens = r->hash_id_tokens};
     job->samples[seq] = work->samples;
     for (int32_t i = 0; i < work->n_new; i++)
         job->positions[step->n_tokens++] = work->n_context + i;

@@ -38,8 +38,9 @@ struct standing { /* in a ranked list, replica_ranks.c */
 struct live_request {
     struct ifl_request pub; /* first: policies hold pointers to it */
 
-    size_t row;       /* in the trace */
-    int32_t n_output; /* the true output length */
+    size_t row;            /* in the trace */
+    int32_t n_output;      /* the true output length */
+    int32_t stream_tokens; /* leading ones, of the answer too, that are its prefix group's stream */
     int32_t cap_blocks;
     uint32_t *blocks; /* device blocks while RUNNING, host blocks while SWAPPED, those of its hit
                          while WAITING; in tallied pools only the names that the cache has for them,
@@ -88,6 +89,7 @@ struct arrival {
     uint64_t serial;
     int64_t at_ns;
     int32_t n_prompt, n_output, n_max_new, n_samples, n_predicted, priority;
+    int32_t stream_tokens;
     uint32_t client, session, prefix_group, prefix_tokens;
     int64_t ttft_slo_ns, tpot_slo_ns;
     const uint64_t *hash_ids; /* of the prompt's blocks, borrowed from the trace, or NULL */

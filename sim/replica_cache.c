@@ -22,7 +22,7 @@ static int32_t full_blocks(const struct replica *replica, int32_t n_tokens)
 /* Somebody may have computed something of it: another, or itself before it gave way. */
 static bool may_hit(const struct live_request *r)
 {
-    return r->pub.n_preempted > 0 || kv_shareable_tokens(&r->pub) > 0;
+    return r->pub.n_preempted > 0 || kv_shareable_tokens(r) > 0;
 }
 
 /* One token is always computed, to sample from. */
@@ -37,7 +37,7 @@ void replica_find_hit(struct replica *replica, struct live_request *r)
     int32_t n = 0, limit = longest_hit(replica, r);
     uint64_t identity = 0;
     for (int32_t block; n < limit; n++) {
-        const uint64_t next = kv_identity(&r->pub, identity, n, replica->limits.block_tokens);
+        const uint64_t next = kv_identity(r, identity, n, replica->limits.block_tokens);
         if ((block = kv_cache_find(cache, next)) < 0 || live_reserve_blocks(r, n + 1) < 0)
             break;
         r->blocks[n] = (uint32_t)block;
@@ -88,7 +88,7 @@ struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r
     uint64_t identity = 0;
     int32_t n = known ? r->n_hit : 0, last = n > 0 ? (int32_t)r->blocks[n - 1] : -1;
     for (int32_t block; !known && n < limit; n++, last = block) {
-        identity = kv_identity(&r->pub, identity, n, block_tokens);
+        identity = kv_identity(r, identity, n, block_tokens);
         if ((block = kv_cache_find(cache, identity)) < 0)
             break;
     }
@@ -187,7 +187,7 @@ static bool publish_sought(struct replica *replica, struct live_request *r, int3
     const int32_t block_tokens = replica->limits.block_tokens;
     bool merged = false;
     for (int32_t i = r->n_published; i < n; i++) {
-        r->identity = kv_identity(&r->pub, r->identity, i, block_tokens);
+        r->identity = kv_identity(r, r->identity, i, block_tokens);
         const int32_t found = is_tree(replica) ? kv_cache_find(cache, r->identity) : -1;
         const int32_t before = last_name(r);
         if (found >= 0) {
@@ -213,7 +213,7 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
     const int32_t n = full_blocks(replica, n_tokens);
     if (n <= r->n_published)
         return;
-    const int32_t n_shareable = full_blocks(replica, kv_shareable_tokens(&r->pub));
+    const int32_t n_shareable = full_blocks(replica, kv_shareable_tokens(r));
     const int32_t n_sought = of_its_own != KV_SOUGHT_BY_NONE || n_shareable > n ? n : n_shareable;
     const int32_t n_first = r->n_published > n_sought ? r->n_published : n_sought;
     if (live_reserve_blocks(r, n_first + 1) < 0)
@@ -248,12 +248,19 @@ static void count_insertion(struct replica *replica, const struct live_request *
         replica->kv.cache.entries[r->blocks[i]].n_uses++;
 }
 
+/* Of an answer nobody hears before it has ended: who repeats it comes later. */
+static int32_t shareable_of_prompt(const struct live_request *r)
+{
+    const int32_t n = kv_shareable_tokens(r);
+    return n < r->pub.n_prompt ? n : r->pub.n_prompt;
+}
+
 /* A tree grows with every chunk (cache_unfinished_req), and with an answer when it has ended. */
 void replica_publish_prompt(struct replica *replica, struct live_request *r, int32_t n_computed)
 {
     if (!replica->kv.cached)
         return;
-    const int32_t n_shareable = kv_shareable_tokens(&r->pub), n = findable_tokens(r, n_computed);
+    const int32_t n_shareable = shareable_of_prompt(r), n = findable_tokens(r, n_computed);
     publish(replica, r, is_tree(replica) || n < n_shareable ? n : n_shareable, own_seeker(r));
     if (ifl_decodes(&r->pub) && r->pub.n_out + 1 < r->n_output)
         count_insertion(replica, r);
@@ -289,7 +296,7 @@ static void list_all(struct replica *replica, struct live_request *r)
     divide_runs(replica, r);
     uint64_t identity = 0;
     for (int32_t i = 0; i < r->n_published && i < r->n_names; i++) {
-        identity = kv_identity(&r->pub, identity, i, replica->limits.block_tokens);
+        identity = kv_identity(r, identity, i, replica->limits.block_tokens);
         cache->entries[r->blocks[i]].identity = identity;
         kv_cache_list(cache, r->blocks[i]);
     }

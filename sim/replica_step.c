@@ -132,6 +132,7 @@ static void add_sequence(struct replica *replica, const struct live_request *r, 
         .samples = n_after == r->pub.n_tokens,
         .blocks = alone ? r->blocks : table_of(replica, r, seq, n_blocks),
         .n_blocks = n_blocks,
+        .stream_tokens = r->stream_tokens,
     };
 }
 

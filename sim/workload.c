@@ -2,33 +2,83 @@
 
 #include <stdlib.h>
 
-/* Links every turn that has a think time to the turn before it in its session. */
-static int link_turns(struct workload *workload)
+/* The row before each in its session, as row + 1; 0 for none. The caller frees it. */
+static uint32_t *rows_before(const struct ifl_trace *trace)
 {
-    const struct ifl_trace *trace = workload->trace;
     uint32_t n_sessions = 0;
     for (size_t i = 0; i < trace->n; i++)
         if (trace->session[i] > n_sessions)
             n_sessions = trace->session[i];
     uint32_t *last = calloc((size_t)n_sessions + 1, sizeof *last); /* row + 1 */
-    workload->next_turn = calloc(trace->n + 1, sizeof *workload->next_turn);
-    workload->waits = calloc(trace->n + 1, sizeof *workload->waits);
-    if (!last || !workload->next_turn || !workload->waits) {
-        free(last);
-        return -1;
-    }
-    for (size_t i = 0; i < trace->n; i++) {
-        const uint32_t session = trace->session[i];
-        if (session == 0)
-            continue;
-        if (last[session] && trace->think_ns[i] >= 0) {
-            workload->next_turn[last[session] - 1] = (uint32_t)i + 1;
-            workload->waits[i] = true;
+    uint32_t *before = calloc(trace->n + 1, sizeof *before);
+    for (size_t i = 0; last && before && i < trace->n; i++)
+        if (trace->session[i] > 0) {
+            before[i] = last[trace->session[i]];
+            last[trace->session[i]] = (uint32_t)i + 1;
         }
-        last[session] = (uint32_t)i + 1;
+    if (!last) {
+        free(before);
+        before = NULL;
     }
     free(last);
+    return before;
+}
+
+/* Links every turn that has a think time to the turn before it in its session. */
+static int link_turns(struct workload *workload, const uint32_t *before)
+{
+    const struct ifl_trace *trace = workload->trace;
+    workload->next_turn = calloc(trace->n + 1, sizeof *workload->next_turn);
+    workload->waits = calloc(trace->n + 1, sizeof *workload->waits);
+    if (!workload->next_turn || !workload->waits)
+        return -1;
+    for (size_t i = 0; i < trace->n; i++)
+        if (before[i] && trace->think_ns[i] >= 0) {
+            workload->next_turn[before[i] - 1] = (uint32_t)i + 1;
+            workload->waits[i] = true;
+        }
     return 0;
+}
+
+/* The turn's stream goes on behind the prompt of the turn before: there stands its answer. */
+static bool repeats_answer(const struct ifl_trace *trace, size_t turn, size_t before)
+{
+    return trace->prefix_group[turn] == trace->prefix_group[before] &&
+           trace->prefix_tokens[before] == trace->n_prompt[before] &&
+           trace->prefix_tokens[turn] > trace->n_prompt[before] &&
+           (!trace->samples || trace->samples[before] == 1);
+}
+
+/* An answer that the next turn repeats, all of it or its beginning, is part of the stream. */
+static int continue_streams(struct workload *workload, const uint32_t *before)
+{
+    const struct ifl_trace *trace = workload->trace;
+    workload->stream_tokens = malloc((trace->n + 1) * sizeof *workload->stream_tokens);
+    if (!workload->stream_tokens)
+        return -1;
+    for (size_t i = 0; i < trace->n; i++) {
+        workload->stream_tokens[i] = trace->prefix_tokens[i];
+        if (!before[i] || !repeats_answer(trace, i, before[i] - 1))
+            continue;
+        const size_t turn = before[i] - 1;
+        const int64_t n_said = (int64_t)trace->n_prompt[turn] + trace->n_output[turn];
+        workload->stream_tokens[turn] =
+            n_said < trace->prefix_tokens[i] ? (int32_t)n_said : trace->prefix_tokens[i];
+    }
+    return 0;
+}
+
+static int follow_sessions(struct workload *workload)
+{
+    const struct ifl_trace *trace = workload->trace;
+    uint32_t *before = rows_before(trace);
+    int rc = before ? 0 : -1;
+    if (rc == 0 && !workload->closed && trace->think_ns)
+        rc = link_turns(workload, before);
+    if (rc == 0 && trace->prefix_group && trace->prefix_tokens)
+        rc = continue_streams(workload, before);
+    free(before);
+    return rc;
 }
 
 static void look_upstream(struct workload *workload)
@@ -65,7 +115,7 @@ int workload_create(struct workload *workload, const struct ifl_trace *trace, in
         .limit = closed && (size_t)concurrency < trace->n ? (size_t)concurrency : trace->n,
     };
     workload->next_held = workload->limit;
-    if (!closed && trace->session && trace->think_ns && link_turns(workload) < 0)
+    if (trace->session && follow_sessions(workload) < 0)
         return ifl_fail_nomem(error);
     look_upstream(workload);
     look_ahead(workload);
@@ -74,6 +124,7 @@ int workload_create(struct workload *workload, const struct ifl_trace *trace, in
 
 void workload_destroy(struct workload *workload)
 {
+    free(workload->stream_tokens);
     free(workload->next_turn);
     free(workload->waits);
     event_heap_destroy(&workload->released);
@@ -96,14 +147,17 @@ static int64_t own_or(int64_t of_run_ns, const int64_t *column, size_t row)
     return column && column[row] != IFL_NEVER ? column[row] : of_run_ns;
 }
 
-static void describe_more(const struct ifl_trace *trace, size_t row, struct arrival *a)
+static void describe_more(const struct workload *workload, size_t row, struct arrival *a)
 {
+    const struct ifl_trace *trace = workload->trace;
     a->n_samples = trace->samples ? trace->samples[row] : 1;
     a->priority = trace->priority ? trace->priority[row] : 0;
     a->client = trace->client ? trace->client[row] : 0;
     a->session = trace->session ? trace->session[row] : 0;
     a->prefix_group = trace->prefix_group ? trace->prefix_group[row] : 0;
     a->prefix_tokens = trace->prefix_tokens ? (uint32_t)trace->prefix_tokens[row] : 0;
+    a->stream_tokens =
+        workload->stream_tokens ? workload->stream_tokens[row] : (int32_t)a->prefix_tokens;
     a->hash_ids = trace->hash_at ? trace->hash_id + trace->hash_at[row] : NULL;
     a->n_hash_ids = trace->hash_at ? (int32_t)(trace->hash_at[row + 1] - trace->hash_at[row]) : 0;
     a->hash_id_tokens = trace->hash_block_tokens;
@@ -124,7 +178,7 @@ static void describe(const struct workload *workload, size_t row, struct arrival
         predictor_tell(&workload->predictor, trace->request_id ? trace->request_id[row] : row,
                        a->n_output, declared ? a->n_max_new : INT32_MAX);
     if (workload->says_more)
-        describe_more(trace, row, a);
+        describe_more(workload, row, a);
 }
 
 void workload_take(struct workload *workload, struct arrival *arrival)

@@ -2,7 +2,9 @@
  *
  * Closed loop: the first `concurrency` rows are there at time 0, every request that ends releases
  * the next row. Sessions: a turn with a think time arrives that long after the session's previous
- * turn has ended. Everything else arrives at its stamp. */
+ * turn has ended. Everything else arrives at its stamp.
+ *
+ * What a turn's answer has in common with the next turn's prompt is found here, too. */
 #ifndef SIM_WORKLOAD_H
 #define SIM_WORKLOAD_H
 
@@ -20,8 +22,9 @@ struct workload {
     size_t next, limit;         /* rows [next, limit) stream by their stamps */
     size_t next_held;           /* closed loop: rows [next_held, n) wait for a completion */
     bool closed;
-    uint32_t *next_turn; /* [n] row + 1 of the turn that waits for this one, or NULL */
-    bool *waits;         /* [n] waits for its previous turn */
+    int32_t *stream_tokens; /* [n] see live_request.h, or NULL: prefix_tokens */
+    uint32_t *next_turn;    /* [n] row + 1 of the turn that waits for this one, or NULL */
+    bool *waits;            /* [n] waits for its previous turn */
     struct event_heap released;
     int64_t streamed_ns; /* when the next row that streams does, IFL_NEVER without one */
     int64_t next_ns;     /* when the next request arrives */

@@ -18,11 +18,12 @@ static uint64_t chain_ids(const struct ifl_request *r, uint64_t before, int64_t 
     return before;
 }
 
-uint64_t kv_identity(const struct ifl_request *r, uint64_t before, int32_t block,
+uint64_t kv_identity(const struct live_request *live, uint64_t before, int32_t block,
                      int32_t block_tokens)
 {
+    const struct ifl_request *r = &live->pub;
     const int64_t from = (int64_t)block * block_tokens, to = from + block_tokens;
-    if (to <= (int64_t)r->prefix_tokens)
+    if (to <= live->stream_tokens)
         return chain(before, OF_STREAM, r->prefix_group, (uint64_t)block);
     if (to <= r->n_prompt && to <= (int64_t)r->n_hash_ids * r->hash_id_tokens)
         return chain_ids(r, before, from, to);
@@ -35,10 +36,10 @@ static int64_t id_covered_tokens(const struct ifl_request *r)
     return n < r->n_prompt ? n : r->n_prompt;
 }
 
-int32_t kv_shareable_tokens(const struct ifl_request *r)
+int32_t kv_shareable_tokens(const struct live_request *r)
 {
-    const int64_t n_ids = id_covered_tokens(r), n_stream = r->prefix_tokens;
-    return (int32_t)(n_ids > n_stream ? n_ids : n_stream);
+    const int64_t n_ids = id_covered_tokens(&r->pub);
+    return n_ids > r->stream_tokens ? (int32_t)n_ids : r->stream_tokens;
 }
 
 static int32_t smaller(int64_t a, int64_t b)

@@ -77,17 +77,17 @@ succeeds sh -c 'cat trace | "$1" run config.yaml --set workload.trace=/dev/stdin
 requests "$alone"
 
 # the conversations that the page on traces shows: a turn comes when it was thought over, not before;
-# it finds the whole blocks of 16 of the turn before
+# it finds the whole blocks of 16 of the turn before, of its answer too, but for the last token
 awk '/^```csv/ { shown = 1; next } /^```/ { shown = 0 } shown' "$INFLIGHT_DATA/traces/FORMAT.md" >talks
 succeeds "$inflight" run config.yaml --set workload.trace=talks --set serving.preset=vllm-v1 \
     --set serving.max_model_len=1024 --set serving.kv.prefix_cache=hash
 same "$(columns out/requests.csv request_id,arrival_s,finish_s,cached_tokens)" \
     '0,0.000000000,1.000000000,0
 1,0.500000000,1.300000000,0
-3,3.800000000,4.400000000,288
-2,6.000000000,7.200000000,192
+3,3.800000000,4.400000000,368
+2,6.000000000,7.200000000,288
 4,9.000000000,9.320000000,0' 'the conversations of traces/FORMAT.md'
-same "$(columns out/summary.csv cached_prompt_frac)" "$(awk 'BEGIN { printf "%.9g", 480 / 1334 }')" \
+same "$(columns out/summary.csv cached_prompt_frac)" "$(awk 'BEGIN { printf "%.9g", 656 / 1334 }')" \
     'what of the prompts was cached'
 
 # how many

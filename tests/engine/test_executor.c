@@ -192,9 +192,9 @@ Test(executor, a_signal_ends_the_wait)
 Test(executor, prompts_are_drawn_once_and_shared_by_prefix)
 {
     struct token_owner a = {
-        .serial = 0, .n_seqs = 1, .n_prompt = 10, .prefix_group = 4, .prefix_tokens = 6};
+        .serial = 0, .n_seqs = 1, .n_prompt = 10, .prefix_group = 4, .stream_tokens = 6};
     struct token_owner b = {
-        .serial = 1, .n_seqs = 1, .n_prompt = 10, .prefix_group = 4, .prefix_tokens = 6};
+        .serial = 1, .n_seqs = 1, .n_prompt = 10, .prefix_group = 4, .stream_tokens = 6};
     struct token_ids ids;
     int32_t n_equal = 0;
     cr_assert_eq(token_ids_create(&ids, 9, 50000, 2), 0);

@@ -121,6 +121,29 @@ static void share_prefixes(struct fixture *f, bool by_ids)
     }
 }
 
+/* Conversations side by side, each turn of which repeats the answer before it and goes on. */
+enum { N_TALKS = 6, ANSWER = 24, NEW_TEXT = 4 };
+
+static int32_t turn_tokens(int32_t talk, int32_t turn)
+{
+    return 6 + talk + turn * (ANSWER + NEW_TEXT);
+}
+
+static void converse(struct fixture *f)
+{
+    struct ifl_trace *trace = &f->trace;
+    trace->session = calloc(N_REQUESTS, sizeof *trace->session);
+    trace->prefix_group = calloc(N_REQUESTS, sizeof *trace->prefix_group);
+    trace->prefix_tokens = calloc(N_REQUESTS, sizeof *trace->prefix_tokens);
+    for (int32_t i = 0; i < N_REQUESTS; i++) {
+        const int32_t talk = i % N_TALKS;
+        trace->session[i] = trace->prefix_group[i] = (uint32_t)talk + 1;
+        trace->n_prompt[i] = turn_tokens(talk, i / N_TALKS);
+        trace->n_output[i] = ANSWER;
+        trace->prefix_tokens[i] = trace->n_prompt[i];
+    }
+}
+
 static void set_up(struct fixture *f, int32_t n_blocks, const char *fate)
 {
     *f = (struct fixture){.limits = {.block_tokens = 4,
@@ -182,8 +205,9 @@ static uint64_t preemptions(const struct fixture *f)
 struct sharing {
     enum prefix_cache cache;
     enum kv_publish publish;
-    bool prefixes, by_ids, samples;
-    uint64_t n_cached; /* out: tokens */
+    bool prefixes, by_ids, samples, talks;
+    int32_t concurrency; /* 0: all come at once */
+    uint64_t n_cached;   /* out: tokens */
 };
 
 /* One sequence, two, three. */
@@ -214,6 +238,8 @@ static uint64_t fly_sharing(struct listener *l, int32_t n_blocks, const char *fa
     set_up(&f, n_blocks, fate);
     if (sharing->prefixes)
         share_prefixes(&f, sharing->by_ids);
+    if (sharing->talks)
+        converse(&f);
     if (sharing->samples)
         ask_for_samples(&f);
     fixture_module(&f, IFL_EVICT, "lru", NULL);
@@ -224,7 +250,7 @@ static uint64_t fly_sharing(struct listener *l, int32_t n_blocks, const char *fa
                                             .max_samples = sharing->samples ? MAX_SAMPLES : 1,
                                             .wants_work = true};
     cr_assert_eq(replica_create(&replica, &options, &error), 0);
-    cr_assert_eq(workload_create(&workload, &f.trace, 0, &error), 0);
+    cr_assert_eq(workload_create(&workload, &f.trace, sharing->concurrency, &error), 0);
     open_engine(l, &f, spoils ? &replica.kv : NULL);
     n_not_finite = n_copied = 0;
     struct flight flight = {
@@ -312,6 +338,25 @@ Test(flight, shared_prefixes_change_no_word)
 {
     expect_sharing_unnoticed(false);
     expect_sharing_unnoticed(true);
+}
+
+/* A turn finds the full blocks of the prompt and the answer before it, whose last token has no K/V;
+ * the tokens are the same as where each turn computes everything. */
+Test(flight, found_answers_change_no_word)
+{
+    struct sharing sharing = {.talks = true, .concurrency = 6};
+    uint64_t n_before = 0;
+    fly_sharing(&calm, 1000, "{fate: recompute}", false, &sharing);
+    sharing.cache = PREFIX_CACHE_RADIX;
+    expect_unnoticed(sharing);
+    sharing.cache = PREFIX_CACHE_HASH;
+    expect_unnoticed(sharing);
+    sharing.concurrency = 1;
+    for (int32_t i = 0; i < N_REQUESTS - N_TALKS; i++)
+        n_before += (uint64_t)(turn_tokens(i % N_TALKS, i / N_TALKS) + ANSWER - 1) / 4 * 4;
+    fly_sharing(&pressed, 1000, "{fate: recompute}", true, &sharing);
+    cr_expect_eq(sharing.n_cached, n_before);
+    expect_same_words("answers found one by one");
 }
 
 /* ---- parallel sampling ---- */

@@ -106,6 +106,10 @@ static bool read_attribute(struct ifl_trace *trace, size_t i, const char *name, 
         trace->prefix_group[i] = (uint32_t)value;
     else if (strcmp(name, "prefix_tokens") == 0)
         trace->prefix_tokens[i] = (int32_t)value;
+    else if (strcmp(name, "session") == 0)
+        trace->session[i] = (uint32_t)value;
+    else if (strcmp(name, "think_s") == 0)
+        trace->think_ns[i] = ifl_ns_from_s(value);
     else if (strcmp(name, "ttft_slo_s") == 0)
         trace->ttft_slo_ns[i] = ifl_ns_from_s(value);
     else if (strcmp(name, "tpot_slo_s") == 0)
@@ -121,6 +125,7 @@ static bool read_attributes(struct ifl_trace *trace, size_t i, const char *at)
     double value;
     int n_read;
     trace->ttft_slo_ns[i] = trace->tpot_slo_ns[i] = IFL_NEVER;
+    trace->think_ns[i] = -1;
     for (; sscanf(at, " %15[a-z_]=%lf%n", name, &value, &n_read) == 2; at += n_read)
         if (!read_attribute(trace, i, name, value))
             return false;
@@ -139,6 +144,8 @@ static bool read_requests(struct transcript *t)
     trace->n_prompt = calloc(MAX_REQUESTS, sizeof *trace->n_prompt);
     trace->n_output = calloc(MAX_REQUESTS, sizeof *trace->n_output);
     trace->prefix_group = calloc(MAX_REQUESTS, sizeof *trace->prefix_group);
+    trace->session = calloc(MAX_REQUESTS, sizeof *trace->session);
+    trace->think_ns = calloc(MAX_REQUESTS, sizeof *trace->think_ns);
     trace->samples = calloc(MAX_REQUESTS, sizeof *trace->samples);
     trace->prefix_tokens = calloc(MAX_REQUESTS, sizeof *trace->prefix_tokens);
     trace->has_stamps = true;

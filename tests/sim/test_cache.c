@@ -143,6 +143,77 @@ Test(cache, finds_the_full_blocks_of_real_lengths)
     cr_expect(found == expected && found < 105710);
 }
 
+/* ---- conversations ---- */
+
+/* A turn of 160 tokens, its answer of 160, and the next turn of 352. */
+struct talk {
+    enum prefix_cache cache;
+    int32_t block_tokens;
+    int32_t prefix_tokens[2]; /* in the conversation's stream */
+    int32_t n_samples;        /* of the first */
+    int32_t n_output;
+    uint32_t sessions[2], groups[2];
+    int32_t found; /* by the second, of the tokens computed before */
+};
+
+static void expect_found(const struct talk *talk)
+{
+    struct fixture f;
+    struct ifl_error error = {0};
+    set_up(&f, talk->cache, talk->block_tokens, 10000);
+    f.check_blocks = true;
+    f.max_samples = 2;
+    fixture_trace(&f, 2);
+    f.trace.session = calloc(2, sizeof *f.trace.session);
+    f.trace.think_ns = calloc(2, sizeof *f.trace.think_ns);
+    f.trace.samples = calloc(2, sizeof *f.trace.samples);
+    f.trace.prefix_group = calloc(2, sizeof *f.trace.prefix_group);
+    f.trace.prefix_tokens = calloc(2, sizeof *f.trace.prefix_tokens);
+    for (int i = 0; i < 2; i++) {
+        f.trace.n_prompt[i] = i == 0 ? 160 : 352;
+        f.trace.n_output[i] = i == 0 ? talk->n_output : 1;
+        f.trace.samples[i] = i == 0 ? talk->n_samples : 1;
+        f.trace.arrival_ns[i] = i * 10000000000; /* unless it waits for the other one's end */
+        f.trace.think_ns[i] = talk->sessions[0] == talk->sessions[1] ? 500000000 : -1;
+        f.trace.session[i] = talk->sessions[i];
+        f.trace.prefix_group[i] = talk->groups[i];
+        f.trace.prefix_tokens[i] = talk->prefix_tokens[i];
+    }
+    cr_assert_eq(fixture_fly(&f, &error), 0, "%s", error.text);
+    cr_assert_eq(f.complaint[0], '\0', "%s", f.complaint);
+    cr_assert_eq(f.capture.requests[1].status, IFL_FINISHED);
+    cr_expect_eq(f.capture.requests[1].cached_tokens, talk->found, "%d found, expected %d",
+                 f.capture.requests[1].cached_tokens, talk->found);
+    fixture_free(&f);
+}
+
+/* vLLM hashes full blocks of generated tokens (kv_cache_manager.py, allocate_slots), SGLang inserts
+ * all that was computed (radix_cache.py, cache_finished_req); the last token never is. */
+Test(cache, the_next_turn_finds_the_answer)
+{
+    const struct talk talks[] = {
+        {PREFIX_CACHE_HASH, 16, {160, 352}, 1, 160, {1, 1}, {1, 1}, 304},
+        {PREFIX_CACHE_RADIX, 1, {160, 352}, 1, 160, {1, 1}, {1, 1}, 319},
+        /* the next turn repeats a part of the answer */
+        {PREFIX_CACHE_HASH, 16, {160, 200}, 1, 160, {1, 1}, {1, 1}, 192},
+        {PREFIX_CACHE_RADIX, 1, {160, 200}, 1, 160, {1, 1}, {1, 1}, 200},
+        /* or a part of the prompt */
+        {PREFIX_CACHE_RADIX, 1, {160, 100}, 1, 160, {1, 1}, {1, 1}, 100},
+        /* which was not all stream */
+        {PREFIX_CACHE_RADIX, 1, {150, 352}, 1, 160, {1, 1}, {1, 1}, 150},
+        /* several answers, of which the trace does not say which one went on */
+        {PREFIX_CACHE_HASH, 16, {160, 352}, 2, 160, {1, 1}, {1, 1}, 160},
+        /* prompts that begin alike make no conversation */
+        {PREFIX_CACHE_RADIX, 1, {160, 352}, 1, 160, {1, 2}, {1, 1}, 160},
+        {PREFIX_CACHE_RADIX, 1, {160, 352}, 1, 160, {0, 0}, {1, 1}, 160},
+        {PREFIX_CACHE_RADIX, 1, {160, 352}, 1, 160, {1, 1}, {1, 2}, 0},
+        /* the first was rejected: there is no answer */
+        {PREFIX_CACHE_RADIX, 1, {160, 352}, 1, 1 << 20, {1, 1}, {1, 1}, 0},
+    };
+    for (size_t i = 0; i < sizeof talks / sizeof *talks; i++)
+        expect_found(&talks[i]);
+}
+
 /* ---- SGLang's theorem ---- */
 
 /* Zheng et al., SGLang, NeurIPS 2024, theorem 3.1: with a cache at least as large as the longest

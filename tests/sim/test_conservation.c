@@ -264,6 +264,30 @@ static void roll_trace(struct fixture *f, struct dice *dice)
     f->concurrency = roll(dice, 0, 4) == 0 ? roll(dice, 1, 10) : 0;
 }
 
+/* Turns that repeat what was said before them, or most of it, and go on. */
+static void roll_conversations(struct fixture *f, struct dice *dice)
+{
+    enum { N_TALKS = 3 };
+    struct ifl_trace *trace = &f->trace;
+    int32_t n_said[N_TALKS + 1] = {0};
+    trace->session = calloc(trace->n, sizeof *trace->session);
+    trace->think_ns = calloc(trace->n, sizeof *trace->think_ns);
+    for (size_t i = 0; i < trace->n; i++) {
+        const uint32_t talk = (uint32_t)roll(dice, 0, N_TALKS);
+        const int32_t heard = n_said[talk] - (roll(dice, 0, 3) ? 0 : roll(dice, 0, 20));
+        trace->session[i] = talk;
+        trace->think_ns[i] = talk > 0 && roll(dice, 0, 3) ? roll(dice, 0, 3) * 100000000LL : -1;
+        if (talk == 0)
+            continue;
+        if (heard > 0 && heard < 100)
+            trace->n_prompt[i] = heard + roll(dice, 1, 12);
+        trace->n_output[i] = roll(dice, 1, 20);
+        trace->prefix_group[i] = roll(dice, 0, 5) ? talk : 1;
+        trace->prefix_tokens[i] = roll(dice, 0, 5) ? trace->n_prompt[i] : heard > 0 ? 1 : 0;
+        n_said[talk] = trace->n_prompt[i] + trace->n_output[i];
+    }
+}
+
 /* Shared prefixes of a few groups, most of them longer than a block. */
 static void roll_prefixes(struct fixture *f, struct dice *dice)
 {
@@ -274,6 +298,8 @@ static void roll_prefixes(struct fixture *f, struct dice *dice)
         if (f->trace.prefix_group[i] > 0)
             f->trace.prefix_tokens[i] = roll(dice, 1, f->trace.n_prompt[i]);
     }
+    if (roll(dice, 0, 1))
+        roll_conversations(f, dice);
 }
 
 /* Hash ids as a trace has them: an id stands for its block and all before it. */
