@@ -313,11 +313,11 @@ class SGLang(Scheduler):
             return
         self.sort_waiting()
         for r in list(self.waiting):
+            if len(self.running) + len(self.unfiltered) >= self.s['max_seqs']:
+                break
             if r.tokens + self.page >= self.s['num_blocks'] * self.page:
                 self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
                 continue
-            if len(self.running) + len(self.unfiltered) >= self.s['max_seqs']:
-                break
             verdict = self.add_one(step, r)
             if verdict == 'no token':
                 self.batch_is_full = True
