@@ -1,5 +1,6 @@
 /* Admit while the estimated peak of the pool stays below its size, as LightLLM does (ModelTC
- * lightllm/server/router/req_queue.py; S-LoRA, and the VTC artifact on it, alike).
+ * lightllm/server/router/req_queue/continues_batch/impl.py), and S-LoRA, and the VTC artifact on it
+ * (slora/server/router/req_queue.py).
  *
  * Every request has h tokens now and at most l still to come, and grows by one a step until it
  * leaves with all it holds. With l sorted downwards the pool is fullest at the end of some request
@@ -7,9 +8,12 @@
  *
  *     peak = max over i of (l_i x i + h_1 + ... + h_i)
  *
- * l counts to the declared limit while the pool is busy; else to 1.1 times what has been produced,
- * at least 1024 tokens and at most the limit. A limit on requests a minute and client turns away
- * more at their arrival (the artifact's RPM baseline, lshare_req_queue.py). */
+ * l counts to the declared limit while the pool is busy as a batch begins to form; else to 1.1
+ * times what has been produced, at least likely_tokens and at most the limit. Who starts holds one
+ * token more at the end of the step: LightLLM takes it off those to come
+ * (NormalReq.get_tuple_tokens in lightllm/server/io_struct.py), S-LoRA does not. A limit on
+ * requests a minute and client turns away more at their arrival (the artifact's RPM baseline,
+ * lshare_req_queue.py). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,10 +21,12 @@
 
 #include "shares.h"
 
-enum { LIKELY_TOKENS = 1024, MINUTE_S = 60, MOST_SEATS = 1 << 20 };
+enum { MINUTE_S = 60, MOST_SEATS = 1 << 20 };
 
 struct peak_estimate {
     double busy_frac;
+    int32_t likely_tokens;
+    bool first_counts;
     int32_t max_rpm; /* 0: no limit */
 };
 
@@ -39,6 +45,7 @@ struct estimate {
     size_t cap;
     size_t n_sorted;   /* of them when they were sorted last */
     uint64_t n_sorts;  /* how often */
+    int32_t n_used;    /* blocks in use when the last batch began to form */
     struct stamps *of; /* [n_clients] */
     int64_t *rings;
     struct shares at_ends; /* what all who have started will hold by their ends */
@@ -54,6 +61,10 @@ struct standing { /* of a request */
 static const struct ifl_param params[] = {
     {"busy_frac", IFL_REAL, offsetof(struct peak_estimate, busy_frac), 0, 0, 1, NULL, "",
      "from this share of the pool on declared limits count (router_token_ratio)"},
+    {"likely_tokens", IFL_INT, offsetof(struct peak_estimate, likely_tokens), 1024, 1, 1 << 30,
+     NULL, "tokens", "an answer at least, below that share (router_max_new_token_len)"},
+    {"first_counts", IFL_BOOL, offsetof(struct peak_estimate, first_counts), 0, 0, 1, NULL, "",
+     "the first token of who starts is none of those to come (LightLLM)"},
     {"max_rpm", IFL_INT, offsetof(struct peak_estimate, max_rpm), 0, 0, 1 << 20, NULL, "requests",
      "a client's requests accepted within 60 s, more are rejected; 0: no limit"},
 };
@@ -65,15 +76,27 @@ static struct estimate *estimate_of(const void *self)
 
 /* ---- the estimate ---- */
 
-static int64_t left_tokens(const struct ifl_request *r, bool busy)
+static int64_t limit_tokens(const struct peak_estimate *p, const struct ifl_request *r, bool busy)
 {
     int64_t limit = 11 * (int64_t)r->n_out / 10;
-    if (limit < LIKELY_TOKENS)
-        limit = LIKELY_TOKENS;
-    if (busy || limit > r->n_max_new)
-        limit = r->n_max_new;
-    const int64_t left = limit - r->n_out - 1;
-    return left > 0 ? left : 0;
+    if (limit < p->likely_tokens)
+        limit = p->likely_tokens;
+    return busy || limit > r->n_max_new ? r->n_max_new : limit;
+}
+
+static struct forecast of_running(const struct peak_estimate *p, const struct ifl_request *r,
+                                  bool busy)
+{
+    const int64_t left = limit_tokens(p, r, busy) - r->n_out - 1;
+    return (struct forecast){r->mine[IFL_ADMIT], left > 0 ? left : 0, r->n_tokens};
+}
+
+/* At the end of the step it holds its first new token, too. */
+static struct forecast of_starting(const struct peak_estimate *p, const struct ifl_request *r,
+                                   bool busy)
+{
+    const int64_t left = limit_tokens(p, r, busy) - r->n_out - 1 - p->first_counts;
+    return (struct forecast){r->mine[IFL_ADMIT], left > 0 ? left : 0, r->n_tokens + 1};
 }
 
 static int64_t most_tokens(const struct ifl_request *r)
@@ -81,22 +104,23 @@ static int64_t most_tokens(const struct ifl_request *r)
     return (int64_t)r->n_prompt + r->n_max_new;
 }
 
+/* Asked once a batch: who starts in it changes nothing. */
 static bool is_busy(const struct peak_estimate *p, const struct ifl_view *view,
                     const struct ifl_step *step)
 {
     const int32_t n_blocks = view->limits->n_blocks;
-    return n_blocks - step->n_free_blocks >= p->busy_frac * n_blocks;
+    struct estimate *e = estimate_of(p);
+    if (step->n_started == 0)
+        e->n_used = n_blocks - step->n_free_blocks;
+    return (double)e->n_used / n_blocks >= p->busy_frac;
 }
 
 /* Where it stood in the last sort, newcomers behind, at *n. */
-static void add_forecast(struct estimate *e, size_t *n, const struct ifl_request *r,
-                         int64_t left_tokens, int64_t now_tokens)
+static void add_forecast(struct estimate *e, size_t *n, struct forecast one)
 {
-    struct standing *standing = r->mine[IFL_ADMIT];
-    const bool known = standing->sorted_in == e->n_sorts;
+    const bool known = one.of->sorted_in == e->n_sorts;
     if (known || *n < 2 * e->cap)
-        e->forecasts[known ? standing->sorted_at : (*n)++] =
-            (struct forecast){standing, left_tokens, now_tokens};
+        e->forecasts[known ? one.of->sorted_at : (*n)++] = one;
 }
 
 /* Most left first. Those who decode together keep their order, so there is little to move. */
@@ -148,38 +172,36 @@ static bool surely_fits_with(const struct peak_estimate *p, const struct ifl_vie
     return held < pool;
 }
 
-/* Everyone on the device, and the newcomer. Who starts in this step holds its first new token at
- * the end of it. */
-static bool fits_with(const struct peak_estimate *p, const struct ifl_view *view,
-                      struct ifl_step *step, const struct ifl_request *newcomer, int64_t pool)
+/* Everyone on the device, and the newcomer. */
+static bool fits_with(const struct peak_estimate *p, struct ifl_step *step,
+                      const struct ifl_request *newcomer, bool busy, int64_t pool)
 {
     struct estimate *e = estimate_of(p);
-    const bool busy = is_busy(p, view, step);
     const struct ifl_requests running = ifl_running(step), started = ifl_started(step);
     size_t n = e->n_sorted;
     memset(e->forecasts, 0, n * sizeof *e->forecasts);
     for (size_t i = 0; i < running.n; i++)
         if (running.of[i]->state == IFL_RUNNING)
-            add_forecast(e, &n, running.of[i], left_tokens(running.of[i], busy),
-                         running.of[i]->n_tokens);
+            add_forecast(e, &n, of_running(p, running.of[i], busy));
     for (size_t i = 0; i < started.n; i++)
         if (started.of[i]->state == IFL_RUNNING)
-            add_forecast(e, &n, started.of[i], left_tokens(started.of[i], busy),
-                         started.of[i]->n_tokens + 1);
-    add_forecast(e, &n, newcomer, left_tokens(newcomer, busy), newcomer->n_tokens + 1);
+            add_forecast(e, &n, of_starting(p, started.of[i], busy));
+    add_forecast(e, &n, of_starting(p, newcomer, busy));
     return peak_stays_below(e->forecasts, sort_forecasts(e, n), pool);
 }
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                 struct ifl_step *step, const struct ifl_request *r, int32_t n)
 {
+    const struct peak_estimate *p = self;
     const struct standing *standing = r->mine[IFL_ADMIT];
     const int64_t pool = (int64_t)view->limits->n_blocks * view->limits->block_tokens;
-    const int64_t alone = r->n_tokens + 1 + left_tokens(r, is_busy(self, view, step));
+    const bool busy = is_busy(p, view, step);
+    const struct forecast alone = of_starting(p, r, true); /* whether busy now or not */
     (void)n; /* a chunk of a prompt takes the room of all of it */
-    if (standing->over_rate || alone >= pool)
+    if (standing->over_rate || alone.now_tokens + alone.left_tokens >= pool)
         return (struct ifl_admission){IFL_NEVER_FITS, 0};
-    if (!surely_fits_with(self, view, step, r, pool) && !fits_with(self, view, step, r, pool))
+    if (!surely_fits_with(p, view, step, r, pool) && !fits_with(p, step, r, busy, pool))
         return (struct ifl_admission){IFL_NO_BLOCKS, 0};
     const bool fits = ifl_need(step, r, r->n_tokens) <= step->n_free_blocks;
     return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_tokens};

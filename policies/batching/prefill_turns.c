@@ -4,10 +4,11 @@
  * after `decodes_between` decode steps (LightLLM's router_max_wait_tokens, S-LoRA's
  * max_wait_tokens, TGI's max_waiting_tokens), or as soon as enough of them wait (TGI's
  * waiting_served_ratio). Whoever the turn finds no room for waits, and is asked again at every step
- * until a prefill has run. In TGI prompts that join others are followed by a decode of all, and
- * where fewer fit than should wait none starts until the turn comes by itself.
+ * until a prefill has run; LightLLM asks again at the next turn. In TGI prompts that join others
+ * are followed by a decode of all, and where fewer fit than should wait none starts until the turn
+ * comes by itself.
  *
- * LightLLM lightllm/server/router/manager.py; S-LoRA slora/server/router/manager.py;
+ * LightLLM lightllm/server/router/manager.py of 2024; S-LoRA slora/server/router/manager.py;
  * text-generation-inference backends/v3/src/backend.rs without chunking. */
 #include "inflight/policy.h"
 
@@ -17,10 +18,11 @@ struct prefill_turns {
     int32_t decodes_between;
     double waiting_ratio; /* 0: the number of those who wait does not matter */
     bool joined_decode;
+    bool every_turn;
 };
 
 struct turns {
-    uint64_t since; /* the first step after the last prefill */
+    uint64_t since; /* the first step after the last prefill; with every_turn also after a pause */
     bool joined;    /* which found others on the device */
 };
 
@@ -36,6 +38,8 @@ static const struct ifl_param params[] = {
      "as many waiting requests a running one interrupt earlier; 0: never"},
     {"joined_decode", IFL_BOOL, offsetof(struct prefill_turns, joined_decode), 0, 0, 1, NULL, "",
      "after prompts that joined others everyone decodes before the next may start (TGI)"},
+    {"every_turn", IFL_BOOL, offsetof(struct prefill_turns, every_turn), 0, 0, 1, NULL, "",
+     "a turn that finds no room, or nobody, waits for the next; false: for the next step"},
 };
 
 static struct turns *turns_of(const void *self)
@@ -51,21 +55,24 @@ static int32_t token_budget(const struct prefill_turns *p, const struct ifl_limi
     return sixth > limits->max_model_tokens ? (int32_t)sixth : limits->max_model_tokens;
 }
 
-static int32_t steps_since_prefill(const struct prefill_turns *p, const struct ifl_view *view)
+/* Since the last prefill, or since the last turn where each is a new start. */
+static int32_t steps_since(const struct prefill_turns *p, const struct ifl_view *view)
 {
     const uint64_t n = view->step - turns_of(p)->since;
+    if (p->every_turn && p->decodes_between > 0 && n > 0)
+        return 1 + (int32_t)((n - 1) % (uint64_t)p->decodes_between);
     return n < INT32_MAX ? (int32_t)n : INT32_MAX;
 }
 
 static bool decode_is_due(const struct prefill_turns *p, const struct ifl_view *view)
 {
-    return p->joined_decode && turns_of(p)->joined && steps_since_prefill(p, view) == 0;
+    return p->joined_decode && turns_of(p)->joined && steps_since(p, view) == 0;
 }
 
 static bool turn_has_come(const struct prefill_turns *p, const struct ifl_view *view)
 {
     return view->n_running == 0 ||
-           (!decode_is_due(p, view) && steps_since_prefill(p, view) >= p->decodes_between);
+           (!decode_is_due(p, view) && steps_since(p, view) >= p->decodes_between);
 }
 
 /* next_batch of TGI's queue: as many as should join wait, and find room one after the other. */
@@ -119,7 +126,7 @@ static void promise_repeat(const struct prefill_turns *p, const struct ifl_view 
                            struct ifl_step *step)
 {
     const bool idle = step->n_waiting == 0 || turn_has_come(p, view);
-    const int32_t before_turn = p->decodes_between - 1 - steps_since_prefill(p, view);
+    const int32_t before_turn = p->decodes_between - 1 - steps_since(p, view);
     if (idle || !decode_is_due(p, view))
         ifl_promise_to_the_last(step, idle ? INT32_MAX : before_turn, IFL_NEVER, 0);
 }
@@ -144,8 +151,10 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
 static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
                           struct ifl_step *step)
 {
+    const struct prefill_turns *p = self;
     struct turns *turns = turns_of(self);
-    (void)step;
+    if (p->every_turn && step->n_preempted > 0)
+        turns->since = view->step;
     if (desc->totals.n_prefill_tokens == 0)
         return;
     turns->since = view->step + 1;

@@ -114,42 +114,60 @@ class TgiNoChunking(Tgi):
 
 
 class LightLLM(Scheduler):
-    """lightllm/server/router: the estimated peak of the pool stays below its size."""
+    """lightllm/server/router, 2024: manager.py, req_queue/continues_batch/impl.py and ../io_struct.py: the
+    estimated peak of the pool stays below its size."""
     preset = 'lightllm'
+    has_wait_tokens = 0
 
     @staticmethod
     def draw(rng):
-        return {'max_seqs': rng.choice([2, 1000]), 'num_blocks': rng.randint(10, 150),
-                'max_model_len': rng.choice([20, 40, 64])}
+        return {'max_seqs': rng.choice([2, 1000]), 'num_blocks': rng.randint(10, 100),
+                'block_tokens': rng.choice([1, 1, 4]), 'max_model_len': rng.choice([20, 40, 64]),
+                'between': rng.choice([0, 1, 3, 10]),
+                'router_token_ratio': 0, 'router_max_new_token_len': 1024}
 
     columns = Reserving.columns
-    keys = {'max_seqs': 'serving.batching.max_seqs'}
+    keys = {'max_seqs': 'serving.batching.max_seqs', 'between': 'serving.batching.decodes_between'}
 
-    def peak(self, starting):
-        """Everyone's tokens now, and those still to come; one that starts gets a token at once."""
-        lives = [(r.max_new - r.out - 1, r.tokens) for r in self.running if r not in starting]
-        lives += [(r.max_new - r.out - 1, r.tokens + 1) for r in starting]
-        lives.sort(key=lambda life: -life[0])
+    @property
+    def total(self):
+        return self.s['num_blocks'] * self.s['block_tokens']
+
+    def tuple_tokens(self, r, is_busy, running):
+        """get_tuple_tokens of NormalReq: tokens now, and those still to come."""
+        most = r.max_new
+        if not is_busy:
+            most = min(most, max(int(1.1 * r.out), self.s['router_max_new_token_len']))
+        if running:
+            return r.prompt + r.out, max(0, most - r.out - 1)
+        return r.prompt + r.out + 1, max(0, most - r.out - 1 - 1)
+
+    def is_busy(self):
+        used = self.s['num_blocks'] - self.free
+        return used / self.s['num_blocks'] >= self.s['router_token_ratio']
+
+    @staticmethod
+    def peak(cache_len_list):
         cumulative = peak = 0
-        for i, (left, now) in enumerate(lives, 1):
+        for i, (now, left) in enumerate(sorted(cache_len_list, key=lambda e: -e[1]), 1):
             cumulative += now
             peak = max(peak, left * i + cumulative)
         return peak
 
     def prefills(self, step):
-        total = self.s['num_blocks'] * self.s['block_tokens']
-        budget = max(total // 6, self.s['max_model_len'])
-        starting = []
+        budget = max(self.total // 6, self.s['max_model_len'])
+        is_busy = self.is_busy()
+        cache_len_list = [self.tuple_tokens(r, is_busy, True) for r in self.running]
         while self.waiting and len(self.running) < self.s['max_seqs']:
             r = self.waiting[0]
             if step.n_tokens + r.tokens > budget >= r.tokens:
                 break
-            if r.tokens > budget or r.tokens + 1 + r.max_new - r.out - 1 >= total:
+            if r.tokens > budget or sum(self.tuple_tokens(r, True, False)) >= self.total:
                 self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
                 continue
-            if self.peak(starting + [r]) >= total or self.blocks_for(r.tokens) > self.free:
+            cache_len_list.append(self.tuple_tokens(r, is_busy, False))
+            if self.peak(cache_len_list) >= self.total or self.blocks_for(r.tokens) > self.free:
                 break
-            starting.append(r)
             self.admit(r, self.blocks_for(r.tokens))
             self.give(step, r, r.tokens)
 
@@ -167,9 +185,34 @@ class LightLLM(Scheduler):
                 self.give(step, r, 1)
 
     def plan(self, step):
-        self.prefills(step)
+        """A plan that drops somebody is made again within the same _step."""
+        self.tried = self.has_wait_tokens >= self.s['between']
+        if not self.running or self.tried:
+            self.prefills(step)
         if not step.tokens:
             self.decodes(step)
+
+    def started(self, step):
+        if any(not r.decodes for r in step.tokens):
+            self.has_wait_tokens = 0
+        else:
+            self.has_wait_tokens = 1 if self.tried or step.preempted else self.has_wait_tokens + 1
+
+
+class LightLLMGuesses(LightLLM):
+    """With a --router_token_ratio: answers count as a guess while the pool is not busy."""
+    preset = 'lightllm'
+    beside = ' with guesses'
+
+    @staticmethod
+    def draw(rng):
+        return {**LightLLM.draw(rng), 'block_tokens': 1, 'num_blocks': rng.randint(45, 120),
+                'max_model_len': rng.choice([40, 64]), 'between': rng.choice([0, 1, 3]),
+                'router_token_ratio': rng.choice([0.1, 0.5, 0.9, 1]),
+                'router_max_new_token_len': rng.choice([1, 4, 15, 1024])}
+
+    keys = {**LightLLM.keys, 'router_token_ratio': 'serving.admit.busy_frac',
+            'router_max_new_token_len': 'serving.admit.likely_tokens'}
 
 
 class TrtNoEvict(Reserving):
