@@ -2,7 +2,11 @@
  * An empty cell of an optional column says "none". */
 #include "traces.h"
 
-const struct trace_csv_column trace_inflight_columns[TRACE_N_CSV_COLUMNS] = {
+#include "inflight/random.h"
+
+enum { TOKEN_IDS = TRACE_N_CSV_COLUMNS, N_COLUMNS }; /* is read, and not written */
+
+const struct trace_csv_column trace_inflight_columns[N_COLUMNS] = {
     [TRACE_ARRIVAL] = {"arrival_s", TRACE_OPTIONAL},
     [TRACE_PROMPT] = {"prompt_tokens", TRACE_NEEDED},
     [TRACE_OUTPUT] = {"output_tokens", TRACE_NEEDED},
@@ -17,14 +21,16 @@ const struct trace_csv_column trace_inflight_columns[TRACE_N_CSV_COLUMNS] = {
     [TRACE_THINK] = {"think_s", TRACE_OPTIONAL},
     [TRACE_PREFIX_GROUP] = {"prefix_group", TRACE_OPTIONAL},
     [TRACE_PREFIX_TOKENS] = {"prefix_tokens", TRACE_OPTIONAL},
+    [TOKEN_IDS] = {"token_ids", TRACE_OPTIONAL},
 };
 
-_Static_assert(TRACE_N_CSV_COLUMNS <= TRACE_CSV_MAX_COLUMNS, "a row has a cell for every column");
+_Static_assert(N_COLUMNS <= TRACE_CSV_MAX_COLUMNS, "a row has a cell for every column");
 
 struct inflight {
     struct trace_rows *rows;
     struct trace_names sessions, groups;
-    bool optional; /* there are columns beside the first three */
+    bool optional;  /* there are columns beside the first three */
+    bool token_ids; /* one of them says the prompts' tokens */
 };
 
 /* A column that means nothing without another one. */
@@ -52,6 +58,9 @@ static int take_header(void *self, const struct trace_row *row, struct ifl_error
         inflight->optional = true;
         rc = trace_rows_want(inflight->rows, (enum trace_column)c, error);
     }
+    inflight->token_ids = trace_row_bound(row, TOKEN_IDS);
+    inflight->optional |= inflight->token_ids;
+    inflight->rows->trace->hash_block_tokens = inflight->token_ids;
     return rc;
 }
 
@@ -89,6 +98,50 @@ static int take_optional(struct inflight *inflight, const struct trace_row *row,
         return trace_attribute_take_cell(inflight->rows, row, column, (enum trace_column)column,
                                          error);
     }
+}
+
+/* The next of numbers that have a blank between them; false where there is none. */
+static bool next_token(const char **at, uint64_t *token)
+{
+    const char *digit = *at;
+    for (*token = 0; *digit >= '0' && *digit <= '9' && *token <= INT32_MAX; digit++)
+        *token = 10 * *token + (uint64_t)(*digit - '0');
+    if (digit == *at || *token > INT32_MAX || (*digit != ' ' && *digit != '\0'))
+        return false;
+    *at = digit + (*digit == ' ' && digit[1] != '\0');
+    return true;
+}
+
+/* -1 if there is anything else. */
+static int64_t count_tokens(const char *text)
+{
+    uint64_t token;
+    int64_t n = 0;
+    while (*text && next_token(&text, &token))
+        n++;
+    return *text ? -1 : n;
+}
+
+/* A token's hash id stands for it and all before it, as in other traces a block's does. */
+static int take_token_ids(struct inflight *inflight, const struct trace_row *row,
+                          struct ifl_error *error)
+{
+    const struct ifl_trace *trace = inflight->rows->trace;
+    const char *at = trace_row_filled(row, TOKEN_IDS) ? trace_row_text(row, TOKEN_IDS) : "";
+    const int64_t n = count_tokens(at);
+    if (n < 0)
+        return trace_row_fail(row, TOKEN_IDS, "whole numbers below 2^31, a blank between two",
+                              error);
+    if (n > 0 && n != trace->n_prompt[trace->n - 1])
+        return trace_row_fail(row, TOKEN_IDS, "as many numbers as prompt_tokens", error);
+    if (n > 0 && trace->prefix_tokens && trace->prefix_tokens[trace->n - 1] > 0)
+        return trace_row_fail(row, TOKEN_IDS, "none in a row with prefix_tokens", error);
+    uint64_t *id = trace_rows_hash_ids(inflight->rows, (size_t)n, error);
+    if (!id)
+        return error->code;
+    for (uint64_t token, before = 0; next_token(&at, &token); id++)
+        *id = before = ifl_mix(before ^ ifl_mix(token));
+    return 0;
 }
 
 static int check_row(const struct ifl_trace *trace, const struct trace_row *row,
@@ -151,6 +204,8 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
     for (size_t c = TRACE_REQUEST_ID; rc == 0 && c < TRACE_N_CSV_COLUMNS; c++)
         if (trace_row_bound(row, c))
             rc = take_optional(inflight, row, c, error);
+    if (rc == 0 && inflight->token_ids)
+        rc = take_token_ids(inflight, row, error);
     if (rc == 0)
         rc = check_first_turn(inflight, row, n_sessions, error);
     return rc == 0 ? check_row(inflight->rows->trace, row, error) : rc;
@@ -160,7 +215,7 @@ int trace_read_inflight(struct trace_input *input, struct trace_rows *rows, stru
 {
     struct inflight inflight = {.rows = rows};
     const struct trace_csv_format format = {
-        .columns = trace_inflight_columns, .n_columns = TRACE_N_CSV_COLUMNS, .closed = true};
+        .columns = trace_inflight_columns, .n_columns = N_COLUMNS, .closed = true};
     const struct trace_csv_reader reader = {
         .header = take_header, .record = take_record, .self = &inflight};
     const int rc = trace_csv_read(input, &format, &reader, error);

@@ -12,6 +12,17 @@ static int check_hash_ids(const struct trace_record *record, struct ifl_error *e
     return right ? 0 : trace_record_fail(record, "hash_ids", "a list of whole numbers", error);
 }
 
+static int take_hash_ids(const struct trace_record *record, struct trace_rows *rows,
+                         struct ifl_error *error)
+{
+    const json_t *ids = json_object_get(record->value, "hash_ids");
+    const size_t n = json_array_size(ids);
+    uint64_t *hash_id = trace_rows_hash_ids(rows, n, error);
+    for (size_t i = 0; hash_id && i < n; i++)
+        hash_id[i] = (uint64_t)json_integer_value(json_array_get(ids, i));
+    return hash_id ? 0 : error->code;
+}
+
 int trace_record_add(const struct trace_record *record, struct trace_rows *rows, int64_t stamp_ns,
                      struct ifl_error *error)
 {
@@ -25,7 +36,7 @@ int trace_record_add(const struct trace_record *record, struct trace_rows *rows,
         rc = trace_rows_add(rows, stamp_ns, prompt, output, error);
     if (rc <= 0)
         return rc;
-    rc = trace_rows_hash_ids(rows, json_object_get(record->value, "hash_ids"), error);
+    rc = take_hash_ids(record, rows, error);
     return rc < 0 ? rc : 1;
 }
 

@@ -45,7 +45,7 @@ static const struct ifl_trace_format formats[N_FORMATS + 1] = {
      "request_latency}"},
     {"inflight", "inflight's own CSV",
      "[arrival_s,]prompt_tokens,output_tokens[,request_id,client,priority,ttft_slo_s,tpot_slo_s,"
-     "max_tokens,samples,session,think_s,prefix_group,prefix_tokens]"},
+     "max_tokens,samples,session,think_s,prefix_group,prefix_tokens,token_ids]"},
     {NULL, NULL, NULL}};
 
 /* What tells a format from the others; bailian stands before mooncake, whose keys it has too, and

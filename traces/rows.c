@@ -109,19 +109,19 @@ static int reserve_hash_ids(struct trace_rows *rows, size_t n_more, struct ifl_e
     return 0;
 }
 
-int trace_rows_hash_ids(struct trace_rows *rows, const json_t *ids, struct ifl_error *error)
+uint64_t *trace_rows_hash_ids(struct trace_rows *rows, size_t n, struct ifl_error *error)
 {
     struct ifl_trace *trace = rows->trace;
     int rc = trace->hash_at ? 0 : begin_hash_ids(rows, error);
     if (rc == 0)
-        rc = reserve_hash_ids(rows, json_array_size(ids), error);
+        rc = reserve_hash_ids(rows, n, error);
     if (rc < 0)
-        return rc;
+        return NULL;
+    uint64_t *ids = trace->hash_id + rows->n_hash_ids;
     trace->hash_at[trace->n - 1] = rows->n_hash_ids;
-    for (size_t i = 0; i < json_array_size(ids); i++)
-        trace->hash_id[rows->n_hash_ids++] = (uint64_t)json_integer_value(json_array_get(ids, i));
+    rows->n_hash_ids += n;
     trace->hash_at[trace->n] = rows->n_hash_ids;
-    return 0;
+    return ids;
 }
 
 /* ---- the end ---- */

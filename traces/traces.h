@@ -138,10 +138,10 @@ int trace_rows_want(struct trace_rows *rows, enum trace_column column, struct if
 int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt, int32_t n_output,
                    struct ifl_error *error);
 
-/* Of the last row. Attributes say themselves who the client is: then the name has no say. Hash ids
- * are whole numbers, or NULL for none. */
+/* Of the last row. Attributes say themselves who the client is: then the name has no say. */
 int trace_rows_client(struct trace_rows *rows, const char *name, struct ifl_error *error);
-int trace_rows_hash_ids(struct trace_rows *rows, const json_t *ids, struct ifl_error *error);
+/* Room for n hash ids, to be filled; NULL without memory. */
+uint64_t *trace_rows_hash_ids(struct trace_rows *rows, size_t n, struct ifl_error *error);
 
 /* ---- outcomes.c: recorded runs ---- */
 
@@ -298,6 +298,6 @@ trace_reader_fn trace_read_requests, trace_read_bench, trace_read_aiperf, trace_
     trace_read_llmservingsim_run, trace_read_blis, trace_read_llmd, trace_read_vtc;
 
 /* The columns of inflight's own CSV, in the order in which they are written. */
-extern const struct trace_csv_column trace_inflight_columns[TRACE_N_CSV_COLUMNS];
+extern const struct trace_csv_column trace_inflight_columns[];
 
 #endif

@@ -42,7 +42,8 @@ struct ifl_trace {
                                -1: at its own stamp */
     uint32_t *prefix_group; /* dense numbers from 1; 0 for rows without a group */
     int32_t *prefix_tokens;
-    /* hash ids of prompt blocks (Mooncake, Bailian): row i has ids [hash_at[i], hash_at[i + 1]) */
+    /* hash ids of prompt blocks (Mooncake, Bailian), or of tokens where a trace names these (blocks
+     * of one token): row i has ids [hash_at[i], hash_at[i + 1]) */
     size_t *hash_at; /* [n + 1] or NULL */
     uint64_t *hash_id;
     int32_t hash_block_tokens;

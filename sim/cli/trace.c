@@ -126,8 +126,8 @@ static int trace_convert(int argc, char **argv)
         return usage_fail("trace convert");
     int rc = ifl_trace_read(files.of[0], format, &notes, &trace, &error);
     if (rc == 0 && trace.hash_at)
-        cli_note(NULL,
-                 "hash ids of prompt blocks have no column in inflight's CSV and are left out");
+        cli_note(NULL, "hash ids and token ids of prompts are not written to inflight's CSV: what "
+                       "prompts share is left out");
     if (rc == 0)
         rc = write_trace(&trace, path, &error);
     ifl_trace_free(&trace);

@@ -64,7 +64,7 @@ for trace in "$data"/azure-*.gz "$data"/sharegpt-*.gz "$data"/llmservingsim-*.gz
     succeeds "$inflight" trace convert converted.csv
     same_bytes logs/out converted.csv
 done
-expect 0 'note: hash ids of prompt blocks have no column*left out' \
+expect 0 'note: hash ids and token ids of prompts*left out' \
     "$inflight" trace convert "$data/mooncake-synthetic.jsonl.gz" -o converted.csv
 
 # generation: as many as asked, the same ones from the same seed, and as long as asked

@@ -214,6 +214,30 @@ Test(cache, the_next_turn_finds_the_answer)
         expect_found(&talks[i]);
 }
 
+/* ---- token ids ---- */
+
+/* Of five prompts of 40 tokens the second has the first 25 of the first one, the third all but the
+ * first, the fourth says nothing, the fifth is the first again, of which a token is computed. */
+Test(cache, finds_the_tokens_that_prompts_begin_with)
+{
+    static const int32_t found[][5] = {
+        [PREFIX_CACHE_HASH] = {0, 16, 0, 0, 32}, [PREFIX_CACHE_RADIX] = {0, 25, 0, 0, 39}};
+    for (enum prefix_cache cache = PREFIX_CACHE_HASH; cache <= PREFIX_CACHE_RADIX; cache++) {
+        struct fixture f;
+        struct ifl_error error;
+        set_up(&f, cache, cache == PREFIX_CACHE_HASH ? 16 : 1, 10000);
+        cr_assert_eq(ifl_trace_read("tests/traces/fixtures/token-ids.csv", "auto",
+                                    &(struct ifl_notes){0}, &f.trace, &error),
+                     0);
+        f.concurrency = 1;
+        f.check_blocks = true;
+        must_fly(&f);
+        for (size_t i = 0; i < f.trace.n; i++)
+            cr_expect_eq(f.capture.requests[i].cached_tokens, found[cache][i]);
+        fixture_free(&f);
+    }
+}
+
 /* ---- SGLang's theorem ---- */
 
 /* Zheng et al., SGLang, NeurIPS 2024, theorem 3.1: with a cache at least as large as the longest

@@ -177,6 +177,29 @@ Test(readers, inflight_with_every_column)
     ifl_trace_free(&trace);
 }
 
+/* Tokens that two prompts begin with have the same ids in both, and no others do: an id stands for
+ * all tokens up to its own. */
+Test(readers, token_ids_are_what_prompts_share)
+{
+    enum { N_PROMPTS = 5, N_TOKENS = 4 };
+    static const int64_t tokens[N_PROMPTS][N_TOKENS] = {
+        {7, 8, 9, 9}, {7, 8, 0, 9}, {2147483647, 8, 9, 9}, {7, 8, 9}, {0, 0, 0, 0}};
+    struct ifl_trace trace = must_read("prompt_tokens,output_tokens,token_ids\n"
+                                       "4,1,7 8 9 9\n4,1,7 8 0 9\n4,1,2147483647 8 9 9\n"
+                                       "3,1,7 8 9\n4,1,0 0 0 0\n5,1,\n");
+    cr_expect_eq(trace.hash_block_tokens, 1);
+    expect_column(trace.hash_at, 0, 4, 8, 12, 15, 19, 19);
+    for (size_t a = 0; a < trace.hash_at[N_PROMPTS]; a++)
+        for (size_t b = 0; b < trace.hash_at[N_PROMPTS]; b++) {
+            const size_t row_a = a < 15 ? a / 4 : 4, row_b = b < 15 ? b / 4 : 4;
+            const size_t n = a - trace.hash_at[row_a] + 1;
+            const bool same = n == b - trace.hash_at[row_b] + 1 &&
+                              memcmp(tokens[row_a], tokens[row_b], n * sizeof **tokens) == 0;
+            cr_expect_eq(trace.hash_id[a] == trace.hash_id[b], same, "ids %zu and %zu", a, b);
+        }
+    ifl_trace_free(&trace);
+}
+
 Test(readers, clients_called_by_numbers_keep_them)
 {
     struct ifl_trace trace = must_read("prompt_tokens,output_tokens,client\n1,1,5\n1,1,0\n1,1,\n");
