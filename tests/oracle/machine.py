@@ -13,13 +13,19 @@ class EngineFails(Exception):
 
 class Request:
     def __init__(self, number, arrival_ms, prompt, output, priority=0, client=0, max_tokens=None,
-                 prefix_group=0, prefix_tokens=0, ttft_slo_s=None, tpot_slo_s=None, samples=1):
+                 prefix_group=0, prefix_tokens=0, ttft_slo_s=None, tpot_slo_s=None, samples=1,
+                 session=None, think_s=None):
         self.number, self.arrival, self.prompt, self.output = number, arrival_ms, prompt, output
         self.priority, self.client = priority, client
         self.max_new = max_tokens or output     # the declared limit
         self.prefix_group, self.prefix_tokens = prefix_group, prefix_tokens
         self.ttft_slo_s, self.tpot_slo_s = ttft_slo_s, tpot_slo_s
         self.samples = samples          # answers, of equal length
+        self.session = session
+        self.think = None if think_s is None else round(think_s * 1000)
+        self.next_turn = None           # that waits for this one
+        self.waits = False
+        self.of_group = prefix_tokens   # leading tokens of its group, those of its answer too
         self.out = 0            # tokens produced
         self.computed = 0       # tokens whose K/V exists
         self.prefill = 0        # tokens to compute when it last left waiting
@@ -219,6 +225,44 @@ def row_of(scheduler, step, cost):
     }
 
 
+def link_turns(requests):
+    """A turn comes after the one before it, which says what the turn's prompt repeats."""
+    last = {}
+    for r in requests:
+        before = last.get(r.session)
+        if before and r.think is not None:
+            before.next_turn, r.waits = r, True
+        if (before and r.prefix_group == before.prefix_group and before.samples == 1 and
+                before.prompt == before.prefix_tokens < r.prefix_tokens):
+            before.of_group = min(before.prompt + before.output, r.prefix_tokens)
+        if r.session:
+            last[r.session] = r
+
+
+class Arrivals:
+    """Those that come at their stamps, and turns that come after the one before them."""
+
+    def __init__(self, scheduler, requests):
+        self.scheduler, self.n_come, self.n_gone = scheduler, 0, 0
+        link_turns(requests)
+        self.todo = sorted((r for r in requests if not r.waits), key=lambda r: (r.arrival, r.number))
+
+    def release(self, now):
+        for r in self.scheduler.done[self.n_gone:]:
+            if r.next_turn:
+                r.next_turn.arrival = now + r.next_turn.think
+                self.todo.append(r.next_turn)
+        self.n_gone = len(self.scheduler.done)
+        self.todo.sort(key=lambda r: (r.arrival, r.waits))
+
+    def come(self, before):
+        while self.todo and self.todo[0].arrival < before:
+            r = self.todo.pop(0)
+            r.number, self.n_come = self.n_come, self.n_come + 1
+            self.scheduler.arrive(r)
+            self.release(r.arrival)
+
+
 def fly(scheduler, requests, cost):
     """Rows of steps.csv, and why they are not all: None, a complaint, or the engine's failure."""
     rows = []
@@ -230,16 +274,16 @@ def fly(scheduler, requests, cost):
 
 def fly_into(rows, scheduler, requests, cost):
     """Runs to the end. At equal times: ends, then arrivals, then plans."""
-    todo = sorted(requests, key=lambda r: (r.arrival, r.number))
-    while todo or scheduler.waiting or scheduler.running or scheduler.swapped:
-        while todo and todo[0].arrival <= scheduler.now:
-            scheduler.arrive(todo.pop(0))
+    arrivals = Arrivals(scheduler, requests)
+    while arrivals.todo or scheduler.waiting or scheduler.running or scheduler.swapped:
+        arrivals.come(scheduler.now + 1)
         step = scheduler.make_plan()
         while not step.tokens and not step.blocks_out and not step.blocks_in and step.moved:
             step = scheduler.make_plan()
+        arrivals.release(scheduler.now)
         if not step.tokens and not step.blocks_out and not step.blocks_in:
             wake = scheduler.wake_at() if hasattr(scheduler, 'wake_at') else None
-            moments = [t for t in (todo[0].arrival if todo else None, wake) if t is not None]
+            moments = [r.arrival for r in arrivals.todo[:1]] + ([] if wake is None else [wake])
             if not moments:
                 if scheduler.waiting or scheduler.running or scheduler.swapped:
                     return 'stalled'
@@ -252,8 +296,8 @@ def fly_into(rows, scheduler, requests, cost):
         if len(rows) == MOST_STEPS:
             return 'does not end'
         begin, end = scheduler.now, scheduler.now + row['duration']
-        while todo and todo[0].arrival < end:
-            scheduler.arrive(todo.pop(0))
+        arrivals.come(end)
         scheduler.now = end
         scheduler.end(step, begin, end)
+        arrivals.release(end)
     return None

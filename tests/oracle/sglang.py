@@ -189,7 +189,7 @@ class SGLang(Scheduler):
         """Counted, never kept."""
 
     def tokens_of(self, r, n_tokens):
-        return tuple(('group', r.prefix_group, i) if i < r.prefix_tokens else ('own', r.number, i)
+        return tuple(('group', r.prefix_group, i) if i < r.of_group else ('own', r.number, i)
                      for i in range(n_tokens))
 
     def pages_of(self, r, n_tokens):
