@@ -82,14 +82,24 @@ static struct memory_options memory_options(const struct config *config)
                                    kv->memory_utilization};
 }
 
+/* As many blocks as there is room for. */
+static int fill_memory(const struct config *config, const struct machine *machine,
+                       struct memory_plan *plan, struct ifl_error *error)
+{
+    const struct memory_options options = memory_options(config);
+    if (config->serving.kv.sizing == KV_SIZING_FREE_SHARE)
+        return memory_plan_free_share(&machine->stage, &machine->hardware, &options, plan, error);
+    return memory_plan(&machine->stage, &machine->hardware, &options, plan, error);
+}
+
 static int plan_memory(const struct config *config, const struct machine *machine,
                        int32_t max_tokens, struct memory_plan *plan, struct ifl_error *error)
 {
     const struct memory_options options = memory_options(config);
-    if (config->serving.kv.sizing == KV_SIZING_WHOLE_REQUESTS)
-        return memory_plan_whole_requests(&machine->stage, &machine->hardware, &options, max_tokens,
-                                          plan, error);
-    return memory_plan(&machine->stage, &machine->hardware, &options, plan, error);
+    if (config->serving.kv.sizing != KV_SIZING_WHOLE_REQUESTS)
+        return fill_memory(config, machine, plan, error);
+    return memory_plan_whole_requests(&machine->stage, &machine->hardware, &options, max_tokens,
+                                      plan, error);
 }
 
 /* A given number of blocks is taken at its word, but not in silence if memory says otherwise. */
@@ -101,8 +111,7 @@ static void doubt(const struct config *config, const struct machine *machine,
     struct ifl_error error;
     if (!machine->has_model || !machine->has_hardware)
         return;
-    const struct memory_options options = memory_options(config);
-    const int rc = memory_plan(&machine->stage, &machine->hardware, &options, &plan, &error);
+    const int rc = fill_memory(config, machine, &plan, &error);
     if (rc < 0)
         snprintf(text, MACHINE_TEXT_BYTES, "serving.kv.num_blocks is given, although %s",
                  error.text);

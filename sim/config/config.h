@@ -17,7 +17,7 @@
 
 enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
 enum cost_kind { COST_ROOFLINE, COST_LINEAR, COST_TABLE, COST_RECORDED };
-enum kv_sizing { KV_SIZING_MEMORY, KV_SIZING_WHOLE_REQUESTS };
+enum kv_sizing { KV_SIZING_MEMORY, KV_SIZING_WHOLE_REQUESTS, KV_SIZING_FREE_SHARE };
 enum swap_full { SWAP_FULL_RECOMPUTE, SWAP_FULL_FAIL };
 
 struct workload_config {
@@ -45,7 +45,7 @@ struct kv_config {
     int32_t block_tokens;
     int32_t num_blocks;        /* 0: computed from memory */
     enum kv_sizing sizing;     /* by that rule */
-    double memory_utilization; /* share of the GPU's memory that weights, workspace and KV share */
+    double memory_utilization; /* share of the GPU's memory, by the last rule of what is free */
     double swap_gib;
     enum swap_full swap_full;
 };

@@ -14,8 +14,23 @@ static int64_t activation_bytes(const struct model *model, const struct hardware
     return (int64_t)(row * model->weight_bytes * hardware->memory.activation_tokens);
 }
 
+static void arithmetic_of_free(const struct memory_plan *plan, char *text, size_t n_bytes)
+{
+    snprintf(text, n_bytes,
+             "%.2f GiB, less %.2f weights, %.2f activations, %.2f workspace, x %g leaves %.2f GiB "
+             "for KV blocks of %.3f MiB",
+             (double)plan->gpu_bytes / gib, (double)plan->weight_bytes / gib,
+             (double)plan->activation_bytes / gib, (double)plan->workspace_bytes / gib,
+             plan->utilization, (double)plan->kv_bytes / gib,
+             (double)plan->block_bytes / gib * 1024);
+}
+
 static void arithmetic(const struct memory_plan *plan, char *text, size_t n_bytes)
 {
+    if (plan->of_free) {
+        arithmetic_of_free(plan, text, n_bytes);
+        return;
+    }
     snprintf(text, n_bytes,
              "%.2f GiB x %g = %.2f, less %.2f weights, %.2f activations, %.2f workspace "
              "leaves %.2f GiB for KV blocks of %.3f MiB",
@@ -58,9 +73,10 @@ static int judge(const struct model *model, const struct hardware *hardware,
                     model->name, hardware->name, plan->tensor_parallel, why);
 }
 
-int memory_plan(const struct model *model, const struct hardware *hardware,
-                const struct memory_options *options, struct memory_plan *plan,
-                struct ifl_error *error)
+/* All but what is left for K/V. */
+static int weigh(const struct model *model, const struct hardware *hardware,
+                 const struct memory_options *options, struct memory_plan *plan,
+                 struct ifl_error *error)
 {
     const int32_t tensor_parallel = options->tensor_parallel;
     if (model_check_parallel(model, tensor_parallel, error) || check_options(options, error))
@@ -77,9 +93,36 @@ int memory_plan(const struct model *model, const struct hardware *hardware,
         .workspace_bytes = (int64_t)(hardware->memory.workspace_gib * gib),
         .block_bytes = options->block_tokens * model_kv_bytes_per_token(model, tensor_parallel),
     };
+    return 0;
+}
+
+int memory_plan(const struct model *model, const struct hardware *hardware,
+                const struct memory_options *options, struct memory_plan *plan,
+                struct ifl_error *error)
+{
+    if (weigh(model, hardware, options, plan, error))
+        return IFL_E_INPUT;
     plan->kv_bytes =
         plan->usable_bytes - plan->weight_bytes - plan->activation_bytes - plan->workspace_bytes;
     plan->n_blocks = (int32_t)count_blocks(plan);
+    return judge(model, hardware, plan, error);
+}
+
+int memory_plan_free_share(const struct model *model, const struct hardware *hardware,
+                           const struct memory_options *options, struct memory_plan *plan,
+                           struct ifl_error *error)
+{
+    if (weigh(model, hardware, options, plan, error))
+        return IFL_E_INPUT;
+    const int64_t free_bytes =
+        plan->gpu_bytes - plan->weight_bytes - plan->activation_bytes - plan->workspace_bytes;
+    const int64_t token_bytes = plan->block_bytes / plan->block_tokens;
+    plan->of_free = true;
+    plan->usable_bytes = plan->gpu_bytes;
+    plan->kv_bytes = (int64_t)((double)free_bytes * plan->utilization);
+    const int64_t n_tokens = plan->kv_bytes > 0 ? plan->kv_bytes / token_bytes : 0;
+    const int64_t n_blocks = (n_tokens + plan->block_tokens - 1) / plan->block_tokens;
+    plan->n_blocks = (int32_t)(n_blocks < INT32_MAX ? n_blocks : INT32_MAX);
     return judge(model, hardware, plan, error);
 }
 

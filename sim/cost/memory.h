@@ -20,21 +20,32 @@
 struct memory_plan {
     int32_t n_blocks, block_tokens, tensor_parallel;
     double utilization;
+    bool of_free; /* what it is a share of: the GPU's memory, or what the rest leaves free of it */
     int64_t gpu_bytes, usable_bytes;
     int64_t weight_bytes, activation_bytes, workspace_bytes;
-    int64_t kv_bytes;    /* what is left of usable_bytes; may be negative when the plan failed */
+    int64_t kv_bytes;    /* what is left for K/V; may be negative when the plan failed */
     int64_t block_bytes; /* K and V of block_tokens tokens, all layers */
 };
 
 struct memory_options {
     int32_t tensor_parallel, block_tokens;
-    double utilization; /* share of the GPU's memory that may be used */
+    double utilization; /* share of the GPU's memory that may be used, or of what is free of it */
 };
 
 /* IFL_E_INPUT, with the arithmetic, where not even one block fits. */
 int memory_plan(const struct model *model, const struct hardware *hardware,
                 const struct memory_options *options, struct memory_plan *plan,
                 struct ifl_error *error);
+
+/* TensorRT-LLM's rule (cpp/tensorrt_llm/batch_manager/kvCacheManager.cpp, calculateMaxNumBlocks,
+ * 2024): K/V gets a share of what is free once everything else is there, in whole tokens, and the
+ * last block is rounded up,
+ *
+ *     blocks = ceil(floor((memory - weights - activations - workspace) x utilisation / KV of a
+ *              token) / block_tokens) */
+int memory_plan_free_share(const struct model *model, const struct hardware *hardware,
+                           const struct memory_options *options, struct memory_plan *plan,
+                           struct ifl_error *error);
 
 /* Vidur's rule (vidur/scheduler/utils/memory_planner.py): as many requests of max_tokens as fit
  * beside the weights of the layers alone,

@@ -124,6 +124,16 @@ flies "$head\n0,10,5\n0,10,5\n" \
     --set serving.max_model_len=4096 --set serving.preset=faster-transformer
 counts 2,0,2,0
 
+# TensorRT-LLM's rule counts for its presets: of what 6,738,415,616 parameters, the activations of 4096
+# tokens and the workspace leave of 79.22 GiB, 0.9 in tokens of 512 KiB, and in blocks of 64, rounded up
+for preset in trtllm-no-evict trtllm-static trtllm-max-utilization; do
+    flies "$head\n0,10,5\n" "note: serving.kv.num_blocks is 2000, more than the $(awk 'BEGIN {
+        free = (79.22 - 0.26) * 2 ^ 30 - 2 * 6738415616 - 2 * 4096 * (3 * 11008 + 4 * 4096)
+        print int((int(0.9 * free / 524288) + 63) / 64)
+    }') that memory has room for" --set serving.preset=$preset --set serving.kv.num_blocks=2000 \
+        --set model=llama-2-7b --set hardware=h100-sxm
+done
+
 # the end of time: 9.2e9 s fit into 63 bits of nanoseconds
 printf "$head\n9.1e9,10,200\n" >trace
 refuses 'config.yaml: step 100 takes 1e+06 s*, expected a run that ends before 9.2e9 s' \

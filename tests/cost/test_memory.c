@@ -17,24 +17,26 @@ static int32_t blocks(const char *model_name, const struct hardware *hw, int32_t
     return plan.n_blocks;
 }
 
+static const struct model small = {.layers = 1,
+                                   .d_model = 64,
+                                   .n_q_heads = 4,
+                                   .n_kv_heads = 4,
+                                   .d_head = 16,
+                                   .d_ffn = 128,
+                                   .vocab = 1000,
+                                   .max_model_len = 64,
+                                   .weight_bytes = 2,
+                                   .kv_bytes = 2};
+static const struct hardware one_gib = {
+    .gpu = {.memory_gib = 1}, .memory = {.workspace_gib = 0.125, .activation_tokens = 1000}};
+
 /* 1 GiB, half of it usable, 128 MiB workspace; a model of one layer, all terms by hand. */
 Test(memory, by_hand)
 {
-    const struct model model = {.layers = 1,
-                                .d_model = 64,
-                                .n_q_heads = 4,
-                                .n_kv_heads = 4,
-                                .d_head = 16,
-                                .d_ffn = 128,
-                                .vocab = 1000,
-                                .max_model_len = 64,
-                                .weight_bytes = 2,
-                                .kv_bytes = 2};
-    const struct hardware hw = {.gpu = {.memory_gib = 1},
-                                .memory = {.workspace_gib = 0.125, .activation_tokens = 1000}};
     struct memory_plan plan;
     struct ifl_error error = {0};
-    cr_assert_eq(memory_plan(&model, &hw, &(struct memory_options){1, 16, 0.5}, &plan, &error), 0);
+    cr_assert_eq(memory_plan(&small, &one_gib, &(struct memory_options){1, 16, 0.5}, &plan, &error),
+                 0);
     /* embeddings 2 x 64000, attention 4 x 4096, MLP 3 x 8192, three norms */
     const int64_t weights = 2 * (128000 + 16384 + 24576 + 192);
     const int64_t activations = (3 * 128 + 4 * 64) * 2 * 1000;
@@ -44,6 +46,45 @@ Test(memory, by_hand)
     cr_expect_eq(plan.workspace_bytes, 1 << 27);
     cr_expect_eq(plan.block_bytes, 16 * 2 * 64 * 2);
     cr_expect_eq(plan.n_blocks, ((1 << 29) - (1 << 27) - weights - activations) / 4096);
+}
+
+/* 2^30 - 338,304 weights - 1,280,000 activations - 2^27 workspace = 937,905,792 bytes are free;
+ * half of them hold 1,831,847 tokens of 256 bytes: 114,490 blocks and 7 tokens. */
+Test(memory, free_share_by_hand)
+{
+    struct memory_plan plan;
+    struct ifl_error error = {0};
+    const struct memory_options options = {1, 16, 0.5};
+    cr_assert_eq(memory_plan_free_share(&small, &one_gib, &options, &plan, &error), 0);
+    cr_expect_eq(plan.kv_bytes, 468952896);
+    cr_expect_eq(plan.n_blocks, 114491);
+}
+
+/* A log of TensorRT-LLM in its docs/source/reference/memory.md: an engine of 6,695 MiB and 256 KiB
+ * of K/V a token, as Llama-2-7B has on each of two GPUs; 70.48 GiB available, share 0.9, blocks of
+ * 64: "Number of blocks in KV cache primary pool: 4060". */
+Test(memory, free_share_as_tensorrt_llm_logs)
+{
+    const struct model model = load_model("llama-2-7b");
+    const double weights_gib = (double)model_weight_bytes(&model, 2) / (1 << 30);
+    const struct hardware hw = {.gpu = {.memory_gib = 70.48 + weights_gib}};
+    struct memory_plan plan;
+    struct ifl_error error = {0};
+    const struct memory_options options = {2, 64, 0.9};
+    cr_assert_eq(model_kv_bytes_per_token(&model, 2), 262144);
+    cr_assert_eq(memory_plan_free_share(&model, &hw, &options, &plan, &error), 0, "%s", error.text);
+    cr_expect_eq(plan.n_blocks, 4060, "%d", plan.n_blocks);
+}
+
+Test(memory, free_share_refuses_with_its_arithmetic)
+{
+    const struct model model = load_model("llama-2-70b");
+    const struct hardware hw = load_hardware("h100-sxm");
+    struct memory_plan plan;
+    struct ifl_error error = {0};
+    const struct memory_options options = {1, 64, 0.9};
+    cr_expect_eq(memory_plan_free_share(&model, &hw, &options, &plan, &error), IFL_E_INPUT);
+    cr_expect_not_null(strstr(error.text, "less 128.48 weights"), "%s", error.text);
 }
 
 /* inference-sim/inference-sim at e7a4aa37: vLLM 0.11.0 on one H100 80GB, utilisation 0.9, blocks
