@@ -140,7 +140,7 @@ static void add_work(struct engine_job *job, const struct ifl_work *work)
                                             .prefix_group = r->prefix_group,
                                             .stream_tokens = work->stream_tokens,
                                             .hash_ids = r->hash_ids,
-                                            .n_hash_ids = r->n_hash_ids,
+                                            .named_tokens = work->named_tokens,
                                             .hash_id_tokens = r->hash_id_tokens};
     job->samples[seq] = work->samples;
     for (int32_t i = 0; i < work->n_new; i++)

@@ -106,6 +106,7 @@ void live_describe(struct live_request *r, const struct arrival *a)
     r->row = a->row;
     r->n_output = a->n_output;
     r->stream_tokens = a->stream_tokens;
+    r->named_tokens = a->named_tokens;
     r->first_scheduled_ns = r->pub.first_token_ns = IFL_NEVER;
     r->stalled_since_ns = r->stall_ended_ns = IFL_NEVER;
     r->max_itl_ns = -1;

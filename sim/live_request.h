@@ -41,6 +41,7 @@ struct live_request {
     size_t row;            /* in the trace */
     int32_t n_output;      /* the true output length */
     int32_t stream_tokens; /* leading ones, of the answer too, that are its prefix group's stream */
+    int32_t named_tokens;  /* leading ones, of the answer too, that its hash ids stand for */
     int32_t cap_blocks;
     uint32_t *blocks; /* device blocks while RUNNING, host blocks while SWAPPED, those of its hit
                          while WAITING; in tallied pools only the names that the cache has for them,
@@ -89,10 +90,10 @@ struct arrival {
     uint64_t serial;
     int64_t at_ns;
     int32_t n_prompt, n_output, n_max_new, n_samples, n_predicted, priority;
-    int32_t stream_tokens;
+    int32_t stream_tokens, named_tokens;
     uint32_t client, session, prefix_group, prefix_tokens;
     int64_t ttft_slo_ns, tpot_slo_ns;
-    const uint64_t *hash_ids; /* of the prompt's blocks, borrowed from the trace, or NULL */
+    const uint64_t *hash_ids; /* of its blocks, borrowed from the trace, or NULL */
     int32_t n_hash_ids, hash_id_tokens;
 };
 

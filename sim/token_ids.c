@@ -29,7 +29,7 @@ static uint64_t draw_of_prompt(const struct token_ids *ids, const struct token_o
     const uint32_t id_tokens = (uint32_t)owner->hash_id_tokens;
     if (i < (uint32_t)owner->stream_tokens)
         return ifl_draw(ids->seed, IFL_DRAW_PREFIX_TOKEN, owner->prefix_group, i);
-    if (id_tokens > 0 && i / id_tokens < (uint32_t)owner->n_hash_ids)
+    if (i < (uint32_t)owner->named_tokens)
         return ifl_draw(ids->seed, IFL_DRAW_HASHED_TOKEN, owner->hash_ids[i / id_tokens],
                         i % id_tokens);
     return ifl_draw(ids->seed, IFL_DRAW_TOKEN, owner->serial, i);
@@ -43,7 +43,9 @@ static size_t place_of(const struct token_owner *owner, int32_t index)
 int32_t token_ids_get(const struct token_ids *ids, const struct token_owner *owner, int32_t index)
 {
     const bool begins = index == owner->n_prompt && owner->seq > 0;
-    if (index >= owner->n_prompt && index >= owner->stream_tokens && !begins)
+    const int32_t n_told =
+        owner->named_tokens > owner->stream_tokens ? owner->named_tokens : owner->stream_tokens;
+    if (index >= owner->n_prompt && index >= n_told && !begins)
         return ids->of[owner->serial].tokens[place_of(owner, index)];
     const uint64_t draw =
         begins ? ifl_draw(ids->seed, IFL_DRAW_SAMPLED_TOKEN, owner->serial, (uint64_t)owner->seq)

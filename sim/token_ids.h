@@ -33,7 +33,7 @@ struct token_owner { /* what is needed of a request, also after it has changed *
     uint32_t prefix_group;
     int32_t stream_tokens; /* leading ones, of the answer too, that are the group's stream */
     const uint64_t *hash_ids;
-    int32_t n_hash_ids, hash_id_tokens;
+    int32_t named_tokens, hash_id_tokens; /* leading ones, of the answer too, that these name */
 };
 
 /* 0, or -1 without memory. */

@@ -1,6 +1,7 @@
 #include "workload.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* The row before each in its session, as row + 1; 0 for none. The caller frees it. */
 static uint32_t *rows_before(const struct ifl_trace *trace)
@@ -40,30 +41,43 @@ static int link_turns(struct workload *workload, const uint32_t *before)
     return 0;
 }
 
-/* The turn's stream goes on behind the prompt of the turn before: there stands its answer. */
-static bool repeats_answer(const struct ifl_trace *trace, size_t turn, size_t before)
+static int32_t n_ids(const struct ifl_trace *trace, size_t row)
 {
-    return trace->prefix_group[turn] == trace->prefix_group[before] &&
-           trace->prefix_tokens[before] == trace->n_prompt[before] &&
-           trace->prefix_tokens[turn] > trace->n_prompt[before] &&
-           (!trace->samples || trace->samples[before] == 1);
+    return trace->hash_at ? (int32_t)(trace->hash_at[row + 1] - trace->hash_at[row]) : 0;
 }
 
-/* An answer that the next turn repeats, all of it or its beginning, is part of the stream. */
-static int continue_streams(struct workload *workload, const uint32_t *before)
+/* The turn names the tokens of the prompt before it, and goes on. */
+static bool goes_on_by_ids(const struct ifl_trace *trace, size_t turn, size_t before)
+{
+    const int32_t n = n_ids(trace, before);
+    return n == trace->n_prompt[before] && trace->hash_block_tokens == 1 &&
+           n_ids(trace, turn) > n &&
+           memcmp(trace->hash_id + trace->hash_at[turn], trace->hash_id + trace->hash_at[before],
+                  (size_t)n * sizeof *trace->hash_id) == 0;
+}
+
+/* The turn's stream goes on behind that of the prompt before it, which is all stream. */
+static bool goes_on_by_group(const struct ifl_trace *trace, size_t turn, size_t before)
+{
+    return trace->prefix_tokens && trace->prefix_group &&
+           trace->prefix_group[turn] == trace->prefix_group[before] &&
+           trace->prefix_tokens[before] == trace->n_prompt[before] &&
+           trace->prefix_tokens[turn] > trace->n_prompt[before];
+}
+
+/* What stands there behind the prompt is the answer, all of it or its beginning. Of several answers
+ * the trace does not say which one went on. */
+static int repeat_answers(struct workload *workload, const uint32_t *before)
 {
     const struct ifl_trace *trace = workload->trace;
-    workload->stream_tokens = malloc((trace->n + 1) * sizeof *workload->stream_tokens);
-    if (!workload->stream_tokens)
+    workload->repeated_by = calloc(trace->n + 1, sizeof *workload->repeated_by);
+    if (!workload->repeated_by)
         return -1;
     for (size_t i = 0; i < trace->n; i++) {
-        workload->stream_tokens[i] = trace->prefix_tokens[i];
-        if (!before[i] || !repeats_answer(trace, i, before[i] - 1))
+        if (!before[i] || (trace->samples && trace->samples[before[i] - 1] > 1))
             continue;
-        const size_t turn = before[i] - 1;
-        const int64_t n_said = (int64_t)trace->n_prompt[turn] + trace->n_output[turn];
-        workload->stream_tokens[turn] =
-            n_said < trace->prefix_tokens[i] ? (int32_t)n_said : trace->prefix_tokens[i];
+        if (goes_on_by_group(trace, i, before[i] - 1) || goes_on_by_ids(trace, i, before[i] - 1))
+            workload->repeated_by[before[i] - 1] = (uint32_t)i + 1;
     }
     return 0;
 }
@@ -75,8 +89,8 @@ static int follow_sessions(struct workload *workload)
     int rc = before ? 0 : -1;
     if (rc == 0 && !workload->closed && trace->think_ns)
         rc = link_turns(workload, before);
-    if (rc == 0 && trace->prefix_group && trace->prefix_tokens)
-        rc = continue_streams(workload, before);
+    if (rc == 0 && (trace->prefix_tokens || trace->hash_at))
+        rc = repeat_answers(workload, before);
     free(before);
     return rc;
 }
@@ -124,7 +138,7 @@ int workload_create(struct workload *workload, const struct ifl_trace *trace, in
 
 void workload_destroy(struct workload *workload)
 {
-    free(workload->stream_tokens);
+    free(workload->repeated_by);
     free(workload->next_turn);
     free(workload->waits);
     event_heap_destroy(&workload->released);
@@ -147,6 +161,27 @@ static int64_t own_or(int64_t of_run_ns, const int64_t *column, size_t row)
     return column && column[row] != IFL_NEVER ? column[row] : of_run_ns;
 }
 
+static int32_t smaller(int64_t a, int64_t b)
+{
+    return (int32_t)(a < b ? a : b);
+}
+
+/* Ids that the next turn has, too, are taken from there, where those of the answer stand behind. */
+static void name_tokens(const struct workload *workload, size_t row, struct arrival *a)
+{
+    const struct ifl_trace *trace = workload->trace;
+    const uint32_t repeated_by = workload->repeated_by ? workload->repeated_by[row] : 0;
+    const size_t last = repeated_by ? repeated_by - 1 : row; /* whose prompt says what is known */
+    const int64_t n_said = (int64_t)a->n_prompt + (repeated_by ? a->n_output : 0);
+    const bool by_group = repeated_by && a->prefix_tokens > 0;
+    a->n_hash_ids = n_ids(trace, row);
+    a->hash_ids = trace->hash_at ? trace->hash_id + trace->hash_at[by_group ? row : last] : NULL;
+    a->named_tokens = smaller((int64_t)n_ids(trace, by_group ? row : last) * a->hash_id_tokens,
+                              by_group ? a->n_prompt : n_said);
+    a->stream_tokens =
+        by_group ? smaller(trace->prefix_tokens[last], n_said) : (int32_t)a->prefix_tokens;
+}
+
 static void describe_more(const struct workload *workload, size_t row, struct arrival *a)
 {
     const struct ifl_trace *trace = workload->trace;
@@ -156,11 +191,8 @@ static void describe_more(const struct workload *workload, size_t row, struct ar
     a->session = trace->session ? trace->session[row] : 0;
     a->prefix_group = trace->prefix_group ? trace->prefix_group[row] : 0;
     a->prefix_tokens = trace->prefix_tokens ? (uint32_t)trace->prefix_tokens[row] : 0;
-    a->stream_tokens =
-        workload->stream_tokens ? workload->stream_tokens[row] : (int32_t)a->prefix_tokens;
-    a->hash_ids = trace->hash_at ? trace->hash_id + trace->hash_at[row] : NULL;
-    a->n_hash_ids = trace->hash_at ? (int32_t)(trace->hash_at[row + 1] - trace->hash_at[row]) : 0;
     a->hash_id_tokens = trace->hash_block_tokens;
+    name_tokens(workload, row, a);
     a->ttft_slo_ns = own_or(a->ttft_slo_ns, trace->ttft_slo_ns, row);
     a->tpot_slo_ns = own_or(a->tpot_slo_ns, trace->tpot_slo_ns, row);
 }

@@ -22,9 +22,9 @@ struct workload {
     size_t next, limit;         /* rows [next, limit) stream by their stamps */
     size_t next_held;           /* closed loop: rows [next_held, n) wait for a completion */
     bool closed;
-    int32_t *stream_tokens; /* [n] see live_request.h, or NULL: prefix_tokens */
-    uint32_t *next_turn;    /* [n] row + 1 of the turn that waits for this one, or NULL */
-    bool *waits;            /* [n] waits for its previous turn */
+    uint32_t *repeated_by; /* [n] row + 1 of the turn that repeats its answer, or NULL */
+    uint32_t *next_turn;   /* [n] row + 1 of the turn that waits for this one, or NULL */
+    bool *waits;           /* [n] waits for its previous turn */
     struct event_heap released;
     int64_t streamed_ns; /* when the next row that streams does, IFL_NEVER without one */
     int64_t next_ns;     /* when the next request arrives */

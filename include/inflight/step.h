@@ -217,6 +217,7 @@ struct ifl_work { /* one sequence */
     const uint32_t *blocks; /* [n_blocks] its block table: token i is in block i / block_tokens */
     int32_t n_blocks;
     int32_t stream_tokens; /* leading ones, of the answer too, that are its prefix group's stream */
+    int32_t named_tokens;  /* leading ones, of the answer too, that its hash ids stand for */
 };
 
 struct ifl_copy { /* of a block: its number in the pool it is read from, in that it goes to */

@@ -25,7 +25,7 @@ uint64_t kv_identity(const struct live_request *live, uint64_t before, int32_t b
     const int64_t from = (int64_t)block * block_tokens, to = from + block_tokens;
     if (to <= live->stream_tokens)
         return chain(before, OF_STREAM, r->prefix_group, (uint64_t)block);
-    if (to <= r->n_prompt && to <= (int64_t)r->n_hash_ids * r->hash_id_tokens)
+    if (to <= live->named_tokens)
         return chain_ids(r, before, from, to);
     return chain(before, OF_REQUEST, r->serial, (uint64_t)block);
 }
@@ -38,8 +38,7 @@ static int64_t id_covered_tokens(const struct ifl_request *r)
 
 int32_t kv_shareable_tokens(const struct live_request *r)
 {
-    const int64_t n_ids = id_covered_tokens(&r->pub);
-    return n_ids > r->stream_tokens ? (int32_t)n_ids : r->stream_tokens;
+    return r->named_tokens > r->stream_tokens ? r->named_tokens : r->stream_tokens;
 }
 
 static int32_t smaller(int64_t a, int64_t b)

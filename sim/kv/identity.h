@@ -1,12 +1,12 @@
 /* Which blocks hold the same K/V: the identity of a block is that of its tokens and of all before.
  *
  * A trace tells lengths, not texts, so tokens are known by where they come from: a token below
- * stream_tokens by its place in its group's stream, one of the prompt under a hash id of the trace
- * by that id and its place below it, any other token by its request and its place there. The
- * stream holds a prompt's first prefix_tokens and, where the session's next turn repeats it, the
- * answer behind a prompt that is all stream. Identities are chained, as vLLM chains the hashes of
- * blocks (64 bits; with 10^8 blocks in the table the chance that any two collide is below one in a
- * thousand). */
+ * stream_tokens by its place in its group's stream, one below named_tokens by the trace's hash id
+ * that it stands under and its place there, any other token by its request and its place there. A
+ * stream holds a prompt's first prefix_tokens; it and ids go on behind a prompt that they cover,
+ * over the answer that the session's next turn repeats. Identities are chained, as vLLM chains the
+ * hashes of blocks (64 bits; with 10^8 blocks in the table the chance that any two collide is below
+ * one in a thousand). */
 #ifndef SIM_KV_IDENTITY_H
 #define SIM_KV_IDENTITY_H
 

@@ -83,7 +83,7 @@ static uint64_t token_at(const struct inspector *x, const struct ifl_work *w, in
     const uint64_t at = (uint64_t)i + 1;
     if (i < w->stream_tokens)
         return (uint64_t)1 << 62 | (uint64_t)r->prefix_group << 32 | at;
-    if (i < r->n_prompt && i / (r->hash_id_tokens ? r->hash_id_tokens : 1) < r->n_hash_ids)
+    if (i < w->named_tokens)
         return (uint64_t)1 << 63 | r->hash_ids[i / r->hash_id_tokens] << 32 | at;
     const int32_t seq = i < r->n_prompt ? 0 : author(&x->replica->beams, w, i);
     return (uint64_t)seq << 50 | r->serial << 32 | at;

@@ -156,7 +156,22 @@ struct talk {
     int32_t found; /* by the second, of the tokens computed before */
 };
 
-static void expect_found(const struct talk *talk)
+/* The same said by an id a token. */
+static void say_by_ids(struct ifl_trace *trace)
+{
+    trace->hash_block_tokens = 1;
+    trace->hash_at = calloc(3, sizeof *trace->hash_at);
+    trace->hash_id = calloc(2 * 352, sizeof *trace->hash_id);
+    for (int i = 0; i < 2; i++) {
+        trace->hash_at[i + 1] = trace->hash_at[i];
+        for (int32_t k = 0; k < trace->prefix_tokens[i]; k++)
+            trace->hash_id[trace->hash_at[i + 1]++] = trace->prefix_group[i] * 1000 + (uint32_t)k;
+        trace->prefix_group[i] = 0;
+        trace->prefix_tokens[i] = 0;
+    }
+}
+
+static void expect_found(const struct talk *talk, bool by_ids)
 {
     struct fixture f;
     struct ifl_error error = {0};
@@ -179,6 +194,8 @@ static void expect_found(const struct talk *talk)
         f.trace.prefix_group[i] = talk->groups[i];
         f.trace.prefix_tokens[i] = talk->prefix_tokens[i];
     }
+    if (by_ids)
+        say_by_ids(&f.trace);
     cr_assert_eq(fixture_fly(&f, &error), 0, "%s", error.text);
     cr_assert_eq(f.complaint[0], '\0', "%s", f.complaint);
     cr_assert_eq(f.capture.requests[1].status, IFL_FINISHED);
@@ -210,8 +227,10 @@ Test(cache, the_next_turn_finds_the_answer)
         /* the first was rejected: there is no answer */
         {PREFIX_CACHE_RADIX, 1, {160, 352}, 1, 1 << 20, {1, 1}, {1, 1}, 0},
     };
-    for (size_t i = 0; i < sizeof talks / sizeof *talks; i++)
-        expect_found(&talks[i]);
+    for (size_t i = 0; i < sizeof talks / sizeof *talks; i++) {
+        expect_found(&talks[i], false);
+        expect_found(&talks[i], true);
+    }
 }
 
 /* ---- token ids ---- */

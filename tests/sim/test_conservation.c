@@ -288,6 +288,22 @@ static void roll_conversations(struct fixture *f, struct dice *dice)
     }
 }
 
+/* What groups say, by an id a token. */
+static void name_tokens(struct ifl_trace *trace)
+{
+    size_t n = 0;
+    trace->hash_block_tokens = 1;
+    trace->hash_at = calloc(trace->n + 1, sizeof *trace->hash_at);
+    trace->hash_id = calloc(trace->n * 120, sizeof *trace->hash_id);
+    for (size_t i = 0; i < trace->n; i++) {
+        for (int32_t k = 0; k < trace->prefix_tokens[i]; k++)
+            trace->hash_id[n++] = trace->prefix_group[i] * 1000 + (uint32_t)k;
+        trace->hash_at[i + 1] = n;
+        trace->prefix_group[i] = 0;
+        trace->prefix_tokens[i] = 0;
+    }
+}
+
 /* Shared prefixes of a few groups, most of them longer than a block. */
 static void roll_prefixes(struct fixture *f, struct dice *dice)
 {
@@ -300,6 +316,8 @@ static void roll_prefixes(struct fixture *f, struct dice *dice)
     }
     if (roll(dice, 0, 1))
         roll_conversations(f, dice);
+    if (f->trace.session && roll(dice, 0, 2) == 0)
+        name_tokens(&f->trace);
 }
 
 /* Hash ids as a trace has them: an id stands for its block and all before it. */
