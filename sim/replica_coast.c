@@ -32,11 +32,13 @@ static void end_ticks(struct replica *replica, const struct ifl_done *first, siz
 int replica_end_tick(struct replica *replica, const struct ifl_done *done,
                      struct ifl_recorder *recorder, struct ifl_error *error)
 {
-    replica->tick_ns = done->end_ns - done->start_ns;
-    if (replica->tells_each)
+    const int64_t lasted_ns = done->end_ns - done->start_ns;
+    if (replica->tells_each) {
+        replica->tick_ns = lasted_ns;
         return replica_end(replica, done, recorder, error);
+    }
     replica->ends_ns[replica->n_untold] = done->end_ns;
-    end_ticks(replica, done, 1, replica->tick_ns);
+    end_ticks(replica, done, 1, lasted_ns);
     const int rc = replica_tick(replica, done->end_ns, recorder, error);
     return rc < 0 ? rc : ifl_record_step(recorder, &replica->record, error);
 }
