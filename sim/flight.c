@@ -256,21 +256,17 @@ static bool look_ahead(const struct flight *flight, const struct replica *replic
            outlook->duration_ns[outlook->at] <= IFL_LAST_NS - replica->desc.start_ns;
 }
 
-/* Ends the committed step and, where they are nothing but sums, as many like it as the outlook
- * holds. 1: the one behind them is committed; 0: a plan is due. */
+/* Ends the committed step and as many like it as it can. 1: the one behind them is committed; 0: a
+ * plan is due. */
 static int coast(struct loop *loop, struct replica *replica, const struct ifl_done *done,
                  int64_t until_ns, struct outlook *outlook, struct ifl_error *error)
 {
     struct flight *flight = loop->flight;
-    int n = 1, rc = 0;
-    if (replica_stretches(replica))
-        rc = n = replica_stretch(replica, done, outlook->duration_ns + outlook->at,
-                                 outlook->n - outlook->at, until_ns, flight->recorder, error);
-    else
-        rc = replica_end_tick(replica, done, flight->recorder, error);
+    const int n = replica_coast(replica, done, outlook->duration_ns + outlook->at,
+                                outlook->n - outlook->at, until_ns, flight->recorder, error);
     loop->now_ns = replica->view.now_ns;
-    if (rc < 0)
-        return rc;
+    if (n < 0)
+        return n;
     outlook->at += (size_t)n;
     flight->n_repeats += (uint64_t)n - 1;
     if (!replica_next_tick(replica, loop->now_ns))

@@ -8,9 +8,9 @@
  *     replica_end      counts the tokens, ends requests, tells the modules
  *
  * replica_repeat stands in for replica_plan while a promise holds; where nothing can happen in
- * between, replica_end_tick, replica_stretch and replica_next_tick stand in for all of it. The
- * replica knows no clock and no executor; sim/flight.c drives it. What its files do for one another
- * is in replica_parts.h. */
+ * between, replica_coast and replica_next_tick stand in for all of it. The replica knows no clock
+ * and no executor; sim/flight.c drives it. What its files do for one another is in
+ * replica_parts.h. */
 #ifndef SIM_REPLICA_H
 #define SIM_REPLICA_H
 
@@ -211,22 +211,19 @@ bool replica_commit(struct replica *replica);
 int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,
                 struct ifl_error *error);
 /* A step that was committed and does nothing but what the promise repeats, for nobody's last token:
- * it may be ended by replica_end_tick, or as the first of a stretch of steps like it, and followed
- * by replica_next_tick, as replica_end, replica_repeat and replica_commit would. */
+ * it may be ended by replica_coast and followed by replica_next_tick, as replica_end,
+ * replica_repeat and replica_commit would. */
 bool replica_coasts(const struct replica *replica);
-int replica_end_tick(struct replica *replica, const struct ifl_done *done,
-                     struct ifl_recorder *recorder, struct ifl_error *error);
 /* How many steps, the committed one included, may end so by until_ns, and the one behind them; more
  * may than really do. */
 size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns);
 enum { REPLICA_MAX_STRETCH = 64 };
-/* The committed step, which ends so before until_ns, and as many behind it, n in all at most, as
- * begin by the promise and end before until_ns, too: how many, or negative. Only where it
- * `stretches`. */
-bool replica_stretches(const struct replica *replica);
-int replica_stretch(struct replica *replica, const struct ifl_done *done,
-                    const int64_t *duration_ns, size_t n, int64_t until_ns,
-                    struct ifl_recorder *recorder, struct ifl_error *error);
+/* Ends the committed step, which does so before until_ns, and as many behind it, n in all at most,
+ * as are nothing but sums, begin by the promise and end before until_ns, too: how many, or
+ * negative. */
+int replica_coast(struct replica *replica, const struct ifl_done *done, const int64_t *duration_ns,
+                  size_t n, int64_t until_ns, struct ifl_recorder *recorder,
+                  struct ifl_error *error);
 /* False, and nothing has changed: the promise does not cover it. */
 bool replica_next_tick(struct replica *replica, int64_t now_ns);
 /* What became of a request in `gone`; then it may be recycled. */

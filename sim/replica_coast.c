@@ -29,8 +29,8 @@ static void end_ticks(struct replica *replica, const struct ifl_done *first, siz
     replica->last_end_ns = replica->view.now_ns;
 }
 
-int replica_end_tick(struct replica *replica, const struct ifl_done *done,
-                     struct ifl_recorder *recorder, struct ifl_error *error)
+static int end_tick(struct replica *replica, const struct ifl_done *done,
+                    struct ifl_recorder *recorder, struct ifl_error *error)
 {
     const int64_t lasted_ns = done->end_ns - done->start_ns;
     if (replica->tells_each) {
@@ -93,7 +93,7 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
 
 /* All that a step changes are sums: nobody hears of it by itself, and everyone who decodes had the
  * last token when it began. */
-bool replica_stretches(const struct replica *replica)
+static bool stretches(const struct replica *replica)
 {
     const struct cohort *cohort = &replica->cohort;
     return !replica->tells_each && !replica->beams.search && cohort->n_fresh == 0 &&
@@ -159,9 +159,9 @@ static size_t let_ticks_pass(struct replica *replica, size_t n, struct ifl_pool_
     return i;
 }
 
-int replica_stretch(struct replica *replica, const struct ifl_done *done,
-                    const int64_t *duration_ns, size_t n, int64_t until_ns,
-                    struct ifl_recorder *recorder, struct ifl_error *error)
+static int stretch(struct replica *replica, const struct ifl_done *done, const int64_t *duration_ns,
+                   size_t n, int64_t until_ns, struct ifl_recorder *recorder,
+                   struct ifl_error *error)
 {
     struct ifl_pool_use use[REPLICA_MAX_STRETCH];
     struct ifl_stretch_record record;
@@ -184,4 +184,14 @@ int replica_stretch(struct replica *replica, const struct ifl_done *done,
         return ifl_fail_nomem(error);
     const int rc = ifl_record_stretch(recorder, &record, error);
     return rc < 0 ? rc : (int)record.n;
+}
+
+int replica_coast(struct replica *replica, const struct ifl_done *done, const int64_t *duration_ns,
+                  size_t n, int64_t until_ns, struct ifl_recorder *recorder,
+                  struct ifl_error *error)
+{
+    if (stretches(replica))
+        return stretch(replica, done, duration_ns, n, until_ns, recorder, error);
+    const int rc = end_tick(replica, done, recorder, error);
+    return rc < 0 ? rc : 1;
 }
