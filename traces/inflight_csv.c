@@ -2,6 +2,9 @@
  * An empty cell of an optional column says "none". */
 #include "traces.h"
 
+#include <ctype.h>
+#include <string.h>
+
 #include "inflight/random.h"
 
 enum { TOKEN_IDS = TRACE_N_CSV_COLUMNS, N_COLUMNS }; /* is read, and not written */
@@ -103,12 +106,14 @@ static int take_optional(struct inflight *inflight, const struct trace_row *row,
 /* The next of numbers that have a blank between them; false where there is none. */
 static bool next_token(const char **at, uint64_t *token)
 {
-    const char *digit = *at;
-    for (*token = 0; *digit >= '0' && *digit <= '9' && *token <= INT32_MAX; digit++)
-        *token = 10 * *token + (uint64_t)(*digit - '0');
-    if (digit == *at || *token > INT32_MAX || (*digit != ' ' && *digit != '\0'))
+    const size_t n = strcspn(*at, " ");
+    int64_t value;
+    if (!isdigit((unsigned char)**at) || trace_whole(*at, n, &value) != TRACE_NUMBER ||
+        value > INT32_MAX)
         return false;
-    *at = digit + (*digit == ' ' && digit[1] != '\0');
+    *token = (uint64_t)value;
+    *at += n;
+    *at += **at == ' ' && (*at)[1] != '\0';
     return true;
 }
 
