@@ -174,10 +174,11 @@ static void name_tokens(const struct workload *workload, size_t row, struct arri
     const size_t last = repeated_by ? repeated_by - 1 : row; /* whose prompt says what is known */
     const int64_t n_said = (int64_t)a->n_prompt + (repeated_by ? a->n_output : 0);
     const bool by_group = repeated_by && a->prefix_tokens > 0;
+    const size_t names = by_group ? row : last; /* whose ids name them */
     a->n_hash_ids = n_ids(trace, row);
-    a->hash_ids = trace->hash_at ? trace->hash_id + trace->hash_at[by_group ? row : last] : NULL;
-    a->named_tokens = smaller((int64_t)n_ids(trace, by_group ? row : last) * a->hash_id_tokens,
-                              by_group ? a->n_prompt : n_said);
+    a->hash_ids = trace->hash_at ? trace->hash_id + trace->hash_at[names] : NULL;
+    a->named_tokens =
+        smaller((int64_t)n_ids(trace, names) * a->hash_id_tokens, by_group ? a->n_prompt : n_said);
     a->stream_tokens =
         by_group ? smaller(trace->prefix_tokens[last], n_said) : (int32_t)a->prefix_tokens;
 }

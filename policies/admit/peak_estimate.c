@@ -84,19 +84,13 @@ static int64_t limit_tokens(const struct peak_estimate *p, const struct ifl_requ
     return busy || limit > r->n_max_new ? r->n_max_new : limit;
 }
 
-static struct forecast of_running(const struct peak_estimate *p, const struct ifl_request *r,
-                                  bool busy)
+/* Who starts holds its first new token, too, at the end of the step. */
+static struct forecast forecast_of(const struct peak_estimate *p, const struct ifl_request *r,
+                                   bool starts, bool busy)
 {
-    const int64_t left = limit_tokens(p, r, busy) - r->n_out - 1;
-    return (struct forecast){r->mine[IFL_ADMIT], left > 0 ? left : 0, r->n_tokens};
-}
-
-/* At the end of the step it holds its first new token, too. */
-static struct forecast of_starting(const struct peak_estimate *p, const struct ifl_request *r,
-                                   bool busy)
-{
-    const int64_t left = limit_tokens(p, r, busy) - r->n_out - 1 - p->first_counts;
-    return (struct forecast){r->mine[IFL_ADMIT], left > 0 ? left : 0, r->n_tokens + 1};
+    const bool first_counts = starts && p->first_counts;
+    const int64_t left = limit_tokens(p, r, busy) - r->n_out - 1 - first_counts;
+    return (struct forecast){r->mine[IFL_ADMIT], left > 0 ? left : 0, r->n_tokens + starts};
 }
 
 static int64_t most_tokens(const struct ifl_request *r)
@@ -182,11 +176,11 @@ static bool fits_with(const struct peak_estimate *p, struct ifl_step *step,
     memset(e->forecasts, 0, n * sizeof *e->forecasts);
     for (size_t i = 0; i < running.n; i++)
         if (running.of[i]->state == IFL_RUNNING)
-            add_forecast(e, &n, of_running(p, running.of[i], busy));
+            add_forecast(e, &n, forecast_of(p, running.of[i], false, busy));
     for (size_t i = 0; i < started.n; i++)
         if (started.of[i]->state == IFL_RUNNING)
-            add_forecast(e, &n, of_starting(p, started.of[i], busy));
-    add_forecast(e, &n, of_starting(p, newcomer, busy));
+            add_forecast(e, &n, forecast_of(p, started.of[i], true, busy));
+    add_forecast(e, &n, forecast_of(p, newcomer, true, busy));
     return peak_stays_below(e->forecasts, sort_forecasts(e, n), pool);
 }
 
@@ -197,7 +191,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     const struct standing *standing = r->mine[IFL_ADMIT];
     const int64_t pool = (int64_t)view->limits->n_blocks * view->limits->block_tokens;
     const bool busy = is_busy(p, view, step);
-    const struct forecast alone = of_starting(p, r, true); /* whether busy now or not */
+    const struct forecast alone = forecast_of(p, r, true, true); /* whether busy now or not */
     (void)n; /* a chunk of a prompt takes the room of all of it */
     if (standing->over_rate || alone.now_tokens + alone.left_tokens >= pool)
         return (struct ifl_admission){IFL_NEVER_FITS, 0};

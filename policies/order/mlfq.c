@@ -109,12 +109,6 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
     return 0;
 }
 
-/* Less than 0 where it has spent more elsewhere. */
-static int64_t left_ns(const struct queues *queues, const struct place *place)
-{
-    return queues->quantum_ns[place->level] - (queues->clock_ns - place->began_ns);
-}
-
 /* ns is not negative. */
 static int64_t added_ns(int64_t left, int64_t ns)
 {
@@ -410,7 +404,7 @@ static int64_t next_pass_ns(const struct mlfq *p, const struct ifl_view *view,
     int64_t least_ns = IFL_NEVER - view->now_ns;
     for (size_t i = 0; i < scheduled.n && lowest < p->n_levels; i++) {
         const struct place *place = scheduled.of[i]->mine[IFL_ORDER];
-        int64_t left = left_ns(queues, place);
+        int64_t left = due_ns(queues, place, place->level) - queues->clock_ns;
         for (int32_t level = place->level + 1; level <= lowest && left < least_ns; level++)
             left = added_ns(left, queues->quantum_ns[level]);
         least_ns = left < least_ns ? left : least_ns;

@@ -61,10 +61,12 @@ static bool holds_text(const char *header)
 static int check_numbers(const struct sheet *sheet, size_t from, struct ifl_error *error)
 {
     double value;
-    for (size_t column = from; column < sheet->n_columns; column++)
-        for (size_t row = 0; row < sheet->n_rows && !holds_text(sheet_header(sheet, column)); row++)
+    for (size_t column = from; column < sheet->n_columns; column++) {
+        const size_t n_rows = holds_text(sheet_header(sheet, column)) ? 0 : sheet->n_rows;
+        for (size_t row = 0; row < n_rows; row++)
             if (sheet_number(sheet, row, column, &value, error))
                 return error->code;
+    }
     return IFL_OK;
 }
 

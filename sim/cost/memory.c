@@ -96,14 +96,18 @@ static int weigh(const struct model *model, const struct hardware *hardware,
     return 0;
 }
 
+static int64_t left_bytes(const struct memory_plan *plan)
+{
+    return plan->usable_bytes - plan->weight_bytes - plan->activation_bytes - plan->workspace_bytes;
+}
+
 int memory_plan(const struct model *model, const struct hardware *hardware,
                 const struct memory_options *options, struct memory_plan *plan,
                 struct ifl_error *error)
 {
     if (weigh(model, hardware, options, plan, error))
         return IFL_E_INPUT;
-    plan->kv_bytes =
-        plan->usable_bytes - plan->weight_bytes - plan->activation_bytes - plan->workspace_bytes;
+    plan->kv_bytes = left_bytes(plan);
     plan->n_blocks = (int32_t)count_blocks(plan);
     return judge(model, hardware, plan, error);
 }
@@ -114,12 +118,10 @@ int memory_plan_free_share(const struct model *model, const struct hardware *har
 {
     if (weigh(model, hardware, options, plan, error))
         return IFL_E_INPUT;
-    const int64_t free_bytes =
-        plan->gpu_bytes - plan->weight_bytes - plan->activation_bytes - plan->workspace_bytes;
     const int64_t token_bytes = plan->block_bytes / plan->block_tokens;
     plan->of_free = true;
     plan->usable_bytes = plan->gpu_bytes;
-    plan->kv_bytes = (int64_t)((double)free_bytes * plan->utilization);
+    plan->kv_bytes = (int64_t)((double)left_bytes(plan) * plan->utilization);
     const int64_t n_tokens = plan->kv_bytes > 0 ? plan->kv_bytes / token_bytes : 0;
     const int64_t n_blocks = (n_tokens + plan->block_tokens - 1) / plan->block_tokens;
     plan->n_blocks = (int32_t)(n_blocks < INT32_MAX ? n_blocks : INT32_MAX);
