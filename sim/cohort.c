@@ -133,7 +133,7 @@ int cohort_widen(struct cohort *cohort, int64_t n_ticks)
 
 static int32_t grow_phase(const struct cohort *cohort, const struct live_request *r)
 {
-    const int64_t n_computed = r->pub.n_computed + (cohort->tick - r->synced_tick);
+    const int64_t n_computed = r->pub.stale.n_computed + (cohort->tick - r->synced_tick);
     const int64_t n_left = group_capacity(&r->pub, cohort->block) - n_computed;
     if (n_left >= r->finish_tick - cohort->tick)
         return COHORT_NEVER;
@@ -237,10 +237,12 @@ static void note_fresh(struct cohort *cohort, struct live_request *r)
 
 void cohort_add(struct cohort *cohort, struct live_request *r, bool counts)
 {
-    ifl_require(!r->in_cohort && r->pub.n_tokens == r->pub.n_computed + 1);
+    ifl_require(!r->in_cohort && r->pub.stale.n_tokens == r->pub.stale.n_computed + 1);
     r->in_cohort = true;
+    r->pub.ticks = &cohort->ticks;
+    r->pub.read_at = cohort->ticks.n - 1; /* not yet */
     r->synced_tick = cohort->tick;
-    r->finish_tick = cohort->tick + (r->n_output - r->pub.n_out);
+    r->finish_tick = cohort->tick + (r->n_output - r->pub.stale.n_out);
     live_insert_by_start(&cohort->members, AMONG_PEERS, r);
     r->grow_phase = grow_phase(cohort, r);
     if (!counts)
@@ -249,21 +251,21 @@ void cohort_add(struct cohort *cohort, struct live_request *r, bool counts)
     finish_insert(cohort, r);
     cohort->n++;
     cohort->n_seqs += r->pub.n_seqs;
-    cohort->context += (int64_t)r->pub.n_seqs * r->pub.n_computed;
+    cohort->context += (int64_t)r->pub.n_seqs * r->pub.stale.n_computed;
 }
 
 void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
 {
     const int32_t n = (int32_t)(cohort->tick - r->synced_tick);
-    const int32_t n_held = r->pub.n_computed + n + cohort->grown;
-    if (r->counted && n_held > r->pub.n_blocks * cohort->block.tokens)
-        r->pub.n_blocks = kv_blocks_for(n_held, cohort->block);
+    const int32_t n_held = r->pub.stale.n_computed + n + cohort->grown;
+    if (r->counted && n_held > r->pub.stale.n_blocks * cohort->block.tokens)
+        r->pub.stale.n_blocks = kv_blocks_for(n_held, cohort->block);
     if (n == 0)
         return;
-    r->pub.n_tokens += n;
-    r->pub.n_computed += n;
-    r->pub.n_out += n;
-    r->pub.last_end_ns = r->last_token_ns = cohort->last_end_ns;
+    r->pub.stale.n_tokens += n;
+    r->pub.stale.n_computed += n;
+    r->pub.stale.n_out += n;
+    r->pub.stale.last_end_ns = r->last_token_ns = cohort->last_end_ns;
     r->synced_tick = cohort->tick;
 }
 
@@ -308,9 +310,10 @@ void cohort_remove(struct cohort *cohort, struct live_request *r)
             r->max_itl_ns = gap_ns;
     }
     r->in_cohort = r->fresh = false;
+    r->pub.ticks = NULL;
     cohort->n--;
     cohort->n_seqs -= r->pub.n_seqs;
-    cohort->context -= (int64_t)r->pub.n_seqs * r->pub.n_computed;
+    cohort->context -= (int64_t)r->pub.n_seqs * r->pub.stale.n_computed;
     if (cohort->n == 0)
         cohort->n_gaps = 0;
 }
@@ -367,6 +370,7 @@ size_t cohort_pass(struct cohort *cohort, size_t n)
     }
     cohort->phase = (int32_t)phase;
     cohort->tick += (int64_t)n;
+    cohort->ticks.n++;
     cohort->context += (int64_t)n * cohort->n_seqs;
     cohort->grown = false;
     return n;

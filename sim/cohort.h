@@ -50,6 +50,8 @@ struct cohort {
     size_t cap_ticks;         /* a power of two, at least 64 */
     int64_t next_finish_tick; /* INT64_MAX: nobody does */
     bool grown;               /* blocks of the tick under way are taken */
+    struct ifl_ticks ticks;   /* how often the members' counts have changed; refresh is the
+                                 replica's */
     struct live_request **fresh;
     size_t n_fresh;
     size_t cap;
@@ -91,7 +93,7 @@ static inline struct live_request *cohort_growing(const struct cohort *cohort)
 
 static inline bool cohort_grows(const struct cohort *cohort, const struct live_request *r)
 {
-    const int64_t n_computed = r->pub.n_computed + (cohort->tick - r->synced_tick);
+    const int64_t n_computed = r->pub.stale.n_computed + (cohort->tick - r->synced_tick);
     return n_computed >= group_capacity(&r->pub, cohort->block);
 }
 
@@ -119,6 +121,7 @@ static inline int32_t cohort_grow_counted(struct cohort *cohort, int64_t *n_unus
         *unused_slots = 0;
     }
     cohort->grown = true;
+    cohort->ticks.n++;
     return n;
 }
 /* All that take blocks for the tick under way are counted. */

@@ -372,8 +372,8 @@ static void describe_first(const struct flight *flight, struct replica *replica,
     *text = '\0';
     if (r)
         snprintf(text, 96, "; first in line is request %llu, %d tokens and %d sequences",
-                 (unsigned long long)(request_id ? request_id[r->row] : r->row), r->pub.n_tokens,
-                 r->pub.n_seqs);
+                 (unsigned long long)(request_id ? request_id[r->row] : r->row),
+                 r->pub.stale.n_tokens, r->pub.n_seqs);
 }
 
 static int check_idle(const struct flight *flight, struct ifl_error *error)

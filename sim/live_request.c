@@ -5,23 +5,12 @@
 
 #include "inflight/error.h"
 
-enum { ALIGNMENT = 16 };
+enum { ALIGNMENT = 16, PARTS_AT = (sizeof(struct live_request) + ALIGNMENT - 1) & -ALIGNMENT };
 
-static size_t aligned(size_t n_bytes)
+void live_pool_init(struct live_pool *pool, size_t parts_bytes)
 {
-    return (n_bytes + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
-}
-
-void live_pool_init(struct live_pool *pool, const size_t request_bytes[IFL_N_KINDS])
-{
-    *pool = (struct live_pool){.record_bytes = aligned(sizeof(struct live_request))};
-    for (int kind = 0; kind < IFL_N_KINDS; kind++) {
-        if (request_bytes[kind] == 0)
-            continue;
-        pool->modules[pool->n_modules++] =
-            (struct module_bytes){(enum ifl_kind)kind, pool->record_bytes};
-        pool->record_bytes += aligned(request_bytes[kind]);
-    }
+    const size_t n_bytes = (size_t)PARTS_AT + parts_bytes + ALIGNMENT - 1;
+    *pool = (struct live_pool){.record_bytes = n_bytes / ALIGNMENT * ALIGNMENT};
 }
 
 static struct live_request *record_at(const struct live_pool *pool, size_t i)
@@ -94,8 +83,7 @@ struct live_request *live_take(struct live_pool *pool)
     r->blocks = blocks;
     r->cap_blocks = cap_blocks;
     r->beams = beams;
-    for (int i = 0; i < pool->n_modules; i++)
-        r->pub.mine[pool->modules[i].kind] = (char *)r + pool->modules[i].offset;
+    r->pub.parts = (char *)r + PARTS_AT;
     pool->n_live++;
     return r;
 }
@@ -112,10 +100,10 @@ void live_describe(struct live_request *r, const struct arrival *a)
     r->max_itl_ns = -1;
     pub->serial = pub->queued_serial = a->serial;
     pub->arrival_ns = pub->queued_ns = a->at_ns;
-    pub->started_ns = pub->last_end_ns = IFL_NEVER;
+    pub->started_ns = pub->stale.last_end_ns = IFL_NEVER;
     pub->ttft_slo_ns = a->ttft_slo_ns;
     pub->tpot_slo_ns = a->tpot_slo_ns;
-    pub->n_prompt = pub->n_tokens = a->n_prompt;
+    pub->n_prompt = pub->stale.n_tokens = a->n_prompt;
     pub->n_max_new = a->n_max_new;
     pub->n_predicted = a->n_predicted;
     pub->n_seqs = a->n_samples;

@@ -108,6 +108,19 @@ static inline uint32_t live_block(const struct live_request *r, int32_t i)
     return i < r->cap_blocks ? r->blocks[i] : 0;
 }
 
+/* As ifl_decodes and ifl_todo, of the counts that stand in the record: for requests that do not
+ * decode together with others, or whose counts were just brought up to date. A member of the cohort
+ * decodes at any time. */
+static inline bool request_decodes(const struct ifl_request *r)
+{
+    return r->stale.n_computed >= r->n_prefill;
+}
+
+static inline int32_t request_todo(const struct ifl_request *r)
+{
+    return r->stale.n_tokens - r->stale.n_computed - r->stale.n_now;
+}
+
 struct live_list {
     struct live_request *head, *tail;
     size_t n;
@@ -161,17 +174,12 @@ struct live_pool {
     void **chunks;
     size_t n_chunks, cap_chunks;
     size_t n_used;       /* of all chunks' records; no memory stands behind the others yet */
-    size_t record_bytes; /* the record and its modules' bytes behind it */
-    struct module_bytes {
-        enum ifl_kind kind;
-        size_t offset;
-    } modules[IFL_N_KINDS]; /* [n_modules] that hang something on it */
-    int n_modules;
+    size_t record_bytes; /* the record and its modules' parts behind it */
     size_t n_live;
 };
 
-/* request_bytes: what each module hangs on a request, 0 for nothing. */
-void live_pool_init(struct live_pool *pool, const size_t request_bytes[IFL_N_KINDS]);
+/* parts_bytes: what all modules together hang on a request, pub.parts. */
+void live_pool_init(struct live_pool *pool, size_t parts_bytes);
 void live_pool_finish(struct live_pool *pool);
 /* Room for n records in use at once; 0, or -1 without memory. */
 int live_add_chunks(struct live_pool *pool, size_t n);

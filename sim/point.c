@@ -135,7 +135,9 @@ static int create_replicas(const struct point_options *options, struct point *po
         rc = replica_create(&point->replicas[replica.number], &replica, error);
     }
     const struct module_config *router = &config->serving.modules[IFL_ROUTE];
-    return rc < 0 ? rc : module_create(&point->router, router, &result->limits, error);
+    size_t parts_bytes = 0; /* routers have no part of a request */
+    return rc < 0 ? rc
+                  : module_create(&point->router, router, &result->limits, &parts_bytes, error);
 }
 
 static void destroy_replicas(struct point *point)

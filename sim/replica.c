@@ -10,15 +10,27 @@
 
 /* ---- modules ---- */
 
+/* What modules own begins at multiples of that many bytes. */
+enum { MODULE_ALIGNMENT = 16 };
+
+static size_t aligned(size_t n_bytes)
+{
+    return (n_bytes + MODULE_ALIGNMENT - 1) / MODULE_ALIGNMENT * MODULE_ALIGNMENT;
+}
+
 int module_create(struct module *module, const struct module_config *config,
-                  const struct ifl_limits *limits, struct ifl_error *error)
+                  const struct ifl_limits *limits, size_t *parts_bytes, struct ifl_error *error)
 {
     const struct ifl_policy *policy = config->policy;
-    const size_t offset = ifl_state_offset(policy->params_bytes);
-    module->policy = policy;
-    module->self = calloc(1, offset + policy->state_bytes + 1);
-    if (!module->self)
+    const size_t state_offset = aligned(policy->params_bytes);
+    struct ifl_instance *instance =
+        calloc(1, sizeof *instance + state_offset + policy->state_bytes + 1);
+    if (!instance)
         return ifl_fail_nomem(error);
+    *instance = (struct ifl_instance){state_offset, *parts_bytes};
+    *parts_bytes += aligned(policy->request_bytes);
+    module->policy = policy;
+    module->self = instance + 1;
     if (policy->params_bytes)
         memcpy(module->self, config->params, policy->params_bytes);
     return policy->init ? policy->init(module->self, limits, error) : 0;
@@ -26,9 +38,11 @@ int module_create(struct module *module, const struct module_config *config,
 
 void module_destroy(struct module *module)
 {
-    if (module->self && module->policy->finish)
+    if (!module->self)
+        return;
+    if (module->policy->finish)
         module->policy->finish(module->self);
-    free(module->self);
+    free((struct ifl_instance *)module->self - 1);
 }
 
 /* ---- creating and destroying ---- */
@@ -46,7 +60,15 @@ static void fill_constants(struct replica *replica)
     replica->record.kv_pool_slots = (int64_t)limits->n_blocks * limits->block_tokens;
 }
 
-static int create_pools(struct replica *replica, const struct replica_options *options)
+static void refresh(const struct ifl_ticks *ticks, const struct ifl_request *r)
+{
+    const size_t offset = offsetof(struct replica, cohort.ticks);
+    step_show((struct replica *)((uintptr_t)ticks - offset), live(r));
+    live(r)->pub.read_at = ticks->n;
+}
+
+static int create_pools(struct replica *replica, const struct replica_options *options,
+                        size_t parts_bytes)
 {
     const struct ifl_limits *limits = &options->limits;
     const size_t n_copies = (size_t)limits->n_host_blocks + 1; /* each takes a host block */
@@ -60,10 +82,7 @@ static int create_pools(struct replica *replica, const struct replica_options *o
         .view = &replica->view,
         .block_tokens = limits->block_tokens,
     };
-    size_t request_bytes[IFL_N_KINDS] = {0};
-    FOR_EACH_MODULE (module, replica)
-        request_bytes[module->policy->kind] = module->policy->request_bytes;
-    live_pool_init(&replica->pool, request_bytes);
+    live_pool_init(&replica->pool, parts_bytes);
     replica->waiting.pool = &replica->pool;
     replica->outs = malloc(n_copies * sizeof *replica->outs);
     replica->ins = malloc(n_copies * sizeof *replica->ins);
@@ -78,17 +97,14 @@ static int create_pools(struct replica *replica, const struct replica_options *o
         kv_pool_tally(&replica->kv);
         kv_pool_tally(&replica->host);
     }
-    return cohort_create(&replica->cohort, replica->block);
+    const int rc = cohort_create(&replica->cohort, replica->block);
+    replica->cohort.ticks.refresh = refresh;
+    return rc;
 }
 
 static struct replica *seen_in(const struct ifl_view *view)
 {
     return (struct replica *)((uintptr_t)view - offsetof(struct replica, view));
-}
-
-static void refresh(const struct ifl_view *view, const struct ifl_request *r)
-{
-    step_sync(seen_in(view), live(r));
 }
 
 static void rerank(const struct ifl_view *view, const struct ifl_request *request)
@@ -110,26 +126,18 @@ static void listen(struct listeners *listeners, const struct module *module, boo
         listeners->of[listeners->n++] = module;
 }
 
-static void note_order(struct replica *replica, enum ifl_rerank rerank)
-{
-    replica->ranks_named = rerank == IFL_RANK_NAMED;
-    replica->ranks_move = rerank == IFL_RANK_EACH_PLAN || rerank == IFL_RANK_EACH_START;
-}
-
 static void note_wishes(struct replica *replica, const struct module *module)
 {
     const struct ifl_policy *policy = module->policy;
-    const bool hears_steps = policy->on_step_start || policy->on_step_end;
     listen(&replica->on_join, module, policy->on_join != NULL);
+    listen(&replica->on_start, module, policy->on_start != NULL);
+    listen(&replica->on_undo, module, policy->on_undo != NULL);
+    listen(&replica->on_preempt, module, policy->on_preempt != NULL);
     listen(&replica->on_leave, module, policy->on_leave != NULL);
     listen(&replica->on_step_start, module, policy->on_step_start != NULL);
     listen(&replica->on_step_end, module, policy->on_step_end != NULL);
-    listen(&replica->steady, module, policy->steady != NULL);
-    replica->tells_each |= hears_steps && !policy->hears_runs;
     if (policy->kind == IFL_PREEMPT)
         replica->has_ahead = policy->ops.preempt->ahead != NULL;
-    if (policy->kind == IFL_ORDER)
-        note_order(replica, policy->ops.order->rerank);
 }
 
 int replica_create(struct replica *replica, const struct replica_options *options,
@@ -150,20 +158,21 @@ int replica_create(struct replica *replica, const struct replica_options *option
     replica->beams.search &= replica->max_samples > 1;
     replica->limits.contiguous = options->allocator == KV_BUDDY;
     replica->view.limits = &replica->limits;
-    replica->view.refresh = refresh;
     replica->view.rerank = rerank;
     for (int which = 0; which < N_RANKED; which++)
         replica->by_rank[which].which = (enum ranked_list)which;
-    for (int kind = 0; kind < IFL_N_KINDS; kind++) {
-        const struct module_config *config = &options->modules[kind];
-        if (!config->policy || kind == IFL_ROUTE)
+    size_t parts_bytes = 0;
+    for (int i = 0; i < N_MODULES; i++) {
+        const struct module_config *config = &options->modules[i];
+        if (!config->policy || i == IFL_ROUTE)
             continue;
-        const int rc = module_create(&replica->modules[kind], config, &replica->limits, error);
+        const int rc =
+            module_create(&replica->modules[i], config, &replica->limits, &parts_bytes, error);
         if (rc < 0)
             return rc;
-        note_wishes(replica, &replica->modules[kind]);
+        note_wishes(replica, &replica->modules[i]);
     }
-    return create_pools(replica, options) < 0 ? ifl_fail_nomem(error) : 0;
+    return create_pools(replica, options, parts_bytes) < 0 ? ifl_fail_nomem(error) : 0;
 }
 
 static void free_arrays(struct replica *replica)
@@ -258,14 +267,14 @@ static void tell_join(struct replica *replica, const struct live_request *r)
  * costs least. */
 static int64_t first_key(struct replica *replica, struct live_request *r)
 {
-    return replica->ranks_move ? INT64_MAX : replica_rank(replica, r);
+    return replica_keys_move(replica) ? INT64_MAX : replica_rank(replica, r);
 }
 
 /* Where nobody hears who joins and keys stand, a request may wait as the workload told of it. */
 static bool may_wait_undescribed(const struct replica *replica)
 {
     return !waiting_is_short(&replica->waiting) && replica->on_join.n == 0 &&
-           !replica->ranks_move && !replica->beams.search;
+           !replica_keys_move(replica) && !replica->beams.search;
 }
 
 static void take_place(struct replica *replica, struct live_request *r,
@@ -318,7 +327,7 @@ void replica_leave(struct replica *replica, struct live_request *r)
     else
         live_remove(&replica->apart, AMONG_PEERS, r);
     live_remove(&replica->running, ON_DEVICE, r);
-    replica->n_in_prefill -= !ifl_decodes(&r->pub);
+    replica->n_in_prefill -= !request_decodes(&r->pub);
 }
 
 /* ---- planning ---- */
@@ -377,7 +386,8 @@ static void begin_step(struct replica *replica, int64_t now_ns)
         replica->by_rank[which].taken = false;
     replica->started.n = 0;
     replica->first_start = replica->n_starts;
-    replica->wake_ns = IFL_NEVER;
+    replica->wake_ns = replica->refused_until_ns = IFL_NEVER;
+    replica->keys_asked = false;
     replica->kv.cache.asked_lost = false;
     open_step(replica);
 }
@@ -417,8 +427,14 @@ bool replica_ticks_again(const struct replica *replica)
     return replica->n_members == replica->n_planned && replica->n_members == replica->cohort.n;
 }
 
+/* The batching module, which makes the promise, answers no question. */
+static bool was_asked(const struct replica *replica, enum ifl_kind kind)
+{
+    return kind != IFL_BATCHING && replica->step.asked & 1u << kind;
+}
+
 /* A promise stands only for a step that did nothing but tick, and no longer than the answers of the
- * modules that the plan asked. */
+ * modules that the plan asked, and than those with step hooks want to hear of it. */
 static void bound_promise(struct replica *replica)
 {
     struct ifl_promise *promise = &replica->promise;
@@ -426,14 +442,16 @@ static void bound_promise(struct replica *replica)
         promise->n_steps = 0;
     if (promise->n_steps > REPLICA_LONGEST_RUN - 1)
         promise->n_steps = REPLICA_LONGEST_RUN - 1;
-    FOR_EACH_LISTENER (module, &replica->steady) {
+    if (replica->refused_until_ns <= promise->until_ns)
+        promise->until_ns = replica->refused_until_ns - 1;
+    FOR_EACH_MODULE (module, replica) {
         const struct ifl_policy *policy = module->policy;
-        const bool asked = replica->step.asked & 1u << policy->kind;
-        const bool hears = policy->hears_runs && policy->on_step_end;
-        if (promise->n_steps <= 0 || (!asked && !hears))
+        const bool asked = was_asked(replica, policy->kind);
+        if (promise->n_steps <= 0 || (!asked && !policy->on_step_start && !policy->on_step_end))
             continue;
         const struct ifl_promise other =
-            policy->steady(module->self, &replica->view, &replica->step);
+            policy->steady ? policy->steady(module->self, &replica->view, &replica->step)
+                           : (struct ifl_promise){0};
         promise->to_the_last &= !asked || other.to_the_last;
         promise->n_steps = other.n_steps < promise->n_steps ? other.n_steps : promise->n_steps;
         promise->until_ns = other.until_ns < promise->until_ns ? other.until_ns : promise->until_ns;
@@ -462,7 +480,6 @@ int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *erro
     replica->promise = (struct ifl_promise){0};
     replica->padding = (struct ifl_padding){0};
     replica->view.asked = &replica->step;
-    replica->ranks_stale = replica->ranks_move;
     batching->policy->ops.batching->plan(batching->self, &replica->view, &replica->step);
     swap_ahead(replica);
     if (!replica->broken)
@@ -503,7 +520,7 @@ bool replica_repeat(struct replica *replica, int64_t now_ns)
 void replica_report(const struct replica *replica, const struct live_request *r,
                     struct ifl_request_record *record)
 {
-    const bool finished = r->pub.n_out == r->n_output;
+    const bool finished = r->pub.stale.n_out == r->n_output;
     *record = (struct ifl_request_record){
         .request_id = r->row,
         .replica = (int32_t)replica->number,
@@ -517,7 +534,7 @@ void replica_report(const struct replica *replica, const struct live_request *r,
         .ttft_slo_ns = r->pub.ttft_slo_ns,
         .tpot_slo_ns = r->pub.tpot_slo_ns,
         .prompt_tokens = r->pub.n_prompt,
-        .output_tokens = finished ? r->n_output : r->pub.n_out,
+        .output_tokens = finished ? r->n_output : r->pub.stale.n_out,
         .cached_tokens = r->cached_tokens,
         .preemptions = r->pub.n_preempted,
         .swap_outs = r->n_swap_outs,

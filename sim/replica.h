@@ -29,8 +29,11 @@ struct module {
     void *self; /* parameters, then state */
 };
 
+/* Modules of a replica: one a kind, then the admit modules that are asked after the first. */
+enum { N_MODULES = IFL_N_KINDS + MAX_MORE_ADMITS };
+
 struct listeners { /* modules that have one of the hooks, in order of their kinds */
-    const struct module *of[IFL_N_KINDS];
+    const struct module *of[N_MODULES];
     size_t n;
 };
 
@@ -39,7 +42,7 @@ struct planned {
     struct live_request *r; /* NULL where it was undone */
     int32_t n;              /* tokens of each sequence */
     int32_t n_tokens;       /* of all its sequences, shared ones once */
-    bool decodes;
+    bool decodes, samples;
 };
 
 /* A snapshot of one list, taken when a plan first asks for it. */
@@ -74,11 +77,10 @@ struct replica {
     struct ifl_limits limits;
 
     /* who decides, and what they want to hear */
-    struct module modules[IFL_N_KINDS]; /* of a cluster's router, none */
-    struct listeners on_join, on_step_start, on_step_end, on_leave, steady; /* who has it */
-    bool has_ahead;               /* the preempt module's question after each plan */
-    bool ranks_named, ranks_move; /* the order's rerank */
-    bool tells_each;              /* some module wants to know of every step */
+    struct module modules[N_MODULES]; /* of a cluster's router, none */
+    struct listeners on_join, on_start, on_undo, on_preempt, on_step_start, on_step_end, on_leave;
+    bool has_ahead;           /* the preempt module's question after each plan */
+    enum ifl_keys order_keys; /* as of the last plan that looked at a ranked list */
 
     /* what never changes */
     uint32_t number; /* in its cluster */
@@ -113,10 +115,13 @@ struct replica {
     size_t n_planned;
     size_t n_decodes; /* of these, n_members of them in the cohort */
     size_t n_members;
-    bool ready_all;       /* schedule_ready took the whole cohort */
-    bool shown;           /* some member's n_now says so */
-    bool ranks_stale;     /* keys of who waits must be asked anew before the next look */
-    uint64_t first_start; /* who starts in this plan has at least this start_serial */
+    bool ready_all;           /* schedule_ready took the whole cohort */
+    bool shown;               /* some member's n_now says so */
+    bool keys_asked;          /* order_keys is of this plan */
+    bool keys_change;         /* the last plan's keys do not stand */
+    bool ranks_stale;         /* keys of waiting requests must be asked anew before the next look */
+    int64_t refused_until_ns; /* the first hour that an admit module named; IFL_NEVER: none */
+    uint64_t first_start;     /* who starts in this plan has at least this start_serial */
     struct snapshot by_start, started, scheduled;
     struct ranking by_rank[N_RANKED];
     const struct ifl_request **asked; /* scratch */
@@ -127,6 +132,7 @@ struct replica {
     int32_t n_rejected;               /* in this plan */
     struct live_request **gone;       /* rejected in this plan or finished in this step */
     size_t n_gone;
+    size_t n_decodes_gone;      /* of these, the first ones: by a tick of this step */
     struct ifl_promise promise; /* n_steps 0: none */
     struct ifl_padding padding; /* stands while the promise does */
     bool broken;                /* a policy broke the contract: error is filled */
@@ -145,9 +151,7 @@ struct replica {
     struct ifl_work *work; /* only for executors that want it */
     uint32_t *tables;      /* block tables of sequences that share a request */
     size_t n_tables, cap_tables;
-    struct ifl_result *results; /* [n_results] of the step, or the steps, that end, where listed */
-    size_t n_results;
-    bool lists_results;
+    struct ifl_result *results; /* of the steps that end, where a module asks for them */
     struct ifl_step_record record;
     int64_t last_end_ns;    /* of the step before, IFL_NEVER before the first */
     int64_t n_barren_steps; /* since the last that produced a token */
@@ -161,7 +165,7 @@ struct replica {
 
 struct replica_options {
     uint32_t number;                     /* in its cluster */
-    const struct module_config *modules; /* [IFL_N_KINDS] */
+    const struct module_config *modules; /* [N_MODULES] */
     struct ifl_limits limits;
     enum kv_allocator allocator;
     enum prefix_cache prefix_cache;
@@ -174,9 +178,10 @@ struct replica_options {
     struct beam_search beams;
 };
 
-/* Owned by the caller; zeroed memory is valid for replica_destroy. */
+/* Owned by the caller; zeroed memory is valid for replica_destroy. The module's part of a request
+ * begins behind *parts_bytes, which grow by it. */
 int module_create(struct module *module, const struct module_config *config,
-                  const struct ifl_limits *limits, struct ifl_error *error);
+                  const struct ifl_limits *limits, size_t *parts_bytes, struct ifl_error *error);
 void module_destroy(struct module *module); /* zeroed memory is valid */
 
 int replica_create(struct replica *replica, const struct replica_options *options,

@@ -4,14 +4,14 @@
 
 static bool full(const struct replica *replica, const struct live_request *r)
 {
-    return r->pub.n_computed % replica->limits.block_tokens == 0;
+    return r->pub.stale.n_computed % replica->limits.block_tokens == 0;
 }
 
 /* Tokens in each of the last blocks. */
 static int32_t last_tokens(const struct replica *replica, const struct live_request *r)
 {
     const int32_t n_blocks = r->beams.n_common + r->beams.n_columns;
-    return r->pub.n_computed - (n_blocks - 1) * replica->limits.block_tokens;
+    return r->pub.stale.n_computed - (n_blocks - 1) * replica->limits.block_tokens;
 }
 
 int64_t replica_beams_slots(const struct replica *replica, const struct live_request *r)
@@ -26,7 +26,7 @@ int32_t replica_beams_hold(const struct replica *replica, const struct live_requ
                            int32_t hold_tokens)
 {
     const struct kv_block block = replica->block;
-    const int32_t n_next = r->pub.n_computed + 1;
+    const int32_t n_next = r->pub.stale.n_computed + 1;
     if (hold_tokens < n_next)
         return r->beams.n_used;
     const int32_t n_later = kv_blocks_for(hold_tokens, block) - kv_blocks_for(n_next, block);
@@ -36,7 +36,7 @@ int32_t replica_beams_hold(const struct replica *replica, const struct live_requ
 int replica_beams_begin(struct replica *replica, struct live_request *r)
 {
     const struct kv_block block = replica->block;
-    const int32_t n_columns = kv_blocks_for(r->pub.n_computed, block);
+    const int32_t n_columns = kv_blocks_for(r->pub.stale.n_computed, block);
     const int32_t n_common = r->parted ? group_shared_blocks(&r->pub, block) : n_columns;
     if (r->parted)
         replica->n_group_saved -= group_saved_blocks(&r->pub, block);
@@ -52,7 +52,7 @@ void replica_beams_step(struct replica *replica, struct live_request *r)
     const bool is_full = full(replica, r);
     struct kv_beams *beams = &r->beams;
     replica->n_group_saved -= kv_beams_saved(beams);
-    ifl_require(kv_beams_step(beams, is_full) == 0 && beams->n_used <= r->pub.n_blocks);
+    ifl_require(kv_beams_step(beams, is_full) == 0 && beams->n_used <= r->pub.stale.n_blocks);
     replica->n_group_saved += kv_beams_saved(beams);
     for (int32_t place = beams->n_used - beams->n_added; !is_full && place < beams->n_used; place++)
         replica->copies[replica->n_copies++] =
@@ -95,10 +95,10 @@ void replica_beams_undo(struct replica *replica, struct live_request *r)
 static void give_back(struct replica *replica, struct live_request *r)
 {
     const int32_t keep = r->n_promised > r->beams.n_used ? r->n_promised : r->beams.n_used;
-    if (r->pub.n_blocks <= keep)
+    if (r->pub.stale.n_blocks <= keep)
         return;
-    kv_release(&replica->kv, r->pub.n_blocks - keep, r->blocks + keep);
-    r->pub.n_blocks = keep;
+    kv_release(&replica->kv, r->pub.stale.n_blocks - keep, r->blocks + keep);
+    r->pub.stale.n_blocks = keep;
 }
 
 void replica_beams_fork(struct replica *replica, struct live_request *r)
@@ -106,7 +106,7 @@ void replica_beams_fork(struct replica *replica, struct live_request *r)
     int32_t *parents = kv_beams_parents(&r->beams);
     const int32_t n_last_tokens = last_tokens(replica, r);
     for (int32_t seq = 0; seq < r->pub.n_seqs; seq++)
-        parents[seq] = beam_parent(&replica->beams, r->row, r->pub.n_out, seq, r->pub.n_seqs);
+        parents[seq] = beam_parent(&replica->beams, r->row, r->pub.stale.n_out, seq, r->pub.n_seqs);
     replica->n_group_saved -= kv_beams_saved(&r->beams);
     const struct kv_beams_lost lost = kv_beams_fork(&r->beams, parents, r->blocks);
     replica->n_group_saved += kv_beams_saved(&r->beams);
@@ -121,7 +121,8 @@ void replica_beams_fork(struct replica *replica, struct live_request *r)
 static int32_t missing(const struct replica *replica, struct live_request *r)
 {
     cohort_sync(&replica->cohort, r);
-    const int32_t n = replica_beams_hold(replica, r, r->pub.n_computed + 1) - r->pub.n_blocks;
+    const int32_t n =
+        replica_beams_hold(replica, r, r->pub.stale.n_computed + 1) - r->pub.stale.n_blocks;
     return n > 0 ? n : 0;
 }
 
@@ -130,7 +131,7 @@ int32_t replica_growing_beams(const struct replica *replica)
     int32_t n = 0;
     if (replica->beams.search)
         FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
-            if (r->pub.forks && r->pub.n_now == 0)
+            if (r->pub.forks && r->pub.stale.n_now == 0)
                 n += missing(replica, r);
     return n;
 }

@@ -14,7 +14,7 @@ static int64_t unused_slots(const struct replica *replica, const struct live_req
     const int32_t n_final = final_tokens(r);
     if (r->pub.forks)
         return 0;
-    const int64_t held = (int64_t)r->pub.n_blocks * replica->block.tokens;
+    const int64_t held = (int64_t)r->pub.stale.n_blocks * replica->block.tokens;
     const int64_t unused =
         held - group_slots(&r->pub, n_final, n_final > r->pub.n_prompt, replica->block);
     return unused > 0 ? unused : 0;
@@ -23,7 +23,7 @@ static int64_t unused_slots(const struct replica *replica, const struct live_req
 /* A contiguous reservation is rounded up, and cannot grow. */
 static bool can_take(const struct replica *replica, const struct live_request *r, int32_t n)
 {
-    return kv_fits(&replica->kv, n) && !(replica->kv.contiguous && r->pub.n_blocks > 0);
+    return kv_fits(&replica->kv, n) && !(replica->kv.contiguous && r->pub.stale.n_blocks > 0);
 }
 
 /* With a cache, what holding n blocks takes from the pool: those that are not in the request's hit,
@@ -46,8 +46,9 @@ int32_t replica_hold_blocks(const struct replica *replica, const struct live_req
 
 int64_t replica_slots(const struct replica *replica, const struct live_request *r)
 {
-    return r->beams.n_seqs > 0 ? replica_beams_slots(replica, r)
-                               : group_slots(&r->pub, r->pub.n_computed, r->parted, replica->block);
+    return r->beams.n_seqs > 0
+               ? replica_beams_slots(replica, r)
+               : group_slots(&r->pub, r->pub.stale.n_computed, r->parted, replica->block);
 }
 
 int32_t replica_saved_blocks(const struct replica *replica, const struct live_request *r)
@@ -60,7 +61,7 @@ int32_t replica_saved_blocks(const struct replica *replica, const struct live_re
 int32_t replica_need(const struct replica *replica, const struct live_request *r,
                      int32_t hold_tokens)
 {
-    const int32_t has = r->pub.state == IFL_SWAPPED ? 0 : r->pub.n_blocks;
+    const int32_t has = r->pub.state == IFL_SWAPPED ? 0 : r->pub.stale.n_blocks;
     const int32_t more = replica_hold_blocks(replica, r, hold_tokens) - has;
     const int32_t too_many = replica->kv.n_free + 1;
     if (replica->kv.cached && r->pub.state == IFL_WAITING)
@@ -79,12 +80,13 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
 {
     if (n == 0)
         return true;
-    if (!can_take(replica, r, n) || !replica_reserve_numbers(replica, r, r->pub.n_blocks + n))
+    if (!can_take(replica, r, n) || !replica_reserve_numbers(replica, r, r->pub.stale.n_blocks + n))
         return false;
     if (r->counted)
         cohort_uncount(&replica->cohort, r);
-    kv_take(&replica->kv, n, kv_numbers(&replica->kv, n) > 0 ? r->blocks + r->pub.n_blocks : NULL);
-    r->pub.n_blocks += n;
+    kv_take(&replica->kv, n,
+            kv_numbers(&replica->kv, n) > 0 ? r->blocks + r->pub.stale.n_blocks : NULL);
+    r->pub.stale.n_blocks += n;
     if (r->in_cohort && r->pub.n_seqs > 1)
         cohort_regrow(&replica->cohort, r);
     const int64_t unused = unused_slots(replica, r);
@@ -122,10 +124,11 @@ void replica_drop_blocks(struct replica *replica, struct live_request *r, bool f
     replica->n_group_saved -= replica_saved_blocks(replica, r);
     replica->kv_token_slots -= replica_slots(replica, r) - slots_of_others(replica, r);
     if (replica->kv.cached && replica->kv.tallied)
-        kv_release_tallied(&replica->kv, r->pub.n_blocks - r->n_published, r->n_names, r->blocks);
+        kv_release_tallied(&replica->kv, r->pub.stale.n_blocks - r->n_published, r->n_names,
+                           r->blocks);
     else
-        kv_release(&replica->kv, r->pub.n_blocks, r->blocks);
-    r->pub.n_blocks = 0;
+        kv_release(&replica->kv, r->pub.stale.n_blocks, r->blocks);
+    r->pub.stale.n_blocks = 0;
     r->n_hit = r->n_published = r->n_names = 0;
     r->identity = r->looked_up = 0;
 }
@@ -135,10 +138,11 @@ void replica_drop_blocks(struct replica *replica, struct live_request *r, bool f
 /* Blocks for one more token of each sequence of a member whose blocks are full. */
 static int32_t growth(const struct replica *replica, const struct live_request *r)
 {
-    const int32_t n_computed = r->pub.n_computed + (int32_t)(replica->cohort.tick - r->synced_tick);
+    const int32_t n_computed =
+        r->pub.stale.n_computed + (int32_t)(replica->cohort.tick - r->synced_tick);
     return r->pub.n_seqs == 1
                ? 1
-               : group_blocks(&r->pub, n_computed + 1, replica->block) - r->pub.n_blocks;
+               : group_blocks(&r->pub, n_computed + 1, replica->block) - r->pub.stale.n_blocks;
 }
 
 int32_t replica_listed_growth(const struct replica *replica)
@@ -146,7 +150,7 @@ int32_t replica_listed_growth(const struct replica *replica)
     int32_t n = 0;
     for (const struct live_request *r = cohort_growing(&replica->cohort); r;
          r = r->links[GROWING].next)
-        if (cohort_grows(&replica->cohort, r) && r->pub.n_now == 0)
+        if (cohort_grows(&replica->cohort, r) && r->pub.stale.n_now == 0)
             n += growth(replica, r);
     return n + replica_growing_beams(replica);
 }
@@ -167,16 +171,16 @@ static void count_from_now_on(struct replica *replica, struct live_request *r)
     const int32_t block_tokens = replica->block.tokens, n_final = final_tokens(r);
     cohort_sync(&replica->cohort, r);
     const int32_t n_at_last = (kv_blocks_for(n_final, replica->block) - 1) * block_tokens;
-    const int32_t n_ticks = n_at_last - r->pub.n_computed;
+    const int32_t n_ticks = n_at_last - r->pub.stale.n_computed;
     cohort_count(&replica->cohort, r, replica->cohort.tick + n_ticks,
                  n_ticks >= replica->cohort.grown ? n_at_last + block_tokens - n_final : 0);
 }
 
 void replica_add_to_cohort(struct replica *replica, struct live_request *r)
 {
-    const int32_t n_now = r->pub.n_computed + replica->cohort.grown;
+    const int32_t n_now = r->pub.stale.n_computed + replica->cohort.grown;
     const bool counts =
-        replica->kv.tallied && r->pub.n_blocks == kv_blocks_for(n_now, replica->block);
+        replica->kv.tallied && r->pub.stale.n_blocks == kv_blocks_for(n_now, replica->block);
     cohort_add(&replica->cohort, r, counts);
     if (counts && r->grow_phase != COHORT_NEVER)
         count_from_now_on(replica, r);
@@ -209,7 +213,7 @@ void replica_part(struct replica *replica, struct live_request *r)
     r->parted = true;
     r->parted_in = replica->view.step;
     replica->n_group_saved += group_saved_blocks(&r->pub, block);
-    if (!ifl_decodes(&r->pub) || n_tail == 0)
+    if (!request_decodes(&r->pub) || n_tail == 0)
         return;
     for (int32_t seq = 1; seq < r->pub.n_seqs; seq++)
         replica->copies[replica->n_copies++] =
@@ -226,11 +230,12 @@ void replica_unpart(struct replica *replica, struct live_request *r)
         replica_beams_undo(replica, r);
         return;
     }
-    if (!r->parted || r->parted_in != replica->view.step || r->pub.n_computed > r->pub.n_prompt)
+    if (!r->parted || r->parted_in != replica->view.step ||
+        r->pub.stale.n_computed > r->pub.n_prompt)
         return;
     r->parted = false;
     replica->n_group_saved -= group_saved_blocks(&r->pub, block);
-    if (!ifl_decodes(&r->pub) || n_tail == 0)
+    if (!request_decodes(&r->pub) || n_tail == 0)
         return;
     for (size_t i = 0; i < replica->n_copies; i++)
         if (replica->copies[i].from != r->blocks[group_shared_blocks(&r->pub, block)])

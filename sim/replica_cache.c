@@ -28,7 +28,7 @@ static bool may_hit(const struct live_request *r)
 /* One token is always computed, to sample from. */
 static int32_t longest_hit(const struct replica *replica, const struct live_request *r)
 {
-    return may_hit(r) ? full_blocks(replica, r->pub.n_tokens - 1) : 0;
+    return may_hit(r) ? full_blocks(replica, r->pub.stale.n_tokens - 1) : 0;
 }
 
 void replica_find_hit(struct replica *replica, struct live_request *r)
@@ -47,7 +47,7 @@ void replica_find_hit(struct replica *replica, struct live_request *r)
     r->n_hit = n;
     r->identity = identity;
     r->looked_up = cache->epoch;
-    r->pub.n_computed = n * replica->limits.block_tokens;
+    r->pub.stale.n_computed = n * replica->limits.block_tokens;
 }
 
 void replica_mark_wanted(struct replica *replica)
@@ -70,9 +70,9 @@ static int32_t soon(const struct replica *replica, const struct live_request *r,
     int32_t longest = n_cached;
     FOR_EACH_LIVE (q, &replica->apart, AMONG_PEERS) {
         int32_t n = kv_common_tokens(&r->pub, &q->pub);
-        n = n < r->pub.n_tokens ? n : r->pub.n_tokens - 1;
+        n = n < r->pub.stale.n_tokens ? n : r->pub.stale.n_tokens - 1;
         n -= n % block_tokens;
-        if (n > longest && !ifl_decodes(&q->pub))
+        if (n > longest && !request_decodes(&q->pub))
             longest = n;
     }
     return longest - n_cached;
@@ -118,7 +118,7 @@ void replica_share_hit(struct replica *replica, struct live_request *r)
         cache->entries[r->blocks[i]].n_uses += !is_tree(replica);
     }
     cache->entries[r->blocks[r->n_hit - 1]].ends_node = true;
-    r->pub.n_blocks = r->n_published = r->n_names = r->n_hit;
+    r->pub.stale.n_blocks = r->n_published = r->n_names = r->n_hit;
 }
 
 /* The tree holds a block once: whoever computed it again takes the one that is there. */
@@ -262,7 +262,7 @@ void replica_publish_prompt(struct replica *replica, struct live_request *r, int
         return;
     const int32_t n_shareable = shareable_of_prompt(r), n = findable_tokens(r, n_computed);
     publish(replica, r, is_tree(replica) || n < n_shareable ? n : n_shareable, own_seeker(r));
-    if (ifl_decodes(&r->pub) && r->pub.n_out + 1 < r->n_output)
+    if (request_decodes(&r->pub) && r->pub.stale.n_out + 1 < r->n_output)
         count_insertion(replica, r);
 }
 
@@ -275,7 +275,7 @@ void replica_publish_plan(struct replica *replica, struct live_request *r, int32
 
 void replica_withdraw(struct replica *replica, struct live_request *r)
 {
-    const int32_t n_full = full_blocks(replica, r->pub.n_computed);
+    const int32_t n_full = full_blocks(replica, r->pub.stale.n_computed);
     for (; r->n_published > n_full; r->n_published--)
         kv_withdraw(&replica->kv, r->blocks[--r->n_names]);
 }
@@ -283,7 +283,7 @@ void replica_withdraw(struct replica *replica, struct live_request *r)
 bool replica_stands_on(const struct replica *replica, const struct live_request *r,
                        const struct live_request *other)
 {
-    const int32_t n_full = full_blocks(replica, other->pub.n_computed);
+    const int32_t n_full = full_blocks(replica, other->pub.stale.n_computed);
     return r != other && r->pub.state == IFL_RUNNING &&
            r->pub.start_serial >= replica->first_start && r->n_hit > n_full &&
            other->n_published > n_full && r->blocks[n_full] == other->blocks[n_full];
@@ -308,11 +308,11 @@ static void list_all(struct replica *replica, struct live_request *r)
 void replica_leave_in_cache(struct replica *replica, struct live_request *r, bool finished)
 {
     struct kv_cache *cache = &replica->kv.cache;
-    const int32_t n = replica->kv.tallied ? 0 : r->pub.n_blocks;
+    const int32_t n = replica->kv.tallied ? 0 : r->pub.stale.n_blocks;
     if (!finished)
         list_all(replica, r);
     if (!is_tree(replica) || finished) {
-        publish(replica, r, findable_tokens(r, r->pub.n_computed),
+        publish(replica, r, findable_tokens(r, r->pub.stale.n_computed),
                 finished ? own_seeker(r) : KV_SOUGHT_BY_ITS_OWN);
         count_insertion(replica, r);
         kv_cache_tick(cache);

@@ -32,13 +32,8 @@ static void end_ticks(struct replica *replica, const struct ifl_done *first, siz
 static int end_tick(struct replica *replica, const struct ifl_done *done,
                     struct ifl_recorder *recorder, struct ifl_error *error)
 {
-    const int64_t lasted_ns = done->end_ns - done->start_ns;
-    if (replica->tells_each) {
-        replica->tick_ns = lasted_ns;
-        return replica_end(replica, done, recorder, error);
-    }
     replica->ends_ns[replica->n_untold] = done->end_ns;
-    end_ticks(replica, done, 1, lasted_ns);
+    end_ticks(replica, done, 1, done->end_ns - done->start_ns);
     const int rc = replica_tick(replica, done->end_ns, recorder, error);
     return rc < 0 ? rc : ifl_record_step(recorder, &replica->record, error);
 }
@@ -46,8 +41,6 @@ static int end_tick(struct replica *replica, const struct ifl_done *done,
 bool replica_next_tick(struct replica *replica, int64_t now_ns)
 {
     const struct ifl_promise *promise = &replica->promise;
-    if (replica->tells_each)
-        return replica_repeat(replica, now_ns) && replica_commit(replica);
     const int32_t n_new = replica_growing_blocks(replica);
     if (promise->n_steps <= 0 || now_ns > promise->until_ns ||
         !replica_tick_fits(replica, n_new, promise->min_free_blocks) ||
@@ -96,7 +89,7 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
 static bool stretches(const struct replica *replica)
 {
     const struct cohort *cohort = &replica->cohort;
-    return !replica->tells_each && !replica->beams.search && cohort->n_fresh == 0 &&
+    return !replica->beams.search && cohort->n_fresh == 0 &&
            cohort->last_end_ns == replica->desc.start_ns;
 }
 

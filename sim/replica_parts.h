@@ -6,9 +6,22 @@
 #include "replica.h"
 
 #define FOR_EACH_MODULE(module, replica)                                                           \
-    for (struct module *module = (replica)->modules; module < (replica)->modules + IFL_N_KINDS;    \
+    for (struct module *module = (replica)->modules; module < (replica)->modules + N_MODULES;      \
          module++)                                                                                 \
         if (module->policy)
+
+/* In the order in which they are asked. */
+#define FOR_EACH_ADMIT(m, replica)                                                                 \
+    for (const struct module *m = (replica)->modules + IFL_ADMIT; m;                               \
+         m = replica_next_admit(replica, m))
+
+static inline const struct module *replica_next_admit(const struct replica *replica,
+                                                      const struct module *module)
+{
+    const struct module *more = replica->modules + IFL_N_KINDS, *end = more + MAX_MORE_ADMITS;
+    module = module < more ? more : module + 1;
+    return module < end && module->policy ? module : NULL;
+}
 
 #define FOR_EACH_LISTENER(module, listeners)                                                       \
     for (const struct module *const *at_ = (listeners)->of, *module;                               \
@@ -134,7 +147,7 @@ static inline void replica_look_up(struct replica *replica, struct live_request 
 void replica_mark_wanted(struct replica *replica);
 static inline void replica_note_wanted(struct replica *replica)
 {
-    if (replica->kv.cached && replica->kv.cache.options.evict->informed)
+    if (replica->kv.cached && replica->kv.cache.asks_wanted)
         replica_mark_wanted(replica);
 }
 /* With a cache: the blocks of a waiting request's hit become its own; what it leaves behind when it
@@ -152,12 +165,23 @@ bool replica_stands_on(const struct replica *replica, const struct live_request 
 
 /* ---- replica_ranks.c: ranked lists of those who run, are in prefill, or are swapped out ---- */
 
-/* Before anybody who runs is asked for by rank, or loses the place that the rank is for. */
-static inline void replica_settle_ranks(const struct replica *replica)
+/* When the order's keys change. Asked once a plan, before it looks at a ranked list and before a
+ * request loses the place that its rank is for. */
+void replica_ask_keys(struct replica *replica);
+static inline void replica_settle_keys(struct replica *replica)
 {
-    const struct module *order = &replica->modules[IFL_ORDER];
-    if (order->policy->ops.order->settle)
-        order->policy->ops.order->settle(order->self, &replica->view);
+    if (!replica->keys_asked)
+        replica_ask_keys(replica);
+}
+/* All keys may be others in each plan. */
+static inline bool replica_keys_move(const struct replica *replica)
+{
+    return replica->order_keys == IFL_KEYS_MOVE || replica->order_keys == IFL_KEYS_PLAN;
+}
+/* The plan has changed what a key may depend on. */
+static inline void replica_stir_keys(struct replica *replica)
+{
+    replica->ranks_stale |= replica->order_keys == IFL_KEYS_MOVE;
 }
 /* The list as the plan sees it. */
 void replica_take_ranking(struct replica *replica, struct ranking *list);

@@ -217,7 +217,7 @@ static bool belongs(const struct replica *replica, const struct ranking *list,
     if (list->which == RANKED_SWAPPED)
         return r->pub.state == IFL_SWAPPED;
     return r->pub.state == IFL_RUNNING && !started_now(replica, r) &&
-           (list->which == RANKED_RUNNING || !ifl_decodes(&r->pub));
+           (list->which == RANKED_RUNNING || !request_decodes(&r->pub));
 }
 
 static void collect_running(struct replica *replica, struct ranking *list)
@@ -246,6 +246,17 @@ static void collect(struct replica *replica, struct ranking *list)
 
 /* ---- a plan asks ---- */
 
+void replica_ask_keys(struct replica *replica)
+{
+    const struct module *order = &replica->modules[IFL_ORDER];
+    const struct ifl_order_ops *ops = order->policy->ops.order;
+    const bool moved = replica_keys_move(replica);
+    replica->keys_asked = true;
+    replica->order_keys = ops->keys ? ops->keys(order->self, &replica->view) : IFL_KEYS_MOVE;
+    replica->keys_change = moved || replica_keys_move(replica);
+    replica->ranks_stale = replica->keys_change;
+}
+
 /* Takes out who left. Who came, or may have another key: how many, in `asked`. */
 static size_t read_notes(struct replica *replica, struct ranking *list)
 {
@@ -269,7 +280,7 @@ static size_t read_notes(struct replica *replica, struct ranking *list)
 /* Whoever runs has got tokens since, which is what many orders go by. */
 static size_t add_members(struct replica *replica, const struct ranking *list, size_t n)
 {
-    if (list->which == RANKED_RUNNING && !replica->ranks_named)
+    if (list->which == RANKED_RUNNING && replica->order_keys != IFL_KEYS_NAMED)
         FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
             if (belongs(replica, list, r))
                 replica->asked[n++] = &r->pub;
@@ -313,9 +324,9 @@ static void rank_everyone(struct replica *replica, struct ranking *list, size_t 
 
 void replica_take_ranking(struct replica *replica, struct ranking *list)
 {
-    bool few = list->kept && !replica->ranks_move;
     list->taken = true;
-    replica_settle_ranks(replica);
+    replica_settle_keys(replica);
+    bool few = list->kept && !replica->keys_change;
     if (list->which == RANKED_RUNNING)
         step_show_members(replica);
     if (!list->kept)

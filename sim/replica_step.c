@@ -23,10 +23,10 @@ static void eject_unscheduled(struct replica *replica)
 {
     for (struct live_request *r = replica->cohort.members.head, *next; r; r = next) {
         next = r->links[AMONG_PEERS].next;
-        if (r->pub.n_now > 0)
+        if (r->pub.stale.n_now > 0)
             continue;
         leave_cohort(replica, r);
-        if (!replica->ranks_named)
+        if (replica->order_keys != IFL_KEYS_NAMED)
             replica_note_rank(replica, RANKED_RUNNING, r);
     }
 }
@@ -42,7 +42,7 @@ static void settle_cohort(struct replica *replica)
         const struct planned *p = &replica->planned[i];
         if (!p->r)
             continue;
-        p->r->pub.n_now = 0;
+        p->r->pub.stale.n_now = 0;
         if (!p->decodes) {
             replica->planned[n++] = *p;
         } else if (!p->r->in_cohort) {
@@ -53,7 +53,7 @@ static void settle_cohort(struct replica *replica)
     replica->ticks = (replica->ready_all || replica->n_decodes > 0) && replica->cohort.n > 0;
     if (replica->shown)
         FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
-            r->pub.n_now = 0;
+            r->pub.stale.n_now = 0;
     replica->shown = false;
 }
 
@@ -64,11 +64,11 @@ static void add_prompt(struct ifl_step_totals *totals, const struct planned *p)
 {
     const struct live_request *r = p->r;
     const int32_t n = p->n;
-    const int64_t q = n, kv = r->pub.n_computed;
+    const int64_t q = n, kv = r->pub.stale.n_computed;
     totals->n_tokens += p->n_tokens;
     totals->n_prefill_tokens += p->n_tokens;
     totals->n_prefill_seqs++;
-    totals->n_sampled += r->pub.n_computed + n == r->pub.n_tokens;
+    totals->n_sampled += r->pub.stale.n_computed + n == r->pub.stale.n_tokens;
     totals->prefill_q_kv += q * kv;
     totals->prefill_q_q += q * q;
     totals->prefill_kv_64 += (kv + KV_TILE_TOKENS - 1) / KV_TILE_TOKENS * KV_TILE_TOKENS;
@@ -113,23 +113,23 @@ static const uint32_t *table_of(struct replica *replica, const struct live_reque
 /* Where a prompt goes on behind its end in several sequences, the others begin with their tails. */
 static int32_t context_of(const struct replica *replica, const struct live_request *r, int32_t seq)
 {
-    const bool begins = r->parted_in == replica->view.step && !ifl_decodes(&r->pub);
+    const bool begins = r->parted_in == replica->view.step && !request_decodes(&r->pub);
     return seq > 0 && begins ? group_shared_blocks(&r->pub, replica->block) * replica->block.tokens
-                             : r->pub.n_computed;
+                             : r->pub.stale.n_computed;
 }
 
 static void add_sequence(struct replica *replica, const struct live_request *r, int32_t n,
                          int32_t seq)
 {
     const bool alone = r->pub.n_seqs == 1;
-    const int32_t n_after = r->pub.n_computed + n, n_context = context_of(replica, r, seq);
-    const int32_t n_blocks = alone ? r->pub.n_blocks : kv_blocks_for(n_after, replica->block);
+    const int32_t n_after = r->pub.stale.n_computed + n, n_context = context_of(replica, r, seq);
+    const int32_t n_blocks = alone ? r->pub.stale.n_blocks : kv_blocks_for(n_after, replica->block);
     replica->work[replica->desc.n_work++] = (struct ifl_work){
         .request = &r->pub,
         .seq = seq,
         .n_new = n_after - n_context,
         .n_context = n_context,
-        .samples = n_after == r->pub.n_tokens,
+        .samples = n_after == r->pub.stale.n_tokens,
         .blocks = alone ? r->blocks : table_of(replica, r, seq, n_blocks),
         .n_blocks = n_blocks,
         .stream_tokens = r->stream_tokens,
@@ -150,7 +150,7 @@ static void reserve_tables(struct replica *replica)
 {
     size_t n = 0;
     FOR_EACH_LIVE (r, &replica->running, ON_DEVICE)
-        n += r->pub.n_seqs > 1 ? (size_t)r->pub.n_seqs * (size_t)r->pub.n_blocks : 0;
+        n += r->pub.n_seqs > 1 ? (size_t)r->pub.n_seqs * (size_t)r->pub.stale.n_blocks : 0;
     if (n <= replica->cap_tables)
         return;
     replica->cap_tables = 2 * n;
@@ -232,8 +232,8 @@ bool replica_commit(struct replica *replica)
         list_work(replica);
     for (size_t i = 0; i < replica->n_planned; i++) {
         struct ifl_request *prompt = &replica->planned[i].r->pub;
-        prompt->n_computed += replica->planned[i].n;
-        replica->n_in_prefill -= ifl_decodes(prompt);
+        prompt->stale.n_computed += replica->planned[i].n;
+        replica->n_in_prefill -= request_decodes(prompt);
     }
     replica->kv_token_slots += desc->totals.n_tokens;
     fill_record(replica);
@@ -244,7 +244,7 @@ bool replica_commit(struct replica *replica)
         return true;
     replica->by_rank[RANKED_SWAPPED].taken = false; /* hooks see whom the plan sent there, too */
     FOR_EACH_LISTENER (module, &replica->on_step_start)
-        module->policy->on_step_start(module->self, &replica->view, desc, &replica->step);
+        module->policy->on_step_start(module->self, &replica->view, &replica->step);
     return true;
 }
 
@@ -275,35 +275,13 @@ int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *r
                         : 0;
 }
 
-static bool somebody_listens(struct replica *replica, size_t n_results)
-{
-    FOR_EACH_LISTENER (module, &replica->on_step_end)
-        if (!module->policy->listens ||
-            module->policy->listens(module->self, &replica->view, n_results))
-            return true;
-    return false;
-}
-
-static void open_results(struct replica *replica, size_t n_results)
-{
-    replica->n_results = 0;
-    replica->lists_results = somebody_listens(replica, n_results);
-}
-
-static void add_result(struct replica *replica, const struct live_request *r, int32_t n,
-                       int32_t n_sampled)
-{
-    if (replica->lists_results)
-        replica->results[replica->n_results] = (struct ifl_result){&r->pub, n, n_sampled};
-    replica->n_results++;
-}
-
-/* The token that completes a prompt. True if it was the request's last. */
+/* The token that completes a prompt. True if it was the request's last; else it decodes from now on
+ * (join_decoding). */
 static bool first_of_prefill(struct replica *replica, struct live_request *r, int64_t end_ns,
                              struct ifl_recorder *recorder, struct ifl_error *error, int *rc)
 {
-    r->pub.n_tokens++;
-    r->pub.n_out++;
+    r->pub.stale.n_tokens++;
+    r->pub.stale.n_out++;
     if (r->pub.first_token_ns == IFL_NEVER) {
         r->pub.first_token_ns = end_ns;
         r->stalled_prefill_ns = r->stalled_ns;
@@ -311,7 +289,7 @@ static bool first_of_prefill(struct replica *replica, struct live_request *r, in
         *rc = record_own_gap(r, end_ns, recorder, error);
     }
     r->last_token_ns = end_ns;
-    if (r->pub.n_out == r->n_output)
+    if (r->pub.stale.n_out == r->n_output)
         return true;
     if (r->pub.forks && *rc == 0) {
         if (replica_beams_begin(replica, r) < 0)
@@ -319,7 +297,6 @@ static bool first_of_prefill(struct replica *replica, struct live_request *r, in
         else
             replica_beams_fork(replica, r);
     }
-    join_cohort(replica, r);
     return false;
 }
 
@@ -329,11 +306,11 @@ static int end_prompts(struct replica *replica, int64_t end_ns, struct ifl_recor
     int rc = 0;
     for (size_t i = 0; i < replica->n_planned && rc == 0; i++) {
         struct live_request *r = replica->planned[i].r;
-        const bool samples = r->pub.n_computed == r->pub.n_tokens;
-        r->pub.last_end_ns = end_ns;
+        const bool samples = r->pub.stale.n_computed == r->pub.stale.n_tokens;
+        r->pub.stale.last_end_ns = end_ns;
         replica_note_rank(replica, RANKED_RUNNING, r);
-        replica_publish_prompt(replica, r, r->pub.n_computed);
-        add_result(replica, r, replica->planned[i].n, samples);
+        replica_publish_prompt(replica, r, r->pub.stale.n_computed);
+        replica->planned[i].samples = samples;
         if (samples)
             replica->n_barren_steps = 0;
         if (samples && first_of_prefill(replica, r, end_ns, recorder, error, &rc))
@@ -342,51 +319,94 @@ static int end_prompts(struct replica *replica, int64_t end_ns, struct ifl_recor
     return rc;
 }
 
-static void add_ticks(struct replica *replica, int32_t n_ticks)
+/* Prompts that this step has completed tick with the others from now on. */
+static void join_decoding(struct replica *replica)
 {
-    if (!replica->lists_results) {
-        replica->n_results = replica->cohort.n;
-        return;
-    }
-    FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS) {
-        cohort_sync(&replica->cohort, r);
-        add_result(replica, r, n_ticks, n_ticks);
+    for (size_t i = 0; i < replica->n_planned; i++) {
+        struct live_request *r = replica->planned[i].r;
+        if (replica->planned[i].samples && r->pub.stale.n_out < r->n_output)
+            join_cohort(replica, r);
     }
 }
 
-static void end_decodes(struct replica *replica, int32_t n_ticks)
+static void end_decodes(struct replica *replica)
 {
     struct live_request *r;
-    add_ticks(replica, n_ticks);
     while ((r = cohort_finished(&replica->cohort))) {
         leave_cohort(replica, r);
         replica->gone[replica->n_gone++] = r;
     }
+    replica->n_decodes_gone = replica->n_gone;
+}
+
+/* ---- what modules hear of it ---- */
+
+/* Of steps that have ended: what a hook may ask for. */
+struct told_end {
+    struct ifl_step_end pub; /* first: modules hold a pointer to it */
+    struct replica *replica;
+    bool listed;
+};
+
+/* In order of start: members that ticked, and those that did so for the last time. */
+static size_t list_decodes(struct replica *replica, int32_t n_ticks)
+{
+    struct live_request *r = replica->cohort.members.head, *const *gone = replica->gone;
+    struct live_request *const *end = gone + replica->n_decodes_gone;
+    size_t n = 0;
+    while (r || gone < end) {
+        const bool member = r && (gone == end || r->pub.start_serial < (*gone)->pub.start_serial);
+        const struct live_request *next = member ? r : *gone++;
+        if (member)
+            r = r->links[AMONG_PEERS].next;
+        replica->results[n++] = (struct ifl_result){&next->pub, n_ticks, n_ticks};
+    }
+    return n;
+}
+
+static size_t list_results(struct replica *replica, int32_t n_steps)
+{
+    size_t n = replica->ticks ? list_decodes(replica, n_steps) : 0;
+    for (size_t i = 0; i < replica->n_planned; i++) {
+        const struct planned *p = &replica->planned[i];
+        replica->results[n++] = (struct ifl_result){&p->r->pub, p->n, p->samples};
+    }
+    return n;
+}
+
+static struct ifl_results results_of(const struct ifl_step_end *end)
+{
+    struct told_end *told = (struct told_end *)(uintptr_t)end;
+    if (!told->listed)
+        ifl_require(list_results(told->replica, end->n_steps) == end->n_requests);
+    told->listed = true;
+    return (struct ifl_results){told->replica->results, end->n_requests};
 }
 
 /* Of n_steps alike that have ended, the last of them just now. */
 static void tell_modules(struct replica *replica, uint64_t last_step, int32_t n_steps,
-                         int64_t start_ns, int32_t n_preempted)
+                         int64_t start_ns, size_t n_requests, int32_t n_preempted)
 {
-    const struct ifl_step_end end = {
-        .step = last_step,
-        .n_steps = n_steps,
-        .start_ns = start_ns,
-        .end_ns = replica->last_end_ns,
-        .ends_ns = replica->ends_ns,
-        .of = replica->lists_results ? replica->results : NULL,
-        .n_of = replica->n_results,
-        .n_preempted = n_preempted,
-    };
+    struct told_end end = {.replica = replica,
+                           .pub = {
+                               .step = last_step,
+                               .n_steps = n_steps,
+                               .start_ns = start_ns,
+                               .end_ns = replica->last_end_ns,
+                               .ends_ns = replica->ends_ns,
+                               .n_requests = n_requests,
+                               .n_preempted = n_preempted,
+                               .results = results_of,
+                           }};
     FOR_EACH_LISTENER (module, &replica->on_step_end)
-        module->policy->on_step_end(module->self, &replica->view, &end);
+        module->policy->on_step_end(module->self, &replica->view, &end.pub);
 }
 
 void replica_tell_steps(struct replica *replica)
 {
-    open_results(replica, replica->cohort.n);
-    add_ticks(replica, replica->n_untold);
-    tell_modules(replica, replica->view.step - 1, replica->n_untold, replica->untold_start_ns, 0);
+    replica->n_decodes_gone = 0;
+    tell_modules(replica, replica->view.step - 1, replica->n_untold, replica->untold_start_ns,
+                 replica->cohort.n, 0);
 }
 
 static void let_go(struct replica *replica)
@@ -441,6 +461,7 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
 {
     const int64_t end_ns = done->end_ns;
     const int32_t n_steps = 1 + replica->n_untold;
+    const size_t n_requests = (replica->ticks ? replica->cohort.n : 0) + replica->n_planned;
     int rc = 0;
     replica->ends_ns[replica->n_untold] = end_ns;
     replica->busy = false;
@@ -452,11 +473,11 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
     if (replica->desc.totals.n_prefill_tokens > 0)
         replica->view.last_prefill_ns = end_ns - done->start_ns;
     replica->n_barren_steps++;
-    open_results(replica, (replica->ticks ? replica->cohort.n : 0) + replica->n_planned);
+    replica->n_decodes_gone = 0;
     if (replica->ticks) {
         replica->n_barren_steps = 0;
         rc = replica_tick(replica, end_ns, recorder, error);
-        end_decodes(replica, n_steps);
+        end_decodes(replica);
         replica_fork_beams(replica);
     }
     if (rc == 0)
@@ -467,8 +488,9 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
         rc = ifl_record_step(recorder, &replica->record, error);
     if (replica->on_step_end.n > 0)
         tell_modules(replica, replica->desc.step, n_steps,
-                     n_steps > 1 ? replica->untold_start_ns : done->start_ns,
+                     n_steps > 1 ? replica->untold_start_ns : done->start_ns, n_requests,
                      replica->record.preempted);
+    join_decoding(replica);
     let_go(replica);
     if (replica->n_gone > 0 && !outlasts_finishes(replica))
         replica->promise.n_steps = 0;

@@ -33,31 +33,37 @@ void routing_note_load(struct routing *routing, const struct replica *replica)
     load->n_waiting_tokens = replica->waiting.n_tokens;
 }
 
-static void ask_hits(struct routing *routing)
+/* What the router is asked. */
+struct question {
+    struct ifl_routing pub; /* first: the module holds a pointer to it */
+    struct routing *routing;
+};
+
+static int32_t cached_tokens(const struct ifl_routing *asked, size_t i)
 {
-    for (uint32_t i = 0; i < routing->n; i++)
-        routing->loads[i].n_cached = replica_hit(&routing->replicas[i], &routing->probe).n_cached;
+    struct routing *routing = ((const struct question *)(const void *)asked)->routing;
+    return i < routing->n ? replica_hit(&routing->replicas[i], &routing->probe).n_cached : 0;
 }
 
 int64_t routing_ask(struct routing *routing, const struct arrival *arrival, struct ifl_error *error)
 {
     const struct module *router = routing->router;
     const struct ifl_route_ops *ops = router->policy->ops.route;
-    struct ifl_routing question = {
-        .now_ns = arrival->at_ns,
-        .request = &routing->probe.pub,
-        .limits = &routing->replicas[0].limits,
-        .of = routing->loads,
-        .n = routing->n,
-        .n_routed = routing->n_routed++,
-    };
+    struct question question = {.routing = routing,
+                                .pub = {
+                                    .now_ns = arrival->at_ns,
+                                    .request = &routing->probe.pub,
+                                    .limits = &routing->replicas[0].limits,
+                                    .of = routing->loads,
+                                    .n = routing->n,
+                                    .n_routed = routing->n_routed++,
+                                    .cached = cached_tokens,
+                                }};
     routing->probe = (struct live_request){0};
     live_describe(&routing->probe, arrival);
     for (unsigned i = 0; i < 2; i++)
-        question.draw[i] = ifl_draw(routing->seed, IFL_DRAW_ROUTE, arrival->serial, i);
-    if (ops->asks_hits)
-        ask_hits(routing);
-    const size_t picked = ops->pick(router->self, &question);
+        question.pub.draw[i] = ifl_draw(routing->seed, IFL_DRAW_ROUTE, arrival->serial, i);
+    const size_t picked = ops->pick(router->self, &question.pub);
     if (picked >= routing->n)
         return ifl_fail(error, IFL_E_POLICY, "policy %s routed to replica %zu of %u",
                         router->policy->name, picked, (unsigned)routing->n);

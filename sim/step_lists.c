@@ -10,7 +10,7 @@ void step_show(struct replica *replica, struct live_request *r)
         return;
     cohort_sync(&replica->cohort, r);
     if (replica->ready_all && replica->view.asked) { /* not for hooks: the plan is settled */
-        r->pub.n_now = 1;
+        r->pub.stale.n_now = 1;
         replica->shown = true;
     }
 }
@@ -49,7 +49,7 @@ static const struct ranked_request *peek(struct replica *replica, enum ranked_li
 /* The keys of a list stand, but where they change with who starts. */
 static int64_t key_of(struct replica *replica, const struct ranked_request *one)
 {
-    return replica->ranks_move ? replica_rank(replica, live(one->r)) : one->key;
+    return replica_keys_move(replica) ? replica_rank(replica, live(one->r)) : one->key;
 }
 
 static bool goes_first(struct replica *replica, const struct ranked_request *a,
@@ -132,6 +132,7 @@ const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
     struct replica *replica = replica_of(step);
     if (replica->broken)
         return NULL;
+    replica_settle_keys(replica);
     if (lists & IFL_IN_WAITING && replica->ranks_stale)
         replica_rank_anew(replica);
     if (lists != IFL_IN_WAITING)

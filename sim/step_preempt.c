@@ -29,6 +29,7 @@ static void leave_running(struct replica *replica, struct live_request *r)
 {
     replica_leave(replica, r);
     replica_note_rank(replica, RANKED_RUNNING, r);
+    replica_stir_keys(replica);
     replica->step.n_running_requests--;
     replica->step.n_running_seqs -= r->pub.n_seqs;
     replica->step.n_preempted++;
@@ -37,9 +38,18 @@ static void leave_running(struct replica *replica, struct live_request *r)
         r->stalled_since_ns = replica->view.now_ns;
 }
 
+/* The request's state is new already, its rank not yet asked for. */
+static void tell_preempt(struct replica *replica, const struct live_request *r)
+{
+    const bool undone = r->pub.start_serial >= replica->first_start;
+    FOR_EACH_LISTENER (module, undone ? &replica->on_undo : &replica->on_preempt)
+        (undone ? module->policy->on_undo : module->policy->on_preempt)(module->self,
+                                                                        &replica->view, &r->pub);
+}
+
 static void send_to_host(struct replica *replica, struct live_request *r)
 {
-    const int32_t n = r->pub.n_blocks;
+    const int32_t n = r->pub.stale.n_blocks;
     for (int32_t i = 0; i < n && !replica->kv.tallied; i++)
         replica->outs[replica->n_outs + (size_t)i].from = live_block(r, i);
     replica_drop_blocks(replica, r, false);
@@ -51,6 +61,7 @@ static void send_to_host(struct replica *replica, struct live_request *r)
     r->pub.state = IFL_SWAPPED;
     r->stalled_on_host = true;
     r->n_swap_outs++;
+    tell_preempt(replica, r);
     add_swapped(replica, r);
     replica->step.n_swapped_out++;
 }
@@ -63,11 +74,12 @@ static void send_to_waiting(struct replica *replica, struct live_request *r, enu
     replica_drop_blocks(replica, r, false);
     r->parted = false;
     kv_beams_end(&r->beams);
-    r->pub.n_computed = 0;
+    r->pub.stale.n_computed = 0;
     r->pub.n_prefill = 0;
     r->pub.state = IFL_WAITING;
     r->pub.queued_ns = replica->view.now_ns;
     r->stalled_on_host = false;
+    tell_preempt(replica, r);
     replica->step.n_waiting++;
     r->pub.queued_serial = place == IFL_BACK ? BEHIND_ALL + replica->n_backs++ : r->pub.serial;
     if (place == IFL_FRONT)
@@ -106,9 +118,9 @@ enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *r
                     "it preempted a request on whose tokens of this plan it started another");
     if (replica->broken || fate == IFL_KEEP)
         return IFL_WAIT;
-    replica_settle_ranks(replica);
+    replica_settle_keys(replica);
     step_sync(replica, r);
-    if (fate == IFL_SWAP && request->n_blocks > replica->host.n_free) {
+    if (fate == IFL_SWAP && request->stale.n_blocks > replica->host.n_free) {
         if (replica->swap_full == SWAP_FULL_FAIL) {
             step_breach(replica, "the swap pool is full (serving.kv.swap_gib; swap_full: recompute "
                                  "falls back instead)");
@@ -118,7 +130,7 @@ enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *r
     }
     step_undo_schedule(replica, r);
     leave_running(replica, r);
-    if (fate == IFL_SWAP && r->pub.n_computed > 0)
+    if (fate == IFL_SWAP && r->pub.stale.n_computed > 0)
         send_to_host(replica, r);
     else
         send_to_waiting(replica, r, place);
@@ -166,6 +178,7 @@ void step_reject(struct ifl_step *step, const struct ifl_request *request)
         return;
     }
     r->pub.state = IFL_DONE;
+    replica_stir_keys(replica);
     replica->n_rejected++;
     replica->gone[replica->n_gone++] = r;
 }

@@ -7,18 +7,18 @@
 /* Tokens that all sequences of a group compute, those of the prompt once. */
 static int32_t part_and_count(struct replica *replica, struct live_request *r, int32_t n)
 {
-    const bool decodes = ifl_decodes(&r->pub), were_parted = r->parted;
+    const bool decodes = request_decodes(&r->pub), were_parted = r->parted;
     if (r->pub.n_seqs == 1)
         return n;
     if (r->beams.n_seqs > 0) {
         replica_beams_step(replica, r);
         return n * r->pub.n_seqs;
     }
-    if (!r->parted && r->pub.n_computed + n > r->pub.n_prompt)
+    if (!r->parted && r->pub.stale.n_computed + n > r->pub.n_prompt)
         replica_part(replica, r);
-    return (
-        int32_t)(group_slots(&r->pub, r->pub.n_computed + n, r->parted, replica->block) -
-                 group_slots(&r->pub, r->pub.n_computed, were_parted || decodes, replica->block));
+    return (int32_t)(group_slots(&r->pub, r->pub.stale.n_computed + n, r->parted, replica->block) -
+                     group_slots(&r->pub, r->pub.stale.n_computed, were_parted || decodes,
+                                 replica->block));
 }
 
 static void list_in_plan(struct replica *replica, struct planned one)
@@ -26,22 +26,23 @@ static void list_in_plan(struct replica *replica, struct planned one)
     replica->planned[replica->n_planned++] = one;
     replica->n_decodes += one.decodes;
     replica->n_members += one.r->in_cohort;
-    one.r->pub.n_now = one.n;
+    one.r->pub.stale.n_now = one.n;
     replica->step.n_tokens += one.n_tokens;
     replica->step.n_requests++;
+    replica_stir_keys(replica);
 }
 
 void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n)
 {
     struct ifl_step *step = &replica->step;
-    const bool decodes = ifl_decodes(&r->pub);
+    const bool decodes = request_decodes(&r->pub);
     const int32_t n_tokens = part_and_count(replica, r, n);
     list_in_plan(replica, (struct planned){r, n, n_tokens, decodes});
     if (!decodes) {
         step->n_prefill_tokens += n_tokens;
         step->n_prefill_requests++;
     }
-    replica_publish_plan(replica, r, r->pub.n_computed + n);
+    replica_publish_plan(replica, r, r->pub.stale.n_computed + n);
     if (r->first_scheduled_ns == IFL_NEVER)
         r->first_scheduled_ns = replica->view.now_ns;
     if (r->stalled_since_ns != IFL_NEVER) {
@@ -61,9 +62,9 @@ static bool goes_on(const struct replica *replica, const struct live_request *r,
     if (replica->ready_all || replica->kv.cached || n != 1 || hold_tokens > 0 || pub->n_seqs > 1)
         return false;
     if (r->in_cohort)
-        return pub->n_now == 0 && r->grow_phase != replica->cohort.phase;
-    return pub->state == IFL_RUNNING && ifl_decodes(pub) && ifl_todo(pub) == 1 &&
-           pub->n_computed < pub->n_blocks * replica->limits.block_tokens &&
+        return pub->stale.n_now == 0 && r->grow_phase != replica->cohort.phase;
+    return pub->state == IFL_RUNNING && request_decodes(pub) && request_todo(pub) == 1 &&
+           pub->stale.n_computed < pub->stale.n_blocks * replica->limits.block_tokens &&
            r->stalled_since_ns == IFL_NEVER;
 }
 
@@ -81,20 +82,20 @@ enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *
     step_show(replica, r);
     if (request->state != IFL_RUNNING)
         step_breach(replica, "it scheduled a request that is not on the device");
-    else if (request->n_now != 0)
+    else if (request->stale.n_now != 0)
         step_breach(replica, "it scheduled a request twice");
-    else if (n <= 0 || n > ifl_todo(request))
+    else if (n <= 0 || n > request_todo(request))
         step_breach(replica, "it scheduled no token, or more than the request has left");
     else if (!step_has_room(replica))
         step_breach(replica, step_no_room);
     if (replica->broken)
         return IFL_NO_BLOCKS;
-    const int32_t computed = request->n_computed + n;
+    const int32_t computed = request->stale.n_computed + n;
     const int32_t need = replica_need(replica, r, hold_tokens > computed ? hold_tokens : computed);
     if (!replica_take_blocks(replica, r, need))
         return IFL_NO_BLOCKS;
-    if (hold_tokens > computed && request->n_blocks > r->n_promised)
-        r->n_promised = request->n_blocks;
+    if (hold_tokens > computed && request->stale.n_blocks > r->n_promised)
+        r->n_promised = request->stale.n_blocks;
     step_count_blocks(replica);
     step_put_in_plan(replica, r, n);
     return IFL_YES;
@@ -106,8 +107,8 @@ enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *
 static void gather_cohort(struct replica *replica)
 {
     for (struct live_request *r = replica->apart.head, *next; r; r = next) {
-        const bool ready = ifl_decodes(&r->pub) && ifl_todo(&r->pub) == 1 && r->pub.n_now == 0 &&
-                           r->pub.state == IFL_RUNNING;
+        const bool ready = request_decodes(&r->pub) && request_todo(&r->pub) == 1 &&
+                           r->pub.stale.n_now == 0 && r->pub.state == IFL_RUNNING;
         next = r->links[AMONG_PEERS].next;
         if (!ready)
             continue;
@@ -140,6 +141,8 @@ bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
     step->n_tokens += replica->cohort.n_seqs;
     step->n_requests += (int32_t)replica->cohort.n;
     replica->ready_all = true;
+    replica->cohort.ticks.n++;
+    replica_stir_keys(replica);
     return true;
 }
 
@@ -149,7 +152,7 @@ static bool schedule_rest(struct replica *replica, int32_t spare_blocks)
     if (!replica_tick_fits(replica, replica_growing_blocks(replica), spare_blocks))
         return false;
     FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
-        if (r->pub.n_now == 0)
+        if (r->pub.stale.n_now == 0)
             step_schedule(&replica->step, &r->pub, 1, 0);
     return true;
 }
@@ -191,16 +194,17 @@ void step_undo_schedule(struct replica *replica, struct live_request *r)
 {
     struct ifl_step *step = &replica->step;
     step_show(replica, r);
-    if (r->pub.n_now == 0)
+    if (r->pub.stale.n_now == 0)
         return;
     const int32_t n_tokens = forget_planned(replica, r);
     step->n_tokens -= n_tokens;
     step->n_requests--;
-    if (!ifl_decodes(&r->pub)) {
+    if (!request_decodes(&r->pub)) {
         step->n_prefill_tokens -= n_tokens;
         step->n_prefill_requests--;
     }
     replica_unpart(replica, r);
     replica_withdraw(replica, r);
-    r->pub.n_now = 0;
+    r->pub.stale.n_now = 0;
+    replica_stir_keys(replica);
 }

@@ -12,7 +12,7 @@ static bool may_start(struct replica *replica, const struct ifl_request *request
 {
     if (request->state != IFL_WAITING && request->state != IFL_SWAPPED)
         step_breach(replica, "it started a request that neither waits nor is swapped");
-    else if (n < 0 || n > ifl_todo(request))
+    else if (n < 0 || n > request_todo(request))
         step_breach(replica, "it started a request with more tokens than it has left");
     else if (!step_has_room(replica))
         step_breach(replica, step_no_room);
@@ -21,21 +21,49 @@ static bool may_start(struct replica *replica, const struct ifl_request *request
     return !replica->broken;
 }
 
+/* A refusal that names an hour is asked about again then. */
+static void note_refusal(struct replica *replica, int64_t until_ns)
+{
+    if (until_ns <= replica->view.now_ns)
+        return;
+    if (until_ns < replica->refused_until_ns)
+        replica->refused_until_ns = until_ns;
+    if (until_ns < replica->wake_ns)
+        replica->wake_ns = until_ns;
+}
+
+/* What all admit modules say, one after the other. */
+static struct ifl_admission answer_of_all(struct replica *replica,
+                                          const struct ifl_request *request, int32_t n)
+{
+    struct ifl_admission answer = {IFL_YES, 0, 0};
+    FOR_EACH_ADMIT(admit, replica)
+    {
+        const struct ifl_admission own =
+            admit->policy->ops.admit->ask(admit->self, &replica->view, &replica->step, request, n);
+        if (own.verdict != IFL_YES) {
+            note_refusal(replica, own.until_ns);
+            return own;
+        }
+        if (own.hold_tokens > answer.hold_tokens)
+            answer.hold_tokens = own.hold_tokens;
+    }
+    return answer;
+}
+
 static struct ifl_admission admission(struct replica *replica, const struct ifl_request *request,
                                       int32_t n)
 {
-    const struct module *admit = &replica->modules[IFL_ADMIT];
     if (!may_start(replica, request, n))
-        return (struct ifl_admission){IFL_WAIT, 0};
+        return ifl_admission(IFL_WAIT, 0);
     const enum ifl_state state = request->state;
     replica->step.asked |= 1u << IFL_ADMIT;
     replica->answering = true;
-    const struct ifl_admission answer =
-        admit->policy->ops.admit->ask(admit->self, &replica->view, &replica->step, request, n);
+    const struct ifl_admission answer = answer_of_all(replica, request, n);
     replica->answering = false;
     if (request->state != state)
         step_breach(replica, "its admit module moved the request that it was asked about");
-    return replica->broken ? (struct ifl_admission){IFL_WAIT, 0} : answer;
+    return replica->broken ? ifl_admission(IFL_WAIT, 0) : answer;
 }
 
 /* The hit of who waits may have grown since the plan looked, by what another left who gave way. */
@@ -45,7 +73,7 @@ static int32_t still_to_compute(struct replica *replica, const struct ifl_reques
     if (!replica->kv.cached || request->state != IFL_WAITING)
         return n;
     replica_look_up(replica, live(request));
-    return n < ifl_todo(request) ? n : ifl_todo(request);
+    return n < request_todo(request) ? n : request_todo(request);
 }
 
 enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *request, int32_t n,
@@ -57,7 +85,7 @@ enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *reque
     step->n_free_blocks -= spare_blocks;
     const struct ifl_admission answer = admission(replica, request, n);
     step->n_free_blocks += spare_blocks;
-    const int32_t computed = request->n_computed + n;
+    const int32_t computed = request->stale.n_computed + n;
     if (takes)
         *takes = replica_need(replica, live(request),
                               answer.hold_tokens > computed ? answer.hold_tokens : computed);
@@ -67,11 +95,16 @@ enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *reque
 double step_room(struct ifl_step *step, double enough)
 {
     struct replica *replica = replica_of(step);
-    const struct module *admit = &replica->modules[IFL_ADMIT];
-    if (!admit->policy->ops.admit->room)
-        return INFINITY;
-    replica->step.asked |= 1u << IFL_ADMIT;
-    return admit->policy->ops.admit->room(admit->self, &replica->view, step, enough);
+    double least = INFINITY;
+    FOR_EACH_ADMIT(admit, replica)
+    {
+        const struct ifl_admit_ops *ops = admit->policy->ops.admit;
+        if (!ops->room)
+            continue;
+        replica->step.asked |= 1u << IFL_ADMIT;
+        least = fmin(least, ops->room(admit->self, &replica->view, step, enough));
+    }
+    return least;
 }
 
 /* ---- it joins ---- */
@@ -109,13 +142,19 @@ static bool leave_queue(struct replica *replica, struct live_request *r, int32_t
     waiting_leave(&replica->waiting, r);
     r->swapped_in = false;
     if (r->first_scheduled_ns == IFL_NEVER)
-        r->cached_tokens = r->pub.n_computed;
-    r->pub.n_prefill = r->pub.n_tokens;
+        r->cached_tokens = r->pub.stale.n_computed;
+    r->pub.n_prefill = r->pub.stale.n_tokens;
     r->pub.started_ns = replica->view.now_ns;
     replica->step.n_waiting--;
     replica->step.n_started++;
     replica->started.of[replica->started.n++] = &r->pub;
     return true;
+}
+
+static void tell_start(struct replica *replica, const struct live_request *r)
+{
+    FOR_EACH_LISTENER (module, &replica->on_start)
+        module->policy->on_start(module->self, &replica->view, &r->pub);
 }
 
 enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *request, int32_t n)
@@ -126,7 +165,7 @@ enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *req
     const struct ifl_admission answer = admission(replica, request, n);
     if (answer.verdict != IFL_YES)
         return answer.verdict;
-    const int32_t computed = request->n_computed + n;
+    const int32_t computed = request->stale.n_computed + n;
     const int32_t hold = replica_hold_blocks(
         replica, r, answer.hold_tokens > computed ? answer.hold_tokens : computed);
     if (!(request->state == IFL_SWAPPED ? bring_back : leave_queue)(replica, r, hold))
@@ -136,14 +175,14 @@ enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *req
     r->pub.start_serial = replica->n_starts++;
     live_append(&replica->running, ON_DEVICE, r);
     live_append(&replica->apart, AMONG_PEERS, r);
-    replica->n_in_prefill += !ifl_decodes(&r->pub);
+    replica->n_in_prefill += !request_decodes(&r->pub);
     replica_note_rank(replica, RANKED_RUNNING, r);
     step->n_running_requests++;
     step->n_running_seqs += request->n_seqs;
     step_count_blocks(replica);
     if (n > 0)
         step_put_in_plan(replica, r, n);
-    if (replica->modules[IFL_ORDER].policy->ops.order->rerank == IFL_RANK_EACH_START)
-        replica->ranks_stale = true;
+    tell_start(replica, r);
+    replica_stir_keys(replica);
     return IFL_YES;
 }

@@ -276,20 +276,20 @@ void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, 
 {
     insert(waiting, r, key, arrival_ns);
     waiting->n++;
-    waiting->n_tokens += r->pub.n_tokens;
+    waiting->n_tokens += r->pub.stale.n_tokens;
 }
 
 void waiting_push_front(struct waiting *waiting, struct live_request *r)
 {
     waiting->front[waiting->n_front++] = admit(waiting, r, 0, 0);
     waiting->n++;
-    waiting->n_tokens += r->pub.n_tokens;
+    waiting->n_tokens += r->pub.stale.n_tokens;
 }
 
 void waiting_leave(struct waiting *waiting, struct live_request *r)
 {
     waiting->n--;
-    waiting->n_tokens -= r->pub.n_tokens;
+    waiting->n_tokens -= r->pub.stale.n_tokens;
     waiting->holes = true;
     waiting->n_near_holes++;
     r->ticket = 0;

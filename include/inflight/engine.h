@@ -24,7 +24,7 @@
 #include <stdint.h>
 
 #include "inflight/error.h"
-#include "inflight/step.h"
+#include "inflight/executor.h"
 
 #define IFL_ENGINE_ABI 4u
 

@@ -11,6 +11,54 @@
 #include "inflight/step.h"
 #include "inflight/time.h"
 
+/* ---- what an executor is told ---- */
+
+struct ifl_work { /* one sequence */
+    const struct ifl_request *request;
+    int32_t seq;            /* of its group, from 0 */
+    int32_t n_new;          /* tokens to compute */
+    int32_t n_context;      /* tokens whose K/V exist before them */
+    bool samples;           /* the step ends with a token for it */
+    const uint32_t *blocks; /* [n_blocks] its block table: token i is in block i / block_tokens */
+    int32_t n_blocks;
+    int32_t stream_tokens; /* leading ones, of the answer too, that are its prefix group's stream */
+    int32_t named_tokens;  /* leading ones, of the answer too, that its hash ids stand for */
+};
+
+struct ifl_copy { /* of a block: its number in the pool it is read from, in that it goes to */
+    uint32_t from, to;
+};
+
+/* Sums and maxima over the step's sequences. Simulated durations depend on nothing else. */
+struct ifl_step_totals {
+    int32_t n_tokens;         /* new tokens, prefill and decode */
+    int32_t n_prefill_tokens; /* new tokens of sequences that do not decode yet */
+    int32_t n_prefill_seqs, n_decode_seqs;
+    int32_t n_sampled;      /* rows of logits */
+    int64_t decode_context; /* tokens whose K/V decoding sequences read, the new one included */
+    int64_t prefill_q_kv;   /* sum of new x context before, over prefill sequences */
+    int64_t prefill_q_q;    /* sum of new x new, over prefill sequences */
+    int32_t max_prefill_kv; /* longest context + new of a prefill sequence */
+    int64_t prefill_kv_64; /* sum of contexts before, each rounded up to 64, of prefill sequences */
+    int32_t n_blocks_out, n_blocks_in; /* swapped to and from host memory */
+    int32_t n_blocks_copied;           /* within the device */
+    struct ifl_padding padding;        /* not part of the sums above */
+};
+
+/* Executed in this order: swap-outs, swap-ins, copies, compute. Borrowed until `submit` returns. */
+struct ifl_step_desc {
+    uint64_t step;    /* number of the replica's step */
+    uint32_t replica; /* which submits it */
+    int64_t start_ns;
+    struct ifl_step_totals totals;
+    const struct ifl_work *work; /* NULL for executors that do not want it */
+    size_t n_work;
+    const struct ifl_copy *outs, *ins, *copies;
+    size_t n_outs, n_ins, n_copies;
+};
+
+/* ---- what it answers ---- */
+
 struct ifl_done {             /* a step that has ended */
     uint64_t step;            /* its number, as submitted */
     uint32_t replica;         /* that submitted it */

@@ -3,14 +3,18 @@
  * Batching drives; the other kinds are questions that the step asks on its behalf. A module is one
  * `struct ifl_policy`. It sees only the view, acts only through the step, and has no clock, no I/O
  * and no randomness but keyed draws. Planning and answering only read the module; its state changes
- * in the four hooks, which are called for every step, also inside a steady run (but see
- * hears_runs). Sums over what requests have got may be brought up to date when they are asked for
- * (ifl_refresh): that changes no answer.
+ * in the hooks. (Sums that no answer depends on, and what an order brings up to date in `keys`, may
+ * be written at any time.)
+ *
+ * What is left out is right: a module that says nothing of `steady` has each step planned and is
+ * told of each step by itself, and an order that says nothing of `keys` is asked again whenever its
+ * list is looked at after anything has changed. Both are there for speed alone, and
+ * serving.check_steady finds out a module that uses them wrongly.
  *
  * Out of tree: export one const list under the name below, build it as a shared object against the
  * installed headers alone, load it with `--plugin FILE.so`:
  *
- *     const struct ifl_policy_list ifl_policies_v1 = {IFL_POLICY_ABI, sizeof(struct ifl_policy),
+ *     const struct ifl_policy_list ifl_policies_v3 = {IFL_POLICY_ABI, sizeof(struct ifl_policy),
  *                                                     1, {&my_policy}};
  */
 #ifndef INFLIGHT_POLICY_H
@@ -20,12 +24,7 @@
 #include "inflight/step.h"
 #include "inflight/time.h"
 
-/* ABI 2 added `hears_runs` and `listens`, the view's `n_in_flight`, `refresh`, `rerank` and what
- * who has ended gave back, the admit module's `room`, to the step `took_part`, `last_ranked`,
- * `scheduled`, `room`, `note`, `n_in_prefill` and the spare blocks of `ask`, to the promise
- * `to_the_last`, to what ends `ends_ns`, to the request `first_token_ns` and `start_serial`, and
- * the order's `settle`. */
-#define IFL_POLICY_ABI 2u
+#define IFL_POLICY_ABI 3u
 
 /* ---- parameters: one table parses, checks and documents them ---- */
 
@@ -62,34 +61,46 @@ struct ifl_batching_ops {
     void (*plan)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
-/* When keys may change. Whoever comes to a list is asked for in any case. */
-enum ifl_rerank {
-    IFL_RANK_ONCE,      /* those of requests that run, with each step, and of whom ifl_rerank names:
-                           the others are asked for once */
-    IFL_RANK_NAMED,     /* those of whom ifl_rerank names, nobody else's */
-    IFL_RANK_EACH_PLAN, /* all, with time, hits or counters: they are asked for by every plan */
-    IFL_RANK_EACH_START /* all, and those of who waits with who starts, too: they are asked for
-                           again after every start */
+/* When the keys of an order may change. A request that comes to a list is asked for in any case. */
+enum ifl_keys {
+    IFL_KEYS_MOVE, /* any key with anything: time, a hook, another request's start */
+    IFL_KEYS_PLAN, /* any key, but not within a plan: all are asked for once a plan */
+    IFL_KEYS_OWN,  /* a request's key with what it computes itself, and with ifl_rerank */
+    IFL_KEYS_NAMED /* with ifl_rerank alone */
 };
 
 struct ifl_order_ops {
     /* Fills in key[n]. Smaller keys first; ties by arrival, then by serial. May ask through
-     * view->asked, which is NULL outside of a plan, and read who started in this plan there. */
+     * view->asked, which is NULL outside of a plan, and read there what started in this plan. */
     void (*rank)(const void *self, const struct ifl_view *, const struct ifl_request *const *of,
                  size_t n, int64_t *key);
-    enum ifl_rerank rerank;
-    /* Optional: the time to name whose keys have changed, where that is found out late. Comes
-     * before those who run are asked for by rank, or preempted. */
-    void (*settle)(const void *self, const struct ifl_view *);
+    /* Optional, for speed; without it IFL_KEYS_MOVE. Called when a plan first looks at a ranked
+     * list, and before a preemption, so that a module may bring its state up to date and name with
+     * ifl_rerank whose keys that has changed. */
+    enum ifl_keys (*keys)(const void *self, const struct ifl_view *);
 };
 
 struct ifl_admission {
     enum ifl_verdict verdict;
     int32_t hold_tokens; /* take blocks for that many tokens now, at least for what is computed */
+    int64_t until_ns; /* of a refusal: ask again then even if nothing happens; 0: it does not say */
 };
 
+static inline struct ifl_admission ifl_admission(enum ifl_verdict verdict, int32_t hold_tokens)
+{
+    return (struct ifl_admission){verdict, hold_tokens, 0};
+}
+
+/* Not now, and not before until_ns. */
+static inline struct ifl_admission ifl_not_before(int64_t until_ns)
+{
+    return (struct ifl_admission){IFL_WAIT, 0, until_ns};
+}
+
+/* Several admit modules may stand in a row. They are asked in order; the first answer that is not
+ * yes is the answer. What is held is the largest that any of them wants, the room the smallest. */
 struct ifl_admit_ops {
-    /* May `request`, waiting or swapped, start with n new tokens? Owns the watermark. */
+    /* May `request`, waiting or swapped, start with n new tokens? */
     struct ifl_admission (*ask)(const void *self, const struct ifl_view *, struct ifl_step *,
                                 const struct ifl_request *request, int32_t n);
     /* Optional: tokens of K/V that are left of the device's for the rest of this step, beside what
@@ -113,15 +124,20 @@ struct ifl_cached {
     int64_t last_used_ns;
     uint64_t n_uses;      /* times a request started on it, or in a tree was inserted through it */
     int32_t depth_tokens; /* of the prefix that ends with it */
-    bool wanted;          /* a waiting request would start on it; see `informed` */
+    /* Whether a waiting request would start on it now. Asking costs a look at each waiting request;
+     * a key that has asked is asked for again when the answer changes. */
+    bool (*wanted)(const struct ifl_cached *);
 };
+
+static inline bool ifl_wanted(const struct ifl_cached *block)
+{
+    return block->wanted(block);
+}
 
 struct ifl_evict_ops {
     /* The smallest key is lost first; ties: the deepest, then the one touched first. Asked when a
      * block becomes unused. */
     int64_t (*key)(const void *self, const struct ifl_view *, const struct ifl_cached *);
-    /* `wanted` is kept, and keys are asked again when it changes. */
-    bool informed;
     /* Keys do not read depth_tokens: blocks of a prefix that became unused together share one. */
     bool ignores_depth;
 };
@@ -130,7 +146,6 @@ struct ifl_evict_ops {
 struct ifl_load {
     int32_t n_running, n_waiting, n_swapped; /* requests */
     int32_t n_free_blocks;                   /* on the device */
-    int32_t n_cached; /* tokens of this request's prompt in its prefix cache; see asks_hits */
     int64_t n_waiting_tokens; /* whose K/V those who wait will need before they have an answer */
     uint64_t n_routed;        /* requests it was ever given */
 };
@@ -143,18 +158,54 @@ struct ifl_routing {
     size_t n;
     uint64_t n_routed; /* requests of the run so far */
     uint64_t draw[2];  /* random, of this request alone */
+    int32_t (*cached)(const struct ifl_routing *, size_t i);
 };
+
+/* Tokens of the request's prompt that the prefix cache of replica i holds. Costs a look at each of
+ * its blocks. */
+static inline int32_t ifl_cached_tokens(const struct ifl_routing *routing, size_t i)
+{
+    return routing->cached(routing, i);
+}
 
 struct ifl_route_ops {
     /* The replica for a request that has just arrived, below n. */
     size_t (*pick)(const void *self, const struct ifl_routing *);
-    bool asks_hits; /* reads n_cached: every replica's cache is asked */
 };
 
 /* Requests at a replica, whether they run or not. */
 static inline int32_t ifl_outstanding(const struct ifl_load *load)
 {
     return load->n_running + load->n_waiting + load->n_swapped;
+}
+
+/* ---- what modules hear when a step has ended ---- */
+
+struct ifl_result {
+    const struct ifl_request *request;
+    int32_t n_new, n_sampled; /* tokens of each sequence that were computed, and sampled */
+};
+
+struct ifl_results { /* borrowed until the hook returns */
+    const struct ifl_result *of;
+    size_t n;
+};
+
+struct ifl_step_end {
+    uint64_t step;            /* the last of n_steps that gave the same requests a token each; */
+    int32_t n_steps;          /* 1 unless the module is steady */
+    int64_t start_ns, end_ns; /* of all of them */
+    const int64_t *ends_ns;   /* [n_steps] */
+    size_t n_requests;        /* that were given tokens */
+    int32_t n_preempted;
+    struct ifl_results (*results)(const struct ifl_step_end *);
+};
+
+/* The requests that the step gave tokens, and how many. Putting the list together costs a look at
+ * each. */
+static inline struct ifl_results ifl_results(const struct ifl_step_end *end)
+{
+    return end->results(end);
 }
 
 struct ifl_policy {
@@ -164,7 +215,7 @@ struct ifl_policy {
     size_t n_params;
     size_t params_bytes;  /* of the parameter struct */
     size_t state_bytes;   /* of the instance's own state, zeroed at the start of a run */
-    size_t request_bytes; /* on every request, request->mine[kind]: zeroed, 16-byte aligned */
+    size_t request_bytes; /* on every request (ifl_mine), zeroed when it joins a replica */
     /* There is an instance for each replica, of a router for the cluster. `self`, which is not NULL
      * in any call, is its parameter struct, filled in, followed by its state (ifl_state). Both
      * optional; init may refuse parameters that do not go with the limits: 0, or negative with a
@@ -174,25 +225,25 @@ struct ifl_policy {
     /* Hooks, all optional; a router has none. */
     /* A request has come to the replica, at view->now_ns, and is about to wait. */
     void (*on_join)(void *self, const struct ifl_view *, const struct ifl_request *);
+    /* Within a plan: the request has started, from waiting or from host memory. */
+    void (*on_start)(void *self, const struct ifl_view *, const struct ifl_request *);
+    /* The same plan has taken that start back: the request waits again, or is in host memory. */
+    void (*on_undo)(void *self, const struct ifl_view *, const struct ifl_request *);
+    /* Within a plan: a request that an earlier plan had started loses its place. */
+    void (*on_preempt)(void *self, const struct ifl_view *, const struct ifl_request *);
     /* The plan is made and about to be submitted. The step may be read, with all questions, and not
      * changed. n_computed counts the prompts' new tokens already. */
-    void (*on_step_start)(void *self, const struct ifl_view *, const struct ifl_step_desc *,
-                          struct ifl_step *);
-    /* It has ended, at view->now_ns; view->step is the next one's. Who has had its last token is
-     * still there. */
+    void (*on_step_start)(void *self, const struct ifl_view *, struct ifl_step *);
+    /* It has ended, at view->now_ns; view->step is the next one's. A request that has had its last
+     * token is still there. */
     void (*on_step_end)(void *self, const struct ifl_view *, const struct ifl_step_end *);
     /* A request has finished or was rejected: its last call. */
     void (*on_leave)(void *self, const struct ifl_view *, const struct ifl_request *);
-    /* Steps that repeat one another may be told of as one: on_step_start comes for the first alone,
-     * on_step_end once, with all their tokens, before anything else is asked or told. It is faster,
-     * and must come to the same. */
-    bool hears_runs;
-    /* Optional: whether it matters to on_step_end who they were, whom the step gave tokens, n
-     * requests. If not, it comes without a list; putting one together costs a look at each. */
-    bool (*listens)(const void *self, const struct ifl_view *, size_t n);
-    /* Optional: bounds a promise where the module's answers drift; called if the plan that promises
-     * has asked the module (step->asked), and for every promise where on_step_end hears runs, which
-     * can end one to be told in time. NULL: my answers stand. */
+    /* Optional, for speed: how long the module's answers of this plan stand while the same requests
+     * decode. Called for a plan that promises (ifl_promise) if it has asked the module (see
+     * step->asked) or the module has a step hook; without it such a promise is void, and every step
+     * is planned. With it the module hears the steps of a run as one: on_step_start for the first
+     * of them, on_step_end once, with all their tokens, before anything else is asked or told. */
     struct ifl_promise (*steady)(const void *self, const struct ifl_view *, struct ifl_step *);
     union {
         const struct ifl_batching_ops *batching;
@@ -204,17 +255,22 @@ struct ifl_policy {
     } ops;
 };
 
-/* Where the state of an instance begins: right behind its parameters, 16-byte aligned. */
-static inline size_t ifl_state_offset(size_t params_bytes)
+/* What stands in front of the parameters that `self` points to. */
+struct ifl_instance {
+    uint64_t state_offset; /* of the state, from self */
+    uint64_t part_offset;  /* of its part of each request, from request->parts */
+};
+
+/* The state of an instance, 16-byte aligned. */
+static inline void *ifl_state(const void *self)
 {
-    return (params_bytes + 15u) & ~(size_t)15u;
+    return (void *)((uintptr_t)self + ((const struct ifl_instance *)self)[-1].state_offset);
 }
 
-/* The state of an instance. Where `self` is const, in plans and answers, only what is scratch, or
- * brought up to date without changing any answer, may be written to. */
-static inline void *ifl_state(const void *self, size_t params_bytes)
+/* The instance's own part of a request, 16-byte aligned. */
+static inline void *ifl_mine(const void *self, const struct ifl_request *r)
 {
-    return (void *)((uintptr_t)self + ifl_state_offset(params_bytes));
+    return (void *)((uintptr_t)r->parts + ((const struct ifl_instance *)self)[-1].part_offset);
 }
 
 struct ifl_policy_list {
@@ -224,17 +280,34 @@ struct ifl_policy_list {
     const struct ifl_policy *of[16]; /* [n] */
 };
 
-#define IFL_POLICIES_SYMBOL "ifl_policies_v1"
-extern const struct ifl_policy_list ifl_policies_v1;
+#define IFL_POLICIES_SYMBOL "ifl_policies_v3"
+extern const struct ifl_policy_list ifl_policies_v3;
 
-/* The `steady` of a module whose answers may be others at every step. */
-static inline struct ifl_promise ifl_never_steady(const void *self, const struct ifl_view *view,
-                                                  struct ifl_step *step)
+/* The `keys` of an order whose keys depend on the request itself. */
+static inline enum ifl_keys ifl_own_keys(const void *self, const struct ifl_view *view)
+{
+    (void)self;
+    (void)view;
+    return IFL_KEYS_OWN;
+}
+
+/* The `keys` of an order whose keys stand within a plan and may be others in the next. */
+static inline enum ifl_keys ifl_keys_of_plan(const void *self, const struct ifl_view *view)
+{
+    (void)self;
+    (void)view;
+    return IFL_KEYS_PLAN;
+}
+
+/* The `steady` of a module whose answers stand while the same requests decode and free blocks only
+ * fall. */
+static inline struct ifl_promise ifl_always_steady(const void *self, const struct ifl_view *view,
+                                                   struct ifl_step *step)
 {
     (void)self;
     (void)view;
     (void)step;
-    return (struct ifl_promise){0};
+    return (struct ifl_promise){INT32_MAX, INT64_MAX, 0, true};
 }
 
 #endif

@@ -1,8 +1,8 @@
 /* A request as policies see it.
  *
- * One number drives everything: tokens computed. A request knows `n_tokens` (prompt + generated so
- * far) and `n_computed` (tokens whose K/V exist, steps in flight included). A step gives it new
- * tokens; when `n_computed` catches up with `n_tokens`, one token is sampled. Prefill, chunk,
+ * One number drives everything: tokens computed. A request knows its n_tokens (prompt + generated
+ * so far) and its n_computed (tokens whose K/V exist, steps in flight included). A step gives it
+ * new tokens; when n_computed catches up with n_tokens, one token is sampled. Prefill, chunk,
  * decode, recompute and swap are cases of that:
  *
  *     prefill            n = todo              decode     n = 1 = todo
@@ -10,21 +10,24 @@
  *     swap               n_computed kept, the blocks live in host memory
  *     prefix-cache hit   n_computed of a waiting request is what the cache holds of it, now
  *
- * The true output length is not here: no policy can peek. */
+ * What computing changes is read through functions (ifl_n_tokens, ifl_n_computed, ifl_n_out,
+ * ifl_n_blocks, ifl_last_end_ns, ifl_n_now), which are always current. The true output length is
+ * not here: no policy can know it. */
 #ifndef INFLIGHT_REQUEST_H
 #define INFLIGHT_REQUEST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Where a request's K/V is, never what phase it is in. */
 enum ifl_state {
     IFL_WAITING, /* nowhere: no blocks */
-    IFL_RUNNING, /* on the device, whether scheduled in this step or not */
+    IFL_RUNNING, /* on the device, with a seat, whether scheduled in this step or not */
     IFL_SWAPPED, /* in host memory */
-    IFL_MOVING,  /* on its way in or out: counted as used, not schedulable; nobody is so far */
-    IFL_REMOTE,  /* computed on another replica and offered to this one; nobody is so far */
-    IFL_DONE     /* answered or rejected */
+    IFL_MOVING,  /* on its way in: blocks are taken, nothing may be scheduled */
+    IFL_LOADED,  /* on the device by a move, without a seat until it starts */
+    IFL_DONE     /* answered, rejected or gone */
 };
 
 enum ifl_kind {
@@ -37,54 +40,113 @@ enum ifl_kind {
     IFL_N_KINDS
 };
 
-/* Only ever passed by pointer, so it may grow at its end. Counts are tokens per sequence. A
- * pointer from a hook or a list stays valid until on_leave. */
+struct ifl_request;
+
+/* Counts that decoding changes, per sequence, as of the tick `read_at`. */
+struct ifl_counts {
+    int32_t n_tokens, n_computed;
+    int32_t n_out;       /* tokens generated, kept by a recompute */
+    int32_t n_blocks;    /* on the device, of all its sequences */
+    int32_t n_now;       /* tokens given in the step being built */
+    int64_t last_end_ns; /* end of the last step that computed tokens for it, IFL_NEVER before */
+};
+
+/* Shared by requests that decode together: how often their counts have changed. */
+struct ifl_ticks {
+    uint64_t n;
+    void (*refresh)(const struct ifl_ticks *, const struct ifl_request *);
+};
+
+/* Only ever passed by pointer, so it may grow at its end. A pointer from a hook or a list stays
+ * valid until on_leave. */
 struct ifl_request {
     uint64_t serial; /* order of arrival in the run; the last tie-break everywhere */
     int64_t arrival_ns;
     int64_t queued_ns;                /* when it last entered waiting */
     int64_t started_ns;               /* when it last left waiting, IFL_NEVER before */
-    int64_t last_end_ns;              /* end of the last step that computed tokens for it */
+    int64_t first_token_ns;           /* IFL_NEVER before */
     int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER where none */
     enum ifl_state state;
     int32_t n_prompt;
-    int32_t n_max_new;   /* declared output limit */
-    int32_t n_predicted; /* predicted output length, -1 without a predictor */
-    int32_t n_tokens, n_computed;
-    int32_t n_prefill;               /* n_tokens when it last left waiting */
-    int32_t n_out;                   /* tokens generated, kept by a recompute */
-    int32_t n_seqs;                  /* sequences (answers to one prompt) that advance together */
-    int32_t n_blocks, n_host_blocks; /* that it holds, of all its sequences, on either side */
-    int32_t n_now;                   /* tokens given in the step being built */
-    int32_t n_preempted;             /* times it lost its place */
-    int32_t priority;                /* lower is more urgent */
-    uint32_t client;                 /* below limits->n_clients; 0 where the trace names none */
-    uint32_t session;                /* conversation that it is a turn of; 0: none */
+    int32_t n_max_new;     /* declared output limit */
+    int32_t n_predicted;   /* predicted output length, -1 without a predictor */
+    int32_t n_prefill;     /* n_tokens when it last left waiting */
+    int32_t n_seqs;        /* sequences (answers to one prompt) that advance together */
+    int32_t n_host_blocks; /* in host memory, of all its sequences */
+    int32_t n_preempted;   /* times it lost its place */
+    int32_t priority;      /* lower is more urgent */
+    uint32_t client;       /* below limits->n_clients; 0 where the trace names none */
+    uint32_t session;      /* conversation that it is a turn of; 0: none */
     /* The prompt's first prefix_tokens tokens are those of prefix_group's stream, in all requests
      * of that group; 0: none. */
     uint32_t prefix_group, prefix_tokens;
-    void *mine[IFL_N_KINDS]; /* request_bytes of each module, zeroed on joining a replica */
     /* What the trace calls the prompt's blocks of hash_id_tokens tokens, the last perhaps partial:
      * equal ids, equal tokens. NULL where it does not say. */
     const uint64_t *hash_ids;
     int32_t n_hash_ids, hash_id_tokens;
-    /* Its place among equals in waiting: serial, or above everyone's if it went to the back. */
-    uint64_t queued_serial;
+    uint64_t queued_serial; /* among equals in waiting: serial, or above all others' if it went to
+                               the back */
+    uint64_t start_serial;  /* order of start: rises each time it joins those that run */
     bool forks; /* its sequences are a search's beams, which share other blocks after each token */
-    int64_t first_token_ns; /* IFL_NEVER before */
-    uint64_t start_serial;  /* order of start: rises each time it joins those who run */
+
+    /* Not for modules: read through the functions below. */
+    struct ifl_counts stale;
+    uint64_t read_at;
+    const struct ifl_ticks *ticks; /* NULL: stale is current */
+    void *parts;                   /* what modules hang on it, see ifl_mine in policy.h */
 };
+
+/* ---- what computing changes, current at any time ---- */
+
+static inline const struct ifl_counts *ifl_counts(const struct ifl_request *r)
+{
+    if (r->ticks && r->ticks->n != r->read_at)
+        r->ticks->refresh(r->ticks, r);
+    return &r->stale;
+}
+
+static inline int32_t ifl_n_tokens(const struct ifl_request *r)
+{
+    return ifl_counts(r)->n_tokens;
+}
+
+static inline int32_t ifl_n_computed(const struct ifl_request *r)
+{
+    return ifl_counts(r)->n_computed;
+}
+
+static inline int32_t ifl_n_out(const struct ifl_request *r)
+{
+    return ifl_counts(r)->n_out;
+}
+
+static inline int32_t ifl_n_blocks(const struct ifl_request *r)
+{
+    return ifl_counts(r)->n_blocks;
+}
+
+static inline int64_t ifl_last_end_ns(const struct ifl_request *r)
+{
+    return ifl_counts(r)->last_end_ns;
+}
+
+/* Tokens given in the step being built. */
+static inline int32_t ifl_n_now(const struct ifl_request *r)
+{
+    return ifl_counts(r)->n_now;
+}
 
 /* Tokens that still want computing before the next one can be sampled. */
 static inline int32_t ifl_todo(const struct ifl_request *r)
 {
-    return r->n_tokens - r->n_computed - r->n_now;
+    const struct ifl_counts *counts = ifl_counts(r);
+    return counts->n_tokens - counts->n_computed - counts->n_now;
 }
 
 /* The one test for "prefill or decode" that policies, costs and reports share. */
 static inline bool ifl_decodes(const struct ifl_request *r)
 {
-    return r->n_computed >= r->n_prefill;
+    return ifl_counts(r)->n_computed >= r->n_prefill;
 }
 
 /* When it came to its place in the queue: it arrived, or was sent to the back. */

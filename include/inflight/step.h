@@ -1,4 +1,4 @@
-/* The view a policy reads, the step it builds, and what an executor is told.
+/* The view a policy reads and the step it builds.
  *
  * A plan sees one replica at one instant: the view is a snapshot of counts, request records and
  * step totals are live. It acts only through the step, whose functions come in a table, so that a
@@ -14,7 +14,7 @@
 /* ---- what does not change during a run ---- */
 
 struct ifl_limits {
-    int32_t block_tokens;     /* tokens a KV block holds */
+    int32_t block_tokens;     /* K/V slots of a block, one a token */
     int32_t n_blocks;         /* KV blocks on the device */
     int32_t n_host_blocks;    /* KV blocks in the host's swap pool */
     int32_t max_model_tokens; /* longest prompt + output a request may have */
@@ -35,18 +35,15 @@ struct ifl_view {
     uint64_t n_in_flight;                   /* steps that have begun and not ended */
     int32_t n_free_blocks, n_free_host_blocks;
     int64_t last_prefill_ns; /* duration of the last step that computed prompt tokens */
-    int32_t n_ended_seqs, n_ended_blocks; /* given back by who ended since a step began */
-    /* Brings the record of a request up to date, at any time. While it decodes, it lags behind; not
-     * where a plan lists it or a hook is given it. */
-    void (*refresh)(const struct ifl_view *, const struct ifl_request *);
-    /* From on_step_start and on_step_end alone: the order's key of that request has changed. */
+    int32_t n_ended_seqs, n_ended_blocks; /* given back by requests that ended since a step began */
+    /* The order's key of that request has changed. From hooks, and from the order's `keys`. */
     void (*rerank)(const struct ifl_view *, const struct ifl_request *);
 };
 
 enum ifl_verdict {
     IFL_YES,
     IFL_NO_BLOCKS,      /* not now: too few device blocks */
-    IFL_NO_HOST_BLOCKS, /* not now: the swap pool is too full for anybody who waits */
+    IFL_NO_HOST_BLOCKS, /* not now: the swap pool is too full for any waiting request */
     IFL_WAIT,           /* not now, for a reason of the policy's own */
     IFL_SKIP,           /* not this one; the next may pass */
     IFL_NEVER_FITS      /* never: reject it */
@@ -55,7 +52,7 @@ enum ifl_verdict {
 enum ifl_fate {
     IFL_RECOMPUTE, /* blocks are dropped, n_computed returns to 0 */
     IFL_SWAP,      /* blocks are copied to host memory before the step computes */
-    IFL_KEEP       /* nobody gives way */
+    IFL_KEEP       /* no request gives way */
 };
 
 /* Where a request preempted by recompute re-enters waiting. Several of one step that go to the
@@ -81,11 +78,10 @@ struct ifl_cursor {
 };
 
 struct ifl_victim {
-    const struct ifl_request *request; /* on the device, perhaps the needy one; NULL: nobody */
+    const struct ifl_request *request; /* on the device, perhaps the needy one; NULL: none */
     enum ifl_fate fate;
     enum ifl_place place;
 };
-
 /* What the prefix cache holds of a waiting request's tokens, now. Cached K/V is at most n_tokens -
  * 1 tokens: one is always computed, to sample from. */
 struct ifl_hit {
@@ -206,75 +202,7 @@ struct ifl_step {
     uint64_t note;  /* by the plan, for its module's on_step_start; 0 where a promise stands in */
 };
 
-/* ---- what an executor is told ---- */
-
-struct ifl_work { /* one sequence */
-    const struct ifl_request *request;
-    int32_t seq;            /* of its group, from 0 */
-    int32_t n_new;          /* tokens to compute */
-    int32_t n_context;      /* tokens whose K/V exist before them */
-    bool samples;           /* the step ends with a token for it */
-    const uint32_t *blocks; /* [n_blocks] its block table: token i is in block i / block_tokens */
-    int32_t n_blocks;
-    int32_t stream_tokens; /* leading ones, of the answer too, that are its prefix group's stream */
-    int32_t named_tokens;  /* leading ones, of the answer too, that its hash ids stand for */
-};
-
-struct ifl_copy { /* of a block: its number in the pool it is read from, in that it goes to */
-    uint32_t from, to;
-};
-
-/* Sums and maxima over the step's sequences. Simulated durations depend on nothing else. */
-struct ifl_step_totals {
-    int32_t n_tokens;         /* new tokens, prefill and decode */
-    int32_t n_prefill_tokens; /* new tokens of sequences that do not decode yet */
-    int32_t n_prefill_seqs, n_decode_seqs;
-    int32_t n_sampled;      /* rows of logits */
-    int64_t decode_context; /* tokens whose K/V decoding sequences read, the new one included */
-    int64_t prefill_q_kv;   /* sum of new x context before, over prefill sequences */
-    int64_t prefill_q_q;    /* sum of new x new, over prefill sequences */
-    int32_t max_prefill_kv; /* longest context + new of a prefill sequence */
-    int64_t prefill_kv_64; /* sum of contexts before, each rounded up to 64, of prefill sequences */
-    int32_t n_blocks_out, n_blocks_in; /* swapped to and from host memory */
-    int32_t n_blocks_copied;           /* within the device */
-    struct ifl_padding padding;        /* not part of the sums above */
-};
-
-/* Executed in this order: swap-outs, swap-ins, copies, compute. Borrowed until `submit` returns. */
-struct ifl_step_desc {
-    uint64_t step;    /* number of the replica's step */
-    uint32_t replica; /* which submits it */
-    int64_t start_ns;
-    struct ifl_step_totals totals;
-    const struct ifl_work *work; /* NULL for executors that do not want it */
-    size_t n_work;
-    const struct ifl_copy *outs, *ins, *copies;
-    size_t n_outs, n_ins, n_copies;
-};
-
-/* ---- what modules hear when it has ended ---- */
-
-struct ifl_result {
-    const struct ifl_request *request;
-    int32_t n_new, n_sampled; /* tokens of each sequence that were computed, and sampled */
-};
-
-struct ifl_step_end {
-    uint64_t step;            /* the last of n_steps that gave the same requests a token each; 1, */
-    int32_t n_steps;          /* unless the module hears runs */
-    int64_t start_ns, end_ns; /* of all of them */
-    const int64_t *ends_ns;   /* [n_steps] */
-    const struct ifl_result *of; /* [n_of], NULL where no module listens */
-    size_t n_of;
-    int32_t n_preempted;
-};
-
 /* ---- calls, as a policy writes them: what each does stands at struct ifl_step_ops ---- */
-
-static inline void ifl_refresh(const struct ifl_view *view, const struct ifl_request *r)
-{
-    view->refresh(view, r);
-}
 
 static inline void ifl_rerank(const struct ifl_view *view, const struct ifl_request *r)
 {
@@ -466,7 +394,7 @@ static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand
          left--) {
         demand->n_seqs += r->n_seqs;
         demand->n_tokens += (int64_t)r->n_seqs * ifl_todo(r);
-        demand->n_blocks += ifl_need(s, r, r->n_tokens);
+        demand->n_blocks += ifl_need(s, r, ifl_n_tokens(r));
     }
     return ifl_within(demand, most);
 }
@@ -513,7 +441,7 @@ static inline bool ifl_gave_way_now(const struct ifl_view *view, const struct if
  * made as that step began knows of. */
 static inline int32_t ifl_out_before(const struct ifl_view *view, const struct ifl_request *r)
 {
-    return r->n_out - (r->last_end_ns == view->now_ns);
+    return ifl_n_out(r) - (ifl_last_end_ns(r) == view->now_ns);
 }
 
 /* Those in host memory come back for a token each, in rank order until one must wait or max_seqs

@@ -35,14 +35,15 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
 {
     const struct chunk_fits *p = self;
     const int32_t n_blocks = view->limits->n_blocks;
-    const int32_t chunk = r->n_computed + n;
-    const int32_t need = ifl_need(step, r, p->room_for == ROOM_FOR_PROMPT ? r->n_tokens : chunk);
+    const int32_t chunk = ifl_n_computed(r) + n;
+    const int32_t need =
+        ifl_need(step, r, p->room_for == ROOM_FOR_PROMPT ? ifl_n_tokens(r) : chunk);
     const int32_t watermark =
         step->n_running_requests > 0 ? (int32_t)(p->watermark_frac * n_blocks) : 0;
     if (need > n_blocks)
-        return (struct ifl_admission){IFL_NEVER_FITS, 0};
+        return ifl_admission(IFL_NEVER_FITS, 0);
     const bool fits = need + watermark <= step->n_free_blocks;
-    return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, chunk};
+    return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, chunk);
 }
 
 static const struct ifl_admit_ops ops = {ask};
@@ -55,5 +56,6 @@ const struct ifl_policy policy_admit_chunk_fits = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct chunk_fits),
     .init = refuse_contiguous,
+    .steady = ifl_always_steady,
     .ops.admit = &ops,
 };

@@ -64,7 +64,7 @@ static const struct ifl_param params[] = {
 
 static struct future *future_of(const void *self)
 {
-    return ifl_state(self, sizeof(struct discounted));
+    return ifl_state(self);
 }
 
 static double first_ratio(const struct discounted *p)
@@ -91,7 +91,7 @@ static int64_t clipped(const struct discounted *p, int64_t n_tokens)
 static int32_t known_output(const struct discounted *p, const struct ifl_view *view,
                             const struct ifl_request *r)
 {
-    return p->ahead ? ifl_out_before(view, r) : r->n_out;
+    return p->ahead ? ifl_out_before(view, r) : ifl_n_out(r);
 }
 
 static int64_t new_tokens(const struct discounted *p, const struct ifl_view *view,
@@ -124,7 +124,7 @@ static double ratio_now(const struct discounted *p, const struct ifl_view *view)
 
 static bool ends_prompt_now(const struct ifl_request *r)
 {
-    return r->n_now > 0 && ifl_todo(r) == 0;
+    return ifl_n_now(r) > 0 && ifl_todo(r) == 0;
 }
 
 /* Who decodes from now on counts in full, one that was retracted as if it had produced nothing. */
@@ -139,10 +139,10 @@ static double of_new(const struct discounted *p, const struct ifl_view *view,
 /* What is computed counts in whole pages, though a chunk may begin within one that is there. */
 static double page_rest(const struct ifl_view *view, const struct ifl_request *r)
 {
-    const int32_t page = view->limits->block_tokens, in_page = r->n_computed % page;
-    const int32_t n_pages = (r->n_now + page - 1) / page;
-    const int32_t n_new = (in_page + r->n_now + page - 1) / page - (in_page > 0);
-    return r->state == IFL_RUNNING && r->n_now > 0 ? (double)((n_pages - n_new) * page) : 0;
+    const int32_t page = view->limits->block_tokens, in_page = ifl_n_computed(r) % page;
+    const int32_t n_pages = (ifl_n_now(r) + page - 1) / page;
+    const int32_t n_new = (in_page + ifl_n_now(r) + page - 1) / page - (in_page > 0);
+    return r->state == IFL_RUNNING && ifl_n_now(r) > 0 ? (double)((n_pages - n_new) * page) : 0;
 }
 
 static bool counts_ended(const struct discounted *p, const struct ifl_view *view)
@@ -213,13 +213,13 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     const struct discounted *p = self;
     const int64_t page = view->limits->block_tokens, pool = view->limits->n_blocks * page;
     const int32_t todo = ifl_todo(r), whole = (int32_t)((todo + page - 1) / page * page);
-    const int64_t prompt = ifl_need(step, r, r->n_tokens) * page - (whole - todo);
+    const int64_t prompt = ifl_need(step, r, ifl_n_tokens(r)) * page - (whole - todo);
     const int64_t output = new_tokens(p, view, r), n_tokens = prompt + output + page;
     /* A group counts its declared output once, but its answers so far each on its own. */
-    if (r->n_tokens + page >= pool || n_tokens >= pool)
-        return (struct ifl_admission){IFL_NEVER_FITS, 0};
+    if (ifl_n_tokens(r) + page >= pool || n_tokens >= pool)
+        return ifl_admission(IFL_NEVER_FITS, 0);
     const bool fits = (double)n_tokens < room(self, view, step, (double)n_tokens + 1);
-    return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_computed + n};
+    return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_computed(r) + n);
 }
 
 /* ---- how it changes ---- */
@@ -244,7 +244,7 @@ static void note_started(const struct discounted *p, const struct ifl_view *view
 {
     const struct ifl_requests started = ifl_started(step);
     for (size_t i = 0; i < started.n; i++)
-        shares_set(&future_of(p)->most, started.of[i]->mine[IFL_ADMIT],
+        shares_set(&future_of(p)->most, ifl_mine(p, started.of[i]),
                    at_most(p, view, started.of[i]));
 }
 
@@ -263,15 +263,14 @@ static void note_unknown(const struct discounted *p, const struct ifl_view *view
 {
     struct unknown *unknown = &future_of(p)->unknown;
     const int64_t limit = declared(view, r);
-    unknown->tokens += clipped(p, limit - r->n_out + 1);
-    unknown->ended_tokens += clipped(p, limit - r->n_out);
+    unknown->tokens += clipped(p, limit - ifl_n_out(r) + 1);
+    unknown->ended_tokens += clipped(p, limit - ifl_n_out(r));
     unknown->n += r->n_seqs;
-    unknown->produced += r->n_out - 1 + RETRACT_STEPS;
+    unknown->produced += ifl_n_out(r) - 1 + RETRACT_STEPS;
     unknown->declared += limit;
 }
 
-static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
-                          struct ifl_step *step)
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct discounted *p = self;
     struct future *future = future_of(self);
@@ -280,9 +279,9 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     future->step = view->step + 1;
     if (step->n_preempted > 0)
         future->ratio = estimated_ratio(p, view, step);
-    else if (desc->totals.n_prefill_tokens == 0)
+    else if (step->n_prefill_tokens == 0)
         future->ratio = fallen(p, future->ratio);
-    future->decodes = desc->totals.n_prefill_tokens == 0;
+    future->decodes = step->n_prefill_tokens == 0;
     future->ended_step += counts_ended(p, view) && !future->decodes && !p->mixed;
     if (p->ahead)
         learn(future, view);
@@ -306,7 +305,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     const struct discounted *p = self;
     struct future *future = future_of(self);
     future->n_live--;
-    shares_set(&future->most, r->mine[IFL_ADMIT], 0);
+    shares_set(&future->most, ifl_mine(self, r), 0);
     if (r->n_prefill == 0) /* it was turned away */
         return;
     future->last_left_ns = view->now_ns;
@@ -331,6 +330,14 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
                     "that takes all at once (reserve) or serving.kv.allocator paged");
 }
 
+/* A request that was refused may be admitted when the ratio has fallen. */
+static struct ifl_promise steady(const void *self, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    const struct ifl_promise stands = ifl_always_steady(self, view, step);
+    return step->asked & 1u << IFL_ADMIT ? (struct ifl_promise){0} : stands;
+}
+
 static const struct ifl_admit_ops ops = {ask, room};
 
 const struct ifl_policy policy_admit_discounted = {
@@ -345,9 +352,7 @@ const struct ifl_policy policy_admit_discounted = {
     .init = init,
     .on_join = on_join,
     .on_step_start = on_step_start,
+    .steady = steady,
     .on_leave = on_leave,
-    .hears_runs = true,
-    /* Who was refused may be admitted when the ratio has fallen. */
-    .steady = ifl_never_steady,
     .ops.admit = &ops,
 };

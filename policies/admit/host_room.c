@@ -21,15 +21,15 @@ static bool host_has_room(const struct host_room *p, const struct ifl_view *view
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                 struct ifl_step *step, const struct ifl_request *r, int32_t n)
 {
-    const int32_t hold = r->n_computed + n;
+    const int32_t hold = ifl_n_computed(r) + n;
     const bool swapped = r->state == IFL_SWAPPED;
-    const int32_t need = ifl_need(step, r, swapped ? hold : r->n_tokens);
+    const int32_t need = ifl_need(step, r, swapped ? hold : ifl_n_tokens(r));
     if (need > view->limits->n_blocks)
-        return (struct ifl_admission){IFL_NEVER_FITS, 0};
+        return ifl_admission(IFL_NEVER_FITS, 0);
     if (!swapped && !host_has_room(self, view))
-        return (struct ifl_admission){IFL_NO_HOST_BLOCKS, 0};
-    return (struct ifl_admission){need <= step->n_free_blocks ? IFL_YES : IFL_NO_BLOCKS,
-                                  swapped ? hold : r->n_tokens};
+        return ifl_admission(IFL_NO_HOST_BLOCKS, 0);
+    return ifl_admission(need <= step->n_free_blocks ? IFL_YES : IFL_NO_BLOCKS,
+                         swapped ? hold : ifl_n_tokens(r));
 }
 
 static const struct ifl_admit_ops ops = {ask};
@@ -41,5 +41,6 @@ const struct ifl_policy policy_admit_host_room = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct host_room),
+    .steady = ifl_always_steady,
     .ops.admit = &ops,
 };

@@ -71,14 +71,14 @@ static const struct ifl_param params[] = {
 
 static struct estimate *estimate_of(const void *self)
 {
-    return ifl_state(self, sizeof(struct peak_estimate));
+    return ifl_state(self);
 }
 
 /* ---- the estimate ---- */
 
 static int64_t limit_tokens(const struct peak_estimate *p, const struct ifl_request *r, bool busy)
 {
-    int64_t limit = 11 * (int64_t)r->n_out / 10;
+    int64_t limit = 11 * (int64_t)ifl_n_out(r) / 10;
     if (limit < p->likely_tokens)
         limit = p->likely_tokens;
     return busy || limit > r->n_max_new ? r->n_max_new : limit;
@@ -89,8 +89,8 @@ static struct forecast forecast_of(const struct peak_estimate *p, const struct i
                                    bool starts, bool busy)
 {
     const bool first_counts = starts && p->first_counts;
-    const int64_t left = limit_tokens(p, r, busy) - r->n_out - 1 - first_counts;
-    return (struct forecast){r->mine[IFL_ADMIT], left > 0 ? left : 0, r->n_tokens + starts};
+    const int64_t left = limit_tokens(p, r, busy) - ifl_n_out(r) - 1 - first_counts;
+    return (struct forecast){ifl_mine(p, r), left > 0 ? left : 0, ifl_n_tokens(r) + starts};
 }
 
 static int64_t most_tokens(const struct ifl_request *r)
@@ -188,36 +188,31 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                 struct ifl_step *step, const struct ifl_request *r, int32_t n)
 {
     const struct peak_estimate *p = self;
-    const struct standing *standing = r->mine[IFL_ADMIT];
+    const struct standing *standing = ifl_mine(self, r);
     const int64_t pool = (int64_t)view->limits->n_blocks * view->limits->block_tokens;
     const bool busy = is_busy(p, view, step);
     const struct forecast alone = forecast_of(p, r, true, true); /* whether busy now or not */
     (void)n; /* a chunk of a prompt takes the room of all of it */
     if (standing->over_rate || alone.now_tokens + alone.left_tokens >= pool)
-        return (struct ifl_admission){IFL_NEVER_FITS, 0};
+        return ifl_admission(IFL_NEVER_FITS, 0);
     if (!surely_fits_with(p, view, step, r, pool) && !fits_with(p, step, r, busy, pool))
-        return (struct ifl_admission){IFL_NO_BLOCKS, 0};
-    const bool fits = ifl_need(step, r, r->n_tokens) <= step->n_free_blocks;
-    return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_tokens};
+        return ifl_admission(IFL_NO_BLOCKS, 0);
+    const bool fits = ifl_need(step, r, ifl_n_tokens(r)) <= step->n_free_blocks;
+    return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_tokens(r));
 }
 
 /* ---- who is there ---- */
 
-static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
-                          struct ifl_step *step)
+static void on_start(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    const struct ifl_requests started = ifl_started(step);
+    struct standing *standing = ifl_mine(self, r);
     (void)view;
-    (void)desc;
-    for (size_t i = 0; i < started.n; i++) {
-        struct standing *standing = started.of[i]->mine[IFL_ADMIT];
-        shares_set(&estimate_of(self)->at_ends, &standing->at_end, most_tokens(started.of[i]));
-    }
+    shares_set(&estimate_of(self)->at_ends, &standing->at_end, most_tokens(r));
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    struct standing *standing = r->mine[IFL_ADMIT];
+    struct standing *standing = ifl_mine(self, r);
     (void)view;
     shares_set(&estimate_of(self)->at_ends, &standing->at_end, 0);
 }
@@ -227,7 +222,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     const struct peak_estimate *p = self;
-    struct standing *standing = r->mine[IFL_ADMIT];
+    struct standing *standing = ifl_mine(self, r);
     if (p->max_rpm == 0 || r->client >= view->limits->n_clients)
         return;
     struct stamps *stamps = &estimate_of(self)->of[r->client];
@@ -285,11 +280,7 @@ const struct ifl_policy policy_admit_peak_estimate = {
     .init = init,
     .finish = finish,
     .on_join = on_join,
-    .on_step_start = on_step_start,
+    .on_start = on_start,
     .on_leave = on_leave,
-    .hears_runs = true,
-    /* Who was refused may fit later without anyone leaving: others near their end move behind it.
-     */
-    .steady = ifl_never_steady,
     .ops.admit = &ops,
 };

@@ -31,10 +31,10 @@ static int32_t blocks_asked(const struct prompt_fits *p, const struct ifl_view *
                             struct ifl_step *step, const struct ifl_request *r)
 {
     const int32_t block_tokens = view->limits->block_tokens;
-    const int32_t need = ifl_need(step, r, r->n_tokens);
+    const int32_t need = ifl_need(step, r, ifl_n_tokens(r));
     if (p->hits == HITS_SAVED)
         return need;
-    const int32_t whole = (r->n_tokens + block_tokens - 1) / block_tokens;
+    const int32_t whole = (ifl_n_tokens(r) + block_tokens - 1) / block_tokens;
     return whole > need ? whole : need;
 }
 
@@ -46,18 +46,18 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     const int32_t watermark = (int32_t)(p->watermark_frac * n_blocks);
     if (r->state == IFL_SWAPPED) {
         const int32_t need = p->swap_in_asks == SWAP_IN_TOUCHED
-                                 ? ifl_need(step, r, r->n_computed + n)
+                                 ? ifl_need(step, r, ifl_n_computed(r) + n)
                                  : r->n_host_blocks + r->n_seqs;
         if (n_blocks - need < watermark)
-            return (struct ifl_admission){IFL_NEVER_FITS, 0};
+            return ifl_admission(IFL_NEVER_FITS, 0);
         const bool fits = step->n_free_blocks - need >= watermark;
-        return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_computed + n};
+        return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_computed(r) + n);
     }
     const int32_t need = blocks_asked(p, view, step, r);
     if (n_blocks - need < watermark)
-        return (struct ifl_admission){IFL_NEVER_FITS, 0};
+        return ifl_admission(IFL_NEVER_FITS, 0);
     const bool fits = step->n_free_blocks - need >= watermark;
-    return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, r->n_tokens};
+    return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_tokens(r));
 }
 
 static const struct ifl_admit_ops ops = {ask};
@@ -69,5 +69,6 @@ const struct ifl_policy policy_admit_prompt_fits = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct prompt_fits),
+    .steady = ifl_always_steady,
     .ops.admit = &ops,
 };

@@ -65,10 +65,10 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     const int32_t need = ifl_need(step, r, hold);
     (void)n;
     if (need > view->limits->n_blocks)
-        return (struct ifl_admission){IFL_NEVER_FITS, 0};
+        return ifl_admission(IFL_NEVER_FITS, 0);
     if (need > step->n_free_blocks)
-        return (struct ifl_admission){IFL_NO_BLOCKS, 0};
-    return (struct ifl_admission){IFL_YES, hold};
+        return ifl_admission(IFL_NO_BLOCKS, 0);
+    return ifl_admission(IFL_YES, hold);
 }
 
 static const struct ifl_admit_ops ops = {ask};
@@ -80,5 +80,6 @@ const struct ifl_policy policy_admit_reserve = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct reserve),
+    .steady = ifl_always_steady,
     .ops.admit = &ops,
 };

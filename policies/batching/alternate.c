@@ -26,7 +26,7 @@ static const struct ifl_param params[] = {
 
 static struct turn *turn_of(const void *self)
 {
-    return ifl_state(self, sizeof(struct alternate));
+    return ifl_state(self);
 }
 
 static int32_t share_of(const struct alternate *p, const struct ifl_step *step,
@@ -71,7 +71,7 @@ static void decode(struct ifl_step *step)
     if (ifl_schedule_ready(step, ifl_widest_group(step)))
         return;
     while ((r = ifl_next(step, IFL_IN_RUNNING, &cursor)))
-        if (ifl_decodes(r) && r->n_now == 0)
+        if (ifl_decodes(r) && ifl_n_now(r) == 0)
             ifl_give(step, r, 1, r->n_seqs);
 }
 
@@ -94,12 +94,11 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, ifl_widest_group(step));
 }
 
-static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
-                          struct ifl_step *step)
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     (void)view;
     (void)step;
-    turn_of(self)->decode = desc->totals.n_prefill_tokens > 0;
+    turn_of(self)->decode = step->n_prefill_tokens > 0;
 }
 
 static const struct ifl_batching_ops ops = {plan};
@@ -113,6 +112,6 @@ const struct ifl_policy policy_batching_alternate = {
     .params_bytes = sizeof(struct alternate),
     .state_bytes = sizeof(struct turn),
     .on_step_start = on_step_start,
-    .hears_runs = true,
+    .steady = ifl_always_steady,
     .ops.batching = &ops,
 };

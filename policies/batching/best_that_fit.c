@@ -73,9 +73,9 @@ struct choice {
 static int32_t blocks_asked(struct ifl_step *step, const struct ifl_request *r, int32_t n_new)
 {
     if (r->state == IFL_WAITING)
-        return ifl_need(step, r, r->n_tokens);
+        return ifl_need(step, r, ifl_n_tokens(r));
     const int32_t spare = r->n_seqs + (r->state == IFL_SWAPPED ? r->n_host_blocks : 0);
-    const int32_t lacks = ifl_decodes(r) ? 0 : ifl_need(step, r, r->n_computed + n_new);
+    const int32_t lacks = ifl_decodes(r) ? 0 : ifl_need(step, r, ifl_n_computed(r) + n_new);
     return lacks > spare ? lacks : spare;
 }
 
@@ -88,7 +88,7 @@ static struct choice choose(const struct best_that_fit *p, struct ifl_step *step
     int32_t n_new;
     while ((r = walk_on(p, step, &walk, &n_new))) {
         const int64_t asked = blocks_asked(step, r, n_new);
-        const int64_t freed = asked + (r->state == IFL_RUNNING ? r->n_blocks : 0);
+        const int64_t freed = asked + (r->state == IFL_RUNNING ? ifl_n_blocks(r) : 0);
         if (choice.n_freed + freed > most)
             break;
         choice = (struct choice){choice.n + 1, walk.n_running, choice.n_asked + asked,
@@ -106,7 +106,7 @@ static int64_t swap_out(const struct ifl_view *view, struct ifl_step *step, size
 {
     for (size_t i = view->n_running - n_here; i < view->n_running - n_kept && n_lacking > 0; i++) {
         const struct ifl_request *r = ifl_last_ranked(step, i);
-        const int32_t n_blocks = r->n_blocks;
+        const int32_t n_blocks = ifl_n_blocks(r);
         if (ifl_todo(r) > 0 && ifl_preempt(step, r, IFL_SWAP, IFL_IN_ORDER) == IFL_YES)
             n_lacking -= n_blocks;
     }

@@ -66,7 +66,7 @@ struct outlook {
 
 static struct outlook *outlook_of(const void *self)
 {
-    return ifl_state(self, sizeof(struct deadline_chunks));
+    return ifl_state(self);
 }
 
 static int64_t lesser(int64_t a, int64_t b)
@@ -82,7 +82,7 @@ static int64_t due_ns(const struct ifl_request *r)
     const double from_ns = (double)r->arrival_ns + first_ns;
     const double had_ns = r->first_token_ns == IFL_NEVER ? 0 : (double)r->first_token_ns;
     const double due =
-        (had_ns > from_ns ? had_ns : from_ns) + (r->n_out + 1.0) * (double)r->tpot_slo_ns;
+        (had_ns > from_ns ? had_ns : from_ns) + (ifl_n_out(r) + 1.0) * (double)r->tpot_slo_ns;
     return r->tpot_slo_ns == IFL_NEVER || due >= (double)IFL_LAST_NS ? IFL_NEVER : (int64_t)due;
 }
 
@@ -98,11 +98,11 @@ static struct load load_of(struct ifl_step *step)
     const struct ifl_requests running = ifl_running(step);
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *first = ifl_next(step, IFL_IN_PREFILL | IFL_IN_WAITING, &cursor);
-    struct load load = {IFL_NEVER, 0, first ? first->n_computed : 0, step->n_requests};
+    struct load load = {IFL_NEVER, 0, first ? ifl_n_computed(first) : 0, step->n_requests};
     for (size_t i = 0; i < running.n; i++)
         if (ifl_decodes(running.of[i])) {
             load.by_ns = lesser(load.by_ns, due_ns(running.of[i]));
-            load.decode_context += running.of[i]->n_tokens;
+            load.decode_context += ifl_n_tokens(running.of[i]);
         }
     return load;
 }
@@ -185,7 +185,7 @@ static void fill_chunk(const struct deadline_chunks *p, struct ifl_step *step, i
         const int32_t n = share_of(step, r, chunk);
         if (r->state == IFL_WAITING && !start(p, step, r, n))
             lists = IFL_IN_PREFILL;
-        else if (r->state == IFL_RUNNING && r->n_now == 0 && n > 0)
+        else if (r->state == IFL_RUNNING && ifl_n_now(r) == 0 && n > 0)
             ifl_schedule(step, r, n, 0);
     }
 }

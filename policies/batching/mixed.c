@@ -63,7 +63,7 @@ static int32_t scheduled_budget(const struct mixed *p, const struct ifl_request 
 {
     const int32_t last = p->schedule_stages - 1;
     const int32_t per_stage = (p->schedule_tokens + last) / p->schedule_stages;
-    const int32_t stage = r->state == IFL_WAITING ? 0 : r->n_computed / per_stage;
+    const int32_t stage = r->state == IFL_WAITING ? 0 : ifl_n_computed(r) / per_stage;
     const int32_t to_go = stage < last ? last - stage : 0;
     const int64_t range = p->high_chunk_tokens - p->low_chunk_tokens;
     const int32_t size = p->low_chunk_tokens + (int32_t)(to_go ? range * to_go / last : 0);
@@ -137,7 +137,7 @@ static enum ifl_verdict start_one(const struct mixed *p, struct ifl_step *step,
 {
     const int32_t todo = ifl_todo(r), left = budget_left(p, step, r);
     const bool whole = p->prompts == PROMPTS_WHOLE && r->state == IFL_WAITING;
-    if (whole && r->n_tokens - step->n_tokens > left)
+    if (whole && ifl_n_tokens(r) - step->n_tokens > left)
         return IFL_NEVER_FITS;
     if (left <= 0 || (whole && todo > left) || step->n_running_seqs + r->n_seqs > p->max_seqs)
         return IFL_WAIT;

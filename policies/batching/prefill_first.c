@@ -112,7 +112,8 @@ static void admit_prompts(const struct prefill_first *p, const struct ifl_view *
     while ((r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
         const int32_t n = share_of(p, view, step, r);
         const int32_t widest = n > longest ? n : longest;
-        const bool too_long = r->n_tokens > prompt_limit; /* whatever the cache holds of it, now */
+        const bool too_long =
+            ifl_n_tokens(r) > prompt_limit; /* whatever the cache holds of it, now */
         const bool has_room = !too_long && step_has_room(p, view, step, r, n, widest);
         const enum ifl_verdict verdict = too_long   ? IFL_NEVER_FITS
                                          : has_room ? ifl_start(step, r, n)

@@ -44,7 +44,7 @@ static const struct ifl_param params[] = {
 
 static struct turns *turns_of(const void *self)
 {
-    return ifl_state(self, sizeof(struct prefill_turns));
+    return ifl_state(self);
 }
 
 static int32_t token_budget(const struct prefill_turns *p, const struct ifl_limits *limits)
@@ -148,14 +148,13 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         promise_repeat(p, view, step);
 }
 
-static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
-                          struct ifl_step *step)
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct prefill_turns *p = self;
     struct turns *turns = turns_of(self);
     if (p->every_turn && step->n_preempted > 0)
         turns->since = view->step;
-    if (desc->totals.n_prefill_tokens == 0)
+    if (step->n_prefill_tokens == 0)
         return;
     turns->since = view->step + 1;
     turns->joined = view->n_running > 0;
@@ -172,6 +171,6 @@ const struct ifl_policy policy_batching_prefill_turns = {
     .params_bytes = sizeof(struct prefill_turns),
     .state_bytes = sizeof(struct turns),
     .on_step_start = on_step_start,
-    .hears_runs = true,
+    .steady = ifl_always_steady,
     .ops.batching = &ops,
 };

@@ -79,7 +79,7 @@ static const struct ifl_param params[] = {
 
 static struct batch *batch_of(const void *self)
 {
-    return ifl_state(self, sizeof(struct retracting));
+    return ifl_state(self);
 }
 
 /* ---- what a plan knows ---- */
@@ -162,8 +162,8 @@ static int32_t whole_pages(const struct budget *left, int32_t n_tokens)
 
 static void charge(struct budget *left, const struct ifl_request *r)
 {
-    left->input_tokens -= whole_pages(left, r->n_now);
-    left->chunk_tokens -= left->chunk_tokens == INT32_MAX ? 0 : whole_pages(left, r->n_now);
+    left->input_tokens -= whole_pages(left, ifl_n_now(r));
+    left->chunk_tokens -= left->chunk_tokens == INT32_MAX ? 0 : whole_pages(left, ifl_n_now(r));
 }
 
 /* All of a prompt, or what is left of the chunk in whole pages. */
@@ -274,7 +274,7 @@ static const struct ifl_request *anyone_running(struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
     for (size_t i = 0; i < running.n; i++)
-        if (running.of[i]->state == IFL_RUNNING && running.of[i]->n_now == 0)
+        if (running.of[i]->state == IFL_RUNNING && ifl_n_now(running.of[i]) == 0)
             return running.of[i];
     return NULL;
 }
@@ -370,18 +370,17 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
 
 /* ---- what follows from it ---- */
 
-static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
-                          struct ifl_step *step)
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     struct batch *batch = batch_of(self);
     const struct retracting *p = self;
     const struct known known = known_by(p, view, step->note);
     const bool counted = known.n_ended_seqs > 0;
-    const bool decodes = p->mixed || desc->totals.n_prefill_tokens == 0;
+    const bool decodes = p->mixed || step->n_prefill_tokens == 0;
     const bool marked = is_full(p, view, &known) || step->note & REFUSED;
     const bool unmarked = step->n_preempted > 0 || step->note & UNMARKED;
     batch->full = marked && !unmarked && !(counted && decodes);
-    batch->decodes = desc->totals.n_prefill_tokens == 0;
+    batch->decodes = step->n_prefill_tokens == 0;
     batch->ended_step += counted && !decodes;
     if (p->ahead) {
         batch->n_ended_seqs = (decodes ? 0 : known.n_ended_seqs) + known.unknown.n_seqs;
@@ -434,7 +433,7 @@ const struct ifl_policy policy_batching_retracting = {
     .state_bytes = sizeof(struct batch),
     .init = init,
     .on_step_start = on_step_start,
-    .hears_runs = true,
+    .steady = ifl_always_steady,
     .on_leave = on_leave,
     .ops.batching = &ops,
 };

@@ -35,7 +35,7 @@ static const struct ifl_param params[] = {
 
 static struct finished *finished_of(const void *self)
 {
-    return ifl_state(self, sizeof(struct static_batching));
+    return ifl_state(self);
 }
 
 /* Requests of a list start, in rank order, until one must wait. */
@@ -55,9 +55,9 @@ static void pad_prompts(struct ifl_step *step)
     struct ifl_padding padding = {0};
     int32_t longest = 0;
     for (size_t i = 0; i < started.n; i++)
-        longest = started.of[i]->n_now > longest ? started.of[i]->n_now : longest;
+        longest = ifl_n_now(started.of[i]) > longest ? ifl_n_now(started.of[i]) : longest;
     for (size_t i = 0; i < started.n; i++) {
-        const int64_t n = started.of[i]->n_now;
+        const int64_t n = ifl_n_now(started.of[i]);
         padding.n_prefill_tokens += (int32_t)(longest - n);
         padding.prefill_q_q += (int64_t)longest * longest - n * n;
     }
@@ -104,10 +104,8 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
-static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
-                          struct ifl_step *step)
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
-    (void)desc;
     (void)step;
     if (view->n_running == 0 && view->n_swapped == 0)
         *finished_of(self) = (struct finished){0};
@@ -120,7 +118,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     if (r->started_ns == IFL_NEVER)
         return;
     finished->n += r->n_seqs;
-    finished->context += (int64_t)r->n_tokens * r->n_seqs;
+    finished->context += (int64_t)ifl_n_tokens(r) * r->n_seqs;
 }
 
 static const struct ifl_batching_ops ops = {plan};
@@ -134,7 +132,7 @@ const struct ifl_policy policy_batching_static = {
     .params_bytes = sizeof(struct static_batching),
     .state_bytes = sizeof(struct finished),
     .on_step_start = on_step_start,
-    .hears_runs = true,
+    .steady = ifl_always_steady,
     .on_leave = on_leave,
     .ops.batching = &ops,
 };

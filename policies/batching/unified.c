@@ -47,7 +47,7 @@ static const struct ifl_param params[] = {
 
 static struct last_step *last_step_of(const void *self)
 {
-    return ifl_state(self, sizeof(struct unified));
+    return ifl_state(self);
 }
 
 static int32_t budget_left(const struct unified *p, const struct ifl_step *step,
@@ -68,7 +68,7 @@ static int32_t share_of(const struct unified *p, int32_t left, const struct ifl_
 static bool give(struct ifl_step *step, const struct ifl_request *r, int32_t n, int32_t n_unknown)
 {
     while (n_unknown > 0 && n > 0 && r->state == IFL_RUNNING &&
-           ifl_need(step, r, r->n_computed + n) > step->n_free_blocks - n_unknown)
+           ifl_need(step, r, ifl_n_computed(r) + n) > step->n_free_blocks - n_unknown)
         if (!ifl_make_room(step, r))
             return false;
     return ifl_give(step, r, n, 0);
@@ -169,10 +169,8 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         overrun_pad(step, &last->overrun);
 }
 
-static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
-                          struct ifl_step *step)
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
-    (void)desc;
     (void)step;
     *last_step_of(self) = (struct last_step){.start_ns = view->now_ns};
 }
@@ -180,7 +178,7 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     const struct unified *p = self;
-    if (p->ahead && r->n_prefill > 0 /* it was not turned away */ && r->n_out < r->n_max_new)
+    if (p->ahead && r->n_prefill > 0 /* it was not turned away */ && ifl_n_out(r) < r->n_max_new)
         overrun_add(&last_step_of(self)->overrun, view, r);
 }
 
@@ -196,6 +194,6 @@ const struct ifl_policy policy_batching_unified = {
     .state_bytes = sizeof(struct last_step),
     .on_step_start = on_step_start,
     .on_leave = on_leave,
-    .hears_runs = true,
+    .steady = ifl_always_steady,
     .ops.batching = &ops,
 };

@@ -7,10 +7,10 @@ static int64_t key(const void *self, const struct ifl_view *view, const struct i
 {
     (void)self;
     (void)view;
-    return (int64_t)((uint64_t)block->wanted << 62 | block->last_used);
+    return (int64_t)((uint64_t)ifl_wanted(block) << 62 | block->last_used);
 }
 
-static const struct ifl_evict_ops ops = {.key = key, .informed = true, .ignores_depth = true};
+static const struct ifl_evict_ops ops = {.key = key, .ignores_depth = true};
 
 const struct ifl_policy policy_evict_queue_informed = {
     .kind = IFL_EVICT,

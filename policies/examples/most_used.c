@@ -16,12 +16,12 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
 {
     const struct most_used *p = self;
     const int32_t n_blocks = view->limits->n_blocks, most = (int32_t)(p->used_frac * n_blocks);
-    const int32_t hold = r->state == IFL_SWAPPED ? r->n_computed + n : r->n_tokens;
+    const int32_t hold = r->state == IFL_SWAPPED ? ifl_n_computed(r) + n : ifl_n_tokens(r);
     const int32_t need = ifl_need(step, r, hold);
     if (need > most)
-        return (struct ifl_admission){IFL_NEVER_FITS, 0};
+        return ifl_admission(IFL_NEVER_FITS, 0);
     const bool fits = n_blocks - step->n_free_blocks + need <= most;
-    return (struct ifl_admission){fits ? IFL_YES : IFL_NO_BLOCKS, hold};
+    return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, hold);
 }
 
 static const struct ifl_admit_ops ops = {.ask = ask};
@@ -36,5 +36,5 @@ static const struct ifl_policy most_used = {
     .ops.admit = &ops,
 };
 
-const struct ifl_policy_list ifl_policies_v1 = {
+const struct ifl_policy_list ifl_policies_v3 = {
     IFL_POLICY_ABI, sizeof(struct ifl_policy), 1, {&most_used}};

@@ -27,7 +27,7 @@ static inline uint32_t answers_client(const struct ifl_request *r, uint32_t n_cl
 static inline void answers_open(struct answers *answers, struct answer *answer,
                                 const struct ifl_request *r)
 {
-    *answer = (struct answer){.request = r, .n_charged = r->n_out, .behind = answers->first};
+    *answer = (struct answer){.request = r, .n_charged = ifl_n_out(r), .behind = answers->first};
     if (answers->first)
         answers->first->before = answer;
     answers->first = answer;

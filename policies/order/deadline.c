@@ -44,7 +44,7 @@ static const struct ifl_param params[] = {
 
 static struct judgement *judgement_of(const void *self)
 {
-    return ifl_state(self, sizeof(struct deadline));
+    return ifl_state(self);
 }
 
 /* A deadline and what is blended in fill half of the keys; the other half is for the relegated. */
@@ -105,7 +105,7 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
 {
     const struct deadline *p = self;
     for (size_t i = 0; i < n; i++) {
-        struct standing *standing = of[i]->mine[IFL_ORDER];
+        struct standing *standing = ifl_mine(self, of[i]);
         const bool found = !standing->relegated && find_too_late(p, view, of[i]);
         key[i] = blended_ns(p, of[i]);
         if (found)
@@ -117,9 +117,10 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
 
 /* ---- relegation ---- */
 
-static bool is_behind(const struct ifl_view *view, const struct ifl_request *r)
+static bool is_behind(const struct deadline *p, const struct ifl_view *view,
+                      const struct ifl_request *r)
 {
-    const struct standing *standing = r->mine[IFL_ORDER];
+    const struct standing *standing = ifl_mine(p, r);
     return standing->relegated || standing->found_in == view->step + 1;
 }
 
@@ -130,15 +131,16 @@ static int64_t turns_came_until_ns(const struct deadline *p, const struct ifl_vi
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while ((r = ifl_next(step, IFL_IN_PREFILL | IFL_IN_WAITING, &cursor)))
-        if (!is_behind(view, r) && !ifl_took_part(step, r))
+        if (!is_behind(p, view, r) && !ifl_took_part(step, r))
             return blended_ns(p, r);
     return IFL_NEVER;
 }
 
-static void relegate(const struct ifl_view *view, const struct ifl_request *r)
+static void relegate(const struct deadline *p, const struct ifl_view *view,
+                     const struct ifl_request *r)
 {
-    struct standing *standing = r->mine[IFL_ORDER];
-    standing->relegated = is_behind(view, r);
+    struct standing *standing = ifl_mine(p, r);
+    standing->relegated = is_behind(p, view, r);
 }
 
 /* Who was found too late and starts all the same does so behind everyone else's turn. */
@@ -150,12 +152,12 @@ static void relegate_found(const struct deadline *p, const struct ifl_view *view
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     for (size_t i = 0; i < started.n; i++)
-        relegate(view, started.of[i]);
+        relegate(p, view, started.of[i]);
     if (judgement_of(p)->found_from_ns >= until_ns)
         return;
     while ((r = ifl_next(step, IFL_IN_WAITING, &cursor)))
         if (blended_ns(p, r) < until_ns)
-            relegate(view, r);
+            relegate(p, view, r);
 }
 
 /* ---- the rate of prefill ---- */
@@ -169,23 +171,14 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
     return 0;
 }
 
-static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
-                          struct ifl_step *step)
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct deadline *p = self;
     struct judgement *judgement = judgement_of(self);
-    judgement->n_prefill_tokens = desc->totals.n_prefill_tokens;
+    judgement->n_prefill_tokens = step->n_prefill_tokens;
     if (judgement->made_ns == view->now_ns && judgement->found_from_ns < IFL_NEVER &&
         step->n_preempted == 0)
         relegate_found(p, view, step);
-}
-
-static bool listens(const void *self, const struct ifl_view *view, size_t n)
-{
-    (void)self;
-    (void)view;
-    (void)n;
-    return false;
 }
 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
@@ -210,7 +203,16 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
     return (struct ifl_promise){INT32_MAX, stands ? IFL_NEVER : judgement->holds_until_ns, 0};
 }
 
-static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
+/* A deadline stands, what is left of a prompt changes with what the cache holds of it, and time
+ * alone relegates. */
+static enum ifl_keys keys(const void *self, const struct ifl_view *view)
+{
+    const struct deadline *p = self;
+    (void)view;
+    return p->relegate || p->alpha_s_per_token > 0 ? IFL_KEYS_PLAN : IFL_KEYS_OWN;
+}
+
+static const struct ifl_order_ops ops = {.rank = rank, .keys = keys};
 
 const struct ifl_policy policy_order_deadline = {
     .kind = IFL_ORDER,
@@ -224,8 +226,6 @@ const struct ifl_policy policy_order_deadline = {
     .init = init,
     .on_step_start = on_step_start,
     .on_step_end = on_step_end,
-    .listens = listens,
-    .hears_runs = true,
     .steady = steady,
     .ops.order = &ops,
 };

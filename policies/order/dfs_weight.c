@@ -31,7 +31,7 @@ struct branches { /* scratch, [n_blocks + 1] */
 
 static struct branches *branches_of(const void *self)
 {
-    return ifl_state(self, 0);
+    return ifl_state(self);
 }
 
 /* ---- the part of the tree on which somebody hangs ---- */
@@ -158,7 +158,7 @@ static void finish(void *self)
     free(branches_of(self)->siblings);
 }
 
-static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
+static const struct ifl_order_ops ops = {.rank = rank, .keys = ifl_keys_of_plan};
 
 const struct ifl_policy policy_order_dfs_weight = {
     .kind = IFL_ORDER,
@@ -167,7 +167,5 @@ const struct ifl_policy policy_order_dfs_weight = {
     .state_bytes = sizeof(struct branches),
     .init = init,
     .finish = finish,
-    /* Hits change with whatever is computed. */
-    .steady = ifl_never_steady,
     .ops.order = &ops,
 };

@@ -57,7 +57,7 @@ static const struct ifl_param params[] = {
 
 static struct turns *turns_of(const void *self)
 {
-    return ifl_state(self, sizeof(struct drr));
+    return ifl_state(self);
 }
 
 static uint32_t client_of(const struct turns *turns, const struct ifl_request *r)
@@ -106,15 +106,15 @@ static void copy_rounds(const struct turns *turns, struct rounds *to, const stru
 }
 
 /* Until its answer begins. */
-static bool is_queued(const struct ifl_request *r)
+static bool is_queued(const struct drr *p, const struct ifl_request *r)
 {
-    return !((const struct answer *)r->mine[IFL_ORDER])->request;
+    return !((const struct answer *)ifl_mine(p, r))->request;
 }
 
 /* The first from i on that has not been charged for its prompt: not one that comes back. */
-static size_t next_new(struct ifl_requests started, size_t i)
+static size_t next_new(const struct drr *p, struct ifl_requests started, size_t i)
 {
-    while (i < started.n && (started.of[i]->state != IFL_RUNNING || !is_queued(started.of[i])))
+    while (i < started.n && (started.of[i]->state != IFL_RUNNING || !is_queued(p, started.of[i])))
         i++;
     return i;
 }
@@ -131,7 +131,7 @@ static void charge_start(const struct drr *p, struct rounds *rounds, const struc
 static uint32_t take_turns(const struct drr *p, struct rounds *rounds, struct ifl_requests started)
 {
     const struct turns *turns = turns_of(p);
-    size_t i = next_new(started, 0);
+    size_t i = next_new(p, started, 0);
     while (rounds->n > 0) {
         const uint32_t turn = pop_first(turns, rounds);
         struct client *client = &rounds->clients[turn];
@@ -142,7 +142,7 @@ static uint32_t take_turns(const struct drr *p, struct rounds *rounds, struct if
         }
         if (client->deficit <= 0)
             client->deficit += turns->quantum;
-        for (; client->deficit > 0 && client->n_queued > 0; i = next_new(started, i + 1)) {
+        for (; client->deficit > 0 && client->n_queued > 0; i = next_new(p, started, i + 1)) {
             if (i == started.n) {
                 push_first(turns, rounds, turn);
                 return turn;
@@ -165,9 +165,9 @@ static void charge_answer(const struct drr *p, struct answer *answer)
     const struct turns *turns = turns_of(p);
     const struct ifl_request *r = answer->request;
     struct client *client = &turns->now.clients[client_of(turns, r)];
-    for (int32_t n = r->n_out - answer->n_charged; n > 0; n--)
+    for (int32_t n = ifl_n_out(r) - answer->n_charged; n > 0; n--)
         client->deficit -= p->output_cost;
-    answer->n_charged = r->n_out;
+    answer->n_charged = ifl_n_out(r);
 }
 
 static void charge_answers(const struct drr *p, const struct ifl_view *view)
@@ -176,7 +176,6 @@ static void charge_answers(const struct drr *p, const struct ifl_view *view)
     if (!answers_lag(&turns->answers, view))
         return;
     for (struct answer *answer = turns->answers.first; answer; answer = answer->behind) {
-        ifl_refresh(view, answer->request);
         charge_answer(p, answer);
     }
 }
@@ -216,28 +215,28 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
         push_last(turns, &turns->now, of);
 }
 
-static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
-                          struct ifl_step *step)
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
+    const struct drr *p = self;
     struct turns *turns = turns_of(self);
     const struct ifl_requests started = ifl_started(step);
-    (void)desc;
     if (!(step->asked & 1u << IFL_ORDER) || is_alone(turns))
         return;
     charge_answers(self, view);
     const uint32_t turn = take_turns(self, &turns->now, started);
     if (turn < turns->n_clients)
         turns->now.refused = turn;
-    for (size_t i = next_new(started, 0); i < started.n; i = next_new(started, i + 1))
-        answers_open(&turns->answers, started.of[i]->mine[IFL_ORDER], started.of[i]);
+    for (size_t i = next_new(p, started, 0); i < started.n; i = next_new(p, started, i + 1))
+        answers_open(&turns->answers, ifl_mine(self, started.of[i]), started.of[i]);
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
+    const struct drr *p = self;
     struct turns *turns = turns_of(self);
-    struct answer *answer = r->mine[IFL_ORDER];
+    struct answer *answer = ifl_mine(self, r);
     (void)view;
-    if (is_queued(r)) {
+    if (is_queued(p, r)) {
         turns->now.clients[client_of(turns, r)].n_queued--;
         return;
     }
@@ -286,11 +285,11 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {
     (void)view;
-    (void)step;
-    return (struct ifl_promise){is_alone(turns_of(self)) ? INT32_MAX : 0, IFL_NEVER, 0};
+    const bool stands = is_alone(turns_of(self)) || !(step->asked & 1u << IFL_ORDER);
+    return (struct ifl_promise){stands ? INT32_MAX : 0, IFL_NEVER, 0, false};
 }
 
-static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_START};
+static const struct ifl_order_ops ops = {.rank = rank};
 
 const struct ifl_policy policy_order_drr = {
     .kind = IFL_ORDER,
@@ -306,7 +305,6 @@ const struct ifl_policy policy_order_drr = {
     .on_join = on_join,
     .on_step_start = on_step_start,
     .on_leave = on_leave,
-    .hears_runs = true,
     .steady = steady,
     .ops.order = &ops,
 };

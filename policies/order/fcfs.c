@@ -10,11 +10,12 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
         key[i] = of[i]->arrival_ns;
 }
 
-static const struct ifl_order_ops ops = {.rank = rank};
+static const struct ifl_order_ops ops = {.rank = rank, .keys = ifl_own_keys};
 
 const struct ifl_policy policy_order_fcfs = {
     .kind = IFL_ORDER,
     .name = "fcfs",
     .doc = "first come, first served",
+    .steady = ifl_always_steady,
     .ops.order = &ops,
 };

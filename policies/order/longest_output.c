@@ -11,11 +11,12 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
         key[i] = -of[i]->n_max_new;
 }
 
-static const struct ifl_order_ops ops = {.rank = rank};
+static const struct ifl_order_ops ops = {.rank = rank, .keys = ifl_own_keys};
 
 const struct ifl_policy policy_order_longest_output = {
     .kind = IFL_ORDER,
     .name = "longest-output",
     .doc = "longest declared output first (SGLang's lof)",
+    .steady = ifl_always_steady,
     .ops.order = &ops,
 };

@@ -54,13 +54,17 @@ static bool another_brings_it(const struct longest_prefix *p, const struct ifl_v
     return false;
 }
 
+static bool by_arrival(const struct longest_prefix *p, const struct ifl_view *view)
+{
+    return view->n_waiting > (size_t)p->most_waiting;
+}
+
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
                  size_t n, int64_t *key)
 {
     const struct longest_prefix *p = self;
-    const bool by_arrival = view->n_waiting > (size_t)p->most_waiting;
     for (size_t i = 0; i < n; i++) {
-        if (by_arrival)
+        if (by_arrival(p, view))
             key[i] = 0; /* ties go by when they came, or came back */
         else if (another_brings_it(p, view, of, n, of[i]))
             key[i] = INT64_MAX;
@@ -69,7 +73,13 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     }
 }
 
-static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
+/* Hits change with whatever is computed; arrivals stand. */
+static enum ifl_keys keys(const void *self, const struct ifl_view *view)
+{
+    return by_arrival(self, view) ? IFL_KEYS_OWN : IFL_KEYS_PLAN;
+}
+
+static const struct ifl_order_ops ops = {.rank = rank, .keys = keys};
 
 const struct ifl_policy policy_order_longest_prefix = {
     .kind = IFL_ORDER,
@@ -78,7 +88,5 @@ const struct ifl_policy policy_order_longest_prefix = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct longest_prefix),
-    /* Hits change with whatever is computed. */
-    .steady = ifl_never_steady,
     .ops.order = &ops,
 };

@@ -72,7 +72,7 @@ static const struct ifl_param params[] = {
 
 static struct queues *queues_of(const void *self)
 {
-    return ifl_state(self, sizeof(struct mlfq));
+    return ifl_state(self);
 }
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
@@ -81,7 +81,7 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     (void)self;
     (void)view;
     for (size_t i = 0; i < n; i++) {
-        const struct place *place = of[i]->mine[IFL_ORDER];
+        const struct place *place = ifl_mine(self, of[i]);
         key[i] = ((int64_t)place->level << LEVEL_BITS) + place->at;
     }
 }
@@ -231,7 +231,7 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
 {
     const struct mlfq *p = self;
     struct queues *queues = queues_of(self);
-    struct place *place = r->mine[IFL_ORDER];
+    struct place *place = ifl_mine(self, r);
     const int64_t needed_ns = prefill_ns(p, r);
     int32_t level = 0;
     while (level < p->n_levels - 1 && queues->quantum_ns[level] < needed_ns)
@@ -261,7 +261,7 @@ static void forget_late(struct queues *queues, const struct place *place)
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     struct queues *queues = queues_of(self);
-    struct place *place = r->mine[IFL_ORDER];
+    struct place *place = ifl_mine(self, r);
     (void)view;
     if (queues->late)
         forget_late(queues, place);
@@ -271,8 +271,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
 
 static bool starves(const struct mlfq *p, const struct ifl_view *view, const struct ifl_request *r)
 {
-    ifl_refresh(view, r);
-    return r->last_end_ns == IFL_NEVER || view->now_ns - r->last_end_ns >= p->starve_ns;
+    return ifl_last_end_ns(r) == IFL_NEVER || view->now_ns - ifl_last_end_ns(r) >= p->starve_ns;
 }
 
 static void return_starving(const struct mlfq *p, const struct ifl_view *view,
@@ -293,11 +292,9 @@ static uint64_t next_look(const struct mlfq *p, uint64_t step)
     return step + (n - 1 - step % n);
 }
 
-static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
-                          struct ifl_step *step)
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     struct queues *queues = queues_of(self);
-    (void)desc;
     queues->planned_ns = view->now_ns;
     queues->brings_back = step->n_swapped_in > 0;
     if (view->step < queues->look_step)
@@ -311,13 +308,6 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
 static bool all_ran(const struct queues *queues, size_t n_ran)
 {
     return n_ran + queues->n_late == queues->n_here;
-}
-
-static bool listens(const void *self, const struct ifl_view *view, size_t n)
-{
-    const struct queues *queues = queues_of(self);
-    (void)view;
-    return queues->brings_back || !all_ran(queues, n);
 }
 
 /* Everyone ran: nobody needs to be looked at, as long as there is room for when the steps ended. */
@@ -352,8 +342,9 @@ static void look_who_falls(const struct mlfq *p, const struct ifl_view *view,
                             .first_step = end->step + 1 - (uint64_t)end->n_steps,
                             .ahead_ns = queues->clock_ns - queues->planned_ns};
     settle(p, view);
-    for (size_t i = 0; i < end->n_of; i++) {
-        struct place *place = end->of[i].request->mine[IFL_ORDER];
+    const struct ifl_results ran = ifl_results(end);
+    for (size_t i = 0; i < ran.n; i++) {
+        struct place *place = ifl_mine(p, ran.of[i].request);
         let_fall(queues, view, &run, place, i);
         place->began_ns -= uncounted_ns;
     }
@@ -371,8 +362,8 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
 {
     struct queues *queues = queues_of(self);
     const int64_t lasted_ns = end->end_ns - queues->planned_ns;
-    const bool all = all_ran(queues, end->n_of);
-    if (end->of)
+    const bool all = all_ran(queues, end->n_requests);
+    if (queues->brings_back || !all)
         look_who_falls(self, view, end, all ? 0 : lasted_ns);
     else
         log_ends(self, view, end);
@@ -387,7 +378,7 @@ static int32_t level_left_out(const struct mlfq *p, const struct queues *queues)
 {
     for (int32_t level = 0; level < p->n_levels; level++)
         FOR_EACH_PLACE (place, &queues->levels[level])
-            if (place->request->n_now == 0)
+            if (ifl_n_now(place->request) == 0)
                 return level;
     return p->n_levels;
 }
@@ -403,7 +394,7 @@ static int64_t next_pass_ns(const struct mlfq *p, const struct ifl_view *view,
     const int32_t lowest = level_left_out(p, queues);
     int64_t least_ns = IFL_NEVER - view->now_ns;
     for (size_t i = 0; i < scheduled.n && lowest < p->n_levels; i++) {
-        const struct place *place = scheduled.of[i]->mine[IFL_ORDER];
+        const struct place *place = ifl_mine(p, scheduled.of[i]);
         int64_t left = due_ns(queues, place, place->level) - queues->clock_ns;
         for (int32_t level = place->level + 1; level <= lowest && left < least_ns; level++)
             left = added_ns(left, queues->quantum_ns[level]);
@@ -428,7 +419,13 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
     return promise;
 }
 
-static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_NAMED, .settle = settle};
+static enum ifl_keys keys(const void *self, const struct ifl_view *view)
+{
+    settle(self, view);
+    return IFL_KEYS_NAMED;
+}
+
+static const struct ifl_order_ops ops = {.rank = rank, .keys = keys};
 
 const struct ifl_policy policy_order_mlfq = {
     .kind = IFL_ORDER,
@@ -444,8 +441,6 @@ const struct ifl_policy policy_order_mlfq = {
     .on_step_start = on_step_start,
     .on_step_end = on_step_end,
     .on_leave = on_leave,
-    .listens = listens,
-    .hears_runs = true,
     .steady = steady,
     .ops.order = &ops,
 };

@@ -10,11 +10,12 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
         key[i] = of[i]->priority;
 }
 
-static const struct ifl_order_ops ops = {.rank = rank};
+static const struct ifl_order_ops ops = {.rank = rank, .keys = ifl_own_keys};
 
 const struct ifl_policy policy_order_priority = {
     .kind = IFL_ORDER,
     .name = "priority",
     .doc = "the trace's priority, the lower the more urgent; ties by arrival (vLLM)",
+    .steady = ifl_always_steady,
     .ops.order = &ops,
 };

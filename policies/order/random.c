@@ -13,13 +13,11 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
                      : 0;
 }
 
-static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
+static const struct ifl_order_ops ops = {.rank = rank, .keys = ifl_keys_of_plan};
 
 const struct ifl_policy policy_order_random = {
     .kind = IFL_ORDER,
     .name = "random",
     .doc = "shuffled anew for every plan (SGLang's random)",
-    /* Another step draws another order. */
-    .steady = ifl_never_steady,
     .ops.order = &ops,
 };

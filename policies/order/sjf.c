@@ -31,7 +31,7 @@ static int64_t job_tokens(const struct sjf *p, const struct ifl_request *r)
         return r->n_prompt;
     if (p->job == JOB_OUTPUT)
         return output;
-    return output > r->n_out ? output - r->n_out : 1;
+    return output > ifl_n_out(r) ? output - ifl_n_out(r) : 1;
 }
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
@@ -44,7 +44,7 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
                  llround(p->ageing_tokens_per_s * ifl_s_from_ns(of[i]->arrival_ns) * KEY_STEPS);
 }
 
-static const struct ifl_order_ops ops = {.rank = rank};
+static const struct ifl_order_ops ops = {.rank = rank, .keys = ifl_own_keys};
 
 const struct ifl_policy policy_order_sjf = {
     .kind = IFL_ORDER,
@@ -53,5 +53,6 @@ const struct ifl_policy policy_order_sjf = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct sjf),
+    .steady = ifl_always_steady,
     .ops.order = &ops,
 };

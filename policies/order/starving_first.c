@@ -46,7 +46,7 @@ static const int64_t BEFORE_ALL = INT64_C(1) << 40; /* longer than any output */
 
 static struct crowd *crowd_of(const void *self)
 {
-    return ifl_state(self, sizeof(struct starving_first));
+    return ifl_state(self);
 }
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
@@ -55,7 +55,7 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     (void)self;
     (void)view;
     for (size_t i = 0; i < n; i++) {
-        const struct turn *turn = of[i]->mine[IFL_ORDER];
+        const struct turn *turn = ifl_mine(self, of[i]);
         const bool first = turn->promoted_left > 0 || turn->starves_from > 0;
         const int64_t length = of[i]->n_predicted >= 0 ? of[i]->n_predicted : of[i]->n_max_new;
         key[i] = first ? length - BEFORE_ALL : length;
@@ -96,7 +96,7 @@ static uint64_t next_starves(const struct starving_first *p)
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     struct crowd *crowd = crowd_of(self);
-    struct turn *turn = r->mine[IFL_ORDER];
+    struct turn *turn = ifl_mine(self, r);
     *turn = (struct turn){.request = r, .idle_from = view->step + view->n_in_flight};
     append(&crowd->idle, turn);
     crowd->n_here++;
@@ -105,7 +105,7 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    struct turn *turn = r->mine[IFL_ORDER];
+    struct turn *turn = ifl_mine(self, r);
     struct crowd *crowd = crowd_of(self);
     (void)view;
     leave(turns_of(crowd, turn), turn);
@@ -116,11 +116,9 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
 /* ---- steps ---- */
 
 /* Who will starve when the next step is planned, if it does not run in this one. */
-static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
-                          struct ifl_step *step)
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     struct crowd *crowd = crowd_of(self);
-    (void)desc;
     (void)step;
     while (crowd->idle.first && next_starves(self) <= view->step + 1) {
         struct turn *turn = crowd->idle.first;
@@ -131,12 +129,11 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     }
 }
 
-static bool listens(const void *self, const struct ifl_view *view, size_t n)
+/* Else all that are here ran, and did so in the step before. */
+static bool matters_who_ran(const struct crowd *crowd, size_t n_ran)
 {
-    const struct crowd *crowd = crowd_of(self);
-    (void)view;
     return !crowd->all_ran || crowd->n_promoted > 0 || crowd->starving.first ||
-           n + crowd->n_late < crowd->n_here;
+           n_ran + crowd->n_late < crowd->n_here;
 }
 
 static void note_run(const struct starving_first *p, const struct ifl_step_end *end,
@@ -158,9 +155,12 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
 {
     struct crowd *crowd = crowd_of(self);
     (void)view;
-    for (size_t i = 0; end->of && i < end->n_of; i++)
-        note_run(self, end, end->of[i].request->mine[IFL_ORDER]);
-    crowd->all_ran = end->n_of + crowd->n_late == crowd->n_here;
+    if (matters_who_ran(crowd, end->n_requests)) {
+        const struct ifl_results ran = ifl_results(end);
+        for (size_t i = 0; i < ran.n; i++)
+            note_run(self, end, ifl_mine(self, ran.of[i].request));
+    }
+    crowd->all_ran = end->n_requests + crowd->n_late == crowd->n_here;
     if (crowd->all_ran)
         crowd->all_idle_from = end->step + 1;
     crowd->n_late = 0;
@@ -175,7 +175,7 @@ static int32_t promoted_steps_left(const struct starving_first *p, struct ifl_st
         return least;
     const struct ifl_requests scheduled = ifl_scheduled(step);
     for (size_t i = 0; i < scheduled.n; i++) {
-        const struct turn *turn = scheduled.of[i]->mine[IFL_ORDER];
+        const struct turn *turn = ifl_mine(p, scheduled.of[i]);
         const int32_t left = turn->starves_from > 0 ? p->promoted_steps : turn->promoted_left;
         if ((turn->starves_from > 0 || left > 0) && left < least)
             least = left;
@@ -199,7 +199,7 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
     return promise;
 }
 
-static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_ONCE};
+static const struct ifl_order_ops ops = {.rank = rank, .keys = ifl_own_keys};
 
 const struct ifl_policy policy_order_starving_first = {
     .kind = IFL_ORDER,
@@ -214,8 +214,6 @@ const struct ifl_policy policy_order_starving_first = {
     .on_step_start = on_step_start,
     .on_step_end = on_step_end,
     .on_leave = on_leave,
-    .listens = listens,
-    .hears_runs = true,
     .steady = steady,
     .ops.order = &ops,
 };

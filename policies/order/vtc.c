@@ -33,8 +33,8 @@ struct vtc {
 };
 
 struct client {
-    double charged, pending; /* in steps of cost */
-    double lifted, weight;   /* its counter is lifted + charged / weight */
+    double charged;        /* in steps of cost */
+    double lifted, weight; /* its counter is lifted + charged / weight */
     double average_output_tokens;
     int64_t n_waiting, n_here;
     int64_t first_seen; /* 1 for the first client, 0 before it has come */
@@ -52,6 +52,7 @@ struct counters {
 struct account { /* of a request */
     bool waits;
     double expected_tokens; /* charged in advance */
+    uint64_t first_start;   /* start_serial of the start that was charged */
     struct answer answer;
 };
 
@@ -77,7 +78,7 @@ static const struct ifl_param params[] = {
 
 static struct counters *counters_of(const void *self)
 {
-    return ifl_state(self, sizeof(struct vtc));
+    return ifl_state(self);
 }
 
 static struct client *client_of(const void *self, const struct ifl_request *r)
@@ -119,11 +120,11 @@ static double first_charge(const struct vtc *p, const struct ifl_request *r)
 static void charge_answer(const struct vtc *p, struct client *client, struct account *account)
 {
     const struct ifl_request *r = account->answer.request;
-    const double y = r->n_out, before = account->answer.n_charged;
+    const double y = ifl_n_out(r), before = account->answer.n_charged;
     const double from = before > account->expected_tokens ? before : account->expected_tokens;
     if (y > from)
         client->charged += cost_of(p, r->n_prompt, y) - cost_of(p, r->n_prompt, from);
-    account->answer.n_charged = r->n_out;
+    account->answer.n_charged = ifl_n_out(r);
 }
 
 static void charge_answers(const struct vtc *p, const struct ifl_view *view, struct client *client)
@@ -131,14 +132,13 @@ static void charge_answers(const struct vtc *p, const struct ifl_view *view, str
     if (!answers_lag(&client->answers, view))
         return;
     for (struct answer *answer = client->answers.first; answer; answer = answer->behind) {
-        ifl_refresh(view, answer->request);
-        charge_answer(p, client, answer->request->mine[IFL_ORDER]);
+        charge_answer(p, client, ifl_mine(p, answer->request));
     }
 }
 
 static double counter_of(const struct client *c)
 {
-    return c->lifted + (c->charged + c->pending) / c->weight;
+    return c->lifted + c->charged / c->weight;
 }
 
 /* ---- ranking ---- */
@@ -151,44 +151,21 @@ static int64_t key_of(const struct client *c)
     return (int64_t)floor(counter / KEY_STEP + 0.5) * MAX_RANKED_CLIENTS + seen;
 }
 
-static struct ifl_requests started_so_far(const struct ifl_view *view)
+/* A client has no order with itself. */
+static bool is_alone(const void *self)
 {
-    return view->asked ? ifl_started(view->asked) : (struct ifl_requests){NULL, 0};
-}
-
-/* Those that start in this plan are charged when it is done, and count here before. */
-static void add_pending(const struct vtc *p, const struct ifl_view *view)
-{
-    const struct ifl_requests started = started_so_far(view);
-    for (size_t i = 0; i < started.n; i++) {
-        const struct ifl_request *r = started.of[i];
-        const struct account *account = r->mine[IFL_ORDER];
-        if (!account->answer.request && r->state == IFL_RUNNING)
-            client_of(p, r)->pending += first_charge(p, r);
-    }
-}
-
-static void clear_pending(const struct vtc *p, const struct ifl_view *view)
-{
-    const struct ifl_requests started = started_so_far(view);
-    for (size_t i = 0; i < started.n; i++)
-        client_of(p, started.of[i])->pending = 0;
+    return counters_of(self)->n_here <= 1;
 }
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
                  size_t n, int64_t *key)
 {
-    const bool alone = counters_of(self)->n_here <= 1; /* a client has no order with itself */
-    if (!alone)
-        add_pending(self, view);
     for (size_t i = 0; i < n; i++) {
         struct client *client = client_of(self, of[i]);
-        if (!alone)
+        if (!is_alone(self))
             charge_answers(self, view, client);
-        key[i] = alone ? 0 : key_of(client);
+        key[i] = is_alone(self) ? 0 : key_of(client);
     }
-    if (!alone)
-        clear_pending(self, view);
 }
 
 /* ---- charging ---- */
@@ -237,52 +214,48 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     if (client->n_waiting == 0 && p->lift)
         lift(p, view, client);
     counters->n_here += client->n_here++ == 0;
-    start_waiting(counters, client, r->mine[IFL_ORDER]);
+    start_waiting(counters, client, ifl_mine(self, r));
 }
 
-static void charge_start(const struct vtc *p, const struct ifl_request *r)
+/* It pays for its prompt when it starts for the first time. */
+static void on_start(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    struct account *account = r->mine[IFL_ORDER];
-    struct client *client = client_of(p, r);
-    stop_waiting(counters_of(p), client, account);
+    const struct vtc *p = self;
+    struct account *account = ifl_mine(self, r);
+    struct client *client = client_of(self, r);
+    (void)view;
+    stop_waiting(counters_of(self), client, account);
     if (account->answer.request)
         return;
-    answers_open(&client->answers, &account->answer, r);
+    account->first_start = r->start_serial;
     account->expected_tokens = expected_tokens(p, r);
     client->charged += first_charge(p, r);
+    answers_open(&client->answers, &account->answer, r);
 }
 
-/* Those that were preempted wait again; they are few, and rarely any. */
-static void recount(void *self, struct ifl_step *step)
+static void on_preempt(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    struct counters *counters = counters_of(self);
-    struct ifl_cursor cursor = {{0}};
-    const struct ifl_request *r;
-    while (counters->n_waiting < step->n_waiting && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
-        struct account *account = r->mine[IFL_ORDER];
-        if (!account->waits)
-            start_waiting(counters, client_of(self, r), account);
-    }
-}
-
-static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
-                          struct ifl_step *step)
-{
-    const struct ifl_requests started = ifl_started(step);
     (void)view;
-    (void)desc;
-    for (size_t i = 0; i < started.n; i++)
-        if (started.of[i]->state == IFL_RUNNING)
-            charge_start(self, started.of[i]);
-    if (counters_of(self)->n_waiting < step->n_waiting)
-        recount(self, step);
+    if (r->state == IFL_WAITING)
+        start_waiting(counters_of(self), client_of(self, r), ifl_mine(self, r));
+}
+
+static void on_undo(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    struct account *account = ifl_mine(self, r);
+    struct client *client = client_of(self, r);
+    on_preempt(self, view, r);
+    if (account->first_start != r->start_serial)
+        return;
+    client->charged -= first_charge(self, r);
+    answers_close(&client->answers, &account->answer);
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     const struct vtc *p = self;
     struct client *client = client_of(self, r);
-    struct account *account = r->mine[IFL_ORDER];
+    struct account *account = ifl_mine(self, r);
     (void)view;
     stop_waiting(counters_of(self), client, account);
     counters_of(self)->n_here -= --client->n_here == 0;
@@ -290,12 +263,12 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
         return;
     charge_answer(p, client, account);
     answers_close(&client->answers, &account->answer);
-    if (r->n_out < account->expected_tokens)
-        client->charged -=
-            cost_of(p, r->n_prompt, account->expected_tokens) - cost_of(p, r->n_prompt, r->n_out);
+    if (ifl_n_out(r) < account->expected_tokens)
+        client->charged -= cost_of(p, r->n_prompt, account->expected_tokens) -
+                           cost_of(p, r->n_prompt, ifl_n_out(r));
     const double old = client->average_output_tokens;
     client->average_output_tokens =
-        old > 0 ? (old * (AVERAGE_OVER - 1) + r->n_out) / AVERAGE_OVER : r->n_out;
+        old > 0 ? (old * (AVERAGE_OVER - 1) + ifl_n_out(r)) / AVERAGE_OVER : ifl_n_out(r);
 }
 
 /* ---- an instance ---- */
@@ -339,13 +312,18 @@ static void finish(void *self)
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {
-    const bool alone = counters_of(self)->n_here <= 1;
+    const bool stands = is_alone(self) || !(step->asked & 1u << IFL_ORDER);
     (void)view;
-    (void)step;
-    return (struct ifl_promise){alone ? INT32_MAX : 0, IFL_NEVER, 0};
+    return (struct ifl_promise){stands ? INT32_MAX : 0, IFL_NEVER, 0, false};
 }
 
-static const struct ifl_order_ops ops = {.rank = rank, .rerank = IFL_RANK_EACH_START};
+static enum ifl_keys keys(const void *self, const struct ifl_view *view)
+{
+    (void)view;
+    return is_alone(self) ? IFL_KEYS_OWN : IFL_KEYS_MOVE;
+}
+
+static const struct ifl_order_ops ops = {.rank = rank, .keys = keys};
 
 const struct ifl_policy policy_order_vtc = {
     .kind = IFL_ORDER,
@@ -359,9 +337,10 @@ const struct ifl_policy policy_order_vtc = {
     .init = init,
     .finish = finish,
     .on_join = on_join,
-    .on_step_start = on_step_start,
+    .on_start = on_start,
+    .on_undo = on_undo,
+    .on_preempt = on_preempt,
     .on_leave = on_leave,
-    .hears_runs = true,
     .steady = steady,
     .ops.order = &ops,
 };

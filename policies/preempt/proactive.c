@@ -22,7 +22,7 @@ static const struct ifl_request *last_paused(struct ifl_step *step)
 {
     const struct ifl_request *last;
     for (size_t i = 0; (last = ifl_last_ranked(step, i)); i++)
-        if (last->state == IFL_RUNNING && last->n_now == 0)
+        if (last->state == IFL_RUNNING && ifl_n_now(last) == 0)
             return last;
     return NULL;
 }
@@ -47,7 +47,7 @@ static void bring_back(const struct proactive *p, struct ifl_step *step)
     const struct ifl_request *r;
     while (n_seen < p->look_ahead && step->n_free_blocks > p->keep_free_blocks &&
            (r = ifl_next(step, everyone, &cursor))) {
-        n_seen += r->n_now == 0;
+        n_seen += ifl_n_now(r) == 0;
         if (r->state == IFL_SWAPPED &&
             step->n_free_blocks - r->n_host_blocks >= p->keep_free_blocks)
             (void)ifl_start(step, r, 0);
@@ -61,7 +61,7 @@ static void ahead(const void *self, const struct ifl_view *view, struct ifl_step
     (void)view;
     if (step->n_free_blocks < p->keep_free_blocks && step->n_requests > 0)
         while (step->n_free_blocks < p->keep_free_blocks && (r = last_paused(step)) &&
-               step->n_free_host_blocks >= r->n_blocks)
+               step->n_free_host_blocks >= ifl_n_blocks(r))
             if (ifl_preempt(step, r, IFL_SWAP, IFL_IN_ORDER) != IFL_YES)
                 return;
     if (step->n_swapped > 0 && step->n_preempted == 0)

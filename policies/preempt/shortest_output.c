@@ -17,7 +17,7 @@ static const struct ifl_param params[] = {
 static int32_t known_output(const struct shortest_output *p, const struct ifl_view *view,
                             const struct ifl_request *r)
 {
-    return p->ahead ? ifl_out_before(view, r) : r->n_out;
+    return p->ahead ? ifl_out_before(view, r) : ifl_n_out(r);
 }
 
 static bool gives_way_before(const struct shortest_output *p, const struct ifl_view *view,
@@ -36,7 +36,7 @@ static struct ifl_victim pick(const void *self, const struct ifl_view *view, str
     size_t n_decode = 0;
     for (size_t i = 0; i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
-        if (r->state != IFL_RUNNING || r->n_now != 0)
+        if (r->state != IFL_RUNNING || ifl_n_now(r) != 0)
             continue;
         if (!ifl_decodes(r)) {
             begun = r;
@@ -60,5 +60,6 @@ const struct ifl_policy policy_preempt_shortest_output = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct shortest_output),
+    .steady = ifl_always_steady,
     .ops.preempt = &ops,
 };

@@ -31,7 +31,7 @@ static const struct ifl_param params[] = {
 
 static bool eligible(const struct tail *p, const struct ifl_request *r)
 {
-    return r->state == IFL_RUNNING && (r->n_now == 0 || p->scheduled == SCHEDULED_UNDO);
+    return r->state == IFL_RUNNING && (ifl_n_now(r) == 0 || p->scheduled == SCHEDULED_UNDO);
 }
 
 static const struct ifl_request *last_started(const struct tail *p, struct ifl_step *step)
@@ -88,5 +88,6 @@ const struct ifl_policy policy_preempt_tail = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct tail),
+    .steady = ifl_always_steady,
     .ops.preempt = &ops,
 };

@@ -20,19 +20,23 @@ static const struct ifl_param params[] = {
 
 struct extremes {
     size_t least, most, best_hit, least_routed;
+    int32_t n_cached; /* tokens of the best hit */
 };
 
 static struct extremes survey(const struct ifl_routing *routing)
 {
     const struct ifl_load *of = routing->of;
-    struct extremes found = {0};
+    struct extremes found = {.n_cached = ifl_cached_tokens(routing, 0)};
     for (size_t i = 1; i < routing->n; i++) {
         if (ifl_outstanding(&of[i]) < ifl_outstanding(&of[found.least]))
             found.least = i;
         if (ifl_outstanding(&of[i]) > ifl_outstanding(&of[found.most]))
             found.most = i;
-        if (of[i].n_cached > of[found.best_hit].n_cached)
+        const int32_t n_cached = ifl_cached_tokens(routing, i);
+        if (n_cached > found.n_cached) {
             found.best_hit = i;
+            found.n_cached = n_cached;
+        }
         if (of[i].n_routed < of[found.least_routed].n_routed)
             found.least_routed = i;
     }
@@ -47,13 +51,12 @@ static size_t pick(const void *self, const struct ifl_routing *routing)
     const int32_t least = ifl_outstanding(&routing->of[found.least]);
     if (most - least > p->balance_abs && most > p->balance_rel * least)
         return found.least;
-    const int32_t n_cached = routing->of[found.best_hit].n_cached;
-    return n_cached > 0 && n_cached >= p->min_match_frac * routing->request->n_prompt
+    return found.n_cached > 0 && found.n_cached >= p->min_match_frac * routing->request->n_prompt
                ? found.best_hit
                : found.least_routed;
 }
 
-static const struct ifl_route_ops ops = {.pick = pick, .asks_hits = true};
+static const struct ifl_route_ops ops = {pick};
 
 const struct ifl_policy policy_route_prefix = {
     .kind = IFL_ROUTE,

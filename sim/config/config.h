@@ -18,6 +18,7 @@
 enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
 enum cost_kind { COST_ROOFLINE, COST_LINEAR, COST_TABLE, COST_RECORDED };
 enum kv_sizing { KV_SIZING_MEMORY, KV_SIZING_WHOLE_REQUESTS, KV_SIZING_FREE_SHARE };
+enum { MAX_MORE_ADMITS = 7 };
 enum swap_full { SWAP_FULL_RECOMPUTE, SWAP_FULL_FAIL };
 
 struct workload_config {
@@ -53,7 +54,8 @@ struct kv_config {
 struct serving_config {
     char preset[512];
     int32_t max_model_len;                     /* 0: the model's */
-    struct module_config modules[IFL_N_KINDS]; /* a cluster's router among them */
+    /* One a kind, a cluster's router among them; then the admit modules behind the first. */
+    struct module_config modules[IFL_N_KINDS + MAX_MORE_ADMITS];
     struct kv_config kv;
     int32_t in_flight, run_ahead; /* one choice so far */
     bool steady_runs;             /* skip plans that are promised to repeat */

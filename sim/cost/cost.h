@@ -10,7 +10,7 @@
 #define SIM_COST_COST_H
 
 #include "inflight/error.h"
-#include "inflight/step.h"
+#include "inflight/executor.h"
 
 #include "cost/hardware.h"
 #include "cost/model.h"

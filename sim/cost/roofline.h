@@ -3,7 +3,7 @@
 #ifndef SIM_COST_ROOFLINE_H
 #define SIM_COST_ROOFLINE_H
 
-#include "inflight/step.h"
+#include "inflight/executor.h"
 
 #include "cost/hardware.h"
 #include "cost/kernels.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "cost/model.h"
-#include "inflight/step.h"
+#include "inflight/executor.h"
 
 enum fit_op {
     FIT_NONE, /* a row that the cost model has no operation for */

@@ -146,16 +146,32 @@ static void forget(struct kv_cache *cache, uint32_t block)
 
 /* ---- losing ---- */
 
-static struct kv_rank rank_of(const struct kv_cache *cache, uint32_t block)
+/* A block as the evict module sees it. */
+struct shown_block {
+    struct ifl_cached pub; /* first: the module holds a pointer to it */
+    struct kv_cache *cache;
+    uint32_t block;
+};
+
+static bool is_wanted(const struct ifl_cached *cached)
+{
+    const struct shown_block *shown = (const struct shown_block *)(const void *)cached;
+    shown->cache->asks_wanted = true;
+    return shown->cache->entries[shown->block].wanted;
+}
+
+static struct kv_rank rank_of(struct kv_cache *cache, uint32_t block)
 {
     const struct kv_entry *entry = &cache->entries[block];
-    const struct ifl_cached cached = {.last_used = entry->last_used,
-                                      .last_used_ns = entry->last_used_ns,
-                                      .n_uses = entry->n_uses,
-                                      .depth_tokens = entry->depth_tokens,
-                                      .wanted = entry->wanted};
+    const struct shown_block shown = {.cache = cache,
+                                      .block = block,
+                                      .pub = {.last_used = entry->last_used,
+                                              .last_used_ns = entry->last_used_ns,
+                                              .n_uses = entry->n_uses,
+                                              .depth_tokens = entry->depth_tokens,
+                                              .wanted = is_wanted}};
     const struct kv_cache_options *o = &cache->options;
-    return (struct kv_rank){.key = o->evict->key(o->evict_self, o->view, &cached),
+    return (struct kv_rank){.key = o->evict->key(o->evict_self, o->view, &shown.pub),
                             .touched = entry->last_used,
                             .depth_tokens = entry->depth_tokens};
 }

@@ -68,10 +68,11 @@ struct kv_cache {
     int32_t n_asked;  /* blocks that somebody who waits was told of */
     uint32_t *wanted; /* [n_wanted] blocks that somebody who waits would start on */
     int32_t n_wanted;
-    int32_t n_idle;  /* blocks that are free and not on the pool's stack */
-    uint64_t clock;  /* counts uses */
-    uint64_t epoch;  /* rises when an answer to somebody who waits may have changed */
-    bool asked_lost; /* a block that somebody was told of was lost; whoever cares clears it */
+    bool asks_wanted; /* the evict module has asked whether a block is; then they are marked */
+    int32_t n_idle;   /* blocks that are free and not on the pool's stack */
+    uint64_t clock;   /* counts uses */
+    uint64_t epoch;   /* rises when an answer to somebody who waits may have changed */
+    bool asked_lost;  /* a block that somebody was told of was lost; whoever cares clears it */
     uint64_t n_evicted;
 };
 

@@ -44,15 +44,15 @@ static inline int32_t group_blocks(const struct ifl_request *r, int32_t n_tokens
 /* Tokens of each sequence for which the group's blocks have room. */
 static inline int64_t group_capacity(const struct ifl_request *r, struct kv_block block)
 {
-    const int64_t n_slots = (int64_t)r->n_blocks * block.tokens;
+    const int64_t n_slots = (int64_t)r->stale.n_blocks * block.tokens;
     if (r->forks)
         return GROUP_NO_CAPACITY;
     if (r->n_seqs == 1)
         return n_slots;
     const int32_t n_shared = group_shared_blocks(r, block);
-    if (r->n_blocks < n_shared + r->n_seqs)
+    if (r->stale.n_blocks < n_shared + r->n_seqs)
         return n_slots < r->n_prompt ? n_slots : r->n_prompt;
-    return (int64_t)(n_shared + (r->n_blocks - n_shared) / r->n_seqs) * block.tokens;
+    return (int64_t)(n_shared + (r->stale.n_blocks - n_shared) / r->n_seqs) * block.tokens;
 }
 
 /* Slots that hold n_tokens of each sequence; parted: they have their own tails. */

@@ -110,7 +110,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
         ifl_reject(step, r);
     else
         ifl_start(step, r, n);
-    return (struct ifl_admission){IFL_YES, r->n_tokens};
+    return ifl_admission(IFL_YES, ifl_n_tokens(r));
 }
 
 static struct ifl_victim pick_victim(const void *self, const struct ifl_view *view,
@@ -156,5 +156,5 @@ static const struct ifl_policy preempt = {
 static const struct ifl_policy route = {
     .kind = IFL_ROUTE, .name = "hostile", .doc = "names nobody", .ops.route = &route_ops};
 
-const struct ifl_policy_list ifl_policies_v1 = {
+const struct ifl_policy_list ifl_policies_v3 = {
     IFL_POLICY_ABI, sizeof(struct ifl_policy), 4, {&batching, &admit, &preempt, &route}};

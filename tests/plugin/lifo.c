@@ -22,5 +22,5 @@ static const struct ifl_policy lifo = {
 #if defined(__GNUC__)
 __attribute__((visibility("default")))
 #endif
-const struct ifl_policy_list ifl_policies_v1 = {
+const struct ifl_policy_list ifl_policies_v3 = {
     IFL_POLICY_ABI, sizeof(struct ifl_policy), 1, {&lifo}};

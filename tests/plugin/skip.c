@@ -10,8 +10,8 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     (void)view;
     (void)n;
     if (r->n_prompt > LONG_TOKENS && step->n_running_requests > 0)
-        return (struct ifl_admission){IFL_SKIP, 0};
-    return (struct ifl_admission){IFL_YES, r->n_tokens};
+        return ifl_admission(IFL_SKIP, 0);
+    return ifl_admission(IFL_YES, ifl_n_tokens(r));
 }
 
 static const struct ifl_admit_ops ops = {.ask = ask};
@@ -23,5 +23,5 @@ static const struct ifl_policy skip = {
     .ops.admit = &ops,
 };
 
-const struct ifl_policy_list ifl_policies_v1 = {
+const struct ifl_policy_list ifl_policies_v3 = {
     IFL_POLICY_ABI, sizeof(struct ifl_policy), 1, {&skip}};

@@ -86,11 +86,12 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
     };
     struct cost *cost = cost_create_linear(&f->linear, error);
     executor_sim_create(&x.sim, cost, n_replicas, error);
+    size_t parts_bytes = 0;
     int rc = create_replicas(f, replicas, n_replicas, error);
     if (rc == 0 && f->check_blocks && inspector_create(&x) < 0)
         rc = ifl_fail_nomem(error);
     if (rc == 0 && f->modules[IFL_ROUTE].policy)
-        rc = module_create(&router, &f->modules[IFL_ROUTE], &f->limits, error);
+        rc = module_create(&router, &f->modules[IFL_ROUTE], &f->limits, &parts_bytes, error);
     if (rc == 0)
         rc = workload_create(&workload, &f->trace, f->concurrency, error);
     if (rc == 0)

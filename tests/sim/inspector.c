@@ -8,15 +8,15 @@
 
 static struct inspector *watching;
 
-static size_t self_bytes(const struct ifl_policy *policy)
+static size_t self_bytes(const struct ifl_policy *policy, const void *self)
 {
-    return ifl_state_offset(policy->params_bytes) + policy->state_bytes;
+    return (size_t)((const struct ifl_instance *)self)[-1].state_offset + policy->state_bytes;
 }
 
 static void watch_plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     struct inspector *x = watching;
-    const size_t n = self_bytes(x->planner);
+    const size_t n = self_bytes(x->planner, self);
     memcpy(x->self_before, self, n);
     x->planner->ops.batching->plan(self, view, step);
     if (memcmp(x->self_before, self, n) != 0 && !*x->complaint)
@@ -32,7 +32,7 @@ static int watch_planner(struct inspector *x)
     x->planner = batching->policy;
     x->watched = *batching->policy;
     x->watched.ops.batching = &ops;
-    x->self_before = malloc(self_bytes(x->planner) + 1);
+    x->self_before = malloc(self_bytes(x->planner, batching->self) + 1);
     batching->policy = &x->watched;
     return x->self_before ? 0 : -1;
 }
@@ -71,7 +71,7 @@ static int32_t author(const struct beam_search *search, const struct ifl_work *w
 {
     const struct ifl_request *r = w->request;
     int32_t seq = w->seq;
-    for (int32_t n_out = r->n_out; r->forks && n_out > i - r->n_prompt + 1; n_out--)
+    for (int32_t n_out = ifl_n_out(r); r->forks && n_out > i - r->n_prompt + 1; n_out--)
         seq = beam_parent(search, ((const struct live_request *)r)->row, n_out, seq, r->n_seqs);
     return seq;
 }
@@ -146,7 +146,7 @@ static void inspect_work(struct inspector *x, const struct ifl_work *w)
         complain(x, "computes and is not on the device", w->request);
     if (w->n_new <= 0)
         complain(x, "computes nothing", w->request);
-    if (w->samples != (w->n_context + w->n_new == w->request->n_tokens))
+    if (w->samples != (w->n_context + w->n_new == ifl_n_tokens(w->request)))
         complain(x, "samples at the wrong token", w->request);
     if (w->n_context + w->n_new > slots)
         complain(x, "computes without its blocks", w->request);
@@ -161,7 +161,7 @@ static void inspect_blocks(struct inspector *x)
     int32_t n_held = 0, n_owners = 0;
     memset(x->owners, 0, (size_t)kv->n_blocks * sizeof *x->owners);
     FOR_EACH_LIVE (r, &x->replica->running, ON_DEVICE)
-        for (int32_t i = 0; i < r->pub.n_blocks; i++) {
+        for (int32_t i = 0; i < r->pub.stale.n_blocks; i++) {
             n_owners++;
             n_held += x->owners[r->blocks[i]] == 0;
             if (x->owners[r->blocks[i]]++ && !kv->cached)
@@ -186,8 +186,8 @@ static void inspect_accounts(struct inspector *x)
     int64_t n_slots = 0;
     memset(x->owners, 0, (size_t)x->replica->kv.n_blocks * sizeof *x->owners);
     FOR_EACH_LIVE (r, &x->replica->running, ON_DEVICE)
-        for (int32_t i = 0; i < r->pub.n_blocks; i++) {
-            const int32_t in_block = r->pub.n_computed - i * block_tokens;
+        for (int32_t i = 0; i < r->pub.stale.n_blocks; i++) {
+            const int32_t in_block = r->pub.stale.n_computed - i * block_tokens;
             if (x->owners[r->blocks[i]]++ == 0 && in_block > 0)
                 n_slots += in_block < block_tokens ? in_block : block_tokens;
         }

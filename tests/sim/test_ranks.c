@@ -20,9 +20,11 @@ static uint32_t roll(uint32_t n_sides)
 
 /* ---- an order whose keys change as they may ---- */
 
+static const void *order;
+
 static int64_t *key_of(const struct ifl_request *r)
 {
-    return r->mine[IFL_ORDER];
+    return ifl_mine(order, r);
 }
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
@@ -36,20 +38,18 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
 
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    (void)self;
     (void)view;
+    order = self;
     *key_of(r) = roll(8);
 }
 
 /* Somebody who does not run. */
-static void on_step_start(void *self, const struct ifl_view *view, const struct ifl_step_desc *desc,
-                          struct ifl_step *step)
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     (void)self;
     (void)view;
-    (void)desc;
     while ((r = ifl_next(step, IFL_IN_RUNNING | IFL_IN_SWAPPED, &cursor)))
         if (!ifl_took_part(step, r) && roll(50) == 0) {
             *key_of(r) = roll(8);
@@ -60,18 +60,27 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
 static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
 {
     (void)self;
-    for (size_t i = 0; i < end->n_of; i++) {
+    const struct ifl_results ran = ifl_results(end);
+    for (size_t i = 0; i < ran.n; i++) {
         if (roll(3) > 0)
             continue;
-        *key_of(end->of[i].request) = roll(8);
+        *key_of(ran.of[i].request) = roll(8);
         if (names_everyone)
-            ifl_rerank(view, end->of[i].request);
+            ifl_rerank(view, ran.of[i].request);
     }
 }
 
-static const struct ifl_order_ops once = {.rank = rank, .rerank = IFL_RANK_ONCE};
-static const struct ifl_order_ops named = {.rank = rank, .rerank = IFL_RANK_NAMED};
-static const struct ifl_order_ops each_plan = {.rank = rank, .rerank = IFL_RANK_EACH_PLAN};
+static enum ifl_keys named_keys(const void *self, const struct ifl_view *view)
+{
+    (void)self;
+    (void)view;
+    return IFL_KEYS_NAMED;
+}
+
+static const struct ifl_order_ops own = {.rank = rank, .keys = ifl_own_keys};
+static const struct ifl_order_ops named = {.rank = rank, .keys = named_keys};
+static const struct ifl_order_ops of_plan = {.rank = rank, .keys = ifl_keys_of_plan};
+static const struct ifl_order_ops plain = {.rank = rank};
 
 /* ---- what a list must be ---- */
 
@@ -157,13 +166,13 @@ static const struct ifl_policy batching = {
 
 static void fly(const struct ifl_order_ops *ops)
 {
-    const struct ifl_policy order = {.kind = IFL_ORDER,
-                                     .name = "fickle",
-                                     .request_bytes = sizeof(int64_t),
-                                     .on_join = on_join,
-                                     .on_step_start = on_step_start,
-                                     .on_step_end = on_step_end,
-                                     .ops.order = ops};
+    const struct ifl_policy fickle = {.kind = IFL_ORDER,
+                                      .name = "fickle",
+                                      .request_bytes = sizeof(int64_t),
+                                      .on_join = on_join,
+                                      .on_step_start = on_step_start,
+                                      .on_step_end = on_step_end,
+                                      .ops.order = ops};
     struct fixture f = {.limits = {.block_tokens = 4,
                                    .n_blocks = 20 * N_REQUESTS,
                                    .n_host_blocks = 20 * N_REQUESTS,
@@ -172,7 +181,7 @@ static void fly(const struct ifl_order_ops *ops)
     struct ifl_error error;
     fixture_vllm(&f, NULL, NULL);
     f.modules[IFL_BATCHING].policy = &batching;
-    f.modules[IFL_ORDER].policy = &order;
+    f.modules[IFL_ORDER].policy = &fickle;
     fixture_trace(&f, N_REQUESTS);
     for (size_t i = 0; i < N_REQUESTS; i++) {
         f.trace.arrival_ns[i] = (int64_t)(i / 3) * 20000000;
@@ -182,7 +191,7 @@ static void fly(const struct ifl_order_ops *ops)
     f.capture.cap_requests = N_REQUESTS + 1;
     f.capture.requests = malloc(f.capture.cap_requests * sizeof *f.capture.requests);
     n_lists = n_ranked = n_wrong = 0;
-    names_everyone = ops->rerank == IFL_RANK_NAMED;
+    names_everyone = ops == &named;
     cr_assert_eq(fixture_fly(&f, &error), 0, "%s", error.text);
     cr_expect_eq(f.capture.n_requests, N_REQUESTS);
     cr_expect_eq(n_wrong, 0, "%zu of %zu", n_wrong, n_lists);
@@ -192,7 +201,7 @@ static void fly(const struct ifl_order_ops *ops)
 
 Test(ranks, keys_stand)
 {
-    fly(&once);
+    fly(&own);
 }
 
 Test(ranks, keys_stand_but_of_whom_the_order_names)
@@ -202,5 +211,10 @@ Test(ranks, keys_stand_but_of_whom_the_order_names)
 
 Test(ranks, keys_change_with_every_plan)
 {
-    fly(&each_plan);
+    fly(&of_plan);
+}
+
+Test(ranks, keys_change_with_anything)
+{
+    fly(&plain);
 }

@@ -353,11 +353,10 @@ Test(waiting, far_back_needs_no_record)
 {
     static int64_t key[N_ARRIVALS];
     static bool left[N_ARRIVALS];
-    const size_t request_bytes[IFL_N_KINDS] = {0};
     struct live_pool pool;
     struct waiting waiting = {.pool = &pool};
     size_t n_odd = 0;
-    live_pool_init(&pool, request_bytes);
+    live_pool_init(&pool, 0);
     cr_assert_eq(live_reserve(&pool, N_ARRIVALS), 0);
     cr_assert_eq(waiting_reserve(&waiting, N_ARRIVALS), 0);
     for (size_t i = 0; i < N_ARRIVALS; i++) {
@@ -417,8 +416,9 @@ static int32_t draw_output(uint64_t draw)
 static void start(struct cohort *cohort, struct live_request *r, uint64_t start_serial,
                   uint64_t draw)
 {
-    *r = (struct live_request){.pub = {.n_prompt = 3, .n_seqs = 1, .n_tokens = 4, .n_computed = 3}};
-    r->pub.n_out = r->pub.n_blocks = 1;
+    *r = (struct live_request){
+        .pub = {.n_prompt = 3, .n_seqs = 1, .stale = {.n_tokens = 4, .n_computed = 3}}};
+    r->pub.stale.n_out = r->pub.stale.n_blocks = 1;
     r->n_output = draw_output(draw);
     r->pub.start_serial = start_serial;
     cr_assert_eq(cohort_reserve_ticks(cohort, r->n_output), 0);
@@ -446,7 +446,7 @@ Test(cohort, finishes_agree_with_a_plain_search)
         cr_assert_eq(cohort_tick(&cohort, (int64_t)i, &gaps), 0);
         while ((r = cohort_finished(&cohort))) {
             cr_assert_eq(r, first_to_finish(all));
-            cr_assert_eq(r->pub.n_out + cohort.tick - r->synced_tick, r->n_output);
+            cr_assert_eq(r->pub.stale.n_out + cohort.tick - r->synced_tick, r->n_output);
             cohort_remove(&cohort, r);
             n_finished++;
         }
@@ -467,7 +467,7 @@ static size_t passes(const struct cohort *cohort, const struct live_request *all
     const int32_t block_tokens = cohort->block.tokens;
     for (size_t t = 1; t < n; t++)
         for (size_t i = 0; i < n_all; i++)
-            if ((all[i].pub.n_computed + cohort->tick + (int64_t)t) % block_tokens == 0)
+            if ((all[i].pub.stale.n_computed + cohort->tick + (int64_t)t) % block_tokens == 0)
                 return t;
     return n;
 }
@@ -490,13 +490,13 @@ static void pass_and_compare(int32_t block_tokens)
         if (n_all == N_LONG)
             break;
         struct live_request *r = &all[n_all];
-        r->pub = (struct ifl_request){.n_seqs = 1, .n_computed = 7 + 40 * (int32_t)n_all};
-        r->pub.n_tokens = r->pub.n_prompt = r->pub.n_computed + 1;
-        r->pub.n_blocks = (r->pub.n_computed + block_tokens - 1) / block_tokens;
+        r->pub = (struct ifl_request){.n_seqs = 1, .stale.n_computed = 7 + 40 * (int32_t)n_all};
+        r->pub.stale.n_tokens = r->pub.n_prompt = r->pub.stale.n_computed + 1;
+        r->pub.stale.n_blocks = (r->pub.stale.n_computed + block_tokens - 1) / block_tokens;
         r->n_output = 1 << 19;
         cr_assert_eq(cohort_reserve_ticks(&cohort, r->n_output), 0);
         cohort_add(&cohort, r, false);
-        r->pub.n_computed -= (int32_t)cohort.tick; /* as of tick 0, for the search */
+        r->pub.stale.n_computed -= (int32_t)cohort.tick; /* as of tick 0, for the search */
     }
     cr_expect_gt(n_short, N_PASSES);
     cohort_destroy(&cohort);

@@ -16,5 +16,5 @@ static const struct ifl_policy lifo = {
 };
 static const struct ifl_policy plain = ORDER("plain");
 
-IFL_EXPORT const struct ifl_policy_list ifl_policies_v1 = {
+IFL_EXPORT const struct ifl_policy_list ifl_policies_v3 = {
     IFL_POLICY_ABI, sizeof(struct ifl_policy), 2, {&lifo, &plain}};

@@ -3,5 +3,5 @@
 
 static const struct ifl_policy mute = {.kind = IFL_BATCHING, .name = "mute", .doc = ""};
 
-__attribute__((visibility("default"))) const struct ifl_policy_list ifl_policies_v1 = {
+__attribute__((visibility("default"))) const struct ifl_policy_list ifl_policies_v3 = {
     IFL_POLICY_ABI, sizeof(struct ifl_policy), 1, {&mute}};

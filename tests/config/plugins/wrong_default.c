@@ -14,5 +14,5 @@ static const struct ifl_policy second = {
     .ops.order = &order_ops,
 };
 
-IFL_EXPORT const struct ifl_policy_list ifl_policies_v1 = {
+IFL_EXPORT const struct ifl_policy_list ifl_policies_v3 = {
     IFL_POLICY_ABI, sizeof(struct ifl_policy), 2, {&first, &second}};
