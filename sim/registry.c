@@ -178,6 +178,10 @@ static int add_list(const struct ifl_policy_list *list, const char *path, struct
 static int add_symbol(void *library, const char *path, struct ifl_error *error)
 {
     const struct ifl_policy_list *list = dlsym(library, IFL_POLICIES_SYMBOL);
+    if (!list && dlsym(library, "ifl_policies_v1"))
+        return ifl_fail_at(error, path, 0, 0,
+                           "policy ABI 2 or before, expected %u: bring it to the headers of today",
+                           IFL_POLICY_ABI);
     if (!list)
         return ifl_fail_at(error, path, 0, 0, "no symbol %s, expected a list of policies",
                            IFL_POLICIES_SYMBOL);

@@ -74,7 +74,7 @@ Test(registry, bad_plugins_are_refused_whole)
     const size_t n_before = count();
     expect_refused("none.so", "there is no such file, expected a plug-in");
     expect_refused("no_list.so", "no symbol ifl_policies_v3, expected a list of policies");
-    expect_refused("wrong_abi.so", "policy ABI 3, expected 2: build it anew");
+    expect_refused("wrong_abi.so", "policy ABI 4, expected 3: build it anew");
     expect_refused("wrong_default.so", "policy 2 of its list, order second, has a parameter whose "
                                        "default is out of its range");
     expect_refused("outside.so", "policy 1 of its list, order outside, has a parameter that lies "

@@ -113,7 +113,7 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
 
 void fixture_free(struct fixture *f)
 {
-    for (int kind = 0; kind < IFL_N_KINDS; kind++)
+    for (int kind = 0; kind < N_MODULES; kind++)
         free(f->modules[kind].params);
     ifl_trace_free(&f->trace);
     capture_free(&f->capture);

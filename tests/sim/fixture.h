@@ -8,7 +8,7 @@
 #include "flight.h"
 
 struct fixture {
-    struct module_config modules[IFL_N_KINDS];
+    struct module_config modules[N_MODULES];
     struct ifl_limits limits;
     struct linear_cost linear;
     enum kv_allocator allocator;
