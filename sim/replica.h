@@ -29,9 +29,6 @@ struct module {
     void *self; /* parameters, then state */
 };
 
-/* Modules of a replica: one a kind, then the admit modules that are asked after the first. */
-enum { N_MODULES = IFL_N_KINDS + MAX_MORE_ADMITS };
-
 struct listeners { /* modules that have one of the hooks, in order of their kinds */
     const struct module *of[N_MODULES];
     size_t n;

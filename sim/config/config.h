@@ -18,7 +18,8 @@
 enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
 enum cost_kind { COST_ROOFLINE, COST_LINEAR, COST_TABLE, COST_RECORDED };
 enum kv_sizing { KV_SIZING_MEMORY, KV_SIZING_WHOLE_REQUESTS, KV_SIZING_FREE_SHARE };
-enum { MAX_MORE_ADMITS = 7 };
+/* Modules of a replica: one a kind, then the admit modules that are asked after the first. */
+enum { MAX_MORE_ADMITS = 7, N_MODULES = IFL_N_KINDS + MAX_MORE_ADMITS };
 enum swap_full { SWAP_FULL_RECOMPUTE, SWAP_FULL_FAIL };
 
 struct workload_config {
@@ -53,14 +54,20 @@ struct kv_config {
 
 struct serving_config {
     char preset[512];
-    int32_t max_model_len;                     /* 0: the model's */
-    /* One a kind, a cluster's router among them; then the admit modules behind the first. */
-    struct module_config modules[IFL_N_KINDS + MAX_MORE_ADMITS];
+    int32_t max_model_len;                   /* 0: the model's */
+    struct module_config modules[N_MODULES]; /* a cluster's router among them */
     struct kv_config kv;
     int32_t in_flight, run_ahead; /* one choice so far */
     bool steady_runs;             /* skip plans that are promised to repeat */
     bool check_steady;            /* plan each promised step all the same and compare */
 };
+
+/* The admit module that is asked i-th; its policy is NULL behind the last. */
+static inline struct module_config *serving_admit(const struct serving_config *serving, size_t i)
+{
+    const size_t at = i == 0 ? IFL_ADMIT : IFL_N_KINDS + i - 1;
+    return (struct module_config *)(uintptr_t)&serving->modules[at];
+}
 
 struct cost_config {
     enum cost_kind model;

@@ -300,7 +300,7 @@ const struct key_section key_sections[] = {
     {.where = "serving", FIELDS(serving)},
     {.where = "serving.batching", BY_HAND(module), MODULE(IFL_BATCHING)},
     {.where = "serving.order", BY_HAND(module), MODULE(IFL_ORDER)},
-    {.where = "serving.admit", BY_HAND(module), MODULE(IFL_ADMIT)},
+    {.where = "serving.admit", BY_HAND(module), MODULE(IFL_ADMIT), .may_be_list = true},
     {.where = "serving.preempt", BY_HAND(module), MODULE(IFL_PREEMPT)},
     {.where = "serving.evict", BY_HAND(module), MODULE(IFL_EVICT), .dflt_policy = "lru"},
     {.where = "serving.kv", FIELDS(kv)},

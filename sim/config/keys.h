@@ -20,8 +20,9 @@ struct key_section {
     const struct key_by_hand *by_hand;
     size_t n_by_hand;
     bool is_module;          /* its short form is the module's name alone */
+    bool may_be_list;        /* several modules may stand in a list, asked in order */
     enum ifl_kind kind;      /* of the module */
-    const char *dflt_policy; /* where nobody names one; NULL: somebody must */
+    const char *dflt_policy; /* the module used when the file names none; NULL: it must */
 };
 
 /* In the order in which they are written. */

@@ -90,11 +90,35 @@ static int expand_filter(struct node *root, struct ifl_error *error)
     return code;
 }
 
-/* `order: fcfs` says `order: {policy: fcfs}`. */
-static int expand_module(struct node *root, const char *path, struct ifl_error *error)
+/* So do the names in a list of modules: `admit: [prompt-fits, {policy: ...}]`. */
+static int expand_list(struct node *list, struct ifl_error *error)
 {
+    int code = 0;
+    for (size_t i = 0; i < list->n && code == 0; i++) {
+        struct node *word = list->of[i];
+        if (word->kind != NODE_SCALAR || tree_is_null(word))
+            continue;
+        struct node *map = tree_node(NODE_MAP, word), *name = tree_copy(word);
+        code = map && name ? tree_append(map, "policy", name, error) : ifl_fail_nomem(error);
+        if (code < 0) {
+            tree_free(map);
+            continue;
+        }
+        list->of[i] = map;
+        tree_free(word);
+    }
+    return code;
+}
+
+/* `order: fcfs` says `order: {policy: fcfs}`. */
+static int expand_module(struct node *root, const struct key_section *section,
+                         struct ifl_error *error)
+{
+    const char *path = section->where;
     char policy[MAX_KEY_CHARS];
-    const struct node *word = tree_at(root, path);
+    struct node *word = tree_at(root, path);
+    if (word && word->kind == NODE_LIST && section->may_be_list)
+        return expand_list(word, error);
     if (!word || word->kind != NODE_SCALAR || tree_is_null(word))
         return 0;
     struct node *name = tree_copy(word), *map = tree_node(NODE_MAP, word);
@@ -111,6 +135,6 @@ int layer_expand(struct node *root, struct ifl_error *error)
     int code = expand_filter(root, error);
     for (size_t i = 0; i < n_key_sections && code == 0; i++)
         if (key_sections[i].is_module)
-            code = expand_module(root, key_sections[i].where, error);
+            code = expand_module(root, &key_sections[i], error);
     return code;
 }

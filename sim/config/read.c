@@ -45,11 +45,12 @@ static int fail_no_policy(const struct node *root, const struct node *map,
                                 : "serving.preset, or a policy of each kind");
 }
 
-static int read_module(const struct node *root, const struct key_section *section,
-                       struct module_config *module, struct ifl_error *error)
+/* One module: `map` is NULL where the file does not speak of it. */
+static int read_module(const struct node *root, const struct node *map,
+                       const struct key_section *section, struct module_config *module,
+                       struct ifl_error *error)
 {
     static const char *const policy_key[] = {"policy", NULL};
-    const struct node *map = tree_at(root, section->where);
     if (map && map->kind != NODE_MAP && !tree_is_null(map)) /* the message is fields_read's */
         return fields_read(map, section->where, NULL, 0, NULL, NULL, error);
     const struct node *name = tree_child(map, "policy");
@@ -68,6 +69,29 @@ static int read_module(const struct node *root, const struct key_section *sectio
         return ifl_fail_nomem(error);
     return fields_read(map, section->where, policy->params, policy->n_params, policy_key,
                        module->params, error);
+}
+
+/* The admit modules, in the order in which they are asked: `serving.admit` is one, or a list. */
+static int read_admits(const struct node *root, const struct node *list,
+                       const struct key_section *section, struct serving_config *serving,
+                       struct ifl_error *error)
+{
+    if (list->n < 1 || list->n > 1 + MAX_MORE_ADMITS)
+        return tree_fail(list, error, "%s is a list of %zu, expected 1 to %d modules",
+                         section->where, list->n, 1 + MAX_MORE_ADMITS);
+    for (size_t i = 0; i < list->n; i++)
+        if (read_module(root, list->of[i], section, serving_admit(serving, i), error) < 0)
+            return error->code;
+    return 0;
+}
+
+static int read_modules(const struct node *root, const struct key_section *section,
+                        struct serving_config *serving, struct ifl_error *error)
+{
+    const struct node *node = tree_at(root, section->where);
+    if (section->may_be_list && node && node->kind == NODE_LIST)
+        return read_admits(root, node, section, serving, error);
+    return read_module(root, node, section, &serving->modules[section->kind], error);
 }
 
 /* ---- the pieces of a rate: [[from_s, rate_rps], ...] ---- */
@@ -157,7 +181,7 @@ static int read_section(const struct node *root, const struct key_section *secti
 {
     const char *others[MAX_KEYS_BELOW + 1];
     if (section->is_module)
-        return read_module(root, section, &config->serving.modules[section->kind], error);
+        return read_modules(root, section, &config->serving, error);
     key_others(section, others);
     return fields_read(*section->where ? tree_at(root, section->where) : root, section->where,
                        section->fields, section->n_fields, others, config, error);
@@ -180,8 +204,8 @@ int config_read(const struct node *root, struct config *config, struct ifl_error
 
 void config_finish(struct config *config)
 {
-    for (size_t kind = 0; kind < IFL_N_KINDS; kind++) {
-        free(config->serving.modules[kind].params);
-        config->serving.modules[kind] = (struct module_config){0};
+    for (size_t i = 0; i < N_MODULES; i++) {
+        free(config->serving.modules[i].params);
+        config->serving.modules[i] = (struct module_config){0};
     }
 }

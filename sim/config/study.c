@@ -189,7 +189,8 @@ static int check_maps(const struct node *user, struct ifl_error *error)
         const char *where = key_sections[i].where;
         const struct node *map = *where ? tree_at(user, where) : user;
         const bool is_word = map && map->kind == NODE_SCALAR && key_has_short_form(where);
-        if (map && map->kind != NODE_MAP && !is_word &&
+        const bool is_list = map && map->kind == NODE_LIST && key_sections[i].may_be_list;
+        if (map && map->kind != NODE_MAP && !is_word && !is_list &&
             fields_read(map, where, NULL, 0, NULL, NULL, error) < 0)
             return error->code;
     }

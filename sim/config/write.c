@@ -34,11 +34,45 @@ static int put_fields(const struct key_skip *skip, const char *where,
     return code;
 }
 
-static int put_module(const struct key_skip *skip, const struct key_section *section,
-                      const struct module_config *module, struct node *root,
+/* {policy: NAME, key: value, ...}, at `text`. */
+static void print_module(const struct module_config *module, char *text, size_t n_bytes)
+{
+    char value[MAX_VALUE_BYTES];
+    size_t at = (size_t)snprintf(text, n_bytes, "{policy: %s", module->policy->name);
+    for (size_t i = 0; i < module->policy->n_params && at < n_bytes; i++) {
+        const struct ifl_param *param = &module->policy->params[i];
+        field_print(param, module->params, value, sizeof value);
+        at += (size_t)snprintf(text + at, n_bytes - at, ", %s: %s", param->name, value);
+    }
+    if (at < n_bytes)
+        snprintf(text + at, n_bytes - at, "}");
+}
+
+static int put_admits(const struct key_skip *skip, const struct key_section *section,
+                      const struct serving_config *serving, struct node *root,
                       struct ifl_error *error)
 {
+    char text[(1 + MAX_MORE_ADMITS) * MAX_VALUE_BYTES] = "[";
+    size_t at = 1;
+    if (skip->skips(skip->context, section->where))
+        return 0;
+    for (size_t i = 0; i <= MAX_MORE_ADMITS && serving_admit(serving, i)->policy; i++) {
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s", i ? ", " : "");
+        print_module(serving_admit(serving, i), text + at, MAX_VALUE_BYTES);
+        at += strlen(text + at);
+    }
+    snprintf(text + at, sizeof text - at, "]");
+    return put_yaml(root, section->where, text, error);
+}
+
+static int put_module(const struct key_skip *skip, const struct key_section *section,
+                      const struct serving_config *serving, struct node *root,
+                      struct ifl_error *error)
+{
+    const struct module_config *module = &serving->modules[section->kind];
     char path[MAX_KEY_CHARS];
+    if (section->kind == IFL_ADMIT && serving_admit(serving, 1)->policy)
+        return put_admits(skip, section, serving, root, error);
     key_join(section->where, "policy", path);
     if (skip->skips(skip->context, path))
         return 0;
@@ -90,7 +124,7 @@ static int put_section(const struct key_skip *skip, const struct key_section *se
                        const struct config *config, struct node *root, struct ifl_error *error)
 {
     if (section->is_module)
-        return put_module(skip, section, &config->serving.modules[section->kind], root, error);
+        return put_module(skip, section, &config->serving, root, error);
     int code =
         put_fields(skip, section->where, section->fields, section->n_fields, config, root, error);
     if (code == 0 && strcmp(section->where, "workload.arrivals") == 0)
