@@ -140,9 +140,7 @@ static int plan_promised(struct replica *replica, int64_t now_ns, struct ifl_err
     if (rc < 0)
         return rc;
     if (!replica_ticks_again(replica))
-        return ifl_fail(error, IFL_E_POLICY,
-                        "policy %s promised to repeat its step and planned another at %.9f s",
-                        replica->modules[IFL_BATCHING].policy->name, ifl_s_from_ns(now_ns));
+        return replica_blame(replica, error);
     replica->promise = promised;
     replica->promise.n_steps--;
     return 0;
@@ -461,6 +459,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
                                        flight->router, flight->seed, error)
                       : ifl_fail_nomem(error);
     loop.sees_ahead = sees_ahead(flight);
+    for (uint32_t i = 0; i < flight->n_replicas; i++)
+        flight->replicas[i].checks = flight->check_steady;
     for (uint32_t i = 0; i < flight->n_replicas; i++)
         flight->replicas[i].wake_ns = flight->replicas[i].wake_asked_ns = IFL_NEVER;
     if (rc == 0)

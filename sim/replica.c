@@ -201,6 +201,7 @@ void replica_destroy(struct replica *replica)
     waiting_destroy(&replica->waiting);
     cohort_destroy(&replica->cohort);
     live_pool_finish(&replica->pool);
+    replica_check_finish(replica);
     *replica = (struct replica){0};
 }
 
@@ -474,6 +475,8 @@ int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *erro
     const struct module *batching = &replica->modules[IFL_BATCHING];
     replica_tell_run(replica);
     waiting_tidy(&replica->waiting);
+    if (replica->checks)
+        replica_forget_said(replica);
     begin_step(replica, now_ns);
     open_view(replica);
     replica_note_wanted(replica);

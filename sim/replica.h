@@ -68,6 +68,18 @@ struct ranking {
 /* Steps that modules hear of as one, at most. */
 enum { REPLICA_LONGEST_RUN = 1024 };
 
+/* In the checking mode: what a module was asked within a plan, and its answer. */
+struct said {
+    const struct module *module;
+    uint64_t question;
+    int64_t answer;
+};
+
+struct said_list {
+    struct said *of, *before; /* [n] of this plan, [n_before] of the one before */
+    size_t n, n_before, cap;
+};
+
 struct replica {
     struct ifl_step step; /* first: what the policy holds */
     struct ifl_view view;
@@ -136,6 +148,9 @@ struct replica {
     bool answering;             /* the plan waits for the answer of a module that it has asked */
     struct ifl_error error;
 
+    bool checks; /* the checking mode */
+    struct said_list said;
+
     /* what the loop asks for */
     bool busy;             /* a step is in flight */
     bool due;              /* a plan will be asked for */
@@ -199,6 +214,8 @@ enum replica_fit replica_fit(const struct replica *replica, const struct arrival
 
 /* Builds a step at now_ns. Negative: a policy broke the contract. */
 int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error);
+/* A promised step was planned otherwise: names the module that answered wrongly. */
+int replica_blame(const struct replica *replica, struct ifl_error *error);
 /* The last plan's promise covers one more step at now_ns. */
 bool replica_keeps_promise(const struct replica *replica, int64_t now_ns);
 /* The plan decodes for those who did so last, and does nothing else: what was promised. */

@@ -215,6 +215,26 @@ static inline bool replica_ranks_before(const struct ifl_request *a, int64_t key
     return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->serial < b->serial;
 }
 
+/* Each request that stands in a kept list and is not asked for again anyway, with its key. */
+void replica_each_standing(struct replica *replica, const struct ranking *list, key_fn *see);
+
+/* ---- replica_check.c: serving.check_steady ---- */
+
+/* Keys that stand are asked for again; a breach if one has changed. */
+void replica_check_keys(struct replica *replica);
+/* A module was asked within this plan. */
+void replica_say(struct replica *replica, const struct module *module, uint64_t question,
+                 int64_t answer);
+static inline void replica_note_said(struct replica *replica, const struct module *module,
+                                     uint64_t question, int64_t answer)
+{
+    if (replica->checks)
+        replica_say(replica, module, question, answer);
+}
+/* The answers of this plan become those of the plan before. */
+void replica_forget_said(struct replica *replica);
+void replica_check_finish(struct replica *replica);
+
 /* ---- replica_step.c: the end of a step ---- */
 
 /* Everyone who decodes has a token since end_ns. */

@@ -255,6 +255,7 @@ void replica_ask_keys(struct replica *replica)
     replica->order_keys = ops->keys ? ops->keys(order->self, &replica->view) : IFL_KEYS_MOVE;
     replica->keys_change = moved || replica_keys_move(replica);
     replica->ranks_stale = replica->keys_change;
+    replica_check_keys(replica);
 }
 
 /* Takes out who left. Who came, or may have another key: how many, in `asked`. */
@@ -320,6 +321,17 @@ static void rank_everyone(struct replica *replica, struct ranking *list, size_t 
     for (size_t i = 0; i < list->n; i++)
         set(list, i, (struct ranked_request){replica->keys[i], replica->asked[i]});
     sort(list);
+}
+
+void replica_each_standing(struct replica *replica, const struct ranking *list, key_fn *see)
+{
+    for (size_t i = 0; list->kept && i < list->n; i++) {
+        struct live_request *r = live(of(list)[i].r);
+        const struct standing *own = &r->standing[list->which];
+        const bool asked_anyway = r->in_cohort && replica->order_keys != IFL_KEYS_NAMED;
+        if (belongs(replica, list, r) && own->stands && own->noted_at == 0 && !asked_anyway)
+            see(replica, r, own->key);
+    }
 }
 
 void replica_take_ranking(struct replica *replica, struct ranking *list)

@@ -130,15 +130,19 @@ const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
                                     struct ifl_cursor *cursor)
 {
     struct replica *replica = replica_of(step);
+    const struct ifl_request *r = NULL;
+    struct live_request *waiting;
+    replica_settle_keys(replica);
     if (replica->broken)
         return NULL;
-    replica_settle_keys(replica);
     if (lists & IFL_IN_WAITING && replica->ranks_stale)
         replica_rank_anew(replica);
     if (lists != IFL_IN_WAITING)
-        return next_of_any(replica, lists, cursor);
-    struct live_request *waiting = next_waiting(replica, cursor->at);
-    return waiting ? &waiting->pub : NULL;
+        r = next_of_any(replica, lists, cursor);
+    else if ((waiting = next_waiting(replica, cursor->at)))
+        r = &waiting->pub;
+    replica_note_said(replica, &replica->modules[IFL_ORDER], lists, r ? (int64_t)r->serial : -1);
+    return r;
 }
 
 struct ifl_requests step_running(struct ifl_step *step)

@@ -151,6 +151,8 @@ bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
     const struct ifl_victim victim =
         preempt->policy->ops.preempt->pick(preempt->self, &replica->view, step, needy);
     replica->answering = false;
+    replica_note_said(replica, preempt, needy->serial,
+                      victim.request ? (int64_t)victim.request->serial : -1);
     if (!victim.request || victim.fate == IFL_KEEP)
         return false;
     return step_preempt(step, victim.request, victim.fate, victim.place) == IFL_YES &&

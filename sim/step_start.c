@@ -41,6 +41,8 @@ static struct ifl_admission answer_of_all(struct replica *replica,
     {
         const struct ifl_admission own =
             admit->policy->ops.admit->ask(admit->self, &replica->view, &replica->step, request, n);
+        replica_note_said(replica, admit, request->serial << 32 | (uint32_t)n,
+                          (int64_t)own.verdict << 32 | (uint32_t)own.hold_tokens);
         if (own.verdict != IFL_YES) {
             note_refusal(replica, own.until_ns);
             return own;

@@ -361,7 +361,31 @@ struct live_request *waiting_look(struct waiting *waiting, uint64_t at[2])
     }
 }
 
+static void each(const struct waiter *of, size_t n, key_fn *see, void *context)
+{
+    for (size_t i = 0; i < n; i++)
+        if (of[i].r && waits(&of[i]))
+            see(context, of[i].r, of[i].key);
+}
+
+void waiting_each(const struct waiting *waiting, key_fn *see, void *context)
+{
+    const struct waiter_run *near = &waiting->near, *line = &waiting->line;
+    each(near->of + near->head, near->tail - near->head, see, context);
+    each(line->of + line->head, line->tail - line->head, see, context);
+    each(waiting->heap, waiting->n_heap, see, context);
+}
+
 /* ---- ranking everyone anew ---- */
+
+/* Keys may begin to change while some requests have no record yet. */
+static void describe_all(struct waiting *waiting)
+{
+    struct waiter_run *line = &waiting->line;
+    for (size_t i = line->head; i < line->tail; i++)
+        if (!line->of[i].r)
+            describe(waiting, &line->of[i]);
+}
 
 /* Everyone who was not pushed to the front, in near: in order of the keys of before, but for those
  * in the heap. */
@@ -418,6 +442,7 @@ static void sort(struct waiter *of, size_t n, struct waiter *odd)
 
 void waiting_rekey(struct waiting *waiting, waiting_rank_fn *rank, void *context)
 {
+    describe_all(waiting);
     const size_t n = gather(waiting);
     struct waiter *of = waiting->near.of, *spare = waiting->line.of;
     waiting->n_rankings++;

@@ -102,11 +102,15 @@ static inline struct live_request *waiting_next(struct waiting *waiting, uint64_
     return all_seen ? NULL : waiting_look(waiting, at);
 }
 
+/* Each request that waits by its rank and has a record, with the key that it was put in with. */
+typedef void key_fn(void *context, struct live_request *r, int64_t key);
+void waiting_each(const struct waiting *waiting, key_fn *see, void *context);
+
 typedef void waiting_rank_fn(void *context, const struct ifl_request *const *of, size_t n,
                              int64_t *key);
 /* Every request gets the key that `rank` gives it now, and cursors begin anew; for orders whose
- * keys change: nobody may be without a record. It takes a look at everyone; beyond that, only who
- * has another place costs. */
+ * keys change. It takes a look at each request; beyond that, only those that have another place
+ * cost. */
 void waiting_rekey(struct waiting *waiting, waiting_rank_fn *rank, void *context);
 
 #endif

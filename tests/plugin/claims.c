@@ -1,0 +1,63 @@
+/* An order and an admission whose answers change with time, each once in its plain form, and once
+ * with a claim for speed that is wrong. */
+#include <inflight/policy.h>
+
+/* Requests take turns at being first: whose turn it is changes every tenth of a second. */
+static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
+                 size_t n, int64_t *key)
+{
+    (void)self;
+    for (size_t i = 0; i < n; i++)
+        key[i] = (int64_t)((of[i]->serial + (uint64_t)(view->now_ns / 100000000)) % 7);
+}
+
+/* The second half of every second is closed. */
+static struct ifl_admission ask(const void *self, const struct ifl_view *view,
+                                struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    const int64_t in_second_ns = view->now_ns % 1000000000;
+    (void)self;
+    (void)n;
+    if (in_second_ns >= 500000000)
+        return ifl_not_before(view->now_ns + 1000000000 - in_second_ns);
+    const bool fits = ifl_need(step, r, ifl_n_tokens(r)) <= step->n_free_blocks;
+    return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_tokens(r));
+}
+
+/* A closed half second that does not say when it ends. */
+static struct ifl_admission ask_silently(const void *self, const struct ifl_view *view,
+                                         struct ifl_step *step, const struct ifl_request *r,
+                                         int32_t n)
+{
+    struct ifl_admission answer = ask(self, view, step, r, n);
+    answer.until_ns = 0;
+    return answer;
+}
+
+static const struct ifl_order_ops plain_order = {.rank = rank};
+static const struct ifl_order_ops own_order = {.rank = rank, .keys = ifl_own_keys};
+static const struct ifl_admit_ops plain_admit = {.ask = ask};
+static const struct ifl_admit_ops silent_admit = {.ask = ask_silently};
+
+static const struct ifl_policy turns = {
+    .kind = IFL_ORDER, .name = "turns", .doc = "in turn", .ops.order = &plain_order};
+static const struct ifl_policy wrong_keys = {
+    .kind = IFL_ORDER, .name = "wrong-keys", .doc = "in turn", .ops.order = &own_order};
+static const struct ifl_policy wrong_steady = {.kind = IFL_ORDER,
+                                               .name = "wrong-steady",
+                                               .doc = "in turn",
+                                               .steady = ifl_always_steady,
+                                               .ops.order = &plain_order};
+static const struct ifl_policy halves = {
+    .kind = IFL_ADMIT, .name = "halves", .doc = "by the clock", .ops.admit = &plain_admit};
+static const struct ifl_policy wrong_halves = {.kind = IFL_ADMIT,
+                                               .name = "wrong-halves",
+                                               .doc = "by the clock",
+                                               .steady = ifl_always_steady,
+                                               .ops.admit = &silent_admit};
+
+const struct ifl_policy_list ifl_policies_v3 = {
+    IFL_POLICY_ABI,
+    sizeof(struct ifl_policy),
+    5,
+    {&turns, &wrong_keys, &wrong_steady, &halves, &wrong_halves}};
