@@ -7,7 +7,7 @@
 
 static bool before(struct event a, struct event b)
 {
-    return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.sequence < b.sequence;
+    return a.at_ns != b.at_ns ? a.at_ns < b.at_ns : a.rank < b.rank;
 }
 
 int event_reserve(struct event_heap *heap, size_t n)
@@ -22,11 +22,11 @@ int event_reserve(struct event_heap *heap, size_t n)
     return 0;
 }
 
-int event_push(struct event_heap *heap, int64_t at_ns, uint64_t payload)
+int event_push(struct event_heap *heap, int64_t at_ns, uint64_t rank, uint64_t payload)
 {
     if (heap->n == heap->cap && event_reserve(heap, heap->cap ? 2 * heap->cap : 64) < 0)
         return -1;
-    const struct event event = {at_ns, heap->n_pushed++, payload};
+    const struct event event = {at_ns, rank, payload};
     size_t i = heap->n++;
     for (; i > 0 && before(event, heap->of[(i - 1) / 4]); i = (i - 1) / 4)
         heap->of[i] = heap->of[(i - 1) / 4];

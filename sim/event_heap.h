@@ -1,7 +1,7 @@
 /* A timer queue: a flat 4-ary heap of small records.
  *
- * Order: time, then sequence number of the push; equal times come out first in, first out. Grows
- * geometrically; a push never allocates while there is room. */
+ * Order: time, then rank, which the caller chooses so that the order does not depend on that of the
+ * pushes. Grows geometrically; a push never allocates while there is room. */
 #ifndef SIM_EVENT_HEAP_H
 #define SIM_EVENT_HEAP_H
 
@@ -12,20 +12,19 @@
 
 struct event {
     int64_t at_ns;
-    uint64_t sequence;
+    uint64_t rank; /* of several at one time, the least comes first */
     uint64_t payload;
 };
 
 struct event_heap {
     struct event *of;
     size_t n, cap;
-    uint64_t n_pushed;
 };
 
 /* Room for n events; 0, or -1 without memory. */
 int event_reserve(struct event_heap *heap, size_t n);
 /* 0, or -1 without memory. A zeroed heap is valid and empty. */
-int event_push(struct event_heap *heap, int64_t at_ns, uint64_t payload);
+int event_push(struct event_heap *heap, int64_t at_ns, uint64_t rank, uint64_t payload);
 /* The earliest; the heap must not be empty. */
 struct event event_pop(struct event_heap *heap);
 /* IFL_NEVER when empty. */

@@ -59,8 +59,9 @@ static int sim_submit(void *self, const struct ifl_step_desc *desc, struct ifl_e
         .end_ns = start_ns + duration_ns,
         .device_ns = duration_ns,
     };
-    return event_push(&sim->ends, start_ns + duration_ns, desc->replica) < 0 ? ifl_fail_nomem(error)
-                                                                             : 0;
+    return event_push(&sim->ends, start_ns + duration_ns, desc->replica, desc->replica) < 0
+               ? ifl_fail_nomem(error)
+               : 0;
 }
 
 static int sim_next(void *self, int64_t until_ns, struct ifl_done *done, struct ifl_error *error)

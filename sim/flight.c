@@ -1,5 +1,6 @@
 #include "flight.h"
 
+#include <gsl/gsl_heapsort.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,7 +10,7 @@
 struct loop {
     struct flight *flight;
     struct routing routing;
-    uint32_t *due; /* [n_due] replicas to plan, in the order in which they fell due */
+    uint32_t *due; /* [n_due] replicas to plan */
     uint32_t n_due;
     uint32_t n_busy;         /* replicas whose step the executor has */
     bool sees_ahead;         /* steps may end without having been submitted */
@@ -51,7 +52,7 @@ static int report_gone(struct loop *loop, struct replica *replica, struct ifl_er
         flight->rejected.n_refused += record.status == IFL_REJECTED;
         rc = ifl_record_request(flight->recorder, &record, error);
         if (rc == 0)
-            rc = workload_ended(flight->workload, r->row, loop->now_ns, error);
+            rc = workload_ended(flight->workload, r->row, r->pub.serial, loop->now_ns, error);
     }
     count_ended(loop, replica->n_gone);
     replica_recycle(replica);
@@ -82,7 +83,7 @@ static int turn_away(struct loop *loop, const struct arrival *a, enum replica_fi
     };
     count_ended(loop, 1);
     const int rc = ifl_record_request(flight->recorder, &record, error);
-    return rc < 0 ? rc : workload_ended(flight->workload, a->row, a->at_ns, error);
+    return rc < 0 ? rc : workload_ended(flight->workload, a->row, a->serial, a->at_ns, error);
 }
 
 static void fall_due(struct loop *loop, struct replica *replica)
@@ -166,7 +167,9 @@ static int fall_asleep(struct loop *loop, struct replica *replica, struct ifl_er
     if (at_ns <= loop->now_ns || at_ns == IFL_NEVER || at_ns == replica->wake_asked_ns)
         return 0;
     replica->wake_asked_ns = at_ns;
-    return event_push(&loop->wakes, at_ns, replica->number) < 0 ? ifl_fail_nomem(error) : 0;
+    return event_push(&loop->wakes, at_ns, replica->number, replica->number) < 0
+               ? ifl_fail_nomem(error)
+               : 0;
 }
 
 /* ---- the end of a step ---- */
@@ -346,9 +349,18 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
     return 0;
 }
 
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* In the order of their numbers, whatever made them fall due. */
 static int plan_due(struct loop *loop, struct ifl_error *error)
 {
     int rc = 0;
+    if (loop->n_due > 1)
+        gsl_heapsort(loop->due, loop->n_due, sizeof *loop->due, by_number);
     for (uint32_t i = 0; i < loop->n_due && rc == 0; i++) {
         struct replica *replica = &loop->flight->replicas[loop->due[i]];
         rc = plan_step(loop, replica, error);

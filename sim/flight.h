@@ -2,7 +2,8 @@
  * to the last token. The loop is the same in virtual and in wall time: it waits for whatever comes
  * first, lets requests arrive, and plans for the replicas that fell due.
  *
- * At equal times: ends of steps, then arrivals, then plans. */
+ * At equal times: ends of steps, then ticks, then arrivals, then plans; of several of a kind, by the
+ * number of the replica, then by the serial of the request. */
 #ifndef SIM_FLIGHT_H
 #define SIM_FLIGHT_H
 

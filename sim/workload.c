@@ -218,7 +218,8 @@ void workload_take(struct workload *workload, struct arrival *arrival)
 {
     const int64_t now_ns = workload->next_ns;
     if (now_ns < workload->streamed_ns) {
-        describe(workload, event_pop(&workload->released).payload, arrival);
+        const size_t turn = event_pop(&workload->released).payload;
+        describe(workload, workload->closed ? workload->next_held++ : turn, arrival);
     } else {
         describe(workload, workload->next++, arrival);
         look_upstream(workload);
@@ -228,12 +229,13 @@ void workload_take(struct workload *workload, struct arrival *arrival)
     look_ahead(workload);
 }
 
-int workload_ended(struct workload *workload, size_t row, int64_t now_ns, struct ifl_error *error)
+int workload_ended(struct workload *workload, size_t row, uint64_t serial, int64_t now_ns,
+                   struct ifl_error *error)
 {
     const struct ifl_trace *trace = workload->trace;
     int rc = 0;
-    if (workload->closed && workload->next_held < trace->n) {
-        rc = event_push(&workload->released, now_ns, workload->next_held++);
+    if (workload->closed && workload->next_held + workload->released.n < trace->n) {
+        rc = event_push(&workload->released, now_ns, serial, 0);
     } else if (workload->next_turn && workload->next_turn[row]) {
         const size_t turn = workload->next_turn[row] - 1;
         if (trace->think_ns[turn] > IFL_LAST_NS - now_ns)
@@ -241,7 +243,7 @@ int workload_ended(struct workload *workload, size_t row, int64_t now_ns, struct
                 error, IFL_E_INPUT,
                 "row %zu thinks for %g s from %g s on, expected an arrival before 9.2e9 s",
                 turn + 1, ifl_s_from_ns(trace->think_ns[turn]), ifl_s_from_ns(now_ns));
-        rc = event_push(&workload->released, now_ns + trace->think_ns[turn], turn);
+        rc = event_push(&workload->released, now_ns + trace->think_ns[turn], serial, turn);
     } else {
         return 0;
     }

@@ -20,7 +20,7 @@ struct workload {
     struct arrival plain;       /* of which the trace says nothing */
     bool says_more;             /* than lengths and stamps */
     size_t next, limit;         /* rows [next, limit) stream by their stamps */
-    size_t next_held;           /* closed loop: rows [next_held, n) wait for a completion */
+    size_t next_held;           /* closed loop: rows [next_held, n) have not arrived */
     bool closed;
     uint32_t *repeated_by; /* [n] row + 1 of the turn that repeats its answer, or NULL */
     uint32_t *next_turn;   /* [n] row + 1 of the turn that waits for this one, or NULL */
@@ -46,7 +46,9 @@ static inline int64_t workload_next_ns(const struct workload *workload)
 
 /* Takes the request that workload_next_ns spoke of. */
 void workload_take(struct workload *workload, struct arrival *arrival);
-/* The request of `row` has ended; may release another. */
-int workload_ended(struct workload *workload, size_t row, int64_t now_ns, struct ifl_error *error);
+/* The request of `row`, the serial-th to arrive, has ended; may release another. Those that are
+ * released for the same time arrive in the order of the serials of those that released them. */
+int workload_ended(struct workload *workload, size_t row, uint64_t serial, int64_t now_ns,
+                   struct ifl_error *error);
 
 #endif

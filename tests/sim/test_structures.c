@@ -173,18 +173,20 @@ Test(block, divides_exactly)
                     (uint32_t)ifl_draw(1, IFL_DRAW_POLICY, i, 1));
 }
 
-/* Equal times come out in the order of their pushes, and the rest in the order of time. */
-Test(event_heap, sorts_stably)
+/* Equal times come out in the order of their ranks, however they were pushed. */
+Test(event_heap, sorts_by_time_and_rank)
 {
     enum { N = 5000 };
     struct event_heap heap = {0};
     for (uint64_t i = 0; i < N; i++)
-        cr_assert_eq(event_push(&heap, (int64_t)(ifl_draw(1, IFL_DRAW_POLICY, i, 0) % 500), i), 0);
+        cr_assert_eq(
+            event_push(&heap, (int64_t)(ifl_draw(1, IFL_DRAW_POLICY, i, 0) % 500), i * 2999 % N, i),
+            0);
     struct event last = event_pop(&heap);
     for (size_t i = 1; i < N; i++) {
         const struct event event = event_pop(&heap);
         cr_assert(event.at_ns > last.at_ns ||
-                  (event.at_ns == last.at_ns && event.payload > last.payload));
+                  (event.at_ns == last.at_ns && event.rank > last.rank));
         last = event;
     }
     cr_assert_eq(event_next_ns(&heap), IFL_NEVER);
