@@ -14,7 +14,6 @@
 
 /* What one flight of a point is made of. */
 struct point {
-    uint64_t member; /* of the ensemble; 0: the fitted costs themselves */
     struct machine machine;
     struct ifl_trace trace;
     struct workload workload;
@@ -165,9 +164,9 @@ static int assemble(const struct point_options *options, struct point *point,
     const struct config *config = options->config;
     const double began_s = wall_s();
     int rc = machine_load(&point->machine, config, options->profiles, error);
-    if (rc == 0 && point->member > 0)
+    if (rc == 0 && options->member.number > 0)
         rc = spread_draw(config->hardware,
-                         &(struct spread){config->workload.arrivals.seed, point->member,
+                         &(struct spread){options->member.seed, options->member.number,
                                           config->cost.host_error_frac},
                          &point->machine.hardware, error);
     if (rc == 0)
@@ -272,13 +271,12 @@ static int blame(const struct config *config, struct ifl_error *error)
     return error->code;
 }
 
-static int fly_once(const struct point_options *options, uint64_t member,
-                    struct point_result *result, int64_t *warmup_end_ns, struct ifl_error *error)
+static int fly_once(const struct point_options *options, struct point_result *result,
+                    int64_t *warmup_end_ns, struct ifl_error *error)
 {
     struct point *point = calloc(1, sizeof *point);
     if (!point)
         return ifl_fail_nomem(error);
-    point->member = member;
     *result = (struct point_result){0};
     int rc = assemble(options, point, result, error);
     if (rc == 0)
@@ -300,19 +298,19 @@ static int fly_once(const struct point_options *options, uint64_t member,
 
 /* Where the warm-up ends is known at the end. Flying again costs time, but no memory, and every
  * metric can leave it out. */
-static int fly_member(const struct point_options *options, uint64_t member,
-                      struct point_result *result, struct ifl_error *error)
+static int fly_member(const struct point_options *options, struct point_result *result,
+                      struct ifl_error *error)
 {
     struct point_options again = *options, silent = *options;
     int64_t end_ns = 0;
     if (!options->config->steady_state)
-        return fly_once(options, member, result, &end_ns, error);
+        return fly_once(options, result, &end_ns, error);
     silent.reports = (struct ifl_recorder_options){0};
     silent.notes = (struct ifl_notes){0};
-    if (fly_once(&silent, member, result, &end_ns, error) < 0)
+    if (fly_once(&silent, result, &end_ns, error) < 0)
         return error->code;
     again.reports.from_ns = end_ns;
-    return fly_once(&again, member, result, &end_ns, error);
+    return fly_once(&again, result, &end_ns, error);
 }
 
 /* ---- an ensemble: the point again, with costs drawn from what their fit leaves open ---- */
@@ -321,9 +319,10 @@ static int fly_ensemble(const struct point_options *options, const struct point_
                         struct ifl_error *error)
 {
     const size_t n = (size_t)options->config->cost.ensemble;
-    const struct point_options silent = {
+    struct point_options silent = {
         .config = options->config,
         .point = options->point,
+        .member.seed = options->config->workload.arrivals.seed,
         .traces = options->traces,
         .profiles = options->profiles,
         .stop = options->stop,
@@ -333,7 +332,8 @@ static int fly_ensemble(const struct point_options *options, const struct point_
     struct point_result result;
     int rc = members ? 0 : ifl_fail_nomem(error);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        rc = fly_member(&silent, i + 1, &result, error);
+        silent.member.number = i + 1;
+        rc = fly_member(&silent, &result, error);
         members[i] = result.summary;
     }
     if (rc == 0)
@@ -348,6 +348,6 @@ int point_fly(const struct point_options *options, struct point_result *result,
     const bool flies_again = options->config->steady_state || options->intervals_path;
     if (options->is_last && !flies_again)
         trace_shelf_clear(options->traces);
-    const int rc = fly_member(options, 0, result, error);
+    const int rc = fly_member(options, result, error);
     return rc == 0 && options->intervals_path ? fly_ensemble(options, result, error) : rc;
 }

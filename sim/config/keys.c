@@ -209,7 +209,7 @@ static const struct ifl_param cost_fields[] = {
          "run with a steps.csv, whose steps this one must plan again"),
     INT("ensemble", cost.ensemble, 0, 0, 10000, "runs",
         "roofline: repeat each point with costs drawn from the errors of their fit, and write 90% "
-        "intervals of the summary to intervals.csv"),
+        "intervals of the summary to intervals.csv; inflight capacity widens its interval by them"),
     REAL("host_error_frac", cost.host_error_frac, 0, 0, 1, "",
          "roofline: median relative error of the host's times, which no fit knows; cost.ensemble "
          "draws one factor a run"),
