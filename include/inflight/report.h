@@ -261,6 +261,8 @@ struct ifl_drawing {
     const char *out_dir, *script_dir; /* both must exist */
     int32_t columns;    /* of a page that a figure spans: 1 is 8.8 cm wide, 2 is 17.8 cm */
     const char *source; /* UTF-8, what it was made from, for the files' metadata; may be NULL */
+    const char *note;   /* UTF-8, written below the legend, a line for each part between "; "
+                         * where one line is too short; may be NULL */
 };
 
 /* "RUN: inflight 0.1.0, config.yaml fnv1a-64 0123456789abcdef; ...", the caller's to free: the

@@ -33,7 +33,7 @@ static int read_sheet(struct sheet *sheet, const char *dir, const char *name,
 }
 
 /* With replications the rows of their own file, means with intervals, stand for the points: behind
- * the keys it counts the runs of each, of which the other files show the first. */
+ * the keys it counts the runs of each, which the other files have one by one. */
 static int read_replications(struct series_run *run, const char *dir, struct ifl_error *error)
 {
     struct sheet means = {0};
@@ -355,13 +355,13 @@ size_t series_number(const struct series_set *set, const struct series_point *po
     return point->row * set->runs[point->run].n_replications;
 }
 
-bool series_quantiles(const struct series_set *set, const struct series_point *point, size_t *from,
-                      size_t *to)
+bool series_quantiles(const struct series_set *set, const struct series_point *point,
+                      size_t replication, size_t *from, size_t *to)
 {
     const struct sheet *sheet = &set->runs[point->run].quantiles;
     const size_t column = sheet->n_columns ? sheet_find(sheet, "point") : SHEET_NO_COLUMN;
     char number[32];
-    snprintf(number, sizeof number, "%zu", series_number(set, point));
+    snprintf(number, sizeof number, "%zu", series_number(set, point) + replication);
     if (column == SHEET_NO_COLUMN)
         return false;
     for (*from = 0; *from < sheet->n_rows; ++*from)
