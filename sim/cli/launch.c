@@ -7,6 +7,7 @@
 #include "cli/progress.h"
 #include "cli/ranks.h"
 #include "cli/usage.h"
+#include "guard.h"
 
 /* ---- talking ---- */
 
@@ -60,6 +61,7 @@ int launch_read(struct launch *launch, const char *command, int argc, char **arg
     };
     launch->command = command;
     launch->n_threads = 1;
+    guard_erase_with(progress_erase());
     pthread_mutex_init(&launch->lock, NULL);
     if (options_read(command, argc, argv, options, sizeof options / sizeof *options,
                      &launch->configs) < 0)
