@@ -101,6 +101,7 @@ int launch_load(struct launch *launch)
 {
     const struct study_options study = {launch->configs.of[0], launch->sets.of, launch->sets.n};
     int rc = ranks_join(&launch->error);
+    inputs_init(&launch->inputs, launch->plugins.of, launch->plugins.n);
     if (rc < 0)
         return rc;
     rc = load_plugins(&launch->plugins, &launch->error);
@@ -122,6 +123,7 @@ int launch_end(struct launch *launch, int code)
     study_free(launch->study);
     for (size_t i = 0; i < launch->n_notes; i++)
         free(launch->notes[i]);
+    inputs_finish(&launch->inputs);
     pthread_mutex_destroy(&launch->lock);
     return exit_code;
 }
