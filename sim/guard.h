@@ -12,12 +12,13 @@ struct guard_call {
 };
 
 /* From here on, until the program ends:
- * - SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT say in one line which call they were in, then do what
- *   they would have done; an overflown stack, too.
+ * - SIGSEGV, SIGBUS, SIGFPE, SIGILL and SIGABRT say in one line which call they were in, then do
+ * what they would have done; an overflown stack, too.
  * - exit() or the end of a thread within a call says so and ends the program with status 1.
  * May be called again. */
 void guard_arm(void);
-/* What messages begin with, to erase a line that is half drawn; outlives the program's last call. */
+/* What messages begin with, to erase a line that is half drawn; outlives the program's last call.
+ */
 void guard_erase_with(const char *text);
 
 /* The calling thread is in `call` now. Returns what it was in before, for guard_leave; NULL: in

@@ -111,8 +111,8 @@ static size_t threads_of_a_search(const struct quest *quest)
     return n > quest->n_rows ? n / quest->n_rows : 1;
 }
 
-static int search(struct quest *quest, size_t row, struct input_sums *inputs,
-                  struct record *record, struct ifl_error *error)
+static int search(struct quest *quest, size_t row, struct input_sums *inputs, struct record *record,
+                  struct ifl_error *error)
 {
     const struct study *study = quest->launch.study;
     const size_t n = study_n_replications(study);

@@ -4,8 +4,8 @@
 
 #include <pthread.h>
 
-#include "cli/options.h"
 #include "cli/inputs.h"
+#include "cli/options.h"
 #include "config/config.h"
 
 enum { LAUNCH_MAX_NOTES = 32 };

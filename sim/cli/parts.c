@@ -132,8 +132,7 @@ enum parts_find parts_look(const struct parts *parts, size_t point, struct input
     close(fd);
     if (n >= (ssize_t)sizeof head.study_hash && head.study_hash != parts->study_hash)
         return PARTS_FOREIGN;
-    if (n != (ssize_t)(sizeof head + parts->record_bytes) ||
-        sum(parts, head, record) != head.crc)
+    if (n != (ssize_t)(sizeof head + parts->record_bytes) || sum(parts, head, record) != head.crc)
         return PARTS_DAMAGED;
     *inputs = head.inputs;
     return PARTS_OURS;
