@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "guard.h"
+
 enum { MAX_FOLDER = 1024, MAX_PATH = 2048 };
 
 /* ---- where ---- */
@@ -64,6 +66,20 @@ static const struct ifl_engine *engine_of(void *library, const char *path, struc
     return engine && check(engine, path, error) == 0 ? engine : NULL;
 }
 
+/* Its constructors run. */
+static const struct ifl_engine *load(const char *path, struct ifl_error *error)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library) {
+        ifl_fail_at(error, path, 0, 0, "not an engine: %s", dlerror());
+        return NULL;
+    }
+    const struct ifl_engine *engine = engine_of(library, path, error);
+    if (!engine)
+        dlclose(library);
+    return engine;
+}
+
 const struct ifl_engine *engine_module_load(const char *name, struct ifl_error *error)
 {
     char path[MAX_PATH];
@@ -74,13 +90,12 @@ const struct ifl_engine *engine_module_load(const char *name, struct ifl_error *
                  path, name, strcmp(name, "cpu") == 0 ? "OpenBLAS" : "the CUDA toolkit");
         return NULL;
     }
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!library) {
-        ifl_fail_at(error, path, 0, 0, "not an engine: %s", dlerror());
-        return NULL;
-    }
-    const struct ifl_engine *engine = engine_of(library, path, error);
-    if (!engine)
-        dlclose(library);
+    static char who[sizeof path + 16];
+    static const struct guard_call call = {who, "loading"};
+    snprintf(who, sizeof who, "engine %s", path);
+    guard_arm();
+    const struct guard_call *before = guard_enter(&call);
+    const struct ifl_engine *engine = load(path, error);
+    guard_leave(before);
     return engine;
 }

@@ -161,13 +161,30 @@ static int plan_once(struct flight *flight, struct replica *replica, int64_t now
     return replica_plan(replica, now_ns, error);
 }
 
+static int count_wake(struct replica *replica, int64_t now_ns, bool moved, struct ifl_error *error)
+{
+    if (moved || replica->view.step != replica->wake_step)
+        replica->n_vain_wakes = 0;
+    replica->wake_step = replica->view.step;
+    if (++replica->n_vain_wakes <= IFL_MAX_VAIN_WAKES)
+        return 0;
+    return ifl_fail(error, IFL_E_STALLED,
+                    "policy %s asks to wake for ever: %d times in a row, up to %.9f s, it planned "
+                    "nothing and nothing else happened, while %zu requests wait",
+                    replica->modules[IFL_BATCHING].policy->name, IFL_MAX_VAIN_WAKES,
+                    ifl_s_from_ns(now_ns), replica_requests(replica));
+}
+
 /* A plan without work sleeps until something happens, or until the policy's own hour. */
-static int fall_asleep(struct loop *loop, struct replica *replica, struct ifl_error *error)
+static int fall_asleep(struct loop *loop, struct replica *replica, bool moved,
+                       struct ifl_error *error)
 {
     const int64_t at_ns = replica->wake_ns;
     if (at_ns <= loop->now_ns || at_ns == IFL_NEVER || at_ns == replica->wake_asked_ns)
         return 0;
     replica->wake_asked_ns = at_ns;
+    if (count_wake(replica, loop->now_ns, moved, error) < 0)
+        return error->code;
     return event_push(&loop->wakes, at_ns, replica->number) < 0 ? ifl_fail_nomem(error) : 0;
 }
 
@@ -335,7 +352,7 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
         if (replica->n_gone > 0 && (rc = report_gone(loop, replica, error)) < 0)
             return rc;
         if (!submits && (!moved || n_tries > replica_requests(replica) + 1))
-            return fall_asleep(loop, replica, error);
+            return fall_asleep(loop, replica, moved, error);
         if (!submits)
             continue;
         rc = loop->sees_ahead ? end_foreseen(loop, replica, error) : 1;

@@ -8,29 +8,6 @@
 #include "array.h"
 #include "step_lists.h"
 
-/* ---- modules ---- */
-
-int module_create(struct module *module, const struct module_config *config,
-                  const struct ifl_limits *limits, struct ifl_error *error)
-{
-    const struct ifl_policy *policy = config->policy;
-    const size_t offset = ifl_state_offset(policy->params_bytes);
-    module->policy = policy;
-    module->self = calloc(1, offset + policy->state_bytes + 1);
-    if (!module->self)
-        return ifl_fail_nomem(error);
-    if (policy->params_bytes)
-        memcpy(module->self, config->params, policy->params_bytes);
-    return policy->init ? policy->init(module->self, limits, error) : 0;
-}
-
-void module_destroy(struct module *module)
-{
-    if (module->self && module->policy->finish)
-        module->policy->finish(module->self);
-    free(module->self);
-}
-
 /* ---- creating and destroying ---- */
 
 /* What every description and every record says alike. */
@@ -292,6 +269,7 @@ int replica_join(struct replica *replica, const struct arrival *arrival, struct 
     tell_join(replica, r);
     take_place(replica, r, arrival);
     replica->promise.n_steps = 0;
+    replica->n_vain_wakes = 0;
     return 0;
 }
 

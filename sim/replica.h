@@ -22,12 +22,8 @@
 #include "config/config.h"
 #include "kv/pool.h"
 #include "live_request.h"
+#include "module.h"
 #include "waiting.h"
-
-struct module {
-    const struct ifl_policy *policy;
-    void *self; /* parameters, then state */
-};
 
 struct listeners { /* modules that have one of the hooks, in order of their kinds */
     const struct module *of[IFL_N_KINDS];
@@ -138,6 +134,8 @@ struct replica {
     bool due;              /* a plan will be asked for */
     int64_t wake_ns;       /* when an empty plan wants another */
     int64_t wake_asked_ns; /* the last that the loop was told of */
+    uint64_t wake_step;    /* at the last wake */
+    uint64_t n_vain_wakes; /* in a row, nothing having happened here in between */
 
     /* the step in flight */
     bool ticks; /* the cohort takes part */
@@ -175,10 +173,6 @@ struct replica_options {
 };
 
 /* Owned by the caller; zeroed memory is valid for replica_destroy. */
-int module_create(struct module *module, const struct module_config *config,
-                  const struct ifl_limits *limits, struct ifl_error *error);
-void module_destroy(struct module *module); /* zeroed memory is valid */
-
 int replica_create(struct replica *replica, const struct replica_options *options,
                    struct ifl_error *error);
 void replica_destroy(struct replica *replica);

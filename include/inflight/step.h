@@ -125,6 +125,8 @@ struct ifl_promise {
     bool to_the_last;
 };
 
+enum { IFL_MAX_VAIN_WAKES = 1000000 }; /* see wake */
+
 /* A policy calls these as ifl_next, ifl_start and so on, below. */
 struct ifl_step_ops {
     size_t size_bytes; /* sizeof(struct ifl_step_ops): it may grow at its end */
@@ -177,7 +179,8 @@ struct ifl_step_ops {
      * has run before. */
     void (*reject)(struct ifl_step *, const struct ifl_request *);
     void (*promise)(struct ifl_step *, struct ifl_promise);
-    /* If this plan is empty, plan again at `at_ns` even if nothing happens before. */
+    /* If this plan is empty, plan again at `at_ns` even if nothing happens before. The run fails
+     * once IFL_MAX_VAIN_WAKES in a row have come to nothing: no arrival, no step, no move. */
     void (*wake)(struct ifl_step *, int64_t at_ns);
     /* The step, and those that a promise makes of it, compute this besides. An engine does not. */
     void (*pad)(struct ifl_step *, struct ifl_padding);

@@ -117,7 +117,8 @@ static size_t threads_of_a_search(const struct quest *quest)
     return n > quest->n_rows ? n / quest->n_rows : 1;
 }
 
-static int search(struct quest *quest, size_t row, struct record *record, struct ifl_error *error)
+static int search(struct quest *quest, size_t row, struct input_sums *inputs, struct record *record,
+                  struct ifl_error *error)
 {
     const struct study *study = quest->launch.study;
     const size_t n = study_n_replications(study);
@@ -126,6 +127,8 @@ static int search(struct quest *quest, size_t row, struct record *record, struct
     if (!configs)
         return ifl_fail_nomem(error);
     int rc = read_row(study, row, configs, &n_read, error);
+    if (rc == 0)
+        rc = inputs_sum(&quest->launch.inputs, &configs[0], inputs, error);
     if (rc == 0) {
         const struct capacity_options options = {.configs = configs,
                                                  .n_replications = n,
@@ -148,15 +151,16 @@ static int search_and_record(void *context, size_t row, struct ifl_error *error)
 {
     struct quest *quest = context;
     struct record *record = new_record(quest);
+    struct input_sums inputs = {0};
     if (!record)
         return ifl_fail_nomem(error);
-    int rc = search(quest, row, record, error);
+    int rc = search(quest, row, &inputs, record, error);
     if (rc < 0 && rc != IFL_E_IO && rc != IFL_E_INTERRUPTED) {
         record->error = *error;
         rc = 0;
     }
     if (rc == 0)
-        rc = parts_put(&quest->files.parts, row, record, error);
+        rc = parts_put(&quest->files.parts, row, &inputs, record, error);
     free(record);
     return rc;
 }
@@ -318,16 +322,19 @@ static int check_axes(struct quest *quest)
 static int prepare(struct quest *quest)
 {
     struct ifl_error *error = &quest->launch.error;
+    const struct ifl_notes notes = {launch_speaks(&quest->launch) ? launch_say : NULL,
+                                    &quest->launch};
     int rc = check_axes(quest);
     if (rc == 0)
-        rc = run_files_init(&quest->files, quest->launch.study, quest->launch.out_dir, error);
-    /* A run of the same configuration leaves parts of another kind. */
-    quest->files.parts.study_hash = ~quest->files.parts.study_hash;
+        rc = run_files_init(&quest->files, quest->launch.study, &quest->launch.inputs,
+                            quest->launch.out_dir, error);
     quest->n_members = (size_t)study_first(quest->launch.study)->cost.ensemble;
-    quest->files.parts.record_bytes =
-        sizeof(struct record) + quest->n_members * sizeof(struct capacity_member);
+    if (rc == 0)
+        run_files_of_searches(&quest->files,
+                              sizeof(struct record) +
+                                  quest->n_members * sizeof(struct capacity_member));
     if (rc == 0 && ranks_own() == 0)
-        rc = run_files_open(&quest->files, quest->launch.resume, error);
+        rc = run_files_open(&quest->files, quest->launch.resume, &notes, error);
     return ranks_agree(rc, error);
 }
 
@@ -365,5 +372,6 @@ int cli_capacity(int argc, char **argv)
     int rc = launch_load(&quest.launch);
     if (rc == 0)
         rc = search_all(&quest);
+    run_files_finish(&quest.files);
     return launch_end(&quest.launch, rc);
 }

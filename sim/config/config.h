@@ -176,7 +176,8 @@ void config_finish(struct config *config);
 
 /* The resolved study as YAML with version and seed: running it again gives the same bytes. */
 int study_write(const struct study *study, FILE *out, struct ifl_error *error);
-/* Of what study_write writes: studies with the same reports have the same. */
+/* Of what study_write writes, and of what the presets say: studies with the same reports have the
+ * same, as long as the other files that they name are the same (cli/inputs.h). */
 int study_hash(const struct study *study, uint64_t *hash, struct ifl_error *error);
 
 /* Every key: name, type, unit, range, default, one line; then the parameters of each module. */
