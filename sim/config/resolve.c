@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inflight/nearest.h"
+
 #ifndef INFLIGHT_DATADIR
 #define INFLIGHT_DATADIR "/usr/local/share/inflight"
 #endif
@@ -197,7 +199,7 @@ static int fail_unknown(const struct kind *kind, const char *name, struct ifl_er
     char list[384];
     if (config_names(kind->name, &names, error) < 0)
         return error->code;
-    const char *near = nearest_word(name, (const char *const *)names.of, names.n);
+    const char *near = ifl_nearest(name, (const char *const *)names.of, names.n);
     if (names.n == 0) {
         snprintf(list, sizeof list, "unknown %s %.100s: ", kind->what, name);
         fail_without(list, kind->folder, error);
