@@ -31,6 +31,9 @@ larger(a, b) = a > b ? a : b
 read_series = "stats data using 1 name 'series' nooutput; n = int(series_max); array name[n]; ". \
               "stats data using (name[int($1)] = strcol(2), longest = larger(longest, strlen(strcol(2))), $1) name 'series' nooutput"
 
+# A tic's label is a format: a name that is one doubles its percent signs.
+tic_label(s) = strstrt(s, '%') ? s[1:strstrt(s, '%')].'%'.tic_label(s[strstrt(s, '%') + 1:*]) : s
+
 # Data with a rate in column 3, whether the run was saturated in column 4, and behind each metric from
 # column 5 on half the width of its interval: rate_max, any_hollow, any_interval.
 read_rates = "stats data using 3 name 'rate' nooutput; " . \
