@@ -1,3 +1,5 @@
+/* gzip streams by zlib's inflate (RFC 1952), since its gzread takes whatever follows one for its
+ * end. */
 #include "inflight/unpack.h"
 
 #include <errno.h>
@@ -122,7 +124,9 @@ static int read_gzip(struct ifl_unpacker *u, void *bytes, size_t cap, size_t *n,
     int rc = 0;
     u->stream.next_out = bytes;
     u->stream.avail_out = room;
-    while (rc == 0 && u->stream.avail_out == room) {
+    /* To the last byte that fits, so that a stream that is cut short is blamed for that, and not for
+     * what its first part lacks. */
+    while (rc == 0 && u->stream.avail_out > 0) {
         if (!u->in_stream)
             rc = next_stream(u, error);
         if (rc < 0 || !u->in_stream)
