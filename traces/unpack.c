@@ -124,8 +124,8 @@ static int read_gzip(struct ifl_unpacker *u, void *bytes, size_t cap, size_t *n,
     int rc = 0;
     u->stream.next_out = bytes;
     u->stream.avail_out = room;
-    /* To the last byte that fits, so that a stream that is cut short is blamed for that, and not for
-     * what its first part lacks. */
+    /* To the last byte that fits, so that a stream that is cut short is blamed for that, and not
+     * for what its first part lacks. */
     while (rc == 0 && u->stream.avail_out > 0) {
         if (!u->in_stream)
             rc = next_stream(u, error);

@@ -175,15 +175,28 @@ static int take_stems(const glob_t *found, const char *suffix, struct name_list 
     return 0;
 }
 
+/* A folder's own name is no pattern. */
+static void escape(const char *folder, char text[2 * PROGRAM_PATH_BYTES])
+{
+    for (; *folder; folder++) {
+        if (strchr("*?[\\", *folder))
+            *text++ = '\\';
+        *text++ = *folder;
+    }
+    *text = '\0';
+}
+
 /* Here, and where the data is. */
 static int glob_all(const struct kind *kind, glob_t *found, struct ifl_error *error)
 {
-    char pattern[PROGRAM_PATH_BYTES + MAX_PATH_BYTES], data[PROGRAM_PATH_BYTES];
+    char pattern[2 * PROGRAM_PATH_BYTES + MAX_PATH_BYTES], data[PROGRAM_PATH_BYTES];
+    char escaped[2 * PROGRAM_PATH_BYTES];
     snprintf(pattern, sizeof pattern, "%s/%s", kind->folder, kind->pattern);
     int code = glob(pattern, 0, NULL, found);
     find_data(data);
+    escape(data, escaped);
     if (*data && code != GLOB_NOSPACE) {
-        snprintf(pattern, sizeof pattern, "%s/%s/%s", data, kind->folder, kind->pattern);
+        snprintf(pattern, sizeof pattern, "%s/%s/%s", escaped, kind->folder, kind->pattern);
         code = glob(pattern, GLOB_APPEND, NULL, found);
     }
     return code == GLOB_NOSPACE ? ifl_fail_nomem(error) : 0;
