@@ -5,35 +5,36 @@
 #include <unistd.h>
 
 #include "guard.h"
+#include "program.h"
 
-enum { MAX_FOLDER = 1024, MAX_PATH = 2048 };
+enum { MAX_PATH = PROGRAM_PATH_BYTES + 128 };
 
 /* ---- where ---- */
 
-/* The folder of the running program, "" where that cannot be told. */
-static void program_folder(char folder[MAX_FOLDER])
+/* Looks for the module in a folder; what was looked at goes to `looked`. */
+static bool is_in(const char *folder, const char *name, char path[MAX_PATH], char looked[512])
 {
-    const ssize_t n = readlink("/proc/self/exe", folder, MAX_FOLDER - 1);
-    folder[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *slash = '\0';
+    const size_t n = strlen(looked);
+    snprintf(path, MAX_PATH, "%.4100s/inflight_%.64s.so", folder, name);
+    snprintf(looked + n, 512 - n, "%s%.150s", n ? ", " : "", folder);
+    return access(path, R_OK) == 0;
 }
 
-static bool find(const char *name, char path[MAX_PATH])
+static bool find(const char *name, char path[MAX_PATH], char looked[512])
 {
     const char *chosen = getenv("INFLIGHT_ENGINE_DIR");
-    char folder[MAX_FOLDER];
-    if (chosen) {
-        snprintf(path, MAX_PATH, "%s/inflight_%s.so", chosen, name);
-        return access(path, R_OK) == 0;
-    }
+    char folder[PROGRAM_PATH_BYTES], built[MAX_PATH];
+    *looked = '\0';
+    if (chosen)
+        return is_in(chosen, name, path, looked);
     program_folder(folder);
-    snprintf(path, MAX_PATH, "%s/gpu/%s/inflight_%s.so", folder, name, name);
-    if (access(path, R_OK) == 0)
+    snprintf(built, sizeof built, "%s/gpu/%.64s", folder, name);
+    if (*folder && is_in(built, name, path, looked))
         return true;
-    snprintf(path, MAX_PATH, "%s/inflight_%s.so", INFLIGHT_ENGINE_DIR, name);
-    return access(path, R_OK) == 0;
+    for (size_t i = 0; program_place(PROGRAM_ENGINES, i, folder); i++)
+        if (is_in(folder, name, path, looked))
+            return true;
+    return false;
 }
 
 /* ---- what ---- */
@@ -82,12 +83,12 @@ static const struct ifl_engine *load(const char *path, struct ifl_error *error)
 
 const struct ifl_engine *engine_module_load(const char *name, struct ifl_error *error)
 {
-    char path[MAX_PATH];
-    if (!find(name, path)) {
+    char path[MAX_PATH], looked[512];
+    if (!find(name, path, looked)) {
         ifl_fail(error, IFL_E_INPUT,
-                 "there is no engine module %s: executor %s needs inflight built with %s "
-                 "(INFLIGHT_ENGINE_DIR names the folder of a module built elsewhere)",
-                 path, name, strcmp(name, "cpu") == 0 ? "OpenBLAS" : "the CUDA toolkit");
+                 "there is no engine module inflight_%s.so in %s: executor %s needs inflight built "
+                 "with %s (INFLIGHT_ENGINE_DIR names the folder of a module built elsewhere)",
+                 name, looked, name, strcmp(name, "cpu") == 0 ? "OpenBLAS" : "the CUDA toolkit");
         return NULL;
     }
     static char who[sizeof path + 16];

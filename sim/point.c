@@ -44,7 +44,8 @@ static int load_trace(const struct point_options *options, struct ifl_trace *tra
 {
     const struct workload_config *w = &options->config->workload;
     const struct ifl_notes *notes = &options->notes;
-    int rc = trace_shelf_cut(options->traces, w->trace, w->format, &w->window, notes, trace, error);
+    const struct ifl_trace_file file = {w->trace, w->format, w->max_record_mib};
+    int rc = trace_shelf_cut(options->traces, &file, &w->window, notes, trace, error);
     if (rc == 0 && w->shared_prefix_tokens > 0)
         rc = ifl_trace_share_prefix(trace, w->shared_prefix_tokens, error);
     if (rc == 0)

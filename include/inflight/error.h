@@ -69,6 +69,15 @@ static inline int ifl_fail_nomem(struct ifl_error *error)
     return IFL_E_NOMEM;
 }
 
+/* Names the file that was being read, where the error says none: memory may end in any of a
+ * reader's functions, of which most do not know the file. Returns error->code. */
+static inline int ifl_blame_file(struct ifl_error *error, const char *file)
+{
+    if (!error->file[0])
+        snprintf(error->file, sizeof error->file, "%.255s", file);
+    return error->code;
+}
+
 /* A broken invariant of our own: says where and stops at once, in every build. */
 #define ifl_require(condition)                                                                     \
     ((condition) ? (void)0                                                                         \

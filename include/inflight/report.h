@@ -16,7 +16,11 @@
 
 #define IFL_PATH_BYTES 640
 
-enum ifl_status { IFL_FINISHED, IFL_REJECTED, IFL_FAILED };
+enum ifl_status { IFL_FINISHED, IFL_REJECTED, IFL_FAILED, IFL_N_STATUSES };
+
+/* As requests.csv and timeline.json call them. */
+static const char *const ifl_status_names[IFL_N_STATUSES] = {
+    [IFL_FINISHED] = "finished", [IFL_REJECTED] = "rejected", [IFL_FAILED] = "failed"};
 
 /* A request's life. Times are IFL_NEVER where undefined. */
 struct ifl_request_record {

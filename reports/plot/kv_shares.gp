@@ -44,7 +44,7 @@ do for [format in formats] {
     set ytics 0, 20, 100
     set xrange [0.4:n + 0.6]
     set xtics () noenhanced
-    do for [i = 1:n] { set xtics add ((in_one_line ? elided(name[i], most_letters) : lines_of_name(name[i])) i) }
+    do for [i = 1:n] { set xtics add (tic_label(in_one_line ? elided(name[i], most_letters) : lines_of_name(name[i])) i) }
     if (slanted) { set xtics rotate by (upright ? 90 : 30) right }
     set grid noxtics
     plot for [i = 1:4] data using 1:(50 * (from(i) + upto(i))):($1 - 0.33):($1 + 0.33):(100 * from(i)):(100 * upto(i)) with boxxyerror fillstyle solid 1 border rgb '#404040' linewidth 0.5 fillcolor rgb share_colour[i], \

@@ -20,7 +20,7 @@ do for [format in formats] {
     set xlabel 'normalized latency (s/token)' offset 0,0.4
     eval log_axis('x')
     set ytics () noenhanced
-    do for [i = 1:n] { set ytics add (wrapped(name[i], most_letters) i) }
+    do for [i = 1:n] { set ytics add (tic_label(wrapped(name[i], most_letters)) i) }
     set yrange [n + 0.6:0.4]
     set grid noytics
     plot data using 5:1:5:7 with xerrorbars pointtype 7 pointsize 0 linewidth 1.2 linecolor rgb '#909090', \

@@ -54,6 +54,9 @@ read_series = "stats data using 1 name 'series' nooutput; n = int(series_max); a
               "stats data using (name[int($1)] = strcol(2), longest = larger(longest, strlen(strcol(2))), $1) name 'series' nooutput; ". \
               "eval read_keys"
 
+# A tic's label is a format: a name that is one doubles its percent signs.
+tic_label(s) = strstrt(s, '%') ? s[1:strstrt(s, '%')].'%'.tic_label(s[strstrt(s, '%') + 1:*]) : s
+
 # ---- the legend: a key a series, then what else the figure has to explain ----
 
 # A name that is longer than the page is wide goes on in rows without a line: key_text[], key_series[], negative

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "inflight/nearest.h"
+
 /* Points at the key; if it is missing, at the nearest map around it in the user's own file. */
 static int fail_key(const struct node *root, const char *dotted, struct ifl_error *error,
                     const char *text)
@@ -39,7 +41,7 @@ static int fail_format(const struct node *root, const char *format, struct ifl_e
         words[n++] = known->name;
         at += (size_t)snprintf(list + at, sizeof list - at, ", %s", known->name);
     }
-    const char *near = nearest_word(format, words, n);
+    const char *near = ifl_nearest(format, words, n);
     snprintf(text, sizeof text, "workload.format is %s, expected one of %s%s%s%s", format, list,
              near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     return fail_key(root, "workload.format", error, text);

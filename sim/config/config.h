@@ -24,6 +24,7 @@ struct workload_config {
     char trace[512];      /* the file, in the working directory or the installed data */
     char trace_name[512]; /* as the configuration writes it */
     char format[32];
+    int32_t max_record_mib;
     struct ifl_trace_window window; /* workload.limit, skip, from_s, to_s, shuffle, filter.* */
     int32_t shared_prefix_tokens;   /* that every prompt begins with */
     struct ifl_arrivals arrivals;
@@ -121,13 +122,15 @@ struct config {
 };
 
 /* A file that comes with inflight, as "traces/data/NAME" or "configs/models/NAME.yaml": searched in
- * the working directory, then in the source tree that the program was built in or the installed
- * data (the environment's INFLIGHT_DATA, if set, in their stead). Negative if it is in neither. */
+ * the working directory, then in the data: the source tree that the program was built in, else what
+ * was installed beside the program, else what was installed where the build said (the environment's
+ * INFLIGHT_DATA, if set, in the stead of them all). Negative if it is in neither. */
 int data_path(const char *relative, char found[512]);
 /* The folder of the scripts that draw figures. */
 int data_plot_scripts(char found[512], struct ifl_error *error);
 
-/* The names that config_resolve_name knows, or with kind "traces" the shipped traces; sorted. */
+/* The names that config_resolve_name knows, or with kind "traces" the shipped traces; sorted. None
+ * is an error that says where they were looked for. */
 struct name_list {
     char **of;
     size_t n;

@@ -68,6 +68,8 @@ static const struct key_by_hand top_by_hand[] = {
 static const struct ifl_param workload_fields[] = {
     TEXT_REQUIRED("trace", workload.trace_name, "the trace file, plain or gzipped"),
     TEXT("format", workload.format, "auto", "its format, see `inflight list traces`"),
+    INT("max_record_mib", workload.max_record_mib, IFL_MAX_RECORD_MIB, 1, 1 << 20, "MiB",
+        "a longer line or JSON object of the trace is refused: it would fill the memory"),
     COUNT("limit", workload.window.limit, 0, "requests", "keep that many; 0: all"),
     COUNT("skip", workload.window.skip, 0, "requests", "leave out that many at the start"),
     TIME("from_s", workload.window.from_ns, 0, 0, A_BILLION, "keep stamps from then on"),

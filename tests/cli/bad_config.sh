@@ -192,4 +192,11 @@ if ! [ -w sealed ]; then # root may write everywhere
     refuses 'sealed/out: cannot make the output directory: Permission denied' \
         "$inflight" run good.yaml --quiet -o sealed/out
 fi
+
+# words of vLLM's
+refuses "unknown option --max-num-seqs, vLLM's --max-num-seqs is serving.batching.max_seqs here, a key" \
+    "$inflight" run good.yaml --max-num-seqs 8
+refuses "unknown key max_num_seqs, vLLM's --max-num-seqs is serving.batching.max_seqs here" \
+    "$inflight" run good.yaml --set max_num_seqs=8
+refuses 'sweep is swept, expected keys of a point' "$inflight" run good.yaml --set 'sweep.sweep=[1, 2]'
 finish

@@ -100,6 +100,48 @@ static void expect_complaint(const char *summary, const char *complaint, int lin
     scratch_remove(&scratch);
 }
 
+/* Two names that a figure shows alike are two series all the same. */
+Test(series, names_with_commas_and_quotes_stay_apart)
+{
+    const struct scratch scratch = run_of("model,requests,saturated\n"
+                                          "\"a,b\",1,false\n\"a\"\"b\",1,false\na b,1,false\n"
+                                          "a\\b,1,false\n",
+                                          NULL);
+    const char *const dirs[] = {scratch.dir};
+    struct series_set set;
+    cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK, "%s", error.text);
+    cr_assert_eq(set.n_series, 4);
+    cr_expect_str_eq(set.names[0], "a\\054b", "gnuplot's escape of a comma");
+    cr_expect_str_eq(set.names[1], "a\\042b");
+    cr_expect_str_eq(set.names[2], "a b");
+    cr_expect_str_eq(set.names[3], "a\\134b");
+    series_free(&set);
+    scratch_remove(&scratch);
+}
+
+Test(series, what_a_cell_cannot_hold_is_refused)
+{
+    static const char nul[] = "model,requests,saturated\na\0b,1,false\n";
+    const struct scratch scratch = scratch_make();
+    const char *const dirs[] = {scratch.dir};
+    struct series_set set;
+    FILE *file = fopen(scratch_path(&scratch, "summary.csv"), "w");
+    fwrite(nul, 1, sizeof nul - 1, file);
+    cr_assert_eq(fclose(file), 0);
+    cr_expect_eq(series_read(&set, 1, dirs, &error), IFL_E_INPUT);
+    cr_expect_str_eq(error.text, "a cell with a NUL character, expected text");
+    cr_expect(error.line == 2 && error.column == 1);
+    file = fopen(scratch_path(&scratch, "summary.csv"), "w");
+    fputs("model,requests,saturated\n", file);
+    for (size_t i = 0; i < (size_t)3 << 20; i++)
+        putc('x', file);
+    cr_assert_eq(fclose(file), 0);
+    cr_expect_eq(series_read(&set, 1, dirs, &error), IFL_E_INPUT);
+    cr_expect_str_eq(error.text, "a cell of more than a MiB");
+    cr_expect_eq(error.line, 2);
+    scratch_remove(&scratch);
+}
+
 Test(series, a_bad_summary_is_named_to_the_line)
 {
     expect_complaint("", "an empty file, expected a header", 1);
@@ -170,6 +212,58 @@ Test(plot, draws_a_figure_and_keeps_what_it_shows)
     cr_expect(is_drawn(&scratch, "ttft_itl_cdf.pdf", "%PDF"));
     cr_expect_not_null(strstr(notes, "ttft_itl_cdf"), "%s", notes);
     scratch_remove(&scratch);
+}
+
+/* The text of an SVG file without its tags, entities resolved: a word of it, between > and <. */
+static bool shows(const char *svg, const char *name)
+{
+    char word[64] = ">";
+    size_t n = 1;
+    for (const char *c = name; *c; c++)
+        n += (size_t)snprintf(word + n, sizeof word - n, "%s",
+                              *c == '&'   ? "&amp;"
+                              : *c == '<' ? "&lt;"
+                                          : (const char[]){*c, '\0'});
+    snprintf(word + n, sizeof word - n, "<");
+    return strstr(svg, word);
+}
+
+/* Whatever means something to gnuplot means nothing in a name: in a legend, and in the label of a
+ * tic, which is a format. */
+Test(plot, a_name_is_shown_as_it_is)
+{
+    static const char *const names[] = {
+        "50%", "%d%s", "100%%", "a\\b", "a\\n", "a`ls`b", "a_b^c",  "a{b}", "$x",  "@x", "~a",
+        "a&b", "<b",   "#x",    "a'b",  "a|b",  "a;b",    "a\"b\"", "a,b",  "a b", "!x"};
+    enum { N = sizeof names / sizeof *names };
+    static const char *const figures[] = {"latency_vs_rate", "latency_by_series"};
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    for (size_t f = 0; f < 2; f++) {
+        char text[4096], file[64];
+        const char *const rate = f ? "" : "rate_rps,";
+        size_t n = (size_t)snprintf(text, sizeof text,
+                                    "model,%srequests,mean_normalized_latency_s,"
+                                    "p99_normalized_latency_s,saturated\n",
+                                    rate);
+        for (size_t i = 0; i < 2 * N; i++) {
+            n += (size_t)snprintf(text + n, sizeof text - n, "\"");
+            for (const char *c = names[i / 2]; *c; c++)
+                n += (size_t)snprintf(text + n, sizeof text - n, "%s%c", *c == '"' ? "\"" : "", *c);
+            n += (size_t)snprintf(text + n, sizeof text - n, "\",%s1,0.1,0.2,false\n",
+                                  f       ? ""
+                                  : i % 2 ? "1,"
+                                          : "2,");
+        }
+        const struct scratch scratch = run_of(text, NULL);
+        cr_assert_eq(plot_named(&scratch, figures[f], NULL), IFL_OK, "%s", error.text);
+        snprintf(file, sizeof file, "%s.svg", figures[f]);
+        char *svg = scratch_read(&scratch, file);
+        for (size_t i = 0; i < N; i++)
+            cr_expect(shows(svg, names[i]), "%s does not show %s", figures[f], names[i]);
+        free(svg);
+        scratch_remove(&scratch);
+    }
 }
 
 /* Of values from 0.1 to 4 the axis goes from 0.05 to 5, not to the next powers of ten. */
