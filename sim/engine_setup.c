@@ -13,6 +13,15 @@ int engine_describe_model(const struct model *model, struct ifl_engine_model *de
                         "model %s is no Llama-style decoder (gated MLP, RMSNorm, rotary "
                         "positions), expected one: engines run no other",
                         model->name);
+    if (model->n_experts > 0)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "model %s has %d experts in a layer, expected a dense model: engines run "
+                        "no other",
+                        model->name, model->n_experts);
+    if (model->quantization != MODEL_PLAIN)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "model %s is quantised, expected one that is not: engines run no other",
+                        model->name);
     *described = (struct ifl_engine_model){
         .n_layers = model->layers,
         .d_model = model->d_model,
@@ -57,9 +66,11 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
         .open = {.weights_dir = random ? NULL : config->weights,
                  .dtype = config->dtype,
                  .seed = config->seed,
-                 .window_tokens = config->window_tokens,
+                 .window_tokens =
+                     config->window_tokens ? config->window_tokens : setup->model->window_tokens,
                  .n_threads = config->threads,
-                 .stop = setup->stop},
+                 .stop = setup->stop,
+                 .notes = setup->notes},
         .token_seed = config->seed,
         .n_requests = setup->n_requests,
         .spoil = config->spoil_free_blocks ? setup->pool : NULL,

@@ -14,6 +14,7 @@ struct engine_setup {
     int32_t max_samples;        /* sequences of a request */
     const struct kv_pool *pool; /* the device's */
     const volatile sig_atomic_t *stop;
+    struct ifl_notes notes; /* about the checkpoint */
 };
 
 /* The shape as engines take it; an error where it is no Llama-style decoder. */

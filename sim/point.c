@@ -97,6 +97,7 @@ static int create_executor(const struct point_options *options, struct point *po
         .max_samples = max_samples(&point->trace),
         .pool = &point->replicas[0].kv,
         .stop = options->stop,
+        .notes = options->notes,
     };
     point->engine = engine_set_up(&setup, error);
     return point->engine ? 0 : error->code;

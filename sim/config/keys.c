@@ -223,7 +223,8 @@ static const struct ifl_param engine_fields[] = {
         "and else bf16"),
     COUNT("seed", engine.seed, 0, "", "of random weights and of the prompts' tokens"),
     INT("window_tokens", engine.window_tokens, 0, 0, ANY, "tokens",
-        "random weights: attention sees no further back; 0: everything. A checkpoint says itself"),
+        "random weights: attention sees no further back; 0: as far as the model's window_tokens. A "
+        "checkpoint says itself"),
     INT("threads", engine.threads, 1, 1, 1024, "threads",
         "executor cpu: threads that compute; cuda: that load weights"),
     BOOL("spoil_free_blocks", engine.spoil_free_blocks, false,
