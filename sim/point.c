@@ -284,7 +284,8 @@ static int fly_once(const struct point_options *options, uint64_t member,
     int rc = assemble(options, point, result, error);
     if (rc == 0)
         rc = fly(options, point, result, error);
-    machine_disclose(&point->machine, options->config, &result->summary);
+    machine_disclose(&point->machine, options->config, result->limits.max_model_tokens,
+                     &result->summary);
     if (rc < 0)
         rc = blame(options->config, error);
     *warmup_end_ns = point->warmup_end_ns;
