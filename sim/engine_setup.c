@@ -39,6 +39,24 @@ int engine_describe_model(const struct model *model, struct ifl_engine_model *de
     return 0;
 }
 
+bool engine_dtype_named(const char *name, enum ifl_engine_dtype *dtype)
+{
+    static const char *const names[] = {"auto", "fp32", "bf16", "fp16"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *dtype = (enum ifl_engine_dtype)i;
+            return true;
+        }
+    return false;
+}
+
+const char *engine_dtype_names(const char *executor)
+{
+    if (strcmp(executor, "cpu") == 0)
+        return "auto or fp32";
+    return strcmp(executor, "cuda") == 0 ? "auto, bf16 or fp16" : "auto, fp32, bf16 or fp16";
+}
+
 static int32_t at_most(int64_t n, int64_t max)
 {
     return (int32_t)(n < max ? n : max);

@@ -18,7 +18,8 @@
 
 enum ifl_status { IFL_FINISHED, IFL_REJECTED, IFL_FAILED };
 
-/* A request's life. Times are IFL_NEVER where undefined. */
+/* A request's life. Times are IFL_NEVER where undefined; it is first scheduled when the first step
+ * that computes some of it begins. */
 struct ifl_request_record {
     uint64_t request_id;
     int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns;
