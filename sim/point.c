@@ -97,6 +97,7 @@ static int create_executor(const struct point_options *options, struct point *po
         .max_samples = max_samples(&point->trace),
         .pool = &point->replicas[0].kv,
         .stop = options->stop,
+        .notes = options->notes,
     };
     point->engine = engine_set_up(&setup, error);
     return point->engine ? 0 : error->code;
@@ -282,7 +283,8 @@ static int fly_once(const struct point_options *options, struct point_result *re
     int rc = assemble(options, point, result, error);
     if (rc == 0)
         rc = fly(options, point, result, error);
-    machine_disclose(&point->machine, options->config, &result->summary);
+    machine_disclose(&point->machine, options->config, result->limits.max_model_tokens,
+                     &result->summary);
     if (rc < 0)
         rc = blame(options->config, error);
     *warmup_end_ns = point->warmup_end_ns;

@@ -436,6 +436,16 @@ static bool outlasts_finishes(const struct replica *replica)
     return replica->promise.to_the_last && replica->cohort.n > 0 && n_others == 0;
 }
 
+/* An engine begins a step a little after it was planned, and so do those that it recorded. */
+static void stamp_starts(struct replica *replica, int64_t start_ns)
+{
+    for (size_t i = 0; i < replica->n_planned; i++) {
+        struct live_request *r = replica->planned[i].r;
+        if (r->first_scheduled_ns == replica->desc.start_ns)
+            r->first_scheduled_ns = start_ns;
+    }
+}
+
 int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,
                 struct ifl_error *error)
 {
@@ -449,6 +459,8 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
     replica->view.step++;
     replica->view.now_ns = end_ns;
     replica_stamp_record(replica, done);
+    if (done->start_ns != replica->desc.start_ns)
+        stamp_starts(replica, done->start_ns);
     if (replica->desc.totals.n_prefill_tokens > 0)
         replica->view.last_prefill_ns = end_ns - done->start_ns;
     replica->n_barren_steps++;

@@ -22,7 +22,8 @@ enum ifl_status { IFL_FINISHED, IFL_REJECTED, IFL_FAILED, IFL_N_STATUSES };
 static const char *const ifl_status_names[IFL_N_STATUSES] = {
     [IFL_FINISHED] = "finished", [IFL_REJECTED] = "rejected", [IFL_FAILED] = "failed"};
 
-/* A request's life. Times are IFL_NEVER where undefined. */
+/* A request's life. Times are IFL_NEVER where undefined; it is first scheduled when the first step
+ * that computes some of it begins. */
 struct ifl_request_record {
     uint64_t request_id;
     int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns;

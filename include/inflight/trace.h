@@ -58,13 +58,6 @@ struct ifl_trace {
 
 void ifl_trace_free(struct ifl_trace *trace);
 
-/* One line of news for the user (rows skipped, stamps sorted, lengths estimated ...). */
-typedef void ifl_note_fn(void *context, const char *text);
-struct ifl_notes {
-    ifl_note_fn *say; /* NULL: silent */
-    void *context;
-};
-
 /* ---- reading ---- */
 
 /* Which rows to keep, applied in this order: lengths, shuffle, stamps, skip, limit. Zero values

@@ -74,9 +74,10 @@ struct cost_config {
 
 struct engine_config { /* for the executors cpu and cuda */
     char weights[512]; /* "random", or a directory */
-    enum ifl_engine_dtype dtype;
+    char dtype_name[16];
+    enum ifl_engine_dtype dtype; /* of that name */
     uint64_t seed;
-    int32_t window_tokens; /* of random weights; 0: none */
+    int32_t window_tokens; /* of random weights; 0: the model's */
     int32_t threads;
     bool spoil_free_blocks;
 };

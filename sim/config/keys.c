@@ -219,13 +219,14 @@ static const struct ifl_param cost_fields[] = {
 
 static const struct ifl_param engine_fields[] = {
     TEXT("weights", engine.weights, "random", "executor cpu, cuda: random, or a directory"),
-    CHOICE(
-        "dtype", engine.dtype, "auto|fp32|bf16|fp16", IFL_DTYPE_AUTO,
-        "of weights, activations and K/V; auto: fp32 on cpu, on cuda fp16 where the checkpoint is "
-        "and else bf16"),
+    TEXT(
+        "dtype", engine.dtype_name, "auto",
+        "of weights, activations and K/V. executor cpu: fp32; cuda: bf16, fp16; auto: fp32 on cpu, "
+        "on cuda fp16 where the checkpoint is and else bf16"),
     COUNT("seed", engine.seed, 0, "", "of random weights and of the prompts' tokens"),
     INT("window_tokens", engine.window_tokens, 0, 0, ANY, "tokens",
-        "random weights: attention sees no further back; 0: everything. A checkpoint says itself"),
+        "random weights: attention sees no further back; 0: as far as the model's window_tokens. A "
+        "checkpoint says itself"),
     INT("threads", engine.threads, 1, 1, 1024, "threads",
         "executor cpu: threads that compute; cuda: that load weights"),
     BOOL("spoil_free_blocks", engine.spoil_free_blocks, false,
