@@ -393,6 +393,17 @@ static int check_idle(const struct flight *flight, struct ifl_error *error)
     return 0;
 }
 
+/* Of preemptions behind the last step, of requests that were dropped then. */
+static int record_last_preemptions(const struct flight *flight, struct ifl_error *error)
+{
+    struct ifl_step_record record;
+    int rc = 0;
+    for (uint32_t i = 0; i < flight->n_replicas && rc == 0; i++)
+        if (replica_preempted_since(&flight->replicas[i], &record))
+            rc = ifl_record_step(flight->recorder, &record, error);
+    return rc;
+}
+
 static int end_step(struct loop *loop, const struct ifl_done *done, struct ifl_error *error)
 {
     struct replica *replica = &loop->flight->replicas[done->replica];
@@ -451,7 +462,9 @@ static int run(struct loop *loop, struct ifl_error *error)
         if (rc < 0)
             return rc;
     }
-    return rc < 0 ? rc : check_idle(flight, error);
+    if (rc == 0)
+        rc = check_idle(flight, error);
+    return rc < 0 ? rc : record_last_preemptions(flight, error);
 }
 
 int flight_run(struct flight *flight, struct ifl_error *error)

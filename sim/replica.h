@@ -149,6 +149,7 @@ struct replica {
     size_t n_results;
     bool lists_results;
     struct ifl_step_record record;
+    int32_t n_preempted_before; /* by plans without a step since the last one */
     int64_t last_end_ns;    /* of the step before, IFL_NEVER before the first */
     int64_t n_barren_steps; /* since the last that produced a token */
 
@@ -226,6 +227,8 @@ int replica_coast(struct replica *replica, const struct ifl_done *done, const in
                   struct ifl_error *error);
 /* False, and nothing has changed: the promise does not cover it. */
 bool replica_next_tick(struct replica *replica, int64_t now_ns);
+/* Preemptions that no step has told of: true, and a record of them alone, as the run ends. */
+bool replica_preempted_since(struct replica *replica, struct ifl_step_record *record);
 /* What became of a request in `gone`; then it may be recycled. */
 void replica_report(const struct replica *replica, const struct live_request *r,
                     struct ifl_request_record *record);
