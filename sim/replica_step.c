@@ -427,10 +427,11 @@ static int check_progress(const struct replica *replica, struct ifl_error *error
         return 0;
     return ifl_fail(error, IFL_E_STALLED,
                     "policy %s has run %lld steps without a token: its prompts preempt one "
-                    "another and start over, for ever; %zu are running, %zu waiting, %zu swapped "
-                    "out",
+                    "another (preempt %s) and start over, for ever; %zu are running, %zu waiting, "
+                    "%zu swapped out",
                     replica->modules[IFL_BATCHING].policy->name, (long long)replica->n_barren_steps,
-                    replica->running.n, replica->waiting.n, replica->n_swapped);
+                    replica->modules[IFL_PREEMPT].policy->name, replica->running.n,
+                    replica->waiting.n, replica->n_swapped);
 }
 
 bool replica_preempted_since(struct replica *replica, struct ifl_step_record *record)
