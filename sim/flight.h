@@ -15,9 +15,10 @@
 #include "replica.h"
 #include "workload.h"
 
-/* Requests that never ran: longer than the model, larger than the pool, refused by the policy. */
+/* Requests that came to no replica: longer than the model, larger than the pool. Of whom the
+ * modules refuse the replicas keep account. */
 struct flight_rejections {
-    uint64_t n_beyond_model, n_beyond_pool, n_refused;
+    uint64_t n_beyond_model, n_beyond_pool;
 };
 
 struct flight {

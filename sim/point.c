@@ -190,42 +190,68 @@ static int assemble(const struct point_options *options, struct point *point,
 
 /* ---- flying ---- */
 
-static void tell_rejections(FILE *to, const struct flight_rejections *rejected,
-                            const struct ifl_limits *limits, const struct module_config *modules)
+/* All replicas' as one. */
+static void sum_refusals(const struct point *point, struct refusals *all)
 {
-    const char *before = ": ";
-    if (rejected->n_beyond_model > 0) {
-        fprintf(to, "%s%" PRIu64 " longer than max_model_len, %" PRId32 " tokens", before,
+    for (uint32_t i = 0; i < point->n_replicas; i++)
+        for (size_t k = 0; k < point->replicas[i].refusals.n; k++)
+            refusals_add(all, &point->replicas[i].refusals.of[k]);
+}
+
+/* Behind the first, a list goes on with "; ". */
+static const char *then(const char **before)
+{
+    const char *now = *before;
+    *before = "; ";
+    return now;
+}
+
+static void list_too_long(FILE *to, const struct flight_rejections *rejected,
+                          const struct ifl_limits *limits, const char **before)
+{
+    if (rejected->n_beyond_model > 0)
+        fprintf(to, "%s%" PRIu64 " longer than max_model_len, %" PRId32 " tokens", then(before),
                 rejected->n_beyond_model, limits->max_model_tokens);
-        before = "; ";
-    }
-    if (rejected->n_beyond_pool > 0) {
-        fprintf(to, "%s%" PRIu64 " larger than the KV pool, %" PRId64 " tokens", before,
+    if (rejected->n_beyond_pool > 0)
+        fprintf(to, "%s%" PRIu64 " larger than the KV pool, %" PRId64 " tokens", then(before),
                 rejected->n_beyond_pool, (int64_t)limits->n_blocks * limits->block_tokens);
-        before = "; ";
+}
+
+static void list_refusals(FILE *to, const struct refusals *refusals, bool failed,
+                          const struct module_config *modules, const char **before)
+{
+    for (size_t i = 0; i < refusals->n; i++) {
+        const struct refusal_count *one = &refusals->of[i];
+        const uint64_t n = failed ? one->n_failed : one->n_rejected;
+        if (n > 0)
+            fprintf(to, "%s%" PRIu64 " by %s %s: %s", then(before), n, registry_kind_name(one->by),
+                    modules[one->by].policy->name, one->why);
     }
-    if (rejected->n_refused > 0)
-        fprintf(to, "%s%" PRIu64 " refused by the policy (batching %s, admit %s)", before,
-                rejected->n_refused, modules[IFL_BATCHING].policy->name,
-                modules[IFL_ADMIT].policy->name);
 }
 
 /* Says why: a row of summary.csv only counts them. */
-static void explain_rejections(const struct point_options *options,
-                               const struct flight_rejections *rejected,
-                               const struct ifl_limits *limits)
+static void explain_refusals(const struct point_options *options, const struct point *point,
+                             const struct flight_rejections *rejected,
+                             const struct ifl_limits *limits)
 {
-    const uint64_t n = rejected->n_beyond_model + rejected->n_beyond_pool + rejected->n_refused;
-    char *note = NULL;
-    size_t n_bytes;
-    FILE *to = n > 0 && options->notes.say ? open_memstream(&note, &n_bytes) : NULL;
-    if (!to)
-        return;
-    fprintf(to, "rejected requests");
-    tell_rejections(to, rejected, limits, options->config->serving.modules);
-    if (fclose(to) == 0)
-        options->notes.say(options->notes.context, note);
-    free(note);
+    const struct module_config *modules = options->config->serving.modules;
+    struct refusals refusals = {.n = 0};
+    sum_refusals(point, &refusals);
+    for (int failed = 0; failed < 2 && options->notes.say; failed++) {
+        const char *before = failed ? "failed requests: " : "rejected requests: ";
+        const char *const first = before;
+        char *note = NULL;
+        size_t n_bytes;
+        FILE *to = open_memstream(&note, &n_bytes);
+        if (!to)
+            return;
+        if (!failed)
+            list_too_long(to, rejected, limits, &before);
+        list_refusals(to, &refusals, failed, modules, &before);
+        if (fclose(to) == 0 && before != first)
+            options->notes.say(options->notes.context, note);
+        free(note);
+    }
 }
 
 static int fly(const struct point_options *options, struct point *point,
@@ -250,7 +276,7 @@ static int fly(const struct point_options *options, struct point *point,
     int rc = flight_run(&flight, error);
     const double flown_s = wall_s();
     if (rc == 0)
-        explain_rejections(options, &flight.rejected, &result->limits);
+        explain_refusals(options, point, &flight.rejected, &result->limits);
     workload_destroy(&point->workload); /* the recorder needs the room that the trace has */
     ifl_trace_free(&point->trace);
     if (rc == 0 && options->config->steady_state)

@@ -356,6 +356,8 @@ static void begin_step(struct replica *replica, int64_t now_ns)
     replica->started.n = 0;
     replica->first_start = replica->n_starts;
     replica->wake_ns = IFL_NEVER;
+    for (int state = IFL_WAITING; state <= IFL_SWAPPED; state++)
+        replica->refused[state].r = NULL;
     replica->kv.cache.asked_lost = false;
     open_step(replica);
 }

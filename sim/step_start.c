@@ -21,6 +21,30 @@ static bool may_start(struct replica *replica, const struct ifl_request *request
     return !replica->broken;
 }
 
+static void note_verdict(struct replica *replica, const struct ifl_request *r,
+                         enum ifl_verdict verdict)
+{
+    static const struct {
+        const char *why;
+        bool lasts;
+    } of[] = {
+        [IFL_NO_BLOCKS] = {"it finds too few free K/V blocks", true},
+        [IFL_NO_HOST_BLOCKS] = {"it finds too little host memory free", true},
+        [IFL_WAIT] = {"it has it wait", false},
+        [IFL_SKIP] = {"it passes it over", false},
+        [IFL_NEVER_FITS] = {"it never fits", true},
+    };
+    if (verdict > IFL_YES && verdict <= IFL_NEVER_FITS)
+        step_note_refusal(replica, r, IFL_ADMIT, of[verdict].why, of[verdict].lasts);
+}
+
+/* The admit module says yes, and the blocks are not there, or not next to one another. */
+static enum ifl_verdict note_no_blocks(struct replica *replica, const struct ifl_request *r)
+{
+    step_note_refusal(replica, r, IFL_ADMIT, "what it asks for is not free", true);
+    return IFL_NO_BLOCKS;
+}
+
 static struct ifl_admission admission(struct replica *replica, const struct ifl_request *request,
                                       int32_t n)
 {
@@ -35,7 +59,10 @@ static struct ifl_admission admission(struct replica *replica, const struct ifl_
     replica->answering = false;
     if (request->state != state)
         step_breach(replica, "its admit module moved the request that it was asked about");
-    return replica->broken ? (struct ifl_admission){IFL_WAIT, 0} : answer;
+    if (replica->broken)
+        return (struct ifl_admission){IFL_WAIT, 0};
+    note_verdict(replica, request, answer.verdict);
+    return answer;
 }
 
 /* The hit of who waits may have grown since the plan looked, by what another left who gave way. */
@@ -130,7 +157,7 @@ enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *req
     const int32_t hold = replica_hold_blocks(
         replica, r, answer.hold_tokens > computed ? answer.hold_tokens : computed);
     if (!(request->state == IFL_SWAPPED ? bring_back : leave_queue)(replica, r, hold))
-        return IFL_NO_BLOCKS;
+        return note_no_blocks(replica, request);
     r->n_promised = answer.hold_tokens > computed ? hold : 0;
     r->pub.state = IFL_RUNNING;
     r->pub.start_serial = replica->n_starts++;

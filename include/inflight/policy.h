@@ -22,9 +22,9 @@
 
 /* ABI 2 added `hears_runs` and `listens`, the view's `n_in_flight`, `refresh`, `rerank` and what
  * who has ended gave back, the admit module's `room`, to the step `took_part`, `last_ranked`,
- * `scheduled`, `room`, `note`, `n_in_prefill` and the spare blocks of `ask`, to the promise
- * `to_the_last`, to what ends `ends_ns`, to the request `first_token_ns` and `start_serial`, and
- * the order's `settle`. */
+ * `scheduled`, `room`, `note`, `refuse`, `n_in_prefill` and the spare blocks of `ask`, to the
+ * promise `to_the_last`, to what ends `ends_ns`, to the request `first_token_ns` and
+ * `start_serial`, and the order's `settle`. */
 #define IFL_POLICY_ABI 2u
 
 /* ---- parameters: one table parses, checks and documents them ---- */

@@ -104,6 +104,11 @@ refuses 'parallel.pipeline is 5, expected a divisor of the 32 layers of llama-2-
 refuses 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which a10g lacks' \
     "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set hardware=a10g
 
+# 15 of a multiple of 32 is none: no prompt would ever get a token
+refuses 'high_chunk_tokens is 15, which is rounded to a multiple of 32, expected at least 17' \
+    "$inflight" run good.yaml --quiet --set serving.preset=sarathi-dynamic \
+    --set serving.batching.high_chunk_tokens=15
+
 # YAML
 line 9 'model: llama-2-13b' '9:1: key model given twice, first on line 1'
 line 8 '  kv: {num_blocks: 64' '9:*not valid YAML'

@@ -83,11 +83,6 @@ broken auto "$head" ' no request is left, the window of stamps' workload.from_s=
 broken auto 'arrival_s,prompt_tokens,output_tokens,samples\n0,10,5,2000\n' '*2000 samples, expected at most 1024*' \
     workload.limit=1
 
-# five answers, four seats: nothing is ever to come, which is seen when the run has come to that
-printf 'arrival_s,prompt_tokens,output_tokens,samples\n0,10,5,1\n0,30,5,5\n' >trace
-expect 1 'nothing can happen any more; first in line is request 1, 30 tokens and 5 sequences' \
-    "$inflight" run config.yaml --quiet --set serving.batching.max_seqs=4
-
 # files
 gzip -c "$INFLIGHT_DATA/configs/quickstart.yaml" | head -c 200 >trace
 refuses 'trace: the gzip stream is cut short' "$inflight" trace stats trace --format azure
