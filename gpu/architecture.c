@@ -1,7 +1,8 @@
 #include "architecture.h"
 
-#include <jansson.h>
 #include <string.h>
+
+#include "json_file.h"
 
 enum {
     MAX_LAYERS = 1000,
@@ -11,6 +12,7 @@ enum {
     MAX_D_FFN = 1 << 22,
     MAX_VOCAB = 1 << 24,
     MAX_TOKENS = 1 << 28,
+    MAX_CONFIG_BYTES = 1 << 20,
 };
 
 void architecture_default(const struct ifl_engine_model *model, struct architecture *architecture)
@@ -61,6 +63,7 @@ struct reader {
 
 enum { REQUIRED = -1 };
 
+/* NULL where the key is missing or null. */
 static const json_t *value_in(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
@@ -123,6 +126,51 @@ static const char *text_in(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+/* ---- windows of attention ---- */
+
+static const char FULL[] = "full_attention", SLIDING[] = "sliding_attention";
+
+/* Layers that layer_types has a window for; of those whose list is missing, `otherwise`. */
+static int32_t count_windows(struct reader *reader, int32_t n_layers, int32_t otherwise)
+{
+    const json_t *types = value_in(reader->root, "layer_types");
+    int32_t n = 0;
+    if (!types)
+        return otherwise;
+    if (json_array_size(types) != (size_t)n_layers)
+        fail(reader, "layer_types", types, "a list of num_hidden_layers types");
+    for (size_t i = 0; i < json_array_size(types) && !reader->code; i++) {
+        const json_t *type = json_array_get(types, i);
+        const char *text = json_is_string(type) ? json_string_value(type) : "";
+        n += strcmp(text, SLIDING) == 0;
+        if (strcmp(text, SLIDING) != 0 && strcmp(text, FULL) != 0)
+            fail(reader, "layer_types", type, "full_attention or sliding_attention");
+    }
+    return n;
+}
+
+/* Engines have one window for all layers. window_tokens 0: the configuration sets none, and then
+ * no layer may ask for it. */
+static void set_window(struct reader *reader, struct architecture *a, int32_t window_tokens,
+                       int32_t n_windows)
+{
+    const json_t *types = value_in(reader->root, "layer_types");
+    const char *key = types ? "layer_types" : "max_window_layers";
+    a->window_tokens = n_windows > 0 ? window_tokens : 0;
+    if (n_windows > 0 && window_tokens == 0)
+        fail(reader, key, value_in(reader->root, key), "full_attention where no window is set");
+    else if (n_windows > 0 && n_windows < a->model.n_layers)
+        fail(reader, key, value_in(reader->root, key),
+             "a window in all layers or in none: in some only it is not supported");
+}
+
+/* Missing: 4096, as in all configuration classes that have a window; null: none. */
+static int32_t window_of(struct reader *reader)
+{
+    const bool is_null = json_is_null(json_object_get(reader->root, "sliding_window"));
+    return is_null ? 0 : count_of(reader, "sliding_window", 4096, MAX_TOKENS);
+}
+
 /* ---- rotary positions ---- */
 
 /* Older files call it so. */
@@ -149,18 +197,38 @@ static void read_scaling(struct reader *reader, const json_t *rope, struct rope_
              "more than low_freq_factor");
 }
 
+static const json_t *rope_object(struct reader *reader, const char *key)
+{
+    const json_t *rope = value_in(reader->root, key), *value;
+    const char *name;
+    if (rope && !json_is_object(rope))
+        fail(reader, key, rope, "an object or null");
+    json_object_foreach((json_t *)(uintptr_t)rope, name, value) if (json_is_object(value))
+        fail(reader, key, rope, "one set of parameters for all layers");
+    return json_object_size(rope) > 0 ? rope : NULL;
+}
+
+static void expect_whole_heads(struct reader *reader, const json_t *rope)
+{
+    const json_t *part = value_in(rope, "partial_rotary_factor");
+    if (part && json_number_value(part) != 1)
+        fail(reader, "partial_rotary_factor", part, "1: heads are turned as a whole");
+}
+
+/* In transformers 5 (PreTrainedConfig.convert_rope_params_to_dict) a rope_scaling that is not empty
+ * takes the place of rope_parameters as a whole, and its own rope_theta goes before the root's.
+ * Version 4 knows rope_scaling and the root's rope_theta alone. */
 static void read_rope(struct reader *reader, struct architecture *a)
 {
-    const json_t *parameters = value_in(reader->root, "rope_parameters");
-    const json_t *scaling = value_in(reader->root, "rope_scaling");
-    if (parameters && !json_is_object(parameters))
-        fail(reader, "rope_parameters", parameters, "an object");
-    if (scaling && !json_is_object(scaling))
-        fail(reader, "rope_scaling", scaling, "an object or null");
-    const json_t *theta_in =
-        parameters && value_in(parameters, "rope_theta") ? parameters : reader->root;
+    const json_t *parameters = rope_object(reader, "rope_parameters");
+    const json_t *scaling = rope_object(reader, "rope_scaling");
+    const json_t *rope = scaling ? scaling : parameters;
+    const json_t *theta_in = value_in(rope, "rope_theta") ? rope : reader->root;
     a->rope_theta = real_in(reader, theta_in, "rope_theta", 10000);
-    read_scaling(reader, parameters ? parameters : scaling, &a->scaling);
+    expect_whole_heads(reader, reader->root);
+    expect_whole_heads(reader, rope);
+    if (rope)
+        read_scaling(reader, rope, &a->scaling);
 }
 
 /* ---- one function an architecture ---- */
@@ -171,17 +239,32 @@ static void read_llama(struct reader *reader, struct architecture *a)
     a->model.mlp_bias = flag_of(reader, "mlp_bias", false);
 }
 
+/* With layer_types, transformers' AutoConfig reads a Mistral as a Ministral, whose layers have each
+ * a type of their own. */
 static void read_mistral(struct reader *reader, struct architecture *a)
 {
-    a->window_tokens = count_of(reader, "sliding_window", 0, MAX_TOKENS);
+    const int32_t window_tokens = window_of(reader), n_layers = a->model.n_layers;
+    set_window(reader, a, window_tokens,
+               count_windows(reader, n_layers, window_tokens > 0 ? n_layers : 0));
+}
+
+/* The first max_window_layers have none. */
+static int32_t layers_behind(struct reader *reader, int32_t n_layers)
+{
+    const json_t *value = value_in(reader->root, "max_window_layers");
+    const json_int_t first = value ? json_integer_value(value) : 28;
+    if (value && (!json_is_integer(value) || first < 0))
+        fail(reader, "max_window_layers", value, "a whole number of layers");
+    return first < n_layers ? n_layers - (int32_t)first : 0;
 }
 
 static void read_window(struct reader *reader, struct architecture *a)
 {
-    if (flag_of(reader, "use_sliding_window", false))
-        fail(reader, "use_sliding_window", value_in(reader->root, "use_sliding_window"),
-             "false: windows in some layers only are not supported");
-    a->window_tokens = 0;
+    const bool uses = flag_of(reader, "use_sliding_window", false);
+    const int32_t window_tokens = uses ? window_of(reader) : 0, n_layers = a->model.n_layers;
+    set_window(
+        reader, a, window_tokens,
+        count_windows(reader, n_layers, window_tokens > 0 ? layers_behind(reader, n_layers) : 0));
 }
 
 static void read_qwen2(struct reader *reader, struct architecture *a)
@@ -199,38 +282,56 @@ static void read_qwen3(struct reader *reader, struct architecture *a)
 
 typedef void read_fn(struct reader *, struct architecture *);
 
-static read_fn *reader_of(struct reader *reader)
+/* Keys that a file leaves out, as the configuration classes set them. */
+static const struct known {
+    const char *model_type;
+    read_fn *read;
+    int32_t n_kv_heads, d_head; /* 0: follow from the others */
+} known[] = {{"llama", read_llama, 0, 0},
+             {"mistral", read_mistral, 8, 0},
+             {"qwen2", read_qwen2, 32, 0},
+             {"qwen3", read_qwen3, 32, 128}};
+
+static const struct known *known_of(struct reader *reader)
 {
-    static const struct {
-        const char *model_type;
-        read_fn *read;
-    } known[] = {{"llama", read_llama},
-                 {"mistral", read_mistral},
-                 {"qwen2", read_qwen2},
-                 {"qwen3", read_qwen3}};
     const char *type = text_in(reader->root, "model_type");
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].model_type, type) == 0)
-            return known[i].read;
+            return &known[i];
     fail(reader, "model_type", value_in(reader->root, "model_type"),
          "one of llama, mistral, qwen2, qwen3");
     return NULL;
 }
 
-static void read_shape(struct reader *reader, struct ifl_engine_model *m)
+/* `missing` where the key is not there and is not 0, `derived` where it is null. */
+static int32_t heads_of(struct reader *reader, const char *key, int32_t missing, int32_t derived,
+                        int32_t max)
 {
-    const char *act = text_in(reader->root, "hidden_act");
+    const bool is_there = json_object_get(reader->root, key) != NULL;
+    return count_of(reader, key, is_there || missing == 0 ? derived : missing, max);
+}
+
+static void read_activation(struct reader *reader)
+{
+    const json_t *act = json_object_get(reader->root, "hidden_act");
+    const char *name = json_string_value(act);
+    if (act && (!name || (strcmp(name, "silu") != 0 && strcmp(name, "swish") != 0)))
+        fail(reader, "hidden_act", act, "\"silu\" or \"swish\", which is the same");
+}
+
+static void read_shape(struct reader *reader, const struct known *is, struct ifl_engine_model *m)
+{
     m->n_layers = count_of(reader, "num_hidden_layers", REQUIRED, MAX_LAYERS);
     m->d_model = count_of(reader, "hidden_size", REQUIRED, MAX_D_MODEL);
     m->n_q_heads = count_of(reader, "num_attention_heads", REQUIRED, MAX_HEADS);
-    m->n_kv_heads = count_of(reader, "num_key_value_heads", m->n_q_heads, MAX_HEADS);
-    m->d_head =
-        count_of(reader, "head_dim", m->n_q_heads ? m->d_model / m->n_q_heads : 0, MAX_D_HEAD);
+    m->n_kv_heads =
+        heads_of(reader, "num_key_value_heads", is->n_kv_heads, m->n_q_heads, MAX_HEADS);
+    const int32_t d_head = m->n_q_heads > 0 ? m->d_model / m->n_q_heads : 0;
+    m->d_head = heads_of(reader, "head_dim", is->d_head, d_head, MAX_D_HEAD);
     m->d_ffn = count_of(reader, "intermediate_size", REQUIRED, MAX_D_FFN);
     m->n_vocab = count_of(reader, "vocab_size", REQUIRED, MAX_VOCAB);
     m->tied_embeddings = flag_of(reader, "tie_word_embeddings", false);
-    if (*act && strcmp(act, "silu") != 0)
-        fail(reader, "hidden_act", value_in(reader->root, "hidden_act"), "\"silu\"");
+    read_activation(reader);
 }
 
 static void read_all(struct reader *reader, struct architecture *a)
@@ -239,13 +340,13 @@ static void read_all(struct reader *reader, struct architecture *a)
         fail(reader, "the document", reader->root, "an object");
         return;
     }
-    read_fn *read = reader_of(reader);
-    if (!read)
+    const struct known *is = known_of(reader);
+    if (!is)
         return;
-    read_shape(reader, &a->model);
+    read_shape(reader, is, &a->model);
     a->norm_epsilon = real_in(reader, reader->root, "rms_norm_eps", 1e-6);
     read_rope(reader, a);
-    read(reader, a);
+    is->read(reader, a);
     if (value_in(reader->root, "quantization_config"))
         fail(reader, "quantization_config", value_in(reader->root, "quantization_config"),
              "a checkpoint that is not quantised");
@@ -288,14 +389,11 @@ int architecture_read(const char *dir, const struct ifl_engine_model *model,
                       struct architecture *architecture, struct ifl_error *error)
 {
     struct reader reader = {.error = error};
-    json_error_t found;
     *architecture = (struct architecture){0};
     snprintf(reader.path, sizeof reader.path, "%s/config.json", dir);
-    json_t *root = json_load_file(reader.path, JSON_REJECT_DUPLICATES, &found);
+    json_t *root = json_file_read(reader.path, MAX_CONFIG_BYTES, error);
     if (!root)
-        return ifl_fail_at(error, reader.path, found.line > 0 ? found.line : 0,
-                           found.line > 0 ? found.column : 0, "%.160s, expected a JSON object",
-                           found.text);
+        return error->code;
     reader.root = root;
     read_all(&reader, architecture);
     json_decref(root);

@@ -1,7 +1,8 @@
 /* What a checkpoint's config.json says beyond the shapes: norms, positions, windows.
  *
  * Model types llama, mistral, qwen2 and qwen3, keys and defaults as in the configuration classes
- * of Hugging Face transformers, versions 4 (rope_theta, rope_scaling) and 5 (rope_parameters). */
+ * of Hugging Face transformers, versions 4 (rope_theta, rope_scaling) and 5 (rope_parameters);
+ * where these differ, as 5 has it. */
 #ifndef GPU_ARCHITECTURE_H
 #define GPU_ARCHITECTURE_H
 

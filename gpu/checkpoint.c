@@ -1,9 +1,10 @@
 #include "checkpoint.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "json_file.h"
 
 enum { MAX_SHARDS = 1024, MAX_PATH = 512 };
 
@@ -59,12 +60,9 @@ static int open_shards(struct checkpoint *checkpoint, const char *path, struct i
 
 static int open_index(struct checkpoint *checkpoint, const char *path, struct ifl_error *error)
 {
-    json_error_t found;
-    checkpoint->index = json_load_file(path, JSON_REJECT_DUPLICATES, &found);
+    checkpoint->index = json_file_read(path, SAFETENSORS_MAX_HEADER_BYTES, error);
     if (!checkpoint->index)
-        return ifl_fail_at(error, path, found.line > 0 ? found.line : 0,
-                           found.line > 0 ? found.column : 0, "%.160s, expected a JSON object",
-                           found.text);
+        return error->code;
     return open_shards(checkpoint, path, error);
 }
 
@@ -117,11 +115,18 @@ static int check_shape(const struct safetensors *file, const struct tensor *tens
                        (long long)tensor->dims[1], (long long)n_rows, (long long)n_columns);
 }
 
+static const struct tensor *find(const struct checkpoint *checkpoint, const char *name,
+                                 const struct safetensors **file)
+{
+    *file = shard_of(checkpoint, name);
+    return *file ? safetensors_find(*file, name) : NULL;
+}
+
 int checkpoint_read(const struct checkpoint *checkpoint, const char *name, int64_t n_rows,
                     int64_t n_columns, float *numbers, struct ifl_error *error)
 {
-    const struct safetensors *file = shard_of(checkpoint, name);
-    const struct tensor *tensor = file ? safetensors_find(file, name) : NULL;
+    const struct safetensors *file;
+    const struct tensor *tensor = find(checkpoint, name, &file);
     const size_t n = (size_t)(n_rows * (n_columns ? n_columns : 1));
     if (!tensor)
         return ifl_fail_at(error, file ? file->path : checkpoint->dir, 0, 0,
@@ -133,7 +138,36 @@ int checkpoint_read(const struct checkpoint *checkpoint, const char *name, int64
 
 enum tensor_type checkpoint_type(const struct checkpoint *checkpoint, const char *name)
 {
-    const struct safetensors *file = shard_of(checkpoint, name);
-    const struct tensor *tensor = file ? safetensors_find(file, name) : NULL;
+    const struct safetensors *file;
+    const struct tensor *tensor = find(checkpoint, name, &file);
     return tensor ? tensor->type : TENSOR_OTHER;
+}
+
+bool checkpoint_has(const struct checkpoint *checkpoint, const char *name)
+{
+    const struct safetensors *file;
+    return find(checkpoint, name, &file) != NULL;
+}
+
+enum { COMPARED_NUMBERS = 4096 };
+
+int checkpoint_equal(const struct checkpoint *checkpoint, const char *a, const char *b,
+                     struct ifl_error *error)
+{
+    const struct safetensors *files[2];
+    const struct tensor *of[2] = {find(checkpoint, a, &files[0]), find(checkpoint, b, &files[1])};
+    float numbers[2][COMPARED_NUMBERS];
+    if (!of[0] || !of[1] || of[0]->type == TENSOR_OTHER || of[1]->type == TENSOR_OTHER ||
+        of[0]->n_dims != of[1]->n_dims || memcmp(of[0]->dims, of[1]->dims, sizeof of[0]->dims) != 0)
+        return 0;
+    const size_t n_all = tensor_numbers(of[0]);
+    for (size_t done = 0, n; done < n_all; done += n) {
+        n = n_all - done < COMPARED_NUMBERS ? n_all - done : COMPARED_NUMBERS;
+        for (int i = 0; i < 2; i++)
+            if (safetensors_read_part(files[i], of[i], done, n, numbers[i], error) < 0)
+                return error->code;
+        if (memcmp(numbers[0], numbers[1], n * sizeof *numbers[0]) != 0)
+            return 0;
+    }
+    return 1;
 }

@@ -3,6 +3,8 @@
 #ifndef GPU_CHECKPOINT_H
 #define GPU_CHECKPOINT_H
 
+#include <stdbool.h>
+
 #include "safetensors.h"
 
 struct checkpoint {
@@ -22,5 +24,9 @@ int checkpoint_read(const struct checkpoint *checkpoint, const char *name, int64
 
 /* How a tensor's numbers are stored; TENSOR_OTHER where there is none of that name. */
 enum tensor_type checkpoint_type(const struct checkpoint *checkpoint, const char *name);
+bool checkpoint_has(const struct checkpoint *checkpoint, const char *name);
+/* 1 where both are there with the same shape and numbers, 0 where not; negative: an error. */
+int checkpoint_equal(const struct checkpoint *checkpoint, const char *a, const char *b,
+                     struct ifl_error *error);
 
 #endif

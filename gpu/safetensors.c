@@ -1,17 +1,11 @@
 #include "safetensors.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "float_bits.h"
-
-/* The reference implementation refuses longer headers too. */
-static const uint64_t MAX_HEADER_BYTES = 100000000;
+#include "inflight/regular_file.h"
 
 /* ---- the header ---- */
 
@@ -198,10 +192,15 @@ static int read_length(struct safetensors *file, uint64_t n_file, uint64_t *n_he
     *n_header = 0;
     for (size_t i = sizeof bytes; i-- > 0;)
         *n_header = *n_header << 8 | bytes[i];
-    if (*n_header > MAX_HEADER_BYTES || *n_header > n_file - sizeof bytes)
+    if (*n_header > n_file - sizeof bytes)
         return ifl_fail_at(error, file->path, 0, 0,
                            "a header of %llu bytes in a file of %llu, expected a safetensors file",
                            (unsigned long long)*n_header, (unsigned long long)n_file);
+    if (*n_header > SAFETENSORS_MAX_HEADER_BYTES)
+        return ifl_fail_at(error, file->path, 0, 0,
+                           "a header of %llu bytes, expected at most %d: more tensors than any "
+                           "model that an engine runs",
+                           (unsigned long long)*n_header, (int)SAFETENSORS_MAX_HEADER_BYTES);
     return 0;
 }
 
@@ -227,15 +226,13 @@ static int read_header(struct safetensors *file, uint64_t n_file, struct ifl_err
 
 int safetensors_open(const char *path, struct safetensors *file, struct ifl_error *error)
 {
-    struct stat status;
-    /* A pipe that nobody writes to would be waited for. */
-    *file = (struct safetensors){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+    int64_t n_bytes = 0;
+    *file = (struct safetensors){.fd = -1};
     snprintf(file->path, sizeof file->path, "%s", path);
-    if (file->fd < 0 || fstat(file->fd, &status) < 0)
-        return ifl_fail_at(error, path, 0, 0, "%s, expected a safetensors file", strerror(errno));
-    if (!S_ISREG(status.st_mode))
-        return ifl_fail_at(error, path, 0, 0, "not a regular file, expected a safetensors file");
-    return read_header(file, (uint64_t)status.st_size, error);
+    file->fd = ifl_open_regular(path, INT64_MAX, "a safetensors file", &n_bytes, error);
+    if (file->fd < 0)
+        return error->code;
+    return read_header(file, (uint64_t)n_bytes, error);
 }
 
 void safetensors_close(struct safetensors *file)
@@ -257,6 +254,16 @@ const struct tensor *safetensors_find(const struct safetensors *file, const char
 
 /* ---- numbers ---- */
 
+static size_t number_bytes(enum tensor_type type)
+{
+    return type == TENSOR_F32 ? 4 : 2;
+}
+
+size_t tensor_numbers(const struct tensor *tensor)
+{
+    return (size_t)(tensor->to - tensor->from) / number_bytes(tensor->type);
+}
+
 static void widen(enum tensor_type type, const unsigned char *bytes, float *numbers, size_t n)
 {
     uint16_t half;
@@ -273,18 +280,25 @@ static void widen(enum tensor_type type, const unsigned char *bytes, float *numb
 int safetensors_read(const struct safetensors *file, const struct tensor *tensor, float *numbers,
                      size_t n_numbers, struct ifl_error *error)
 {
+    ifl_require(n_numbers == tensor_numbers(tensor));
+    return safetensors_read_part(file, tensor, 0, n_numbers, numbers, error);
+}
+
+int safetensors_read_part(const struct safetensors *file, const struct tensor *tensor, size_t first,
+                          size_t n_numbers, float *numbers, struct ifl_error *error)
+{
     unsigned char bytes[1 << 16];
-    const size_t n_bytes = tensor->type == TENSOR_F32 ? 4 : 2;
+    const size_t n_bytes = number_bytes(tensor->type);
     if (tensor->type == TENSOR_OTHER)
         return FAIL_TENSOR(file, error,
                            "its type is no float, expected F32, F16 or "
                            "BF16",
                            tensor->name);
-    ifl_require(n_numbers * n_bytes == tensor->to - tensor->from);
+    ifl_require(first + n_numbers <= tensor_numbers(tensor));
+    const uint64_t at = file->data_at + tensor->from + first * n_bytes;
     for (size_t done = 0, n; done < n_numbers; done += n) {
         n = n_numbers - done < sizeof bytes / n_bytes ? n_numbers - done : sizeof bytes / n_bytes;
-        if (read_fully(file, bytes, n * n_bytes, file->data_at + tensor->from + done * n_bytes,
-                       error) < 0)
+        if (read_fully(file, bytes, n * n_bytes, at + done * n_bytes, error) < 0)
             return error->code;
         widen(tensor->type, bytes, numbers + done, n);
     }

@@ -15,7 +15,12 @@
 
 #include "inflight/error.h"
 
-enum { TENSOR_MAX_DIMS = 8 };
+enum {
+    TENSOR_MAX_DIMS = 8,
+    /* A thousand layers of twenty tensors, each told in 200 bytes, and as much again. The reference
+     * implementation takes 100 MB, of which a parser makes a gigabyte. */
+    SAFETENSORS_MAX_HEADER_BYTES = 8 << 20,
+};
 
 enum tensor_type { TENSOR_F32, TENSOR_F16, TENSOR_BF16, TENSOR_OTHER };
 
@@ -45,8 +50,13 @@ void safetensors_close(struct safetensors *file);
 
 /* NULL if there is none of that name. */
 const struct tensor *safetensors_find(const struct safetensors *file, const char *name);
+/* Of a tensor whose type is a float. */
+size_t tensor_numbers(const struct tensor *tensor);
 /* n_numbers must be the tensor's. */
 int safetensors_read(const struct safetensors *file, const struct tensor *tensor, float *numbers,
                      size_t n_numbers, struct ifl_error *error);
+/* Numbers [first, first + n_numbers) of the tensor. */
+int safetensors_read_part(const struct safetensors *file, const struct tensor *tensor, size_t first,
+                          size_t n_numbers, float *numbers, struct ifl_error *error);
 
 #endif

@@ -96,6 +96,9 @@ static int check_seqs(const struct ifl_engine_options *limits, const struct ifl_
                       struct ifl_error *error)
 {
     const int32_t n_seqs = step->n_seqs;
+    if (n_seqs == 0 && step->n_tokens > 0)
+        return ifl_fail(error, IFL_E_DEVICE, "the step has %d tokens of no sequence",
+                        step->n_tokens);
     if (n_seqs > 0 && (step->first_token[0] != 0 || step->first_token[n_seqs] != step->n_tokens ||
                        step->first_block[0] != 0))
         return ifl_fail(error, IFL_E_DEVICE, "the sequences of a step do not cover its tokens");
@@ -110,6 +113,32 @@ static int check_seqs(const struct ifl_engine_options *limits, const struct ifl_
     return 0;
 }
 
+/* Counts say how long arrays are; one that is not there has no length. */
+static int check_arrays(const struct ifl_engine_step *step, struct ifl_error *error)
+{
+    const struct {
+        const char *name;
+        const void *array;
+        bool wanted;
+    } arrays[] = {
+        {"token_ids", step->token_ids, step->n_tokens > 0},
+        {"positions", step->positions, step->n_tokens > 0},
+        {"first_token", step->first_token, step->n_seqs > 0},
+        {"first_block", step->first_block, step->n_seqs > 0},
+        {"block_ids", step->block_ids, step->n_seqs > 0},
+        {"samples", step->samples, step->n_seqs > 0},
+        {"sampled", step->sampled, step->n_seqs > 0},
+        {"outs", step->outs, step->n_outs > 0},
+        {"ins", step->ins, step->n_ins > 0},
+        {"copies", step->copies, step->n_copies > 0},
+        {"spoilt", step->spoilt, step->n_spoilt > 0},
+    };
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        if (arrays[i].wanted && !arrays[i].array)
+            return ifl_fail(error, IFL_E_DEVICE, "the step has no array %s", arrays[i].name);
+    return 0;
+}
+
 int step_check(const struct ifl_engine_options *limits, const struct ifl_engine_step *step,
                struct ifl_error *error)
 {
@@ -118,7 +147,8 @@ int step_check(const struct ifl_engine_options *limits, const struct ifl_engine_
         return refuse(error, "tokens:", step->n_tokens, limits->max_step_tokens);
     if (step->n_seqs < 0 || step->n_seqs > limits->max_step_seqs)
         return refuse(error, "sequences:", step->n_seqs, limits->max_step_seqs);
-    if (check_copies(step->outs, step->n_outs, n_blocks, n_host, error) < 0 ||
+    if (check_arrays(step, error) < 0 ||
+        check_copies(step->outs, step->n_outs, n_blocks, n_host, error) < 0 ||
         check_copies(step->ins, step->n_ins, n_host, n_blocks, error) < 0 ||
         check_copies(step->copies, step->n_copies, n_blocks, n_blocks, error) < 0)
         return error->code;

@@ -1,6 +1,8 @@
 #include "weights.h"
 
+#include <float.h>
 #include <math.h>
+#include <stdarg.h>
 
 #include "inflight/random.h"
 #include "parallel.h"
@@ -172,12 +174,80 @@ static void fill_randomly(const struct weight_source *source, const struct weigh
     parallel_for(source->n_threads, weight->n_numbers, DRAWS_AT_LEAST, draw, &drawing);
 }
 
+/* ---- checkpoints ---- */
+
+static void note(const struct weight_source *source, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void note(const struct weight_source *source, const char *format, ...)
+{
+    char text[768];
+    va_list args;
+    if (!source->notes.say)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    source->notes.say(source->notes.context, text);
+}
+
+int weights_settle_tie(struct weight_source *source, struct ifl_engine_model *model,
+                       struct ifl_error *error)
+{
+    const struct checkpoint *checkpoint = source->checkpoint;
+    const char *embedding = roles[WEIGHT_EMBEDDING].name, *head = roles[WEIGHT_HEAD].name;
+    if (!checkpoint || !model->tied_embeddings || !checkpoint_has(checkpoint, head))
+        return 0;
+    source->embedding_is_head = !checkpoint_has(checkpoint, embedding);
+    const int equal =
+        source->embedding_is_head ? 1 : checkpoint_equal(checkpoint, embedding, head, error);
+    if (equal < 0)
+        return equal;
+    model->tied_embeddings = equal;
+    if (!equal)
+        note(source,
+             "%s: tie_word_embeddings is true, but %s differs from %s: it is used as it is, as "
+             "transformers 5 does",
+             checkpoint->dir, head, embedding);
+    return 0;
+}
+
+/* Beyond `greatest` a number rounds to infinity, or is it already; NaN compares with nothing. */
+static size_t count_beyond(const float *numbers, size_t n_numbers, float greatest)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_numbers; i++)
+        n += !(fabsf(numbers[i]) <= greatest);
+    return n;
+}
+
+static void look_at(const struct weight_source *source, const struct weight *weight,
+                    const float *numbers)
+{
+    const float greatest = source->greatest > 0 ? (float)source->greatest : FLT_MAX;
+    const size_t n_odd = count_beyond(numbers, weight->n_numbers, greatest);
+    size_t n_nan = 0;
+    for (size_t i = 0; n_odd > 0 && i < weight->n_numbers; i++)
+        n_nan += isnan(numbers[i]) != 0;
+    if (n_odd > 0)
+        note(source,
+             "%s: tensor %s: of %zu numbers %zu are NaN and %zu infinite or beyond the engine's "
+             "%g: what it computes means nothing",
+             source->checkpoint->dir, weight->name, weight->n_numbers, n_nan, n_odd - n_nan,
+             (double)greatest);
+}
+
 int weight_fill(const struct weight_source *source, const struct weight *weight, float *numbers,
                 struct ifl_error *error)
 {
-    if (source->checkpoint)
-        return checkpoint_read(source->checkpoint, weight->name, weight->n_rows, weight->n_columns,
-                               numbers, error);
-    fill_randomly(source, weight, numbers);
-    return 0;
+    const bool from_head = weight->role == WEIGHT_EMBEDDING && source->embedding_is_head;
+    if (!source->checkpoint) {
+        fill_randomly(source, weight, numbers);
+        return 0;
+    }
+    const int rc =
+        checkpoint_read(source->checkpoint, from_head ? roles[WEIGHT_HEAD].name : weight->name,
+                        weight->n_rows, weight->n_columns, numbers, error);
+    if (rc == 0)
+        look_at(source, weight, numbers);
+    return rc;
 }

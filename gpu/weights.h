@@ -57,11 +57,21 @@ int64_t weights_count(const struct ifl_engine_model *model);
 struct weight_source {
     const struct checkpoint *checkpoint; /* NULL: random */
     uint64_t seed;
-    int32_t n_threads; /* that draw */
+    int32_t n_threads;      /* that draw */
+    double greatest;        /* what the engine's numbers reach; 0: as far as fp32 */
+    bool embedding_is_head; /* tied, and stored as the head */
+    struct ifl_notes notes;
 };
 
+/* A checkpoint may say that its embeddings are tied and hold a head all the same. As transformers
+ * since 5.0 has it (PreTrainedModel.tie_weights; 4 took the embedding): a head that differs is
+ * used, and `model` loses its tie; one that stands in for a missing embedding is both. */
+int weights_settle_tie(struct weight_source *source, struct ifl_engine_model *model,
+                       struct ifl_error *error);
+
 /* Random matrices are uniform with the variance 1 / inputs, which keeps activations of order one;
- * norms are near 1. Each number depends on the seed, the weight and its place alone. */
+ * norms are near 1. Each number depends on the seed, the weight and its place alone. A weight of a
+ * checkpoint with numbers that are infinite, none at all, or beyond the greatest, is noted. */
 int weight_fill(const struct weight_source *source, const struct weight *weight, float *numbers,
                 struct ifl_error *error);
 

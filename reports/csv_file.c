@@ -2,11 +2,14 @@
 
 #include <csv.h>
 #include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "whole_file.h"
 
 #define CHUNK_BYTES ((size_t)1 << 16)
+#define MOST_CELL_BYTES ((size_t)1 << 20)
 
 /* libcsv's callbacks cannot stop the parser, so the first trouble is kept here. */
 struct reading {
@@ -22,6 +25,12 @@ static void take_cell(void *field, size_t n, void *context)
     struct reading *reading = context;
     if (reading->code)
         return;
+    if (n > 0 && memchr(field, '\0', n)) {
+        reading->code =
+            ifl_fail_at(reading->error, reading->path, (int)reading->row + 1,
+                        (int)reading->column + 1, "a cell with a NUL character, expected text");
+        return;
+    }
     reading->code = reading->taker->cell(reading->taker->context, reading->row, reading->column,
                                          field ? field : "", n, reading->error);
     reading->column++;
@@ -45,10 +54,17 @@ static void take_row(int ending, void *context)
     reading->column = 0;
 }
 
+/* libcsv gathers a cell however long it is. */
+static void *grow_cell(void *cell, size_t n)
+{
+    return n <= MOST_CELL_BYTES ? realloc(cell, n) : NULL;
+}
+
 static int fail_csv(const struct reading *reading, struct csv_parser *parser)
 {
+    const bool too_long = csv_error(parser) == CSV_ENOMEM;
     return ifl_fail_at(reading->error, reading->path, (int)reading->row + 1, 0, "%s",
-                       csv_strerror(csv_error(parser)));
+                       too_long ? "a cell of more than a MiB" : csv_strerror(csv_error(parser)));
 }
 
 static int parse(struct reading *reading, FILE *file, struct csv_parser *parser)
@@ -75,11 +91,14 @@ int csv_file_read(const char *path, const struct csv_taker *taker, struct ifl_er
     if (!file)
         return ifl_fail_at(error, path, 0, 0, "cannot open: %s", strerror(errno));
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) == 0) {
+        csv_set_realloc_func(&parser, grow_cell);
         parse(&reading, file, &parser);
         csv_free(&parser);
     } else {
         reading.code = ifl_fail_nomem(error);
     }
     fclose(file);
+    if (reading.code == IFL_E_NOMEM)
+        ifl_blame_file(error, path);
     return reading.code;
 }

@@ -9,9 +9,6 @@ static const char header[] =
     "prompt_tokens,output_tokens,cached_tokens,ttft_s,tpot_s,e2e_s,max_itl_s,preemptions,"
     "swap_outs,queue_s,prefill_s,decode_s,stalled_s,ttft_slo_s,tpot_slo_s\n";
 
-static const char *const status_name[] = {
-    [IFL_FINISHED] = "finished", [IFL_REJECTED] = "rejected", [IFL_FAILED] = "failed"};
-
 int life_write_header(struct whole_file *file, struct ifl_error *error)
 {
     return whole_write(file, header, error);
@@ -22,7 +19,7 @@ static char *put_life(char *at, int32_t point, const struct life *life)
     at = row_int(at, point);
     at = row_uint(at, life->request_id);
     at = row_int(at, life->replica);
-    at = row_word(at, status_name[life->status]);
+    at = row_word(at, ifl_status_names[life->status]);
     at = row_seconds(at, life->arrival_ns);
     at = row_seconds(at, life->first_scheduled_ns);
     at = row_seconds(at, life->first_token_ns);

@@ -221,9 +221,6 @@ static size_t first_span(const struct timeline *timeline, uint64_t request_id)
 
 /* ---- requests ---- */
 
-static const char *const status_name[] = {
-    [IFL_FINISHED] = "finished", [IFL_REJECTED] = "rejected", [IFL_FAILED] = "failed"};
-
 enum { N_PHASES = 3, N_MARKS = N_PHASES + 1 };
 
 static const char *const phase_name[N_PHASES] = {"queued", "prefill", "decode"};
@@ -260,7 +257,7 @@ static int put_arrival(struct timeline *timeline, const struct life *life, struc
                "\"status\":\"%s\",\"prompt_tokens\":%d,\"output_tokens\":%d,\"cached_tokens\":%d,"
                "\"preemptions\":%d,\"swap_outs\":%d,\"stalled_s\":%s}},\n",
                id, timeline->point, life->replica, us(life->arrival_ns).text, id,
-               status_name[life->status], life->prompt_tokens, life->output_tokens,
+               ifl_status_names[life->status], life->prompt_tokens, life->output_tokens,
                life->rare->cached_tokens, life->rare->preemptions, life->rare->swap_outs,
                decimal(life->rare->stalled_ns, IFL_NS_PER_S, 9).text);
 }

@@ -3,6 +3,7 @@
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_min.h>
 #include <gsl/gsl_roots.h>
+#include <gsl/gsl_sort_double.h>
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 struct search {
     const struct capacity_options *options;
     struct capacity *found;
+    uint64_t member;               /* of the ensemble; 0: the fitted costs */
     struct ifl_summary *summaries; /* [n_replications] of the last trial */
     double *sample;                /* [n_replications] */
     double (*margin_of)(const struct capacity_trial *trial);
@@ -69,6 +71,7 @@ static void judge(const struct capacity_config *goals, struct capacity_trial *tr
 /* The replications of a trial. Each thread takes the next that nobody has. */
 struct trial_crew {
     const struct capacity_options *options;
+    uint64_t member;
     double rate_rps;
     struct ifl_summary *summaries; /* [n_replications] */
     atomic_size_t next;
@@ -77,12 +80,19 @@ struct trial_crew {
     size_t failed;          /* n_replications: none */
 };
 
+/* Not the replication's own seed: a member has the same costs in all of them. */
+static uint64_t member_seed(const struct capacity_options *options)
+{
+    return options->configs[0].workload.arrivals.seed;
+}
+
 static int fly_replication(struct trial_crew *crew, size_t replication, struct ifl_error *error)
 {
     const struct capacity_options *options = crew->options;
     struct config config = options->configs[replication];
     struct point_result result;
     const struct point_options point = {.config = &config,
+                                        .member = {crew->member, member_seed(options)},
                                         .traces = options->traces,
                                         .profiles = options->profiles,
                                         .stop = options->stop,
@@ -116,6 +126,7 @@ static int fly(struct search *search, double rate_rps)
     pthread_t helpers[CAPACITY_MAX_THREADS];
     const struct capacity_options *options = search->options;
     struct trial_crew crew = {.options = options,
+                              .member = search->member,
                               .rate_rps = rate_rps,
                               .summaries = search->summaries,
                               .lock = PTHREAD_MUTEX_INITIALIZER,
@@ -291,7 +302,8 @@ static void find_root(struct search *search)
     enum capacity_status status;
     found->rps = root_rps(search, margin, &found->status);
     found->at = place_of(search, found->rps);
-    if (search->options->n_replications < 2 || found->status != CAPACITY_FOUND)
+    if (search->options->n_replications < 2 || search->member > 0 ||
+        found->status != CAPACITY_FOUND)
         return;
     const double low_rps = root_rps(search, margin_high, &status);
     found->low_rps = status == CAPACITY_FOUND ? low_rps : 0;
@@ -363,6 +375,94 @@ static void find_best(struct search *search)
     found->high_rps = goodput->mean + goodput->half_width;
 }
 
+static void find(struct search *search)
+{
+    *search->found = (struct capacity){.low_rps = (double)NAN,
+                                       .high_rps = (double)NAN,
+                                       .members_low_rps = (double)NAN,
+                                       .members_high_rps = (double)NAN};
+    if (search->options->configs[0].capacity.criterion == CAPACITY_GOODPUT)
+        find_best(search);
+    else
+        find_root(search);
+}
+
+/* ---- the ensemble ---- */
+
+static size_t count_members(const struct capacity_options *options)
+{
+    return options->members ? (size_t)options->configs[0].cost.ensemble : 0;
+}
+
+static void find_members(struct search *search, struct capacity *scratch)
+{
+    struct capacity *const nominal = search->found;
+    const size_t n = count_members(search->options);
+    search->found = scratch;
+    for (size_t i = 0; i < n && search->code == 0; i++) {
+        search->member = i + 1;
+        find(search);
+        search->options->members[i] = (struct capacity_member){
+            .status = scratch->status,
+            .rps = scratch->status == CAPACITY_FOUND       ? scratch->rps
+                   : scratch->status == CAPACITY_UNBOUNDED ? (double)INFINITY
+                                                           : 0,
+            .n_trials = scratch->n_trials};
+    }
+    search->found = nominal;
+    nominal->n_members = n;
+}
+
+/* Between two values as in intervals.csv, but INFINITY is no number to go halfway to. */
+static double quantile_of(const double *ascending, size_t n, double q)
+{
+    const double place = q * (double)(n - 1);
+    const size_t below = (size_t)place, above = below + 1 < n ? below + 1 : below;
+    const double frac = place - (double)below;
+    if (frac == 0 || ascending[below] == ascending[above])
+        return ascending[below];
+    return (1 - frac) * ascending[below] + frac * ascending[above];
+}
+
+/* The distance of an end from the capacity where two independent causes move it; an end that is on
+ * the other side, or not known, is no distance. */
+static double reach(double of_replications, double of_members)
+{
+    return hypot(of_replications > 0 ? of_replications : 0, of_members > 0 ? of_members : 0);
+}
+
+static void widen_interval(struct capacity *found, const struct capacity_member *members,
+                           size_t n_replications, double *rps)
+{
+    const size_t n = found->n_members;
+    const bool is_open = n_replications > 1 && isnan(found->high_rps); /* beyond max_rate_rps */
+    for (size_t i = 0; i < n; i++)
+        rps[i] = members[i].rps;
+    gsl_sort(rps, 1, n);
+    found->members_low_rps = quantile_of(rps, n, 0.025);
+    found->members_high_rps = quantile_of(rps, n, 0.975);
+    const double below = reach(found->rps - found->low_rps, found->rps - found->members_low_rps);
+    const double above = reach(found->high_rps - found->rps, found->members_high_rps - found->rps);
+    found->low_rps = fmax(found->rps - below, 0);
+    found->high_rps = is_open || isinf(above) ? (double)NAN : found->rps + above;
+}
+
+static void add_ensemble(struct search *search)
+{
+    const size_t n = count_members(search->options);
+    struct capacity *scratch = malloc(sizeof *scratch);
+    double *rps = calloc(n, sizeof *rps);
+    if (!scratch || !rps)
+        search->code = ifl_fail_nomem(search->error);
+    else
+        find_members(search, scratch);
+    if (search->code == 0)
+        widen_interval(search->found, search->options->members, search->options->n_replications,
+                       rps);
+    free(scratch);
+    free(rps);
+}
+
 int capacity_find(const struct capacity_options *options, struct capacity *capacity,
                   struct ifl_error *error)
 {
@@ -372,13 +472,12 @@ int capacity_find(const struct capacity_options *options, struct capacity *capac
                             .summaries = calloc(n, sizeof *search.summaries),
                             .sample = calloc(n, sizeof *search.sample),
                             .error = error};
-    *capacity = (struct capacity){.low_rps = (double)NAN, .high_rps = (double)NAN};
     if (!search.summaries || !search.sample)
         search.code = ifl_fail_nomem(error);
-    else if (options->configs[0].capacity.criterion == CAPACITY_GOODPUT)
-        find_best(&search);
     else
-        find_root(&search);
+        find(&search);
+    if (search.code == 0 && capacity->status == CAPACITY_FOUND && count_members(options) > 0)
+        add_ensemble(&search);
     free(search.summaries);
     free(search.sample);
     return search.code;

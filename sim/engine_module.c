@@ -4,34 +4,37 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_FOLDER = 1024, MAX_PATH = 2048 };
+#include "guard.h"
+#include "program.h"
+
+enum { MAX_PATH = PROGRAM_PATH_BYTES + 128 };
 
 /* ---- where ---- */
 
-/* The folder of the running program, "" where that cannot be told. */
-static void program_folder(char folder[MAX_FOLDER])
+/* Looks for the module in a folder; what was looked at goes to `looked`. */
+static bool is_in(const char *folder, const char *name, char path[MAX_PATH], char looked[512])
 {
-    const ssize_t n = readlink("/proc/self/exe", folder, MAX_FOLDER - 1);
-    folder[n > 0 ? n : 0] = '\0';
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *slash = '\0';
+    const size_t n = strlen(looked);
+    snprintf(path, MAX_PATH, "%.4100s/inflight_%.64s.so", folder, name);
+    snprintf(looked + n, 512 - n, "%s%.150s", n ? ", " : "", folder);
+    return access(path, R_OK) == 0;
 }
 
-static bool find(const char *name, char path[MAX_PATH])
+static bool find(const char *name, char path[MAX_PATH], char looked[512])
 {
     const char *chosen = getenv("INFLIGHT_ENGINE_DIR");
-    char folder[MAX_FOLDER];
-    if (chosen) {
-        snprintf(path, MAX_PATH, "%s/inflight_%s.so", chosen, name);
-        return access(path, R_OK) == 0;
-    }
+    char folder[PROGRAM_PATH_BYTES], built[MAX_PATH];
+    *looked = '\0';
+    if (chosen)
+        return is_in(chosen, name, path, looked);
     program_folder(folder);
-    snprintf(path, MAX_PATH, "%s/gpu/%s/inflight_%s.so", folder, name, name);
-    if (access(path, R_OK) == 0)
+    snprintf(built, sizeof built, "%s/gpu/%.64s", folder, name);
+    if (*folder && is_in(built, name, path, looked))
         return true;
-    snprintf(path, MAX_PATH, "%s/inflight_%s.so", INFLIGHT_ENGINE_DIR, name);
-    return access(path, R_OK) == 0;
+    for (size_t i = 0; program_place(PROGRAM_ENGINES, i, folder); i++)
+        if (is_in(folder, name, path, looked))
+            return true;
+    return false;
 }
 
 /* ---- what ---- */
@@ -64,16 +67,9 @@ static const struct ifl_engine *engine_of(void *library, const char *path, struc
     return engine && check(engine, path, error) == 0 ? engine : NULL;
 }
 
-const struct ifl_engine *engine_module_load(const char *name, struct ifl_error *error)
+/* Its constructors run. */
+static const struct ifl_engine *load(const char *path, struct ifl_error *error)
 {
-    char path[MAX_PATH];
-    if (!find(name, path)) {
-        ifl_fail(error, IFL_E_INPUT,
-                 "there is no engine module %s: executor %s needs inflight built with %s "
-                 "(INFLIGHT_ENGINE_DIR names the folder of a module built elsewhere)",
-                 path, name, strcmp(name, "cpu") == 0 ? "OpenBLAS" : "the CUDA toolkit");
-        return NULL;
-    }
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         ifl_fail_at(error, path, 0, 0, "not an engine: %s", dlerror());
@@ -82,5 +78,25 @@ const struct ifl_engine *engine_module_load(const char *name, struct ifl_error *
     const struct ifl_engine *engine = engine_of(library, path, error);
     if (!engine)
         dlclose(library);
+    return engine;
+}
+
+const struct ifl_engine *engine_module_load(const char *name, struct ifl_error *error)
+{
+    char path[MAX_PATH], looked[512];
+    if (!find(name, path, looked)) {
+        ifl_fail(error, IFL_E_INPUT,
+                 "there is no engine module inflight_%s.so in %s: executor %s needs inflight built "
+                 "with %s (INFLIGHT_ENGINE_DIR names the folder of a module built elsewhere)",
+                 name, looked, name, strcmp(name, "cpu") == 0 ? "OpenBLAS" : "the CUDA toolkit");
+        return NULL;
+    }
+    static char who[sizeof path + 16];
+    static const struct guard_call call = {who, "loading"};
+    snprintf(who, sizeof who, "engine %s", path);
+    guard_arm();
+    const struct guard_call *before = guard_enter(&call);
+    const struct ifl_engine *engine = load(path, error);
+    guard_leave(before);
     return engine;
 }

@@ -13,6 +13,15 @@ int engine_describe_model(const struct model *model, struct ifl_engine_model *de
                         "model %s is no Llama-style decoder (gated MLP, RMSNorm, rotary "
                         "positions), expected one: engines run no other",
                         model->name);
+    if (model->n_experts > 0)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "model %s has %d experts in a layer, expected a dense model: engines run "
+                        "no other",
+                        model->name, model->n_experts);
+    if (model->quantization != MODEL_PLAIN)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "model %s is quantised, expected one that is not: engines run no other",
+                        model->name);
     *described = (struct ifl_engine_model){
         .n_layers = model->layers,
         .d_model = model->d_model,
@@ -28,6 +37,24 @@ int engine_describe_model(const struct model *model, struct ifl_engine_model *de
         .tied_embeddings = model->tied_embeddings,
     };
     return 0;
+}
+
+bool engine_dtype_named(const char *name, enum ifl_engine_dtype *dtype)
+{
+    static const char *const names[] = {"auto", "fp32", "bf16", "fp16"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *dtype = (enum ifl_engine_dtype)i;
+            return true;
+        }
+    return false;
+}
+
+const char *engine_dtype_names(const char *executor)
+{
+    if (strcmp(executor, "cpu") == 0)
+        return "auto or fp32";
+    return strcmp(executor, "cuda") == 0 ? "auto, bf16 or fp16" : "auto, fp32, bf16 or fp16";
 }
 
 static int32_t at_most(int64_t n, int64_t max)
@@ -57,9 +84,11 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
         .open = {.weights_dir = random ? NULL : config->weights,
                  .dtype = config->dtype,
                  .seed = config->seed,
-                 .window_tokens = config->window_tokens,
+                 .window_tokens =
+                     config->window_tokens ? config->window_tokens : setup->model->window_tokens,
                  .n_threads = config->threads,
-                 .stop = setup->stop},
+                 .stop = setup->stop,
+                 .notes = setup->notes},
         .token_seed = config->seed,
         .n_requests = setup->n_requests,
         .spoil = config->spoil_free_blocks ? setup->pool : NULL,

@@ -14,11 +14,17 @@ struct engine_setup {
     int32_t max_samples;        /* sequences of a request */
     const struct kv_pool *pool; /* the device's */
     const volatile sig_atomic_t *stop;
+    struct ifl_notes notes; /* about the checkpoint */
 };
 
 /* The shape as engines take it; an error where it is no Llama-style decoder. */
 int engine_describe_model(const struct model *model, struct ifl_engine_model *described,
                           struct ifl_error *error);
+
+/* A data type by its name; false where there is none of that name. */
+bool engine_dtype_named(const char *name, enum ifl_engine_dtype *dtype);
+/* The names that an executor (cpu, cuda) takes, as an error lists them; of another, all. */
+const char *engine_dtype_names(const char *executor);
 
 /* NULL and an error where the module is missing, the model is not one it runs, or memory is. */
 struct executor_engine *engine_set_up(const struct engine_setup *setup, struct ifl_error *error);

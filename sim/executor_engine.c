@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "engine_job.h"
+#include "guard.h"
 #include "token_ids.h"
 
 /* A signal sets a flag and wakes nobody: whoever waits looks that often. */
@@ -13,6 +14,8 @@ static const int64_t LOOK_NS = 20000000;
 struct executor_engine {
     const struct ifl_engine *engine;
     void *self; /* the open engine */
+    char who[64];
+    struct guard_call opens, steps, closes;
     const volatile sig_atomic_t *stop;
     struct token_ids ids;
     struct engine_spoiler spoiler;
@@ -53,7 +56,9 @@ static void run(struct executor_engine *x, struct engine_job *job)
 {
     job->done.start_ns = engine_now(x);
     engine_job_look_up(job, &x->ids);
+    const struct guard_call *before = guard_enter(&x->steps);
     job->code = x->engine->step(x->self, &job->step, &job->error);
+    guard_leave(before);
     if (job->code == 0 && engine_job_remember(job, &x->ids) < 0)
         job->code = ifl_fail_nomem(&job->error);
     job->done.device_ns = job->step.device_ns;
@@ -182,7 +187,9 @@ static int start(struct executor_engine *x, const struct executor_engine_options
                          options->n_requests) < 0 ||
         (options->spoil && engine_spoiler_create(&x->spoiler, options->spoil) < 0))
         return ifl_fail_nomem(error);
+    const struct guard_call *before = guard_enter(&x->opens);
     const int rc = x->engine->open(&options->open, &x->self, error);
+    guard_leave(before);
     if (rc < 0)
         return rc;
     x->epoch_ns = monotonic_ns();
@@ -201,6 +208,10 @@ struct executor_engine *executor_engine_create(const struct executor_engine_opti
     }
     x->engine = options->engine;
     x->stop = options->open.stop;
+    snprintf(x->who, sizeof x->who, "engine %s", options->engine->name);
+    x->opens = (struct guard_call){x->who, "open"};
+    x->steps = (struct guard_call){x->who, "step"};
+    x->closes = (struct guard_call){x->who, "close"};
     if (start(x, options, error) < 0) {
         executor_engine_destroy(x);
         return NULL;
@@ -223,7 +234,9 @@ void executor_engine_destroy(struct executor_engine *x)
         return;
     if (x->has_thread)
         stop_thread(x);
+    const struct guard_call *before = guard_enter(&x->closes);
     x->engine->close(x->self);
+    guard_leave(before);
     for (size_t i = 0; i < EXECUTOR_ENGINE_MAX_IN_FLIGHT; i++)
         engine_job_finish(&x->jobs[i]);
     token_ids_destroy(&x->ids);

@@ -42,7 +42,8 @@ static int sim_submit(void *self, const struct ifl_step_desc *desc, struct ifl_e
     if (lane->n == EXECUTOR_SIM_MAX_IN_FLIGHT)
         return ifl_fail(error, IFL_E_DEVICE, "more than %d steps in flight",
                         EXECUTOR_SIM_MAX_IN_FLIGHT);
-    const int64_t start_ns = earliest_start(lane, desc->start_ns);
+    const int64_t start_ns =
+        cost_start_ns(sim->cost, desc->replica, earliest_start(lane, desc->start_ns));
     const int64_t duration_ns =
         cost_step_from_ns(sim->cost, desc->replica, start_ns, &desc->totals);
     if (duration_ns < 0)

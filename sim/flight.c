@@ -49,7 +49,6 @@ static int report_gone(struct loop *loop, struct replica *replica, struct ifl_er
         replica_report(replica, r, &record);
         if (trace->request_id)
             record.request_id = trace->request_id[r->row];
-        flight->rejected.n_refused += record.status == IFL_REJECTED;
         rc = ifl_record_request(flight->recorder, &record, error);
         if (rc == 0)
             rc = workload_ended(flight->workload, r->row, r->pub.serial, loop->now_ns, error);
@@ -160,13 +159,36 @@ static int plan_once(struct flight *flight, struct replica *replica, int64_t now
     return replica_plan(replica, now_ns, error);
 }
 
+static int count_wake(struct replica *replica, int64_t now_ns, bool moved, struct ifl_error *error)
+{
+    if (moved || replica->view.step != replica->wake_step)
+        replica->n_vain_wakes = 0;
+    replica->wake_step = replica->view.step;
+    if (++replica->n_vain_wakes <= IFL_MAX_VAIN_WAKES)
+        return 0;
+    return ifl_fail(error, IFL_E_STALLED,
+                    "policy %s asks to wake for ever: %d times in a row, up to %.9f s, it planned "
+                    "nothing and nothing else happened, while %zu requests wait",
+                    replica->modules[IFL_BATCHING].policy->name, IFL_MAX_VAIN_WAKES,
+                    ifl_s_from_ns(now_ns), replica_requests(replica));
+}
+
+/* It wants to be woken, at an hour to come. */
+static bool sleeps(const struct loop *loop, const struct replica *replica)
+{
+    return replica->wake_ns > loop->now_ns && replica->wake_ns != IFL_NEVER;
+}
+
 /* A plan without work sleeps until something happens, or until the policy's own hour. */
-static int fall_asleep(struct loop *loop, struct replica *replica, struct ifl_error *error)
+static int fall_asleep(struct loop *loop, struct replica *replica, bool moved,
+                       struct ifl_error *error)
 {
     const int64_t at_ns = replica->wake_ns;
-    if (at_ns <= loop->now_ns || at_ns == IFL_NEVER || at_ns == replica->wake_asked_ns)
+    if (!sleeps(loop, replica) || at_ns == replica->wake_asked_ns)
         return 0;
     replica->wake_asked_ns = at_ns;
+    if (count_wake(replica, loop->now_ns, moved, error) < 0)
+        return error->code;
     return event_push(&loop->wakes, at_ns, replica->number, replica->number) < 0
                ? ifl_fail_nomem(error)
                : 0;
@@ -332,11 +354,17 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
         if (rc < 0)
             return rc;
         const bool moved = replica->n_rejected > 0 || replica->step.n_preempted > 0;
+        n_tries = replica->n_rejected > 0 ? 0 : n_tries; /* of these there is an end */
         const bool submits = replica_commit(replica);
         if (replica->n_gone > 0 && (rc = report_gone(loop, replica, error)) < 0)
             return rc;
-        if (!submits && (!moved || n_tries > replica_requests(replica) + 1))
-            return fall_asleep(loop, replica, error);
+        if (!submits && (!moved || n_tries > replica_requests(replica) + 1)) {
+            if (sleeps(loop, replica) || !replica_give_up(replica, false))
+                return fall_asleep(loop, replica, moved, error);
+            if ((rc = report_gone(loop, replica, error)) < 0)
+                return rc;
+            n_tries = 0;
+        }
         if (!submits)
             continue;
         rc = loop->sees_ahead ? end_foreseen(loop, replica, error) : 1;
@@ -373,34 +401,51 @@ static int plan_due(struct loop *loop, struct ifl_error *error)
 
 /* ---- the loop ---- */
 
-/* Why it does not start is mostly seen from this: more sequences than seats, say. */
-static void describe_first(const struct flight *flight, struct replica *replica, char text[96])
+/* A module that neither serves nor refuses. */
+static int fail_idle(const struct flight *flight, struct replica *replica, struct ifl_error *error)
 {
     const uint64_t *request_id = flight->workload->trace->request_id;
     uint64_t at[2] = {0, 0};
     const struct live_request *r = waiting_next(&replica->waiting, at);
-    *text = '\0';
+    char first[96] = "";
     if (r)
-        snprintf(text, 96, "; first in line is request %llu, %d tokens and %d sequences",
+        snprintf(first, sizeof first, "; first in line is request %llu, %d tokens and %d sequences",
                  (unsigned long long)(request_id ? request_id[r->row] : r->row),
                  r->pub.stale.n_tokens, r->pub.n_seqs);
+    return ifl_fail(error, IFL_E_STALLED,
+                    "policy %s leaves %zu requests waiting, %zu running and %zu swapped out, "
+                    "refuses none of them, and nothing can happen any more%s",
+                    replica->modules[IFL_BATCHING].policy->name, replica->waiting.n,
+                    replica->running.n, replica->n_swapped, first);
 }
 
-static int check_idle(const struct flight *flight, struct ifl_error *error)
+/* Nothing will come any more: of each replica where requests are left, one that is refused is
+ * dropped, and the others are planned again. 0: none is left. */
+static int give_up(struct loop *loop, struct ifl_error *error)
 {
-    char first[96];
-    for (uint32_t i = 0; i < flight->n_replicas; i++) {
+    const struct flight *flight = loop->flight;
+    int rc = 0;
+    for (uint32_t i = 0; i < flight->n_replicas && rc >= 0; i++) {
         struct replica *replica = &flight->replicas[i];
         if (replica_requests(replica) == 0)
             continue;
-        describe_first(flight, replica, first);
-        return ifl_fail(error, IFL_E_STALLED,
-                        "policy %s leaves %zu requests waiting, %zu running and %zu swapped out, "
-                        "and nothing can happen any more%s",
-                        replica->modules[IFL_BATCHING].policy->name, replica->waiting.n,
-                        replica->running.n, replica->n_swapped, first);
+        if (!replica_give_up(replica, true))
+            return fail_idle(flight, replica, error);
+        fall_due(loop, replica);
+        rc = report_gone(loop, replica, error) < 0 ? error->code : 1;
     }
-    return 0;
+    return rc;
+}
+
+/* Of preemptions behind the last step, of requests that were dropped then. */
+static int record_last_preemptions(const struct flight *flight, struct ifl_error *error)
+{
+    struct ifl_step_record record;
+    int rc = 0;
+    for (uint32_t i = 0; i < flight->n_replicas && rc == 0; i++)
+        if (replica_preempted_since(&flight->replicas[i], &record))
+            rc = ifl_record_step(flight->recorder, &record, error);
+    return rc;
 }
 
 static int end_step(struct loop *loop, const struct ifl_done *done, struct ifl_error *error)
@@ -452,7 +497,7 @@ static int run(struct loop *loop, struct ifl_error *error)
 {
     const struct flight *flight = loop->flight;
     int rc;
-    while ((rc = advance(loop, error)) > 0) {
+    while ((rc = advance(loop, error)) > 0 || (rc == 0 && (rc = give_up(loop, error)) > 0)) {
         rc = check_stop(flight, error);
         if (rc == 0)
             rc = let_arrive(loop, error);
@@ -461,7 +506,7 @@ static int run(struct loop *loop, struct ifl_error *error)
         if (rc < 0)
             return rc;
     }
-    return rc < 0 ? rc : check_idle(flight, error);
+    return rc < 0 ? rc : record_last_preemptions(flight, error);
 }
 
 int flight_run(struct flight *flight, struct ifl_error *error)

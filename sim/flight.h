@@ -2,8 +2,8 @@
  * to the last token. The loop is the same in virtual and in wall time: it waits for whatever comes
  * first, lets requests arrive, and plans for the replicas that fell due.
  *
- * At equal times: ends of steps, then ticks, then arrivals, then plans; of several of a kind, by the
- * number of the replica, then by the serial of the request. */
+ * At equal times: ends of steps, then ticks, then arrivals, then plans; of several of a kind, by
+ * the number of the replica, then by the serial of the request. */
 #ifndef SIM_FLIGHT_H
 #define SIM_FLIGHT_H
 
@@ -16,9 +16,10 @@
 #include "replica.h"
 #include "workload.h"
 
-/* Requests that never ran: longer than the model, larger than the pool, refused by the policy. */
+/* Requests that came to no replica: longer than the model, larger than the pool. Of whom the
+ * modules refuse the replicas keep account. */
 struct flight_rejections {
-    uint64_t n_beyond_model, n_beyond_pool, n_refused;
+    uint64_t n_beyond_model, n_beyond_pool;
 };
 
 struct flight {

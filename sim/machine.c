@@ -1,7 +1,9 @@
 #include "machine.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "cost/memory.h"
 
@@ -171,15 +173,48 @@ struct cost *machine_cost(const struct machine *machine, const struct config *co
                                 config->pipeline_parallel, config->serving.kv.block_tokens, error);
 }
 
-void machine_disclose(const struct machine *machine, const struct config *config,
-                      struct ifl_summary *summary)
+static void add(char *text, size_t n_bytes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void add(char *text, size_t n_bytes, const char *format, ...)
+{
+    va_list args;
+    const size_t at = strlen(text);
+    const int n = at > 0 ? snprintf(text + at, n_bytes - at, "; ") : 0;
+    va_start(args, format);
+    if (at + (size_t)n < n_bytes)
+        vsnprintf(text + at + n, n_bytes - at - (size_t)n, format, args);
+    va_end(args);
+}
+
+static void disclose_hardware(const struct machine *machine, char *text, size_t n_bytes)
 {
     const struct hardware *hardware = &machine->hardware;
-    if (config->executor != EXECUTOR_SIM || config->cost.model != COST_ROOFLINE)
-        return;
     const char *warning = cost_roofline_warning(&machine->model);
     if (hardware->assumed[0] || warning)
-        snprintf(summary->assumed, sizeof summary->assumed, "%s: %s%s%s", hardware->name,
-                 hardware->assumed, hardware->assumed[0] && warning ? "; " : "",
-                 warning ? warning : "");
+        add(text, n_bytes, "%s: %s%s%s", hardware->name, hardware->assumed,
+            hardware->assumed[0] && warning ? "; " : "", warning ? warning : "");
+}
+
+void machine_disclose(const struct machine *machine, const struct config *config,
+                      int32_t max_model_tokens, struct ifl_summary *summary)
+{
+    const struct model *model = &machine->model;
+    const int kind = config->cost.model;
+    char *text = summary->assumed;
+    const size_t n_bytes = sizeof summary->assumed;
+    if (config->executor != EXECUTOR_SIM || kind == COST_RECORDED)
+        return;
+    if (kind == COST_ROOFLINE)
+        disclose_hardware(machine, text, n_bytes);
+    if (model->window_tokens > 0 && model->window_tokens < max_model_tokens)
+        add(text, n_bytes,
+            "attention and KV blocks span the whole context, not the window of %d tokens of %s",
+            model->window_tokens, model->name);
+    if (config->pipeline_parallel > 1)
+        add(text, n_bytes,
+            kind == COST_ROOFLINE
+                ? "one step at a time in the %d stages of parallel.pipeline, where engines keep "
+                  "one in each"
+                : "linear costs know nothing of the %d stages of parallel.pipeline",
+            config->pipeline_parallel);
 }

@@ -28,8 +28,9 @@ int machine_size_pool(const struct machine *machine, const struct config *config
 /* The caller's to destroy; NULL, and `error`, where there is none. */
 struct cost *machine_cost(const struct machine *machine, const struct config *config,
                           struct ifl_error *error);
-/* Which of the simulated durations rest on no measurement: the summary's `assumed`. */
+/* Which of the simulated durations rest on no measurement, and what of the configuration they leave
+ * out: the summary's `assumed`. max_model_tokens of a request, as in the limits. */
 void machine_disclose(const struct machine *machine, const struct config *config,
-                      struct ifl_summary *summary);
+                      int32_t max_model_tokens, struct ifl_summary *summary);
 
 #endif

@@ -14,7 +14,6 @@
 
 /* What one flight of a point is made of. */
 struct point {
-    uint64_t member; /* of the ensemble; 0: the fitted costs themselves */
     struct machine machine;
     struct ifl_trace trace;
     struct workload workload;
@@ -45,7 +44,8 @@ static int load_trace(const struct point_options *options, struct ifl_trace *tra
 {
     const struct workload_config *w = &options->config->workload;
     const struct ifl_notes *notes = &options->notes;
-    int rc = trace_shelf_cut(options->traces, w->trace, w->format, &w->window, notes, trace, error);
+    const struct ifl_trace_file file = {w->trace, w->format, w->max_record_mib};
+    int rc = trace_shelf_cut(options->traces, &file, &w->window, notes, trace, error);
     if (rc == 0 && w->shared_prefix_tokens > 0)
         rc = ifl_trace_share_prefix(trace, w->shared_prefix_tokens, error);
     if (rc == 0)
@@ -97,6 +97,7 @@ static int create_executor(const struct point_options *options, struct point *po
         .max_samples = max_samples(&point->trace),
         .pool = &point->replicas[0].kv,
         .stop = options->stop,
+        .notes = options->notes,
     };
     point->engine = engine_set_up(&setup, error);
     return point->engine ? 0 : error->code;
@@ -167,9 +168,9 @@ static int assemble(const struct point_options *options, struct point *point,
     const struct config *config = options->config;
     const double began_s = wall_s();
     int rc = machine_load(&point->machine, config, options->profiles, error);
-    if (rc == 0 && point->member > 0)
+    if (rc == 0 && options->member.number > 0)
         rc = spread_draw(config->hardware,
-                         &(struct spread){config->workload.arrivals.seed, point->member,
+                         &(struct spread){options->member.seed, options->member.number,
                                           config->cost.host_error_frac},
                          &point->machine.hardware, error);
     if (rc == 0)
@@ -191,42 +192,67 @@ static int assemble(const struct point_options *options, struct point *point,
 
 /* ---- flying ---- */
 
-static void tell_rejections(FILE *to, const struct flight_rejections *rejected,
-                            const struct ifl_limits *limits, const struct module_config *modules)
+/* All replicas' as one. */
+static void sum_refusals(const struct point *point, struct refusals *all)
 {
-    const char *before = ": ";
-    if (rejected->n_beyond_model > 0) {
-        fprintf(to, "%s%" PRIu64 " longer than max_model_len, %" PRId32 " tokens", before,
+    for (uint32_t i = 0; i < point->n_replicas; i++)
+        for (size_t k = 0; k < point->replicas[i].refusals.n; k++)
+            refusals_add(all, &point->replicas[i].refusals.of[k]);
+}
+
+/* Behind the first, a list goes on with "; ". */
+static const char *then(const char **before)
+{
+    const char *now = *before;
+    *before = "; ";
+    return now;
+}
+
+static void list_too_long(FILE *to, const struct flight_rejections *rejected,
+                          const struct ifl_limits *limits, const char **before)
+{
+    if (rejected->n_beyond_model > 0)
+        fprintf(to, "%s%" PRIu64 " longer than max_model_len, %" PRId32 " tokens", then(before),
                 rejected->n_beyond_model, limits->max_model_tokens);
-        before = "; ";
-    }
-    if (rejected->n_beyond_pool > 0) {
-        fprintf(to, "%s%" PRIu64 " larger than the KV pool, %" PRId64 " tokens", before,
+    if (rejected->n_beyond_pool > 0)
+        fprintf(to, "%s%" PRIu64 " larger than the KV pool, %" PRId64 " tokens", then(before),
                 rejected->n_beyond_pool, (int64_t)limits->n_blocks * limits->block_tokens);
-        before = "; ";
+}
+
+static void list_refusals(FILE *to, const struct refusals *refusals, bool failed,
+                          const char **before)
+{
+    for (size_t i = 0; i < refusals->n; i++) {
+        const struct refusal_count *one = &refusals->of[i];
+        const uint64_t n = failed ? one->n_failed : one->n_rejected;
+        if (n > 0)
+            fprintf(to, "%s%" PRIu64 " by %s %s: %s", then(before), n,
+                    registry_kind_name(one->by->kind), one->by->name, one->why);
     }
-    if (rejected->n_refused > 0)
-        fprintf(to, "%s%" PRIu64 " refused by the policy (batching %s, admit %s)", before,
-                rejected->n_refused, modules[IFL_BATCHING].policy->name,
-                modules[IFL_ADMIT].policy->name);
 }
 
 /* Says why: a row of summary.csv only counts them. */
-static void explain_rejections(const struct point_options *options,
-                               const struct flight_rejections *rejected,
-                               const struct ifl_limits *limits)
+static void explain_refusals(const struct point_options *options, const struct point *point,
+                             const struct flight_rejections *rejected,
+                             const struct ifl_limits *limits)
 {
-    const uint64_t n = rejected->n_beyond_model + rejected->n_beyond_pool + rejected->n_refused;
-    char *note = NULL;
-    size_t n_bytes;
-    FILE *to = n > 0 && options->notes.say ? open_memstream(&note, &n_bytes) : NULL;
-    if (!to)
-        return;
-    fprintf(to, "rejected requests");
-    tell_rejections(to, rejected, limits, options->config->serving.modules);
-    if (fclose(to) == 0)
-        options->notes.say(options->notes.context, note);
-    free(note);
+    struct refusals refusals = {.n = 0};
+    sum_refusals(point, &refusals);
+    for (int failed = 0; failed < 2 && options->notes.say; failed++) {
+        const char *before = failed ? "failed requests: " : "rejected requests: ";
+        const char *const first = before;
+        char *note = NULL;
+        size_t n_bytes;
+        FILE *to = open_memstream(&note, &n_bytes);
+        if (!to)
+            return;
+        if (!failed)
+            list_too_long(to, rejected, limits, &before);
+        list_refusals(to, &refusals, failed, &before);
+        if (fclose(to) == 0 && before != first)
+            options->notes.say(options->notes.context, note);
+        free(note);
+    }
 }
 
 static int fly(const struct point_options *options, struct point *point,
@@ -251,7 +277,7 @@ static int fly(const struct point_options *options, struct point *point,
     int rc = flight_run(&flight, error);
     const double flown_s = wall_s();
     if (rc == 0)
-        explain_rejections(options, &flight.rejected, &result->limits);
+        explain_refusals(options, point, &flight.rejected, &result->limits);
     workload_destroy(&point->workload); /* the recorder needs the room that the trace has */
     ifl_trace_free(&point->trace);
     if (rc == 0 && options->config->steady_state)
@@ -274,18 +300,18 @@ static int blame(const struct config *config, struct ifl_error *error)
     return error->code;
 }
 
-static int fly_once(const struct point_options *options, uint64_t member,
-                    struct point_result *result, int64_t *warmup_end_ns, struct ifl_error *error)
+static int fly_once(const struct point_options *options, struct point_result *result,
+                    int64_t *warmup_end_ns, struct ifl_error *error)
 {
     struct point *point = calloc(1, sizeof *point);
     if (!point)
         return ifl_fail_nomem(error);
-    point->member = member;
     *result = (struct point_result){0};
     int rc = assemble(options, point, result, error);
     if (rc == 0)
         rc = fly(options, point, result, error);
-    machine_disclose(&point->machine, options->config, &result->summary);
+    machine_disclose(&point->machine, options->config, result->limits.max_model_tokens,
+                     &result->summary);
     if (rc < 0)
         rc = blame(options->config, error);
     *warmup_end_ns = point->warmup_end_ns;
@@ -302,19 +328,19 @@ static int fly_once(const struct point_options *options, uint64_t member,
 
 /* Where the warm-up ends is known at the end. Flying again costs time, but no memory, and every
  * metric can leave it out. */
-static int fly_member(const struct point_options *options, uint64_t member,
-                      struct point_result *result, struct ifl_error *error)
+static int fly_member(const struct point_options *options, struct point_result *result,
+                      struct ifl_error *error)
 {
     struct point_options again = *options, silent = *options;
     int64_t end_ns = 0;
     if (!options->config->steady_state)
-        return fly_once(options, member, result, &end_ns, error);
+        return fly_once(options, result, &end_ns, error);
     silent.reports = (struct ifl_recorder_options){0};
     silent.notes = (struct ifl_notes){0};
-    if (fly_once(&silent, member, result, &end_ns, error) < 0)
+    if (fly_once(&silent, result, &end_ns, error) < 0)
         return error->code;
     again.reports.from_ns = end_ns;
-    return fly_once(&again, member, result, &end_ns, error);
+    return fly_once(&again, result, &end_ns, error);
 }
 
 /* ---- an ensemble: the point again, with costs drawn from what their fit leaves open ---- */
@@ -323,9 +349,10 @@ static int fly_ensemble(const struct point_options *options, const struct point_
                         struct ifl_error *error)
 {
     const size_t n = (size_t)options->config->cost.ensemble;
-    const struct point_options silent = {
+    struct point_options silent = {
         .config = options->config,
         .point = options->point,
+        .member.seed = options->config->workload.arrivals.seed,
         .traces = options->traces,
         .profiles = options->profiles,
         .stop = options->stop,
@@ -335,7 +362,8 @@ static int fly_ensemble(const struct point_options *options, const struct point_
     struct point_result result;
     int rc = members ? 0 : ifl_fail_nomem(error);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        rc = fly_member(&silent, i + 1, &result, error);
+        silent.member.number = i + 1;
+        rc = fly_member(&silent, &result, error);
         members[i] = result.summary;
     }
     if (rc == 0)
@@ -350,6 +378,6 @@ int point_fly(const struct point_options *options, struct point_result *result,
     const bool flies_again = options->config->steady_state || options->intervals_path;
     if (options->is_last && !flies_again)
         trace_shelf_clear(options->traces);
-    const int rc = fly_member(options, 0, result, error);
+    const int rc = fly_member(options, result, error);
     return rc == 0 && options->intervals_path ? fly_ensemble(options, result, error) : rc;
 }

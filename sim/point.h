@@ -12,9 +12,16 @@
 #include "profile_shelf.h"
 #include "trace_shelf.h"
 
+/* A member of an ensemble, flown with costs drawn from what their fit leaves open. */
+struct point_member {
+    uint64_t number; /* 0: none, the fitted costs themselves */
+    uint64_t seed;   /* of the draws: the same number and seed draw the same costs */
+};
+
 struct point_options {
     const struct config *config;
     int32_t point;
+    struct point_member member;
     struct ifl_recorder_options reports; /* the paths; the rest is filled in */
     const char *intervals_path;          /* written where cost.ensemble asks for members */
     struct trace_shelf *traces;          /* which the points of a study share */

@@ -6,6 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "guard.h"
+#include "guarded_policy.h"
+
 /* Gathered from policies/ when the program is built. */
 extern const struct ifl_policy *const ifl_builtin_policies[];
 extern const size_t ifl_n_builtin_policies;
@@ -163,11 +166,16 @@ static int add_list(const struct ifl_policy_list *list, const char *path, struct
     for (size_t i = 0; i < list->n; i++) {
         const struct ifl_policy *policy = list->of[i];
         const char *wrong = policy ? check_policy(policy) : "is NULL";
-        if (!wrong) {
-            loaded[n_loaded++] = policy;
+        const struct ifl_policy *guarded =
+            wrong ? NULL : guarded_policy_create(policy, registry_kind_name(policy->kind), path);
+        if (guarded) {
+            loaded[n_loaded++] = guarded;
             continue;
         }
-        n_loaded = n_before;
+        while (n_loaded > n_before)
+            guarded_policy_free(loaded[--n_loaded]);
+        if (!wrong)
+            return ifl_fail_nomem(error);
         return ifl_fail_at(error, path, 0, 0, "policy %zu of its list, %s %s, %s", i + 1,
                            policy ? registry_kind_name(policy->kind) : "which",
                            policy && policy->name ? policy->name : "", wrong);
@@ -189,13 +197,9 @@ static int add_symbol(void *library, const char *path, struct ifl_error *error)
     return code < 0 ? code : add_list(list, path, error);
 }
 
-int registry_load_plugin(const char *path, struct ifl_error *error)
+/* Its constructors run, and what its tables point to is read. */
+static int load_marked(const char *full, const char *path, struct ifl_error *error)
 {
-    /* A bare name would be searched in the system's library folders. */
-    char full[4096];
-    const int n_chars = snprintf(full, sizeof full, "%s%s", strchr(path, '/') ? "" : "./", path);
-    if (n_chars >= (int)sizeof full || access(full, F_OK) < 0)
-        return ifl_fail_at(error, path, 0, 0, "there is no such file, expected a plug-in");
     void *library = dlopen(full, RTLD_NOW | RTLD_LOCAL);
     if (!library)
         return ifl_fail_at(error, path, 0, 0, "not a plug-in: %s", dlerror());
@@ -203,4 +207,26 @@ int registry_load_plugin(const char *path, struct ifl_error *error)
     if (code < 0)
         dlclose(library);
     return code; /* otherwise the library stays until the program ends */
+}
+
+static int load(const char *full, const char *path, struct ifl_error *error)
+{
+    static char who[600];
+    static const struct guard_call call = {who, "loading"};
+    snprintf(who, sizeof who, "plug-in %.580s", path);
+    guard_arm();
+    const struct guard_call *before = guard_enter(&call);
+    const int code = load_marked(full, path, error);
+    guard_leave(before);
+    return code;
+}
+
+int registry_load_plugin(const char *path, struct ifl_error *error)
+{
+    /* A bare name would be searched in the system's library folders. */
+    char full[4096];
+    const int n_chars = snprintf(full, sizeof full, "%s%s", strchr(path, '/') ? "" : "./", path);
+    if (n_chars >= (int)sizeof full || access(full, F_OK) < 0)
+        return ifl_fail_at(error, path, 0, 0, "there is no such file, expected a plug-in");
+    return load(full, path, error);
 }

@@ -8,43 +8,6 @@
 #include "array.h"
 #include "step_lists.h"
 
-/* ---- modules ---- */
-
-/* What modules own begins at multiples of that many bytes. */
-enum { MODULE_ALIGNMENT = 16 };
-
-static size_t aligned(size_t n_bytes)
-{
-    return (n_bytes + MODULE_ALIGNMENT - 1) / MODULE_ALIGNMENT * MODULE_ALIGNMENT;
-}
-
-int module_create(struct module *module, const struct module_config *config,
-                  const struct ifl_limits *limits, size_t *parts_bytes, struct ifl_error *error)
-{
-    const struct ifl_policy *policy = config->policy;
-    const size_t state_offset = aligned(policy->params_bytes);
-    struct ifl_instance *instance =
-        calloc(1, sizeof *instance + state_offset + policy->state_bytes + 1);
-    if (!instance)
-        return ifl_fail_nomem(error);
-    *instance = (struct ifl_instance){state_offset, *parts_bytes};
-    *parts_bytes += aligned(policy->request_bytes);
-    module->policy = policy;
-    module->self = instance + 1;
-    if (policy->params_bytes)
-        memcpy(module->self, config->params, policy->params_bytes);
-    return policy->init ? policy->init(module->self, limits, error) : 0;
-}
-
-void module_destroy(struct module *module)
-{
-    if (!module->self)
-        return;
-    if (module->policy->finish)
-        module->policy->finish(module->self);
-    free((struct ifl_instance *)module->self - 1);
-}
-
 /* ---- creating and destroying ---- */
 
 /* What every description and every record says alike. */
@@ -302,6 +265,7 @@ int replica_join(struct replica *replica, const struct arrival *arrival, struct 
     tell_join(replica, r);
     take_place(replica, r, arrival);
     replica->promise.n_steps = 0;
+    replica->n_vain_wakes = 0;
     return 0;
 }
 
@@ -389,6 +353,8 @@ static void begin_step(struct replica *replica, int64_t now_ns)
     replica->first_start = replica->n_starts;
     replica->wake_ns = replica->refused_until_ns = IFL_NEVER;
     replica->keys_asked = false;
+    for (int state = IFL_WAITING; state <= IFL_SWAPPED; state++)
+        replica->refused[state].r = NULL;
     replica->kv.cache.asked_lost = false;
     open_step(replica);
 }

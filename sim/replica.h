@@ -22,12 +22,9 @@
 #include "config/config.h"
 #include "kv/pool.h"
 #include "live_request.h"
+#include "module.h"
+#include "refusals.h"
 #include "waiting.h"
-
-struct module {
-    const struct ifl_policy *policy;
-    void *self; /* parameters, then state */
-};
 
 struct listeners { /* modules that have one of the hooks, in order of their kinds */
     const struct module *of[N_MODULES];
@@ -109,6 +106,7 @@ struct replica {
     struct live_request **swapped; /* in no order */
     size_t n_swapped;
     struct cohort cohort;
+    struct refusals refusals; /* of who is gone for them */
     uint64_t n_starts;
     uint64_t n_backs; /* preempted ones that went to the back of the queue */
     size_t cap;       /* requests the arrays below have room for */
@@ -141,11 +139,12 @@ struct replica {
     int32_t n_rejected;               /* in this plan */
     struct live_request **gone;       /* rejected in this plan or finished in this step */
     size_t n_gone;
-    size_t n_decodes_gone;      /* of these, the first ones: by a tick of this step */
-    struct ifl_promise promise; /* n_steps 0: none */
-    struct ifl_padding padding; /* stands while the promise does */
-    bool broken;                /* a policy broke the contract: error is filled */
-    bool answering;             /* the plan waits for the answer of a module that it has asked */
+    size_t n_decodes_gone;                   /* of these, the first ones: by a tick of this step */
+    struct refusal refused[IFL_SWAPPED + 1]; /* last in this plan, of each state */
+    struct ifl_promise promise;              /* n_steps 0: none */
+    struct ifl_padding padding;              /* stands while the promise does */
+    bool broken;                             /* a policy broke the contract: error is filled */
+    bool answering; /* the plan waits for the answer of a module that it has asked */
     struct ifl_error error;
 
     bool checks; /* the checking mode */
@@ -156,6 +155,8 @@ struct replica {
     bool due;              /* a plan will be asked for */
     int64_t wake_ns;       /* when an empty plan wants another */
     int64_t wake_asked_ns; /* the last that the loop was told of */
+    uint64_t wake_step;    /* at the last wake */
+    uint64_t n_vain_wakes; /* in a row, nothing having happened here in between */
 
     /* the step in flight */
     bool ticks; /* the cohort takes part */
@@ -165,8 +166,9 @@ struct replica {
     size_t n_tables, cap_tables;
     struct ifl_result *results; /* of the steps that end, where a module asks for them */
     struct ifl_step_record record;
-    int64_t last_end_ns;    /* of the step before, IFL_NEVER before the first */
-    int64_t n_barren_steps; /* since the last that produced a token */
+    int32_t n_preempted_before; /* by plans without a step since the last one */
+    int64_t last_end_ns;        /* of the step before, IFL_NEVER before the first */
+    int64_t n_barren_steps;     /* since the last that produced a token */
 
     /* steps that repeat one another */
     int64_t tick_ns;                      /* what the last one took that coasted */
@@ -190,12 +192,7 @@ struct replica_options {
     struct beam_search beams;
 };
 
-/* Owned by the caller; zeroed memory is valid for replica_destroy. The module's part of a request
- * begins behind *parts_bytes, which grow by it. */
-int module_create(struct module *module, const struct module_config *config,
-                  const struct ifl_limits *limits, size_t *parts_bytes, struct ifl_error *error);
-void module_destroy(struct module *module); /* zeroed memory is valid */
-
+/* Owned by the caller; zeroed memory is valid for replica_destroy. */
 int replica_create(struct replica *replica, const struct replica_options *options,
                    struct ifl_error *error);
 void replica_destroy(struct replica *replica);
@@ -224,6 +221,10 @@ bool replica_ticks_again(const struct replica *replica);
 bool replica_repeat(struct replica *replica, int64_t now_ns);
 /* True if the plan holds work or copies; then desc is ready to be submitted. */
 bool replica_commit(struct replica *replica);
+/* An empty plan, behind which nothing happens until somebody comes. Whoever it refuses for good, on
+ * the device before in host memory before in the queue, is dropped, and is in `gone` afterwards. At
+ * the end of the workload whoever it refuses for now is, too. False: it refuses nobody. */
+bool replica_give_up(struct replica *replica, bool at_end);
 /* The step in flight has ended. Finished requests are in `gone` afterwards. Negative as well once
  * more steps in a row have produced no token than it takes to fill all K/V memory one token at a
  * time: then preemption undoes prompts faster than they are computed, for ever. */
@@ -245,6 +246,8 @@ int replica_coast(struct replica *replica, const struct ifl_done *done, const in
                   struct ifl_error *error);
 /* False, and nothing has changed: the promise does not cover it. */
 bool replica_next_tick(struct replica *replica, int64_t now_ns);
+/* Preemptions that no step has told of: true, and a record of them alone, as the run ends. */
+bool replica_preempted_since(struct replica *replica, struct ifl_step_record *record);
 /* What became of a request in `gone`; then it may be recycled. */
 void replica_report(const struct replica *replica, const struct live_request *r,
                     struct ifl_request_record *record);

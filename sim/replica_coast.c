@@ -6,6 +6,7 @@ bool replica_coasts(const struct replica *replica)
 {
     const struct ifl_step_desc *desc = &replica->desc;
     return replica->promise.n_steps > 0 && replica->ticks && replica->n_planned == 0 &&
+           replica->record.preempted == 0 && /* of plans before: told once */
            desc->n_outs + desc->n_ins + desc->n_copies == 0 && !replica->wants_work &&
            cohort_ticks_left(&replica->cohort) > 0;
 }

@@ -199,7 +199,8 @@ static void fill_record(struct replica *replica)
     record->running = replica->step.n_running_requests;
     record->waiting = replica->step.n_waiting;
     record->swapped = replica->step.n_swapped;
-    record->preempted = replica->step.n_preempted;
+    record->preempted = replica->step.n_preempted + replica->n_preempted_before;
+    replica->n_preempted_before = 0;
     record->blocks_out = totals->n_blocks_out;
     record->blocks_in = totals->n_blocks_in;
     replica_record_pool(replica);
@@ -220,8 +221,10 @@ bool replica_commit(struct replica *replica)
     struct ifl_step_desc *desc = &replica->desc;
     settle_cohort(replica);
     release_swapped_in(replica);
-    if (!replica->ticks && replica->n_planned == 0 && replica->n_outs + replica->n_ins == 0)
+    if (!replica->ticks && replica->n_planned == 0 && replica->n_outs + replica->n_ins == 0) {
+        replica->n_preempted_before += replica->step.n_preempted;
         return false;
+    }
     sum_totals(replica);
     desc->step = replica->view.step;
     desc->start_ns = replica->view.now_ns;
@@ -444,16 +447,41 @@ static int check_progress(const struct replica *replica, struct ifl_error *error
         return 0;
     return ifl_fail(error, IFL_E_STALLED,
                     "policy %s has run %lld steps without a token: its prompts preempt one "
-                    "another and start over, for ever; %zu are running, %zu waiting, %zu swapped "
-                    "out",
+                    "another (preempt %s) and start over, for ever; %zu are running, %zu waiting, "
+                    "%zu swapped out",
                     replica->modules[IFL_BATCHING].policy->name, (long long)replica->n_barren_steps,
-                    replica->running.n, replica->waiting.n, replica->n_swapped);
+                    replica->modules[IFL_PREEMPT].policy->name, replica->running.n,
+                    replica->waiting.n, replica->n_swapped);
+}
+
+bool replica_preempted_since(struct replica *replica, struct ifl_step_record *record)
+{
+    *record = (struct ifl_step_record){
+        .step = replica->view.step,
+        .replica = replica->record.replica,
+        .start_ns = replica->last_end_ns,
+        .preempted = replica->n_preempted_before,
+        .kv_total_blocks = replica->record.kv_total_blocks,
+        .kv_pool_slots = replica->record.kv_pool_slots,
+    };
+    replica->n_preempted_before = 0;
+    return record->preempted > 0;
 }
 
 static bool outlasts_finishes(const struct replica *replica)
 {
     const size_t n_others = replica->waiting.n + replica->n_swapped + replica->apart.n;
     return replica->promise.to_the_last && replica->cohort.n > 0 && n_others == 0;
+}
+
+/* An engine begins a step a little after it was planned, and so do those that it recorded. */
+static void stamp_starts(struct replica *replica, int64_t start_ns)
+{
+    for (size_t i = 0; i < replica->n_planned; i++) {
+        struct live_request *r = replica->planned[i].r;
+        if (r->first_scheduled_ns == replica->desc.start_ns)
+            r->first_scheduled_ns = start_ns;
+    }
 }
 
 int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,
@@ -470,6 +498,8 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
     replica->view.step++;
     replica->view.now_ns = end_ns;
     replica_stamp_record(replica, done);
+    if (done->start_ns != replica->desc.start_ns)
+        stamp_starts(replica, done->start_ns);
     if (replica->desc.totals.n_prefill_tokens > 0)
         replica->view.last_prefill_ns = end_ns - done->start_ns;
     replica->n_barren_steps++;

@@ -80,4 +80,5 @@ const struct ifl_step_ops replica_step_ops = {
     .draw = op_draw,
     .took_part = step_took_part,
     .scheduled = step_scheduled,
+    .refuse = step_refuse,
 };

@@ -7,6 +7,17 @@
 
 /* The policy has broken its contract: the first time counts. */
 void step_breach(struct replica *replica, const char *what);
+/* Remembers why r does not move on; of several refusals in a plan the last. */
+static inline void step_note_refusal(struct replica *replica, const struct ifl_request *r,
+                                     const struct ifl_policy *by, const char *why, bool lasts)
+{
+    if (r->state <= IFL_SWAPPED)
+        replica->refused[r->state] = (struct refusal){live(r), by, why, lasts};
+}
+static inline const struct ifl_policy *step_planner(const struct replica *replica)
+{
+    return replica->modules[IFL_BATCHING].policy;
+}
 /* Blocks have come or gone. */
 static inline void step_count_blocks(struct replica *replica)
 {
@@ -37,6 +48,8 @@ bool step_make_room(struct ifl_step *step, const struct ifl_request *needy);
 enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *request,
                               enum ifl_fate fate, enum ifl_place place);
 void step_reject(struct ifl_step *step, const struct ifl_request *request);
+/* The batching module says why it does not start r, or is about to drop it. */
+void step_refuse(struct ifl_step *step, const struct ifl_request *request, const char *why);
 /* Off the list of the swapped ones. */
 void step_remove_swapped(struct replica *replica, struct live_request *r);
 

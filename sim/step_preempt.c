@@ -69,13 +69,18 @@ static void send_to_host(struct replica *replica, struct live_request *r)
 /* Of several that go to the back in one plan, the first to give way stands first. */
 static const uint64_t BEHIND_ALL = UINT64_C(1) << 63;
 
-static void send_to_waiting(struct replica *replica, struct live_request *r, enum ifl_place place)
+static void forget_computed(struct replica *replica, struct live_request *r)
 {
     replica_drop_blocks(replica, r, false);
     r->parted = false;
     kv_beams_end(&r->beams);
     r->pub.stale.n_computed = 0;
     r->pub.n_prefill = 0;
+}
+
+static void send_to_waiting(struct replica *replica, struct live_request *r, enum ifl_place place)
+{
+    forget_computed(replica, r);
     r->pub.state = IFL_WAITING;
     r->pub.queued_ns = replica->view.now_ns;
     r->stalled_on_host = false;
@@ -88,6 +93,21 @@ static void send_to_waiting(struct replica *replica, struct live_request *r, enu
         waiting_push(&replica->waiting, r, replica_rank(replica, r), r->pub.arrival_ns);
     else
         waiting_push(&replica->waiting, r, replica_rank_now(replica, r), replica->view.now_ns);
+}
+
+/* As serving.kv.swap_full has it; vLLM v0 aborts then. */
+static enum ifl_verdict swap_is_full(struct replica *replica, const struct ifl_request *victim)
+{
+    replica->broken = true;
+    ifl_fail(&replica->error, IFL_E_POLICY,
+             "the swap pool is full in step %llu at %.9f s: batching %s with preempt %s swaps out "
+             "%d blocks, %d are free (serving.kv.swap_gib; swap_full: recompute falls back "
+             "instead)",
+             (unsigned long long)replica->view.step, ifl_s_from_ns(replica->view.now_ns),
+             replica->modules[IFL_BATCHING].policy->name,
+             replica->modules[IFL_PREEMPT].policy->name, victim->stale.n_blocks,
+             replica->host.n_free);
+    return IFL_NO_HOST_BLOCKS;
 }
 
 static bool swapped_in_now(const struct replica *replica, const struct live_request *r)
@@ -121,11 +141,8 @@ enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *r
     replica_settle_keys(replica);
     step_sync(replica, r);
     if (fate == IFL_SWAP && request->stale.n_blocks > replica->host.n_free) {
-        if (replica->swap_full == SWAP_FULL_FAIL) {
-            step_breach(replica, "the swap pool is full (serving.kv.swap_gib; swap_full: recompute "
-                                 "falls back instead)");
-            return IFL_NO_HOST_BLOCKS;
-        }
+        if (replica->swap_full == SWAP_FULL_FAIL)
+            return swap_is_full(replica, request);
         fate = IFL_RECOMPUTE;
     }
     step_undo_schedule(replica, r);
@@ -153,34 +170,87 @@ bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
     replica->answering = false;
     replica_note_said(replica, preempt, needy->serial,
                       victim.request ? (int64_t)victim.request->serial : -1);
-    if (!victim.request || victim.fate == IFL_KEEP)
+    if (!victim.request || victim.fate == IFL_KEEP) {
+        step_note_refusal(replica, needy, preempt->policy,
+                          "it lacks K/V blocks, and nobody gives way", true);
         return false;
+    }
     return step_preempt(step, victim.request, victim.fate, victim.place) == IFL_YES &&
            victim.request != needy;
 }
 
 /* ---- for good ---- */
 
-void step_reject(struct ifl_step *step, const struct ifl_request *request)
+void step_refuse(struct ifl_step *step, const struct ifl_request *request, const char *why)
 {
-    struct replica *replica = replica_of(step);
-    struct live_request *r = live(request);
-    if (replica->broken)
-        return;
-    if (request->state == IFL_WAITING) {
+    const struct replica *replica = replica_of(step);
+    step_note_refusal(replica_of(step), request, step_planner(replica), why, true);
+}
+
+/* Off its list; then nothing of it is left here. */
+static void take_off(struct replica *replica, struct live_request *r)
+{
+    if (r->pub.state == IFL_WAITING) {
         waiting_leave(&replica->waiting, r);
-        step->n_waiting--;
-    } else if (request->state == IFL_SWAPPED) {
+        replica->step.n_waiting--;
+    } else if (r->pub.state == IFL_SWAPPED) {
         step_remove_swapped(replica, r);
-        kv_release(&replica->host, request->n_host_blocks, r->blocks);
+        kv_release(&replica->host, r->pub.n_host_blocks, r->blocks);
         r->pub.n_host_blocks = 0;
-        step_count_blocks(replica);
     } else {
-        step_breach(replica, "it rejected a request that neither waits nor is swapped");
-        return;
+        replica_settle_keys(replica);
+        step_sync(replica, r);
+        replica_leave(replica, r);
+        replica_note_rank(replica, RANKED_RUNNING, r);
+        forget_computed(replica, r);
     }
+    step_count_blocks(replica);
+}
+
+static void drop(struct replica *replica, struct live_request *r)
+{
+    const struct refusal *last = &replica->refused[r->pub.state];
+    const bool ran = r->first_scheduled_ns != IFL_NEVER;
+    const bool told = last->r == r;
+    const struct refusal_count one = {.by = told ? last->by : step_planner(replica),
+                                      .why = told ? last->why : "it drops it",
+                                      .n_rejected = !ran,
+                                      .n_failed = ran};
+    refusals_add(&replica->refusals, &one);
+    take_off(replica, r);
     r->pub.state = IFL_DONE;
     replica_stir_keys(replica);
     replica->n_rejected++;
     replica->gone[replica->n_gone++] = r;
+}
+
+void step_reject(struct ifl_step *step, const struct ifl_request *request)
+{
+    struct replica *replica = replica_of(step);
+    if (replica->broken)
+        return;
+    if (request->state == IFL_WAITING || request->state == IFL_SWAPPED)
+        drop(replica, live(request));
+    else
+        step_breach(replica, "it rejected a request that neither waits nor is swapped");
+}
+
+/* Of those that this plan refused. */
+static struct live_request *refused_first(const struct replica *replica, bool at_end)
+{
+    static const enum ifl_state order[] = {IFL_RUNNING, IFL_SWAPPED, IFL_WAITING};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        const struct refusal *last = &replica->refused[order[i]];
+        if (last->r && last->r->pub.state == order[i] && (last->lasts || at_end))
+            return last->r;
+    }
+    return NULL;
+}
+
+bool replica_give_up(struct replica *replica, bool at_end)
+{
+    struct live_request *r = refused_first(replica, at_end);
+    if (r)
+        drop(replica, r);
+    return r != NULL;
 }

@@ -92,8 +92,11 @@ enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *
         return IFL_NO_BLOCKS;
     const int32_t computed = request->stale.n_computed + n;
     const int32_t need = replica_need(replica, r, hold_tokens > computed ? hold_tokens : computed);
-    if (!replica_take_blocks(replica, r, need))
+    if (!replica_take_blocks(replica, r, need)) {
+        step_note_refusal(replica, request, step_planner(replica),
+                          "its tokens find no free K/V blocks", true);
         return IFL_NO_BLOCKS;
+    }
     if (hold_tokens > computed && request->stale.n_blocks > r->n_promised)
         r->n_promised = request->stale.n_blocks;
     step_count_blocks(replica);

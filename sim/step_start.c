@@ -21,8 +21,33 @@ static bool may_start(struct replica *replica, const struct ifl_request *request
     return !replica->broken;
 }
 
+static void note_verdict(struct replica *replica, const struct ifl_policy *by,
+                         const struct ifl_request *r, enum ifl_verdict verdict)
+{
+    static const struct {
+        const char *why;
+        bool lasts;
+    } of[] = {
+        [IFL_NO_BLOCKS] = {"it finds too few free K/V blocks", true},
+        [IFL_NO_HOST_BLOCKS] = {"it finds too little host memory free", true},
+        [IFL_WAIT] = {"it has it wait", false},
+        [IFL_SKIP] = {"it passes it over", false},
+        [IFL_NEVER_FITS] = {"it never fits", true},
+    };
+    if (verdict > IFL_YES && verdict <= IFL_NEVER_FITS)
+        step_note_refusal(replica, r, by, of[verdict].why, of[verdict].lasts);
+}
+
+/* The admit modules say yes, and the blocks are not there, or not next to one another. */
+static enum ifl_verdict note_no_blocks(struct replica *replica, const struct ifl_request *r)
+{
+    step_note_refusal(replica, r, replica->modules[IFL_ADMIT].policy,
+                      "what it asks for is not free", true);
+    return IFL_NO_BLOCKS;
+}
+
 /* A refusal that names an hour is asked about again then. */
-static void note_refusal(struct replica *replica, int64_t until_ns)
+static void note_hour(struct replica *replica, int64_t until_ns)
 {
     if (until_ns <= replica->view.now_ns)
         return;
@@ -44,7 +69,8 @@ static struct ifl_admission answer_of_all(struct replica *replica,
         replica_note_said(replica, admit, request->serial << 32 | (uint32_t)n,
                           (int64_t)own.verdict << 32 | (uint32_t)own.hold_tokens);
         if (own.verdict != IFL_YES) {
-            note_refusal(replica, own.until_ns);
+            note_verdict(replica, admit->policy, request, own.verdict);
+            note_hour(replica, own.until_ns);
             return own;
         }
         if (own.hold_tokens > answer.hold_tokens)
@@ -171,7 +197,7 @@ enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *req
     const int32_t hold = replica_hold_blocks(
         replica, r, answer.hold_tokens > computed ? answer.hold_tokens : computed);
     if (!(request->state == IFL_SWAPPED ? bring_back : leave_queue)(replica, r, hold))
-        return IFL_NO_BLOCKS;
+        return note_no_blocks(replica, request);
     r->n_promised = answer.hold_tokens > computed ? hold : 0;
     r->pub.state = IFL_RUNNING;
     r->pub.start_serial = replica->n_starts++;

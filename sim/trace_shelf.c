@@ -6,6 +6,7 @@
 struct shelved_trace {
     struct shelved_trace *next;
     char *path, *format;
+    int32_t max_record_mib;
     size_t n_users;
     pthread_mutex_t reading; /* held while somebody reads the file */
     bool is_read;
@@ -29,26 +30,33 @@ static void discard(struct shelved_trace *one)
     free(one);
 }
 
-static struct shelved_trace *make(const char *path, const char *format)
+static struct shelved_trace *make(const struct ifl_trace_file *file)
 {
     struct shelved_trace *one = calloc(1, sizeof *one);
     if (!one)
         return NULL;
     pthread_mutex_init(&one->reading, NULL);
-    one->path = strdup(path);
-    one->format = strdup(format);
+    one->path = strdup(file->path);
+    one->format = strdup(file->format);
+    one->max_record_mib = file->max_record_mib;
     if (one->path && one->format)
         return one;
     discard(one);
     return NULL;
 }
 
+/* What one way of reading a file gives, another may refuse. */
+static bool is_of(const struct shelved_trace *one, const struct ifl_trace_file *file)
+{
+    return strcmp(one->path, file->path) == 0 && strcmp(one->format, file->format) == 0 &&
+           one->max_record_mib == file->max_record_mib;
+}
+
 /* Takes it out of the list; NULL if it is not there. */
-static struct shelved_trace *take_out(struct trace_shelf *shelf, const char *path,
-                                      const char *format)
+static struct shelved_trace *take_out(struct trace_shelf *shelf, const struct ifl_trace_file *file)
 {
     struct shelved_trace **at = &shelf->first;
-    while (*at && (strcmp((*at)->path, path) != 0 || strcmp((*at)->format, format) != 0))
+    while (*at && !is_of(*at, file))
         at = &(*at)->next;
     struct shelved_trace *found = *at;
     if (found)
@@ -77,13 +85,12 @@ static void tidy(struct trace_shelf *shelf)
 
 /* ---- a file ---- */
 
-static struct shelved_trace *begin_use(struct trace_shelf *shelf, const char *path,
-                                       const char *format)
+static struct shelved_trace *begin_use(struct trace_shelf *shelf, const struct ifl_trace_file *file)
 {
     pthread_mutex_lock(&shelf->lock);
-    struct shelved_trace *one = take_out(shelf, path, format);
+    struct shelved_trace *one = take_out(shelf, file);
     if (!one)
-        one = make(path, format);
+        one = make(file);
     if (one) {
         one->next = shelf->first;
         shelf->first = one;
@@ -108,24 +115,29 @@ static int read_once(const struct trace_shelf *shelf, struct shelved_trace *one,
     int rc = 0;
     pthread_mutex_lock(&one->reading);
     if (!one->is_read) {
-        rc = ifl_trace_read(one->path, one->format, &shelf->notes, &one->trace, error);
+        const struct ifl_trace_file file = {one->path, one->format, one->max_record_mib};
+        rc = ifl_trace_read(&file, &shelf->notes, &one->trace, error);
         one->is_read = rc == 0;
     }
     pthread_mutex_unlock(&one->reading);
     return rc;
 }
 
-int trace_shelf_cut(struct trace_shelf *shelf, const char *path, const char *format,
+int trace_shelf_cut(struct trace_shelf *shelf, const struct ifl_trace_file *file,
                     const struct ifl_trace_window *window, const struct ifl_notes *notes,
                     struct ifl_trace *trace, struct ifl_error *error)
 {
-    struct shelved_trace *one = begin_use(shelf, path, format);
-    if (!one)
-        return ifl_fail_nomem(error);
+    struct shelved_trace *one = begin_use(shelf, file);
+    if (!one) {
+        ifl_fail_nomem(error);
+        return ifl_blame_file(error, file->path);
+    }
     int rc = read_once(shelf, one, error);
     if (rc == 0)
-        rc = ifl_trace_cut(&one->trace, window, path, notes, trace, error);
+        rc = ifl_trace_cut(&one->trace, window, file->path, notes, trace, error);
     end_use(shelf, one);
+    if (rc == IFL_E_NOMEM)
+        ifl_blame_file(error, file->path);
     return rc;
 }
 

@@ -30,7 +30,7 @@ void trace_shelf_clear(struct trace_shelf *shelf);
 
 /* The window's rows of a file, a trace of their own, the caller's to free. The notes are for what
  * the window does. */
-int trace_shelf_cut(struct trace_shelf *shelf, const char *path, const char *format,
+int trace_shelf_cut(struct trace_shelf *shelf, const struct ifl_trace_file *file,
                     const struct ifl_trace_window *window, const struct ifl_notes *notes,
                     struct ifl_trace *trace, struct ifl_error *error);
 

@@ -90,21 +90,22 @@ int trace_attributes_want_record(struct trace_rows *rows, const struct trace_rec
     return rc;
 }
 
-/* A text on one line, for it goes into CSV files; or a number. */
+/* A name, or a number. */
 static int take_client(struct trace_rows *rows, const struct trace_record *record,
                        struct ifl_error *error)
 {
     const json_t *value = json_object_get(record->value, "client");
-    const char *text = json_string_value(value);
     char number[24];
+    const char *name = number;
     if (!value || json_is_null(value))
         return name_client(rows, "", error);
-    if (text && strcspn(text, "\r\n") == json_string_length(value))
-        return name_client(rows, text, error);
-    if (!json_is_integer(value))
+    if (json_is_integer(value))
+        snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
+    else if (json_is_string(value))
+        name = trace_record_name(record, "client", error);
+    else
         return trace_record_fail(record, "client", "a text on one line or a whole number", error);
-    snprintf(number, sizeof number, "%lld", (long long)json_integer_value(value));
-    return name_client(rows, number, error);
+    return name ? name_client(rows, name, error) : error->code;
 }
 
 static int take_whole(const struct trace_record *record, size_t attribute, int32_t min,

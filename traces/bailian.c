@@ -3,8 +3,6 @@
  * https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon */
 #include "traces.h"
 
-#include <string.h>
-
 /* Chats joined into trees: union-find over the ids that the file mentions (Tarjan, JACM 1975). */
 struct bailian {
     struct trace_rows *rows;
@@ -68,26 +66,18 @@ static int take_chat(struct bailian *bailian, const struct trace_record *record,
     return rc;
 }
 
-/* Names of clients go into CSV files, a line a row. */
-static bool is_name(const json_t *text)
-{
-    return json_is_string(text) &&
-           strcspn(json_string_value(text), "\r\n") == json_string_length(text);
-}
-
 static int take_record(void *self, const struct trace_record *record, struct ifl_error *error)
 {
     struct bailian *bailian = self;
-    const json_t *type = json_object_get(record->value, "type");
+    const char *type = trace_record_name(record, "type", error);
     int64_t stamp_ns = 0;
-    int rc = trace_record_stamp(record, "timestamp", IFL_NS_PER_S, &stamp_ns, error);
-    if (rc == 0 && !is_name(type))
-        rc = trace_record_fail(record, "type", "a text on one line", error);
+    int rc = type ? trace_record_stamp(record, "timestamp", IFL_NS_PER_S, &stamp_ns, error)
+                  : error->code;
     if (rc == 0)
         rc = trace_record_add(record, bailian->rows, stamp_ns, error);
     if (rc <= 0)
         return rc;
-    rc = trace_rows_client(bailian->rows, json_string_value(type), error);
+    rc = trace_rows_client(bailian->rows, type, error);
     return rc < 0 ? rc : take_chat(bailian, record, error);
 }
 

@@ -5,8 +5,9 @@
 #include "traces.h"
 
 #include <csv.h>
-#include <limits.h>
 #include <string.h>
+
+#include "inflight/nearest.h"
 
 enum { MAX_FILE_COLUMNS = 256, UNBOUND = -1 };
 
@@ -56,42 +57,18 @@ int trace_row_fail(const struct trace_row *row, size_t column, const char *expec
                        row->format->columns[column].name, found, expected);
 }
 
-static int least(int a, int b)
-{
-    return a < b ? a : b;
-}
-
-/* Levenshtein, Binary codes capable of correcting deletions, insertions, and reversals, 1966. */
-static int edit_distance(const char *a, const char *b)
-{
-    int row[32];
-    const int n = least((int)strlen(b), 31);
-    for (int j = 0; j <= n; j++)
-        row[j] = j;
-    for (int i = 1; a[i - 1]; i++) {
-        int diagonal = row[0];
-        row[0] = i;
-        for (int j = 1; j <= n; j++) {
-            const int replaced = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            row[j] = least(replaced, 1 + least(row[j], row[j - 1]));
-        }
-    }
-    return row[n];
-}
-
 static const char *nearest_name(const struct trace_csv_format *format, const char *name)
 {
-    const char *nearest = "";
-    int distance = INT_MAX;
-    for (size_t i = 0; i < format->n_columns; i++) {
-        const int d = edit_distance(name, format->columns[i].name);
-        if (d < distance) {
-            distance = d;
-            nearest = format->columns[i].name;
-        }
-    }
-    return nearest;
+    const char *names[TRACE_CSV_MAX_COLUMNS];
+    for (size_t i = 0; i < format->n_columns; i++)
+        names[i] = format->columns[i].name;
+    return ifl_nearest(name, names, format->n_columns);
+}
+
+/* Texts end at their NUL: what stands behind one would be lost. */
+static bool has_nul(const struct trace_row *row, const char *text, size_t n)
+{
+    return row->input->has_nuls && memchr(text, '\0', n);
 }
 
 static int fail_header(struct trace_row *row, int place, const char *what, const char *name)
@@ -102,18 +79,21 @@ static int fail_header(struct trace_row *row, int place, const char *what, const
 
 /* ---- the header ---- */
 
-static int bind(struct trace_row *row, int place, const char *name)
+static int bind(struct trace_row *row, int place, const char *name, size_t n)
 {
     const struct trace_csv_format *format = row->format;
     char found[64], what[96];
     size_t i = 0;
-    trace_printable(found, sizeof found, name, strlen(name));
+    trace_printable(found, sizeof found, name, n);
+    if (has_nul(row, name, n))
+        return fail_header(row, place, "holds a NUL character, expected a name without", found);
     while (i < format->n_columns && strcmp(name, format->columns[i].name) != 0)
         i++;
     row->bound[place] = i < format->n_columns ? (int)i : UNBOUND;
     if (i == format->n_columns) {
-        snprintf(what, sizeof what, "is unknown; the nearest right name is %s",
-                 nearest_name(format, found));
+        const char *near = nearest_name(format, found);
+        snprintf(what, sizeof what, "is unknown%s%s", near ? "; the nearest right name is " : "",
+                 near ? near : "");
         return format->closed ? fail_header(row, place, what, found) : 0;
     }
     if (row->place[i] != UNBOUND)
@@ -164,7 +144,9 @@ static int keep_cell(struct trace_row *row, int column, const char *text, size_t
     memcpy(row->text + row->n_text, text, n);
     row->text[row->n_text + n] = '\0';
     row->n_text += n + 1;
-    return 0;
+    return has_nul(row, text, n)
+               ? trace_row_fail(row, (size_t)column, "a text without NUL characters", row->error)
+               : 0;
 }
 
 static void take_cell(void *text, size_t n, void *context)
@@ -174,7 +156,7 @@ static void take_cell(void *text, size_t n, void *context)
     if (row->rc < 0)
         return;
     if (!row->header_seen && place < MAX_FILE_COLUMNS)
-        row->rc = bind(row, place, text);
+        row->rc = bind(row, place, text, n);
     else if (place < row->n_file_columns && row->bound[place] != UNBOUND)
         row->rc = keep_cell(row, row->bound[place], text, n);
 }
@@ -303,6 +285,11 @@ bool trace_row_filled(const struct trace_row *row, size_t column)
 const char *trace_row_text(const struct trace_row *row, size_t column)
 {
     return row->text + row->cells[column].at;
+}
+
+int trace_row_line(const struct trace_row *row)
+{
+    return row->input->line;
 }
 
 int trace_row_whole(const struct trace_row *row, size_t column, int64_t min, int64_t max,

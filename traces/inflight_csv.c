@@ -69,14 +69,15 @@ static int take_header(void *self, const struct trace_row *row, struct ifl_error
 
 /* ---- cells of optional columns ---- */
 
-static int take_request_id(const struct trace_row *row, uint64_t *cell, struct ifl_error *error)
+static int take_request_id(struct trace_rows *rows, const struct trace_row *row, uint64_t *cell,
+                           struct ifl_error *error)
 {
     int64_t value = (int64_t)*cell; /* so far the record's number */
     const int rc = trace_row_filled(row, TRACE_REQUEST_ID)
                        ? trace_row_whole(row, TRACE_REQUEST_ID, 0, INT64_MAX, &value, error)
                        : 0;
     *cell = (uint64_t)value;
-    return rc;
+    return rc == 0 ? trace_ids_add(&rows->ids, *cell, trace_row_line(row), error) : rc;
 }
 
 static int take_optional(struct inflight *inflight, const struct trace_row *row, size_t column,
@@ -86,7 +87,7 @@ static int take_optional(struct inflight *inflight, const struct trace_row *row,
     const size_t i = trace->n - 1;
     switch (column) {
     case TRACE_REQUEST_ID:
-        return take_request_id(row, &trace->request_id[i], error);
+        return take_request_id(inflight->rows, row, &trace->request_id[i], error);
     case TRACE_SAMPLES:
         return trace_row_whole_or(row, column, 1, 1, &trace->samples[i], error);
     case TRACE_SESSION:

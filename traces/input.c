@@ -2,28 +2,24 @@
  * pipes work and no file but one JSON object is in memory as a whole. */
 #include "traces.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <string.h>
 
 enum { FIRST_CAP = 1 << 16 };
 
 static const char byte_order_mark[] = {'\xef', '\xbb', '\xbf'};
 
-static int fail_read(const struct trace_input *input, struct ifl_error *error)
+int trace_input_fail_long(const struct trace_input *input, int line, struct ifl_error *error)
 {
-    int code;
-    const char *text = gzerror(input->file, &code);
-    if (code == Z_BUF_ERROR)
-        return ifl_fail_at(error, input->path, 0, 0,
-                           "the gzip stream is cut short, expected a complete file");
-    if (code == Z_ERRNO)
-        return ifl_fail_at(error, input->path, 0, 0, "cannot read: %s", strerror(errno));
-    return ifl_fail_at(error, input->path, 0, 0, "cannot decompress: %s", text);
+    return ifl_fail_at(error, input->path, line, 0,
+                       "a line or JSON object of more than %zu MiB, expected it within "
+                       "workload.max_record_mib (--max-record where there is no configuration)",
+                       input->most_bytes >> 20);
 }
 
 static int make_room(struct trace_input *input, struct ifl_error *error)
 {
+    if (input->end - input->begin > input->most_bytes)
+        return trace_input_fail_long(input, input->line + 1, error);
     memmove(input->bytes, input->bytes + input->begin, input->end - input->begin);
     input->end -= input->begin;
     input->begin = 0;
@@ -37,28 +33,27 @@ static int make_room(struct trace_input *input, struct ifl_error *error)
     return 0;
 }
 
-/* Among the n bytes behind the end. */
-static void note_quotes(struct trace_input *input, size_t n)
+/* At the n bytes behind the end: what no byte needs is not looked for in each cell. */
+static void look_at(struct trace_input *input, size_t n)
 {
-    input->has_quotes = input->has_quotes || memchr(input->bytes + input->end, '"', n);
+    const char *bytes = input->bytes + input->end;
+    input->has_quotes = input->has_quotes || memchr(bytes, '"', n);
+    input->has_nuls = input->has_nuls || memchr(bytes, '\0', n);
 }
 
 /* Appends to the unread bytes; sets at_end where nothing comes. */
 static int fill(struct trace_input *input, struct ifl_error *error)
 {
-    const int rc = make_room(input, error);
+    int rc = make_room(input, error);
     if (rc < 0)
         return rc;
-    const size_t room = input->cap - input->end;
-    const unsigned wanted = room < INT_MAX ? (unsigned)room : INT_MAX;
-    const int got = gzread(input->file, input->bytes + input->end, wanted);
-    int code;
-    gzerror(input->file, &code);
-    if (got < 0 || (code != Z_OK && code != Z_STREAM_END))
-        return fail_read(input, error);
-    note_quotes(input, (size_t)got);
-    input->end += (size_t)got;
-    input->at_end = got == 0;
+    size_t n;
+    rc = ifl_unpack(input->file, input->bytes + input->end, input->cap - input->end, &n, error);
+    if (rc < 0)
+        return rc;
+    look_at(input, n);
+    input->end += n;
+    input->at_end = n == 0;
     return 0;
 }
 
@@ -78,7 +73,8 @@ static int drop_byte_order_mark(struct trace_input *input, struct ifl_error *err
 static int allocate(struct trace_input *input, const char *path, size_t cap,
                     struct ifl_error *error)
 {
-    *input = (struct trace_input){.path = path, .cap = cap};
+    *input = (struct trace_input){
+        .path = path, .cap = cap, .most_bytes = (size_t)IFL_MAX_RECORD_MIB << 20};
     input->bytes = malloc(cap);
     return input->bytes ? 0 : ifl_fail_nomem(error);
 }
@@ -88,15 +84,9 @@ int trace_input_open(struct trace_input *input, const char *path, struct ifl_err
     int rc = allocate(input, path, FIRST_CAP, error);
     if (rc < 0)
         return rc;
-    errno = 0;
-    input->file = gzopen(path, "rb");
-    if (!input->file) {
-        rc = errno ? ifl_fail_at(error, path, 0, 0, "cannot open: %s", strerror(errno))
-                   : ifl_fail_nomem(error);
-    } else {
-        gzbuffer(input->file, FIRST_CAP);
+    rc = ifl_unpack_open(path, &input->file, error);
+    if (rc == 0)
         rc = drop_byte_order_mark(input, error);
-    }
     if (rc < 0)
         trace_input_close(input);
     return rc;
@@ -110,7 +100,7 @@ int trace_input_open_memory(struct trace_input *input, const char *path, const v
         return rc;
     if (n_bytes > 0)
         memcpy(input->bytes, bytes, n_bytes);
-    note_quotes(input, n_bytes);
+    look_at(input, n_bytes);
     input->end = n_bytes;
     input->at_end = true;
     return drop_byte_order_mark(input, error);
@@ -118,8 +108,7 @@ int trace_input_open_memory(struct trace_input *input, const char *path, const v
 
 void trace_input_close(struct trace_input *input)
 {
-    if (input->file)
-        gzclose(input->file);
+    ifl_unpack_close(input->file);
     free(input->bytes);
     *input = (struct trace_input){0};
 }
@@ -132,6 +121,8 @@ static int find_line(struct trace_input *input, size_t *n, struct ifl_error *err
         const size_t unread = input->end - input->begin;
         const char *newline = memchr(begin, '\n', unread);
         *n = newline ? (size_t)(newline - begin) + 1 : unread;
+        if ((newline || input->at_end) && *n > input->most_bytes)
+            return trace_input_fail_long(input, input->line + 1, error);
         if (newline || input->at_end)
             return *n > 0;
         const int rc = fill(input, error);

@@ -91,6 +91,7 @@ struct feed {
     struct ifl_error *error;
     int rc; /* of the input, which jansson takes for an end */
     int line, column;
+    size_t n_bytes; /* of the element so far */
 };
 
 static int next_byte(struct feed *feed, char *byte)
@@ -107,8 +108,11 @@ static int next_byte(struct feed *feed, char *byte)
 
 static size_t feed_byte(void *buffer, size_t size, void *context)
 {
+    struct feed *feed = context;
     (void)size;
-    return next_byte(context, buffer) > 0;
+    if (feed->n_bytes++ == feed->input->most_bytes)
+        feed->rc = trace_input_fail_long(feed->input, feed->line, feed->error);
+    return feed->rc >= 0 && next_byte(feed, buffer) > 0;
 }
 
 static int next_token(struct feed *feed, char *token)
@@ -140,6 +144,7 @@ static int read_element(struct feed *feed, const struct trace_json_reader *reade
     const int line = feed->line, column = feed->column - 1;
     feed->input->begin--;
     feed->column--;
+    feed->n_bytes = 0;
     json_t *value = json_load_callback(feed_byte, feed, FLAGS | JSON_DISABLE_EOF_CHECK, &found);
     if (!value)
         return feed->rc < 0 ? feed->rc
@@ -208,9 +213,13 @@ json_t *trace_json_first(struct trace_input *input, struct ifl_error *error)
     json_t *value = trace_json_parse(input->path, input->line + 1, text, n, error);
     if (value)
         return value;
-    struct ifl_error later;
+    struct ifl_error later = {0};
     rc = trace_input_peek_all(input, &text, &n, &later);
     value = rc > 0 ? json_loadb(text, n, FLAGS | JSON_DISABLE_EOF_CHECK, &found) : NULL;
+    if (rc > 0 && !value && json_error_code(&found) == json_error_out_of_memory)
+        ifl_fail_nomem(&later);
+    if (later.code < 0)
+        *error = later;
     return value;
 }
 
@@ -234,6 +243,17 @@ int trace_record_object(const struct trace_record *record, const char *key,
 {
     *inner = (struct trace_record){record->path, record->line, json_object_get(record->value, key)};
     return json_is_object(inner->value) ? 0 : trace_record_fail(record, key, "{...}", error);
+}
+
+const char *trace_record_name(const struct trace_record *record, const char *key,
+                              struct ifl_error *error)
+{
+    const json_t *value = json_object_get(record->value, key);
+    const char *text = json_string_value(value);
+    if (text && strcspn(text, "\r\n") == json_string_length(value))
+        return text;
+    trace_record_fail(record, key, "a text on one line, without NUL characters", error);
+    return NULL;
 }
 
 int trace_record_whole(const struct trace_record *record, const char *key, int64_t min, int64_t max,

@@ -195,20 +195,24 @@ int trace_read_input(struct trace_input *input, const char *format, const struct
     if (rc == 0)
         rc = trace_rows_end(&rows, error);
     trace_names_free(&rows.clients);
+    trace_ids_free(&rows.ids);
     if (rc < 0)
         ifl_trace_free(trace);
     return rc;
 }
 
-int ifl_trace_read(const char *path, const char *format, const struct ifl_notes *notes,
+int ifl_trace_read(const struct ifl_trace_file *file, const struct ifl_notes *notes,
                    struct ifl_trace *trace, struct ifl_error *error)
 {
     struct trace_input input;
     *trace = (struct ifl_trace){0};
-    int rc = trace_input_open(&input, path, error);
-    if (rc < 0)
-        return rc;
-    rc = trace_read_input(&input, format, notes, trace, error);
+    int rc = trace_input_open(&input, file->path, error);
+    if (rc == 0 && file->max_record_mib > 0)
+        input.most_bytes = (size_t)file->max_record_mib << 20;
+    if (rc == 0)
+        rc = trace_read_input(&input, file->format, notes, trace, error);
     trace_input_close(&input);
+    if (rc == IFL_E_NOMEM)
+        ifl_blame_file(error, file->path);
     return rc;
 }

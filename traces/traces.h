@@ -9,9 +9,9 @@
 #define TRACES_TRACES_H
 
 #include <jansson.h>
-#include <zlib.h>
 
 #include "inflight/trace.h"
+#include "inflight/unpack.h"
 
 /* ---- notes.c: words for a person ---- */
 
@@ -24,13 +24,15 @@ const char *trace_printable(char *out, size_t size, const char *text, size_t n);
 /* ---- input.c: a file, gzip or plain, or bytes in memory; a byte order mark is dropped ---- */
 
 struct trace_input {
-    const char *path; /* borrowed; what errors call the input */
-    gzFile file;      /* NULL: everything is in `bytes` */
-    char *bytes;      /* [cap], unread ones in [begin, end) */
+    const char *path;          /* borrowed; what errors call the input */
+    struct ifl_unpacker *file; /* NULL: everything is in `bytes` */
+    char *bytes;               /* [cap], unread ones in [begin, end) */
     size_t begin, end, cap;
-    bool at_end;     /* nothing is left behind `end` */
-    bool has_quotes; /* somewhere before it */
-    int line;        /* 1-based number of the last line handed out */
+    size_t most_bytes; /* of a line, or of a JSON object */
+    bool at_end;       /* nothing is left behind `end` */
+    bool has_quotes;   /* somewhere before it */
+    bool has_nuls;
+    int line; /* 1-based number of the last line handed out */
 };
 
 int trace_input_open(struct trace_input *input, const char *path, struct ifl_error *error);
@@ -44,13 +46,15 @@ int trace_input_line(struct trace_input *input, const char **text, size_t *n,
                      struct ifl_error *error);
 int trace_input_peek(struct trace_input *input, const char **text, size_t *n,
                      struct ifl_error *error);
-/* All that is unread, in memory at once. */
+/* All that is unread, in memory at once; no more than a record may have. */
 int trace_input_peek_all(struct trace_input *input, const char **text, size_t *n,
                          struct ifl_error *error);
 
 /* 1: one more byte. 0: the end. `first` gives the next that is not blank, and leaves it there. */
 int trace_input_first(struct trace_input *input, char *byte, struct ifl_error *error);
 int trace_input_byte(struct trace_input *input, char *byte, struct ifl_error *error);
+
+int trace_input_fail_long(const struct trace_input *input, int line, struct ifl_error *error);
 
 /* ---- numbers.c: text to integers, exactly ---- */
 
@@ -77,6 +81,19 @@ struct trace_names {
 int trace_names_number(struct trace_names *names, const char *name, uint32_t *number,
                        struct ifl_error *error);
 void trace_names_free(struct trace_names *names);
+
+/* ---- ids.c: request ids, and the lines that they stand on ---- */
+
+struct trace_ids {
+    struct trace_id *of; /* [cap], owned */
+    size_t n, cap;
+    bool unordered; /* some id is not above the one before it, so it may be there twice */
+};
+
+int trace_ids_add(struct trace_ids *ids, uint64_t id, int line, struct ifl_error *error);
+/* An id that is there twice is an error that names both lines. Forgets the order of the lines. */
+int trace_ids_check(struct trace_ids *ids, const char *path, struct ifl_error *error);
+void trace_ids_free(struct trace_ids *ids);
 
 /* ---- table.c: the columns of a trace, alike ---- */
 
@@ -124,7 +141,8 @@ struct trace_rows {
     size_t n_gaps, cap_gaps;
     bool several_runs; /* the file goes on with another run; said once */
     struct trace_names clients;
-    unsigned attributes; /* that the file has beside its format: bits 1 << place in attributes.c */
+    struct trace_ids ids; /* of files that name their requests */
+    unsigned attributes;  /* that the file has beside its format: bits 1 << place in attributes.c */
     bool clients_are_attributes, first_record_seen;
 };
 
@@ -200,6 +218,7 @@ int trace_csv_read(struct trace_input *input, const struct trace_csv_format *for
 bool trace_row_bound(const struct trace_row *row, size_t column);  /* the file has the column */
 bool trace_row_filled(const struct trace_row *row, size_t column); /* ... and a text in the cell */
 const char *trace_row_text(const struct trace_row *row, size_t column);
+int trace_row_line(const struct trace_row *row);
 
 /* The cell as a number; `trace_row_fail` blames it in words of the reader's own. */
 int trace_row_tokens(const struct trace_row *row, size_t column, int32_t min, int32_t *tokens,
@@ -249,6 +268,9 @@ json_t *trace_json_parse(const char *path, int line, const char *text, size_t n,
 
 int trace_record_tokens(const struct trace_record *record, const char *key, int32_t *tokens,
                         struct ifl_error *error);
+/* A text that may stand in a line of a CSV file, borrowed; NULL: error is filled. */
+const char *trace_record_name(const struct trace_record *record, const char *key,
+                              struct ifl_error *error);
 int trace_record_whole(const struct trace_record *record, const char *key, int64_t min, int64_t max,
                        int64_t *value, struct ifl_error *error);
 /* A number of units of `unit_ns` each; exact where it is an integer. */

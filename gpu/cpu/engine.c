@@ -16,17 +16,28 @@ static int64_t clock_ns(void)
 
 /* ---- opening ---- */
 
-static int load(struct cpu_engine *engine, const char *weights_dir, struct ifl_error *error)
+/* The checkpoint comes first: whether the embeddings are tied decides how many weights there are.
+ */
+static int load(struct cpu_engine *engine, struct weight_source *source, struct ifl_error *error)
 {
+    int rc = weights_settle_tie(source, &engine->limits.model, error);
+    if (rc == 0)
+        rc = cpu_take_memory(engine, error);
+    return rc == 0 ? cpu_load_weights(engine, source, error) : rc;
+}
+
+static int open_and_load(struct cpu_engine *engine, struct ifl_error *error)
+{
+    const struct ifl_engine_options *o = &engine->limits;
     struct checkpoint checkpoint = {0};
-    struct weight_source source = {NULL, engine->limits.seed, engine->limits.n_threads};
+    struct weight_source source = {.seed = o->seed, .n_threads = o->n_threads, .notes = o->notes};
     int rc = 0;
-    if (weights_dir) {
-        rc = checkpoint_open(weights_dir, &checkpoint, error);
+    if (o->weights_dir) {
+        rc = checkpoint_open(o->weights_dir, &checkpoint, error);
         source.checkpoint = &checkpoint;
     }
     if (rc == 0)
-        rc = cpu_load_weights(engine, &source, error);
+        rc = load(engine, &source, error);
     checkpoint_close(&checkpoint);
     return rc;
 }
@@ -54,9 +65,7 @@ static int cpu_open(const struct ifl_engine_options *options, void **self, struc
     engine->block_floats = 2 * (size_t)m->n_layers * (size_t)m->n_kv_heads *
                            (size_t)options->block_tokens * (size_t)m->d_head;
     if (rc == 0)
-        rc = cpu_take_memory(engine, error);
-    if (rc == 0)
-        rc = load(engine, options->weights_dir, error);
+        rc = open_and_load(engine, error);
     engine->limits.weights_dir = NULL;
     blas_set_threads(options->n_threads);
     if (rc < 0)

@@ -1,32 +1,33 @@
 /* All of the engine's memory, taken once. */
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "engine.h"
+#include "host_memory.h"
 #include "rope.h"
 
 static const double GIB = 1073741824.0;
 
-static int fail_room(const struct cpu_engine *engine, struct ifl_error *error)
+static int fail_room(const struct cpu_engine *engine, const struct host_memory *host,
+                     struct ifl_error *error)
 {
     const double block_gib = (double)engine->block_floats * sizeof(float) / GIB;
-    const double page_gib = (double)sysconf(_SC_PAGESIZE) / GIB;
     return ifl_fail(error, IFL_E_NOMEM,
                     "out of memory: in fp32 the engine asks for %.2f GiB of weights, %.2f of KV "
-                    "blocks and %.2f of host blocks; the machine has %.2f GiB, %.2f of them free",
+                    "blocks, %.2f of host blocks and %.2f to measure on; it may have %.2f GiB, "
+                    "%.2f of them free",
                     (double)weights_count(&engine->limits.model) * sizeof(float) / GIB,
                     engine->limits.n_blocks * block_gib, engine->limits.n_host_blocks * block_gib,
-                    (double)sysconf(_SC_PHYS_PAGES) * page_gib,
-                    (double)sysconf(_SC_AVPHYS_PAGES) * page_gib);
+                    (double)engine->limits.bench_bytes / GIB, host->all_bytes / GIB,
+                    host->free_bytes / GIB);
 }
 
 /* Linux hands out more memory than there is and kills whoever uses it: better to refuse. */
-static bool has_room(const struct cpu_engine *engine, size_t n_weights)
+static bool has_room(const struct cpu_engine *engine, size_t n_weights,
+                     const struct host_memory *host)
 {
     const double floats =
         (double)n_weights + (double)engine->limits.n_blocks * (double)engine->block_floats;
-    return floats * sizeof(float) + (double)engine->limits.bench_bytes <=
-           (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    return floats * sizeof(float) + (double)engine->limits.bench_bytes <= host->free_bytes;
 }
 
 static bool take(float **array, size_t n)
@@ -63,8 +64,10 @@ int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
     const struct ifl_engine_model *m = &o->model;
     const size_t n_weights = (size_t)weights_count(m);
     const size_t n_angles = (size_t)o->max_tokens * ((size_t)m->d_head / 2);
-    if (!has_room(engine, n_weights))
-        return fail_room(engine, error);
+    struct host_memory host;
+    host_memory_read("", &host);
+    if (!has_room(engine, n_weights, &host))
+        return fail_room(engine, &host, error);
     engine->at = calloc((size_t)m->n_layers, sizeof *engine->at);
     engine->host = calloc((size_t)o->n_host_blocks + 1, engine->block_floats * sizeof(float));
     if (!engine->at || !engine->host || !take(&engine->weights, n_weights) ||
@@ -72,7 +75,7 @@ int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
         !take(&engine->bench, o->bench_bytes / sizeof(float)) ||
         !take(&engine->cosines, n_angles) || !take(&engine->sines, n_angles) ||
         !take_scratch(engine))
-        return fail_room(engine, error);
+        return fail_room(engine, &host, error);
     rope_table(&engine->architecture, o->max_tokens, engine->cosines, engine->sines);
     /* Touched here, so that no step pays for a page fault. */
     for (size_t i = 0; i < (size_t)o->n_blocks * engine->block_floats; i++)

@@ -73,8 +73,10 @@ static int set_shares(struct cuda_engine *engine, struct ifl_error *error)
 
 static enum element element_of(enum ifl_engine_dtype dtype, const struct checkpoint *checkpoint)
 {
-    const bool is_fp16 =
-        checkpoint && checkpoint_type(checkpoint, "model.embed_tokens.weight") == TENSOR_F16;
+    const char *name = "model.embed_tokens.weight";
+    if (checkpoint && !checkpoint_has(checkpoint, name))
+        name = "lm_head.weight";
+    const bool is_fp16 = checkpoint && checkpoint_type(checkpoint, name) == TENSOR_F16;
     if (dtype == IFL_DTYPE_AUTO)
         return is_fp16 ? ELEMENT_FP16 : ELEMENT_BF16;
     return dtype == IFL_DTYPE_FP16 ? ELEMENT_FP16 : ELEMENT_BF16;
@@ -84,8 +86,13 @@ static int set_up(struct cuda_engine *engine, const struct checkpoint *checkpoin
                   struct ifl_error *error)
 {
     const struct ifl_engine_model *m = &engine->limits.model;
-    const struct weight_source source = {checkpoint, engine->limits.seed, engine->limits.n_threads};
     engine->element = element_of(engine->limits.dtype, checkpoint);
+    struct weight_source source = {.checkpoint = checkpoint,
+                                   .seed = engine->limits.seed,
+                                   .n_threads = engine->limits.n_threads,
+                                   .greatest = engine->element == ELEMENT_FP16 ? 65504 : 0,
+                                   .notes = engine->limits.notes};
+    TRY(weights_settle_tie(&source, &engine->limits.model, error));
     engine->head_width = m->d_head <= 64 ? 64 : 128;
     engine->logit_stride = (m->n_vocab + 7) / 8 * 8;
     engine->block_bytes = 2 * (size_t)m->n_layers * (size_t)m->n_kv_heads *

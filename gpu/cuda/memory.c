@@ -1,9 +1,9 @@
 /* All of the engine's memory, taken once. */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "engine.h"
+#include "host_memory.h"
 #include "numa.h"
 
 static const double GIB = 1073741824.0;
@@ -101,17 +101,29 @@ static int take_device(struct cuda_engine *engine, struct ifl_error *error)
     return 0;
 }
 
+/* Pages are pinned at once: the kernel would kill a process that takes more than there is. */
+static bool host_has(size_t n_bytes, struct host_memory *host)
+{
+    host_memory_read("", host);
+    return (double)n_bytes <= host->free_bytes;
+}
+
 static int take_pinned(void **memory, size_t n_bytes, const char *what, struct ifl_error *error)
 {
-    const cudaError_t failed = cudaHostAlloc(memory, n_bytes ? n_bytes : 1, cudaHostAllocDefault);
+    struct host_memory host;
+    const cudaError_t failed =
+        host_has(n_bytes, &host)
+            ? cudaHostAlloc(memory, n_bytes ? n_bytes : 1, cudaHostAllocDefault)
+            : cudaErrorMemoryAllocation;
     if (!failed)
         return 0;
     *memory = NULL;
     cudaGetLastError();
     return ifl_fail(error, failed == cudaErrorMemoryAllocation ? IFL_E_NOMEM : IFL_E_DEVICE,
-                    "%.2f GiB of pinned host memory for %s: %s; the host has %.2f GiB free",
-                    (double)n_bytes / GIB, what, cudaGetErrorString(failed),
-                    (double)sysconf(_SC_AVPHYS_PAGES) * (double)sysconf(_SC_PAGESIZE) / GIB);
+                    "%.2f GiB of pinned host memory for %s: %s; it may have %.2f GiB, %.2f of them "
+                    "free",
+                    (double)n_bytes / GIB, what, cudaGetErrorString(failed), host.all_bytes / GIB,
+                    host.free_bytes / GIB);
 }
 
 static int take_pinned_all(struct cuda_engine *engine, struct ifl_error *error)

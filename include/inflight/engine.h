@@ -14,7 +14,7 @@
  * names the folder of one that was built elsewhere, against the installed headers alone.
  *
  * ABI 2 added `describe` and `measure`, for calibration; ABI 3 the choice of a data type,
- * ABI 4 windows of attention for random weights. */
+ * ABI 4 windows of attention for random weights, ABI 5 notes. */
 #ifndef INFLIGHT_ENGINE_H
 #define INFLIGHT_ENGINE_H
 
@@ -26,7 +26,7 @@
 #include "inflight/error.h"
 #include "inflight/executor.h"
 
-#define IFL_ENGINE_ABI 4u
+#define IFL_ENGINE_ABI 5u
 
 /* RMSNorm, rotary positions, gated MLP with SiLU. */
 struct ifl_engine_model {
@@ -53,6 +53,7 @@ struct ifl_engine_options {
     int32_t max_step_seqs;
     size_t bench_bytes; /* of device memory for `measure` to work on; 0: it is never called */
     const volatile sig_atomic_t *stop; /* not 0: open and step soon return IFL_E_INTERRUPTED */
+    struct ifl_notes notes; /* `open` tells what is odd about a checkpoint, from its own thread */
 };
 
 /* One forward pass over the ragged concatenation of its sequences. In this order: blocks are

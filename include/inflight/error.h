@@ -1,4 +1,4 @@
-/* Errors: a negative code, and one line for a person.
+/* Errors: a negative code, and one line for a person. Notes: a line of what is no error.
  *
  * Functions that can fail return 0 or a negative `enum ifl_code` and fill the caller's
  * `struct ifl_error`. Libraries never print and never exit; only the command line does.
@@ -68,6 +68,22 @@ static inline int ifl_fail_nomem(struct ifl_error *error)
     ifl_fail(error, IFL_E_NOMEM, "out of memory");
     return IFL_E_NOMEM;
 }
+
+/* Names the file that was being read, where the error says none: memory may end in any of a
+ * reader's functions, of which most do not know the file. Returns error->code. */
+static inline int ifl_blame_file(struct ifl_error *error, const char *file)
+{
+    if (!error->file[0])
+        snprintf(error->file, sizeof error->file, "%.255s", file);
+    return error->code;
+}
+
+/* One line of news for the user (rows skipped, stamps sorted, lengths estimated ...). */
+typedef void ifl_note_fn(void *context, const char *text);
+struct ifl_notes {
+    ifl_note_fn *say; /* NULL: silent */
+    void *context;
+};
 
 /* A broken invariant of our own: says where and stops at once, in every build. */
 #define ifl_require(condition)                                                                     \

@@ -16,9 +16,14 @@
 
 #define IFL_PATH_BYTES 640
 
-enum ifl_status { IFL_FINISHED, IFL_REJECTED, IFL_FAILED };
+enum ifl_status { IFL_FINISHED, IFL_REJECTED, IFL_FAILED, IFL_N_STATUSES };
 
-/* A request's life. Times are IFL_NEVER where undefined. */
+/* As requests.csv and timeline.json call them. */
+static const char *const ifl_status_names[IFL_N_STATUSES] = {
+    [IFL_FINISHED] = "finished", [IFL_REJECTED] = "rejected", [IFL_FAILED] = "failed"};
+
+/* A request's life. Times are IFL_NEVER where undefined; it is first scheduled when the first step
+ * that computes some of it begins. */
 struct ifl_request_record {
     uint64_t request_id;
     int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns;
@@ -261,6 +266,8 @@ struct ifl_drawing {
     const char *out_dir, *script_dir; /* both must exist */
     int32_t columns;    /* of a page that a figure spans: 1 is 8.8 cm wide, 2 is 17.8 cm */
     const char *source; /* UTF-8, what it was made from, for the files' metadata; may be NULL */
+    const char *note;   /* UTF-8, written below the legend, a line for each part between "; "
+                         * where one line is too short; may be NULL */
 };
 
 /* "RUN: inflight 0.1.0, config.yaml fnv1a-64 0123456789abcdef; ...", the caller's to free: the

@@ -121,6 +121,8 @@ struct ifl_promise {
     bool to_the_last;
 };
 
+enum { IFL_MAX_VAIN_WAKES = 1000000 }; /* see wake */
+
 /* A policy calls these as ifl_next, ifl_start and so on, below. */
 struct ifl_step_ops {
     size_t size_bytes; /* sizeof(struct ifl_step_ops): it may grow at its end */
@@ -173,7 +175,8 @@ struct ifl_step_ops {
      * has run before. */
     void (*reject)(struct ifl_step *, const struct ifl_request *);
     void (*promise)(struct ifl_step *, struct ifl_promise);
-    /* If this plan is empty, plan again at `at_ns` even if nothing happens before. */
+    /* If this plan is empty, plan again at `at_ns` even if nothing happens before. The run fails
+     * once IFL_MAX_VAIN_WAKES in a row have come to nothing: no arrival, no step, no move. */
     void (*wake)(struct ifl_step *, int64_t at_ns);
     /* The step, and those that a promise makes of it, compute this besides. An engine does not. */
     void (*pad)(struct ifl_step *, struct ifl_padding);
@@ -186,6 +189,9 @@ struct ifl_step_ops {
     bool (*took_part)(struct ifl_step *, const struct ifl_request *);
     /* Everyone whom this plan has given tokens, in no particular order. */
     struct ifl_requests (*scheduled)(struct ifl_step *);
+    /* Says why the batching module does not start a request or is about to drop it, for the user: a
+     * constant text that reads on behind the module's name. What other modules refuse is known. */
+    void (*refuse)(struct ifl_step *, const struct ifl_request *, const char *why);
 };
 
 /* Totals of the step being built; read them, never keep them. */
@@ -318,6 +324,11 @@ static inline void ifl_reject(struct ifl_step *s, const struct ifl_request *r)
     s->ops->reject(s, r);
 }
 
+static inline void ifl_refuse(struct ifl_step *s, const struct ifl_request *r, const char *why)
+{
+    s->ops->refuse(s, r, why);
+}
+
 static inline void ifl_promise(struct ifl_step *s, int32_t n_steps, int64_t until_ns,
                                int32_t min_free_blocks)
 {
@@ -400,14 +411,16 @@ static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand
 }
 
 /* n more tokens for a running request that leave spare_blocks free; others give way until its
- * blocks are there. False: it gave way itself, or nobody does. */
+ * blocks are there. Where nobody does, those that it touches suffice. False: it gave way itself, or
+ * does not get them. */
 static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int32_t n,
                             int32_t spare_blocks)
 {
     while (n > 0 && r->state == IFL_RUNNING &&
            (s->n_free_blocks < spare_blocks || ifl_schedule(s, r, n, 0) != IFL_YES))
         if (!ifl_make_room(s, r))
-            return false;
+            return r->state == IFL_RUNNING && s->n_free_blocks < spare_blocks &&
+                   ifl_schedule(s, r, n, 0) == IFL_YES;
     return r->state == IFL_RUNNING;
 }
 
@@ -418,6 +431,25 @@ static inline void ifl_decode_one_by_one(struct ifl_step *s, int32_t spare_block
     for (size_t i = 0; i < running.n; i++)
         if (running.of[i]->state == IFL_RUNNING && ifl_decodes(running.of[i]))
             ifl_give(s, running.of[i], 1, spare_blocks);
+}
+
+/* The batching module's own verdict on a request that would wait for ever. */
+static inline enum ifl_verdict ifl_never(struct ifl_step *s, const struct ifl_request *r,
+                                         const char *why)
+{
+    ifl_refuse(s, r, why);
+    return IFL_NEVER_FITS;
+}
+
+/* Drops a group that is wider than all seats. */
+static inline bool ifl_dropped_as_too_wide(struct ifl_step *s, const struct ifl_request *r,
+                                           int32_t max_seqs)
+{
+    if (r->n_seqs <= max_seqs)
+        return false;
+    (void)ifl_never(s, r, "the request has more sequences than max_seqs");
+    ifl_reject(s, r);
+    return true;
 }
 
 /* Drops who never fits. False: r must wait, and with it whoever stands in line behind it. */

@@ -58,13 +58,6 @@ struct ifl_trace {
 
 void ifl_trace_free(struct ifl_trace *trace);
 
-/* One line of news for the user (rows skipped, stamps sorted, lengths estimated ...). */
-typedef void ifl_note_fn(void *context, const char *text);
-struct ifl_notes {
-    ifl_note_fn *say; /* NULL: silent */
-    void *context;
-};
-
 /* ---- reading ---- */
 
 /* Which rows to keep, applied in this order: lengths, shuffle, stamps, skip, limit. Zero values
@@ -78,9 +71,18 @@ struct ifl_trace_window {
     uint64_t skip, limit;   /* limit 0: all */
 };
 
-/* Reads `path` (gzip or plain) in `format`: auto, or a name of ifl_trace_formats. Rows come in file
- * order. Errors name file, line and column. */
-int ifl_trace_read(const char *path, const char *format, const struct ifl_notes *notes,
+/* MiB that one line, or one JSON object, of a trace may have unless the file says otherwise: a
+ * recorded run of 60,000 answers of 200 tokens, each gap with 20 digits, in one object. */
+enum { IFL_MAX_RECORD_MIB = 256 };
+
+struct ifl_trace_file {
+    const char *path;       /* gzip or plain */
+    const char *format;     /* auto, or a name of ifl_trace_formats */
+    int32_t max_record_mib; /* 0: IFL_MAX_RECORD_MIB */
+};
+
+/* Rows come in file order. Errors name file, line and column. */
+int ifl_trace_read(const struct ifl_trace_file *file, const struct ifl_notes *notes,
                    struct ifl_trace *trace, struct ifl_error *error);
 
 /* A trace of its own of the window's rows; request_id is filled in, so that identities survive. The

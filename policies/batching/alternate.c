@@ -50,6 +50,8 @@ static void start_from(const struct alternate *p, struct ifl_step *step, enum if
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (step->n_tokens < p->chunk_tokens && (r = ifl_next(step, list, &cursor))) {
+        if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
+            continue;
         if (step->n_running_seqs + r->n_seqs > p->max_seqs)
             return;
         if (!ifl_settled(step, r, ifl_start(step, r, share_of(p, step, r))))

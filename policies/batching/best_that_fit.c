@@ -39,21 +39,21 @@ struct walk {
     size_t n_running; /* on the device, so far */
 };
 
-/* The next in rank order and its tokens of this step, NULL where they or the seats are used up. A
- * group wider than the seats has them all. */
+/* The next in rank order and its tokens of this step, NULL where they or the seats are used up. */
 static const struct ifl_request *walk_on(const struct best_that_fit *p, struct ifl_step *step,
                                          struct walk *walk, int32_t *n_new)
 {
     const struct ifl_request *r;
-    while ((r = ifl_next(step, EVERYWHERE, &walk->cursor)) && ifl_todo(r) == 0)
-        walk->n_running++;
+    while ((r = ifl_next(step, EVERYWHERE, &walk->cursor)) &&
+           (ifl_todo(r) == 0 || ifl_dropped_as_too_wide(step, r, p->max_seqs)))
+        walk->n_running += r->state == IFL_RUNNING;
     if (!r)
         return NULL;
     const int32_t left = p->max_batched_tokens - walk->n_tokens, todo = ifl_todo(r);
     const int32_t rows = ifl_decodes(r) ? r->n_seqs : 1;
-    const bool seated = walk->n_seqs == 0 || walk->n_seqs + r->n_seqs <= p->max_seqs;
     *n_new = rows > 1 || todo < left ? todo : left;
-    if (!seated || *n_new <= 0 || (walk->n_tokens > 0 && rows * *n_new > left))
+    if (walk->n_seqs + r->n_seqs > p->max_seqs || *n_new <= 0 ||
+        (walk->n_tokens > 0 && rows * *n_new > left))
         return NULL;
     walk->n_tokens += rows * *n_new;
     walk->n_seqs += r->n_seqs;
@@ -113,6 +113,19 @@ static int64_t swap_out(const struct ifl_view *view, struct ifl_step *step, size
     return n_lacking;
 }
 
+/* Alone on the device, a prompt that has begun has its blocks, and lacks at most those that should
+ * stay free: sent away for them it would start over, for ever. */
+static bool best_is_lone_prompt(const struct best_that_fit *p, const struct ifl_view *view,
+                                struct ifl_step *step)
+{
+    struct walk walk = {0};
+    int32_t n_new;
+    if (view->n_running != 1 || step->n_in_prefill != 1)
+        return false;
+    const struct ifl_request *best = walk_on(p, step, &walk, &n_new);
+    return best && best->state == IFL_RUNNING;
+}
+
 /* The best of those chosen for whom there are blocks, once others have given theirs. */
 static struct choice find_blocks(const struct best_that_fit *p, const struct ifl_view *view,
                                  struct ifl_step *step, struct choice chosen)
@@ -123,6 +136,8 @@ static struct choice find_blocks(const struct best_that_fit *p, const struct ifl
     if (n_lacking <= 0)
         return chosen;
     const struct choice kept = choose(p, step, chosen.n_freed - n_lacking);
+    if (kept.n == 0 && best_is_lone_prompt(p, view, step))
+        return (struct choice){.n = 1, .n_running = 1};
     (void)swap_out(view, step, kept.n_running, chosen.n_running, INT64_MAX);
     return kept;
 }
@@ -138,6 +153,8 @@ static bool give(struct ifl_step *step, const struct ifl_request *r, int32_t n_n
     enum ifl_verdict verdict = ifl_start(step, r, n_new);
     while (verdict == IFL_NO_BLOCKS && step->n_requests == 0 && ifl_make_room(step, r))
         verdict = ifl_start(step, r, n_new);
+    if (verdict == IFL_NEVER_FITS)
+        ifl_reject(step, r);
     return verdict == IFL_YES;
 }
 
@@ -163,6 +180,8 @@ static void reject_hopeless(const struct best_that_fit *p, const struct ifl_view
     if (!r || r->state == IFL_RUNNING)
         return;
     const int64_t n_blocks = (int64_t)blocks_asked(step, r, n_new) + watermark(p, view);
+    if (n_blocks > view->limits->n_blocks)
+        ifl_refuse(step, r, "its blocks and those of watermark_frac are more than the pool has");
     if (n_blocks > view->limits->n_blocks || ifl_ask(step, r, n_new) == IFL_NEVER_FITS)
         ifl_reject(step, r);
 }

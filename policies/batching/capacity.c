@@ -8,9 +8,9 @@
  * earliest first, or all growing by a unit in turn.
  *
  * Where blocks run short, everyone is walked in rank order, waiting or not; whoever lacks blocks
- * pauses the last of those that run and have not been reached, and the walk ends at the first that
- * was paused. With a paused request at the head of those that wait, or a prompt that has begun, the
- * walk is the rule, too: it may rank before some that run. */
+ * pauses the last of those that run and have not been reached, and nobody joins behind the first
+ * that was paused. With a paused request at the head of those that wait, or a prompt that has
+ * begun, the walk is the rule, too: it may rank before some that run. */
 #include "inflight/policy.h"
 
 enum chunking { CHUNKING_NONE, CHUNKING_FIRST_COME, CHUNKING_EQUAL };
@@ -54,9 +54,13 @@ static int32_t share_of(const struct capacity *p, const struct ifl_view *view,
     return p->chunking == CHUNKING_NONE || left < unit ? 0 : left / unit * unit;
 }
 
-static bool never_fits(const struct capacity *p, const struct ifl_request *r)
+static const char too_long[] = "the prompt, or a unit of it, is longer than max_batched_tokens";
+
+static bool never_fits(const struct capacity *p, const struct ifl_view *view,
+                       const struct ifl_request *r)
 {
-    return p->chunking == CHUNKING_NONE && ifl_todo(r) > p->max_batched_tokens;
+    const int32_t most = p->max_batched_tokens;
+    return ifl_todo(r) > most && (p->chunking == CHUNKING_NONE || unit_tokens(p, view) > most);
 }
 
 static bool may_join(const struct capacity *p, const struct ifl_view *view)
@@ -150,12 +154,14 @@ static void start_prompts(const struct capacity *p, const struct ifl_view *view,
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
+            continue;
         const int32_t left = p->max_batched_tokens - step->n_tokens;
         const int32_t n = equal ? 0 : share_of(p, view, r, left);
         const int32_t first = ifl_todo(r) < unit ? ifl_todo(r) : unit;
         enum ifl_verdict verdict = IFL_WAIT;
-        if (never_fits(p, r))
-            verdict = IFL_NEVER_FITS;
+        if (never_fits(p, view, r))
+            verdict = ifl_never(step, r, too_long);
         else if (equal ? promised + first <= left : n > 0)
             verdict = ifl_start(step, r, n);
         if (!ifl_settled(step, r, verdict))
@@ -210,7 +216,7 @@ static bool finds_tokens(const struct capacity *p, const struct ifl_view *view,
     return p->chunking == CHUNKING_EQUAL ? tokens_at_level(step, unit) + first <= left : n > 0;
 }
 
-/* False: the walk ends here. Where prompts are cut, who finds no tokens is passed by those who have
+/* False: it must wait. Where prompts are cut, who finds no tokens is passed by those who have
  * started (the micro batch skips it), else nobody passes. */
 static bool pass_waiting(const struct capacity *p, const struct ifl_view *view,
                          struct ifl_step *step, const struct ifl_request *r, struct walk *walk)
@@ -218,12 +224,30 @@ static bool pass_waiting(const struct capacity *p, const struct ifl_view *view,
     const int32_t n = tokens_in_walk(p, view, step, r, walk);
     if (step->n_running_seqs >= p->max_seqs)
         return false;
-    if (never_fits(p, r))
-        return ifl_settled(step, r, IFL_NEVER_FITS);
+    if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
+        return true;
+    if (never_fits(p, view, r))
+        return ifl_settled(step, r, ifl_never(step, r, too_long));
     if (finds_tokens(p, view, step, r, n, walk))
         return ifl_settled(step, r, start_or_pause(step, r, n, walk));
     walk->joins = false;
     return p->chunking != CHUNKING_NONE;
+}
+
+/* The first that this plan has paused, or that cannot start, ends the joining. */
+static bool must_wait(const struct capacity *p, const struct ifl_view *view, struct ifl_step *step,
+                      const struct ifl_request *r, struct walk *walk)
+{
+    return ifl_gave_way_now(view, step, r) ||
+           (walk->joins && !pass_waiting(p, view, step, r, walk));
+}
+
+/* Nobody else joins; those on the device who have not been reached have a claim to their tokens all
+ * the same: one that waits for what they hold would wait for ever. */
+static bool goes_on(const struct ifl_step *step, struct walk *walk)
+{
+    walk->joins = false;
+    return walk->n_running_ahead > step->n_preempted;
 }
 
 static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
@@ -233,14 +257,13 @@ static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     count_ahead(step, &walk);
-    while ((r = ifl_next(step, IFL_IN_RUNNING | IFL_IN_WAITING, &cursor)) &&
-           !ifl_gave_way_now(view, step, r)) {
+    while ((r = ifl_next(step, IFL_IN_RUNNING | IFL_IN_WAITING, &cursor))) {
         const bool runs = r->state == IFL_RUNNING, decodes = runs && ifl_decodes(r);
         walk.n_decodes_ahead -= decodes;
         walk.n_running_ahead -= runs;
         if (runs)
             ifl_give(step, r, decodes ? 1 : tokens_in_walk(p, view, step, r, &walk), 0);
-        else if (walk.joins && !pass_waiting(p, view, step, r, &walk))
+        else if (must_wait(p, view, step, r, &walk) && !goes_on(step, &walk))
             break;
     }
     if (p->chunking == CHUNKING_EQUAL)
@@ -249,11 +272,12 @@ static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
 
 /* ---- the plan ---- */
 
-static bool paused_one_is_next(struct ifl_step *step)
+/* Where only the host holds anybody, they return first: the walk does not pass them. */
+static bool paused_one_is_next(const struct ifl_view *view, struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *head = ifl_next(step, IFL_IN_WAITING, &cursor);
-    return head && head->n_preempted > 0;
+    return head && head->n_preempted > 0 && (view->n_running > 0 || view->n_swapped == 0);
 }
 
 /* Then it may rank before some that decode, and has a claim to blocks before them. */
@@ -266,7 +290,7 @@ static bool prompt_has_begun(const struct capacity *p, const struct ifl_view *vi
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct capacity *p = self;
-    if (paused_one_is_next(step) || prompt_has_begun(p, view, step) ||
+    if (paused_one_is_next(view, step) || prompt_has_begun(p, view, step) ||
         !ifl_schedule_ready(step, 0)) {
         walk_everyone(p, view, step);
         return;

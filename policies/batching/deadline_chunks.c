@@ -171,7 +171,8 @@ static int32_t share_of(const struct ifl_step *step, const struct ifl_request *r
 static bool start(const struct deadline_chunks *p, struct ifl_step *step,
                   const struct ifl_request *r, int32_t n)
 {
-    return step->n_running_seqs < p->max_seqs && ifl_settled(step, r, ifl_start(step, r, n));
+    return ifl_dropped_as_too_wide(step, r, p->max_seqs) ||
+           (step->n_running_seqs < p->max_seqs && ifl_settled(step, r, ifl_start(step, r, n)));
 }
 
 /* Prompts that have begun and those that wait, in one order of rank. The first that must wait holds

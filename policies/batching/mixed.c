@@ -56,6 +56,16 @@ static const struct ifl_param params[] = {
      NULL, "tokens", "budget of the first stage"},
 };
 
+static int32_t schedule_unit(const struct mixed *p)
+{
+    return p->low_chunk_tokens < 32 ? p->low_chunk_tokens : 32;
+}
+
+static int32_t rounded(int32_t size, int32_t unit)
+{
+    return (int32_t)lrint((double)size / unit) * unit;
+}
+
 /* Sarathi-Serve, sarathi_scheduler.py, _compute_chunk_size_schedule: equal steps from high to low,
  * rounded to multiples of 32 or of low, whichever is less. Who has not begun is in the first stage.
  */
@@ -67,8 +77,7 @@ static int32_t scheduled_budget(const struct mixed *p, const struct ifl_request 
     const int32_t to_go = stage < last ? last - stage : 0;
     const int64_t range = p->high_chunk_tokens - p->low_chunk_tokens;
     const int32_t size = p->low_chunk_tokens + (int32_t)(to_go ? range * to_go / last : 0);
-    const int32_t unit = p->low_chunk_tokens < 32 ? p->low_chunk_tokens : 32;
-    return (int32_t)lrint((double)size / unit) * unit;
+    return rounded(size, schedule_unit(p));
 }
 
 static int32_t budget_left(const struct mixed *p, const struct ifl_step *step,
@@ -138,7 +147,7 @@ static enum ifl_verdict start_one(const struct mixed *p, struct ifl_step *step,
     const int32_t todo = ifl_todo(r), left = budget_left(p, step, r);
     const bool whole = p->prompts == PROMPTS_WHOLE && r->state == IFL_WAITING;
     if (whole && ifl_n_tokens(r) - step->n_tokens > left)
-        return IFL_NEVER_FITS;
+        return ifl_never(step, r, "the prompt is longer than chunk_tokens");
     if (left <= 0 || (whole && todo > left) || step->n_running_seqs + r->n_seqs > p->max_seqs)
         return IFL_WAIT;
     return ifl_start(step, r, at_most(todo, left));
@@ -151,6 +160,8 @@ static void start_from(const struct mixed *p, const struct ifl_view *view, struc
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, list, &cursor))) {
+        if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
+            continue;
         if (p->after_preemption != AFTER_EVERYONE && ifl_gave_way_now(view, step, r)) {
             if (p->after_preemption == AFTER_OTHERS)
                 continue;
@@ -184,6 +195,19 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, spare_blocks);
 }
 
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    const struct mixed *p = self;
+    const int32_t unit = schedule_unit(p);
+    (void)limits;
+    if (p->schedule_stages == 0 || rounded(p->high_chunk_tokens, unit) > 0)
+        return 0;
+    return ifl_fail(error, IFL_E_INPUT,
+                    "serving.batching.high_chunk_tokens is %d, which is rounded to a multiple of "
+                    "%d, expected at least %d",
+                    p->high_chunk_tokens, unit, unit / 2 + 1);
+}
+
 static const struct ifl_batching_ops ops = {plan};
 
 const struct ifl_policy policy_batching_mixed = {
@@ -194,5 +218,6 @@ const struct ifl_policy policy_batching_mixed = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct mixed),
+    .init = init,
     .ops.batching = &ops,
 };

@@ -106,16 +106,19 @@ static void admit_prompts(const struct prefill_first *p, const struct ifl_view *
     const int32_t budget = token_budget(p, view);
     const int32_t max_tokens = view->limits->max_model_tokens;
     const int32_t prompt_limit = budget < max_tokens && !p->first_chunked ? budget : max_tokens;
+    static const char too_long_why[] = "the prompt is longer than max_batched_tokens";
     int32_t longest = 0;
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while ((r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
+            continue;
         const int32_t n = share_of(p, view, step, r);
         const int32_t widest = n > longest ? n : longest;
         const bool too_long =
             ifl_n_tokens(r) > prompt_limit; /* whatever the cache holds of it, now */
         const bool has_room = !too_long && step_has_room(p, view, step, r, n, widest);
-        const enum ifl_verdict verdict = too_long   ? IFL_NEVER_FITS
+        const enum ifl_verdict verdict = too_long   ? ifl_never(step, r, too_long_why)
                                          : has_room ? ifl_start(step, r, n)
                                                     : ifl_ask(step, r, n);
         if (!ifl_settled(step, r, verdict) || (verdict == IFL_YES && !has_room))

@@ -89,7 +89,8 @@ static bool enough_would_join(const struct prefill_turns *p, const struct ifl_vi
         return false;
     while (n < enough && n_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
         const int32_t n_todo = ifl_todo(r);
-        const enum ifl_verdict verdict = n_todo > budget ? IFL_NEVER_FITS
+        const bool never = n_todo > budget || r->n_seqs > p->max_seqs;
+        const enum ifl_verdict verdict = never ? IFL_NEVER_FITS
                                          : n_todo > budget - n_tokens
                                              ? IFL_WAIT
                                              : ifl_ask_in_turn(step, r, n_todo, &n_blocks);
@@ -112,10 +113,13 @@ static void start_prompts(const struct prefill_turns *p, const struct ifl_view *
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
+            continue;
         const int32_t n = ifl_todo(r);
-        const enum ifl_verdict verdict = n > budget                    ? IFL_NEVER_FITS
-                                         : n > budget - step->n_tokens ? IFL_WAIT
-                                                                       : ifl_start(step, r, n);
+        const enum ifl_verdict verdict =
+            n > budget ? ifl_never(step, r, "the prompt is longer than max_batched_tokens")
+            : n > budget - step->n_tokens ? IFL_WAIT
+                                          : ifl_start(step, r, n);
         if (!ifl_settled(step, r, verdict))
             return;
     }

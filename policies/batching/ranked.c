@@ -57,9 +57,10 @@ static enum ifl_verdict give_other(struct ifl_step *step, const struct ifl_reque
 static bool visit(const struct ranked *p, struct ifl_step *step, const struct ifl_request *r,
                   struct walk *walk)
 {
+    if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
+        return true;
     const int32_t n = share_of(p, step, r);
-    const bool seated = walk->n_seqs == 0 || walk->n_seqs + r->n_seqs <= p->max_seqs;
-    if (n == 0 || !seated) /* a group wider than the seats has them all */
+    if (n == 0 || walk->n_seqs + r->n_seqs > p->max_seqs)
         return false;
     const bool runs = r->state == IFL_RUNNING;
     const enum ifl_verdict verdict = !runs                     ? give_other(step, r, n, walk)

@@ -245,6 +245,8 @@ static void start_prompts(const struct retracting *p, struct ifl_step *step, str
             known->hides = true;
             continue;
         }
+        if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
+            continue;
         const enum ifl_verdict verdict = start_one(step, left, r);
         note_refusal(known, verdict == IFL_NO_BLOCKS);
         if (!ifl_settled(step, r, verdict))

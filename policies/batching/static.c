@@ -39,11 +39,14 @@ static struct finished *finished_of(const void *self)
 }
 
 /* Requests of a list start, in rank order, until one must wait. */
-static void start_from(struct ifl_step *step, enum ifl_list list, int32_t max_seqs)
+static void start_from(const struct static_batching *p, struct ifl_step *step, enum ifl_list list,
+                       int32_t max_seqs)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while (step->n_running_seqs < max_seqs && (r = ifl_next(step, list, &cursor))) {
+        if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
+            continue;
         if (!ifl_settled(step, r, ifl_start(step, r, ifl_todo(r))))
             return;
     }
@@ -76,7 +79,8 @@ static void form_batch(const struct static_batching *p, const struct ifl_view *v
             return;
         }
     }
-    start_from(step, IFL_IN_WAITING, reached && preferred < p->max_seqs ? preferred : p->max_seqs);
+    start_from(p, step, IFL_IN_WAITING,
+               reached && preferred < p->max_seqs ? preferred : p->max_seqs);
     if (p->padded)
         pad_prompts(step);
 }
@@ -97,7 +101,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         ifl_decode_one_by_one(step, 0);
     if (step->n_preempted > 0)
         return;
-    start_from(step, IFL_IN_SWAPPED, p->max_seqs);
+    start_from(p, step, IFL_IN_SWAPPED, p->max_seqs);
     if (step->n_swapped_in == 0 && p->padded) /* whoever finishes adds to the padding */
         ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
     else if (step->n_swapped_in == 0)

@@ -105,6 +105,8 @@ static void start_from(const struct unified *p, struct ifl_step *step, enum ifl_
             unknown->hides = true;
             continue;
         }
+        if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
+            continue;
         if (step->n_running_seqs + unknown->n_seqs + r->n_seqs > p->max_seqs)
             return;
         if (!ifl_settled(step, r, start_one(p, step, r, unknown)))

@@ -2,7 +2,9 @@
  * schedule_batch.py, retract_decode): the decoding request with the shortest output gives way, of
  * equal ones the longest prompt, of equal ones the last started; its K/V is dropped and it goes to
  * the end of the queue. At least one goes on decoding; if there is no other, a prompt that has
- * begun gives way. */
+ * begun gives way. Nobody does where there is none: SGLang aborts the last one, if even alone it
+ * lacks memory. Only where what it holds is contiguous, and cannot grow, it starts over with more.
+ */
 #include "inflight/policy.h"
 
 struct shortest_output {
@@ -46,8 +48,11 @@ static struct ifl_victim pick(const void *self, const struct ifl_view *view, str
         if (gives_way_before(self, view, r, shortest))
             shortest = r;
     }
-    const bool keeps_one = n_decode > 1 || (n_decode == 1 && !ifl_decodes(needy));
+    const bool needy_decodes = needy->state == IFL_RUNNING && ifl_decodes(needy);
+    const bool keeps_one = n_decode > 1 || (n_decode == 1 && !needy_decodes);
     const struct ifl_request *victim = keeps_one ? shortest : begun;
+    if (!victim && view->limits->contiguous && needy->state == IFL_RUNNING)
+        victim = needy;
     return (struct ifl_victim){victim, victim ? IFL_RECOMPUTE : IFL_KEEP, IFL_BACK};
 }
 

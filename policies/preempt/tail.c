@@ -76,6 +76,8 @@ static struct ifl_victim pick(const void *self, const struct ifl_view *view, str
     const struct ifl_request *last =
         p->tail_of == TAIL_OF_RANKED ? last_ranked(p, step, needy) : last_started(p, step);
     const struct ifl_request *victim = last ? last : needy;
+    if (victim->state != IFL_RUNNING)
+        return (struct ifl_victim){NULL, IFL_KEEP, IFL_FRONT};
     return (struct ifl_victim){victim, fate_of(p, victim), (enum ifl_place)p->place};
 }
 

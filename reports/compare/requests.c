@@ -24,6 +24,7 @@ static const char *const columns[N_COLUMNS] = {
 
 struct one {
     uint32_t pair;
+    int line; /* of requests.csv */
     double request_id, arrival_s, prompt_tokens, output_tokens, latency_s[N_LATENCIES];
 };
 
@@ -32,6 +33,7 @@ struct requests {
     size_t n_points;
     struct one *of; /* [cap], owned */
     size_t n, cap;
+    int line; /* the last that was read */
 };
 
 static int grow(struct requests *requests, struct ifl_error *error)
@@ -51,6 +53,7 @@ static int take_request(void *context, const double *value, struct ifl_error *er
 {
     struct requests *requests = context;
     const double e2e_s = value[FIRST_LATENCY + E2E];
+    requests->line++;
     if (!(value[POINT] >= 0 && value[POINT] < (double)requests->n_points) || isnan(e2e_s))
         return IFL_OK;
     const uint32_t pair = requests->pair_of[(size_t)value[POINT]];
@@ -60,6 +63,7 @@ static int take_request(void *context, const double *value, struct ifl_error *er
         return error->code;
     struct one *one = &requests->of[requests->n++];
     *one = (struct one){.pair = pair,
+                        .line = requests->line,
                         .request_id = value[REQUEST_ID],
                         .arrival_s = value[ARRIVAL],
                         .prompt_tokens = value[PROMPT],
@@ -77,6 +81,19 @@ static int by_pair_then_id(const void *left, const void *right)
     return (a->request_id > b->request_id) - (a->request_id < b->request_id);
 }
 
+/* Sorted by id, so that equal ones stand together. */
+static int check_twins(const struct requests *requests, const char *path, struct ifl_error *error)
+{
+    for (size_t i = 1; i < requests->n; i++) {
+        const struct one *a = &requests->of[i - 1], *b = &requests->of[i];
+        if (by_pair_then_id(a, b) == 0)
+            return ifl_fail_at(error, path, a->line > b->line ? a->line : b->line, 0,
+                               "request_id is %.0f as on line %d, expected each id once",
+                               b->request_id, a->line < b->line ? a->line : b->line);
+    }
+    return IFL_OK;
+}
+
 static int read_run(struct requests *requests, const struct matching *matching, enum run run,
                     struct ifl_error *error)
 {
@@ -88,13 +105,14 @@ static int read_run(struct requests *requests, const struct matching *matching, 
     memset(pair_of, 0xff, (n_points + 1) * sizeof *pair_of);
     for (size_t i = 0; i < matching->n_pairs; i++)
         pair_of[matching->pairs[i].row[run]] = (uint32_t)i;
-    *requests = (struct requests){.pair_of = pair_of, .n_points = n_points};
+    *requests = (struct requests){.pair_of = pair_of, .n_points = n_points, .line = 1};
     snprintf(path, sizeof path, "%s/requests.csv", matching_dir(matching->of, run));
     const int code = scan_csv(path, N_COLUMNS, columns, take_request, requests, error);
     free(pair_of);
-    if (!code && requests->n > 0)
-        qsort(requests->of, requests->n, sizeof *requests->of, by_pair_then_id);
-    return code;
+    if (code || requests->n == 0)
+        return code;
+    qsort(requests->of, requests->n, sizeof *requests->of, by_pair_then_id);
+    return check_twins(requests, path, error);
 }
 
 /* ---- both ---- */

@@ -17,6 +17,18 @@ struct attainment {
     double n_requests, n_met[N_SCALES];
 };
 
+/* Of each replication of each series. */
+struct curves {
+    struct attainment *of; /* [n_series x n_replications] */
+    double *sample;        /* [n_replications] */
+    size_t n_replications;
+};
+
+static struct attainment *curve_of(const struct curves *curves, size_t series, size_t replication)
+{
+    return &curves->of[series * curves->n_replications + replication];
+}
+
 enum { POINT, TTFT, TPOT, E2E, TTFT_SLO, TPOT_SLO, N_COLUMNS };
 static const char *const columns[N_COLUMNS] = {"point", "ttft_s",     "tpot_s",
                                                "e2e_s", "ttft_slo_s", "tpot_slo_s"};
@@ -27,10 +39,11 @@ static double scale_needed(double latency_s, double slo_s)
     return isnan(latency_s) || isnan(slo_s) ? 0 : latency_s / slo_s;
 }
 
-static int take_request(void *context, size_t series, const double *value, struct ifl_error *error)
+static int take_request(void *context, size_t series, size_t replication, const double *value,
+                        struct ifl_error *error)
 {
     (void)error;
-    struct attainment *of = (struct attainment *)context + series;
+    struct attainment *of = curve_of(context, series, replication);
     const double ttft = scale_needed(value[TTFT], value[TTFT_SLO]),
                  tpot = scale_needed(value[TPOT], value[TPOT_SLO]),
                  needed = isnan(value[E2E]) ? (double)INFINITY : fmax(ttft, tpot);
@@ -46,17 +59,40 @@ const char *attainment_lacks(const struct plot *plot)
     return figure_has_file(plot, "requests.csv") ? NULL : "no requests.csv";
 }
 
-static int write_curve(struct whole_file *file, const struct plot *plot,
-                       const struct series_point *point, const struct attainment *of,
-                       struct ifl_error *error)
+/* The mean over the replications that have requests. */
+static struct ifl_interval attained(const struct curves *curves, size_t series, int scale)
 {
+    size_t n = 0;
+    for (size_t r = 0; r < curves->n_replications; r++) {
+        const struct attainment *of = curve_of(curves, series, r);
+        if (of->n_requests > 0)
+            curves->sample[n++] = of->n_met[scale] / of->n_requests;
+    }
+    return ifl_interval_95(curves->sample, n);
+}
+
+static bool has_slo(const struct curves *curves, size_t series)
+{
+    bool any = false;
+    for (size_t r = 0; r < curves->n_replications; r++)
+        any |= curve_of(curves, series, r)->has_slo;
+    return any;
+}
+
+static int write_curve(struct whole_file *file, const struct plot *plot,
+                       const struct curves *curves, size_t series, struct ifl_error *error)
+{
+    const struct series_point *point = &plot->set->points[plot->chosen[series]];
     const struct figure_number number = figure_series_number(point),
                                rate = figure_number(point->rate_rps);
     for (int i = 0; i < N_SCALES; i++) {
+        const struct ifl_interval of = attained(curves, series, i);
         const struct figure_number scale = figure_number(scale_at(i)),
-                                   attained = figure_number(of->n_met[i] / of->n_requests);
-        const char *const cells[] = {number.text, plot->set->names[point->series], rate.text,
-                                     scale.text, attained.text};
+                                   mean = figure_number(of.mean),
+                                   half_width = figure_number(of.half_width);
+        const char *const cells[] = {
+            number.text, plot->set->names[series], rate.text, figure_saturated(point), scale.text,
+            mean.text,   half_width.text};
         if (figure_write_row(file, cells, sizeof cells / sizeof *cells, error))
             return error->code;
     }
@@ -64,26 +100,34 @@ static int write_curve(struct whole_file *file, const struct plot *plot,
 }
 
 static int write_curves(struct whole_file *file, const struct plot *plot,
-                        const struct attainment *of, struct ifl_error *error)
+                        const struct curves *curves, struct ifl_error *error)
 {
     bool any = false;
-    int code = whole_write(file, "number,series,rate_rps,slo_scale,attainment_frac\n", error);
+    int code = whole_write(file,
+                           "number,series,rate_rps,saturated,slo_scale,attainment_frac,"
+                           "attainment_frac_ci95\n",
+                           error);
     for (size_t i = 0; i < figure_n_curves(plot) && !code; i++) {
-        if (of[i].has_slo)
-            code = write_curve(file, plot, &plot->set->points[plot->chosen[i]], &of[i], error);
-        any |= of[i].has_slo;
+        if (!has_slo(curves, i))
+            continue;
+        code = write_curve(file, plot, curves, i, error);
+        any = true;
     }
     return code || any ? code : FIGURE_EMPTY;
 }
 
 int attainment_write(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
-    struct attainment *of = calloc(figure_n_curves(plot), sizeof *of);
-    if (!of)
-        return ifl_fail_nomem(error);
-    int code = figure_scan(plot, "requests.csv", N_COLUMNS, columns, take_request, of, error);
+    const size_t n_replications = figure_n_replications(plot);
+    struct curves curves = {.of = calloc(figure_n_curves(plot) * n_replications, sizeof *curves.of),
+                            .sample = calloc(n_replications, sizeof *curves.sample),
+                            .n_replications = n_replications};
+    int code = curves.of && curves.sample ? IFL_OK : ifl_fail_nomem(error);
     if (!code)
-        code = write_curves(file, plot, of, error);
-    free(of);
+        code = figure_scan(plot, "requests.csv", N_COLUMNS, columns, take_request, &curves, error);
+    if (!code)
+        code = write_curves(file, plot, &curves, error);
+    free(curves.sample);
+    free(curves.of);
     return code;
 }

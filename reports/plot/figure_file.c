@@ -1,5 +1,7 @@
 /* The cells of a figure's CSV. */
 #include <math.h>
+#include <stdarg.h>
+#include <string.h>
 
 #include "plot/figures.h"
 #include "row.h"
@@ -30,4 +32,21 @@ struct figure_number figure_number(double value)
 struct figure_number figure_series_number(const struct series_point *point)
 {
     return figure_number((double)(point->series + 1));
+}
+
+const char *figure_saturated(const struct series_point *point)
+{
+    return point->saturated ? "true" : "false";
+}
+
+void figure_say(const struct plot *plot, const char *format, ...)
+{
+    char *const text = plot->note->text;
+    const size_t cap = sizeof plot->note->text;
+    va_list args;
+    if (*text)
+        snprintf(text + strlen(text), cap - strlen(text), "; ");
+    va_start(args, format);
+    vsnprintf(text + strlen(text), cap - strlen(text), format, args);
+    va_end(args);
 }

@@ -10,6 +10,15 @@ size_t figure_n_curves(const struct plot *plot)
     return plot->set->n_series < MAX_CURVES ? plot->set->n_series : MAX_CURVES;
 }
 
+size_t figure_n_replications(const struct plot *plot)
+{
+    size_t most = 1;
+    for (size_t run = 0; run < plot->set->n_runs; run++)
+        if (plot->set->runs[run].n_replications > most)
+            most = plot->set->runs[run].n_replications;
+    return most;
+}
+
 static void path_of(const struct plot *plot, size_t run, const char *name, char path[4096])
 {
     snprintf(path, 4096, "%s/%s", plot->set->runs[run].dir, name);
@@ -31,20 +40,23 @@ struct sieve {
     size_t run;
     double number; /* of the point of the last row */
     size_t series; /* of that point, or figure_n_curves: none */
+    size_t replication;
     figure_row_fn *take;
     void *context;
 };
 
-static size_t series_of(const struct sieve *sieve, double number)
+static void find_series(struct sieve *sieve, double number)
 {
     const struct plot *plot = sieve->plot;
-    size_t series = 0;
-    for (; series < figure_n_curves(plot); series++) {
-        const struct series_point *point = &plot->set->points[plot->chosen[series]];
-        if (point->run == sieve->run && (double)series_number(plot->set, point) == number)
-            break;
+    const double n_replications = (double)plot->set->runs[sieve->run].n_replications;
+    for (sieve->series = 0; sieve->series < figure_n_curves(plot); sieve->series++) {
+        const struct series_point *point = &plot->set->points[plot->chosen[sieve->series]];
+        const double behind = number - (double)series_number(plot->set, point);
+        if (point->run != sieve->run || !(behind >= 0 && behind < n_replications))
+            continue;
+        sieve->replication = (size_t)behind;
+        break;
     }
-    return series;
 }
 
 static int take_row(void *context, const double *value, struct ifl_error *error)
@@ -52,10 +64,10 @@ static int take_row(void *context, const double *value, struct ifl_error *error)
     struct sieve *sieve = context;
     if (value[0] != sieve->number) {
         sieve->number = value[0];
-        sieve->series = series_of(sieve, value[0]);
+        find_series(sieve, value[0]);
     }
     return sieve->series < figure_n_curves(sieve->plot)
-               ? sieve->take(sieve->context, sieve->series, value, error)
+               ? sieve->take(sieve->context, sieve->series, sieve->replication, value, error)
                : IFL_OK;
 }
 

@@ -4,9 +4,12 @@
  * that writes the data, and a gnuplot script of the same name that draws them. The first columns
  * are
  *
- *     number,series,...    of the series, from 1
+ *     number,series,rate_rps,saturated,...    the number of the series from 1, its name, and the
+ *                                             arrival rate, empty where none is swept
  *
- * so that a script knows how many lines there are, and what they are called. */
+ * so that a script knows how many lines there are, what they are called, and which points to mark
+ * as saturated; kv_shares alone has `saturated` last. A metric that is a mean over replications is
+ * followed by METRIC_ci95, half the width of its 95% interval, empty where there is one run. */
 #ifndef INFLIGHT_REPORTS_PLOT_FIGURES_H
 #define INFLIGHT_REPORTS_PLOT_FIGURES_H
 
@@ -16,9 +19,15 @@
 #include "plot/series.h"
 #include "whole_file.h"
 
+/* What a figure says of itself below its legend: what it leaves out, what it averages. */
+struct figure_note {
+    char text[512];
+};
+
 struct plot {
     const struct ifl_plot_options *options;
     const struct series_set *set;
+    struct figure_note *note; /* of the figure under way */
     const size_t *chosen; /* [set->n_series] a point a series, all of one rate if there is one */
 };
 
@@ -38,8 +47,13 @@ struct figure_number {
     char text[32];
 };
 struct figure_number figure_number(double value); /* empty for NaN */
-/* The first two cells of a row. */
+/* Cells of a point's label: the first and the fourth of a row. */
 struct figure_number figure_series_number(const struct series_point *point);
+const char *figure_saturated(const struct series_point *point);
+
+/* Adds a part to the note. */
+IFL_PRINTF(2, 3)
+void figure_say(const struct plot *plot, const char *format, ...);
 
 /* ---- rows of the chosen points: figure_scan.c ---- */
 
@@ -49,11 +63,15 @@ size_t figure_n_curves(const struct plot *plot);
 /* Has every run a file of that name? */
 bool figure_has_file(const struct plot *plot, const char *name);
 
-/* value: [n] as scan.h says. series is below figure_n_curves. */
-typedef int figure_row_fn(void *context, size_t series, const double *value,
+/* The most replications that a point of any run has, at least 1. */
+size_t figure_n_replications(const struct plot *plot);
+
+/* value: [n] as scan.h says. series is below figure_n_curves, replication below
+ * figure_n_replications. */
+typedef int figure_row_fn(void *context, size_t series, size_t replication, const double *value,
                           struct ifl_error *error);
-/* The rows of every run's file that belong to a chosen point, each file read once. The first column
- * is "point". */
+/* The rows of every run's file that belong to a replication of a chosen point, each file read once.
+ * The first column is "point". */
 int figure_scan(const struct plot *plot, const char *name, size_t n, const char *const *columns,
                 figure_row_fn *take, void *context, struct ifl_error *error);
 

@@ -97,7 +97,7 @@ static int wait_for(pid_t child, const char *words, const char *script, struct i
 static int run(const struct ifl_drawing *drawing, const char *path, const char *figure,
                struct ifl_error *error)
 {
-    char columns[] = {drawing->columns == 2 ? '2' : '1', '\0'};
+    char empty[] = "", columns[] = {drawing->columns == 2 ? '2' : '1', '\0'};
     char *const arguments[] = {"gnuplot",
                                "--default-settings",
                                "-c",
@@ -106,6 +106,7 @@ static int run(const struct ifl_drawing *drawing, const char *path, const char *
                                (char *)drawing->out_dir,
                                (char *)figure,
                                columns,
+                               drawing->note ? (char *)drawing->note : empty,
                                NULL};
     char words[512];
     int ends[2];

@@ -43,7 +43,7 @@ static int read_file(const char *path, struct bytes *bytes, struct ifl_error *er
         return whole_fail_on(path, "open", error);
     const int code = read_open(file, path, bytes, error);
     fclose(file);
-    return code;
+    return code == IFL_E_NOMEM ? ifl_blame_file(error, path) : code;
 }
 
 static void put(FILE *to, const char *from, const char *end)
@@ -121,7 +121,7 @@ static void put_xml_text(FILE *to, const char *text)
         else if (*text == '<')
             fputs("&lt;", to);
         else
-            putc(*text, to);
+            putc((unsigned char)*text < ' ' ? ' ' : *text, to); /* XML 1.0, 2.2: no characters */
 }
 
 static const char *replace_element(FILE *to, const char *from, const char *begin, const char *end,

@@ -1,10 +1,11 @@
 # Mean normalized latency against the arrival rate, a line a series, bands where replications give an
 # interval. The latency of a saturated run tells how long the run was, not how the system serves.
-call ARG1.'/style.gp' ARG2 ARG3 ARG4
+call ARG1.'/style.gp' ARG2 ARG3 ARG4 ARG5
 eval read_series
 eval read_rates
+eval key_interval
 eval read_span(value_in(5).interval_in(5, 6))
-set_page = page(1, 1, 5.6, n + any_hollow, larger(longest, hollow_letters))
+set_page = page(1, 1, 5.6, n_keys, longest)
 
 do for [format in formats] {
     eval open_page(format)
@@ -12,8 +13,8 @@ do for [format in formats] {
     set xlabel 'arrival rate (requests/s)' offset 0,0.4
     set ylabel 'mean normalized latency (s/token)'
     eval log_axis('y')
-    set xrange [0:rate_max * 1.04]
+    eval linear_axis('x', 0, rate_max * 1.04)
     eval 'plot '.bands_of(3, 5, 6).lines_of(3, 5).', '.points_of(3, 5)
-    eval legend(line_keys.hollow_key)
+    eval legend(line_keys)
     eval close_page
 }

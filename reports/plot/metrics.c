@@ -104,7 +104,7 @@ static size_t fill_cells(const char *cells[MAX_CELLS], const struct plot *plot,
     size_t n_cells = 1;
     cells[n_cells++] = plot->set->names[point->series];
     cells[n_cells++] = plot->set->has_rate ? sheet_cell(&run->summary, point->row, run->rate) : "";
-    cells[n_cells++] = point->saturated ? "true" : "false";
+    cells[n_cells++] = figure_saturated(point);
     for (size_t i = 0; i < n; i++) {
         char interval[64];
         snprintf(interval, sizeof interval, "%s_ci95", metrics[i]);
@@ -197,9 +197,9 @@ int metrics_throughput(struct whole_file *file, const struct plot *plot, struct 
 
 int metrics_kv_shares(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
-    static const char *const header[] = {"number",          "series",           "rate_rps",
-                                         "kv_token_frac",   "kv_reserved_frac", "kv_internal_frac",
-                                         "kv_external_frac"};
+    static const char *const header[] = {"number",           "series",           "rate_rps",
+                                         "kv_token_frac",    "kv_reserved_frac", "kv_internal_frac",
+                                         "kv_external_frac", "saturated"};
     enum { N = sizeof header / sizeof *header };
     if (figure_write_row(file, header, N, error))
         return error->code;
@@ -208,8 +208,9 @@ int metrics_kv_shares(struct whole_file *file, const struct plot *plot, struct i
         const struct figure_number number = figure_series_number(point),
                                    rate = figure_number(point->rate_rps);
         const char *cells[N] = {number.text, plot->set->names[point->series], rate.text};
-        for (size_t c = 3; c < N; c++)
+        for (size_t c = 3; c < N - 1; c++)
             cells[c] = cell_of(plot, point, header[c]);
+        cells[N - 1] = figure_saturated(point);
         if (figure_write_row(file, cells, N, error))
             return error->code;
     }

@@ -65,9 +65,12 @@ static void add_span(struct track *track, double begin_s, double end_s,
     }
 }
 
-static int take_step(void *context, size_t series, const double *of, struct ifl_error *error)
+static int take_step(void *context, size_t series, size_t replication, const double *of,
+                     struct ifl_error *error)
 {
     (void)error;
+    if (replication > 0)
+        return IFL_OK;
     struct track *track = (struct track *)context + series;
     const double value[N_TRACKED] = {of[PREFILL_SEQS] + of[DECODE_SEQS], of[WAITING] + of[SWAPPED],
                                      of[TOKEN_SLOTS], of[RESERVED_SLOTS], of[INTERNAL_SLOTS]};
@@ -115,10 +118,11 @@ static int write_track(struct whole_file *file, const struct plot *plot, size_t 
         struct figure_number value[4];
         const struct figure_number at = figure_number(track->origin_s + (double)i * track->width_s);
         const size_t bin = i < track->n_bins ? i : i - 1, n = fill(track, bin, value);
-        const char *cells[8] = {number.text, plot->set->names[series], rate.text, at.text};
+        const char *cells[9] = {number.text, plot->set->names[series], rate.text,
+                                figure_saturated(point), at.text};
         for (size_t c = 0; c < n; c++)
-            cells[4 + c] = value[c].text;
-        if (figure_write_row(file, cells, 4 + n, error))
+            cells[5 + c] = value[c].text;
+        if (figure_write_row(file, cells, 5 + n, error))
             return error->code;
     }
     return IFL_OK;
@@ -145,14 +149,15 @@ static int write_tracks(struct whole_file *file, const struct plot *plot, const 
 
 int over_time_batch(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
-    return write_tracks(file, plot, "number,series,rate_rps,time_s,batch_seqs,queued_requests\n",
+    return write_tracks(file, plot,
+                        "number,series,rate_rps,saturated,time_s,batch_seqs,queued_requests\n",
                         batch_cells, error);
 }
 
 int over_time_kv(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
     return write_tracks(file, plot,
-                        "number,series,rate_rps,time_s,kv_token_frac,kv_reserved_frac,"
+                        "number,series,rate_rps,saturated,time_s,kv_token_frac,kv_reserved_frac,"
                         "kv_internal_frac,kv_external_frac\n",
                         kv_cells, error);
 }

@@ -10,36 +10,41 @@
 /* A page for more would be too long for gnuplot, and nobody could read it. */
 enum { MAX_SERIES = 64 };
 
+/* Of the replications of a point. */
+enum runs_shown { MEAN_OF_RUNS, FIRST_RUN };
+
 /* In the order in which they are drawn. Each has a script of its name. */
 static const struct figure {
     const char *name;
     figure_lacks_fn *lacks;
     figure_write_fn *write;
     size_t max_series; /* those behind are left out */
+    enum runs_shown runs;
     const char *doc;
 } figures[] = {
-    {"latency_vs_rate", metrics_lack_curve, metrics_latency_vs_rate, MAX_SERIES,
+    {"latency_vs_rate", metrics_lack_curve, metrics_latency_vs_rate, MAX_SERIES, MEAN_OF_RUNS,
      "mean normalized latency against the arrival rate"},
-    {"latency_by_series", metrics_lack_series, metrics_latency_by_series, MAX_SERIES,
+    {"latency_by_series", metrics_lack_series, metrics_latency_by_series, MAX_SERIES, MEAN_OF_RUNS,
      "normalized latency, mean and p99, of each series where no rate is swept"},
-    {"percentiles_vs_rate", metrics_lack_curve, metrics_percentiles, MAX_SERIES,
+    {"percentiles_vs_rate", metrics_lack_curve, metrics_percentiles, MAX_SERIES, MEAN_OF_RUNS,
      "p50, p90 and p99 of TTFT and TPOT against the arrival rate"},
-    {"throughput_latency", metrics_lack_curve, metrics_throughput, MAX_SERIES,
+    {"throughput_latency", metrics_lack_curve, metrics_throughput, MAX_SERIES, MEAN_OF_RUNS,
      "normalized latency against output throughput, and the Pareto front"},
-    {"attainment_vs_rate", metrics_lack_slo, metrics_attainment, MAX_SERIES,
+    {"attainment_vs_rate", metrics_lack_slo, metrics_attainment, MAX_SERIES, MEAN_OF_RUNS,
      "share of requests that meet every SLO, against the arrival rate"},
-    {"attainment_vs_slo_scale", attainment_lacks, attainment_write, MAX_CURVES,
+    {"attainment_vs_slo_scale", attainment_lacks, attainment_write, MAX_CURVES, MEAN_OF_RUNS,
      "share of requests that meet every SLO, against a factor on the SLOs, at one rate"},
-    {"ttft_itl_cdf", distributions_lack, distributions_write, MAX_CURVES,
-     "distributions of TTFT and of the gaps between tokens, at one rate"},
-    {"kv_shares", metrics_lack_pool, metrics_kv_shares, MAX_SERIES,
+    {"ttft_itl_cdf", distributions_lack, distributions_write, MAX_CURVES, MEAN_OF_RUNS,
+     "distributions of TTFT and of the gaps between tokens up to p99.9, at one rate"},
+    {"kv_shares", metrics_lack_pool, metrics_kv_shares, MAX_SERIES, MEAN_OF_RUNS,
      "what the K/V pool held, as stacked bars, at one rate"},
-    {"kv_over_time", over_time_lacks, over_time_kv, MAX_CURVES,
-     "what the K/V pool held over time, at one rate; from steps.csv"},
-    {"batch_over_time", over_time_lacks, over_time_batch, MAX_CURVES,
-     "batch size and queue over time, at one rate; from steps.csv"},
-    {"slot_grid", slot_grid_lacks, slot_grid_write, MAX_CURVES,
-     "who runs in which slot, step by step; from work.csv, for small runs"},
+    {"kv_over_time", over_time_lacks, over_time_kv, MAX_CURVES, FIRST_RUN,
+     "what the K/V pool held over time, at one rate; from steps.csv, replication 0"},
+    {"batch_over_time", over_time_lacks, over_time_batch, MAX_CURVES, FIRST_RUN,
+     "batch size and queue over time, at one rate; from steps.csv, replication 0"},
+    {"slot_grid", slot_grid_lacks, slot_grid_write, MAX_CURVES, FIRST_RUN,
+     "which request runs in which slot, step by step; from work.csv, replication 0, the first 96 "
+     "steps"},
 };
 enum { N_FIGURES = sizeof figures / sizeof *figures };
 
@@ -52,7 +57,7 @@ struct ifl_plot_figure ifl_plot_figure(size_t i)
 IFL_PRINTF(2, 3)
 static void say(const struct plot *plot, const char *format, ...)
 {
-    char text[512];
+    char text[1024];
     va_list args;
     if (!plot->options->say)
         return;
@@ -74,22 +79,47 @@ static int write_data(const struct figure *figure, const struct plot *plot, stru
     return whole_finish(&file, figure->write(&file, plot, error), error);
 }
 
+/* What the data leave out, for the figure itself. */
+static void note_series(const struct figure *figure, const struct plot *plot)
+{
+    if (plot->set->n_series > figure->max_series)
+        figure_say(plot, "the first %zu of %zu series", figure->max_series, plot->set->n_series);
+}
+
+static void note_runs(const struct figure *figure, const struct plot *plot)
+{
+    const size_t most = figure_n_replications(plot);
+    size_t least = most;
+    for (size_t run = 0; run < plot->set->n_runs; run++)
+        if (plot->set->runs[run].n_replications < least)
+            least = plot->set->runs[run].n_replications;
+    if (most == 1)
+        return;
+    if (figure->runs == FIRST_RUN)
+        figure_say(plot, "replication 0 of %zu", most);
+    else if (least == most)
+        figure_say(plot, "means of %zu replications", most);
+    else
+        figure_say(plot, "means of %zu to %zu replications", least, most);
+}
+
 static void say_drawn(const struct figure *figure, const struct plot *plot)
 {
-    char of_all[64] = "";
-    if (plot->set->n_series > figure->max_series)
-        snprintf(of_all, sizeof of_all, ": the first %zu of %zu series", figure->max_series,
-                 plot->set->n_series);
-    say(plot, "%s/%s: .pdf, .svg, .png, and .csv with what they show%s",
-        plot->options->drawing.out_dir, figure->name, of_all);
+    const char *note = plot->note->text;
+    say(plot, "%s/%s: .pdf, .svg, .png, and .csv with what they show%s%s",
+        plot->options->drawing.out_dir, figure->name, *note ? ": " : "", note);
 }
 
 static int draw(const struct figure *figure, const struct plot *plot, struct ifl_error *error)
 {
-    const struct ifl_drawing *drawing = &plot->options->drawing;
+    struct ifl_drawing drawing = plot->options->drawing;
+    *plot->note = (struct figure_note){""};
+    note_series(figure, plot);
+    note_runs(figure, plot);
     int code = write_data(figure, plot, error);
+    drawing.note = plot->note->text;
     if (!code)
-        code = ifl_figure(drawing, figure->name, figure->name, error);
+        code = ifl_figure(&drawing, figure->name, figure->name, error);
     if (code == FIGURE_EMPTY)
         say(plot, "%s: nothing to draw", figure->name);
     else if (!code)
@@ -167,7 +197,8 @@ static int plot_series(const struct ifl_plot_options *options, const struct seri
     size_t *chosen = calloc(set->n_series ? set->n_series : 1, sizeof *chosen);
     if (!chosen)
         return ifl_fail_nomem(error);
-    const struct plot plot = {.options = options, .set = set, .chosen = chosen};
+    struct figure_note note;
+    const struct plot plot = {.options = options, .set = set, .note = &note, .chosen = chosen};
     int code = series_choose(set, options->rate_rps, chosen, error);
     if (!code)
         code = draw_wanted(&plot, error);

@@ -33,7 +33,7 @@ static int read_sheet(struct sheet *sheet, const char *dir, const char *name,
 }
 
 /* With replications the rows of their own file, means with intervals, stand for the points: behind
- * the keys it counts the runs of each, of which the other files show the first. */
+ * the keys it counts the runs of each, which the other files have one by one. */
 static int read_replications(struct series_run *run, const char *dir, struct ifl_error *error)
 {
     struct sheet means = {0};
@@ -134,25 +134,32 @@ static void print_name(FILE *to, const struct series_set *set, const struct seri
         fputs(series_run_name(run->dir), to);
 }
 
-/* gnuplot cuts a name at a comma, quoted or not. */
-static char *unquoted(char *name)
+/* gnuplot reads a backslash in a cell as the beginning of an escape, and ends a name at a comma or
+ * a quote, quoted or not: these go to it as octal escapes. A name has one line. */
+static void print_escaped(FILE *to, const char *name)
 {
-    for (char *c = name; *c; c++)
-        *c = *c == ',' || *c == '"' || *c == '\n' ? ' ' : *c;
-    return name;
+    for (const char *c = name; *c; c++)
+        if (strchr(",\"\\", *c))
+            fprintf(to, "\\%03o", (unsigned)*c);
+        else
+            putc((unsigned char)*c < ' ' || *c == 0x7f ? ' ' : *c, to);
 }
 
 static char *name_of(const struct series_set *set, const struct series_run *run, size_t row)
 {
-    char *name = NULL;
+    char *name = NULL, *escaped = NULL;
     size_t n;
     FILE *to = open_memstream(&name, &n);
-    if (!to)
-        return NULL;
-    print_name(to, set, run, row);
-    if (fclose(to) == 0)
-        return unquoted(name);
+    if (to)
+        print_name(to, set, run, row);
+    const bool named = to && fclose(to) == 0;
+    to = named ? open_memstream(&escaped, &n) : NULL;
+    if (to)
+        print_escaped(to, name);
     free(name);
+    if (to && fclose(to) == 0)
+        return escaped;
+    free(escaped);
     return NULL;
 }
 
@@ -355,13 +362,13 @@ size_t series_number(const struct series_set *set, const struct series_point *po
     return point->row * set->runs[point->run].n_replications;
 }
 
-bool series_quantiles(const struct series_set *set, const struct series_point *point, size_t *from,
-                      size_t *to)
+bool series_quantiles(const struct series_set *set, const struct series_point *point,
+                      size_t replication, size_t *from, size_t *to)
 {
     const struct sheet *sheet = &set->runs[point->run].quantiles;
     const size_t column = sheet->n_columns ? sheet_find(sheet, "point") : SHEET_NO_COLUMN;
     char number[32];
-    snprintf(number, sizeof number, "%zu", series_number(set, point));
+    snprintf(number, sizeof number, "%zu", series_number(set, point) + replication);
     if (column == SHEET_NO_COLUMN)
         return false;
     for (*from = 0; *from < sheet->n_rows; ++*from)

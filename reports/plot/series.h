@@ -45,10 +45,12 @@ void series_free(struct series_set *set);
  * chosen: [n_series] indices of points. */
 int series_choose(const struct series_set *set, double rate_rps, size_t *chosen,
                   struct ifl_error *error);
-/* The number that the point, or the first of its replications, has in the run's other files. */
+/* The number that the point, or the first of its replications, has in the run's other files; the
+ * others follow. */
 size_t series_number(const struct series_set *set, const struct series_point *point);
-/* Rows [*from, *to) of the run's quantiles belong to the point. False where there are none. */
-bool series_quantiles(const struct series_set *set, const struct series_point *point, size_t *from,
-                      size_t *to);
+/* Rows [*from, *to) of the run's quantiles belong to a replication of the point, counted from 0.
+ * False where there are none. */
+bool series_quantiles(const struct series_set *set, const struct series_point *point,
+                      size_t replication, size_t *from, size_t *to);
 
 #endif

@@ -19,9 +19,10 @@ struct stay {
 };
 
 struct grid {
-    struct stay *stays; /* [MAX_STAYS], in order of start */
-    size_t n_stays;
+    struct stay *stays;         /* [MAX_STAYS], in order of start */
+    size_t n_stays, n_unplaced; /* without a slot */
     int n_steps;
+    bool is_cut, has_replicas; /* steps behind the last shown, replicas behind the first */
 };
 
 static struct stay *find_stay(const struct grid *grid, double request_id, double preemptions)
@@ -43,11 +44,16 @@ static struct stay *begin_stay(struct grid *grid, const double *value)
 }
 
 /* Of the first replica. Beyond the last step shown a stay still holds its slot. */
-static int take_work(void *context, size_t series, const double *value, struct ifl_error *error)
+static int take_work(void *context, size_t series, size_t replication, const double *value,
+                     struct ifl_error *error)
 {
     (void)error;
     struct grid *grid = (struct grid *)context + series;
-    if (value[REPLICA] != 0 || !(value[STEP] >= 0))
+    if (replication > 0 || !(value[STEP] >= 0))
+        return IFL_OK;
+    grid->has_replicas |= value[REPLICA] != 0;
+    grid->is_cut |= value[STEP] >= MAX_STEPS;
+    if (value[REPLICA] != 0)
         return IFL_OK;
     struct stay *stay = find_stay(grid, value[REQUEST], value[PREEMPTIONS]);
     stay = stay ? stay : begin_stay(grid, value);
@@ -71,8 +77,10 @@ static int give_slots(struct grid *grid)
         stay->slot = 0;
         while (stay->slot < MAX_SLOTS && free_from[stay->slot] > stay->first)
             stay->slot++;
-        if (stay->slot == MAX_SLOTS)
+        if (stay->slot == MAX_SLOTS) {
+            grid->n_unplaced++;
             continue;
+        }
         free_from[stay->slot] = stay->last + 1;
         n_slots = stay->slot + 1 > n_slots ? stay->slot + 1 : n_slots;
     }
@@ -106,10 +114,15 @@ static int write_cell(struct whole_file *file, const struct plot *plot, size_t s
                                rate = figure_number(point->rate_rps),
                                slot_number = figure_number(slot + 1), at = figure_number(step),
                                request = figure_number(stay ? stay->request_id : (double)NAN);
-    const char *cells[] = {number.text,  plot->set->names[series],
-                           rate.text,    slot_number.text,
-                           at.text,      state_of(stay, step),
-                           request.text, stay && stay->first == step ? "true" : "false"};
+    const char *cells[] = {number.text,
+                           plot->set->names[series],
+                           rate.text,
+                           figure_saturated(point),
+                           slot_number.text,
+                           at.text,
+                           state_of(stay, step),
+                           request.text,
+                           stay && stay->first == step ? "true" : "false"};
     return figure_write_row(file, cells, sizeof cells / sizeof *cells, error);
 }
 
@@ -123,6 +136,23 @@ static int write_grid(struct whole_file *file, const struct plot *plot, size_t s
     return code;
 }
 
+static void say_what_is_left_out(const struct plot *plot, const struct grid *grids)
+{
+    size_t n_unplaced = 0;
+    bool is_cut = false, has_replicas = false;
+    for (size_t i = 0; i < figure_n_curves(plot); i++) {
+        n_unplaced += grids[i].n_unplaced;
+        is_cut |= grids[i].is_cut;
+        has_replicas |= grids[i].has_replicas;
+    }
+    if (is_cut)
+        figure_say(plot, "steps 0 to %d alone", MAX_STEPS - 1);
+    if (has_replicas)
+        figure_say(plot, "replica 0 alone");
+    if (n_unplaced)
+        figure_say(plot, "%zu stays beyond slot %d", n_unplaced, MAX_SLOTS);
+}
+
 /* Every panel has the slots of the widest: what a policy leaves idle shows. */
 static int write_grids(struct whole_file *file, const struct plot *plot, struct grid *grids,
                        struct ifl_error *error)
@@ -133,8 +163,9 @@ static int write_grids(struct whole_file *file, const struct plot *plot, struct 
         n_slots = n > n_slots ? n : n_slots;
         n_steps = grids[i].n_steps > n_steps ? grids[i].n_steps : n_steps;
     }
-    int code =
-        whole_write(file, "number,series,rate_rps,slot,step,state,request_id,first\n", error);
+    say_what_is_left_out(plot, grids);
+    int code = whole_write(
+        file, "number,series,rate_rps,saturated,slot,step,state,request_id,first\n", error);
     for (size_t i = 0; i < figure_n_curves(plot) && !code; i++)
         code = write_grid(file, plot, i, &grids[i], n_slots, error);
     return code || n_steps > 0 ? code : FIGURE_EMPTY;

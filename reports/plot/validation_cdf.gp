@@ -1,35 +1,31 @@
-# The distributions of a validation: simulated and measured, over the requests of both.
-call ARG1.'/style.gp' ARG2 ARG3 ARG4
-set_page = page(3, 1, 5.2, 2, 9)
-
+# The distributions of a validation: simulated and measured, over the requests of both. What lies above a
+# value is on a logarithm.
+call ARG1.'/style.gp' ARG2 ARG3 ARG4 ARG5
 # Columns of simulated and measured ttft, tpot and e2e; a panel without values keeps its axes.
 array scale[3] = [1, 1000, 1]
 array label[3] = ['TTFT (s)', 'TPOT (ms)', 'end to end (s)']
-array low[3]
-array high[3]
+style_of(i) = sprintf("linecolor rgb colour_of(%d) dashtype dash_of(%d) linewidth 1.6", i, i)
+points_style_of(i) = sprintf("with points pointtype filled_of(%d) pointsize 0.8 * mark linecolor rgb colour_of(%d)", i, i)
+k = add_key("with linespoints pointtype filled_of(1) pointsize 0.8 * mark ".style_of(1), 'measured')
+k = add_key("with linespoints pointtype filled_of(2) pointsize 0.8 * mark ".style_of(2), 'simulated')
+set_page = page(wide ? 3 : 1, wide ? 1 : 3, 5.2, 0, 0)
+curve_of(i, p) = sprintf("data using (scale[%d] * seen(%d)):(rest($1)) with lines %s, data using (scale[%d] * seen(%d)):(marked($1)) %s", p, 2 * p + 2 - i, style_of(i), p, 2 * p + 2 - i, points_style_of(i))
 seen(c) = valid(c) && column(c) > 0 ? column(c) : NaN
-smaller(a, b) = a < b ? a : b
-do for [p = 1:3] {
-    low[p] = 1e30
-    high[p] = 0
-    stats data using (valid(2 * p) && column(2 * p) > 0 ? (low[p] = smaller(low[p], column(2 * p)), high[p] = larger(high[p], column(2 * p)), 1) : 1) nooutput
-}
-measured = "with lines linecolor rgb colour_of(1) linewidth 1.6"
-simulated = "with lines linecolor rgb colour_of(2) dashtype 2 linewidth 1.6"
+positive_in(c, scale) = sprintf("(valid(%d) ? (%s1) : 1), ", c, value_in(c))
 
 do for [format in formats] {
     eval open_page(format)
     do for [p = 1:3] {
         eval panel(p - 1)
-        if (high[p] > 10 * low[p]) { set logscale x }
-        set autoscale xfix
-        if (high[p] == 0) { set xrange [0.1:1] }
-        set yrange [0:1]
-        set ytics 0.25
+        eval read_span(positive_in(2 * p, 1).positive_in(2 * p + 1, 1))
+        span_low = scale[p] * span_low
+        span_high = scale[p] * span_high
+        eval log_axis('x')
+        eval tail_axis
         set xlabel label[p] offset 0,0.4
-        if (p == 1) { set ylabel 'CDF' }
-        eval 'plot data using (scale[p] * seen(2 * p + 1)):1 '.measured.', data using (scale[p] * seen(2 * p)):1 '.simulated
+        if (p == 1 || !wide) { set ylabel 'percentile' }
+        eval 'plot '.curve_of(1, p).', '.curve_of(2, p)
     }
-    eval legend('NaN '.measured." title 'measured', NaN ".simulated." title 'simulated'")
+    eval legend('')
     eval close_page
 }

@@ -6,6 +6,7 @@
 #include "calibrate/bench.h"
 #include "engine_module.h"
 #include "engine_setup.h"
+#include "guard.h"
 
 /* What is measured fits the machines that engines run on. */
 static const struct scale {
@@ -111,7 +112,7 @@ static int measure(struct bench *bench, struct ifl_error *error)
     return bench_products(bench, error) ? error->code : measure_small_moves(bench, error);
 }
 
-int calibrate(const struct calibration *calibration, FILE *out, struct ifl_error *error)
+static int run_bench(const struct calibration *calibration, FILE *out, struct ifl_error *error)
 {
     struct bench bench = {.max_runs = calibration->max_runs, .out = out};
     int code = open_bench(calibration, &bench, error);
@@ -123,5 +124,16 @@ int calibrate(const struct calibration *calibration, FILE *out, struct ifl_error
     if (bench.self)
         bench.engine->close(bench.self);
     batch_finish(&bench.batch);
+    return code;
+}
+
+int calibrate(const struct calibration *calibration, FILE *out, struct ifl_error *error)
+{
+    char who[64];
+    snprintf(who, sizeof who, "engine %.50s", calibration->engine);
+    const struct guard_call call = {who, "calibration"};
+    const struct guard_call *before = guard_enter(&call);
+    const int code = run_bench(calibration, out, error);
+    guard_leave(before);
     return code;
 }

@@ -1,23 +1,20 @@
 /* inflight calibrate: what this machine takes for each operation of an engine. */
 #include <stdio.h>
-#include <string.h>
 
 #include "calibrate/calibrate.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/usage.h"
+#include "engine_setup.h"
 #include "new_file.h"
 
-static int dtype_read(const char *text, enum ifl_engine_dtype *dtype, struct ifl_error *error)
+static int dtype_read(const char *text, const char *engine, enum ifl_engine_dtype *dtype,
+                      struct ifl_error *error)
 {
-    static const char *const names[] = {"auto", "fp32", "bf16", "fp16"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(text, names[i]) == 0) {
-            *dtype = (enum ifl_engine_dtype)i;
-            return 0;
-        }
-    return ifl_fail(error, IFL_E_INPUT, "--dtype is \"%s\", expected auto, fp32, bf16 or fp16",
-                    text);
+    if (engine_dtype_named(text, dtype))
+        return 0;
+    return ifl_fail(error, IFL_E_INPUT, "--dtype is \"%s\", expected %s", text,
+                    engine_dtype_names(engine));
 }
 
 static int write_sheet(const struct calibration *calibration, const char *path,
@@ -53,8 +50,8 @@ int cli_calibrate(int argc, char **argv)
                                       .n_blocks = (int32_t)n_blocks,
                                       .stop = &interrupt_asked};
     interrupt_catch();
-    if (dtype_read(dtype, &calibration.dtype, &error) || model_load(model_name, &model, &error) ||
-        write_sheet(&calibration, path, &error))
+    if (dtype_read(dtype, engine, &calibration.dtype, &error) ||
+        model_load(model_name, &model, &error) || write_sheet(&calibration, path, &error))
         return cli_fail(&error);
     return 0;
 }

@@ -20,16 +20,22 @@ struct quest {
     struct crew crew;
     struct trace_shelf traces;
     struct profile_shelf profiles;
-    size_t n_rows;
+    size_t n_rows, n_members; /* members of the ensemble that each row is searched for */
 };
 
-/* A deployment that is done with. */
+/* A deployment that is done with; parts.record_bytes long. */
 struct record {
     struct ifl_error error;
     struct capacity capacity;
     int32_t n_gpus;
     double usd_per_hour;
+    struct capacity_member members[]; /* [n_members] */
 };
+
+static struct record *new_record(const struct quest *quest)
+{
+    return calloc(1, quest->files.parts.record_bytes);
+}
 
 /* ---- a search ---- */
 
@@ -111,7 +117,8 @@ static size_t threads_of_a_search(const struct quest *quest)
     return n > quest->n_rows ? n / quest->n_rows : 1;
 }
 
-static int search(struct quest *quest, size_t row, struct record *record, struct ifl_error *error)
+static int search(struct quest *quest, size_t row, struct input_sums *inputs, struct record *record,
+                  struct ifl_error *error)
 {
     const struct study *study = quest->launch.study;
     const size_t n = study_n_replications(study);
@@ -120,9 +127,12 @@ static int search(struct quest *quest, size_t row, struct record *record, struct
     if (!configs)
         return ifl_fail_nomem(error);
     int rc = read_row(study, row, configs, &n_read, error);
+    if (rc == 0)
+        rc = inputs_sum(&quest->launch.inputs, &configs[0], inputs, error);
     if (rc == 0) {
         const struct capacity_options options = {.configs = configs,
                                                  .n_replications = n,
+                                                 .members = record->members,
                                                  .n_threads = threads_of_a_search(quest),
                                                  .traces = &quest->traces,
                                                  .profiles = &quest->profiles,
@@ -140,16 +150,17 @@ static int search(struct quest *quest, size_t row, struct record *record, struct
 static int search_and_record(void *context, size_t row, struct ifl_error *error)
 {
     struct quest *quest = context;
-    struct record *record = calloc(1, sizeof *record);
+    struct record *record = new_record(quest);
+    struct input_sums inputs = {0};
     if (!record)
         return ifl_fail_nomem(error);
-    int rc = search(quest, row, record, error);
+    int rc = search(quest, row, &inputs, record, error);
     if (rc < 0 && rc != IFL_E_IO && rc != IFL_E_INTERRUPTED) {
         record->error = *error;
         rc = 0;
     }
     if (rc == 0)
-        rc = parts_put(&quest->files.parts, row, record, error);
+        rc = parts_put(&quest->files.parts, row, &inputs, record, error);
     free(record);
     return rc;
 }
@@ -157,7 +168,7 @@ static int search_and_record(void *context, size_t row, struct ifl_error *error)
 static bool is_recorded(void *context, size_t row)
 {
     struct quest *quest = context;
-    struct record *record = quest->launch.resume ? malloc(sizeof *record) : NULL;
+    struct record *record = quest->launch.resume ? new_record(quest) : NULL;
     const bool found = record && parts_get(&quest->files.parts, row, record);
     free(record);
     return found;
@@ -176,6 +187,8 @@ static void fill_row(const struct record *record, struct capacity_row *row)
         .rps = nan,
         .low_rps = nan,
         .high_rps = nan,
+        .members_low_rps = nan,
+        .members_high_rps = nan,
         .at = {nan, nan, nan, nan, none, none, none, none, none, none, none, none},
         .n_trials = found->n_trials,
         .n_gpus = record->n_gpus,
@@ -186,6 +199,8 @@ static void fill_row(const struct record *record, struct capacity_row *row)
     row->rps = found->rps;
     row->low_rps = found->low_rps;
     row->high_rps = found->high_rps;
+    row->members_low_rps = found->members_low_rps;
+    row->members_high_rps = found->members_high_rps;
     if (found->status == CAPACITY_NONE)
         return;
     row->at = found->trials[found->at];
@@ -193,13 +208,17 @@ static void fill_row(const struct record *record, struct capacity_row *row)
         record->usd_per_hour / (row->at.output_throughput_tok_per_s.mean * 3600) * 1e6;
 }
 
-/* Fills the rows and writes the trials of each on the way. */
-static int gather(struct quest *quest, FILE *trials, struct capacity_row *rows)
+/* Fills the rows and writes the trials of each on the way, and its members to a file of their own
+ * where there are any. */
+static int gather(struct quest *quest, FILE *trials, FILE *members, struct capacity_row *rows)
 {
-    struct record *record = malloc(sizeof *record);
+    const struct study *study = quest->launch.study;
+    struct record *record = new_record(quest);
     int rc = record ? 0 : ifl_fail_nomem(&quest->launch.error);
     if (rc == 0)
-        capacity_write_trial_head(trials, quest->launch.study);
+        capacity_write_trial_head(trials, study);
+    if (rc == 0 && members)
+        capacity_write_member_head(members, study);
     for (size_t i = 0; i < quest->n_rows && rc == 0; i++) {
         if (!parts_get(&quest->files.parts, i, record)) {
             rc = ifl_fail(&quest->launch.error, IFL_E_IO, "%s: the record of row %zu is gone",
@@ -207,7 +226,9 @@ static int gather(struct quest *quest, FILE *trials, struct capacity_row *rows)
             break;
         }
         fill_row(record, &rows[i]);
-        capacity_write_trials(trials, quest->launch.study, i, &record->capacity);
+        capacity_write_trials(trials, study, i, &record->capacity);
+        if (members)
+            capacity_write_members(members, study, i, record->members, record->capacity.n_members);
     }
     free(record);
     return rc;
@@ -224,16 +245,31 @@ static size_t count_failed(const struct capacity_row *rows, size_t n, size_t *fi
     return n_failed;
 }
 
+/* An earlier search may have left a members.csv that this one does not write. */
+static int write_searches(struct quest *quest, struct capacity_row *rows)
+{
+    struct ifl_error *error = &quest->launch.error;
+    char path[IFL_PATH_BYTES];
+    struct new_file trials, members = {0};
+    snprintf(path, sizeof path, "%s/members.csv", quest->files.dir);
+    if (quest->n_members == 0)
+        remove(path);
+    else if (new_file_open(&members, path, error) < 0)
+        return error->code;
+    snprintf(path, sizeof path, "%s/trials.csv", quest->files.dir);
+    int rc = new_file_open(&trials, path, error);
+    if (rc == 0) {
+        rc = gather(quest, trials.out, members.out, rows);
+        rc = new_file_close(&trials, rc, error);
+    }
+    return quest->n_members > 0 ? new_file_close(&members, rc, error) : rc;
+}
+
 static int write_files(struct quest *quest, struct capacity_row *rows)
 {
     struct ifl_error *error = &quest->launch.error;
     char path[IFL_PATH_BYTES];
-    struct new_file trials;
-    snprintf(path, sizeof path, "%s/trials.csv", quest->files.dir);
-    if (new_file_open(&trials, path, error) < 0)
-        return error->code;
-    const int rc = gather(quest, trials.out, rows);
-    if (new_file_close(&trials, rc, error) < 0)
+    if (write_searches(quest, rows) < 0)
         return error->code;
     capacity_mark(rows, quest->n_rows);
     snprintf(path, sizeof path, "%s/capacity.csv", quest->files.dir);
@@ -269,25 +305,36 @@ static int finish(struct quest *quest)
 
 static int check_axes(struct quest *quest)
 {
-    for (size_t a = 0; a < study_n_axes(quest->launch.study); a++)
-        if (strcmp(study_axis(quest->launch.study, a), "workload.arrivals.rate_rps") == 0)
+    for (size_t a = 0; a < study_n_axes(quest->launch.study); a++) {
+        const char *key = study_axis(quest->launch.study, a);
+        if (strcmp(key, "workload.arrivals.rate_rps") == 0)
             return ifl_fail(&quest->launch.error, IFL_E_INPUT,
                             "workload.arrivals.rate_rps is swept, expected one rate, where the "
                             "search for the capacity starts");
+        if (strcmp(key, "cost.ensemble") == 0)
+            return ifl_fail(&quest->launch.error, IFL_E_INPUT,
+                            "cost.ensemble is swept, expected one number of members for all "
+                            "searches");
+    }
     return check(study_first(quest->launch.study), &quest->launch.error);
 }
 
 static int prepare(struct quest *quest)
 {
     struct ifl_error *error = &quest->launch.error;
+    const struct ifl_notes notes = {launch_speaks(&quest->launch) ? launch_say : NULL,
+                                    &quest->launch};
     int rc = check_axes(quest);
     if (rc == 0)
-        rc = run_files_init(&quest->files, quest->launch.study, quest->launch.out_dir, error);
-    /* A run of the same configuration leaves parts of another kind. */
-    quest->files.parts.study_hash = ~quest->files.parts.study_hash;
-    quest->files.parts.record_bytes = sizeof(struct record);
+        rc = run_files_init(&quest->files, quest->launch.study, &quest->launch.inputs,
+                            quest->launch.out_dir, error);
+    quest->n_members = (size_t)study_first(quest->launch.study)->cost.ensemble;
+    if (rc == 0)
+        run_files_of_searches(&quest->files,
+                              sizeof(struct record) +
+                                  quest->n_members * sizeof(struct capacity_member));
     if (rc == 0 && ranks_own() == 0)
-        rc = run_files_open(&quest->files, quest->launch.resume, error);
+        rc = run_files_open(&quest->files, quest->launch.resume, &notes, error);
     return ranks_agree(rc, error);
 }
 
@@ -325,5 +372,6 @@ int cli_capacity(int argc, char **argv)
     int rc = launch_load(&quest.launch);
     if (rc == 0)
         rc = search_all(&quest);
+    run_files_finish(&quest.files);
     return launch_end(&quest.launch, rc);
 }

@@ -127,13 +127,22 @@ static const char *flag(bool set)
     return set ? "true" : "false";
 }
 
-static void put_row(FILE *out, const struct capacity_row *row)
+static bool has_ensemble(const struct study *study)
+{
+    return study_first(study)->cost.ensemble > 0;
+}
+
+static void put_row(FILE *out, const struct study *study, const struct capacity_row *row)
 {
     char why[1200] = "";
     fprintf(out, "%s,", row->error.code ? "failed" : status_names[row->status]);
     put_real(out, row->rps);
     put_real(out, row->low_rps);
     put_real(out, row->high_rps);
+    if (has_ensemble(study)) {
+        put_real(out, row->members_low_rps);
+        put_real(out, row->members_high_rps);
+    }
     put_real(out, row->at.rate_rps);
     fprintf(out, "%zu,%d,", row->n_trials, row->n_gpus);
     put_real(out, row->usd_per_hour);
@@ -155,12 +164,12 @@ int capacity_write(const char *path, const struct study *study, const struct cap
         return error->code;
     put_keys(file.out, study);
     fprintf(file.out,
-            "status,capacity_rps,capacity_low_rps,capacity_high_rps,offered_rps,trials,gpus,"
+            "status,capacity_rps,capacity_low_rps,capacity_high_rps,%soffered_rps,trials,gpus,"
             "usd_per_hour,usd_per_million_output_tokens,%scheapest,pareto_ttft,pareto_tbt,error\n",
-            metrics_head);
+            has_ensemble(study) ? "members_low_rps,members_high_rps," : "", metrics_head);
     for (size_t i = 0; i < n; i++) {
         put_values(file.out, study, i);
-        put_row(file.out, &rows[i]);
+        put_row(file.out, study, &rows[i]);
     }
     return new_file_close(&file, 0, error);
 }
@@ -183,6 +192,26 @@ void capacity_write_trials(FILE *out, const struct study *study, size_t row,
         put_real(out, trial->rate_rps);
         put_metrics(out, trial);
         fprintf(out, "%.9g,%.9g,%.9g\n", trial->margin, trial->margin_low, trial->margin_high);
+    }
+}
+
+/* ---- members.csv ---- */
+
+void capacity_write_member_head(FILE *out, const struct study *study)
+{
+    put_keys(out, study);
+    fprintf(out, "member,status,capacity_rps,trials\n");
+}
+
+void capacity_write_members(FILE *out, const struct study *study, size_t row,
+                            const struct capacity_member *members, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct capacity_member *member = &members[i];
+        put_values(out, study, row);
+        fprintf(out, "%zu,%s,", i + 1, status_names[member->status]);
+        put_real(out, member->status == CAPACITY_FOUND ? member->rps : (double)NAN);
+        fprintf(out, "%zu\n", member->n_trials);
     }
 }
 

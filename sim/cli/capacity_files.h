@@ -1,4 +1,5 @@
-/* What `inflight capacity` writes: a row a deployment, a row a rate that was tried, a table. */
+/* What `inflight capacity` writes: a row a deployment, a row a rate that was tried, a row a member
+ * of an ensemble, a table. */
 #ifndef SIM_CLI_CAPACITY_FILES_H
 #define SIM_CLI_CAPACITY_FILES_H
 
@@ -10,6 +11,7 @@ struct capacity_row {
     struct ifl_error error; /* code 0: searched */
     enum capacity_status status;
     double rps, low_rps, high_rps;
+    double members_low_rps, members_high_rps; /* written where the study has an ensemble */
     struct capacity_trial at; /* at the capacity; its latencies are NaN without one */
     size_t n_trials;
     int32_t n_gpus;
@@ -28,6 +30,9 @@ int capacity_write(const char *path, const struct study *study, const struct cap
 void capacity_write_trial_head(FILE *out, const struct study *study);
 void capacity_write_trials(FILE *out, const struct study *study, size_t row,
                            const struct capacity *capacity);
+void capacity_write_member_head(FILE *out, const struct study *study);
+void capacity_write_members(FILE *out, const struct study *study, size_t row,
+                            const struct capacity_member *members, size_t n);
 void capacity_print(FILE *out, const struct study *study, const struct capacity_row *rows,
                     size_t n);
 

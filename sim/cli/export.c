@@ -55,7 +55,7 @@ static int export_run(const char *dir, const char *path, struct ifl_error *error
     snprintf(config, sizeof config, "%s/config.yaml", dir);
     snprintf(beside, sizeof beside, "%s/bench.json", dir);
     struct ifl_bench_export export = {.trace = &trace, .dir = dir};
-    int rc = ifl_trace_read(requests, "requests", NULL, &trace, error);
+    int rc = ifl_trace_read(&(struct ifl_trace_file){requests, "requests", 0}, NULL, &trace, error);
     if (rc == 0)
         rc = tree_load(config, &root, error);
     if (rc == 0)

@@ -1,5 +1,5 @@
-/* SIGINT and SIGTERM: the first asks to stop, and what is half done is tidied away; one that comes
- * a second later, since a policy's plan may never return, ends the program. */
+/* SIGINT and SIGTERM: the first asks to stop, and what is half done is tidied away; a second one,
+ * since a policy's plan may never return, ends the program at once. Two within 0.2 s are one. */
 #ifndef SIM_CLI_INTERRUPT_H
 #define SIM_CLI_INTERRUPT_H
 

@@ -7,6 +7,7 @@
 #include "cli/progress.h"
 #include "cli/ranks.h"
 #include "cli/usage.h"
+#include "guard.h"
 
 /* ---- talking ---- */
 
@@ -60,6 +61,7 @@ int launch_read(struct launch *launch, const char *command, int argc, char **arg
     };
     launch->command = command;
     launch->n_threads = 1;
+    guard_erase_with(progress_erase());
     pthread_mutex_init(&launch->lock, NULL);
     if (options_read(command, argc, argv, options, sizeof options / sizeof *options,
                      &launch->configs) < 0)
@@ -99,6 +101,7 @@ int launch_load(struct launch *launch)
 {
     const struct study_options study = {launch->configs.of[0], launch->sets.of, launch->sets.n};
     int rc = ranks_join(&launch->error);
+    inputs_init(&launch->inputs, launch->plugins.of, launch->plugins.n);
     if (rc < 0)
         return rc;
     rc = load_plugins(&launch->plugins, &launch->error);
@@ -120,6 +123,7 @@ int launch_end(struct launch *launch, int code)
     study_free(launch->study);
     for (size_t i = 0; i < launch->n_notes; i++)
         free(launch->notes[i]);
+    inputs_finish(&launch->inputs);
     pthread_mutex_destroy(&launch->lock);
     return exit_code;
 }

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 
+#include "cli/inputs.h"
 #include "cli/options.h"
 #include "config/config.h"
 
@@ -15,6 +16,7 @@ struct launch {
     bool quiet, timing, resume;
     struct text_list configs, sets, plugins;
     struct study *study;
+    struct inputs inputs;
     struct ifl_error error;
     /* what was said: many points have the same to say */
     pthread_mutex_t lock;

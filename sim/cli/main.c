@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inflight/nearest.h"
+
 #include "cli/options.h"
 #include "cli/usage.h"
 #include "config/tree.h"
@@ -28,7 +30,7 @@ static int fail_unknown(const char *word)
     const char *names[N_COMMANDS];
     for (size_t i = 0; i < N_COMMANDS; i++)
         names[i] = commands[i].name;
-    const char *near = nearest_word(word, names, N_COMMANDS);
+    const char *near = ifl_nearest(word, names, N_COMMANDS);
     fprintf(stderr, "inflight: unknown command %s, ", word);
     if (near)
         fprintf(stderr, "did you mean %s?\n", near);

@@ -6,8 +6,9 @@
 #include <string.h>
 
 #include "inflight/error.h"
+#include "inflight/nearest.h"
 
-#include "config/tree.h"
+#include "config/vllm_flags.h"
 
 enum { MAX_OPTIONS = 16 };
 
@@ -28,9 +29,14 @@ static int fail_unknown(const char *command, const char *word, const struct opti
     ifl_require(n <= MAX_OPTIONS);
     for (size_t i = 0; i < n; i++)
         names[i] = options[i].name;
-    const char *near = nearest_word(word, names, n);
+    const char *near = ifl_nearest(word, names, n);
+    const struct vllm_flag *flag = vllm_flag_find(word);
+    char text[256];
     fprintf(stderr, "inflight %s: unknown option %s, ", command, word);
-    if (near)
+    if (flag)
+        fprintf(stderr, "%s here, a key of the configuration: --set KEY=VALUE\n",
+                vllm_flag_describe(flag, text, sizeof text));
+    else if (near)
         fprintf(stderr, "did you mean %s?\n", near);
     else
         for (size_t i = 0; i < n; i++)
@@ -127,6 +133,15 @@ int options_read(const char *command, int argc, char **argv, const struct option
         }
     }
     return 0;
+}
+
+int cli_check_max_record(const char *command, long long mib)
+{
+    if (mib >= 1 && mib <= 1 << 20)
+        return 0;
+    fprintf(stderr, "inflight %s: --max-record is %lld, expected MiB from 1 to 1048576\n", command,
+            mib);
+    return -1;
 }
 
 void error_print(const struct ifl_error *error, char *text, size_t n_bytes)

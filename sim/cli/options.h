@@ -41,6 +41,9 @@ int cli_fail(const struct ifl_error *error);
  */
 void cli_note(void *context, const char *text);
 
+/* Is --max-record, in MiB, in its range? 0, or -1 after printing one line. */
+int cli_check_max_record(const char *command, long long mib);
+
 int cli_capacity(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_calibrate(int argc, char **argv);

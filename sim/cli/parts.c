@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include <zlib.h>
 
 static const char record_name[] = "record";
 
@@ -72,13 +73,28 @@ void parts_path(const struct parts *parts, const char *name, size_t point,
     snprintf(path, IFL_PATH_BYTES, "%s/%s-%06zu", parts->dir, name, point);
 }
 
-static int write_record(const struct parts *parts, int fd, const void *record)
+/* What a record begins with. */
+struct head {
+    uint64_t study_hash;
+    uint64_t crc; /* of all but this number */
+    struct input_sums inputs;
+};
+
+static uint64_t sum(const struct parts *parts, struct head head, const void *record)
+{
+    head.crc = 0;
+    const uLong crc = crc32(0, (const Bytef *)&head, sizeof head);
+    return crc32(crc, record, (uInt)parts->record_bytes);
+}
+
+static int write_record(const struct parts *parts, int fd, const struct head *head,
+                        const void *record)
 {
     const struct iovec of[] = {
-        {(void *)(uintptr_t)&parts->study_hash, sizeof parts->study_hash},
+        {(void *)(uintptr_t)head, sizeof *head},
         {(void *)(uintptr_t)record, parts->record_bytes},
     };
-    const size_t n_bytes = sizeof parts->study_hash + parts->record_bytes;
+    const size_t n_bytes = sizeof *head + parts->record_bytes;
     const ssize_t n = writev(fd, of, 2);
     if (n >= 0 && (size_t)n < n_bytes)
         errno = ENOSPC;
@@ -86,30 +102,51 @@ static int write_record(const struct parts *parts, int fd, const void *record)
     return close(fd) == 0 && written ? 0 : -1;
 }
 
-int parts_put(const struct parts *parts, size_t point, const void *record, struct ifl_error *error)
+int parts_put(const struct parts *parts, size_t point, const struct input_sums *inputs,
+              const void *record, struct ifl_error *error)
 {
     char path[IFL_PATH_BYTES], temporary[IFL_PATH_BYTES + 8];
+    struct head head = {.study_hash = parts->study_hash, .inputs = *inputs};
+    head.crc = sum(parts, head, record);
     parts_path(parts, record_name, point, path);
     snprintf(temporary, sizeof temporary, "%s.tmp", path);
     const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC, 0666);
-    if (fd >= 0 && write_record(parts, fd, record) == 0 && rename(temporary, path) == 0)
+    if (fd >= 0 && write_record(parts, fd, &head, record) == 0 && rename(temporary, path) == 0)
         return 0;
     ifl_fail(error, IFL_E_IO, "%s: cannot write: %s", path, strerror(errno));
     unlink(temporary);
     return error->code;
 }
 
-bool parts_get(const struct parts *parts, size_t point, void *record)
+enum parts_find parts_look(const struct parts *parts, size_t point, struct input_sums *inputs,
+                           void *record)
 {
     char path[IFL_PATH_BYTES];
-    uint64_t study_hash;
-    struct iovec of[] = {{&study_hash, sizeof study_hash}, {record, parts->record_bytes}};
+    struct head head;
+    struct iovec of[] = {{&head, sizeof head}, {record, parts->record_bytes}};
     parts_path(parts, record_name, point, path);
     const int fd = open(path, O_RDONLY);
     if (fd < 0)
-        return false;
+        return PARTS_NONE;
     const ssize_t n = readv(fd, of, 2);
     close(fd);
-    return n == (ssize_t)(sizeof study_hash + parts->record_bytes) &&
-           study_hash == parts->study_hash;
+    if (n >= (ssize_t)sizeof head.study_hash && head.study_hash != parts->study_hash)
+        return PARTS_FOREIGN;
+    if (n != (ssize_t)(sizeof head + parts->record_bytes) || sum(parts, head, record) != head.crc)
+        return PARTS_DAMAGED;
+    *inputs = head.inputs;
+    return PARTS_OURS;
+}
+
+bool parts_get(const struct parts *parts, size_t point, void *record)
+{
+    struct input_sums inputs;
+    return parts_look(parts, point, &inputs, record) == PARTS_OURS;
+}
+
+void parts_drop(const struct parts *parts, size_t point)
+{
+    char path[IFL_PATH_BYTES];
+    parts_path(parts, record_name, point, path);
+    unlink(path);
 }

@@ -2,8 +2,8 @@
  *
  * A point's files are written there under names that end in its number. Last comes its record,
  * under a temporary name and then its own: a point with a record is complete, whoever is killed
- * when. The record says which study it belongs to, so that what another left behind is not taken
- * for ours. */
+ * when. The record says which study it belongs to and what the point's inputs hold, so that what
+ * another left behind is not taken for ours, and has a checksum. */
 #ifndef SIM_CLI_PARTS_H
 #define SIM_CLI_PARTS_H
 
@@ -13,6 +13,8 @@
 
 #include "inflight/error.h"
 #include "inflight/report.h"
+
+#include "cli/inputs.h"
 
 struct parts {
     char dir[528];
@@ -32,8 +34,15 @@ void parts_salvage(const struct parts *parts, size_t n_points, struct ifl_error 
 /* OUT_DIR/.parts/NAME-000012 */
 void parts_path(const struct parts *parts, const char *name, size_t point,
                 char path[IFL_PATH_BYTES]);
-int parts_put(const struct parts *parts, size_t point, const void *record, struct ifl_error *error);
+int parts_put(const struct parts *parts, size_t point, const struct input_sums *inputs,
+              const void *record, struct ifl_error *error);
 /* False if this study has no record of the point. */
 bool parts_get(const struct parts *parts, size_t point, void *record);
+void parts_drop(const struct parts *parts, size_t point); /* the record alone */
+
+enum parts_find { PARTS_NONE, PARTS_FOREIGN, PARTS_DAMAGED, PARTS_OURS };
+/* `inputs` and `record` are filled in where the record is ours. */
+enum parts_find parts_look(const struct parts *parts, size_t point, struct input_sums *inputs,
+                           void *record);
 
 #endif

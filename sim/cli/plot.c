@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inflight/nearest.h"
 #include "inflight/report.h"
 
 #include "cli/options.h"
@@ -30,7 +31,7 @@ static int fail_figure(const char *name)
     size_t n = 0;
     while (n < 64 && ifl_plot_figure(n).name)
         names[n] = ifl_plot_figure(n).name, n++;
-    const char *near = nearest_word(name, names, n);
+    const char *near = ifl_nearest(name, names, n);
     fprintf(stderr, "inflight plot: there is no figure %s, ", name);
     if (near)
         fprintf(stderr, "did you mean %s?\n", near);

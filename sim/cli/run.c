@@ -8,6 +8,7 @@
 #include "cli/interrupt.h"
 #include "cli/launch.h"
 #include "cli/ranks.h"
+#include "cli/resume.h"
 #include "cli/run_files.h"
 #include "point.h"
 
@@ -26,8 +27,8 @@ static struct ifl_notes notes_of(struct run *run)
     return (struct ifl_notes){launch_speaks(&run->launch) ? launch_say : NULL, &run->launch};
 }
 
-static int fly_point(struct run *run, size_t point, struct point_result *result,
-                     struct ifl_error *error)
+static int fly_point(struct run *run, size_t point, struct input_sums *inputs,
+                     struct point_result *result, struct ifl_error *error)
 {
     char paths[N_REPORTS][IFL_PATH_BYTES];
     struct config config;
@@ -48,7 +49,12 @@ static int fly_point(struct run *run, size_t point, struct point_result *result,
     };
     options.reports.label = label;
     options.intervals_path = run->files.wanted[REPORT_INTERVALS] ? paths[REPORT_INTERVALS] : NULL;
-    const int rc = point_fly(&options, result, error);
+    /* Before they are read: what changes in between is noticed then. */
+    int rc = run_files_resumable(&run->files)
+                 ? inputs_sum(&run->launch.inputs, &config, inputs, error)
+                 : 0;
+    if (rc == 0)
+        rc = point_fly(&options, result, error);
     free(label);
     config_finish(&config);
     return rc;
@@ -64,13 +70,14 @@ static int fly_and_record(void *context, size_t point, struct ifl_error *error)
 {
     struct run *run = context;
     struct point_record record;
+    struct input_sums inputs = {0};
     memset(&record, 0, sizeof record); /* its padding is written too */
-    if (fly_point(run, point, &record.result, error) < 0) {
+    if (fly_point(run, point, &inputs, &record.result, error) < 0) {
         if (concerns_all(error->code))
             return error->code;
         record.error = *error;
     }
-    const int rc = run_files_put(&run->files, point, &record, error);
+    const int rc = run_files_put(&run->files, point, &inputs, &record, error);
     return rc == 0 && ranks_own() == 0 ? run_files_join(&run->files, error) : rc;
 }
 
@@ -248,9 +255,10 @@ static int finish(struct run *run)
 static int run_study(struct run *run)
 {
     const bool first = ranks_own() == 0;
-    int rc =
-        run_files_init(&run->files, run->launch.study, run->launch.out_dir, &run->launch.error);
-    bool whole = rc == 0 && run->launch.resume && run_files_whole(&run->files);
+    const struct ifl_notes notes = notes_of(run);
+    int rc = run_files_init(&run->files, run->launch.study, &run->launch.inputs,
+                            run->launch.out_dir, &run->launch.error);
+    bool whole = rc == 0 && run->launch.resume && resume_is_whole(&run->files, &notes);
     rc = ranks_agree(rc, &run->launch.error);
     if (rc < 0)
         return rc;
@@ -258,7 +266,7 @@ static int run_study(struct run *run)
         fprintf(stderr, "note: %s is whole, there is nothing to resume\n", run->files.dir);
     if (whole)
         return 0;
-    rc = first ? run_files_open(&run->files, run->launch.resume, &run->launch.error) : 0;
+    rc = first ? run_files_open(&run->files, run->launch.resume, &notes, &run->launch.error) : 0;
     rc = ranks_agree(rc, &run->launch.error);
     if (rc < 0)
         return rc;

@@ -9,6 +9,7 @@
 
 #include "cli/out_dir.h"
 #include "cli/ranks.h"
+#include "cli/resume.h"
 
 #include "new_file.h"
 
@@ -21,13 +22,15 @@ enum { TIMELINE_EVENTS = 1000000, TIMELINE_POINT_EVENTS = 200000 };
 
 enum { WAIT_S = 60 };
 
-int run_files_init(struct run_files *files, const struct study *study, const char *dir,
-                   struct ifl_error *error)
+int run_files_init(struct run_files *files, const struct study *study, struct inputs *inputs,
+                   const char *dir, struct ifl_error *error)
 {
     const struct output_config *output = &study_first(study)->output;
     uint64_t hash;
     *files = (struct run_files){
         .study = study,
+        .inputs = inputs,
+        .points_a_record = 1,
         .wanted = {output->requests, output->steps, output->work, true, output->timeline,
                    study_first(study)->cost.ensemble > 0},
         .joining = PTHREAD_MUTEX_INITIALIZER,
@@ -44,10 +47,47 @@ int run_files_init(struct run_files *files, const struct study *study, const cha
     return 0;
 }
 
-int run_files_open(const struct run_files *files, bool resume, struct ifl_error *error)
+void run_files_of_searches(struct run_files *files, size_t record_bytes)
+{
+    files->points_a_record = study_n_replications(files->study);
+    files->parts.study_hash = ~files->parts.study_hash;
+    files->parts.record_bytes = record_bytes;
+    for (int kind = 0; kind < N_REPORTS; kind++)
+        files->wanted[kind] = false;
+}
+
+size_t run_files_n_records(const struct run_files *files)
+{
+    return study_n_points(files->study) / files->points_a_record;
+}
+
+bool run_files_resumable(const struct run_files *files)
+{
+    return run_files_n_records(files) > 1;
+}
+
+static int lock(struct run_files *files, const struct ifl_notes *notes, struct ifl_error *error)
+{
+    char text[IFL_PATH_BYTES + 128];
+    const int rc = dir_lock_take(&files->lock, files->dir, error);
+    if (rc < 0 || files->lock.taken || !notes->say)
+        return rc;
+    snprintf(text, sizeof text,
+             "%s: its file system has no locks, so a second run there would not be noticed",
+             files->dir);
+    notes->say(notes->context, text);
+    return 0;
+}
+
+int run_files_open(struct run_files *files, bool resume, const struct ifl_notes *notes,
+                   struct ifl_error *error)
 {
     int rc = out_dir_make(files->dir, error);
-    if (rc == 0 && !resume)
+    if (rc == 0)
+        rc = lock(files, notes, error);
+    if (rc == 0 && resume && run_files_resumable(files))
+        rc = resume_check(files, notes, error);
+    else if (rc == 0)
         parts_remove(&files->parts);
     return rc == 0 ? parts_make(&files->parts, error) : rc;
 }
@@ -58,8 +98,9 @@ static void final_path(const struct run_files *files, const char *name, char pat
 }
 
 /* config.yaml comes last: where it says what we would write, the others are there too. */
-bool run_files_whole(const struct run_files *files)
+bool run_files_whole(const struct run_files *files, struct timespec *when)
 {
+    struct stat status;
     char path[IFL_PATH_BYTES], *text = NULL;
     size_t n_bytes = 0, at = 0;
     struct ifl_error error;
@@ -72,6 +113,9 @@ bool run_files_whole(const struct run_files *files)
         fclose(out);
     for (int c; same && (c = getc(there)) != EOF; at++)
         same = at < n_bytes && text[at] == (char)c;
+    same = same && fstat(fileno(there), &status) == 0;
+    if (same)
+        *when = status.st_mtim;
     if (there)
         fclose(there);
     free(text);
@@ -110,19 +154,45 @@ static uint64_t part_bytes(const struct run_files *files, enum report_kind kind,
     return files->wanted[kind] && stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
 }
 
-int run_files_put(const struct run_files *files, size_t point, struct point_record *record,
-                  struct ifl_error *error)
+static struct checksum part_sum(const struct run_files *files, int kind, size_t point)
 {
-    for (int kind = 0; kind < N_REPORTS; kind++)
-        record->part_bytes[kind] = record->error.code ? 0 : part_bytes(files, kind, point);
-    return parts_put(&files->parts, point, record, error);
+    char path[IFL_PATH_BYTES];
+    struct checksum sum = {0, 0};
+    parts_path(&files->parts, report_names[kind], point, path);
+    if (files->wanted[kind])
+        checksum_add(&sum, path);
+    return sum;
+}
+
+int run_files_put(const struct run_files *files, size_t point, const struct input_sums *inputs,
+                  struct point_record *record, struct ifl_error *error)
+{
+    for (int kind = 0; kind < N_REPORTS && !record->error.code; kind++)
+        if (run_files_resumable(files))
+            record->parts[kind] = part_sum(files, kind, point);
+        else
+            record->parts[kind].n_bytes = part_bytes(files, kind, point);
+    return parts_put(&files->parts, point, inputs, record, error);
+}
+
+const char *run_files_damaged(const struct run_files *files, size_t point,
+                              const struct point_record *record)
+{
+    for (int kind = 0; kind < N_REPORTS; kind++) {
+        if (!files->wanted[kind] || record->error.code)
+            continue;
+        const struct checksum sum = part_sum(files, kind, point);
+        if (!checksum_same(&sum, &record->parts[kind]))
+            return report_names[kind];
+    }
+    return NULL;
 }
 
 bool run_files_get(const struct run_files *files, size_t point, struct point_record *record)
 {
     bool same = parts_get(&files->parts, point, record);
     for (int kind = 0; same && !record->error.code && kind < N_REPORTS; kind++)
-        same = record->part_bytes[kind] == part_bytes(files, kind, point);
+        same = record->parts[kind].n_bytes == part_bytes(files, kind, point);
     return same;
 }
 
@@ -222,6 +292,7 @@ void run_files_finish(struct run_files *files)
 {
     for (int kind = 0; kind < N_REPORTS; kind++)
         ifl_joint_destroy(files->joints[kind]);
+    dir_lock_release(&files->lock);
     pthread_mutex_destroy(&files->joining);
 }
 

@@ -6,6 +6,8 @@
 
 #include "inflight/report.h"
 
+#include "cli/dir_lock.h"
+#include "cli/inputs.h"
 #include "cli/parts.h"
 #include "config/config.h"
 #include "point.h"
@@ -22,7 +24,10 @@ enum report_kind {
 
 struct run_files {
     const struct study *study;
+    struct inputs *inputs;  /* borrowed */
+    size_t points_a_record; /* 1; of a search for the capacity, its replications */
     char dir[512];
+    struct dir_lock lock; /* on rank 0 */
     struct parts parts;
     bool wanted[N_REPORTS];
     /* The reports of all points, as far as they have grown; on rank 0. */
@@ -35,26 +40,36 @@ struct run_files {
 struct point_record {
     struct ifl_error error; /* code 0: flown */
     struct point_result result;
-    uint64_t part_bytes[N_REPORTS];
+    struct checksum parts[N_REPORTS];
 };
 
 /* dir NULL: what the configuration says. Touches no file. */
-int run_files_init(struct run_files *files, const struct study *study, const char *dir,
+int run_files_init(struct run_files *files, const struct study *study, struct inputs *inputs,
+                   const char *dir, struct ifl_error *error);
+/* Of a search for the capacity: a record for all replications, of that size, and no reports of
+ * points. A run of the same configuration leaves records of another kind. */
+void run_files_of_searches(struct run_files *files, size_t record_bytes);
+/* Makes the directory, parents included, and locks it; forgets the points of earlier runs unless
+ * `resume`. One that cannot be written to, or that another run writes to, is the user's error. */
+int run_files_open(struct run_files *files, bool resume, const struct ifl_notes *notes,
                    struct ifl_error *error);
-/* Makes the directory, parents included; forgets the points of earlier runs unless `resume`. An
- * unwritable one is the user's error. */
-int run_files_open(const struct run_files *files, bool resume, struct ifl_error *error);
-/* Has this very study been finished here? */
-bool run_files_whole(const struct run_files *files);
+/* Has this very configuration been finished here, and when? */
+bool run_files_whole(const struct run_files *files, struct timespec *when);
+size_t run_files_n_records(const struct run_files *files);
+/* Does a study of so few points leave anything to be resumed? */
+bool run_files_resumable(const struct run_files *files);
 
 /* Options with the paths of a point's files, which are in `paths`. */
 struct ifl_recorder_options run_files_of_point(const struct run_files *files, size_t point,
                                                char paths[N_REPORTS][IFL_PATH_BYTES]);
 /* Records that the point is done with; its files are there. */
-int run_files_put(const struct run_files *files, size_t point, struct point_record *record,
-                  struct ifl_error *error);
-/* False if it is not, or its files are not those of then. */
+int run_files_put(const struct run_files *files, size_t point, const struct input_sums *inputs,
+                  struct point_record *record, struct ifl_error *error);
+/* False if it is not, or its files have not the size of then. */
 bool run_files_get(const struct run_files *files, size_t point, struct point_record *record);
+/* The name of a file of the point that is not, to the byte, what it was; NULL if there is none. */
+const char *run_files_damaged(const struct run_files *files, size_t point,
+                              const struct point_record *record);
 
 /* Appends the points that are recorded and not yet joined, up to the first that is missing, to
  * requests.csv, steps.csv, work.csv, quantiles.csv, timeline.json and intervals.csv, so that little
@@ -62,7 +77,7 @@ bool run_files_get(const struct run_files *files, size_t point, struct point_rec
 int run_files_join(struct run_files *files, struct ifl_error *error);
 /* Joins the rest and gives the reports their names; comes before the configuration. */
 int run_files_close(struct run_files *files, struct ifl_error *error);
-/* Removes what was not closed. */
+/* Removes what was not closed, and unlocks the directory. */
 void run_files_finish(struct run_files *files);
 int run_files_write_config(const struct run_files *files, struct ifl_error *error);
 

@@ -53,18 +53,18 @@ static void print_columns(const struct ifl_trace_stats *s)
         printf("  %-18s up to %d\n", "samples", s->most_samples);
 }
 
-static int print_stats(const char *path, const char *format)
+static int print_stats(const struct ifl_trace_file *file)
 {
     struct ifl_trace trace = {0};
     struct ifl_trace_stats stats = {0};
     struct ifl_error error;
-    int rc = ifl_trace_read(path, format, &notes, &trace, &error);
+    int rc = ifl_trace_read(file, &notes, &trace, &error);
     if (rc == 0)
         rc = ifl_trace_measure(&trace, &stats, &error);
     ifl_trace_free(&trace);
     if (rc < 0)
         return cli_fail(&error);
-    printf("%s\n  %-18s %zu\n", path, "requests", stats.n);
+    printf("%s\n  %-18s %zu\n", file->path, "requests", stats.n);
     print_real("span", stats.span_s, "s");
     print_real("rate", stats.rate_rps, "requests/s");
     print_real("gap cv", stats.gap_cv, "");
@@ -78,14 +78,18 @@ static int trace_stats(int argc, char **argv)
 {
     struct text_list files = {0};
     const char *format = "auto";
-    const struct option_spec options[] = {{"--format", "-f", OPTION_TEXT, &format}};
-    if (options_read("trace stats", argc, argv, options, 1, &files) < 0)
+    long long max_record_mib = IFL_MAX_RECORD_MIB;
+    const struct option_spec options[] = {{"--format", "-f", OPTION_TEXT, &format},
+                                          {"--max-record", NULL, OPTION_COUNT, &max_record_mib}};
+    if (options_read("trace stats", argc, argv, options, 2, &files) < 0 ||
+        cli_check_max_record("trace stats", max_record_mib) < 0)
         return 2;
     if (files.n == 0)
         return usage_fail("trace stats");
     int worst = 0;
     for (size_t i = 0; i < files.n; i++) {
-        const int rc = print_stats(files.of[i], format);
+        const int rc =
+            print_stats(&(struct ifl_trace_file){files.of[i], format, (int32_t)max_record_mib});
         worst = rc > worst ? rc : worst;
     }
     return worst;
@@ -118,13 +122,17 @@ static int trace_convert(int argc, char **argv)
     const char *format = "auto", *path = NULL;
     struct ifl_trace trace = {0};
     struct ifl_error error;
+    long long max_record_mib = IFL_MAX_RECORD_MIB;
     const struct option_spec options[] = {{"--format", "-f", OPTION_TEXT, &format},
+                                          {"--max-record", NULL, OPTION_COUNT, &max_record_mib},
                                           {"--output", "-o", OPTION_TEXT, &path}};
-    if (options_read("trace convert", argc, argv, options, 2, &files) < 0)
+    if (options_read("trace convert", argc, argv, options, 3, &files) < 0 ||
+        cli_check_max_record("trace convert", max_record_mib) < 0)
         return 2;
     if (files.n != 1)
         return usage_fail("trace convert");
-    int rc = ifl_trace_read(files.of[0], format, &notes, &trace, &error);
+    const struct ifl_trace_file file = {files.of[0], format, (int32_t)max_record_mib};
+    int rc = ifl_trace_read(&file, &notes, &trace, &error);
     if (rc == 0 && trace.hash_at)
         cli_note(NULL, "hash ids and token ids of prompts are not written to inflight's CSV: what "
                        "prompts share is left out");

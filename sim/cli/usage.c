@@ -16,9 +16,14 @@ static const struct usage {
      "CONFIG.yaml [--set path.to.key=value]... [--plugin FILE.so]... [-o DIR] [-j N] [--resume] "
      "[--quiet] [--timing]",
      "The objectives are the keys under `capacity` and `slo`."},
-    {"trace stats", "rate, burstiness and lengths of traces", "FILE... [--format NAME]", NULL},
+    {"trace stats", "rate, burstiness and lengths of traces",
+     "FILE... [--format NAME] [--max-record MIB]",
+     "A line or JSON object of more than --max-record MiB (256) is refused."},
     {"trace convert", "a trace of any format as inflight's own CSV",
-     "FILE [--format NAME] [-o OUT.csv]", "`inflight list traces` names the formats."},
+     "FILE [--format NAME] [--max-record MIB] [-o OUT.csv]",
+     "`inflight list traces` names the formats. A line or JSON object of more than --max-record "
+     "MiB\n"
+     "(256) is refused."},
     {"trace generate", "a synthetic trace",
      "-n N [--seed N] [--prompt LAW] [--output-tokens LAW]\n"
      "[--process poisson|gamma|constant|burst --rate RPS [--cv X]] [-o OUT.csv]",
@@ -47,7 +52,8 @@ static const struct usage {
      "many\n"
      "sizes a table has."},
     {"validate", "a simulated run against a recorded one",
-     "SIM_DIR REAL [-o DIR] [--format NAME] [--part K/N] [--no-plots]", NULL},
+     "SIM_DIR REAL [-o DIR] [--format NAME] [--part K/N] [--no-plots] [--max-record MIB]",
+     "A line or JSON object of more than --max-record MiB (256) is refused."},
     {"export", "a run in the JSON of vllm bench serve", "DIR [-o FILE.json]", NULL},
     {"compare", "paired differences of two runs, with intervals",
      "DIR DIR [-o DIR], or one DIR with --between KEY=VALUE,VALUE", NULL},

@@ -14,9 +14,10 @@
 #include "config/config.h"
 
 /* A folder of inflight's own, or a file in a format of recorded runs. */
-static int read_run(const char *path, const char *format, struct ifl_run *run,
-                    struct ifl_trace *trace, struct ifl_error *error)
+static int read_run(const struct ifl_trace_file *file, struct ifl_run *run, struct ifl_trace *trace,
+                    struct ifl_error *error)
 {
+    const char *path = file->path;
     const struct ifl_notes notes = {cli_note, NULL};
     struct stat status;
     char requests[4096];
@@ -24,10 +25,11 @@ static int read_run(const char *path, const char *format, struct ifl_run *run,
     if (stat(path, &status) < 0)
         return ifl_fail_at(error, path, 0, 0, "cannot open: %s", strerror(errno));
     if (!S_ISDIR(status.st_mode))
-        return ifl_trace_read(path, format, &notes, trace, error);
+        return ifl_trace_read(file, &notes, trace, error);
     run->dir = path;
     snprintf(requests, sizeof requests, "%s/requests.csv", path);
-    return ifl_trace_read(requests, "requests", &notes, trace, error);
+    return ifl_trace_read(&(struct ifl_trace_file){requests, "requests", file->max_record_mib},
+                          &notes, trace, error);
 }
 
 /* Figures are a nicety: without gnuplot the numbers stand alone. */
@@ -50,6 +52,7 @@ static void draw(const char *out_dir, const char *const runs[2])
 struct request {
     const char *simulated, *measured, *format, *out_dir, *part;
     uint64_t part_of, n_parts;
+    long long max_record_mib;
 };
 
 /* "0/2": every second request, from the first on. */
@@ -77,9 +80,12 @@ static int validate(const struct request *request, struct ifl_error *error)
                                .table = stdout,
                                .part = request->part_of,
                                .n_parts = request->n_parts};
-    int rc = read_run(request->simulated, "auto", &v.simulated, &simulated, error);
+    const int32_t mib = (int32_t)request->max_record_mib;
+    const struct ifl_trace_file files[] = {{request->simulated, "auto", mib},
+                                           {request->measured, request->format, mib}};
+    int rc = read_run(&files[0], &v.simulated, &simulated, error);
     if (rc == 0)
-        rc = read_run(request->measured, request->format, &v.measured, &measured, error);
+        rc = read_run(&files[1], &v.measured, &measured, error);
     if (rc == 0 && !v.out_dir)
         v.out_dir = v.simulated.dir;
     if (rc == 0 && !v.out_dir)
@@ -97,18 +103,19 @@ static int validate(const struct request *request, struct ifl_error *error)
 int cli_validate(int argc, char **argv)
 {
     struct text_list runs = {0};
-    struct request request = {.format = "auto"};
+    struct request request = {.format = "auto", .max_record_mib = IFL_MAX_RECORD_MIB};
     struct ifl_error error;
     bool no_plots = false;
     const struct option_spec options[] = {
         {"--output", "-o", OPTION_TEXT, &request.out_dir},
         {"--format", NULL, OPTION_TEXT, &request.format},
+        {"--max-record", NULL, OPTION_COUNT, &request.max_record_mib},
         {"--part", NULL, OPTION_TEXT, &request.part},
         {"--no-plots", NULL, OPTION_FLAG, &no_plots},
     };
     if (options_read("validate", argc, argv, options, sizeof options / sizeof *options, &runs) <
             0 ||
-        read_part(&request) < 0)
+        read_part(&request) < 0 || cli_check_max_record("validate", request.max_record_mib) < 0)
         return 2;
     if (runs.n != 2)
         return usage_fail("validate");

@@ -4,6 +4,10 @@
 
 #include <string.h>
 
+#include "inflight/nearest.h"
+
+#include "engine_setup.h"
+
 /* Points at the key; if it is missing, at the nearest map around it in the user's own file. */
 static int fail_key(const struct node *root, const char *dotted, struct ifl_error *error,
                     const char *text)
@@ -39,7 +43,7 @@ static int fail_format(const struct node *root, const char *format, struct ifl_e
         words[n++] = known->name;
         at += (size_t)snprintf(list + at, sizeof list - at, ", %s", known->name);
     }
-    const char *near = nearest_word(format, words, n);
+    const char *near = ifl_nearest(format, words, n);
     snprintf(text, sizeof text, "workload.format is %s, expected one of %s%s%s%s", format, list,
              near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     return fail_key(root, "workload.format", error, text);
@@ -202,9 +206,23 @@ static int check_beams(const struct node *root, const struct config *config,
     return 0;
 }
 
-static int check_engine(const struct node *root, const struct config *config,
-                        struct ifl_error *error)
+static int check_dtype(const struct node *root, struct config *config, struct ifl_error *error)
 {
+    static const char *const executors[] = {
+        [EXECUTOR_SIM] = "sim", [EXECUTOR_CPU] = "cpu", [EXECUTOR_CUDA] = "cuda"};
+    const char *executor = executors[config->executor];
+    char text[sizeof error->text];
+    if (engine_dtype_named(config->engine.dtype_name, &config->engine.dtype))
+        return 0;
+    snprintf(text, sizeof text, "engine.dtype is %s, expected %s where executor is %s",
+             config->engine.dtype_name, engine_dtype_names(executor), executor);
+    return fail_key(root, "engine.dtype", error, text);
+}
+
+static int check_engine(const struct node *root, struct config *config, struct ifl_error *error)
+{
+    if (check_dtype(root, config, error) < 0)
+        return error->code;
     if (config->engine.window_tokens > 0 && strcmp(config->engine.weights, "random") != 0)
         return fail_key(root, "engine.window_tokens", error,
                         "engine.window_tokens is set, expected 0 where engine.weights is a "

@@ -26,6 +26,7 @@ struct workload_config {
     char trace[512];      /* the file, in the working directory or the installed data */
     char trace_name[512]; /* as the configuration writes it */
     char format[32];
+    int32_t max_record_mib;
     struct ifl_trace_window window; /* workload.limit, skip, from_s, to_s, shuffle, filter.* */
     int32_t shared_prefix_tokens;   /* that every prompt begins with */
     struct ifl_arrivals arrivals;
@@ -82,9 +83,10 @@ struct cost_config {
 
 struct engine_config { /* for the executors cpu and cuda */
     char weights[512]; /* "random", or a directory */
-    enum ifl_engine_dtype dtype;
+    char dtype_name[16];
+    enum ifl_engine_dtype dtype; /* of that name */
     uint64_t seed;
-    int32_t window_tokens; /* of random weights; 0: none */
+    int32_t window_tokens; /* of random weights; 0: the model's */
     int32_t threads;
     bool spoil_free_blocks;
 };
@@ -130,13 +132,15 @@ struct config {
 };
 
 /* A file that comes with inflight, as "traces/data/NAME" or "configs/models/NAME.yaml": searched in
- * the working directory, then in the source tree that the program was built in or the installed
- * data (the environment's INFLIGHT_DATA, if set, in their stead). Negative if it is in neither. */
+ * the working directory, then in the data: the source tree that the program was built in, else what
+ * was installed beside the program, else what was installed where the build said (the environment's
+ * INFLIGHT_DATA, if set, in the stead of them all). Negative if it is in neither. */
 int data_path(const char *relative, char found[512]);
 /* The folder of the scripts that draw figures. */
 int data_plot_scripts(char found[512], struct ifl_error *error);
 
-/* The names that config_resolve_name knows, or with kind "traces" the shipped traces; sorted. */
+/* The names that config_resolve_name knows, or with kind "traces" the shipped traces; sorted. None
+ * is an error that says where they were looked for. */
 struct name_list {
     char **of;
     size_t n;
@@ -185,7 +189,8 @@ void config_finish(struct config *config);
 
 /* The resolved study as YAML with version and seed: running it again gives the same bytes. */
 int study_write(const struct study *study, FILE *out, struct ifl_error *error);
-/* Of what study_write writes: studies with the same reports have the same. */
+/* Of what study_write writes, and of what the presets say: studies with the same reports have the
+ * same, as long as the other files that they name are the same (cli/inputs.h). */
 int study_hash(const struct study *study, uint64_t *hash, struct ifl_error *error);
 
 /* Every key: name, type, unit, range, default, one line; then the parameters of each module. */

@@ -7,7 +7,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "inflight/nearest.h"
 #include "inflight/time.h"
+
+#include "config/vllm_flags.h"
 
 enum { MAX_DESCRIPTION = 256, MAX_KEYS = 64 };
 
@@ -324,7 +327,7 @@ static void suggest_choice(const struct node *node, const struct ifl_param *fiel
         choice_name(c, 0, names[n], sizeof names[n]);
         words[n] = names[n];
     }
-    const char *near = node->kind == NODE_SCALAR ? nearest_word(node->text, words, n) : NULL;
+    const char *near = node->kind == NODE_SCALAR ? ifl_nearest(node->text, words, n) : NULL;
     if (near)
         snprintf(text, n_bytes, "; did you mean %s?", near);
 }
@@ -367,11 +370,15 @@ static int fail_unknown(const struct node *child, const char *where, const struc
 {
     const char *known[MAX_KEYS];
     const size_t n_known = known_keys(fields, n, skip, known);
-    const char *near = nearest_word(child->key, known, n_known);
+    const char *near = ifl_nearest(child->key, known, n_known);
     char list[512] = "nothing here";
     for (size_t i = 0, length = 0; i < n_known && length < sizeof list; i++)
         length +=
             (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", known[i]);
+    const struct vllm_flag *flag = vllm_flag_find(child->key);
+    if (flag)
+        return tree_fail(child, error, "unknown key %s%s%.100s, %s here", where, dot(where),
+                         child->key, vllm_flag_describe(flag, list, sizeof list));
     if (near)
         return tree_fail(child, error, "unknown key %s%s%.100s, did you mean %s?", where,
                          dot(where), child->key, near);

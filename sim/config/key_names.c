@@ -3,6 +3,10 @@
 
 #include <string.h>
 
+#include "inflight/nearest.h"
+
+#include "config/vllm_flags.h"
+
 const char *key_join(const char *where, const char *name, char path[MAX_KEY_CHARS])
 {
     snprintf(path, MAX_KEY_CHARS, "%s%s%s", where, *where ? "." : "", name);
@@ -48,7 +52,7 @@ bool key_has_short_form(const char *where)
 
 struct key_names {
     char (*of)[MAX_KEY_CHARS];
-    const char **words; /* the same, as nearest_word wants them */
+    const char **words; /* the same, as ifl_nearest wants them */
     size_t n, n_values; /* the values come first, then the maps */
     size_t cap;
 };
@@ -121,7 +125,7 @@ static const char *meant(const struct key_names *names, const char *dotted)
     for (size_t i = 0; i < names->n; i++)
         if (ends_with_key(names->words[i], dotted))
             return names->words[i];
-    return nearest_word(dotted, names->words, names->n);
+    return ifl_nearest(dotted, names->words, names->n);
 }
 
 int key_check(const char *dotted, bool only_values, const struct node *node,
@@ -135,7 +139,12 @@ int key_check(const char *dotted, bool only_values, const struct node *node,
     while (i < names.n && strcmp(names.words[i], dotted) != 0)
         i++;
     const char *near = i < names.n ? NULL : meant(&names, dotted);
-    if (near)
+    const struct vllm_flag *flag = i < names.n ? NULL : vllm_flag_find(dotted);
+    char text[256];
+    if (flag)
+        code = tree_fail(node, error, "unknown key %.100s, %s here", dotted,
+                         vllm_flag_describe(flag, text, sizeof text));
+    else if (near)
         code = tree_fail(node, error, "unknown key %.100s, did you mean %s?", dotted, near);
     else if (i == names.n)
         code = tree_fail(node, error, "unknown key %.100s, see `inflight list keys`", dotted);

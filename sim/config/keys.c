@@ -68,6 +68,8 @@ static const struct key_by_hand top_by_hand[] = {
 static const struct ifl_param workload_fields[] = {
     TEXT_REQUIRED("trace", workload.trace_name, "the trace file, plain or gzipped"),
     TEXT("format", workload.format, "auto", "its format, see `inflight list traces`"),
+    INT("max_record_mib", workload.max_record_mib, IFL_MAX_RECORD_MIB, 1, 1 << 20, "MiB",
+        "a longer line or JSON object of the trace is refused: it would fill the memory"),
     COUNT("limit", workload.window.limit, 0, "requests", "keep that many; 0: all"),
     COUNT("skip", workload.window.skip, 0, "requests", "leave out that many at the start"),
     TIME("from_s", workload.window.from_ns, 0, 0, A_BILLION, "keep stamps from then on"),
@@ -209,7 +211,7 @@ static const struct ifl_param cost_fields[] = {
          "run with a steps.csv, whose steps this one must plan again"),
     INT("ensemble", cost.ensemble, 0, 0, 10000, "runs",
         "roofline: repeat each point with costs drawn from the errors of their fit, and write 90% "
-        "intervals of the summary to intervals.csv"),
+        "intervals of the summary to intervals.csv; inflight capacity widens its interval by them"),
     REAL("host_error_frac", cost.host_error_frac, 0, 0, 1, "",
          "roofline: median relative error of the host's times, which no fit knows; cost.ensemble "
          "draws one factor a run"),
@@ -217,13 +219,14 @@ static const struct ifl_param cost_fields[] = {
 
 static const struct ifl_param engine_fields[] = {
     TEXT("weights", engine.weights, "random", "executor cpu, cuda: random, or a directory"),
-    CHOICE(
-        "dtype", engine.dtype, "auto|fp32|bf16|fp16", IFL_DTYPE_AUTO,
-        "of weights, activations and K/V; auto: fp32 on cpu, on cuda fp16 where the checkpoint is "
-        "and else bf16"),
+    TEXT(
+        "dtype", engine.dtype_name, "auto",
+        "of weights, activations and K/V. executor cpu: fp32; cuda: bf16, fp16; auto: fp32 on cpu, "
+        "on cuda fp16 where the checkpoint is and else bf16"),
     COUNT("seed", engine.seed, 0, "", "of random weights and of the prompts' tokens"),
     INT("window_tokens", engine.window_tokens, 0, 0, ANY, "tokens",
-        "random weights: attention sees no further back; 0: everything. A checkpoint says itself"),
+        "random weights: attention sees no further back; 0: as far as the model's window_tokens. A "
+        "checkpoint says itself"),
     INT("threads", engine.threads, 1, 1, 1024, "threads",
         "executor cpu: threads that compute; cuda: that load weights"),
     BOOL("spoil_free_blocks", engine.spoil_free_blocks, false,

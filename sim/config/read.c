@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "inflight/nearest.h"
+
 #include "config/keys.h"
 
 /* ---- modules ---- */
@@ -25,7 +27,7 @@ static int fail_module(const struct node *name, const struct key_section *sectio
     }
     char found[128];
     tree_describe(name, found);
-    const char *near = nearest_word(found, words, n);
+    const char *near = ifl_nearest(found, words, n);
     if (near)
         return tree_fail(name, error, "unknown %s policy %s, did you mean %s?",
                          registry_kind_name(section->kind), found, near);

@@ -1,5 +1,5 @@
 /* Names to files: the working directory first, then the source tree around a program that is not
- * installed, or the installed data. */
+ * installed, and the installed data. */
 #include "config/config.h"
 #include "config/tree.h"
 
@@ -7,50 +7,74 @@
 #include <string.h>
 #include <unistd.h>
 
-#ifndef INFLIGHT_DATADIR
-#define INFLIGHT_DATADIR "/usr/local/share/inflight"
-#endif
+#include "inflight/nearest.h"
 
-enum { MAX_PATH_BYTES = 512 };
+#include "program.h"
+
+enum { MAX_PATH_BYTES = 512, MAX_PLACES = 4, MAX_NEAR = 24 };
 
 static bool exists(const char *path)
 {
     return access(path, F_OK) == 0;
 }
 
+/* ---- where the data may be ---- */
+
+/* Folders that may have configs/ and traces/ in them; the first that is there is the data, so that
+ * one version's never mixes with another's. */
+struct places {
+    char of[MAX_PLACES][PROGRAM_PATH_BYTES];
+    size_t n;
+};
+
 /* The program is in the build folder, one down. */
-static bool find_source_tree(char tree[MAX_PATH_BYTES])
+static bool is_source_tree(char tree[PROGRAM_PATH_BYTES])
 {
-    char presets[MAX_PATH_BYTES + 32];
-    const ssize_t n = readlink("/proc/self/exe", tree, MAX_PATH_BYTES - 1);
-    tree[n > 0 ? n : 0] = '\0';
-    for (int up = 0; up < 2; up++) {
-        char *slash = strrchr(tree, '/');
-        if (!slash)
-            return false;
-        *slash = '\0';
-    }
+    char presets[PROGRAM_PATH_BYTES + 32];
+    program_folder(tree);
+    char *slash = strrchr(tree, '/');
+    if (!slash)
+        return false;
+    *slash = '\0';
     snprintf(presets, sizeof presets, "%s/configs/serving", tree);
     return exists(presets);
 }
 
-static const char *data_dir(char tree[MAX_PATH_BYTES])
+static void find_places(struct places *places)
 {
     const char *set = getenv("INFLIGHT_DATA");
-    if (set && *set)
-        return set;
-    return find_source_tree(tree) ? tree : INFLIGHT_DATADIR;
+    places->n = 0;
+    if (set && *set) {
+        snprintf(places->of[places->n++], PROGRAM_PATH_BYTES, "%s", set);
+        return;
+    }
+    places->n += is_source_tree(places->of[0]);
+    for (size_t i = 0; program_place(PROGRAM_DATA, i, places->of[places->n]); i++)
+        places->n++;
+}
+
+/* "" where there is none. */
+static void find_data(char data[PROGRAM_PATH_BYTES])
+{
+    struct places places;
+    size_t i = 0;
+    find_places(&places);
+    while (i < places.n && !exists(places.of[i]))
+        i++;
+    snprintf(data, PROGRAM_PATH_BYTES, "%s", i < places.n ? places.of[i] : "");
 }
 
 int data_path(const char *relative, char found[512])
 {
-    char tree[MAX_PATH_BYTES];
+    char data[PROGRAM_PATH_BYTES];
     if (!*relative)
         return IFL_E_INPUT;
     if (snprintf(found, MAX_PATH_BYTES, "%s", relative) < MAX_PATH_BYTES && exists(found))
         return 0;
-    if (*relative != '/' &&
-        snprintf(found, MAX_PATH_BYTES, "%s/%s", data_dir(tree), relative) < MAX_PATH_BYTES &&
+    if (*relative == '/')
+        return IFL_E_INPUT;
+    find_data(data);
+    if (*data && snprintf(found, MAX_PATH_BYTES, "%s/%s", data, relative) < MAX_PATH_BYTES &&
         exists(found))
         return 0;
     return IFL_E_INPUT;
@@ -58,12 +82,17 @@ int data_path(const char *relative, char found[512])
 
 static int fail_without(const char *what, const char *folder, struct ifl_error *error)
 {
-    char tree[MAX_PATH_BYTES];
-    return ifl_fail(
-        error, IFL_E_INPUT,
-        "%sthere is no %s here and none in %.200s; INFLIGHT_DATA may name a folder that "
-        "has it, such as the source tree",
-        what, folder, data_dir(tree));
+    struct places places;
+    char looked[400] = "";
+    find_places(&places);
+    for (size_t i = 0; i < places.n; i++) {
+        const size_t n = strlen(looked);
+        snprintf(looked + n, sizeof looked - n, "%s%s", i ? ", " : "", places.of[i]);
+    }
+    return ifl_fail(error, IFL_E_INPUT,
+                    "%sthere is no %s here and none in %s; INFLIGHT_DATA may name a folder that "
+                    "has it, such as the source tree",
+                    what, folder, looked);
 }
 
 int data_plot_scripts(char found[512], struct ifl_error *error)
@@ -146,24 +175,46 @@ static int take_stems(const glob_t *found, const char *suffix, struct name_list 
     return 0;
 }
 
+/* A folder's own name is no pattern. */
+static void escape(const char *folder, char text[2 * PROGRAM_PATH_BYTES])
+{
+    for (; *folder; folder++) {
+        if (strchr("*?[\\", *folder))
+            *text++ = '\\';
+        *text++ = *folder;
+    }
+    *text = '\0';
+}
+
+/* Here, and where the data is. */
+static int glob_all(const struct kind *kind, glob_t *found, struct ifl_error *error)
+{
+    char pattern[2 * PROGRAM_PATH_BYTES + MAX_PATH_BYTES], data[PROGRAM_PATH_BYTES];
+    char escaped[2 * PROGRAM_PATH_BYTES];
+    snprintf(pattern, sizeof pattern, "%s/%s", kind->folder, kind->pattern);
+    int code = glob(pattern, 0, NULL, found);
+    find_data(data);
+    escape(data, escaped);
+    if (*data && code != GLOB_NOSPACE) {
+        snprintf(pattern, sizeof pattern, "%s/%s/%s", escaped, kind->folder, kind->pattern);
+        code = glob(pattern, GLOB_APPEND, NULL, found);
+    }
+    return code == GLOB_NOSPACE ? ifl_fail_nomem(error) : 0;
+}
+
 int config_names(const char *kind_name, struct name_list *names, struct ifl_error *error)
 {
     const struct kind *kind = kind_of(kind_name);
-    char pattern[2][2 * MAX_PATH_BYTES], tree[MAX_PATH_BYTES];
     glob_t found = {0};
     *names = (struct name_list){0};
-    snprintf(pattern[0], sizeof pattern[0], "%s/%s", kind->folder, kind->pattern);
-    snprintf(pattern[1], sizeof pattern[1], "%s/%s/%s", data_dir(tree), kind->folder,
-             kind->pattern);
-    for (int i = 0; i < 2; i++) {
-        const int code = glob(pattern[i], i ? GLOB_APPEND : 0, NULL, &found);
-        if (code == GLOB_NOSPACE) {
-            globfree(&found);
-            return ifl_fail_nomem(error);
-        }
-    }
-    const int code = take_stems(&found, kind->suffix, names, error);
+    int code = glob_all(kind, &found, error);
+    if (code == 0)
+        code = take_stems(&found, kind->suffix, names, error);
     globfree(&found);
+    if (code == 0 && names->n == 0) {
+        name_list_free(names);
+        code = fail_without("", kind->folder, error);
+    }
     return code;
 }
 
@@ -191,22 +242,39 @@ static const char *name_all(const struct kind *kind, const struct name_list *nam
     return text;
 }
 
+/* "a, b or c" */
+static const char *name_near(const char *const *near, size_t n, char text[384])
+{
+    size_t at = 0;
+    for (size_t i = 0; i < n && at < 384; i++)
+        at += (size_t)snprintf(text + at, 384 - at, "%s%s",
+                               i == 0      ? ""
+                               : i + 1 < n ? ", "
+                                           : " or ",
+                               near[i]);
+    return text;
+}
+
 static int fail_unknown(const struct kind *kind, const char *name, struct ifl_error *error)
 {
     struct name_list names;
-    char list[384];
-    if (config_names(kind->name, &names, error) < 0)
-        return error->code;
-    const char *near = nearest_word(name, (const char *const *)names.of, names.n);
-    if (names.n == 0) {
-        snprintf(list, sizeof list, "unknown %s %.100s: ", kind->what, name);
-        fail_without(list, kind->folder, error);
-    } else if (near) {
-        ifl_fail(error, IFL_E_INPUT, "unknown %s %.100s, did you mean %s?", kind->what, name, near);
-    } else {
+    const char *near[MAX_NEAR];
+    char list[384], reason[sizeof error->text];
+    if (config_names(kind->name, &names, error) < 0) {
+        snprintf(reason, sizeof reason, "%s", error->text);
+        return error->code == IFL_E_INPUT
+                   ? ifl_fail(error, IFL_E_INPUT, "unknown %s %.100s: %.640s", kind->what, name,
+                              reason)
+                   : error->code;
+    }
+    const size_t n_near =
+        ifl_nearest_names(name, (const char *const *)names.of, names.n, near, MAX_NEAR);
+    if (n_near > 0 && n_near <= MAX_NEAR)
+        ifl_fail(error, IFL_E_INPUT, "unknown %s %.100s, did you mean %s?", kind->what, name,
+                 name_near(near, n_near, list));
+    else
         ifl_fail(error, IFL_E_INPUT, "unknown %s %.100s, expected one of %s or a path", kind->what,
                  name, name_all(kind, &names, list));
-    }
     name_list_free(&names);
     return error->code;
 }

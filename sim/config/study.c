@@ -348,6 +348,15 @@ int study_write(const struct study *study, FILE *out, struct ifl_error *error)
     return code;
 }
 
+/* A study that changes its policies is written with the names of its presets alone. */
+static int write_presets(const struct study *study, FILE *out, struct ifl_error *error)
+{
+    int code = 0;
+    for (size_t i = 0; i < study->n_presets && code == 0; i++)
+        code = tree_print(study->presets[i].root, out, error);
+    return code;
+}
+
 int study_hash(const struct study *study, uint64_t *hash, struct ifl_error *error)
 {
     char *text = NULL;
@@ -356,6 +365,8 @@ int study_hash(const struct study *study, uint64_t *hash, struct ifl_error *erro
     if (!out)
         return ifl_fail_nomem(error);
     int code = study_write(study, out, error);
+    if (code == 0)
+        code = write_presets(study, out, error);
     if (fclose(out) != 0 && code == 0)
         code = ifl_fail_nomem(error);
     *hash = n_bytes;

@@ -16,6 +16,8 @@ static int check_axis(const struct node *axis, struct ifl_error *error)
     char found[128];
     if (key_check(axis->key, !key_has_short_form(axis->key), axis, error) < 0)
         return error->code;
+    if (strcmp(axis->key, "sweep") == 0)
+        return tree_fail(axis, error, "sweep is swept, expected keys of a point");
     if (strncmp(axis->key, "output.", strlen("output.")) == 0)
         return tree_fail(axis, error, "%s is swept, expected one output for all points", axis->key);
     if (strcmp(axis->key, "replications") == 0)

@@ -87,7 +87,4 @@ void field_describe(const struct ifl_param *field, char *text, size_t n_bytes);
 /* The field's default as YAML text; "required" where it has none. */
 void field_print_default(const struct ifl_param *field, char *text, size_t n_bytes);
 
-/* The candidate nearest to `word` by edit distance, or NULL if none is near. */
-const char *nearest_word(const char *word, const char *const *candidates, size_t n);
-
 #endif

@@ -249,7 +249,8 @@ int tree_load(const char *path, struct node **root, struct ifl_error *error)
     char *text = malloc(MAX_FILE_BYTES + 1);
     if (!text) {
         fclose(file);
-        return ifl_fail_nomem(error);
+        ifl_fail_nomem(error);
+        return ifl_blame_file(error, path);
     }
     errno = 0;
     const size_t n_bytes = fread(text, 1, MAX_FILE_BYTES + 1, file);
@@ -262,6 +263,8 @@ int tree_load(const char *path, struct node **root, struct ifl_error *error)
         code = tree_parse(text, n_bytes, path, root, error);
     free(text);
     fclose(file);
+    if (code == IFL_E_NOMEM)
+        ifl_blame_file(error, path);
     return code;
 }
 

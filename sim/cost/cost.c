@@ -113,6 +113,11 @@ size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_
     return n;
 }
 
+int64_t cost_start_ns(const struct cost *cost, uint32_t replica, int64_t start_ns)
+{
+    return cost->recorded_start_ns ? cost->recorded_start_ns(cost, replica, start_ns) : start_ns;
+}
+
 int64_t cost_step_from_ns(struct cost *cost, uint32_t replica, int64_t start_ns,
                           const struct ifl_step_totals *totals)
 {

@@ -51,6 +51,8 @@ int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals);
  * answer, or takes two seconds and is not the first. */
 size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_t n, int64_t *ns);
 enum { COST_MAX_RUN = 64 }; /* n may not be larger */
+/* When the next step of a replica begins that could at start_ns: a recorded one when it did. */
+int64_t cost_start_ns(const struct cost *cost, uint32_t replica, int64_t start_ns);
 /* The same of the next step of a replica, which begins at start_ns: for any kind, of which a
  * recorded one answers nothing else. */
 int64_t cost_step_from_ns(struct cost *cost, uint32_t replica, int64_t start_ns,

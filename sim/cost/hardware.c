@@ -184,14 +184,20 @@ static int read_profile(const struct node *root, struct hardware *hardware, stru
 }
 
 /* The file lies where the profile lies, unless its path is absolute. */
+bool hardware_corrections(const char *profile, const struct hardware *hardware,
+                          char path[HARDWARE_PATH_BYTES])
+{
+    const char *name = hardware->corrections_path, *slash = strrchr(profile, '/');
+    const int n_folder = *name == '/' || !slash ? 0 : (int)(slash + 1 - profile);
+    snprintf(path, HARDWARE_PATH_BYTES, "%.*s%s", n_folder, profile, name);
+    return *name;
+}
+
 static int read_corrections(const char *profile, struct hardware *hardware, struct ifl_error *error)
 {
-    char path[sizeof hardware->corrections_path + 512];
-    const char *name = hardware->corrections_path, *slash = strrchr(profile, '/');
-    if (!*name)
+    char path[HARDWARE_PATH_BYTES];
+    if (!hardware_corrections(profile, hardware, path))
         return 0;
-    const int n_folder = *name == '/' || !slash ? 0 : (int)(slash + 1 - profile);
-    snprintf(path, sizeof path, "%.*s%s", n_folder, profile, name);
     return corrections_read(path, &hardware->corrections, error);
 }
 

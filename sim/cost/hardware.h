@@ -122,6 +122,10 @@ struct hardware {
 };
 
 /* `name` is the name of a file in configs/hardware or a path. */
+/* Where the profile at that path has its corrections; false if it has none. */
+enum { HARDWARE_PATH_BYTES = 1024 };
+bool hardware_corrections(const char *profile, const struct hardware *hardware,
+                          char path[HARDWARE_PATH_BYTES]);
 int hardware_load(const char *name, struct hardware *hardware, struct ifl_error *error);
 
 /* The profile as YAML that hardware_load reads back to the same bits. `remark` gives the comment

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cost/model.h"
+#include "inflight/regular_file.h"
 
 /* Errors stick: after the first, reads do nothing. */
 struct reader {
@@ -13,8 +14,9 @@ struct reader {
     int code;
 };
 
-enum { REQUIRED = -1 };
+enum { REQUIRED = -1, MAX_CONFIG_BYTES = 1 << 20 };
 
+/* NULL where the key is missing or null. */
 static const json_t *value_of(const struct reader *reader, const char *key)
 {
     const json_t *value = json_object_get(reader->root, key);
@@ -75,13 +77,25 @@ static void refuse(struct reader *reader, const char *what, const char *expected
 
 /* ---- one function an architecture ---- */
 
-static void read_llama_shape(struct reader *reader, struct model *model)
+/* What a file leaves out, as its configuration class sets it; 0: follows from the rest. */
+struct missing {
+    int32_t n_kv_heads, d_head;
+};
+
+/* Null: as many as query heads, d_model / n_q_heads. */
+static int32_t heads_of(struct reader *reader, const char *key, int32_t missing, int32_t max)
+{
+    return count_of(reader, key, json_object_get(reader->root, key) ? 0 : missing, max);
+}
+
+static void read_shape(struct reader *reader, struct model *model, struct missing missing)
 {
     model->layers = count_of(reader, "num_hidden_layers", REQUIRED, MODEL_MAX_LAYERS);
     model->d_model = count_of(reader, "hidden_size", REQUIRED, MODEL_MAX_D_MODEL);
     model->n_q_heads = count_of(reader, "num_attention_heads", REQUIRED, MODEL_MAX_HEADS);
-    model->n_kv_heads = count_of(reader, "num_key_value_heads", 0, MODEL_MAX_HEADS);
-    model->d_head = count_of(reader, "head_dim", 0, MODEL_MAX_D_HEAD);
+    model->n_kv_heads =
+        heads_of(reader, "num_key_value_heads", missing.n_kv_heads, MODEL_MAX_HEADS);
+    model->d_head = heads_of(reader, "head_dim", missing.d_head, MODEL_MAX_D_HEAD);
     model->d_ffn = count_of(reader, "intermediate_size", REQUIRED, MODEL_MAX_D_FFN);
     model->vocab = count_of(reader, "vocab_size", REQUIRED, MODEL_MAX_VOCAB);
     model->max_model_len = count_of(reader, "max_position_embeddings", REQUIRED, MODEL_MAX_LEN);
@@ -90,41 +104,93 @@ static void read_llama_shape(struct reader *reader, struct model *model)
 
 static void read_llama(struct reader *reader, struct model *model)
 {
-    read_llama_shape(reader, model);
+    read_shape(reader, model, (struct missing){0, 0});
     if (flag_of(reader, "attention_bias", false))
         model->attention_bias = MODEL_BIAS_QKV_AND_OUT;
     model->mlp_bias = flag_of(reader, "mlp_bias", false);
 }
 
+/* That of any layer. `missing` where there is no key; null: none. */
+static void read_window(struct reader *reader, struct model *model, int32_t missing)
+{
+    const json_t *types = value_of(reader, "layer_types"), *type;
+    const bool is_there = json_object_get(reader->root, "sliding_window") != NULL;
+    bool all_full = json_array_size(types) > 0;
+    size_t i;
+    json_array_foreach((json_t *)(uintptr_t)types, i, type)
+    {
+        const char *text = json_string_value(type);
+        all_full = all_full && text && strcmp(text, "full_attention") == 0;
+    }
+    const int32_t window_tokens =
+        count_of(reader, "sliding_window", is_there ? 0 : missing, MODEL_MAX_LEN);
+    model->window_tokens = all_full ? 0 : window_tokens;
+}
+
+static void read_mistral(struct reader *reader, struct model *model)
+{
+    read_shape(reader, model, (struct missing){8, 0});
+    read_window(reader, model, 4096);
+}
+
+static void read_phi3(struct reader *reader, struct model *model)
+{
+    read_shape(reader, model, (struct missing){0, 0});
+    read_window(reader, model, 0);
+}
+
+/* In the layers behind the first max_window_layers. */
+static void read_qwen_window(struct reader *reader, struct model *model)
+{
+    const json_t *first = value_of(reader, "max_window_layers");
+    const bool has_list = value_of(reader, "layer_types") != NULL;
+    if (!flag_of(reader, "use_sliding_window", false))
+        return;
+    if (has_list || (first ? json_integer_value(first) : 28) < model->layers)
+        read_window(reader, model, 4096);
+}
+
 static void read_qwen2(struct reader *reader, struct model *model)
 {
-    read_llama_shape(reader, model);
+    read_shape(reader, model, (struct missing){32, 0});
+    read_qwen_window(reader, model);
     model->attention_bias = MODEL_BIAS_QKV;
 }
 
-static void read_qwen3(struct reader *reader, struct model *model)
+static void read_qwen3_with(struct reader *reader, struct model *model, struct missing missing)
 {
-    read_llama_shape(reader, model);
+    read_shape(reader, model, missing);
     if (flag_of(reader, "attention_bias", false))
         model->attention_bias = MODEL_BIAS_QKV_AND_OUT;
     model->qk_norm = true;
 }
 
+static void read_qwen3(struct reader *reader, struct model *model)
+{
+    read_qwen3_with(reader, model, (struct missing){32, 128});
+    read_qwen_window(reader, model);
+}
+
 static void read_mixtral(struct reader *reader, struct model *model)
 {
-    read_llama_shape(reader, model);
+    read_shape(reader, model, (struct missing){8, 0});
+    read_window(reader, model, 0);
     model->n_experts = count_of(reader, "num_local_experts", 8, MODEL_MAX_EXPERTS);
     model->experts_per_token = count_of(reader, "num_experts_per_tok", 2, MODEL_MAX_EXPERTS);
 }
 
 static void read_qwen3_moe(struct reader *reader, struct model *model)
 {
-    read_qwen3(reader, model);
+    read_qwen3_with(reader, model, (struct missing){4, 0});
+    if (flag_of(reader, "use_sliding_window", false))
+        read_window(reader, model, 4096);
     model->n_experts = count_of(reader, "num_experts", 128, MODEL_MAX_EXPERTS);
     model->experts_per_token = count_of(reader, "num_experts_per_tok", 8, MODEL_MAX_EXPERTS);
     model->d_ffn = count_of(reader, "moe_intermediate_size", 768, MODEL_MAX_D_FFN);
     if (count_of(reader, "decoder_sparse_step", 1, MODEL_MAX_LAYERS) != 1)
         refuse(reader, "decoder_sparse_step is not 1", "experts in every layer");
+    if (json_array_size(value_of(reader, "mlp_only_layers")) > 0)
+        refuse(reader, "mlp_only_layers names layers", "experts in every layer");
 }
 
 static void set_classic(struct model *model)
@@ -191,9 +257,9 @@ static const struct architecture {
     const char *model_type;
     void (*read)(struct reader *, struct model *);
 } architectures[] = {
-    {"llama", read_llama},         {"mistral", read_llama_shape}, {"phi3", read_llama_shape},
-    {"qwen2", read_qwen2},         {"qwen3", read_qwen3},         {"opt", read_opt},
-    {"bloom", read_bloom},         {"gpt2", read_gpt2},           {"mixtral", read_mixtral},
+    {"llama", read_llama},         {"mistral", read_mistral}, {"phi3", read_phi3},
+    {"qwen2", read_qwen2},         {"qwen3", read_qwen3},     {"opt", read_opt},
+    {"bloom", read_bloom},         {"gpt2", read_gpt2},       {"mixtral", read_mixtral},
     {"qwen3_moe", read_qwen3_moe},
 };
 
@@ -244,14 +310,25 @@ static void read_object(struct reader *reader, struct model *model)
              architecture->model_type);
 }
 
-int model_read_huggingface(const char *path, struct model *model, struct ifl_error *error)
+static json_t *read_document(const char *path, struct ifl_error *error)
 {
     json_error_t found;
-    json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &found);
+    const int fd = ifl_open_regular(path, MAX_CONFIG_BYTES, "a JSON object", NULL, error);
+    if (fd < 0)
+        return NULL;
+    json_t *root = json_loadfd(fd, JSON_REJECT_DUPLICATES, &found);
+    close(fd);
     if (!root)
-        return ifl_fail_at(error, path, found.line > 0 ? found.line : 0,
-                           found.line > 0 ? found.column : 0, "%.160s, expected a JSON object",
-                           found.text);
+        ifl_fail_at(error, path, found.line > 0 ? found.line : 0, found.line > 0 ? found.column : 0,
+                    "%.160s, expected a JSON object", found.text);
+    return root;
+}
+
+int model_read_huggingface(const char *path, struct model *model, struct ifl_error *error)
+{
+    json_t *root = read_document(path, error);
+    if (!root)
+        return error->code;
     struct reader reader = {.root = root, .path = path, .error = error};
     read_object(&reader, model);
     json_decref(root);

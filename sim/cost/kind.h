@@ -14,6 +14,7 @@ struct cost {
     void (*run_s)(struct cost *, const struct ifl_step_totals *first, int32_t growth_tokens,
                   size_t n, double *s);
     /* In place of step_s where the totals do not tell; negative where there is no answer. */
+    int64_t (*recorded_start_ns)(const struct cost *, uint32_t replica, int64_t start_ns);
     int64_t (*recorded_ns)(struct cost *, uint32_t replica, int64_t start_ns,
                            const struct ifl_step_totals *);
 };

@@ -54,6 +54,7 @@ struct model {
     int32_t quantization;      /* enum model_quantization */
     int32_t n_experts; /* MLPs of d_ffn in a layer, of which a router picks; 0: one, dense */
     int32_t experts_per_token;
+    int32_t window_tokens; /* attention sees no further back; 0: everything. No cost knows of it */
 };
 
 /* `name` is the name of a file in configs/models or a path; a path that ends in .json is read as a

@@ -37,6 +37,8 @@ static const struct ifl_param fields[] = {
     {CHOICE(quantization, "none|fp8|int8|int4", "of the layers' matrices")},
     {COUNT(n_experts, 0, 0, MODEL_MAX_EXPERTS, "experts", "MLPs of d_ffn in a layer; 0: dense")},
     {COUNT(experts_per_token, 0, 0, MODEL_MAX_EXPERTS, "experts", "that a router picks")},
+    {COUNT(window_tokens, 0, 0, MODEL_MAX_LEN, "tokens",
+           "attention sees no further back; 0: everything. Engines keep to it, costs do not")},
 };
 
 static int complete(const struct node *root, struct model *model, struct ifl_error *error)

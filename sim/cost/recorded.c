@@ -29,7 +29,7 @@ static const char *const names[N_READ] = {
 enum { NO_STEP = -1, MAX_REPLICAS = 65536 };
 
 struct recorded_step {
-    int64_t end_ns, context_tokens;
+    int64_t start_ns, end_ns, context_tokens;
     int32_t prefill_tokens, prefill_seqs, decode_seqs;
     int32_t next; /* of the same replica, or NO_STEP */
 };
@@ -59,19 +59,29 @@ static bool same(const struct recorded_step *step, const struct ifl_step_totals 
            step->context_tokens == totals->decode_context;
 }
 
+static const struct recorded_step *next_of(const struct recorded *run, uint32_t replica)
+{
+    const struct lane *lane = replica < run->n_replicas ? &run->lanes[replica] : NULL;
+    return lane && lane->next != NO_STEP ? &run->steps[lane->next] : NULL;
+}
+
+static int64_t recorded_start_ns(const struct cost *cost, uint32_t replica, int64_t start_ns)
+{
+    const struct recorded_step *step = next_of((const struct recorded *)cost, replica);
+    return step && step->start_ns > start_ns ? step->start_ns : start_ns;
+}
+
 static int64_t recorded_ns(struct cost *cost, uint32_t replica, int64_t start_ns,
                            const struct ifl_step_totals *totals)
 {
     struct recorded *run = (struct recorded *)cost;
-    struct lane *lane = replica < run->n_replicas ? &run->lanes[replica] : NULL;
-    const struct recorded_step *step =
-        lane && lane->next != NO_STEP ? &run->steps[lane->next] : NULL;
+    const struct recorded_step *step = next_of(run, replica);
     run->failed.replica = replica;
     run->failed.start_ns = start_ns;
     if (!step || !same(step, totals) || step->end_ns < start_ns)
         return IFL_E_INPUT;
-    lane->next = step->next;
-    lane->n_done++;
+    run->lanes[replica].next = step->next;
+    run->lanes[replica].n_done++;
     return step->end_ns - start_ns;
 }
 
@@ -129,6 +139,7 @@ static int read_step(const struct table *table, size_t row, const int column[N_R
         return table_fail(table, row, (size_t)column[POINT], "one point of a run", error);
     *replica = (uint32_t)value[REPLICA];
     *step = (struct recorded_step){
+        .start_ns = ifl_ns_from_s(value[START]),
         .end_ns = ifl_ns_from_s(value[START]) + ifl_ns_from_s(value[DURATION]),
         .context_tokens = (int64_t)value[CONTEXT],
         .prefill_tokens = (int32_t)value[PREFILL_TOKENS],
@@ -199,7 +210,8 @@ struct cost *cost_create_recorded(const char *dir, struct ifl_error *error)
     table_free(&table);
     if (!run)
         return NULL;
-    run->base = (struct cost){.recorded_ns = recorded_ns, .why_not = why_not};
+    run->base = (struct cost){
+        .recorded_start_ns = recorded_start_ns, .recorded_ns = recorded_ns, .why_not = why_not};
     snprintf(run->path, sizeof run->path, "%s", path);
     return &run->base;
 }

@@ -1,11 +1,11 @@
 #include "fit/table.h"
 
 #include <csv.h>
-#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
-#include <zlib.h>
+
+#include "inflight/unpack.h"
 
 enum { MAX_COLUMNS = 256, MAX_LINE = 1 << 16 };
 
@@ -111,14 +111,6 @@ static int split(struct reading *reading, struct csv_parser *parser, const char 
     return reading->code;
 }
 
-static int fail_read(const char *path, gzFile file, struct ifl_error *error)
-{
-    int code;
-    const char *text = gzerror(file, &code);
-    return ifl_fail_at(error, path, 0, 0, "cannot read: %s",
-                       code == Z_ERRNO ? strerror(errno) : text);
-}
-
 static int remark(struct table *table, const char *line, size_t n, struct ifl_error *error)
 {
     void *remarks = table->remarks;
@@ -143,34 +135,62 @@ static int take_line(struct reading *reading, struct csv_parser *parser, const c
     return is_blank(line) ? 0 : split(reading, parser, line, n);
 }
 
-static int read_lines(struct reading *reading, gzFile file, char *line)
+/* A line of `n` bytes, its newline included. */
+static int end_line(struct reading *reading, struct csv_parser *parser, char *line, size_t n)
+{
+    const char after = line[n];
+    reading->line++;
+    if (memchr(line, '\0', n))
+        return ifl_fail_at(reading->error, reading->table->path, reading->line, 0,
+                           "a line with a NUL character, expected text");
+    line[n] = '\0';
+    const int code = take_line(reading, parser, line, n);
+    line[n] = after;
+    return code;
+}
+
+/* The lines that are whole, or, at the end of the file, what is left; how many bytes they have. */
+static size_t take_lines(struct reading *reading, struct csv_parser *parser, char *text, size_t n,
+                         bool at_end)
+{
+    size_t done = 0;
+    while (reading->code == 0 && done < n) {
+        const char *newline = memchr(text + done, '\n', n - done);
+        if (!newline && !at_end)
+            break;
+        const size_t n_line = newline ? (size_t)(newline - text) + 1 - done : n - done;
+        reading->code = end_line(reading, parser, text + done, n_line);
+        done += n_line;
+    }
+    return done;
+}
+
+static int read_lines(struct reading *reading, struct ifl_unpacker *file, char *text)
 {
     struct csv_parser parser;
+    size_t n = 0, n_more = 1;
     if (csv_init(&parser, CSV_STRICT | CSV_STRICT_FINI) != 0)
         return ifl_fail_nomem(reading->error);
-    while (reading->code == 0 && gzgets(file, line, MAX_LINE)) {
-        const size_t n = strlen(line);
-        reading->line++;
-        if (n == MAX_LINE - 1 && line[n - 1] != '\n')
-            reading->code = ifl_fail_at(reading->error, reading->table->path, reading->line, 0,
+    while (reading->code == 0 && n_more > 0) {
+        reading->code = ifl_unpack(file, text + n, MAX_LINE - n, &n_more, reading->error);
+        n += n_more;
+        const size_t done = take_lines(reading, &parser, text, n, n_more == 0);
+        memmove(text, text + done, n - done);
+        n -= done;
+        if (reading->code == 0 && n == MAX_LINE)
+            reading->code = ifl_fail_at(reading->error, reading->table->path, reading->line + 1, 0,
                                         "a line of more than %d bytes", MAX_LINE);
-        else
-            reading->code = take_line(reading, &parser, line, n);
     }
     csv_free(&parser);
-    int gz_code;
-    gzerror(file, &gz_code);
-    if (reading->code == 0 && gz_code != Z_OK && gz_code != Z_STREAM_END)
-        reading->code = fail_read(reading->table->path, file, reading->error);
     return reading->code;
 }
 
-static int read_file(struct table *table, gzFile file, struct ifl_error *error)
+static int read_file(struct table *table, struct ifl_unpacker *file, struct ifl_error *error)
 {
     struct reading reading = {.table = table, .error = error};
-    char *line = malloc(MAX_LINE);
-    int code = line ? read_lines(&reading, file, line) : ifl_fail_nomem(error);
-    free(line);
+    char *text = malloc(MAX_LINE + 1); /* and the NUL behind a line */
+    int code = text ? read_lines(&reading, file, text) : ifl_fail_nomem(error);
+    free(text);
     if (code == 0 && table->n_rows == 0)
         code = ifl_fail_at(error, table->path, 0, 0, "no rows, expected a header and rows");
     return code;
@@ -178,16 +198,14 @@ static int read_file(struct table *table, gzFile file, struct ifl_error *error)
 
 int table_read(const char *path, struct table *table, struct ifl_error *error)
 {
+    struct ifl_unpacker *file = NULL;
     *table = (struct table){.path = strdup(path)};
-    if (!table->path)
-        return ifl_fail_nomem(error);
-    errno = 0;
-    gzFile file = gzopen(path, "rb");
-    int code = file ? read_file(table, file, error)
-                    : ifl_fail_at(error, path, 0, 0, "cannot open: %s",
-                                  errno ? strerror(errno) : "out of memory");
-    if (file)
-        gzclose(file);
+    int code = table->path ? ifl_unpack_open(path, &file, error) : ifl_fail_nomem(error);
+    if (code == 0)
+        code = read_file(table, file, error);
+    ifl_unpack_close(file);
+    if (code == IFL_E_NOMEM)
+        ifl_blame_file(error, path);
     if (code < 0)
         table_free(table);
     return code;

@@ -74,6 +74,11 @@ line 5 '  arrivals: {process: gamma}' '5:*rate_rps is missing or 0, expected a r
 line 4 '  limit: 3' '3:1: workload.trace is missing, expected text*: the trace file, plain or gzipped'
 line 8 '  order: {policy: drr, quantum_tokens: 0.001}' \
     ' serving.order.quantum_tokens is 0.001, expected at least the cost of a token'
+edit 'engine.dtype=fp8' 'engine.dtype is fp8, expected auto, fp32, bf16 or fp16 where executor is sim'
+line 9 'engine: {dtype: fp8}
+executor: cpu' '9:10: engine.dtype is fp8, expected auto or fp32 where executor is cpu'
+line 9 'engine: {dtype: fp8}
+executor: cuda' '9:10: engine.dtype is fp8, expected auto, bf16 or fp16 where executor is cuda'
 line 9 'executor: gpu' '*executor is gpu, expected one of sim, cpu, cuda'
 
 # costs
@@ -98,6 +103,11 @@ refuses 'parallel.pipeline is 5, expected a divisor of the 32 layers of llama-2-
     "$inflight" run good.yaml --quiet --set parallel.pipeline=5
 refuses 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which a10g lacks' \
     "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set hardware=a10g
+
+# 15 of a multiple of 32 is none: no prompt would ever get a token
+refuses 'high_chunk_tokens is 15, which is rounded to a multiple of 32, expected at least 17' \
+    "$inflight" run good.yaml --quiet --set serving.preset=sarathi-dynamic \
+    --set serving.batching.high_chunk_tokens=15
 
 # YAML
 line 9 'model: llama-2-13b' '9:1: key model given twice, first on line 1'
@@ -192,4 +202,11 @@ if ! [ -w sealed ]; then # root may write everywhere
     refuses 'sealed/out: cannot make the output directory: Permission denied' \
         "$inflight" run good.yaml --quiet -o sealed/out
 fi
+
+# words of vLLM's
+refuses "unknown option --max-num-seqs, vLLM's --max-num-seqs is serving.batching.max_seqs here, a key" \
+    "$inflight" run good.yaml --max-num-seqs 8
+refuses "unknown key max_num_seqs, vLLM's --max-num-seqs is serving.batching.max_seqs here" \
+    "$inflight" run good.yaml --set max_num_seqs=8
+refuses 'sweep is swept, expected keys of a point' "$inflight" run good.yaml --set 'sweep.sweep=[1, 2]'
 finish

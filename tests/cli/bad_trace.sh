@@ -45,6 +45,11 @@ broken inflight 'arrival_s,promt_tokens,output_tokens\n' '1:11: column "promt_to
 broken inflight 'arrival_s,prompt_tokens\n1,2\n' '1: column output_tokens is missing'
 broken inflight 'prompt_tokens,prompt_tokens,output_tokens\n' '1:15: column "prompt_tokens" is there tw'
 
+named='arrival_s,prompt_tokens,output_tokens,request_id,client\n0,10,5,7,a\n'
+broken auto "${named}1,10,5,7,b\n" '3: request_id is 7 as on line 2, expected each id once'
+refuses 'trace:3: request_id is 7 as on line 2' "$inflight" validate trace trace -o validation
+broken auto "${named}1,10,5,8,a\\000b\n" '3:10: client is "a?b", expected a text without NUL'
+
 # others
 broken azure 'TIMESTAMP,ContextTokens,GeneratedTokens\n2023-13-16 18:17:03.9,374,44\n' \
     '2:1: TIMESTAMP is "2023-13-16 18:17:03.9", expected YYYY-MM-DD'
@@ -78,20 +83,34 @@ broken auto "$head" ' no request is left, the window of stamps' workload.from_s=
 broken auto 'arrival_s,prompt_tokens,output_tokens,samples\n0,10,5,2000\n' '*2000 samples, expected at most 1024*' \
     workload.limit=1
 
-# five answers, four seats: nothing is ever to come, which is seen when the run has come to that
-printf 'arrival_s,prompt_tokens,output_tokens,samples\n0,10,5,1\n0,30,5,5\n' >trace
-expect 1 'nothing can happen any more; first in line is request 1, 30 tokens and 5 sequences' \
-    "$inflight" run config.yaml --quiet --set serving.batching.max_seqs=4
-
 # files
 gzip -c "$INFLIGHT_DATA/configs/quickstart.yaml" | head -c 200 >trace
 refuses 'trace: the gzip stream is cut short' "$inflight" trace stats trace --format azure
 refuses 'trace: the gzip stream is cut short' "$inflight" run config.yaml
+printf "$head" | gzip -c >trace
+printf '5,10,5\n' >>trace
+refuses 'trace: the gzip stream ends at byte * and what follows is none, expected' "$inflight" trace stats trace
+refuses 'trace: the gzip stream ends at byte *' "$inflight" run config.yaml
 printf '\037\213\010\000garbage, no deflate stream' >trace
 refuses 'trace: cannot decompress' "$inflight" trace stats trace
 refuses 'none.csv: cannot open: No such file' "$inflight" trace stats none.csv
 refuses 'there is no file none.csv' "$inflight" run config.yaml --set workload.trace=none.csv
 refuses 'logs: cannot read: Is a directory' "$inflight" trace stats logs
+# a line or an object that would fill the memory; and memory that is full names what filled it
+{ printf "$head"; head -c 1100000 /dev/zero | tr '\0' 7; } >trace
+refuses 'trace:3: a line or JSON object of more than 1 MiB, expected it within workload.max_record_mib' \
+    "$inflight" run config.yaml --set workload.max_record_mib=1
+for command in 'trace stats' 'trace convert' 'validate trace'; do
+    # shellcheck disable=SC2086 # words on purpose
+    refuses 'trace:3: a line or JSON object of more than 1 MiB' "$inflight" $command trace --max-record 1
+    refuses '--max-record is 0, expected MiB from 1' "$inflight" $command trace --max-record 0
+done
+little='ulimit -v 60000; exec "$@"' # KiB; where the program itself needs more this cannot be tried
+if sh -c "$little" - "$inflight" --version >logs/out 2>logs/err; then
+    { printf "$head"; yes 1,10,5 | head -n 4000000; } >trace
+    expect 1 'trace: out of memory' sh -c "$little" - "$inflight" trace stats trace
+    expect 1 'trace: out of memory' sh -c "$little" - "$inflight" run config.yaml --quiet
+fi
 printf "$head" >trace
 refuses 'unknown trace format "azur", expected auto, azure' "$inflight" trace stats trace -f azur
 refuses 'usage: inflight trace convert' "$inflight" trace convert trace trace

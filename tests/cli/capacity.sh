@@ -111,6 +111,65 @@ for limit in 0.0001,none 1000,unbounded; do
     same "$(columns chats/capacity.csv status)" "${limit#*,}" "P99 TBT of ${limit%,*} s"
 done
 
+# An ensemble. Every forward pass takes the host's floor of S = 0.1 s: an M/D/1 queue again. A member's floor is S f,
+# f lognormal around 1 with a median error of 20%, so the log of f has the standard deviation 0.2 / 0.6745 = 0.2965.
+sed -e 's/layer_us: 24/layer_us: 0/' -e 's/floor_ms: 0/floor_ms: 100/' \
+    "$INFLIGHT_DATA/configs/hardware/a100-80gb-sxm.yaml" >floor.yaml
+"$inflight" trace generate -n 3000 --prompt fixed:100 --output-tokens fixed:1 -o short.csv
+cat >ensemble.yaml <<'END'
+model: llama-15m
+hardware: floor.yaml
+workload: {trace: short.csv, arrivals: {process: poisson, rate_rps: 1, seed: 5}}
+serving: {preset: vllm-v0, max_model_len: 1024, batching: {max_seqs: 1}, kv: {num_blocks: 64}}
+cost: {host_error_frac: 0.2}
+capacity: {criterion: delay, delay_s: 0.1, tolerance_frac: 0.002}
+replications: 4
+END
+succeeds "$inflight" capacity ensemble.yaml --quiet -o fitted
+succeeds "$inflight" capacity ensemble.yaml --quiet -o members -j 2 --set cost.ensemble=40
+same_bytes fitted/trials.csv members/trials.csv
+succeeds "$inflight" capacity ensemble.yaml --quiet -o again-members --set cost.ensemble=40
+for report in capacity.csv members.csv; do
+    same_bytes members/$report again-members/$report
+done
+same "$(columns fitted/capacity.csv capacity_rps)" "$(columns members/capacity.csv capacity_rps)" \
+    'the capacity beside an ensemble'
+columns members/members.csv status,capacity_rps | sort -t, -k2g >rates
+awk -F, '
+    # 2 W / (s (s + 2 W)) at W = 0.1, solved for the service time s
+    { s = -0.1 + sqrt(0.01 + 0.2 / $2); z = log(s / 0.1) / 0.2965; sum += z; squares += z * z; bad += $1 != "found" }
+    END { mean = sum / NR; sd = sqrt((squares - NR * mean * mean) / (NR - 1))
+          exit bad || NR != 40 || mean > 0.45 || mean < -0.45 || sd < 0.7 || sd > 1.3 }' rates ||
+    complain 'the members do not have the capacities of their service times' "$(cat rates)"
+# each end lies at the root of the sum of squares of two distances: of the replications, of the members
+for interval in fitted members; do
+    columns $interval/capacity.csv capacity_rps,capacity_low_rps,capacity_high_rps
+done | paste -d, - - | cat - rates | awk -F, '
+    function end(sign, of_fitted, of_members) { return $1 + sign * sqrt((of_fitted - $1) ^ 2 + (of_members - $1) ^ 2) }
+    function close_to(a, b) { return a / b < 1.00001 && a / b > 0.99999 }
+    NR == 1 { line = $0; next }
+    { rate[NR - 2] = $2 }
+    END { $0 = line
+          low = rate[0] + 0.975 * (rate[1] - rate[0]); high = rate[38] + 0.025 * (rate[39] - rate[38])
+          exit !(close_to($5, end(-1, $2, low)) && close_to($6, end(1, $3, high)) && $5 < $2 && $6 > $3) }' ||
+    complain 'the interval is not that of replications and members together'
+# costs without an error: every member flies what the fitted costs do, and finds the same
+sed '/^fit:/,$d' floor.yaml >exact.yaml
+echo 'fit: {gemm: {rows: 1}}' >>exact.yaml
+succeeds "$inflight" capacity ensemble.yaml --quiet -o exact --set hardware=exact.yaml --set cost.host_error_frac=0
+succeeds "$inflight" capacity ensemble.yaml --quiet -o same --set hardware=exact.yaml --set cost.host_error_frac=0 \
+    --set cost.ensemble=2
+same "$(columns exact/capacity.csv capacity_rps,capacity_low_rps,capacity_high_rps)" \
+    "$(columns same/capacity.csv capacity_rps,capacity_low_rps,capacity_high_rps)" 'an ensemble of exact costs'
+same "$(columns same/members.csv capacity_rps | uniq)" "$(columns exact/capacity.csv capacity_rps)" 'its members'
+# with one replication the members alone say how wide; nothing of them is left by a search without
+succeeds "$inflight" capacity ensemble.yaml --quiet -o members --set replications=1 --set cost.ensemble=3
+same "$(columns members/capacity.csv capacity_low_rps,capacity_high_rps)" \
+    "$(columns members/capacity.csv members_low_rps,members_high_rps)" 'the interval of one replication'
+succeeds "$inflight" capacity ensemble.yaml --quiet -o members --set replications=1
+[ ! -e members/members.csv ] || complain 'members of an earlier search are left'
+refuses 'cost.ensemble is swept' "$inflight" capacity ensemble.yaml --set 'sweep.cost.ensemble=[1,2]'
+
 # what is wrong
 refuses 'workload.arrivals.rate_rps is swept' \
     "$inflight" capacity md1.yaml --set 'sweep.workload.arrivals.rate_rps=[1,2]'

@@ -112,4 +112,11 @@ if command -v gnuplot >/dev/null; then
         'trap "" 25; ulimit -f 8; exec "$@"' - "$inflight" plot out -o small/inner -f kv_shares
     same "$(ls -A small/inner)" kv_shares.csv 'the files of a figure that finds no room'
 fi
+
+# lists without data are errors that say where it was looked for
+mkdir bare
+for topic in presets models hardware traces; do
+    refuses 'here and none in /nonexistent; INFLIGHT_DATA may name' \
+        sh -c 'cd bare && INFLIGHT_DATA=/nonexistent exec "$1" list "$2"' - "$inflight" $topic
+done
 finish

@@ -118,9 +118,28 @@ for preset in vllm-v0 vllm-v0-swap sarathi; do
         --set serving.max_model_len=4096 --set serving.preset=$preset
     counts 4,2,2,0
 done
+# three answers and two seats: whoever stands behind such a group does not wait for it
+for preset in "$INFLIGHT_DATA"/configs/serving/*.yaml; do
+    name=$(basename "$preset" .yaml)
+    flies "$head,samples\n0,10,5,1\n1,10,5,3\n2,10,5,1\n" \
+        'note: rejected requests: 1 by batching *: the request has more sequences than max_seqs' \
+        --set serving.preset="$name" --set serving.batching.max_seqs=2
+    same "$(columns out/requests.csv request_id,status,finish_s)" '0,finished,0.050000000
+1,rejected,
+2,finished,2.050000000' "the requests of $name"
+done
+# three blocks, one of which an admission leaves free: with its 33rd token it takes that one, lacks a
+# spare one then, gives way itself in a plan without a step, and cannot come back; the last row of
+# steps.csv tells of it
+flies "$head\n0,30,10\n" 'note: failed requests: 1 by admit prompt-fits: it never fits' \
+    --set serving.kv.num_blocks=3 --set serving.admit.watermark_frac=0.4 --set output.steps=true
+counts 1,0,0,1
+same "$(columns out/requests.csv preemptions)" 1 'preemptions of the request'
+same "$(columns out/steps.csv start_s,duration_s,prefill_tokens,decode_tokens,preempted | tail -n 1)" \
+    '0.040000000,0.000000000,0,0,1' 'the last row of steps.csv'
 # max_model_len is reserved for everyone: none fits
 flies "$head\n0,10,5\n0,10,5\n" \
-    'note: rejected requests: 2 refused by the policy (batching static, admit reserve)' \
+    'note: rejected requests: 2 by admit reserve: it never fits' \
     --set serving.max_model_len=4096 --set serving.preset=faster-transformer
 counts 2,0,2,0
 

@@ -45,5 +45,25 @@ ranks 2 run config.yaml --quiet -o some --set 'sweep.workload.trace=[trace.csv,c
     >logs/out 2>logs/err
 same $? 1 'the exit code of a study with failed points'
 same "$(grep -c '10 of 20 points failed' logs/err)" 1 'the message about failed points'
+# one run at a time: rank 0 holds the directory for all
+mkfifo gate.csv
+ranks 2 run config.yaml --quiet -o held --set sweep=null \
+    --set 'sweep.workload.trace=[trace.csv,gate.csv]' --set workload.format=inflight >logs/first 2>&1 &
+run=$!
+n_waits=0
+while [ ! -e held/.parts/record-000000 ] && [ $n_waits -lt 400 ]; do
+    sleep 0.05
+    n_waits=$((n_waits + 1))
+done
+refuses 'held: process * writes there, expected one run at a time' \
+    timeout 60 "$inflight" run config.yaml --quiet -o held
+ranks 2 run config.yaml --quiet -o held >logs/out 2>logs/err
+same $? 2 'the exit code of ranks in a directory that is held'
+same "$(grep -c 'held: process .* writes there' logs/err)" 1 'the messages of ranks that are refused'
+cat trace.csv >gate.csv &
+feeder=$!
+wait $run || complain "the first of two runs on ranks fails: $(cat logs/first)"
+kill $feeder 2>/dev/null
+same "$(ls -A held | tr '\n' ' ')" "$reports " 'the files of ranks that held a directory'
 sh "$scripts/kills.sh" "$inflight" "$INFLIGHT_DATA" "$mpirun" || complain 'see above: kills.sh'
 finish

@@ -86,7 +86,11 @@ mkdir gaps
 awk -F, -v OFS=, 'NR > 1 { $4 = sprintf("%.9f", $4 + 0.005); $5 = sprintf("%.9f", $5 - 0.005) } 1' \
     slow/steps.csv >gaps/steps.csv
 succeeds "$inflight" run config.yaml -q --set cost.model=recorded --set cost.dir=gaps -o replayed
-same_bytes slow/requests.csv replayed/requests.csv
+# first_scheduled_s is when the first step began: 5 ms of the prefill are the queue's
+awk -F, -v OFS=, 'NR > 1 { $6 = sprintf("%.9f", $6 + 0.005); $18 = sprintf("%.9f", $18 + 0.005)
+                           $19 = sprintf("%.9f", $19 - 0.005) } 1' slow/requests.csv >gaps/requests.csv
+same_bytes gaps/requests.csv replayed/requests.csv
+same "$(cut -d, -f4,5 replayed/steps.csv)" "$(cut -d, -f4,5 gaps/steps.csv)" 'when replayed steps begin'
 refuses 'step 5 of replica 0 has 20 prompt tokens of 1 sequences * recorded: 50 of 2, and 0 with 0' \
     "$inflight" run config.yaml -q --set cost.model=recorded --set cost.dir=slow -o replayed \
     --set workload.limit=2

@@ -2,6 +2,9 @@
 
 #include <sys/stat.h>
 
+#include "config/keys.h"
+#include "config/vllm_flags.h"
+
 Test(names, the_working_directory_comes_before_the_installed_data)
 {
     char found[512];
@@ -48,6 +51,81 @@ Test(names, lists_are_sorted_and_name_each_once)
         small |= strcmp(names.of[i], "small") == 0;
     cr_expect(small);
     name_list_free(&names);
+}
+
+/* ---- names that are none ---- */
+
+static void expect_near(const char *kind, const char *name, const char *near)
+{
+    char found[512], expected[600];
+    struct ifl_error error = {0};
+    setenv("INFLIGHT_DATA", ".", 1);
+    cr_expect_eq(config_resolve_name(kind, name, found, &error), IFL_E_INPUT, "%s", name);
+    snprintf(expected, sizeof expected, " %s, did you mean %s?", name, near);
+    cr_expect(strstr(error.text, expected), "\"%s\" lacks \"%s\"", error.text, expected);
+}
+
+/* A word that leads to a family names all of it, not the member that is nearest by letters. */
+Test(names, a_family_is_offered_as_a_whole)
+{
+    static const char vllm[] =
+        "vllm-paper, vllm-v0, vllm-v0-chunked, vllm-v0-priority, vllm-v0-swap, vllm-v1, "
+        "vllm-v1-2025-05, vllm-v1-2026-04, vllm-v1-async or vllm-v1-priority";
+    expect_near("serving", "vllm", vllm);
+    expect_near("serving", "vllm1", vllm);
+    expect_near("serving", "vllm-next", vllm);
+    expect_near("serving", "sarathi-serve",
+                "sarathi, sarathi-dynamic, sarathi-orca, sarathi-simple-chunking or sarathi-vllm");
+    expect_near("serving", "trt-llm", "trtllm-max-utilization, trtllm-no-evict or trtllm-static");
+    expect_near("hardware", "a100",
+                "a100-40gb-sxm, a100-80gb-pcie, a100-80gb-sxm or a100-80gb-sxm-vidur2024");
+    expect_near("models", "qwen3-next", "qwen3-30b-a3b, qwen3-32b or qwen3-8b");
+}
+
+Test(names, a_misspelt_name_is_offered_alone)
+{
+    expect_near("serving", "vllm-v1-priorty", "vllm-v1-priority");
+    expect_near("serving", "vLLM_V1", "vllm-v1");
+    expect_near("serving", "sarthi", "sarathi");
+    expect_near("serving", "vllm-v2", "vllm-v0 or vllm-v1");
+    expect_near("models", "Llama2-7B", "llama-2-7b");
+    expect_near("hardware", "H200", "h200-sxm");
+}
+
+Test(names, no_data_is_an_error_that_says_where_it_was_looked_for)
+{
+    static const char *const kinds[] = {"serving", "models", "hardware", "traces"};
+    struct name_list names;
+    struct ifl_error error = {0};
+    cr_assert_eq(chdir("tests"), 0); /* where no data is */
+    setenv("INFLIGHT_DATA", "/nonexistent", 1);
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        cr_expect_eq(config_names(kinds[i], &names, &error), IFL_E_INPUT, "%s", kinds[i]);
+        cr_expect(strstr(error.text, " here and none in /nonexistent; "), "%s", error.text);
+        cr_expect(names.n == 0 && !names.of);
+    }
+}
+
+/* ---- words of vLLM's ---- */
+
+Test(names, flags_of_vllm_stand_for_keys)
+{
+    struct ifl_error error = {0};
+    const struct node node = {.file = (char *)"here"};
+    for (size_t i = 0; vllm_flag_at(i); i++)
+        cr_expect_eq(key_check(vllm_flag_at(i)->key, true, &node, &error), 0, "%s",
+                     vllm_flag_at(i)->key);
+    const char *const same[] = {"--max-num-seqs", "max_num_seqs", "max-num-seqs",
+                                "a.b.max_num_seqs"};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        cr_expect_str_eq(vllm_flag_find(same[i])->key, "serving.batching.max_seqs");
+    cr_expect_null(vllm_flag_find("--max-num-seq"));
+    cr_expect_null(vllm_flag_find("max_num_seqs.a"));
+    cr_expect_null(vllm_flag_find(""));
+    cr_expect_eq(key_check("max_num_seqs", false, &node, &error), IFL_E_INPUT);
+    cr_expect_str_eq(
+        error.text,
+        "unknown key max_num_seqs, vLLM's --max-num-seqs is serving.batching.max_seqs here");
 }
 
 /* Whatever is shipped loads: a preset needs nothing but a workload and a cost. */

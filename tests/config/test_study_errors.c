@@ -15,6 +15,19 @@ Test(study_errors, keys)
     expect_wrong("", 1, 1, "nothing here, expected keys");
 }
 
+Test(study_errors, keys_of_vllm)
+{
+    expect_wrong(
+        SMALL "max_num_seqs: 8\n", 4, 1,
+        "unknown key max_num_seqs, vLLM's --max-num-seqs is serving.batching.max_seqs here");
+    expect_wrong(TRACE LINEAR "serving:\n  preset: small\n  kv: {block-size: 8}\n", 5, 8,
+                 "unknown key serving.kv.block-size, vLLM's --block-size is "
+                 "serving.kv.block_tokens here");
+    expect_wrong(SMALL "sweep: {serving.kv.swap_space: [1, 2]}\n", 4, 9,
+                 "unknown key serving.kv.swap_space, vLLM's --swap-space is serving.kv.swap_gib "
+                 "here");
+}
+
 Test(study_errors, values)
 {
     expect_wrong(SMALL "slo: {ttft_s: .nan}\n", 4, 7,
@@ -159,6 +172,8 @@ Test(study_errors, sweeps)
                  "sweep of workload.limit holds a list, expected single values");
     expect_wrong(SMALL "sweep: {workload.limit: [1, -2]}\n", 4, 29,
                  "workload.limit is -2, expected a whole number from 0 to 2^64 - 1 requests");
+    expect_wrong(SMALL "sweep: {sweep: [1, 2]}\n", 4, 9,
+                 "sweep is swept, expected keys of a point");
     expect_wrong(SMALL "sweep: {output.dir: [a, b]}\n", 4, 9,
                  "output.dir is swept, expected one output for all points");
     expect_wrong(SMALL "sweep: [a]\n", 4, 1, "sweep is a list, expected a map of keys to lists");

@@ -1,6 +1,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
+#include "inflight/nearest.h"
+
 #include "config/tree.h"
 
 static struct node *parse(const char *text)
@@ -191,12 +193,12 @@ Test(tree, a_missing_file_is_an_error)
 Test(nearest, finds_misspelt_words)
 {
     static const char *const words[] = {"prefill-first", "static", "mixed", "rate_rps", "cv"};
-    cr_expect_str_eq(nearest_word("prefil-first", words, 5), "prefill-first");
-    cr_expect_str_eq(nearest_word("sattic", words, 5), "static");
-    cr_expect_str_eq(nearest_word("mixes", words, 5), "mixed");
-    cr_expect_str_eq(nearest_word("rate_rsp", words, 5), "rate_rps");
-    cr_expect_str_eq(nearest_word("rate", words, 5), "rate_rps");
-    cr_expect_null(nearest_word("sjf", words, 5));
-    cr_expect_null(nearest_word("dynamic-split", words, 5));
-    cr_expect_null(nearest_word("x", words, 0));
+    cr_expect_str_eq(ifl_nearest("prefil-first", words, 5), "prefill-first");
+    cr_expect_str_eq(ifl_nearest("sattic", words, 5), "static");
+    cr_expect_str_eq(ifl_nearest("mixes", words, 5), "mixed");
+    cr_expect_str_eq(ifl_nearest("rate_rsp", words, 5), "rate_rps");
+    cr_expect_str_eq(ifl_nearest("rate", words, 5), "rate_rps");
+    cr_expect_null(ifl_nearest("sjf", words, 5));
+    cr_expect_null(ifl_nearest("dynamic-split", words, 5));
+    cr_expect_null(ifl_nearest("x", words, 0));
 }

@@ -166,3 +166,76 @@ Test(huggingface, deep_nesting_ends)
     memset(text, '[', DEPTH);
     expect_error(text, "expected a JSON object");
 }
+
+/* ---- what a file leaves out, as AutoConfig of transformers 4.57.1, 5.0.0 and 5.23.0 sets it ----
+ */
+
+static struct model read_wide(const char *type, const char *more)
+{
+    struct model model;
+    struct ifl_error error;
+    char text[1024];
+    snprintf(text, sizeof text,
+             "{\"model_type\": \"%s\", \"num_hidden_layers\": 2, \"hidden_size\": 640,"
+             " \"num_attention_heads\": 64, \"intermediate_size\": 96, \"vocab_size\": 100,"
+             " \"max_position_embeddings\": 9000%s}",
+             type, more);
+    cr_assert_eq(load_text(text, &model, &error), 0, "%s: %s", text, error.text);
+    return model;
+}
+
+static void expect_heads(const char *type, const char *more, int32_t n_kv_heads, int32_t d_head)
+{
+    const struct model model = read_wide(type, more);
+    cr_expect(model.n_kv_heads == n_kv_heads && model.d_head == d_head, "%s%s: %d, %d", type, more,
+              model.n_kv_heads, model.d_head);
+}
+
+Test(huggingface, heads_that_are_left_out)
+{
+    expect_heads("llama", "", 64, 10);
+    expect_heads("phi3", "", 64, 10);
+    expect_heads("mistral", "", 8, 10);
+    expect_heads("mixtral", "", 8, 10);
+    expect_heads("mistral", ", \"num_key_value_heads\": null", 64, 10);
+    expect_heads("qwen2", "", 32, 10);
+    expect_heads("qwen3", "", 32, 128);
+    expect_heads("qwen3_moe", "", 4, 10);
+}
+
+static void expect_window(const char *type, const char *more, int32_t window_tokens)
+{
+    const struct model model = read_wide(type, more);
+    cr_expect_eq(model.window_tokens, window_tokens, "%s%s: %d", type, more, model.window_tokens);
+}
+
+#define TYPES(first, second)                                                                       \
+    ", \"layer_types\": [\"" first "_attention\", \"" second "_attention\"]"
+
+Test(huggingface, windows)
+{
+    const char *uses = ", \"use_sliding_window\": true, \"max_window_layers\": 1";
+    expect_window("llama", ", \"sliding_window\": 8", 0);
+    expect_window("mistral", "", 4096);
+    expect_window("mistral", ", \"sliding_window\": null", 0);
+    expect_window("mistral", ", \"sliding_window\": 8", 8);
+    expect_window("mistral", ", \"sliding_window\": 8" TYPES("full", "full"), 0);
+    expect_window("mistral", ", \"sliding_window\": 8" TYPES("full", "sliding"), 8);
+    expect_window("mixtral", "", 0);
+    expect_window("phi3", ", \"sliding_window\": 2047", 2047);
+    expect_window("qwen2", ", \"sliding_window\": 8", 0);
+    expect_window("qwen2", uses, 4096);
+    expect_window("qwen3", ", \"use_sliding_window\": true", 0);
+}
+
+Test(huggingface, a_pipe_is_not_waited_for, .timeout = 10)
+{
+    struct model model;
+    struct ifl_error error;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/inflight-pipe-%ld.json", (long)getpid());
+    cr_assert_eq(mkfifo(path, 0600), 0);
+    cr_expect_eq(model_load(path, &model, &error), IFL_E_INPUT);
+    cr_expect_str_eq(error.text, "not a regular file, expected a JSON object");
+    unlink(path);
+}

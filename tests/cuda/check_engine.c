@@ -391,6 +391,9 @@ static void openings_are_refused(void)
     options.model.d_head = 160;
     expect_refused(&options, IFL_E_INPUT, "d_head is 160");
     options = small_options;
+    options.n_host_blocks = 400 * 1000 * 1000; /* of 6 KiB */
+    expect_refused(&options, IFL_E_NOMEM, "for swapped blocks: out of memory; it may have");
+    options = small_options;
     options.stop = &stop;
     expect_refused(&options, IFL_E_INTERRUPTED, "interrupted");
 }

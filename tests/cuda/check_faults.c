@@ -76,6 +76,7 @@ static int measure(enum ifl_engine_op_kind kind, int64_t *ns)
                          tables[3] = {0, 1, 2};
     static const uint32_t table[2] = {3, 1};
     static const bool samples[2] = {true, true};
+    int32_t sampled[2];
     const struct ifl_engine_step step = {.n_seqs = 2,
                                          .n_tokens = 4,
                                          .token_ids = ids,
@@ -83,7 +84,8 @@ static int measure(enum ifl_engine_op_kind kind, int64_t *ns)
                                          .first_token = tokens,
                                          .first_block = tables,
                                          .block_ids = table,
-                                         .samples = samples};
+                                         .samples = samples,
+                                         .sampled = sampled};
     struct ifl_engine_op op = {
         .kind = kind, .m = 3, .n = 16, .k = 8, .n_bytes = 64, .step = &step, .round = 5};
     const int rc = ifl_engine_v1.measure(driver.self, &op, &driver.error);

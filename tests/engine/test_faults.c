@@ -9,7 +9,10 @@
 
 #include "driver.h"
 #include "executor_engine.h"
+#include "host_memory.h"
 
+void __real_host_memory_read(const char *root, struct host_memory *memory);
+void __wrap_host_memory_read(const char *root, struct host_memory *memory);
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
 void *__real_realloc(void *old, size_t n);
@@ -39,6 +42,15 @@ void *__wrap_realloc(void *old, size_t n)
     return fails() ? NULL : __real_realloc(old, n);
 }
 
+static double free_bytes; /* 0: what this machine has */
+
+void __wrap_host_memory_read(const char *root, struct host_memory *memory)
+{
+    __real_host_memory_read(root, memory);
+    if (free_bytes > 0)
+        memory->free_bytes = free_bytes;
+}
+
 #define MODEL                                                                                      \
     {                                                                                              \
         .n_layers = 2, .d_model = 32, .n_q_heads = 4, .n_kv_heads = 2, .d_head = 8, .d_ffn = 48,   \
@@ -63,6 +75,23 @@ static int open_and_step(const char *weights_dir, const struct ifl_engine_model 
         cr_expect_eq(n_allocations, n_before, "a step allocates");
     driver_close(driver);
     return rc;
+}
+
+/* Linux would hand out what it has not got, and kill. 18720 floats of weights (50 x 32 twice, 32,
+ * and twice 7744 of a layer) and 1024 blocks of 256. */
+Test(faults, what_is_not_free_is_not_taken)
+{
+    static struct driver driver;
+    const struct ifl_engine_model model = MODEL;
+    const struct ifl_engine_options options = {.model = model, .n_blocks = 1024};
+    free_bytes = 4 * (18720 + 1024 * 256) - 1;
+    cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_NOMEM);
+    cr_expect_not_null(strstr(driver.error.text, "0.00 of them free"), "%s", driver.error.text);
+    cr_expect_null(driver.self);
+    free_bytes++;
+    cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), 0, "%s", driver.error.text);
+    driver_close(&driver);
+    free_bytes = 0;
 }
 
 static void fail_each_allocation(const char *weights_dir, const struct ifl_engine_model *model)
@@ -188,6 +217,15 @@ Test(faults, a_step_beyond_a_limit_computes_nothing)
     expect_refused(NULL, NULL, 0, "to block 2");
     driver.step = (struct ifl_engine_step){.spoilt = &(uint32_t){9}, .n_spoilt = 1};
     expect_refused(NULL, NULL, 0, "spoilt block 9");
+    driver.step = (struct ifl_engine_step){.n_outs = 1};
+    expect_refused(NULL, NULL, 0, "no array outs");
+    /* The driver would count them by their sequences. */
+    struct ifl_engine_step orphans = {.n_tokens = 3, .token_ids = tokens, .positions = tokens};
+    cr_expect_eq(ifl_engine_v1.step(driver.self, &orphans, &driver.error), IFL_E_DEVICE);
+    cr_expect_str_eq(driver.error.text, "the step has 3 tokens of no sequence");
+    struct ifl_engine_step bare = {.n_tokens = 1, .n_seqs = 1, .token_ids = tokens};
+    cr_expect_eq(ifl_engine_v1.step(driver.self, &bare, &driver.error), IFL_E_DEVICE);
+    cr_expect_str_eq(driver.error.text, "the step has no array positions");
     /* And afterwards it still works. */
     tokens[1] = 1;
     cr_expect_eq(driver_step(&driver, &(struct driven){tokens, 0, table}, &(int32_t){16}, 1, NULL),
@@ -294,7 +332,7 @@ Test(faults, damaged_checkpoints_are_named)
     expect_no_opening(&f, dir, "type is \"linear\", expected \"default\" or \"llama3\"");
     f.model.d_ffn++;
     damage(&f, dir, "config.json", -1, NULL);
-    expect_no_opening(&f, dir, "unable to open");
+    expect_no_opening(&f, dir, "cannot be opened: No such file");
     fixture_model_free(&f);
     snprintf(command, sizeof command, "rm -rf '%s'", dir);
     cr_assert_eq(system(command), 0);

@@ -149,6 +149,23 @@ Test(safetensors, lengths_are_not_believed)
     safetensors_close(&file);
 }
 
+/* A million tensors took 7 s and 1.1 GB. */
+Test(safetensors, headers_are_bounded, .timeout = 10)
+{
+    enum { N_BYTES = SAFETENSORS_MAX_HEADER_BYTES };
+    char *header = malloc(N_BYTES + 2);
+    memset(header, ' ', N_BYTES + 1);
+    memcpy(header, "{}", 2);
+    header[N_BYTES + 1] = '\0';
+    expect_refused(header, 0, "a header of 8388609 bytes, expected at most 8388608");
+    header[N_BYTES] = '\0';
+    write_file(header, N_BYTES, "", 0);
+    cr_expect_eq(safetensors_open(path, &file, &error), 0, "%s", error.text);
+    safetensors_close(&file);
+    unlink(path);
+    free(header);
+}
+
 /* Nobody ever writes to it. */
 Test(safetensors, a_pipe_is_not_waited_for, .timeout = 10)
 {

@@ -275,10 +275,12 @@ def fly(scheduler, requests, cost):
 def fly_into(rows, scheduler, requests, cost):
     """Runs to the end. At equal times: ends, then arrivals, then plans."""
     arrivals = Arrivals(scheduler, requests)
+    preempted = 0               # by plans without a step, which the next one tells of
     while arrivals.todo or scheduler.waiting or scheduler.running or scheduler.swapped:
         arrivals.come(scheduler.now + 1)
         step = scheduler.make_plan()
         while not step.tokens and not step.blocks_out and not step.blocks_in and step.moved:
+            preempted += step.preempted
             step = scheduler.make_plan()
         arrivals.release(scheduler.now)
         if not step.tokens and not step.blocks_out and not step.blocks_in:
@@ -291,6 +293,8 @@ def fly_into(rows, scheduler, requests, cost):
             scheduler.now = min(moments)
             continue
         row = row_of(scheduler, step, cost)
+        row['preempted'] += preempted
+        preempted = 0
         scheduler.started(step)
         rows.append(row)
         if len(rows) == MOST_STEPS:
@@ -300,4 +304,6 @@ def fly_into(rows, scheduler, requests, cost):
         scheduler.now = end
         scheduler.end(step, begin, end)
         arrivals.release(end)
+    if preempted:
+        rows.append({k: 0 for k in rows[-1]} | {'start': end, 'preempted': preempted})
     return None

@@ -1,6 +1,7 @@
 /* Modules of four kinds that do what the contract forbids, each in ways of its own.
  * `way` says which. */
 #include <inflight/policy.h>
+#include <pthread.h>
 
 struct hostile {
     int32_t way;
@@ -20,8 +21,28 @@ enum batching_way {
     SPARES_LESS_THAN_NOTHING,
     SCHEDULES_WHO_WAITS,
     PROMISES_WRONGLY,
-    NEVER_RETURNS
+    NEVER_RETURNS,
+    WAKES_FOR_EVER,
+    CRASHES,
+    OVERFLOWS_THE_STACK,
+    DIVIDES_BY_ZERO,
+    ABORTS,
+    EXITS,
+    ENDS_THE_THREAD,
+    HANDS_OVER_NONSENSE,
+    CRASHES_IN_INIT,
+    EXITS_IN_FINISH
 };
+
+static int *volatile nowhere;
+static volatile int zero;
+
+static int deeper(volatile char *above)
+{
+    volatile char room[4096];
+    room[0] = *above;
+    return room[0] == 1 ? 0 : deeper(room) + room[0];
+}
 
 static const struct ifl_request *first_waiting(struct ifl_step *step)
 {
@@ -96,17 +117,61 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         while (forever)
             ;
         return;
+    case WAKES_FOR_EVER:
+        ifl_wake(step, view->now_ns + 1);
+        return;
+    case CRASHES:
+        *nowhere = 1;
+        return;
+    case OVERFLOWS_THE_STACK:
+        deeper(&(volatile char){0});
+        return;
+    case DIVIDES_BY_ZERO:
+        zero = 7 / zero;
+        return;
+    case ABORTS:
+        abort();
+    case EXITS:
+        exit(0);
+    case ENDS_THE_THREAD:
+        pthread_exit(NULL);
+    case HANDS_OVER_NONSENSE:
+        ifl_start(step, (const struct ifl_request *)(uintptr_t)64, 1);
+        return;
+    case CRASHES_IN_INIT:
+    case EXITS_IN_FINISH:
+        plan_well(step);
+        return;
     }
 }
 
-enum admit_way { REJECTS, STARTS };
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    const struct hostile *p = self;
+    (void)limits;
+    (void)error;
+    if (p->way == CRASHES_IN_INIT)
+        *nowhere = 1;
+    return 0;
+}
+
+static void finish(void *self)
+{
+    const struct hostile *p = self;
+    if (p->way == EXITS_IN_FINISH)
+        exit(0);
+}
+
+enum admit_way { REJECTS, STARTS, CRASHES_WHEN_ASKED };
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                 struct ifl_step *step, const struct ifl_request *r, int32_t n)
 {
     const struct hostile *p = self;
     (void)view;
-    if (p->way == REJECTS)
+    if (p->way == CRASHES_WHEN_ASKED)
+        *nowhere = 1;
+    else if (p->way == REJECTS)
         ifl_reject(step, r);
     else
         ifl_start(step, r, n);
@@ -122,9 +187,15 @@ static struct ifl_victim pick_victim(const void *self, const struct ifl_view *vi
     return (struct ifl_victim){needy, IFL_RECOMPUTE, IFL_FRONT};
 }
 
+enum route_way { NAMES_NO_REPLICA, CRASHES_ON_ARRIVAL, EXITS_ON_ARRIVAL };
+
 static size_t pick(const void *self, const struct ifl_routing *routing)
 {
-    (void)self;
+    const struct hostile *p = self;
+    if (p->way == CRASHES_ON_ARRIVAL)
+        *nowhere = 1;
+    if (p->way == EXITS_ON_ARRIVAL)
+        exit(0);
     return routing->n;
 }
 
@@ -140,6 +211,8 @@ static const struct ifl_policy batching = {
     .params = params,
     .n_params = 1,
     .params_bytes = sizeof(struct hostile),
+    .init = init,
+    .finish = finish,
     .ops.batching = &batching_ops,
 };
 static const struct ifl_policy admit = {
@@ -154,7 +227,14 @@ static const struct ifl_policy admit = {
 static const struct ifl_policy preempt = {
     .kind = IFL_PREEMPT, .name = "hostile", .doc = "asks when asked", .ops.preempt = &preempt_ops};
 static const struct ifl_policy route = {
-    .kind = IFL_ROUTE, .name = "hostile", .doc = "names nobody", .ops.route = &route_ops};
+    .kind = IFL_ROUTE,
+    .name = "hostile",
+    .doc = "names no replica",
+    .params = params,
+    .n_params = 1,
+    .params_bytes = sizeof(struct hostile),
+    .ops.route = &route_ops,
+};
 
 const struct ifl_policy_list ifl_policies_v3 = {
     IFL_POLICY_ABI, sizeof(struct ifl_policy), 4, {&batching, &admit, &preempt, &route}};

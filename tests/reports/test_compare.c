@@ -186,6 +186,19 @@ Test(compare, what_does_not_match)
     refuses("rate\n1\n", "rate\n1\n", "no column requests");
 }
 
+Test(compare, a_request_is_there_once)
+{
+    struct pair pair = pair_of("requests\n3\n", "requests\n3\n");
+    scratch_write(&pair.base, "requests.csv",
+                  REQUESTS "0,5,0,10,2,1,1,2,0\n0,4,0,10,2,1,1,2,0\n0,5,0,10,2,1,1,2,0\n");
+    scratch_write(&pair.other, "requests.csv", REQUESTS "0,5,0,10,2,1,1,2,0\n");
+    cr_expect_eq(compare(&pair), IFL_E_INPUT);
+    cr_expect_str_eq(error.text, "request_id is 5 as on line 2, expected each id once");
+    cr_expect_eq(error.line, 4);
+    cr_expect_str_eq(error.file, scratch_path(&pair.base, "requests.csv"));
+    part(&pair);
+}
+
 Test(compare, other_requests_under_the_same_id)
 {
     struct pair pair = pair_of("requests\n1\n", "requests\n1\n");

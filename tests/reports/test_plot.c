@@ -61,7 +61,7 @@ Test(series, distributions_are_taken_at_a_rate_that_all_share)
     cr_assert_eq(series_choose(&set, 0, chosen, &error), IFL_OK);
     cr_expect_eq(set.points[chosen[0]].rate_rps, 2, "2 and 4 are shared: the lower of the middle");
     cr_expect_eq(set.points[chosen[1]].rate_rps, 2);
-    cr_assert(series_quantiles(&set, &set.points[chosen[1]], &from, &to));
+    cr_assert(series_quantiles(&set, &set.points[chosen[1]], 0, &from, &to));
     cr_expect_eq(from, 8, "row 4 of the summary has rows 8 and 9");
     cr_expect_eq(to, 10);
     cr_assert_eq(series_choose(&set, 4, chosen, &error), IFL_OK);
@@ -97,6 +97,48 @@ static void expect_complaint(const char *summary, const char *complaint, int lin
     cr_expect_str_eq(error.text, complaint);
     cr_expect_eq(error.line, line);
     cr_expect_str_eq(error.file + strlen(scratch.dir), "/summary.csv");
+    scratch_remove(&scratch);
+}
+
+/* Two names that a figure shows alike are two series all the same. */
+Test(series, names_with_commas_and_quotes_stay_apart)
+{
+    const struct scratch scratch = run_of("model,requests,saturated\n"
+                                          "\"a,b\",1,false\n\"a\"\"b\",1,false\na b,1,false\n"
+                                          "a\\b,1,false\n",
+                                          NULL);
+    const char *const dirs[] = {scratch.dir};
+    struct series_set set;
+    cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK, "%s", error.text);
+    cr_assert_eq(set.n_series, 4);
+    cr_expect_str_eq(set.names[0], "a\\054b", "gnuplot's escape of a comma");
+    cr_expect_str_eq(set.names[1], "a\\042b");
+    cr_expect_str_eq(set.names[2], "a b");
+    cr_expect_str_eq(set.names[3], "a\\134b");
+    series_free(&set);
+    scratch_remove(&scratch);
+}
+
+Test(series, what_a_cell_cannot_hold_is_refused)
+{
+    static const char nul[] = "model,requests,saturated\na\0b,1,false\n";
+    const struct scratch scratch = scratch_make();
+    const char *const dirs[] = {scratch.dir};
+    struct series_set set;
+    FILE *file = fopen(scratch_path(&scratch, "summary.csv"), "w");
+    fwrite(nul, 1, sizeof nul - 1, file);
+    cr_assert_eq(fclose(file), 0);
+    cr_expect_eq(series_read(&set, 1, dirs, &error), IFL_E_INPUT);
+    cr_expect_str_eq(error.text, "a cell with a NUL character, expected text");
+    cr_expect(error.line == 2 && error.column == 1);
+    file = fopen(scratch_path(&scratch, "summary.csv"), "w");
+    fputs("model,requests,saturated\n", file);
+    for (size_t i = 0; i < (size_t)3 << 20; i++)
+        putc('x', file);
+    cr_assert_eq(fclose(file), 0);
+    cr_expect_eq(series_read(&set, 1, dirs, &error), IFL_E_INPUT);
+    cr_expect_str_eq(error.text, "a cell of more than a MiB");
+    cr_expect_eq(error.line, 2);
     scratch_remove(&scratch);
 }
 
@@ -161,15 +203,67 @@ Test(plot, draws_a_figure_and_keeps_what_it_shows)
                    "1,orca,1,false,0.1,\n1,orca,2,false,0.3,\n1,orca,4,true,0.9,\n"
                    "2,vllm,2,false,0.2,\n2,vllm,4,false,0.4,\n2,vllm,8,true,4,\n");
     scratch_expect(&scratch, "ttft_itl_cdf.csv",
-                   "number,series,rate_rps,quantile,ttft_s,itl_s\n"
-                   "1,orca,2,0,0.125,0.01\n1,orca,2,1,0.5,0.02\n"
-                   "2,vllm,2,0,0.25,0.01\n2,vllm,2,1,0.75,0.03\n");
+                   "number,series,rate_rps,saturated,quantile,ttft_s,ttft_s_ci95,itl_s,itl_s_ci95\n"
+                   "1,orca,2,false,0,0.125,,0.01,\n1,orca,2,false,1,0.5,,0.02,\n"
+                   "2,vllm,2,false,0,0.25,,0.01,\n2,vllm,2,false,1,0.75,,0.03,\n");
     cr_expect(is_drawn(&scratch, "latency_vs_rate.pdf", "%PDF"));
     cr_expect(is_drawn(&scratch, "latency_vs_rate.svg", "<?xml"));
     cr_expect(is_drawn(&scratch, "latency_vs_rate.png", "\x89PNG"));
     cr_expect(is_drawn(&scratch, "ttft_itl_cdf.pdf", "%PDF"));
     cr_expect_not_null(strstr(notes, "ttft_itl_cdf"), "%s", notes);
     scratch_remove(&scratch);
+}
+
+/* The text of an SVG file without its tags, entities resolved: a word of it, between > and <. */
+static bool shows(const char *svg, const char *name)
+{
+    char word[64] = ">";
+    size_t n = 1;
+    for (const char *c = name; *c; c++)
+        n += (size_t)snprintf(word + n, sizeof word - n, "%s",
+                              *c == '&'   ? "&amp;"
+                              : *c == '<' ? "&lt;"
+                                          : (const char[]){*c, '\0'});
+    snprintf(word + n, sizeof word - n, "<");
+    return strstr(svg, word);
+}
+
+/* Whatever means something to gnuplot means nothing in a name: in a legend, and in the label of a
+ * tic, which is a format. */
+Test(plot, a_name_is_shown_as_it_is)
+{
+    static const char *const names[] = {
+        "50%", "%d%s", "100%%", "a\\b", "a\\n", "a`ls`b", "a_b^c",  "a{b}", "$x",  "@x", "~a",
+        "a&b", "<b",   "#x",    "a'b",  "a|b",  "a;b",    "a\"b\"", "a,b",  "a b", "!x"};
+    enum { N = sizeof names / sizeof *names };
+    static const char *const figures[] = {"latency_vs_rate", "latency_by_series"};
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    for (size_t f = 0; f < 2; f++) {
+        char text[4096], file[64];
+        const char *const rate = f ? "" : "rate_rps,";
+        size_t n = (size_t)snprintf(text, sizeof text,
+                                    "model,%srequests,mean_normalized_latency_s,"
+                                    "p99_normalized_latency_s,saturated\n",
+                                    rate);
+        for (size_t i = 0; i < 2 * N; i++) {
+            n += (size_t)snprintf(text + n, sizeof text - n, "\"");
+            for (const char *c = names[i / 2]; *c; c++)
+                n += (size_t)snprintf(text + n, sizeof text - n, "%s%c", *c == '"' ? "\"" : "", *c);
+            n += (size_t)snprintf(text + n, sizeof text - n, "\",%s1,0.1,0.2,false\n",
+                                  f       ? ""
+                                  : i % 2 ? "1,"
+                                          : "2,");
+        }
+        const struct scratch scratch = run_of(text, NULL);
+        cr_assert_eq(plot_named(&scratch, figures[f], NULL), IFL_OK, "%s", error.text);
+        snprintf(file, sizeof file, "%s.svg", figures[f]);
+        char *svg = scratch_read(&scratch, file);
+        for (size_t i = 0; i < N; i++)
+            cr_expect(shows(svg, names[i]), "%s does not show %s", figures[f], names[i]);
+        free(svg);
+        scratch_remove(&scratch);
+    }
 }
 
 /* Of values from 0.1 to 4 the axis goes from 0.05 to 5, not to the next powers of ten. */
@@ -198,6 +292,24 @@ Test(plot, says_how_many_series_a_figure_leaves_out)
     char notes[8192] = "";
     cr_assert_eq(plot_named(&scratch, "ttft_itl_cdf", notes), IFL_OK, "%s", error.text);
     cr_expect_not_null(strstr(notes, ": the first 6 of 7 series\n"), "%s", notes);
+    char *svg = scratch_read(&scratch, "ttft_itl_cdf.svg");
+    cr_expect_not_null(strstr(svg, ">the first 6 of 7 series<"), "the figure itself");
+    free(svg);
+    scratch_remove(&scratch);
+}
+
+/* The first point has failed: its series has no quantiles. */
+Test(plot, a_series_without_rows_has_no_line)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch scratch = run_of("serving.preset,requests,mean_normalized_latency_s,"
+                                          "saturated\norca,1,,false\nvllm,1,1,false\n",
+                                          "point,quantile,ttft_s,itl_s\n1,0,1,1\n1,1,2,2\n");
+    cr_assert_eq(plot_named(&scratch, "ttft_itl_cdf", NULL), IFL_OK, "%s", error.text);
+    char *svg = scratch_read(&scratch, "ttft_itl_cdf.svg");
+    cr_expect(strstr(svg, ">vllm<") && !strstr(svg, ">orca<"));
+    free(svg);
     scratch_remove(&scratch);
 }
 
@@ -308,8 +420,8 @@ Test(plot, attainment_steps_where_a_request_meets_its_slos)
                   "0,0.5,0.01,9,1,0.1\n0,0.5,0.2,9,1,0.1\n0,0.1,,,1,0.1\n0,0,,9,1,0.1\n");
     cr_assert_eq(plot_named(&scratch, "attainment_vs_slo_scale", NULL), IFL_OK, "%s", error.text);
     char *text = scratch_read(&scratch, "attainment_vs_slo_scale.csv");
-    static const char *const rows[] = {",0.125,0.25\n",     ",0.471937156,0.25\n", ",0.5,0.5\n",
-                                       ",1.88774863,0.5\n", ",2,0.75\n",           ",8,0.75\n"};
+    static const char *const rows[] = {",0.125,0.25,\n",     ",0.471937156,0.25,\n", ",0.5,0.5,\n",
+                                       ",1.88774863,0.5,\n", ",2,0.75,\n",           ",8,0.75,\n"};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         cr_expect_not_null(strstr(text, rows[i]), "%s not in\n%s", rows[i], text);
     free(text);
@@ -374,8 +486,8 @@ static double integral(const struct scratch *scratch, const char *name, int colu
     cr_assert_eq(sheet_read(&sheet, scratch_path(scratch, name), &error), IFL_OK);
     cr_assert_gt(sheet.n_rows, 2);
     for (size_t row = 0; row + 1 < sheet.n_rows; row++) {
-        const double at_s = atof(sheet_cell(&sheet, row, 3)),
-                     width_s = atof(sheet_cell(&sheet, row + 1, 3)) - at_s;
+        const double at_s = atof(sheet_cell(&sheet, row, 4)),
+                     width_s = atof(sheet_cell(&sheet, row + 1, 4)) - at_s;
         if (at_s >= from_s && at_s < to_s)
             sum += width_s * atof(sheet_cell(&sheet, row, (size_t)column));
     }
@@ -393,14 +505,14 @@ Test(plot, bins_keep_every_second)
     cr_assert_eq(plot_named(&scratch, "batch_over_time", NULL), IFL_OK, "%s", error.text);
     cr_assert_eq(plot_named(&scratch, "kv_over_time", NULL), IFL_OK, "%s", error.text);
     const char *batch = "batch_over_time.csv", *kv = "kv_over_time.csv";
-    cr_expect_float_eq(integral(&scratch, batch, 4, 0, 99), 6, 1e-9);
-    cr_expect_float_eq(integral(&scratch, batch, 5, 0, 99), 4, 1e-9);
-    cr_expect_float_eq(integral(&scratch, batch, 4, 10, 11), 2, 1e-9);
-    cr_expect_float_eq(integral(&scratch, batch, 4, 11, 12), 0, 1e-9);
-    cr_expect_float_eq(integral(&scratch, kv, 4, 0, 99), 1.0, 1e-9);
-    cr_expect_float_eq(integral(&scratch, kv, 5, 0, 99), 0.3, 1e-9);
-    cr_expect_float_eq(integral(&scratch, kv, 6, 0, 99), 0.1, 1e-9);
-    cr_expect_float_eq(integral(&scratch, kv, 7, 11, 12), 1.0, 1e-9);
+    cr_expect_float_eq(integral(&scratch, batch, 5, 0, 99), 6, 1e-9);
+    cr_expect_float_eq(integral(&scratch, batch, 6, 0, 99), 4, 1e-9);
+    cr_expect_float_eq(integral(&scratch, batch, 5, 10, 11), 2, 1e-9);
+    cr_expect_float_eq(integral(&scratch, batch, 5, 11, 12), 0, 1e-9);
+    cr_expect_float_eq(integral(&scratch, kv, 5, 0, 99), 1.0, 1e-9);
+    cr_expect_float_eq(integral(&scratch, kv, 6, 0, 99), 0.3, 1e-9);
+    cr_expect_float_eq(integral(&scratch, kv, 7, 0, 99), 0.1, 1e-9);
+    cr_expect_float_eq(integral(&scratch, kv, 8, 11, 12), 1.0, 1e-9);
     scratch_remove(&scratch);
 }
 
@@ -429,7 +541,8 @@ Test(plot, a_slot_is_held_until_its_request_is_gone)
     scratch_remove(&scratch);
 }
 
-/* Three runs a point: the means and intervals of their own file, and the distribution of the first.
+/* Three runs a point: the means and intervals of their own file, and where the others of theirs
+ * begin.
  */
 Test(plot, replications_stand_for_their_runs)
 {
@@ -439,7 +552,8 @@ Test(plot, replications_stand_for_their_runs)
         run_of("rate_rps,run,requests,mean_normalized_latency_s,saturated\n"
                "1,0,4,1,false\n1,1,4,2,false\n1,2,4,3,false\n"
                "2,0,4,4,true\n2,1,4,5,true\n2,2,4,6,false\n",
-               "point,quantile,ttft_s,itl_s\n0,0,1,1\n0,1,2,2\n1,0,7,7\n3,0,3,4\n3,1,5,6\n");
+               "point,quantile,ttft_s,itl_s\n0,0,1,1\n0,1,2,2\n1,0,7,7\n3,0,3,4\n3,1,5,6\n"
+               "5,0,1,1\n5,1,2,2\n");
     scratch_write(&scratch, "replications.csv",
                   "rate_rps,runs,saturated_runs,mean_normalized_latency_s,"
                   "mean_normalized_latency_s_ci95\n1,3,1,2,0.5\n2,3,2,5,0.25\n");
@@ -452,10 +566,58 @@ Test(plot, replications_stand_for_their_runs)
     struct series_set set;
     size_t from, to;
     cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK);
-    cr_assert(series_quantiles(&set, &set.points[1], &from, &to));
+    cr_assert(series_quantiles(&set, &set.points[1], 0, &from, &to));
     cr_expect_eq(from, 3, "point 3 is the first of the second rate");
     cr_expect_eq(to, 5);
+    cr_expect_not(series_quantiles(&set, &set.points[1], 1, &from, &to));
+    cr_assert(series_quantiles(&set, &set.points[1], 2, &from, &to));
+    cr_expect_eq(from, 5, "point 5 is the last");
     series_free(&set);
+    scratch_remove(&scratch);
+}
+
+static const char two_runs[] = "run,requests,mean_normalized_latency_s,saturated\n"
+                               "0,2,1,false\n1,2,2,true\n";
+static const char two_runs_mean[] = "runs,saturated_runs,mean_normalized_latency_s,"
+                                    "mean_normalized_latency_s_ci95\n2,2,1.5,6.35\n";
+
+/* Of two values a and b the mean is (a + b) / 2, the standard error |a - b| / 2, and half the 95%
+ * interval 12.7062047 times that, Student's t with one degree of freedom. */
+Test(plot, attainment_is_the_mean_of_all_replications)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch scratch = run_of(two_runs, NULL);
+    scratch_write(&scratch, "replications.csv", two_runs_mean);
+    /* at scale 1 half of the first run meets its SLO, and all of the second; at 4 all of both */
+    scratch_write(&scratch, "requests.csv",
+                  "point,ttft_s,tpot_s,e2e_s,ttft_slo_s,tpot_slo_s\n"
+                  "0,0.5,,9,1,\n0,3,,9,1,\n1,0.5,,9,1,\n1,0.75,,9,1,\n");
+    cr_assert_eq(plot_named(&scratch, "attainment_vs_slo_scale", NULL), IFL_OK, "%s", error.text);
+    char *text = scratch_read(&scratch, "attainment_vs_slo_scale.csv");
+    cr_expect_not_null(strstr(text, ",true,1,0.75,3.17655118\n"), "%s", text);
+    cr_expect_not_null(strstr(text, ",true,4,1,0\n"), "%s", text);
+    free(text);
+    scratch_remove(&scratch);
+}
+
+Test(plot, distributions_are_means_of_all_replications)
+{
+    if (!have_gnuplot())
+        cr_skip_test("no gnuplot here");
+    const struct scratch scratch =
+        run_of(two_runs, "point,quantile,ttft_s,itl_s\n0,0,1,0.5\n0,1,2,1\n1,0,3,0.5\n1,1,6,\n");
+    scratch_write(&scratch, "replications.csv", two_runs_mean);
+    cr_assert_eq(plot_named(&scratch, "ttft_itl_cdf", NULL), IFL_OK, "%s", error.text);
+    char *text = scratch_read(&scratch, "ttft_itl_cdf.csv");
+    cr_expect_not_null(strstr(text, ",true,0,2,12.7062047,0.5,0\n"), "%s", text);
+    cr_expect_not_null(strstr(text, ",true,1,4,25.4124095,1,\n"), "%s", text);
+    free(text);
+    scratch_write(&scratch, "quantiles.csv",
+                  "point,quantile,ttft_s,itl_s\n0,0,1,1\n0,1,2,2\n1,0,3,1\n1,0.5,6,2\n");
+    cr_expect_eq(plot_named(&scratch, "ttft_itl_cdf", NULL), IFL_E_INPUT);
+    cr_expect_str_eq(error.text, "quantile is 0.5, expected 1 as in the first replication");
+    cr_expect_eq(error.line, 5);
     scratch_remove(&scratch);
 }
 

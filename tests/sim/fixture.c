@@ -100,6 +100,9 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         inspector_end(&x);
     f->n_plans = flight.n_plans;
     f->n_repeats = flight.n_repeats;
+    for (uint32_t i = 0; i < n_replicas; i++)
+        for (size_t k = 0; k < replicas[i].refusals.n; k++)
+            refusals_add(&f->refusals, &replicas[i].refusals.of[k]);
     executor_sim_destroy(&x.sim);
     cost_destroy(cost);
     workload_destroy(&workload);

@@ -26,6 +26,7 @@ struct fixture {
     /* out */
     struct capture capture;
     uint64_t n_plans, n_repeats;
+    struct refusals refusals;
     char complaint[256]; /* what check_blocks found wrong, empty if nothing */
 };
 

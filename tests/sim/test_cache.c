@@ -106,7 +106,9 @@ static int64_t blocks_hit(const char *path, enum prefix_cache cache, bool whole,
     struct fixture f;
     struct ifl_error error;
     set_up(&f, cache, 512, 300000);
-    cr_assert_eq(ifl_trace_read(path, "auto", &(struct ifl_notes){0}, &f.trace, &error), 0);
+    cr_assert_eq(ifl_trace_read(&(struct ifl_trace_file){path, "auto", 0}, &(struct ifl_notes){0},
+                                &f.trace, &error),
+                 0);
     memset(f.trace.arrival_ns, 0, f.trace.n * sizeof *f.trace.arrival_ns);
     f.concurrency = 1;
     for (size_t i = 0; i < f.trace.n; i++) {
@@ -245,8 +247,9 @@ Test(cache, finds_the_tokens_that_prompts_begin_with)
         struct fixture f;
         struct ifl_error error;
         set_up(&f, cache, cache == PREFIX_CACHE_HASH ? 16 : 1, 10000);
-        cr_assert_eq(ifl_trace_read("tests/traces/fixtures/token-ids.csv", "auto",
-                                    &(struct ifl_notes){0}, &f.trace, &error),
+        cr_assert_eq(ifl_trace_read(
+                         &(struct ifl_trace_file){"tests/traces/fixtures/token-ids.csv", "auto", 0},
+                         &(struct ifl_notes){0}, &f.trace, &error),
                      0);
         f.concurrency = 1;
         f.check_blocks = true;

@@ -417,6 +417,19 @@ static void check_requests(const struct fixture *f, uint64_t seed)
                  (unsigned long long)seed, (long long)f->capture.n_gaps, (long long)n_gaps);
 }
 
+/* What steps tell of preemptions is what requests do. */
+static void check_preemptions(const struct fixture *f, uint64_t seed)
+{
+    int64_t n_of_requests = 0, n_of_steps = 0;
+    for (size_t i = 0; i < f->capture.n_requests; i++)
+        n_of_requests += f->capture.requests[i].preemptions;
+    for (size_t i = 0; i < f->capture.n_steps; i++)
+        n_of_steps += f->capture.steps[i].preempted;
+    cr_assert_eq(n_of_requests, n_of_steps,
+                 "seed %llu: %lld preemptions of requests, %lld in steps", (unsigned long long)seed,
+                 (long long)n_of_requests, (long long)n_of_steps);
+}
+
 /* Field by field up to the last: what pads a record to its size is nobody's. */
 static bool same_request(const struct ifl_request_record *a, const struct ifl_request_record *b)
 {
@@ -461,6 +474,7 @@ static void check_seeds(uint64_t first, uint64_t n)
         fly(&planning, seed);
         fly(&checking, seed);
         check_requests(&skipping, seed);
+        check_preemptions(&skipping, seed);
         check_same(&skipping, &planning, seed);
         check_same(&skipping, &checking, seed);
         n_repeats += skipping.n_repeats;

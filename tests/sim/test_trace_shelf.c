@@ -29,7 +29,8 @@ static int take(struct trace_shelf *shelf, const char *path, struct ifl_trace *t
 {
     static const struct ifl_trace_window all;
     struct ifl_error error;
-    return trace_shelf_cut(shelf, path, "auto", &all, NULL, trace, &error);
+    return trace_shelf_cut(shelf, &(struct ifl_trace_file){path, "auto", 0}, &all, NULL, trace,
+                           &error);
 }
 
 Test(trace_shelf, a_file_that_is_gone_is_still_there)
@@ -79,9 +80,15 @@ Test(trace_shelf, windows_and_errors_are_the_takers)
     char path[32];
     write_file(path, three_rows);
     trace_shelf_init(&shelf, (struct ifl_notes){0});
-    cr_expect_lt(trace_shelf_cut(&shelf, path, "no-such", &last, NULL, &trace, &error), 0);
-    cr_expect_lt(trace_shelf_cut(&shelf, path, "auto", &none, NULL, &trace, &error), 0);
-    cr_assert_eq(trace_shelf_cut(&shelf, path, "auto", &last, NULL, &trace, &error), 0);
+    cr_expect_lt(trace_shelf_cut(&shelf, &(struct ifl_trace_file){path, "no-such", 0}, &last, NULL,
+                                 &trace, &error),
+                 0);
+    cr_expect_lt(trace_shelf_cut(&shelf, &(struct ifl_trace_file){path, "auto", 0}, &none, NULL,
+                                 &trace, &error),
+                 0);
+    cr_assert_eq(trace_shelf_cut(&shelf, &(struct ifl_trace_file){path, "auto", 0}, &last, NULL,
+                                 &trace, &error),
+                 0);
     cr_expect_eq(trace.n, 1);
     cr_expect_eq(trace.request_id[0], 1);
     ifl_trace_free(&trace);

@@ -61,7 +61,8 @@ static inline struct ifl_trace must_load(const char *path, struct notebook *note
     struct ifl_trace trace;
     struct ifl_error error;
     const struct ifl_notes notes = notes_into(notebook);
-    const int rc = ifl_trace_read(path, "auto", &notes, &trace, &error);
+    const int rc =
+        ifl_trace_read(&(struct ifl_trace_file){path, "auto", 0}, &notes, &trace, &error);
     cr_assert_eq(rc, 0, "%s: %s", error.file, error.text);
     return trace;
 }

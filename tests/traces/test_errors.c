@@ -166,7 +166,8 @@ static struct ifl_error fail_to_read(const char *path)
 {
     struct ifl_trace trace;
     struct ifl_error error = {0};
-    cr_expect_eq(ifl_trace_read(path, "auto", NULL, &trace, &error), IFL_E_INPUT);
+    cr_expect_eq(ifl_trace_read(&(struct ifl_trace_file){path, "auto", 0}, NULL, &trace, &error),
+                 IFL_E_INPUT);
     cr_expect_str_eq(error.file, path);
     return error;
 }

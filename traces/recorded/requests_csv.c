@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+#include "inflight/nearest.h"
+#include "inflight/report.h"
+
 enum { POINT, ID, STATUS, ARRIVAL, PROMPT, OUTPUT, TTFT, E2E, QUEUE, PREEMPTIONS, N_COLUMNS };
 
 static const struct trace_csv_column columns[N_COLUMNS] = {
@@ -41,12 +44,31 @@ static int check_point(struct run *run, const struct trace_row *row, struct ifl_
     return trace_row_fail(row, POINT, expected, error);
 }
 
+static int take_status(const struct trace_row *row, enum ifl_status *status,
+                       struct ifl_error *error)
+{
+    const char *text = trace_row_text(row, STATUS);
+    char expected[128];
+    for (int s = 0; s < IFL_N_STATUSES; s++)
+        if (strcmp(text, ifl_status_names[s]) == 0) {
+            *status = (enum ifl_status)s;
+            return 0;
+        }
+    const char *near = ifl_nearest(text, ifl_status_names, IFL_N_STATUSES);
+    snprintf(expected, sizeof expected, "finished, rejected or failed%s%s%s",
+             near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return trace_row_fail(row, STATUS, expected, error);
+}
+
 /* Times are empty where undefined. */
 static int take_outcome(const struct trace_row *row, struct ifl_outcome *outcome,
                         struct ifl_error *error)
 {
     int64_t preemptions = 0;
-    int rc = trace_row_seconds_or(row, QUEUE, IFL_NEVER, &outcome->queue_ns, error);
+    enum ifl_status status = IFL_FAILED;
+    int rc = take_status(row, &status, error);
+    if (rc == 0)
+        rc = trace_row_seconds_or(row, QUEUE, IFL_NEVER, &outcome->queue_ns, error);
     if (rc == 0)
         rc = trace_row_seconds_or(row, TTFT, IFL_NEVER, &outcome->ttft_ns, error);
     if (rc == 0)
@@ -54,7 +76,7 @@ static int take_outcome(const struct trace_row *row, struct ifl_outcome *outcome
     if (rc == 0)
         rc = trace_row_whole(row, PREEMPTIONS, 0, INT32_MAX, &preemptions, error);
     outcome->preemptions = (int32_t)preemptions;
-    if (rc == 0 && strcmp(trace_row_text(row, STATUS), "finished") != 0)
+    if (status != IFL_FINISHED)
         outcome->e2e_ns = IFL_NEVER;
     return rc;
 }
@@ -68,6 +90,8 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
     int rc = check_point(run, row, error);
     if (rc == 0)
         rc = trace_row_whole(row, ID, 0, INT64_MAX, &id, error);
+    if (rc == 0)
+        rc = trace_ids_add(&run->rows->ids, (uint64_t)id, trace_row_line(row), error);
     if (rc == 0)
         rc = trace_row_stamp(row, ARRIVAL, &arrival_ns, error);
     if (rc == 0)

@@ -24,7 +24,7 @@ static int take_outcome(const struct trace_record *response, struct ifl_outcome 
 static int take_response(struct trace_rows *rows, const struct trace_record *response,
                          struct ifl_error *error)
 {
-    const json_t *client = json_object_get(response->value, "adapter_dir");
+    const char *client = NULL;
     struct ifl_outcome outcome;
     int64_t arrival_ns = 0;
     int32_t prompt = 0, output = 0;
@@ -35,14 +35,14 @@ static int take_response(struct trace_rows *rows, const struct trace_record *res
         rc = trace_record_stamp(response, "req_time", IFL_NS_PER_S, &arrival_ns, error);
     if (rc == 0)
         rc = take_outcome(response, &outcome, error);
-    if (rc == 0 && !json_is_string(client))
-        rc = trace_record_fail(response, "adapter_dir", "a name", error);
+    if (rc == 0 && !(client = trace_record_name(response, "adapter_dir", error)))
+        rc = error->code;
     if (rc == 0)
         rc = trace_rows_add(rows, arrival_ns, prompt, output, error);
     if (rc <= 0)
         return rc;
     trace_rows_outcome(rows, &outcome);
-    return trace_rows_client(rows, json_string_value(client), error);
+    return trace_rows_client(rows, client, error);
 }
 
 static int take_experiment(void *self, const struct trace_record *record, struct ifl_error *error)

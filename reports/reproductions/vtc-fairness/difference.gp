@@ -12,8 +12,8 @@ do for [format in formats] {
     eval panel(0)
     set xlabel 'time (s)' offset 0,0.4
     set ylabel 'difference of service (1,000)'
-    set xrange [0:600]
-    eval "plot for [i = 1:2] data using 2:(strcol(1) eq preset[i] ? $3 / 1000 : NaN) with lines linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.4, bound / 1000 ".bound_line.", -bound / 1000 ".bound_line
-    eval legend("for [i = 1:2] NaN with lines linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.4 title name[i], NaN ".bound_line." title 'bound'")
+    eval linear_axis('x', 0, 600)
+    eval "plot for [i = 1:2] data using 2:(strcol(1) eq preset[i] ? $3 / 1000 : NaN) with linespoints pointtype filled_of(i) pointinterval 6 pointsize 0.8 * mark linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.4, bound / 1000 ".bound_line.", -bound / 1000 ".bound_line
+    eval legend("for [i = 1:2] NaN with linespoints pointtype filled_of(i) pointsize 0.8 * mark linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.4 title name[i], NaN ".bound_line." title 'bound'")
     eval close_page
 }

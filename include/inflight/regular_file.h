@@ -1,0 +1,41 @@
+/* Files that are read as a whole, such as configurations and checkpoints.
+ *
+ * A path may name a pipe, whose opening waits for a writer that never comes, or a device, whose
+ * bytes never end: neither is opened to be read. */
+#ifndef INFLIGHT_REGULAR_FILE_H
+#define INFLIGHT_REGULAR_FILE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "inflight/error.h"
+
+/* A descriptor to read a regular file of at most max_bytes with, which the caller closes, and the
+ * file's size where n_bytes is not NULL. Else IFL_E_INPUT and one line; `expected` says what the
+ * file should be. */
+static inline int ifl_open_regular(const char *path, int64_t max_bytes, const char *expected,
+                                   int64_t *n_bytes, struct ifl_error *error)
+{
+    struct stat status;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int rc = 0;
+    if (fd < 0 || fstat(fd, &status) < 0)
+        rc = ifl_fail_at(error, path, 0, 0, "cannot be opened: %s, expected %s", strerror(errno),
+                         expected);
+    else if (!S_ISREG(status.st_mode))
+        rc = ifl_fail_at(error, path, 0, 0, "not a regular file, expected %s", expected);
+    else if (status.st_size > max_bytes)
+        rc = ifl_fail_at(error, path, 0, 0, "%lld bytes, expected %s of at most %lld",
+                         (long long)status.st_size, expected, (long long)max_bytes);
+    if (rc == 0 && n_bytes)
+        *n_bytes = status.st_size;
+    if (rc < 0 && fd >= 0)
+        close(fd);
+    return rc < 0 ? rc : fd;
+}
+
+#endif

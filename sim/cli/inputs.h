@@ -1,0 +1,55 @@
+/* The files that points are flown from, beside the configuration: their contents belong to what a
+ * point is. A file is read once, before the first point that needs it is flown. */
+#ifndef SIM_CLI_INPUTS_H
+#define SIM_CLI_INPUTS_H
+
+#include <pthread.h>
+#include <time.h>
+
+#include "cli/checksum.h"
+#include "config/config.h"
+
+enum input_kind {
+    INPUT_TRACE,
+    INPUT_MODEL,
+    INPUT_HARDWARE, /* and its corrections */
+    INPUT_COST,     /* the tables of cost.dir */
+    INPUT_PLUGINS,  /* all of them */
+    N_INPUTS
+};
+
+struct input_sums {
+    struct checksum of[N_INPUTS];
+};
+
+struct known_input {
+    char *path;
+    struct checksum sum;
+};
+
+struct inputs {
+    const char *const *plugins; /* [n_plugins] borrowed */
+    size_t n_plugins;
+    /* private */
+    struct checksum plugin_sum;
+    pthread_mutex_t lock;
+    struct known_input *of;
+    size_t n;
+    struct timespec newest; /* when the youngest of them was changed */
+    char newest_path[1024];
+};
+
+/* Before the plug-ins are loaded. */
+void inputs_init(struct inputs *inputs, const char *const *plugins, size_t n_plugins);
+void inputs_finish(struct inputs *inputs); /* zeroed memory is valid */
+
+/* Any thread may. Negative only without memory; a file that is not there counts as empty. */
+int inputs_sum(struct inputs *inputs, const struct config *config, struct input_sums *sums,
+               struct ifl_error *error);
+/* "trace three.csv" */
+void inputs_describe(const struct inputs *inputs, const struct config *config, enum input_kind kind,
+                     char text[640]);
+/* Of those summed so far, and the plug-ins. */
+bool inputs_newer_than(const struct inputs *inputs, const struct timespec *when);
+
+#endif

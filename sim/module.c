@@ -1,0 +1,49 @@
+#include "module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Stands before the parameters. What modules own begins at multiples of MODULE_ALIGNMENT bytes. */
+enum { MODULE_ALIGNMENT = 16 };
+
+struct head {
+    _Alignas(MODULE_ALIGNMENT) const struct ifl_policy *policy;
+    _Alignas(MODULE_ALIGNMENT) struct ifl_instance instance; /* last: modules find it from self */
+};
+
+static size_t aligned(size_t n_bytes)
+{
+    return (n_bytes + MODULE_ALIGNMENT - 1) / MODULE_ALIGNMENT * MODULE_ALIGNMENT;
+}
+
+int module_create(struct module *module, const struct module_config *config,
+                  const struct ifl_limits *limits, size_t *parts_bytes, struct ifl_error *error)
+{
+    const struct ifl_policy *policy = config->policy;
+    const size_t state_offset = aligned(policy->params_bytes);
+    struct head *head = calloc(1, sizeof *head + state_offset + policy->state_bytes + 1);
+    module->policy = policy;
+    if (!head)
+        return ifl_fail_nomem(error);
+    *head = (struct head){policy, {state_offset, *parts_bytes}};
+    *parts_bytes += aligned(policy->request_bytes);
+    module->self = head + 1;
+    if (policy->params_bytes)
+        memcpy(module->self, config->params, policy->params_bytes);
+    return policy->init ? policy->init(module->self, limits, error) : 0;
+}
+
+const struct ifl_policy *module_policy_of(const void *self)
+{
+    return ((const struct head *)self - 1)->policy;
+}
+
+void module_destroy(struct module *module)
+{
+    if (!module->self)
+        return;
+    if (module->policy->finish)
+        module->policy->finish(module->self);
+    free((struct head *)module->self - 1);
+    module->self = NULL;
+}

@@ -1,0 +1,23 @@
+/* A module: a policy and one instance of it. */
+#ifndef SIM_MODULE_H
+#define SIM_MODULE_H
+
+#include "inflight/policy.h"
+
+#include "config/config.h"
+
+struct module {
+    const struct ifl_policy *policy;
+    void *self; /* parameters, then state */
+};
+
+/* Owned by the caller; zeroed memory is valid for module_destroy. The module's part of a request
+ * begins behind *parts_bytes, which grow by it. */
+int module_create(struct module *module, const struct module_config *config,
+                  const struct ifl_limits *limits, size_t *parts_bytes, struct ifl_error *error);
+void module_destroy(struct module *module);
+
+/* The policy of an instance that module_create has made. */
+const struct ifl_policy *module_policy_of(const void *self);
+
+#endif

@@ -1,0 +1,43 @@
+#!/bin/sh
+# What simulated durations leave out is said once on the terminal and stands in summary.csv; where
+# nothing is left out, nothing is said.
+. "$(dirname "$0")/expect.sh"
+
+printf 'arrival_s,prompt_tokens,output_tokens\n0,100,4\n1,100,4\n' >trace.csv
+cat >config.yaml <<'END'
+model: mistral-7b
+hardware: a100-80gb-sxm
+workload: {trace: trace.csv}
+serving: {preset: vllm-v0, kv: {num_blocks: 4096}}
+output: {dir: out}
+END
+window='the window of 4096 tokens of mistral-7b'
+pipeline='one step at a time in the 2 stages of parallel.pipeline'
+linear='linear costs know nothing of the 2 stages'
+
+# tells WORDS TIMES [OPTION...]: a run prints the words so many times, and as often in summary.csv.
+tells() {
+    words=$1
+    times=$2
+    shift 2
+    succeeds "$inflight" run config.yaml "$@"
+    same "$(tr '\n' ' ' <logs/out | tr -s ' ' | grep -o "$words" | wc -l)" "$times" "the terminal: $words"
+    same "$(grep -c "$words" out/summary.csv)" "$times" "summary.csv: $words"
+}
+
+tells "$window" 1
+tells 'window' 0 --set serving.max_model_len=4096
+tells 'window' 0 --set model=llama-2-7b
+tells "$pipeline" 1 --set parallel.pipeline=2
+tells "$window" 1 --set parallel.pipeline=2
+tells 'parallel.pipeline' 0
+tells "$linear" 1 --set cost.model=linear --set cost.step_s=0.01 --set parallel.pipeline=2
+tells 'window' 0 --set cost.model=linear --set cost.step_s=0.01 --set model=llama-2-7b
+
+# The same from a config.json that leaves its window out.
+cat >config.json <<'END'
+{"model_type": "mistral", "num_hidden_layers": 2, "hidden_size": 640, "num_attention_heads": 64,
+ "intermediate_size": 96, "vocab_size": 100, "max_position_embeddings": 9000}
+END
+tells 'the window of 4096 tokens of config' 1 --set model=config.json
+finish

@@ -1,0 +1,197 @@
+/* Any module beside any other, with any parameters: a run comes to its end, nobody leaves without a
+ * module and a reason, and steps tell of all preemptions.
+ *
+ * Each seed takes a module of every kind from the registry and draws its parameters from their own
+ * tables, half of them as they are by default. What a module refuses at its start is passed over.
+ * Memory is small, so that many runs preempt. A few in ten thousand set prompts against one another
+ * that are cut into chunks and start over, for ever: the run ends with an error that names the
+ * modules. COMBINATIONS in the environment is the number of seeds. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "inflight/random.h"
+
+#include "fixture.h"
+
+enum { FEW = 2000, MAX_REQUESTS = 40, N_CLIENTS = 3, MAX_SAMPLES = 5 };
+
+struct dice {
+    uint64_t seed, n;
+};
+
+static uint64_t draw(struct dice *dice)
+{
+    return ifl_draw(dice->seed, IFL_DRAW_POLICY, dice->n++, 0);
+}
+
+static int32_t roll(struct dice *dice, int32_t low, int32_t high)
+{
+    return low + (int32_t)(draw(dice) % (uint64_t)(high - low + 1));
+}
+
+/* ---- modules ---- */
+
+static int64_t choice_of(struct dice *dice, const char *choices)
+{
+    int32_t n = 1;
+    for (const char *at = choices; (at = strchr(at, '|')); at++)
+        n++;
+    return roll(dice, 0, n - 1);
+}
+
+/* Every order of magnitude as often as another; small ones stand next to what there is. */
+static double number_of(struct dice *dice, const struct ifl_param *param)
+{
+    const double span = param->max - param->min;
+    const double most = (double)(UINT64_C(1) << roll(dice, 0, 12));
+    const double share = (double)(draw(dice) >> 11) * 0x1p-53;
+    return param->min + share * (span < most ? span : most);
+}
+
+static void roll_param(struct dice *dice, const struct ifl_param *param, char *params)
+{
+    void *const field = params + param->offset;
+    if (param->type == IFL_CHOICE)
+        *(int32_t *)field = (int32_t)choice_of(dice, param->choices);
+    else if (param->type == IFL_BOOL)
+        *(bool *)field = roll(dice, 0, 1);
+    else if (param->type == IFL_INT)
+        *(int32_t *)field = (int32_t)number_of(dice, param);
+    else if (param->type == IFL_TIME)
+        *(int64_t *)field = ifl_ns_from_s(number_of(dice, param));
+    else if (param->type == IFL_REAL && param->min >= 0)
+        *(double *)field = number_of(dice, param);
+}
+
+static void roll_module(struct fixture *f, struct dice *dice, enum ifl_kind kind)
+{
+    const struct ifl_policy *policy, *of[64];
+    size_t n = 0;
+    for (size_t i = 0; (policy = registry_at(i)); i++)
+        if (policy->kind == kind && n < 64)
+            of[n++] = policy;
+    policy = of[draw(dice) % n];
+    fixture_module(f, kind, policy->name, NULL);
+    for (size_t i = 0; i < policy->n_params; i++)
+        if (roll(dice, 0, 1))
+            roll_param(dice, &policy->params[i], f->modules[kind].params);
+}
+
+/* ---- the rest ---- */
+
+static void roll_requests(struct fixture *f, struct dice *dice)
+{
+    const int32_t gap = roll(dice, 0, 2), longest = 1 << roll(dice, 3, 7);
+    int64_t at_ns = 0;
+    fixture_trace(f, (size_t)roll(dice, 1, MAX_REQUESTS));
+    f->trace.samples = calloc(f->trace.n, sizeof *f->trace.samples);
+    f->trace.prefix_group = calloc(f->trace.n, sizeof *f->trace.prefix_group);
+    f->trace.prefix_tokens = calloc(f->trace.n, sizeof *f->trace.prefix_tokens);
+    for (size_t i = 0; i < f->trace.n; i++) {
+        at_ns += (int64_t)roll(dice, 0, 2 * gap) * 100000000;
+        f->trace.arrival_ns[i] = at_ns;
+        f->trace.n_prompt[i] = roll(dice, 1, longest);
+        f->trace.n_output[i] = roll(dice, 1, longest);
+        f->trace.priority[i] = roll(dice, 0, 3);
+        f->trace.client[i] = (uint32_t)roll(dice, 0, N_CLIENTS - 1);
+        f->trace.samples[i] = roll(dice, 1, f->max_samples);
+        f->trace.prefix_group[i] = (uint32_t)roll(dice, 0, 2);
+        f->trace.prefix_tokens[i] =
+            f->trace.prefix_group[i] ? roll(dice, 1, f->trace.n_prompt[i]) : 0;
+    }
+    f->concurrency = roll(dice, 0, 3) == 0 ? roll(dice, 1, 10) : 0;
+}
+
+static void roll_setup(struct fixture *f, uint64_t seed)
+{
+    struct dice dice = {seed, 0};
+    *f = (struct fixture){
+        .limits = {.block_tokens = 1 << roll(&dice, 0, 5),
+                   .n_blocks = roll(&dice, 1, 1 << roll(&dice, 2, 6)),
+                   .n_host_blocks = roll(&dice, 0, 1) * roll(&dice, 1, 60),
+                   .max_model_tokens = 1 << roll(&dice, 5, 9),
+                   .n_clients = N_CLIENTS},
+        .linear = {.step_s = 0.1, .prefill_token_s = 0.001},
+        .check_blocks = true,
+        .swap_full = SWAP_FULL_RECOMPUTE,
+        .n_replicas = 1,
+        .allocator = roll(&dice, 0, 4) ? KV_PAGED : KV_BUDDY,
+        .prefix_cache = roll(&dice, 0, 1) ? PREFIX_CACHE_NONE : PREFIX_CACHE_HASH,
+        .max_samples = roll(&dice, 0, 1) ? roll(&dice, 2, MAX_SAMPLES) : 1,
+    };
+    f->capture.keep_steps = true;
+    if (f->allocator == KV_BUDDY)
+        f->prefix_cache = PREFIX_CACHE_NONE;
+    for (int kind = IFL_BATCHING; kind <= IFL_EVICT; kind++)
+        roll_module(f, &dice, (enum ifl_kind)kind);
+    roll_requests(f, &dice);
+}
+
+/* ---- what holds of each ---- */
+
+static const char *name_of(const struct fixture *f, enum ifl_kind kind)
+{
+    return f->modules[kind].policy->name;
+}
+
+#define WHAT "seed %llu, %s, %s, %s, %s: "
+#define WHICH(f, seed)                                                                             \
+    (unsigned long long)(seed), name_of(f, IFL_BATCHING), name_of(f, IFL_ORDER),                   \
+        name_of(f, IFL_ADMIT), name_of(f, IFL_PREEMPT)
+
+static void check_ends(const struct fixture *f, uint64_t seed)
+{
+    int64_t n_preemptions = 0;
+    cr_expect_eq(f->capture.n_requests, f->trace.n, WHAT "%zu of %zu requests ended",
+                 WHICH(f, seed), f->capture.n_requests, f->trace.n);
+    for (size_t i = 0; i < f->capture.n_requests; i++)
+        n_preemptions += f->capture.requests[i].preemptions;
+    for (size_t i = 0; i < f->capture.n_steps; i++)
+        n_preemptions -= f->capture.steps[i].preempted;
+    cr_expect_eq(n_preemptions, 0, WHAT "requests say %lld preemptions more than steps",
+                 WHICH(f, seed), (long long)n_preemptions);
+}
+
+struct count {
+    uint64_t n_flown, n_preempting, n_for_ever;
+};
+
+static void check_one(uint64_t seed, struct count *count)
+{
+    struct fixture f;
+    struct ifl_error error = {0};
+    bool preempts = false;
+    roll_setup(&f, seed);
+    const int rc = fixture_fly(&f, &error);
+    const bool for_ever = rc == IFL_E_STALLED && strstr(error.text, "steps without a token");
+    for (size_t i = 0; i < f.capture.n_requests; i++)
+        preempts |= f.capture.requests[i].preemptions > 0;
+    count->n_flown += rc == 0;
+    count->n_preempting += preempts;
+    count->n_for_ever += for_ever;
+    if (rc == 0) {
+        check_ends(&f, seed);
+        cr_expect_eq(f.complaint[0], '\0', WHAT "%s", WHICH(&f, seed), f.complaint);
+    }
+    cr_expect(rc == 0 || rc == IFL_E_INPUT || for_ever, WHAT "%s", WHICH(&f, seed), error.text);
+    fixture_free(&f);
+}
+
+/* The preempt module is asked for the sake of one that waits, and finds nobody on the device. */
+static const uint64_t rare[] = {29164, 129188};
+
+Test(combinations, come_to_an_end, .timeout = 600)
+{
+    const char *asked = getenv("COMBINATIONS");
+    const uint64_t n = asked ? strtoull(asked, NULL, 10) : FEW;
+    struct count count = {0};
+    for (uint64_t seed = 0; seed < n; seed++)
+        check_one(seed, &count);
+    for (size_t i = 0; i < sizeof rare / sizeof *rare; i++)
+        check_one(rare[i], &(struct count){0});
+    cr_expect(count.n_for_ever * 500 <= n, "%llu for ever", (unsigned long long)count.n_for_ever);
+    /* the set-ups must reach what they are meant to test */
+    cr_expect(count.n_flown > n * 3 / 4, "%llu flown", (unsigned long long)count.n_flown);
+    cr_expect(count.n_preempting > n / 8, "%llu preempt", (unsigned long long)count.n_preempting);
+}
