@@ -330,7 +330,8 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
         int rc = plan_once(flight, replica, loop->now_ns, error);
         if (rc < 0)
             return rc;
-        const bool moved = replica->n_rejected > 0 || replica->step.n_preempted > 0;
+        const bool moved = replica->n_rejected > 0 || replica->step.n_preempted > 0 ||
+                           replica->n_ended > 0 || replica->wake_ns == loop->now_ns;
         const bool submits = replica_commit(replica);
         if (replica->n_gone > 0 && (rc = report_gone(loop, replica, error)) < 0)
             return rc;

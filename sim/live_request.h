@@ -54,6 +54,7 @@ struct live_request {
 
     /* cohort membership, see cohort.h */
     bool in_cohort, fresh;
+    bool ended; /* it has its answer, and the next plan is made as if it had not */
     int64_t synced_tick, finish_tick;
     int64_t shares_tick; /* the first one whose gap is everyone's */
     int32_t grow_phase;  /* its blocks are full at ticks of that phase */

@@ -31,11 +31,19 @@ static void eject_unscheduled(struct replica *replica)
     }
 }
 
+static void pad_for_ended(struct replica *replica, const struct planned *p)
+{
+    replica->padding.n_decode_seqs += p->n_tokens;
+    replica->padding.decode_context += (int64_t)p->n_tokens * p->r->pub.n_tokens;
+    replica->pads_for_ended = true;
+}
+
 /* Splits the plan into decodes, which tick with the cohort, and prompts, which stay in `planned`.
  */
 static void settle_cohort(struct replica *replica)
 {
     size_t n = 0;
+    replica->pads_for_ended = false;
     if (!replica->ready_all && replica->n_decodes > 0 && replica->n_members < replica->cohort.n)
         eject_unscheduled(replica);
     for (size_t i = 0; i < replica->n_planned; i++) {
@@ -43,7 +51,9 @@ static void settle_cohort(struct replica *replica)
         if (!p->r)
             continue;
         p->r->pub.n_now = 0;
-        if (!p->decodes) {
+        if (p->r->ended) {
+            pad_for_ended(replica, p);
+        } else if (!p->decodes) {
             replica->planned[n++] = *p;
         } else if (!p->r->in_cohort) {
             join_cohort(replica, p->r);
@@ -199,7 +209,7 @@ static void fill_record(struct replica *replica)
     record->running = replica->step.n_running_requests;
     record->waiting = replica->step.n_waiting;
     record->swapped = replica->step.n_swapped;
-    record->preempted = replica->step.n_preempted;
+    record->preempted = replica->step.n_preempted - replica->n_ended_victims;
     record->blocks_out = totals->n_blocks_out;
     record->blocks_in = totals->n_blocks_in;
     replica_record_pool(replica);
@@ -219,9 +229,14 @@ bool replica_commit(struct replica *replica)
 {
     struct ifl_step_desc *desc = &replica->desc;
     settle_cohort(replica);
+    if (replica->n_ended > 0)
+        replica_let_ended_go(replica);
     release_swapped_in(replica);
-    if (!replica->ticks && replica->n_planned == 0 && replica->n_outs + replica->n_ins == 0)
+    replica->view.n_tries++;
+    if (!replica->ticks && replica->n_planned == 0 && replica->n_outs + replica->n_ins == 0 &&
+        !replica->pads_for_ended)
         return false;
+    replica->view.n_tries = 0;
     sum_totals(replica);
     desc->step = replica->view.step;
     desc->start_ns = replica->view.now_ns;
@@ -394,6 +409,11 @@ static void let_go(struct replica *replica)
     const int32_t n_free_before = replica->kv.n_free;
     for (size_t i = 0; i < replica->n_gone; i++) {
         struct live_request *r = replica->gone[i];
+        r->ended = replica->plans_ahead;
+        if (r->ended) {
+            replica->ended[replica->n_ended++] = r;
+            continue;
+        }
         replica_leave(replica, r);
         replica_drop_blocks(replica, r, true);
         r->pub.state = IFL_DONE;
@@ -433,7 +453,8 @@ static int check_progress(const struct replica *replica, struct ifl_error *error
 static bool outlasts_finishes(const struct replica *replica)
 {
     const size_t n_others = replica->waiting.n + replica->n_swapped + replica->apart.n;
-    return replica->promise.to_the_last && replica->cohort.n > 0 && n_others == 0;
+    return replica->promise.to_the_last && !replica->plans_ahead && replica->cohort.n > 0 &&
+           n_others == 0;
 }
 
 int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,

@@ -32,6 +32,7 @@ static void leave_running(struct replica *replica, struct live_request *r)
     replica->step.n_running_requests--;
     replica->step.n_running_seqs -= r->pub.n_seqs;
     replica->step.n_preempted++;
+    replica->n_ended_victims += r->ended;
     r->pub.n_preempted++;
     if (r->first_scheduled_ns != IFL_NEVER) /* before, it queues */
         r->stalled_since_ns = replica->view.now_ns;
@@ -78,6 +79,13 @@ static void send_to_waiting(struct replica *replica, struct live_request *r, enu
         waiting_push(&replica->waiting, r, replica_rank_now(replica, r), replica->view.now_ns);
 }
 
+/* It has its answer, and does not come back. */
+static void leave_for_good(struct replica *replica, struct live_request *r)
+{
+    replica_drop_blocks(replica, r, true);
+    r->pub.state = IFL_DONE;
+}
+
 static bool swapped_in_now(const struct replica *replica, const struct live_request *r)
 {
     return r->pub.start_serial >= replica->first_start && r->swapped_in;
@@ -118,7 +126,9 @@ enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *r
     }
     step_undo_schedule(replica, r);
     leave_running(replica, r);
-    if (fate == IFL_SWAP && r->pub.n_computed > 0)
+    if (r->ended)
+        leave_for_good(replica, r);
+    else if (fate == IFL_SWAP && r->pub.n_computed > 0)
         send_to_host(replica, r);
     else
         send_to_waiting(replica, r, place);

@@ -203,7 +203,7 @@ class VllmV1(Scheduler):
 
     def spare(self):
         """What is free for an admission; a watermark stays while anybody is on the device (since 2026-06)."""
-        watermark = int(self.s['watermark_frac'] * self.s['num_blocks']) if self.running else 0
+        watermark = int(self.s['watermark_frac'] * (self.s['num_blocks'] + 1)) if self.running else 0
         return self.free - watermark
 
     def amount(self, r, step):
