@@ -8,7 +8,7 @@ v0 has a list of blocks that hold nothing, and an evictor for the others.
 """
 
 from relatives import NanoVllm
-from schedulers import VllmV0, VllmV1
+from schedulers import VllmV0, VllmV1, VllmV1Async
 from sglang import SGLang
 from urgent import VllmV1Priority
 
@@ -183,6 +183,43 @@ class VllmV1Cached(Cached, VllmV1):
     def started(self, step):
         """Of those that end together who decodes gives its blocks back first; vLLM goes by its list."""
         step.tokens = dict(sorted(step.tokens.items(), key=lambda given: not given[0].decodes))
+
+
+class VllmV1AsyncCached(VllmV1Cached, VllmV1Async):
+    """async_scheduler.py: the token that a step in flight computes is not known, and the block that it fills has no
+    hash, until the plan behind comes to its request, or the step has ended."""
+    preset = 'vllm-v1-async'
+
+    @staticmethod
+    def columns(rng, prompt, output):
+        return {**Cached.columns(rng, prompt, output), **VllmV1Async.columns(rng, prompt, output)}
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self.in_flight = set()          # decode in the step that is not known to have ended
+
+    def give(self, step, r, n):
+        VllmV1Async.give(self, step, r, n)
+        if r not in self.ended_now:
+            self.keep(r, r.computed if r.decodes else r.computed + n)
+
+    def recompute(self, step, r):
+        n_known = r.computed - (r in self.in_flight and r not in step.tokens and r not in self.overrun)
+        for block in r.table[n_known // self.s['block_tokens']:]:
+            self.pool.forget(block)
+        VllmV1Async.recompute(self, step, r)
+
+    def release(self, r):
+        if r.finish is None or r in self.ended_now:
+            super().release(r)
+
+    def learn(self):
+        self.in_flight = set()
+        super().learn()
+
+    def ended(self, step, begin, end):
+        super().ended(step, begin, end)
+        self.in_flight = {r for r in step.tokens if r.computed > r.prefill}
 
 
 class VllmV1Informed(VllmV1Cached):
