@@ -82,12 +82,13 @@ static void send_to_waiting(struct replica *replica, struct live_request *r, enu
 /* The token that a step in flight computes is not known to a plan made ahead of its end: the block
  * that it fills has no hash yet, and gets none (vLLM, async_scheduler.py), unless the plan has come
  * to the request before. */
-static bool has_token_in_flight(struct replica *replica, struct live_request *r)
+static void forget_token_in_flight(struct replica *replica, struct live_request *r)
 {
-    const bool ahead = replica->plans_ahead && replica->view.n_tries == 0;
-    step_show(replica, r);
-    return ahead && r->pub.n_now == 0 && r->pub.n_seqs == 1 &&
-           r->pub.n_computed > r->pub.n_prefill && r->last_token_ns == replica->view.now_ns;
+    if (r->pub.n_seqs > 1 || r->pub.n_computed <= r->pub.n_prefill ||
+        r->last_token_ns != replica->view.now_ns)
+        return;
+    r->pub.n_computed--;
+    replica->kv_token_slots--;
 }
 
 /* It has its answer, and does not come back. */
@@ -135,11 +136,13 @@ enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *r
         }
         fate = IFL_RECOMPUTE;
     }
-    const bool forgets = fate == IFL_RECOMPUTE && has_token_in_flight(replica, r);
+    step_show(replica, r);
+    const bool forgets = replica->plans_ahead && replica->view.n_tries == 0 && r->pub.n_now == 0 &&
+                         fate == IFL_RECOMPUTE;
     step_undo_schedule(replica, r);
     leave_running(replica, r);
-    r->pub.n_computed -= forgets;
-    replica->kv_token_slots -= forgets;
+    if (forgets)
+        forget_token_in_flight(replica, r);
     if (r->ended)
         leave_for_good(replica, r);
     else if (fate == IFL_SWAP && r->pub.n_computed > 0)

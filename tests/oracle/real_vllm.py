@@ -29,7 +29,6 @@ class Case:
     beside = ''
     preempts, swaps, fails_at_most = True, False, 0
     watermarks = [0]
-    thinks = [None, None, 0.001, 0.02, 0.3]     # None: a turn comes at its stamp, perhaps before it can
 
     @classmethod
     def draw(cls, rng):
