@@ -404,6 +404,15 @@ void replica_tell_steps(struct replica *replica)
     tell_modules(replica, replica->view.step - 1, replica->n_untold, replica->untold_start_ns, 0);
 }
 
+/* They leave in the order of vLLM's list, that of their starts. */
+static void keep_ended(struct replica *replica, struct live_request *r)
+{
+    size_t at = replica->n_ended++;
+    for (; at > 0 && replica->ended[at - 1]->pub.start_serial > r->pub.start_serial; at--)
+        replica->ended[at] = replica->ended[at - 1];
+    replica->ended[at] = r;
+}
+
 static void let_go(struct replica *replica)
 {
     const int32_t n_free_before = replica->kv.n_free;
@@ -411,7 +420,7 @@ static void let_go(struct replica *replica)
         struct live_request *r = replica->gone[i];
         r->ended = replica->plans_ahead;
         if (r->ended) {
-            replica->ended[replica->n_ended++] = r;
+            keep_ended(replica, r);
             continue;
         }
         replica_leave(replica, r);
