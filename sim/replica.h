@@ -127,13 +127,13 @@ struct replica {
     int32_t n_rejected;               /* in this plan */
     struct live_request **gone;       /* rejected in this plan or finished in this step */
     size_t n_gone;
-    struct live_request **ended; /* who finished in a step that the next plan is made ahead of */
+    struct live_request **ended; /* in a step that the next plan is made ahead of */
     size_t n_ended;
     int32_t n_ended_victims;    /* of those preempted in this plan */
     bool plans_ahead;           /* as the last plan said */
     struct ifl_promise promise; /* n_steps 0: none */
     struct ifl_padding padding; /* stands while the promise does */
-    bool pads_for_ended;        /* the step computes for who has ended */
+    bool pads_for_ended;        /* the step computes for requests that have ended */
     bool broken;                /* a policy broke the contract: error is filled */
     bool answering;             /* the plan waits for the answer of a module that it has asked */
     struct ifl_error error;

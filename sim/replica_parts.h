@@ -193,7 +193,8 @@ static inline bool replica_ranks_before(const struct ifl_request *a, int64_t key
 
 /* ---- replica.c: leaving ---- */
 
-/* The plan is made: those whom it took for running leave, if they have not given way. */
+/* The plan is made: ended requests that it took for running leave, if they have not
+ * given way. */
 void replica_let_ended_go(struct replica *replica);
 
 /* ---- replica_step.c: the end of a step ---- */

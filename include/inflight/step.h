@@ -41,7 +41,7 @@ struct ifl_view {
     void (*refresh)(const struct ifl_view *, const struct ifl_request *);
     /* From on_step_start and on_step_end alone: the order's key of that request has changed. */
     void (*rerank)(const struct ifl_view *, const struct ifl_request *);
-    uint32_t n_tries; /* plans of this step before this one: they gave nobody a token */
+    uint32_t n_tries; /* plans of this step before this one: none gave a token */
 };
 
 enum ifl_verdict {
@@ -195,7 +195,7 @@ struct ifl_step_ops {
     /* The next plan is made ahead of the end of this step, and of those that a promise makes of it:
      * a request that has its last token by then runs on in that plan's eyes, holds its blocks and
      * its seat and may give way. What the plan gives it is computed for nothing, as padding. It
-     * leaves when that plan is made; where the plan gives nobody a token, another follows. */
+     * leaves when that plan is made; where the plan gives no token, another follows. */
     void (*plan_ahead)(struct ifl_step *);
 };
 

@@ -7,10 +7,11 @@
  * victim; one that gives way itself ends the walk.
  *
  * With asynchronous scheduling a step is planned when the one before it begins (vllm/v1/engine/
- * core.py, step_with_batch_queue). So a plan does not know yet who arrived or ended with that one:
- * the first wait, the others keep their seats and blocks, and may give way. Whose declared limit it
- * was to end gets no token more (async_scheduler.py), who ended before it one for nothing. If there
- * is nothing to plan, it waits for the end, and then knows all. */
+ * core.py, step_with_batch_queue). So a plan does not know yet which requests arrived or ended with
+ * that one: the first wait, the others keep their seats and blocks, and may give way. A request
+ * that ended at its declared limit gets no token more (async_scheduler.py), one that ended before
+ * it gets one for nothing. If there is nothing to plan, the plan waits for the end, and then knows
+ * all. */
 #include "inflight/policy.h"
 
 struct unified {
@@ -26,8 +27,8 @@ struct last_step {
 
 /* What a plan does not know of. */
 struct unknown {
-    int64_t since_ns; /* who arrived later */
-    bool hides;       /* there is anybody like that */
+    int64_t since_ns; /* requests that arrived later */
+    bool hides;       /* there are such requests */
 };
 
 static const struct ifl_param params[] = {

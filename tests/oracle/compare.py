@@ -47,12 +47,10 @@ def random_trace(rng, cls, settings):
         priority, client = rng.randint(0, 2), rng.randint(0, 3)
         more = cls.columns(rng, prompt, output) if hasattr(cls, 'columns') else {}
         rows.append((at, prompt, output, priority, client, more))
-    if 'prefix_group' not in rows[0][-1] or rng.random() >= 0.5:
-        return rows
-    return converse(rng, rows, longest, getattr(cls, 'thinks', [0.001, 0.02, 0.3]))
+    return converse(rng, rows, longest) if 'prefix_group' in rows[0][-1] and rng.random() < 0.5 else rows
 
 
-def converse(rng, rows, longest, thinks):
+def converse(rng, rows, longest):
     """The same with turns, most of which repeat all that was said before them, and go on."""
     said, turns = {}, []
     for at, prompt, output, *columns, more in rows:
@@ -62,7 +60,7 @@ def converse(rng, rows, longest, thinks):
         if talk:
             prompt = min(heard + rng.randint(1, 8), longest) if heard > 0 else prompt
             more['prefix_group'], more['prefix_tokens'] = 10 + talk, rng.choice([prompt, prompt, prompt, 1])
-            more['think_s'] = rng.choice(thinks) if talk in said else None
+            more['think_s'] = rng.choice([0.001, 0.02, 0.3]) if talk in said else None
             said[talk] = prompt + output
         turns.append((at, prompt, output, *columns, more))
     return turns

@@ -56,7 +56,7 @@ class Step:
         self.preempted = 0
         self.blocks_out = self.blocks_in = 0
         self.moved = False      # something was dropped or preempted
-        self.for_nothing = False    # it computes, though for nobody
+        self.for_nothing = False    # it computes, though for no request
 
     @property
     def empty(self):

@@ -281,7 +281,7 @@ class VllmV1Async(VllmV1):
             self.s['budget'] -= 1
 
     def recompute(self, step, r):
-        """Who has ended gives way like others, and does not come back."""
+        """A request that has ended gives way like others, and does not come back."""
         if r not in self.ended_now:
             return super().recompute(step, r)
         if r in self.overrun:

@@ -186,7 +186,7 @@ class Engine:
         return planned
 
     def row(self, planned, cost):
-        """As machine.row_of; who has ended decodes for nothing, which costs time alone."""
+        """As machine.row_of; a request that has ended decodes for nothing, which costs time alone."""
         prefills = [n for n, _, decodes in planned.tokens.values() if not decodes]
         contexts = {r: computed + n for r, (n, computed, decodes) in planned.tokens.items() if decodes}
         useful = [context for r, context in contexts.items() if r.status is None]
