@@ -15,15 +15,17 @@
 #include "replica.h"
 #include "workload.h"
 
-/* Requests that never ran: longer than the model, larger than the pool, refused by the policy. */
+/* Requests that never ran: longer than the model, larger than the pool, turned away at the door,
+ * refused by the policy. */
 struct flight_rejections {
-    uint64_t n_beyond_model, n_beyond_pool, n_refused;
+    uint64_t n_beyond_model, n_beyond_pool, n_at_door, n_refused;
 };
 
 struct flight {
     struct replica *replicas; /* [n_replicas], numbered from 0, alike */
     uint32_t n_replicas;
     const struct module *router; /* may be NULL where there is one replica */
+    struct door door;            /* of the cluster */
     uint64_t seed;               /* of the router's draws */
     struct workload *workload;
     const struct ifl_executor_ops *executor;

@@ -109,6 +109,12 @@ static inline uint32_t live_block(const struct live_request *r, int32_t i)
     return i < r->cap_blocks ? r->blocks[i] : 0;
 }
 
+/* Of all its answers, each of which has the prompt for itself where a server counts prompts. */
+static inline int64_t live_prompt_tokens(const struct live_request *r)
+{
+    return (int64_t)r->pub.n_prompt * r->pub.n_seqs;
+}
+
 struct live_list {
     struct live_request *head, *tail;
     size_t n;

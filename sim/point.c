@@ -203,6 +203,13 @@ static void tell_rejections(FILE *to, const struct flight_rejections *rejected,
                 rejected->n_beyond_pool, (int64_t)limits->n_blocks * limits->block_tokens);
         before = "; ";
     }
+    if (rejected->n_at_door > 0) {
+        fprintf(to,
+                "%s%" PRIu64 " turned away at the door (serving.max_queued_reqs, "
+                "max_queued_tokens)",
+                before, rejected->n_at_door);
+        before = "; ";
+    }
     if (rejected->n_refused > 0)
         fprintf(to, "%s%" PRIu64 " refused by the policy (batching %s, admit %s)", before,
                 rejected->n_refused, modules[IFL_BATCHING].policy->name,
@@ -214,7 +221,8 @@ static void explain_rejections(const struct point_options *options,
                                const struct flight_rejections *rejected,
                                const struct ifl_limits *limits)
 {
-    const uint64_t n = rejected->n_beyond_model + rejected->n_beyond_pool + rejected->n_refused;
+    const uint64_t n = rejected->n_beyond_model + rejected->n_beyond_pool + rejected->n_at_door +
+                       rejected->n_refused;
     char *note = NULL;
     size_t n_bytes;
     FILE *to = n > 0 && options->notes.say ? open_memstream(&note, &n_bytes) : NULL;
@@ -234,6 +242,7 @@ static int fly(const struct point_options *options, struct point *point,
         .replicas = point->replicas,
         .n_replicas = point->n_replicas,
         .router = &point->router,
+        .door = options->config->serving.door,
         .seed = options->config->workload.arrivals.seed,
         .workload = &point->workload,
         .executor = point->engine ? &executor_engine_ops : &executor_sim_ops,

@@ -287,6 +287,8 @@ int replica_join(struct replica *replica, const struct arrival *arrival, struct 
         return ifl_fail_nomem(error);
     struct live_request *r = live_take(&replica->pool);
     live_describe(r, arrival);
+    replica->n_seqs_here += r->pub.n_seqs;
+    replica->n_unanswered_tokens += live_prompt_tokens(r);
     r->pub.forks = replica->beams.search && r->pub.n_seqs > 1;
     replica_tell_run(replica);
     replica->view.now_ns = arrival->at_ns;
@@ -544,9 +546,14 @@ static void retire(struct replica *replica, struct live_request *r)
 
 void replica_recycle(struct replica *replica)
 {
-    for (size_t i = 0; i < replica->n_gone; i++)
-        if (!replica->gone[i]->ended)
-            retire(replica, replica->gone[i]);
+    for (size_t i = 0; i < replica->n_gone; i++) {
+        struct live_request *r = replica->gone[i];
+        replica->n_seqs_here -= r->pub.n_seqs;
+        if (r->pub.first_token_ns == IFL_NEVER)
+            replica->n_unanswered_tokens -= live_prompt_tokens(r);
+        if (!r->ended)
+            retire(replica, r);
+    }
     replica->n_gone = 0;
 }
 

@@ -97,6 +97,8 @@ struct replica {
     int32_t n_in_prefill;          /* of these: do not decode yet */
     struct live_request **swapped; /* in no order */
     size_t n_swapped;
+    int64_t n_seqs_here;         /* that wait, run or are swapped out */
+    int64_t n_unanswered_tokens; /* of the prompts of those without a first token */
     struct cohort cohort;
     uint64_t n_starts;
     uint64_t n_backs; /* preempted ones that went to the back of the queue */

@@ -321,6 +321,7 @@ static bool first_of_prefill(struct replica *replica, struct live_request *r, in
     r->pub.n_out++;
     if (r->pub.first_token_ns == IFL_NEVER) {
         r->pub.first_token_ns = end_ns;
+        replica->n_unanswered_tokens -= live_prompt_tokens(r);
         r->stalled_prefill_ns = r->stalled_ns;
     } else {
         *rc = record_own_gap(r, end_ns, recorder, error);

@@ -1,10 +1,14 @@
-/* Unified batching, as vLLM v1 schedules (vllm/v1/core/sched/scheduler.py, 2025 to 2026-08).
+/* Unified batching, as vLLM v1 schedules (vllm/v1/core/sched/scheduler.py, 2025 to 2026-11).
  *
  * There is no phase. Each request has tokens that are not computed yet, one of a decode or many of
  * a prompt, and the step lets it catch up as far as a budget goes: running requests in the order in
  * which they started, then, if nobody had to give way, waiting ones in rank order until the first
  * that must wait. A running request that finds no blocks takes them from the preempt module's
- * victim; one that gives way itself ends the walk.
+ * victim; one that gives way itself ends the walk, or since v0.33 is passed (walks_on).
+ *
+ * No request gets more than long_prefill_tokens in a step. Since v0.31 the limit does not bind a
+ * request that is alone, waiting and running ones counted, and may be raised to an equal share of
+ * the budget (long_prefill_alone, long_prefill_adapts).
  *
  * With asynchronous scheduling a step is planned when the one before it begins (vllm/v1/engine/
  * core.py, step_with_batch_queue). So a plan does not know yet which requests arrived or ended with
@@ -16,8 +20,12 @@
 
 struct unified {
     int32_t max_seqs;
+    int32_t max_active_seqs; /* 0: max_seqs */
     int32_t max_batched_tokens;
     int32_t long_prefill_tokens; /* 0: no limit */
+    bool long_prefill_alone;
+    bool long_prefill_adapts;
+    bool walks_on;
     bool ahead;
 };
 
@@ -34,10 +42,22 @@ struct unknown {
 static const struct ifl_param params[] = {
     {"max_seqs", IFL_INT, offsetof(struct unified, max_seqs), 256, 1, 1 << 20, NULL, "sequences",
      "most sequences on the device"},
+    {"max_active_seqs", IFL_INT, offsetof(struct unified, max_active_seqs), 0, 0, 1 << 20, NULL,
+     "sequences",
+     "the same, where fewer than max_seqs may start (max_num_active_seqs); 0: max_seqs"},
     {"max_batched_tokens", IFL_INT, offsetof(struct unified, max_batched_tokens), 2048, 1, 1 << 30,
      NULL, "tokens", "token budget of a step, decodes included"},
     {"long_prefill_tokens", IFL_INT, offsetof(struct unified, long_prefill_tokens), 0, 0, 1 << 30,
      NULL, "tokens", "most tokens of one request in a step (long_prefill_token_threshold); 0: any"},
+    {"long_prefill_alone", IFL_BOOL, offsetof(struct unified, long_prefill_alone), 1, 0, 1, NULL,
+     "", "long_prefill_tokens binds a request that is alone, too (vLLM before v0.31)"},
+    {"long_prefill_adapts", IFL_BOOL, offsetof(struct unified, long_prefill_adapts), 0, 0, 1, NULL,
+     "",
+     "long_prefill_tokens is at least max_batched_tokens divided by the requests that wait or run "
+     "(long_prefill_token_threshold_adaptive)"},
+    {"walks_on", IFL_BOOL, offsetof(struct unified, walks_on), 0, 0, 1, NULL, "",
+     "behind a running request that gave way itself the others have their turn; false: nothing "
+     "behind it runs in this step (vLLM before v0.33)"},
     {"ahead", IFL_BOOL, offsetof(struct unified, ahead), 0, 0, 1, NULL, "",
      "a step is planned as the one before it begins (async_scheduling)"},
 };
@@ -67,6 +87,42 @@ static int32_t share_of(const struct unified *p, int32_t left, const struct ifl_
     return todo < most ? todo : most;
 }
 
+static int32_t seats(const struct unified *p)
+{
+    return p->max_active_seqs > 0 ? p->max_active_seqs : p->max_seqs;
+}
+
+/* ---- the limit of a long prompt ---- */
+
+/* Sequences that wait or run, at most `most`: each is a request of vLLM's. */
+static int32_t count_requests(struct ifl_step *step, const struct unknown *unknown, int32_t most)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    int32_t n = step->n_running_seqs + step->n_swapped;
+    while (n < most && (r = ifl_next(step, IFL_IN_WAITING, &cursor)))
+        n += r->arrival_ns > unknown->since_ns ? 0 : r->n_seqs;
+    return n < most ? n : most;
+}
+
+/* Of this plan, before it changes anything. Requests are counted until more of them would not
+ * matter. */
+static int32_t long_prefill_now(const struct unified *p, struct ifl_step *step,
+                                const struct unknown *unknown)
+{
+    const int32_t limit = p->long_prefill_tokens;
+    if (limit == 0 || (p->long_prefill_alone && !p->long_prefill_adapts))
+        return limit;
+    const int32_t most = p->long_prefill_adapts ? p->max_batched_tokens / limit + 2 : 2;
+    const int32_t n = count_requests(step, unknown, most);
+    if (n <= 1 && !p->long_prefill_alone)
+        return 0;
+    const int32_t share = p->long_prefill_adapts ? p->max_batched_tokens / (n > 0 ? n : 1) : 0;
+    return share > limit ? share : limit;
+}
+
+/* ---- the walk ---- */
+
 static void serve_running(const struct unified *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
@@ -74,7 +130,9 @@ static void serve_running(const struct unified *p, const struct ifl_view *view,
     for (size_t i = 0; i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
         const int32_t n = share_of(p, budget_left(p, step), r);
-        if (r->state == IFL_RUNNING && may_go_on(view, r) && !ifl_give(step, r, n, 0))
+        if (r->state != IFL_RUNNING || !may_go_on(view, r) || ifl_give(step, r, n, 0))
+            continue;
+        if (r->state == IFL_RUNNING || !p->walks_on)
             return;
     }
 }
@@ -90,7 +148,7 @@ static void start_from(const struct unified *p, struct ifl_step *step, enum ifl_
             unknown->hides = true;
             continue;
         }
-        if (step->n_running_seqs + r->n_seqs > p->max_seqs)
+        if (step->n_running_seqs + r->n_seqs > seats(p))
             return;
         if (!ifl_settled(step, r, ifl_start(step, r, share_of(p, left, r))))
             return;
@@ -116,9 +174,11 @@ static void promise(const struct unified *p, struct ifl_step *step)
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
-    const struct unified *p = self;
+    struct unified now = *(const struct unified *)self;
+    const struct unified *const p = &now;
     const bool guesses = p->ahead && view->n_tries == 0;
     struct unknown unknown = {.since_ns = guesses ? last_step_of(self)->start_ns : IFL_NEVER};
+    now.long_prefill_tokens = long_prefill_now(self, step, &unknown);
     if (p->ahead)
         ifl_plan_ahead(step);
     const bool decodes = serve_decodes(p, view, step);
@@ -143,6 +203,18 @@ static void on_step_start(void *self, const struct ifl_view *view, const struct 
     *last_step_of(self) = (struct last_step){.start_ns = view->now_ns};
 }
 
+static int check_seats(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    const struct unified *p = self;
+    (void)limits;
+    if (p->max_active_seqs <= p->max_seqs)
+        return 0;
+    return ifl_fail(
+        error, IFL_E_INPUT,
+        "serving.batching.max_active_seqs is %d, expected at most max_seqs, which is %d",
+        p->max_active_seqs, p->max_seqs);
+}
+
 static const struct ifl_batching_ops ops = {plan};
 
 const struct ifl_policy policy_batching_unified = {
@@ -153,6 +225,7 @@ const struct ifl_policy policy_batching_unified = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct unified),
     .state_bytes = sizeof(struct last_step),
+    .init = check_seats,
     .on_step_start = on_step_start,
     .hears_runs = true,
     .ops.batching = &ops,
