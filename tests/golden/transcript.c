@@ -293,6 +293,7 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
     struct workload workload;
     struct flight flight = {.replicas = s->replica,
                             .n_replicas = 1,
+                            .door = config->serving.door,
                             .workload = &workload,
                             .executor = &scribe_ops,
                             .executor_self = s,

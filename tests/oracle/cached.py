@@ -154,7 +154,7 @@ class VllmV1Cached(Cached, VllmV1):
     """vllm/v1/core/kv_cache_manager.py: a hit counts as needed while nobody else uses it. allocate_slots keeps
     what it allocates for, so that whoever is looked at next in the same step finds it; of a request whose turn
     is undone vLLM forgets to forget it."""
-    preset = 'vllm-v1'
+    preset = 'vllm-v1-2026-08'
 
     def give(self, step, r, n):
         super().give(step, r, n)
@@ -167,7 +167,7 @@ class VllmV1Cached(Cached, VllmV1):
 
     def admit_waiting(self, step):
         while self.waiting and step.n_tokens < self.s['budget']:
-            if len(self.running) >= self.s['max_seqs']:
+            if len(self.running) >= self.seats():
                 break
             r = self.waiting[0]
             hit = self.hit(r)
@@ -224,7 +224,7 @@ class VllmV1AsyncCached(VllmV1Cached, VllmV1Async):
 
 class VllmV1Informed(VllmV1Cached):
     beside = ' with its cache, informed by the queue'
-    preset = 'vllm-v1'
+    preset = 'vllm-v1-2026-08'
     pool_of = InformedPool
     more_sets = {**Cached.more_sets, 'serving.evict.policy': 'queue-informed'}
 
@@ -245,7 +245,7 @@ class VllmV1May2025Cached(VllmV1April2026Cached):
 
 
 class VllmV1PriorityCached(VllmV1Cached, VllmV1Priority):
-    preset = 'vllm-v1-priority'
+    preset = 'vllm-v1-2026-08-priority'
 
 
 class CachedPrompts(Cached):

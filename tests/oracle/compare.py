@@ -19,6 +19,7 @@ import cached
 import deadlines
 import fair
 import groups
+import newest
 import preemptive
 import relatives
 import reserving

@@ -187,8 +187,8 @@ class Sarathi(Scheduler):
 
 
 class VllmV1(Scheduler):
-    """vllm/v1/core/sched/scheduler.py of 2026: no phases, the full prompt must fit."""
-    preset = 'vllm-v1'
+    """vllm/v1/core/sched/scheduler.py of 2026-08: no phases, the full prompt must fit."""
+    preset = 'vllm-v1-2026-08'
     full_prompt_must_fit = True
 
     @staticmethod
@@ -208,9 +208,15 @@ class VllmV1(Scheduler):
 
     def amount(self, r, step):
         n = r.todo
-        if self.s['threshold']:
-            n = min(n, self.s['threshold'])
+        if self.threshold():
+            n = min(n, self.threshold())
         return min(n, self.s['budget'] - step.n_tokens)
+
+    def threshold(self):
+        return self.s['threshold']
+
+    def seats(self):
+        return self.s['max_seqs']
 
     def run_running(self, step):
         i = 0
@@ -229,7 +235,7 @@ class VllmV1(Scheduler):
 
     def admit_waiting(self, step):
         while self.waiting and step.n_tokens < self.s['budget']:
-            if len(self.running) >= self.s['max_seqs']:
+            if len(self.running) >= self.seats():
                 break
             r = self.waiting[0]
             n = self.amount(r, step)
@@ -250,7 +256,6 @@ class VllmV1Async(VllmV1):
     """vllm/v1/engine/core.py, step_with_batch_queue: a step is planned when the one before it begins. Until then its
     results are unknown: who has ended stands in the list, and gets nothing where its limit says so (async_scheduler.py);
     who arrived since is not there yet."""
-    preset = 'vllm-v1-async'
 
     @staticmethod
     def columns(rng, prompt, output):
