@@ -77,6 +77,7 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         .n_replicas = n_replicas,
         .router = &router,
         .seed = f->seed,
+        .door = f->door,
         .workload = &workload,
         .executor = f->check_blocks ? &inspector_ops : &executor_sim_ops,
         .executor_self = f->check_blocks ? (void *)&x : (void *)&x.sim,
@@ -99,6 +100,7 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         inspector_end(&x);
     f->n_plans = flight.n_plans;
     f->n_repeats = flight.n_repeats;
+    f->n_at_door = flight.rejected.n_at_door;
     executor_sim_destroy(&x.sim);
     cost_destroy(cost);
     workload_destroy(&workload);
