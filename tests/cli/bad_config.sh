@@ -74,6 +74,9 @@ line 5 '  arrivals: {process: gamma}' '5:*rate_rps is missing or 0, expected a r
 line 4 '  limit: 3' '3:1: workload.trace is missing, expected text*: the trace file, plain or gzipped'
 line 8 '  order: {policy: drr, quantum_tokens: 0.001}' \
     ' serving.order.quantum_tokens is 0.001, expected at least the cost of a token'
+refuses 'serving.batching.max_active_seqs is 9, expected at most max_seqs, which is 8' \
+    "$inflight" run good.yaml --quiet --set 'serving.preset=vllm-v1' \
+    --set 'serving.batching={max_seqs: 8, max_active_seqs: 9}'
 line 9 'executor: gpu' '*executor is gpu, expected one of sim, cpu, cuda'
 
 # costs
