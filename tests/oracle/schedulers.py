@@ -256,6 +256,7 @@ class VllmV1Async(VllmV1):
     """vllm/v1/engine/core.py, step_with_batch_queue: a step is planned when the one before it begins. Until then its
     results are unknown: who has ended stands in the list, and gets nothing where its limit says so (async_scheduler.py);
     who arrived since is not there yet."""
+    preset = 'vllm-v1-2026-08-async'
 
     @staticmethod
     def columns(rng, prompt, output):
