@@ -18,6 +18,7 @@ except ImportError as missing:
 
 import compare
 from cached import Cached
+from newest import Rules
 from schedulers import VllmV1, random_case, rng_of
 
 
@@ -45,18 +46,18 @@ class Case:
 
 
 class V1(Case):
-    preset = 'vllm-v1'
+    preset = 'vllm-v1-2026-08'
     first, last = (0, 24), (0, 30)
     watermarks = [0, 0, 0.1, 0.3]
 
 
 class V1Async(V1):
-    preset = 'vllm-v1-async'
+    preset = 'vllm-v1-2026-08-async'
     asynchronous = True
 
 
 class V1Priority(V1):
-    preset = 'vllm-v1-priority'
+    preset = 'vllm-v1-2026-08-priority'
     priority = True
 
 
@@ -70,7 +71,51 @@ class V1May2025(Case):
     first, last = (0, 8), (0, 9)
 
 
-CASES = [V1, V1Async, V1Priority, V1April2026, V1May2025]
+class V1Sync(Case):
+    preset = 'vllm-v1-sync'
+    first = (0, 33)
+    keys = Rules.keys
+
+    @classmethod
+    def draw(cls, rng):
+        return {**Rules.draw(rng), **super().draw(rng), 'threshold': rng.choice([0, 1, 4, 9]), 'max_active': 0}
+
+
+class V1Seats(V1Sync):
+    """With fewer seats than sequences."""
+    beside = ', fewer seats'
+
+    @classmethod
+    def draw(cls, rng):
+        return {**super().draw(rng), 'max_seqs': 4, 'max_active': rng.choice([1, 2, 3])}
+
+
+class V1PrioritySync(V1Sync):
+    preset = 'vllm-v1-priority'
+    beside = ', synchronous'
+    priority = True
+
+    @staticmethod
+    def more_sets(settings):
+        return {**Case.more_sets(settings), 'serving.batching.ahead': 'false'}
+
+
+class V1Now(V1Sync):
+    preset = 'vllm-v1'
+    asynchronous = True
+
+
+class V1November2026(V1Now):
+    preset = 'vllm-v1-2026-11'
+
+
+class V1PriorityNow(V1Now):
+    preset = 'vllm-v1-priority'
+    priority = True
+
+
+CASES = [V1, V1Async, V1Priority, V1April2026, V1May2025, V1Sync, V1Seats, V1PrioritySync, V1Now, V1November2026,
+         V1PriorityNow]
 
 
 def version():
@@ -98,7 +143,7 @@ def compare_case(inflight, case, seeds):
             n_same, n_wrong = n_same + (wrong is None), n_wrong + (wrong is not None)
             if wrong and n_wrong <= int(os.environ.get('SHOW', 1)):
                 print(f'  {case.preset}, configuration {seed}, workload {at}: {wrong}')
-    print(f'{case.preset} against vLLM {vllm_engine.VERSION}: {tally}; {n_same} the same, {n_wrong} not', flush=True)
+    print(f'{case.preset}{case.beside} against vLLM {vllm_engine.VERSION}: {tally}; {n_same} the same, {n_wrong} not', flush=True)
     return n_wrong
 
 

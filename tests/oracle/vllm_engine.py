@@ -56,7 +56,9 @@ def config_of(settings, asynchronous, priority):
         SchedulerConfig, max_num_seqs=settings['max_seqs'], max_num_batched_tokens=budget,
         max_num_scheduled_tokens=None if 'max_num_scheduled_tokens' in inspect.signature(SchedulerConfig).parameters
         else budget, long_prefill_token_threshold=settings['threshold'], watermark=settings['watermark_frac'],
-        policy='priority' if priority else 'fcfs', enable_chunked_prefill=True, chunked_prefill_enabled=True,
+        long_prefill_token_threshold_adaptive=settings.get('adapts') == 'true',
+        max_num_active_seqs=settings.get('max_active') or None, max_num_queued_reqs=settings.get('max_reqs') or None,
+        max_num_queued_tokens=settings.get('max_tokens') or None, policy='priority' if priority else 'fcfs', enable_chunked_prefill=True, chunked_prefill_enabled=True,
         async_scheduling=asynchronous, max_model_len=settings['max_model_len'],
         max_num_encoder_input_tokens=0, encoder_cache_size=0)
     cache = Config(
@@ -147,9 +149,29 @@ class Engine:
         name = ('group', r.prefix_group, i) if i < r.of_group else ('own', r.number, i)
         return self.ids.setdefault(name, len(self.ids) + 1)
 
+    def lets_in(self):
+        """The server before the scheduler, where there is a limit: AsyncLLM.check_admission of v0.33."""
+        config = self.vllm.scheduler_config
+        if not config.max_num_queued_reqs and not config.max_num_queued_tokens:
+            return True
+        from vllm.exceptions import GracefulHTTPError
+        from vllm.v1.engine.async_llm import AsyncLLM
+        from vllm.v1.engine.output_processor import OutputProcessor
+        processor = Config(None, request_states={r: Config(None, prompt_len=r.prompt, is_prefilling=r.first_token is None)
+                                                 for r in self.alive})
+        server = Config(None, scheduler_config=config,
+                        get_num_unfinished_requests=lambda: OutputProcessor.get_num_unfinished_requests(processor),
+                        get_num_queued_tokens=lambda: OutputProcessor.get_num_queued_tokens(processor),
+                        _record_admission_rejection=lambda _: None)
+        try:
+            AsyncLLM.check_admission(server)
+            return True
+        except GracefulHTTPError:
+            return False
+
     def arrive(self, r):
         slots = self.s['num_blocks'] * self.s['block_tokens']
-        if r.prompt + r.output > self.s['max_model_len'] or r.prompt + r.output - 1 > slots:
+        if r.prompt + r.output > self.s['max_model_len'] or r.prompt + r.output - 1 > slots or not self.lets_in():
             r.status = 'rejected'
             self.done.append(r)
         else:
@@ -279,7 +301,8 @@ def fly(engine, requests, cost):
                 continue
         first = queue.popleft()
         if first.tokens:
-            advance(first.end)
+            arrivals.come(first.end)        # at equal times steps end first
+            engine.now = first.end
         engine.learn(first)
         arrivals.release(engine.now)
         if queue and queue[0].tokens and queue[0].begin is None:
