@@ -188,7 +188,7 @@ class VllmV1Cached(Cached, VllmV1):
 class VllmV1AsyncCached(VllmV1Cached, VllmV1Async):
     """async_scheduler.py: the token that a step in flight computes is not known, and the block that it fills has no
     hash, until the plan behind comes to its request, or the step has ended."""
-    preset = 'vllm-v1-async'
+    preset = 'vllm-v1-2026-08-async'
 
     @staticmethod
     def columns(rng, prompt, output):

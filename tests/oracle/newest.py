@@ -1,6 +1,6 @@
 """vLLM v0.33: what it changed in the scheduler of 2026-08, and a server that turns requests away."""
 
-from cached import VllmV1Cached, VllmV1PriorityCached
+from cached import VllmV1AsyncCached, VllmV1Cached
 from schedulers import VllmV1, VllmV1Async
 from urgent import VllmV1Priority
 
@@ -11,7 +11,7 @@ class Rules(VllmV1):
 
     @staticmethod
     def draw(rng):
-        settings = VllmV1Async.draw(rng)
+        settings = VllmV1.draw(rng)
         return {**settings, 'threshold': rng.choice([0, 1, 4, 9]), 'adapts': rng.choice(['true', 'false']),
                 'max_active': rng.choice([0, 0, 1, 2]) if settings['max_seqs'] > 1 else 0,
                 'max_reqs': rng.choice([0, 0, 0, 2, 6]), 'max_tokens': rng.choice([0, 0, 0, 10, 60])}
@@ -67,6 +67,11 @@ class VllmV1Now(VllmV1Async, Rules):
     draw, keys = Rules.draw, Rules.keys
 
 
+class VllmV1NowCached(VllmV1AsyncCached, Rules):
+    preset = 'vllm-v1'
+    draw, keys = Rules.draw, Rules.keys
+
+
 class VllmV1November2026(VllmV1Now):
     preset = 'vllm-v1-2026-11'
 
@@ -76,6 +81,11 @@ class VllmV1AsyncNow(VllmV1Now):
 
 
 class VllmV1PriorityNow(VllmV1Async, Rules, VllmV1Priority):
+    preset = 'vllm-v1-priority'
+    draw, keys = Rules.draw, Rules.keys
+
+
+class VllmV1PriorityNowCached(VllmV1AsyncCached, Rules, VllmV1Priority):
     preset = 'vllm-v1-priority'
     draw, keys = Rules.draw, Rules.keys
 

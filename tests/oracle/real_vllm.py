@@ -74,6 +74,7 @@ class V1May2025(Case):
 class V1Sync(Case):
     preset = 'vllm-v1-sync'
     first = (0, 33)
+    watermarks = V1.watermarks
     keys = Rules.keys
 
     @classmethod
