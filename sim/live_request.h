@@ -54,6 +54,7 @@ struct live_request {
 
     /* cohort membership, see cohort.h */
     bool in_cohort, fresh;
+    bool ended; /* it has its answer, and the next plan is made as if it had not */
     int64_t synced_tick, finish_tick;
     int64_t shares_tick; /* the first one whose gap is everyone's */
     int32_t grow_phase;  /* its blocks are full at ticks of that phase */
@@ -106,6 +107,12 @@ static inline struct live_request *live(const struct ifl_request *r)
 static inline uint32_t live_block(const struct live_request *r, int32_t i)
 {
     return i < r->cap_blocks ? r->blocks[i] : 0;
+}
+
+/* Of all its answers, each of which has the prompt for itself where a server counts prompts. */
+static inline int64_t live_prompt_tokens(const struct live_request *r)
+{
+    return (int64_t)r->pub.n_prompt * r->pub.n_seqs;
 }
 
 struct live_list {

@@ -191,6 +191,12 @@ static inline bool replica_ranks_before(const struct ifl_request *a, int64_t key
     return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->serial < b->serial;
 }
 
+/* ---- replica.c: leaving ---- */
+
+/* The plan is made: ended requests that it took for running leave, if they have not
+ * given way. */
+void replica_let_ended_go(struct replica *replica);
+
 /* ---- replica_step.c: the end of a step ---- */
 
 /* Everyone who decodes has a token since end_ns. */
