@@ -221,8 +221,10 @@ static void write_step(struct scribe *s, const struct ifl_step_desc *desc)
         add(&s->actual, " in:%zu", desc->n_ins);
     if (desc->n_copies)
         add(&s->actual, " copied:%zu", desc->n_copies);
-    if (s->replica->record.preempted)
-        add(&s->actual, " preempted:%d", s->replica->record.preempted);
+    /* By the plan of this step; steps.csv adds those of plans before it that were no step. */
+    const int32_t n_preempted = s->replica->step.n_preempted - s->replica->n_ended_victims;
+    if (n_preempted > 0)
+        add(&s->actual, " preempted:%d", n_preempted);
     add(&s->actual, " free:%d\n", s->replica->kv.n_free);
 }
 
