@@ -180,9 +180,9 @@ struct ifl_step_ops {
      * has run before. */
     void (*reject)(struct ifl_step *, const struct ifl_request *);
     void (*promise)(struct ifl_step *, struct ifl_promise);
-    /* If this plan is empty, plan again at `at_ns`, which may be now, even if nothing happens before.
-     * The run fails once IFL_MAX_VAIN_WAKES in a row have come to nothing: no arrival, no step, no
-     * move. */
+    /* If this plan is empty, plan again at `at_ns`, which may be now, even if nothing happens
+     * before. The run fails once IFL_MAX_VAIN_WAKES in a row have come to nothing: no arrival, no
+     * step, no move. */
     void (*wake)(struct ifl_step *, int64_t at_ns);
     /* The step, and those that a promise makes of it, compute this besides. An engine does not. */
     void (*pad)(struct ifl_step *, struct ifl_padding);
