@@ -60,13 +60,36 @@ static int report_gone(struct loop *loop, struct replica *replica, struct ifl_er
 
 /* ---- arrivals ---- */
 
-/* A request that is longer than the model or the pool could never finish. */
-static int turn_away(struct loop *loop, const struct arrival *a, enum replica_fit fit,
-                     struct ifl_error *error)
+/* vllm/v1/engine/async_llm.py, check_admission (v0.33): the server knows what it has let in and
+ * what it has answered, not how far a prompt is. */
+static bool door_is_closed(const struct flight *flight, const struct arrival *a)
 {
-    struct flight *flight = loop->flight;
+    const struct door *door = &flight->door;
+    int64_t n_seqs = a->n_samples, n_tokens = 0;
+    if (door->max_queued_reqs == 0 && door->max_queued_tokens == 0)
+        return false;
+    for (uint32_t i = 0; i < flight->n_replicas; i++) {
+        n_seqs += flight->replicas[i].n_seqs_here;
+        n_tokens += flight->replicas[i].n_unanswered_tokens;
+    }
+    return (door->max_queued_reqs > 0 && n_seqs > door->max_queued_reqs) ||
+           (door->max_queued_tokens > 0 && n_tokens >= door->max_queued_tokens);
+}
+
+/* A request that is longer than the model or the pool could never finish. */
+static bool is_turned_away(struct flight *flight, const struct arrival *a)
+{
+    const enum replica_fit fit = replica_fit(&flight->replicas[0], a);
+    const bool at_door = fit == REPLICA_FITS && door_is_closed(flight, a);
     flight->rejected.n_beyond_model += fit == REPLICA_BEYOND_MODEL;
     flight->rejected.n_beyond_pool += fit == REPLICA_BEYOND_POOL;
+    flight->rejected.n_at_door += at_door;
+    return fit != REPLICA_FITS || at_door;
+}
+
+static int turn_away(struct loop *loop, const struct arrival *a, struct ifl_error *error)
+{
+    struct flight *flight = loop->flight;
     const struct ifl_trace *trace = flight->workload->trace;
     const struct ifl_request_record record = {
         .request_id = trace->request_id ? trace->request_id[a->row] : a->row,
@@ -110,8 +133,7 @@ static int let_one_arrive(struct loop *loop, struct ifl_error *error)
     struct flight *flight = loop->flight;
     struct arrival a;
     workload_take(flight->workload, &a);
-    const enum replica_fit fit = replica_fit(&flight->replicas[0], &a);
-    return fit == REPLICA_FITS ? hand_over(loop, &a, error) : turn_away(loop, &a, fit, error);
+    return is_turned_away(flight, &a) ? turn_away(loop, &a, error) : hand_over(loop, &a, error);
 }
 
 static inline int let_arrive(struct loop *loop, struct ifl_error *error)
@@ -353,7 +375,8 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
         int rc = plan_once(flight, replica, loop->now_ns, error);
         if (rc < 0)
             return rc;
-        const bool moved = replica->n_rejected > 0 || replica->step.n_preempted > 0;
+        const bool moved = replica->n_rejected > 0 || replica->step.n_preempted > 0 ||
+                           replica->n_ended > 0 || replica->wake_ns == loop->now_ns;
         n_tries = replica->n_rejected > 0 ? 0 : n_tries; /* of these there is an end */
         const bool submits = replica_commit(replica);
         if (replica->n_gone > 0 && (rc = report_gone(loop, replica, error)) < 0)

@@ -16,16 +16,17 @@
 #include "replica.h"
 #include "workload.h"
 
-/* Requests that came to no replica: longer than the model, larger than the pool. Of whom the
- * modules refuse the replicas keep account. */
+/* Requests that came to no replica: longer than the model, larger than the pool, turned away at the
+ * door. Of those that modules refuse the replicas keep account. */
 struct flight_rejections {
-    uint64_t n_beyond_model, n_beyond_pool;
+    uint64_t n_beyond_model, n_beyond_pool, n_at_door;
 };
 
 struct flight {
     struct replica *replicas; /* [n_replicas], numbered from 0, alike */
     uint32_t n_replicas;
     const struct module *router; /* may be NULL where there is one replica */
+    struct door door;            /* of the cluster */
     uint64_t seed;               /* of the router's draws */
     struct workload *workload;
     const struct ifl_executor_ops *executor;

@@ -54,6 +54,7 @@ struct live_request {
 
     /* cohort membership, see cohort.h */
     bool in_cohort, fresh;
+    bool ended; /* it has its answer, and the next plan is made as if it had not */
     int64_t synced_tick, finish_tick;
     int64_t shares_tick; /* the first one whose gap is everyone's */
     int32_t grow_phase;  /* its blocks are full at ticks of that phase */
@@ -119,6 +120,12 @@ static inline bool request_decodes(const struct ifl_request *r)
 static inline int32_t request_todo(const struct ifl_request *r)
 {
     return r->stale.n_tokens - r->stale.n_computed - r->stale.n_now;
+}
+
+/* Of all its answers, each of which has the prompt for itself where a server counts prompts. */
+static inline int64_t live_prompt_tokens(const struct live_request *r)
+{
+    return (int64_t)r->pub.n_prompt * r->pub.n_seqs;
 }
 
 struct live_list {

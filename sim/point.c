@@ -208,8 +208,8 @@ static const char *then(const char **before)
     return now;
 }
 
-static void list_too_long(FILE *to, const struct flight_rejections *rejected,
-                          const struct ifl_limits *limits, const char **before)
+static void list_turned_away(FILE *to, const struct flight_rejections *rejected,
+                             const struct ifl_limits *limits, const char **before)
 {
     if (rejected->n_beyond_model > 0)
         fprintf(to, "%s%" PRIu64 " longer than max_model_len, %" PRId32 " tokens", then(before),
@@ -217,6 +217,11 @@ static void list_too_long(FILE *to, const struct flight_rejections *rejected,
     if (rejected->n_beyond_pool > 0)
         fprintf(to, "%s%" PRIu64 " larger than the KV pool, %" PRId64 " tokens", then(before),
                 rejected->n_beyond_pool, (int64_t)limits->n_blocks * limits->block_tokens);
+    if (rejected->n_at_door > 0)
+        fprintf(to,
+                "%s%" PRIu64 " turned away at the door (serving.max_queued_reqs, "
+                "max_queued_tokens)",
+                then(before), rejected->n_at_door);
 }
 
 static void list_refusals(FILE *to, const struct refusals *refusals, bool failed,
@@ -247,7 +252,7 @@ static void explain_refusals(const struct point_options *options, const struct p
         if (!to)
             return;
         if (!failed)
-            list_too_long(to, rejected, limits, &before);
+            list_turned_away(to, rejected, limits, &before);
         list_refusals(to, &refusals, failed, &before);
         if (fclose(to) == 0 && before != first)
             options->notes.say(options->notes.context, note);
@@ -262,6 +267,7 @@ static int fly(const struct point_options *options, struct point *point,
         .replicas = point->replicas,
         .n_replicas = point->n_replicas,
         .router = &point->router,
+        .door = options->config->serving.door,
         .seed = options->config->workload.arrivals.seed,
         .workload = &point->workload,
         .executor = point->engine ? &executor_engine_ops : &executor_sim_ops,

@@ -144,7 +144,7 @@ static void free_arrays(struct replica *replica)
         replica->swapped,    replica->scheduled.of, replica->planned, replica->by_start.of,
         replica->started.of, replica->asked,        replica->keys,    replica->gone,
         replica->work,       replica->results,      replica->outs,    replica->ins,
-        replica->copies,     replica->tables,
+        replica->copies,     replica->tables,       replica->ended,
     };
     for (int which = 0; which < N_RANKED; which++) {
         free(replica->by_rank[which].room);
@@ -183,7 +183,8 @@ static int reserve(struct replica *replica, size_t n_here)
         GROW(replica->by_start.of, replica->by_start.n) ||
         GROW(replica->started.of, replica->started.n) ||
         GROW(replica->scheduled.of, replica->scheduled.n) || GROW(replica->keys, 0) ||
-        GROW(replica->asked, 0) || GROW(replica->gone, replica->n_gone))
+        GROW(replica->asked, 0) || GROW(replica->gone, replica->n_gone) ||
+        GROW(replica->ended, replica->n_ended))
         return -1;
     for (int which = 0; which < N_RANKED; which++) {
         struct ranking *list = &replica->by_rank[which];
@@ -259,6 +260,8 @@ int replica_join(struct replica *replica, const struct arrival *arrival, struct 
         return ifl_fail_nomem(error);
     struct live_request *r = live_take(&replica->pool);
     live_describe(r, arrival);
+    replica->n_seqs_here += r->pub.n_seqs;
+    replica->n_unanswered_tokens += live_prompt_tokens(r);
     r->pub.forks = replica->beams.search && r->pub.n_seqs > 1;
     replica_tell_run(replica);
     replica->view.now_ns = arrival->at_ns;
@@ -344,7 +347,7 @@ static void begin_step(struct replica *replica, int64_t now_ns)
     replica->view.now_ns = now_ns;
     replica->n_planned = replica->n_decodes = replica->n_members = 0;
     replica->n_outs = replica->n_ins = replica->n_copies = 0;
-    replica->n_rejected = 0;
+    replica->n_rejected = replica->n_ended_victims = 0;
     replica->ready_all = replica->cohort.grown = false;
     replica->by_start.taken = false;
     for (int which = 0; which < N_RANKED; which++)
@@ -405,7 +408,7 @@ static bool was_asked(const struct replica *replica, enum ifl_kind kind)
 static void bound_promise(struct replica *replica)
 {
     struct ifl_promise *promise = &replica->promise;
-    if (!replica_only_ticks(replica) || replica->kv.cache.asked_lost)
+    if (!replica_only_ticks(replica) || replica->kv.cache.asked_lost || replica->n_ended > 0)
         promise->n_steps = 0;
     if (promise->n_steps > REPLICA_LONGEST_RUN - 1)
         promise->n_steps = REPLICA_LONGEST_RUN - 1;
@@ -448,6 +451,7 @@ int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *erro
     replica_note_wanted(replica);
     replica->promise = (struct ifl_promise){0};
     replica->padding = (struct ifl_padding){0};
+    replica->plans_ahead = false;
     replica->view.asked = &replica->step;
     batching->policy->ops.batching->plan(batching->self, &replica->view, &replica->step);
     swap_ahead(replica);
@@ -519,13 +523,39 @@ static void tell_leave(struct replica *replica, const struct live_request *r)
         module->policy->on_leave(module->self, &replica->view, &r->pub);
 }
 
+static void retire(struct replica *replica, struct live_request *r)
+{
+    tell_leave(replica, r);
+    replica_forget_rank(replica, r);
+    live_give(&replica->pool, r);
+}
+
 void replica_recycle(struct replica *replica)
 {
     for (size_t i = 0; i < replica->n_gone; i++) {
         struct live_request *r = replica->gone[i];
-        tell_leave(replica, r);
-        replica_forget_rank(replica, r);
-        live_give(&replica->pool, r);
+        replica->n_seqs_here -= r->pub.n_seqs;
+        if (r->pub.first_token_ns == IFL_NEVER)
+            replica->n_unanswered_tokens -= live_prompt_tokens(r);
+        if (!r->ended)
+            retire(replica, r);
     }
     replica->n_gone = 0;
+}
+
+void replica_let_ended_go(struct replica *replica)
+{
+    for (size_t i = 0; i < replica->n_ended; i++) {
+        struct live_request *r = replica->ended[i];
+        r->ended = false;
+        if (r->pub.state == IFL_RUNNING) {
+            replica->step.n_running_requests--;
+            replica->step.n_running_seqs -= r->pub.n_seqs;
+            replica_leave(replica, r);
+            replica_drop_blocks(replica, r, true);
+            r->pub.state = IFL_DONE;
+        }
+        retire(replica, r);
+    }
+    replica->n_ended = 0;
 }

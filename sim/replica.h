@@ -105,6 +105,8 @@ struct replica {
     int32_t n_in_prefill;          /* of these: do not decode yet */
     struct live_request **swapped; /* in no order */
     size_t n_swapped;
+    int64_t n_seqs_here;         /* that wait, run or are swapped out */
+    int64_t n_unanswered_tokens; /* of the prompts of those without a first token */
     struct cohort cohort;
     struct refusals refusals; /* of who is gone for them */
     uint64_t n_starts;
@@ -139,10 +141,15 @@ struct replica {
     int32_t n_rejected;               /* in this plan */
     struct live_request **gone;       /* rejected in this plan or finished in this step */
     size_t n_gone;
-    size_t n_decodes_gone;                   /* of these, the first ones: by a tick of this step */
+    size_t n_decodes_gone;       /* of these, the first ones: by a tick of this step */
+    struct live_request **ended; /* in a step that the next plan is made ahead of */
+    size_t n_ended;
+    int32_t n_ended_victims;                 /* of those preempted in this plan */
+    bool plans_ahead;                        /* as the last plan said */
     struct refusal refused[IFL_SWAPPED + 1]; /* last in this plan, of each state */
     struct ifl_promise promise;              /* n_steps 0: none */
     struct ifl_padding padding;              /* stands while the promise does */
+    bool pads_for_ended;                     /* the step computes for requests that have ended */
     bool broken;                             /* a policy broke the contract: error is filled */
     bool answering; /* the plan waits for the answer of a module that it has asked */
     struct ifl_error error;

@@ -235,6 +235,12 @@ static inline void replica_note_said(struct replica *replica, const struct modul
 void replica_forget_said(struct replica *replica);
 void replica_check_finish(struct replica *replica);
 
+/* ---- replica.c: leaving ---- */
+
+/* The plan is made: ended requests that it took for running leave, if they have not
+ * given way. */
+void replica_let_ended_go(struct replica *replica);
+
 /* ---- replica_step.c: the end of a step ---- */
 
 /* Everyone who decodes has a token since end_ns. */

@@ -31,11 +31,19 @@ static void eject_unscheduled(struct replica *replica)
     }
 }
 
+static void pad_for_ended(struct replica *replica, const struct planned *p)
+{
+    replica->padding.n_decode_seqs += p->n_tokens;
+    replica->padding.decode_context += (int64_t)p->n_tokens * p->r->pub.stale.n_tokens;
+    replica->pads_for_ended = true;
+}
+
 /* Splits the plan into decodes, which tick with the cohort, and prompts, which stay in `planned`.
  */
 static void settle_cohort(struct replica *replica)
 {
     size_t n = 0;
+    replica->pads_for_ended = false;
     if (!replica->ready_all && replica->n_decodes > 0 && replica->n_members < replica->cohort.n)
         eject_unscheduled(replica);
     for (size_t i = 0; i < replica->n_planned; i++) {
@@ -43,7 +51,9 @@ static void settle_cohort(struct replica *replica)
         if (!p->r)
             continue;
         p->r->pub.stale.n_now = 0;
-        if (!p->decodes) {
+        if (p->r->ended) {
+            pad_for_ended(replica, p);
+        } else if (!p->decodes) {
             replica->planned[n++] = *p;
         } else if (!p->r->in_cohort) {
             join_cohort(replica, p->r);
@@ -199,7 +209,8 @@ static void fill_record(struct replica *replica)
     record->running = replica->step.n_running_requests;
     record->waiting = replica->step.n_waiting;
     record->swapped = replica->step.n_swapped;
-    record->preempted = replica->step.n_preempted + replica->n_preempted_before;
+    record->preempted =
+        replica->step.n_preempted - replica->n_ended_victims + replica->n_preempted_before;
     replica->n_preempted_before = 0;
     record->blocks_out = totals->n_blocks_out;
     record->blocks_in = totals->n_blocks_in;
@@ -220,11 +231,16 @@ bool replica_commit(struct replica *replica)
 {
     struct ifl_step_desc *desc = &replica->desc;
     settle_cohort(replica);
+    if (replica->n_ended > 0)
+        replica_let_ended_go(replica);
     release_swapped_in(replica);
-    if (!replica->ticks && replica->n_planned == 0 && replica->n_outs + replica->n_ins == 0) {
-        replica->n_preempted_before += replica->step.n_preempted;
+    replica->view.n_tries++;
+    if (!replica->ticks && replica->n_planned == 0 && replica->n_outs + replica->n_ins == 0 &&
+        !replica->pads_for_ended) {
+        replica->n_preempted_before += replica->step.n_preempted - replica->n_ended_victims;
         return false;
     }
+    replica->view.n_tries = 0;
     sum_totals(replica);
     desc->step = replica->view.step;
     desc->start_ns = replica->view.now_ns;
@@ -287,6 +303,7 @@ static bool first_of_prefill(struct replica *replica, struct live_request *r, in
     r->pub.stale.n_out++;
     if (r->pub.first_token_ns == IFL_NEVER) {
         r->pub.first_token_ns = end_ns;
+        replica->n_unanswered_tokens -= live_prompt_tokens(r);
         r->stalled_prefill_ns = r->stalled_ns;
     } else {
         *rc = record_own_gap(r, end_ns, recorder, error);
@@ -412,11 +429,25 @@ void replica_tell_steps(struct replica *replica)
                  replica->cohort.n, 0);
 }
 
+/* They leave in the order of vLLM's list, that of their starts. */
+static void keep_ended(struct replica *replica, struct live_request *r)
+{
+    size_t at = replica->n_ended++;
+    for (; at > 0 && replica->ended[at - 1]->pub.start_serial > r->pub.start_serial; at--)
+        replica->ended[at] = replica->ended[at - 1];
+    replica->ended[at] = r;
+}
+
 static void let_go(struct replica *replica)
 {
     const int32_t n_free_before = replica->kv.n_free;
     for (size_t i = 0; i < replica->n_gone; i++) {
         struct live_request *r = replica->gone[i];
+        r->ended = replica->plans_ahead;
+        if (r->ended) {
+            keep_ended(replica, r);
+            continue;
+        }
         replica_leave(replica, r);
         replica_drop_blocks(replica, r, true);
         r->pub.state = IFL_DONE;
@@ -471,7 +502,8 @@ bool replica_preempted_since(struct replica *replica, struct ifl_step_record *re
 static bool outlasts_finishes(const struct replica *replica)
 {
     const size_t n_others = replica->waiting.n + replica->n_swapped + replica->apart.n;
-    return replica->promise.to_the_last && replica->cohort.n > 0 && n_others == 0;
+    return replica->promise.to_the_last && !replica->plans_ahead && replica->cohort.n > 0 &&
+           n_others == 0;
 }
 
 /* An engine begins a step a little after it was planned, and so do those that it recorded. */

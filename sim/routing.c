@@ -26,7 +26,7 @@ void routing_destroy(struct routing *routing)
 void routing_note_load(struct routing *routing, const struct replica *replica)
 {
     struct ifl_load *load = &routing->loads[replica->number];
-    load->n_running = (int32_t)replica->running.n;
+    load->n_running = (int32_t)(replica->running.n - replica->n_ended);
     load->n_waiting = (int32_t)replica->waiting.n;
     load->n_swapped = (int32_t)replica->n_swapped;
     load->n_free_blocks = replica->kv.n_free;

@@ -56,6 +56,11 @@ static void op_pad(struct ifl_step *step, struct ifl_padding padding)
                     "it pads with less than nothing, or with more than 2^28 tokens");
 }
 
+static void op_plan_ahead(struct ifl_step *step)
+{
+    replica_of(step)->plans_ahead = true;
+}
+
 const struct ifl_step_ops replica_step_ops = {
     .size_bytes = sizeof(struct ifl_step_ops),
     .next = step_next,
@@ -81,4 +86,5 @@ const struct ifl_step_ops replica_step_ops = {
     .took_part = step_took_part,
     .scheduled = step_scheduled,
     .refuse = step_refuse,
+    .plan_ahead = op_plan_ahead,
 };

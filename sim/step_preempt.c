@@ -33,6 +33,7 @@ static void leave_running(struct replica *replica, struct live_request *r)
     replica->step.n_running_requests--;
     replica->step.n_running_seqs -= r->pub.n_seqs;
     replica->step.n_preempted++;
+    replica->n_ended_victims += r->ended;
     r->pub.n_preempted++;
     if (r->first_scheduled_ns != IFL_NEVER) /* before, it queues */
         r->stalled_since_ns = replica->view.now_ns;
@@ -110,6 +111,25 @@ static enum ifl_verdict swap_is_full(struct replica *replica, const struct ifl_r
     return IFL_NO_HOST_BLOCKS;
 }
 
+/* The token that a step in flight computes is not known to a plan made ahead of its end: the block
+ * that it fills has no hash yet, and gets none (vLLM, async_scheduler.py), unless the plan has come
+ * to the request before. */
+static void forget_token_in_flight(struct replica *replica, struct live_request *r)
+{
+    if (r->pub.n_seqs > 1 || r->pub.stale.n_computed <= r->pub.n_prefill ||
+        r->last_token_ns != replica->view.now_ns)
+        return;
+    r->pub.stale.n_computed--;
+    replica->kv_token_slots--;
+}
+
+/* It has its answer, and does not come back. */
+static void leave_for_good(struct replica *replica, struct live_request *r)
+{
+    replica_drop_blocks(replica, r, true);
+    r->pub.state = IFL_DONE;
+}
+
 static bool swapped_in_now(const struct replica *replica, const struct live_request *r)
 {
     return r->pub.start_serial >= replica->first_start && r->swapped_in;
@@ -145,9 +165,16 @@ enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *r
             return swap_is_full(replica, request);
         fate = IFL_RECOMPUTE;
     }
+    step_show(replica, r);
+    const bool forgets = replica->plans_ahead && replica->view.n_tries == 0 &&
+                         r->pub.stale.n_now == 0 && fate == IFL_RECOMPUTE;
     step_undo_schedule(replica, r);
     leave_running(replica, r);
-    if (fate == IFL_SWAP && r->pub.stale.n_computed > 0)
+    if (forgets)
+        forget_token_in_flight(replica, r);
+    if (r->ended)
+        leave_for_good(replica, r);
+    else if (fate == IFL_SWAP && r->pub.stale.n_computed > 0)
         send_to_host(replica, r);
     else
         send_to_waiting(replica, r, place);

@@ -36,6 +36,10 @@ void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n
 {
     struct ifl_step *step = &replica->step;
     const bool decodes = request_decodes(&r->pub);
+    if (r->ended) {
+        list_in_plan(replica, (struct planned){r, n, n * r->pub.n_seqs, false, false});
+        return;
+    }
     const int32_t n_tokens = part_and_count(replica, r, n);
     list_in_plan(replica, (struct planned){r, n, n_tokens, decodes});
     if (!decodes) {
@@ -59,7 +63,8 @@ static bool goes_on(const struct replica *replica, const struct live_request *r,
                     int32_t hold_tokens)
 {
     const struct ifl_request *pub = &r->pub;
-    if (replica->ready_all || replica->kv.cached || n != 1 || hold_tokens > 0 || pub->n_seqs > 1)
+    if (replica->ready_all || replica->kv.cached || n != 1 || hold_tokens > 0 || pub->n_seqs > 1 ||
+        r->ended)
         return false;
     if (r->in_cohort)
         return pub->stale.n_now == 0 && r->grow_phase != replica->cohort.phase;
@@ -111,7 +116,7 @@ static void gather_cohort(struct replica *replica)
 {
     for (struct live_request *r = replica->apart.head, *next; r; r = next) {
         const bool ready = request_decodes(&r->pub) && request_todo(&r->pub) == 1 &&
-                           r->pub.stale.n_now == 0 && r->pub.state == IFL_RUNNING;
+                           r->pub.stale.n_now == 0 && r->pub.state == IFL_RUNNING && !r->ended;
         next = r->links[AMONG_PEERS].next;
         if (!ready)
             continue;
@@ -160,13 +165,8 @@ static bool schedule_rest(struct replica *replica, int32_t spare_blocks)
     return true;
 }
 
-bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
+static bool schedule_members(struct replica *replica, int32_t spare_blocks)
 {
-    struct replica *replica = replica_of(step);
-    if (replica->broken || replica->ready_all)
-        return false;
-    if (replica->apart.n > 0)
-        gather_cohort(replica);
     if (replica->cohort.n == 0)
         return true;
     if (replica->n_members > 0)
@@ -175,6 +175,43 @@ bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
         return false;
     if (replica->by_start.taken || replica->by_rank[RANKED_RUNNING].taken)
         step_show_members(replica);
+    return true;
+}
+
+/* A plan that is made ahead of their end does not know that it is their end, unless their limit
+ * says so. */
+static bool seems_to_go_on(const struct replica *replica, const struct ifl_request *r)
+{
+    return r->state == IFL_RUNNING && r->stale.n_now == 0 && r->stale.n_out < r->n_max_new &&
+           r->stale.n_tokens < replica->limits.max_model_tokens;
+}
+
+static int32_t blocks_for_ended(const struct replica *replica)
+{
+    int32_t n = 0;
+    for (size_t i = 0; i < replica->n_ended; i++) {
+        const struct live_request *r = replica->ended[i];
+        if (seems_to_go_on(replica, &r->pub))
+            n += replica_need(replica, r, r->pub.stale.n_computed + 1);
+    }
+    return n;
+}
+
+bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
+{
+    struct replica *replica = replica_of(step);
+    if (replica->broken || replica->ready_all)
+        return false;
+    if (replica->apart.n > 0)
+        gather_cohort(replica);
+    const int32_t n_for_ended = blocks_for_ended(replica);
+    if (n_for_ended > 0 && replica->kv.n_free < n_for_ended + spare_blocks)
+        return false;
+    if (!schedule_members(replica, spare_blocks + n_for_ended))
+        return false;
+    for (size_t i = 0; i < replica->n_ended; i++)
+        if (seems_to_go_on(replica, &replica->ended[i]->pub))
+            step_schedule(step, &replica->ended[i]->pub, 1, 0);
     return true;
 }
 
@@ -206,7 +243,8 @@ void step_undo_schedule(struct replica *replica, struct live_request *r)
         step->n_prefill_tokens -= n_tokens;
         step->n_prefill_requests--;
     }
-    replica_unpart(replica, r);
+    if (!r->ended)
+        replica_unpart(replica, r);
     replica_withdraw(replica, r);
     r->pub.stale.n_now = 0;
     replica_stir_keys(replica);

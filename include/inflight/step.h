@@ -38,6 +38,7 @@ struct ifl_view {
     int32_t n_ended_seqs, n_ended_blocks; /* given back by requests that ended since a step began */
     /* The order's key of that request has changed. From hooks, and from the order's `keys`. */
     void (*rerank)(const struct ifl_view *, const struct ifl_request *);
+    uint32_t n_tries; /* plans of this step before this one: none gave a token */
 };
 
 enum ifl_verdict {
@@ -175,8 +176,9 @@ struct ifl_step_ops {
      * has run before. */
     void (*reject)(struct ifl_step *, const struct ifl_request *);
     void (*promise)(struct ifl_step *, struct ifl_promise);
-    /* If this plan is empty, plan again at `at_ns` even if nothing happens before. The run fails
-     * once IFL_MAX_VAIN_WAKES in a row have come to nothing: no arrival, no step, no move. */
+    /* If this plan is empty, plan again at `at_ns`, which may be now, even if nothing happens
+     * before. The run fails once IFL_MAX_VAIN_WAKES in a row have come to nothing: no arrival, no
+     * step, no move. */
     void (*wake)(struct ifl_step *, int64_t at_ns);
     /* The step, and those that a promise makes of it, compute this besides. An engine does not. */
     void (*pad)(struct ifl_step *, struct ifl_padding);
@@ -192,6 +194,11 @@ struct ifl_step_ops {
     /* Says why the batching module does not start a request or is about to drop it, for the user: a
      * constant text that reads on behind the module's name. What other modules refuse is known. */
     void (*refuse)(struct ifl_step *, const struct ifl_request *, const char *why);
+    /* The next plan is made ahead of the end of this step, and of those that a promise makes of it:
+     * a request that has its last token by then runs on in that plan's eyes, holds its blocks and
+     * its seat and may give way. What the plan gives it is computed for nothing, as padding. It
+     * leaves when that plan is made; where the plan gives no token, another follows. */
+    void (*plan_ahead)(struct ifl_step *);
 };
 
 /* Totals of the step being built; read them, never keep them. */
@@ -349,6 +356,11 @@ static inline void ifl_wake(struct ifl_step *s, int64_t at_ns)
 static inline void ifl_pad(struct ifl_step *s, struct ifl_padding padding)
 {
     s->ops->pad(s, padding);
+}
+
+static inline void ifl_plan_ahead(struct ifl_step *s)
+{
+    s->ops->plan_ahead(s);
 }
 
 static inline int64_t ifl_oldest_waiting_ns(struct ifl_step *s)

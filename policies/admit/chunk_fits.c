@@ -2,7 +2,7 @@
  * (vllm/v1/core/kv_cache_manager.py, allocate_slots). What must find room is the whole prompt
  * (scheduler_reserve_full_isl, since 2026-03) or just the chunk, as before, when prompts that did
  * not fit were begun and preempted. The watermark (since 2026-06) counts only while others are on
- * the device. */
+ * the device; it is a share of all blocks, vLLM's null block among them. */
 #include "inflight/policy.h"
 
 enum room_for { ROOM_FOR_PROMPT, ROOM_FOR_CHUNK };
@@ -16,7 +16,7 @@ static const struct ifl_param params[] = {
     {"room_for", IFL_CHOICE, offsetof(struct chunk_fits, room_for), ROOM_FOR_PROMPT, 0, 0,
      "prompt|chunk", "", "what must find free blocks, though only the chunk's are taken"},
     {"watermark_frac", IFL_REAL, offsetof(struct chunk_fits, watermark_frac), 0, 0, 1, NULL, "",
-     "share of all blocks that an admission leaves free, if anyone is running"},
+     "share of all blocks and a null block that an admission leaves free, if anyone is running"},
 };
 
 /* A prompt would start over at its second chunk, for ever. */
@@ -38,8 +38,9 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     const int32_t chunk = ifl_n_computed(r) + n;
     const int32_t need =
         ifl_need(step, r, p->room_for == ROOM_FOR_PROMPT ? ifl_n_tokens(r) : chunk);
+    const double all_blocks = (double)n_blocks + 1;
     const int32_t watermark =
-        step->n_running_requests > 0 ? (int32_t)(p->watermark_frac * n_blocks) : 0;
+        step->n_running_requests > 0 ? (int32_t)(p->watermark_frac * all_blocks) : 0;
     if (need > n_blocks)
         return ifl_admission(IFL_NEVER_FITS, 0);
     const bool fits = need + watermark <= step->n_free_blocks;

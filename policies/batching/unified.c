@@ -1,46 +1,63 @@
-/* Unified batching, as vLLM v1 schedules (vllm/v1/core/sched/scheduler.py, 2025 to 2026-08).
+/* Unified batching, as vLLM v1 schedules (vllm/v1/core/sched/scheduler.py, 2025 to 2026-11).
  *
  * There is no phase. Each request has tokens that are not computed yet, one of a decode or many of
  * a prompt, and the step lets it catch up as far as a budget goes: running requests in the order in
  * which they started, then, if nobody had to give way, waiting ones in rank order until the first
  * that must wait. A running request that finds no blocks takes them from the preempt module's
- * victim; one that gives way itself ends the walk.
+ * victim; one that gives way itself ends the walk, or since v0.33 is passed (walks_on).
+ *
+ * No request gets more than long_prefill_tokens in a step. Since v0.31 the limit does not bind a
+ * request that is alone, waiting and running ones counted, and may be raised to an equal share of
+ * the budget (long_prefill_alone, long_prefill_adapts).
  *
  * With asynchronous scheduling a step is planned when the one before it begins (vllm/v1/engine/
- * core.py, step_with_batch_queue). So a plan does not know yet who arrived or ended with that one:
- * the first wait, the others keep their seats and blocks. Whose declared limit it was to end gets
- * no token more (async_scheduler.py), who ended before it one for nothing. If there is nothing to
- * plan, it waits for the end, and then knows all. */
+ * core.py, step_with_batch_queue). So a plan does not know yet which requests arrived or ended with
+ * that one: the first wait, the others keep their seats and blocks, and may give way. A request
+ * that ended at its declared limit gets no token more (async_scheduler.py), one that ended before
+ * it gets one for nothing. If there is nothing to plan, the plan waits for the end, and then knows
+ * all. */
 #include "inflight/policy.h"
-
-#include "overrun.h"
 
 struct unified {
     int32_t max_seqs;
+    int32_t max_active_seqs; /* 0: max_seqs */
     int32_t max_batched_tokens;
     int32_t long_prefill_tokens; /* 0: no limit */
+    bool long_prefill_alone;
+    bool long_prefill_adapts;
+    bool walks_on;
     bool ahead;
 };
 
 struct last_step {
-    int64_t start_ns;       /* of the step planned last, or of the first that it promised */
-    struct overrun overrun; /* of those that ended before their limit */
+    int64_t start_ns; /* of the step planned last, or of the first that it promised */
 };
 
 /* What a plan does not know of. */
 struct unknown {
-    int64_t since_ns; /* who arrived later */
-    int32_t n_seqs, n_blocks, n_tokens;
-    bool hides; /* there is anything of this */
+    int64_t since_ns; /* requests that arrived later */
+    bool hides;       /* there are such requests */
 };
 
 static const struct ifl_param params[] = {
     {"max_seqs", IFL_INT, offsetof(struct unified, max_seqs), 256, 1, 1 << 20, NULL, "sequences",
      "most sequences on the device"},
+    {"max_active_seqs", IFL_INT, offsetof(struct unified, max_active_seqs), 0, 0, 1 << 20, NULL,
+     "sequences",
+     "the same, where fewer than max_seqs may start (max_num_active_seqs); 0: max_seqs"},
     {"max_batched_tokens", IFL_INT, offsetof(struct unified, max_batched_tokens), 2048, 1, 1 << 30,
      NULL, "tokens", "token budget of a step, decodes included"},
     {"long_prefill_tokens", IFL_INT, offsetof(struct unified, long_prefill_tokens), 0, 0, 1 << 30,
      NULL, "tokens", "most tokens of one request in a step (long_prefill_token_threshold); 0: any"},
+    {"long_prefill_alone", IFL_BOOL, offsetof(struct unified, long_prefill_alone), 1, 0, 1, NULL,
+     "", "long_prefill_tokens binds a request that is alone, too (vLLM before v0.31)"},
+    {"long_prefill_adapts", IFL_BOOL, offsetof(struct unified, long_prefill_adapts), 0, 0, 1, NULL,
+     "",
+     "long_prefill_tokens is at least max_batched_tokens divided by the requests that wait or run "
+     "(long_prefill_token_threshold_adaptive)"},
+    {"walks_on", IFL_BOOL, offsetof(struct unified, walks_on), 0, 0, 1, NULL, "",
+     "behind a running request that gave way itself the others have their turn; false: nothing "
+     "behind it runs in this step (vLLM before v0.33)"},
     {"ahead", IFL_BOOL, offsetof(struct unified, ahead), 0, 0, 1, NULL, "",
      "a step is planned as the one before it begins (async_scheduling)"},
 };
@@ -50,10 +67,16 @@ static struct last_step *last_step_of(const void *self)
     return ifl_state(self);
 }
 
-static int32_t budget_left(const struct unified *p, const struct ifl_step *step,
-                           const struct unknown *unknown)
+static int32_t budget_left(const struct unified *p, const struct ifl_step *step)
 {
-    return p->max_batched_tokens - unknown->n_tokens - step->n_tokens;
+    return p->max_batched_tokens - step->n_tokens;
+}
+
+/* One that has ended, and is not known to have, is known to end with the token in flight where that
+ * is the last that it may have. */
+static bool may_go_on(const struct ifl_view *view, const struct ifl_request *r)
+{
+    return ifl_n_out(r) < r->n_max_new && ifl_n_tokens(r) < view->limits->max_model_tokens;
 }
 
 static int32_t share_of(const struct unified *p, int32_t left, const struct ifl_request *r)
@@ -64,35 +87,54 @@ static int32_t share_of(const struct unified *p, int32_t left, const struct ifl_
     return todo < most ? todo : most;
 }
 
-/* As ifl_give, but blocks that are free are not all known to be. */
-static bool give(struct ifl_step *step, const struct ifl_request *r, int32_t n, int32_t n_unknown)
+static int32_t seats(const struct unified *p)
 {
-    while (n_unknown > 0 && n > 0 && r->state == IFL_RUNNING &&
-           ifl_need(step, r, ifl_n_computed(r) + n) > step->n_free_blocks - n_unknown)
-        if (!ifl_make_room(step, r))
-            return false;
-    return ifl_give(step, r, n, 0);
+    return p->max_active_seqs > 0 ? p->max_active_seqs : p->max_seqs;
 }
 
-static void serve_running(const struct unified *p, struct ifl_step *step,
-                          const struct unknown *unknown)
+/* ---- the limit of a long prompt ---- */
+
+/* Sequences that wait or run, at most `most`: each is a request of vLLM's. */
+static int32_t count_requests(struct ifl_step *step, const struct unknown *unknown, int32_t most)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    int32_t n = step->n_running_seqs + step->n_swapped;
+    while (n < most && (r = ifl_next(step, IFL_IN_WAITING, &cursor)))
+        n += r->arrival_ns > unknown->since_ns ? 0 : r->n_seqs;
+    return n < most ? n : most;
+}
+
+/* Of this plan, before it changes anything. Requests are counted until more of them would not
+ * matter. */
+static int32_t long_prefill_now(const struct unified *p, struct ifl_step *step,
+                                const struct unknown *unknown)
+{
+    const int32_t limit = p->long_prefill_tokens;
+    if (limit == 0 || (p->long_prefill_alone && !p->long_prefill_adapts))
+        return limit;
+    const int32_t most = p->long_prefill_adapts ? p->max_batched_tokens / limit + 2 : 2;
+    const int32_t n = count_requests(step, unknown, most);
+    if (n <= 1 && !p->long_prefill_alone)
+        return 0;
+    const int32_t share = p->long_prefill_adapts ? p->max_batched_tokens / (n > 0 ? n : 1) : 0;
+    return share > limit ? share : limit;
+}
+
+/* ---- the walk ---- */
+
+static void serve_running(const struct unified *p, const struct ifl_view *view,
+                          struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
     for (size_t i = 0; i < running.n; i++) {
         const struct ifl_request *r = running.of[i];
-        const int32_t n = share_of(p, budget_left(p, step, unknown), r);
-        if (r->state == IFL_RUNNING && !give(step, r, n, unknown->n_blocks))
+        const int32_t n = share_of(p, budget_left(p, step), r);
+        if (r->state != IFL_RUNNING || !may_go_on(view, r) || ifl_give(step, r, n, 0))
+            continue;
+        if (r->state == IFL_RUNNING || !p->walks_on)
             return;
     }
-}
-
-static enum ifl_verdict start_one(const struct unified *p, struct ifl_step *step,
-                                  const struct ifl_request *r, const struct unknown *unknown)
-{
-    const int32_t n = share_of(p, budget_left(p, step, unknown), r);
-    const enum ifl_verdict verdict =
-        unknown->n_blocks > 0 ? ifl_ask_beyond(step, r, n, unknown->n_blocks) : IFL_YES;
-    return verdict == IFL_YES ? ifl_start(step, r, n) : verdict;
 }
 
 static void start_from(const struct unified *p, struct ifl_step *step, enum ifl_list list,
@@ -100,16 +142,17 @@ static void start_from(const struct unified *p, struct ifl_step *step, enum ifl_
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while (budget_left(p, step, unknown) > 0 && (r = ifl_next(step, list, &cursor))) {
+    int32_t left;
+    while ((left = budget_left(p, step)) > 0 && (r = ifl_next(step, list, &cursor))) {
         if (r->arrival_ns > unknown->since_ns) {
             unknown->hides = true;
             continue;
         }
-        if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
+        if (ifl_dropped_as_too_wide(step, r, seats(p)))
             continue;
-        if (step->n_running_seqs + unknown->n_seqs + r->n_seqs > p->max_seqs)
+        if (step->n_running_seqs + r->n_seqs > seats(p))
             return;
-        if (!ifl_settled(step, r, start_one(p, step, r, unknown)))
+        if (!ifl_settled(step, r, ifl_start(step, r, share_of(p, left, r))))
             return;
     }
 }
@@ -117,58 +160,41 @@ static void start_from(const struct unified *p, struct ifl_step *step, enum ifl_
 /* All decodes at once. They may be served before the prompts where that is the order of start:
  * without a limit a prompt is cut only where the budget ends, so that nobody starts behind it. */
 static bool serve_decodes(const struct unified *p, const struct ifl_view *view,
-                          struct ifl_step *step, const struct unknown *unknown)
+                          struct ifl_step *step)
 {
-    return view->n_running <= (size_t)budget_left(p, step, unknown) &&
-           (p->long_prefill_tokens == 0 || step->n_in_prefill == 0) &&
-           ifl_schedule_ready(step, unknown->n_blocks);
+    return view->n_running <= (size_t)budget_left(p, step) &&
+           (p->long_prefill_tokens == 0 || step->n_in_prefill == 0) && ifl_schedule_ready(step, 0);
 }
 
-static void plan_with(const struct unified *p, const struct ifl_view *view, struct ifl_step *step,
-                      struct unknown *unknown)
+static void promise(const struct unified *p, struct ifl_step *step)
 {
-    const bool decodes = serve_decodes(p, view, step, unknown);
-    if ((size_t)step->n_requests < view->n_running)
-        serve_running(p, step, unknown);
-    if (step->n_preempted > 0)
-        return;
-    start_from(p, step, IFL_IN_SWAPPED, unknown); /* vLLM v1 recomputes: nobody is there */
-    if (step->n_swapped == 0)
-        start_from(p, step, IFL_IN_WAITING, unknown);
-    if (unknown->hides || !decodes || step->n_prefill_tokens > 0 || step->n_swapped_in > 0)
-        return;
     if (p->ahead)
         ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
     else
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }
 
-/* ---- ahead ---- */
-
-static struct unknown unknown_to(const struct unified *p, const struct ifl_view *view)
-{
-    const struct last_step *last = last_step_of(p);
-    if (!p->ahead)
-        return (struct unknown){.since_ns = IFL_NEVER};
-    return (struct unknown){
-        .since_ns = last->start_ns,
-        .n_seqs = view->n_ended_seqs,
-        .n_blocks = view->n_ended_blocks + last->overrun.n_new_blocks,
-        .n_tokens = last->overrun.n_seqs,
-        .hides = view->n_ended_seqs > 0,
-    };
-}
-
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
-    const struct unified *p = self;
-    const struct last_step *last = last_step_of(self);
-    struct unknown unknown = unknown_to(p, view), nothing = {.since_ns = IFL_NEVER};
-    plan_with(p, view, step, &unknown);
-    if (unknown.hides && step->n_requests == 0 && step->n_preempted == 0)
-        plan_with(p, view, step, &nothing);
-    else if (last->overrun.n_seqs > 0)
-        overrun_pad(step, &last->overrun);
+    struct unified now = *(const struct unified *)self;
+    const struct unified *const p = &now;
+    const bool guesses = p->ahead && view->n_tries == 0;
+    struct unknown unknown = {.since_ns = guesses ? last_step_of(self)->start_ns : IFL_NEVER};
+    now.long_prefill_tokens = long_prefill_now(self, step, &unknown);
+    if (p->ahead)
+        ifl_plan_ahead(step);
+    const bool decodes = serve_decodes(p, view, step);
+    if (!decodes || step->n_in_prefill > 0)
+        serve_running(p, view, step);
+    if (step->n_preempted > 0)
+        return;
+    start_from(p, step, IFL_IN_SWAPPED, &unknown); /* vLLM v1 recomputes: nobody is there */
+    if (step->n_swapped == 0)
+        start_from(p, step, IFL_IN_WAITING, &unknown);
+    if (unknown.hides)
+        ifl_wake(step, view->now_ns);
+    else if (decodes && step->n_prefill_tokens == 0 && step->n_swapped_in == 0)
+        promise(p, step);
 }
 
 static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
@@ -177,11 +203,16 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
     *last_step_of(self) = (struct last_step){.start_ns = view->now_ns};
 }
 
-static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+static int check_seats(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
     const struct unified *p = self;
-    if (p->ahead && r->n_prefill > 0 /* it was not turned away */ && ifl_n_out(r) < r->n_max_new)
-        overrun_add(&last_step_of(self)->overrun, view, r);
+    (void)limits;
+    if (p->max_active_seqs <= p->max_seqs)
+        return 0;
+    return ifl_fail(
+        error, IFL_E_INPUT,
+        "serving.batching.max_active_seqs is %d, expected at most max_seqs, which is %d",
+        p->max_active_seqs, p->max_seqs);
 }
 
 static const struct ifl_batching_ops ops = {plan};
@@ -194,8 +225,8 @@ const struct ifl_policy policy_batching_unified = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct unified),
     .state_bytes = sizeof(struct last_step),
+    .init = check_seats,
     .on_step_start = on_step_start,
-    .on_leave = on_leave,
     .steady = ifl_always_steady,
     .ops.batching = &ops,
 };

@@ -330,9 +330,8 @@ static int prepare(struct quest *quest)
                             quest->launch.out_dir, error);
     quest->n_members = (size_t)study_first(quest->launch.study)->cost.ensemble;
     if (rc == 0)
-        run_files_of_searches(&quest->files,
-                              sizeof(struct record) +
-                                  quest->n_members * sizeof(struct capacity_member));
+        run_files_of_searches(&quest->files, sizeof(struct record) +
+                                                 quest->n_members * sizeof(struct capacity_member));
     if (rc == 0 && ranks_own() == 0)
         rc = run_files_open(&quest->files, quest->launch.resume, &notes, error);
     return ranks_agree(rc, error);

@@ -53,9 +53,16 @@ struct kv_config {
     enum swap_full swap_full;
 };
 
+/* What a server holds before it turns arrivals away; 0: no limit. */
+struct door {
+    int32_t max_queued_reqs;   /* sequences in the cluster, waiting, running or swapped out */
+    int32_t max_queued_tokens; /* prompt tokens of those without a first token */
+};
+
 struct serving_config {
     char preset[512];
-    int32_t max_model_len;                   /* 0: the model's */
+    int32_t max_model_len; /* 0: the model's */
+    struct door door;
     struct module_config modules[N_MODULES]; /* a cluster's router among them */
     struct kv_config kv;
     int32_t in_flight, run_ahead; /* one choice so far */

@@ -144,6 +144,12 @@ static const struct ifl_param serving_fields[] = {
          "a published system of configs/serving, or a path; keys beside it override its own"),
     INT("max_model_len", serving.max_model_len, 0, 0, ANY, "tokens",
         "longest prompt and output of a request; 0: the model's (without a model: 2^20)"),
+    INT("max_queued_reqs", serving.door.max_queued_reqs, 0, 0, ANY, "sequences",
+        "an arrival is rejected that would make it more, waiting or running in the whole cluster "
+        "(vLLM's max_num_queued_reqs); 0: no limit"),
+    INT("max_queued_tokens", serving.door.max_queued_tokens, 0, 0, ANY, "tokens",
+        "an arrival is rejected while prompts without a first token, cached tokens included, are "
+        "so long together (vLLM's max_num_queued_tokens); 0: no limit"),
     INT("in_flight", serving.in_flight, 1, 1, 1, "steps", "steps unfinished at a time"),
     CHOICE("run_ahead", serving.run_ahead, "false", 0, "a request may be in two unfinished steps"),
     BOOL("steady_runs", serving.steady_runs, true, "skip plans that are promised to repeat"),

@@ -80,7 +80,8 @@ done <<'LINES'
 vtc vtc-rpm vtc-drr s-lora
 vtc-lcf vtc-oracle vtc-predict vtc-profile vtc-weighted vtc
 vllm-v0-priority vllm-v0
-vllm-v1-priority vllm-v1
+vllm-v1-priority vllm-v1 vllm-v1-sync
+vllm-v1-2026-08-priority vllm-v1-2026-08
 sglang-lpm sglang-dfs-weight sglang
 edf qoserve sarathi
 LINES

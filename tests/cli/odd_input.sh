@@ -79,7 +79,7 @@ requests "$alone"
 # the conversations that the page on traces shows: a turn comes when it was thought over, not before;
 # it finds the whole blocks of 16 of the turn before, of its answer too, but for the last token
 awk '/^```csv/ { shown = 1; next } /^```/ { shown = 0 } shown' "$INFLIGHT_DATA/traces/FORMAT.md" >talks
-succeeds "$inflight" run config.yaml --set workload.trace=talks --set serving.preset=vllm-v1 \
+succeeds "$inflight" run config.yaml --set workload.trace=talks --set serving.preset=vllm-v1-sync \
     --set serving.max_model_len=1024 --set serving.kv.prefix_cache=hash
 same "$(columns out/requests.csv request_id,arrival_s,finish_s,cached_tokens)" \
     '0,0.000000000,1.000000000,0
@@ -142,6 +142,15 @@ flies "$head\n0,10,5\n0,10,5\n" \
     'note: rejected requests: 2 by admit reserve: it never fits' \
     --set serving.max_model_len=4096 --set serving.preset=faster-transformer
 counts 2,0,2,0
+# a server with its limit turns the third away, and lets in who comes when both have left
+flies "$head\n0,10,5\n0,20,3\n0.01,10,5\n1,10,5\n" \
+    'note: rejected requests: 1 turned away at the door (serving.max_queued_reqs, max_queued_tokens)' \
+    --set serving.max_queued_reqs=2
+counts 4,3,1,0
+same "$(columns out/requests.csv request_id,status)" '0,finished
+1,finished
+2,rejected
+3,finished' 'what the door turns away'
 
 # TensorRT-LLM's rule counts for its presets: of what 6,738,415,616 parameters, the activations of 4096
 # tokens and the workspace leave of 79.22 GiB, 0.9 in tokens of 512 KiB, and in blocks of 64, rounded up

@@ -221,8 +221,10 @@ static void write_step(struct scribe *s, const struct ifl_step_desc *desc)
         add(&s->actual, " in:%zu", desc->n_ins);
     if (desc->n_copies)
         add(&s->actual, " copied:%zu", desc->n_copies);
-    if (s->replica->step.n_preempted)
-        add(&s->actual, " preempted:%d", s->replica->step.n_preempted);
+    /* By the plan of this step; steps.csv adds those of plans before it that were no step. */
+    const int32_t n_preempted = s->replica->step.n_preempted - s->replica->n_ended_victims;
+    if (n_preempted > 0)
+        add(&s->actual, " preempted:%d", n_preempted);
     add(&s->actual, " free:%d\n", s->replica->kv.n_free);
 }
 
@@ -293,6 +295,7 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
     struct workload workload;
     struct flight flight = {.replicas = s->replica,
                             .n_replicas = 1,
+                            .door = config->serving.door,
                             .workload = &workload,
                             .executor = &scribe_ops,
                             .executor_self = s,

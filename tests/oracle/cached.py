@@ -8,7 +8,7 @@ v0 has a list of blocks that hold nothing, and an evictor for the others.
 """
 
 from relatives import NanoVllm
-from schedulers import VllmV0, VllmV1
+from schedulers import VllmV0, VllmV1, VllmV1Async
 from sglang import SGLang
 from urgent import VllmV1Priority
 
@@ -154,7 +154,7 @@ class VllmV1Cached(Cached, VllmV1):
     """vllm/v1/core/kv_cache_manager.py: a hit counts as needed while nobody else uses it. allocate_slots keeps
     what it allocates for, so that whoever is looked at next in the same step finds it; of a request whose turn
     is undone vLLM forgets to forget it."""
-    preset = 'vllm-v1'
+    preset = 'vllm-v1-2026-08'
 
     def give(self, step, r, n):
         super().give(step, r, n)
@@ -167,7 +167,7 @@ class VllmV1Cached(Cached, VllmV1):
 
     def admit_waiting(self, step):
         while self.waiting and step.n_tokens < self.s['budget']:
-            if len(self.running) >= self.s['max_seqs']:
+            if len(self.running) >= self.seats():
                 break
             r = self.waiting[0]
             hit = self.hit(r)
@@ -185,9 +185,46 @@ class VllmV1Cached(Cached, VllmV1):
         step.tokens = dict(sorted(step.tokens.items(), key=lambda given: not given[0].decodes))
 
 
+class VllmV1AsyncCached(VllmV1Cached, VllmV1Async):
+    """async_scheduler.py: the token that a step in flight computes is not known, and the block that it fills has no
+    hash, until the plan behind comes to its request, or the step has ended."""
+    preset = 'vllm-v1-2026-08-async'
+
+    @staticmethod
+    def columns(rng, prompt, output):
+        return {**Cached.columns(rng, prompt, output), **VllmV1Async.columns(rng, prompt, output)}
+
+    def __init__(self, settings):
+        super().__init__(settings)
+        self.in_flight = set()          # decode in the step that is not known to have ended
+
+    def give(self, step, r, n):
+        VllmV1Async.give(self, step, r, n)
+        if r not in self.ended_now:
+            self.keep(r, r.computed if r.decodes else r.computed + n)
+
+    def recompute(self, step, r):
+        n_known = r.computed - (r in self.in_flight and r not in step.tokens and r not in self.overrun)
+        for block in r.table[n_known // self.s['block_tokens']:]:
+            self.pool.forget(block)
+        VllmV1Async.recompute(self, step, r)
+
+    def release(self, r):
+        if r.finish is None or r in self.ended_now:
+            super().release(r)
+
+    def learn(self):
+        self.in_flight = set()
+        super().learn()
+
+    def ended(self, step, begin, end):
+        super().ended(step, begin, end)
+        self.in_flight = {r for r in step.tokens if r.computed > r.prefill}
+
+
 class VllmV1Informed(VllmV1Cached):
     beside = ' with its cache, informed by the queue'
-    preset = 'vllm-v1'
+    preset = 'vllm-v1-2026-08'
     pool_of = InformedPool
     more_sets = {**Cached.more_sets, 'serving.evict.policy': 'queue-informed'}
 
@@ -208,7 +245,7 @@ class VllmV1May2025Cached(VllmV1April2026Cached):
 
 
 class VllmV1PriorityCached(VllmV1Cached, VllmV1Priority):
-    preset = 'vllm-v1-priority'
+    preset = 'vllm-v1-2026-08-priority'
 
 
 class CachedPrompts(Cached):

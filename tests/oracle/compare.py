@@ -19,6 +19,7 @@ import cached
 import deadlines
 import fair
 import groups
+import newest
 import preemptive
 import relatives
 import reserving
@@ -231,29 +232,32 @@ class Flight:
 class Configuration:
     """A draw of settings and its workloads, flown by the slow scheduler."""
 
-    def __init__(self, cls, seed):
+    def __init__(self, cls, seed, flight=Flight):
         rng = schedulers.rng_of(f'{cls.preset} {seed}')
         self.cls, self.settings = cls, schedulers.random_case(cls, rng)
         self.cost = random_cost(rng)
         self.traces = [random_trace(rng, cls, self.settings) for _ in range(N_TRACES)]
-        self.flights = [Flight(cls, self.settings, self.cost, rows) for rows in self.traces]
+        self.flights = [flight(cls, self.settings, self.cost, rows) for rows in self.traces]
         self.tally = Tally()
         for flight in self.flights:
             self.tally += flight.tally()
 
-    def differs(self, inflight):
+    def differences(self, inflight):
+        """Of each workload, None or what differs first."""
         with tempfile.TemporaryDirectory() as folder:
             names = write_traces(folder, self.traces)
             wrong = run(inflight, folder, configuration(self.cls, self.settings, self.cost, names))
             if wrong:
-                return f'{wrong} with {self.settings}'
+                yield 0, f'{wrong} with {self.settings}'
+                return
             steps, requests = read(folder, 'steps.csv'), read(folder, 'requests.csv')
         for point, flight in enumerate(self.flights):
             wrong = flight.differs(steps.get(point, []), requests.get(point, []))
-            if wrong:
-                return (f'{wrong}\n  settings {self.settings}\n  cost {self.cost}\n'
-                        f'  trace {self.traces[point]}')
-        return None
+            yield point, wrong and (f'{wrong}\n  settings {self.settings}\n  cost {self.cost}\n'
+                                    f'  trace {self.traces[point]}')
+
+    def differs(self, inflight):
+        return next((wrong for _, wrong in self.differences(inflight) if wrong), None)
 
 
 def worth_flying(cls, seeds, more, tally):

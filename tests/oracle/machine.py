@@ -56,6 +56,11 @@ class Step:
         self.preempted = 0
         self.blocks_out = self.blocks_in = 0
         self.moved = False      # something was dropped or preempted
+        self.for_nothing = False    # it computes, though for no request
+
+    @property
+    def empty(self):
+        return not (self.tokens or self.blocks_out or self.blocks_in or self.for_nothing)
 
     @property
     def n_tokens(self):
@@ -73,6 +78,7 @@ class Scheduler:
         self.free = settings['num_blocks']
         self.host_free = settings['host_blocks']
         self.waiting, self.running, self.swapped, self.done = [], [], [], []
+        self.door = []          # arrivals that plans do not know of, where a subclass hides them
         self.now = 0
 
     # ---- blocks ----
@@ -276,14 +282,15 @@ def fly_into(rows, scheduler, requests, cost):
     """Runs to the end. At equal times: ends, then arrivals, then plans."""
     arrivals = Arrivals(scheduler, requests)
     preempted = 0               # by plans without a step, which the next one tells of
-    while arrivals.todo or scheduler.waiting or scheduler.running or scheduler.swapped:
+    while (arrivals.todo or scheduler.door or scheduler.waiting or scheduler.running or
+            scheduler.swapped):
         arrivals.come(scheduler.now + 1)
         step = scheduler.make_plan()
-        while not step.tokens and not step.blocks_out and not step.blocks_in and step.moved:
+        while step.empty and step.moved:
             preempted += step.preempted
             step = scheduler.make_plan()
         arrivals.release(scheduler.now)
-        if not step.tokens and not step.blocks_out and not step.blocks_in:
+        if step.empty:
             wake = scheduler.wake_at() if hasattr(scheduler, 'wake_at') else None
             moments = [r.arrival for r in arrivals.todo[:1]] + ([] if wake is None else [wake])
             if not moments:

@@ -187,8 +187,8 @@ class Sarathi(Scheduler):
 
 
 class VllmV1(Scheduler):
-    """vllm/v1/core/sched/scheduler.py of 2026: no phases, the full prompt must fit."""
-    preset = 'vllm-v1'
+    """vllm/v1/core/sched/scheduler.py of 2026-08: no phases, the full prompt must fit."""
+    preset = 'vllm-v1-2026-08'
     full_prompt_must_fit = True
 
     @staticmethod
@@ -203,14 +203,20 @@ class VllmV1(Scheduler):
 
     def spare(self):
         """What is free for an admission; a watermark stays while anybody is on the device (since 2026-06)."""
-        watermark = int(self.s['watermark_frac'] * self.s['num_blocks']) if self.running else 0
+        watermark = int(self.s['watermark_frac'] * (self.s['num_blocks'] + 1)) if self.running else 0
         return self.free - watermark
 
     def amount(self, r, step):
         n = r.todo
-        if self.s['threshold']:
-            n = min(n, self.s['threshold'])
+        if self.threshold():
+            n = min(n, self.threshold())
         return min(n, self.s['budget'] - step.n_tokens)
+
+    def threshold(self):
+        return self.s['threshold']
+
+    def seats(self):
+        return self.s['max_seqs']
 
     def run_running(self, step):
         i = 0
@@ -229,7 +235,7 @@ class VllmV1(Scheduler):
 
     def admit_waiting(self, step):
         while self.waiting and step.n_tokens < self.s['budget']:
-            if len(self.running) >= self.s['max_seqs']:
+            if len(self.running) >= self.seats():
                 break
             r = self.waiting[0]
             n = self.amount(r, step)
@@ -242,7 +248,7 @@ class VllmV1(Scheduler):
 
     def plan(self, step):
         self.run_running(step)
-        if not step.preempted:
+        if not step.moved:
             self.admit_waiting(step)
 
 
@@ -250,12 +256,7 @@ class VllmV1Async(VllmV1):
     """vllm/v1/engine/core.py, step_with_batch_queue: a step is planned when the one before it begins. Until then its
     results are unknown: who has ended stands in the list, and gets nothing where its limit says so (async_scheduler.py);
     who arrived since is not there yet."""
-    preset = 'vllm-v1-async'
-    fails_at_most = 0.05
-
-    @staticmethod
-    def draw(rng):
-        return {**VllmV1.draw(rng), 'watermark_frac': rng.choice([0, 0, 0, 0, 0.2])}
+    preset = 'vllm-v1-2026-08-async'
 
     @staticmethod
     def columns(rng, prompt, output):
@@ -273,19 +274,10 @@ class VllmV1Async(VllmV1):
         if len(self.waiting) > before:
             self.door.append(self.waiting.pop())
 
-    def spare(self):
-        """Here the watermark is for those who have not ended."""
-        alone = set(self.running) <= set(self.ended_now)
-        return self.free if alone else super().spare()
-
     def amount(self, r, step):
-        """Here who decodes for nothing has its token set aside before all others."""
-        if r in self.ended_now and r.out >= r.max_new:
+        if r in self.ended_now and (r.out >= r.max_new or r.tokens >= self.s['max_model_len']):
             return 0
-        n = super().amount(r, step)
-        if r in self.ended_now and n == 0:
-            raise EngineFails('here it decodes all the same')
-        return n
+        return super().amount(r, step)
 
     def give(self, step, r, n):
         if r not in self.ended_now:
@@ -295,9 +287,16 @@ class VllmV1Async(VllmV1):
             self.s['budget'] -= 1
 
     def recompute(self, step, r):
-        if r in self.ended_now:
-            raise EngineFails('here nobody who has ended gives way')
-        super().recompute(step, r)
+        """A request that has ended gives way like others, and does not come back."""
+        if r not in self.ended_now:
+            return super().recompute(step, r)
+        if r in self.overrun:
+            self.overrun.remove(r)
+            self.s['budget'] += 1
+        self.running.remove(r)
+        self.release(r)
+        self.ended_now.remove(r)
+        step.moved = True
 
     def learn(self):
         """The results of the step under way."""
@@ -315,9 +314,9 @@ class VllmV1Async(VllmV1):
         self.waiting += known
         self.door = [r for r in self.door if r not in known]
         super().plan(step)
-        if not step.tokens and not step.preempted:
-            self.learn()            # here those alone who decode for nothing make no step
-            self.overrun, self.s['budget'] = [], budget
+        step.for_nothing = bool(self.overrun)
+        if step.empty and not step.moved:
+            self.learn()
             super().plan(step)
         self.learn()
         self.s['budget'] = budget

@@ -45,8 +45,9 @@ class VllmV0Priority(VllmV0):
 
 
 class VllmV1Priority(VllmV1):
-    """vllm/v1/core/sched/scheduler.py: the least urgent on the device gives way, undone if it must."""
-    preset = 'vllm-v1-priority'
+    """vllm/v1/core/sched/scheduler.py of 2026-08: the least urgent on the device gives way, undone if it must."""
+    preset = 'vllm-v1-2026-08-priority'
+    walks_on = False
 
     def back_to_waiting(self, r):
         self.waiting.append(r)
@@ -61,10 +62,14 @@ class VllmV1Priority(VllmV1):
                 i -= self.running.index(victim) < i
                 self.recompute(step, victim)
                 if victim is r:
-                    return
-            self.take(r, self.lacks(r, r.computed + n))
-            self.give(step, r, n)
-            i += 1
+                    break
+            if r in self.running:
+                self.take(r, self.lacks(r, r.computed + n))
+                if n > 0:
+                    self.give(step, r, n)
+                i += 1
+            elif not self.walks_on:
+                return
 
     def plan(self, step):
         self.waiting.sort(key=rank)

@@ -77,6 +77,7 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         .n_replicas = n_replicas,
         .router = &router,
         .seed = f->seed,
+        .door = f->door,
         .workload = &workload,
         .executor = f->check_blocks ? &inspector_ops : &executor_sim_ops,
         .executor_self = f->check_blocks ? (void *)&x : (void *)&x.sim,
@@ -103,6 +104,7 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
     for (uint32_t i = 0; i < n_replicas; i++)
         for (size_t k = 0; k < replicas[i].refusals.n; k++)
             refusals_add(&f->refusals, &replicas[i].refusals.of[k]);
+    f->n_at_door = flight.rejected.n_at_door;
     executor_sim_destroy(&x.sim);
     cost_destroy(cost);
     workload_destroy(&workload);

@@ -19,13 +19,14 @@ struct fixture {
     bool no_steady_runs, check_steady, check_blocks;
     int32_t concurrency;
     uint32_t n_replicas; /* 0: one */
+    struct door door;
     uint64_t seed;       /* of the router's draws */
     int32_t max_samples; /* the most in the trace's column */
     struct beam_search beams;
     struct ifl_trace trace; /* sorted by arrival */
     /* out */
     struct capture capture;
-    uint64_t n_plans, n_repeats;
+    uint64_t n_plans, n_repeats, n_at_door;
     struct refusals refusals;
     char complaint[256]; /* what check_blocks found wrong, empty if nothing */
 };

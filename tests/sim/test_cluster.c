@@ -194,3 +194,73 @@ Test(cluster, sessions_stay)
         cr_expect(n_at[i] > 2 && n_at[i] < 30, "replica %zu has %d of 100 sessions", i, n_at[i]);
     fixture_free(&f);
 }
+
+/* ---- the door ---- */
+
+static double share_turned_away(const struct door *door, uint32_t n_replicas, double load)
+{
+    struct fixture f;
+    struct ifl_error error;
+    set_up(&f, "least-outstanding", n_replicas, 2000000);
+    poisson_exponential(&f, load);
+    f.door = *door;
+    cr_assert_eq(fixture_fly(&f, &error), 0, "%s", error.text);
+    const double share = (double)f.n_at_door / (double)f.trace.n;
+    fixture_free(&f);
+    return share;
+}
+
+/* M/M/1/K: a queue that holds no more than K loses (1 - load) load^K / (1 - load^(K+1)). */
+Test(cluster, a_door_makes_it_mm1k)
+{
+    const double load = 0.9, lost = (1 - load) * pow(load, 5) / (1 - pow(load, 6));
+    const double share = share_turned_away(&(struct door){.max_queued_reqs = 5}, 1, load);
+    cr_expect(fabs(share - lost) < 0.02 * lost, "%g, expected %g", share, lost);
+}
+
+/* Erlang's loss formula: with as many requests as servers in the cluster, no request waits. B(c, a)
+ * is a B(c-1, a) / (c + a B(c-1, a)), from B(0, a) = 1. */
+Test(cluster, a_door_counts_the_whole_cluster)
+{
+    const double load = 0.8;
+    double lost = 1;
+    for (int c = 1; c <= 5; c++)
+        lost = 5 * load * lost / (c + 5 * load * lost);
+    const double share = share_turned_away(&(struct door){.max_queued_reqs = 5}, 5, load);
+    cr_expect(fabs(share - lost) < 0.02 * lost, "%g, expected %g", share, lost);
+}
+
+/* Of requests that come together, each of two answers to 30 tokens. */
+static uint64_t turned_away_of_four(const struct door *door)
+{
+    struct fixture f = {
+        .limits = {.block_tokens = 16, .n_blocks = 64, .max_model_tokens = 64, .n_clients = 1},
+        .linear = {.step_s = 1},
+        .max_samples = 2,
+        .door = *door};
+    struct ifl_error error;
+    fixture_vllm(&f, NULL, NULL);
+    fixture_trace(&f, 4);
+    f.trace.samples = calloc(4, sizeof *f.trace.samples);
+    for (size_t i = 0; i < 4; i++) {
+        f.trace.n_prompt[i] = 30;
+        f.trace.n_output[i] = 2;
+        f.trace.samples[i] = 2;
+    }
+    cr_assert_eq(fixture_fly(&f, &error), 0, "%s", error.text);
+    const uint64_t n = f.n_at_door;
+    fixture_free(&f);
+    return n;
+}
+
+/* Each answer is a request of the server: 4 answers are two of these, 5 still two. The first brings
+ * 60 tokens, with the second they are 120. */
+Test(cluster, a_door_counts_answers)
+{
+    cr_expect_eq(turned_away_of_four(&(struct door){.max_queued_reqs = 4}), 2);
+    cr_expect_eq(turned_away_of_four(&(struct door){.max_queued_reqs = 5}), 2);
+    cr_expect_eq(turned_away_of_four(&(struct door){.max_queued_reqs = 6}), 1);
+    cr_expect_eq(turned_away_of_four(&(struct door){.max_queued_tokens = 60}), 3);
+    cr_expect_eq(turned_away_of_four(&(struct door){.max_queued_tokens = 61}), 2);
+    cr_expect_eq(turned_away_of_four(&(struct door){.max_queued_tokens = 121}), 1);
+}

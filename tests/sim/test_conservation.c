@@ -23,6 +23,24 @@ static int32_t roll(struct dice *dice, int32_t low, int32_t high)
     return low + (int32_t)(draw % (uint64_t)(high - low + 1));
 }
 
+static const char *roll_bool(struct dice *dice)
+{
+    return roll(dice, 0, 1) ? "true" : "false";
+}
+
+static void roll_unified(struct fixture *f, struct dice *dice)
+{
+    char params[256];
+    const int32_t max_seqs = roll(dice, f->max_samples, 12);
+    const int32_t max_active = roll(dice, 0, 1) * roll(dice, f->max_samples, max_seqs);
+    snprintf(params, sizeof params,
+             "{max_seqs: %d, max_active_seqs: %d, max_batched_tokens: %d, long_prefill_tokens: %d, "
+             "long_prefill_alone: %s, long_prefill_adapts: %s, walks_on: %s, ahead: %s}",
+             max_seqs, max_active, roll(dice, 1, 40), roll(dice, 0, 1) * roll(dice, 1, 20),
+             roll_bool(dice), roll_bool(dice), roll_bool(dice), roll_bool(dice));
+    fixture_module(f, IFL_BATCHING, "unified", params);
+}
+
 /* True if a decode may ask for a block that it does not need. */
 static bool roll_batching(struct fixture *f, struct dice *dice)
 {
@@ -50,11 +68,7 @@ static bool roll_batching(struct fixture *f, struct dice *dice)
                  roll(dice, 0, 3) ? 0 : roll(dice, 1, 5));
         fixture_module(f, IFL_BATCHING, "mixed", params);
     } else if (kind == 2) {
-        snprintf(params, sizeof params,
-                 "{max_seqs: %d, max_batched_tokens: %d, long_prefill_tokens: %d, ahead: %s}",
-                 roll(dice, f->max_samples, 12), roll(dice, 1, 40),
-                 roll(dice, 0, 1) * roll(dice, 1, 20), roll(dice, 0, 1) ? "false" : "true");
-        fixture_module(f, IFL_BATCHING, "unified", params);
+        roll_unified(f, dice);
     } else if (kind == 3) {
         snprintf(params, sizeof params,
                  "{max_seqs: %d, padded: %s, preferred_seqs: %d, queue_delay_s: %d}",
@@ -370,6 +384,13 @@ static void roll_samples(struct fixture *f, struct dice *dice)
         .search = roll(dice, 0, 1), .fork_frac = roll(dice, 0, 10) / 10.0, .seed = dice->seed};
 }
 
+static void roll_door(struct fixture *f, struct dice *dice)
+{
+    const bool closes = roll(dice, 0, 4) == 0;
+    f->door.max_queued_reqs = closes ? roll(dice, 0, 30) : 0;
+    f->door.max_queued_tokens = closes ? roll(dice, 0, 1) * roll(dice, 1, 600) : 0;
+}
+
 static void roll_setup(struct fixture *f, uint64_t seed)
 {
     struct dice dice = {seed, 0};
@@ -389,6 +410,7 @@ static void roll_setup(struct fixture *f, uint64_t seed)
     roll_samples(f, &dice);
     roll_memory(f, &dice);
     f->beams.search &= f->allocator == KV_PAGED; /* contiguous runs cannot share */
+    roll_door(f, &dice);
 }
 
 static void check_requests(const struct fixture *f, uint64_t seed)
@@ -460,7 +482,7 @@ static void fly(struct fixture *f, uint64_t seed)
 
 static void check_seeds(uint64_t first, uint64_t n)
 {
-    uint64_t n_preemptions = 0, n_swaps = 0, n_repeats = 0, n_cached = 0;
+    uint64_t n_preemptions = 0, n_swaps = 0, n_repeats = 0, n_cached = 0, n_at_door = 0;
     for (uint64_t seed = first; seed < first + n; seed++) {
         struct fixture skipping, planning, checking;
         roll_setup(&skipping, seed);
@@ -478,6 +500,7 @@ static void check_seeds(uint64_t first, uint64_t n)
         check_same(&skipping, &planning, seed);
         check_same(&skipping, &checking, seed);
         n_repeats += skipping.n_repeats;
+        n_at_door += skipping.n_at_door;
         for (size_t i = 0; i < skipping.capture.n_requests; i++) {
             n_preemptions += (uint64_t)skipping.capture.requests[i].preemptions;
             n_swaps += (uint64_t)skipping.capture.requests[i].swap_outs;
@@ -488,7 +511,8 @@ static void check_seeds(uint64_t first, uint64_t n)
         fixture_free(&checking);
     }
     /* the set-ups must reach what they are meant to test */
-    cr_assert(n_preemptions > n && n_swaps > n / 10 && n_repeats > n && n_cached > n);
+    cr_assert(n_preemptions > n && n_swaps > n / 10 && n_repeats > n && n_cached > n &&
+              n_at_door > n);
 }
 
 Test(conservation, first_seeds, .timeout = 600)
