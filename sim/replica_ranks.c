@@ -255,6 +255,7 @@ void replica_ask_keys(struct replica *replica)
     replica->order_keys = ops->keys ? ops->keys(order->self, &replica->view) : IFL_KEYS_MOVE;
     replica->keys_change = moved || replica_keys_move(replica);
     replica->ranks_stale = replica->keys_change;
+    replica->waiting.moves = replica->order_keys == IFL_KEYS_MOVE;
     replica_check_keys(replica);
 }
 
