@@ -294,6 +294,9 @@ struct ifl_policy_list {
 };
 
 #define IFL_POLICIES_SYMBOL "ifl_policies_v3"
+#if defined(__GNUC__)
+__attribute__((visibility("default"))) /* also of what is built with -fvisibility=hidden */
+#endif
 extern const struct ifl_policy_list ifl_policies_v3;
 
 /* The list, from addresses of policies: IFL_POLICIES(&my_order, &my_admission); */

@@ -122,7 +122,7 @@ def build(include, source, folder):
     for name in names + [os.path.join(HERE, 'prompts_first.c')]:
         plugin = os.path.join(folder, os.path.basename(name)[:-2] + '.so')
         subprocess.run(['cc', '-std=c17', '-Wall', '-Wextra', '-Wpedantic', '-Werror', '-O1', '-shared', '-fPIC',
-                        '-I' + include, name, '-o', plugin], check=True)
+                        '-fvisibility=hidden', '-I' + include, name, '-o', plugin], check=True)
         plugins += ['--plugin', plugin]
     return plugins
 
