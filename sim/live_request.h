@@ -47,6 +47,7 @@ struct live_request {
                          while WAITING; in tallied pools only the names that the cache has for them,
                          or the first (kv/pool.h) */
     uint64_t ticket;  /* with which it waits, see waiting.h; 0: it does not */
+    uint64_t shown_plan, shown_to; /* the plan whose cursors have shown it, a bit each */
 
     struct live_link links[N_CHAINS];
     struct standing standing[N_RANKED];

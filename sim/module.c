@@ -21,11 +21,14 @@ int module_create(struct module *module, const struct module_config *config,
 {
     const struct ifl_policy *policy = config->policy;
     const size_t state_offset = aligned(policy->params_bytes);
-    struct head *head = calloc(1, sizeof *head + state_offset + policy->state_bytes + 1);
+    const size_t client_offset = state_offset + aligned(policy->state_bytes);
+    const size_t client_stride = aligned(policy->client_bytes);
+    struct head *head =
+        calloc(1, sizeof *head + client_offset + limits->n_clients * client_stride + 1);
     module->policy = policy;
     if (!head)
         return ifl_fail_nomem(error);
-    *head = (struct head){policy, {state_offset, *parts_bytes}};
+    *head = (struct head){policy, {state_offset, *parts_bytes, client_offset, client_stride}};
     *parts_bytes += aligned(policy->request_bytes);
     module->self = head + 1;
     if (policy->params_bytes)

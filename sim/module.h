@@ -8,7 +8,7 @@
 
 struct module {
     const struct ifl_policy *policy;
-    void *self; /* parameters, then state */
+    void *self; /* parameters, then state, then its part of each client */
 };
 
 /* Owned by the caller; zeroed memory is valid for module_destroy. The module's part of a request

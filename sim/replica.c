@@ -358,6 +358,7 @@ static void begin_step(struct replica *replica, int64_t now_ns)
     replica->keys_asked = false;
     for (int state = IFL_WAITING; state <= IFL_SWAPPED; state++)
         replica->refused[state].r = NULL;
+    waiting_open(&replica->waiting);
     replica->kv.cache.asked_lost = false;
     open_step(replica);
 }

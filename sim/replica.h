@@ -60,6 +60,7 @@ struct ranking {
     size_t n_noted;
     bool kept;  /* who is not noted stands where its key puts it */
     bool taken; /* and the list is as this plan sees it */
+    bool stale; /* all keys must be asked anew before the next look */
 };
 
 /* Steps that modules hear of as one, at most. */

@@ -45,9 +45,10 @@ static void check_key(void *context, struct live_request *r, int64_t key)
 
 void replica_check_keys(struct replica *replica)
 {
-    if (!replica->checks || replica->keys_change)
+    if (!replica->checks)
         return;
-    waiting_each(&replica->waiting, check_key, replica);
+    if (!replica->ranks_stale)
+        waiting_each(&replica->waiting, check_key, replica);
     for (int which = 0; which < N_RANKED; which++)
         replica_each_standing(replica, &replica->by_rank[which], check_key);
 }

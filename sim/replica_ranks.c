@@ -254,7 +254,10 @@ void replica_ask_keys(struct replica *replica)
     replica->keys_asked = true;
     replica->order_keys = ops->keys ? ops->keys(order->self, &replica->view) : IFL_KEYS_MOVE;
     replica->keys_change = moved || replica_keys_move(replica);
-    replica->ranks_stale = replica->keys_change;
+    replica->ranks_stale |= replica->keys_change;
+    for (int which = 0; which < N_RANKED; which++)
+        replica->by_rank[which].stale |= replica->keys_change;
+    replica->waiting.moves = replica->order_keys == IFL_KEYS_MOVE;
     replica_check_keys(replica);
 }
 
@@ -325,7 +328,7 @@ static void rank_everyone(struct replica *replica, struct ranking *list, size_t 
 
 void replica_each_standing(struct replica *replica, const struct ranking *list, key_fn *see)
 {
-    for (size_t i = 0; list->kept && i < list->n; i++) {
+    for (size_t i = 0; list->kept && !list->stale && i < list->n; i++) {
         struct live_request *r = live(of(list)[i].r);
         const struct standing *own = &r->standing[list->which];
         const bool asked_anyway = r->in_cohort && replica->order_keys != IFL_KEYS_NAMED;
@@ -338,7 +341,8 @@ void replica_take_ranking(struct replica *replica, struct ranking *list)
 {
     list->taken = true;
     replica_settle_keys(replica);
-    bool few = list->kept && !replica->keys_change;
+    bool few = list->kept && !list->stale;
+    list->stale = false;
     if (list->which == RANKED_RUNNING)
         step_show_members(replica);
     if (!list->kept)

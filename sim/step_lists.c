@@ -141,6 +141,8 @@ const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
         r = next_of_any(replica, lists, cursor);
     else if ((waiting = next_waiting(replica, cursor->at)))
         r = &waiting->pub;
+    if (r && r->state == IFL_WAITING)
+        waiting_shown(&replica->waiting, cursor->at, live(r));
     replica_note_said(replica, &replica->modules[IFL_ORDER], lists, r ? (int64_t)r->serial : -1);
     return r;
 }

@@ -25,6 +25,12 @@ void step_remove_swapped(struct replica *replica, struct live_request *r)
 
 /* ---- giving way ---- */
 
+/* This plan has started it, and takes that back. */
+static bool starts_now(const struct replica *replica, const struct live_request *r)
+{
+    return r->pub.start_serial >= replica->first_start;
+}
+
 static void leave_running(struct replica *replica, struct live_request *r)
 {
     replica_leave(replica, r);
@@ -35,14 +41,16 @@ static void leave_running(struct replica *replica, struct live_request *r)
     replica->step.n_preempted++;
     replica->n_ended_victims += r->ended;
     r->pub.n_preempted++;
-    if (r->first_scheduled_ns != IFL_NEVER) /* before, it queues */
+    if (starts_now(replica, r) && r->first_scheduled_ns == replica->view.now_ns)
+        r->first_scheduled_ns = IFL_NEVER; /* the plan takes it back: it still queues */
+    if (r->first_scheduled_ns != IFL_NEVER)
         r->stalled_since_ns = replica->view.now_ns;
 }
 
 /* The request's state is new already, its rank not yet asked for. */
 static void tell_preempt(struct replica *replica, const struct live_request *r)
 {
-    const bool undone = r->pub.start_serial >= replica->first_start;
+    const bool undone = starts_now(replica, r);
     FOR_EACH_LISTENER (module, undone ? &replica->on_undo : &replica->on_preempt)
         (undone ? module->policy->on_undo : module->policy->on_preempt)(module->self,
                                                                         &replica->view, &r->pub);
@@ -132,7 +140,7 @@ static void leave_for_good(struct replica *replica, struct live_request *r)
 
 static bool swapped_in_now(const struct replica *replica, const struct live_request *r)
 {
-    return r->pub.start_serial >= replica->first_start && r->swapped_in;
+    return starts_now(replica, r) && r->swapped_in;
 }
 
 /* Somebody started in this plan on what it has r compute. */

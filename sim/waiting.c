@@ -60,6 +60,7 @@ static struct waiter admit(struct waiting *waiting, struct live_request *r, int6
                            int64_t arrival_ns)
 {
     r->ticket = ++waiting->n_tickets;
+    r->shown_plan = 0;
     return (struct waiter){key, arrival_ns, r->pub.queued_serial, r->ticket, r};
 }
 
@@ -340,12 +341,31 @@ static bool bring_near(struct waiting *waiting)
     return true;
 }
 
+void waiting_note_shown(struct waiting *waiting, uint64_t at[2], struct live_request *r)
+{
+    if (at[0] >> 32 == 0 && waiting->n_cursors == WAITING_MOST_CURSORS)
+        return;
+    if (at[0] >> 32 == 0)
+        at[0] |= (uint64_t)++waiting->n_cursors << 32;
+    if (r->shown_plan != waiting->n_plans)
+        r->shown_to = 0;
+    r->shown_plan = waiting->n_plans;
+    r->shown_to |= UINT64_C(1) << ((at[0] >> 32) - 1);
+}
+
+static bool was_shown(const struct waiting *waiting, const uint64_t at[2],
+                      const struct live_request *r)
+{
+    const uint64_t cursor = at[0] >> 32;
+    return cursor > 0 && r->shown_plan == waiting->n_plans && r->shown_to >> (cursor - 1) & 1;
+}
+
 struct live_request *waiting_look(struct waiting *waiting, uint64_t at[2])
 {
     const struct waiter_run *near = &waiting->near;
-    while (at[0] < waiting->n_front) {
-        const struct waiter *w = &waiting->front[waiting->n_front - 1 - at[0]++];
-        if (waits(w))
+    while ((uint32_t)at[0] < waiting->n_front) {
+        const struct waiter *w = &waiting->front[waiting->n_front - 1 - (uint32_t)at[0]++];
+        if (waits(w) && !was_shown(waiting, at, w->r))
             return w->r;
     }
     for (;;) {
@@ -356,7 +376,7 @@ struct live_request *waiting_look(struct waiting *waiting, uint64_t at[2])
             continue; /* making room may have moved the run */
         }
         at[1]++;
-        if (waits(&near->of[i]))
+        if (waits(&near->of[i]) && !was_shown(waiting, at, near->of[i].r))
             return near->of[i].r;
     }
 }

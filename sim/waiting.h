@@ -43,6 +43,9 @@ struct waiting {
     bool holes;                        /* somebody has left since the last waiting_tidy */
     size_t n_near_holes;               /* at most */
     uint32_t n_rankings;               /* times everyone got a new key */
+    bool moves;                        /* keys change within a plan: cursors note what they show */
+    uint32_t n_cursors;                /* that have noted something in this plan */
+    uint64_t n_plans;                  /* so far */
     const struct ifl_request **ranked; /* scratch */
     int64_t *keys;                     /* scratch */
 };
@@ -80,14 +83,33 @@ static inline void waiting_tidy(struct waiting *waiting)
         waiting_fill_holes(waiting);
 }
 
-/* at[0] counts what was seen of the front stack from its top, at[1] of near; above it stands the
- * ranking that they belong to. A cursor from before the last ranking begins anew. */
+/* at[0] counts what was seen of the front stack from its top, at[1] of near. Above at[1] stands the
+ * ranking that they belong to, above at[0] the cursor's number where keys move, from 1. A cursor
+ * from before the last ranking begins anew, and passes over what it has shown. */
 static inline void waiting_renew(const struct waiting *waiting, uint64_t at[2])
 {
     if (at[1] >> 32 == waiting->n_rankings)
         return;
-    at[0] = 0;
+    at[0] = at[0] >> 32 << 32;
     at[1] = (uint64_t)waiting->n_rankings << 32;
+}
+
+/* Requests are noted for that many cursors of a plan; what others have shown they may show again.
+ */
+enum { WAITING_MOST_CURSORS = 64 };
+
+/* A new plan: what cursors have shown is forgotten. */
+static inline void waiting_open(struct waiting *waiting)
+{
+    waiting->n_plans++;
+    waiting->n_cursors = 0;
+}
+/* The cursor has shown r. */
+void waiting_note_shown(struct waiting *waiting, uint64_t at[2], struct live_request *r);
+static inline void waiting_shown(struct waiting *waiting, uint64_t at[2], struct live_request *r)
+{
+    if (waiting->moves)
+        waiting_note_shown(waiting, at, r);
 }
 
 /* The next request that waits, NULL at the end. `at` starts as {0, 0}. */
@@ -98,7 +120,7 @@ static inline struct live_request *waiting_next(struct waiting *waiting, uint64_
     const struct waiter_run *near = &waiting->near, *line = &waiting->line;
     const bool near_seen = near->head + (uint32_t)at[1] == near->tail;
     const bool none_far = line->head == line->tail && waiting->n_heap == 0;
-    const bool all_seen = at[0] >= waiting->n_front && near_seen && none_far;
+    const bool all_seen = (uint32_t)at[0] >= waiting->n_front && near_seen && none_far;
     return all_seen ? NULL : waiting_look(waiting, at);
 }
 

@@ -11,11 +11,10 @@
  * list is looked at after anything has changed. Both are there for speed alone, and
  * serving.check_steady finds out a module that uses them wrongly.
  *
- * Out of tree: export one const list under the name below, build it as a shared object against the
- * installed headers alone, load it with `--plugin FILE.so`:
+ * Out of tree: export one list of policies, build it as a shared object against the installed
+ * headers alone, load it with `--plugin FILE.so`:
  *
- *     const struct ifl_policy_list ifl_policies_v3 = {IFL_POLICY_ABI, sizeof(struct ifl_policy),
- *                                                     1, {&my_policy}};
+ *     IFL_POLICIES(&my_policy);
  */
 #ifndef INFLIGHT_POLICY_H
 #define INFLIGHT_POLICY_H
@@ -201,8 +200,9 @@ struct ifl_step_end {
     struct ifl_results (*results)(const struct ifl_step_end *);
 };
 
-/* The requests that the step gave tokens, and how many. Putting the list together costs a look at
- * each. */
+/* The requests that the step gave tokens, and how many: first those of ifl_schedule_ready in order
+ * of start, then the others in the order in which the plan scheduled them. Putting the list
+ * together costs a look at each. */
 static inline struct ifl_results ifl_results(const struct ifl_step_end *end)
 {
     return end->results(end);
@@ -216,6 +216,7 @@ struct ifl_policy {
     size_t params_bytes;  /* of the parameter struct */
     size_t state_bytes;   /* of the instance's own state, zeroed at the start of a run */
     size_t request_bytes; /* on every request (ifl_mine), zeroed when it joins a replica */
+    size_t client_bytes;  /* on every client (ifl_client), zeroed at the start of a run */
     /* There is an instance for each replica, of a router for the cluster. `self`, which is not NULL
      * in any call, is its parameter struct, filled in, followed by its state (ifl_state). Both
      * optional; init may refuse parameters that do not go with the limits: 0, or negative with a
@@ -225,9 +226,11 @@ struct ifl_policy {
     /* Hooks, all optional; a router has none. */
     /* A request has come to the replica, at view->now_ns, and is about to wait. */
     void (*on_join)(void *self, const struct ifl_view *, const struct ifl_request *);
-    /* Within a plan: the request has started, from waiting or from host memory. */
+    /* Within a plan: the request has started, from waiting or from host memory. It has its blocks,
+     * its tokens of this step (ifl_n_now) and its new started_ns. */
     void (*on_start)(void *self, const struct ifl_view *, const struct ifl_request *);
-    /* The same plan has taken that start back: the request waits again, or is in host memory. */
+    /* The same plan has taken that start back: the request waits again, or is in host memory. It
+     * counts as preempted. */
     void (*on_undo)(void *self, const struct ifl_view *, const struct ifl_request *);
     /* Within a plan: a request that an earlier plan had started loses its place. */
     void (*on_preempt)(void *self, const struct ifl_view *, const struct ifl_request *);
@@ -257,8 +260,10 @@ struct ifl_policy {
 
 /* What stands in front of the parameters that `self` points to. */
 struct ifl_instance {
-    uint64_t state_offset; /* of the state, from self */
-    uint64_t part_offset;  /* of its part of each request, from request->parts */
+    uint64_t state_offset;  /* of the state, from self */
+    uint64_t part_offset;   /* of its part of each request, from request->parts */
+    uint64_t client_offset; /* of its part of the first client, from self */
+    uint64_t client_stride; /* from that of a client to that of the next */
 };
 
 /* The state of an instance, 16-byte aligned. */
@@ -273,6 +278,14 @@ static inline void *ifl_mine(const void *self, const struct ifl_request *r)
     return (void *)((uintptr_t)r->parts + ((const struct ifl_instance *)self)[-1].part_offset);
 }
 
+/* The instance's own part of the request's client, 16-byte aligned. */
+static inline void *ifl_client(const void *self, const struct ifl_request *r)
+{
+    const struct ifl_instance *instance = (const struct ifl_instance *)self - 1;
+    return (void *)((uintptr_t)self + instance->client_offset +
+                    r->client * instance->client_stride);
+}
+
 struct ifl_policy_list {
     uint32_t abi;        /* IFL_POLICY_ABI */
     size_t policy_bytes; /* sizeof(struct ifl_policy) where the list was compiled */
@@ -281,7 +294,18 @@ struct ifl_policy_list {
 };
 
 #define IFL_POLICIES_SYMBOL "ifl_policies_v3"
+#if defined(__GNUC__)
+__attribute__((visibility("default"))) /* also of what is built with -fvisibility=hidden */
+#endif
 extern const struct ifl_policy_list ifl_policies_v3;
+
+/* The list, from addresses of policies: IFL_POLICIES(&my_order, &my_admission); */
+#define IFL_POLICIES(...)                                                                          \
+    const struct ifl_policy_list ifl_policies_v3 = {                                               \
+        IFL_POLICY_ABI,                                                                            \
+        sizeof(struct ifl_policy),                                                                 \
+        sizeof((const struct ifl_policy *[]){__VA_ARGS__}) / sizeof(const struct ifl_policy *),    \
+        {__VA_ARGS__}}
 
 /* The `keys` of an order whose keys depend on the request itself. */
 static inline enum ifl_keys ifl_own_keys(const void *self, const struct ifl_view *view)

@@ -129,14 +129,18 @@ struct ifl_step_ops {
     size_t size_bytes; /* sizeof(struct ifl_step_ops): it may grow at its end */
     /* The next request of the lists (a union of enum ifl_list) in rank order, NULL at the end.
      * Waiting requests pushed to the front come first, those preempted in this plan included.
-     * Requests that left their list in this plan are passed over; who starts in it is not shown. */
+     * Requests that left their list in this plan are passed over; those that started in it are not
+     * shown. A cursor shows a request once, unless it came to wait again. The keys of waiting
+     * requests are those of now; running and swapped ones stand in the order that they had when the
+     * plan first listed them. */
     const struct ifl_request *(*next)(struct ifl_step *, unsigned lists, struct ifl_cursor *);
-    /* Everyone on the device before this plan, in order of start. */
+    /* The requests on the device before this plan, in order of start. One that has given way since
+     * is still listed: its state says so. */
     struct ifl_requests (*running)(struct ifl_step *);
     /* The same in the order of rank in which ifl_next shows them, backwards: the last for at 0, the
      * one before it for 1, NULL beyond the first. */
     const struct ifl_request *(*last_ranked)(struct ifl_step *, size_t at);
-    /* Requests that joined RUNNING in this plan. */
+    /* Requests that joined RUNNING in this plan, in order of start; as above. */
     struct ifl_requests (*started)(struct ifl_step *);
     /* The prefix cache's answer for a waiting request; {0} without a cache. */
     struct ifl_hit (*hit)(struct ifl_step *, const struct ifl_request *);
@@ -154,7 +158,8 @@ struct ifl_step_ops {
     double (*room)(struct ifl_step *, double enough);
     /* A waiting or swapped request joins RUNNING with n new tokens (0 is allowed) behind those of
      * its hit, if the admit module says yes; fewer where its hit has grown since the plan looked.
-     * Gives it the blocks the answer named, shares the cached ones, swaps in where needed. */
+     * Gives it the blocks the answer named, shares the cached ones, swaps in where needed. After a
+     * yes it is IFL_NO_BLOCKS if those blocks are not free. */
     enum ifl_verdict (*start)(struct ifl_step *, const struct ifl_request *, int32_t n);
     /* A running request computes n more tokens, 0 < n <= todo, holding blocks for hold_tokens or
      * for what it computes, whichever is more. IFL_YES or IFL_NO_BLOCKS; a refusal changes

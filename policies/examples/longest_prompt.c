@@ -19,5 +19,4 @@ static const struct ifl_policy longest_prompt = {
     .ops.order = &ops,
 };
 
-const struct ifl_policy_list ifl_policies_v3 = {
-    IFL_POLICY_ABI, sizeof(struct ifl_policy), 1, {&longest_prompt}};
+IFL_POLICIES(&longest_prompt);

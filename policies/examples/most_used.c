@@ -36,5 +36,4 @@ static const struct ifl_policy most_used = {
     .ops.admit = &ops,
 };
 
-const struct ifl_policy_list ifl_policies_v3 = {
-    IFL_POLICY_ABI, sizeof(struct ifl_policy), 1, {&most_used}};
+IFL_POLICIES(&most_used);

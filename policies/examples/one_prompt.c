@@ -24,5 +24,4 @@ static const struct ifl_policy one_prompt = {
     .ops.batching = &ops,
 };
 
-const struct ifl_policy_list ifl_policies_v3 = {
-    IFL_POLICY_ABI, sizeof(struct ifl_policy), 1, {&one_prompt}};
+IFL_POLICIES(&one_prompt);

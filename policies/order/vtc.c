@@ -47,6 +47,7 @@ struct counters {
     int64_t n_seen;
     int64_t n_waiting;
     uint32_t n_here; /* clients that have requests here */
+    bool compared;   /* several since `keys` was last asked: some keys are not those of one alone */
 };
 
 struct account { /* of a request */
@@ -214,6 +215,7 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     if (client->n_waiting == 0 && p->lift)
         lift(p, view, client);
     counters->n_here += client->n_here++ == 0;
+    counters->compared |= !is_alone(self);
     start_waiting(counters, client, ifl_mine(self, r));
 }
 
@@ -319,8 +321,11 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
 
 static enum ifl_keys keys(const void *self, const struct ifl_view *view)
 {
+    struct counters *counters = counters_of(self);
+    const bool compared = counters->compared;
     (void)view;
-    return is_alone(self) ? IFL_KEYS_OWN : IFL_KEYS_MOVE;
+    counters->compared = !is_alone(self);
+    return compared ? IFL_KEYS_MOVE : IFL_KEYS_OWN;
 }
 
 static const struct ifl_order_ops ops = {.rank = rank, .keys = keys};

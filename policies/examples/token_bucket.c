@@ -1,0 +1,66 @@
+/* An admission: a token bucket for each client. A request pays one token when it first starts; a
+ * bucket holds `burst` of them and gains `rate_rps` a second. Blocks are left to another module.
+ * (As the generic cell rate algorithm counts, ITU-T I.371: by the time when the bucket is full.) */
+#include <inflight/policy.h>
+
+struct token_bucket {
+    double rate_rps;
+    int32_t burst;
+};
+
+struct bucket { /* of a client */
+    int64_t full_ns;
+};
+
+static const struct ifl_param params[] = {
+    {"rate_rps", IFL_REAL, offsetof(struct token_bucket, rate_rps), 1, 1e-6, 1e6, NULL, "1/s",
+     "requests that a client may start a second"},
+    {"burst", IFL_INT, offsetof(struct token_bucket, burst), 1, 1, 1 << 10, NULL, "requests",
+     "that it may start at once after a pause"},
+};
+
+static int64_t token_ns(const struct token_bucket *p)
+{
+    return (int64_t)(1e9 / p->rate_rps);
+}
+
+static struct ifl_admission ask(const void *self, const struct ifl_view *view,
+                                struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    const struct token_bucket *p = self;
+    const struct bucket *bucket = ifl_client(self, r);
+    const bool *paid = ifl_mine(self, r);
+    const int64_t has_one_ns = bucket->full_ns - (p->burst - 1) * token_ns(p);
+    (void)step;
+    (void)n;
+    return *paid || has_one_ns <= view->now_ns ? ifl_admission(IFL_YES, 0)
+                                               : ifl_not_before(has_one_ns);
+}
+
+/* If the start is taken back, the request has paid and is not charged again. */
+static void on_start(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    struct bucket *bucket = ifl_client(self, r);
+    bool *paid = ifl_mine(self, r);
+    const int64_t from_ns = bucket->full_ns > view->now_ns ? bucket->full_ns : view->now_ns;
+    if (!*paid)
+        bucket->full_ns = from_ns + token_ns(self);
+    *paid = true;
+}
+
+static const struct ifl_admit_ops ops = {.ask = ask};
+
+static const struct ifl_policy token_bucket = {
+    .kind = IFL_ADMIT,
+    .name = "token-bucket",
+    .doc = "a client starts so many requests a second",
+    .params = params,
+    .n_params = 2,
+    .params_bytes = sizeof(struct token_bucket),
+    .request_bytes = sizeof(bool),
+    .client_bytes = sizeof(struct bucket),
+    .on_start = on_start,
+    .ops.admit = &ops,
+};
+
+IFL_POLICIES(&token_bucket);
