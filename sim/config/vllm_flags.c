@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* vLLM 0.11, vllm/engine/arg_utils.py; older ones, which are gone there, from 0.8.5:
+/* vLLM 0.33, vllm/engine/arg_utils.py; older ones, which are gone there, from 0.8.5:
  * https://docs.vllm.ai/en/v0.8.5/serving/engine_args.html; then `vllm bench serve`. */
 static const struct vllm_flag flags[] = {
     {"max_model_len", "serving.max_model_len", ""},
@@ -14,8 +14,11 @@ static const struct vllm_flag flags[] = {
     {"scheduling_policy", "serving.order.policy", ""},
     {"enable_chunked_prefill", "serving.preset", "=vllm-v0-chunked, or any vllm-v1"},
     {"no_enable_chunked_prefill", "serving.preset", "=vllm-v0"},
-    {"async_scheduling", "serving.preset", "=vllm-v1-async"},
-    {"no_async_scheduling", "serving.preset", "=vllm-v1"},
+    {"async_scheduling", "serving.preset", "=vllm-v1"},
+    {"no_async_scheduling", "serving.preset", "=vllm-v1-sync"},
+    {"max_num_active_seqs", "serving.batching.max_active_seqs", ""},
+    {"max_num_queued_reqs", "serving.max_queued_reqs", ""},
+    {"max_num_queued_tokens", "serving.max_queued_tokens", ""},
     {"preemption_mode", "serving.preempt.fate", ""},
     {"block_size", "serving.kv.block_tokens", ""},
     {"gpu_memory_utilization", "serving.kv.memory_utilization", ""},

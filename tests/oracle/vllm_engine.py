@@ -135,6 +135,7 @@ class Engine:
         self.vllm = scheduler_of(settings, asynchronous, priority)
         self.hasher = block_hasher_of(settings)
         self.n_in_flight = 2 if asynchronous else 1
+        self.carried = 0            # preemptions of plans without a step, which the next step tells of
         self.ids = {}
         self.of_name, self.of_vllm = {}, {}
         self.prefill = {}           # tokens to compute when it was last admitted
@@ -205,7 +206,13 @@ class Engine:
                 self.prefill[r] = request.num_tokens
             computed = request.num_computed_tokens - n
             planned.tokens[r] = n, computed, computed >= self.prefill[r]
+        if not planned.tokens:
+            self.carried += self.victims(planned)
         return planned
+
+    @staticmethod
+    def victims(planned):
+        return sum(r.status is None for r in planned.preempted)
 
     def row(self, planned, cost):
         """As machine.row_of; a request that has ended decodes for nothing, which costs time alone."""
@@ -220,13 +227,14 @@ class Engine:
             'prefill_tokens': sum(prefills), 'decode_tokens': len(useful),
             'prefill_seqs': len(prefills), 'decode_seqs': len(useful), 'context_tokens': sum(useful),
             'running': len(on_device), 'waiting': len(self.alive) - len(on_device), 'swapped': 0,
-            'preempted': sum(r.status is None for r in planned.preempted), 'blocks_out': 0, 'blocks_in': 0,
+            'preempted': self.victims(planned) + self.carried, 'blocks_out': 0, 'blocks_in': 0,
             'kv_used_blocks': self.s['num_blocks'] - self.vllm.kv_cache_manager.block_pool.get_num_free_blocks(),
         }
 
     def start(self, planned, cost):
         planned.begin = self.now
         row = self.row(planned, cost)
+        self.carried = 0
         planned.end = self.now + row['duration']
         for r in planned.tokens:
             if r.first_scheduled is None:
