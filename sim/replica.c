@@ -70,6 +70,13 @@ static struct replica *seen_in(const struct ifl_view *view)
     return (struct replica *)((uintptr_t)view - offsetof(struct replica, view));
 }
 
+static struct ifl_step *plan_of(const struct ifl_view *view)
+{
+    struct replica *replica = seen_in(view);
+    replica->keys_read_plan = true; /* perhaps another module's question, which costs no more */
+    return replica->planning ? &replica->step : NULL;
+}
+
 static void rerank(const struct ifl_view *view, const struct ifl_request *request)
 {
     struct replica *replica = seen_in(view);
@@ -121,6 +128,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
     replica->beams.search &= replica->max_samples > 1;
     replica->limits.contiguous = options->allocator == KV_BUDDY;
     replica->view.limits = &replica->limits;
+    replica->view.plan = plan_of;
     replica->view.rerank = rerank;
     for (int which = 0; which < N_RANKED; which++)
         replica->by_rank[which].which = (enum ranked_list)which;
@@ -453,12 +461,12 @@ int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *erro
     replica->promise = (struct ifl_promise){0};
     replica->padding = (struct ifl_padding){0};
     replica->plans_ahead = false;
-    replica->view.asked = &replica->step;
+    replica->planning = true;
     batching->policy->ops.batching->plan(batching->self, &replica->view, &replica->step);
     swap_ahead(replica);
     if (!replica->broken)
         bound_promise(replica);
-    replica->view.asked = NULL;
+    replica->planning = false;
     if (replica->broken)
         *error = replica->error;
     return replica->broken ? error->code : 0;

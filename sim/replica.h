@@ -88,6 +88,7 @@ struct replica {
     struct listeners on_join, on_start, on_undo, on_preempt, on_step_start, on_step_end, on_leave;
     bool has_ahead;           /* the preempt module's question after each plan */
     enum ifl_keys order_keys; /* as of the last plan that looked at a ranked list */
+    bool keys_read_plan;      /* they may change with what a plan does */
 
     /* what never changes */
     uint32_t number; /* in its cluster */
@@ -127,6 +128,7 @@ struct replica {
     size_t n_members;
     bool ready_all;           /* schedule_ready took the whole cohort */
     bool shown;               /* some member's n_now says so */
+    bool planning;            /* the batching module makes a plan */
     bool keys_asked;          /* order_keys is of this plan */
     bool keys_change;         /* the last plan's keys do not stand */
     bool ranks_stale;         /* keys of waiting requests must be asked anew before the next look */

@@ -178,10 +178,18 @@ static inline bool replica_keys_move(const struct replica *replica)
 {
     return replica->order_keys == IFL_KEYS_MOVE || replica->order_keys == IFL_KEYS_PLAN;
 }
-/* The plan has changed what a key may depend on. */
+/* The plan has changed what a key may depend on: the step, where keys have looked at it, and hits,
+ * which n_computed of a waiting request shows. */
 static inline void replica_stir_keys(struct replica *replica)
 {
-    replica->ranks_stale |= replica->order_keys == IFL_KEYS_MOVE;
+    const bool may_change = replica->keys_read_plan || replica->kv.cached;
+    replica->ranks_stale |= may_change && replica->order_keys == IFL_KEYS_MOVE;
+}
+/* A hook within the plan may have changed what the module's keys depend on. */
+static inline void replica_stir_keys_of(struct replica *replica, const struct module *module)
+{
+    const bool orders = module == &replica->modules[IFL_ORDER];
+    replica->ranks_stale |= orders && replica->order_keys == IFL_KEYS_MOVE;
 }
 /* The list as the plan sees it. */
 void replica_take_ranking(struct replica *replica, struct ranking *list);

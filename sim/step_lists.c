@@ -9,7 +9,7 @@ void step_show(struct replica *replica, struct live_request *r)
     if (!r->in_cohort)
         return;
     cohort_sync(&replica->cohort, r);
-    if (replica->ready_all && replica->view.asked) { /* not for hooks: the plan is settled */
+    if (replica->ready_all && replica->planning) { /* not for hooks: the plan is settled */
         r->pub.stale.n_now = 1;
         replica->shown = true;
     }

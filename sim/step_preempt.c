@@ -51,9 +51,11 @@ static void leave_running(struct replica *replica, struct live_request *r)
 static void tell_preempt(struct replica *replica, const struct live_request *r)
 {
     const bool undone = starts_now(replica, r);
-    FOR_EACH_LISTENER (module, undone ? &replica->on_undo : &replica->on_preempt)
+    FOR_EACH_LISTENER (module, undone ? &replica->on_undo : &replica->on_preempt) {
         (undone ? module->policy->on_undo : module->policy->on_preempt)(module->self,
                                                                         &replica->view, &r->pub);
+        replica_stir_keys_of(replica, module);
+    }
 }
 
 static void send_to_host(struct replica *replica, struct live_request *r)

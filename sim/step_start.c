@@ -181,8 +181,10 @@ static bool leave_queue(struct replica *replica, struct live_request *r, int32_t
 
 static void tell_start(struct replica *replica, const struct live_request *r)
 {
-    FOR_EACH_LISTENER (module, &replica->on_start)
+    FOR_EACH_LISTENER (module, &replica->on_start) {
         module->policy->on_start(module->self, &replica->view, &r->pub);
+        replica_stir_keys_of(replica, module);
+    }
 }
 
 enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *request, int32_t n)

@@ -62,7 +62,7 @@ struct ifl_batching_ops {
 
 /* When the keys of an order may change. A request that comes to a list is asked for in any case. */
 enum ifl_keys {
-    IFL_KEYS_MOVE, /* any key with anything: time, a hook, another request's start */
+    IFL_KEYS_MOVE, /* any key with anything: time, a hook, what the plan does */
     IFL_KEYS_PLAN, /* any key, but not within a plan: all are asked for once a plan */
     IFL_KEYS_OWN,  /* a request's key with what it computes itself, and with ifl_rerank */
     IFL_KEYS_NAMED /* with ifl_rerank alone */
@@ -70,7 +70,7 @@ enum ifl_keys {
 
 struct ifl_order_ops {
     /* Fills in key[n]. Smaller keys first; ties by arrival, then by serial. May ask through
-     * view->asked, which is NULL outside of a plan, and read there what started in this plan. */
+     * ifl_plan(view), which is NULL outside of a plan, and read there what started in this plan. */
     void (*rank)(const void *self, const struct ifl_view *, const struct ifl_request *const *of,
                  size_t n, int64_t *key);
     /* Optional, for speed; without it IFL_KEYS_MOVE. Called when a plan first looks at a ranked
@@ -94,6 +94,12 @@ static inline struct ifl_admission ifl_admission(enum ifl_verdict verdict, int32
 static inline struct ifl_admission ifl_not_before(int64_t until_ns)
 {
     return (struct ifl_admission){IFL_WAIT, 0, until_ns};
+}
+
+/* Not before until_ns; the next may pass. */
+static inline struct ifl_admission ifl_skip_until(int64_t until_ns)
+{
+    return (struct ifl_admission){IFL_SKIP, 0, until_ns};
 }
 
 /* Several admit modules may stand in a row. They are asked in order; the first answer that is not

@@ -28,14 +28,14 @@ struct ifl_step;
 
 struct ifl_view {
     int64_t now_ns;
-    uint64_t step;          /* number of the step being planned, or of the first in flight */
-    struct ifl_step *asked; /* the step being planned, for questions; NULL outside of a plan */
+    uint64_t step; /* number of the step being planned, or of the first in flight */
     const struct ifl_limits *limits;
     size_t n_running, n_waiting, n_swapped; /* before this plan */
     uint64_t n_in_flight;                   /* steps that have begun and not ended */
     int32_t n_free_blocks, n_free_host_blocks;
     int64_t last_prefill_ns; /* duration of the last step that computed prompt tokens */
     int32_t n_ended_seqs, n_ended_blocks; /* given back by requests that ended since a step began */
+    struct ifl_step *(*plan)(const struct ifl_view *); /* see ifl_plan */
     /* The order's key of that request has changed. From hooks, and from the order's `keys`. */
     void (*rerank)(const struct ifl_view *, const struct ifl_request *);
     uint32_t n_tries; /* plans of this step before this one: none gave a token */
@@ -221,6 +221,13 @@ struct ifl_step {
 };
 
 /* ---- calls, as a policy writes them: what each does stands at struct ifl_step_ops ---- */
+
+/* The step being planned, for questions; NULL outside of a plan. An order whose keys look at it has
+ * them asked for again whenever the plan has changed it. */
+static inline struct ifl_step *ifl_plan(const struct ifl_view *view)
+{
+    return view->plan(view);
+}
 
 static inline void ifl_rerank(const struct ifl_view *view, const struct ifl_request *r)
 {

@@ -56,7 +56,7 @@ static void hang(struct branches *b, const struct ifl_view *view, const struct i
 {
     uint32_t at = on;
     for (bool new = see(b, at); new &&at != 0;) {
-        const uint32_t above = ifl_above(view->asked, at);
+        const uint32_t above = ifl_above(ifl_plan(view), at);
         new = see(b, above);
         b->nodes[at].parent = above;
         b->nodes[at].next_sibling = b->nodes[above].first_child;
@@ -134,8 +134,8 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     b->ranking++;
     see(b, 0);
     for (size_t i = 0; i < n; i++) {
-        const bool matches = view->asked && of[i]->state == IFL_WAITING;
-        key[i] = matches ? (int64_t)ifl_hit(view->asked, of[i]).node : 0;
+        const bool matches = ifl_plan(view) && of[i]->state == IFL_WAITING;
+        key[i] = matches ? (int64_t)ifl_hit(ifl_plan(view), of[i]).node : 0;
         hang(b, view, of[i], (uint32_t)key[i]);
     }
     sort_siblings(b, weigh(b));

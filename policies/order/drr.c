@@ -188,13 +188,14 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     struct turns *turns = turns_of(self);
     struct rounds *trial = &turns->trial;
     const struct ifl_requests none = {NULL, 0};
+    struct ifl_step *step = ifl_plan(view);
     if (is_alone(turns)) {
         memset(key, 0, n * sizeof *key);
         return;
     }
     charge_answers(self, view);
     copy_rounds(turns, trial, &turns->now);
-    (void)take_turns(self, trial, view->asked ? ifl_started(view->asked) : none);
+    (void)take_turns(self, trial, step ? ifl_started(step) : none);
     for (uint32_t i = 0; i < trial->n; i++)
         trial->clients[trial->ring[(trial->first + i) % turns->n_clients]].place = i;
     for (size_t i = 0; i < n; i++) {

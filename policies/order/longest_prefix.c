@@ -21,7 +21,8 @@ static const struct ifl_param params[] = {
 
 static int32_t cached_tokens(const struct ifl_view *view, const struct ifl_request *r)
 {
-    return view->asked && r->state == IFL_WAITING ? ifl_hit(view->asked, r).n_cached : 0;
+    struct ifl_step *step = ifl_plan(view);
+    return step && r->state == IFL_WAITING ? ifl_hit(step, r).n_cached : 0;
 }
 
 /* Tokens that two prompts begin with, as far as the trace says. */
