@@ -14,11 +14,13 @@
 
 void program_folder(char folder[PROGRAM_PATH_BYTES])
 {
-    const ssize_t n = readlink("/proc/self/exe", folder, PROGRAM_PATH_BYTES);
+    char path[PROGRAM_PATH_BYTES];
+    const ssize_t n = readlink("/proc/self/exe", path, sizeof path);
     if (n <= 0 || n == PROGRAM_PATH_BYTES) {
         *folder = '\0';
         return;
     }
+    memcpy(folder, path, (size_t)n);
     folder[n] = '\0';
     char *slash = strrchr(folder, '/');
     if (slash)
