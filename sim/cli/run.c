@@ -264,6 +264,8 @@ static int run_study(struct run *run)
         return rc;
     if (first && whole && !run->launch.quiet)
         fprintf(stderr, "note: %s is whole, there is nothing to resume\n", run->files.dir);
+    if (whole && first)
+        run_files_clear_lock(&run->files);
     if (whole)
         return 0;
     rc = first ? run_files_open(&run->files, run->launch.resume, &notes, &run->launch.error) : 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "cli/out_dir.h"
 #include "cli/ranks.h"
@@ -286,6 +287,15 @@ int run_files_close(struct run_files *files, struct ifl_error *error)
     if (rc == 0)
         remove_unwanted(files);
     return rc;
+}
+
+void run_files_clear_lock(struct run_files *files)
+{
+    char path[IFL_PATH_BYTES];
+    struct ifl_error error; /* held, or not to be written: then it stays */
+    final_path(files, ".lock", path);
+    if (access(path, F_OK) == 0)
+        (void)dir_lock_take(&files->lock, files->dir, &error);
 }
 
 void run_files_finish(struct run_files *files)

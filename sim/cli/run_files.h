@@ -77,6 +77,9 @@ const char *run_files_damaged(const struct run_files *files, size_t point,
 int run_files_join(struct run_files *files, struct ifl_error *error);
 /* Joins the rest and gives the reports their names; comes before the configuration. */
 int run_files_close(struct run_files *files, struct ifl_error *error);
+/* Of a directory that is whole: takes over the lock file that a killed run has left, if there is
+ * one, so that run_files_finish removes it. */
+void run_files_clear_lock(struct run_files *files);
 /* Removes what was not closed, and unlocks the directory. */
 void run_files_finish(struct run_files *files);
 int run_files_write_config(const struct run_files *files, struct ifl_error *error);

@@ -163,4 +163,8 @@ partly gone
 [ -e gone/.lock ] || complain 'a killed run leaves no file of the lock'
 succeeds "$inflight" run config.yaml --quiet -o gone
 alike gone fresh
+# nor one that was killed as it had just finished: its directory is whole but for that file
+echo 'process 1 on a host that is gone' >gone/.lock
+succeeds "$inflight" run config.yaml --quiet -o gone --resume
+[ ! -e gone/.lock ] || complain 'the lock of a killed run stays in a directory that is whole'
 finish
