@@ -135,6 +135,7 @@ fi
 try "$inflight" run config.yaml --resume -o fresh
 same "$(cat logs/err)" 'note: fresh is whole, there is nothing to resume' 'a whole study'
 cp -r fresh whole
+touch -d '1 minute ago' whole/* # times of files may stand still for some milliseconds
 rows 7 >one.csv
 says 'note: one.csv is newer than the reports in whole, all points are flown again' whole
 fresh_inputs
