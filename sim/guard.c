@@ -121,8 +121,8 @@ static void drop_stack(const struct mark *mark)
 
 static void thread_ends(void *context)
 {
+    static struct line line; /* the program ends with it; the stack was left where the call stood */
     struct mark *mark = context;
-    struct line line;
     if (atomic_load(&mark->call)) {
         begin(&line);
         blame(&line, " ended its thread in ", "");
