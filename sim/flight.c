@@ -539,10 +539,10 @@ int flight_run(struct flight *flight, struct ifl_error *error)
                                        flight->router, flight->seed, error)
                       : ifl_fail_nomem(error);
     loop.sees_ahead = sees_ahead(flight);
-    for (uint32_t i = 0; i < flight->n_replicas; i++)
+    for (uint32_t i = 0; i < flight->n_replicas; i++) {
         flight->replicas[i].checks = flight->check_steady;
-    for (uint32_t i = 0; i < flight->n_replicas; i++)
         flight->replicas[i].wake_ns = flight->replicas[i].wake_asked_ns = IFL_NEVER;
+    }
     if (rc == 0)
         rc = run(&loop, error);
     tell_progress(&loop);

@@ -258,7 +258,7 @@ bool replica_commit(struct replica *replica)
     fill_record(replica);
     replica->busy = true;
     replica->view.n_in_flight = 1;
-    replica->view.n_ended_seqs = replica->view.n_ended_blocks = 0;
+    replica->view.n_ended_blocks = 0;
     if (replica->on_step_start.n == 0)
         return true;
     replica->by_rank[RANKED_SWAPPED].taken = false; /* hooks see whom the plan sent there, too */
@@ -451,7 +451,6 @@ static void let_go(struct replica *replica)
         replica_leave(replica, r);
         replica_drop_blocks(replica, r, true);
         r->pub.state = IFL_DONE;
-        replica->view.n_ended_seqs += r->pub.n_seqs;
     }
     replica->view.n_ended_blocks += replica->kv.n_free - n_free_before;
 }

@@ -25,8 +25,6 @@ enum ifl_state {
     IFL_WAITING, /* nowhere: no blocks */
     IFL_RUNNING, /* on the device, with a seat, whether scheduled in this step or not */
     IFL_SWAPPED, /* in host memory */
-    IFL_MOVING,  /* on its way in: blocks are taken, nothing may be scheduled */
-    IFL_LOADED,  /* on the device by a move, without a seat until it starts */
     IFL_DONE     /* answered, rejected or gone */
 };
 

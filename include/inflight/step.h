@@ -34,7 +34,7 @@ struct ifl_view {
     uint64_t n_in_flight;                   /* steps that have begun and not ended */
     int32_t n_free_blocks, n_free_host_blocks;
     int64_t last_prefill_ns; /* duration of the last step that computed prompt tokens */
-    int32_t n_ended_seqs, n_ended_blocks; /* given back by requests that ended since a step began */
+    int32_t n_ended_blocks;  /* given back by requests that ended since a step began */
     struct ifl_step *(*plan)(const struct ifl_view *); /* see ifl_plan */
     /* The order's key of that request has changed. From hooks, and from the order's `keys`. */
     void (*rerank)(const struct ifl_view *, const struct ifl_request *);

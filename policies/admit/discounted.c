@@ -191,10 +191,7 @@ static int64_t at_most(const struct discounted *p, const struct ifl_view *view,
 static int64_t least_room(const struct discounted *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
-    const struct ifl_requests started = ifl_started(step);
-    int64_t most = future_of(p)->most.tokens + (int64_t)of_ended(p, view, 1);
-    for (size_t i = 0; i < started.n; i++)
-        most += at_most(p, view, started.of[i]);
+    const int64_t most = future_of(p)->most.tokens + (int64_t)of_ended(p, view, 1);
     return (int64_t)step->n_free_blocks * view->limits->block_tokens - most;
 }
 
@@ -239,13 +236,9 @@ static double estimated_ratio(const struct discounted *p, const struct ifl_view 
     return produced < limit ? produced / limit : 1;
 }
 
-static void note_started(const struct discounted *p, const struct ifl_view *view,
-                         struct ifl_step *step)
+static void on_start(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    const struct ifl_requests started = ifl_started(step);
-    for (size_t i = 0; i < started.n; i++)
-        shares_set(&future_of(p)->most, ifl_mine(p, started.of[i]),
-                   at_most(p, view, started.of[i]));
+    shares_set(&future_of(self)->most, ifl_mine(self, r), at_most(self, view, r));
 }
 
 /* A decode forgets who was known to have ended, and so does whoever finds nobody else. */
@@ -274,7 +267,6 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
 {
     const struct discounted *p = self;
     struct future *future = future_of(self);
-    note_started(p, view, step);
     future->ratio = ratio_now(p, view);
     future->step = view->step + 1;
     if (step->n_preempted > 0)
@@ -351,6 +343,7 @@ const struct ifl_policy policy_admit_discounted = {
     .request_bytes = sizeof(struct share),
     .init = init,
     .on_join = on_join,
+    .on_start = on_start,
     .on_step_start = on_step_start,
     .steady = steady,
     .on_leave = on_leave,

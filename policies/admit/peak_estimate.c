@@ -157,13 +157,9 @@ static bool surely_fits_with(const struct peak_estimate *p, const struct ifl_vie
                              struct ifl_step *step, const struct ifl_request *newcomer,
                              int64_t pool)
 {
-    const struct ifl_requests started = ifl_started(step);
     const int64_t n_used = view->limits->n_blocks - step->n_free_blocks;
     const int64_t in_use = n_used * view->limits->block_tokens + step->n_running_requests;
-    int64_t held = in_use + estimate_of(p)->at_ends.tokens + most_tokens(newcomer);
-    for (size_t i = 0; i < started.n; i++)
-        held += most_tokens(started.of[i]);
-    return held < pool;
+    return in_use + estimate_of(p)->at_ends.tokens + most_tokens(newcomer) < pool;
 }
 
 /* Everyone on the device, and the newcomer. */

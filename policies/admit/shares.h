@@ -1,7 +1,7 @@
 /* A sum over everyone who has started, for admit modules that else look at each of them: what they
  * will hold at most. Mostly it says alone that a newcomer has room.
  *
- * A request has its share from the step in which it first starts until it leaves for good: who
+ * A request has its share from its first start until it leaves for good: who
  * gives way in between comes back. */
 #ifndef POLICIES_ADMIT_SHARES_H
 #define POLICIES_ADMIT_SHARES_H
