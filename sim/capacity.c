@@ -450,6 +450,8 @@ static void widen_interval(struct capacity *found, const struct capacity_member 
 static void add_ensemble(struct search *search)
 {
     const size_t n = count_members(search->options);
+    if (n == 0)
+        return;
     struct capacity *scratch = malloc(sizeof *scratch);
     double *rps = calloc(n, sizeof *rps);
     if (!scratch || !rps)

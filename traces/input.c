@@ -25,11 +25,12 @@ static int make_room(struct trace_input *input, struct ifl_error *error)
     input->begin = 0;
     if (input->end < input->cap)
         return 0;
-    char *bytes = realloc(input->bytes, 2 * input->cap);
+    const size_t cap = 2 * input->cap + FIRST_CAP;
+    char *bytes = realloc(input->bytes, cap);
     if (!bytes)
         return ifl_fail_nomem(error);
     input->bytes = bytes;
-    input->cap *= 2;
+    input->cap = cap;
     return 0;
 }
 

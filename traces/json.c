@@ -283,7 +283,8 @@ int trace_record_tokens(const struct trace_record *record, const char *key, int3
 static int64_t real_ns(double n_units, int64_t unit_ns)
 {
     const double whole = floor(n_units);
-    if (!(whole >= 0 && whole < (double)(TRACE_MAX_S * (IFL_NS_PER_S / unit_ns))))
+    const int64_t max_units = TRACE_MAX_S * (IFL_NS_PER_S / unit_ns);
+    if (!(whole >= 0 && whole < (double)max_units))
         return -1;
     return (int64_t)whole * unit_ns + llround((n_units - whole) * (double)unit_ns);
 }

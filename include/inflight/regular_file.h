@@ -20,7 +20,7 @@
 static inline int ifl_open_regular(const char *path, int64_t max_bytes, const char *expected,
                                    int64_t *n_bytes, struct ifl_error *error)
 {
-    struct stat status;
+    struct stat status = {0};
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     int rc = 0;
     if (fd < 0 || fstat(fd, &status) < 0)

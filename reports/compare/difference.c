@@ -119,7 +119,7 @@ static void add_mean(struct samples *samples, const struct request_pair *from,
 static void add_batches(struct samples *samples, const struct request_pair *from, size_t n,
                         enum latency latency)
 {
-    const size_t n_batches = n < N_BATCHES * MIN_BATCH_REQUESTS ? 1 : N_BATCHES;
+    const size_t n_batches = n < (size_t)N_BATCHES * MIN_BATCH_REQUESTS ? 1 : N_BATCHES;
     for (size_t batch = 0; batch < n_batches; batch++)
         add_mean(samples, from + batch * n / n_batches, from + (batch + 1) * n / n_batches,
                  latency);
