@@ -1,4 +1,4 @@
-/* Engines: modules that really compute the steps an executor is told, loaded when a run asks.
+/* Engines: shared objects that compute steps for an executor, loaded when a run names one.
  *
  * An engine is one shared object with one exported const symbol:
  *
@@ -6,12 +6,12 @@
  *                                              sizeof(struct ifl_engine_options),
  *                                              sizeof(struct ifl_engine_step), "cpu", ...};
  *
- * It holds a Llama-style decoder, a paged KV pool and a host pool for swapped blocks, both of
- * the layout [block][layer][K|V][kv_head][token][dim]. All memory is taken by `open`; a step
- * allocates nothing. One thread at a time may call an open engine, not always the same one.
+ * It holds a Llama-style decoder, a paged KV pool and a host pool for swapped blocks. Both pools
+ * have the layout [block][layer][K|V][kv_head][token][dim]. `open` takes all memory; a step
+ * allocates nothing. Calls to an open engine come from one thread at a time, which may change.
  *
- * `executor: NAME` loads inflight_NAME.so (cpu or cuda); the environment's INFLIGHT_ENGINE_DIR
- * names the folder of one that was built elsewhere, against the installed headers alone.
+ * `executor: NAME` loads inflight_NAME.so (cpu or cuda). An engine built elsewhere, against the
+ * installed headers alone, is found in the folder that the environment's INFLIGHT_ENGINE_DIR names.
  *
  * ABI 2 added `describe` and `measure`, for calibration; ABI 3 the choice of a data type,
  * ABI 4 windows of attention for random weights, ABI 5 notes. */
@@ -36,8 +36,8 @@ struct ifl_engine_model {
     bool tied_embeddings; /* the LM head is the embedding */
 };
 
-/* Of weights, activations and K/V. AUTO: the engine's own, where it has several the checkpoint's.
- */
+/* Data type of weights, activations and K/V. AUTO: the engine's only one, or the checkpoint's if
+ * the engine has several. */
 enum ifl_engine_dtype { IFL_DTYPE_AUTO, IFL_DTYPE_FP32, IFL_DTYPE_BF16, IFL_DTYPE_FP16 };
 
 struct ifl_engine_options {
@@ -45,37 +45,38 @@ struct ifl_engine_options {
     enum ifl_engine_dtype dtype; /* one that the engine lacks is IFL_E_INPUT */
     const char *weights_dir;     /* config.json and safetensors of this very shape; NULL: random */
     uint64_t seed;               /* of random weights */
-    int32_t window_tokens;       /* random weights: attention sees no further back; 0: everything */
+    int32_t window_tokens;       /* random weights: attention reads so many tokens back; 0: all */
     int32_t n_threads;           /* that compute on the host */
     int32_t block_tokens, n_blocks, n_host_blocks;
     int32_t max_tokens;      /* of a sequence */
     int32_t max_step_tokens; /* new tokens of a step, all sequences together */
     int32_t max_step_seqs;
-    size_t bench_bytes; /* of device memory for `measure` to work on; 0: it is never called */
+    size_t bench_bytes; /* of device memory for `measure` to work on; 0: `measure` is not called */
     const volatile sig_atomic_t *stop; /* not 0: open and step soon return IFL_E_INTERRUPTED */
-    struct ifl_notes notes; /* `open` tells what is odd about a checkpoint, from its own thread */
+    struct ifl_notes notes; /* `open` notes what is odd about a checkpoint, in the calling thread */
 };
 
-/* One forward pass over the ragged concatenation of its sequences. In this order: blocks are
- * swapped out, swapped in, copied, spoilt, then tokens are computed. A token's K and V go to slot
- * position % block_tokens of block position / block_tokens of its sequence's table; it attends to
- * its own and to all before it there. Arrays are borrowed until `step` returns. */
+/* One forward pass over the ragged concatenation of its sequences. Blocks are swapped out, swapped
+ * in, copied and spoilt, in this order; then tokens are computed. K and V of a token go to block
+ * position / block_tokens of its sequence's block table, slot position % block_tokens. The token
+ * attends to itself and to all earlier positions of its sequence. Arrays are borrowed until `step`
+ * returns. */
 struct ifl_engine_step {
     int32_t n_seqs, n_tokens;
     const int32_t *token_ids;          /* [n_tokens] */
-    const int32_t *positions;          /* [n_tokens]; those of a sequence rise by one */
+    const int32_t *positions;          /* [n_tokens]; within a sequence each is one more */
     const int32_t *first_token;        /* [n_seqs + 1] where a sequence's tokens begin */
     const int32_t *first_block;        /* [n_seqs + 1] where its block table begins */
     const uint32_t *block_ids;         /* [first_block[n_seqs]] */
-    const bool *samples;               /* [n_seqs] its last token yields the next one */
+    const bool *samples;               /* [n_seqs] a token is sampled after its last one */
     const struct ifl_copy *outs, *ins; /* device to host, host to device */
     const struct ifl_copy *copies;     /* device to device */
-    const uint32_t *spoilt; /* device blocks that nobody owns: filled with NaN, to find readers */
+    const uint32_t *spoilt; /* freed device blocks: filled with NaN, so that a stray read shows */
     size_t n_outs, n_ins, n_copies, n_spoilt;
     /* out */
     int32_t *sampled;  /* [n_seqs] the likeliest next token, -1 where the sequence samples none */
     float *logits;     /* NULL, or [sequences that sample][n_vocab] */
-    int64_t device_ns; /* of it, time on the device */
+    int64_t device_ns; /* time of the step on the device */
 };
 
 /* ---- calibration ---- */
@@ -84,18 +85,18 @@ struct ifl_engine_machine {
     char processor[128]; /* the CPU's or GPU's name */
     char software[256];  /* driver and libraries, with their versions */
     double memory_gib;   /* of the device */
-    int32_t n_units;     /* that work side by side: multiprocessors, threads */
+    int32_t n_units;     /* parallel units: multiprocessors, threads */
     int32_t element_bytes;
 };
 
-/* An operation by itself, as a step of the engine runs it. */
+/* One operation of the engine's step, run alone. */
 enum ifl_engine_op_kind {
     IFL_OP_COPY,       /* n_bytes within device memory */
-    IFL_OP_COPY_OUT,   /* n_bytes from device memory to the host's, of the kind that swaps use */
-    IFL_OP_COPY_IN,    /* and back */
+    IFL_OP_COPY_OUT,   /* n_bytes from device memory to host memory as swaps use it */
+    IFL_OP_COPY_IN,    /* n_bytes from that host memory to device memory */
     IFL_OP_GEMM,       /* y[m][n] = x[m][k] w[n][k]^T */
-    IFL_OP_NORM,       /* from here on: in one layer, on the tokens of `step` */
-    IFL_OP_ROTARY,     /* queries and keys turned, K and V written to their blocks */
+    IFL_OP_NORM,       /* this and those below: one layer, on the tokens of `step` */
+    IFL_OP_ROTARY,     /* rotates queries and keys, writes K and V to their blocks */
     IFL_OP_ACTIVATION, /* of the MLP */
     IFL_OP_ATTENTION,
 };
@@ -105,8 +106,8 @@ struct ifl_engine_op {
     int32_t m, n, k;
     size_t n_bytes;
     const struct ifl_engine_step *step; /* within the limits of `open` */
-    uint32_t round; /* from run to run one more: takes other weights, another layer's blocks */
-    int64_t ns;     /* out: how long it took on the device */
+    uint32_t round; /* number of the repetition: each uses other weights, another layer's blocks */
+    int64_t ns;     /* out: time on the device */
 };
 
 enum ifl_engine_pool { IFL_DEVICE_POOL, IFL_HOST_POOL };
@@ -116,16 +117,17 @@ struct ifl_engine {
     size_t engine_bytes, options_bytes, step_bytes; /* sizes of the three structs */
     const char *name;
     int (*open)(const struct ifl_engine_options *, void **self, struct ifl_error *);
-    /* Wrong input (a limit exceeded, a block out of range) is IFL_E_DEVICE and computes nothing. */
+    /* Wrong input (a limit exceeded, a block out of range) is IFL_E_DEVICE; nothing is computed. */
     int (*step)(void *self, struct ifl_engine_step *, struct ifl_error *);
     size_t (*block_bytes)(const void *self);
-    /* Copies out one block, block_bytes of it, as it is stored. For tests. */
+    /* For tests. Copies one block, block_bytes(self) bytes in the pool's layout, to `bytes`. */
     int (*read_block)(void *self, enum ifl_engine_pool, uint32_t block, void *bytes,
                       struct ifl_error *);
     void (*close)(void *self); /* accepts NULL */
     int (*describe)(const void *self, struct ifl_engine_machine *, struct ifl_error *);
-    /* NULL: the engine cannot be calibrated. What does not fit into bench_bytes, or is not within
-     * the limits, is IFL_E_DEVICE. Blocks and what was computed before are lost. */
+    /* Runs one operation and sets its `ns`. The contents of all blocks are lost. An operation that
+     * does not fit into bench_bytes, or exceeds the limits, is IFL_E_DEVICE. NULL: the engine
+     * cannot be calibrated. */
     int (*measure)(void *self, struct ifl_engine_op *, struct ifl_error *);
 };
 

@@ -1,4 +1,4 @@
-/* Errors: a negative code, and one line for a person. Notes: a line of what is no error.
+/* Errors: a negative code and one line for the user. Notes: one line that is no error.
  *
  * Functions that can fail return 0 or a negative `enum ifl_code` and fill the caller's
  * `struct ifl_error`. Libraries never print and never exit; only the command line does.
@@ -18,7 +18,7 @@ enum ifl_code {
     IFL_E_NOMEM = -2,       /* out of memory */
     IFL_E_IO = -3,          /* reading or writing failed: disk full, broken pipe */
     IFL_E_POLICY = -4,      /* a policy broke the contract; the text names it */
-    IFL_E_STALLED = -5,     /* requests are left and none will ever move on */
+    IFL_E_STALLED = -5,     /* requests are left, and no event is to come that could serve them */
     IFL_E_DEVICE = -6,      /* the engine or its device failed */
     IFL_E_INTERRUPTED = -7, /* SIGINT or SIGTERM */
 };
@@ -26,7 +26,7 @@ enum ifl_code {
 struct ifl_error {
     int code;
     int line, column; /* 1-based, 0 where unknown */
-    char file[256];   /* empty where no file is to blame */
+    char file[256];   /* path, empty where the error is in no file */
     char text[768];   /* what was found, what was expected */
 };
 
@@ -69,8 +69,8 @@ static inline int ifl_fail_nomem(struct ifl_error *error)
     return IFL_E_NOMEM;
 }
 
-/* Names the file that was being read, where the error says none: memory may end in any of a
- * reader's functions, of which most do not know the file. Returns error->code. */
+/* Sets the error's file if it has none. Memory may run out in any function of a reader, and most of
+ * them do not know the path. Returns error->code. */
 static inline int ifl_blame_file(struct ifl_error *error, const char *file)
 {
     if (!error->file[0])
@@ -78,14 +78,14 @@ static inline int ifl_blame_file(struct ifl_error *error, const char *file)
     return error->code;
 }
 
-/* One line of news for the user (rows skipped, stamps sorted, lengths estimated ...). */
+/* Takes a note: one line for the user (rows skipped, stamps sorted, lengths estimated ...). */
 typedef void ifl_note_fn(void *context, const char *text);
 struct ifl_notes {
     ifl_note_fn *say; /* NULL: silent */
     void *context;
 };
 
-/* A broken invariant of our own: says where and stops at once, in every build. */
+/* Aborts with file and line if a condition of inflight itself does not hold; in every build. */
 #define ifl_require(condition)                                                                     \
     ((condition) ? (void)0                                                                         \
                  : (fprintf(stderr, "inflight: %s:%d: broken invariant: %s\n", __FILE__, __LINE__, \

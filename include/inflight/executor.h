@@ -1,9 +1,9 @@
 /* Executors: a cost model in virtual time, or an engine in wall time.
  *
- * `submit` returns at once; `next` gives the earliest completion. Virtual time jumps to it, wall
- * time waits for it; one loop drives both and cannot tell them apart. Functions that can fail
- * return 0 or more, or a negative code with `error` filled in, which ends the run. One thread
- * calls. */
+ * `submit` returns at once; `next` returns the earliest completion. In virtual time the clock jumps
+ * to it, in wall time the call waits for it; the event loop is the same for both. Functions that
+ * can fail return 0 or more, or a negative code with `error` filled in, which ends the run. All
+ * calls come from one thread. */
 #ifndef INFLIGHT_EXECUTOR_H
 #define INFLIGHT_EXECUTOR_H
 
@@ -17,29 +17,30 @@ struct ifl_work { /* one sequence */
     const struct ifl_request *request;
     int32_t seq;            /* of its group, from 0 */
     int32_t n_new;          /* tokens to compute */
-    int32_t n_context;      /* tokens whose K/V exist before them */
+    int32_t n_context;      /* tokens before them, with K/V already computed */
     bool samples;           /* the step ends with a token for it */
     const uint32_t *blocks; /* [n_blocks] its block table: token i is in block i / block_tokens */
     int32_t n_blocks;
-    int32_t stream_tokens; /* leading ones, of the answer too, that are its prefix group's stream */
-    int32_t named_tokens;  /* leading ones, of the answer too, that its hash ids stand for */
+    /* Leading tokens of the sequence (prompt and answer) with a known identity: */
+    int32_t stream_tokens; /* those that the stream of its prefix group begins with */
+    int32_t named_tokens;  /* those that its hash ids stand for */
 };
 
-struct ifl_copy { /* of a block: its number in the pool it is read from, in that it goes to */
-    uint32_t from, to;
+struct ifl_copy {      /* of one block */
+    uint32_t from, to; /* its numbers in the source pool and in the target pool */
 };
 
-/* Sums and maxima over the step's sequences. Simulated durations depend on nothing else. */
+/* Sums and maxima over the step's sequences. A simulated duration depends on nothing else. */
 struct ifl_step_totals {
     int32_t n_tokens;         /* new tokens, prefill and decode */
     int32_t n_prefill_tokens; /* new tokens of sequences that do not decode yet */
     int32_t n_prefill_seqs, n_decode_seqs;
     int32_t n_sampled;      /* rows of logits */
-    int64_t decode_context; /* tokens whose K/V decoding sequences read, the new one included */
+    int64_t decode_context; /* tokens of K/V that decoding sequences read, the new one included */
     int64_t prefill_q_kv;   /* sum of new x context before, over prefill sequences */
     int64_t prefill_q_q;    /* sum of new x new, over prefill sequences */
     int32_t max_prefill_kv; /* longest context + new of a prefill sequence */
-    int64_t prefill_kv_64; /* sum of contexts before, each rounded up to 64, of prefill sequences */
+    int64_t prefill_kv_64;  /* sum of contexts before, each rounded up to 64, over the same */
     int32_t n_blocks_out, n_blocks_in; /* swapped to and from host memory */
     int32_t n_blocks_copied;           /* within the device */
     struct ifl_padding padding;        /* not part of the sums above */
@@ -48,20 +49,20 @@ struct ifl_step_totals {
 /* Executed in this order: swap-outs, swap-ins, copies, compute. Borrowed until `submit` returns. */
 struct ifl_step_desc {
     uint64_t step;    /* number of the replica's step */
-    uint32_t replica; /* which submits it */
+    uint32_t replica; /* number of the replica that submits it */
     int64_t start_ns;
     struct ifl_step_totals totals;
-    const struct ifl_work *work; /* NULL for executors that do not want it */
+    const struct ifl_work *work; /* NULL unless the executor wants_work */
     size_t n_work;
     const struct ifl_copy *outs, *ins, *copies;
     size_t n_outs, n_ins, n_copies;
 };
 
-/* ---- what it answers ---- */
+/* ---- what an executor answers ---- */
 
 struct ifl_done {             /* a step that has ended */
     uint64_t step;            /* its number, as submitted */
-    uint32_t replica;         /* that submitted it */
+    uint32_t replica;         /* number of the replica that submitted it */
     int64_t start_ns, end_ns; /* simulated or measured */
     int64_t device_ns;        /* time on the device; a simulation says end - start */
 };
@@ -70,20 +71,21 @@ struct ifl_executor_ops {
     size_t size_bytes;
     const char *name;
     bool wants_work; /* descriptions carry one ifl_work a sequence, with block tables */
-    /* Now, since the start of the run. A simulation says the time of its last answer. */
+    /* Time since the start of the run; in a simulation, that of its last answer. */
     int64_t (*now)(void *self);
     /* Takes the step; the steps of a replica execute in the order they were submitted. */
     int (*submit)(void *self, const struct ifl_step_desc *, struct ifl_error *);
     /* 1: *done is the earliest completion, not after until_ns. 0: there is none by then, and
      * now() >= until_ns. Negative: an error. */
     int (*next)(void *self, int64_t until_ns, struct ifl_done *, struct ifl_error *);
-    /* The request has left for good. Optional. */
+    /* Optional. The request has left for good. */
     void (*forget)(void *self, uint64_t serial);
-    /* How long this step and those after it would take, up to n in all, if they followed one
-     * another and each computed one more token of the same sequences: of how many it can tell, 0
-     * where only submitting one can; those behind the first take a second or two each, no more, so
-     * that they can be added up. Optional: then the loop flies steps between which nothing happens
-     * without submitting them. */
+    /* Optional, for speed: the loop then need not submit steps that repeat one another. Foretells
+     * the durations of up to n steps in a row: `first`, and steps that each compute one more token
+     * of the same sequences. Fills duration_ns[0..k) and returns k. It may stop early; it must stop
+     *   - before a duration that is known only by submitting the step (k may be 0);
+     *   - before a duration of 2^31 ns or more that is not the first, so that sums stay in
+     *     range. */
     size_t (*durations)(void *self, const struct ifl_step_desc *first, size_t n,
                         int64_t *duration_ns);
 };

@@ -1,4 +1,4 @@
-/* Exports: a run in the words of other tools, so that the scripts that read theirs read ours. */
+/* Exports: a run in the file formats of other tools, so that scripts for those read it. */
 #ifndef INFLIGHT_EXPORT_H
 #define INFLIGHT_EXPORT_H
 
@@ -15,8 +15,8 @@ struct ifl_bench_export {
 
 /* Writes the JSON of `vllm bench serve --save-detailed` to `path`: one object, in its units, with
  * an entry a request in input_lens, output_lens, ttfts, itls, start_times and errors. Requests that
- * did not finish are failed ones. A run does not keep the gaps of each request: itls repeats the
- * mean one of the request, and itls_are_means says so, while the aggregates of ITL are exact. */
+ * did not finish are listed as failed. A run does not keep the gaps of each request: itls repeats
+ * the mean gap of the request, and itls_are_means says so. The aggregates of ITL are exact. */
 int ifl_export_bench(const struct ifl_bench_export *export, const char *path,
                      struct ifl_error *error);
 

@@ -1,20 +1,25 @@
-/* Did you mean ...? What a word that is none of some candidates was meant to be. */
+/* Did you mean ...? The right names near a misspelt one. */
 #ifndef INFLIGHT_NEAREST_H
 #define INFLIGHT_NEAREST_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The candidate nearest to `word`: by edit distance, or the first that goes on where the word ends.
- * NULL if none is near. */
+/* The candidate nearest to `word` by edit distance, at most one slip in three letters; else the
+ * first candidate that goes on with _ or - after the word ("ttft_s" for "ttft"); else NULL. */
 const char *ifl_nearest(const char *word, const char *const *candidates, size_t n);
 
-/* The same for names of things that come in families, such as llama-2-7b or vllm-v1: those with the
- * word's letters and digits, whatever their case and hyphens; else all of whose parts it is the
- * first ("vllm"); else those one or two slips away; else all that begin with it; else all that
- * begin with its own first parts ("sarathi" of "sarathi-serve", "vllm" of "vllm1"); else the
- * nearest by edit distance. `near` holds up to `cap` of them in the candidates' order; returns how
- * many there are, which may be more. */
+/* The candidates near to `word` among names that come in families, such as llama-2-7b or vllm-v1.
+ * They are those of the first rule that matches any:
+ *   1. the same letters and digits, whatever the case and the hyphens;
+ *   2. the name begins with the word as a whole part ("vllm");
+ *   3. one or two slips apart;
+ *   4. the name begins with the word;
+ *   5. the name begins with the first parts of the word ("sarathi" of "sarathi-serve", "vllm" of
+ *      "vllm1");
+ *   6. the nearest by edit distance, as in ifl_nearest.
+ * Fills `near` with up to `cap` of them in the candidates' order; returns their number, which may
+ * be larger than cap. */
 size_t ifl_nearest_names(const char *word, const char *const *candidates, size_t n,
                          const char **near, size_t cap);
 

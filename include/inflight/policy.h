@@ -1,15 +1,17 @@
-/* Policy modules: small answers that a preset wires together.
+/* Policy modules: a preset names one for each kind.
  *
- * Batching drives; the other kinds are questions that the step asks on its behalf. A module is one
- * `struct ifl_policy`. It sees only the view, acts only through the step, and has no clock, no I/O
- * and no randomness but keyed draws. Planning and answering only read the module; its state changes
- * in the hooks. (Sums that no answer depends on, and what an order brings up to date in `keys`, may
- * be written at any time.)
+ * The batching module plans each step. Modules of the other kinds answer questions, which the step
+ * asks for the batching module. A module is one `struct ifl_policy`.
+ *   - It sees only the view and acts only through the step.
+ *   - It has no clock, no I/O and no random numbers but ifl_policy_draw.
+ *   - Its state changes in hooks only; planning and answering read it. Two exceptions: sums that no
+ *     answer depends on, and what an order brings up to date in `keys`.
  *
- * What is left out is right: a module that says nothing of `steady` has each step planned and is
- * told of each step by itself, and an order that says nothing of `keys` is asked again whenever its
- * list is looked at after anything has changed. Both are there for speed alone, and
- * serving.check_steady finds out a module that uses them wrongly.
+ * Two optional functions are for speed alone; no result depends on them, and serving.check_steady
+ * finds a module that uses them wrongly.
+ *   - `steady`: without it, every step in which the module has a say is planned and told by itself.
+ *   - `keys` of an order: without it, keys are asked for again whenever a list is read after any
+ *     change.
  *
  * Out of tree: export one list of policies, build it as a shared object against the installed
  * headers alone, load it with `--plugin FILE.so`:
@@ -37,13 +39,13 @@ enum ifl_type {
     IFL_TEXT    /* char[max], the NUL included */
 };
 
-/* A key beside `policy: NAME` in the module's section of the configuration:
+/* A parameter: a key beside `policy: NAME` in the module's section of the configuration.
  *
  *     {"max_seqs", IFL_INT, offsetof(struct mine, max_seqs), 128, 1, 1 << 20, NULL, "sequences",
  *      "most sequences on the device"},
  */
 struct ifl_param {
-    const char *name; /* of the key; by custom that of the field, with a time's _ns as _s */
+    const char *name; /* of the key: by custom the field's name; a time's ends in _s, not _ns */
     enum ifl_type type;
     size_t offset;         /* of the field in the module's parameter struct */
     double dflt, min, max; /* inclusive; for IFL_TIME in seconds; a choice ignores min and max;
@@ -56,33 +58,36 @@ struct ifl_param {
 /* ---- the kinds ---- */
 
 struct ifl_batching_ops {
-    /* Who runs this step, with how many tokens. */
+    /* Decides which requests run in this step, each with how many tokens. */
     void (*plan)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
-/* When the keys of an order may change. A request that comes to a list is asked for in any case. */
+/* When keys of an order may change, and so when they are asked for again. The key of a request that
+ * joins a list is asked for in any case. */
 enum ifl_keys {
-    IFL_KEYS_MOVE, /* any key with anything: time, a hook, what the plan does */
-    IFL_KEYS_PLAN, /* any key, but not within a plan: all are asked for once a plan */
-    IFL_KEYS_OWN,  /* a request's key with what it computes itself, and with ifl_rerank */
-    IFL_KEYS_NAMED /* with ifl_rerank alone */
+    IFL_KEYS_MOVE, /* any key at any time: with time, a hook, a change that the plan makes */
+    IFL_KEYS_PLAN, /* any key, but not within a plan: all keys are asked for once a plan */
+    IFL_KEYS_OWN, /* a key only when its request computes tokens, or by ifl_rerank; not with time */
+    IFL_KEYS_NAMED /* a key only by ifl_rerank */
 };
 
 struct ifl_order_ops {
-    /* Fills in key[n]. Smaller keys first; ties by arrival, then by serial. May ask through
-     * ifl_plan(view), which is NULL outside of a plan, and read there what started in this plan. */
+    /* Sets key[i] for the request of[i], i < n. Smaller keys go first; ties go by arrival, then by
+     * serial. May read the step through ifl_plan(view), which is NULL outside of a plan, for
+     * example the requests that this plan has started. */
     void (*rank)(const void *self, const struct ifl_view *, const struct ifl_request *const *of,
                  size_t n, int64_t *key);
-    /* Optional, for speed; without it IFL_KEYS_MOVE. Called when a plan first looks at a ranked
-     * list, and before a preemption, so that a module may bring its state up to date and name with
-     * ifl_rerank whose keys that has changed. */
+    /* Optional, for speed; without it IFL_KEYS_MOVE. Called once a plan, before the plan first
+     * reads a ranked list or preempts, so that a module that defers its bookkeeping can catch up
+     * and call ifl_rerank for each request with another key. */
     enum ifl_keys (*keys)(const void *self, const struct ifl_view *);
 };
 
 struct ifl_admission {
     enum ifl_verdict verdict;
-    int32_t hold_tokens; /* take blocks for that many tokens now, at least for what is computed */
-    int64_t until_ns; /* of a refusal: ask again then even if nothing happens; 0: it does not say */
+    int32_t
+        hold_tokens;  /* blocks are taken now for so many tokens, or for those computed if more */
+    int64_t until_ns; /* of a refusal: ask again then, even if nothing happens; 0: not given */
 };
 
 static inline struct ifl_admission ifl_admission(enum ifl_verdict verdict, int32_t hold_tokens)
@@ -90,47 +95,50 @@ static inline struct ifl_admission ifl_admission(enum ifl_verdict verdict, int32
     return (struct ifl_admission){verdict, hold_tokens, 0};
 }
 
-/* Not now, and not before until_ns. */
+/* IFL_WAIT, to be asked again at until_ns. */
 static inline struct ifl_admission ifl_not_before(int64_t until_ns)
 {
     return (struct ifl_admission){IFL_WAIT, 0, until_ns};
 }
 
-/* Not before until_ns; the next may pass. */
+/* IFL_SKIP, to be asked again at until_ns: requests behind this one may start. */
 static inline struct ifl_admission ifl_skip_until(int64_t until_ns)
 {
     return (struct ifl_admission){IFL_SKIP, 0, until_ns};
 }
 
-/* Several admit modules may stand in a row. They are asked in order; the first answer that is not
- * yes is the answer. What is held is the largest that any of them wants, the room the smallest. */
+/* A configuration may list several admit modules. They are asked in order; the first answer that is
+ * not IFL_YES counts. If all say yes, the largest hold_tokens counts. Of several rooms the smallest
+ * counts. */
 struct ifl_admit_ops {
     /* May `request`, waiting or swapped, start with n new tokens? */
     struct ifl_admission (*ask)(const void *self, const struct ifl_view *, struct ifl_step *,
                                 const struct ifl_request *request, int32_t n);
-    /* Optional: tokens of K/V that are left of the device's for the rest of this step, beside what
-     * others will need later; less than nothing where that is more than there is. Where there is
-     * more than enough, `enough`. */
+    /* Optional. K/V tokens on the device that are left to the rest of this plan after the future
+     * demand of the running requests; negative if that demand is larger than the free pool.
+     * Returns `enough` if there are more. */
     double (*room)(const void *self, const struct ifl_view *, struct ifl_step *, double enough);
 };
 
 struct ifl_preempt_ops {
-    /* Who gives way to `needy`, to what fate. A victim that this step scheduled is undone. */
+    /* The request that is preempted in favour of `needy`, and its fate. What the plan has scheduled
+     * for the victim is undone. */
     struct ifl_victim (*pick)(const void *self, const struct ifl_view *, struct ifl_step *,
                               const struct ifl_request *needy);
-    /* Optional: asked once the plan is made, to swap out ahead of need (FastServe) through the
-     * step's preempt. */
+    /* Optional. Called when the plan is made, so that requests can be swapped out ahead of need
+     * with ifl_preempt (FastServe). */
     void (*ahead)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
-/* A cached block that nobody uses. */
+/* A cached block that no request uses. */
 struct ifl_cached {
-    uint64_t last_used; /* rises with every use, the order of the last touch */
+    uint64_t last_used; /* number of the last use; later uses have larger numbers */
     int64_t last_used_ns;
-    uint64_t n_uses;      /* times a request started on it, or in a tree was inserted through it */
-    int32_t depth_tokens; /* of the prefix that ends with it */
-    /* Whether a waiting request would start on it now. Asking costs a look at each waiting request;
-     * a key that has asked is asked for again when the answer changes. */
+    uint64_t n_uses;      /* starts on it, computing it included; in a radix cache, insertions of
+                             a request that run through it */
+    int32_t depth_tokens; /* length of the prefix that ends with this block */
+    /* True if a waiting request would start on the block now. Costs a walk over the waiting
+     * requests. A key that has read it is asked for again when the answer changes. */
     bool (*wanted)(const struct ifl_cached *);
 };
 
@@ -140,10 +148,11 @@ static inline bool ifl_wanted(const struct ifl_cached *block)
 }
 
 struct ifl_evict_ops {
-    /* The smallest key is lost first; ties: the deepest, then the one touched first. Asked when a
-     * block becomes unused. */
+    /* The block with the smallest key is evicted first; ties go to the deepest, then to the least
+     * recently used. Asked when a block becomes unused. */
     int64_t (*key)(const void *self, const struct ifl_view *, const struct ifl_cached *);
-    /* Keys do not read depth_tokens: blocks of a prefix that became unused together share one. */
+    /* Keys do not read depth_tokens: blocks of a prefix that became unused together share one key.
+     */
     bool ignores_depth;
 };
 
@@ -151,8 +160,9 @@ struct ifl_evict_ops {
 struct ifl_load {
     int32_t n_running, n_waiting, n_swapped; /* requests */
     int32_t n_free_blocks;                   /* on the device */
-    int64_t n_waiting_tokens; /* whose K/V those who wait will need before they have an answer */
-    uint64_t n_routed;        /* requests it was ever given */
+    int64_t n_waiting_tokens; /* of the waiting requests: prompts, and tokens generated before a
+                                 preemption */
+    uint64_t n_routed;        /* requests routed to it so far */
 };
 
 struct ifl_routing {
@@ -161,34 +171,34 @@ struct ifl_routing {
     const struct ifl_limits *limits; /* of each replica */
     const struct ifl_load *of;       /* [n] replicas, all alike */
     size_t n;
-    uint64_t n_routed; /* requests of the run so far */
-    uint64_t draw[2];  /* random, of this request alone */
-    int32_t (*cached)(const struct ifl_routing *, size_t i);
+    uint64_t n_routed;                                       /* requests of the run so far */
+    uint64_t draw[2];                                        /* random, of this request alone */
+    int32_t (*cached)(const struct ifl_routing *, size_t i); /* see ifl_cached_tokens */
 };
 
-/* Tokens of the request's prompt that the prefix cache of replica i holds. Costs a look at each of
- * its blocks. */
+/* Tokens of the request's prompt that the prefix cache of replica i holds. Costs one look-up for
+ * each cached block of the prompt. */
 static inline int32_t ifl_cached_tokens(const struct ifl_routing *routing, size_t i)
 {
     return routing->cached(routing, i);
 }
 
 struct ifl_route_ops {
-    /* The replica for a request that has just arrived, below n. */
+    /* Returns the index of the replica, below n, for a request that has just arrived. */
     size_t (*pick)(const void *self, const struct ifl_routing *);
 };
 
-/* Requests at a replica, whether they run or not. */
+/* Requests at a replica: running, waiting and swapped. */
 static inline int32_t ifl_outstanding(const struct ifl_load *load)
 {
     return load->n_running + load->n_waiting + load->n_swapped;
 }
 
-/* ---- what modules hear when a step has ended ---- */
+/* ---- the end of a step, as on_step_end is told of it ---- */
 
 struct ifl_result {
     const struct ifl_request *request;
-    int32_t n_new, n_sampled; /* tokens of each sequence that were computed, and sampled */
+    int32_t n_new, n_sampled; /* tokens computed, and sampled, of each of its sequences */
 };
 
 struct ifl_results { /* borrowed until the hook returns */
@@ -196,19 +206,20 @@ struct ifl_results { /* borrowed until the hook returns */
     size_t n;
 };
 
+/* One step, or n_steps steps in a row that gave the same requests one token each. */
 struct ifl_step_end {
-    uint64_t step;            /* the last of n_steps that gave the same requests a token each; */
-    int32_t n_steps;          /* 1 unless the module is steady */
-    int64_t start_ns, end_ns; /* of all of them */
+    uint64_t step;            /* number of the last of them */
+    int32_t n_steps;          /* 1 unless the module has `steady` */
+    int64_t start_ns, end_ns; /* of the first, and of the last */
     const int64_t *ends_ns;   /* [n_steps] */
     size_t n_requests;        /* that were given tokens */
     int32_t n_preempted;
     struct ifl_results (*results)(const struct ifl_step_end *);
 };
 
-/* The requests that the step gave tokens, and how many: first those of ifl_schedule_ready in order
- * of start, then the others in the order in which the plan scheduled them. Putting the list
- * together costs a look at each. */
+/* The requests that were given tokens, and how many: first those of ifl_schedule_ready in order of
+ * start, then the others in the order in which the plan scheduled them. The list is made when it is
+ * first asked for, which costs a walk over the requests. */
 static inline struct ifl_results ifl_results(const struct ifl_step_end *end)
 {
     return end->results(end);
@@ -223,36 +234,38 @@ struct ifl_policy {
     size_t state_bytes;   /* of the instance's own state, zeroed at the start of a run */
     size_t request_bytes; /* on every request (ifl_mine), zeroed when it joins a replica */
     size_t client_bytes;  /* on every client (ifl_client), zeroed at the start of a run */
-    /* There is an instance for each replica, of a router for the cluster. `self`, which is not NULL
-     * in any call, is its parameter struct, filled in, followed by its state (ifl_state). Both
-     * optional; init may refuse parameters that do not go with the limits: 0, or negative with a
-     * line that says what was found and what was expected. finish follows a refusal, too. */
+    /* Each replica has an instance of the module; a router has one for the cluster. `self` is never
+     * NULL: it points to the instance's parameter struct, filled in; ifl_state finds its state.
+     * init and finish are optional. init returns 0, or a negative code and one line that says what
+     * was found and what was expected, if the parameters do not go with the limits. finish is
+     * called after a refusal, too. */
     int (*init)(void *self, const struct ifl_limits *, struct ifl_error *);
     void (*finish)(void *self);
     /* Hooks, all optional; a router has none. */
     /* A request has come to the replica, at view->now_ns, and is about to wait. */
     void (*on_join)(void *self, const struct ifl_view *, const struct ifl_request *);
-    /* Within a plan: the request has started, from waiting or from host memory. It has its blocks,
-     * its tokens of this step (ifl_n_now) and its new started_ns. */
+    /* Within a plan: the request has started, from waiting or from host memory. It has its blocks
+     * and its tokens of this step (ifl_n_now); from waiting also a new started_ns. */
     void (*on_start)(void *self, const struct ifl_view *, const struct ifl_request *);
-    /* The same plan has taken that start back: the request waits again, or is in host memory. It
-     * counts as preempted. */
+    /* Within a plan: a request that this plan has started is preempted. It waits again, or is in
+     * host memory. It counts as preempted. */
     void (*on_undo)(void *self, const struct ifl_view *, const struct ifl_request *);
-    /* Within a plan: a request that an earlier plan had started loses its place. */
+    /* Within a plan: a request that an earlier plan has started is preempted. */
     void (*on_preempt)(void *self, const struct ifl_view *, const struct ifl_request *);
-    /* The plan is made and about to be submitted. The step may be read, with all questions, and not
-     * changed. n_computed counts the prompts' new tokens already. */
+    /* The plan is made and is about to be submitted. The step may be read, all questions included,
+     * and not changed. ifl_n_computed of prompts counts the new tokens already. */
     void (*on_step_start)(void *self, const struct ifl_view *, struct ifl_step *);
-    /* It has ended, at view->now_ns; view->step is the next one's. A request that has had its last
-     * token is still there. */
+    /* The step has ended, at view->now_ns; view->step is the number of the next step. A request
+     * that has had its last token is still running. */
     void (*on_step_end)(void *self, const struct ifl_view *, const struct ifl_step_end *);
-    /* A request has finished or was rejected: its last call. */
+    /* The request has finished or was rejected. The last call for it. */
     void (*on_leave)(void *self, const struct ifl_view *, const struct ifl_request *);
     /* Optional, for speed: how long the module's answers of this plan stand while the same requests
-     * decode. Called for a plan that promises (ifl_promise) if it has asked the module (see
-     * step->asked) or the module has a step hook; without it such a promise is void, and every step
-     * is planned. With it the module hears the steps of a run as one: on_step_start for the first
-     * of them, on_step_end once, with all their tokens, before anything else is asked or told. */
+     * decode. Called when the plan has made a promise (ifl_promise), for a module that the plan has
+     * asked (step->asked) or that has a step hook; the promise is cut to what is returned. Without
+     * `steady` such a module voids the promise, and every step is planned. With it the module is
+     * told of the steps of a run together: on_step_start for the first of them, on_step_end once
+     * for all of them, before any other call. */
     struct ifl_promise (*steady)(const void *self, const struct ifl_view *, struct ifl_step *);
     union {
         const struct ifl_batching_ops *batching;
@@ -264,12 +277,12 @@ struct ifl_policy {
     } ops;
 };
 
-/* What stands in front of the parameters that `self` points to. */
+/* Lies in memory before the parameters that `self` points to. Offsets are in bytes. */
 struct ifl_instance {
-    uint64_t state_offset;  /* of the state, from self */
-    uint64_t part_offset;   /* of its part of each request, from request->parts */
-    uint64_t client_offset; /* of its part of the first client, from self */
-    uint64_t client_stride; /* from that of a client to that of the next */
+    uint64_t state_offset;  /* from self to the state */
+    uint64_t part_offset;   /* from request->parts to the instance's part of the request */
+    uint64_t client_offset; /* from self to the instance's part of client 0 */
+    uint64_t client_stride; /* from the part of a client to that of the next */
 };
 
 /* The state of an instance, 16-byte aligned. */
@@ -305,7 +318,7 @@ __attribute__((visibility("default"))) /* also of what is built with -fvisibilit
 #endif
 extern const struct ifl_policy_list ifl_policies_v3;
 
-/* The list, from addresses of policies: IFL_POLICIES(&my_order, &my_admission); */
+/* Defines the list from addresses of policies: IFL_POLICIES(&my_order, &my_admission); */
 #define IFL_POLICIES(...)                                                                          \
     const struct ifl_policy_list ifl_policies_v3 = {                                               \
         IFL_POLICY_ABI,                                                                            \
@@ -313,7 +326,7 @@ extern const struct ifl_policy_list ifl_policies_v3;
         sizeof((const struct ifl_policy *[]){__VA_ARGS__}) / sizeof(const struct ifl_policy *),    \
         {__VA_ARGS__}}
 
-/* The `keys` of an order whose keys depend on the request itself. */
+/* A `keys` that returns IFL_KEYS_OWN. */
 static inline enum ifl_keys ifl_own_keys(const void *self, const struct ifl_view *view)
 {
     (void)self;
@@ -321,7 +334,7 @@ static inline enum ifl_keys ifl_own_keys(const void *self, const struct ifl_view
     return IFL_KEYS_OWN;
 }
 
-/* The `keys` of an order whose keys stand within a plan and may be others in the next. */
+/* A `keys` that returns IFL_KEYS_PLAN. */
 static inline enum ifl_keys ifl_keys_of_plan(const void *self, const struct ifl_view *view)
 {
     (void)self;
@@ -329,8 +342,8 @@ static inline enum ifl_keys ifl_keys_of_plan(const void *self, const struct ifl_
     return IFL_KEYS_PLAN;
 }
 
-/* The `steady` of a module whose answers stand while the same requests decode and free blocks only
- * fall. */
+/* A `steady` without a bound: the module gives the same answers as long as the same requests decode
+ * and free blocks only fall. */
 static inline struct ifl_promise ifl_always_steady(const void *self, const struct ifl_view *view,
                                                    struct ifl_step *step)
 {

@@ -8,8 +8,8 @@
 
 #include <stdint.h>
 
-/* What is drawn, and what stands for `request` and `index` in the key. Numbers are part of every
- * result: none may change. */
+/* Purpose: what is drawn; then what `request` and `index` of the key are. The numbers are part of
+ * every result, so none may change. */
 enum ifl_purpose {
     IFL_DRAW_ARRIVAL = 1,        /* gap before an arrival: row */
     IFL_DRAW_PROMPT = 2,         /* its prompt's length: row */
@@ -27,7 +27,7 @@ enum ifl_purpose {
     IFL_DRAW_ENSEMBLE = 30,      /* a fitted number, from what its fit leaves open: member, which */
 };
 
-/* Another number for each number, all bits of which depend on all of x. */
+/* A bijection of 64-bit numbers; each bit of the result depends on all bits of x. */
 static inline uint64_t ifl_mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15u;

@@ -1,7 +1,7 @@
 /* Files that are read as a whole, such as configurations and checkpoints.
  *
- * A path may name a pipe, whose opening waits for a writer that never comes, or a device, whose
- * bytes never end: neither is opened to be read. */
+ * A path may name a pipe, which may wait for a writer for ever, or a device, which may never end:
+ * both are refused before anything is read. */
 #ifndef INFLIGHT_REGULAR_FILE_H
 #define INFLIGHT_REGULAR_FILE_H
 
@@ -14,9 +14,9 @@
 
 #include "inflight/error.h"
 
-/* A descriptor to read a regular file of at most max_bytes with, which the caller closes, and the
- * file's size where n_bytes is not NULL. Else IFL_E_INPUT and one line; `expected` says what the
- * file should be. */
+/* Opens a regular file of at most max_bytes for reading. Returns a descriptor, which the caller
+ * closes, and sets *n_bytes, unless NULL, to the file's size. Any failure is IFL_E_INPUT;
+ * `expected` says in its line what the file should be. */
 static inline int ifl_open_regular(const char *path, int64_t max_bytes, const char *expected,
                                    int64_t *n_bytes, struct ifl_error *error)
 {

@@ -1,18 +1,18 @@
 /* A request as policies see it.
  *
- * One number drives everything: tokens computed. A request knows its n_tokens (prompt + generated
- * so far) and its n_computed (tokens whose K/V exist, steps in flight included). A step gives it
- * new tokens; when n_computed catches up with n_tokens, one token is sampled. Prefill, chunk,
- * decode, recompute and swap are cases of that:
+ * One number drives everything: tokens computed. A request has n_tokens (prompt + generated so far)
+ * and n_computed (tokens with K/V, steps in flight included). A step computes some of the missing
+ * tokens; when n_computed reaches n_tokens, one token is sampled. Prefill, chunk, decode, recompute
+ * and swap are cases of that:
  *
  *     prefill            n = todo              decode     n = 1 = todo
  *     chunked prefill    n < todo              recompute  n_computed back to 0, n_tokens kept
  *     swap               n_computed kept, the blocks live in host memory
- *     prefix-cache hit   n_computed of a waiting request is what the cache holds of it, now
+ *     prefix-cache hit   n_computed of a waiting request is what the cache holds of it now
  *
- * What computing changes is read through functions (ifl_n_tokens, ifl_n_computed, ifl_n_out,
+ * Counts that steps change are read through functions (ifl_n_tokens, ifl_n_computed, ifl_n_out,
  * ifl_n_blocks, ifl_last_end_ns, ifl_n_now), which are always current. The true output length is
- * not here: no policy can know it. */
+ * not in the record: no policy can know it. */
 #ifndef INFLIGHT_REQUEST_H
 #define INFLIGHT_REQUEST_H
 
@@ -20,10 +20,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Where a request's K/V is, never what phase it is in. */
+/* Where the K/V of a request is. It does not tell prefill from decode: ifl_decodes does. */
 enum ifl_state {
     IFL_WAITING, /* nowhere: no blocks */
-    IFL_RUNNING, /* on the device, with a seat, whether scheduled in this step or not */
+    IFL_RUNNING, /* on the device, with a seat; it may be left out of a step */
     IFL_SWAPPED, /* in host memory */
     IFL_DONE     /* answered, rejected or gone */
 };
@@ -40,7 +40,7 @@ enum ifl_kind {
 
 struct ifl_request;
 
-/* Counts that decoding changes, per sequence, as of the tick `read_at`. */
+/* Counts that steps change, as of the tick `read_at`; per sequence, but for n_blocks. */
 struct ifl_counts {
     int32_t n_tokens, n_computed;
     int32_t n_out;       /* tokens generated, kept by a recompute */
@@ -49,13 +49,13 @@ struct ifl_counts {
     int64_t last_end_ns; /* end of the last step that computed tokens for it, IFL_NEVER before */
 };
 
-/* Shared by requests that decode together: how often their counts have changed. */
+/* Shared by requests that decode together: the number of times their counts have changed. */
 struct ifl_ticks {
     uint64_t n;
     void (*refresh)(const struct ifl_ticks *, const struct ifl_request *);
 };
 
-/* Only ever passed by pointer, so it may grow at its end. A pointer from a hook or a list stays
+/* Only passed by pointer, so the struct may grow at its end. A pointer from a hook or a list stays
  * valid until on_leave. */
 struct ifl_request {
     uint64_t serial; /* order of arrival in the run; the last tie-break everywhere */
@@ -71,30 +71,30 @@ struct ifl_request {
     int32_t n_prefill;     /* n_tokens when it last left waiting */
     int32_t n_seqs;        /* sequences (answers to one prompt) that advance together */
     int32_t n_host_blocks; /* in host memory, of all its sequences */
-    int32_t n_preempted;   /* times it lost its place */
+    int32_t n_preempted;   /* times it was preempted */
     int32_t priority;      /* lower is more urgent */
     uint32_t client;       /* below limits->n_clients; 0 where the trace names none */
     uint32_t session;      /* conversation that it is a turn of; 0: none */
-    /* The prompt's first prefix_tokens tokens are those of prefix_group's stream, in all requests
-     * of that group; 0: none. */
+    /* The first prefix_tokens tokens of the prompt are the beginning of prefix_group's stream,
+     * which is the same for all requests of the group; group 0: none. */
     uint32_t prefix_group, prefix_tokens;
-    /* What the trace calls the prompt's blocks of hash_id_tokens tokens, the last perhaps partial:
-     * equal ids, equal tokens. NULL where it does not say. */
+    /* The trace's ids of the prompt's blocks of hash_id_tokens tokens (the last may be partial):
+     * blocks with equal ids hold equal tokens. NULL where the trace has none. */
     const uint64_t *hash_ids;
     int32_t n_hash_ids, hash_id_tokens;
-    uint64_t queued_serial; /* among equals in waiting: serial, or above all others' if it went to
+    uint64_t queued_serial; /* tie-break in waiting: serial, or above all others if it was sent to
                                the back */
-    uint64_t start_serial;  /* order of start: rises each time it joins those that run */
-    bool forks; /* its sequences are a search's beams, which share other blocks after each token */
+    uint64_t start_serial;  /* order of start: set anew, and higher, at each start */
+    bool forks; /* its sequences are a search's beams: the blocks they share change at each token */
 
     /* Not for modules: read through the functions below. */
     struct ifl_counts stale;
     uint64_t read_at;
     const struct ifl_ticks *ticks; /* NULL: stale is current */
-    void *parts;                   /* what modules hang on it, see ifl_mine in policy.h */
+    void *parts;                   /* the modules' own parts of it, see ifl_mine in policy.h */
 };
 
-/* ---- what computing changes, current at any time ---- */
+/* ---- counts that steps change, always current ---- */
 
 static inline const struct ifl_counts *ifl_counts(const struct ifl_request *r)
 {
@@ -134,7 +134,8 @@ static inline int32_t ifl_n_now(const struct ifl_request *r)
     return ifl_counts(r)->n_now;
 }
 
-/* Tokens that still want computing before the next one can be sampled. */
+/* Tokens that are still to be computed before the next one can be sampled, beyond those given in
+ * the step being built. */
 static inline int32_t ifl_todo(const struct ifl_request *r)
 {
     const struct ifl_counts *counts = ifl_counts(r);
@@ -147,13 +148,13 @@ static inline bool ifl_decodes(const struct ifl_request *r)
     return ifl_counts(r)->n_computed >= r->n_prefill;
 }
 
-/* When it came to its place in the queue: it arrived, or was sent to the back. */
+/* Start of its time in the waiting queue: its arrival, or the time it was sent to the back. */
 static inline int64_t ifl_queued_since_ns(const struct ifl_request *r)
 {
     return r->queued_serial == r->serial ? r->arrival_ns : r->queued_ns;
 }
 
-/* In the order in which they came to wait. */
+/* True if a came to its place in the waiting queue before b. */
 static inline bool ifl_queued_before(const struct ifl_request *a, const struct ifl_request *b)
 {
     const int64_t a_ns = ifl_queued_since_ns(a), b_ns = ifl_queued_since_ns(b);

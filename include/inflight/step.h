@@ -1,9 +1,12 @@
 /* The view a policy reads and the step it builds.
  *
- * A plan sees one replica at one instant: the view is a snapshot of counts, request records and
- * step totals are live. It acts only through the step, whose functions come in a table, so that a
- * plug-in has no undefined symbol. Refusals are answers; scheduling what is not on the device, or
- * more than it has left to compute, breaks the contract and ends the run with the policy's name. */
+ * A plan sees one replica at one instant. Counts in the view are those before the plan; request
+ * records and step totals are live. A plan acts only through the step. The functions of the step
+ * come in a table, so that a plug-in has no undefined symbol.
+ *
+ * A refusal is an answer and changes nothing. A breach of the contract ends the run with the
+ * policy's name: for example, tokens for a request that is not on the device, or more tokens than
+ * a request has left to compute. */
 #ifndef INFLIGHT_STEP_H
 #define INFLIGHT_STEP_H
 
@@ -19,7 +22,7 @@ struct ifl_limits {
     int32_t n_host_blocks;    /* KV blocks in the host's swap pool */
     int32_t max_model_tokens; /* longest prompt + output a request may have */
     uint32_t n_clients;       /* client numbers are below this */
-    bool contiguous;          /* what a request holds at its start never grows */
+    bool contiguous;          /* a request holds the same blocks from its start to its end */
 };
 
 /* ---- the view ---- */
@@ -28,25 +31,26 @@ struct ifl_step;
 
 struct ifl_view {
     int64_t now_ns;
-    uint64_t step; /* number of the step being planned, or of the first in flight */
+    uint64_t step; /* number of the earliest step in flight; without one, of the next step */
     const struct ifl_limits *limits;
     size_t n_running, n_waiting, n_swapped; /* before this plan */
     uint64_t n_in_flight;                   /* steps that have begun and not ended */
     int32_t n_free_blocks, n_free_host_blocks;
     int64_t last_prefill_ns; /* duration of the last step that computed prompt tokens */
-    int32_t n_ended_blocks;  /* given back by requests that ended since a step began */
+    int32_t n_ended_blocks;  /* freed by requests that have ended since the last step began */
     struct ifl_step *(*plan)(const struct ifl_view *); /* see ifl_plan */
-    /* The order's key of that request has changed. From hooks, and from the order's `keys`. */
+    /* Tells that the order's key of the request has changed. Only from hooks and from `keys` of an
+     * order. */
     void (*rerank)(const struct ifl_view *, const struct ifl_request *);
-    uint32_t n_tries; /* plans of this step before this one: none gave a token */
+    uint32_t n_tries; /* earlier plans of this same step, none of which gave a token */
 };
 
 enum ifl_verdict {
     IFL_YES,
     IFL_NO_BLOCKS,      /* not now: too few device blocks */
     IFL_NO_HOST_BLOCKS, /* not now: the swap pool is too full for any waiting request */
-    IFL_WAIT,           /* not now, for a reason of the policy's own */
-    IFL_SKIP,           /* not this one; the next may pass */
+    IFL_WAIT,           /* not now, for a reason of the policy; requests behind it wait, too */
+    IFL_SKIP,           /* not now; requests behind it may start */
     IFL_NEVER_FITS      /* never: reject it */
 };
 
@@ -56,12 +60,11 @@ enum ifl_fate {
     IFL_KEEP       /* no request gives way */
 };
 
-/* Where a request preempted by recompute re-enters waiting. Several of one step that go to the
- * front keep their order: the one preempted last stands first; of several that go to the back, too,
- * the one preempted last stands last. */
+/* Where a request preempted by recompute re-enters the waiting queue. Of several requests preempted
+ * in one step, the one preempted last stands first at the front and last at the back. */
 enum ifl_place {
-    IFL_FRONT,    /* before everything else, whatever its rank */
-    IFL_IN_ORDER, /* where its rank puts it */
+    IFL_FRONT,    /* before all waiting requests, whatever its rank */
+    IFL_IN_ORDER, /* at the place of its rank */
     IFL_BACK      /* ranked as if it had arrived now */
 };
 
@@ -70,26 +73,26 @@ enum ifl_list {
     IFL_IN_WAITING = 1,
     IFL_IN_RUNNING = 2,
     IFL_IN_SWAPPED = 4,
-    IFL_IN_PREFILL = 8 /* the running ones that do not decode yet */
+    IFL_IN_PREFILL = 8 /* running requests that do not decode yet */
 };
 
-/* Where ifl_next is. Starts as {0}; survives start, schedule, preempt and reject within a plan. */
+/* Position of ifl_next in its lists. Starts as {0}. Stays valid when the plan starts, schedules,
+ * preempts or rejects requests. */
 struct ifl_cursor {
     uint64_t at[4];
 };
 
 struct ifl_victim {
-    const struct ifl_request *request; /* on the device, perhaps the needy one; NULL: none */
+    const struct ifl_request *request; /* on the device, perhaps `needy` itself; NULL: none */
     enum ifl_fate fate;
     enum ifl_place place;
 };
-/* What the prefix cache holds of a waiting request's tokens, now. Cached K/V is at most n_tokens -
- * 1 tokens: one is always computed, to sample from. */
+/* Tokens of a waiting request that the prefix cache holds now: at most n_tokens - 1, because the
+ * next token is sampled from the last one, which is always computed. */
 struct ifl_hit {
-    int32_t n_cached; /* tokens; the same number that n_computed of a waiting request shows */
-    int32_t n_soon;   /* more tokens that follow them and are being computed by running requests */
-    uint32_t
-        node; /* of the cache's tree where the match ends; 0, the root, where nothing matches */
+    int32_t n_cached; /* tokens; ifl_n_computed of a waiting request is the same number */
+    int32_t n_soon;   /* further tokens that running requests are computing now */
+    uint32_t node;    /* of a radix cache, where the match ends; 0: the root, or another cache */
 };
 
 struct ifl_requests { /* borrowed until the plan returns */
@@ -97,28 +100,33 @@ struct ifl_requests { /* borrowed until the plan returns */
     size_t n;
 };
 
-/* What a step computes for nobody: prompts filled up to the longest of their batch, sequences that
- * have ended and keep their row until the batch does. It costs time and holds no K/V. */
+/* Work of a step that yields no token: prompts padded to the longest prompt of their batch, and
+ * rows of finished sequences that stay until their batch ends. It costs time and holds no K/V. */
 struct ifl_padding {
     int32_t n_prefill_tokens;
-    int64_t prefill_q_q; /* what filling up adds to the sum of new x new */
+    int64_t prefill_q_q; /* the part of padding in the sum of new x new */
     int32_t n_decode_seqs;
-    int64_t decode_context; /* tokens whose K/V these sequences read */
+    int64_t decode_context; /* tokens of K/V that these sequences read */
 };
 
-/* "For n_steps more steps that start by until_ns and leave min_free_blocks free after taking their
- * own, I would schedule the same requests in the same order, one token each, and nothing else."
- * {0} promises nothing and is always right. It must not cover a step that asks a module which this
- * plan has not asked, for only those that were asked bound it (see steady in policy.h). The loop
- * itself stops when anything arrives, finishes or wakes, and when a block is refused. Within such a
- * run free blocks only fall and seats stand. Where somebody finishes it ends, too, unless it is
- * made to the last, by the plan and by every module that bounds it and was asked: "and if nobody
- * waits or is swapped out, and all on the device take part, those who remain when some have had
- * their last token would go on so". */
+/* A promise to repeat a step: the steps that follow give the same requests one token each, in the
+ * same order, and do nothing else. They run without being planned. {0} promises nothing and is
+ * always right. Only modules that this plan has asked bound the promise (`steady` in policy.h): it
+ * must not cover a step in which a plan would ask another module.
+ *
+ * Besides what the fields say, the loop ends such a run of steps
+ *   - when a request arrives;
+ *   - when a block is refused;
+ *   - at the until_ns that an admission has named with a refusal in this plan;
+ *   - when a request has its last token, unless the promise is to_the_last.
+ * Within a run free blocks only fall, and seats are neither taken nor given back. */
 struct ifl_promise {
-    int32_t n_steps;
-    int64_t until_ns;
-    int32_t min_free_blocks;
+    int32_t n_steps;         /* promised steps, the planned one not counted */
+    int64_t until_ns;        /* each of them starts by then */
+    int32_t min_free_blocks; /* that each of them leaves free after taking its own */
+    /* The run goes on with the remaining requests when some have had their last token, provided
+     * that no request waits or is swapped out and that all requests on the device take part. Must
+     * be set by the plan and by every module that the plan has asked. */
     bool to_the_last;
 };
 
@@ -128,102 +136,117 @@ enum { IFL_MAX_VAIN_WAKES = 1000000 }; /* see wake */
 struct ifl_step_ops {
     size_t size_bytes; /* sizeof(struct ifl_step_ops): it may grow at its end */
     /* The next request of the lists (a union of enum ifl_list) in rank order, NULL at the end.
-     * Waiting requests pushed to the front come first, those preempted in this plan included.
-     * Requests that left their list in this plan are passed over; those that started in it are not
-     * shown. A cursor shows a request once, unless it came to wait again. The keys of waiting
-     * requests are those of now; running and swapped ones stand in the order that they had when the
-     * plan first listed them. */
+     *   - Requests pushed to the front of waiting come first, those preempted in this plan
+     *     included.
+     *   - Requests that left their list in this plan are skipped.
+     *   - Requests that this plan started are not shown.
+     *   - A cursor shows a request once, unless the request has come to wait again since.
+     *   - Waiting requests are ranked by their present keys, running and swapped requests by those
+     *     they had when this plan first listed them. */
     const struct ifl_request *(*next)(struct ifl_step *, unsigned lists, struct ifl_cursor *);
-    /* The requests on the device before this plan, in order of start. One that has given way since
-     * is still listed: its state says so. */
+    /* The requests on the device before this plan, in order of start. A request that has been
+     * preempted since is still listed, with another `state`. */
     struct ifl_requests (*running)(struct ifl_step *);
-    /* The same in the order of rank in which ifl_next shows them, backwards: the last for at 0, the
-     * one before it for 1, NULL beyond the first. */
+    /* A request of the same list by its rank, counted from the end: for `at` 0 the one that
+     * ifl_next shows last, for 1 the one before it, NULL beyond the one that it shows first. */
     const struct ifl_request *(*last_ranked)(struct ifl_step *, size_t at);
-    /* Requests that joined RUNNING in this plan, in order of start; as above. */
+    /* Waiting requests that this plan has started, in order of start; swapped requests that came
+     * back are not listed. A request that has been preempted since is still listed. */
     struct ifl_requests (*started)(struct ifl_step *);
-    /* The prefix cache's answer for a waiting request; {0} without a cache. */
+    /* What the prefix cache holds of a waiting request; {0} without a cache. */
     struct ifl_hit (*hit)(struct ifl_step *, const struct ifl_request *);
-    /* The node above `node` in the cache's tree; 0 is the root, and above it. */
+    /* The parent of `node` in the radix cache's tree; of the root, which is 0, the root itself. */
     uint32_t (*above)(struct ifl_step *, uint32_t node);
-    /* Free device blocks that holding `hold_tokens` tokens would take from the pool: those that
-     * `request` lacks, and for a waiting one also those of its hit that nobody else uses. */
+    /* Free device blocks that the request would take in order to hold `hold_tokens` tokens: the
+     * blocks that it lacks; for a waiting request also the blocks of its hit that are in no other
+     * use. */
     int32_t (*need)(struct ifl_step *, const struct ifl_request *, int32_t hold_tokens);
-    /* What the admit module says to a waiting or swapped request with n new tokens, if so many
-     * blocks that are free now are not. *takes, unless NULL: blocks that start would then take. */
+    /* The verdict of the admit modules on starting a waiting or swapped request with n new tokens,
+     * if spare_blocks fewer blocks were free. Starts nothing. Sets *takes, unless NULL, to the
+     * blocks that a start would take. */
     enum ifl_verdict (*ask)(struct ifl_step *, const struct ifl_request *, int32_t n,
                             int32_t spare_blocks, int32_t *takes);
-    /* Tokens of K/V that the admit module leaves to the rest of this plan, or `enough` where that
-     * is less; INFINITY: it does not say. */
+    /* K/V tokens that the admit modules leave to the rest of this plan, `enough` if there are more;
+     * negative if they have promised more than there is. INFINITY if no module says. */
     double (*room)(struct ifl_step *, double enough);
-    /* A waiting or swapped request joins RUNNING with n new tokens (0 is allowed) behind those of
-     * its hit, if the admit module says yes; fewer where its hit has grown since the plan looked.
-     * Gives it the blocks the answer named, shares the cached ones, swaps in where needed. After a
-     * yes it is IFL_NO_BLOCKS if those blocks are not free. */
+    /* Starts a waiting or swapped request with n new tokens (0 is allowed) after those of its hit,
+     * if every admit module says yes. It computes fewer if its hit has grown since the plan looked.
+     * It takes the blocks that the admission named, shares the cached ones, and swaps in its
+     * blocks in host memory. Returns the verdict: IFL_NO_BLOCKS also if all say yes and the blocks
+     * are not free. */
     enum ifl_verdict (*start)(struct ifl_step *, const struct ifl_request *, int32_t n);
-    /* A running request computes n more tokens, 0 < n <= todo, holding blocks for hold_tokens or
-     * for what it computes, whichever is more. IFL_YES or IFL_NO_BLOCKS; a refusal changes
-     * nothing. */
+    /* Gives a running request n more tokens, 0 < n <= todo, once a step. It then holds blocks for
+     * hold_tokens, or for what it has computed if that is more. Returns IFL_YES or
+     * IFL_NO_BLOCKS. */
     enum ifl_verdict (*schedule)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                  int32_t hold_tokens);
-    /* One token for every running request that decodes and is not scheduled yet, in order of
-     * start; all or none. Refuses (false) unless spare_blocks remain free afterwards. The same as
-     * scheduling each, only faster. */
+    /* Gives one token to every running request that decodes and is not scheduled yet, in order of
+     * start: to all or to none. Returns false, and gives none, unless spare_blocks remain free
+     * afterwards. Does the same as `schedule` of each, faster. */
     bool (*schedule_ready)(struct ifl_step *, int32_t spare_blocks);
-    /* Asks the preempt module for a victim and preempts it. True: another than `needy` gave way.
-     * False: needy itself did, or nobody. */
+    /* Asks the preempt module for a victim and preempts it. Returns true if another request than
+     * `needy` was preempted; false if it was `needy`, or none. */
     bool (*make_room)(struct ifl_step *, const struct ifl_request *needy);
-    /* Takes a running request off the device. What this step scheduled for it is undone, which
-     * nobody that started in this plan may have begun behind (serving.kv.publish: scheduled). */
+    /* Takes a running request off the device and undoes what this plan has scheduled for it.
+     * Returns IFL_YES, or IFL_WAIT for IFL_KEEP. Two victims are a breach of the contract:
+     *   - a request that this plan has swapped in;
+     *   - a request with tokens in this step that are part of the hit of a request that this plan
+     *     has started (serving.kv.publish: scheduled). */
     enum ifl_verdict (*preempt)(struct ifl_step *, const struct ifl_request *, enum ifl_fate,
                                 enum ifl_place);
     /* Drops a waiting or swapped request for good. Reports count it as rejected, or as failed if it
      * has run before. */
     void (*reject)(struct ifl_step *, const struct ifl_request *);
+    /* See struct ifl_promise. The last call of a plan counts. */
     void (*promise)(struct ifl_step *, struct ifl_promise);
-    /* If this plan is empty, plan again at `at_ns`, which may be now, even if nothing happens
-     * before. The run fails once IFL_MAX_VAIN_WAKES in a row have come to nothing: no arrival, no
-     * step, no move. */
+    /* If this plan gives no token, plan again at `at_ns`, which may be now, even if nothing happens
+     * before. The earliest call of a plan counts. The run fails after IFL_MAX_VAIN_WAKES wakes in a
+     * row without an arrival, a step, a preemption or a rejection. */
     void (*wake)(struct ifl_step *, int64_t at_ns);
-    /* The step, and those that a promise makes of it, compute this besides. An engine does not. */
+    /* Adds padding to the cost of this step and of the steps promised with it. An engine does not
+     * compute it. The last call of a plan counts. */
     void (*pad)(struct ifl_step *, struct ifl_padding);
     /* Earliest arrival among waiting requests, IFL_NEVER if none; costs a walk over them. */
     int64_t (*oldest_waiting_ns)(struct ifl_step *);
     /* A random number that depends on (seed, request, index) alone. */
     uint64_t (*draw)(struct ifl_step *, const struct ifl_request *, uint32_t index);
-    /* From on_step_start alone: the plan has given the request tokens, or brought it to the device.
+    /* Only from on_step_start: true if the plan gave the request tokens or moved it to the device.
      */
     bool (*took_part)(struct ifl_step *, const struct ifl_request *);
-    /* Everyone whom this plan has given tokens, in no particular order. */
+    /* The requests that this plan has given tokens so far, in no particular order. */
     struct ifl_requests (*scheduled)(struct ifl_step *);
-    /* Says why the batching module does not start a request or is about to drop it, for the user: a
-     * constant text that reads on behind the module's name. What other modules refuse is known. */
+    /* Notes why the batching module does not start a request, or is about to reject it, for the
+     * user: `why` is a constant text that follows the module's name. The step notes refusals of
+     * other modules by itself. */
     void (*refuse)(struct ifl_step *, const struct ifl_request *, const char *why);
-    /* The next plan is made ahead of the end of this step, and of those that a promise makes of it:
-     * a request that has its last token by then runs on in that plan's eyes, holds its blocks and
-     * its seat and may give way. What the plan gives it is computed for nothing, as padding. It
-     * leaves when that plan is made; where the plan gives no token, another follows. */
+    /* The next plan is made before it is known how this step, and the steps promised with it, end.
+     * If a request has its last token by then,
+     *   - that plan still finds it running, with its blocks and its seat, and may preempt it;
+     *   - tokens that the plan gives it cost time as padding does, and yield nothing;
+     *   - the request leaves when that plan has been made.
+     * If that plan gives no token, another plan follows. */
     void (*plan_ahead)(struct ifl_step *);
 };
 
-/* Totals of the step being built; read them, never keep them. */
+/* Totals of the step being built. Every call may change them, so do not keep copies. */
 struct ifl_step {
     const struct ifl_step_ops *ops;
     int32_t n_tokens, n_requests;                 /* scheduled */
-    int32_t n_prefill_tokens, n_prefill_requests; /* of which: do not decode yet */
+    int32_t n_prefill_tokens, n_prefill_requests; /* of them, in prefill */
     int32_t n_running_requests, n_running_seqs;   /* on the device, after the changes so far */
-    int32_t n_in_prefill;                         /* of those before this plan: do not decode yet */
+    int32_t n_in_prefill;                         /* on the device before this plan, in prefill */
     int32_t n_waiting, n_swapped;                 /* after the changes so far */
     int32_t n_free_blocks, n_free_host_blocks;    /* after the changes so far */
-    int32_t n_started, n_preempted, n_swapped_out, n_swapped_in; /* in this plan */
+    /* in this plan; a swap-in is not counted in n_started */
+    int32_t n_started, n_preempted, n_swapped_out, n_swapped_in;
     unsigned asked; /* kinds of module that this plan has asked: bits 1 << enum ifl_kind */
-    uint64_t note;  /* by the plan, for its module's on_step_start; 0 where a promise stands in */
+    uint64_t note;  /* set by the plan for its module's on_step_start; 0 in a promised step */
 };
 
-/* ---- calls, as a policy writes them: what each does stands at struct ifl_step_ops ---- */
+/* ---- calls, as a policy writes them: struct ifl_step_ops says what each does ---- */
 
-/* The step being planned, for questions; NULL outside of a plan. An order whose keys look at it has
- * them asked for again whenever the plan has changed it. */
+/* The step being planned, for questions; NULL outside of a plan. If the keys of an order read it,
+ * they are asked for again whenever the plan has changed it. */
 static inline struct ifl_step *ifl_plan(const struct ifl_view *view)
 {
     return view->plan(view);
@@ -234,7 +257,7 @@ static inline void ifl_rerank(const struct ifl_view *view, const struct ifl_requ
     view->rerank(view, r);
 }
 
-/* False: nobody is left on any of the lists. */
+/* False if all of the lists are empty. */
 static inline bool ifl_may_list(const struct ifl_step *s, unsigned lists)
 {
     return (lists & IFL_IN_WAITING && s->n_waiting > 0) ||
@@ -295,8 +318,8 @@ static inline enum ifl_verdict ifl_ask_beyond(struct ifl_step *s, const struct i
     return s->ops->ask(s, r, n, spare_blocks, NULL);
 }
 
-/* Of several one after the other, none of whom starts: *taken are the blocks of those before r, and
- * then of r too, if it says yes. */
+/* For several requests one after another, none of which is started. *taken holds the blocks that
+ * the requests before r would take; the blocks of r are added if the verdict is IFL_YES. */
 static inline enum ifl_verdict ifl_ask_in_turn(struct ifl_step *s, const struct ifl_request *r,
                                                int32_t n, int32_t *taken)
 {
@@ -406,7 +429,7 @@ static inline int32_t ifl_widest_group(struct ifl_step *s)
     return n;
 }
 
-/* What a step is asked for, at most, or what it has. */
+/* What requests would take of a step at most, or what the step has. */
 struct ifl_demand {
     int64_t n_seqs, n_tokens, n_blocks;
 };
@@ -417,8 +440,8 @@ static inline bool ifl_within(const struct ifl_demand *demand, const struct ifl_
            demand->n_blocks <= most->n_blocks;
 }
 
-/* Adds everyone who waits, with the whole of their prompts. False: it is too much; how much more
- * was not looked at. */
+/* Adds the demand of every waiting request, each with all its missing tokens. Returns false as soon
+ * as `most` is exceeded; *demand is then incomplete. */
 static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand,
                                    const struct ifl_demand *most)
 {
@@ -434,9 +457,9 @@ static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand
     return ifl_within(demand, most);
 }
 
-/* n more tokens for a running request that leave spare_blocks free; others give way until its
- * blocks are there. Where nobody does, those that it touches suffice. False: it gave way itself, or
- * does not get them. */
+/* Gives a running request n tokens when at least spare_blocks blocks are free and its own blocks
+ * are among them. Until then the preempt module makes room. If no request gives way, free blocks
+ * for the n tokens suffice. Returns false if the request was preempted itself or got no blocks. */
 static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int32_t n,
                             int32_t spare_blocks)
 {
@@ -448,7 +471,7 @@ static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int
     return r->state == IFL_RUNNING;
 }
 
-/* Every running request decodes, in order of start, as ifl_give says. */
+/* One token for each running request that decodes, in order of start, each by ifl_give. */
 static inline void ifl_decode_one_by_one(struct ifl_step *s, int32_t spare_blocks)
 {
     const struct ifl_requests running = ifl_running(s);
@@ -457,7 +480,7 @@ static inline void ifl_decode_one_by_one(struct ifl_step *s, int32_t spare_block
             ifl_give(s, running.of[i], 1, spare_blocks);
 }
 
-/* The batching module's own verdict on a request that would wait for ever. */
+/* The batching module's verdict on a request that it could never start. */
 static inline enum ifl_verdict ifl_never(struct ifl_step *s, const struct ifl_request *r,
                                          const char *why)
 {
@@ -465,7 +488,7 @@ static inline enum ifl_verdict ifl_never(struct ifl_step *s, const struct ifl_re
     return IFL_NEVER_FITS;
 }
 
-/* Drops a group that is wider than all seats. */
+/* Rejects a request with more sequences than max_seqs; returns true if it did. */
 static inline bool ifl_dropped_as_too_wide(struct ifl_step *s, const struct ifl_request *r,
                                            int32_t max_seqs)
 {
@@ -476,7 +499,7 @@ static inline bool ifl_dropped_as_too_wide(struct ifl_step *s, const struct ifl_
     return true;
 }
 
-/* Drops who never fits. False: r must wait, and with it whoever stands in line behind it. */
+/* Rejects r if it never fits. Returns false if r must wait, and so must all requests behind it. */
 static inline bool ifl_settled(struct ifl_step *s, const struct ifl_request *r,
                                enum ifl_verdict verdict)
 {
@@ -485,7 +508,7 @@ static inline bool ifl_settled(struct ifl_step *s, const struct ifl_request *r,
     return verdict == IFL_YES || verdict == IFL_SKIP || verdict == IFL_NEVER_FITS;
 }
 
-/* This plan has taken its place: it waits again since now. */
+/* True if this plan has preempted r by recompute: it waits again, from now on. */
 static inline bool ifl_gave_way_now(const struct ifl_view *view, const struct ifl_step *s,
                                     const struct ifl_request *r)
 {
@@ -493,15 +516,15 @@ static inline bool ifl_gave_way_now(const struct ifl_view *view, const struct if
            r->queued_ns == view->now_ns;
 }
 
-/* What it had generated before the step that has ended now, if that was one of its own: what a plan
- * made as that step began knows of. */
+/* Tokens that r had generated when the step that has just ended began: all that a plan made at that
+ * time can know of. */
 static inline int32_t ifl_out_before(const struct ifl_view *view, const struct ifl_request *r)
 {
     return ifl_n_out(r) - (ifl_last_end_ns(r) == view->now_ns);
 }
 
-/* Those in host memory come back for a token each, in rank order until one must wait or max_seqs
- * sequences run. */
+/* Starts swapped requests with one token each, in rank order, until one of them must wait or
+ * max_seqs sequences run. */
 static inline void ifl_return_swapped(struct ifl_step *s, int32_t max_seqs)
 {
     struct ifl_cursor cursor = {{0}};

@@ -1,15 +1,15 @@
 /* Time: int64_t nanoseconds since the start of the run, simulated and wall alike.
  *
- * Integers make sums exact and independent of their order, so that a run gives the same bytes on
- * every machine. Seconds are doubles and live only at the edges (configuration, CSV); these five
- * functions are the only places where the two meet. */
+ * Sums of integers are exact and independent of their order, so that a run gives the same bytes on
+ * every machine. Seconds are doubles, used only in configuration and CSV files; the functions below
+ * are the only conversions. */
 #ifndef INFLIGHT_TIME_H
 #define INFLIGHT_TIME_H
 
 #include <stdint.h>
 
 #define IFL_NEVER INT64_MAX /* it has not happened, or will not: later than everything */
-/* No simulated step or arrival is later, 291 years in: sums of times stay within int64_t. */
+/* No simulated step or arrival is later than this, 291 years: sums of times stay in int64_t. */
 #define IFL_LAST_NS 9200000000000000000LL
 #define IFL_NS_PER_S 1000000000LL
 
@@ -25,7 +25,8 @@ static inline int64_t ifl_ns_from_s(double s)
     return (int64_t)(ns < 0 ? ns - 0.5 : ns + 0.5);
 }
 
-/* The same for 0 <= s < IFL_SHORT_S: in 32 bits, to which processors convert several at once. */
+/* Nearest nanosecond for 0 <= s < IFL_SHORT_S: in 32 bits, because processors convert several
+ * doubles to 32-bit integers at once. */
 #define IFL_SHORT_S 2
 static inline int32_t ifl_short_ns_from_s(double s)
 {

@@ -1,8 +1,8 @@
-/* Traces: who asks for how much, and when.
+/* Traces: the arrival time, the prompt length and the output length of each request.
  *
- * A trace is a table of columns, a row a request. Three columns every trace has; the others are
- * NULL where the format or the file lacks them. The owner calls ifl_trace_free; a zeroed trace is
- * a valid empty one. */
+ * A trace is a table of columns with one row per request. Every trace has these three columns; the
+ * others are NULL where the format or the file lacks them. The owner calls ifl_trace_free; a zeroed
+ * trace is a valid empty one. */
 #ifndef INFLIGHT_TRACE_H
 #define INFLIGHT_TRACE_H
 
@@ -14,10 +14,10 @@
 #include "inflight/error.h"
 #include "inflight/time.h"
 
-/* What became of a request, in a trace that is a recorded run. Times count from its arrival and are
- * IFL_NEVER where the run does not say, or where it never came so far. */
+/* Measured latencies of a request, in a trace that is a recorded run. Times count from its arrival.
+ * They are IFL_NEVER where the run does not record them or the request never got there. */
 struct ifl_outcome {
-    int64_t queue_ns; /* to the first step that computed for it */
+    int64_t queue_ns; /* to the first step that computed a token of it */
     int64_t ttft_ns;
     int64_t e2e_ns;
     int32_t preemptions; /* -1: not recorded */
@@ -31,19 +31,19 @@ struct ifl_trace {
     int32_t *n_prompt;      /* [n] tokens, >= 1 */
     int32_t *n_output;      /* [n] tokens, >= 1 */
     /* optional columns, [n] or NULL */
-    uint64_t *request_id; /* NULL: the record's number, before filters and sorting, is implied */
+    uint64_t *request_id; /* NULL: the number of the record in the file stands for it */
     uint32_t *client;     /* dense numbers, names in client_names where the file has names */
     int32_t *priority;
     int64_t *ttft_slo_ns, *tpot_slo_ns; /* IFL_NEVER where the row has none */
     int32_t *max_tokens;                /* declared output limit, 0 for rows without one */
     int32_t *samples;
     uint32_t *session;      /* dense numbers from 1; 0 for rows without a session */
-    int64_t *think_ns;      /* the turn arrives think_ns after the previous one has finished;
-                               -1: at its own stamp */
+    int64_t *think_ns;      /* the turn arrives think_ns after the session's previous turn has
+                               finished; -1: at its own stamp */
     uint32_t *prefix_group; /* dense numbers from 1; 0 for rows without a group */
     int32_t *prefix_tokens;
-    /* hash ids of prompt blocks (Mooncake, Bailian), or of tokens where a trace names these (blocks
-     * of one token): row i has ids [hash_at[i], hash_at[i + 1]) */
+    /* hash ids of prompt blocks (Mooncake, Bailian), or of tokens, as blocks of one token: row i
+     * has ids [hash_at[i], hash_at[i + 1]) */
     size_t *hash_at; /* [n + 1] or NULL */
     uint64_t *hash_id;
     int32_t hash_block_tokens;
@@ -60,8 +60,8 @@ void ifl_trace_free(struct ifl_trace *trace);
 
 /* ---- reading ---- */
 
-/* Which rows to keep, applied in this order: lengths, shuffle, stamps, skip, limit. Zero values
- * keep everything, so a zeroed struct is "the whole trace" with to_s read as no limit when 0. */
+/* Which rows to keep, applied in this order: lengths, shuffle, stamps, skip, limit. A zeroed struct
+ * keeps all rows. */
 struct ifl_trace_window {
     int32_t min_prompt, min_output; /* as vLLM's ShareGPT sampler: 4 and 4 */
     int32_t max_prompt, max_total;  /* 1024 and 2048; 0: no limit */
@@ -71,8 +71,8 @@ struct ifl_trace_window {
     uint64_t skip, limit;   /* limit 0: all */
 };
 
-/* MiB that one line, or one JSON object, of a trace may have unless the file says otherwise: a
- * recorded run of 60,000 answers of 200 tokens, each gap with 20 digits, in one object. */
+/* Default limit of one line, or one JSON object, of a trace: enough for a recorded run of 60,000
+ * answers of 200 tokens, each gap with 20 digits, in one object. */
 enum { IFL_MAX_RECORD_MIB = 256 };
 
 struct ifl_trace_file {
@@ -81,23 +81,23 @@ struct ifl_trace_file {
     int32_t max_record_mib; /* 0: IFL_MAX_RECORD_MIB */
 };
 
-/* Rows come in file order. Errors name file, line and column. */
+/* Reads a trace; rows stay in file order. Errors name file, line and column. */
 int ifl_trace_read(const struct ifl_trace_file *file, const struct ifl_notes *notes,
                    struct ifl_trace *trace, struct ifl_error *error);
 
-/* A trace of its own of the window's rows; request_id is filled in, so that identities survive. The
- * whole stays as it is and may be cut by several threads. An empty result is an error that says
- * which condition removed the last row. */
+/* Copies the rows of the window to a new trace with request_id filled in, so that rows keep their
+ * identity. `whole` does not change and may be cut by several threads at once. An empty result is
+ * an error that says which condition removed the last row. */
 int ifl_trace_cut(const struct ifl_trace *whole, const struct ifl_trace_window *window,
                   const char *path, const struct ifl_notes *notes, struct ifl_trace *trace,
                   struct ifl_error *error);
 
-/* Rows without a prefix group join one that is new: their first n tokens, as far as the prompt
- * goes, are the same. For recorded runs whose files do not carry what their prompts had in common.
- */
+/* Puts all rows without a prefix group into one new group: their first n_tokens tokens, or whole
+ * prompts if shorter, are the same. For recorded runs that shared a prefix which their files do not
+ * carry. */
 int ifl_trace_share_prefix(struct ifl_trace *trace, int32_t n_tokens, struct ifl_error *error);
 
-/* Rows sorted by arrival, stably. Says so through notes if they were not. */
+/* Sorts rows by arrival, stably. Adds a note if they were not sorted. */
 int ifl_trace_sort(struct ifl_trace *trace, const struct ifl_notes *notes, struct ifl_error *error);
 
 struct ifl_trace_format {
@@ -106,8 +106,8 @@ struct ifl_trace_format {
 /* The formats, ending with a NULL name. */
 const struct ifl_trace_format *ifl_trace_formats(void);
 
-/* What a record of any format may carry besides, as columns or keys, where a record is a request:
- * names with commas between. */
+/* Names, separated by commas, of optional columns or keys that a record of any format may carry if
+ * a record is a request. */
 const char *ifl_trace_attributes(void);
 
 /* ---- arrivals ---- */
@@ -118,13 +118,13 @@ enum ifl_process {
     IFL_ARRIVE_GAMMA, /* gamma gaps with coefficient of variation cv */
     IFL_ARRIVE_CONSTANT,
     IFL_ARRIVE_BURST, /* all at time 0 */
-    IFL_ARRIVE_CLOSED /* `concurrency` at time 0, each completion releases the next */
+    IFL_ARRIVE_CLOSED /* `concurrency` requests at time 0, each completion releases the next */
 };
 
 #define IFL_MAX_RATE_PIECES 64
 
-/* Renewal processes may run on a clock that speeds up and slows down (time rescaling: gaps are
- * drawn at unit rate and mapped through the inverse of the cumulative rate). */
+/* Rates of renewal processes may change with time (time rescaling: gaps are drawn at unit rate and
+ * mapped through the inverse of the cumulative rate). */
 struct ifl_arrivals {
     enum ifl_process process;
     double speedup;      /* trace */
@@ -138,30 +138,30 @@ struct ifl_arrivals {
     double sine_amplitude_frac, sine_period_s, sine_phase_s;
 };
 
-/* Overwrites arrival_ns (for CLOSED with 0 for everyone; the run releases them) and sorts. */
+/* Overwrites arrival_ns and sorts. For CLOSED all times are 0; the run releases the requests. */
 int ifl_trace_arrive(struct ifl_trace *trace, const struct ifl_arrivals *arrivals, const char *path,
                      const struct ifl_notes *notes, struct ifl_error *error);
 
-/* ---- looking at, writing, making ---- */
+/* ---- statistics, writing, generating ---- */
 
 struct ifl_length_stats {
     double mean, p50, p90, p99, max;
 };
 struct ifl_trace_stats {
     size_t n;
-    double span_s, rate_rps, gap_cv; /* of who comes at a stamp; NaN without stamps */
+    double span_s, rate_rps, gap_cv; /* of rows that arrive at their stamps; NaN without stamps */
     struct ifl_length_stats prompt, output;
-    size_t n_hash_ids, n_hash_hits; /* ids seen before, with an infinite cache */
-    /* what the optional columns hold: 0 without the column */
-    size_t n_sessions, n_turns, n_waiting_turns; /* who waits comes a think time after another */
+    size_t n_hash_ids, n_hash_hits; /* hits: ids seen before, as if the cache were infinite */
+    /* of optional columns: 0 without the column */
+    size_t n_sessions, n_turns, n_waiting_turns; /* waiting: with a think time after another turn */
     size_t n_prefix_groups, n_clients;
-    size_t n_ttft_slos, n_tpot_slos, n_limits, n_in_groups; /* rows that say so */
+    size_t n_ttft_slos, n_tpot_slos, n_limits, n_in_groups; /* rows with a value */
     int32_t least_priority, most_priority, most_samples;
 };
 int ifl_trace_measure(const struct ifl_trace *trace, struct ifl_trace_stats *stats,
                       struct ifl_error *error);
 
-/* Writes inflight's own CSV: the three columns and every optional one that is there. */
+/* Writes inflight's own CSV: the three columns and every optional one that the trace has. */
 int ifl_trace_write(const struct ifl_trace *trace, FILE *out, struct ifl_error *error);
 
 enum ifl_length_law { IFL_LENGTH_FIXED, IFL_LENGTH_UNIFORM, IFL_LENGTH_LOGNORMAL, IFL_LENGTH_ZIPF };

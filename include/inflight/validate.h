@@ -1,8 +1,8 @@
 /* Validation: a simulated run beside a measured one, request by request and step by step.
  *
- * Errors are simulated - measured; relative errors divide by the measured value. What the two runs
- * disagree on is split where the recordings allow it: into cost (how long a step takes) and
- * scheduling (which steps there are, and who waits for them). */
+ * Errors are simulated - measured; relative errors divide by the measured value. Where the
+ * recordings allow it, the difference of the runs is split into cost (how long a step takes) and
+ * scheduling (which steps there are, and which requests wait for them). */
 #ifndef INFLIGHT_VALIDATE_H
 #define INFLIGHT_VALIDATE_H
 
@@ -12,9 +12,9 @@
 #include "inflight/trace.h"
 
 struct ifl_run {
-    const char *name;              /* for a person */
+    const char *name;              /* as tables and figures call the run */
     const struct ifl_trace *trace; /* with outcomes */
-    const char *dir;               /* its steps.csv and quantiles.csv, where it has them; or NULL */
+    const char *dir;               /* with its steps.csv and quantiles.csv, if any; or NULL */
 };
 
 struct ifl_validation {
@@ -24,9 +24,9 @@ struct ifl_validation {
     uint64_t part, n_parts; /* judge only requests with id % n_parts == part; n_parts 0: all */
 };
 
-/* Pairs the runs' requests by request_id, or, where the output lengths of those do not agree, by
- * order of arrival those of equal lengths. Runs that have no finished request in common are
- * IFL_E_INPUT. Writes to out_dir
+/* Pairs the runs' requests by request_id; if output lengths of the pairs differ, pairs requests of
+ * equal lengths in order of arrival. Runs that have no finished request in common are IFL_E_INPUT.
+ * Writes to out_dir
  *
  *     validation.csv           metric,statistic,n,simulated,measured,error,relative_error,
  *                              p05,p95,inside: the interval of an ensemble (intervals.csv)
@@ -34,7 +34,7 @@ struct ifl_validation {
  *     validation_steps.csv     mean durations by composition, where both runs have steps.csv
  *     validation_cdf.csv       quantiles of the latencies
  *
- * of which ifl_figure draws those of ifl_validation_figures. */
+ * ifl_figure draws those of them that ifl_validation_figures names. */
 int ifl_validate(const struct ifl_validation *validation, struct ifl_error *error);
 
 extern const char *const ifl_validation_figures[]; /* ends with NULL */
