@@ -69,7 +69,7 @@ struct ifl_stretch_record {
     const struct ifl_step_record *first; /* but for the durations and the pool, which stand below */
     size_t n;
     int32_t n_requests; /* that decode; each has n gaps between tokens, duration_ns[0..n) */
-    int32_t block_tokens, slack_blocks; /* used blocks without slack_blocks are held by requests */
+    int32_t block_tokens, slack_blocks; /* requests hold all used blocks but slack_blocks */
     const int64_t *duration_ns;         /* [n], device time as well */
     const int64_t *end_ns;              /* [n] when each ends */
     const struct ifl_pool_use *use;     /* [n_uses], the last one until n */
@@ -174,7 +174,7 @@ struct ifl_summary {
     uint64_t n_warmup; /* requests before the steady state; no other number counts them */
     double warmup_s;
     double kv_shared_frac; /* blocks saved by sharing / blocks that would be used without sharing */
-    double cached_prompt_frac; /* prompt tokens found in the cache / prompt tokens, if finished */
+    double cached_prompt_frac; /* of the prompt tokens of finished requests, found in the cache */
     char error[256]; /* why the point failed, empty if it did not; if it did, nothing else is set */
     /* Assumptions in the simulated durations that replace a measurement; the recorder leaves it
      * empty. */
@@ -292,8 +292,8 @@ struct ifl_plot_options {
     struct ifl_drawing drawing; /* ifl_plot fills in its source */
     size_t n_figures;           /* 0: all figures for which the runs have the reports */
     const char *const *figures; /* names, as of ifl_plot_figure */
-    double rate_rps;       /* for figures at one rate; 0: the middle of the rates of all runs */
-    ifl_plot_note_fn *say; /* called for each figure made, or left out and why; may be NULL */
+    double rate_rps;            /* for figures at one rate; 0: the middle of those in all runs */
+    ifl_plot_note_fn *say;      /* called for each figure made, or left out and why; may be NULL */
     void *context;
 };
 
