@@ -3,6 +3,7 @@
 #include <gsl/gsl_heapsort.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "routing.h"
 
@@ -16,6 +17,7 @@ struct loop {
     bool sees_ahead;         /* steps may end without having been submitted */
     uint64_t n_untold;       /* requests that have ended, for the progress line */
     struct event_heap wakes; /* payload: the replica */
+    bool asks_held; /* requests have left since those at the gateway were last asked about */
     int64_t now_ns;
 };
 
@@ -52,7 +54,9 @@ static int report_gone(struct loop *loop, struct replica *replica, struct ifl_er
         rc = ifl_record_request(flight->recorder, &record, error);
         if (rc == 0)
             rc = workload_ended(flight->workload, r->row, r->pub.serial, loop->now_ns, error);
+        routing_tell_end(&loop->routing, replica, r);
     }
+    loop->asks_held = loop->asks_held || replica->n_gone > 0;
     count_ended(loop, replica->n_gone);
     replica_recycle(replica);
     return rc;
@@ -105,7 +109,7 @@ static int turn_away(struct loop *loop, const struct arrival *a, struct ifl_erro
     };
     count_ended(loop, 1);
     const int rc = ifl_record_request(flight->recorder, &record, error);
-    return rc < 0 ? rc : workload_ended(flight->workload, a->row, a->serial, a->at_ns, error);
+    return rc < 0 ? rc : workload_ended(flight->workload, a->row, a->serial, loop->now_ns, error);
 }
 
 static void fall_due(struct loop *loop, struct replica *replica)
@@ -116,16 +120,36 @@ static void fall_due(struct loop *loop, struct replica *replica)
     loop->due[loop->n_due++] = replica->number;
 }
 
-static int hand_over(struct loop *loop, const struct arrival *a, struct ifl_error *error)
+static int send_to(struct loop *loop, uint32_t number, const struct arrival *a, int64_t now_ns,
+                   struct ifl_error *error)
 {
-    const int64_t picked = routing_pick(&loop->routing, a, error);
-    if (picked < 0)
-        return (int)picked;
-    struct replica *replica = &loop->flight->replicas[picked];
-    const int rc = replica_join(replica, a, error);
+    struct replica *replica = &loop->flight->replicas[number];
+    const int rc = replica_join(replica, a, now_ns, error);
     fall_due(loop, replica);
     routing_note(&loop->routing, replica);
+    routing_tell_sent(&loop->routing, a, number, now_ns);
     return rc;
+}
+
+static int shed(struct loop *loop, const struct arrival *a, const char *why,
+                struct ifl_error *error)
+{
+    routing_note_shed(&loop->routing, why);
+    return turn_away(loop, a, error);
+}
+
+/* As the router says. */
+static int dispatch(struct loop *loop, const struct arrival *a, int64_t now_ns,
+                    struct ifl_error *error)
+{
+    struct ifl_route route;
+    const int rc = routing_pick(&loop->routing, a, now_ns, &route, error);
+    if (rc < 0)
+        return rc;
+    if (route.what == IFL_SEND)
+        return send_to(loop, (uint32_t)route.prefill, a, now_ns, error);
+    return route.what == IFL_HOLD ? routing_hold(&loop->routing, a, error)
+                                  : shed(loop, a, route.why, error);
 }
 
 static int let_one_arrive(struct loop *loop, struct ifl_error *error)
@@ -133,7 +157,25 @@ static int let_one_arrive(struct loop *loop, struct ifl_error *error)
     struct flight *flight = loop->flight;
     struct arrival a;
     workload_take(flight->workload, &a);
-    return is_turned_away(flight, &a) ? turn_away(loop, &a, error) : hand_over(loop, &a, error);
+    return is_turned_away(flight, &a) ? turn_away(loop, &a, error)
+                                      : dispatch(loop, &a, a.at_ns, error);
+}
+
+/* Requests at the gateway are asked about again, in order of arrival, once a request has left. */
+static int ask_held(struct loop *loop, struct ifl_error *error)
+{
+    struct routing *routing = &loop->routing;
+    const size_t n = routing->n_held;
+    int rc = 0;
+    loop->asks_held = false;
+    if (n == 0)
+        return 0;
+    routing->n_held = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct arrival a = routing->held[i];
+        rc = dispatch(loop, &a, loop->now_ns, error);
+    }
+    return rc;
 }
 
 static inline int let_arrive(struct loop *loop, struct ifl_error *error)
@@ -258,6 +300,7 @@ static inline int end_one(struct loop *loop, struct replica *replica, const stru
 {
     int rc = replica_end(replica, done, loop->flight->recorder, error);
     loop->now_ns = done->end_ns;
+    routing_tell_first_tokens(&loop->routing, replica);
     if (rc == 0 && loop->flight->records_work)
         rc = record_work(loop->flight, replica, done, error);
     return rc == 0 && replica->n_gone > 0 ? report_gone(loop, replica, error) : rc;
@@ -266,10 +309,10 @@ static inline int end_one(struct loop *loop, struct replica *replica, const stru
 /* ---- steps whose ends are foreseen ---- */
 
 /* An executor that can tell how long steps take need not be waited for, as long as no other replica
- * is there to be asked for order. */
+ * is there to be asked for order, and no router that holds requests back. */
 static bool sees_ahead(const struct flight *flight)
 {
-    return flight->n_replicas == 1 && flight->executor->durations && flight->steady_runs &&
+    return flight->n_replicas == 1 && !flight->router && flight->executor->durations && flight->steady_runs &&
            !flight->check_steady && !flight->records_work;
 }
 
@@ -442,6 +485,19 @@ static int fail_idle(const struct flight *flight, struct replica *replica, struc
                     replica->running.n, replica->n_swapped, first);
 }
 
+/* The router holds requests back, and nothing can happen that it would be asked again for. */
+static int give_up_held(struct loop *loop, struct ifl_error *error)
+{
+    struct routing *routing = &loop->routing;
+    if (routing->n_held == 0)
+        return 0;
+    const struct arrival a = routing->held[0];
+    routing->n_held--;
+    memmove(routing->held, routing->held + 1, routing->n_held * sizeof *routing->held);
+    const int rc = shed(loop, &a, "it holds it back, and no request is left to wait for", error);
+    return rc < 0 ? rc : 1;
+}
+
 /* Nothing will come any more: of each replica where requests are left, one that is refused is
  * dropped, and the others are planned again. 0: none is left. */
 static int give_up(struct loop *loop, struct ifl_error *error)
@@ -457,7 +513,7 @@ static int give_up(struct loop *loop, struct ifl_error *error)
         fall_due(loop, replica);
         rc = report_gone(loop, replica, error) < 0 ? error->code : 1;
     }
-    return rc;
+    return rc == 0 ? give_up_held(loop, error) : rc;
 }
 
 /* Of preemptions behind the last step, of requests that were dropped then. */
@@ -522,6 +578,8 @@ static int run(struct loop *loop, struct ifl_error *error)
     int rc;
     while ((rc = advance(loop, error)) > 0 || (rc == 0 && (rc = give_up(loop, error)) > 0)) {
         rc = check_stop(flight, error);
+        if (rc == 0 && loop->asks_held)
+            rc = ask_held(loop, error);
         if (rc == 0)
             rc = let_arrive(loop, error);
         if (rc == 0)
@@ -546,6 +604,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     if (rc == 0)
         rc = run(&loop, error);
     tell_progress(&loop);
+    flight->shed = loop.routing.refusals;
     routing_destroy(&loop.routing);
     event_heap_destroy(&loop.wakes);
     free(loop.due);

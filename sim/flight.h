@@ -2,8 +2,9 @@
  * to the last token. The loop is the same in virtual and in wall time: it waits for whatever comes
  * first, lets requests arrive, and plans for the replicas that fell due.
  *
- * At equal times: ends of steps, then ticks, then arrivals, then plans; of several of a kind, by
- * the number of the replica, then by the serial of the request. */
+ * At equal times: ends of steps, then ticks, then requests that a router holds back, then arrivals,
+ * then plans; of several of a kind, by the number of the replica, then by the serial of the
+ * request. */
 #ifndef SIM_FLIGHT_H
 #define SIM_FLIGHT_H
 
@@ -25,7 +26,7 @@ struct flight_rejections {
 struct flight {
     struct replica *replicas; /* [n_replicas], numbered from 0, alike */
     uint32_t n_replicas;
-    const struct module *router; /* may be NULL where there is one replica */
+    const struct module *router; /* NULL: there is one replica, and it takes every request */
     struct door door;            /* of the cluster */
     uint64_t seed;               /* of the router's draws */
     struct workload *workload;
@@ -39,6 +40,7 @@ struct flight {
     atomic_ullong *n_ended;            /* requests ended so far, for a progress line, or NULL */
     uint64_t n_plans, n_repeats;       /* out */
     struct flight_rejections rejected; /* out */
+    struct refusals shed;              /* out: by the router */
 };
 
 /* Negative: the run failed; the recorder is then left to be destroyed. */

@@ -25,13 +25,17 @@ enum call {
     PICK,
     AHEAD,
     KEY,
+    ON_SENT,
+    ON_FIRST_TOKEN,
+    ON_END,
     N_CALLS
 };
 
 static const char *const call_names[N_CALLS] = {
     "init",          "finish",      "on_join",  "on_start", "on_undo", "on_preempt",
     "on_step_start", "on_step_end", "on_leave", "steady",   "plan",    "rank",
-    "keys",          "ask",         "room",     "pick",     "ahead",   "key"};
+    "keys",          "ask",         "room",     "pick",     "ahead",   "key",
+    "on_sent",       "on_first_token", "on_end"};
 
 struct guarded {
     struct ifl_policy marked; /* first: what the registry knows */
@@ -110,9 +114,10 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
     MARKED(ON_STEP_END, on_step_end(self, view, end));
 }
 
-static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
+                     enum ifl_leave why)
 {
-    MARKED(ON_LEAVE, on_leave(self, view, r));
+    MARKED(ON_LEAVE, on_leave(self, view, r, why));
 }
 
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
@@ -167,9 +172,24 @@ static int64_t key(const void *self, const struct ifl_view *view, const struct i
     MARKED_ANSWER(int64_t, KEY, ops.evict->key(self, view, cached));
 }
 
-static size_t pick_replica(const void *self, const struct ifl_routing *routing)
+static struct ifl_route pick_replica(const void *self, const struct ifl_fleet *fleet)
 {
-    MARKED_ANSWER(size_t, PICK, ops.route->pick(self, routing));
+    MARKED_ANSWER(struct ifl_route, PICK, ops.route->pick(self, fleet));
+}
+
+static void on_sent(void *self, const struct ifl_fleet *fleet, size_t replica)
+{
+    MARKED(ON_SENT, ops.route->on_sent(self, fleet, replica));
+}
+
+static void on_first_token(void *self, const struct ifl_fleet *fleet, size_t replica)
+{
+    MARKED(ON_FIRST_TOKEN, ops.route->on_first_token(self, fleet, replica));
+}
+
+static void on_end(void *self, const struct ifl_fleet *fleet, size_t replica)
+{
+    MARKED(ON_END, ops.route->on_end(self, fleet, replica));
 }
 
 /* ---- creating ---- */
@@ -224,6 +244,9 @@ static void mark_answers(struct guarded *g)
     default:
         g->ops.route = *g->bare->ops.route;
         g->ops.route.pick = pick_replica;
+        MARK(&g->ops.route, on_sent);
+        MARK(&g->ops.route, on_first_token);
+        MARK(&g->ops.route, on_end);
         g->marked.ops.route = &g->ops.route;
         break;
     }

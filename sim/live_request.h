@@ -120,7 +120,7 @@ static inline bool request_decodes(const struct ifl_request *r)
 
 static inline int32_t request_todo(const struct ifl_request *r)
 {
-    return r->stale.n_tokens - r->stale.n_computed - r->stale.n_now;
+    return r->stale.n_tokens + r->stale.n_pending - r->stale.n_computed - r->stale.n_now;
 }
 
 /* Of all its answers, each of which has the prompt for itself where a server counts prompts. */

@@ -16,19 +16,36 @@ static size_t aligned(size_t n_bytes)
     return (n_bytes + MODULE_ALIGNMENT - 1) / MODULE_ALIGNMENT * MODULE_ALIGNMENT;
 }
 
+/* Parameters, then the state, then the parts of the clients, then of the replicas. */
+static struct ifl_instance lay_out(const struct ifl_policy *policy, uint32_t n_clients)
+{
+    struct ifl_instance at = {.state_offset = aligned(policy->params_bytes),
+                              .client_stride = aligned(policy->client_bytes),
+                              .replica_stride = aligned(policy->replica_bytes)};
+    at.client_offset = at.state_offset + aligned(policy->state_bytes);
+    at.replica_offset = at.client_offset + n_clients * at.client_stride;
+    return at;
+}
+
 int module_create(struct module *module, const struct module_config *config,
                   const struct ifl_limits *limits, size_t *parts_bytes, struct ifl_error *error)
 {
+    return module_create_router(module, config, limits, 0, parts_bytes, error);
+}
+
+int module_create_router(struct module *module, const struct module_config *config,
+                         const struct ifl_limits *limits, uint32_t n_replicas, size_t *parts_bytes,
+                         struct ifl_error *error)
+{
     const struct ifl_policy *policy = config->policy;
-    const size_t state_offset = aligned(policy->params_bytes);
-    const size_t client_offset = state_offset + aligned(policy->state_bytes);
-    const size_t client_stride = aligned(policy->client_bytes);
+    struct ifl_instance at = lay_out(policy, limits->n_clients);
     struct head *head =
-        calloc(1, sizeof *head + client_offset + limits->n_clients * client_stride + 1);
+        calloc(1, sizeof *head + at.replica_offset + n_replicas * at.replica_stride + 1);
     module->policy = policy;
     if (!head)
         return ifl_fail_nomem(error);
-    *head = (struct head){policy, {state_offset, *parts_bytes, client_offset, client_stride}};
+    at.part_offset = *parts_bytes;
+    *head = (struct head){policy, at};
     *parts_bytes += aligned(policy->request_bytes);
     module->self = head + 1;
     if (policy->params_bytes)

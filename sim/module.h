@@ -8,13 +8,17 @@
 
 struct module {
     const struct ifl_policy *policy;
-    void *self; /* parameters, then state, then its part of each client */
+    void *self; /* parameters, then state, then its part of each client and replica */
 };
 
 /* Owned by the caller; zeroed memory is valid for module_destroy. The module's part of a request
  * begins behind *parts_bytes, which grow by it. */
 int module_create(struct module *module, const struct module_config *config,
                   const struct ifl_limits *limits, size_t *parts_bytes, struct ifl_error *error);
+/* A router's has a part of each replica of the cluster, too. */
+int module_create_router(struct module *module, const struct module_config *config,
+                         const struct ifl_limits *limits, uint32_t n_replicas, size_t *parts_bytes,
+                         struct ifl_error *error);
 void module_destroy(struct module *module);
 
 /* The policy of an instance that module_create has made. */

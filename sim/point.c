@@ -138,7 +138,8 @@ static int create_replicas(const struct point_options *options, struct point *po
     const struct module_config *router = &config->serving.modules[IFL_ROUTE];
     size_t parts_bytes = 0; /* routers have no part of a request */
     return rc < 0 ? rc
-                  : module_create(&point->router, router, &result->limits, &parts_bytes, error);
+                  : module_create_router(&point->router, router, &result->limits,
+                                         point->n_replicas, &parts_bytes, error);
 }
 
 static void destroy_replicas(struct point *point)
@@ -192,9 +193,11 @@ static int assemble(const struct point_options *options, struct point *point,
 
 /* ---- flying ---- */
 
-/* All replicas' as one. */
-static void sum_refusals(const struct point *point, struct refusals *all)
+/* Those of the router and of all replicas as one. */
+static void sum_refusals(const struct point *point, const struct flight *flight,
+                         struct refusals *all)
 {
+    *all = flight->shed;
     for (uint32_t i = 0; i < point->n_replicas; i++)
         for (size_t k = 0; k < point->replicas[i].refusals.n; k++)
             refusals_add(all, &point->replicas[i].refusals.of[k]);
@@ -238,11 +241,10 @@ static void list_refusals(FILE *to, const struct refusals *refusals, bool failed
 
 /* Says why: a row of summary.csv only counts them. */
 static void explain_refusals(const struct point_options *options, const struct point *point,
-                             const struct flight_rejections *rejected,
-                             const struct ifl_limits *limits)
+                             const struct flight *flight, const struct ifl_limits *limits)
 {
-    struct refusals refusals = {.n = 0};
-    sum_refusals(point, &refusals);
+    struct refusals refusals;
+    sum_refusals(point, flight, &refusals);
     for (int failed = 0; failed < 2 && options->notes.say; failed++) {
         const char *before = failed ? "failed requests: " : "rejected requests: ";
         const char *const first = before;
@@ -252,12 +254,19 @@ static void explain_refusals(const struct point_options *options, const struct p
         if (!to)
             return;
         if (!failed)
-            list_turned_away(to, rejected, limits, &before);
+            list_turned_away(to, &flight->rejected, limits, &before);
         list_refusals(to, &refusals, failed, &before);
         if (fclose(to) == 0 && before != first)
             options->notes.say(options->notes.context, note);
         free(note);
     }
+}
+
+/* One replica takes every request, unless the router may say no or not yet: the built-in ones never
+ * do. */
+static bool asks_router(const struct point *point)
+{
+    return point->n_replicas > 1 || !registry_is_builtin(point->router.policy);
 }
 
 static int fly(const struct point_options *options, struct point *point,
@@ -266,7 +275,7 @@ static int fly(const struct point_options *options, struct point *point,
     struct flight flight = {
         .replicas = point->replicas,
         .n_replicas = point->n_replicas,
-        .router = &point->router,
+        .router = asks_router(point) ? &point->router : NULL,
         .door = options->config->serving.door,
         .seed = options->config->workload.arrivals.seed,
         .workload = &point->workload,
@@ -283,7 +292,7 @@ static int fly(const struct point_options *options, struct point *point,
     int rc = flight_run(&flight, error);
     const double flown_s = wall_s();
     if (rc == 0)
-        explain_refusals(options, point, &flight.rejected, &result->limits);
+        explain_refusals(options, point, &flight, &result->limits);
     workload_destroy(&point->workload); /* the recorder needs the room that the trace has */
     ifl_trace_free(&point->trace);
     if (rc == 0 && options->config->steady_state)

@@ -26,6 +26,14 @@ const struct ifl_policy *registry_at(size_t i)
     return i < n_loaded ? loaded[i] : NULL;
 }
 
+bool registry_is_builtin(const struct ifl_policy *policy)
+{
+    size_t i = 0;
+    while (i < ifl_n_builtin_policies && ifl_builtin_policies[i] != policy)
+        i++;
+    return i < ifl_n_builtin_policies;
+}
+
 const struct ifl_policy *registry_find(enum ifl_kind kind, const char *name)
 {
     const struct ifl_policy *policy;
@@ -38,7 +46,7 @@ const struct ifl_policy *registry_find(enum ifl_kind kind, const char *name)
 const char *registry_kind_name(enum ifl_kind kind)
 {
     static const char *const names[IFL_N_KINDS] = {"batching", "order", "admit",
-                                                   "preempt",  "evict", "route"};
+                                                   "preempt",  "evict", "route",  "scale"};
     return (unsigned)kind < IFL_N_KINDS ? names[kind] : "unknown";
 }
 
@@ -116,9 +124,25 @@ static bool answers(const struct ifl_policy *policy)
         return policy->ops.evict && policy->ops.evict->key;
     case IFL_ROUTE:
         return policy->ops.route && policy->ops.route->pick;
+    case IFL_SCALE:
+        return policy->ops.scale && policy->ops.scale->want;
     default:
         return false;
     }
+}
+
+/* What the contract has room for, and the loop does not do yet. */
+static const char *not_flown(const struct ifl_policy *policy)
+{
+    if (policy->kind == IFL_SCALE)
+        return "scales a cluster, and the clusters of this version keep their size";
+    if (policy->kind != IFL_ROUTE)
+        return NULL;
+    if (policy->ops.route->balance)
+        return "has `balance`, and no request moves between replicas in this version";
+    if (policy->ops.route->pick_decode)
+        return "has `pick_decode`, and no replica hands a request over in this version";
+    return NULL;
 }
 
 static const char *check_policy(const struct ifl_policy *policy)
@@ -127,6 +151,8 @@ static const char *check_policy(const struct ifl_policy *policy)
         return "has no name or no doc";
     if (!answers(policy))
         return "is of a kind without an answer: its ops are missing or its kind is unknown";
+    if (not_flown(policy))
+        return not_flown(policy);
     if (policy->n_params && !policy->params)
         return "has parameters without a table";
     for (size_t i = 0; i < policy->n_params; i++) {

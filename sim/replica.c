@@ -135,7 +135,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
     size_t parts_bytes = 0;
     for (int i = 0; i < N_MODULES; i++) {
         const struct module_config *config = &options->modules[i];
-        if (!config->policy || i == IFL_ROUTE)
+        if (!config->policy || i == IFL_ROUTE || i == IFL_SCALE)
             continue;
         const int rc =
             module_create(&replica->modules[i], config, &replica->limits, &parts_bytes, error);
@@ -260,7 +260,8 @@ static void take_place(struct replica *replica, struct live_request *r,
         waiting_push(&replica->waiting, r, key, r->pub.arrival_ns);
 }
 
-int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error)
+int replica_join(struct replica *replica, const struct arrival *arrival, int64_t now_ns,
+                 struct ifl_error *error)
 {
     const size_t n_here = replica_requests(replica) + 1;
     if (live_reserve(&replica->pool, n_here) < 0 || reserve(replica, n_here) < 0 ||
@@ -272,7 +273,7 @@ int replica_join(struct replica *replica, const struct arrival *arrival, struct 
     replica->n_unanswered_tokens += live_prompt_tokens(r);
     r->pub.forks = replica->beams.search && r->pub.n_seqs > 1;
     replica_tell_run(replica);
-    replica->view.now_ns = arrival->at_ns;
+    replica->view.now_ns = now_ns;
     tell_join(replica, r);
     take_place(replica, r, arrival);
     replica->promise.n_steps = 0;
@@ -528,8 +529,10 @@ void replica_report(const struct replica *replica, const struct live_request *r,
 
 static void tell_leave(struct replica *replica, const struct live_request *r)
 {
+    const bool finished = r->pub.stale.n_out == r->n_output;
+    const enum ifl_leave why = finished ? IFL_LEAVE_FINISHED : IFL_LEAVE_REJECTED;
     FOR_EACH_LISTENER (module, &replica->on_leave)
-        module->policy->on_leave(module->self, &replica->view, &r->pub);
+        module->policy->on_leave(module->self, &replica->view, &r->pub, why);
 }
 
 static void retire(struct replica *replica, struct live_request *r)

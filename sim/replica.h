@@ -213,8 +213,9 @@ static inline size_t replica_requests(const struct replica *replica)
     return replica->pool.n_live + waiting_undescribed(&replica->waiting);
 }
 
-/* It waits. */
-int replica_join(struct replica *replica, const struct arrival *arrival, struct ifl_error *error);
+/* It waits from now_ns on, which is when it arrived, or later if a router held it back. */
+int replica_join(struct replica *replica, const struct arrival *arrival, int64_t now_ns,
+                 struct ifl_error *error);
 /* Whether the request can ever run here. */
 enum replica_fit { REPLICA_FITS, REPLICA_BEYOND_MODEL, REPLICA_BEYOND_POOL };
 enum replica_fit replica_fit(const struct replica *replica, const struct arrival *arrival);

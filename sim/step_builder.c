@@ -61,6 +61,44 @@ static void op_plan_ahead(struct ifl_step *step)
     replica_of(step)->plans_ahead = true;
 }
 
+/* ---- room in the contract: what no executor does yet breaks it, unless nothing is asked for ---- */
+
+static enum ifl_verdict op_schedule_drafts(struct ifl_step *step, const struct ifl_request *r,
+                                           int32_t n, int32_t n_draft, int32_t hold_tokens)
+{
+    if (n_draft == 0)
+        return step_schedule(step, r, n, hold_tokens);
+    step_breach(replica_of(step), "it schedules drafts, which no executor of this version verifies");
+    return IFL_WAIT;
+}
+
+static void op_keep(struct ifl_step *step, const struct ifl_request *r, int32_t n_slots)
+{
+    step_sync(replica_of(step), live(r));
+    if (n_slots < r->stale.n_computed + r->stale.n_now)
+        step_breach(replica_of(step),
+                    "it gives up K/V of a running request, which no executor of this version does");
+}
+
+static enum ifl_verdict op_load(struct ifl_step *step, const struct ifl_request *r, int32_t n,
+                                enum ifl_load_way way)
+{
+    (void)r;
+    (void)way;
+    if (n > 0)
+        step_breach(replica_of(step),
+                    "it loads K/V from below the device, where this version keeps none");
+    return IFL_YES;
+}
+
+static int32_t op_adapter_users(struct ifl_step *step, uint32_t adapter)
+{
+    int32_t n = 0;
+    FOR_EACH_LIVE (r, &replica_of(step)->running, ON_DEVICE)
+        n += r->pub.adapter == adapter;
+    return n;
+}
+
 const struct ifl_step_ops replica_step_ops = {
     .size_bytes = sizeof(struct ifl_step_ops),
     .next = step_next,
@@ -87,4 +125,8 @@ const struct ifl_step_ops replica_step_ops = {
     .scheduled = step_scheduled,
     .refuse = step_refuse,
     .plan_ahead = op_plan_ahead,
+    .schedule_drafts = op_schedule_drafts,
+    .keep = op_keep,
+    .load = op_load,
+    .adapter_users = op_adapter_users,
 };

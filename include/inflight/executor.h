@@ -90,4 +90,21 @@ struct ifl_executor_ops {
                         int64_t *duration_ns);
 };
 
+/* ---- requests that no trace told of ---- */
+
+struct ifl_incoming {
+    uint64_t request_id;
+    int32_t n_prompt, n_max_new;
+};
+
+enum ifl_source_answer { IFL_SOURCE_EMPTY, IFL_SOURCE_ARRIVAL, IFL_SOURCE_CLOSED };
+
+/* Asked at each end of a step and at each wait. While it is not closed no stretch of steps passes a
+ * question; a request arrives at the later of now_ns and 1 ns after the last event. */
+struct ifl_source_ops {
+    size_t size_bytes;
+    /* An answer of enum ifl_source_answer; *incoming is filled in for an arrival. */
+    int (*take)(void *self, int64_t now_ns, struct ifl_incoming *incoming);
+};
+
 #endif

@@ -22,6 +22,7 @@
 #define INFLIGHT_POLICY_H
 
 #include "inflight/error.h"
+#include "inflight/fleet.h"
 #include "inflight/step.h"
 #include "inflight/time.h"
 
@@ -156,49 +157,13 @@ struct ifl_evict_ops {
     bool ignores_depth;
 };
 
-/* A replica as a router sees it. */
-struct ifl_load {
-    int32_t n_running, n_waiting, n_swapped; /* requests */
-    int32_t n_free_blocks;                   /* on the device */
-    int64_t n_waiting_tokens; /* of the waiting requests: prompts, and tokens generated before a
-                                 preemption */
-    uint64_t n_routed;        /* requests routed to it so far */
-};
-
-struct ifl_routing {
-    int64_t now_ns;
-    const struct ifl_request *request;
-    const struct ifl_limits *limits; /* of each replica */
-    const struct ifl_load *of;       /* [n] replicas, all alike */
-    size_t n;
-    uint64_t n_routed;                                       /* requests of the run so far */
-    uint64_t draw[2];                                        /* random, of this request alone */
-    int32_t (*cached)(const struct ifl_routing *, size_t i); /* see ifl_cached_tokens */
-};
-
-/* Tokens of the request's prompt that the prefix cache of replica i holds. Costs one look-up for
- * each cached block of the prompt. */
-static inline int32_t ifl_cached_tokens(const struct ifl_routing *routing, size_t i)
-{
-    return routing->cached(routing, i);
-}
-
-struct ifl_route_ops {
-    /* Returns the index of the replica, below n, for a request that has just arrived. */
-    size_t (*pick)(const void *self, const struct ifl_routing *);
-};
-
-/* Requests at a replica: running, waiting and swapped. */
-static inline int32_t ifl_outstanding(const struct ifl_load *load)
-{
-    return load->n_running + load->n_waiting + load->n_swapped;
-}
-
 /* ---- the end of a step, as on_step_end is told of it ---- */
 
 struct ifl_result {
     const struct ifl_request *request;
     int32_t n_new, n_sampled; /* tokens computed, and sampled, of each of its sequences */
+    int32_t n_draft; /* of n_new, tokens that were guessed beforehand: all but n_sampled - 1
+                        of them were rejected */
 };
 
 struct ifl_results { /* borrowed until the hook returns */
@@ -234,6 +199,7 @@ struct ifl_policy {
     size_t state_bytes;   /* of the instance's own state, zeroed at the start of a run */
     size_t request_bytes; /* on every request (ifl_mine), zeroed when it joins a replica */
     size_t client_bytes;  /* on every client (ifl_client), zeroed at the start of a run */
+    size_t replica_bytes; /* of a router on every replica (ifl_at), zeroed at the start of a run */
     /* Each replica has an instance of the module; a router has one for the cluster. `self` is never
      * NULL: it points to the instance's parameter struct, filled in; ifl_state finds its state.
      * init and finish are optional. init returns 0, or a negative code and one line that says what
@@ -241,7 +207,7 @@ struct ifl_policy {
      * called after a refusal, too. */
     int (*init)(void *self, const struct ifl_limits *, struct ifl_error *);
     void (*finish)(void *self);
-    /* Hooks, all optional; a router has none. */
+    /* Hooks, all optional. Those of a router are in its ops. */
     /* A request has come to the replica, at view->now_ns, and is about to wait. */
     void (*on_join)(void *self, const struct ifl_view *, const struct ifl_request *);
     /* Within a plan: the request has started, from waiting or from host memory. It has its blocks
@@ -258,8 +224,10 @@ struct ifl_policy {
     /* The step has ended, at view->now_ns; view->step is the number of the next step. A request
      * that has had its last token is still running. */
     void (*on_step_end)(void *self, const struct ifl_view *, const struct ifl_step_end *);
-    /* The request has finished or was rejected. The last call for it. */
-    void (*on_leave)(void *self, const struct ifl_view *, const struct ifl_request *);
+    /* The request leaves the replica. The last call for it; its K/V is free by then, on the device
+     * and in host memory. */
+    void (*on_leave)(void *self, const struct ifl_view *, const struct ifl_request *,
+                     enum ifl_leave why);
     /* Optional, for speed: how long the module's answers of this plan stand while the same requests
      * decode. Called when the plan has made a promise (ifl_promise), for a module that the plan has
      * asked (step->asked) or that has a step hook; the promise is cut to what is returned. Without
@@ -274,15 +242,18 @@ struct ifl_policy {
         const struct ifl_preempt_ops *preempt;
         const struct ifl_evict_ops *evict;
         const struct ifl_route_ops *route;
+        const struct ifl_scale_ops *scale;
     } ops;
 };
 
 /* Lies in memory before the parameters that `self` points to. Offsets are in bytes. */
 struct ifl_instance {
-    uint64_t state_offset;  /* from self to the state */
-    uint64_t part_offset;   /* from request->parts to the instance's part of the request */
-    uint64_t client_offset; /* from self to the instance's part of client 0 */
-    uint64_t client_stride; /* from the part of a client to that of the next */
+    uint64_t state_offset;   /* from self to the state */
+    uint64_t part_offset;    /* from request->parts to the instance's part of the request */
+    uint64_t client_offset;  /* from self to the instance's part of client 0 */
+    uint64_t client_stride;  /* from the part of a client to that of the next */
+    uint64_t replica_offset; /* from self to the instance's part of replica 0 */
+    uint64_t replica_stride; /* from the part of a replica to that of the next */
 };
 
 /* The state of an instance, 16-byte aligned. */
@@ -303,6 +274,14 @@ static inline void *ifl_client(const void *self, const struct ifl_request *r)
     const struct ifl_instance *instance = (const struct ifl_instance *)self - 1;
     return (void *)((uintptr_t)self + instance->client_offset +
                     r->client * instance->client_stride);
+}
+
+/* A router's own part of a replica, 16-byte aligned. */
+static inline void *ifl_at(const void *self, size_t replica)
+{
+    const struct ifl_instance *instance = (const struct ifl_instance *)self - 1;
+    return (void *)((uintptr_t)self + instance->replica_offset +
+                    replica * instance->replica_stride);
 }
 
 struct ifl_policy_list {

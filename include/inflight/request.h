@@ -25,7 +25,18 @@ enum ifl_state {
     IFL_WAITING, /* nowhere: no blocks */
     IFL_RUNNING, /* on the device, with a seat; it may be left out of a step */
     IFL_SWAPPED, /* in host memory */
+    IFL_MOVING,  /* on its way here from another replica or a slower tier, or from here to there:
+                    its blocks are taken, and nothing may be scheduled */
+    IFL_LOADED,  /* on the device after such a move, without a seat until it is started */
     IFL_DONE     /* answered, rejected or gone */
+};
+
+/* Why a request leaves a replica. */
+enum ifl_leave {
+    IFL_LEAVE_FINISHED, /* it has its last token */
+    IFL_LEAVE_REJECTED, /* a module dropped it, before it ran or after */
+    IFL_LEAVE_ABORTED,  /* the client has gone, or its deadline has passed */
+    IFL_LEAVE_MOVED     /* another replica goes on with it */
 };
 
 enum ifl_kind {
@@ -35,6 +46,7 @@ enum ifl_kind {
     IFL_PREEMPT,
     IFL_EVICT,
     IFL_ROUTE,
+    IFL_SCALE,
     IFL_N_KINDS
 };
 
@@ -43,9 +55,11 @@ struct ifl_request;
 /* Counts that steps change, as of the tick `read_at`; per sequence, but for n_blocks. */
 struct ifl_counts {
     int32_t n_tokens, n_computed;
-    int32_t n_out;       /* tokens generated, kept by a recompute */
-    int32_t n_blocks;    /* on the device, of all its sequences */
-    int32_t n_now;       /* tokens given in the step being built */
+    int32_t n_out;     /* tokens generated, kept by a recompute */
+    int32_t n_blocks;  /* on the device, of all its sequences */
+    int32_t n_now;     /* tokens given in the step being built */
+    int32_t n_pending; /* tokens that steps in flight will have sampled: computed, not yet known */
+    int32_t n_dropped; /* computed tokens whose K/V was given up */
     int64_t last_end_ns; /* end of the last step that computed tokens for it, IFL_NEVER before */
 };
 
@@ -73,8 +87,10 @@ struct ifl_request {
     int32_t n_host_blocks; /* in host memory, of all its sequences */
     int32_t n_preempted;   /* times it was preempted */
     int32_t priority;      /* lower is more urgent */
+    int32_t n_in_flight;   /* steps in flight that compute tokens of it */
     uint32_t client;       /* below limits->n_clients; 0 where the trace names none */
     uint32_t session;      /* conversation that it is a turn of; 0: none */
+    uint32_t adapter;      /* low-rank adapter that it is computed with; 0: none */
     /* The first prefix_tokens tokens of the prompt are the beginning of prefix_group's stream,
      * which is the same for all requests of the group; group 0: none. */
     uint32_t prefix_group, prefix_tokens;
@@ -85,6 +101,7 @@ struct ifl_request {
     uint64_t queued_serial; /* tie-break in waiting: serial, or above all others if it was sent to
                                the back */
     uint64_t start_serial;  /* order of start: set anew, and higher, at each start */
+    bool is_reserved;       /* the replica that will decode it has taken blocks for it */
     bool forks; /* its sequences are a search's beams: the blocks they share change at each token */
 
     /* Not for modules: read through the functions below. */
@@ -134,12 +151,24 @@ static inline int32_t ifl_n_now(const struct ifl_request *r)
     return ifl_counts(r)->n_now;
 }
 
+/* Tokens that steps in flight will have sampled. */
+static inline int32_t ifl_n_pending(const struct ifl_request *r)
+{
+    return ifl_counts(r)->n_pending;
+}
+
+/* K/V slots that its computed tokens hold, of each sequence: one each, but for those given up. */
+static inline int32_t ifl_n_slots(const struct ifl_request *r)
+{
+    return ifl_counts(r)->n_computed - ifl_counts(r)->n_dropped;
+}
+
 /* Tokens that are still to be computed before the next one can be sampled, beyond those given in
  * the step being built. */
 static inline int32_t ifl_todo(const struct ifl_request *r)
 {
     const struct ifl_counts *counts = ifl_counts(r);
-    return counts->n_tokens - counts->n_computed - counts->n_now;
+    return counts->n_tokens + counts->n_pending - counts->n_computed - counts->n_now;
 }
 
 /* The one test for "prefill or decode" that policies, costs and reports share. */

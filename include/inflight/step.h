@@ -22,6 +22,7 @@ struct ifl_limits {
     int32_t n_host_blocks;    /* KV blocks in the host's swap pool */
     int32_t max_model_tokens; /* longest prompt + output a request may have */
     uint32_t n_clients;       /* client numbers are below this */
+    int32_t max_in_flight;    /* steps that may be in flight at once, slots of a pipeline; 0: one */
     bool contiguous;          /* a request holds the same blocks from its start to its end */
 };
 
@@ -43,6 +44,10 @@ struct ifl_view {
      * order. */
     void (*rerank)(const struct ifl_view *, const struct ifl_request *);
     uint32_t n_tries; /* earlier plans of this same step, none of which gave a token */
+    int32_t slot;     /* of the pipeline that this plan is for, below limits->max_in_flight */
+    int32_t n_moving,
+        n_moving_blocks; /* requests that are MOVING, and what they hold on the device */
+    int32_t n_loaded, n_loaded_blocks; /* requests that are LOADED, and what they hold */
 };
 
 enum ifl_verdict {
@@ -73,13 +78,14 @@ enum ifl_list {
     IFL_IN_WAITING = 1,
     IFL_IN_RUNNING = 2,
     IFL_IN_SWAPPED = 4,
-    IFL_IN_PREFILL = 8 /* running requests that do not decode yet */
+    IFL_IN_PREFILL = 8, /* running requests that do not decode yet */
+    IFL_IN_LOADED = 16
 };
 
 /* Position of ifl_next in its lists. Starts as {0}. Stays valid when the plan starts, schedules,
  * preempts or rejects requests. */
 struct ifl_cursor {
-    uint64_t at[4];
+    uint64_t at[5];
 };
 
 struct ifl_victim {
@@ -92,12 +98,21 @@ struct ifl_victim {
 struct ifl_hit {
     int32_t n_cached; /* tokens; ifl_n_computed of a waiting request is the same number */
     int32_t n_soon;   /* further tokens that running requests are computing now */
+    int32_t n_below;  /* tokens behind n_cached in a slower tier or at another replica */
     uint32_t node;    /* of a radix cache, where the match ends; 0: the root, or another cache */
 };
 
 struct ifl_requests { /* borrowed until the plan returns */
     const struct ifl_request *const *of;
     size_t n;
+};
+
+/* How K/V comes to the device. */
+enum ifl_load_way {
+    IFL_LOAD_APART,   /* while steps go on: the request is MOVING, then LOADED, or waits again with
+                         what has come if the rest was lost */
+    IFL_LOAD_BEFORE,  /* this step begins when it is there */
+    IFL_LOAD_BY_LAYER /* this step begins at once, and each layer waits for its own part */
 };
 
 /* Work of a step that yields no token: prompts padded to the longest prompt of their batch, and
@@ -226,6 +241,20 @@ struct ifl_step_ops {
      *   - the request leaves when that plan has been made.
      * If that plan gives no token, another plan follows. */
     void (*plan_ahead)(struct ifl_step *);
+    /* As schedule, and behind the n tokens n_draft more that were guessed. At the end of the step
+     * the accepted ones count as sampled, with one more token that follows them; n_computed falls
+     * by the rejected, and their blocks stay. */
+    enum ifl_verdict (*schedule_drafts)(struct ifl_step *, const struct ifl_request *, int32_t n,
+                                        int32_t n_draft, int32_t hold_tokens);
+    /* At the end of this step a running request keeps the K/V of n_slots tokens, chosen by
+     * serving.kv.keep, and gives back the blocks of the others. */
+    void (*keep)(struct ifl_step *, const struct ifl_request *, int32_t n_slots);
+    /* Brings n tokens of K/V of a waiting request that follow its hit (hit.n_below) to the device,
+     * and takes their blocks now. IFL_YES or IFL_NO_BLOCKS; a refusal changes nothing. */
+    enum ifl_verdict (*load)(struct ifl_step *, const struct ifl_request *, int32_t n,
+                             enum ifl_load_way);
+    /* Requests on the device, after the changes so far, that are computed with the adapter. */
+    int32_t (*adapter_users)(struct ifl_step *, uint32_t adapter);
 };
 
 /* Totals of the step being built. Every call may change them, so do not keep copies. */
@@ -235,7 +264,7 @@ struct ifl_step {
     int32_t n_prefill_tokens, n_prefill_requests; /* of them, in prefill */
     int32_t n_running_requests, n_running_seqs;   /* on the device, after the changes so far */
     int32_t n_in_prefill;                         /* on the device before this plan, in prefill */
-    int32_t n_waiting, n_swapped;                 /* after the changes so far */
+    int32_t n_waiting, n_swapped, n_loaded;       /* after the changes so far */
     int32_t n_free_blocks, n_free_host_blocks;    /* after the changes so far */
     /* in this plan; a swap-in is not counted in n_started */
     int32_t n_started, n_preempted, n_swapped_out, n_swapped_in;
@@ -263,6 +292,7 @@ static inline bool ifl_may_list(const struct ifl_step *s, unsigned lists)
     return (lists & IFL_IN_WAITING && s->n_waiting > 0) ||
            (lists & IFL_IN_SWAPPED && s->n_swapped > 0) ||
            (lists & IFL_IN_PREFILL && s->n_in_prefill > 0) ||
+           (lists & IFL_IN_LOADED && s->n_loaded > 0) ||
            (lists & IFL_IN_RUNNING && s->n_running_requests > 0);
 }
 
@@ -396,6 +426,28 @@ static inline void ifl_pad(struct ifl_step *s, struct ifl_padding padding)
 static inline void ifl_plan_ahead(struct ifl_step *s)
 {
     s->ops->plan_ahead(s);
+}
+
+static inline enum ifl_verdict ifl_schedule_drafts(struct ifl_step *s, const struct ifl_request *r,
+                                                   int32_t n, int32_t n_draft, int32_t hold_tokens)
+{
+    return s->ops->schedule_drafts(s, r, n, n_draft, hold_tokens);
+}
+
+static inline void ifl_keep(struct ifl_step *s, const struct ifl_request *r, int32_t n_slots)
+{
+    s->ops->keep(s, r, n_slots);
+}
+
+static inline enum ifl_verdict ifl_load(struct ifl_step *s, const struct ifl_request *r, int32_t n,
+                                        enum ifl_load_way way)
+{
+    return s->ops->load(s, r, n, way);
+}
+
+static inline int32_t ifl_adapter_users(struct ifl_step *s, uint32_t adapter)
+{
+    return s->ops->adapter_users(s, adapter);
 }
 
 static inline int64_t ifl_oldest_waiting_ns(struct ifl_step *s)

@@ -292,8 +292,10 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     future->unknown = (struct unknown){0};
 }
 
-static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
+                     enum ifl_leave why)
 {
+    (void)why;
     const struct discounted *p = self;
     struct future *future = future_of(self);
     future->n_live--;

@@ -206,8 +206,10 @@ static void on_start(void *self, const struct ifl_view *view, const struct ifl_r
     shares_set(&estimate_of(self)->at_ends, &standing->at_end, most_tokens(r));
 }
 
-static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
+                     enum ifl_leave why)
 {
+    (void)why;
     struct standing *standing = ifl_mine(self, r);
     (void)view;
     shares_set(&estimate_of(self)->at_ends, &standing->at_end, 0);

@@ -215,8 +215,10 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     outlook_of(self)->n_due += r->tpot_slo_ns != IFL_NEVER;
 }
 
-static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
+                     enum ifl_leave why)
 {
+    (void)why;
     (void)view;
     outlook_of(self)->n_due -= r->tpot_slo_ns != IFL_NEVER;
 }

@@ -391,8 +391,10 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
     }
 }
 
-static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
+                     enum ifl_leave why)
 {
+    (void)why;
     const struct retracting *p = self;
     struct batch *batch = batch_of(self);
     if (r->n_prefill == 0) /* it was turned away */

@@ -115,8 +115,10 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
         *finished_of(self) = (struct finished){0};
 }
 
-static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
+                     enum ifl_leave why)
 {
+    (void)why;
     struct finished *finished = finished_of(self);
     (void)view;
     if (r->started_ns == IFL_NEVER)

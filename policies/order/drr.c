@@ -231,8 +231,10 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
         answers_open(&turns->answers, ifl_mine(self, started.of[i]), started.of[i]);
 }
 
-static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
+                     enum ifl_leave why)
 {
+    (void)why;
     const struct drr *p = self;
     struct turns *turns = turns_of(self);
     struct answer *answer = ifl_mine(self, r);

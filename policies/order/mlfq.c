@@ -258,8 +258,10 @@ static void forget_late(struct queues *queues, const struct place *place)
         }
 }
 
-static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
+                     enum ifl_leave why)
 {
+    (void)why;
     struct queues *queues = queues_of(self);
     struct place *place = ifl_mine(self, r);
     (void)view;

@@ -103,8 +103,10 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     crowd->n_late += view->n_in_flight > 0;
 }
 
-static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
+                     enum ifl_leave why)
 {
+    (void)why;
     struct turn *turn = ifl_mine(self, r);
     struct crowd *crowd = crowd_of(self);
     (void)view;

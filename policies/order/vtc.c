@@ -253,8 +253,10 @@ static void on_undo(void *self, const struct ifl_view *view, const struct ifl_re
     answers_close(&client->answers, &account->answer);
 }
 
-static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r)
+static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
+                     enum ifl_leave why)
 {
+    (void)why;
     const struct vtc *p = self;
     struct client *client = client_of(self, r);
     struct account *account = ifl_mine(self, r);

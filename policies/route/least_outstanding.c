@@ -1,14 +1,10 @@
 /* Least outstanding requests: the replica with the fewest, running or not; ties go to the first. */
 #include "inflight/policy.h"
 
-static size_t pick(const void *self, const struct ifl_routing *routing)
+static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
 {
-    size_t best = 0;
     (void)self;
-    for (size_t i = 1; i < routing->n; i++)
-        if (ifl_outstanding(&routing->of[i]) < ifl_outstanding(&routing->of[best]))
-            best = i;
-    return best;
+    return ifl_send(ifl_least(fleet, IFL_PREFILLS));
 }
 
 static const struct ifl_route_ops ops = {.pick = pick};

@@ -2,16 +2,21 @@
  * IEEE TPDS 12(10), 2001). The second is drawn from the others; a tie goes to the first. */
 #include "inflight/policy.h"
 
-static size_t pick(const void *self, const struct ifl_routing *routing)
+static int32_t outstanding(const struct ifl_fleet *fleet, size_t replica)
 {
-    const size_t n = routing->n;
+    return ifl_outstanding(ifl_load_of(fleet, replica));
+}
+
+static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
+{
+    const size_t n = ifl_up(fleet, IFL_PREFILLS);
+    const size_t first = (size_t)(ifl_fleet_draw(fleet, 0) % n);
+    const size_t others = n > 1 ? n - 1 : 1;
+    const size_t second = (first + 1 + (size_t)(ifl_fleet_draw(fleet, 1) % others)) % n;
+    const size_t a = ifl_nth(fleet, IFL_PREFILLS, first);
+    const size_t b = ifl_nth(fleet, IFL_PREFILLS, second);
     (void)self;
-    if (n == 1)
-        return 0;
-    const size_t first = (size_t)(routing->draw[0] % n);
-    const size_t second = (first + 1 + (size_t)(routing->draw[1] % (n - 1))) % n;
-    return ifl_outstanding(&routing->of[second]) < ifl_outstanding(&routing->of[first]) ? second
-                                                                                        : first;
+    return ifl_send(outstanding(fleet, b) < outstanding(fleet, a) ? b : a);
 }
 
 static const struct ifl_route_ops ops = {.pick = pick};

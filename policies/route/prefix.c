@@ -18,42 +18,52 @@ static const struct ifl_param params[] = {
      "... and the most loaded has more than this many times the least"},
 };
 
+/* Of the replicas, ties by number. */
 struct extremes {
-    size_t least, most, best_hit, least_routed;
-    int32_t n_cached; /* tokens of the best hit */
+    size_t least, best_hit, least_routed;
+    int32_t min_outstanding, max_outstanding; /* requests */
+    int32_t n_cached;                         /* tokens of the best hit */
+    uint64_t min_routed;
 };
 
-static struct extremes survey(const struct ifl_routing *routing)
+static void look_at(struct extremes *found, const struct ifl_fleet *fleet, size_t i)
 {
-    const struct ifl_load *of = routing->of;
-    struct extremes found = {.n_cached = ifl_cached_tokens(routing, 0)};
-    for (size_t i = 1; i < routing->n; i++) {
-        if (ifl_outstanding(&of[i]) < ifl_outstanding(&of[found.least]))
-            found.least = i;
-        if (ifl_outstanding(&of[i]) > ifl_outstanding(&of[found.most]))
-            found.most = i;
-        const int32_t n_cached = ifl_cached_tokens(routing, i);
-        if (n_cached > found.n_cached) {
-            found.best_hit = i;
-            found.n_cached = n_cached;
-        }
-        if (of[i].n_routed < of[found.least_routed].n_routed)
-            found.least_routed = i;
+    const struct ifl_load *load = ifl_load_of(fleet, i);
+    const int32_t outstanding = ifl_outstanding(load), n_cached = ifl_cached_tokens(fleet, i);
+    if (outstanding < found->min_outstanding) {
+        found->least = i;
+        found->min_outstanding = outstanding;
     }
+    if (outstanding > found->max_outstanding)
+        found->max_outstanding = outstanding;
+    if (n_cached > found->n_cached) {
+        found->best_hit = i;
+        found->n_cached = n_cached;
+    }
+    if (load->n_routed < found->min_routed) {
+        found->least_routed = i;
+        found->min_routed = load->n_routed;
+    }
+}
+
+static struct extremes survey(const struct ifl_fleet *fleet)
+{
+    struct extremes found = {.min_outstanding = INT32_MAX, .min_routed = UINT64_MAX};
+    for (size_t k = 0; k < ifl_up(fleet, IFL_PREFILLS); k++)
+        look_at(&found, fleet, ifl_nth(fleet, IFL_PREFILLS, k));
     return found;
 }
 
-static size_t pick(const void *self, const struct ifl_routing *routing)
+static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
 {
     const struct prefix *p = self;
-    const struct extremes found = survey(routing);
-    const int32_t most = ifl_outstanding(&routing->of[found.most]);
-    const int32_t least = ifl_outstanding(&routing->of[found.least]);
+    const struct extremes found = survey(fleet);
+    const int32_t most = found.max_outstanding, least = found.min_outstanding;
     if (most - least > p->balance_abs && most > p->balance_rel * least)
-        return found.least;
-    return found.n_cached > 0 && found.n_cached >= p->min_match_frac * routing->request->n_prompt
-               ? found.best_hit
-               : found.least_routed;
+        return ifl_send(found.least);
+    const bool follows = found.n_cached > 0 &&
+                         found.n_cached >= p->min_match_frac * fleet->request->n_prompt;
+    return ifl_send(follows ? found.best_hit : found.least_routed);
 }
 
 static const struct ifl_route_ops ops = {pick};

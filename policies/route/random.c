@@ -1,10 +1,11 @@
 /* Random: each replica is as likely as the other. */
 #include "inflight/policy.h"
 
-static size_t pick(const void *self, const struct ifl_routing *routing)
+static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
 {
+    const size_t k = (size_t)(ifl_fleet_draw(fleet, 0) % ifl_up(fleet, IFL_PREFILLS));
     (void)self;
-    return (size_t)(routing->draw[0] % routing->n);
+    return ifl_send(ifl_nth(fleet, IFL_PREFILLS, k));
 }
 
 static const struct ifl_route_ops ops = {.pick = pick};

@@ -3,22 +3,23 @@
  * how many blocks each of them may still grow. */
 #include "inflight/policy.h"
 
-static double blocks_each(const struct ifl_routing *routing, size_t i)
+static double blocks_each(const struct ifl_load *load)
 {
-    const struct ifl_load *load = &routing->of[i];
     const int32_t n = load->n_running + load->n_waiting;
-    const double awaited = (double)load->n_waiting_tokens / routing->limits->block_tokens;
+    const double awaited = (double)load->n_waiting_tokens / load->limits->block_tokens;
     return (load->n_free_blocks - awaited) / (n > 0 ? n : 1);
 }
 
-static size_t pick(const void *self, const struct ifl_routing *routing)
+static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
 {
-    size_t best = 0;
+    size_t best = ifl_nth(fleet, IFL_PREFILLS, 0);
     (void)self;
-    for (size_t i = 1; i < routing->n; i++)
-        if (blocks_each(routing, i) > blocks_each(routing, best))
+    for (size_t k = 1; k < ifl_up(fleet, IFL_PREFILLS); k++) {
+        const size_t i = ifl_nth(fleet, IFL_PREFILLS, k);
+        if (blocks_each(ifl_load_of(fleet, i)) > blocks_each(ifl_load_of(fleet, best)))
             best = i;
-    return best;
+    }
+    return ifl_send(best);
 }
 
 static const struct ifl_route_ops ops = {.pick = pick};

@@ -1,10 +1,11 @@
 /* Round robin: replicas take turns, whatever they are busy with. */
 #include "inflight/policy.h"
 
-static size_t pick(const void *self, const struct ifl_routing *routing)
+static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
 {
+    const size_t k = (size_t)(fleet->n_routed % ifl_up(fleet, IFL_PREFILLS));
     (void)self;
-    return (size_t)(routing->n_routed % routing->n);
+    return ifl_send(ifl_nth(fleet, IFL_PREFILLS, k));
 }
 
 static const struct ifl_route_ops ops = {.pick = pick};

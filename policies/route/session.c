@@ -3,11 +3,13 @@
 #include "inflight/policy.h"
 #include "inflight/random.h"
 
-static size_t pick(const void *self, const struct ifl_routing *routing)
+static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
 {
-    const uint32_t session = routing->request->session;
+    const uint32_t session = fleet->request->session;
+    const uint64_t turn = session ? ifl_mix(session) : fleet->n_routed;
+    const size_t k = (size_t)(turn % ifl_up(fleet, IFL_PREFILLS));
     (void)self;
-    return (size_t)((session ? ifl_mix(session) : routing->n_routed) % routing->n);
+    return ifl_send(ifl_nth(fleet, IFL_PREFILLS, k));
 }
 
 static const struct ifl_route_ops ops = {.pick = pick};

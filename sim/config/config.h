@@ -207,6 +207,7 @@ void config_print_keys(FILE *out);
 
 const struct ifl_policy *registry_find(enum ifl_kind kind, const char *name);
 const struct ifl_policy *registry_at(size_t i); /* NULL at the end */
+bool registry_is_builtin(const struct ifl_policy *policy);
 const char *registry_kind_name(enum ifl_kind kind);
 int registry_load_plugin(const char *path, struct ifl_error *error);
 

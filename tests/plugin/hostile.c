@@ -189,14 +189,14 @@ static struct ifl_victim pick_victim(const void *self, const struct ifl_view *vi
 
 enum route_way { NAMES_NO_REPLICA, CRASHES_ON_ARRIVAL, EXITS_ON_ARRIVAL };
 
-static size_t pick(const void *self, const struct ifl_routing *routing)
+static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
 {
     const struct hostile *p = self;
     if (p->way == CRASHES_ON_ARRIVAL)
         *nowhere = 1;
     if (p->way == EXITS_ON_ARRIVAL)
         exit(0);
-    return routing->n;
+    return ifl_send(fleet->n);
 }
 
 static const struct ifl_batching_ops batching_ops = {plan};

@@ -75,7 +75,7 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
     struct flight flight = {
         .replicas = replicas,
         .n_replicas = n_replicas,
-        .router = &router,
+        .router = n_replicas > 1 ? &router : NULL,
         .seed = f->seed,
         .door = f->door,
         .workload = &workload,
@@ -92,7 +92,8 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
     if (rc == 0 && f->check_blocks && inspector_create(&x) < 0)
         rc = ifl_fail_nomem(error);
     if (rc == 0 && f->modules[IFL_ROUTE].policy)
-        rc = module_create(&router, &f->modules[IFL_ROUTE], &f->limits, &parts_bytes, error);
+        rc = module_create_router(&router, &f->modules[IFL_ROUTE], &f->limits, n_replicas,
+                                  &parts_bytes, error);
     if (rc == 0)
         rc = workload_create(&workload, &f->trace, f->concurrency, error);
     if (rc == 0)

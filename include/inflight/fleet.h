@@ -1,0 +1,176 @@
+/* What a router and a scaling rule see: the replicas of a cluster, by number.
+ *
+ * Numbers are never reused: a replica that has gone keeps its number. The fleet answers from books
+ * that the loop keeps, so that no module walks over ten thousand replicas. A load is reached by
+ * pointer and may grow at its end. */
+#ifndef INFLIGHT_FLEET_H
+#define INFLIGHT_FLEET_H
+
+#include "inflight/step.h"
+
+/* What a replica is for: bits. Both, where the cluster has no hand-over. */
+enum ifl_role { IFL_PREFILLS = 1, IFL_DECODES = 2 };
+
+enum ifl_replica_state {
+    IFL_UP,       /* takes requests */
+    IFL_DRAINING, /* finishes those it has, and takes no other */
+    IFL_GONE      /* has ended, or was lost with all it had */
+};
+
+struct ifl_load {
+    /* The replica's own report, as old as the news. */
+    int32_t n_running, n_waiting, n_swapped; /* requests */
+    int32_t n_free_blocks;                   /* on the device */
+    int64_t n_waiting_tokens; /* whose K/V the waiting requests need before they have an answer */
+    /* The router's own count, exact at any time. */
+    uint64_t n_routed; /* requests that were ever sent to it */
+    /* What does not change. */
+    const struct ifl_limits *limits;
+    unsigned roles; /* bits of enum ifl_role */
+};
+
+/* Requests at a replica, whether they run or not. */
+static inline int32_t ifl_outstanding(const struct ifl_load *load)
+{
+    return load->n_running + load->n_waiting + load->n_swapped;
+}
+
+struct ifl_fleet;
+
+/* A router calls these as ifl_load_of, ifl_least and so on, below. */
+struct ifl_fleet_ops {
+    size_t size_bytes; /* sizeof(struct ifl_fleet_ops): it may grow at its end */
+    /* The load of replica i, below fleet->n. Borrowed until the module returns. */
+    const struct ifl_load *(*load)(const struct ifl_fleet *, size_t i);
+    /* The k-th of the replicas that are up and have all of these roles, in order of number, for k
+     * below `up`. With every replica up it costs nothing. */
+    size_t (*nth)(const struct ifl_fleet *, unsigned roles, size_t k);
+    /* How many replicas are up and have all of these roles. */
+    size_t (*up)(const struct ifl_fleet *, unsigned roles);
+    /* Of those the one with the fewest outstanding requests, ties by number; fleet->n: there is
+     * none. */
+    size_t (*least)(const struct ifl_fleet *, unsigned roles);
+    /* Tokens of the request's prompt that the prefix cache of replica i holds. Costs a look at each
+     * of its blocks. */
+    int32_t (*cached)(const struct ifl_fleet *, size_t i);
+    /* A random number that depends on (seed, request, index) alone. */
+    uint64_t (*draw)(const struct ifl_fleet *, uint32_t index);
+    /* Requests on the device of replica i, in order of start. From `balance` alone. */
+    struct ifl_requests (*running)(const struct ifl_fleet *, size_t i);
+    /* Moves a running request to replica `to` while it goes on decoding. From `balance` alone.
+     * False: it is on its way already, or the replica takes none. */
+    bool (*migrate)(const struct ifl_fleet *, const struct ifl_request *, size_t to);
+};
+
+struct ifl_fleet {
+    const struct ifl_fleet_ops *ops;
+    int64_t now_ns;
+    size_t n;                          /* replicas that there ever were */
+    uint64_t n_routed;                 /* requests of the run that were routed before */
+    const struct ifl_request *request; /* that is asked about; NULL where none is */
+};
+
+static inline const struct ifl_load *ifl_load_of(const struct ifl_fleet *fleet, size_t i)
+{
+    return fleet->ops->load(fleet, i);
+}
+
+static inline size_t ifl_nth(const struct ifl_fleet *fleet, unsigned roles, size_t k)
+{
+    return fleet->ops->nth(fleet, roles, k);
+}
+
+static inline size_t ifl_up(const struct ifl_fleet *fleet, unsigned roles)
+{
+    return fleet->ops->up(fleet, roles);
+}
+
+static inline size_t ifl_least(const struct ifl_fleet *fleet, unsigned roles)
+{
+    return fleet->ops->least(fleet, roles);
+}
+
+static inline int32_t ifl_cached_tokens(const struct ifl_fleet *fleet, size_t i)
+{
+    return fleet->ops->cached(fleet, i);
+}
+
+static inline uint64_t ifl_fleet_draw(const struct ifl_fleet *fleet, uint32_t index)
+{
+    return fleet->ops->draw(fleet, index);
+}
+
+static inline struct ifl_requests ifl_running_at(const struct ifl_fleet *fleet, size_t i)
+{
+    return fleet->ops->running(fleet, i);
+}
+
+static inline bool ifl_migrate(const struct ifl_fleet *fleet, const struct ifl_request *r,
+                               size_t to)
+{
+    return fleet->ops->migrate(fleet, r, to);
+}
+
+/* ---- what a router answers ---- */
+
+enum ifl_destination {
+    IFL_SEND, /* to the replicas named */
+    IFL_HOLD, /* not yet: the request waits at the gateway and is asked about again when a request
+                 has left a replica, or a replica has come up */
+    IFL_REFUSE_ARRIVAL /* drop it; reports count it as rejected */
+};
+
+struct ifl_route {
+    enum ifl_destination what;
+    size_t prefill, decode; /* below fleet->n; equal: one replica computes all of it */
+    const char *why;        /* of a refusal: a constant text that reads on behind the name */
+};
+
+static inline struct ifl_route ifl_send(size_t replica)
+{
+    return (struct ifl_route){IFL_SEND, replica, replica, NULL};
+}
+
+/* The prompt is computed by one replica and handed over to another one, which goes on. */
+static inline struct ifl_route ifl_send_pair(size_t prefill, size_t decode)
+{
+    return (struct ifl_route){IFL_SEND, prefill, decode, NULL};
+}
+
+static inline struct ifl_route ifl_hold_back(void)
+{
+    return (struct ifl_route){IFL_HOLD, 0, 0, NULL};
+}
+
+static inline struct ifl_route ifl_shed(const char *why)
+{
+    return (struct ifl_route){IFL_REFUSE_ARRIVAL, 0, 0, why};
+}
+
+struct ifl_route_ops {
+    /* Where does the request go that has just arrived, or was held? */
+    struct ifl_route (*pick)(const void *self, const struct ifl_fleet *);
+    /* Optional: asked when the prompt is done, which replica decodes; else the first answer
+     * stands. */
+    size_t (*pick_decode)(const void *self, const struct ifl_fleet *);
+    /* Optional hooks. The request is fleet->request. */
+    void (*on_sent)(void *self, const struct ifl_fleet *, size_t replica);
+    void (*on_first_token)(void *self, const struct ifl_fleet *, size_t replica);
+    void (*on_end)(void *self, const struct ifl_fleet *, size_t replica); /* answered or gone */
+    void (*on_replica)(void *self, const struct ifl_fleet *, size_t replica,
+                       enum ifl_replica_state);
+    /* Optional: moves requests between replicas (ifl_migrate). Returns when to be asked again,
+     * later than fleet->now_ns. Asked first at time 0. */
+    int64_t (*balance)(void *self, const struct ifl_fleet *);
+};
+
+/* ---- what a scaling rule answers ---- */
+
+struct ifl_scale_ops {
+    /* How many replicas should be up? The loop boots what is missing, and drains of the others
+     * those with the highest numbers. *again_ns: when to be asked again, later than fleet->now_ns.
+     */
+    int32_t (*want)(void *self, const struct ifl_fleet *, int64_t *again_ns);
+};
+
+#endif

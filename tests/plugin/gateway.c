@@ -1,0 +1,116 @@
+/* Out-of-tree routers: one that holds requests back and drops some, one that counts for itself what
+ * is at each replica, and two that ask for what this version does not do. */
+#include <inflight/policy.h>
+
+struct gate {
+    int32_t max_outstanding; /* at each replica */
+    int32_t max_prompt_tokens;
+};
+
+static const struct ifl_param params[] = {
+    {"max_outstanding", IFL_INT, offsetof(struct gate, max_outstanding), 1, 0, 1 << 20, NULL,
+     "requests", "a replica with so many gets no other"},
+    {"max_prompt_tokens", IFL_INT, offsetof(struct gate, max_prompt_tokens), 1000, 1, 1 << 20, NULL,
+     "tokens", "longer prompts are dropped"},
+};
+
+static struct ifl_route gate(const void *self, const struct ifl_fleet *fleet)
+{
+    const struct gate *p = self;
+    const size_t i = ifl_least(fleet, IFL_PREFILLS);
+    if (fleet->request->n_prompt > p->max_prompt_tokens)
+        return ifl_shed("the prompt is too long");
+    return ifl_outstanding(ifl_load_of(fleet, i)) < p->max_outstanding ? ifl_send(i)
+                                                                       : ifl_hold_back();
+}
+
+/* What a router knows of a replica from its own hooks. */
+struct own_count {
+    int32_t n_here, n_first_tokens;
+};
+
+static struct ifl_route least_by_own_count(const void *self, const struct ifl_fleet *fleet)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < fleet->n; i++)
+        if (((struct own_count *)ifl_at(self, i))->n_here <
+            ((struct own_count *)ifl_at(self, best))->n_here)
+            best = i;
+    return ifl_send(best);
+}
+
+static void on_sent(void *self, const struct ifl_fleet *fleet, size_t replica)
+{
+    (void)fleet;
+    ((struct own_count *)ifl_at(self, replica))->n_here++;
+}
+
+static void on_first_token(void *self, const struct ifl_fleet *fleet, size_t replica)
+{
+    struct own_count *own = ifl_at(self, replica);
+    if (fleet->request->first_token_ns == fleet->now_ns)
+        own->n_first_tokens++;
+}
+
+/* Each request that ends has had its first token before, and once: else it is counted twice, and
+ * the routes differ. */
+static void on_end(void *self, const struct ifl_fleet *fleet, size_t replica)
+{
+    struct own_count *own = ifl_at(self, replica);
+    (void)fleet;
+    own->n_here -= own->n_first_tokens-- > 0 ? 1 : 2;
+}
+
+static int64_t balance(void *self, const struct ifl_fleet *fleet)
+{
+    (void)self;
+    return fleet->now_ns + 1;
+}
+
+static int32_t want(void *self, const struct ifl_fleet *fleet, int64_t *again_ns)
+{
+    (void)self;
+    *again_ns = fleet->now_ns + 1;
+    return 1;
+}
+
+static const struct ifl_route_ops gate_ops = {.pick = gate};
+static const struct ifl_route_ops own_ops = {
+    .pick = least_by_own_count,
+    .on_sent = on_sent,
+    .on_first_token = on_first_token,
+    .on_end = on_end,
+};
+static const struct ifl_route_ops balance_ops = {.pick = gate, .balance = balance};
+static const struct ifl_scale_ops scale_ops = {.want = want};
+
+static const struct ifl_policy gate_policy = {
+    .kind = IFL_ROUTE,
+    .name = "gate",
+    .doc = "holds requests back while each replica is full",
+    .params = params,
+    .n_params = 2,
+    .params_bytes = sizeof(struct gate),
+    .ops.route = &gate_ops,
+};
+static const struct ifl_policy own_policy = {
+    .kind = IFL_ROUTE,
+    .name = "own-count",
+    .doc = "fewest outstanding, counted by itself",
+    .replica_bytes = sizeof(struct own_count),
+    .ops.route = &own_ops,
+};
+
+#ifdef ASKS_FOR_BALANCE
+static const struct ifl_policy later = {
+    .kind = IFL_ROUTE, .name = "later", .doc = "moves requests", .ops.route = &balance_ops};
+#else
+static const struct ifl_policy later = {
+    .kind = IFL_SCALE, .name = "later", .doc = "scales", .ops.scale = &scale_ops};
+#endif
+
+#ifdef ASKS_FOR_LATER
+IFL_POLICIES(&gate_policy, &own_policy, &later);
+#else
+IFL_POLICIES(&gate_policy, &own_policy);
+#endif
