@@ -1,5 +1,5 @@
-/* Deficit round robin over clients, adapted to requests whose cost is known only when they have
- * ended (Sheng et al., Fairness in Serving Large Language Models, OSDI 2024, appendix;
+/* Deficit round robin over clients, adapted to requests with a cost that is known only at their end
+ * (Sheng et al., Fairness in Serving Large Language Models, OSDI 2024, appendix;
  * Ying1123/VTC-artifact, slora/server/router/mdrr_req_queue.py; after Shreedhar and Varghese,
  * 1996).
  *
