@@ -1,4 +1,4 @@
-/* Round robin: replicas take turns, whatever they are busy with. */
+/* Round robin: replicas take turns, whatever their load. */
 #include "inflight/policy.h"
 
 static size_t pick(const void *self, const struct ifl_routing *routing)
