@@ -1,8 +1,8 @@
-/* Admit when there is room, and take the blocks of the first chunk alone, as vLLM v1 does
- * (vllm/v1/core/kv_cache_manager.py, allocate_slots). What must find room is the whole prompt
- * (scheduler_reserve_full_isl, since 2026-03) or just the chunk, as before, when prompts that did
- * not fit were begun and preempted. The watermark (since 2026-06) counts only while others are on
- * the device; it is a share of all blocks, vLLM's null block among them. */
+/* Admit when there is room, and take the blocks of the first chunk only, as vLLM v1 does
+ * (vllm/v1/core/kv_cache_manager.py, allocate_slots). Room must be there for the whole prompt
+ * (scheduler_reserve_full_isl, since 2026-03), or only for the chunk (before that: prompts that did
+ * not fit were begun and preempted). The watermark (since 2026-06) counts only while other requests
+ * are on the device; it is a share of all blocks, vLLM's null block included. */
 #include "inflight/policy.h"
 
 enum room_for { ROOM_FOR_PROMPT, ROOM_FOR_CHUNK };
@@ -19,7 +19,7 @@ static const struct ifl_param params[] = {
      "share of all blocks and a null block that an admission leaves free, if anyone is running"},
 };
 
-/* A prompt would start over at its second chunk, for ever. */
+/* With contiguous blocks a prompt would start over at its second chunk, for ever. */
 static int refuse_contiguous(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
     (void)self;

@@ -1,14 +1,17 @@
 /* Admit against a discounted future, as SGLang's PrefillAdder does (2026-08,
  * python/sglang/srt/managers/schedule_policy.py).
  *
- * Of what running requests may still produce, a fraction is set aside: the new-token ratio. It
- * starts high, falls with every decode step to a floor, rises when requests had to be retracted, to
- * what their tokens so far suggest, and starts anew when the engine was idle. A newcomer needs its
- * prompt, its whole declared output (at most `most_new_tokens`) and a page; whoever else starts in
- * the step counts so, too. Who has ended with a decode counts as running until the next is made
- * (while others run: of a batch that ended as a whole nothing is set aside). With overlap tokens of
- * the last step are not known yet, and who ended with it counts until a decode after the next plan.
- */
+ * For running requests a fraction of their remaining declared output is set aside: the new-token
+ * ratio.
+ *   - It starts high and falls with every decode step to a floor.
+ *   - When requests are retracted it is estimated anew from the tokens produced so far.
+ *   - When the engine was idle it starts anew.
+ * A new request needs room for its prompt, its whole declared output (at most `most_new_tokens`)
+ * and a page. Requests that start in the same step count in full, too.
+ *
+ * A request that ends with a decode counts as running until the next decode is made, if others
+ * still run. With overlap the tokens of the last step are not known yet, and a request that ends
+ * with it counts until the decode after the next plan. */
 #include <math.h>
 
 #include "inflight/policy.h"
@@ -26,22 +29,22 @@ struct discounted {
     bool ahead;
 };
 
-/* Who ended with the last step: what a plan ahead takes them for. */
+/* Requests that ended with the last step, unknown to a plan made ahead. */
 struct unknown {
-    int64_t tokens;             /* still to produce */
-    int64_t ended_tokens, n;    /* when it is known that they have ended */
-    int64_t produced, declared; /* for the ratio */
+    int64_t tokens;             /* still to produce, as that plan counts them */
+    int64_t ended_tokens, n;    /* still to produce, as later plans count them; sequences */
+    int64_t produced, declared; /* tokens, for the ratio */
 };
 
 struct future {
-    double ratio;   /* before step `step`, the first whose start has not been heard of */
-    uint64_t step;  /* those since, if any, decoded and nothing else */
+    double ratio;   /* before step number `step` */
+    uint64_t step;  /* steps from this one on had no on_step_start: they only decoded */
     int64_t n_live; /* requests at the replica */
     int64_t last_left_ns;
-    struct shares most;  /* what may be set aside for all who have started */
-    bool decodes;        /* the last step that was heard of did nothing else */
-    uint64_t ended_step; /* until this one, if it decodes, they count who have ended: */
-    int64_t ended_tokens, n_ended;
+    struct shares most;            /* most that may be set aside for all started requests */
+    bool decodes;                  /* the last step that had an on_step_start only decoded */
+    uint64_t ended_step;           /* ended requests count until this step, if it decodes: */
+    int64_t ended_tokens, n_ended; /* tokens they might have produced; their sequences */
     struct unknown unknown;
 };
 
@@ -73,7 +76,7 @@ static double first_ratio(const struct discounted *p)
     return ratio < 1 ? ratio : 1;
 }
 
-/* A limit that the pool cannot hold is cut when the request comes (max_req_len). */
+/* The declared limit, cut to what the pool can hold (max_req_len). */
 static int64_t declared(const struct ifl_view *view, const struct ifl_request *r)
 {
     const int64_t page = view->limits->block_tokens, pool = view->limits->n_blocks * page;
@@ -87,7 +90,7 @@ static int64_t clipped(const struct discounted *p, int64_t n_tokens)
     return n < p->most_new_tokens ? n : p->most_new_tokens;
 }
 
-/* The token of the last step is not known to a plan ahead. */
+/* A plan made ahead does not know the token of the last step. */
 static int32_t known_output(const struct discounted *p, const struct ifl_view *view,
                             const struct ifl_request *r)
 {
@@ -109,7 +112,7 @@ static double fallen(const struct discounted *p, double ratio)
     return ratio - fall > floor ? ratio - fall : floor;
 }
 
-/* Before the step that the view is of. */
+/* The ratio before step view->step. */
 static double ratio_now(const struct discounted *p, const struct ifl_view *view)
 {
     double ratio = future_of(p)->ratio, before = INFINITY;
@@ -127,7 +130,8 @@ static bool ends_prompt_now(const struct ifl_request *r)
     return ifl_n_now(r) > 0 && ifl_todo(r) == 0;
 }
 
-/* Who decodes from now on counts in full, one that was retracted as if it had produced nothing. */
+/* A request that ends its prompt in this step counts its output in full; after a retraction as if
+ * it had produced none. */
 static double of_new(const struct discounted *p, const struct ifl_view *view,
                      const struct ifl_request *r)
 {
@@ -136,7 +140,8 @@ static double of_new(const struct discounted *p, const struct ifl_view *view,
     return (double)(clipped(p, declared(view, r)) + view->limits->block_tokens);
 }
 
-/* What is computed counts in whole pages, though a chunk may begin within one that is there. */
+/* New tokens count in whole pages, even if a chunk begins within a page that is held: the
+ * difference, in tokens. */
 static double page_rest(const struct ifl_view *view, const struct ifl_request *r)
 {
     const int32_t page = view->limits->block_tokens, in_page = ifl_n_computed(r) % page;
@@ -180,14 +185,14 @@ static double set_aside(const struct discounted *p, const struct ifl_view *view,
     return tokens;
 }
 
-/* What ends a prompt, and a page that a chunk begins in. */
+/* Most that is ever set aside for r: its output, and a page each in of_new and page_rest. */
 static int64_t at_most(const struct discounted *p, const struct ifl_view *view,
                        const struct ifl_request *r)
 {
     return clipped(p, declared(view, r)) + INT64_C(2) * view->limits->block_tokens;
 }
 
-/* Without a look at anybody who runs: no ratio is above one. */
+/* O(1) lower bound of the room, since no ratio is above one. */
 static int64_t least_room(const struct discounted *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
@@ -221,7 +226,8 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
 
 /* ---- how it changes ---- */
 
-/* Retracted: as if everyone went on for some steps, of what everyone declared. */
+/* The ratio after a retraction: tokens that all running requests will have produced in
+ * RETRACT_STEPS steps, over their declared outputs. */
 static double estimated_ratio(const struct discounted *p, const struct ifl_view *view,
                               struct ifl_step *step)
 {
@@ -241,7 +247,7 @@ static void on_start(void *self, const struct ifl_view *view, const struct ifl_r
     shares_set(&future_of(self)->most, ifl_mine(self, r), at_most(self, view, r));
 }
 
-/* A decode forgets who was known to have ended, and so does whoever finds nobody else. */
+/* Finished requests stop counting at the next decode, or once no request is running. */
 static void learn(struct future *future, const struct ifl_view *view)
 {
     if (future->decodes || view->n_running == 0)
@@ -279,7 +285,7 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
         learn(future, view);
 }
 
-/* An engine that was idle begins anew. */
+/* On an engine that was idle the ratio starts anew. */
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     struct future *future = future_of(self);
@@ -300,7 +306,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     struct future *future = future_of(self);
     future->n_live--;
     shares_set(&future->most, ifl_mine(self, r), 0);
-    if (r->n_prefill == 0) /* it was turned away */
+    if (r->n_prefill == 0) /* it never ran: it was rejected */
         return;
     future->last_left_ns = view->now_ns;
     if (p->ahead)

@@ -12,7 +12,7 @@ static const struct ifl_param params[] = {
      "share of the host's blocks that must be free for a new request"},
 };
 
-/* Before anybody makes room for this step. */
+/* Host blocks before the swaps of this plan. */
 static bool host_has_room(const struct host_room *p, const struct ifl_view *view)
 {
     return view->n_free_host_blocks >= p->host_free_frac * view->limits->n_host_blocks;

@@ -2,18 +2,19 @@
  * lightllm/server/router/req_queue/continues_batch/impl.py), and S-LoRA, and the VTC artifact on it
  * (slora/server/router/req_queue.py).
  *
- * Every request has h tokens now and at most l still to come, and grows by one a step until it
- * leaves with all it holds. With l sorted downwards the pool is fullest at the end of some request
- * i, when the first i have grown by l_i each:
+ * Every request holds h tokens now and has at most l still to come. It grows by one token a step
+ * until it leaves. With l in descending order the pool is fullest at the end of some request i,
+ * when the first i have grown by l_i each:
  *
  *     peak = max over i of (l_i x i + h_1 + ... + h_i)
  *
- * l counts to the declared limit while the pool is busy as a batch begins to form; else to 1.1
- * times what has been produced, at least likely_tokens and at most the limit. Who starts holds one
- * token more at the end of the step: LightLLM takes it off those to come
- * (NormalReq.get_tuple_tokens in lightllm/server/io_struct.py), S-LoRA does not. A limit on
- * requests a minute and client turns away more at their arrival (the artifact's RPM baseline,
- * lshare_req_queue.py). */
+ * If the pool is busy when a batch begins to form, l counts to the declared limit; else to 1.1
+ * times the tokens produced, at least likely_tokens and at most the limit. A request that starts
+ * holds one more token at the end of the step. LightLLM subtracts it from l
+ * (NormalReq.get_tuple_tokens in lightllm/server/io_struct.py), S-LoRA does not.
+ *
+ * Optionally a client's requests beyond a number per minute are rejected (the artifact's RPM
+ * baseline, lshare_req_queue.py). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,19 +44,19 @@ struct stamps { /* of a client's last accepted requests, a ring */
 struct estimate {
     struct forecast *forecasts; /* [2 cap], scratch */
     size_t cap;
-    size_t n_sorted;   /* of them when they were sorted last */
-    uint64_t n_sorts;  /* how often */
+    size_t n_sorted;   /* entries of the last sort */
+    uint64_t n_sorts;  /* number of the last sort */
     int32_t n_used;    /* blocks in use when the last batch began to form */
     struct stamps *of; /* [n_clients] */
     int64_t *rings;
-    struct shares at_ends; /* what all who have started will hold by their ends */
+    struct shares at_ends; /* tokens that all started requests hold at their declared limits */
 };
 
 struct standing { /* of a request */
     bool over_rate;
     struct share at_end;
-    uint64_t sorted_in; /* the last sort that it was in */
-    size_t sorted_at;   /* its place there */
+    uint64_t sorted_in; /* number of the last sort with this request */
+    size_t sorted_at;   /* its place in that sort */
 };
 
 static const struct ifl_param params[] = {
@@ -84,7 +85,7 @@ static int64_t limit_tokens(const struct peak_estimate *p, const struct ifl_requ
     return busy || limit > r->n_max_new ? r->n_max_new : limit;
 }
 
-/* Who starts holds its first new token, too, at the end of the step. */
+/* A request that starts holds its first new token at the end of the step, too. */
 static struct forecast forecast_of(const struct peak_estimate *p, const struct ifl_request *r,
                                    bool starts, bool busy)
 {
@@ -98,7 +99,7 @@ static int64_t most_tokens(const struct ifl_request *r)
     return (int64_t)r->n_prompt + r->n_max_new;
 }
 
-/* Asked once a batch: who starts in it changes nothing. */
+/* Decided before the first start of a batch; the starts do not change it. */
 static bool is_busy(const struct peak_estimate *p, const struct ifl_view *view,
                     const struct ifl_step *step)
 {
@@ -109,7 +110,7 @@ static bool is_busy(const struct peak_estimate *p, const struct ifl_view *view,
     return (double)e->n_used / n_blocks >= p->busy_frac;
 }
 
-/* Where it stood in the last sort, newcomers behind, at *n. */
+/* Puts a request at its place in the last sort; one that was not in it goes to the end, *n. */
 static void add_forecast(struct estimate *e, size_t *n, struct forecast one)
 {
     const bool known = one.of->sorted_in == e->n_sorts;
@@ -117,7 +118,8 @@ static void add_forecast(struct estimate *e, size_t *n, struct forecast one)
         e->forecasts[known ? one.of->sorted_at : (*n)++] = one;
 }
 
-/* Most left first. Those who decode together keep their order, so there is little to move. */
+/* Insertion sort, most tokens left first: requests that decode together keep their order, so few
+ * entries move. */
 static size_t sort_forecasts(struct estimate *e, size_t n_places)
 {
     size_t n = 0;
@@ -151,8 +153,8 @@ static bool peak_stays_below(const struct forecast *of, size_t n, int64_t pool)
     return true;
 }
 
-/* Without a look at anybody: the ends are known from the start. Who outlives the declared limit
- * holds more, but they all no more than is in use. */
+/* O(1) sufficient test from the declared limits. Requests past their limit hold more, bounded by
+ * the blocks in use. */
 static bool surely_fits_with(const struct peak_estimate *p, const struct ifl_view *view,
                              struct ifl_step *step, const struct ifl_request *newcomer,
                              int64_t pool)
@@ -162,7 +164,7 @@ static bool surely_fits_with(const struct peak_estimate *p, const struct ifl_vie
     return in_use + estimate_of(p)->at_ends.tokens + most_tokens(newcomer) < pool;
 }
 
-/* Everyone on the device, and the newcomer. */
+/* The estimate over all requests on the device and the newcomer. */
 static bool fits_with(const struct peak_estimate *p, struct ifl_step *step,
                       const struct ifl_request *newcomer, bool busy, int64_t pool)
 {
@@ -188,7 +190,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     const int64_t pool = (int64_t)view->limits->n_blocks * view->limits->block_tokens;
     const bool busy = is_busy(p, view, step);
     const struct forecast alone = forecast_of(p, r, true, true); /* whether busy now or not */
-    (void)n; /* a chunk of a prompt takes the room of all of it */
+    (void)n; /* a chunk needs room for the whole prompt */
     if (standing->over_rate || alone.now_tokens + alone.left_tokens >= pool)
         return ifl_admission(IFL_NEVER_FITS, 0);
     if (!surely_fits_with(p, view, step, r, pool) && !fits_with(p, step, r, busy, pool))
@@ -197,7 +199,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_tokens(r));
 }
 
-/* ---- who is there ---- */
+/* ---- started requests ---- */
 
 static void on_start(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
@@ -248,7 +250,7 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
 {
     struct estimate *e = estimate_of(self);
     const int32_t n_seats = limits->n_blocks < MOST_SEATS ? limits->n_blocks : MOST_SEATS;
-    e->cap = (size_t)n_seats + 1; /* who runs holds a block */
+    e->cap = (size_t)n_seats + 1; /* each running request holds a block */
     e->forecasts = malloc(2 * e->cap * sizeof *e->forecasts);
     e->n_sorts = 1; /* a request that was in no sort is in none of them */
     if (!e->forecasts || init_rates(self, e, limits->n_clients) < 0)

@@ -1,7 +1,7 @@
 /* Admit when the whole prompt fits and a watermark of blocks stays free, as vLLM's block manager
- * v1 does (can_allocate, can_swap_in). The watermark keeps admissions from causing preemptions. Who
- * returns from host memory asks there for a block more a sequence, needed or not; swiftLLM asks for
- * what the next token touches. */
+ * v1 does (can_allocate, can_swap_in). The watermark keeps admissions from causing preemptions. In
+ * vLLM a swapped request asks for one more block a sequence, even if it needs none; in swiftLLM for
+ * the blocks that its next token needs. */
 #include "inflight/policy.h"
 
 enum swap_in_asks { SWAP_IN_ONE_MORE, SWAP_IN_TOUCHED };
@@ -26,7 +26,7 @@ static const struct ifl_param params[] = {
      "rest must be free (nano-vLLM), or as many must be free as if it held none (vLLM v0)"},
 };
 
-/* Whoever forks shares its prompt, so that whole blocks of it count once. */
+/* Sequences of a group share the prompt: its whole blocks count once. */
 static int32_t blocks_asked(const struct prompt_fits *p, const struct ifl_view *view,
                             struct ifl_step *step, const struct ifl_request *r)
 {

@@ -1,7 +1,7 @@
-/* Admit by reservation: room for all that a request may become is taken at once, so it is never
- * preempted. FasterTransformer and Orca (Max) reserve the model's length for everyone; the vLLM
- * paper (Kwon et al., SOSP 2023, section 6.1) also gives Orca outputs that are known within a
- * factor of two (Pow2) or exactly (Oracle). */
+/* Admit by reservation: a request takes blocks for its longest possible length at its start, so it
+ * is never preempted. FasterTransformer and Orca (Max) reserve the model's length for each request.
+ * The vLLM paper (Kwon et al., SOSP 2023, section 6.1) also gives Orca outputs that are known
+ * within a factor of two (Pow2) or exactly (Oracle). */
 #include "inflight/policy.h"
 
 enum reserve_for {

@@ -1,11 +1,11 @@
 /* Turns: a step of prompt chunks, then a step of decodes, never both (sarathi/core/scheduler/
  * simple_chunking_scheduler.py of the Sarathi-Serve repository, 2024).
  *
- * In a prefill turn prompts that have begun get what the chunk leaves; only if there is none, new
- * ones start. A turn that has nothing to do passes. So prompts delay decodes by one chunk at most,
- * and a prompt of many chunks takes every other step. A decode asks for a free block whether it
- * needs one or not (can_append_slot); Sarathi-Serve has one sequence a request, of several each
- * asks. */
+ * In a prefill turn prompts that have begun share the chunk; only if there is none, new prompts
+ * start. A turn with nothing to do is skipped. So prompts delay decodes by one chunk at most, and a
+ * prompt of many chunks takes every other step. A decode asks for a free block even if it needs
+ * none (can_append_slot): Sarathi-Serve has one sequence a request; of a group each sequence asks.
+ */
 #include "inflight/policy.h"
 
 struct alternate {

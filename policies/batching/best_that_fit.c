@@ -1,11 +1,12 @@
-/* Everyone is ranked anew at every step, on the device or not; the best for whom there are tokens
- * and seats are chosen, and then blocks are found for all of them together (vllm-ltr, Fu et al.,
+/* All requests, on the device or not, are ranked anew at every step. The best that tokens and seats
+ * suffice for are chosen, then blocks are found for all of them together (vllm-ltr, Fu et al.,
  * NeurIPS 2024; vllm/core/scheduler.py there, _general_schedule and reserve_free_blocks).
  *
- * A prompt asks for all its blocks, whoever decodes for one, needed or not, and a watermark stays
- * free besides. Where blocks lack, those on the device who were not chosen are swapped out, the
- * last ranked first, then the last chosen are left out. Whoever else was not chosen stays on the
- * device and pauses. */
+ * A prompt asks for all its blocks, a decode for one, needed or not; a watermark stays free
+ * besides. If blocks are short,
+ *   1. running requests that were not chosen are swapped out, the last ranked first;
+ *   2. the last of the chosen requests are left out.
+ * Other requests on the device stay there and pause. */
 #include "inflight/policy.h"
 
 enum { EVERYWHERE = IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED };
@@ -31,15 +32,16 @@ static int32_t watermark(const struct best_that_fit *p, const struct ifl_view *v
     return (int32_t)(p->watermark_frac * view->limits->n_blocks);
 }
 
-/* ---- the ranking, as far as tokens and seats go ---- */
+/* ---- requests in rank order, until tokens or seats are used up ---- */
 
 struct walk {
     struct ifl_cursor cursor;
     int32_t n_tokens, n_seqs;
-    size_t n_running; /* on the device, so far */
+    size_t n_running; /* of the requests visited so far, those on the device */
 };
 
-/* The next in rank order and its tokens of this step, NULL where they or the seats are used up. */
+/* The next request in rank order, with its tokens of this step in *n_new; NULL if tokens or seats
+ * are used up. */
 static const struct ifl_request *walk_on(const struct best_that_fit *p, struct ifl_step *step,
                                          struct walk *walk, int32_t *n_new)
 {
@@ -64,12 +66,12 @@ static const struct ifl_request *walk_on(const struct best_that_fit *p, struct i
 /* ---- the best ---- */
 
 struct choice {
-    size_t n, n_running; /* requests; on the device, up to the last of them */
-    int64_t n_asked;     /* blocks */
-    int64_t n_freed;     /* blocks that leaving all of them out would free, or spare */
+    size_t n, n_running; /* chosen requests; requests on the device up to the last chosen rank */
+    int64_t n_asked;     /* blocks that the chosen requests ask for */
+    int64_t n_freed;     /* blocks that they ask for or hold: leaving all out would save so many */
 };
 
-/* Who began a prompt may lack blocks for it, where the admit module gives them chunk by chunk. */
+/* A prompt that has begun may lack blocks, if the admit module gives them chunk by chunk. */
 static int32_t blocks_asked(struct ifl_step *step, const struct ifl_request *r, int32_t n_new)
 {
     if (r->state == IFL_WAITING)
@@ -79,7 +81,7 @@ static int32_t blocks_asked(struct ifl_step *step, const struct ifl_request *r, 
     return lacks > spare ? lacks : spare;
 }
 
-/* As many as together would not free more than that. */
+/* The best requests, as many as keep n_freed within `most`. */
 static struct choice choose(const struct best_that_fit *p, struct ifl_step *step, int64_t most)
 {
     struct choice choice = {0};
@@ -99,8 +101,8 @@ static struct choice choose(const struct best_that_fit *p, struct ifl_step *step
 
 /* ---- blocks for them ---- */
 
-/* Of the ranking's end, those between the best n_kept and the best n_here on the device, until so
- * many blocks are free. How many still lack. */
+/* Swaps out running requests with ranks n_kept up to n_here, the last ranked first, until n_lacking
+ * blocks are freed. Returns how many blocks are still lacking. */
 static int64_t swap_out(const struct ifl_view *view, struct ifl_step *step, size_t n_kept,
                         size_t n_here, int64_t n_lacking)
 {
@@ -113,8 +115,8 @@ static int64_t swap_out(const struct ifl_view *view, struct ifl_step *step, size
     return n_lacking;
 }
 
-/* Alone on the device, a prompt that has begun has its blocks, and lacks at most those that should
- * stay free: sent away for them it would start over, for ever. */
+/* True if the best request is a prompt that has begun and is alone on the device. It has its blocks
+ * and lacks at most the watermark: swapped out for that, it would start over for ever. */
 static bool best_is_lone_prompt(const struct best_that_fit *p, const struct ifl_view *view,
                                 struct ifl_step *step)
 {
@@ -126,7 +128,8 @@ static bool best_is_lone_prompt(const struct best_that_fit *p, const struct ifl_
     return best && best->state == IFL_RUNNING;
 }
 
-/* The best of those chosen for whom there are blocks, once others have given theirs. */
+/* Swaps out requests until the blocks suffice; returns the part of the chosen requests that they
+ * suffice for. */
 static struct choice find_blocks(const struct best_that_fit *p, const struct ifl_view *view,
                                  struct ifl_step *step, struct choice chosen)
 {
@@ -144,8 +147,9 @@ static struct choice find_blocks(const struct best_that_fit *p, const struct ifl
 
 /* ---- tokens for them ---- */
 
-/* Groups that part may need more than was found, an admit module may want more, or what is free
- * lies apart: then others give way, in the latter cases so that somebody runs. */
+/* The blocks found may still not do: a group that parts needs more, the admit module wants more, or
+ * free blocks are not contiguous. A running request then preempts others; another request does so
+ * only while the step is empty, so that some request runs. */
 static bool give(struct ifl_step *step, const struct ifl_request *r, int32_t n_new)
 {
     if (r->state == IFL_RUNNING)
@@ -158,7 +162,7 @@ static bool give(struct ifl_step *step, const struct ifl_request *r, int32_t n_n
     return verdict == IFL_YES;
 }
 
-/* Whom the admit module refuses is passed over. False: somebody was. */
+/* Skips requests that admission refuses; returns false if it skipped any. */
 static bool run(const struct best_that_fit *p, struct ifl_step *step, size_t n)
 {
     struct walk walk = {0};
@@ -170,7 +174,7 @@ static bool run(const struct best_that_fit *p, struct ifl_step *step, size_t n)
     return all;
 }
 
-/* Whoever comes first and will never find blocks would hold up the line for ever. */
+/* Rejects the best request if it can never have its blocks: it would block the queue for ever. */
 static void reject_hopeless(const struct best_that_fit *p, const struct ifl_view *view,
                             struct ifl_step *step)
 {
@@ -205,7 +209,7 @@ static bool everyone_fits(const struct best_that_fit *p, const struct ifl_view *
     return ifl_add_waiting(step, &demand, &most);
 }
 
-/* False: groups that part need more. */
+/* Returns false if a group that parts needs more blocks than were counted. */
 static bool run_everyone(struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
@@ -235,7 +239,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     const bool all_run = run(p, step, kept.n) && kept.n == chosen.n;
     if (kept.n == 0 && step->n_preempted == 0)
         reject_hopeless(p, view, step);
-    /* Those who decode ask for one block each again, and free blocks only fall. */
+    /* Each decode asks for one block again, and free blocks only fall. */
     if (all_run && step->n_prefill_requests == 0)
         ifl_promise(step, INT32_MAX, IFL_NEVER, step->n_tokens + watermark(p, view));
 }

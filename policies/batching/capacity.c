@@ -1,16 +1,16 @@
 /* Capacity first, tokens second: TensorRT-LLM's in-flight batching (2024-09, cpp/include/
  * tensorrt_llm/batch_manager/capacityScheduler.h and microBatchScheduler.h).
  *
- * Who may run is a question of blocks, and the admit module's: GUARANTEED_NO_EVICT reserves to the
- * end (admit reserve, for: declared), MAX_UTILIZATION just for the next step, which for a new
- * request is its whole prompt (admit prompt-fits). STATIC_BATCH joins only an idle engine. Then the
- * step's tokens go to decodes, and what is left to prompts, whole, or in chunks of whole units: the
- * earliest first, or all growing by a unit in turn.
+ * Which requests may run is a question of blocks, answered by the admit module: GUARANTEED_NO_EVICT
+ * reserves blocks to the end of the answer (admit reserve, for: declared); MAX_UTILIZATION only for
+ * the next step, which for a new request is its whole prompt (admit prompt-fits). With STATIC_BATCH
+ * requests start only on an idle engine. Tokens of the step go to decodes, the rest to prompts:
+ * whole, or in chunks of whole units, the earliest first or all growing by a unit in turn.
  *
- * Where blocks run short, everyone is walked in rank order, waiting or not; whoever lacks blocks
- * pauses the last of those that run and have not been reached, and nobody joins behind the first
- * that was paused. With a paused request at the head of those that wait, or a prompt that has
- * begun, the walk is the rule, too: it may rank before some that run. */
+ * The walk: when blocks run short, running and waiting requests are visited in one rank order. A
+ * request that lacks blocks pauses the last running request not visited yet. Behind the first
+ * paused request no request starts. The walk is also used when a waiting request may rank before a
+ * running one: a paused request is first in the queue, or a prompt has begun. */
 #include "inflight/policy.h"
 
 enum chunking { CHUNKING_NONE, CHUNKING_FIRST_COME, CHUNKING_EQUAL };
@@ -44,7 +44,7 @@ static int32_t unit_tokens(const struct capacity *p, const struct ifl_view *view
     return p->chunk_unit_tokens ? p->chunk_unit_tokens : view->limits->block_tokens;
 }
 
-/* Tokens of a prompt in this step if `left` are to be had; 0: it waits. */
+/* Tokens of a prompt in this step if `left` are available; 0: it waits. */
 static int32_t share_of(const struct capacity *p, const struct ifl_view *view,
                         const struct ifl_request *r, int32_t left)
 {
@@ -68,7 +68,7 @@ static bool may_join(const struct capacity *p, const struct ifl_view *view)
     return p->join == JOIN_ALWAYS || view->n_running + view->n_swapped == 0;
 }
 
-/* ---- blocks suffice: decodes have theirs already ---- */
+/* ---- blocks suffice: decodes are scheduled already ---- */
 
 static void continue_prompts(const struct capacity *p, const struct ifl_view *view,
                              struct ifl_step *step)
@@ -81,7 +81,7 @@ static void continue_prompts(const struct capacity *p, const struct ifl_view *vi
 
 /* ---- equal progress ---- */
 
-struct contexts { /* prompts on the device: those that had begun, then those that start */
+struct contexts { /* walk over prompts on the device: begun before this plan, then started by it */
     struct ifl_step *step;
     struct ifl_cursor cursor;
     size_t i_started;
@@ -108,7 +108,7 @@ static int64_t tokens_at_level(struct ifl_step *step, int32_t level)
     return n;
 }
 
-/* One more unit, or what the prompt lacks, if that much is spare. */
+/* n and one more unit, or the rest of the prompt; n if less than that is spare. */
 static int32_t grown(int32_t n, int32_t todo, int32_t unit, int64_t *spare)
 {
     const int32_t more = todo - n < unit ? todo - n : unit;
@@ -118,9 +118,9 @@ static int32_t grown(int32_t n, int32_t todo, int32_t unit, int64_t *spare)
     return n + more;
 }
 
-/* All grow by a unit in turn while the budget lasts. In the first round that does not suffice for
- * all, some grow once more; then less than a unit is spare, and in the round after that only the
- * ends of their prompts can fit. */
+/* Water filling: all prompts grow by a unit per round. `level` is the number of tokens after the
+ * last round that the budget covers in full. In the next round some prompts grow once more. After
+ * it less than a unit is spare, so that in a last round only ends of prompts can fit. */
 static void progress_equally(const struct capacity *p, const struct ifl_view *view,
                              struct ifl_step *step)
 {
@@ -141,10 +141,10 @@ static void progress_equally(const struct capacity *p, const struct ifl_view *vi
     }
 }
 
-/* ---- who joins ---- */
+/* ---- starting prompts ---- */
 
-/* In rank order until one must wait. With equal progress they only join here: who gets a first unit
- * beside those before it. */
+/* In rank order until one must wait. With equal progress a prompt starts here without tokens, if
+ * the budget has a first unit for it and for all prompts before it. */
 static void start_prompts(const struct capacity *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
@@ -175,7 +175,7 @@ static void start_prompts(const struct capacity *p, const struct ifl_view *view,
 
 struct walk {
     int32_t n_decodes_ahead, n_running_ahead;
-    bool joins; /* nobody has been passed for lack of tokens */
+    bool joins; /* requests may still start */
 };
 
 static void count_ahead(struct ifl_step *step, struct walk *walk)
@@ -197,8 +197,8 @@ static enum ifl_verdict start_or_pause(struct ifl_step *step, const struct ifl_r
     return verdict;
 }
 
-/* Tokens for a prompt; those who decode further on have theirs for certain. With equal progress 0:
- * all contexts share what is left, once it is known who they are. */
+/* Tokens for a prompt; those of the decodes that are not visited yet are set aside. With equal
+ * progress 0: prompts share the rest after the walk. */
 static int32_t tokens_in_walk(const struct capacity *p, const struct ifl_view *view,
                               const struct ifl_step *step, const struct ifl_request *r,
                               const struct walk *walk)
@@ -216,8 +216,8 @@ static bool finds_tokens(const struct capacity *p, const struct ifl_view *view,
     return p->chunking == CHUNKING_EQUAL ? tokens_at_level(step, unit) + first <= left : n > 0;
 }
 
-/* False: it must wait. Where prompts are cut, who finds no tokens is passed by those who have
- * started (the micro batch skips it), else nobody passes. */
+/* Returns false to stop the walk. With chunking, a request without tokens is skipped so that
+ * started requests behind it may run (the micro batch skips it); without, it blocks the queue. */
 static bool pass_waiting(const struct capacity *p, const struct ifl_view *view,
                          struct ifl_step *step, const struct ifl_request *r, struct walk *walk)
 {
@@ -234,7 +234,7 @@ static bool pass_waiting(const struct capacity *p, const struct ifl_view *view,
     return p->chunking != CHUNKING_NONE;
 }
 
-/* The first that this plan has paused, or that cannot start, ends the joining. */
+/* True if r was paused in this plan, or cannot start: no request behind it may start. */
 static bool must_wait(const struct capacity *p, const struct ifl_view *view, struct ifl_step *step,
                       const struct ifl_request *r, struct walk *walk)
 {
@@ -242,8 +242,8 @@ static bool must_wait(const struct capacity *p, const struct ifl_view *view, str
            (walk->joins && !pass_waiting(p, view, step, r, walk));
 }
 
-/* Nobody else joins; those on the device who have not been reached have a claim to their tokens all
- * the same: one that waits for what they hold would wait for ever. */
+/* No further request starts. The walk goes on while running requests are left, which still get
+ * their tokens: otherwise a request that waits for their blocks would wait for ever. */
 static bool goes_on(const struct ifl_step *step, struct walk *walk)
 {
     walk->joins = false;
@@ -272,7 +272,8 @@ static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
 
 /* ---- the plan ---- */
 
-/* Where only the host holds anybody, they return first: the walk does not pass them. */
+/* True if a paused request is first in the queue. Not if the device is empty and requests are
+ * swapped out: these return first, and the walk does not visit them. */
 static bool paused_one_is_next(const struct ifl_view *view, struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
@@ -280,7 +281,7 @@ static bool paused_one_is_next(const struct ifl_view *view, struct ifl_step *ste
     return head && head->n_preempted > 0 && (view->n_running > 0 || view->n_swapped == 0);
 }
 
-/* Then it may rank before some that decode, and has a claim to blocks before them. */
+/* A prompt that has begun may rank before a decode and then takes blocks before it. */
 static bool prompt_has_begun(const struct capacity *p, const struct ifl_view *view,
                              const struct ifl_step *step)
 {

@@ -1,14 +1,17 @@
 /* Chunks as large as the deadlines of the decodes allow (QoServe/Niyama, microsoft/sarathi-serve,
  * branch niyama_asplos2026, deadline_scheduler.py, _get_prefill_size_by_slack).
  *
- * All decodes run in every step. Of those with deadlines the one with least slack says how long the
- * step may take: its next token, one more than it has produced, is due so many tpot_slo_s after its
- * first token, or after arrival + ttft_slo_s, whichever is later. The step gets the most tokens of
- * a grid, 128, 256, 512, ... 2048, 2552, whose predicted time, with a margin of a fifth, is within
- * that slack, 128 at least; while few blocks are free the grid is 128, 256, 384, 512. What the
- * decodes leave of them prompts share. A line predicts the time, another one that of steps of more
- * than 512 tokens; where they cross, more tokens may be said to take less time, and a search by
- * halves finds what it finds, as there. */
+ * All decodes run in every step. The decode with the least slack bounds the time of the step. Its
+ * next token, number n of the answer, is due n x tpot_slo_s after its first token or after arrival
+ * + ttft_slo_s, whichever is later.
+ *
+ * The step gets the largest number of tokens from a grid (128, 256, 512, ... 2048, 2552) with a
+ * predicted time, times a margin, within that slack, and at least 128. While few blocks are free
+ * the grid is 128, 256, 384, 512. Tokens that the decodes leave go to prompts.
+ *
+ * A linear model predicts the time, another one that of steps of more than 512 tokens. Where the
+ * two meet, more tokens may be predicted to take less time; the bisection is kept as in the
+ * original. */
 #include "inflight/policy.h"
 
 enum { SCARCE_TOKENS = 1000, SCARCE_DIVISOR = 32 };
@@ -30,7 +33,7 @@ struct deadline_chunks {
 #define LINE(field) offsetof(struct deadline_chunks, line.field)
 #define LONG_LINE(field) offsetof(struct deadline_chunks, long_line.field)
 
-/* The lines' defaults are that branch's, fitted to Llama-3-8B on its GPU. */
+/* Defaults of the linear models are those of the branch, fitted to Llama-3-8B on its GPU. */
 static const struct ifl_param params[] = {
     {"max_seqs", IFL_INT, offsetof(struct deadline_chunks, max_seqs), 512, 1, 1 << 20, NULL,
      "sequences", "most sequences on the device"},
@@ -61,7 +64,7 @@ static const struct ifl_param params[] = {
 };
 
 struct outlook {
-    size_t n_due; /* requests here whose tokens are due some day */
+    size_t n_due; /* requests here with a tpot_slo */
 };
 
 static struct outlook *outlook_of(const void *self)
@@ -74,7 +77,7 @@ static int64_t lesser(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* ---- who is due first ---- */
+/* ---- the earliest deadline ---- */
 
 static int64_t due_ns(const struct ifl_request *r)
 {
@@ -86,13 +89,13 @@ static int64_t due_ns(const struct ifl_request *r)
     return r->tpot_slo_ns == IFL_NEVER || due >= (double)IFL_LAST_NS ? IFL_NEVER : (int64_t)due;
 }
 
-struct load { /* what a step takes besides prompt tokens, and by when */
-    int64_t by_ns;
+struct load {      /* what a step computes besides prompt tokens */
+    int64_t by_ns; /* the earliest deadline of a decode */
     int64_t decode_context, prefill_context;
     int32_t n_decodes;
 };
 
-/* Prompts on the device are looked at for later. */
+/* Only decodes count; the context of the first prompt in rank order does, too. */
 static struct load load_of(struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
@@ -114,7 +117,7 @@ static int32_t left_of(int32_t n_tokens, const struct load *load)
     return n_tokens > load->n_decodes ? n_tokens - load->n_decodes : 0;
 }
 
-/* In whole nanoseconds, so that a step that ends just in time is in time. */
+/* Compared in whole nanoseconds, so that a step that ends exactly at the deadline is in time. */
 static bool in_time(const struct deadline_chunks *p, const struct ifl_view *view,
                     const struct load *load, int32_t n_tokens)
 {
@@ -145,7 +148,7 @@ static int32_t search(const struct deadline_chunks *p, const struct ifl_view *vi
     return best;
 }
 
-/* Where nobody is due there is no need to look at anybody. */
+/* Skips the scan when no request has a pending deadline. */
 static int32_t chunk_tokens(const struct deadline_chunks *p, const struct ifl_view *view,
                             struct ifl_step *step)
 {
@@ -167,7 +170,7 @@ static int32_t share_of(const struct ifl_step *step, const struct ifl_request *r
     return ifl_todo(r) < left ? ifl_todo(r) : left;
 }
 
-/* True unless it must wait. */
+/* Returns false if r must wait. */
 static bool start(const struct deadline_chunks *p, struct ifl_step *step,
                   const struct ifl_request *r, int32_t n)
 {
@@ -175,8 +178,8 @@ static bool start(const struct deadline_chunks *p, struct ifl_step *step,
            (step->n_running_seqs < p->max_seqs && ifl_settled(step, r, ifl_start(step, r, n)));
 }
 
-/* Prompts that have begun and those that wait, in one order of rank. The first that must wait holds
- * up those that wait behind it, not those that hold blocks already. */
+/* Gives tokens to begun and waiting prompts in one rank order. The first that must wait blocks the
+ * waiting prompts behind it, but not those that have begun. */
 static void fill_chunk(const struct deadline_chunks *p, struct ifl_step *step, int32_t chunk)
 {
     unsigned lists = IFL_IN_PREFILL | IFL_IN_WAITING;
@@ -204,7 +207,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (view->n_swapped > 0)
         ifl_return_swapped(step, p->max_seqs);
     fill_chunk(p, step, chunk);
-    /* Who waits and was refused lacks seats or blocks, whatever the chunk, if there was any. */
+    /* With a chunk above 0, requests that still wait lack seats or blocks, whatever its size. */
     if (chunk > 0 || !wanted)
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
 }

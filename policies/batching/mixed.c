@@ -1,12 +1,12 @@
 /* Mixed continuous batching: decodes and prompts share a step.
  *
- * Without a budget whole prompts join the decodes of others, as in Orca (Yu et al., OSDI 2022,
- * section 3.1, selective batching). With a budget of tokens prompts are cut into chunks that fill
- * what the decodes leave, as in Sarathi-Serve (Agrawal et al., OSDI 2024, Algorithm 3): decodes
- * first, then prompts that have begun, then new ones. A decode is never delayed by a prompt. vLLM
- * v0 with chunked prefill (vllm/core/scheduler.py, _schedule_chunked_prefill) does the same, and
- * the vLLM of the paper (tag submission, Kwon et al., SOSP 2023) adds whole prompts as far as its
- * budget goes; they differ in who may start in a step in which somebody had to give way. */
+ * Without a budget whole prompts join the decodes, as in Orca (Yu et al., OSDI 2022, section 3.1,
+ * selective batching). With a token budget prompts are cut into chunks that fill what the decodes
+ * leave, as in Sarathi-Serve (Agrawal et al., OSDI 2024, Algorithm 3): decodes first, then prompts
+ * that have begun, then new ones. A prompt never delays a decode. vLLM v0 with chunked prefill
+ * (vllm/core/scheduler.py, _schedule_chunked_prefill) does the same. The vLLM of the paper (tag
+ * submission, Kwon et al., SOSP 2023) adds whole prompts within its budget. The systems differ in
+ * which requests may start in a step that has preempted another (after_preemption). */
 #include <math.h>
 
 #include "inflight/policy.h"
@@ -67,7 +67,7 @@ static int32_t rounded(int32_t size, int32_t unit)
 }
 
 /* Sarathi-Serve, sarathi_scheduler.py, _compute_chunk_size_schedule: equal steps from high to low,
- * rounded to multiples of 32 or of low, whichever is less. Who has not begun is in the first stage.
+ * rounded to multiples of 32 or of low, whichever is less. A waiting request is in the first stage.
  */
 static int32_t scheduled_budget(const struct mixed *p, const struct ifl_request *r)
 {
@@ -131,7 +131,7 @@ static void continue_prompt(const struct mixed *p, struct ifl_step *step,
     ifl_give(step, r, at_most(ifl_todo(r), budget_left(p, step, r)), 0);
 }
 
-/* Prompts that have begun; they hold their place whether or not the budget reaches them. */
+/* Prompts that have begun stay on the device, also if the budget leaves them no tokens. */
 static void continue_prompts(const struct mixed *p, struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};

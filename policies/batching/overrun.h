@@ -1,14 +1,14 @@
-/* Sequences that have ended while the plan, made ahead, does not know it yet: they compute a token
- * more, for nothing. */
+/* Sequences that have ended, unknown to a plan that is made ahead: they compute one more token,
+ * which is padding. */
 #ifndef POLICIES_BATCHING_OVERRUN_H
 #define POLICIES_BATCHING_OVERRUN_H
 
 #include "inflight/policy.h"
 
-struct overrun { /* zeroed: nobody */
+struct overrun { /* zeroed: none */
     int32_t n_seqs;
-    int32_t n_new_blocks; /* that the token touches */
-    int64_t context;      /* and what it reads */
+    int32_t n_new_blocks; /* that these tokens need */
+    int64_t context;      /* tokens of K/V that they read */
 };
 
 static inline void overrun_add(struct overrun *overrun, const struct ifl_view *view,

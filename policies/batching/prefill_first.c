@@ -1,14 +1,16 @@
 /* Prefill-first continuous batching, as vLLM v0 schedules (v0.1.4 to v0.10,
  * vllm/core/scheduler.py).
  *
- * A step is all prefill or all decode. While nothing is swapped out, waiting prompts are admitted
- * whole, in rank order, up to the token and sequence budgets; if any was, running decodes wait.
- * Otherwise everyone running decodes one token, the preempt module choosing who gives way where
- * blocks run short, and swapped requests return if nobody was preempted. With its priority policy
- * (_schedule_priority_preemption, which _schedule_default calls once no prompt has started) the
- * head of the queue, where it is blocked, first pushes out running requests that rank behind it; it
- * starts in the next step. In nano-vLLM the first prompt of a step may exceed the budget: it runs
- * in chunks, at the head of as many steps as it takes. */
+ * A step is all prefill or all decode.
+ *   - Prefill: while no request is swapped out, waiting prompts start whole, in rank order, within
+ *     the token and sequence budgets. If any starts, decodes wait.
+ *   - Decode: otherwise each running request decodes one token. When blocks run short the preempt
+ *     module picks victims. Swapped requests return if the step preempts none.
+ *
+ * With vLLM's priority policy (_schedule_priority_preemption, which _schedule_default calls if no
+ * prompt has started) a blocked head of the queue preempts running requests that rank behind it,
+ * before the decodes; it starts in the next step. In nano-vLLM the first prompt of a step may
+ * exceed the budget: it runs in chunks, at the head of as many steps as it takes. */
 #include "inflight/policy.h"
 
 enum append_rule { APPEND_ONE_FREE, APPEND_TOUCHED };
@@ -67,7 +69,7 @@ static bool delay_passed(const struct prefill_first *p, const struct ifl_view *v
     return (double)waited_ns > p->delay_factor * (double)view->last_prefill_ns;
 }
 
-/* The limits of the step itself, asked after those of the prompt and of its blocks. */
+/* Limits of the step: budget, seats, delay. */
 static bool step_has_room(const struct prefill_first *p, const struct ifl_view *view,
                           struct ifl_step *step, const struct ifl_request *r, int32_t n,
                           int32_t longest)
@@ -78,9 +80,7 @@ static bool step_has_room(const struct prefill_first *p, const struct ifl_view *
            step->n_running_seqs + r->n_seqs <= p->max_seqs && delay_passed(p, view, step);
 }
 
-/* The tokens that a prompt gets: all of them, unless it is the first of its step and over the
- * budget.
- */
+/* Tokens of a prompt in this step: all, unless it is the first of the step and over the budget. */
 static int32_t share_of(const struct prefill_first *p, const struct ifl_view *view,
                         const struct ifl_step *step, const struct ifl_request *r)
 {
@@ -88,7 +88,8 @@ static int32_t share_of(const struct prefill_first *p, const struct ifl_view *vi
     return p->first_chunked && step->n_requests == 0 && n > budget ? budget : n;
 }
 
-/* At most one, which no decode runs beside; all its blocks were taken when it began. */
+/* Continues the prompt in chunks, of which there is at most one. It holds all its blocks since its
+ * start. */
 static void continue_prompt(const struct prefill_first *p, const struct ifl_view *view,
                             struct ifl_step *step)
 {
@@ -115,8 +116,7 @@ static void admit_prompts(const struct prefill_first *p, const struct ifl_view *
             continue;
         const int32_t n = share_of(p, view, step, r);
         const int32_t widest = n > longest ? n : longest;
-        const bool too_long =
-            ifl_n_tokens(r) > prompt_limit; /* whatever the cache holds of it, now */
+        const bool too_long = ifl_n_tokens(r) > prompt_limit; /* tokens in the cache included */
         const bool has_room = !too_long && step_has_room(p, view, step, r, n, widest);
         const enum ifl_verdict verdict = too_long   ? ifl_never(step, r, too_long_why)
                                          : has_room ? ifl_start(step, r, n)
@@ -136,7 +136,7 @@ static bool may_start(const struct prefill_first *p, const struct ifl_view *view
            ifl_ask(step, r, ifl_todo(r)) == IFL_YES;
 }
 
-/* Someone on the device comes later than `head`, the first who waits, in the order of all. */
+/* True if a running request ranks behind `head`, the first waiting request. */
 static bool outranks_someone(struct ifl_step *step, const struct ifl_request *head)
 {
     struct ifl_cursor cursor = {{0}};
@@ -157,7 +157,7 @@ static void push_out(const struct prefill_first *p, const struct ifl_view *view,
             return;
 }
 
-/* Free blocks that the decode of any group asks for, needed or not. */
+/* Free blocks that a decode asks for, even if it needs none; of the widest group. */
 static int32_t spare_blocks(const struct prefill_first *p, struct ifl_step *step)
 {
     return p->append_rule == APPEND_ONE_FREE ? ifl_widest_group(step) : 0;
@@ -195,9 +195,11 @@ static void swap_in(const struct prefill_first *p, struct ifl_step *step)
     }
 }
 
-/* A head that is blocked by blocks or seats stays blocked while a decode batch repeats; one that is
- * held back by the delay factor is not. One that would fit, but is held back by that or by those
- * swapped out, may lose its room and then push somebody out. */
+/* Promises to repeat a decode step, as long as the head of the queue does not start.
+ *   - Lack of blocks or seats lasts while the same batch decodes.
+ *   - The delay factor ends at a known time.
+ *   - If the head may preempt, and is held back by the delay or by swapped requests, it may lose
+ * its room meanwhile and would then preempt: no promise. */
 static void promise_repeat(const struct prefill_first *p, const struct ifl_view *view,
                            struct ifl_step *step)
 {

@@ -1,12 +1,13 @@
 /* Separate phases in turns: a prefill interrupts the decodes only when its turn has come.
  *
- * While nothing runs, waiting prompts start at once. Otherwise they start in a step of their own
- * after `decodes_between` decode steps (LightLLM's router_max_wait_tokens, S-LoRA's
- * max_wait_tokens, TGI's max_waiting_tokens), or as soon as enough of them wait (TGI's
- * waiting_served_ratio). Whoever the turn finds no room for waits, and is asked again at every step
- * until a prefill has run; LightLLM asks again at the next turn. In TGI prompts that join others
- * are followed by a decode of all, and where fewer fit than should wait none starts until the turn
- * comes by itself.
+ * Waiting prompts start in a step of their own:
+ *   - at once, while no request runs;
+ *   - after `decodes_between` decode steps (LightLLM's router_max_wait_tokens, S-LoRA's
+ *     max_wait_tokens, TGI's max_waiting_tokens);
+ *   - as soon as enough of them wait (TGI's waiting_served_ratio), if that many find room.
+ * If no prompt finds room at a turn, the next step tries again, until a prefill has run; LightLLM
+ * tries again at the next turn. In TGI, prompts that join running requests are followed by one
+ * decode of all.
  *
  * LightLLM lightllm/server/router/manager.py of 2024; S-LoRA slora/server/router/manager.py;
  * text-generation-inference backends/v3/src/backend.rs without chunking. */
@@ -16,14 +17,14 @@ struct prefill_turns {
     int32_t max_seqs;
     int32_t max_batched_tokens; /* 0: max(pool / 6, max_model_len) */
     int32_t decodes_between;
-    double waiting_ratio; /* 0: the number of those who wait does not matter */
+    double waiting_ratio; /* 0: the number of waiting requests does not matter */
     bool joined_decode;
     bool every_turn;
 };
 
 struct turns {
     uint64_t since; /* the first step after the last prefill; with every_turn also after a pause */
-    bool joined;    /* which found others on the device */
+    bool joined;    /* the last prefill found other requests on the device */
 };
 
 static const struct ifl_param params[] = {
@@ -55,7 +56,7 @@ static int32_t token_budget(const struct prefill_turns *p, const struct ifl_limi
     return sixth > limits->max_model_tokens ? (int32_t)sixth : limits->max_model_tokens;
 }
 
-/* Since the last prefill, or since the last turn where each is a new start. */
+/* Steps since the last prefill; with every_turn since the last turn. */
 static int32_t steps_since(const struct prefill_turns *p, const struct ifl_view *view)
 {
     const uint64_t n = view->step - turns_of(p)->since;
@@ -75,7 +76,7 @@ static bool turn_has_come(const struct prefill_turns *p, const struct ifl_view *
            (!decode_is_due(p, view) && steps_since(p, view) >= p->decodes_between);
 }
 
-/* next_batch of TGI's queue: as many as should join wait, and find room one after the other. */
+/* next_batch of TGI's queue. True if enough requests wait, and as many find room together. */
 static bool enough_would_join(const struct prefill_turns *p, const struct ifl_view *view,
                               struct ifl_step *step)
 {
@@ -125,7 +126,7 @@ static void start_prompts(const struct prefill_turns *p, const struct ifl_view *
     }
 }
 
-/* Before their turn comes too few would join, as long as all stays as it is. */
+/* Until the next turn too few requests would join, as long as none arrives or ends. */
 static void promise_repeat(const struct prefill_turns *p, const struct ifl_view *view,
                            struct ifl_step *step)
 {

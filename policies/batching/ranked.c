@@ -1,10 +1,10 @@
-/* Everyone is ranked anew at every step, on the device or not, and the best run: preemptive
+/* All requests, on the device or not, are ranked anew at every step, and the best run: preemptive
  * scheduling at the granularity of a step.
  *
- * In rank order requests get tokens until the seats or the token budget of the step are used up;
- * who lacks blocks takes them from the preempt module's victim, the last ranked that has none yet,
- * and who finds none ends the walk. The others that are on the device stay and pause (FastServe, Wu
- * et al., arXiv 2305.05920, leaves them to proactive swapping). */
+ * Requests get tokens in rank order until the seats or the token budget of the step are used up. A
+ * request that lacks blocks takes those of the preempt module's victim, the last ranked request
+ * without tokens. If there is no victim, the walk ends. Other requests on the device stay there and
+ * pause (FastServe, Wu et al., arXiv 2305.05920, leaves them to proactive swapping). */
 #include "inflight/policy.h"
 
 enum counts { COUNTS_EVERYONE, COUNTS_PROMPTS };
@@ -31,7 +31,7 @@ struct walk {
     int32_t n_seqs, n_running_ahead;
 };
 
-/* 0: the budget is used up. */
+/* Tokens of r in this step; 0: the budget is used up. */
 static int32_t share_of(const struct ranked *p, const struct ifl_step *step,
                         const struct ifl_request *r)
 {
@@ -53,7 +53,7 @@ static enum ifl_verdict give_other(struct ifl_step *step, const struct ifl_reque
     return verdict;
 }
 
-/* False: the walk ends here. */
+/* Gives r its tokens; returns false to end the walk. */
 static bool visit(const struct ranked *p, struct ifl_step *step, const struct ifl_request *r,
                   struct walk *walk)
 {
@@ -89,8 +89,8 @@ static void walk_everyone(const struct ranked *p, const struct ifl_view *view,
 
 /* ---- when ranks do not matter ---- */
 
-/* Whoever is on the device decodes, and there is room for them and for everyone who waits, whoever
- * comes first. */
+/* True if all running requests decode, and seats, tokens and blocks suffice for every running and
+ * waiting request: then the rank order is irrelevant. */
 static bool everyone_runs(const struct ranked *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
@@ -120,7 +120,7 @@ static void run_everyone(struct ifl_step *step)
 
 /* ---- the plan ---- */
 
-/* Everyone is on the device, decodes and has a seat: ranks do not matter. */
+/* True if every request is on the device, decodes and has a seat: the rank order is irrelevant. */
 static bool all_decode(const struct ranked *p, const struct ifl_view *view, struct ifl_step *step)
 {
     const int32_t n_running = (int32_t)view->n_running;
@@ -140,8 +140,8 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         return;
     }
     walk_everyone(p, view, step);
-    /* Who runs only becomes shorter, or older: none of the others comes before it but by an order
-     * that says so. */
+    /* Requests that run only become shorter, or older. If another may pass them in rank order, the
+     * order's `steady` bounds the promise. */
     ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
 }
 

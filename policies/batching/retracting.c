@@ -1,25 +1,29 @@
 /* Prefill first with one chunked prompt at a time, and retraction before a decode, as SGLang
  * schedules (2026-08, python/sglang/srt/managers/scheduler.py and schedule_policy.py).
  *
- * A step takes the chunk of the prompt that has begun, cut to what memory leaves beside the answers
- * under way, then new prompts in rank order until the budget of input tokens or of the chunk is
- * used up; the one that does not fit into the chunk is cut to whole pages. Without chunks, the
- * first prompt of a step may exceed the input budget, and the next must stay below it. If there is
- * nothing to prefill, everyone decodes a token; before that, requests are retracted until each has
- * room for it. Mixed, the decodes join the prefill.
+ * Prefill: a step first continues the prompt that has begun, with as many tokens as the chunk and
+ * the free memory allow. Then it starts prompts in rank order until the input budget or the chunk
+ * is used up. A prompt that does not fit into the chunk is cut to whole pages. Without chunks, the
+ * first prompt of a step may exceed the input budget, and further ones must stay below it.
  *
- * Once the admit module has refused somebody, nobody is asked again before a request has finished
- * or was retracted (batch_is_full). The mark is on the batch that decodes: it is lost with it where
- * a prefill finds that batch empty, or takes it along, and while a prompt is in chunks.
+ * Decode: if there is nothing to prefill, every request decodes a token. Before that, requests are
+ * retracted until there is room for all. With `mixed`, decodes join the prefill.
  *
- * Who ends with a decode keeps its seat, and the batch its mark, until the next decode is made
- * (update_running_batch): those who wait start a step later, unless nobody is left to decode.
+ * The mark (batch_is_full): once the admit module has refused a request, it is not asked again
+ * before a request has finished or was retracted. The mark belongs to the decode batch. It is lost
+ *   - when a prefill finds the decode batch empty, or takes it along;
+ *   - while a prompt is in chunks.
  *
- * With overlap (event_loop_overlap) a step is planned when the one before it begins. So a plan does
- * not know yet who arrived or ended with that one: the first wait, the others keep their memory,
- * and if it is a decode compute a token more, for nothing. They keep their seats until the next
- * decode of which the plan knows it. If there is nothing to plan, it waits for the end, and then
- * knows. */
+ * A request that ends with a decode keeps its seat, and the batch its mark, until the next decode
+ * is made (update_running_batch). So waiting requests start a step later, unless no request is left
+ * to decode.
+ *
+ * With overlap (event_loop_overlap) a step is planned when the step before it begins. The plan does
+ * not know of requests that arrive or end during that step.
+ *   - Arrivals wait for the next plan.
+ *   - Ended requests keep their memory and, in a decode, compute one more token as padding. They
+ *     keep their seats until the next decode with a plan that knows of their end.
+ * If there is nothing to plan, the plan waits for the end of the step and then knows all. */
 #include <math.h>
 
 #include "inflight/policy.h"
@@ -35,32 +39,32 @@ struct retracting {
 };
 
 struct batch {
-    bool full;
-    bool decodes;           /* the last step did nothing else */
-    int32_t n_ended_seqs;   /* that keep their seats */
-    uint64_t ended_step;    /* until this one, if it decodes */
-    int64_t left_ns;        /* when somebody last left */
-    int64_t start_ns;       /* of the step under way */
-    struct overrun overrun; /* who has ended with it, where plans are made ahead */
+    bool full;              /* the mark */
+    bool decodes;           /* the last step had decodes only */
+    int32_t n_ended_seqs;   /* sequences that have ended and keep their seats */
+    uint64_t ended_step;    /* they keep them until this step, if it decodes */
+    int64_t left_ns;        /* when the last request left */
+    int64_t start_ns;       /* of the current step */
+    struct overrun overrun; /* with `ahead`: requests that have ended with the current step */
 };
 
 /* Notes of a plan. */
 enum {
-    REFUSED = 1,  /* the last who was asked for found no blocks */
-    LEARNED = 2,  /* there was nothing to plan: it waited for the end, and knows all */
-    FILLED = 4,   /* before that somebody was refused */
-    EMPTIED = 8,  /* the decode that is to be made finds nobody */
+    REFUSED = 1,  /* the last request that the admit module was asked for found no blocks */
+    LEARNED = 2,  /* there was nothing to plan: the plan waited for the end and knows all */
+    FILLED = 4,   /* a request was refused before that */
+    EMPTIED = 8,  /* no request is left for the next decode */
     UNMARKED = 16 /* the mark is lost */
 };
 
-/* What a plan goes by. */
+/* What a plan knows. */
 struct known {
     uint64_t notes;
-    int32_t n_ended_seqs;   /* that keep their seats */
-    int64_t until_ns;       /* who arrived later is unknown */
-    bool hides;             /* and was passed by */
-    struct overrun unknown; /* who has ended, */
-    int32_t unknown_blocks; /* and given back so many */
+    int32_t n_ended_seqs;   /* sequences that keep their seats and are known to have ended */
+    int64_t until_ns;       /* arrivals after this are unknown */
+    bool hides;             /* such an arrival was skipped */
+    struct overrun unknown; /* requests that have ended, unknown to the plan */
+    int32_t unknown_blocks; /* blocks that these have given back */
 };
 
 static const struct ifl_param params[] = {
@@ -84,7 +88,8 @@ static struct batch *batch_of(const void *self)
 
 /* ---- what a plan knows ---- */
 
-/* Who has ended is still in the batch. An idle engine looks for a decode all the time. */
+/* True if ended requests are still in the batch. An idle engine keeps making decodes, which clears
+ * them. */
 static bool counts_ended(const struct retracting *p, const struct ifl_view *view)
 {
     const struct batch *batch = batch_of(p);
@@ -127,11 +132,11 @@ static bool is_full(const struct retracting *p, const struct ifl_view *view,
 
 /* ---- budgets ---- */
 
-/* Input counts in whole pages (PrefillAdder, ceil_paged_tokens), and so do the decodes that will
- * join, a token each. */
-struct budget { /* what is left of the step's */
+/* Prompt tokens count in whole pages (PrefillAdder, ceil_paged_tokens); a decode that joins counts
+ * as one token. */
+struct budget { /* of the step, what is left of it */
     int32_t page_tokens;
-    int32_t unknown_blocks; /* free, but not known to be */
+    int32_t unknown_blocks; /* free blocks that the plan does not know to be free */
     int32_t input_tokens;
     int32_t chunk_tokens;
 };
@@ -166,7 +171,7 @@ static void charge(struct budget *left, const struct ifl_request *r)
     left->chunk_tokens -= left->chunk_tokens == INT32_MAX ? 0 : whole_pages(left, ifl_n_now(r));
 }
 
-/* All of a prompt, or what is left of the chunk in whole pages. */
+/* Tokens of r in this step: all that are missing, or the rest of the chunk in whole pages. */
 static int32_t share_of(const struct budget *left, const struct ifl_request *r)
 {
     const int32_t chunk = left->chunk_tokens, page = left->page_tokens;
@@ -190,8 +195,8 @@ static double room_of(struct ifl_step *step, const struct budget *left, double e
 
 /* ---- prefill ---- */
 
-/* Where nothing is left beside the answers under way, it goes on all the same: it would hold its
- * memory for ever (add_chunked_req). */
+/* Tokens of a prompt that has begun: as many as memory and the chunk allow. Without room for any it
+ * continues with a full chunk, because it would hold its memory for ever (add_chunked_req). */
 static int32_t tokens_to_go_on(struct ifl_step *step, const struct budget *left,
                                const struct ifl_request *r)
 {
@@ -201,7 +206,7 @@ static int32_t tokens_to_go_on(struct ifl_step *step, const struct budget *left,
     return ifl_todo(r) < chunk ? ifl_todo(r) : chunk;
 }
 
-/* Who has begun takes what is left of the chunk, whole pages or not. */
+/* A prompt that has begun is not cut to whole pages. */
 static void continue_chunk(struct ifl_step *step, struct budget *left)
 {
     struct ifl_cursor cursor = {{0}};
@@ -211,7 +216,7 @@ static void continue_chunk(struct ifl_step *step, struct budget *left)
             charge(left, r);
 }
 
-/* Memory is asked for before the other budgets: whoever lacks both makes the batch full, too. */
+/* Memory is checked before the budgets, so that a request that lacks both sets the mark. */
 static enum ifl_verdict start_one(struct ifl_step *step, const struct budget *left,
                                   const struct ifl_request *r)
 {
@@ -222,7 +227,7 @@ static enum ifl_verdict start_one(struct ifl_step *step, const struct budget *le
     return n == 0 || over_input(left, step, r) ? IFL_WAIT : ifl_start(step, r, n);
 }
 
-/* Nobody is looked at behind whoever was cut or took the last of a budget. */
+/* True if no request is looked at behind `last`: it was cut, or a budget is used up. */
 static bool used_up(const struct budget *left, const struct ifl_request *last)
 {
     return ifl_todo(last) > 0 || left->input_tokens <= 0 || left->chunk_tokens <= 0;
@@ -281,7 +286,8 @@ static const struct ifl_request *anyone_running(struct ifl_step *step)
     return NULL;
 }
 
-/* The last one left decodes alone where the others' chunk leaves it room. */
+/* Gives each running request a token. Makes room until all have blocks, or until no further request
+ * gives way. */
 static void decode_everyone(struct ifl_step *step, int32_t spare_blocks)
 {
     while (!ifl_schedule_ready(step, spare_blocks)) {
@@ -296,7 +302,8 @@ static void decode_everyone(struct ifl_step *step, int32_t spare_blocks)
 
 /* ---- is the batch full? ---- */
 
-/* After a prefill: nobody decoded apart from it, or a prompt goes on. */
+/* After a prefill, true if a prompt is still in chunks or there is no decode batch beside the
+ * prompts. */
 static bool loses_mark(const struct retracting *p, struct ifl_step *step, const struct known *known)
 {
     const struct ifl_requests started = ifl_started(step);
@@ -312,7 +319,8 @@ static bool loses_mark(const struct retracting *p, struct ifl_step *step, const 
     return p->mixed || (step->n_running_requests == n_prompts && seats_kept(known) == 0);
 }
 
-/* The last who is known to decode does so whatever the others hold. */
+/* Blocks of requests with an unknown end count as taken. If then no request can decode, the last
+ * one left may use them. */
 static void decode(struct ifl_step *step, const struct known *known)
 {
     const struct overrun *unknown = &known->unknown;
@@ -397,7 +405,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     (void)why;
     const struct retracting *p = self;
     struct batch *batch = batch_of(self);
-    if (r->n_prefill == 0) /* it was turned away */
+    if (r->n_prefill == 0) /* it never ran: it was rejected */
         return;
     batch->left_ns = view->now_ns;
     if (p->ahead) {

@@ -1,12 +1,12 @@
-/* Static batching: a batch is formed, runs until its last member has finished, and only then the
- * next is formed. Whole prompts share the first step; the admit module reserves room for the
- * longest request, so that nobody is ever preempted.
+/* Static batching: a batch is formed and runs until its last member has finished; only then the
+ * next is formed. Whole prompts share the first step. The admit module reserves room for the
+ * longest request, so that no request is ever preempted.
  *
- * In the FasterTransformer scheduler of the Sarathi-Serve repository members that finish early
- * leave the batch and cost nothing. FasterTransformer itself pads: prompts are filled up to the
- * longest of the batch, and who has finished keeps its row, computed for nobody, until the last
- * has. In front Triton's dynamic batcher may wait for a preferred size, but not longer than a delay
- * (preferred_batch_size, max_queue_delay_microseconds). */
+ * In the FasterTransformer scheduler of the Sarathi-Serve repository, members that finish early
+ * leave the batch and cost nothing. FasterTransformer itself pads: prompts are padded to the
+ * longest of the batch, and a finished member keeps its row, which is computed in vain, until the
+ * last member has finished. Before that, Triton's dynamic batcher may wait for a preferred size,
+ * but not longer than a delay (preferred_batch_size, max_queue_delay_microseconds). */
 #include "inflight/policy.h"
 
 struct static_batching {
@@ -16,9 +16,9 @@ struct static_batching {
     int64_t queue_delay_ns;
 };
 
-struct finished { /* of the batch */
+struct finished { /* sequences of the batch that have finished */
     int32_t n;
-    int64_t context;
+    int64_t context; /* their tokens */
 };
 
 static const struct ifl_param params[] = {
@@ -102,7 +102,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (step->n_preempted > 0)
         return;
     start_from(p, step, IFL_IN_SWAPPED, p->max_seqs);
-    if (step->n_swapped_in == 0 && p->padded) /* whoever finishes adds to the padding */
+    if (step->n_swapped_in == 0 && p->padded) /* a finished member adds to the padding */
         ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
     else if (step->n_swapped_in == 0)
         ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);

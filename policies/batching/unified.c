@@ -1,21 +1,24 @@
 /* Unified batching, as vLLM v1 schedules (vllm/v1/core/sched/scheduler.py, 2025 to 2026-11).
  *
- * There is no phase. Each request has tokens that are not computed yet, one of a decode or many of
- * a prompt, and the step lets it catch up as far as a budget goes: running requests in the order in
- * which they started, then, if nobody had to give way, waiting ones in rank order until the first
- * that must wait. A running request that finds no blocks takes them from the preempt module's
- * victim; one that gives way itself ends the walk, or since v0.33 is passed (walks_on).
+ * There are no phases. Each request has tokens that are not computed yet, one of a decode or many
+ * of a prompt, and the step computes as many as the budget allows:
+ *   1. of running requests in order of start;
+ *   2. if the step preempts none, of waiting requests in rank order, until one must wait.
+ * A running request that finds no blocks takes those of the preempt module's victim. If the victim
+ * is the request itself, the walk ends, or since v0.33 goes on behind it (walks_on).
  *
- * No request gets more than long_prefill_tokens in a step. Since v0.31 the limit does not bind a
- * request that is alone, waiting and running ones counted, and may be raised to an equal share of
- * the budget (long_prefill_alone, long_prefill_adapts).
+ * No request gets more than long_prefill_tokens in a step. Since v0.31 the limit does not bind the
+ * only request, waiting or running, and may be raised to an equal share of the budget
+ * (long_prefill_alone, long_prefill_adapts).
  *
- * With asynchronous scheduling a step is planned when the one before it begins (vllm/v1/engine/
- * core.py, step_with_batch_queue). So a plan does not know yet which requests arrived or ended with
- * that one: the first wait, the others keep their seats and blocks, and may give way. A request
- * that ended at its declared limit gets no token more (async_scheduler.py), one that ended before
- * it gets one for nothing. If there is nothing to plan, the plan waits for the end, and then knows
- * all. */
+ * With asynchronous scheduling a step is planned when the step before it begins (vllm/v1/engine/
+ * core.py, step_with_batch_queue). The plan does not know of requests that arrive or end during
+ * that step.
+ *   - Arrivals wait for the next plan.
+ *   - Ended requests keep their seats and blocks, and may be preempted. One that ended at its
+ *     declared limit gets no further token (async_scheduler.py); one that ended before gets a token
+ *     in vain.
+ * If there is nothing to plan, the plan waits for the end of the step and then knows all. */
 #include "inflight/policy.h"
 
 struct unified {
@@ -33,7 +36,7 @@ struct last_step {
     int64_t start_ns; /* of the step planned last, or of the first that it promised */
 };
 
-/* What a plan does not know of. */
+/* What a plan made ahead does not know. */
 struct unknown {
     int64_t since_ns; /* requests that arrived later */
     bool hides;       /* there are such requests */
@@ -72,8 +75,8 @@ static int32_t budget_left(const struct unified *p, const struct ifl_step *step)
     return p->max_batched_tokens - step->n_tokens;
 }
 
-/* One that has ended, and is not known to have, is known to end with the token in flight where that
- * is the last that it may have. */
+/* False if the token in flight is the last that the request may have: a plan made ahead knows that
+ * much of a request that has ended. */
 static bool may_go_on(const struct ifl_view *view, const struct ifl_request *r)
 {
     return ifl_n_out(r) < r->n_max_new && ifl_n_tokens(r) < view->limits->max_model_tokens;
@@ -94,7 +97,7 @@ static int32_t seats(const struct unified *p)
 
 /* ---- the limit of a long prompt ---- */
 
-/* Sequences that wait or run, at most `most`: each is a request of vLLM's. */
+/* Sequences that wait or run, at most `most`: vLLM counts each as a request. */
 static int32_t count_requests(struct ifl_step *step, const struct unknown *unknown, int32_t most)
 {
     struct ifl_cursor cursor = {{0}};
@@ -105,8 +108,8 @@ static int32_t count_requests(struct ifl_step *step, const struct unknown *unkno
     return n < most ? n : most;
 }
 
-/* Of this plan, before it changes anything. Requests are counted until more of them would not
- * matter. */
+/* The limit in this plan, found before the plan changes anything; 0: none. Requests are counted
+ * only until more of them cannot change it. */
 static int32_t long_prefill_now(const struct unified *p, struct ifl_step *step,
                                 const struct unknown *unknown)
 {
@@ -157,8 +160,9 @@ static void start_from(const struct unified *p, struct ifl_step *step, enum ifl_
     }
 }
 
-/* All decodes at once. They may be served before the prompts where that is the order of start:
- * without a limit a prompt is cut only where the budget ends, so that nobody starts behind it. */
+/* Schedules all decodes at once, before the prompts, which gives the same plan as the order of
+ * start if no prompt is on the device, or without a limit: a prompt is then cut only where the
+ * budget ends, so that no request has started behind one that has begun. */
 static bool serve_decodes(const struct unified *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
@@ -188,7 +192,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
         serve_running(p, view, step);
     if (step->n_preempted > 0)
         return;
-    start_from(p, step, IFL_IN_SWAPPED, &unknown); /* vLLM v1 recomputes: nobody is there */
+    start_from(p, step, IFL_IN_SWAPPED, &unknown); /* empty in vLLM v1, which recomputes */
     if (step->n_swapped == 0)
         start_from(p, step, IFL_IN_WAITING, &unknown);
     if (unknown.hides)

@@ -1,7 +1,8 @@
-/* Least frequently used: the block with the fewest uses is lost first, of equals the one used
- * longest ago. In a tree these are SGLang's hits (--radix-eviction-policy lfu, evict_policy.py):
- * a request counts when its prompt is computed, and again when it has ended; in a table, that a
- * request computed it or started on it. */
+/* Least frequently used: the block with the fewest uses is evicted first; ties go to the one used
+ * longest ago. A use is
+ *   - in a tree a hit as SGLang counts it (--radix-eviction-policy lfu, evict_policy.py): once when
+ *     a request's prompt has been computed, once when the request has ended;
+ *   - in a table a request that computes the block or starts on it. */
 #include "inflight/policy.h"
 
 enum { USE_BITS = 40 };

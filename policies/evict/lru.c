@@ -1,8 +1,8 @@
-/* Least recently used: the block whose last user left first is lost first. Blocks given up together
- * go from the end of their prefix to its beginning, so that what is left can still be found.
+/* Least recently used: the block that was released first is evicted first. Blocks released together
+ * go from the end of their prefix to its beginning, so that the rest can still be found.
  *
- * vLLM v1 keeps a queue in the order of release (vllm/v1/core/block_pool.py); v0 compares times of
- * last access, so that of several requests that left at the same time the deepest block goes first
+ * vLLM v1 keeps a queue in the order of release (vllm/v1/core/block_pool.py). v0 compares times of
+ * last access: of requests that left at the same time the deepest block goes first
  * (vllm/core/evictor.py). SGLang's radix tree takes leaves by time of last access. */
 #include "inflight/policy.h"
 

@@ -1,5 +1,5 @@
-/* An order: the client that has been charged least goes first. A request is charged the tokens of
- * its prompt as it starts, and given them back when the plan that started it takes that back. */
+/* An order: the client that has been charged least goes first. A client is charged the tokens of a
+ * prompt when the request starts, and refunded if the same plan undoes the start. */
 #include <inflight/policy.h>
 
 struct client {

@@ -1,5 +1,5 @@
-/* A preemption: the client with the least service is spared. A request of the one whose requests
- * have computed most tokens gives way, of these the last started; its K/V is dropped. */
+/* A preemption: the victim is a request of the client with the most computed tokens, the last
+ * started of its requests; its K/V is dropped. */
 #include <inflight/policy.h>
 
 struct client {

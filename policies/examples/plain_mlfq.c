@@ -1,8 +1,9 @@
 /* An order: the skip-join multi-level feedback queue of FastServe (Wu et al., arXiv 2305.05920,
  * section 4.1 and Algorithm 1). Level p has a quantum of quantum_s x 2^p. A request joins the first
- * level whose quantum covers its prefill. One that has run for longer goes to the front of the
- * level below. Every `starve_steps` steps those that have not run for `starve_s` return to the
- * front of the top level. policies/order/mlfq.c answers the same and is made for speed. */
+ * level with a quantum that covers its prefill. A request that has run at its level for longer than
+ * the quantum goes to the front of the level below. Every `starve_steps` steps requests that have
+ * not run for `starve_s` return to the front of the top level. policies/order/mlfq.c gives the same
+ * answers faster. */
 #include <inflight/policy.h>
 
 struct mlfq {
@@ -19,8 +20,8 @@ struct counts {
 
 struct place { /* of a request */
     int32_t level;
-    int64_t at, spent_ns;           /* within the level; less than 0: it came to the front */
-    const struct ifl_request *next; /* that starves */
+    int64_t at, spent_ns;           /* within the level; at below 0: it came to the front */
+    const struct ifl_request *next; /* in the list of starving requests */
 };
 
 static const struct ifl_param params[] = {
@@ -70,7 +71,7 @@ static bool starves(const struct mlfq *p, const struct ifl_view *view, const str
     return ran_ns == IFL_NEVER || view->now_ns - ran_ns >= p->starve_ns;
 }
 
-/* They are listed before the first of them moves, which changes the order of the lists. */
+/* All starving requests are listed first, because moving one changes the order of the lists. */
 static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     const struct mlfq *p = self;

@@ -1,6 +1,7 @@
 /* An admission: a token bucket for each client. A request pays one token when it first starts; a
  * bucket holds `burst` of them and gains `rate_rps` a second. Blocks are left to another module.
- * (As the generic cell rate algorithm counts, ITU-T I.371: by the time when the bucket is full.) */
+ * (The state is the time when the bucket is full, as in the generic cell rate algorithm, ITU-T
+ * I.371.) */
 #include <inflight/policy.h>
 
 struct token_bucket {
@@ -37,7 +38,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                                : ifl_not_before(has_one_ns);
 }
 
-/* If the start is taken back, the request has paid and is not charged again. */
+/* A start that was undone has been paid for: the request is not charged again. */
 static void on_start(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     struct bucket *bucket = ifl_client(self, r);

@@ -1,22 +1,22 @@
-/* What orders that are fair to clients share: whose a request is, and which of its output tokens
- * its client has not been charged for.
+/* Shared by orders that are fair to clients: the client of a request, and the output tokens that
+ * its client has not been charged for yet.
  *
- * Answers grow at every step, and counters matter only when somebody is ranked, arrives or is gone:
- * so tokens are charged when a counter is looked at, and not as they come. */
+ * Output tokens are charged when a counter is read (to rank, at an arrival, at a departure), not at
+ * every step. */
 #ifndef POLICIES_ORDER_ANSWERS_H
 #define POLICIES_ORDER_ANSWERS_H
 
 #include "inflight/policy.h"
 
 struct answer {                        /* of a request, zeroed: it has not started */
-    const struct ifl_request *request; /* that is being answered */
-    int32_t n_charged;                 /* output tokens */
+    const struct ifl_request *request; /* NULL: has not started */
+    int32_t n_charged;                 /* output tokens that are charged */
     struct answer *before, *behind;
 };
 
 struct answers {
     struct answer *first;
-    uint64_t charged_in; /* 1 + the step before which all tokens were charged last */
+    uint64_t charged_in; /* 1 + view->step when all tokens were charged last */
 };
 
 static inline uint32_t answers_client(const struct ifl_request *r, uint32_t n_clients)
@@ -41,7 +41,7 @@ static inline void answers_close(struct answers *answers, struct answer *answer)
     *answer = (struct answer){0};
 }
 
-/* True if steps have ended since it was asked last: then all answers must be charged. */
+/* True if steps have ended since the last call: the caller must then charge all answers. */
 static inline bool answers_lag(struct answers *answers, const struct ifl_view *view)
 {
     const bool lag = answers->charged_in != view->step + 1;

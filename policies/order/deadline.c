@@ -2,15 +2,16 @@
  * (Niyama/QoServe, microsoft/sarathi-serve, branch niyama_asplos2026).
  *
  * The deadline is that of the first token, arrival + ttft_slo_s of the request's class; a request
- * without one comes after all that have. The key is deadline + alpha x tokens still to prefill: at
- * alpha 0 EDF, at a large alpha SRPF. Relegated is a request that has not begun and cannot meet its
- * deadline any more at the rate of prefill: those that can go first. That rate is learnt: each step
- * with prompt tokens moves it a little towards its own (deadline_scheduler.py,
- * expected_prefill_throughput).
+ * without one goes after all requests with one. The key is deadline + alpha x tokens still to
+ * prefill: at alpha 0 EDF, at a large alpha SRPF.
  *
- * It is judged when its turn has come, and then for good: who was found too late stays behind all
- * that were not, while its prompt is computed, too. Whose turn a plan did not come to, because it
- * was full before, is judged anew by the next. */
+ * A request that has not begun and can no longer meet its deadline at the prefill rate is
+ * relegated: it goes behind all others. The rate is an exponential moving average over steps with
+ * prompt tokens (deadline_scheduler.py, expected_prefill_throughput).
+ *
+ * A request is judged when its turn comes. If found too late, it stays relegated for good, also
+ * while its prompt is computed. If the plan is full before its turn, the judgement does not count
+ * and the next plan judges it anew. */
 #include "inflight/policy.h"
 
 struct deadline {
@@ -21,14 +22,14 @@ struct deadline {
 
 struct judgement {
     int64_t made_ns, holds_until_ns; /* scratch of a plan */
-    int64_t found_from_ns; /* scratch: least key of those found too late who were not before */
+    int64_t found_from_ns;           /* scratch: least key of the requests newly found too late */
     double tok_per_s;
-    int32_t n_prefill_tokens; /* of the step under way */
+    int32_t n_prefill_tokens; /* of the current step */
 };
 
 struct standing { /* of a request */
     bool relegated;
-    uint64_t found_in; /* scratch: 1 + the step in whose plan it was found too late */
+    uint64_t found_in; /* scratch: 1 + number of the step when a plan found it too late */
 };
 
 static const struct ifl_param params[] = {
@@ -47,7 +48,8 @@ static struct judgement *judgement_of(const void *self)
     return ifl_state(self);
 }
 
-/* A deadline and what is blended in fill half of the keys; the other half is for the relegated. */
+/* Deadline plus blended part stay in the lower half of the keys; relegated requests have the upper
+ * half. */
 static int64_t clamp(int64_t ns)
 {
     const int64_t latest_ns = IFL_LAST_NS / 4;
@@ -66,7 +68,8 @@ static int64_t blended_ns(const struct deadline *p, const struct ifl_request *r)
     return deadline_ns(r) + clamp(ifl_ns_from_s(blend_s));
 }
 
-/* When its prompt must begin. IFL_NEVER: that is no matter, or any more. */
+/* Latest time at which the prompt can begin and meet its deadline; IFL_NEVER if the request cannot
+ * be relegated. */
 static int64_t last_chance_ns(const struct deadline *p, const struct ifl_request *r)
 {
     if (!p->relegate || r->state != IFL_WAITING || r->n_preempted > 0 ||
@@ -124,7 +127,8 @@ static bool is_behind(const struct deadline *p, const struct ifl_view *view,
     return standing->relegated || standing->found_in == view->step + 1;
 }
 
-/* The key of the first whose turn did not come. IFL_NEVER: all had theirs. */
+/* The key of the first request, not found too late, that the plan left out: turns came up to there.
+ * IFL_NEVER if every request had its turn. */
 static int64_t turns_came_until_ns(const struct deadline *p, const struct ifl_view *view,
                                    struct ifl_step *step)
 {
@@ -143,7 +147,8 @@ static void relegate(const struct deadline *p, const struct ifl_view *view,
     standing->relegated = is_behind(p, view, r);
 }
 
-/* Who was found too late and starts all the same does so behind everyone else's turn. */
+/* Relegates requests found too late if their turn came: those that started (behind all others), and
+ * those with a key before the first request that was left out. */
 static void relegate_found(const struct deadline *p, const struct ifl_view *view,
                            struct ifl_step *step)
 {
@@ -193,7 +198,8 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
     judgement->n_prefill_tokens = 0;
 }
 
-/* Time alone relegates: steps that are told of together have no prompt tokens. */
+/* In a promised run only time can relegate a request: it has no prompt tokens, so the rate stays.
+ */
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {
@@ -203,8 +209,8 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
     return (struct ifl_promise){INT32_MAX, stands ? IFL_NEVER : judgement->holds_until_ns, 0};
 }
 
-/* A deadline stands, what is left of a prompt changes with what the cache holds of it, and time
- * alone relegates. */
+/* Deadlines are constant. With relegation keys change with time; with alpha, with the prompt tokens
+ * left, which depend on what the cache holds. */
 static enum ifl_keys keys(const void *self, const struct ifl_view *view)
 {
     const struct deadline *p = self;

@@ -1,10 +1,10 @@
 /* Depth first through the cache's tree, heavier branches first: SGLang's dfs-weight (2026-08,
  * python/sglang/srt/managers/schedule_policy.py; Zheng et al., arXiv 2312.07104, section 3).
  *
- * Every waiting request hangs on the node where its longest match ends. A node weighs as many as
- * hang on it or below; of the nodes below another the heaviest is visited first, of equal ones that
- * with the request that came first, and a node's own requests come after all those below it. So
- * whoever shares a branch runs together, while the branch is cached. */
+ * Every waiting request hangs on the node where its longest match ends. The weight of a node is the
+ * number of requests that hang on it or below it. Children of a node are visited by weight, the
+ * heaviest first; ties go to the child with the earliest request. Requests of a node come after all
+ * those below it. So requests that share a branch run together, while the branch is cached. */
 #include <gsl/gsl_heapsort.h>
 #include <stdlib.h>
 
@@ -14,8 +14,8 @@ struct node { /* of the tree, number 0 is the root; no branch: 0 as child or sib
     uint32_t parent, first_child, next_sibling;
     uint32_t weight;
     const struct ifl_request *earliest; /* of those that hang on it or below */
-    uint64_t ranking;                   /* the last one that saw it */
-    int64_t order;                      /* when it is left */
+    uint64_t ranking;                   /* number of the last ranking that reset the node */
+    int64_t order;                      /* place in the post-order walk */
 };
 
 struct sibling {
@@ -34,7 +34,7 @@ static struct branches *branches_of(const void *self)
     return ifl_state(self);
 }
 
-/* ---- the part of the tree on which somebody hangs ---- */
+/* ---- the part of the tree on which requests hang ---- */
 
 static bool see(struct branches *b, uint32_t at)
 {
@@ -67,7 +67,7 @@ static void hang(struct branches *b, const struct ifl_view *view, const struct i
     hear_of(&b->nodes[on], r);
 }
 
-/* The next node of a depth-first walk that leaves `at`; 0: the walk is over with the root. */
+/* First node of a post-order walk of the tree below `at`. */
 static uint32_t deepest(const struct branches *b, uint32_t at)
 {
     while (b->nodes[at].first_child)
@@ -81,7 +81,7 @@ static uint32_t after(const struct branches *b, uint32_t at)
     return sibling ? deepest(b, sibling) : b->nodes[at].parent;
 }
 
-/* Children have their weight before their parent is left. */
+/* Sums weights up to the root, children before parents; lists the nodes that have siblings. */
 static size_t weigh(struct branches *b)
 {
     size_t n_siblings = 0;
@@ -104,7 +104,8 @@ static int lightest_first(const void *x, const void *y)
     return ifl_queued_before(b->earliest, a->earliest) ? -1 : 1;
 }
 
-/* Each goes before those that are there, so the heaviest stands first in the end. */
+/* Nodes are put in front of their siblings, the lightest first: so the heaviest ends up in front.
+ */
 static void sort_siblings(struct branches *b, size_t n)
 {
     gsl_heapsort(b->siblings, n, sizeof *b->siblings, lightest_first);

@@ -1,15 +1,17 @@
-/* Deficit round robin over clients, adapted to requests whose cost is known only when they have
- * ended (Sheng et al., Fairness in Serving Large Language Models, OSDI 2024, appendix;
+/* Deficit round robin over clients, adapted to requests with a cost that is known only at their end
+ * (Sheng et al., Fairness in Serving Large Language Models, OSDI 2024, appendix;
  * Ying1123/VTC-artifact, slora/server/router/mdrr_req_queue.py; after Shreedhar and Varghese,
  * 1996).
  *
- * Clients with requests stand in a round. Whose turn it is gets a quantum if it has no deficit
- * left, and starts requests while it has some: a prompt is charged when it starts, each output
- * token as it is produced, so that deficits fall below zero and a long answer is paid off over
- * several rounds. A client whose head finds no room keeps its turn for the next time; if its own
- * tokens have used up its deficit by then, it goes to the end of the round.
+ * Clients with queued requests form a ring and take turns. At its turn a client
+ *   - gets a quantum if its deficit is not above zero;
+ *   - starts requests while its deficit is above zero.
+ * A prompt is charged when it starts, an output token when it is produced. So deficits fall below
+ * zero, and a long answer is paid off over several rounds. If the first request of a client finds
+ * no room, the client keeps its turn until the next plan; if its output tokens have brought its
+ * deficit below zero by then, it goes to the end of the ring.
  *
- * A turn of prompts is one plan that asks for an order. Within a client requests go by arrival. */
+ * Turns move on in each plan that asks for an order. Within a client requests go by arrival. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,16 +29,16 @@ struct drr {
 
 struct client {
     double deficit;
-    uint32_t n_queued; /* never started */
-    uint32_t place;    /* in the round, from 0; scratch */
+    uint32_t n_queued; /* requests that have never started */
+    uint32_t place;    /* in the ring, from 0; scratch */
     bool in_round;
 };
 
 struct rounds {
     struct client *clients; /* [n_clients] */
-    uint32_t *ring;         /* [n_clients], of which n from first are the round */
+    uint32_t *ring;         /* [n_clients], of which n from first, cyclically, are in use */
     uint32_t first, n;
-    uint32_t refused; /* whose head found no room last; n_clients: nobody's */
+    uint32_t refused; /* client that kept its turn, for lack of room; n_clients: none */
 };
 
 struct turns {
@@ -65,7 +67,7 @@ static uint32_t client_of(const struct turns *turns, const struct ifl_request *r
     return answers_client(r, turns->n_clients);
 }
 
-/* A client has no order with itself. */
+/* With a single client there is nothing to order. */
 static bool is_alone(const struct turns *turns)
 {
     return turns->n_clients == 1;
@@ -105,13 +107,14 @@ static void copy_rounds(const struct turns *turns, struct rounds *to, const stru
     to->refused = from->refused;
 }
 
-/* Until its answer begins. */
+/* True until the request has been charged for its prompt. */
 static bool is_queued(const struct drr *p, const struct ifl_request *r)
 {
     return !((const struct answer *)ifl_mine(p, r))->request;
 }
 
-/* The first from i on that has not been charged for its prompt: not one that comes back. */
+/* Index, from i on, of the next started request that has not been charged for its prompt; requests
+ * that start again after a preemption have been. */
 static size_t next_new(const struct drr *p, struct ifl_requests started, size_t i)
 {
     while (i < started.n && (started.of[i]->state != IFL_RUNNING || !is_queued(p, started.of[i])))
@@ -126,8 +129,8 @@ static void charge_start(const struct drr *p, struct rounds *rounds, const struc
     client->n_queued--;
 }
 
-/* Turns until those who have started are charged. Whose turn it is then, its deficit above zero and
- * a request in its queue; n_clients if nobody is left. */
+/* Advances the round robin until every started request is charged. Returns the client with the next
+ * turn, which has a deficit above zero and a queued request; n_clients if there is none. */
 static uint32_t take_turns(const struct drr *p, struct rounds *rounds, struct ifl_requests started)
 {
     const struct turns *turns = turns_of(p);
@@ -147,7 +150,7 @@ static uint32_t take_turns(const struct drr *p, struct rounds *rounds, struct if
                 push_first(turns, rounds, turn);
                 return turn;
             }
-            if (client_of(turns, started.of[i]) != turn) /* its own head was turned away */
+            if (client_of(turns, started.of[i]) != turn) /* the client's first was refused */
                 break;
             charge_start(p, rounds, started.of[i]);
         }
@@ -159,7 +162,7 @@ static uint32_t take_turns(const struct drr *p, struct rounds *rounds, struct if
 
 /* ---- charging answers ---- */
 
-/* Token by token: in floating point, as in the artifact, it matters. */
+/* Token by token, as in the artifact: one product would round differently. */
 static void charge_answer(const struct drr *p, struct answer *answer)
 {
     const struct turns *turns = turns_of(p);
@@ -180,7 +183,8 @@ static void charge_answers(const struct drr *p, const struct ifl_view *view)
     }
 }
 
-/* ---- ranking: by place in the round, once those who have started in this plan are charged ---- */
+/* ---- ranking: by place in the ring, after charging the requests that this plan has started ----
+ */
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
                  size_t n, int64_t *key)
@@ -283,7 +287,7 @@ static void finish(void *self)
     free(turns->trial.ring);
 }
 
-/* With every token another client's turn may come, if there are several. */
+/* With several clients, each token may end a client's turn. */
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {

@@ -1,5 +1,5 @@
 /* Longest declared output first, SGLang's lof (2026-08,
- * python/sglang/srt/managers/schedule_policy.py): who will stay longest begins first. */
+ * python/sglang/srt/managers/schedule_policy.py). */
 #include "inflight/policy.h"
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,

@@ -1,10 +1,10 @@
 /* Longest cached prefix first, SGLang's lpm (2026-08,
  * python/sglang/srt/managers/schedule_policy.py).
  *
- * With more than `most_waiting` requests the order is that of arrival: matching would take too
- * long. A request of which the cache holds little, and whose prefix another one that came earlier
- * will bring, stands behind everyone else: it will hit when that one has been computed. That they
- * share a prefix is known from the trace's prefix groups or hash ids. */
+ * With more than `most_waiting` waiting requests the order is that of arrival, because matching
+ * would take too long. A request goes behind all others if the cache holds little of it and an
+ * earlier waiting request has the same prefix: it will hit once that request has been computed.
+ * Common prefixes are known from the trace's prefix groups or hash ids. */
 #include "inflight/policy.h"
 
 struct longest_prefix {
@@ -25,7 +25,7 @@ static int32_t cached_tokens(const struct ifl_view *view, const struct ifl_reque
     return step && r->state == IFL_WAITING ? ifl_hit(step, r).n_cached : 0;
 }
 
-/* Tokens that two prompts begin with, as far as the trace says. */
+/* Length of the common prefix of two prompts, as far as the trace tells. */
 static int64_t shared_tokens(const struct ifl_request *a, const struct ifl_request *b)
 {
     const uint32_t of_group =
@@ -39,8 +39,8 @@ static int64_t shared_tokens(const struct ifl_request *a, const struct ifl_reque
     return (int64_t)n * a->hash_id_tokens < shorter ? (int64_t)n * a->hash_id_tokens : shorter;
 }
 
-/* The first of those that share a prefix is not held back; the others will find what it has
- * computed. */
+/* True for all but the first of the waiting requests that share a prefix: they will hit what the
+ * first one computes. */
 static bool another_brings_it(const struct longest_prefix *p, const struct ifl_view *view,
                               const struct ifl_request *const *of, size_t n,
                               const struct ifl_request *r)
@@ -66,7 +66,7 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     const struct longest_prefix *p = self;
     for (size_t i = 0; i < n; i++) {
         if (by_arrival(p, view))
-            key[i] = 0; /* ties go by when they came, or came back */
+            key[i] = 0; /* ties go by arrival, or by return to the queue */
         else if (another_brings_it(p, view, of, n, of[i]))
             key[i] = INT64_MAX;
         else
@@ -74,7 +74,7 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
     }
 }
 
-/* Hits change with whatever is computed; arrivals stand. */
+/* Hits change with every step; the order of arrival does not. */
 static enum ifl_keys keys(const void *self, const struct ifl_view *view)
 {
     return by_arrival(self, view) ? IFL_KEYS_OWN : IFL_KEYS_PLAN;

@@ -1,20 +1,21 @@
 /* Skip-join multi-level feedback queue (FastServe, Wu et al., arXiv 2305.05920, section 4.1 and
  * Algorithm 1; LLMServe/FastServe, fastserve/scheduler).
  *
- * Level p has a quantum of quantum_s x 2^p. A request joins the first level whose quantum covers
- * its predicted prefill, skipping those above. Who has run at a level for longer than its quantum
- * goes down by one, to the front there. Every `starve_steps` steps whoever has not run for
- * `starve_s`, or ever, returns to the top, to the front there, too, one after the other; what it
- * has spent stays spent, so that it may fall again after a step.
+ * Level p has a quantum of quantum_s x 2^p.
+ *   - Join: a request joins the first level with a quantum that covers its predicted prefill.
+ *   - Demotion: a request that has run at its level for longer than the quantum moves to the front
+ *     of the next level.
+ *   - Starvation check, every `starve_steps` steps: a request that has not run for `starve_s`, or
+ *     never, moves to the front of the top level. The time it has spent is kept, so it may be
+ *     demoted again after one step.
  *
- * Each level is a list: who joins comes last there, who falls or returns to it first.
- * The levels below the top are short even where the queue is not, since whoever waits there for
- * long starves.
+ * Each level is a list; requests join at its end. Levels below the top stay short even if the queue
+ * is long, because a request that waits there for long starves.
  *
- * Mostly everyone runs in every step, and one clock counts what they all spend. Then nobody asks
- * for ranks, and it is enough to write down when each step ended: who fell in which of them is
- * found out when ranks are asked for (`settle`). What is spent while others pause is counted apart,
- * as if the request had begun its level earlier. */
+ * In most steps every request runs, so that one clock counts the time of all of them. Such steps
+ * only log when they ended; `settle` finds the demotions when ranks are asked for. Time spent in a
+ * step that leaves some requests out is added to each request that ran, by moving the start of its
+ * level back. */
 #include "inflight/policy.h"
 
 enum { MOST_LEVELS = 30, LEVEL_BITS = 58, BATCH_BITS = 20, MOST_LOGGED = 2048 };
@@ -29,29 +30,30 @@ struct mlfq {
 };
 
 struct place {                     /* of a request */
-    struct place *before, *behind; /* at its level, which is a ring */
-    int64_t at;                    /* within the level, less than 0: it came to the front */
+    struct place *before, *behind; /* neighbours in the level's ring */
+    int64_t at;                    /* key within the level; below 0: the request was put in front */
     int32_t level;
-    int64_t began_ns; /* its level, on the clock; IFL_NEVER: it came in the step under way */
+    int64_t began_ns; /* begin of its level, on the clock; IFL_NEVER: arrived in the current step */
     const struct ifl_request *request;
-    struct place *late_before; /* another that came in the step under way */
+    struct place *late_before; /* next in the list of arrivals in the current step */
 };
 
 struct queues {
-    int64_t quantum_ns[MOST_LEVELS];  /* of each level; the last one's has no end */
-    struct place levels[MOST_LEVELS]; /* nobody's: behind the last of the level, before the first */
-    size_t n_here, n_late;
-    struct place *late; /* those that came in the step under way, n_late */
-    int64_t clock_ns;   /* time of the steps in which everyone ran who was here at their start */
-    /* Steps in which everyone ran, since those who run were last looked at: when they ended, on the
-     * clock, and the number of the first. */
+    int64_t quantum_ns[MOST_LEVELS]; /* of each level; the last level has no end */
+    struct place
+        levels[MOST_LEVELS]; /* sentinels of the rings: before the first, behind the last */
+    size_t n_here, n_late;   /* requests; of them those that arrived in the current step */
+    struct place *late;      /* list of these n_late requests */
+    int64_t clock_ns; /* total time of the steps in which all requests present at start ran */
+    /* The log: steps in which all requests ran and that are not settled yet. When each ended, on
+     * the clock, and the number of the first. */
     int64_t end_ns[MOST_LOGGED];
     size_t n_logged;
     uint64_t first_logged;
     int64_t n_joined, n_returned;
-    uint64_t look_step; /* the next in which somebody may be found starving */
-    int64_t planned_ns; /* the step under way, or the first of those that repeat one another */
-    bool brings_back;   /* the step under way: then its batch is not in order of start */
+    uint64_t look_step; /* step of the next starvation check */
+    int64_t planned_ns; /* start of the current step, or of the first step of a promised run */
+    bool brings_back;   /* the current step swaps in: its batch is not in order of start */
 };
 
 static const struct ifl_param params[] = {
@@ -115,7 +117,8 @@ static int64_t added_ns(int64_t left, int64_t ns)
     return left <= IFL_NEVER - ns ? left + ns : IFL_NEVER;
 }
 
-/* Who runs on falls from that level, which it has begun, when a step ends later. */
+/* End of the request's quantum at `level`, on the clock: it is demoted by the first step that ends
+ * later. */
 static int64_t due_ns(const struct queues *queues, const struct place *place, int32_t level)
 {
     return added_ns(place->began_ns, queues->quantum_ns[level]);
@@ -123,7 +126,7 @@ static int64_t due_ns(const struct queues *queues, const struct place *place, in
 
 /* ---- the levels ---- */
 
-/* It may leave the level meanwhile. */
+/* The body may take `place` off the level. */
 #define FOR_EACH_PLACE(place, level)                                                               \
     for (struct place *place = (level)->behind, *next_ = place->behind; place != (level);          \
          place = next_, next_ = place->behind)
@@ -144,7 +147,8 @@ static void stand_before(struct place *behind, struct place *place, int32_t leve
     behind->before = place;
 }
 
-/* To the front, but for those who came there since. */
+/* Puts a request in front of its new level, in the order of `at`: requests that moved there later
+ * have a smaller one. */
 static void move(struct queues *queues, struct place *place, int32_t level, int64_t at,
                  const struct ifl_view *view)
 {
@@ -156,16 +160,16 @@ static void move(struct queues *queues, struct place *place, int32_t level, int6
     ifl_rerank(view, place->request);
 }
 
-/* ---- who falls ---- */
+/* ---- demotion ---- */
 
-struct run { /* of steps that followed one another */
+struct run { /* of consecutive steps */
     const int64_t *end_ns;
     size_t n;
     uint64_t first_step;
-    int64_t ahead_ns; /* the clock, of what end_ns says */
+    int64_t ahead_ns; /* the clock minus end_ns */
 };
 
-/* The first step that ends later than the clock says ns; n: none does. */
+/* Index of the first step that ends after ns on the clock; n if none does. */
 static size_t first_end_behind(const struct run *run, int64_t ns)
 {
     size_t first = 0, n = run->n;
@@ -180,8 +184,8 @@ static size_t first_end_behind(const struct run *run, int64_t ns)
     return first;
 }
 
-/* Who has run in all of these steps. Of those who fall in one step the last of the batch stands
- * first. */
+/* Demotes a request that has run in all steps of the run, as often as its quanta ended. Of requests
+ * that are demoted by one step, the last of the batch stands first. */
 static void let_fall(struct queues *queues, const struct ifl_view *view, const struct run *run,
                      struct place *place, uint64_t at_in_batch)
 {
@@ -206,8 +210,8 @@ static uint64_t last_start(const struct mlfq *p, const struct queues *queues)
     return last;
 }
 
-/* Everyone has run in the steps that are logged, in order of start. From the lowest level up, for
- * who falls is not looked at again. */
+/* Finds the demotions in the logged steps: all requests ran in them, in order of start. Levels go
+ * from the lowest up, so that a demoted request is not visited again. */
 static void settle(const void *self, const struct ifl_view *view)
 {
     const struct mlfq *p = self;
@@ -225,7 +229,7 @@ static void settle(const void *self, const struct ifl_view *view)
     queues->n_logged = 0;
 }
 
-/* ---- who moves ---- */
+/* ---- arrivals, departures, starvation ---- */
 
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
@@ -247,7 +251,8 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     }
 }
 
-/* Rejected by a plan that another step in flight let be made. */
+/* A request may be rejected while the step in flight at its arrival has not ended: then it leaves
+ * the list of late arrivals. */
 static void forget_late(struct queues *queues, const struct place *place)
 {
     for (struct place **at = &queues->late; *at; at = &(*at)->late_before)
@@ -287,7 +292,7 @@ static void return_starving(const struct mlfq *p, const struct ifl_view *view,
                 move(queues, place, 0, -++queues->n_returned, view);
 }
 
-/* The first step from that one on that looks for starving requests. */
+/* Number of the first step, from `step` on, that runs the starvation check. */
 static uint64_t next_look(const struct mlfq *p, uint64_t step)
 {
     const uint64_t n = (uint64_t)p->starve_steps;
@@ -306,13 +311,13 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
     queues->look_step = next_look(self, view->step + 1);
 }
 
-/* Or would have run, had they been here. */
+/* True if every request ran but those that arrived in the step. */
 static bool all_ran(const struct queues *queues, size_t n_ran)
 {
     return n_ran + queues->n_late == queues->n_here;
 }
 
-/* Everyone ran: nobody needs to be looked at, as long as there is room for when the steps ended. */
+/* Every request ran: only the ends of the steps are logged. A full log is settled. */
 static void log_ends(const struct mlfq *p, const struct ifl_view *view,
                      const struct ifl_step_end *end)
 {
@@ -334,7 +339,8 @@ static void log_ends(const struct mlfq *p, const struct ifl_view *view,
     }
 }
 
-/* Those who ran; where that was not everyone, the clock does not say for how long. */
+/* Demotes requests that ran in these steps. uncounted_ns is the time of the steps that the clock
+ * does not count, because some requests did not run. */
 static void look_who_falls(const struct mlfq *p, const struct ifl_view *view,
                            const struct ifl_step_end *end, int64_t uncounted_ns)
 {
@@ -372,10 +378,10 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
     queues->clock_ns += all ? lasted_ns : 0;
     if (queues->late)
         let_late_begin(queues);
-    queues->planned_ns = end->end_ns; /* of a repetition that is in flight by now */
+    queues->planned_ns = end->end_ns; /* start of the next promised step, if there is one */
 }
 
-/* The level of the best of those to whom the plan gave nothing; behind the last: there is none. */
+/* Highest level with a request that the plan gave no token; n_levels if there is none. */
 static int32_t level_left_out(const struct mlfq *p, const struct queues *queues)
 {
     for (int32_t level = 0; level < p->n_levels; level++)
@@ -385,8 +391,8 @@ static int32_t level_left_out(const struct mlfq *p, const struct queues *queues)
     return p->n_levels;
 }
 
-/* When the first of those who run may fall behind somebody who was left out: who falls to the front
- * of that one's level, or of one above, does not. */
+/* Earliest time at which a demotion could put a running request behind one that was left out. A
+ * demotion to the latter's level or above cannot, because it goes to the front. */
 static int64_t next_pass_ns(const struct mlfq *p, const struct ifl_view *view,
                             struct ifl_step *step)
 {
@@ -405,9 +411,9 @@ static int64_t next_pass_ns(const struct mlfq *p, const struct ifl_view *view,
     return view->now_ns + least_ns;
 }
 
-/* Ranks, if they were asked for, stand until somebody who runs falls behind somebody who does not;
- * who falls when is found out later. A look for starving requests needs a plan of its own, unless
- * nobody is left out. */
+/* The rank order, if the plan asked for it, is stable until next_pass_ns; demotions before that are
+ * found later. A step with a starvation check must be planned by itself, unless every request
+ * runs. */
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {

@@ -1,6 +1,6 @@
 /* Shuffled anew for every plan, SGLang's random (2026-08,
- * python/sglang/srt/managers/schedule_policy.py). A request's draw depends on the step and on
- * itself alone, so nobody else's changes it. */
+ * python/sglang/srt/managers/schedule_policy.py). A request's draw depends on the step and on the
+ * request alone, so it stays the same whatever other requests do. */
 #include "inflight/policy.h"
 
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,

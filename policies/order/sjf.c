@@ -1,10 +1,12 @@
-/* Shortest job first. What a job is: the predicted output (an oracle where the prediction is the
- * truth), what is left of it (SRTF), or the prompt, which orders prefill work alone; keep results
- * of the last apart from those of the others. A request without a prediction counts as declared,
- * one that outlived its prediction as one token from its end.
+/* Shortest job first. The length of a job is one of
+ *   - the predicted output (an oracle where the prediction is the truth);
+ *   - the rest of the predicted output (SRTF);
+ *   - the prompt, which orders by prefill work alone: do not compare its results with the others.
+ * Without a prediction the declared limit is the length. A request that has outlived its prediction
+ * counts as one token from its end.
  *
- * Ageing takes tokens off for every second since arrival. Everyone ages alike, so the order of two
- * requests never changes while they wait: the key is length + rate x arrival. */
+ * Ageing subtracts tokens for every second since arrival. The rate is the same for all requests, so
+ * the order of two waiting requests never changes: the key is length + rate x arrival. */
 #include <math.h>
 
 #include "inflight/policy.h"

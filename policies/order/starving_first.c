@@ -1,13 +1,13 @@
-/* By predicted length, but whoever starves goes first (vllm-ltr, Fu et al., Efficient LLM
- * Scheduling by Learning to Rank, NeurIPS 2024; vllm/core/scheduler.py there,
- * _get_opt_ordered_requests).
+/* By predicted length, starving requests first (vllm-ltr, Fu et al., Efficient LLM Scheduling by
+ * Learning to Rank, NeurIPS 2024; vllm/core/scheduler.py there, _get_opt_ordered_requests).
  *
- * The score is the predicted output length, of which only the order matters. A request that has not
- * run for `starve_steps` steps goes before the others until it has run `promoted_steps` steps; of
- * several such ones the shortest goes first.
+ * The score is the predicted output length; only the order of scores matters. A request that has
+ * not run for `starve_steps` steps starves: it goes before the others until it has run
+ * `promoted_steps` steps. Among several of these the shortest goes first.
  *
- * Requests stand in a list by the step since which they have not run: whoever comes or has run goes
- * to its end, so those who begin to starve are its first, and only they are ranked anew. */
+ * A list holds the requests by the step since which they have not run. A request that arrives or
+ * has run goes to the end, so the next to starve is always the first, and only requests that begin
+ * to starve are ranked anew. */
 #include "inflight/policy.h"
 
 struct starving_first {
@@ -16,10 +16,10 @@ struct starving_first {
 
 struct turn { /* of a request */
     const struct ifl_request *request;
-    struct turn *before, *behind; /* in its list */
-    uint64_t idle_from;           /* the first step that it could have run in and did not */
+    struct turn *before, *behind; /* neighbours in its list */
+    uint64_t idle_from;           /* first step since its arrival or last run */
     uint64_t starves_from;        /* the step from which it goes first; 0: it does not starve */
-    int32_t promoted_left;
+    int32_t promoted_left;        /* steps that it still goes first for */
 };
 
 struct turns {
@@ -27,12 +27,11 @@ struct turns {
 };
 
 struct crowd {
-    struct turns idle, starving; /* by idle_from; everyone is in one of the two */
-    size_t n_here, n_late;       /* requests, those that came while a step was in flight */
+    struct turns idle, starving; /* by idle_from; each request is in one of the two */
+    size_t n_here, n_late;       /* requests; of them those that arrived during the current step */
     size_t n_promoted;
-    /* while everyone runs in every step, that is all there is to know */
-    bool all_ran; /* in the last step */
-    uint64_t all_idle_from;
+    bool all_ran;           /* in the last step */
+    uint64_t all_idle_from; /* 1 + the last step in which all ran: replaces an earlier idle_from */
 };
 
 static const struct ifl_param params[] = {
@@ -83,7 +82,7 @@ static struct turns *turns_of(struct crowd *crowd, const struct turn *turn)
     return turn->starves_from > 0 ? &crowd->starving : &crowd->idle;
 }
 
-/* The step in which the first of those who do not starve begins to, if it does not run before. */
+/* First step in which a request of the idle list starves, unless it runs before. */
 static uint64_t next_starves(const struct starving_first *p)
 {
     const struct crowd *crowd = crowd_of(p);
@@ -91,7 +90,7 @@ static uint64_t next_starves(const struct starving_first *p)
     return (idle_from > all_from ? idle_from : all_from) + (uint64_t)p->starve_steps;
 }
 
-/* ---- who comes and goes ---- */
+/* ---- arrivals and departures ---- */
 
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
@@ -117,7 +116,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
 
 /* ---- steps ---- */
 
-/* Who will starve when the next step is planned, if it does not run in this one. */
+/* Marks requests that starve when the next step is planned, unless they run in this step. */
 static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     struct crowd *crowd = crowd_of(self);
@@ -131,7 +130,8 @@ static void on_step_start(void *self, const struct ifl_view *view, struct ifl_st
     }
 }
 
-/* Else all that are here ran, and did so in the step before. */
+/* False if every request ran in this step and in the one before, and no request is promoted or
+ * starves: all_idle_from then stands for every turn. */
 static bool matters_who_ran(const struct crowd *crowd, size_t n_ran)
 {
     return !crowd->all_ran || crowd->n_promoted > 0 || crowd->starving.first ||
@@ -168,7 +168,7 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
     crowd->n_late = 0;
 }
 
-/* Steps, this one included, until somebody who runs in them has run long enough. */
+/* Steps, this one included, until the promotion of a scheduled request ends; INT32_MAX: none. */
 static int32_t promoted_steps_left(const struct starving_first *p, struct ifl_step *step)
 {
     const struct crowd *crowd = crowd_of(p);
@@ -185,8 +185,8 @@ static int32_t promoted_steps_left(const struct starving_first *p, struct ifl_st
     return least;
 }
 
-/* Keys stand until somebody has run long enough or begins to starve; the step before that one must
- * be planned for itself, so that on_step_start names who does. */
+/* Keys stand until a promotion ends or a request begins to starve. The step before a request begins
+ * to starve must be planned by itself, so that on_step_start marks the request. */
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {

@@ -2,15 +2,17 @@
  * in Serving Large Language Models, OSDI 2024, Algorithms 2 and 3; Ying1123/VTC-artifact,
  * slora/server/router/vtc_req_queue.py and its siblings).
  *
- * A client's counter grows with what it gets: by the cost of the prompt when a request starts, by
- * that of each output token as it is produced, divided by the client's weight. A client that had
- * nothing waiting is lifted to the least counter of those that have, so that idling banks no
- * credit. The cost of x input and y output tokens is h(x, y) = base + input x + output y +
- * product x y + square y^2; the default is the paper's x + 2 y. With a prediction its cost is
- * charged in advance, more if the answer grows longer, and the rest given back at its end.
+ * A client's counter grows with its service, divided by its weight: by the cost of a prompt when
+ * the request starts, by the cost of an output token when it is produced. When a request arrives
+ * for a client without a waiting request, the client's counter is lifted to the least counter of
+ * the clients with one, so that idling banks no credit.
  *
- * Within a client requests go by arrival; equal counters go by who came first. A request that is
- * started again after a preemption has been charged already. */
+ * The cost of x input and y output tokens is h(x, y) = base + input x + output y + product x y +
+ * square y^2; the default is the paper's x + 2 y. With a prediction the predicted output is charged
+ * at the start; a longer answer is charged as it grows, a shorter one is refunded at its end.
+ *
+ * Within a client requests go by arrival; equal counters go by the clients' first arrivals. A
+ * restart after a preemption is not charged again. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,7 +49,7 @@ struct counters {
     int64_t n_seen;
     int64_t n_waiting;
     uint32_t n_here; /* clients that have requests here */
-    bool compared;   /* several since `keys` was last asked: some keys are not those of one alone */
+    bool compared;   /* several clients were here since the last `keys`: keys may then not be 0 */
 };
 
 struct account { /* of a request */
@@ -90,7 +92,7 @@ static struct client *client_of(const void *self, const struct ifl_request *r)
 
 /* ---- what a request costs ---- */
 
-/* Rounded: above 2^51 a double has no halves. nearbyint would be a call at every token. */
+/* Rounds to a whole number: a double of 1.5 x 2^52 has no halves. Faster than calling nearbyint. */
 static double whole(double x)
 {
     const double beyond_halves = 0x1.8p52;
@@ -152,7 +154,7 @@ static int64_t key_of(const struct client *c)
     return (int64_t)floor(counter / KEY_STEP + 0.5) * MAX_RANKED_CLIENTS + seen;
 }
 
-/* A client has no order with itself. */
+/* With one client here there is nothing to order. */
 static bool is_alone(const void *self)
 {
     return counters_of(self)->n_here <= 1;
@@ -219,7 +221,7 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     start_waiting(counters, client, ifl_mine(self, r));
 }
 
-/* It pays for its prompt when it starts for the first time. */
+/* The prompt is charged at the first start. */
 static void on_start(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
     const struct vtc *p = self;
@@ -312,7 +314,7 @@ static void finish(void *self)
     free(counters_of(self)->clients);
 }
 
-/* With every token another client may be the next, if there are several. */
+/* With several clients, each token may change which client is next. */
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {

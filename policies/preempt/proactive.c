@@ -1,9 +1,9 @@
 /* Swap ahead of need (FastServe, Wu et al., arXiv 2305.05920, section 4.2; LLMServe/FastServe).
  *
- * After each plan as many blocks as `keep_free_blocks` are made free, by swapping out the last
- * ranked that this step gave nothing; when nothing goes out, those come back who are among the
- * `look_ahead` best ranked that it gave nothing, if those blocks stay free. Where a step lacks
- * blocks all the same, the last ranked is swapped then. */
+ * After each plan requests without tokens in this step are swapped out, the last ranked first,
+ * until `keep_free_blocks` blocks are free. If none goes out, swapped requests among the
+ * `look_ahead` best ranked requests without tokens come back, as long as that many blocks stay
+ * free. If a plan lacks blocks, it swaps out the last ranked request without tokens at once. */
 #include "inflight/policy.h"
 
 struct proactive {
@@ -38,7 +38,7 @@ static struct ifl_victim pick(const void *self, const struct ifl_view *view, str
     return (struct ifl_victim){last ? last : needy, IFL_SWAP, IFL_IN_ORDER};
 }
 
-/* Of the best ranked whom the plan gave nothing, those who fit. */
+/* Brings back swapped requests that fit, of the best ranked requests that the plan left out. */
 static void bring_back(const struct proactive *p, struct ifl_step *step)
 {
     const unsigned everyone = IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED;
@@ -68,7 +68,7 @@ static void ahead(const void *self, const struct ifl_view *view, struct ifl_step
         bring_back(p, step);
 }
 
-/* Where everyone runs there is nobody to swap, whoever finishes. */
+/* While every request runs there is none to swap, also after some have finished. */
 static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {

@@ -1,10 +1,11 @@
-/* Retract who has produced least, as SGLang does (2026-08, python/sglang/srt/managers/
- * schedule_batch.py, retract_decode): the decoding request with the shortest output gives way, of
- * equal ones the longest prompt, of equal ones the last started; its K/V is dropped and it goes to
- * the end of the queue. At least one goes on decoding; if there is no other, a prompt that has
- * begun gives way. Nobody does where there is none: SGLang aborts the last one, if even alone it
- * lacks memory. Only where what it holds is contiguous, and cannot grow, it starts over with more.
- */
+/* Retract the shortest output, as SGLang does (2026-08, python/sglang/srt/managers/
+ * schedule_batch.py, retract_decode). The victim is the decoding request with the shortest output;
+ * ties go to the longest prompt, then to the last started. Its K/V is dropped and it goes to the
+ * end of the queue.
+ *
+ * At least one request goes on decoding. If there is no other decode, a prompt that has begun is
+ * the victim; if there is none, no request is (SGLang aborts a last request that lacks memory).
+ * With contiguous blocks, which cannot grow, a last request starts over with more of them. */
 #include "inflight/policy.h"
 
 struct shortest_output {

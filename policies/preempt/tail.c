@@ -1,8 +1,11 @@
-/* Preempt the tail: the running request that started last, or ranks last, gives way; if there is
- * none, the needy one itself. vLLM v0 pops the end of what it has not scheduled yet, Sarathi-Serve
- * the latest arrival there; vLLM v1 the end of all, or with priorities the least urgent, undoing
- * what the step has scheduled for it (vllm/v1/core/sched/scheduler.py). All recompute unless told
- * to swap; vLLM v0 and the vLLM of the paper swap only groups of several sequences. */
+/* Preempt the tail: the victim is the running request that started last, or ranks last; if there is
+ * none, the needy one itself.
+ *   - vLLM v0 takes the last of the requests that it has not scheduled yet, Sarathi-Serve the
+ * latest arrival among them.
+ *   - vLLM v1 takes the last of all, or with priorities the least urgent, and undoes what the step
+ *     has scheduled for it (vllm/v1/core/sched/scheduler.py).
+ * All recompute unless told to swap; vLLM v0 and the vLLM of the paper swap only groups of several
+ * sequences. */
 #include "inflight/policy.h"
 
 enum tail_of { TAIL_OF_STARTED, TAIL_OF_RANKED };
@@ -43,8 +46,9 @@ static const struct ifl_request *last_started(const struct tail *p, struct ifl_s
     return NULL;
 }
 
-/* Where the scheduled are spared, so are those that rank before the needy one: the walk has passed
- * them, as it passes prompts while it serves decodes. */
+/* The search ends at the needy request if scheduled requests are spared: the batching module has
+ * visited those that rank before it. They are spared, too, even if they got no tokens, as prompts
+ * do while decodes are served. */
 static const struct ifl_request *last_ranked(const struct tail *p, struct ifl_step *step,
                                              const struct ifl_request *needy)
 {

@@ -1,4 +1,5 @@
-/* Least outstanding requests: the replica with the fewest, running or not; ties go to the first. */
+/* Least outstanding requests: the replica with the fewest requests, running, waiting or swapped;
+ * ties go to the first. */
 #include "inflight/policy.h"
 
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)

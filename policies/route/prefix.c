@@ -1,6 +1,7 @@
-/* Prefix affinity, as SGLang's cache-aware router: the replica that has the most of the prompt in
- * its cache, if that is enough of it; else the least used one, so that caches fill evenly. Where
- * the load is out of balance, the replica with the fewest requests. */
+/* Prefix affinity, as SGLang's cache-aware router:
+ *   - if the load is out of balance, the replica with the fewest requests;
+ *   - else the replica that caches most of the prompt, if at least min_match_frac of it;
+ *   - else the replica with the fewest requests routed so far, so that caches fill evenly. */
 #include "inflight/policy.h"
 
 struct prefix {

@@ -1,4 +1,4 @@
-/* Random: each replica is as likely as the other. */
+/* Random: all replicas are equally likely. */
 #include "inflight/policy.h"
 
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)

@@ -1,6 +1,6 @@
-/* Remaining steps, Llumnix's dispatch (Sun et al., OSDI 2024): the instance whose free memory lasts
- * longest. Blocks that are free and not awaited by waiting prompts, for each request there, say by
- * how many blocks each of them may still grow. */
+/* Remaining steps, Llumnix's dispatch (Sun et al., OSDI 2024): the replica where free memory lasts
+ * longest. It is measured as free blocks, less those that waiting prompts need, per request at the
+ * replica: the blocks by which each request may still grow. */
 #include "inflight/policy.h"
 
 static double blocks_each(const struct ifl_load *load)

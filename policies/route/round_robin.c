@@ -1,4 +1,4 @@
-/* Round robin: replicas take turns, whatever they are busy with. */
+/* Round robin: replicas take turns, whatever their load. */
 #include "inflight/policy.h"
 
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
