@@ -57,7 +57,7 @@ static void mark_finish(struct cohort *cohort, size_t at)
     cohort->finishes[at / 64] |= UINT64_C(1) << at % 64;
 }
 
-/* The first tick from `tick` on whose bit is set; there must be one. */
+/* The first marked tick from `tick` on; there must be one. */
 static int64_t first_finish(const struct cohort *cohort, int64_t tick)
 {
     const size_t n_words = cohort->cap_ticks / 64;

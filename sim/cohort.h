@@ -10,7 +10,7 @@
  *                             holds all the blocks that it will ever need is in no list
  *   n_counted[same]           members that grow at t by one block each and are in no list: only in
  *                             tallied pools, and only members without blocks in reserve
- *   due[t mod cap_ticks]      members whose last token t yields, in order of start
+ *   due[t mod cap_ticks]      members that get their last token at t, in order of start
  *   unused_slots[same]        slots that stay empty for good in the blocks that counted members
  *                             take at t
  *   fresh                     members that have not ticked yet and either got their last token at
@@ -154,7 +154,7 @@ static inline int64_t cohort_ticks_left(const struct cohort *cohort)
 {
     return cohort->next_finish_tick - cohort->tick - 1;
 }
-/* A member whose last token came with the tick that has just been taken, or NULL. */
+/* A member that got its last token with the tick that has just been taken, or NULL. */
 static inline struct live_request *cohort_finished(const struct cohort *cohort)
 {
     return cohort->next_finish_tick == cohort->tick

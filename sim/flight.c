@@ -12,7 +12,7 @@ struct loop {
     struct routing routing;
     uint32_t *due; /* [n_due] replicas to plan */
     uint32_t n_due;
-    uint32_t n_busy;         /* replicas whose step the executor has */
+    uint32_t n_busy;         /* replicas with a step at the executor */
     bool sees_ahead;         /* steps may end without having been submitted */
     uint64_t n_untold;       /* requests that have ended, for the progress line */
     struct event_heap wakes; /* payload: the replica */
@@ -265,7 +265,7 @@ static inline int end_one(struct loop *loop, struct replica *replica, const stru
     return rc == 0 && replica->n_gone > 0 ? report_gone(loop, replica, error) : rc;
 }
 
-/* ---- steps whose ends are foreseen ---- */
+/* ---- steps that are ended without being submitted ---- */
 
 /* An executor that foretells durations need not be waited for. Only with a single replica: the
  * events of several must be put in order. */

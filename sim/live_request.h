@@ -20,7 +20,7 @@ enum live_chain {
     AMONG_PEERS, /* running requests: members of the cohort, in order of start; or those apart from
                     it */
     GROWING,     /* members that need a block at the same ticks, in order of start */
-    FINISHING,   /* members whose last token one tick yields, in order of start */
+    FINISHING,   /* members that get their last token at the same tick, in order of start */
     N_CHAINS
 };
 
@@ -48,7 +48,7 @@ struct live_request {
                          while WAITING; in tallied pools only the names that the cache has for them,
                          or the first (kv/pool.h) */
     uint64_t ticket;  /* of its entry in the queue, see waiting.h; 0: it does not wait */
-    uint64_t shown_plan, shown_to; /* the plan whose cursors have shown it, a bit each */
+    uint64_t shown_plan, shown_to; /* a plan, and a bit for each of its cursors that has shown it */
 
     struct live_link links[N_CHAINS];
     struct standing standing[N_RANKED];
@@ -58,7 +58,7 @@ struct live_request {
     bool in_cohort, fresh;
     bool ended; /* it has had its last token, and the next plan, made ahead, still counts on it */
     int64_t synced_tick, finish_tick;
-    int64_t shares_tick; /* the first tick whose gap it shares with the other members */
+    int64_t shares_tick; /* the first tick with a gap that it shares with the other members */
     int32_t grow_phase;  /* its blocks are full at ticks of that phase */
     bool counted;        /* grows by count, is in no grow list */
     int64_t unused_tick; /* tick of its last block, of which n_unused slots stay empty */
@@ -111,9 +111,9 @@ static inline uint32_t live_block(const struct live_request *r, int32_t i)
     return i < r->cap_blocks ? r->blocks[i] : 0;
 }
 
-/* ifl_decodes and ifl_todo for the counts as they stand in the record. Only for requests outside
- * the cohort, or whose counts were just brought up to date. For request_decodes any member will do,
- * because members decode at all times. */
+/* ifl_decodes and ifl_todo for the counts as they stand in the record: only for requests outside
+ * the cohort, or with counts that were just brought up to date. For request_decodes any member will
+ * do, because members decode at all times. */
 static inline bool request_decodes(const struct ifl_request *r)
 {
     return r->stale.n_computed >= r->n_prefill;

@@ -73,8 +73,7 @@ static struct replica *seen_in(const struct ifl_view *view)
 static struct ifl_step *plan_of(const struct ifl_view *view)
 {
     struct replica *replica = seen_in(view);
-    replica->keys_read_plan =
-        true; /* or another module asks; its keys are then asked for more often than needed */
+    replica->keys_read_plan = true; /* perhaps not by the order */
     return replica->planning ? &replica->step : NULL;
 }
 
@@ -237,8 +236,8 @@ static void tell_join(struct replica *replica, const struct live_request *r)
         module->policy->on_join(module->self, &replica->view, &r->pub);
 }
 
-/* If every plan ranks the queue anew, the first key is never read. INT64_MAX is the key whose
- * insertion costs least: last. */
+/* If every plan ranks the queue anew, the first key is never read. INT64_MAX costs least: it
+ * appends. */
 static int64_t first_key(struct replica *replica, struct live_request *r)
 {
     return replica_keys_move(replica) ? INT64_MAX : replica_rank(replica, r);

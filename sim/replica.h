@@ -144,7 +144,7 @@ struct replica {
     struct live_request **gone;       /* rejected in this plan or finished in this step */
     size_t n_gone;
     size_t n_decodes_gone;       /* the leading ones: finished by a tick of this step */
-    struct live_request **ended; /* finished in a step before whose end the next plan is made */
+    struct live_request **ended; /* finished in a step that the next plan is made ahead of */
     size_t n_ended;
     int32_t n_ended_victims;                 /* ended requests that were preempted in this plan */
     bool plans_ahead;                        /* the last plan called ifl_plan_ahead */

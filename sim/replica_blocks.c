@@ -138,7 +138,7 @@ void replica_drop_blocks(struct replica *replica, struct live_request *r, bool f
 
 /* ---- a tick of the cohort ---- */
 
-/* Blocks for one more token of each sequence of a member whose blocks are full. */
+/* Blocks for one more token of each sequence of a member that has filled its blocks. */
 static int32_t growth(const struct replica *replica, const struct live_request *r)
 {
     const int32_t n_computed =

@@ -17,9 +17,9 @@ static void join_cohort(struct replica *replica, struct live_request *r)
     replica_add_to_cohort(replica, r);
 }
 
-/* Members that this step does not schedule leave the cohort. As members they had their keys asked
- * for in every plan; from now on a note has them asked for. Not if the order names changed keys
- * itself. */
+/* Members that this step does not schedule leave the cohort. Plans ask for the keys of all members;
+ * a request outside is asked for only after a note. With IFL_KEYS_NAMED the order itself names
+ * requests. */
 static void eject_unscheduled(struct replica *replica)
 {
     for (struct live_request *r = replica->cohort.members.head, *next; r; r = next) {
@@ -263,8 +263,7 @@ bool replica_commit(struct replica *replica)
     replica->view.n_ended_blocks = 0;
     if (replica->on_step_start.n == 0)
         return true;
-    replica->by_rank[RANKED_SWAPPED].taken =
-        false; /* hooks also see the requests that the plan has swapped out */
+    replica->by_rank[RANKED_SWAPPED].taken = false; /* hooks also see what the plan swapped out */
     FOR_EACH_LISTENER (module, &replica->on_step_start)
         module->policy->on_step_start(module->self, &replica->view, &replica->step);
     return true;
@@ -342,7 +341,7 @@ static int end_prompts(struct replica *replica, int64_t end_ns, struct ifl_recor
     return rc;
 }
 
-/* Requests whose prompts this step has completed join the cohort. */
+/* Requests with a prompt that this step has completed join the cohort. */
 static void join_decoding(struct replica *replica)
 {
     for (size_t i = 0; i < replica->n_planned; i++) {
@@ -469,7 +468,7 @@ void replica_stamp_record(struct replica *replica, const struct ifl_done *done)
     replica->last_end_ns = done->end_ns;
 }
 
-/* Each output token is produced once, so a run whose barren steps are bounded comes to an end. */
+/* Each output token is produced once, so a run ends if its barren steps are bounded. */
 static int check_progress(const struct replica *replica, struct ifl_error *error)
 {
     if (replica->n_barren_steps == 0)

@@ -1,7 +1,7 @@
 /* Routing: which replica of a cluster gets the request that has just arrived.
  *
- * Loads are kept up to date by whoever changes a replica, so that asking costs no walk over queues.
- */
+ * Code that changes a replica calls routing_note, so that asking the router costs no walk over
+ * queues. */
 #ifndef SIM_ROUTING_H
 #define SIM_ROUTING_H
 
@@ -21,7 +21,7 @@ int routing_create(struct routing *routing, struct replica *replicas, uint32_t n
                    const struct module *router, uint64_t seed, struct ifl_error *error);
 void routing_destroy(struct routing *routing);
 
-/* The router's answer; negative where it names no replica. */
+/* The router's answer; negative if it names no replica. */
 int64_t routing_ask(struct routing *routing, const struct arrival *arrival,
                     struct ifl_error *error);
 static inline int64_t routing_pick(struct routing *routing, const struct arrival *arrival,
@@ -29,7 +29,7 @@ static inline int64_t routing_pick(struct routing *routing, const struct arrival
 {
     return routing->n == 1 ? 0 : routing_ask(routing, arrival, error);
 }
-/* The replica has changed. */
+/* Call it after the replica has changed. */
 void routing_note_load(struct routing *routing, const struct replica *replica);
 static inline void routing_note(struct routing *routing, const struct replica *replica)
 {

@@ -107,7 +107,7 @@ static void send_to_waiting(struct replica *replica, struct live_request *r, enu
         waiting_push(&replica->waiting, r, replica_rank_now(replica, r), replica->view.now_ns);
 }
 
-/* The run ends, if serving.kv.swap_full says so; vLLM v0 aborts, too. */
+/* The run fails, if serving.kv.swap_full asks for that; vLLM v0 aborts, too. */
 static enum ifl_verdict swap_is_full(struct replica *replica, const struct ifl_request *victim)
 {
     replica->broken = true;

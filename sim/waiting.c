@@ -449,8 +449,8 @@ static int by_rank(const void *a, const void *b)
     return before(a, b) ? -1 : 1;
 }
 
-/* Orders change little from one plan to the next, so only the entries whose position changed are
- * sorted, and then merged with the others. gsl_heapsort works in place; qsort may allocate. */
+/* Orders change little from one plan to the next, so only entries with another position are sorted,
+ * and then merged with the others. gsl_heapsort works in place; qsort may allocate. */
 static void sort(struct waiter *of, size_t n, struct waiter *odd)
 {
     size_t n_odd = take_odd_out(of, n, odd);

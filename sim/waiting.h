@@ -143,8 +143,8 @@ void waiting_each(const struct waiting *waiting, key_fn *see, void *context);
 typedef void waiting_rank_fn(void *context, const struct ifl_request *const *of, size_t n,
                              int64_t *key);
 /* Gives every request the key that `rank` computes now, but for those pushed to the front; cursors
- * begin anew. For orders whose keys change. Requests without a record get one. Reading the keys is
- * O(n); sorting costs only the requests whose position changed. */
+ * begin anew. For orders with keys that change. Requests without a record get one. Reading the keys
+ * is O(n); sorting costs only the requests that change their position. */
 void waiting_rekey(struct waiting *waiting, waiting_rank_fn *rank, void *context);
 
 #endif
