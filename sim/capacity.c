@@ -418,7 +418,7 @@ static void find_members(struct search *search, struct capacity *scratch)
     nominal->n_members = n;
 }
 
-/* Interpolates as intervals.csv does. 0 times INFINITY, which is no number, is left out. */
+/* Interpolates as intervals.csv does. The first case keeps out 0 times INFINITY, which is NaN. */
 static double quantile_of(const double *ascending, size_t n, double q)
 {
     const double place = q * (double)(n - 1);

@@ -328,8 +328,7 @@ static size_t lesser(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Each member has ticked less than cap_ticks times, so gaps from before that are never asked
- * for. */
+/* Each member has ticked less than cap_ticks times, so that older gaps are never asked for. */
 static void forget_old_gaps(struct cohort *cohort)
 {
     const int64_t oldest = cohort->tick - (int64_t)cohort->cap_ticks;

@@ -140,7 +140,7 @@ static void prepare(void)
     pthread_key_create(&ends, thread_ends);
 }
 
-/* Only if the thread has no such stack yet: sanitizers would miss theirs. */
+/* Gives the thread an alternate stack, unless it has one: sanitizers would miss theirs. */
 static void take_stack(struct mark *mark)
 {
     const stack_t stack = {.ss_sp = mark->stack, .ss_size = sizeof mark->stack};

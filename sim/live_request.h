@@ -124,7 +124,8 @@ static inline int32_t request_todo(const struct ifl_request *r)
     return r->stale.n_tokens - r->stale.n_computed - r->stale.n_now;
 }
 
-/* Of all its sequences: servers that count prompt tokens count the prompt once for each. */
+/* Prompt tokens of all sequences: servers that count prompt tokens count the prompt once for
+ * each. */
 static inline int64_t live_prompt_tokens(const struct live_request *r)
 {
     return (int64_t)r->pub.n_prompt * r->pub.n_seqs;

@@ -87,7 +87,8 @@ struct replica {
     struct listeners on_join, on_start, on_undo, on_preempt, on_step_start, on_step_end, on_leave;
     bool has_ahead;           /* the preempt module has `ahead`, to be asked after each plan */
     enum ifl_keys order_keys; /* as of the last plan that looked at a ranked list */
-    bool keys_read_plan;      /* a module has read the plan under way, so keys may depend on it */
+    bool keys_read_plan; /* some module has asked for the plan (ifl_plan), so keys may depend on it
+                          */
 
     /* constant during a run */
     uint32_t number; /* in its cluster */
@@ -228,7 +229,7 @@ bool replica_keeps_promise(const struct replica *replica, int64_t now_ns);
 /* True if the plan gives one token to each member of the cohort and does nothing else: what a
  * promise says. */
 bool replica_ticks_again(const struct replica *replica);
-/* Builds the step at now_ns without a plan, if the promise covers it. False: it does not; plan. */
+/* Builds the step at now_ns without a plan, if the promise covers it. False: a plan is needed. */
 bool replica_repeat(struct replica *replica, int64_t now_ns);
 /* Turns the plan into `desc`. True if there is work or a copy to submit. */
 bool replica_commit(struct replica *replica);

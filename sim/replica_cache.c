@@ -2,7 +2,7 @@
  *
  * Hits are not kept up to date: a waiting request is looked up when a plan looks at it, and again
  * only after the cache's epoch has changed. Blocks that only their own request can find are
- * published when it gives them up, because it does not look for them before. */
+ * published when the request gives them up, because it looks for them only after that. */
 #include "replica_parts.h"
 
 #include "kv/identity.h"
@@ -64,7 +64,8 @@ void replica_mark_wanted(struct replica *replica)
     }
 }
 
-/* Tokens that follow a hit of n_cached tokens in the prompt under way that shares most with r. */
+/* Tokens by which the prompt under way that shares most with r will extend a hit of n_cached
+ * tokens. */
 static int32_t soon(const struct replica *replica, const struct live_request *r, int32_t n_cached)
 {
     const int32_t block_tokens = replica->limits.block_tokens;

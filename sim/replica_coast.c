@@ -70,7 +70,7 @@ static int64_t lesser(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A guess by the duration of the last tick. A multiple of four, the width of vectors. */
+/* An estimate from the duration of the last tick. A multiple of four, the width of vectors. */
 size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
 {
     enum { VECTOR = 4 };

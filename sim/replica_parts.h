@@ -175,7 +175,7 @@ bool replica_stands_on(const struct replica *replica, const struct live_request 
  * ---- */
 
 /* Asks the order when its keys change. Once a plan: before the plan looks at a ranked list, and
- * before a request leaves its rank. */
+ * before a request leaves such a list. */
 void replica_ask_keys(struct replica *replica);
 static inline void replica_settle_keys(struct replica *replica)
 {
@@ -238,7 +238,7 @@ void replica_each_standing(struct replica *replica, const struct ranking *list, 
 
 /* ---- replica_check.c: serving.check_steady ---- */
 
-/* Asks for all keys that are said to stand once more. A key that has changed is a breach. */
+/* Asks again for every key that is said to stand. A key that has changed is a breach. */
 void replica_check_keys(struct replica *replica);
 /* Writes down what a module was asked within this plan, and its answer. */
 void replica_say(struct replica *replica, const struct module *module, uint64_t question,

@@ -17,9 +17,9 @@ static void join_cohort(struct replica *replica, struct live_request *r)
     replica_add_to_cohort(replica, r);
 }
 
-/* Members that this step does not schedule leave the cohort. Plans ask for the keys of all members;
- * a request outside is asked for only after a note. With IFL_KEYS_NAMED the order itself names
- * requests. */
+/* Members that this step does not schedule leave the cohort. Plans ask for the keys of all members,
+ * but for the key of a request outside only after a note. With IFL_KEYS_NAMED the order names the
+ * requests with changed keys, so that no note is needed. */
 static void eject_unscheduled(struct replica *replica)
 {
     for (struct live_request *r = replica->cohort.members.head, *next; r; r = next) {

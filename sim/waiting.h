@@ -106,7 +106,7 @@ static inline void waiting_renew(const struct waiting *waiting, uint64_t at[2])
     at[1] = (uint64_t)waiting->n_rankings << 32;
 }
 
-/* So many cursors of a plan note what they have shown. Further ones may show a request again. */
+/* Most cursors of a plan that note what they have shown. Further ones may show a request again. */
 enum { WAITING_MOST_CURSORS = 64 };
 
 /* A new plan: what cursors have shown is forgotten. */
