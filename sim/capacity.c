@@ -68,7 +68,7 @@ static void judge(const struct capacity_config *goals, struct capacity_trial *tr
     }
 }
 
-/* The replications of a trial. Each thread takes the next that nobody has. */
+/* The replications of a trial. Each thread takes the next one that no thread has taken. */
 struct trial_crew {
     const struct capacity_options *options;
     uint64_t member;
@@ -145,7 +145,7 @@ static int fly(struct search *search, double rate_rps)
     return crew.error.code;
 }
 
-/* A rate that went through its logarithm is still the same. */
+/* Compares with a tolerance, because rates pass through their logarithms. */
 static const struct capacity_trial *find_trial(const struct search *search, double rate_rps)
 {
     const struct capacity *found = search->found;
@@ -155,7 +155,8 @@ static const struct capacity_trial *find_trial(const struct search *search, doub
     return NULL;
 }
 
-/* NULL after an error, or when there were too many. */
+/* Flies a trial, unless the rate was tried before. NULL after an error, or after too many
+ * trials. */
 static const struct capacity_trial *try_rate(struct search *search, double rate_rps)
 {
     struct capacity *found = search->found;
@@ -214,7 +215,8 @@ struct bracket {
     double within_rps, beyond_rps; /* 0, INFINITY: none yet */
 };
 
-/* What earlier trials say: the highest rate below which all were within, and the next. */
+/* What earlier trials say: the lowest rate beyond the objectives, and the highest rate below
+ * that. */
 static struct bracket bracket_of(const struct search *search)
 {
     const struct capacity *found = search->found;
@@ -249,7 +251,8 @@ static enum capacity_status widen(struct search *search, struct bracket *bracket
     return CAPACITY_FOUND;
 }
 
-/* Brent's method closes in on a root from one side; the other end follows when the root stands. */
+/* Brent's method closes in on a root from one side. Once the root hardly moves, a rate on its other
+ * side is tried. */
 static void narrow(struct search *search, struct bracket *bracket)
 {
     const double tolerance = search->options->configs[0].capacity.tolerance_frac;
@@ -269,8 +272,8 @@ static void narrow(struct search *search, struct bracket *bracket)
         if (fabs(log_root - log_last) < tolerance)
             margin_at(margin_at(log_root, search) > 0 ? log_root - aside : log_root + aside,
                       search);
-        /* A margin that goes up and down has other roots, and the solver may stand at one of them.
-         */
+        /* A margin that goes up and down has several roots, and the solver may have found another
+         * one than the bracket's. */
         if (search->found->n_trials == n_trials)
             margin_at(log(bracket->within_rps * bracket->beyond_rps) / 2, search);
         *bracket = bracket_of(search);
@@ -278,7 +281,8 @@ static void narrow(struct search *search, struct bracket *bracket)
     gsl_root_fsolver_free(solver);
 }
 
-/* The highest rate within, to the tolerance; 0 or INFINITY where it is out of reach. */
+/* The highest rate within the objectives, to the tolerance, if *status is CAPACITY_FOUND; else the
+ * highest rate that was tried and within, or 0. */
 static double root_rps(struct search *search, double (*margin_of)(const struct capacity_trial *),
                        enum capacity_status *status)
 {
@@ -336,7 +340,8 @@ static enum capacity_status straddle(struct search *search, double rps[3])
 
 static void minimise(struct search *search, const double rps[3])
 {
-    /* Near its top a curve is flat: the rate is known to the root of what the goodput is. */
+    /* Near its maximum the goodput is flat: a share t of it corresponds to about sqrt(t) of the
+     * rate. */
     const double tolerance = sqrt(search->options->configs[0].capacity.tolerance_frac) / 2;
     gsl_function function = {margin_at, search};
     gsl_min_fminimizer *minimiser = gsl_min_fminimizer_alloc(gsl_min_fminimizer_brent);
@@ -413,7 +418,7 @@ static void find_members(struct search *search, struct capacity *scratch)
     nominal->n_members = n;
 }
 
-/* Between two values as in intervals.csv, but INFINITY is no number to go halfway to. */
+/* Interpolates as intervals.csv does. The first case keeps out 0 times INFINITY, which is NaN. */
 static double quantile_of(const double *ascending, size_t n, double q)
 {
     const double place = q * (double)(n - 1);
@@ -424,8 +429,8 @@ static double quantile_of(const double *ascending, size_t n, double q)
     return (1 - frac) * ascending[below] + frac * ascending[above];
 }
 
-/* The distance of an end from the capacity where two independent causes move it; an end that is on
- * the other side, or not known, is no distance. */
+/* The distance of an end of the interval from the capacity, if two independent causes move it. An
+ * end that is on the other side, or not known, has distance 0. */
 static double reach(double of_replications, double of_members)
 {
     return hypot(of_replications > 0 ? of_replications : 0, of_members > 0 ? of_members : 0);

@@ -45,7 +45,7 @@ int cohort_reserve(struct cohort *cohort, size_t n)
     return 0;
 }
 
-/* ---- who finishes when ---- */
+/* ---- last tokens ---- */
 
 static bool finishes_at(const struct cohort *cohort, size_t at)
 {
@@ -57,7 +57,7 @@ static void mark_finish(struct cohort *cohort, size_t at)
     cohort->finishes[at / 64] |= UINT64_C(1) << at % 64;
 }
 
-/* The first marked tick from `tick` on, of which there is one. */
+/* The first marked tick from `tick` on; there must be one. */
 static int64_t first_finish(const struct cohort *cohort, int64_t tick)
 {
     const size_t n_words = cohort->cap_ticks / 64;
@@ -71,7 +71,8 @@ static int64_t first_finish(const struct cohort *cohort, int64_t tick)
     return tick + __builtin_ctzll(word);
 }
 
-/* Mostly alone: the mark says so, and the list need not be read, which would be a miss. */
+/* Most ticks finish one member at most. A clear bit says that the list is empty and saves reading
+ * it, which would be a cache miss. */
 static void finish_insert(struct cohort *cohort, struct live_request *r)
 {
     const size_t at = cohort_place(cohort, r->finish_tick);
@@ -83,7 +84,7 @@ static void finish_insert(struct cohort *cohort, struct live_request *r)
         cohort->next_finish_tick = r->finish_tick;
 }
 
-/* n members are left. */
+/* n: members left without r. */
 static void finish_remove(struct cohort *cohort, struct live_request *r, size_t n)
 {
     const size_t at = cohort_place(cohort, r->finish_tick);
@@ -129,7 +130,7 @@ int cohort_widen(struct cohort *cohort, int64_t n_ticks)
     return 0;
 }
 
-/* ---- who grows when ---- */
+/* ---- growth ---- */
 
 static int32_t grow_phase(const struct cohort *cohort, const struct live_request *r)
 {
@@ -140,7 +141,7 @@ static int32_t grow_phase(const struct cohort *cohort, const struct live_request
     return (int32_t)kv_tail_tokens((uint32_t)cohort->phase + (uint32_t)n_left, cohort->block);
 }
 
-/* One more of that phase, or one less. */
+/* One more growing member of that phase; unmark_growth: one less. */
 static void mark_growth(struct cohort *cohort, int32_t phase)
 {
     cohort->grows[phase / 64] |= UINT64_C(1) << phase % 64;
@@ -154,7 +155,8 @@ static void unmark_growth(struct cohort *cohort, int32_t phase)
     cohort->n_growing--;
 }
 
-/* Ticks from one of that phase until one at which somebody, who is there, takes blocks. */
+/* Ticks from one of that phase to the first at which a member takes blocks, 0 for that tick itself.
+ * There must be a growing member. */
 static size_t ticks_to_growth(const struct cohort *cohort, int32_t phase)
 {
     uint64_t marks = cohort->grows[phase / 64] >> phase % 64;
@@ -224,7 +226,8 @@ void cohort_uncount(struct cohort *cohort, struct live_request *r)
 
 /* ---- members ---- */
 
-/* Unless it had its last token when the others had theirs, or there are none. */
+/* r is fresh if it is a group, or if its last token did not come at last_end_ns. The first member
+ * of an empty cohort sets last_end_ns. */
 static void note_fresh(struct cohort *cohort, struct live_request *r)
 {
     if (cohort->n == 0)
@@ -269,8 +272,8 @@ void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
     r->synced_tick = cohort->tick;
 }
 
-/* The longest gap that the member shared. Half of those left are passed over or not, without a
- * branch, which nobody could foretell. */
+/* The longest gap that the member shared, or -1. A binary search without a branch: the comparison
+ * is unpredictable. */
 static int64_t longest_shared_gap(const struct cohort *cohort, const struct live_request *r)
 {
     const struct gap *at = cohort->gaps;
@@ -325,7 +328,7 @@ static size_t lesser(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Nobody has ticked cap_ticks times, so nobody can ask for gaps from before. */
+/* Each member has ticked less than cap_ticks times, so that older gaps are never asked for. */
 static void forget_old_gaps(struct cohort *cohort)
 {
     const int64_t oldest = cohort->tick - (int64_t)cohort->cap_ticks;
@@ -387,7 +390,8 @@ int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
     return shared->count ? push_gap(cohort, cohort->tick, shared->gap_ns) : 0;
 }
 
-/* No gap is shorter than the one before it: contexts grow, and with them the durations. */
+/* True if no gap is shorter than the one before it. That is the usual case: contexts grow, and with
+ * them the durations. */
 static bool never_shorten(const int64_t *gap_ns, size_t n)
 {
     int64_t signs = 0;

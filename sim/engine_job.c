@@ -96,7 +96,7 @@ void engine_job_finish(struct engine_job *job)
     *job = (struct engine_job){0};
 }
 
-/* ---- blocks that nobody owns ---- */
+/* ---- blocks that no request owns ---- */
 
 int engine_spoiler_create(struct engine_spoiler *spoiler, const struct kv_pool *pool)
 {

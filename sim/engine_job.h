@@ -23,20 +23,22 @@ struct engine_job {
     size_t cap_seqs, cap_tokens, cap_blocks, cap_copies, cap_spoilt;
 };
 
-/* Which blocks of a pool nobody owns and have not been spoilt yet. */
+/* Finds the free blocks of a pool that have not been spoilt (filled with NaN) since they became
+ * free. */
 struct engine_spoiler {
     const struct kv_pool *pool; /* NULL: spoils nothing */
-    bool *spoilt;               /* [n_blocks] */
+    bool *spoilt;               /* [n_blocks] free, and listed to be spoilt before */
 };
 int engine_spoiler_create(struct engine_spoiler *spoiler, const struct kv_pool *pool);
 void engine_spoiler_finish(struct engine_spoiler *spoiler);
 
-/* 0, or -1 without memory. */
+/* Copies a step into the job. 0, or -1 without memory. */
 int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
                      struct engine_spoiler *spoiler);
 void engine_job_finish(struct engine_job *job);
 
-/* Before the engine runs it, and after. */
+/* look_up: fills in the token ids, before the engine runs the job. remember: stores the sampled
+ * tokens afterwards; 0, or -1 without memory. */
 void engine_job_look_up(struct engine_job *job, const struct token_ids *ids);
 int engine_job_remember(const struct engine_job *job, struct token_ids *ids);
 

@@ -9,7 +9,7 @@
 
 enum { MAX_PATH = PROGRAM_PATH_BYTES + 128 };
 
-/* ---- where ---- */
+/* ---- finding the file ---- */
 
 /* Looks for the module in a folder; what was looked at goes to `looked`. */
 static bool is_in(const char *folder, const char *name, char path[MAX_PATH], char looked[512])
@@ -37,7 +37,7 @@ static bool find(const char *name, char path[MAX_PATH], char looked[512])
     return false;
 }
 
-/* ---- what ---- */
+/* ---- loading and checking ---- */
 
 static int check(const struct ifl_engine *engine, const char *path, struct ifl_error *error)
 {
@@ -67,7 +67,7 @@ static const struct ifl_engine *engine_of(void *library, const char *path, struc
     return engine && check(engine, path, error) == 0 ? engine : NULL;
 }
 
-/* Its constructors run. */
+/* Runs the constructors of the library. */
 static const struct ifl_engine *load(const char *path, struct ifl_error *error)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

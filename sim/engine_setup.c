@@ -62,7 +62,7 @@ static int32_t at_most(int64_t n, int64_t max)
     return (int32_t)(n < max ? n : max);
 }
 
-/* Every token of a step has a slot of its own in the pool, every sequence a block. */
+/* The pool bounds a step: each token takes a slot of its own, each sequence a block. */
 static void set_limits(const struct engine_setup *setup, struct ifl_engine_options *options)
 {
     const struct ifl_limits *limits = &setup->limits;

@@ -17,16 +17,17 @@ struct engine_setup {
     struct ifl_notes notes; /* about the checkpoint */
 };
 
-/* The shape as engines take it; an error where it is no Llama-style decoder. */
+/* The shape of a model as engines take it. An error if the model is no Llama-style decoder. */
 int engine_describe_model(const struct model *model, struct ifl_engine_model *described,
                           struct ifl_error *error);
 
-/* A data type by its name; false where there is none of that name. */
+/* A data type by its name; false if there is none of that name. */
 bool engine_dtype_named(const char *name, enum ifl_engine_dtype *dtype);
-/* The names that an executor (cpu, cuda) takes, as an error lists them; of another, all. */
+/* Names of the data types that an executor (cpu, cuda) takes, as an error lists them; for another
+ * executor, of all. */
 const char *engine_dtype_names(const char *executor);
 
-/* NULL and an error where the module is missing, the model is not one it runs, or memory is. */
+/* NULL and an error if the module is missing, if it does not run the model, or without memory. */
 struct executor_engine *engine_set_up(const struct engine_setup *setup, struct ifl_error *error);
 
 #endif

@@ -8,7 +8,7 @@
 #include "guard.h"
 #include "token_ids.h"
 
-/* A signal sets a flag and wakes nobody: whoever waits looks that often. */
+/* A waiting thread looks at the stop flag that often: a signal sets it and wakes no thread. */
 static const int64_t LOOK_NS = 20000000;
 
 struct executor_engine {
@@ -111,7 +111,7 @@ static void wait_until(struct executor_engine *x, int64_t at_ns)
     pthread_cond_timedwait(&x->ended, &x->lock, &at);
 }
 
-/* With the lock held; a result as of `next`. */
+/* Called with the lock held; returns what `next` does. */
 static int await(struct executor_engine *x, int64_t until_ns, struct ifl_done *done,
                  struct ifl_error *error)
 {
@@ -146,7 +146,7 @@ static int engine_next(void *self, int64_t until_ns, struct ifl_done *done, stru
     return rc;
 }
 
-/* Its last step has ended, so the engine's thread no longer looks at it. */
+/* The last step of the request has ended, so the engine's thread no longer reads its tokens. */
 static void engine_forget(void *self, uint64_t serial)
 {
     struct executor_engine *x = self;

@@ -24,7 +24,7 @@ struct executor_engine_options {
 
 struct executor_engine;
 
-/* Opens the engine. NULL and an error where that fails. */
+/* Opens the engine. NULL and an error if that fails. */
 struct executor_engine *executor_engine_create(const struct executor_engine_options *options,
                                                struct ifl_error *error);
 /* Lets a step under way end (soon, if `stop` is set). Accepts NULL. */

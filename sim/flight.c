@@ -13,7 +13,7 @@ struct loop {
     struct routing routing;
     uint32_t *due; /* [n_due] replicas to plan */
     uint32_t n_due;
-    uint32_t n_busy;         /* replicas whose step the executor has */
+    uint32_t n_busy;         /* replicas with a step at the executor */
     bool sees_ahead;         /* steps may end without having been submitted */
     uint64_t n_untold;       /* requests that have ended, for the progress line */
     struct event_heap wakes; /* payload: the replica */
@@ -30,7 +30,7 @@ static void tell_progress(struct loop *loop)
     loop->n_untold = 0;
 }
 
-/* Many at once where they are fast: an atomic addition waits until all before it is written. */
+/* Adds many at once if requests end fast: an atomic addition waits for all earlier writes. */
 static void count_ended(struct loop *loop, uint64_t n)
 {
     loop->n_untold += n;
@@ -196,7 +196,7 @@ static void wake(struct loop *loop)
 
 /* ---- plans ---- */
 
-/* Checking mode: the promised step is planned, and must be what was promised. */
+/* Checking mode: the promised step is planned all the same, and must be what was promised. */
 static int plan_promised(struct replica *replica, int64_t now_ns, struct ifl_error *error)
 {
     const struct ifl_promise promised = replica->promise;
@@ -237,13 +237,14 @@ static int count_wake(struct replica *replica, int64_t now_ns, bool moved, struc
                     ifl_s_from_ns(now_ns), replica_requests(replica));
 }
 
-/* It wants to be woken, at an hour to come. */
+/* True if the replica has asked to be woken at a later time. */
 static bool sleeps(const struct loop *loop, const struct replica *replica)
 {
     return replica->wake_ns > loop->now_ns && replica->wake_ns != IFL_NEVER;
 }
 
-/* A plan without work sleeps until something happens, or until the policy's own hour. */
+/* After a plan without work the replica sleeps until the next event, or until the time that the
+ * policy asked for. */
 static int fall_asleep(struct loop *loop, struct replica *replica, bool moved,
                        struct ifl_error *error)
 {
@@ -260,8 +261,9 @@ static int fall_asleep(struct loop *loop, struct replica *replica, bool moved,
 
 /* ---- the end of a step ---- */
 
-/* What the step did for whom, for work.csv and the timeline. Not from desc.work, which is the
- * executor's at submission: arrivals since may have moved the array. */
+/* Records what the step did for each sequence, for work.csv and the timeline. Reads replica->work,
+ * not desc.work, which is for the executor at submission: arrivals since may have moved the
+ * array. */
 static int record_work(const struct flight *flight, const struct replica *replica,
                        const struct ifl_done *done, struct ifl_error *error)
 {
@@ -306,10 +308,10 @@ static inline int end_one(struct loop *loop, struct replica *replica, const stru
     return rc == 0 && replica->n_gone > 0 ? report_gone(loop, replica, error) : rc;
 }
 
-/* ---- steps whose ends are foreseen ---- */
+/* ---- steps that are ended without being submitted ---- */
 
-/* An executor that can tell how long steps take need not be waited for, as long as no other replica
- * is there to be asked for order, and no router that holds requests back. */
+/* An executor that foretells durations need not be waited for. Only with a single replica, for the
+ * events of several must be put in order, and without a router that may hold requests back. */
 static bool sees_ahead(const struct flight *flight)
 {
     return flight->n_replicas == 1 && !flight->router && flight->executor->durations && flight->steady_runs &&
@@ -330,7 +332,7 @@ struct outlook {
     size_t n, at;
 };
 
-/* False: submitting the step must tell, or say why it cannot. */
+/* False: only submitting the step tells its duration, or why there is none. */
 static bool look_ahead(const struct flight *flight, const struct replica *replica, int64_t until_ns,
                        struct outlook *outlook)
 {
@@ -363,7 +365,7 @@ static int coast(struct loop *loop, struct replica *replica, const struct ifl_do
     return 1;
 }
 
-/* Who arrives while the step runs comes before its end; whoever wakes meanwhile is awake. */
+/* Delivers the wakes and arrivals before the end of the step, then ends it. */
 static int end_after_arrivals(struct loop *loop, struct replica *replica,
                               const struct ifl_done *done, struct ifl_error *error)
 {
@@ -373,9 +375,9 @@ static int end_after_arrivals(struct loop *loop, struct replica *replica,
     return rc < 0 ? rc : end_one(loop, replica, done, error);
 }
 
-/* Ends the committed step, and those that repeat it until something else happens, without a word to
- * the executor. 1: the one that is committed then must be submitted; 0: all have ended, and a plan
- * is due. */
+/* Ends the committed step, and those that repeat it until the next event, without calling the
+ * executor for each. 1: the step that is committed then must be submitted; 0: all have ended, and a
+ * plan is due. */
 static int end_foreseen(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
     const int64_t until_ns = next_event_ns(loop);
@@ -409,8 +411,8 @@ static int check_stop(const struct flight *flight, struct ifl_error *error)
     return flight->stop && *flight->stop ? ifl_fail(error, IFL_E_INTERRUPTED, "interrupted") : 0;
 }
 
-/* Plans until there is work for the executor to wait for or nothing moves any more: a plan that
- * only preempts or rejects is followed by another at the same time. */
+/* Plans until the executor has work to wait for, or nothing changes any more. A plan that only
+ * preempts or rejects is followed by another at the same time. */
 static int plan_step(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
     struct flight *flight = loop->flight;
@@ -420,7 +422,7 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
             return rc;
         const bool moved = replica->n_rejected > 0 || replica->step.n_preempted > 0 ||
                            replica->n_ended > 0 || replica->wake_ns == loop->now_ns;
-        n_tries = replica->n_rejected > 0 ? 0 : n_tries; /* of these there is an end */
+        n_tries = replica->n_rejected > 0 ? 0 : n_tries; /* rejections are finite */
         const bool submits = replica_commit(replica);
         if (replica->n_gone > 0 && (rc = report_gone(loop, replica, error)) < 0)
             return rc;
@@ -449,7 +451,7 @@ static int by_number(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* In the order of their numbers, whatever made them fall due. */
+/* Plans for the replicas that fell due, in the order of their numbers. */
 static int plan_due(struct loop *loop, struct ifl_error *error)
 {
     int rc = 0;
@@ -467,7 +469,7 @@ static int plan_due(struct loop *loop, struct ifl_error *error)
 
 /* ---- the loop ---- */
 
-/* A module that neither serves nor refuses. */
+/* Fails the run: the batching module neither serves nor refuses the requests that are left. */
 static int fail_idle(const struct flight *flight, struct replica *replica, struct ifl_error *error)
 {
     const uint64_t *request_id = flight->workload->trace->request_id;
@@ -485,7 +487,7 @@ static int fail_idle(const struct flight *flight, struct replica *replica, struc
                     replica->running.n, replica->n_swapped, first);
 }
 
-/* The router holds requests back, and nothing can happen that it would be asked again for. */
+/* The router holds requests back, and no event is left after which it would be asked again. */
 static int give_up_held(struct loop *loop, struct ifl_error *error)
 {
     struct routing *routing = &loop->routing;
@@ -498,8 +500,8 @@ static int give_up_held(struct loop *loop, struct ifl_error *error)
     return rc < 0 ? rc : 1;
 }
 
-/* Nothing will come any more: of each replica where requests are left, one that is refused is
- * dropped, and the others are planned again. 0: none is left. */
+/* No event is left. At each replica with requests, one that is refused is dropped, and a plan is
+ * due for the others; then one that is held back. 0: no request is left. */
 static int give_up(struct loop *loop, struct ifl_error *error)
 {
     const struct flight *flight = loop->flight;
@@ -516,7 +518,7 @@ static int give_up(struct loop *loop, struct ifl_error *error)
     return rc == 0 ? give_up_held(loop, error) : rc;
 }
 
-/* Of preemptions behind the last step, of requests that were dropped then. */
+/* Records preemptions behind the last step, of requests that were dropped then. */
 static int record_last_preemptions(const struct flight *flight, struct ifl_error *error)
 {
     struct ifl_step_record record;
@@ -551,7 +553,7 @@ static int end_others(struct loop *loop, struct ifl_error *error)
     return rc < 0 ? rc : 0;
 }
 
-/* Waits for whatever comes first. 1: now_ns has moved; 0: nothing will ever come. */
+/* Waits for the next event. 1: now_ns has moved; 0: there is no event any more. */
 static int advance(struct loop *loop, struct ifl_error *error)
 {
     const struct flight *flight = loop->flight;

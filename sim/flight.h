@@ -1,9 +1,9 @@
 /* A flight: one workload against the replicas of a cluster on one executor, from the first arrival
- * to the last token. The loop is the same in virtual and in wall time: it waits for whatever comes
- * first, lets requests arrive, and plans for the replicas that fell due.
+ * to the last token. The loop is the same in virtual and in wall time: it waits for the next event,
+ * delivers arrivals, and plans for the replicas that fell due.
  *
- * At equal times: ends of steps, then ticks, then requests that a router holds back, then arrivals,
- * then plans; of several of a kind, by the number of the replica, then by the serial of the
+ * At equal times: ends of steps, then wakes, then requests that a router holds back, then arrivals,
+ * then plans. Of several of a kind: by the number of the replica, then by the serial of the
  * request. */
 #ifndef SIM_FLIGHT_H
 #define SIM_FLIGHT_H
@@ -18,7 +18,7 @@
 #include "workload.h"
 
 /* Requests that came to no replica: longer than the model, larger than the pool, turned away at the
- * door. Of those that modules refuse the replicas keep account. */
+ * door. Requests that modules refuse are counted by the replicas. */
 struct flight_rejections {
     uint64_t n_beyond_model, n_beyond_pool, n_at_door;
 };
@@ -34,8 +34,8 @@ struct flight {
     void *executor_self;
     struct ifl_recorder *recorder;
     bool steady_runs;
-    bool records_work;                 /* the replicas list theirs, and the recorder wants it */
-    bool check_steady;                 /* plan promised steps all the same, and compare */
+    bool records_work; /* the replicas list the work of each step, and the recorder takes it */
+    bool check_steady; /* plan promised steps all the same, and compare */
     const volatile sig_atomic_t *stop; /* set by a signal: the flight ends with an error */
     atomic_ullong *n_ended;            /* requests ended so far, for a progress line, or NULL */
     uint64_t n_plans, n_repeats;       /* out */

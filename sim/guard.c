@@ -11,8 +11,8 @@
 
 enum { STACK_BYTES = 1 << 16, LINE_BYTES = 1024 };
 
-/* Of a thread. Marks are never freed, as a handler may read the list at any time: one whose thread
- * has ended is given to the next. */
+/* The mark of a thread. Marks are never freed, because a handler may read the list at any time; the
+ * mark of a thread that has ended goes to a new thread. */
 struct mark {
     _Atomic(const struct guard_call *) call; /* NULL: in none */
     atomic_bool taken;
@@ -21,7 +21,7 @@ struct mark {
 };
 
 static _Atomic(struct mark *) marks;
-static struct mark without_memory; /* of all threads that get none: tells nothing */
+static struct mark without_memory; /* shared by threads that get no mark; not in the list */
 static _Thread_local struct mark *own;
 static pthread_key_t ends; /* its destructor sees a thread end */
 static pthread_once_t once = PTHREAD_ONCE_INIT, armed = PTHREAD_ONCE_INIT;
@@ -34,7 +34,7 @@ struct line {
     size_t n;
 };
 
-/* One line, whatever the names of files hold. */
+/* Keeps a message on one line, whatever the names of files hold. */
 static void add(struct line *line, const char *text)
 {
     for (; *text && line->n < LINE_BYTES - 1; text++)
@@ -52,7 +52,7 @@ static void begin(struct line *line)
 static void say(struct line *line)
 {
     line->text[line->n++] = '\n';
-    /* Where standard error takes nothing there is no other place to say it. */
+    /* If standard error takes nothing, there is no other place for the message. */
     if (write(STDERR_FILENO, line->text, line->n) < 0)
         return;
 }
@@ -70,7 +70,8 @@ static const struct guard_call *any_call(void)
     return call;
 }
 
-/* "WHO <own words> CALL" where it was this thread, else "<other words>, while WHO was in CALL". */
+/* "NAME <own words> CALL" if this thread is in a call, else "<other words>, while NAME was in
+ * CALL". */
 static void blame(struct line *line, const char *own_words, const char *other_words)
 {
     const struct guard_call *call = own_call(), *other = call ? NULL : any_call();
@@ -121,7 +122,7 @@ static void drop_stack(const struct mark *mark)
 
 static void thread_ends(void *context)
 {
-    static struct line line; /* the program ends with it; the stack was left where the call stood */
+    static struct line line; /* not on the stack, which was left where the call stood */
     struct mark *mark = context;
     if (atomic_load(&mark->call)) {
         begin(&line);
@@ -139,7 +140,7 @@ static void prepare(void)
     pthread_key_create(&ends, thread_ends);
 }
 
-/* The sanitizers have a stack of their own, which they would miss. */
+/* Gives the thread an alternate stack, unless it has one: sanitizers would miss theirs. */
 static void take_stack(struct mark *mark)
 {
     const stack_t stack = {.ss_sp = mark->stack, .ss_size = sizeof mark->stack};
@@ -209,8 +210,8 @@ static const struct {
 enum { N_CRASHES = sizeof crashes / sizeof *crashes };
 static struct sigaction was[N_CRASHES];
 
-/* What the signal does without us is due when this handler returns, and its address is still that
- * of the crash. */
+/* Ends with the former action: the signal is raised again, and delivered when this handler returns,
+ * with the address of the crash. */
 static void on_crash(int number)
 {
     struct line line;

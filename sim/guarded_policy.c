@@ -57,7 +57,7 @@ static const struct guarded *guarded_of(const void *self)
     return (const struct guarded *)(const void *)module_policy_of(self);
 }
 
-/* A call of what is marked, where it returns nothing, and where it returns a TYPE. `g` is the
+/* Calls a marked function that returns nothing (MARKED), or a TYPE (MARKED_ANSWER). `g` is the
  * policy. */
 #define MARKED(which, call)                                                                        \
     const struct guarded *g = guarded_of(self);                                                    \

@@ -57,7 +57,8 @@ int live_add_chunks(struct live_pool *pool, size_t n)
     return 0;
 }
 
-/* The one that was given back last, which the caches still know; or a new one, without arrays. */
+/* The record that was given back last, because it may still be in the caches; or a new one, without
+ * arrays. */
 static struct live_request *any_free(struct live_pool *pool)
 {
     struct live_request *r = pool->free;

@@ -1,9 +1,9 @@
 /* A request while it is in the system: what policies see, and what only the loop knows.
  *
  * Records come from a pool and are reused, block tables included, so that a run stops allocating
- * once it has seen its largest queue. Who stands far back in a long queue needs none yet
- * (waiting.h). The counts in `pub` of a member of the cohort (cohort.h) are brought up to date when
- * somebody looks. */
+ * once it has seen its largest queue. A request far back in a long queue has no record yet
+ * (waiting.h). For a member of the cohort (cohort.h) the counts in `pub` are brought up to date
+ * when they are read. */
 #ifndef SIM_LIVE_REQUEST_H
 #define SIM_LIVE_REQUEST_H
 
@@ -14,12 +14,13 @@
 
 #include "kv/beams.h"
 
-/* The lists that link requests; each stands in one of a kind at most. */
+/* Kinds of list that link requests. A request is in one list of a kind at most. */
 enum live_chain {
-    ON_DEVICE,   /* who runs, in order of start */
-    AMONG_PEERS, /* of them, the cohort's members, in order of start; or who is apart from it */
+    ON_DEVICE,   /* running requests, in order of start */
+    AMONG_PEERS, /* running requests: members of the cohort, in order of start; or those apart from
+                    it */
     GROWING,     /* members that need a block at the same ticks, in order of start */
-    FINISHING,   /* members whose last token one tick yields, in order of start */
+    FINISHING,   /* members that get their last token at the same tick, in order of start */
     N_CHAINS
 };
 
@@ -31,7 +32,7 @@ enum ranked_list { RANKED_RUNNING, RANKED_SWAPPED, RANKED_PREFILL, N_RANKED };
 
 struct standing { /* in a ranked list, replica_ranks.c */
     int64_t key;
-    size_t noted_at; /* 1 + its place among the noted; 0: it is not */
+    size_t noted_at; /* 1 + its index in ranking.noted; 0: it is not noted */
     bool stands;
 };
 
@@ -40,14 +41,14 @@ struct live_request {
 
     size_t row;            /* in the trace */
     int32_t n_output;      /* the true output length */
-    int32_t stream_tokens; /* leading ones, of the answer too, that are its prefix group's stream */
-    int32_t named_tokens;  /* leading ones, of the answer too, that its hash ids stand for */
+    int32_t stream_tokens; /* leading tokens, answer included, that are its prefix group's stream */
+    int32_t named_tokens;  /* leading tokens, answer included, that its hash ids stand for */
     int32_t cap_blocks;
     uint32_t *blocks; /* device blocks while RUNNING, host blocks while SWAPPED, those of its hit
                          while WAITING; in tallied pools only the names that the cache has for them,
                          or the first (kv/pool.h) */
-    uint64_t ticket;  /* with which it waits, see waiting.h; 0: it does not */
-    uint64_t shown_plan, shown_to; /* the plan whose cursors have shown it, a bit each */
+    uint64_t ticket;  /* of its entry in the queue, see waiting.h; 0: it does not wait */
+    uint64_t shown_plan, shown_to; /* a plan, and a bit for each of its cursors that has shown it */
 
     struct live_link links[N_CHAINS];
     struct standing standing[N_RANKED];
@@ -55,12 +56,12 @@ struct live_request {
 
     /* cohort membership, see cohort.h */
     bool in_cohort, fresh;
-    bool ended; /* it has its answer, and the next plan is made as if it had not */
+    bool ended; /* it has had its last token, and the next plan, made ahead, still counts on it */
     int64_t synced_tick, finish_tick;
-    int64_t shares_tick; /* the first one whose gap is everyone's */
+    int64_t shares_tick; /* the first tick with a gap that it shares with the other members */
     int32_t grow_phase;  /* its blocks are full at ticks of that phase */
-    bool counted;        /* grows by count, not in a list */
-    int64_t unused_tick; /* at which the last block is taken of which n_unused slots stay empty */
+    bool counted;        /* grows by count, is in no grow list */
+    int64_t unused_tick; /* tick of its last block, of which n_unused slots stay empty */
     int32_t n_unused;
 
     /* of a sequence group, kv/group.h */
@@ -74,15 +75,15 @@ struct live_request {
     uint64_t looked_up;    /* the cache's epoch then, 0: never */
     int32_t n_published;   /* leading blocks that the cache knows */
     int32_t n_names;       /* entries of `blocks` that stand for these */
-    uint64_t identity;     /* of the last one in the hit, or published */
+    uint64_t identity;     /* of the last block in the hit, or published */
     bool swapped_in;       /* its blocks came from the host */
     int32_t cached_tokens; /* of its prompt, when it first started */
 
     /* for the report */
     int64_t first_scheduled_ns, last_token_ns, max_itl_ns;
     int64_t stalled_ns, stalled_prefill_ns, stalled_since_ns;
-    int64_t stall_began_ns, stall_ended_ns; /* the last that has ended; IFL_NEVER: none to report */
-    bool stalled_on_host;                   /* the last one's K/V was swapped out */
+    int64_t stall_began_ns, stall_ended_ns; /* last stall; IFL_NEVER: none to report */
+    bool stalled_on_host;                   /* the K/V was swapped out during the last stall */
     int32_t n_swap_outs;
 };
 
@@ -110,9 +111,9 @@ static inline uint32_t live_block(const struct live_request *r, int32_t i)
     return i < r->cap_blocks ? r->blocks[i] : 0;
 }
 
-/* As ifl_decodes and ifl_todo, of the counts that stand in the record: for requests that do not
- * decode together with others, or whose counts were just brought up to date. A member of the cohort
- * decodes at any time. */
+/* ifl_decodes and ifl_todo for the counts as they stand in the record: only for requests outside
+ * the cohort, or with counts that were just brought up to date. For request_decodes any member will
+ * do, because members decode at all times. */
 static inline bool request_decodes(const struct ifl_request *r)
 {
     return r->stale.n_computed >= r->n_prefill;
@@ -123,7 +124,8 @@ static inline int32_t request_todo(const struct ifl_request *r)
     return r->stale.n_tokens + r->stale.n_pending - r->stale.n_computed - r->stale.n_now;
 }
 
-/* Of all its answers, each of which has the prompt for itself where a server counts prompts. */
+/* Prompt tokens of all sequences: servers that count prompt tokens count the prompt once for
+ * each. */
 static inline int64_t live_prompt_tokens(const struct live_request *r)
 {
     return (int64_t)r->pub.n_prompt * r->pub.n_seqs;
@@ -137,7 +139,7 @@ struct live_list {
 #define FOR_EACH_LIVE(r, list, chain)                                                              \
     for (struct live_request *r = (list)->head; r; r = r->links[chain].next)
 
-/* Behind `before`, or first. */
+/* Inserts r behind `before`, or first if that is NULL. */
 static inline void live_insert(struct live_list *list, enum live_chain chain,
                                struct live_request *before, struct live_request *r)
 {
@@ -178,15 +180,16 @@ static inline void live_remove(struct live_list *list, enum live_chain chain,
 enum { LIVE_CHUNK = 1024 }; /* records */
 
 struct live_pool {
-    struct live_request *free; /* of those that have been used; linked as if they ran */
+    struct live_request *free; /* used records that are free now, linked by ON_DEVICE */
     void **chunks;
     size_t n_chunks, cap_chunks;
-    size_t n_used;       /* of all chunks' records; no memory stands behind the others yet */
+    size_t n_used; /* records of the chunks in use so far; the others were never written, so no
+                      memory backs them */
     size_t record_bytes; /* the record and its modules' parts behind it */
     size_t n_live;
 };
 
-/* parts_bytes: what all modules together hang on a request, pub.parts. */
+/* parts_bytes: size of all modules' parts of a request together (pub.parts). */
 void live_pool_init(struct live_pool *pool, size_t parts_bytes);
 void live_pool_finish(struct live_pool *pool);
 /* Room for n records in use at once; 0, or -1 without memory. */
@@ -203,7 +206,7 @@ static inline void live_give(struct live_pool *pool, struct live_request *r)
     pool->free = r;
     pool->n_live--;
 }
-/* What policies see of a request that arrives, in a zeroed record. */
+/* Fills a zeroed record with what policies see of a request that arrives. */
 void live_describe(struct live_request *r, const struct arrival *arrival);
 int live_grow_blocks(struct live_request *r, int32_t n);
 

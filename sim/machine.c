@@ -9,7 +9,7 @@
 
 /* ---- model and hardware ---- */
 
-/* What is the deployment's rather than the machine's. */
+/* Adds the deployment's times on the host to those of the machine. */
 static void deploy(const struct cost_config *cost, struct host_profile *host)
 {
     host->step_us += cost->host_step_s * 1e6;
@@ -43,7 +43,8 @@ static int32_t host_blocks(const struct config *config, const struct machine *ma
 {
     const int32_t block_tokens = config->serving.kv.block_tokens;
     const double pool_bytes = config->serving.kv.swap_gib * 1073741824.0;
-    if (!machine->has_model) /* a token costs nothing: as many as anyone could swap */
+    if (!machine->has_model) /* a token has no bytes: as many host blocks as could ever be swapped
+                                out */
         return pool_bytes > 0 ? config->serving.kv.num_blocks : 0;
     const double block_bytes =
         (double)model_kv_bytes_per_token(&machine->stage, config->tensor_parallel) * block_tokens;
@@ -104,7 +105,8 @@ static int plan_memory(const struct config *config, const struct machine *machin
                                       plan, error);
 }
 
-/* A given number of blocks is taken at its word, but not in silence if memory says otherwise. */
+/* A number of blocks that is given is taken as it is. A note says so if memory has no room for
+ * it. */
 static void doubt(const struct config *config, const struct machine *machine,
                   char text[MACHINE_TEXT_BYTES])
 {

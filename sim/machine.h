@@ -14,22 +14,23 @@ enum { MACHINE_TEXT_BYTES = 1024 };
 
 struct machine {
     bool has_model, has_hardware; /* the configuration names one; else it is zeroed */
-    struct model model, stage;    /* of which stage is what one GPU of the pipeline holds */
-    struct hardware hardware;     /* the deployment's time on the host included */
+    struct model model, stage; /* stage: the part of the model that one GPU of the pipeline holds */
+    struct hardware hardware;  /* the deployment's time on the host included */
 };
 
 int machine_load(struct machine *machine, const struct config *config, struct profile_shelf *shelf,
                  struct ifl_error *error);
-/* All limits but n_clients, which is 1. `arithmetic`: how the blocks were counted, or why the given
- * number is doubted; empty where there is nothing to say. */
+/* Fills all limits; n_clients is 1. `arithmetic`: how the blocks were counted, or why the given
+ * number is doubted; empty if there is nothing to say. */
 int machine_size_pool(const struct machine *machine, const struct config *config,
                       struct ifl_limits *limits, char arithmetic[MACHINE_TEXT_BYTES],
                       struct ifl_error *error);
-/* The caller's to destroy; NULL, and `error`, where there is none. */
+/* The cost model that the configuration names, which the caller destroys. NULL, and `error`, on
+ * failure. */
 struct cost *machine_cost(const struct machine *machine, const struct config *config,
                           struct ifl_error *error);
-/* Which of the simulated durations rest on no measurement, and what of the configuration they leave
- * out: the summary's `assumed`. max_model_tokens of a request, as in the limits. */
+/* Fills summary->assumed: which of the simulated durations rest on no measurement, and what of the
+ * configuration they leave out. max_model_tokens is that of the limits. */
 void machine_disclose(const struct machine *machine, const struct config *config,
                       int32_t max_model_tokens, struct ifl_summary *summary);
 

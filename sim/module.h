@@ -12,7 +12,7 @@ struct module {
 };
 
 /* Owned by the caller; zeroed memory is valid for module_destroy. The module's part of a request
- * begins behind *parts_bytes, which grow by it. */
+ * begins at offset *parts_bytes, which grows by its size. */
 int module_create(struct module *module, const struct module_config *config,
                   const struct ifl_limits *limits, size_t *parts_bytes, struct ifl_error *error);
 /* A router's has a part of each replica of the cluster, too. */

@@ -16,7 +16,7 @@ struct new_file {
 };
 
 int new_file_open(struct new_file *file, const char *path, struct ifl_error *error);
-/* Gives the file its name if `code` is 0 and all was taken, else removes it. Returns `code`, or
+/* Gives the file its name if `code` is 0 and all was written, else removes it. Returns `code`, or
  * what went wrong last. */
 int new_file_close(struct new_file *file, int code, struct ifl_error *error);
 

@@ -34,7 +34,7 @@ static double wall_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* ---- who comes: the trace ---- */
+/* ---- the trace ---- */
 
 /* Sequences that a request may have. */
 enum { MAX_SAMPLES = 1024 };
@@ -193,7 +193,7 @@ static int assemble(const struct point_options *options, struct point *point,
 
 /* ---- flying ---- */
 
-/* Those of the router and of all replicas as one. */
+/* Adds up the refusals of the router and of all replicas. */
 static void sum_refusals(const struct point *point, const struct flight *flight,
                          struct refusals *all)
 {
@@ -203,7 +203,7 @@ static void sum_refusals(const struct point *point, const struct flight *flight,
             refusals_add(all, &point->replicas[i].refusals.of[k]);
 }
 
-/* Behind the first, a list goes on with "; ". */
+/* What stands before an item of a list: *before for the first, "; " for all others. */
 static const char *then(const char **before)
 {
     const char *now = *before;
@@ -239,7 +239,7 @@ static void list_refusals(FILE *to, const struct refusals *refusals, bool failed
     }
 }
 
-/* Says why: a row of summary.csv only counts them. */
+/* Says why requests were rejected or failed; a row of summary.csv only counts them. */
 static void explain_refusals(const struct point_options *options, const struct point *point,
                              const struct flight *flight, const struct ifl_limits *limits)
 {
@@ -306,7 +306,8 @@ static int fly(const struct point_options *options, struct point *point,
     return rc;
 }
 
-/* A model that does not fit is the configuration's fault. */
+/* Names the configuration in an input error without a file, such as that of a model that does not
+ * fit. */
 static int blame(const struct config *config, struct ifl_error *error)
 {
     if (error->code == IFL_E_INPUT && !error->file[0])
@@ -341,8 +342,8 @@ static int fly_once(const struct point_options *options, struct point_result *re
     return rc;
 }
 
-/* Where the warm-up ends is known at the end. Flying again costs time, but no memory, and every
- * metric can leave it out. */
+/* The end of the warm-up is known only after a flight. A second flight costs time, but no memory,
+ * and every metric can leave the warm-up out. */
 static int fly_member(const struct point_options *options, struct point_result *result,
                       struct ifl_error *error)
 {

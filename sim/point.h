@@ -24,8 +24,8 @@ struct point_options {
     struct point_member member;
     struct ifl_recorder_options reports; /* the paths; the rest is filled in */
     const char *intervals_path;          /* written where cost.ensemble asks for members */
-    struct trace_shelf *traces;          /* which the points of a study share */
-    struct profile_shelf *profiles;      /* as well */
+    struct trace_shelf *traces;          /* shared by the points of a study */
+    struct profile_shelf *profiles;      /* shared, too */
     bool is_last;                        /* no other point will want a trace */
     struct ifl_notes notes;              /* how large the KV pool is, and about the trace */
     const volatile sig_atomic_t *stop;

@@ -15,7 +15,7 @@ struct shelved_profile {
     } of;
 };
 
-/* ---- what stands there; under the shelf's lock ---- */
+/* ---- entries; under the shelf's lock ---- */
 
 static void discard(struct shelved_profile *one)
 {
@@ -44,7 +44,7 @@ static void put_first(struct profile_shelf *shelf, struct shelved_profile *one)
     struct shelved_profile **at = &shelf->first;
     for (int n = 0; *at && n < SHELF_PROFILES; n++)
         at = &(*at)->next;
-    discard(*at); /* one came, so one at most is too many */
+    discard(*at); /* one entry was added, so one at most is too many */
     *at = NULL;
 }
 

@@ -1,6 +1,6 @@
-/* Models and hardware profiles that were read, for the next point of a study that wants them: a
- * sweep parses each file once a process. Takers get copies. Any number of threads may use a shelf;
- * it keeps the SHELF_PROFILES used last. */
+/* A cache of models and hardware profiles for the points of a study: a sweep parses each file once
+ * a process. Callers get copies. Any number of threads may use a shelf; it keeps the SHELF_PROFILES
+ * used last. */
 #ifndef SIM_PROFILE_SHELF_H
 #define SIM_PROFILE_SHELF_H
 

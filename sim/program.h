@@ -13,12 +13,12 @@ enum { PROGRAM_PATH_BYTES = 4096 };
 /* The folder that holds the program, "" where the system does not tell or its path is longer. */
 void program_folder(char folder[PROGRAM_PATH_BYTES]);
 
-/* The folder that the installation stands in, as /usr/local, found from the program's own; "" for a
- * program that stands in no folder for programs. */
+/* The folder that the installation stands in, such as /usr/local, found from the program's own
+ * folder. "" if the program is not in a folder for programs (bin). */
 void program_prefix(char prefix[PROGRAM_PATH_BYTES]);
 
-/* The place-th place, from 0, where `under`, a folder of data or modules (PROGRAM_DATA,
- * PROGRAM_ENGINES), may be installed; false where there are no more. */
+/* The place-th folder, from 0, that data (PROGRAM_DATA) or engine modules (PROGRAM_ENGINES) may be
+ * installed in; false if there are no more. */
 enum program_part { PROGRAM_DATA, PROGRAM_ENGINES };
 bool program_place(enum program_part part, size_t place, char folder[PROGRAM_PATH_BYTES]);
 

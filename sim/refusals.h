@@ -13,20 +13,20 @@ struct live_request;
 
 /* A refusal within the plan under way. */
 struct refusal {
-    struct live_request *r; /* NULL: nobody was refused */
+    struct live_request *r; /* NULL: no request was refused */
     const struct ifl_policy *by;
     const char *why; /* constant text that reads on behind the module's name */
-    bool lasts;      /* while nobody comes or leaves, the same plan is refused again */
+    bool lasts;      /* the plan is refused again as long as no request comes or leaves */
 };
 
-/* Requests that left for good without their last token. Beyond so many different refusals the last
- * one stands for all others. */
+/* Requests that left for good without their last token. Beyond REFUSALS_MOST different reasons the
+ * last one stands for all others. */
 enum { REFUSALS_MOST = 16 };
 
 struct refusal_count {
     const struct ifl_policy *by;
     const char *why;
-    uint64_t n_rejected, n_failed; /* that had never run, that had */
+    uint64_t n_rejected, n_failed; /* requests that had never run, requests that had */
 };
 
 struct refusals { /* zeroed: none */

@@ -50,7 +50,7 @@ const char *registry_kind_name(enum ifl_kind kind)
     return (unsigned)kind < IFL_N_KINDS ? names[kind] : "unknown";
 }
 
-/* ---- is a module of a plug-in sound? Returns what is wrong, or NULL ---- */
+/* ---- checks of a plug-in's modules: they return what is wrong, or NULL ---- */
 
 static size_t bytes_of(const struct ifl_param *param)
 {
@@ -185,7 +185,7 @@ static int check_header(const struct ifl_policy_list *list, const char *path,
     return 0;
 }
 
-/* Adds one by one, so that a list cannot name a module twice; all or none. */
+/* Adds the policies one by one, so that a list cannot name a module twice; all or none. */
 static int add_list(const struct ifl_policy_list *list, const char *path, struct ifl_error *error)
 {
     const size_t n_before = n_loaded;
@@ -223,7 +223,7 @@ static int add_symbol(void *library, const char *path, struct ifl_error *error)
     return code < 0 ? code : add_list(list, path, error);
 }
 
-/* Its constructors run, and what its tables point to is read. */
+/* Runs the constructors of the library and reads what its tables point to. */
 static int load_marked(const char *full, const char *path, struct ifl_error *error)
 {
     void *library = dlopen(full, RTLD_NOW | RTLD_LOCAL);

@@ -10,7 +10,7 @@
 
 /* ---- creating and destroying ---- */
 
-/* What every description and every record says alike. */
+/* Fields that are the same in every description and every record. */
 static void fill_constants(struct replica *replica)
 {
     const struct ifl_limits *limits = &replica->limits;
@@ -56,7 +56,7 @@ static int create_pools(struct replica *replica, const struct replica_options *o
         return -1;
     fill_constants(replica);
     if (!replica->wants_work && replica->max_samples == 1) {
-        /* then no block is ever called by its number, but for the first of a contiguous run */
+        /* then block numbers are never read, but for the first of a contiguous run */
         kv_pool_tally(&replica->kv);
         kv_pool_tally(&replica->host);
     }
@@ -73,7 +73,7 @@ static struct replica *seen_in(const struct ifl_view *view)
 static struct ifl_step *plan_of(const struct ifl_view *view)
 {
     struct replica *replica = seen_in(view);
-    replica->keys_read_plan = true; /* perhaps another module's question, which costs no more */
+    replica->keys_read_plan = true; /* perhaps not by the order */
     return replica->planning ? &replica->step : NULL;
 }
 
@@ -236,14 +236,15 @@ static void tell_join(struct replica *replica, const struct live_request *r)
         module->policy->on_join(module->self, &replica->view, &r->pub);
 }
 
-/* Where every plan ranks anew who waits, nobody reads the key of before: last is the place that
- * costs least. */
+/* If every plan ranks the queue anew, the first key is never read. INT64_MAX costs least: it
+ * appends. */
 static int64_t first_key(struct replica *replica, struct live_request *r)
 {
     return replica_keys_move(replica) ? INT64_MAX : replica_rank(replica, r);
 }
 
-/* Where nobody hears who joins and keys stand, a request may wait as the workload told of it. */
+/* With no on_join hook and keys that stand, a request in a long queue may wait without a record, as
+ * the `struct arrival` that it came as. */
 static bool may_wait_undescribed(const struct replica *replica)
 {
     return !waiting_is_short(&replica->waiting) && replica->on_join.n == 0 &&
@@ -281,7 +282,7 @@ int replica_join(struct replica *replica, const struct arrival *arrival, int64_t
     return 0;
 }
 
-/* Its answers' last tokens are never computed. */
+/* The last token of an answer is never computed, so that it takes no slot. */
 enum replica_fit replica_fit(const struct replica *replica, const struct arrival *arrival)
 {
     const struct ifl_limits *limits = &replica->limits;
@@ -333,7 +334,7 @@ static int32_t running_seqs(const struct replica *replica)
     return n;
 }
 
-/* What the policy holds. Field by field: clearing it first would cost as much as a plan. */
+/* Resets what the policy holds, field by field: clearing it first would cost as much as a plan. */
 static void open_step(struct replica *replica)
 {
     struct ifl_step *step = &replica->step;
@@ -382,8 +383,8 @@ static void open_view(struct replica *replica)
     view->n_free_host_blocks = replica->host.n_free;
 }
 
-/* Some decodes, scheduled one by one, will tick alone. Where blocks have numbers they would get
- * them in another order. */
+/* True if the plan is some decodes, scheduled one by one, which will then tick without the others.
+ * Only in tallied pools: where blocks have numbers, ticks would hand them out in another order. */
 static bool picks_decodes(const struct replica *replica)
 {
     return !replica->ready_all && replica->kv.tallied && replica->n_planned > 0 &&
@@ -407,14 +408,18 @@ bool replica_ticks_again(const struct replica *replica)
     return replica->n_members == replica->n_planned && replica->n_members == replica->cohort.n;
 }
 
-/* The batching module, which makes the promise, answers no question. */
+/* The batching module makes the promise and is asked nothing. */
 static bool was_asked(const struct replica *replica, enum ifl_kind kind)
 {
     return kind != IFL_BATCHING && replica->step.asked & 1u << kind;
 }
 
-/* A promise stands only for a step that did nothing but tick, and no longer than the answers of the
- * modules that the plan asked, and than those with step hooks want to hear of it. */
+/* Limits the promise of the plan:
+ * - It is void unless the step does nothing but tick.
+ * - It ends before the time that a refusal named.
+ * - It lasts no longer than the answers of the modules that the plan has asked (`steady`).
+ * - It lasts no longer than modules with step hooks are willing to be told of its steps as one
+ * run. */
 static void bound_promise(struct replica *replica)
 {
     struct ifl_promise *promise = &replica->promise;

@@ -21,7 +21,7 @@ int64_t replica_beams_slots(const struct replica *replica, const struct live_req
            (int64_t)n_last * last_tokens(replica, r);
 }
 
-/* Behind the next token every column may be as wide as the search. */
+/* Behind the block of the next token each sequence may need blocks of its own. */
 int32_t replica_beams_hold(const struct replica *replica, const struct live_request *r,
                            int32_t hold_tokens)
 {

@@ -1,5 +1,6 @@
-/* The blocks of a request: what it lacks, how it gets them and gives them back, and the accounts of
- * how the pool is used. What the prefix cache is asked and told is in replica_cache.c. */
+/* The blocks of a request: how many it lacks, how it takes them and gives them back, and the
+ * accounts of how the pool is used. What the prefix cache is asked and told is in
+ * replica_cache.c. */
 #include "replica_parts.h"
 
 /* The last token of an answer is never computed, so its K/V needs no slot. */
@@ -8,7 +9,8 @@ static int32_t final_tokens(const struct live_request *r)
     return r->pub.n_prompt + r->n_output - 1;
 }
 
-/* Before the sequences part, room for one prompt is not unused: the others will have their own. */
+/* Slots of the blocks of r that it will never use. All slots that its sequences fill in the end
+ * count as used, also before the sequences part. */
 static int64_t unused_slots(const struct replica *replica, const struct live_request *r)
 {
     const int32_t n_final = final_tokens(r);
@@ -26,8 +28,9 @@ static bool can_take(const struct replica *replica, const struct live_request *r
     return kv_fits(&replica->kv, n) && !(replica->kv.contiguous && r->pub.stale.n_blocks > 0);
 }
 
-/* With a cache, what holding n blocks takes from the pool: those that are not in the request's hit,
- * and those of the hit that are free until it shares them. */
+/* With a cache: blocks that r takes from the pool to hold n blocks. These are
+ * - the blocks that are not in its hit, and
+ * - the blocks of its hit that are free until r shares them. */
 static int32_t need_beyond_hit(const struct replica *replica, const struct live_request *r,
                                int32_t n)
 {
@@ -95,7 +98,7 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
     return true;
 }
 
-/* Shared blocks are full and counted once. */
+/* Slots in blocks that r shares with other requests: such blocks are full, and counted once. */
 static int64_t slots_of_others(const struct replica *replica, const struct live_request *r)
 {
     int64_t n = 0;
@@ -135,7 +138,7 @@ void replica_drop_blocks(struct replica *replica, struct live_request *r, bool f
 
 /* ---- a tick of the cohort ---- */
 
-/* Blocks for one more token of each sequence of a member whose blocks are full. */
+/* Blocks for one more token of each sequence of a member that has filled its blocks. */
 static int32_t growth(const struct replica *replica, const struct live_request *r)
 {
     const int32_t n_computed =
@@ -155,8 +158,8 @@ int32_t replica_listed_growth(const struct replica *replica)
     return n + replica_growing_beams(replica);
 }
 
-/* Somebody who waits could be told another hit in the middle of the plan that such a tick begins.
- */
+/* If a planned tick had to evict cached blocks, a waiting request could be told another hit in the
+ * middle of that plan. */
 bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new)
 {
     const struct kv_pool *kv = &replica->kv;
@@ -164,8 +167,8 @@ bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new)
            n_new > kv->n_free - kv->cache.n_idle;
 }
 
-/* Whoever holds no more than it needs takes a block every block_tokens ticks until its last token.
- */
+/* A member without blocks in reserve takes a block every block_tokens ticks until its last
+ * token. */
 static void count_from_now_on(struct replica *replica, struct live_request *r)
 {
     const int32_t block_tokens = replica->block.tokens, n_final = final_tokens(r);
@@ -203,8 +206,8 @@ void replica_grow_listed(struct replica *replica)
 
 /* ---- sequence groups ---- */
 
-/* A decode's own tail is copied; a prompt that goes on behind its end, as after a recompute,
- * computes them all. */
+/* The tail block of a request that decodes is copied for each further sequence. A prompt that goes
+ * on behind its end, as after a recompute, computes all tails. */
 void replica_part(struct replica *replica, struct live_request *r)
 {
     const struct kv_block block = replica->block;

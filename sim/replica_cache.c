@@ -1,8 +1,8 @@
-/* What the prefix cache is asked for requests that wait, and told by requests that run.
+/* What the prefix cache is asked for waiting requests, and told by running ones.
  *
- * Nobody keeps the answers up to date: a waiting request is looked up when a plan comes to look at
- * it, and again only after the cache's epoch has changed. Blocks that only their own request can
- * find are published when it gives them up, since nobody can look for them before. */
+ * Hits are not kept up to date: a waiting request is looked up when a plan looks at it, and again
+ * only after the cache's epoch has changed. Blocks that only their own request can find are
+ * published when the request gives them up, because it looks for them only after that. */
 #include "replica_parts.h"
 
 #include "kv/identity.h"
@@ -19,13 +19,14 @@ static int32_t full_blocks(const struct replica *replica, int32_t n_tokens)
 
 /* ---- looking up ---- */
 
-/* Somebody may have computed something of it: another, or itself before it gave way. */
+/* True if some of the tokens of r may have been computed already: by another request, or by r
+ * before a preemption. */
 static bool may_hit(const struct live_request *r)
 {
     return r->pub.n_preempted > 0 || kv_shareable_tokens(r) > 0;
 }
 
-/* One token is always computed, to sample from. */
+/* Most blocks that a hit may have: one token is always computed, to sample from. */
 static int32_t longest_hit(const struct replica *replica, const struct live_request *r)
 {
     return may_hit(r) ? full_blocks(replica, r->pub.stale.n_tokens - 1) : 0;
@@ -63,7 +64,8 @@ void replica_mark_wanted(struct replica *replica)
     }
 }
 
-/* What the longest prompt under way will add to a hit of n_cached tokens. */
+/* Tokens by which the prompt under way that shares most with r will extend a hit of n_cached
+ * tokens. */
 static int32_t soon(const struct replica *replica, const struct live_request *r, int32_t n_cached)
 {
     const int32_t block_tokens = replica->limits.block_tokens;
@@ -100,7 +102,7 @@ struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r
 
 /* ---- sharing and publishing ---- */
 
-/* One more owner; its slots count once. */
+/* The block gets one more owner; its slots are counted once. */
 static void share(struct replica *replica, uint32_t block, uint64_t use)
 {
     if (replica->kv.n_refs[block] == 0)
@@ -121,7 +123,8 @@ void replica_share_hit(struct replica *replica, struct live_request *r)
     r->pub.stale.n_blocks = r->n_published = r->n_names = r->n_hit;
 }
 
-/* The tree holds a block once: whoever computed it again takes the one that is there. */
+/* The tree holds a block once: a request that has computed it again gives back its own and shares
+ * the one that is there. */
 static void merge(struct replica *replica, struct live_request *r, uint32_t found)
 {
     struct kv_pool *kv = &replica->kv;
@@ -137,7 +140,7 @@ static void merge(struct replica *replica, struct live_request *r, uint32_t foun
     *own = found;
 }
 
-/* The name of the next block that it publishes, or of several. */
+/* The name of the next block, or run of blocks, that r publishes. */
 static uint32_t next_name(struct replica *replica, struct live_request *r)
 {
     if (replica->kv.tallied)
@@ -150,7 +153,8 @@ static int32_t last_name(const struct live_request *r)
     return r->n_names > 0 ? (int32_t)r->blocks[r->n_names - 1] : -1;
 }
 
-/* What nobody can look for is kept as one where it needs no numbers. */
+/* Publishes blocks that no request can look for. Where they need no numbers, one entry stands for
+ * all of them. */
 static void publish_rest(struct replica *replica, struct live_request *r, int32_t from, int32_t to)
 {
     const int32_t step = replica->kv.tallied ? to - from : 1;
@@ -161,7 +165,8 @@ static void publish_rest(struct replica *replica, struct live_request *r, int32_
     }
 }
 
-/* From the last name to the first, into what was made room for: a name a block. */
+/* Gives each published block of r a name of its own, where one stood for several. Goes from the
+ * last name to the first, since the names spread within the same array. */
 static void divide_runs(struct replica *replica, struct live_request *r)
 {
     const struct kv_entry *entries = replica->kv.cache.entries;
@@ -179,7 +184,8 @@ static void divide_runs(struct replica *replica, struct live_request *r)
     r->n_names = r->n_published;
 }
 
-/* Up to n blocks that somebody may look for. True if the last of them was there already. */
+/* Publishes the blocks up to the n-th, which requests may look for. True if the last of them was
+ * there already. */
 static bool publish_sought(struct replica *replica, struct live_request *r, int32_t n,
                            int32_t n_shareable)
 {
@@ -204,8 +210,9 @@ static bool publish_sought(struct replica *replica, struct live_request *r, int3
     return merged;
 }
 
-/* In a tree everything on the way to what is new was used now, too, and where a prompt parts from
- * what is there a node ends. What nobody else can look for is listed when its own request may. */
+/* Publishes the blocks of the first n_tokens tokens of r. In a tree the blocks on the path to the
+ * new ones count as used now, too, and a node ends where a prompt parts from what is there. Blocks
+ * that only r can look for are listed if of_its_own says that it may. */
 static void publish(struct replica *replica, struct live_request *r, int32_t n_tokens,
                     enum kv_seekers of_its_own)
 {
@@ -230,7 +237,7 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
     r->n_published = n;
 }
 
-/* Several sequences have several answers: only their prompt can be found. */
+/* Tokens that can be found. Of a group this is the prompt alone, because its answers differ. */
 static int32_t findable_tokens(const struct live_request *r, int32_t n_computed)
 {
     return r->pub.n_seqs > 1 && n_computed > r->pub.n_prompt ? r->pub.n_prompt : n_computed;
@@ -241,21 +248,23 @@ static enum kv_seekers own_seeker(const struct live_request *r)
     return r->pub.n_preempted > 0 ? KV_SOUGHT_BY_ITS_OWN : KV_SOUGHT_BY_NONE;
 }
 
-/* In a tree a use is an insertion that is no chunk's (_inc_hit_count). */
+/* In a tree a use is an insertion other than that of a chunk (SGLang, _inc_hit_count). */
 static void count_insertion(struct replica *replica, const struct live_request *r)
 {
     for (int32_t i = 0; is_tree(replica) && i < r->n_names; i++)
         replica->kv.cache.entries[r->blocks[i]].n_uses++;
 }
 
-/* Of an answer nobody hears before it has ended: who repeats it comes later. */
+/* Generated tokens are published only when the request ends: a turn that repeats them arrives
+ * later. */
 static int32_t shareable_of_prompt(const struct live_request *r)
 {
     const int32_t n = kv_shareable_tokens(r);
     return n < r->pub.n_prompt ? n : r->pub.n_prompt;
 }
 
-/* A tree grows with every chunk (cache_unfinished_req), and with an answer when it has ended. */
+/* A tree grows with every chunk (SGLang, cache_unfinished_req), and by an answer when it has
+ * ended. */
 void replica_publish_prompt(struct replica *replica, struct live_request *r, int32_t n_computed)
 {
     if (!replica->kv.cached)
@@ -266,7 +275,8 @@ void replica_publish_prompt(struct replica *replica, struct live_request *r, int
         count_insertion(replica, r);
 }
 
-/* allocate_slots hashes what it allocates for. */
+/* Blocks can be found as soon as they are scheduled: vLLM's allocate_slots hashes what it allocates
+ * for. */
 void replica_publish_plan(struct replica *replica, struct live_request *r, int32_t n_computed)
 {
     if (replica->kv.cache.options.publish == KV_PUBLISH_SCHEDULED && !is_tree(replica))
@@ -289,7 +299,7 @@ bool replica_stands_on(const struct replica *replica, const struct live_request 
            other->n_published > n_full && r->blocks[n_full] == other->blocks[n_full];
 }
 
-/* It will look for all that it has published, block by block. */
+/* Lists all that r has published, block by block: r itself will look for it. */
 static void list_all(struct replica *replica, struct live_request *r)
 {
     struct kv_cache *cache = &replica->kv.cache;
@@ -303,8 +313,8 @@ static void list_all(struct replica *replica, struct live_request *r)
     r->identity = identity;
 }
 
-/* Who finishes leaves all it computed. Who gives way does so too, but not in a tree: what it
- * generated was not inserted yet, and is freed (SGLang's retraction). */
+/* A request that finishes leaves all that it has computed. So does a preempted one, but not in a
+ * tree: its generated tokens were not inserted yet, and are freed (SGLang's retraction). */
 void replica_leave_in_cache(struct replica *replica, struct live_request *r, bool finished)
 {
     struct kv_cache *cache = &replica->kv.cache;

@@ -1,7 +1,8 @@
-/* The checking mode (serving.check_steady): every key that an order says stands is asked for again
- * in each plan, and every promised step is planned all the same. What modules are asked and say
- * within a plan is written down; where a promised plan gets another answer to the same question,
- * the module that gave it is named, and where it asks another question, the batching module. */
+/* The checking mode (serving.check_steady). Every key that an order says stands is asked for again
+ * in each plan, and every promised step is planned all the same. What modules are asked within a
+ * plan, and what they answer, is written down. If a promised plan gets another answer to the same
+ * question, the module that gave it is named; if it asks another question, the batching module
+ * is. */
 #include "replica_parts.h"
 
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static void fail(struct replica *replica, const struct ifl_error *error)
 
 /* ---- keys ---- */
 
-/* A request that went to the back stands as if it had arrived then. */
+/* Passes over requests that went to the back: their keys are those of an arrival at that time. */
 static void check_key(void *context, struct live_request *r, int64_t key)
 {
     struct replica *replica = context;

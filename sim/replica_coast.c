@@ -1,19 +1,20 @@
-/* Steps that follow one another while nothing happens: the same requests decode, the promise holds,
- * nobody ends. One by one, or a stretch at a time where all that changes are sums. */
+/* Steps that follow one another without an event: the same requests decode, the promise holds, no
+ * request ends. They pass one by one; or a stretch at a time, if only sums change. */
 #include "replica_parts.h"
 
 bool replica_coasts(const struct replica *replica)
 {
     const struct ifl_step_desc *desc = &replica->desc;
     return replica->promise.n_steps > 0 && replica->ticks && replica->n_planned == 0 &&
-           replica->record.preempted == 0 && /* of plans before: told once */
+           replica->record.preempted == 0 && /* those of earlier plans are recorded once */
            desc->n_outs + desc->n_ins + desc->n_copies == 0 && !replica->wants_work &&
            cohort_ticks_left(&replica->cohort) > 0;
 }
 
 /* ---- one by one ---- */
 
-/* The committed step, and n - 1 behind it, the last of which took last_ns; ends_ns is filled in. */
+/* Ends the committed step and n - 1 behind it, the last of which took last_ns. ends_ns is filled in
+ * already. */
 static void end_ticks(struct replica *replica, const struct ifl_done *first, size_t n,
                       int64_t last_ns)
 {
@@ -69,7 +70,7 @@ static int64_t lesser(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* A guess, by how long the last one took; in fours, by which vectors go. */
+/* An estimate from the duration of the last tick. A multiple of four, the width of vectors. */
 size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
 {
     enum { VECTOR = 4 };
@@ -85,8 +86,8 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
     return n > 1 ? ((size_t)n + VECTOR - 1) / VECTOR * VECTOR : 1;
 }
 
-/* All that a step changes are sums: nobody hears of it by itself, and everyone who decodes had the
- * last token when it began. */
+/* True if a step changes only sums: there are no beams, no member is fresh, and all members had
+ * their last token when this step began. */
 static bool stretches(const struct replica *replica)
 {
     const struct cohort *cohort = &replica->cohort;
@@ -94,9 +95,9 @@ static bool stretches(const struct replica *replica)
            cohort->last_end_ns == replica->desc.start_ns;
 }
 
-/* When the committed step and those behind it, n in all, would end: end_ns[n]. How many of them
- * begin by the promise, if they are not the committed one, and end before until_ns: nearly all, so
- * the last are looked at first. */
+/* Fills end_ns[n] with the ends of the committed step and of those behind it. Returns how many of
+ * them end before until_ns and, apart from the committed one, begin by the promise. Nearly all do,
+ * so the last are looked at first. */
 static size_t count_timely(const struct replica *replica, const int64_t *duration_ns, size_t n,
                            int64_t until_ns, int64_t *end_ns)
 {
@@ -111,7 +112,7 @@ static size_t count_timely(const struct replica *replica, const int64_t *duratio
     return n;
 }
 
-/* Blocks that ticks may take from now on; negative: not even one that takes none. */
+/* Blocks that ticks may take from now on. Negative: not even a tick that takes none may follow. */
 static int32_t blocks_to_spare(const struct replica *replica)
 {
     const struct kv_pool *kv = &replica->kv;
@@ -129,8 +130,8 @@ static struct ifl_pool_use use_until(const struct replica *replica, size_t i, in
                                  .internal_slots = replica->kv_internal_slots};
 }
 
-/* The committed tick passes, and of n in all as many as there are blocks for that are a number and
- * nothing else; how many, and how they use the pool: use[*n_uses]. */
+/* Lets the committed tick pass, and those behind it, at most n in all, as long as their blocks are
+ * free and taken by count alone. Returns how many; use[*n_uses] says how they use the pool. */
 static size_t let_ticks_pass(struct replica *replica, size_t n, struct ifl_pool_use *use,
                              size_t *n_uses)
 {

@@ -1,11 +1,11 @@
-/* Who is on the device, or in host memory, in rank order, from one plan to the next: the last one
- * first, for those at the best end come and go most, those at the other next to them. Whoever comes
- * or goes moves those on the shorter side of it.
+/* Ranked lists of requests on the device and in host memory, kept from one plan to the next. A list
+ * is stored with the last request first. Most requests come and go at the best end, and most of the
+ * others at the other end; a change moves the entries on its shorter side alone.
  *
- * A plan sees such a list as it was when the plan first asked for it. Whoever comes or goes is
- * noted from then on, and so is whoever may have another key; they find their places when the next
- * plan asks. So a plan costs what has changed since the last one, not all who stand there; but
- * where much has changed, or the order ranks anew for each plan, everyone is asked again. */
+ * A plan sees a list as it was when the plan first asked for it. Requests that come, go or may have
+ * another key from then on are noted, and find their places when the next plan asks. So a plan
+ * costs what has changed since the last one, not the length of the list. If much has changed, or if
+ * the order ranks anew for each plan, all keys are asked for again. */
 #include <gsl/gsl_heapsort.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static int last_first(const void *a, const void *b)
     return goes_before(b, a) ? -1 : 1;
 }
 
-/* Where it belongs among the first n. */
+/* Index at which `one` belongs among the first n. */
 static size_t place_of(const struct ranking *list, size_t n, struct ranked_request one)
 {
     const struct ranked_request *from = of(list);
@@ -55,7 +55,7 @@ static void set(struct ranking *list, size_t at, struct ranked_request one)
     standing(list, one.r)->key = one.key;
 }
 
-/* There is twice the room that the list can ever take. */
+/* Moves the entries to the middle of the room, which is twice what the list can ever take. */
 static void centre(struct ranking *list)
 {
     const size_t first = (list->cap - list->n) / 2;
@@ -104,8 +104,8 @@ static void put_in(struct ranking *list, struct ranked_request one)
     standing(list, one.r)->stands = true;
 }
 
-/* Where it stands. Those who move do so, most often, from among the best or from the other end;
- * the others are found by the keys that they were put in with. */
+/* Index of r. Most requests that move are among the best or at the other end, so both are tried
+ * first; the others are found by the key that they were put in with. */
 static size_t find(const struct ranking *list, const struct ifl_request *r)
 {
     const size_t n_best = list->n < 16 ? list->n : 16;
@@ -126,7 +126,7 @@ static void take_out(struct ranking *list, const struct ifl_request *r)
     standing(list, r)->stands = false;
 }
 
-/* To where another key puts it: only those in between make way. */
+/* Moves an entry to where its new key puts it. Only the entries in between make way. */
 static void move(struct ranking *list, struct ranked_request one)
 {
     const size_t from = find(list, one.r), place = place_of(list, list->n, one);
@@ -138,7 +138,8 @@ static void move(struct ranking *list, struct ranked_request one)
     set(list, to, one);
 }
 
-/* Ranks change little from one plan to the next. False if they did: too many had to move. */
+/* Insertion sort: ranks change little from one plan to the next. False if they did change, and too
+ * many entries had to move; the list is not sorted then. */
 static bool insert_all(struct ranking *list)
 {
     size_t n_moves = 0;
@@ -154,14 +155,15 @@ static bool insert_all(struct ranking *list)
     return n_moves <= 64 * list->n;
 }
 
-/* In place: qsort may allocate, and ranks have no ties that would need a stable sort. */
+/* gsl_heapsort works in place; qsort may allocate. Ranks have no ties that would need a stable
+ * sort. */
 static void sort(struct ranking *list)
 {
     if (!insert_all(list))
         gsl_heapsort(of(list), list->n, sizeof *of(list), last_first);
 }
 
-/* ---- who is noted ---- */
+/* ---- notes ---- */
 
 static void strike(struct ranking *list, struct live_request *r)
 {
@@ -182,7 +184,8 @@ static void drop(struct ranking *list)
     list->kept = false;
 }
 
-/* A list that nobody asks for any more is dropped, before it costs more than it saves. */
+/* A list that plans no longer ask for is dropped once it has more notes than entries: it would cost
+ * more than it saves. */
 void replica_note(struct ranking *list, struct live_request *r)
 {
     struct standing *own = &r->standing[list->which];
@@ -204,7 +207,7 @@ void replica_forget(struct ranking *list, struct live_request *r)
         take_out(list, &r->pub);
 }
 
-/* ---- who belongs ---- */
+/* ---- requests that belong to a list ---- */
 
 static bool started_now(const struct replica *replica, const struct live_request *r)
 {
@@ -229,7 +232,8 @@ static void collect_running(struct replica *replica, struct ranking *list)
             replica_note_rank(replica, list->which, r);
 }
 
-/* Prompts come and go too fast to keep their order, and where nobody is there is none to keep. */
+/* Fills the list anew. It is kept for the next plan unless it is empty, or holds prompts, which
+ * come and go too fast. */
 static void collect(struct replica *replica, struct ranking *list)
 {
     drop(list);
@@ -261,7 +265,8 @@ void replica_ask_keys(struct replica *replica)
     replica_check_keys(replica);
 }
 
-/* Takes out who left. Who came, or may have another key: how many, in `asked`. */
+/* Takes out requests that have left. Requests that came, or may have another key, go to `asked`;
+ * returns how many. */
 static size_t read_notes(struct replica *replica, struct ranking *list)
 {
     size_t n = 0, n_later = 0;
@@ -281,7 +286,8 @@ static size_t read_notes(struct replica *replica, struct ranking *list)
     return n;
 }
 
-/* Whoever runs has got tokens since, which is what many orders go by. */
+/* Members have got tokens since the last plan, and many orders rank by these, so that their keys
+ * are asked for, too. */
 static size_t add_members(struct replica *replica, const struct ranking *list, size_t n)
 {
     if (list->which == RANKED_RUNNING && replica->order_keys != IFL_KEYS_NAMED)
@@ -291,7 +297,7 @@ static size_t add_members(struct replica *replica, const struct ranking *list, s
     return n;
 }
 
-/* Those in `asked`. */
+/* Asks for the keys of the first n requests of `asked`. */
 static void ask(struct replica *replica, size_t n)
 {
     const struct module *order = &replica->modules[IFL_ORDER];

@@ -17,8 +17,9 @@ static void join_cohort(struct replica *replica, struct live_request *r)
     replica_add_to_cohort(replica, r);
 }
 
-/* Members that this step leaves out fall out of step. While they ran, they had their keys asked for
- * at every plan, but where the order names whose keys change. */
+/* Members that this step does not schedule leave the cohort. Plans ask for the keys of all members,
+ * but for the key of a request outside only after a note. With IFL_KEYS_NAMED the order names the
+ * requests with changed keys, so that no note is needed. */
 static void eject_unscheduled(struct replica *replica)
 {
     for (struct live_request *r = replica->cohort.members.head, *next; r; r = next) {
@@ -120,7 +121,8 @@ static const uint32_t *table_of(struct replica *replica, const struct live_reque
     return table;
 }
 
-/* Where a prompt goes on behind its end in several sequences, the others begin with their tails. */
+/* Tokens before the new ones. When a prefill goes on behind the prompt in several sequences, all
+ * but the first begin with their own tails. */
 static int32_t context_of(const struct replica *replica, const struct live_request *r, int32_t seq)
 {
     const bool begins = r->parted_in == replica->view.step && !request_decodes(&r->pub);
@@ -147,7 +149,7 @@ static void add_sequence(struct replica *replica, const struct live_request *r, 
     };
 }
 
-/* A prompt has one sequence, until it goes on behind its end. */
+/* A prompt is computed as one sequence until it goes on behind its end. */
 static void add_work(struct replica *replica, const struct live_request *r, int32_t n)
 {
     const int32_t n_seqs = r->parted ? r->pub.n_seqs : 1;
@@ -194,8 +196,8 @@ void replica_record_pool(struct replica *replica)
     record->kv_shared_blocks = replica->kv.n_shared + replica->n_group_saved;
 }
 
-/* What steps.csv says of this step, but for its times. Field by field, as the totals: clearing them
- * first would cost as much as the step. */
+/* Fills the step's row of steps.csv, but for its times. Field by field, as in sum_totals: clearing
+ * it first would cost as much as the step. */
 static void fill_record(struct replica *replica)
 {
     const struct ifl_step_totals *totals = &replica->desc.totals;
@@ -261,7 +263,7 @@ bool replica_commit(struct replica *replica)
     replica->view.n_ended_blocks = 0;
     if (replica->on_step_start.n == 0)
         return true;
-    replica->by_rank[RANKED_SWAPPED].taken = false; /* hooks see whom the plan sent there, too */
+    replica->by_rank[RANKED_SWAPPED].taken = false; /* hooks also see what the plan swapped out */
     FOR_EACH_LISTENER (module, &replica->on_step_start)
         module->policy->on_step_start(module->self, &replica->view, &replica->step);
     return true;
@@ -294,8 +296,8 @@ int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *r
                         : 0;
 }
 
-/* The token that completes a prompt. True if it was the request's last; else it decodes from now on
- * (join_decoding). */
+/* Counts the token that a completed prompt yields. True if it is the request's last one; else the
+ * request decodes from now on (join_decoding). */
 static bool first_of_prefill(struct replica *replica, struct live_request *r, int64_t end_ns,
                              struct ifl_recorder *recorder, struct ifl_error *error, int *rc)
 {
@@ -339,7 +341,7 @@ static int end_prompts(struct replica *replica, int64_t end_ns, struct ifl_recor
     return rc;
 }
 
-/* Prompts that this step has completed tick with the others from now on. */
+/* Requests with a prompt that this step has completed join the cohort. */
 static void join_decoding(struct replica *replica)
 {
     for (size_t i = 0; i < replica->n_planned; i++) {
@@ -359,16 +361,16 @@ static void end_decodes(struct replica *replica)
     replica->n_decodes_gone = replica->n_gone;
 }
 
-/* ---- what modules hear of it ---- */
+/* ---- what modules are told ---- */
 
-/* Of steps that have ended: what a hook may ask for. */
+/* What modules are told of steps that have ended, with what `results` needs to answer. */
 struct told_end {
     struct ifl_step_end pub; /* first: modules hold a pointer to it */
     struct replica *replica;
     bool listed;
 };
 
-/* In order of start: members that ticked, and those that did so for the last time. */
+/* Lists the members that ticked and those that did so for the last time, in order of start. */
 static size_t list_decodes(struct replica *replica, int32_t n_ticks)
 {
     struct live_request *r = replica->cohort.members.head, *const *gone = replica->gone;
@@ -403,7 +405,7 @@ static struct ifl_results results_of(const struct ifl_step_end *end)
     return (struct ifl_results){told->replica->results, end->n_requests};
 }
 
-/* Of n_steps alike that have ended, the last of them just now. */
+/* Tells the modules of n_steps steps with the same requests. The last of them has just ended. */
 static void tell_modules(struct replica *replica, uint64_t last_step, int32_t n_steps,
                          int64_t start_ns, size_t n_requests, int32_t n_preempted)
 {
@@ -429,7 +431,7 @@ void replica_tell_steps(struct replica *replica)
                  replica->cohort.n, 0);
 }
 
-/* They leave in the order of vLLM's list, that of their starts. */
+/* Ended requests leave in order of start, which is the order of vLLM's list of running requests. */
 static void keep_ended(struct replica *replica, struct live_request *r)
 {
     size_t at = replica->n_ended++;
@@ -466,7 +468,7 @@ void replica_stamp_record(struct replica *replica, const struct ifl_done *done)
     replica->last_end_ns = done->end_ns;
 }
 
-/* Each output token is produced once, so a run whose barren steps are bounded comes to an end. */
+/* Each output token is produced once, so a run ends if its barren steps are bounded. */
 static int check_progress(const struct replica *replica, struct ifl_error *error)
 {
     if (replica->n_barren_steps == 0)
@@ -505,7 +507,7 @@ static bool outlasts_finishes(const struct replica *replica)
            n_others == 0;
 }
 
-/* An engine begins a step a little after it was planned, and so do those that it recorded. */
+/* An engine starts a step a little after it was planned, and so do recorded steps. */
 static void stamp_starts(struct replica *replica, int64_t start_ns)
 {
     for (size_t i = 0; i < replica->n_planned; i++) {

@@ -1,7 +1,7 @@
 /* Routing: which replica of a cluster gets a request that has arrived, or is held at the gateway.
  *
- * Loads are kept up to date by the loop whenever a replica changes, so that asking costs no walk
- * over queues. */
+ * Code that changes a replica calls routing_note, so that asking the router costs no walk over
+ * queues. */
 #ifndef SIM_ROUTING_H
 #define SIM_ROUTING_H
 
@@ -40,11 +40,11 @@ static inline int routing_pick(struct routing *routing, const struct arrival *ar
     *route = ifl_send(0);
     return routing->router ? routing_ask(routing, arrival, now_ns, route, error) : 0;
 }
-/* Behind all that are held. */
+/* The request waits at the gateway, behind all that are held. */
 int routing_hold(struct routing *routing, const struct arrival *arrival, struct ifl_error *error);
 /* The router has dropped the request; counted for the note at the end of the run. */
 void routing_note_shed(struct routing *routing, const char *why);
-/* The replica has changed. */
+/* Call it after the replica has changed. */
 void routing_note_load(struct routing *routing, const struct replica *replica);
 static inline void routing_note(struct routing *routing, const struct replica *replica)
 {

@@ -1,9 +1,12 @@
-/* The step that a policy builds: the table of functions behind `struct ifl_step_ops`, and the small
- * ones. Those that give tokens are in step_schedule.c, that start somebody in step_start.c, that
- * take somebody off the device or out of the queue in step_preempt.c, that show lists in
- * step_lists.c.
+/* The step that a policy builds: the table of functions behind `struct ifl_step_ops`, and the short
+ * ones among them. The others:
  *
- * Everything here happens within one plan. A refusal leaves no trace; a breach of the contract is
+ *   step_schedule.c  give tokens
+ *   step_start.c     start requests
+ *   step_preempt.c   take requests off the device or out of the queue
+ *   step_lists.c     show lists
+ *
+ * Everything here happens within one plan. A refusal changes nothing. A breach of the contract is
  * noted once, after which every call refuses until the plan returns and the run ends. */
 #include "step_builder.h"
 

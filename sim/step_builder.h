@@ -5,9 +5,10 @@
 
 #include "replica_parts.h"
 
-/* The policy has broken its contract: the first time counts. */
+/* Notes that the policy has broken its contract; the first breach counts. */
 void step_breach(struct replica *replica, const char *what);
-/* Remembers why r does not move on; of several refusals in a plan the last. */
+/* Remembers why r does not move on. Of several refusals in a plan the last one counts, for each
+ * state. */
 static inline void step_note_refusal(struct replica *replica, const struct ifl_request *r,
                                      const struct ifl_policy *by, const char *why, bool lasts)
 {
@@ -18,7 +19,7 @@ static inline const struct ifl_policy *step_planner(const struct replica *replic
 {
     return replica->modules[IFL_BATCHING].policy;
 }
-/* Blocks have come or gone. */
+/* Call it when blocks have been taken or given back. */
 static inline void step_count_blocks(struct replica *replica)
 {
     replica->step.n_free_blocks = replica->kv.n_free;
@@ -30,9 +31,9 @@ static inline void step_count_blocks(struct replica *replica)
 enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *request, int32_t n,
                                int32_t hold_tokens);
 bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks);
-/* n more tokens of each of its sequences; its blocks are there. */
+/* Schedules n more tokens of each sequence of r, which holds the blocks for them. */
 void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n);
-/* As if this plan had given it none. */
+/* Takes back the tokens that this plan has given r, if any. */
 void step_undo_schedule(struct replica *replica, struct live_request *r);
 
 /* ---- step_start.c ---- */
@@ -48,9 +49,9 @@ bool step_make_room(struct ifl_step *step, const struct ifl_request *needy);
 enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *request,
                               enum ifl_fate fate, enum ifl_place place);
 void step_reject(struct ifl_step *step, const struct ifl_request *request);
-/* The batching module says why it does not start r, or is about to drop it. */
+/* The batching module says why it does not start the request, or is about to drop it. */
 void step_refuse(struct ifl_step *step, const struct ifl_request *request, const char *why);
-/* Off the list of the swapped ones. */
+/* Takes r off the list of swapped requests. */
 void step_remove_swapped(struct replica *replica, struct live_request *r);
 
 #endif

@@ -1,11 +1,11 @@
-/* What a module can ask of a step at most: beyond, it breaks the contract, and no array or sum of
- * the plan has to grow for it. */
+/* The most that a module may ask of a step. Beyond that it breaks the contract, so that no array or
+ * sum of a plan has to grow. */
 #ifndef SIM_STEP_LIMITS_H
 #define SIM_STEP_LIMITS_H
 
 #include "replica_parts.h"
 
-/* A module may start, preempt and start again whomever it likes; the plan has room for everybody
+/* A module may start any request, preempt it and start it again: a plan has room for each request
  * twice (replica.c, reserve). */
 static inline bool step_has_room(const struct replica *replica)
 {
@@ -16,7 +16,7 @@ static inline bool step_has_room(const struct replica *replica)
 static const char step_no_room[] = "it starts and preempts the same requests over and over";
 static const char step_no_question[] = "a module that it asked puts the question back";
 
-/* Blocks that a question leaves aside; of more than there are it makes no sense to speak. */
+/* Blocks that a question leaves aside: from none to all that there are. */
 static inline int32_t step_spare(const struct replica *replica, int32_t spare_blocks)
 {
     const int32_t most = replica->limits.n_blocks;

@@ -1,5 +1,6 @@
-/* What a policy sees of the lists while it plans: in order of start or of rank as they were when it
- * first asked for them, and the waiting queue and the prefix cache as they are. */
+/* What a policy sees of the lists while it plans. Running and swapped requests are shown in order
+ * of start or of rank, as of when the plan first asked for them; the waiting queue and the prefix
+ * cache as they are now. */
 #include "step_lists.h"
 
 #include <string.h>
@@ -31,8 +32,8 @@ static void take_running(struct replica *replica, struct snapshot *list)
     }
 }
 
-/* The next of a ranked list that is still in `state`, without moving past it. Most plans that ask
- * find nobody in prefill, and whom they start themselves they are not shown. */
+/* The next request of a ranked list that is still in `state`; the cursor does not move past it.
+ * Most plans find no request in prefill: those that they start themselves are not shown. */
 static const struct ranked_request *peek(struct replica *replica, enum ranked_list which,
                                          enum ifl_state state, uint64_t *at)
 {
@@ -46,7 +47,7 @@ static const struct ranked_request *peek(struct replica *replica, enum ranked_li
     return NULL;
 }
 
-/* The keys of a list stand, but where they change with who starts. */
+/* The key of an entry; asked for again if keys may have changed since. */
 static int64_t key_of(struct replica *replica, const struct ranked_request *one)
 {
     return replica_keys_move(replica) ? replica_rank(replica, live(one->r)) : one->key;
@@ -59,7 +60,7 @@ static bool goes_first(struct replica *replica, const struct ranked_request *a,
     return replica_ranks_before(a->r, key_of(replica, a), b->r, key_of(replica, b));
 }
 
-/* The first who waits behind the cursor, its hit looked up. */
+/* The next waiting request behind the cursor, its hit looked up. */
 static struct live_request *next_waiting(struct replica *replica, uint64_t at[2])
 {
     struct live_request *r = waiting_next(&replica->waiting, at);
@@ -70,7 +71,8 @@ static struct live_request *next_waiting(struct replica *replica, uint64_t at[2]
     return r;
 }
 
-/* The same, unless the first of another list goes before it. */
+/* As next_waiting. But if `best`, of another list, ranks before that request: NULL, and the cursor
+ * stays. */
 static struct live_request *next_waiting_before(struct replica *replica, struct ifl_cursor *cursor,
                                                 const struct ranked_request *best)
 {
@@ -87,7 +89,7 @@ static struct live_request *next_waiting_before(struct replica *replica, struct 
     return r;
 }
 
-/* Of the lists of those who do not wait; *at: of the one that it stands in. */
+/* The best request of the ranked lists. *at: the cursor's place in the list that it is in. */
 static const struct ranked_request *peek_all(struct replica *replica, unsigned lists,
                                              struct ifl_cursor *cursor, uint64_t **at)
 {
@@ -124,8 +126,8 @@ static const struct ifl_request *next_of_any(struct replica *replica, unsigned l
     return best->r;
 }
 
-/* Cursor: at[0] and at[1] belong to the waiting queue, at[2] to the running or prefilling ones,
- * at[3] to the swapped ones. Mostly it is asked who waits. */
+/* Cursor: at[0] and at[1] belong to the waiting queue, at[2] to the running or prefilling requests,
+ * at[3] to the swapped ones. Most calls ask for waiting requests alone. */
 const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
                                     struct ifl_cursor *cursor)
 {

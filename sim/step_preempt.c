@@ -1,10 +1,10 @@
-/* Leaving the device, by recompute or to host memory; and the queue, for good. */
+/* Taking requests off the device, by recompute or to host memory, and off all lists for good. */
 #include "step_builder.h"
 
 #include "step_limits.h"
 #include "step_lists.h"
 
-/* ---- the swapped ones, in no order ---- */
+/* ---- swapped requests, in no order ---- */
 
 static void add_swapped(struct replica *replica, struct live_request *r)
 {
@@ -23,9 +23,9 @@ void step_remove_swapped(struct replica *replica, struct live_request *r)
     replica_note_rank(replica, RANKED_SWAPPED, r);
 }
 
-/* ---- giving way ---- */
+/* ---- preemption ---- */
 
-/* This plan has started it, and takes that back. */
+/* True if this plan has started r: preempting r takes the start back. */
 static bool starts_now(const struct replica *replica, const struct live_request *r)
 {
     return r->pub.start_serial >= replica->first_start;
@@ -42,12 +42,12 @@ static void leave_running(struct replica *replica, struct live_request *r)
     replica->n_ended_victims += r->ended;
     r->pub.n_preempted++;
     if (starts_now(replica, r) && r->first_scheduled_ns == replica->view.now_ns)
-        r->first_scheduled_ns = IFL_NEVER; /* the plan takes it back: it still queues */
+        r->first_scheduled_ns = IFL_NEVER; /* the start is taken back: it has not been scheduled */
     if (r->first_scheduled_ns != IFL_NEVER)
         r->stalled_since_ns = replica->view.now_ns;
 }
 
-/* The request's state is new already, its rank not yet asked for. */
+/* Comes after the request's change of state and before its rank is asked for. */
 static void tell_preempt(struct replica *replica, const struct live_request *r)
 {
     const bool undone = starts_now(replica, r);
@@ -77,7 +77,8 @@ static void send_to_host(struct replica *replica, struct live_request *r)
     replica->step.n_swapped_out++;
 }
 
-/* Of several that go to the back in one plan, the first to give way stands first. */
+/* Makes queued_serial of a request that goes to the back larger than any serial. Of several in one
+ * plan the first to be preempted stands first. */
 static const uint64_t BEHIND_ALL = UINT64_C(1) << 63;
 
 static void forget_computed(struct replica *replica, struct live_request *r)
@@ -106,7 +107,7 @@ static void send_to_waiting(struct replica *replica, struct live_request *r, enu
         waiting_push(&replica->waiting, r, replica_rank_now(replica, r), replica->view.now_ns);
 }
 
-/* As serving.kv.swap_full has it; vLLM v0 aborts then. */
+/* The run fails, if serving.kv.swap_full asks for that; vLLM v0 aborts, too. */
 static enum ifl_verdict swap_is_full(struct replica *replica, const struct ifl_request *victim)
 {
     replica->broken = true;
@@ -121,9 +122,9 @@ static enum ifl_verdict swap_is_full(struct replica *replica, const struct ifl_r
     return IFL_NO_HOST_BLOCKS;
 }
 
-/* The token that a step in flight computes is not known to a plan made ahead of its end: the block
- * that it fills has no hash yet, and gets none (vLLM, async_scheduler.py), unless the plan has come
- * to the request before. */
+/* A plan made ahead of the end of a step does not know the token that this step computes. A block
+ * that the token fills has no hash yet, and gets none (vLLM, async_scheduler.py), unless the plan
+ * has scheduled the request before. */
 static void forget_token_in_flight(struct replica *replica, struct live_request *r)
 {
     if (r->pub.n_seqs > 1 || r->pub.stale.n_computed <= r->pub.n_prefill ||
@@ -133,7 +134,7 @@ static void forget_token_in_flight(struct replica *replica, struct live_request 
     replica->kv_token_slots--;
 }
 
-/* It has its answer, and does not come back. */
+/* r has had its last token: it leaves instead of waiting again. */
 static void leave_for_good(struct replica *replica, struct live_request *r)
 {
     replica_drop_blocks(replica, r, true);
@@ -145,7 +146,7 @@ static bool swapped_in_now(const struct replica *replica, const struct live_requ
     return starts_now(replica, r) && r->swapped_in;
 }
 
-/* Somebody started in this plan on what it has r compute. */
+/* True if a request started in this plan on K/V that the plan has r compute. */
 static bool others_stand_on(const struct replica *replica, const struct live_request *r)
 {
     size_t i = 0;
@@ -216,7 +217,7 @@ bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
            victim.request != needy;
 }
 
-/* ---- for good ---- */
+/* ---- dropping a request for good ---- */
 
 void step_refuse(struct ifl_step *step, const struct ifl_request *request, const char *why)
 {
@@ -224,7 +225,7 @@ void step_refuse(struct ifl_step *step, const struct ifl_request *request, const
     step_note_refusal(replica_of(step), request, step_planner(replica), why, true);
 }
 
-/* Off its list; then nothing of it is left here. */
+/* Takes r off its list, and gives back its blocks. */
 static void take_off(struct replica *replica, struct live_request *r)
 {
     if (r->pub.state == IFL_WAITING) {
@@ -272,7 +273,7 @@ void step_reject(struct ifl_step *step, const struct ifl_request *request)
         step_breach(replica, "it rejected a request that neither waits nor is swapped");
 }
 
-/* Of those that this plan refused. */
+/* The request to drop first, of those that this plan refused. */
 static struct live_request *refused_first(const struct replica *replica, bool at_end)
 {
     static const enum ifl_state order[] = {IFL_RUNNING, IFL_SWAPPED, IFL_WAITING};

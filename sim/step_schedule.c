@@ -1,10 +1,11 @@
-/* Tokens for those on the device: one by one, or for all that decode at once; and taken back. */
+/* Scheduling tokens of running requests: one request, or all that decode at once; and taking them
+ * back. */
 #include "step_builder.h"
 
 #include "step_limits.h"
 #include "step_lists.h"
 
-/* Tokens that all sequences of a group compute, those of the prompt once. */
+/* Tokens that all sequences of r compute together; those of the prompt count once. */
 static int32_t part_and_count(struct replica *replica, struct live_request *r, int32_t n)
 {
     const bool decodes = request_decodes(&r->pub), were_parted = r->parted;
@@ -57,8 +58,8 @@ void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n
     }
 }
 
-/* Who is on the device, decodes, and has blocks for one more token, of which no cache hears: most
- * of those whom a plan lists one by one. */
+/* Fast path of step_schedule, for most requests that a plan schedules one by one: a running decode
+ * of a single sequence, with a block for its token, in a pool without a prefix cache. */
 static bool goes_on(const struct replica *replica, const struct live_request *r, int32_t n,
                     int32_t hold_tokens)
 {
@@ -109,7 +110,7 @@ enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *
     return IFL_YES;
 }
 
-/* ---- everyone who decodes, at once ---- */
+/* ---- all decoding requests at once ---- */
 
 /* Running requests that decode but fell out of step join the cohort again. */
 static void gather_cohort(struct replica *replica)
@@ -154,7 +155,7 @@ bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
     return true;
 }
 
-/* The rest of a cohort of which some members are scheduled already: one by one. */
+/* Schedules the members that are not scheduled yet, one by one; all or none. */
 static bool schedule_rest(struct replica *replica, int32_t spare_blocks)
 {
     if (!replica_tick_fits(replica, replica_growing_blocks(replica), spare_blocks))
@@ -178,8 +179,8 @@ static bool schedule_members(struct replica *replica, int32_t spare_blocks)
     return true;
 }
 
-/* A plan that is made ahead of their end does not know that it is their end, unless their limit
- * says so. */
+/* True if a plan made ahead gives the ended request r one more token: it does not know that r has
+ * ended, unless a limit on the length says so. */
 static bool seems_to_go_on(const struct replica *replica, const struct ifl_request *r)
 {
     return r->state == IFL_RUNNING && r->stale.n_now == 0 && r->stale.n_out < r->n_max_new &&
@@ -215,9 +216,9 @@ bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
     return true;
 }
 
-/* ---- taken back ---- */
+/* ---- taking tokens back ---- */
 
-/* What the plan counts for the request, and no longer does. */
+/* Takes r out of the plan. Returns the tokens that the plan has counted for it. */
 static int32_t forget_planned(struct replica *replica, const struct live_request *r)
 {
     for (size_t i = 0; i < replica->n_planned; i++)

@@ -1,12 +1,12 @@
-/* Joining the device: the admit module is asked, blocks are taken, and who waits or is swapped out
- * runs from then on. */
+/* Starting a request: the admit modules are asked, blocks are taken, and a waiting or swapped
+ * request runs from then on. */
 #include "step_builder.h"
 
 #include <math.h>
 
 #include "step_limits.h"
 
-/* ---- may it? ---- */
+/* ---- admission ---- */
 
 static bool may_start(struct replica *replica, const struct ifl_request *request, int32_t n)
 {
@@ -38,7 +38,7 @@ static void note_verdict(struct replica *replica, const struct ifl_policy *by,
         step_note_refusal(replica, r, by, of[verdict].why, of[verdict].lasts);
 }
 
-/* The admit modules say yes, and the blocks are not there, or not next to one another. */
+/* The admit modules say yes, but the blocks are not free, or not next to one another. */
 static enum ifl_verdict note_no_blocks(struct replica *replica, const struct ifl_request *r)
 {
     step_note_refusal(replica, r, replica->modules[IFL_ADMIT].policy,
@@ -46,7 +46,7 @@ static enum ifl_verdict note_no_blocks(struct replica *replica, const struct ifl
     return IFL_NO_BLOCKS;
 }
 
-/* A refusal that names an hour is asked about again then. */
+/* After a refusal with an until_ns the replica wakes then, to ask again. */
 static void note_hour(struct replica *replica, int64_t until_ns)
 {
     if (until_ns <= replica->view.now_ns)
@@ -57,7 +57,8 @@ static void note_hour(struct replica *replica, int64_t until_ns)
         replica->wake_ns = until_ns;
 }
 
-/* What all admit modules say, one after the other. */
+/* Asks the admit modules one after the other. The first refusal is the answer; after yes from all
+ * of them, the largest hold_tokens. */
 static struct ifl_admission answer_of_all(struct replica *replica,
                                           const struct ifl_request *request, int32_t n)
 {
@@ -94,7 +95,8 @@ static struct ifl_admission admission(struct replica *replica, const struct ifl_
     return replica->broken ? ifl_admission(IFL_WAIT, 0) : answer;
 }
 
-/* The hit of who waits may have grown since the plan looked, by what another left who gave way. */
+/* n, or less if the hit of the request has grown since the plan looked: a request preempted since
+ * may have left blocks in the cache. */
 static int32_t still_to_compute(struct replica *replica, const struct ifl_request *request,
                                 int32_t n)
 {
@@ -135,7 +137,7 @@ double step_room(struct ifl_step *step, double enough)
     return least;
 }
 
-/* ---- it joins ---- */
+/* ---- the start ---- */
 
 /* Host blocks are swapped in to fresh device blocks; the request holds `hold` blocks after. The
  * host blocks stay taken until the plan is done: swap-outs of the same step run before they are

@@ -8,12 +8,12 @@ struct shelved_trace {
     char *path, *format;
     int32_t max_record_mib;
     size_t n_users;
-    pthread_mutex_t reading; /* held while somebody reads the file */
+    pthread_mutex_t reading; /* held while a thread reads the file */
     bool is_read;
     struct ifl_trace trace; /* never changes once it is read */
 };
 
-/* ---- what stands there; under the shelf's lock ---- */
+/* ---- entries; under the shelf's lock ---- */
 
 static size_t n_items(const struct ifl_trace *trace)
 {
@@ -45,7 +45,8 @@ static struct shelved_trace *make(const struct ifl_trace_file *file)
     return NULL;
 }
 
-/* What one way of reading a file gives, another may refuse. */
+/* An entry is for one way of reading a file: what one format or limit accepts, another may
+ * refuse. */
 static bool is_of(const struct shelved_trace *one, const struct ifl_trace_file *file)
 {
     return strcmp(one->path, file->path) == 0 && strcmp(one->format, file->format) == 0 &&
@@ -108,7 +109,8 @@ static void end_use(struct trace_shelf *shelf, struct shelved_trace *one)
     pthread_mutex_unlock(&shelf->lock);
 }
 
-/* A file that cannot be read is tried again by the next, who then has an error of its own. */
+/* A file that could not be read is tried again for the next point, which gets an error of its
+ * own. */
 static int read_once(const struct trace_shelf *shelf, struct shelved_trace *one,
                      struct ifl_error *error)
 {

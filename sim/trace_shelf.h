@@ -1,10 +1,11 @@
-/* Traces that were read, for the next point of a study that wants them: a sweep reads each file
- * once a process.
+/* A cache of traces for the points of a study: a sweep reads each file once a process.
  *
- * Points take copies of the rows they fly, so that what stands here never changes. What nobody
- * looks at stays while it is the last that was used, or while all of that has at most
- * SHELF_IDLE_ITEMS rows, hash ids and gaps. Any number of threads may use a shelf; two that want
- * the same file wait for one reading. */
+ * Points take copies of the rows they fly, so that entries never change. An entry that is not in
+ * use stays
+ * - if it is the last that was used, or
+ * - while such entries together have at most SHELF_IDLE_ITEMS rows, hash ids and gaps.
+ *
+ * Any number of threads may use a shelf; two that want the same file wait for one reading. */
 #ifndef SIM_TRACE_SHELF_H
 #define SIM_TRACE_SHELF_H
 
@@ -25,11 +26,12 @@ struct trace_shelf {
 
 void trace_shelf_init(struct trace_shelf *shelf, struct ifl_notes notes);
 void trace_shelf_finish(struct trace_shelf *shelf);
-/* No other point will come: what is not in use goes, and what is, after its use. */
+/* No other point will come: frees the entries that are not in use, and the others after their
+ * use. */
 void trace_shelf_clear(struct trace_shelf *shelf);
 
-/* The window's rows of a file, a trace of their own, the caller's to free. The notes are for what
- * the window does. */
+/* The window's rows of a file, as a trace that the caller frees. `notes` get what there is to say
+ * of the window. */
 int trace_shelf_cut(struct trace_shelf *shelf, const struct ifl_trace_file *file,
                     const struct ifl_trace_window *window, const struct ifl_notes *notes,
                     struct ifl_trace *trace, struct ifl_error *error);

@@ -15,8 +15,8 @@ static bool before(const struct waiter *a, const struct waiter *b)
     return a->serial < b->serial;
 }
 
-/* Runs may start anywhere in their arrays, and they and the heap have holes, near as many again
- * from the plan under way. */
+/* Room of the arrays, in multiples of `cap`. A run may start anywhere in its array, runs and the
+ * heap have holes, and near has as many again from the plan under way. */
 enum { FAR_ROOM = 2, NEAR_ROOM = 3 };
 
 #define GROW(array, n_used, n) (array_grow(&(array), n_used, n, sizeof *(array)) < 0)
@@ -50,7 +50,7 @@ void waiting_destroy(struct waiting *waiting)
 
 /* ---- tickets ---- */
 
-/* Nobody leaves before it is described. */
+/* A request cannot leave before it has a record. */
 static bool waits(const struct waiter *w)
 {
     return !w->r || w->r->ticket == w->ticket;
@@ -64,7 +64,7 @@ static struct waiter admit(struct waiting *waiting, struct live_request *r, int6
     return (struct waiter){key, arrival_ns, r->pub.queued_serial, r->ticket, r};
 }
 
-/* Keeps those of [from, to) that wait, to the left; where they end. */
+/* Removes the holes of [from, to) and moves the rest to the left. Returns where the rest ends. */
 static size_t keep_waiters(struct waiter *of, size_t from, size_t to)
 {
     size_t n = from;
@@ -85,7 +85,7 @@ static void heap_insert(struct waiting *waiting, struct waiter w)
     heap[i] = w;
 }
 
-/* Half of a heap that has filled up is holes. */
+/* A heap that is full is half holes, which are removed first. */
 static void heap_push(struct waiting *waiting, struct waiter w)
 {
     if (waiting->n_heap == FAR_ROOM * waiting->cap) {
@@ -126,8 +126,8 @@ static bool before_last(const struct waiter *w, const struct waiter_run *run)
     return !is_empty(run) && before(w, &run->of[run->tail - 1]);
 }
 
-/* [head, tail), mostly nobody, moves to the start of its array. Holes of near stay: cursors
- * count them. */
+/* Moves [head, tail), which is mostly empty, to the start of its array. Holes of near stay, because
+ * cursors count them. */
 static void move_to_start(void *of, size_t element_bytes, size_t *head, size_t *tail)
 {
     *tail -= *head;
@@ -141,14 +141,14 @@ static void run_to_start(struct waiter_run *run)
     move_to_start(run->of, sizeof *run->of, &run->head, &run->tail);
 }
 
-/* More is gone than left: then moving the rest costs no more than coming here did, and a queue does
- * not wander through memory. */
+/* More entries are gone than are left. Then moving the rest to the start costs no more than adding
+ * the entries did, and a queue does not wander through memory. */
 static bool mostly_gone(size_t head, size_t tail)
 {
     return head > tail - head;
 }
 
-/* Behind everyone that w does not go before. */
+/* Index behind all entries that w does not go before. */
 static size_t place_of(const struct waiter_run *run, const struct waiter *w)
 {
     size_t low = run->head, high = run->tail;
@@ -162,8 +162,8 @@ static size_t place_of(const struct waiter_run *run, const struct waiter *w)
     return low;
 }
 
-/* Room before a long run, so that whoever goes before its middle moves those before it alone: who
- * begins to starve, say. */
+/* Makes room before a long run, so that an insertion in its first half moves only the entries
+ * before it. Example: a request that begins to starve. */
 static void make_room_before(struct waiter_run *run, size_t cap)
 {
     const size_t n = run->tail - run->head, n_before = n / 2;
@@ -174,7 +174,7 @@ static void make_room_before(struct waiter_run *run, size_t cap)
     run->tail += n_before;
 }
 
-/* Before somebody. */
+/* Inserts w, which goes before the last entry. */
 static void squeeze_in(struct waiter_run *near, size_t cap, struct waiter w)
 {
     if (before(&w, &near->of[(near->head + near->tail) / 2]))
@@ -223,7 +223,7 @@ static struct waiter line_pop(struct waiting *waiting)
     return head;
 }
 
-/* ---- who has no record ---- */
+/* ---- requests without a record ---- */
 
 static void undescribed_to_start(struct waiting *waiting)
 {
@@ -307,8 +307,8 @@ void waiting_rerank(struct waiting *waiting, struct live_request *r, int64_t key
     insert(waiting, r, key, arrival_ns);
 }
 
-/* Looking for holes costs a look at everyone near: not before they are many, but those at the head
- * are gone at once. */
+/* Holes at the head go at once. Finding the others costs a walk over near, so they go only when
+ * they are many. */
 void waiting_fill_holes(struct waiting *waiting)
 {
     struct waiter_run *near = &waiting->near;
@@ -324,7 +324,8 @@ void waiting_fill_holes(struct waiting *waiting)
         run_to_start(near);
 }
 
-/* The best ranked that is not near, whether it still waits or not, moves there. False: all are. */
+/* Moves the best ranked entry of line and heap to near; drops it if it is a hole. False: both are
+ * empty. */
 static bool bring_near(struct waiting *waiting)
 {
     const struct waiter_run *line = &waiting->line;
@@ -396,9 +397,9 @@ void waiting_each(const struct waiting *waiting, key_fn *see, void *context)
     each(waiting->heap, waiting->n_heap, see, context);
 }
 
-/* ---- ranking everyone anew ---- */
+/* ---- ranking all anew ---- */
 
-/* Keys may begin to change while some requests have no record yet. */
+/* Gives each request in line a record: keys may begin to change while some have none. */
 static void describe_all(struct waiting *waiting)
 {
     struct waiter_run *line = &waiting->line;
@@ -407,8 +408,8 @@ static void describe_all(struct waiting *waiting)
             describe(waiting, &line->of[i]);
 }
 
-/* Everyone who was not pushed to the front, in near: in order of the keys of before, but for those
- * in the heap. */
+/* Collects in near all requests that were not pushed to the front, and returns how many. Those of
+ * near and line are in the order of their former keys; those of the heap follow. */
 static size_t gather(struct waiting *waiting)
 {
     struct waiter_run *near = &waiting->near, *line = &waiting->line;
@@ -424,8 +425,8 @@ static size_t gather(struct waiting *waiting)
     return n;
 }
 
-/* Takes out who does not stand in order, to odd; how many. Where one stands too far ahead it is
- * that one, and not everybody behind it. */
+/* Moves entries that are out of order to `odd`, and returns how many. If one entry stands too far
+ * ahead, that one is moved, not all the entries behind it. */
 static size_t take_odd_out(struct waiter *of, size_t n, struct waiter *odd)
 {
     size_t n_kept = 0, n_odd = 0;
@@ -448,8 +449,8 @@ static int by_rank(const void *a, const void *b)
     return before(a, b) ? -1 : 1;
 }
 
-/* Orders change little from one plan to the next, so those who have another place are sorted alone
- * and merged with the others. In place: qsort may allocate. */
+/* Orders change little from one plan to the next, so only entries with another position are sorted,
+ * and then merged with the others. gsl_heapsort works in place; qsort may allocate. */
 static void sort(struct waiter *of, size_t n, struct waiter *odd)
 {
     size_t n_odd = take_odd_out(of, n, odd);

@@ -46,7 +46,7 @@ static int32_t n_ids(const struct ifl_trace *trace, size_t row)
     return trace->hash_at ? (int32_t)(trace->hash_at[row + 1] - trace->hash_at[row]) : 0;
 }
 
-/* The turn names the tokens of the prompt before it, and goes on. */
+/* True if the ids of the turn begin with those of the whole prompt before it, and go on. */
 static bool goes_on_by_ids(const struct ifl_trace *trace, size_t turn, size_t before)
 {
     const int32_t n = n_ids(trace, before);
@@ -56,7 +56,7 @@ static bool goes_on_by_ids(const struct ifl_trace *trace, size_t turn, size_t be
                   (size_t)n * sizeof *trace->hash_id) == 0;
 }
 
-/* The turn's stream goes on behind that of the prompt before it, which is all stream. */
+/* True if the prompt before the turn is all stream, and the turn's stream goes on behind it. */
 static bool goes_on_by_group(const struct ifl_trace *trace, size_t turn, size_t before)
 {
     return trace->prefix_tokens && trace->prefix_group &&
@@ -65,8 +65,9 @@ static bool goes_on_by_group(const struct ifl_trace *trace, size_t turn, size_t 
            trace->prefix_tokens[turn] > trace->n_prompt[before];
 }
 
-/* What stands there behind the prompt is the answer, all of it or its beginning. Of several answers
- * the trace does not say which one went on. */
+/* Finds the turns that repeat the answer before them: what stands behind that prompt there is the
+ * answer, or its beginning. Rows with several answers are left out: the trace does not say which
+ * one went on. */
 static int repeat_answers(struct workload *workload, const uint32_t *before)
 {
     const struct ifl_trace *trace = workload->trace;
@@ -166,15 +167,16 @@ static int32_t smaller(int64_t a, int64_t b)
     return (int32_t)(a < b ? a : b);
 }
 
-/* Ids that the next turn has, too, are taken from there, where those of the answer stand behind. */
+/* If the next turn repeats the answer, ids are taken from there: those of the answer stand behind
+ * those of the prompt. */
 static void name_tokens(const struct workload *workload, size_t row, struct arrival *a)
 {
     const struct ifl_trace *trace = workload->trace;
     const uint32_t repeated_by = workload->repeated_by ? workload->repeated_by[row] : 0;
-    const size_t last = repeated_by ? repeated_by - 1 : row; /* whose prompt says what is known */
+    const size_t last = repeated_by ? repeated_by - 1 : row; /* the row that says what is known */
     const int64_t n_said = (int64_t)a->n_prompt + (repeated_by ? a->n_output : 0);
     const bool by_group = repeated_by && a->prefix_tokens > 0;
-    const size_t names = by_group ? row : last; /* whose ids name them */
+    const size_t names = by_group ? row : last; /* the row that has the ids */
     a->n_hash_ids = n_ids(trace, row);
     a->hash_ids = trace->hash_at ? trace->hash_id + trace->hash_at[names] : NULL;
     a->named_tokens =

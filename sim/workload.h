@@ -17,16 +17,16 @@
 struct workload {
     const struct ifl_trace *trace;
     struct predictor predictor; /* an oracle unless set after workload_create */
-    struct arrival plain;       /* of which the trace says nothing */
-    bool says_more;             /* than lengths and stamps */
+    struct arrival plain;       /* defaults of what the trace does not say */
+    bool says_more;             /* the trace says more than lengths and stamps */
     size_t next, limit;         /* rows [next, limit) stream by their stamps */
     size_t next_held;           /* closed loop: rows [next_held, n) have not arrived */
     bool closed;
-    uint32_t *repeated_by; /* [n] row + 1 of the turn that repeats its answer, or NULL */
-    uint32_t *next_turn;   /* [n] row + 1 of the turn that waits for this one, or NULL */
-    bool *waits;           /* [n] waits for its previous turn */
+    uint32_t *repeated_by; /* [n] row + 1 of the turn that repeats the row's answer, or NULL */
+    uint32_t *next_turn;   /* [n] row + 1 of the turn that waits for the row, or NULL */
+    bool *waits;           /* [n] the row waits for its previous turn */
     struct event_heap released;
-    int64_t streamed_ns; /* when the next row that streams does, IFL_NEVER without one */
+    int64_t streamed_ns; /* when the next row that streams arrives, IFL_NEVER without one */
     int64_t next_ns;     /* when the next request arrives */
     uint64_t n_arrived;
 };
@@ -35,7 +35,7 @@ struct workload {
 int workload_create(struct workload *workload, const struct ifl_trace *trace, int32_t concurrency,
                     struct ifl_error *error);
 void workload_destroy(struct workload *workload);
-/* What the tokens of rows without deadlines of their own are due by; 0: nothing. */
+/* Deadlines of the tokens of rows that have none of their own; 0: none. */
 void workload_slo(struct workload *workload, double ttft_s, double tpot_s);
 
 /* When the next request arrives, IFL_NEVER if none is known to. */
@@ -44,10 +44,10 @@ static inline int64_t workload_next_ns(const struct workload *workload)
     return workload->next_ns;
 }
 
-/* Takes the request that workload_next_ns spoke of. */
+/* Takes the request that arrives at workload_next_ns. */
 void workload_take(struct workload *workload, struct arrival *arrival);
-/* The request of `row`, the serial-th to arrive, has ended; may release another. Those that are
- * released for the same time arrive in the order of the serials of those that released them. */
+/* The request of `row`, the serial-th to arrive, has ended; this may release another. Requests that
+ * are released for the same time arrive in the order of the serials of those that released them. */
 int workload_ended(struct workload *workload, size_t row, uint64_t serial, int64_t now_ns,
                    struct ifl_error *error);
 
