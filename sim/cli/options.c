@@ -87,7 +87,7 @@ static const char *expected(enum option_kind kind)
                                  : "a number";
 }
 
-/* "-j2" is "-j" with its value attached, NULL where `word` is nothing of the kind. */
+/* The short option of a word such as "-j2", "-j" with its value attached; NULL: it is none. */
 static const struct option_spec *find_attached(const struct option_spec *options, size_t n,
                                                const char *word)
 {

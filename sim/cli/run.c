@@ -49,7 +49,7 @@ static int fly_point(struct run *run, size_t point, struct input_sums *inputs,
     };
     options.reports.label = label;
     options.intervals_path = run->files.wanted[REPORT_INTERVALS] ? paths[REPORT_INTERVALS] : NULL;
-    /* Before they are read: what changes in between is noticed then. */
+    /* Sums are taken before the inputs are read: --resume notices a change in between. */
     int rc = run_files_resumable(&run->files)
                  ? inputs_sum(&run->launch.inputs, &config, inputs, error)
                  : 0;
