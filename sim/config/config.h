@@ -47,10 +47,9 @@ struct kv_config {
     enum kv_unhashed unhashed;
     enum kv_publish publish;
     int32_t block_tokens;
-    int32_t num_blocks;    /* 0: computed from memory */
-    enum kv_sizing sizing; /* the rule by which num_blocks is computed */
-    double
-        memory_utilization; /* share of the GPU's memory; KV_SIZING_FREE_SHARE: of the free part */
+    int32_t num_blocks;        /* 0: computed from memory */
+    enum kv_sizing sizing;     /* the rule by which num_blocks is computed */
+    double memory_utilization; /* share of the memory; KV_SIZING_FREE_SHARE: of its free part */
     double swap_gib;
     enum swap_full swap_full;
 };

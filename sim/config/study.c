@@ -306,8 +306,8 @@ static bool of_preset(const char *dotted)
 
 /* Keys that are not written with their resolved values:
  *   - keys of the sweep;
- *   - where the sweep changes policies, the keys of presets: the file's own ones are copied
- * instead, as they apply to every preset. */
+ *   - where the sweep changes policies, the keys of presets. The file's own keys are copied in
+ *     their place, since these apply on every preset. */
 static bool differs(const void *context, const char *dotted)
 {
     const struct study *study = context;
