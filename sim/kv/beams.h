@@ -25,7 +25,7 @@ struct beam_search {
     uint64_t seed;
 };
 
-/* The parent of beam seq: the beam from whose table it continues after the request's n_out-th
+/* The parent of beam seq: the beam with the table that seq continues after the request's n_out-th
  * token. */
 int32_t beam_parent(const struct beam_search *search, uint64_t request, int32_t n_out, int32_t seq,
                     int32_t n_seqs);
