@@ -1,5 +1,5 @@
 /* inflight's own CSV: arrival_s, prompt_tokens, output_tokens and optional columns in any order.
- * An empty cell of an optional column says "none". */
+ * An empty cell of an optional column means "none". */
 #include "traces.h"
 
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* The internals of traces/ that all readers share.
+/* The internal functions that all readers of traces share.
  *
  *     input (bytes, lines) --> csv or json (records) --> a reader --> rows --> struct ifl_trace
  *

@@ -1,4 +1,4 @@
-/* Where measurements are taken and written down: an open engine, a clock, a CSV. */
+/* The bench of measurements: an open engine, a clock, and the CSV that rows are written to. */
 #ifndef SIM_CALIBRATE_BENCH_H
 #define SIM_CALIBRATE_BENCH_H
 
@@ -23,7 +23,7 @@ struct bench {
     FILE *out;
 };
 
-/* One row. What does not apply is 0 or NULL and stays empty in the file. */
+/* One row of the CSV. Fields that do not apply are 0 or NULL and give empty cells. */
 struct measurement {
     const char *op;
     double m, n, k;

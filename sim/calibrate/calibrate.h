@@ -17,7 +17,7 @@
  *     bytes, flops                        that have to be moved and computed
  *     share, ceiling                      share of the named ceiling that the median reaches
  *
- * Cells of what does not apply are empty. */
+ * Cells that do not apply to an operation are empty. */
 #ifndef SIM_CALIBRATE_CALIBRATE_H
 #define SIM_CALIBRATE_CALIBRATE_H
 

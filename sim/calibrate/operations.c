@@ -140,7 +140,7 @@ int bench_products(struct bench *bench, struct ifl_error *error)
 
 /* ---- element-wise ---- */
 
-/* What a layer does besides products and attention, one after the other. */
+/* The operations of a layer besides products and attention, one after the other. */
 static int run_elementwise(void *context, uint32_t round, struct lasted *lasted,
                            struct ifl_error *error)
 {

@@ -1,4 +1,4 @@
-/* What `inflight capacity` writes:
+/* The reports of `inflight capacity`:
  *   capacity.csv   a row for each deployment
  *   trials.csv     a row for each rate that was tried
  *   members.csv    a row for each member of an ensemble

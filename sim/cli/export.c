@@ -10,7 +10,7 @@
 #include "cli/usage.h"
 #include "config/tree.h"
 
-/* ---- what the run's config.yaml says of the load ---- */
+/* ---- the load, from the run's config.yaml ---- */
 
 static const char *text_at(const struct node *root, const char *key)
 {

@@ -1,4 +1,4 @@
-/* What the commands that fly studies share: their options, plug-ins, ranks, notes, and the end. */
+/* Shared parts of the commands that fly studies: options, plug-ins, ranks, notes, and the end. */
 #ifndef SIM_CLI_LAUNCH_H
 #define SIM_CLI_LAUNCH_H
 

@@ -155,7 +155,7 @@ void error_print(const struct ifl_error *error, char *text, size_t n_bytes)
         snprintf(text, n_bytes, "%s: %s", error->file, error->text);
     else
         snprintf(text, n_bytes, "%s", error->text);
-    /* One line, whatever the file and its name hold. */
+    /* Control characters of a file's name or contents would break the line. */
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';

@@ -1,4 +1,4 @@
-/* What the finished points of a study leave behind until the study is whole: OUT_DIR/.parts.
+/* OUT_DIR/.parts: the files of a study's finished points, until all points are done.
  *
  * A point's files are written there under names that end in its number. The record comes last,
  * under a temporary name and then its own, so a point with a record is complete even if a process

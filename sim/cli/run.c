@@ -177,7 +177,7 @@ static void draw_figures(const struct run *run)
         fprintf(stderr, "note: no figures: %s\n", error.text);
 }
 
-/* What the points' records add up to. */
+/* Sums over the points' records. */
 struct outcome {
     size_t n_failed, first_failed;
     struct ifl_error first_error;

@@ -54,7 +54,7 @@ struct kv_config {
     enum swap_full swap_full;
 };
 
-/* What a server holds before it turns arrivals away; 0: no limit. */
+/* The queue limits above which a server refuses arrivals; 0: no limit. */
 struct door {
     int32_t max_queued_reqs;   /* sequences in the cluster, waiting, running or swapped out */
     int32_t max_queued_tokens; /* prompt tokens of those without a first token */

@@ -150,7 +150,7 @@ const char *tree_describe(const struct node *node, char text[128])
     if (!node->quoted && !*node->text)
         return "empty";
     snprintf(text, 128, node->quoted ? "\"%.100s\"" : "%.100s", node->text);
-    /* A message is one line, whatever the file holds. */
+    /* Control characters would break the line of a message. */
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';

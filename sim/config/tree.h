@@ -41,7 +41,7 @@ int tree_print(const struct node *root, FILE *out, struct ifl_error *error);
 
 /* True for plain `null`, `~` or nothing at all: the key keeps its default. */
 bool tree_is_null(const struct node *node);
-/* What a node is, for messages: "a map", "a list", or its text in quotes where it had them. */
+/* A node in words, for messages: "a map", "a list", or its text, in quotes if the file has them. */
 const char *tree_describe(const struct node *node, char text[128]);
 /* The child of a map, or NULL. */
 struct node *tree_child(const struct node *map, const char *key);
@@ -83,7 +83,7 @@ int field_read(const struct node *node, const char *where, const struct ifl_para
 /* The value of one field as YAML text; reading it back gives the same bits. */
 void field_print(const struct ifl_param *field, const void *base, char *text, size_t n_bytes);
 
-/* What a field takes, for messages and documentation: "a whole number from 1 to 8". */
+/* The values of a field in words, for messages and documentation: "a whole number from 1 to 8". */
 void field_describe(const struct ifl_param *field, char *text, size_t n_bytes);
 /* The field's default as YAML text; "required" where it has none. */
 void field_print_default(const struct ifl_param *field, char *text, size_t n_bytes);

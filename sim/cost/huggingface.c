@@ -224,7 +224,7 @@ static void read_opt(struct reader *reader, struct model *model)
         refuse(reader, "enable_bias is false", "true");
 }
 
-/* Older checkpoints say n_embed and num_attention_heads for hidden_size and n_head. */
+/* Older checkpoints have n_embed and num_attention_heads in place of hidden_size and n_head. */
 static void read_bloom(struct reader *reader, struct model *model)
 {
     set_classic(model);

@@ -20,8 +20,8 @@ static const struct model qwen3_32b = {
     .kv_bytes = 2,
 };
 
-/* One row in thirty holds a prompt. With this weight they count together for about as much as the
- * other rows. */
+/* One row in thirty holds a prompt. With this weight the rows with prompts count together for about
+ * as much as the other rows. */
 enum { WEIGHT_OF_PROMPTS = 25 };
 
 /* Sums over the prefill sequences, from the log's totals and its variance of the lengths. */
