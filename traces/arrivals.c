@@ -47,7 +47,7 @@ struct clock {
     double sum;
 };
 
-/* Sums never fall, so neither does the piece. */
+/* Sums never decrease, so the search for the piece continues from the last one. */
 static double invert_pieces(struct clock *clock)
 {
     const struct ifl_arrivals *a = clock->arrivals;
@@ -74,7 +74,7 @@ static double sine_excess(double t_s, void *context)
     return a->rate_rps * (t_s + a->sine_amplitude_frac / turns * swing) - clock->sum;
 }
 
-/* The integral leaves the straight line by a T / pi at most, which brackets the root. */
+/* The integral differs from the straight line by a T / pi at most, which brackets the root. */
 static double invert_sine(struct clock *clock)
 {
     const struct ifl_arrivals *a = clock->arrivals;
@@ -123,7 +123,7 @@ static int arrive_by_renewal(struct ifl_trace *trace, const struct ifl_arrivals 
                              const char *path, struct ifl_error *error)
 {
     struct clock clock = {.arrivals = arrivals};
-    /* Failures come back as values; GSL's own handler would abort. */
+    /* Failures are checked by their return values; GSL's default handler would abort. */
     gsl_set_error_handler_off();
     clock.solver = gsl_root_fsolver_alloc(gsl_root_fsolver_brent);
     if (!clock.solver)
@@ -160,7 +160,7 @@ static void arrive_at_once(struct ifl_trace *trace)
         trace->arrival_ns[i] = 0;
 }
 
-/* ---- what is asked for ---- */
+/* ---- checking the parameters ---- */
 
 static bool positive(double value)
 {

@@ -1,9 +1,9 @@
-/* What a request may carry in any format, under the names that inflight's own CSV has for it: whose
- * it is, how urgent, when its answer is due, how long that may become.
+/* Attributes that a request of any format may have: client, priority, due times and max_tokens,
+ * under the names of inflight's own CSV.
  *
- * Other CSV files have them as columns, an empty cell says "none"; JSON records have them as keys,
- * which the first record has, too, or none has. A format that names clients in a way of its own
- * yields to them. */
+ *   - In other CSV files they are columns; an empty cell means "none".
+ *   - In JSON records they are keys. An attribute that the first record lacks must be in no record.
+ *   - The attribute `client` takes precedence over a format's own name for clients. */
 #include "traces.h"
 
 #include <string.h>
@@ -90,7 +90,7 @@ int trace_attributes_want_record(struct trace_rows *rows, const struct trace_rec
     return rc;
 }
 
-/* A name, or a number. */
+/* The client is a name or a number. */
 static int take_client(struct trace_rows *rows, const struct trace_record *record,
                        struct ifl_error *error)
 {

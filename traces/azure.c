@@ -1,5 +1,5 @@
-/* Azure LLM inference traces: calendar stamps, prompt and output tokens. Of 2023 with seven
- * digits of a second and no zone, of 2024 with a zone. https://github.com/Azure/AzurePublicDataset
+/* Azure LLM inference traces: calendar stamps, prompt and output tokens. Stamps of 2023 have seven
+ * digits of a second and no zone, those of 2024 a zone. https://github.com/Azure/AzurePublicDataset
  */
 #include "traces.h"
 
@@ -11,7 +11,7 @@ static const struct trace_csv_column columns[] = {{"TIMESTAMP", TRACE_NEEDED},
                                                   {"ContextTokens", TRACE_NEEDED},
                                                   {"GeneratedTokens", TRACE_NEEDED}};
 
-/* `n` digits that end with `behind` ('\0': whatever); the cursor moves past them. */
+/* Reads `n` digits that end with `behind` ('\0': any character); the cursor moves past them. */
 static bool take_digits(const char **at, int n, char behind, int *value)
 {
     for (*value = 0; n > 0; n--, (*at)++) {
@@ -65,7 +65,7 @@ static bool take_time(const char **at, int *hour, int *minute, int *second)
            take_digits(at, 2, '\0', second) && *hour < 24 && *minute < 60 && *second <= 60;
 }
 
-/* Nothing, Z, +HH:MM or -HH:MM. */
+/* Reads a zone: nothing, Z, +HH:MM or -HH:MM. */
 static bool take_zone(const char **at, int *offset_s)
 {
     int hours, minutes;

@@ -1,5 +1,5 @@
-/* Qwen-Bailian: chats whose turns name their parent, with a hash id for each 16-token block of the
- * prompt. A session is everything that hangs on one root, in whatever order the file has it.
+/* Qwen-Bailian: turns of chats. A turn names its parent and has a hash id for each 16-token block
+ * of the prompt. A session is all turns with the same root; the file may have them in any order.
  * https://github.com/alibaba-edu/qwen-bailian-usagetraces-anon */
 #include "traces.h"
 
@@ -43,7 +43,7 @@ static uint32_t find_root(struct bailian *bailian, uint32_t chat)
     return chat;
 }
 
-/* The row's session is its chat until all parents are known. */
+/* Sets the row's session to its chat. number_sessions replaces it when all parents are known. */
 static int take_chat(struct bailian *bailian, const struct trace_record *record,
                      struct ifl_error *error)
 {
@@ -81,7 +81,7 @@ static int take_record(void *self, const struct trace_record *record, struct ifl
     return rc < 0 ? rc : take_chat(bailian, record, error);
 }
 
-/* Numbers from 1 in order of appearance. */
+/* Numbers the sessions from 1 in order of appearance. */
 static int number_sessions(struct bailian *bailian, struct ifl_error *error)
 {
     const struct ifl_trace *trace = bailian->rows->trace;

@@ -1,5 +1,5 @@
-/* BurstGPT: a campus's use of hosted models. A response of no tokens is a request that failed.
- * Two column sets are about; the newer one knows sessions. https://github.com/HPMLL/BurstGPT */
+/* BurstGPT: a campus's use of hosted models. A response without tokens is a request that failed.
+ * There are two sets of columns; the newer one has sessions. https://github.com/HPMLL/BurstGPT */
 #include "traces.h"
 
 enum { STAMP, MODEL, REQUEST, RESPONSE, SESSION };

@@ -1,7 +1,7 @@
-/* CSV files: libcsv splits, the header's names say which cell is whose.
+/* CSV files: libcsv splits the lines, and the names in the header assign the cells to columns.
  *
- * A line is a record: libcsv is finished behind each one that may leave a quote open, so that the
- * quote is blamed on its own line instead of swallowing the rest of the file. */
+ * A line is a record: libcsv is finished behind each line that may leave a quote open. So an open
+ * quote is an error of its own line and does not extend over the rest of the file. */
 #include "traces.h"
 
 #include <csv.h>
@@ -32,9 +32,9 @@ struct trace_row {
     int n_file_columns, n_cells;
 };
 
-/* ---- blame ---- */
+/* ---- errors ---- */
 
-/* 1-based, where the file's column begins in the line. */
+/* The 1-based place in the line where the file's column begins. */
 static int column_in_line(const struct trace_row *row, int place)
 {
     bool quoted = false;
@@ -65,7 +65,7 @@ static const char *nearest_name(const struct trace_csv_format *format, const cha
     return ifl_nearest(name, names, format->n_columns);
 }
 
-/* Texts end at their NUL: what stands behind one would be lost. */
+/* A NUL within a text ends it, and the rest would be lost. */
 static bool has_nul(const struct trace_row *row, const char *text, size_t n)
 {
     return row->input->has_nuls && memchr(text, '\0', n);
@@ -102,7 +102,7 @@ static int bind(struct trace_row *row, int place, const char *name, size_t n)
     return 0;
 }
 
-/* They stand behind the format's own columns. */
+/* The attributes stand behind the format's own columns. */
 static size_t first_attribute(const struct trace_row *row)
 {
     return row->format->n_columns - TRACE_N_ATTRIBUTES;
@@ -208,7 +208,9 @@ static int fail_split(const struct trace_row *row, struct csv_parser *parser, si
                        at < row->line_bytes ? (int)at + 1 : 0, "%s", what);
 }
 
-/* Only then is there anything to finish, and most files have no quotes at all. */
+/* True if the line may end within a record: only then csv_fini is needed. Most files have no
+ * quotes.
+ */
 static bool may_be_open(const struct trace_row *row)
 {
     return row->line[row->line_bytes - 1] != '\n' || row->input->has_quotes;

@@ -5,7 +5,7 @@
 
 #include "inflight/random.h"
 
-/* The rows that are left, in order, and who removed how many. */
+/* The rows that are left, in order, and how many each filter removed. */
 struct cut {
     const struct ifl_trace *whole;
     const struct ifl_trace_window *window;

@@ -9,7 +9,7 @@
 
 enum { MAX_ZIPF_VALUES = 1 << 24 };
 
-/* A law made ready: the zipf table, or the lognormal's parameters. */
+/* A law with what its draws need: the zipf table, or the lognormal's parameters. */
 struct law {
     const struct ifl_length_spec *spec;
     double mu, sigma;
@@ -97,7 +97,7 @@ static int32_t draw_length(const struct law *law, double u)
     case IFL_LENGTH_UNIFORM:
         return clipped(floor(spec->min + u * ((double)spec->max - spec->min + 1)), spec);
     case IFL_LENGTH_LOGNORMAL:
-        /* GSL's inverse wants a sigma above 0; a law without spread is its mean. */
+        /* GSL's inverse needs a sigma above 0; a law without spread always gives its mean. */
         return clipped(law->sigma > 0 ? gsl_cdf_lognormal_Pinv(u, law->mu, law->sigma) : spec->mean,
                        spec);
     case IFL_LENGTH_ZIPF:

@@ -1,5 +1,5 @@
-/* Request ids as a file gives them, each of which must be there once: reports and comparisons know
- * a request by nothing else. */
+/* Request ids of a file. Each must be there once, since reports and comparisons identify a request
+ * by its id alone. */
 #include "traces.h"
 
 struct trace_id {
@@ -32,7 +32,7 @@ static int compare(const void *left, const void *right)
 
 int trace_ids_check(struct trace_ids *ids, const char *path, struct ifl_error *error)
 {
-    const struct trace_id *again = NULL; /* the first line that repeats an id; it stands before */
+    const struct trace_id *again = NULL; /* the first line that repeats an id of a line before it */
     if (!ids->unordered)
         return 0;
     qsort(ids->of, ids->n, sizeof *ids->of, compare);

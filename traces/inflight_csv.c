@@ -1,5 +1,5 @@
 /* inflight's own CSV: arrival_s, prompt_tokens, output_tokens and optional columns in any order.
- * An empty cell of an optional column says "none". */
+ * An empty cell of an optional column means "none". */
 #include "traces.h"
 
 #include <ctype.h>
@@ -33,10 +33,10 @@ struct inflight {
     struct trace_rows *rows;
     struct trace_names sessions, groups;
     bool optional;  /* there are columns beside the first three */
-    bool token_ids; /* one of them says the prompts' tokens */
+    bool token_ids; /* one of them is token_ids */
 };
 
-/* A column that means nothing without another one. */
+/* An error for a column that means nothing without the column `needed`. */
 static int check_company(const struct trace_row *row, size_t column, size_t needed,
                          const struct inflight *inflight, struct ifl_error *error)
 {
@@ -104,7 +104,7 @@ static int take_optional(struct inflight *inflight, const struct trace_row *row,
     }
 }
 
-/* The next of numbers that have a blank between them; false where there is none. */
+/* Reads the next of several numbers with one blank between two; false if there is none. */
 static bool next_token(const char **at, uint64_t *token)
 {
     const size_t n = strcspn(*at, " ");
@@ -118,7 +118,7 @@ static bool next_token(const char **at, uint64_t *token)
     return true;
 }
 
-/* -1 if there is anything else. */
+/* Counts the numbers; -1 if the text has anything else. */
 static int64_t count_tokens(const char *text)
 {
     uint64_t token;
@@ -128,7 +128,9 @@ static int64_t count_tokens(const char *text)
     return *text ? -1 : n;
 }
 
-/* A token's hash id stands for it and all before it, as in other traces a block's does. */
+/* The hash id of a token covers the token and all tokens before it, as block ids of other traces
+ * do.
+ */
 static int take_token_ids(struct inflight *inflight, const struct trace_row *row,
                           struct ifl_error *error)
 {
@@ -166,7 +168,7 @@ static int check_row(const struct ifl_trace *trace, const struct trace_row *row,
     return 0;
 }
 
-/* Nobody is before it whose end it could wait for. */
+/* A session's first row needs a stamp: there is no turn before it to count a think time from. */
 static int check_first_turn(const struct inflight *inflight, const struct trace_row *row,
                             size_t n_sessions, struct ifl_error *error)
 {
@@ -177,7 +179,8 @@ static int check_first_turn(const struct inflight *inflight, const struct trace_
                : 0;
 }
 
-/* A turn comes when its think time says; without a stamp it stands where the file has it. */
+/* The stamp of a row. A turn with a think time and no stamp gets that of the row before it, which
+ * keeps its place when rows are sorted; its think time decides when it arrives. */
 static int take_stamp(const struct ifl_trace *trace, const struct trace_row *row,
                       int64_t *arrival_ns, struct ifl_error *error)
 {

@@ -1,5 +1,5 @@
-/* Bytes and lines of a trace file. One buffer serves both; it grows only to hold a long line, so
- * pipes work and no file but one JSON object is in memory as a whole. */
+/* Bytes and lines of a trace file, from one buffer. It grows only to hold a long line or a JSON
+ * object. So pipes work, and no file is in memory as a whole unless it is one JSON object. */
 #include "traces.h"
 
 #include <string.h>
@@ -34,7 +34,8 @@ static int make_room(struct trace_input *input, struct ifl_error *error)
     return 0;
 }
 
-/* At the n bytes behind the end: what no byte needs is not looked for in each cell. */
+/* Notes whether the n bytes behind `end` have quotes or NULs. If there are none, cells are not
+ * searched for them. */
 static void look_at(struct trace_input *input, size_t n)
 {
     const char *bytes = input->bytes + input->end;
@@ -42,7 +43,7 @@ static void look_at(struct trace_input *input, size_t n)
     input->has_nuls = input->has_nuls || memchr(bytes, '\0', n);
 }
 
-/* Appends to the unread bytes; sets at_end where nothing comes. */
+/* Appends to the unread bytes; sets at_end at the end of the file. */
 static int fill(struct trace_input *input, struct ifl_error *error)
 {
     int rc = make_room(input, error);

@@ -7,7 +7,7 @@
 
 enum { FLAGS = JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL };
 
-/* `line` and `column` are where the text began that jansson saw. */
+/* `line` and `column` are the place where the text that jansson parsed began. */
 static int fail_parse(const char *path, int line, int column, const json_error_t *found,
                       struct ifl_error *error)
 {
@@ -34,7 +34,7 @@ json_t *trace_json_parse(const char *path, int line, const char *text, size_t n,
 {
     json_error_t found;
     while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == '\r'))
-        n--; /* so that what misses at the end of the line is blamed on this line */
+        n--; /* so that an error at the end of the line is reported in this line */
     json_t *value = json_loadb(text, n, FLAGS | JSON_DECODE_ANY, &found);
     if (!value) {
         fail_parse(path, line, 0, &found, error);
@@ -83,13 +83,14 @@ int trace_jsonl_read(struct trace_input *input, const struct trace_json_reader *
 
 /* ---- a list of objects ----
  *
- * jansson would hold the whole list. Instead the brackets and commas between the elements are read
- * here and each element is jansson's, fed byte by byte so that it stops exactly behind it. */
+ * jansson would hold the whole list in memory. So the brackets and commas between the elements are
+ * read here, and jansson parses each element, fed byte by byte so that it stops directly behind it.
+ */
 
 struct feed {
     struct trace_input *input;
     struct ifl_error *error;
-    int rc; /* of the input, which jansson takes for an end */
+    int rc; /* error of the input; jansson sees only an end of the text */
     int line, column;
     size_t n_bytes; /* of the element so far */
 };
@@ -137,7 +138,7 @@ static int fail_token(const struct feed *feed, char token, const char *expected)
                        trace_printable(found, sizeof found, &token, 1), expected);
 }
 
-/* The element's first byte has been seen already and is given back. */
+/* Reads an element. Its first byte was read already and is given back. */
 static int read_element(struct feed *feed, const struct trace_json_reader *reader)
 {
     json_error_t found;
@@ -201,7 +202,8 @@ int trace_json_objects_read(struct trace_input *input, const struct trace_json_r
     return feed.rc;
 }
 
-/* Most files have an object a line; one that goes over many lines needs the whole file. */
+/* Tries the first line, since most files have one object per line. An object over many lines needs
+ * the whole file in memory. */
 json_t *trace_json_first(struct trace_input *input, struct ifl_error *error)
 {
     const char *text;
@@ -279,7 +281,8 @@ int trace_record_tokens(const struct trace_record *record, const char *key, int3
     return rc;
 }
 
-/* Seconds since 1970 in ns are more than a double holds: whole units and the rest apart. */
+/* Nanoseconds since 1970 exceed the precision of a double, so whole units and the fraction are
+ * converted separately. */
 static int64_t real_ns(double n_units, int64_t unit_ns)
 {
     const double whole = floor(n_units);

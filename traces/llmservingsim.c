@@ -1,5 +1,5 @@
-/* LLMServingSim: a request a line with its token counts and arrival in nanoseconds; the token ids
- * beside them are not read. https://github.com/casys-kaist/LLMServingSim */
+/* LLMServingSim: one request per line with its token counts and its arrival in nanoseconds. Token
+ * ids in the file are not read. https://github.com/casys-kaist/LLMServingSim */
 #include "traces.h"
 
 static int take_record(void *self, const struct trace_record *record, struct ifl_error *error)

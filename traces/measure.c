@@ -1,4 +1,4 @@
-/* What a trace looks like: rate, burstiness, lengths, and what an infinite cache would hit. */
+/* Statistics of a trace: rate, burstiness, lengths, and the hits of an infinite cache. */
 #include "traces.h"
 
 #include <gsl/gsl_sort_double.h>
@@ -27,7 +27,7 @@ static int measure_lengths(const int32_t *tokens, size_t n, struct ifl_length_st
     return 0;
 }
 
-/* `at_s` becomes the gaps between neighbours. */
+/* The coefficient of variation of the gaps. Overwrites `at_s` with the gaps. */
 static double gap_cv(double *at_s, size_t n)
 {
     for (size_t i = 0; i + 1 < n; i++)
@@ -37,7 +37,7 @@ static double gap_cv(double *at_s, size_t n)
     return gsl_stats_sd(at_s, 1, n - 1) / gsl_stats_mean(at_s, 1, n - 1);
 }
 
-/* Its stamp says nothing: it comes when it was thought over. */
+/* True for a turn with a think time: its stamp is not its arrival, so it is not counted. */
 static bool waits(const struct ifl_trace *trace, size_t row)
 {
     return trace->think_ns && trace->session && trace->session[row] > 0 &&
@@ -70,7 +70,7 @@ static int compare_ids(const void *left, const void *right)
     return a < b ? -1 : a > b;
 }
 
-/* Every sighting of an id but its first is a hit. */
+/* Each occurrence of an id after the first is a hit. */
 static int measure_hash_ids(const struct ifl_trace *trace, struct ifl_trace_stats *stats,
                             struct ifl_error *error)
 {

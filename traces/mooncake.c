@@ -1,5 +1,5 @@
-/* Mooncake (FAST '25): milliseconds, lengths and a hash id for each 512-token block of the prompt;
- * equal leading ids are a shared prefix. https://github.com/kvcache-ai/Mooncake */
+/* Mooncake (FAST '25): stamps in milliseconds, lengths, and a hash id for each 512-token block of
+ * the prompt. Equal leading ids are a shared prefix. https://github.com/kvcache-ai/Mooncake */
 #include "traces.h"
 
 static int check_hash_ids(const struct trace_record *record, struct ifl_error *error)

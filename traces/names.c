@@ -34,7 +34,7 @@ int trace_names_number(struct trace_names *names, const char *name, uint32_t *nu
     const int rc = append(names, name, error);
     if (rc < 0)
         return rc;
-    /* Not every file is UTF-8, and any bytes make a key. */
+    /* without a check for UTF-8: files may have any bytes, and jansson takes any as a key */
     if (json_object_set_new_nocheck(names->number_of, name, json_integer(*number)) < 0)
         return ifl_fail_nomem(error);
     return 0;

@@ -1,6 +1,6 @@
-/* Words by their edit distance: insertions, deletions, substitutions and swaps of neighbours, each
- * letter touched once (Damerau 1964, in its optimal string alignment form); names by their parts.
- */
+/* The nearest words by edit distance: insertions, deletions, substitutions and swaps of neighbours,
+ * each letter edited once (Damerau 1964, in its optimal string alignment form). The nearest names
+ * by their parts. */
 #include "inflight/nearest.h"
 
 #include <ctype.h>
@@ -14,7 +14,7 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* Rows of the table of distances between prefixes; a swap looks two rows back. */
+/* Keeps three rows of the table of distances between prefixes, since a swap reads two rows back. */
 static int distance(const char *a, const char *b)
 {
     const size_t n_a = strlen(a), n_b = strlen(b);
@@ -38,7 +38,7 @@ static int distance(const char *a, const char *b)
     return above[n_b];
 }
 
-/* "ttft" is short for "ttft_s". */
+/* A candidate of which the word is a short form: "ttft" for "ttft_s". */
 static const char *longer_word(const char *word, const char *const *candidates, size_t n)
 {
     const size_t n_chars = strlen(word);
@@ -49,7 +49,7 @@ static const char *longer_word(const char *word, const char *const *candidates, 
     return NULL;
 }
 
-/* One slip in three letters is a misspelling, more is another word. */
+/* The edits that a misspelling may have: one in three letters. A word with more is another word. */
 static int most_slips(const char *word)
 {
     const size_t n_chars = strlen(word);
@@ -90,8 +90,8 @@ static void take(struct found *found, const char *name)
     found->n++;
 }
 
-/* Do a name's letters and digits begin with those of the word's first n_chars? What is behind them
- * in the name, NULL if not. */
+/* If the letters and digits of a name begin with those of the word's first n_chars: the rest of the
+ * name. NULL if not. */
 static const char *behind_stem(const char *name, const char *word, size_t n_chars)
 {
     for (size_t i = 0; i < n_chars; i++) {
@@ -106,7 +106,7 @@ static const char *behind_stem(const char *name, const char *word, size_t n_char
     return name;
 }
 
-/* Between "vllm" and "-v1", "v" and "1"; at the end. */
+/* True at a boundary between parts: between "vllm" and "-v1", between "v" and "1", at the end. */
 static bool at_boundary(const char *text, const char *at)
 {
     const unsigned char here = (unsigned char)*at;
@@ -122,7 +122,7 @@ static void take_alike(struct found *found, const char *word, const char *const 
     }
 }
 
-/* All that are as few slips away as the nearest. */
+/* Takes all names at the least distance, if that is at most `most`. */
 static void take_misspelt(struct found *found, const char *word, int most, const char *const *names,
                           size_t n)
 {
@@ -138,7 +138,7 @@ enum { LEAST_STEM = 2, LEAST_BEGINNING = 3 };
 
 enum end { AT_A_BOUNDARY, ANYWHERE };
 
-/* Those that begin with the word's first n_chars. */
+/* Takes the names that begin with the word's first n_chars. */
 static void take_beginnings(struct found *found, const char *word, size_t n_chars, enum end end,
                             const char *const *names, size_t n)
 {
@@ -149,7 +149,7 @@ static void take_beginnings(struct found *found, const char *word, size_t n_char
     }
 }
 
-/* By the longest stem that names have. */
+/* Takes the names that share the longest stem of the word. */
 static void take_family(struct found *found, const char *word, const char *const *names, size_t n)
 {
     for (size_t n_stem = strlen(word); found->n == 0 && n_stem >= LEAST_STEM; n_stem--)

@@ -1,4 +1,4 @@
-/* Words for a person: notes, and foreign text made fit for a line. */
+/* Notes for the user, and foreign text made printable on one line. */
 #include "traces.h"
 
 void trace_note(const struct ifl_notes *notes, const char *format, ...)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { SAFE_DIGITS = 18 }; /* so many fit into 64 bits */
+enum { SAFE_DIGITS = 18 }; /* any 18 digits fit into 64 bits */
 
 static bool is_digit(char c)
 {
@@ -22,7 +22,7 @@ enum trace_number trace_whole(const char *text, size_t n, int64_t *value)
     if (at == first || at != text + n)
         return TRACE_NOT_A_NUMBER;
     if (at - first > SAFE_DIGITS)
-        whole = strtoull(first, NULL, 10); /* the largest where it does not fit */
+        whole = strtoull(first, NULL, 10); /* the largest number if it does not fit */
     if (whole > INT64_MAX)
         return TRACE_OUT_OF_RANGE;
     *value = negative ? -(int64_t)whole : (int64_t)whole;

@@ -1,4 +1,4 @@
-/* What became of the requests of a recorded run, row by row. */
+/* The outcomes of the requests of a recorded run, row by row. */
 #include "traces.h"
 
 int trace_rows_want_outcomes(struct trace_rows *rows, enum trace_gaps gaps, struct ifl_error *error)

@@ -1,4 +1,4 @@
-/* From a path to a trace: which format, then its reader. */
+/* Reads a trace: finds the format, then calls its reader. */
 #include "traces.h"
 
 #include <csv.h>
@@ -48,8 +48,8 @@ static const struct ifl_trace_format formats[N_FORMATS + 1] = {
      "max_tokens,samples,session,think_s,prefix_group,prefix_tokens,token_ids]"},
     {NULL, NULL, NULL}};
 
-/* What tells a format from the others; bailian stands before mooncake, whose keys it has too, and
- * recorded runs before the traces whose columns they carry. */
+/* The columns or keys that identify each format; the first match counts. Formats that have all keys
+ * of another one stand before it: bailian before mooncake, recorded runs before the traces. */
 static const struct {
     trace_reader_fn *read;
     enum shape shape;
@@ -154,7 +154,7 @@ static int fail_sniff(const struct trace_input *input, const char *what, struct 
                        "the %s are those of no trace format, expected one of: %s", what, names);
 }
 
-/* A list may be one line as long as the file, so its first byte has to do. */
+/* Only the first byte decides about a list, since a list may be one line as long as the file. */
 static int sniff(struct trace_input *input, struct ifl_error *error)
 {
     const char *line;

@@ -1,4 +1,4 @@
-/* A trace that grows while a reader fills it: capacity, skipped records, names of clients. */
+/* Grows a trace while a reader fills it: capacity, skipped records, names of clients. */
 #include "traces.h"
 
 #include <limits.h>
@@ -45,7 +45,8 @@ int trace_rows_want(struct trace_rows *rows, enum trace_column column, struct if
     return trace_column_resize(rows->trace, column, rows->cap, error);
 }
 
-/* From the first gap on, a row's number is no longer its record's. */
+/* Counts a skipped record. From the first one on, rows need a column of request ids, since a row's
+ * number differs from its record's. */
 static int skip(struct trace_rows *rows, struct ifl_error *error)
 {
     struct ifl_trace *trace = rows->trace;
@@ -136,7 +137,7 @@ void trace_rows_rebase(struct trace_rows *rows)
         trace->arrival_ns[i] -= first_ns;
 }
 
-/* Clients that are called by small numbers keep them; an empty cell is client 0. */
+/* Clients with small numbers for names keep these numbers; an empty cell is client 0. */
 static bool client_number(const char *name, uint32_t *number)
 {
     int64_t value = 0;

@@ -1,4 +1,4 @@
-/* A prefix that the prompts of a trace share. */
+/* Gives the prompts of a trace that have no prefix group a shared prefix. */
 #include "inflight/trace.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* ShareGPT: conversations as text. As vLLM's benchmark samples it, the first turn is the prompt
- * and the second the output; lengths are estimated, because no tokenizer is at hand. */
+/* ShareGPT: conversations as text. As in vLLM's benchmark, the first turn is the prompt and the
+ * second the output. Lengths are estimated from characters, because there is no tokenizer. */
 #include "traces.h"
 
 enum { CHARACTERS_PER_TOKEN = 4 };

@@ -1,4 +1,4 @@
-/* The columns of a trace, treated alike: growing, moving rows, freeing. */
+/* Operations on all columns of a trace: growing, moving rows, freeing. */
 #include "traces.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ static const struct {
 #undef COLUMN
 };
 
-/* The pointers differ in type; memcpy is the one way to treat them alike. */
+/* The column pointers have different types; memcpy reads and writes them without a cast. */
 static void *column_get(const struct ifl_trace *trace, enum trace_column column)
 {
     void *data;
@@ -74,8 +74,8 @@ void ifl_trace_free(struct ifl_trace *trace)
 
 /* ---- rows of one trace, in another order, as a trace of their own ---- */
 
-/* From place i on, so many rows follow one another as they did before; most orders leave rows out
- * at an end or nowhere. */
+/* How many rows from place i on are neighbours in the old order, too: they are copied at once. Most
+ * orders leave out rows at an end or none. */
 static size_t count_neighbours(const uint64_t *order, size_t n, size_t i)
 {
     size_t next = i + 1;
@@ -100,7 +100,7 @@ static int gather_column(const struct ifl_trace *whole, struct ifl_trace *part,
     return rc;
 }
 
-/* A list a row: row i has items [at[i], at[i + 1]) of eight bytes each. */
+/* One list per row: row i has the items [at[i], at[i + 1]) of eight bytes each. */
 struct lists {
     size_t *at;
     void *items;
@@ -124,7 +124,7 @@ static int gather_lists(const struct lists *from, struct lists *to, const uint64
     to->at[0] = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t begin = from->at[order[i]], end = from->at[order[i] + 1];
-        if (end > begin) /* lists that are all empty have no items to point at */
+        if (end > begin) /* `items` may be NULL if all lists are empty */
             memcpy(items + to->at[i] * ITEM_BYTES, (const char *)from->items + begin * ITEM_BYTES,
                    (end - begin) * ITEM_BYTES);
         to->at[i + 1] = to->at[i] + (end - begin);
@@ -212,7 +212,8 @@ static int compare(const void *left, const void *right)
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
-/* A turn with a think time has no stamp of its own: n_news leaves it out. */
+/* Counts the rows with a stamp before an earlier row's. *n_news leaves out turns with a think time,
+ * which have no stamp of their own, so that the note does not count them. */
 static size_t count_late(const struct ifl_trace *trace, size_t *n_news)
 {
     size_t n_late = 0;

@@ -1,10 +1,11 @@
-/* The room's internals: what every reader shares.
+/* The internal functions that all readers of traces share.
  *
  *     input (bytes, lines) --> csv or json (records) --> a reader --> rows --> struct ifl_trace
  *
- * A reader is a file a format; those of recorded runs are in recorded/. It binds the names of its
- * columns to values and hands them to `trace_rows`, which owns growth and everything that formats
- * have in common. Functions return 0 or a negative code unless they say otherwise. */
+ * Each format has a reader in a file of its own; readers of recorded runs are in recorded/. A
+ * reader binds the names of its columns to values and hands the values to `trace_rows`.
+ * `trace_rows` grows the trace and does what formats have in common. Functions return 0 or a
+ * negative code unless they say otherwise. */
 #ifndef TRACES_TRACES_H
 #define TRACES_TRACES_H
 
@@ -13,7 +14,7 @@
 #include "inflight/trace.h"
 #include "inflight/unpack.h"
 
-/* ---- notes.c: words for a person ---- */
+/* ---- notes.c: notes for the user ---- */
 
 IFL_PRINTF(2, 3)
 void trace_note(const struct ifl_notes *notes, const char *format, ...);
@@ -28,9 +29,9 @@ struct trace_input {
     struct ifl_unpacker *file; /* NULL: everything is in `bytes` */
     char *bytes;               /* [cap], unread ones in [begin, end) */
     size_t begin, end, cap;
-    size_t most_bytes; /* of a line, or of a JSON object */
-    bool at_end;       /* nothing is left behind `end` */
-    bool has_quotes;   /* somewhere before it */
+    size_t most_bytes; /* limit of a line, or of a JSON object */
+    bool at_end;       /* the file has nothing behind `end` */
+    bool has_quotes;   /* a quote was read, so somewhere before `end` */
     bool has_nuls;
     int line; /* 1-based number of the last line handed out */
 };
@@ -40,17 +41,17 @@ int trace_input_open_memory(struct trace_input *input, const char *path, const v
                             size_t n_bytes, struct ifl_error *error);
 void trace_input_close(struct trace_input *input);
 
-/* 1: the next line that is not blank, its newline included, borrowed until the next call.
- * 0: there is none. `peek` leaves the line to be read again. */
+/* 1: *text is the next line that is not blank, its newline included, borrowed until the next call.
+ * 0: there is no such line. `peek` leaves the line to be read again. */
 int trace_input_line(struct trace_input *input, const char **text, size_t *n,
                      struct ifl_error *error);
 int trace_input_peek(struct trace_input *input, const char **text, size_t *n,
                      struct ifl_error *error);
-/* All that is unread, in memory at once; no more than a record may have. */
+/* All unread bytes, in memory at once; at most most_bytes. */
 int trace_input_peek_all(struct trace_input *input, const char **text, size_t *n,
                          struct ifl_error *error);
 
-/* 1: one more byte. 0: the end. `first` gives the next that is not blank, and leaves it there. */
+/* 1: *byte is the next byte. 0: the end. `first` skips blanks and leaves the byte unread. */
 int trace_input_first(struct trace_input *input, char *byte, struct ifl_error *error);
 int trace_input_byte(struct trace_input *input, char *byte, struct ifl_error *error);
 
@@ -58,7 +59,8 @@ int trace_input_fail_long(const struct trace_input *input, int line, struct ifl_
 
 /* ---- numbers.c: text to integers, exactly ---- */
 
-/* The latest stamp, 292 years: what ifl_ns_from_s takes, so that every way in has one bound. */
+/* The latest stamp, 292 years: the limit of ifl_ns_from_s, so that all readers have the same bound.
+ */
 #define TRACE_MAX_S 9200000000LL
 
 enum trace_number { TRACE_NUMBER, TRACE_NOT_A_NUMBER, TRACE_OUT_OF_RANGE };
@@ -87,15 +89,15 @@ void trace_names_free(struct trace_names *names);
 struct trace_ids {
     struct trace_id *of; /* [cap], owned */
     size_t n, cap;
-    bool unordered; /* some id is not above the one before it, so it may be there twice */
+    bool unordered; /* some id is not above the one before it, so an id may be there twice */
 };
 
 int trace_ids_add(struct trace_ids *ids, uint64_t id, int line, struct ifl_error *error);
-/* An id that is there twice is an error that names both lines. Forgets the order of the lines. */
+/* An id that is there twice is an error that names both lines. Loses the order of the ids. */
 int trace_ids_check(struct trace_ids *ids, const char *path, struct ifl_error *error);
 void trace_ids_free(struct trace_ids *ids);
 
-/* ---- table.c: the columns of a trace, alike ---- */
+/* ---- table.c: what is done with every column of a trace ---- */
 
 enum trace_column {
     TRACE_ARRIVAL,
@@ -122,8 +124,8 @@ int trace_column_resize(struct ifl_trace *trace, enum trace_column column, size_
                         struct ifl_error *error);
 bool trace_column_there(const struct ifl_trace *trace, enum trace_column column);
 
-/* A trace of its own whose row i is the whole's row order[i], in every column. Takes the order,
- * which becomes the request ids that rows' numbers implied, or is freed. */
+/* Makes `part`: its row i is the row order[i] of `whole`, in every column. Takes ownership of
+ * `order`: it becomes the column of request ids if `whole` has none, else it is freed. */
 int trace_gather(const struct ifl_trace *whole, uint64_t *order, size_t n, struct ifl_trace *part,
                  struct ifl_error *error);
 
@@ -135,54 +137,56 @@ struct trace_rows {
     const char *path;
     size_t cap;
     size_t n_records;    /* seen, skipped ones included */
-    size_t n_skipped;    /* of which without prompt or without output */
+    size_t n_skipped;    /* records without prompt or without output */
     const char *skipped; /* what such a record is, for the note */
     size_t n_hash_ids, cap_hash_ids;
     size_t n_gaps, cap_gaps;
-    bool several_runs; /* the file goes on with another run; said once */
+    bool several_runs; /* the file has another run; the note about it is given once */
     struct trace_names clients;
     struct trace_ids ids; /* of files that name their requests */
-    unsigned attributes;  /* that the file has beside its format: bits 1 << place in attributes.c */
+    unsigned attributes;  /* of the file beside its format: bits 1 << place in attributes.c */
     bool clients_are_attributes, first_record_seen;
 };
 
 int trace_rows_begin(struct trace_rows *rows, struct ifl_error *error);
 
-/* The column will be filled row by row; to be called before the first row. */
+/* Creates a column that the reader fills row by row. To be called before the first row. */
 int trace_rows_want(struct trace_rows *rows, enum trace_column column, struct ifl_error *error);
 
-/* 1: the row is trace->n - 1; the reader fills the columns that it wanted.
- * 0: a length is zero: the record is skipped and counted. */
+/* 1: added as row trace->n - 1; the reader then fills the columns that it created.
+ * 0: a length is zero, so the record is skipped and counted. */
 int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt, int32_t n_output,
                    struct ifl_error *error);
 
-/* Of the last row. Attributes say themselves who the client is: then the name has no say. */
+/* Sets the client of the last row. Ignored if the file has the attribute `client`. */
 int trace_rows_client(struct trace_rows *rows, const char *name, struct ifl_error *error);
-/* Room for n hash ids, to be filled; NULL without memory. */
+/* Room for n hash ids of the last row, to be filled; NULL without memory. */
 uint64_t *trace_rows_hash_ids(struct trace_rows *rows, size_t n, struct ifl_error *error);
 
 /* ---- outcomes.c: recorded runs ---- */
 
 enum trace_gaps { TRACE_WITHOUT_GAPS, TRACE_WITH_GAPS };
 
-/* To be called before the first row. Without gaps, only the outcome's own numbers are recorded. */
+/* Creates the outcomes; to be called before the first row. Without gaps only the numbers of struct
+ * ifl_outcome are recorded. */
 int trace_rows_want_outcomes(struct trace_rows *rows, enum trace_gaps gaps,
                              struct ifl_error *error);
-/* Of the last row. */
+/* The outcome of the last row, and one gap between its tokens. */
 void trace_rows_outcome(struct trace_rows *rows, const struct ifl_outcome *outcome);
 int trace_rows_gap(struct trace_rows *rows, int64_t gap_ns, struct ifl_error *error);
-/* A time that far after another; times this late are no measurements, and stay within int64_t. */
+/* The time by_ns after ns, below IFL_NEVER. Only times that are no measurements reach this limit.
+ */
 static inline int64_t trace_later(int64_t ns, int64_t by_ns)
 {
     return by_ns < IFL_NEVER - ns ? ns + by_ns : IFL_NEVER - 1;
 }
-/* Another run begins in the same file: the user hears how to take one of them. */
+/* Another run begins in the same file. A note says how to choose one of them. */
 void trace_rows_next_run(struct trace_rows *rows);
 
 /* Shifts the stamps so that the earliest is 0. */
 void trace_rows_rebase(struct trace_rows *rows);
 
-/* Trims the columns, says what was skipped; a trace without rows is an error. */
+/* Trims the columns and gives a note of what was skipped. A trace without rows is an error. */
 int trace_rows_end(struct trace_rows *rows, struct ifl_error *error);
 
 /* ---- csv.c: records of a CSV file by the names in its header, on top of libcsv ---- */
@@ -199,7 +203,7 @@ struct trace_csv_column {
 struct trace_csv_format {
     const struct trace_csv_column *columns; /* in the order in which the reader asks for them */
     size_t n_columns;                       /* at most TRACE_CSV_MAX_COLUMNS */
-    bool closed;                            /* other columns are errors, not ignored */
+    bool closed;                            /* unknown columns are errors; else they are ignored */
 };
 
 struct trace_row; /* one record, its cells by the format's columns */
@@ -207,20 +211,20 @@ struct trace_row; /* one record, its cells by the format's columns */
 struct trace_csv_reader {
     int (*header)(void *self, const struct trace_row *row, struct ifl_error *error); /* optional */
     int (*record)(void *self, const struct trace_row *row, struct ifl_error *error);
-    void *self;              /* the callbacks fail with negative codes; anything else goes on */
+    void *self;              /* for the callbacks; a negative code of theirs ends the reading */
     struct trace_rows *rows; /* takes the attributes that stand beside the format's columns; NULL:
-                                the format has them itself */
+                                the format reads them itself */
 };
 
 int trace_csv_read(struct trace_input *input, const struct trace_csv_format *format,
                    const struct trace_csv_reader *reader, struct ifl_error *error);
 
 bool trace_row_bound(const struct trace_row *row, size_t column);  /* the file has the column */
-bool trace_row_filled(const struct trace_row *row, size_t column); /* ... and a text in the cell */
+bool trace_row_filled(const struct trace_row *row, size_t column); /* ... and the cell has a text */
 const char *trace_row_text(const struct trace_row *row, size_t column);
 int trace_row_line(const struct trace_row *row);
 
-/* The cell as a number; `trace_row_fail` blames it in words of the reader's own. */
+/* The cell as a number, or an error. trace_row_fail is for errors that the reader finds itself. */
 int trace_row_tokens(const struct trace_row *row, size_t column, int32_t min, int32_t *tokens,
                      struct ifl_error *error);
 int trace_row_whole(const struct trace_row *row, size_t column, int64_t min, int64_t max,
@@ -254,13 +258,13 @@ struct trace_json_reader {
 
 int trace_jsonl_read(struct trace_input *input, const struct trace_json_reader *reader,
                      struct ifl_error *error);
-/* One array of objects, however long, an object at a time. */
+/* One array of objects of any length. One object at a time is in memory. */
 int trace_json_list_read(struct trace_input *input, const struct trace_json_reader *reader,
                          struct ifl_error *error);
-/* Objects one behind the other, whatever their line breaks. */
+/* Objects one behind the other, with any line breaks. */
 int trace_json_objects_read(struct trace_input *input, const struct trace_json_reader *reader,
                             struct ifl_error *error);
-/* The file's first object, left there to be read again: the first line, or what begins there. */
+/* The file's first object: the first line, or the object that begins there. It stays unread. */
 json_t *trace_json_first(struct trace_input *input, struct ifl_error *error);
 /* The object on a line of JSONL, to be released with json_decref; NULL: error is filled. */
 json_t *trace_json_parse(const char *path, int line, const char *text, size_t n,
@@ -282,18 +286,19 @@ int trace_record_object(const struct trace_record *record, const char *key,
 int trace_record_fail(const struct trace_record *record, const char *key, const char *expected,
                       struct ifl_error *error);
 
-/* ---- attributes.c: what a request may carry in any format ---- */
+/* ---- attributes.c: columns that a file of any format may have ---- */
 
 #define TRACE_N_ATTRIBUTES 5
 
 extern const struct trace_csv_column trace_attribute_columns[TRACE_N_ATTRIBUTES];
 
-/* Of a file: which ones its header has, from the row's column `first` on, or its first record. */
+/* Notes which attributes the file has: those of its header, from the row's column `first` on, or
+ * those of its first record. */
 int trace_attributes_want_row(struct trace_rows *rows, const struct trace_row *row, size_t first,
                               struct ifl_error *error);
 int trace_attributes_want_record(struct trace_rows *rows, const struct trace_record *record,
                                  struct ifl_error *error);
-/* Of the last row. */
+/* Reads the attributes of the last row. */
 int trace_attributes_take_row(struct trace_rows *rows, const struct trace_row *row, size_t first,
                               struct ifl_error *error);
 int trace_attributes_take_record(struct trace_rows *rows, const struct trace_record *record,
@@ -301,13 +306,14 @@ int trace_attributes_take_record(struct trace_rows *rows, const struct trace_rec
 int trace_attribute_take_cell(struct trace_rows *rows, const struct trace_row *row, size_t column,
                               enum trace_column attribute, struct ifl_error *error);
 
-/* mooncake.c, for bailian too: lengths and hash ids; answers as trace_rows_add. */
+/* mooncake.c, also for bailian.c: adds lengths and hash ids. Returns what trace_rows_add returns.
+ */
 int trace_record_add(const struct trace_record *record, struct trace_rows *rows, int64_t stamp_ns,
                      struct ifl_error *error);
 
-/* ---- read.c and a file a format ---- */
+/* ---- read.c, and one file for each format ---- */
 
-/* As ifl_trace_read, from an input that is open. */
+/* ifl_trace_read from an input that is open. */
 int trace_read_input(struct trace_input *input, const char *format, const struct ifl_notes *notes,
                      struct ifl_trace *trace, struct ifl_error *error);
 

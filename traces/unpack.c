@@ -1,5 +1,5 @@
-/* gzip streams by zlib's inflate (RFC 1952), since its gzread takes whatever follows one for its
- * end. */
+/* gzip streams by zlib's inflate (RFC 1952). gzread is not used because it takes any bytes behind a
+ * stream for its end. */
 #include "inflight/unpack.h"
 
 #include <errno.h>
@@ -17,9 +17,9 @@ enum packing { NOT_SEEN, PLAIN, GZIP };
 struct ifl_unpacker {
     const char *path;
     int fd;
-    bool at_end; /* of the file: all of it is in `packed` or gone */
+    bool at_end; /* the file is read to its end */
     enum packing packing;
-    bool in_stream; /* one has begun that has not ended */
+    bool in_stream; /* a stream has begun and not ended */
     z_stream stream;
     unsigned long long n_read;          /* bytes of the file */
     unsigned char packed[PACKED_BYTES]; /* unread: stream.next_in[0, avail_in) */
@@ -27,7 +27,7 @@ struct ifl_unpacker {
 
 /* ---- the file ---- */
 
-/* Appends to what is unread. */
+/* Reads more of the file behind the unread bytes. */
 static int load(struct ifl_unpacker *u, struct ifl_error *error)
 {
     ssize_t n;
@@ -86,7 +86,7 @@ static void skip_zeros(struct ifl_unpacker *u)
     }
 }
 
-/* Begins the next stream; at the end there is none, and nothing is left unread. */
+/* Begins the next stream. At the end of the file there is none, and no byte is left unread. */
 static int next_stream(struct ifl_unpacker *u, struct ifl_error *error)
 {
     int rc = 0;
@@ -124,8 +124,8 @@ static int read_gzip(struct ifl_unpacker *u, void *bytes, size_t cap, size_t *n,
     int rc = 0;
     u->stream.next_out = bytes;
     u->stream.avail_out = room;
-    /* To the last byte that fits, so that a stream that is cut short is blamed for that, and not
-     * for what its first part lacks. */
+    /* Fills `bytes` to the last byte, so that a truncated stream is reported as such before its
+     * contents are parsed. */
     while (rc == 0 && u->stream.avail_out > 0) {
         if (!u->in_stream)
             rc = next_stream(u, error);

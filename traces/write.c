@@ -11,7 +11,7 @@ static bool written(const struct ifl_trace *trace, enum trace_column column)
     return column == TRACE_ARRIVAL ? trace->has_stamps : trace_column_there(trace, column);
 }
 
-/* Cells answer as fprintf does. */
+/* Returns what fprintf returns. An empty cell for none_ns. */
 static int write_ns(FILE *out, int64_t ns, int64_t none_ns)
 {
     if (ns == none_ns)

@@ -8,7 +8,7 @@
 struct batch {
     struct ifl_engine_step step;
     struct ifl_step_totals totals;
-    double kv_tokens; /* whose K/V the sequences read, the new ones included */
+    double kv_tokens; /* K/V that the sequences read, in tokens, the new ones included */
     /* what `step` points to */
     int32_t *token_ids, *positions;          /* [max_step_tokens] */
     int32_t *first_token, *first_block;      /* [max_step_seqs + 1] */
@@ -23,12 +23,12 @@ int batch_create(struct batch *batch, const struct ifl_engine_options *limits,
 void batch_finish(struct batch *batch);
 
 void batch_clear(struct batch *batch);
-/* A sequence with n_context tokens computed and n_new to compute: it decodes if that is one. False,
- * and no sequence, where the engine was opened for less. */
+/* Adds a sequence with n_context tokens computed and n_new to compute; it decodes if n_new is 1.
+ * False, and nothing is added, if the step would exceed the engine's limits. */
 bool batch_add(struct batch *batch, int32_t n_context, int32_t n_new);
-/* Of several sequences: equal, or from a quarter to seven quarters of what is said. */
+/* Contexts of several sequences: all n_context, or from a quarter to seven quarters of it. */
 enum batch_contexts { BATCH_EQUAL, BATCH_RAGGED };
-/* n_seqs of them. */
+/* Adds n_seqs sequences. False at the first that exceeds the limits. */
 bool batch_add_many(struct batch *batch, int32_t n_seqs, int32_t n_context, int32_t n_new,
                     enum batch_contexts contexts);
 

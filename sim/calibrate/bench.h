@@ -1,4 +1,4 @@
-/* Where measurements are taken and written down: an open engine, a clock, a CSV. */
+/* The bench of measurements: an open engine, a clock, and the CSV that rows are written to. */
 #ifndef SIM_CALIBRATE_BENCH_H
 #define SIM_CALIBRATE_BENCH_H
 
@@ -23,7 +23,7 @@ struct bench {
     FILE *out;
 };
 
-/* One row. What does not apply is 0 or NULL and stays empty in the file. */
+/* One row of the CSV. Fields that do not apply are 0 or NULL and give empty cells. */
 struct measurement {
     const char *op;
     double m, n, k;
@@ -31,10 +31,10 @@ struct measurement {
     double n_blocks;
     struct timed timed;
     double bytes, flops; /* that have to be moved and computed */
-    enum ceiling of;     /* which of the two is held against */
+    enum ceiling of;     /* to compare with: FLOPs with CEILING_GEMM, else bytes */
 };
 
-/* What one run took on the device, and what it took its caller; 0 where that is not measured. */
+/* What one run took on the device, and as its caller sees it; 0: not measured. */
 struct lasted {
     double device_s, wall_s;
 };
@@ -42,8 +42,8 @@ struct timings {
     struct timed device, wall, host; /* host: wall less device */
 };
 
-/* run(context, round, &lasted, error) some times after one that does not count: max_runs, or
- * fewer, not below five, where they take longer than a third of a second together. */
+/* Times run(context, round, &lasted, error), after one run that does not count: max_runs times, or
+ * fewer, at least five, if the runs together exceed a third of a second on the device. */
 typedef int bench_run_fn(void *context, uint32_t round, struct lasted *lasted,
                          struct ifl_error *error);
 int bench_time(struct bench *bench, bench_run_fn *run, void *context, struct timings *timings,

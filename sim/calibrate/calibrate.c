@@ -8,7 +8,7 @@
 #include "engine_setup.h"
 #include "guard.h"
 
-/* What is measured fits the machines that engines run on. */
+/* The sizes of the measurements on each engine's kind of machine. */
 static const struct scale {
     const char *engine;
     int32_t n_blocks, n_host_blocks, max_tokens, max_step_tokens;
@@ -90,8 +90,8 @@ static void write_remarks(const struct calibration *calibration, const struct be
             bench->machine.n_units, bench->machine.memory_gib);
 }
 
-/* Blocks of one layer only: with those of all layers they tell a time for each copy from one for
- * each byte. */
+/* Moves blocks of one layer only. Together with the moves of whole blocks they tell the time of
+ * each copy from the time of each byte. */
 static int measure_small_moves(struct bench *bench, struct ifl_error *error)
 {
     bench->engine->close(bench->self);
@@ -103,7 +103,7 @@ static int measure_small_moves(struct bench *bench, struct ifl_error *error)
     return bench_moves(bench, error);
 }
 
-/* Steps go first: they leave numbers wherever operations look for some. */
+/* Steps come before operations: they leave numbers in the buffers that the operations read. */
 static int measure(struct bench *bench, struct ifl_error *error)
 {
     if (bench_ceilings(bench, error) || bench_steps(bench, error) || bench_moves(bench, error) ||

@@ -1,22 +1,23 @@
 /* Measures an engine on this machine: operation by operation, then whole steps.
  *
  * The sheet is one long CSV. Comments at its head say what was measured (`# processor: ...`, one a
- * line); then, a row a shape:
+ * line). Then there is one row per shape:
  *
  *     op              ceiling_copy, ceiling_copy_out, ceiling_copy_in, ceiling_gemm: the best of
  *                     this machine; gemm, norm, rotary, activation, elementwise (those of a layer
  *                     one after the other), attention_decode, attention_prefill, attention_mixed:
  *                     of one layer, on the device; step: a whole forward pass as its caller sees
- *                     it; step_host: of it, not on the device; swap_out, swap_in, block_copy
+ *                     it; step_host: the part of it outside the device; swap_out, swap_in,
+ *                     block_copy
  *     layers ... vocab, element_bytes     the model
  *     m, n, k                             y[m][n] = x[m][k] w[n][k]^T
  *     prefill_seqs ... sampled            the batch, as struct ifl_step_totals counts it
  *     blocks, block_bytes                 swapped or copied
  *     runs, median_s, min_s, spread_s     of the runs; the spread is that between the quartiles
  *     bytes, flops                        that have to be moved and computed
- *     share, ceiling                      of which ceiling, and how much of it the median reaches
+ *     share, ceiling                      share of the named ceiling that the median reaches
  *
- * Cells of what does not apply are empty. */
+ * Cells that do not apply to an operation are empty. */
 #ifndef SIM_CALIBRATE_CALIBRATE_H
 #define SIM_CALIBRATE_CALIBRATE_H
 

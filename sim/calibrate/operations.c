@@ -1,5 +1,5 @@
-/* Operations by themselves: what the machine can do at best, and what each class of operations of
- * the cost model takes, over shapes that are not powers of two (those are libraries' best). */
+/* Operations by themselves: the ceilings of the machine, and the time of each class of operations
+ * of the cost model. Shapes are not powers of two, since libraries are at their best on those. */
 #include "calibrate/bench.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
@@ -35,7 +35,7 @@ static int find_copy_ceiling(struct bench *bench, enum ifl_engine_op_kind kind, 
     struct ifl_engine_op op = {.kind = kind, .n_bytes = bench->limits.bench_bytes / 4};
     if (kind != IFL_OP_COPY && op.n_bytes > host_bytes)
         op.n_bytes = host_bytes;
-    /* within device memory, bytes are read and written there */
+    /* a copy within device memory reads and writes each byte there */
     struct measurement row = {
         .op = name, .of = of, .bytes = (double)op.n_bytes * (kind == IFL_OP_COPY ? 2 : 1)};
     if (time_op(bench, &op, &row.timed, error))
@@ -123,7 +123,7 @@ static int bench_product(struct bench *bench, int32_t n, int32_t k, int32_t max_
     return 0;
 }
 
-/* The four of a layer, whole and as two and four ranks share them, and the LM head. */
+/* The four products of a layer, whole and as two and four ranks share them, and the LM head. */
 int bench_products(struct bench *bench, struct ifl_error *error)
 {
     const struct ifl_engine_model *m = &bench->limits.model;
@@ -140,7 +140,7 @@ int bench_products(struct bench *bench, struct ifl_error *error)
 
 /* ---- element-wise ---- */
 
-/* What a layer does besides products and attention, one after the other. */
+/* The operations of a layer besides products and attention, one after the other. */
 static int run_elementwise(void *context, uint32_t round, struct lasted *lasted,
                            struct ifl_error *error)
 {
@@ -172,7 +172,7 @@ static int bench_row_op(struct bench *bench, enum ifl_engine_op_kind kind, const
     return 0;
 }
 
-/* Elements that each reads and writes for a token. */
+/* The constants are the elements that each kernel reads and writes for a token. */
 static int bench_batch_rows(struct bench *bench, struct ifl_error *error)
 {
     const struct ifl_engine_model *m = &bench->limits.model;

@@ -107,8 +107,8 @@ struct moves {
     enum ceiling of;
 };
 
-/* Others in each round, so that caches do not hold them; apart from each other on the device, as
- * in a pool in use, in order on the host, which gives them out so. */
+/* Each round moves other blocks, so that caches do not hold them. Device blocks lie apart from each
+ * other, as in a pool in use; host blocks are in order, as the host pool hands them out. */
 static void choose_blocks(const struct moves *moves, uint32_t round, struct ifl_copy chosen[])
 {
     const struct bench *bench = moves->bench;
@@ -160,8 +160,8 @@ static int bench_n_moves(struct moves *moves, struct ifl_error *error)
     return 0;
 }
 
-/* The first copy into a host block may find no memory behind it yet; a replay's pool is small and
- * used over and over. */
+/* Copies into each host block once before the measurement: the first copy into a block may have to
+ * wait for its memory, which a replay, with a small pool in constant use, does not see. */
 static int touch_host_blocks(struct bench *bench, struct ifl_error *error)
 {
     const int32_t n = bench->limits.n_host_blocks;

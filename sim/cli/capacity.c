@@ -23,7 +23,7 @@ struct quest {
     size_t n_rows, n_members; /* members of the ensemble that each row is searched for */
 };
 
-/* A deployment that is done with; parts.record_bytes long. */
+/* The record of a deployment that is done with; parts.record_bytes long. */
 struct record {
     struct ifl_error error;
     struct capacity capacity;
@@ -44,7 +44,7 @@ static int fail_key(const struct config *config, const char *text, struct ifl_er
     return ifl_fail_at(error, config->path, 0, 0, "%s", text);
 }
 
-/* USD of a GPU hour, NaN where nobody says. */
+/* USD of a GPU hour, NaN without a price for the hardware. */
 static double gpu_price(const struct config *config)
 {
     const struct capacity_config *of = &config->capacity;
@@ -110,7 +110,7 @@ static int read_row(const struct study *study, size_t row, struct config *config
     return check(&configs[0], error);
 }
 
-/* Those that are left over where there are fewer searches than threads. */
+/* Threads of each search: more than one only where there are fewer searches than threads. */
 static size_t threads_of_a_search(const struct quest *quest)
 {
     const size_t n = (size_t)quest->launch.n_threads;
@@ -208,8 +208,8 @@ static void fill_row(const struct record *record, struct capacity_row *row)
         record->usd_per_hour / (row->at.output_throughput_tok_per_s.mean * 3600) * 1e6;
 }
 
-/* Fills the rows and writes the trials of each on the way, and its members to a file of their own
- * where there are any. */
+/* Fills the rows. Writes the trials of each row, and its members if there are any, to their files.
+ */
 static int gather(struct quest *quest, FILE *trials, FILE *members, struct capacity_row *rows)
 {
     const struct study *study = quest->launch.study;

@@ -86,7 +86,7 @@ static void put_interval(FILE *out, const struct ifl_interval *of)
     put_real(out, of->half_width);
 }
 
-/* The replication, innermost, is no key of a deployment. */
+/* The innermost axis, the replication, is no key of a deployment. */
 static size_t n_keys(const struct study *study)
 {
     return study_n_axes(study) - (study_n_replications(study) > 1);

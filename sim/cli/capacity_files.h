@@ -1,5 +1,8 @@
-/* What `inflight capacity` writes: a row a deployment, a row a rate that was tried, a row a member
- * of an ensemble, a table. */
+/* The reports of `inflight capacity`:
+ *   capacity.csv   a row for each deployment
+ *   trials.csv     a row for each rate that was tried
+ *   members.csv    a row for each member of an ensemble
+ *   and a table. */
 #ifndef SIM_CLI_CAPACITY_FILES_H
 #define SIM_CLI_CAPACITY_FILES_H
 
@@ -17,7 +20,8 @@ struct capacity_row {
     int32_t n_gpus;
     double usd_per_hour; /* NaN where no price is known */
     double usd_per_mtok; /* million output tokens */
-    /* no other row costs less a token and is as fast; the cheapest of all */
+    /* pareto: no other row is at least as good in cost and latency and better in one of them;
+     * cheapest: no other row costs less per token */
     bool pareto_ttft, pareto_tbt, cheapest;
 };
 

@@ -1,4 +1,4 @@
-/* What a file holds, as far as two numbers can say. */
+/* The contents of a file as two numbers. */
 #ifndef SIM_CLI_CHECKSUM_H
 #define SIM_CLI_CHECKSUM_H
 
@@ -10,8 +10,8 @@ struct checksum {
     uint64_t crc; /* CRC-32 */
 };
 
-/* Adds the file to the sum. Only regular files are read, as a pipe would be empty afterwards; what
- * cannot be read counts as empty. */
+/* Adds the file to the sum. Only regular files are read, since reading a pipe would empty it. A
+ * file that cannot be read counts as empty. */
 void checksum_add(struct checksum *sum, const char *path);
 
 static inline bool checksum_same(const struct checksum *a, const struct checksum *b)

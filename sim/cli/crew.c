@@ -10,7 +10,7 @@
 struct shift {
     struct crew *crew;
     pthread_mutex_t lock;
-    size_t failed_point; /* the lowest of ours that ends the study */
+    size_t failed_point; /* the lowest point of this rank that ends the study */
     struct ifl_error error;
 };
 
@@ -43,7 +43,7 @@ static void *work(void *context)
     while ((point = (size_t)ranks_add(RANKS_CLAIMED, 1)) < crew->n_points)
         if (fly(crew, point, &error) < 0) {
             note_failure(shift, point, &error);
-            ranks_add(RANKS_CLAIMED, crew->n_points); /* nothing is left for anybody */
+            ranks_add(RANKS_CLAIMED, crew->n_points); /* claims all that is left */
             break;
         }
     return NULL;
@@ -73,7 +73,7 @@ int crew_work(struct crew *crew, struct ifl_error *error)
                                 .quiet = crew->quiet};
     interrupt_catch();
     progress_start(&progress);
-    work_on_threads(&shift, threads, threads ? n : 0); /* without memory: this one */
+    work_on_threads(&shift, threads, threads ? n : 0); /* without memory: this thread */
     free(threads);
     const int code =
         ranks_agree(shift.failed_point < crew->n_points ? shift.error.code : 0, &shift.error);

@@ -24,12 +24,12 @@ static void write_holder(int fd)
     char host[HOLDER_BYTES / 2] = "", holder[HOLDER_BYTES];
     gethostname(host, sizeof host - 1);
     const int n = snprintf(holder, sizeof holder, "process %ld on %s", (long)getpid(), host);
-    /* Nothing but the refusal of another run would say it. */
+    /* A failure is ignored: only the error of another run would show this text. */
     if (ftruncate(fd, 0) < 0 || pwrite(fd, holder, (size_t)n, 0) < 0)
         return;
 }
 
-/* Between opening the file and locking it, it may have been removed by the run that had it. */
+/* The run that held the lock may remove the file between this run's open and its lock. */
 static bool still_there(int fd, const char *path)
 {
     struct stat opened, there;
@@ -42,7 +42,7 @@ static bool is_held(int code)
     return code == EACCES || code == EAGAIN;
 }
 
-/* 1: it was removed meanwhile. */
+/* 1: the file was removed before it was locked, so the lock is to be tried again. */
 static int try_once(struct dir_lock *lock, const char *dir, struct ifl_error *error)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};

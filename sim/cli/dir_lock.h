@@ -1,5 +1,5 @@
-/* One run at a time writes into a directory: a lock on the file DIR/.lock, which the system takes
- * back from a process that ends, however it ends. */
+/* A lock on the file DIR/.lock, so that one run at a time writes into a directory. The system
+ * releases it when the process ends, even by a signal. */
 #ifndef SIM_CLI_DIR_LOCK_H
 #define SIM_CLI_DIR_LOCK_H
 
@@ -13,8 +13,8 @@ struct dir_lock { /* zeroed: not taken */
     char path[528];
 };
 
-/* Where another process has it, IFL_E_INPUT, and a line that names the process and its machine.
- * `dir` has at most 511 characters. 0 but not taken: the file system has no locks. */
+/* IFL_E_INPUT if another process holds the lock; the error names the process and its machine. 0 but
+ * not taken: the file system has no locks. `dir` has at most 511 characters. */
 int dir_lock_take(struct dir_lock *lock, const char *dir, struct ifl_error *error);
 /* Removes the file as well. */
 void dir_lock_release(struct dir_lock *lock);

@@ -10,7 +10,7 @@
 #include "cli/usage.h"
 #include "config/tree.h"
 
-/* ---- what the run's config.yaml says of the load ---- */
+/* ---- the load, from the run's config.yaml ---- */
 
 static const char *text_at(const struct node *root, const char *key)
 {
@@ -24,8 +24,8 @@ static double number_at(const struct node *root, const char *key)
     return text ? strtod(text, NULL) : (double)NAN;
 }
 
-/* Burstiness is the shape of the gamma distribution of gaps: 1 / cv^2, infinite where gaps are all
- * alike, which JSON cannot say. */
+/* Burstiness is the shape of the gamma distribution of gaps, 1 / cv^2. It is infinite for constant
+ * gaps, and JSON has no infinity. */
 static void describe_load(const struct node *root, struct ifl_bench_export *export)
 {
     const char *process = text_at(root, "workload.arrivals.process");

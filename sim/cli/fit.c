@@ -165,7 +165,7 @@ static int read_hold(const char *text, struct fit_hold *hold, struct ifl_error *
     return 0;
 }
 
-/* What the fit begins from, in `like`. */
+/* Fills `like` with the profile that the fit begins from. */
 static int begin(const struct request *request, const struct fit_data *data, struct hardware *like,
                  struct ifl_error *error)
 {
@@ -173,8 +173,8 @@ static int begin(const struct request *request, const struct fit_data *data, str
                          : calibration_begin(data, like, error);
 }
 
-/* Factors on top of the forms, in a file beside the profile; what is fitted to whole steps is
- * fitted with them. */
+/* Writes factors on top of the forms to a file beside the profile. Then fits again what is fitted
+ * to whole steps, since the factors change these. */
 static int correct(const struct request *request, const struct fit_data *data,
                    const struct fit_options *options, struct hardware *hardware,
                    struct fit_report *report, struct ifl_error *error)

@@ -1,5 +1,5 @@
-/* The files that points are flown from, beside the configuration: their contents belong to what a
- * point is. A file is read once, before the first point that needs it is flown. */
+/* The files that points are flown from, beside the configuration. Their checksums are part of a
+ * point's record. A file is read once, before the first point that needs it is flown. */
 #ifndef SIM_CLI_INPUTS_H
 #define SIM_CLI_INPUTS_H
 
@@ -35,7 +35,7 @@ struct inputs {
     pthread_mutex_t lock;
     struct known_input *of;
     size_t n;
-    struct timespec newest; /* when the youngest of them was changed */
+    struct timespec newest; /* the latest change of any of them */
     char newest_path[1024];
 };
 
@@ -43,13 +43,13 @@ struct inputs {
 void inputs_init(struct inputs *inputs, const char *const *plugins, size_t n_plugins);
 void inputs_finish(struct inputs *inputs); /* zeroed memory is valid */
 
-/* Any thread may. Negative only without memory; a file that is not there counts as empty. */
+/* Any thread may call it. Negative only without memory; a missing file counts as empty. */
 int inputs_sum(struct inputs *inputs, const struct config *config, struct input_sums *sums,
                struct ifl_error *error);
 /* "trace three.csv" */
 void inputs_describe(const struct inputs *inputs, const struct config *config, enum input_kind kind,
                      char text[640]);
-/* Of those summed so far, and the plug-ins. */
+/* True if a plug-in, or an input that was summed so far, has changed after `when`. */
 bool inputs_newer_than(const struct inputs *inputs, const struct timespec *when);
 
 #endif

@@ -8,7 +8,8 @@
 volatile sig_atomic_t interrupt_asked;
 static struct timespec asked;
 
-/* `timeout` and mpirun send a signal to the program and to its group: those come at once. */
+/* `timeout` and mpirun send a signal both to the program and to its group: the two copies arrive
+ * close together and count as one. */
 enum { SAME_SIGNAL_MS = 200 };
 
 static long ms_since_asked(void)

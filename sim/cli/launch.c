@@ -84,7 +84,7 @@ static int load_plugins(const struct text_list *plugins, struct ifl_error *error
     return rc;
 }
 
-/* Points that fly side by side would measure each other. */
+/* Points on an engine that run side by side would disturb each other's measurements. */
 static int check_jobs(struct launch *launch)
 {
     if (!study_flies_engine(launch->study) || (launch->n_threads == 1 && ranks_n() == 1))
@@ -114,8 +114,8 @@ int launch_load(struct launch *launch)
 
 /* ---- the end ---- */
 
-/* The line must be out before anybody ends with an error: mpirun kills the others then. So only
- * rank 0 does. */
+/* mpirun kills the remaining ranks once one exits with an error, and the line of rank 0 must be out
+ * by then. So only rank 0 exits with an error. */
 int launch_end(struct launch *launch, int code)
 {
     const int exit_code = code < 0 && ranks_own() == 0 ? cli_fail(&launch->error) : 0;

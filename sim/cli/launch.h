@@ -1,4 +1,4 @@
-/* What the commands that fly studies share: their options, plug-ins, ranks, notes, and the end. */
+/* Shared parts of the commands that fly studies: options, plug-ins, ranks, notes, and the end. */
 #ifndef SIM_CLI_LAUNCH_H
 #define SIM_CLI_LAUNCH_H
 
@@ -18,7 +18,7 @@ struct launch {
     struct study *study;
     struct inputs inputs;
     struct ifl_error error;
-    /* what was said: many points have the same to say */
+    /* texts that were printed: many points give the same note */
     pthread_mutex_t lock;
     char *notes[LAUNCH_MAX_NOTES];
     size_t n_notes;
@@ -26,14 +26,15 @@ struct launch {
 
 /* Reads the options. 0, or -1 after a line on stderr. */
 int launch_read(struct launch *launch, const char *command, int argc, char **argv);
-/* Joins the other ranks and loads the study; everyone gets the same code. */
+/* Joins the other ranks and loads the study. Returns the same code on every rank. */
 int launch_load(struct launch *launch);
-/* Parts from the ranks and frees all; rank 0 prints the error. Returns the exit code. */
+/* Leaves the ranks and frees everything; rank 0 prints the error. Returns the exit code, which is 0
+ * on the other ranks. */
 int launch_end(struct launch *launch, int code);
 
-/* Does this rank talk to the user? */
+/* True if this rank prints messages. */
 bool launch_speaks(const struct launch *launch);
-/* An ifl_note_fn; its context is a struct launch. Says each text once. */
+/* An ifl_note_fn; its context is a struct launch. Prints each text once. */
 void launch_say(void *launch, const char *text);
 /* "preset=vllm-v0 rate_rps=4", the caller's to free. NULL without memory: a name is a nicety. */
 char *launch_label(const struct launch *launch, size_t point);

@@ -78,7 +78,7 @@ static int print_preset(const char *name, int width, struct ifl_error *error)
     return 0;
 }
 
-/* `about` is a line, or a map whose first entry is one. */
+/* Prints `about`: a line, or the first entry of a map. */
 static int print_about(const char *kind, const char *name, int width, struct ifl_error *error)
 {
     char path[512];

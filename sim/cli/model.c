@@ -1,4 +1,4 @@
-/* inflight model: what a model is, what it needs, and what a GPU makes of it. */
+/* inflight model: a model's shapes, its memory, and its speed on a GPU. */
 #include <limits.h>
 #include <stdio.h>
 

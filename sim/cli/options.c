@@ -87,7 +87,7 @@ static const char *expected(enum option_kind kind)
                                  : "a number";
 }
 
-/* "-j2" is "-j" with its value attached, NULL where `word` is nothing of the kind. */
+/* The short option of a word such as "-j2", "-j" with its value attached; NULL: it is none. */
 static const struct option_spec *find_attached(const struct option_spec *options, size_t n,
                                                const char *word)
 {
@@ -155,7 +155,7 @@ void error_print(const struct ifl_error *error, char *text, size_t n_bytes)
         snprintf(text, n_bytes, "%s: %s", error->file, error->text);
     else
         snprintf(text, n_bytes, "%s", error->text);
-    /* One line, whatever the file and its name hold. */
+    /* Control characters of a file's name or contents would break the line. */
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';

@@ -25,8 +25,8 @@ struct option_spec {
     void *target;
 };
 
-/* Reads argv[0..argc); what is no option goes to `positional`. 0, or -1 after printing one line to
- * stderr that names the command. */
+/* Reads argv[0..argc); words that are no options go to `positional`. 0, or -1 after printing one
+ * line to stderr that names the command. */
 int options_read(const char *command, int argc, char **argv, const struct option_spec *options,
                  size_t n_options, struct text_list *positional);
 
@@ -41,7 +41,7 @@ int cli_fail(const struct ifl_error *error);
  */
 void cli_note(void *context, const char *text);
 
-/* Is --max-record, in MiB, in its range? 0, or -1 after printing one line. */
+/* Checks the range of --max-record, in MiB. 0, or -1 after printing one line. */
 int cli_check_max_record(const char *command, long long mib);
 
 int cli_capacity(int argc, char **argv);

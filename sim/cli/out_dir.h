@@ -4,8 +4,8 @@
 
 #include "inflight/error.h"
 
-/* Makes it, and the folders above it, where they are not there yet. Negative where that cannot be
- * done, or nothing can be written there. */
+/* Makes the folder, and those above it, if they do not exist. Negative if that fails, or if the
+ * folder cannot be written to. */
 int out_dir_make(const char *dir, struct ifl_error *error);
 
 #endif

@@ -73,7 +73,7 @@ void parts_path(const struct parts *parts, const char *name, size_t point,
     snprintf(path, IFL_PATH_BYTES, "%s/%s-%06zu", parts->dir, name, point);
 }
 
-/* What a record begins with. */
+/* The first bytes of a record. */
 struct head {
     uint64_t study_hash;
     uint64_t crc; /* of all but this number */

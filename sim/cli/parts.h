@@ -1,9 +1,11 @@
-/* What the finished points of a study leave behind until the study is whole: OUT_DIR/.parts.
+/* OUT_DIR/.parts: the files of a study's finished points, until all points are done.
  *
- * A point's files are written there under names that end in its number. Last comes its record,
- * under a temporary name and then its own: a point with a record is complete, whoever is killed
- * when. The record says which study it belongs to and what the point's inputs hold, so that what
- * another left behind is not taken for ours, and has a checksum. */
+ * A point's files are written there under names that end in its number. The record comes last,
+ * under a temporary name and then its own, so a point with a record is complete even if a process
+ * was killed. A record has
+ *   - the hash of its study, so that records of other studies are recognised;
+ *   - checksums of the point's inputs;
+ *   - a checksum of its own. */
 #ifndef SIM_CLI_PARTS_H
 #define SIM_CLI_PARTS_H
 
@@ -28,7 +30,8 @@ bool parts_exist(const struct parts *parts);
 int parts_make(const struct parts *parts, struct ifl_error *error);
 /* Removes the directory and what is in it, if it is there. */
 void parts_remove(const struct parts *parts);
-/* After an error: the same where nobody could resume it. What stays an interruption speaks of. */
+/* After an error: removes the directory if there is nothing to resume, that is, with a single point
+ * or no record. Otherwise it stays, and the text of an interruption names --resume. */
 void parts_salvage(const struct parts *parts, size_t n_points, struct ifl_error *error);
 
 /* OUT_DIR/.parts/NAME-000012 */
@@ -41,7 +44,8 @@ bool parts_get(const struct parts *parts, size_t point, void *record);
 void parts_drop(const struct parts *parts, size_t point); /* the record alone */
 
 enum parts_find { PARTS_NONE, PARTS_FOREIGN, PARTS_DAMAGED, PARTS_OURS };
-/* `inputs` and `record` are filled in where the record is ours. */
+/* Looks for the point's record. PARTS_FOREIGN: it is of another study; PARTS_OURS: `inputs` and
+ * `record` are filled in. */
 enum parts_find parts_look(const struct parts *parts, size_t point, struct input_sums *inputs,
                            void *record);
 

@@ -38,7 +38,7 @@ static double wall_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* "4 min" or nothing as long as there is nothing to go by. */
+/* ", 4 min left"; empty before anything is done. */
 static const char *time_left(const struct progress *progress, double done_frac, char text[32])
 {
     const double elapsed_s = wall_s() - progress->start_s;

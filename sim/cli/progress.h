@@ -1,5 +1,5 @@
-/* A progress line about all ranks, drawn by a thread of rank 0 until it is stopped: in place on a
- * terminal; where several ranks write into a pipe, a line of its own now and then. */
+/* A progress line about all ranks, drawn by a thread of rank 0 until it is stopped. On a terminal
+ * it is drawn in place. With several ranks and no terminal a new line is written at intervals. */
 #ifndef SIM_CLI_PROGRESS_H
 #define SIM_CLI_PROGRESS_H
 
@@ -19,10 +19,13 @@ struct progress {
     pthread_t thread;
 };
 
-/* Does nothing when quiet, or where nobody would look. */
+/* Does nothing
+ *   - when quiet;
+ *   - on any rank but 0;
+ *   - with a single rank and no terminal. */
 void progress_start(struct progress *progress);
 void progress_stop(struct progress *progress);
-/* What to write before a message, so that it does not follow a half drawn line: may be nothing. */
+/* What to write before a message so that it begins on a clear line; may be empty. */
 const char *progress_erase(void);
 
 #endif

@@ -1,10 +1,10 @@
-/* Ranks over MPI. The counters are a window of rank 0's memory, which everyone reads and raises
- * with MPI_Fetch_and_op, rank 0 itself no differently.
+/* Ranks over MPI. The counters are a window of rank 0's memory. All ranks, rank 0 included, read
+ * and raise them with MPI_Fetch_and_op.
  *
- * Where the network has no atomic operations in hardware, MPI carries them out when the target is
- * in some MPI call. So each rank has a thread that looks in every millisecond, or a long point on
- * rank 0 would keep the others waiting. One lock makes the calls one at a time, which is all that
- * MPI_THREAD_SERIALIZED allows. */
+ * Where the network has no atomic operations in hardware, MPI carries them out while the target is
+ * in some MPI call. So each rank has a thread that calls MPI every millisecond; without it a long
+ * point on rank 0 would keep the other ranks waiting. One lock makes the calls one at a time, as
+ * MPI_THREAD_SERIALIZED demands. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -26,7 +26,8 @@ static struct {
 
 static atomic_ullong own_counters[RANKS_N_COUNTERS]; /* where there is one rank */
 
-/* Open MPI, Slurm's and others' PMIx, MPICH and its relatives. MPI_Init on one's own is slow. */
+/* Variables that launchers set: Open MPI; PMIx of Slurm and others; MPICH and its relatives. A
+ * process without a launcher skips MPI_Init, which is slow. */
 static bool launched_by_mpi(void)
 {
     return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMIX_RANK") || getenv("PMI_RANK");
@@ -67,8 +68,8 @@ int ranks_join(struct ifl_error *error)
     int given;
     if (!launched_by_mpi())
         return 0;
-    /* Debian's Open MPI leaves out the one component that has windows over plain TCP. What the user
-     * says, in the environment or to mpirun, stands. */
+    /* Debian's Open MPI leaves out the one component that has windows over plain TCP. A value from
+     * the environment or from mpirun is kept. */
     setenv("OMPI_MCA_osc", "^ucx", 0);
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &given) != MPI_SUCCESS)
         return ifl_fail(error, IFL_E_DEVICE, "MPI does not start");
@@ -122,7 +123,7 @@ uint64_t ranks_add(enum ranks_counter counter, uint64_t n)
     return was;
 }
 
-/* MPI_Barrier would spin, and keep the lock. */
+/* Not MPI_Barrier, which would spin and keep the lock. */
 void ranks_meet(void)
 {
     MPI_Request request;

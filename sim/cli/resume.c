@@ -19,7 +19,7 @@ static void say_of_point(const struct run_files *files, const struct ifl_notes *
     say(notes, text);
 }
 
-/* Many points have the same to say of a trace, so the note names no point. */
+/* The note names no point, so that it is the same text for all points with this input. */
 static void say_of_input(const struct run_files *files, const struct ifl_notes *notes,
                          const struct config *config, enum input_kind kind)
 {
@@ -30,7 +30,7 @@ static void say_of_input(const struct run_files *files, const struct ifl_notes *
     say(notes, text);
 }
 
-/* N_INPUTS: none. */
+/* The first input with another checksum; N_INPUTS: none. */
 static enum input_kind changed_input(const struct input_sums *was, const struct input_sums *is)
 {
     enum input_kind kind = 0;
@@ -102,7 +102,8 @@ int resume_check(const struct run_files *files, const struct ifl_notes *notes,
     return rc;
 }
 
-/* As a build tool does: what is older than the inputs is of others. */
+/* True if an input is newer than the reports, the rule of build tools. True, too, if the inputs
+ * cannot be determined. */
 static bool is_outdated(const struct run_files *files, const struct timespec *written,
                         const struct ifl_notes *notes)
 {

@@ -1,5 +1,7 @@
-/* What --resume takes of an earlier run: the points of this very study whose files are what they
- * were, flown from inputs that are what they are. */
+/* What --resume keeps of an earlier run. A point is kept if
+ *   - its record is of this study;
+ *   - its files have not changed since they were written;
+ *   - its inputs have not changed since it was flown. */
 #ifndef SIM_CLI_RESUME_H
 #define SIM_CLI_RESUME_H
 
@@ -7,11 +9,12 @@
 
 #include "cli/run_files.h"
 
-/* Drops the records of all others, each with a note that says why; on one rank, before any point is
- * flown. Negative only without memory, or where a point has no configuration. */
+/* Drops the records of all other points, each with a note that says why. To be called on one rank,
+ * before any point is flown. Negative only without memory, or if a point's configuration cannot be
+ * read. */
 int resume_check(const struct run_files *files, const struct ifl_notes *notes,
                  struct ifl_error *error);
-/* Has this very study been finished here, and none of its inputs changed since? */
+/* True if this study has been finished here and none of its inputs has changed since. */
 bool resume_is_whole(const struct run_files *files, const struct ifl_notes *notes);
 
 #endif

@@ -49,7 +49,7 @@ static int fly_point(struct run *run, size_t point, struct input_sums *inputs,
     };
     options.reports.label = label;
     options.intervals_path = run->files.wanted[REPORT_INTERVALS] ? paths[REPORT_INTERVALS] : NULL;
-    /* Before they are read: what changes in between is noticed then. */
+    /* Sums are taken before the inputs are read: --resume notices a change in between. */
     int rc = run_files_resumable(&run->files)
                  ? inputs_sum(&run->launch.inputs, &config, inputs, error)
                  : 0;
@@ -177,7 +177,7 @@ static void draw_figures(const struct run *run)
         fprintf(stderr, "note: no figures: %s\n", error.text);
 }
 
-/* What the points' records add up to. */
+/* Sums over the points' records. */
 struct outcome {
     size_t n_failed, first_failed;
     struct ifl_error first_error;

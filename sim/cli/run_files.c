@@ -98,7 +98,8 @@ static void final_path(const struct run_files *files, const char *name, char pat
     snprintf(path, IFL_PATH_BYTES, "%s/%s", files->dir, name);
 }
 
-/* config.yaml comes last: where it says what we would write, the others are there too. */
+/* config.yaml is written last: if it has the text that this study would write, the other reports
+ * are there, too. */
 bool run_files_whole(const struct run_files *files, struct timespec *when)
 {
     struct stat status;
@@ -125,7 +126,7 @@ bool run_files_whole(const struct run_files *files, struct timespec *when)
 
 /* ---- the files of a point ---- */
 
-/* The points share what a timeline holds. */
+/* The events of a timeline are divided equally among the points. */
 static uint64_t timeline_events(size_t n_points)
 {
     const size_t share = TIMELINE_EVENTS / n_points;
@@ -208,7 +209,7 @@ static struct ifl_joint *joint_of(struct run_files *files, int kind, struct ifl_
     return files->joints[kind];
 }
 
-/* The table of a single point has nothing to be joined with. */
+/* The table of a single point is renamed, since there is nothing to join it with. */
 static int append(struct run_files *files, int kind, size_t point, struct ifl_error *error)
 {
     char part[IFL_PATH_BYTES], path[IFL_PATH_BYTES];
@@ -222,7 +223,7 @@ static int append(struct run_files *files, int kind, size_t point, struct ifl_er
     return joint ? ifl_joint_append(joint, part, error) : error->code;
 }
 
-/* A point that failed has left nothing. */
+/* A failed point has no files. */
 static int join_next(struct run_files *files, const struct point_record *record,
                      struct ifl_error *error)
 {
@@ -247,7 +248,8 @@ int run_files_join(struct run_files *files, struct ifl_error *error)
     return rc;
 }
 
-/* A network file system may remember for a minute that a file was not there. */
+/* A network file system may report a new file as missing for a minute, so missing points of other
+ * ranks are waited for. */
 static int join_rest(struct run_files *files, struct ifl_error *error)
 {
     const size_t n_points = study_n_points(files->study);
@@ -262,7 +264,7 @@ static int join_rest(struct run_files *files, struct ifl_error *error)
     return rc;
 }
 
-/* What an earlier run has left would not belong to the others. */
+/* Removes reports of an earlier run that this run does not write. */
 static void remove_unwanted(const struct run_files *files)
 {
     char path[IFL_PATH_BYTES], temporary[IFL_PATH_BYTES + 8];
@@ -292,7 +294,7 @@ int run_files_close(struct run_files *files, struct ifl_error *error)
 void run_files_clear_lock(struct run_files *files)
 {
     char path[IFL_PATH_BYTES];
-    struct ifl_error error; /* held, or not to be written: then it stays */
+    struct ifl_error error; /* a lock that is held or cannot be written stays */
     final_path(files, ".lock", path);
     if (access(path, F_OK) == 0)
         (void)dir_lock_take(&files->lock, files->dir, &error);

@@ -25,12 +25,12 @@ enum report_kind {
 struct run_files {
     const struct study *study;
     struct inputs *inputs;  /* borrowed */
-    size_t points_a_record; /* 1; of a search for the capacity, its replications */
+    size_t points_a_record; /* 1; in a search for the capacity, the number of replications */
     char dir[512];
     struct dir_lock lock; /* on rank 0 */
     struct parts parts;
     bool wanted[N_REPORTS];
-    /* The reports of all points, as far as they have grown; on rank 0. */
+    /* The reports of all points, of which the first n_joined are in; on rank 0. */
     pthread_mutex_t joining;
     struct ifl_joint *joints[N_REPORTS]; /* NULL: not begun */
     size_t n_joined;                     /* points, the first ones */
@@ -43,20 +43,20 @@ struct point_record {
     struct checksum parts[N_REPORTS];
 };
 
-/* dir NULL: what the configuration says. Touches no file. */
+/* dir NULL: the directory that the configuration names. Touches no file. */
 int run_files_init(struct run_files *files, const struct study *study, struct inputs *inputs,
                    const char *dir, struct ifl_error *error);
-/* Of a search for the capacity: a record for all replications, of that size, and no reports of
- * points. A run of the same configuration leaves records of another kind. */
+/* For a search for the capacity: one record of record_bytes for all replications of a combination,
+ * and no reports of points. The study hash differs from that of a run of the same configuration. */
 void run_files_of_searches(struct run_files *files, size_t record_bytes);
-/* Makes the directory, parents included, and locks it; forgets the points of earlier runs unless
- * `resume`. One that cannot be written to, or that another run writes to, is the user's error. */
+/* Makes the directory, parents included, and locks it; removes the points of earlier runs unless
+ * `resume`. IFL_E_INPUT if it cannot be written to, or if another run writes to it. */
 int run_files_open(struct run_files *files, bool resume, const struct ifl_notes *notes,
                    struct ifl_error *error);
-/* Has this very configuration been finished here, and when? */
+/* True if this configuration has been finished here; *when tells the time. */
 bool run_files_whole(const struct run_files *files, struct timespec *when);
 size_t run_files_n_records(const struct run_files *files);
-/* Does a study of so few points leave anything to be resumed? */
+/* True if the study has more than one record, so that a run of it can be resumed. */
 bool run_files_resumable(const struct run_files *files);
 
 /* Options with the paths of a point's files, which are in `paths`. */
@@ -65,20 +65,21 @@ struct ifl_recorder_options run_files_of_point(const struct run_files *files, si
 /* Records that the point is done with; its files are there. */
 int run_files_put(const struct run_files *files, size_t point, const struct input_sums *inputs,
                   struct point_record *record, struct ifl_error *error);
-/* False if it is not, or its files have not the size of then. */
+/* Reads the point's record. False if there is none, or if one of its files has changed its size. */
 bool run_files_get(const struct run_files *files, size_t point, struct point_record *record);
-/* The name of a file of the point that is not, to the byte, what it was; NULL if there is none. */
+/* The name of a file of the point with another checksum than in the record; NULL: none. */
 const char *run_files_damaged(const struct run_files *files, size_t point,
                               const struct point_record *record);
 
 /* Appends the points that are recorded and not yet joined, up to the first that is missing, to
  * requests.csv, steps.csv, work.csv, quantiles.csv, timeline.json and intervals.csv, so that little
- * is left to do when the last one has ended. Any thread may; one at a time does. */
+ * is left to do when the last point has ended. Any thread may call it; if another thread is at it,
+ * it returns at once. */
 int run_files_join(struct run_files *files, struct ifl_error *error);
-/* Joins the rest and gives the reports their names; comes before the configuration. */
+/* Joins the rest and gives the reports their names. To be called before run_files_write_config. */
 int run_files_close(struct run_files *files, struct ifl_error *error);
-/* Of a directory that is whole: takes over the lock file that a killed run has left, if there is
- * one, so that run_files_finish removes it. */
+/* For a finished directory: takes over the lock file that a killed run has left, if there is one,
+ * so that run_files_finish removes it. */
 void run_files_clear_lock(struct run_files *files);
 /* Removes what was not closed, and unlocks the directory. */
 void run_files_finish(struct run_files *files);

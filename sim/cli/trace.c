@@ -28,7 +28,7 @@ static void print_lengths(const char *name, const struct ifl_length_stats *s)
            s->p50, s->p90, s->p99, s->max);
 }
 
-/* What the columns beside stamps and lengths were read as. */
+/* What was read from the columns beside stamps and lengths. */
 static void print_columns(const struct ifl_trace_stats *s)
 {
     if (s->n_turns)
@@ -144,7 +144,7 @@ static int trace_convert(int argc, char **argv)
 
 /* ---- generating ---- */
 
-/* Numbers of "law:a,b,c" into x; returns how many, -1 if something else is there. */
+/* Reads the numbers of "law:a,b,c" into x. Returns how many, or -1 if the text has another form. */
 static int law_numbers(const char *text, const char *law, double x[4])
 {
     const size_t n_law = strlen(law);

@@ -75,7 +75,7 @@ void usage_list(FILE *out)
                  "this is.\n");
 }
 
-/* Lines behind the first stand below its arguments. */
+/* Further lines are indented to stand below the arguments of the first. */
 static void print_call(FILE *out, const char *before, const struct usage *usage)
 {
     const char *line = usage->arguments;
@@ -88,7 +88,7 @@ static void print_call(FILE *out, const char *before, const struct usage *usage)
     }
 }
 
-/* Both "trace" and "trace stats" call for "trace stats". */
+/* The usage of "trace stats" is meant by "trace" and by "trace stats". */
 static bool is_called(const struct usage *usage, const char *command)
 {
     const size_t n_chars = strlen(command);
@@ -127,7 +127,7 @@ static void explain(const char *command)
             printf("%s\n", usages[i].notes);
 }
 
-/* Of two words, as "trace stats", or of one. */
+/* True for the name of a command, of one word or of two as in "trace stats". */
 static bool is_command(const char *words)
 {
     size_t i = 0;

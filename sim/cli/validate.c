@@ -32,7 +32,7 @@ static int read_run(const struct ifl_trace_file *file, struct ifl_run *run, stru
                           &notes, trace, error);
 }
 
-/* Figures are a nicety: without gnuplot the numbers stand alone. */
+/* Figures are optional: without gnuplot there are only the numbers. */
 static void draw(const char *out_dir, const char *const runs[2])
 {
     struct ifl_error error;

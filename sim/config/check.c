@@ -1,5 +1,4 @@
-/* What no single key can tell: keys that need, or exclude, each other, and files that must exist.
- */
+/* Checks beyond a single key: keys that need or exclude each other, and files that must exist. */
 #include "config/read.h"
 
 #include <string.h>
@@ -8,7 +7,7 @@
 
 #include "engine_setup.h"
 
-/* Points at the key; if it is missing, at the nearest map around it in the user's own file. */
+/* An error at the key; if it is missing, at the nearest map around it in the user's own file. */
 static int fail_key(const struct node *root, const char *dotted, struct ifl_error *error,
                     const char *text)
 {
@@ -230,7 +229,7 @@ static int check_engine(const struct node *root, struct config *config, struct i
     return 0;
 }
 
-/* Runs that are all the same would seem to prove something. */
+/* Refuses replications that would all be the same run: their interval would have no width. */
 static int check_replications(const struct node *root, const struct config *config,
                               struct ifl_error *error)
 {

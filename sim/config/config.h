@@ -18,7 +18,8 @@
 enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
 enum cost_kind { COST_ROOFLINE, COST_LINEAR, COST_TABLE, COST_RECORDED };
 enum kv_sizing { KV_SIZING_MEMORY, KV_SIZING_WHOLE_REQUESTS, KV_SIZING_FREE_SHARE };
-/* Modules of a replica: one a kind, then the admit modules that are asked after the first. */
+/* Modules of a replica: one for each kind, then the admit modules that are asked after the first.
+ */
 enum { MAX_MORE_ADMITS = 7, N_MODULES = IFL_N_KINDS + MAX_MORE_ADMITS };
 enum swap_full { SWAP_FULL_RECOMPUTE, SWAP_FULL_FAIL };
 
@@ -47,13 +48,13 @@ struct kv_config {
     enum kv_publish publish;
     int32_t block_tokens;
     int32_t num_blocks;        /* 0: computed from memory */
-    enum kv_sizing sizing;     /* by that rule */
-    double memory_utilization; /* share of the GPU's memory, by the last rule of what is free */
+    enum kv_sizing sizing;     /* the rule by which num_blocks is computed */
+    double memory_utilization; /* share of the memory; KV_SIZING_FREE_SHARE: of its free part */
     double swap_gib;
     enum swap_full swap_full;
 };
 
-/* What a server holds before it turns arrivals away; 0: no limit. */
+/* The queue limits above which a server refuses arrivals; 0: no limit. */
 struct door {
     int32_t max_queued_reqs;   /* sequences in the cluster, waiting, running or swapped out */
     int32_t max_queued_tokens; /* prompt tokens of those without a first token */
@@ -63,14 +64,14 @@ struct serving_config {
     char preset[512];
     int32_t max_model_len; /* 0: the model's */
     struct door door;
-    struct module_config modules[N_MODULES]; /* a cluster's router among them */
+    struct module_config modules[N_MODULES]; /* the cluster's router included */
     struct kv_config kv;
-    int32_t in_flight, run_ahead; /* one choice so far */
+    int32_t in_flight, run_ahead; /* only one value is allowed so far */
     bool steady_runs;             /* skip plans that are promised to repeat */
-    bool check_steady;            /* plan each promised step all the same and compare */
+    bool check_steady;            /* plan each promised step anyway and compare */
 };
 
-/* The admit module that is asked i-th; its policy is NULL behind the last. */
+/* The i-th admit module in the order of asking. Behind the last one the policy is NULL. */
 static inline struct module_config *serving_admit(const struct serving_config *serving, size_t i)
 {
     const size_t at = i == 0 ? IFL_ADMIT : IFL_N_KINDS + i - 1;
@@ -80,12 +81,12 @@ static inline struct module_config *serving_admit(const struct serving_config *s
 struct cost_config {
     enum cost_kind model;
     double step_s, prefill_token_s, decode_seq_s, context_token_s; /* linear */
-    double host_step_s, host_seq_s; /* roofline: beyond the profile's */
-    double host_floor_s;            /* roofline: where it is above the profile's */
+    double host_step_s, host_seq_s; /* roofline: added to the profile's */
+    double host_floor_s;            /* roofline: in place of the profile's if it is above */
     char dir[512];          /* table, recorded: in the working directory or the installed data */
     char dir_name[512];     /* as the configuration writes it */
     int32_t ensemble;       /* runs with drawn costs beside the nominal one */
-    double host_error_frac; /* of them: median relative error of the host's times */
+    double host_error_frac; /* of these runs: median relative error of the host's times */
 };
 
 struct engine_config { /* for the executors cpu and cuda */
@@ -138,16 +139,18 @@ struct config {
     struct capacity_config capacity;
 };
 
-/* A file that comes with inflight, as "traces/data/NAME" or "configs/models/NAME.yaml": searched in
- * the working directory, then in the data: the source tree that the program was built in, else what
- * was installed beside the program, else what was installed where the build said (the environment's
- * INFLIGHT_DATA, if set, in the stead of them all). Negative if it is in neither. */
+/* Finds a file that comes with inflight, as "traces/data/NAME" or "configs/models/NAME.yaml". It is
+ * searched in the working directory, then in the data. The data is the first of these that exists:
+ *   - the source tree that the program was built in;
+ *   - the data installed beside the program;
+ *   - the data installed where the build said.
+ * INFLIGHT_DATA in the environment, if set, replaces all three. Negative if it is in neither. */
 int data_path(const char *relative, char found[512]);
 /* The folder of the scripts that draw figures. */
 int data_plot_scripts(char found[512], struct ifl_error *error);
 
-/* The names that config_resolve_name knows, or with kind "traces" the shipped traces; sorted. None
- * is an error that says where they were looked for. */
+/* The names that config_resolve_name knows, or with kind "traces" the shipped traces; sorted. It is
+ * an error if there are none; the message says where they were searched. */
 struct name_list {
     char **of;
     size_t n;
@@ -155,10 +158,10 @@ struct name_list {
 int config_names(const char *kind, struct name_list *names, struct ifl_error *error);
 void name_list_free(struct name_list *names);
 
-/* Where files that a configuration names are searched: the working directory's configs/, then the
- * installed data. Writes the path found into `found`. An unknown name is an error that offers the
- * nearest right one. kind is "models", "hardware" or "serving"; a name with a slash or an
- * extension is a path already. */
+/* Finds the file of a name in a configuration: in the working directory's configs/, then in the
+ * installed data. Writes the path into `found`. An unknown name is an error that offers the nearest
+ * right one. kind is "models", "hardware" or "serving". A name with a slash or an extension is a
+ * path already. */
 int config_resolve_name(const char *kind, const char *name, char found[512],
                         struct ifl_error *error);
 
@@ -176,28 +179,29 @@ struct study_options {
 int study_load(const struct study_options *options, struct study **study, struct ifl_error *error);
 void study_free(struct study *study);
 
-/* Points are numbered by combination of the swept values, the first axis varying slowest, and
- * innermost by replication, which is an axis too where there are several. */
+/* Points are numbered by combination of the swept values, the first axis varying slowest. The
+ * replication varies fastest; it is an axis, too, if there are several. */
 size_t study_n_points(const struct study *study);
 size_t study_n_replications(const struct study *study);
 size_t study_n_axes(const struct study *study);
 const char *study_axis(const struct study *study, size_t axis);
 /* The value of an axis at a point, as YAML text. */
 const char *study_value(const struct study *study, size_t point, size_t axis);
-/* What all points share (output, replications), as the first has it; the study's own. */
+/* The configuration of the first point, for keys that all points share (output, replications). The
+ * study owns it. */
 const struct config *study_first(const struct study *study);
-/* Is any point flown by an engine, in wall time? */
+/* True if any point is flown by an engine, in wall time. */
 bool study_flies_engine(const struct study *study);
-/* The configuration of a point. On success the caller owes config_finish. Any number of threads
- * may read. */
+/* The configuration of a point. On success the caller owes config_finish. Threads may call it side
+ * by side. */
 int study_read(const struct study *study, size_t point, struct config *config,
                struct ifl_error *error);
 void config_finish(struct config *config);
 
 /* The resolved study as YAML with version and seed: running it again gives the same bytes. */
 int study_write(const struct study *study, FILE *out, struct ifl_error *error);
-/* Of what study_write writes, and of what the presets say: studies with the same reports have the
- * same, as long as the other files that they name are the same (cli/inputs.h). */
+/* A hash of the text that study_write writes and of the presets. Studies with the same hash have
+ * the same reports, provided that the other files they name are the same (cli/inputs.h). */
 int study_hash(const struct study *study, uint64_t *hash, struct ifl_error *error);
 
 /* Every key: name, type, unit, range, default, one line; then the parameters of each module. */

@@ -31,8 +31,8 @@ static bool prints_ns(double seconds, int64_t ns, char number[NUMBER_BYTES])
     return false;
 }
 
-/* Beyond 2^53 ns, seconds and nanoseconds round differently: the double that was read is one of
- * the neighbours of the one that the nanoseconds give. */
+/* Beyond 2^53 ns the conversion to seconds rounds: the double that was read may be a neighbour of
+ * the one that the nanoseconds give. So the nearest doubles are tried in turn. */
 static void print_seconds(int64_t ns, char *text, size_t n_bytes)
 {
     char number[NUMBER_BYTES] = "";
@@ -46,7 +46,7 @@ static void print_seconds(int64_t ns, char *text, size_t n_bytes)
     snprintf(text, n_bytes, "%s", number);
 }
 
-/* Quotes are libyaml's business: the text is printed as a document of its own. */
+/* The text is printed as a document of its own, so that libyaml decides about quotes. */
 static void print_text(const char *value, char *text, size_t n_bytes)
 {
     struct ifl_error error;

@@ -1,4 +1,4 @@
-/* Typed fields: what a map says, checked against a table and stored in a struct. */
+/* Typed fields: the values of a map, checked against a table and stored in a struct. */
 #include "config/tree.h"
 
 #include <errno.h>
@@ -106,7 +106,7 @@ static const char *skip_digits(const char *text)
     return text + strspn(text, "0123456789");
 }
 
-/* 010 is eight in one version of YAML and ten in another. */
+/* True for a number with a leading zero: 010 is eight in one version of YAML, ten in another. */
 static bool padded_whole(const char *text)
 {
     return text[0] == '0' && text[1] != '\0' && !*skip_digits(text);
@@ -297,7 +297,7 @@ static const char *dot(const char *where)
     return *where ? "." : "";
 }
 
-/* What went wrong beyond "expected": why a value that looks right is not. */
+/* Adds to a message why a value that looks right is refused. */
 static void explain(const struct node *node, const struct ifl_param *field, char *text,
                     size_t n_bytes)
 {
@@ -316,7 +316,7 @@ static void explain(const struct node *node, const struct ifl_param *field, char
     }
 }
 
-/* The nearest choice, where the word is a misspelt one. */
+/* Adds the nearest choice if the word is a misspelt one. */
 static void suggest_choice(const struct node *node, const struct ifl_param *field, char *text,
                            size_t n_bytes)
 {

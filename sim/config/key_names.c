@@ -1,4 +1,4 @@
-/* The names of the keys: which there are, and what a misspelt one was meant to be. */
+/* The names of all keys, and the nearest right name for a misspelt one. */
 #include "config/keys.h"
 
 #include <string.h>
@@ -52,7 +52,7 @@ bool key_has_short_form(const char *where)
 
 struct key_names {
     char (*of)[MAX_KEY_CHARS];
-    const char **words; /* the same, as ifl_nearest wants them */
+    const char **words; /* pointers to `of`, as ifl_nearest takes them */
     size_t n, n_values; /* the values come first, then the maps */
     size_t cap;
 };
@@ -95,7 +95,7 @@ static void free_names(struct key_names *names)
     free(names->words);
 }
 
-/* Counts in a first round, fills in a second. */
+/* The first round counts the names, the second fills them in. */
 static int gather(struct key_names *names, struct ifl_error *error)
 {
     *names = (struct key_names){0};
@@ -112,7 +112,7 @@ static int gather(struct key_names *names, struct ifl_error *error)
     return 0;
 }
 
-/* "rate_rps" means "workload.arrivals.rate_rps". */
+/* True if the path ends in the key: "rate_rps" means "workload.arrivals.rate_rps". */
 static bool ends_with_key(const char *path, const char *key)
 {
     const size_t n_path = strlen(path), n_key = strlen(key);

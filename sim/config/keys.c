@@ -1,4 +1,4 @@
-/* The keys of a configuration. Whatever is not in this table is not a key. */
+/* The keys of a configuration. A name that is not in this table is no key. */
 #include "config/keys.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@
         key, IFL_TEXT, AT(member), NAN, 0, CAP(member), NULL, "", doc                              \
     }
 
-/* A rate or a period of nothing is no rate and no period; this is small enough for any real one. */
+/* The least rate and the least period: 0 has no meaning for either, and no real one is smaller. */
 static const double SMALL = 1e-9;
 
 #define ANY INT32_MAX
@@ -162,7 +162,7 @@ static const struct key_by_hand module_by_hand[] = {
      "who decides; the keys beside it are its parameters (NAME alone: {policy: NAME})"},
 };
 
-/* No preset names one. */
+/* The default is fixed, since presets name no router. */
 static const struct key_by_hand router_by_hand[] = {
     {"policy", "the name of a module, see `inflight list policies`", "round-robin",
      "which replica an arrival goes to; the keys beside it are its parameters"},

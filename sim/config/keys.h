@@ -1,8 +1,8 @@
 /* The table of keys: every key that a configuration may hold, declared once.
  *
- * The table is cut into sections, one a map of the file. Most keys are plain fields of
- * `struct config`; a few have a shape of their own, are read by hand and only documented here. A
- * section of the table may belong to a policy module: its keys are that module's parameters. */
+ * The table is cut into sections, one for each map of the file. Most keys are plain fields of
+ * `struct config`. A few have a shape of their own: they are read by hand and only documented here.
+ * A section may belong to a policy module: its keys are the module's parameters. */
 #ifndef SIM_CONFIG_KEYS_H
 #define SIM_CONFIG_KEYS_H
 
@@ -22,7 +22,7 @@ struct key_section {
     bool is_module;          /* its short form is the module's name alone */
     bool may_be_list;        /* several modules may stand in a list, asked in order */
     enum ifl_kind kind;      /* of the module */
-    const char *dflt_policy; /* the module used when the file names none; NULL: it must */
+    const char *dflt_policy; /* the module used when the file names none; NULL: it is required */
 };
 
 /* In the order in which they are written. */
@@ -34,15 +34,15 @@ enum { MAX_KEY_CHARS = 128, MAX_KEYS_BELOW = 24 };
 /* "serving" and "kv" joined by a dot; nothing to join at the top. */
 const char *key_join(const char *where, const char *name, char path[MAX_KEY_CHARS]);
 
-/* The keys of a section that fields_read leaves to others: maps below it, and those read by hand.
- * NULL-ended. */
+/* The keys of a section that fields_read skips: maps below it, and keys read by hand. NULL-ended.
+ */
 void key_others(const struct key_section *section, const char *others[MAX_KEYS_BELOW + 1]);
 
-/* May a word stand for the map at `where`? */
+/* True if a word may stand for the map at `where`. */
 bool key_has_short_form(const char *where);
 
-/* Is the dotted key in the table, as a value or (unless only_values) as a map of keys? If not, the
- * error at the node offers the nearest right one. */
+/* 0 if the dotted key is in the table, as a value or (unless only_values) as a map of keys. If not,
+ * the error at the node offers the nearest right key. */
 int key_check(const char *dotted, bool only_values, const struct node *node,
               struct ifl_error *error);
 

@@ -5,7 +5,7 @@
 
 #include "config/keys.h"
 
-/* The module's policy if the layer names one. */
+/* The module's policy in this layer; NULL if the layer names none. */
 static const char *policy_in(const struct node *root, const char *module_path)
 {
     const struct node *name = tree_child(tree_at(root, module_path), "policy");
@@ -33,7 +33,8 @@ int layer_lay(struct node *under, const struct node *over, struct ifl_error *err
     return tree_overlay(under, over, error);
 }
 
-/* The maps around a value stand nowhere, so that laying them over a file's leaves those there. */
+/* Clears the places of the maps around a value, so that the file's maps keep their places when this
+ * layer is laid over them. */
 static void forget_maps(struct node *layer)
 {
     for (struct node *map = layer; map->kind == NODE_MAP && map->n == 1; map = map->of[0])
@@ -90,7 +91,7 @@ static int expand_filter(struct node *root, struct ifl_error *error)
     return code;
 }
 
-/* So do the names in a list of modules: `admit: [prompt-fits, {policy: ...}]`. */
+/* Expands names in a list of modules to maps: `admit: [prompt-fits, {policy: ...}]`. */
 static int expand_list(struct node *list, struct ifl_error *error)
 {
     int code = 0;
@@ -110,7 +111,7 @@ static int expand_list(struct node *list, struct ifl_error *error)
     return code;
 }
 
-/* `order: fcfs` says `order: {policy: fcfs}`. */
+/* Expands `order: fcfs` to `order: {policy: fcfs}`. */
 static int expand_module(struct node *root, const struct key_section *section,
                          struct ifl_error *error)
 {

@@ -17,7 +17,7 @@ int layer_of(const char *dotted, const struct node *value, struct node **layer,
 /* `workload.filter: sharegpt` becomes the map that it stands for. */
 int layer_expand(struct node *root, struct ifl_error *error);
 
-/* The preset of that name or path as a configuration, on those that it extends. */
+/* The preset of that name or path as a configuration, laid over the presets that it extends. */
 int preset_load(const char *name, struct node **root, struct ifl_error *error);
 
 /* The preset's `about` section, as a tree that the caller frees; NULL if it has none. */

@@ -1,5 +1,5 @@
-/* Presets: configs/serving/NAME.yaml, each the `serving` part of a published system, and where its
- * scheduler reads predictions, how they err.
+/* Presets: configs/serving/NAME.yaml. A preset has the `serving` part of a published system and, if
+ * its scheduler reads predictions, the error of these predictions.
  *
  *     about: {system: ..., version: ..., source: ..., reproduces: ...}
  *     extends: OTHER
@@ -12,7 +12,7 @@
 
 #include "config/config.h"
 
-/* Longer than any sensible chain of presets: they extend each other in a circle. */
+/* More than any sensible chain of presets: a longer one extends itself in a circle. */
 enum { MAX_CHAIN = 16 };
 
 struct preset_fields {
@@ -24,7 +24,7 @@ static const struct ifl_param fields[] = {
      "the preset that lies below this one"},
 };
 
-/* Of the workload a preset decides nothing but the predictor. */
+/* A preset may hold no part of the workload but the predictor. */
 static int check_workload(const struct node *workload, struct ifl_error *error)
 {
     if (workload && workload->kind != NODE_MAP)
@@ -61,7 +61,7 @@ static int read_preset(const char *name, struct node **root, struct preset_field
     return code;
 }
 
-/* The name is wrong: not in a file, but where the other preset says so. */
+/* An unknown preset is an error at the `extends` that names it. */
 static int blame(const struct node *root, struct ifl_error *error)
 {
     char reason[sizeof error->text];

@@ -47,7 +47,7 @@ static int fail_no_policy(const struct node *root, const struct node *map,
                                 : "serving.preset, or a policy of each kind");
 }
 
-/* One module: `map` is NULL where the file does not speak of it. */
+/* Reads one module. `map` is NULL if the file has no such key. */
 static int read_module(const struct node *root, const struct node *map,
                        const struct key_section *section, struct module_config *module,
                        struct ifl_error *error)

@@ -6,14 +6,14 @@
 #include "config/config.h"
 #include "config/tree.h"
 
-/* Reads every key of the tree, each checked on its own. On success the caller owes config_finish.
+/* Reads every key of the tree and checks each by itself. On success the caller owes config_finish.
  */
 int config_read(const struct node *root, struct config *config, struct ifl_error *error);
 
-/* Keys that need each other, and files that must exist; finds the trace. */
+/* Checks keys that need each other and files that must exist; finds the trace. */
 int config_check(const struct node *root, struct config *config, struct ifl_error *error);
 
-/* Which keys somebody else writes. */
+/* Keys that config_write leaves out: those for which skips() returns true. */
 struct key_skip {
     bool (*skips)(const void *context, const char *dotted);
     const void *context;

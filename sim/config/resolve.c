@@ -1,5 +1,5 @@
-/* Names to files: the working directory first, then the source tree around a program that is not
- * installed, and the installed data. */
+/* Finds files by name: in the working directory, then in the data. The data is the source tree
+ * around a program that is not installed, else the installed data. */
 #include "config/config.h"
 #include "config/tree.h"
 
@@ -20,14 +20,14 @@ static bool exists(const char *path)
 
 /* ---- where the data may be ---- */
 
-/* Folders that may have configs/ and traces/ in them; the first that is there is the data, so that
- * one version's never mixes with another's. */
+/* Folders that may have configs/ and traces/ in them. Only the first that exists is used, so that
+ * data of two versions never mix. */
 struct places {
     char of[MAX_PLACES][PROGRAM_PATH_BYTES];
     size_t n;
 };
 
-/* The program is in the build folder, one down. */
+/* True if the program is in a build folder directly below a source tree. */
 static bool is_source_tree(char tree[PROGRAM_PATH_BYTES])
 {
     char presets[PROGRAM_PATH_BYTES + 32];
@@ -53,7 +53,7 @@ static void find_places(struct places *places)
         places->n++;
 }
 
-/* "" where there is none. */
+/* The data's folder; "" if there is none. */
 static void find_data(char data[PROGRAM_PATH_BYTES])
 {
     struct places places;
@@ -135,7 +135,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A name in both places is one name. */
+/* A name that is in both places is listed once. */
 static void sort_once(struct name_list *names)
 {
     size_t kept = 0;
@@ -175,7 +175,7 @@ static int take_stems(const glob_t *found, const char *suffix, struct name_list 
     return 0;
 }
 
-/* A folder's own name is no pattern. */
+/* Escapes the characters of a folder's name that would be a pattern. */
 static void escape(const char *folder, char text[2 * PROGRAM_PATH_BYTES])
 {
     for (; *folder; folder++) {
@@ -186,7 +186,7 @@ static void escape(const char *folder, char text[2 * PROGRAM_PATH_BYTES])
     *text = '\0';
 }
 
-/* Here, and where the data is. */
+/* Searches the working directory and the data. */
 static int glob_all(const struct kind *kind, glob_t *found, struct ifl_error *error)
 {
     char pattern[2 * PROGRAM_PATH_BYTES + MAX_PATH_BYTES], data[PROGRAM_PATH_BYTES];
@@ -231,7 +231,7 @@ static bool is_path(const char *name)
     return strchr(name, '/') || ends_with(name, ".yaml") || ends_with(name, ".json");
 }
 
-/* All names, or where they are listed if they are too many for a line. */
+/* All names; if they are too many for a line, the command that lists them. */
 static const char *name_all(const struct kind *kind, const struct name_list *names, char text[384])
 {
     size_t at = 0;

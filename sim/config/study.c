@@ -1,8 +1,8 @@
 /* A study: the file, edited, and the configurations of its points.
  *
  * A point is a combination of the sweep's values and, innermost, a replication. Every point is read
- * and checked once when the study is loaded, then again by whoever flies it: keeping them all would
- * take memory for each. */
+ * and checked once when the study is loaded, and read again before it is flown. Configurations are
+ * not kept, so that memory does not grow with the points. */
 #include "config/config.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static const char replication_axis[] = "replication";
 
 /* ---- one point ---- */
 
-/* A message about a name belongs where the name stands. */
+/* Gives an error about a name the place of the node with that name. */
 static int blame(const struct node *node, struct ifl_error *error)
 {
     char reason[sizeof error->text];
@@ -63,7 +63,7 @@ static const struct node *find_preset(const struct study *study, const char *nam
     return NULL;
 }
 
-/* Puts the preset that the upper layer names under it. */
+/* Lays the preset that the upper layer names on `root`. */
 static int lay_preset(const struct study *study, const struct node *upper, struct node *root,
                       struct ifl_error *error)
 {
@@ -85,7 +85,7 @@ static size_t n_replications(const struct study *study)
     return study->replications ? study->replications->n : 1;
 }
 
-/* The first replication is the run without any. Seeds depend on nothing that is swept, so all
+/* Replication 0 is the same run as without replications. Seeds depend on no swept value, so all
  * policies and rates see the same requests (common random numbers). */
 static void reseed(struct config *config, size_t replication)
 {
@@ -182,7 +182,7 @@ static int check_points(struct study *study, struct ifl_error *error)
 
 /* ---- the whole ---- */
 
-/* Layers would cover a value that stands where a map belongs, so it is found before. */
+/* Finds values that stand where a map belongs, before the layers cover them. */
 static int check_maps(const struct node *user, struct ifl_error *error)
 {
     for (size_t i = 0; i < n_key_sections; i++) {
@@ -197,7 +197,7 @@ static int check_maps(const struct node *user, struct ifl_error *error)
     return 0;
 }
 
-/* The file's own keys; its sweep apart. */
+/* Loads the file. Its sweep is taken out of the tree. */
 static int load_user(struct study *study, const char *path, struct ifl_error *error)
 {
     if (tree_load(path, &study->user, error) < 0 || check_maps(study->user, error) < 0 ||
@@ -304,8 +304,10 @@ static bool of_preset(const char *dotted)
            strncmp(dotted, "workload.predictor.", strlen("workload.predictor.")) == 0;
 }
 
-/* Keys that differ between points: the sweep says them, and where it changes the policies, the
- * file's own keys say what they say on every preset. */
+/* Keys that are not written with their resolved values:
+ *   - keys of the sweep;
+ *   - where the sweep changes policies, the keys of presets. The file's own keys are copied in
+ *     their place, since these apply on every preset. */
 static bool differs(const void *context, const char *dotted)
 {
     const struct study *study = context;
@@ -348,7 +350,7 @@ int study_write(const struct study *study, FILE *out, struct ifl_error *error)
     return code;
 }
 
-/* A study that changes its policies is written with the names of its presets alone. */
+/* The presets' contents, for the hash: study_write writes only their names if policies change. */
 static int write_presets(const struct study *study, FILE *out, struct ifl_error *error)
 {
     int code = 0;

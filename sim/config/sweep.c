@@ -72,7 +72,7 @@ int sweep_lay(const struct node *sweep, size_t point, struct node *root, struct 
     return code;
 }
 
-/* "a.b" holds "a.b" and "a.b.c". */
+/* True if the key is the map or a key below it: "a.b" holds "a.b" and "a.b.c". */
 static bool holds(const char *map, const char *dotted)
 {
     const size_t n_chars = strlen(map);
@@ -100,7 +100,7 @@ bool sweep_changes_policies(const struct node *sweep)
 
 /* ---- edits ---- */
 
-/* An edit has no line: its text stands for the file. */
+/* An edit has no line and column: its text takes the place of the file's name. */
 static void forget_place(struct node *node)
 {
     node->line = node->column = 0;
@@ -129,7 +129,7 @@ static int parse_edit(const char *edit, char key[MAX_KEY_CHARS], struct node **v
     return code;
 }
 
-/* What the edit fixes is swept no longer. */
+/* Removes the axes that the edit fixes. */
 static void drop_axes(struct node *sweep, const char *key)
 {
     for (size_t axis = n_axes(sweep); axis-- > 0;)

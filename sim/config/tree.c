@@ -62,7 +62,7 @@ static int rename_key(struct node *node, const char *key)
     return 0;
 }
 
-/* The array doubles whenever its length reaches a power of two. */
+/* Doubles the array whenever its length reaches a power of two. */
 static int append(struct node *parent, struct node *child)
 {
     const size_t n = parent->n;
@@ -150,7 +150,7 @@ const char *tree_describe(const struct node *node, char text[128])
     if (!node->quoted && !*node->text)
         return "empty";
     snprintf(text, 128, node->quoted ? "\"%.100s\"" : "%.100s", node->text);
-    /* A message is one line, whatever the file holds. */
+    /* Control characters would break the line of a message. */
     for (char *c = text; *c; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';
@@ -197,7 +197,7 @@ int tree_set(struct node *map, const char *key, struct node *child, struct ifl_e
     return slot ? replace(slot, child, error) : tree_append(map, key, child, error);
 }
 
-/* The map under `key`, made if there is nothing. */
+/* Moves *map to the map under `key`, which is made if it does not exist. */
 static int enter(struct node **map, const char *key, const struct node *value, const char *dotted,
                  struct ifl_error *error)
 {
@@ -239,7 +239,7 @@ int tree_put(struct node *root, const char *dotted, const struct node *value,
     return tree_fail(value, error, "%.100s... has more than %d parts", dotted, MAX_PATH_KEYS);
 }
 
-/* A merged map stands where its upper layer stands, if that is a place in a file. */
+/* A merged map takes the place of its upper layer, if that is a place in a file. */
 static int move_to(struct node *node, const struct node *place, struct ifl_error *error)
 {
     if (!place->line)

@@ -1,9 +1,8 @@
-/* A YAML document as a tree whose every node knows its place in the file.
+/* A YAML document as a tree. Every node knows its place in the file.
  *
- * Parsed by libyaml. Maps keep their order; a key given twice is an error, so are anchors that
- * recurse and documents after the first. A parent owns its children. Nodes of several files may
- * mix in one tree (a preset, the file over it, an edit of the command line), so each names its
- * own. */
+ * libyaml parses. Maps keep their order. A key given twice, an anchor that recurses and a document
+ * after the first are errors. A parent owns its children. One tree may have nodes of several files
+ * (a preset, the file over it, an edit of the command line), so each node names its file. */
 #ifndef SIM_CONFIG_TREE_H
 #define SIM_CONFIG_TREE_H
 
@@ -26,7 +25,7 @@ struct node {
     int line, column; /* 1-based, of its key in a map, of itself elsewhere; 0 in edits */
 };
 
-/* A childless node at the place of `like`; NULL without memory. */
+/* A node without children at the place of `like`; NULL without memory. */
 struct node *tree_node(enum node_kind kind, const struct node *like);
 struct node *tree_scalar(const char *text, bool quoted, const struct node *like);
 /* Gives `child` to `parent` under `key` (NULL in a list). Without memory the child is freed. */
@@ -37,41 +36,43 @@ int tree_parse(const char *text, size_t n_bytes, const char *name, struct node *
                struct ifl_error *error);
 void tree_free(struct node *root);
 struct node *tree_copy(const struct node *node);
-/* As YAML text, maps in block style and lists in flow style; parsing it gives the same tree. */
+/* Prints YAML text, maps in block style and lists in flow style. Parsing it gives the same tree. */
 int tree_print(const struct node *root, FILE *out, struct ifl_error *error);
 
-/* Plain `null`, `~` or nothing at all: the key's default. */
+/* True for plain `null`, `~` or nothing at all: the key keeps its default. */
 bool tree_is_null(const struct node *node);
-/* What a node is, for messages: "a map", "a list", or its text in quotes where it had them. */
+/* A node in words, for messages: "a map", "a list", or its text, in quotes if the file has them. */
 const char *tree_describe(const struct node *node, char text[128]);
 /* The child of a map, or NULL. */
 struct node *tree_child(const struct node *map, const char *key);
-/* Takes the child out of the map and frees it, if it is there. */
+/* Removes the child from the map and frees it, if there is one. */
 void tree_drop(struct node *map, const char *key);
 /* The node at "a.b.c", or NULL. */
 struct node *tree_at(const struct node *root, const char *dotted);
-/* Gives `child` to `map` under `key`, in the place of what is there. Without memory the child is
- * freed. */
+/* Gives `child` to `map` under `key`; a child with that key is replaced. Without memory the child
+ * is freed. */
 int tree_set(struct node *map, const char *key, struct node *child, struct ifl_error *error);
 /* Puts a copy of `value` at "a.b.c", making maps on the way. A scalar or list on the way is an
  * error. */
 int tree_put(struct node *root, const char *dotted, const struct node *value,
              struct ifl_error *error);
-/* Lays `over` on `under`: maps merge key by key, everything else is replaced. A key with nothing
- * behind it says nothing and changes nothing. */
+/* Lays `over` on `under`: maps merge key by key, everything else is replaced. A key without a value
+ * changes nothing. */
 int tree_overlay(struct node *under, const struct node *over, struct ifl_error *error);
 
-/* Points at the node: file, line and column, then the message. */
+/* Fills the error with the node's file, line and column, and the message. */
 IFL_PRINTF(3, 4)
 int tree_fail(const struct node *node, struct ifl_error *error, const char *format, ...);
 
 /* ---- typed fields ---- */
 
-/* Reads a map into the struct at `out` by a table of fields: defaults first, then what the map
- * says. Wrong type, out of range, unknown key (with the nearest right one) are errors at the node.
- * A field whose default is NAN must be there. `map` may be NULL: all defaults. `skip` names keys
- * that somebody else reads (NULL-ended) or is NULL. `where` is the dotted path of the map, for
- * messages ("serving.batching"). */
+/* Reads a map into the struct at `out` by a table of fields: defaults first, then the map's values.
+ *   map     may be NULL: all defaults
+ *   where   the dotted path of the map, for messages ("serving.batching")
+ *   fields  [n]; a field with the default NAN is required
+ *   skip    NULL-ended: keys of the map to leave alone; may be NULL
+ * A wrong type, a value out of range and an unknown key (with the nearest right one) are errors at
+ * the node. */
 int fields_read(const struct node *map, const char *where, const struct ifl_param *fields, size_t n,
                 const char *const *skip, void *out, struct ifl_error *error);
 
@@ -82,7 +83,7 @@ int field_read(const struct node *node, const char *where, const struct ifl_para
 /* The value of one field as YAML text; reading it back gives the same bits. */
 void field_print(const struct ifl_param *field, const void *base, char *text, size_t n_bytes);
 
-/* What a field takes, for messages and documentation: "a whole number from 1 to 8". */
+/* The values of a field in words, for messages and documentation: "a whole number from 1 to 8". */
 void field_describe(const struct ifl_param *field, char *text, size_t n_bytes);
 /* The field's default as YAML text; "required" where it has none. */
 void field_print_default(const struct ifl_param *field, char *text, size_t n_bytes);

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* vLLM 0.33, vllm/engine/arg_utils.py; older ones, which are gone there, from 0.8.5:
- * https://docs.vllm.ai/en/v0.8.5/serving/engine_args.html; then `vllm bench serve`. */
+/* Arguments of vLLM 0.33 (vllm/engine/arg_utils.py), then those of 0.8.5 that 0.33 does not have
+ * (https://docs.vllm.ai/en/v0.8.5/serving/engine_args.html), then those of `vllm bench serve`. */
 static const struct vllm_flag flags[] = {
     {"max_model_len", "serving.max_model_len", ""},
     {"max_num_seqs", "serving.batching.max_seqs", ""},

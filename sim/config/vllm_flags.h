@@ -1,5 +1,5 @@
-/* Words of vLLM's for what has another name here: its engine arguments, and those of its benchmark
- * that say what a workload is. */
+/* The flags of vLLM that have a key here under another name: its engine arguments, and the workload
+ * arguments of its benchmark. */
 #ifndef SIM_CONFIG_VLLM_FLAGS_H
 #define SIM_CONFIG_VLLM_FLAGS_H
 
@@ -7,12 +7,12 @@
 
 struct vllm_flag {
     const char *name;  /* as in vLLM's EngineArgs, with underscores */
-    const char *key;   /* what it stands for here */
-    const char *value; /* a flag without one: its value here, with "="; else "" */
+    const char *key;   /* the key that it means here */
+    const char *value; /* of a flag that takes no value: "=" and the key's value; else "" */
 };
 
-/* "--max-num-seqs", "max_num_seqs" and "max-num-seqs" are one flag; of a dotted key the last part
- * counts. NULL if it is none. */
+/* The flag that a word names, NULL if none. "--max-num-seqs", "max_num_seqs" and "max-num-seqs" are
+ * the same flag; of a dotted key the last part counts. */
 const struct vllm_flag *vllm_flag_find(const char *word);
 
 /* "vLLM's --max-num-seqs is serving.batching.max_seqs" */

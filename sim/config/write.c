@@ -34,7 +34,7 @@ static int put_fields(const struct key_skip *skip, const char *where,
     return code;
 }
 
-/* {policy: NAME, key: value, ...}, at `text`. */
+/* Prints {policy: NAME, key: value, ...} to `text`. */
 static void print_module(const struct module_config *module, char *text, size_t n_bytes)
 {
     char value[MAX_VALUE_BYTES];

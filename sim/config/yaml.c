@@ -23,7 +23,7 @@ static int fail_at_mark(const struct reading *reading, yaml_mark_t mark, struct 
     return ifl_fail_at(error, reading->name, (int)mark.line + 1, (int)mark.column + 1, "%s", text);
 }
 
-/* libyaml knows only the offset of a byte that is no UTF-8. */
+/* Line and column of an offset: for a byte that is no UTF-8 libyaml knows only the offset. */
 static yaml_mark_t mark_of_offset(const char *text, size_t n_bytes, size_t offset)
 {
     yaml_mark_t mark = {0};
@@ -49,9 +49,9 @@ static int fail_in_parser(const struct reading *reading, const yaml_parser_t *pa
                         error, message);
 }
 
-/* libyaml builds a whole document before it shows any of it, in time that grows with the square of
- * its depth. So its events are looked at first, one by one, up to the bounds. Errors are left to
- * the real reading, which finds them again. */
+/* Checks the bounds on the events of the parser. libyaml builds a whole document before it returns
+ * any of it, in time that grows with the square of the depth. Other errors are left to the reading
+ * proper, which finds them again. */
 static int check_size(const struct reading *reading, const char *text, size_t n_bytes,
                       struct ifl_error *error)
 {
@@ -272,8 +272,8 @@ int tree_load(const char *path, struct node **root, struct ifl_error *error)
 
 static bool emit(yaml_emitter_t *emitter, const struct node *node);
 
-/* One line whatever the text, and the same style when it is read and written again: where plain
- * will not do, libyaml takes single quotes by itself. */
+/* A style that keeps every text on one line and survives reading and writing. Where plain style is
+ * not possible, libyaml changes it to single quotes by itself. */
 static yaml_scalar_style_t style_of(const char *text, bool quoted)
 {
     for (const char *c = text; *c; c++)

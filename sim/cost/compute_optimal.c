@@ -17,8 +17,8 @@ static double loss_at(double log_parameters, void *context)
     return loss(parameters, flops / (6 * parameters));
 }
 
-/* Convex in ln N: a sum of two exponentials. A budget below 6e0 per side has no meaning, so the
- * bracket is from one parameter to one token. */
+/* The loss is convex in ln N, as a sum of two exponentials. The bracket is from one parameter to
+ * one token, since less than one of either has no meaning. */
 static double minimise(gsl_min_fminimizer *minimizer, double flops)
 {
     gsl_function function = {loss_at, &flops};

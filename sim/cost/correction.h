@@ -1,17 +1,16 @@
-/* Measured times over parametric ones: what a table of one machine knows better than the form.
+/* Corrections: measured times of one machine over the times of the parametric form.
  *
- * A profile names a CSV with the columns `op,n,k,size,factor`; a cost multiplies the parametric
- * form by the factor and never replaces it, so that sizes between the table's keep the form's
- * shape.
+ * A profile names a CSV with the columns `op,n,k,size,factor`. A cost multiplies the parametric
+ * form by the factor and never replaces it, so that sizes between two rows keep the form's shape.
  *
  *     op               of which n, k                     size
- *     gemm, gemm_fp8   of the product, or empty: of all  rows
+ *     gemm, gemm_fp8   the product's; empty: all         rows
  *     prefill          empty                             new tokens of the step
  *     decode           empty                             K/V tokens read, in a step without prefill
  *     elementwise      empty                             bytes of a launch
  *
- * Between two sizes the factor is interpolated over the logarithm of the size; below the first and
- * above the last it is theirs. */
+ * Between two sizes the factor is interpolated over the logarithm of the size. Below the first size
+ * and above the last it is the factor of that size. */
 #ifndef SIM_COST_CORRECTION_H
 #define SIM_COST_CORRECTION_H
 
@@ -41,12 +40,13 @@ struct corrections {
 
 int corrections_read(const char *path, struct corrections *corrections, struct ifl_error *error);
 
-/* As qsort wants it: by op, n, k and size. */
+/* A comparison for qsort: by op, n, k and size. */
 int correction_order(const void *a, const void *b);
 
 const char *correction_op_name(enum correction_op op);
 
-/* 1 where there is no row. A product takes the rows of its own n and k if there are any. */
+/* The factor of an operation; 1 if there is no row. A product takes the rows of its own n and k if
+ * there are any, else those of all products. */
 double correction_factor(const struct corrections *corrections, enum correction_op op, double n,
                          double k, double size);
 

@@ -17,7 +17,7 @@ static bool has_padding(const struct ifl_step_totals *totals)
     return totals->padding.n_prefill_tokens > 0 || totals->padding.n_decode_seqs > 0;
 }
 
-/* Padding is computed like anything else; most steps have none. */
+/* The totals with padding, which is computed like other tokens. Most steps have none. */
 static const struct ifl_step_totals *with_padding(const struct ifl_step_totals *totals,
                                                   struct ifl_step_totals *all)
 {
@@ -54,7 +54,7 @@ static bool only_decodes(const struct ifl_step_totals *totals)
            totals->n_blocks_out + totals->n_blocks_in + totals->n_blocks_copied == 0;
 }
 
-/* Nanoseconds of less than two seconds fit into 31 bits, and any run of those into 64. */
+/* Durations below 2^31 ns: their sum over any run fits into 64 bits. */
 static bool is_short(int64_t ns)
 {
     return ns <= INT32_MAX;
@@ -73,8 +73,8 @@ static size_t run_one_by_one(struct cost *cost, const struct ifl_step_totals *fi
     return n;
 }
 
-/* Nearly all steps take less than two seconds: those are rounded together. Whatever is not less,
- * negative or no number has one of the two top bits of a double (IEEE 754) set. */
+/* True if all durations are below two seconds, so that they can be rounded together. A double
+ * (IEEE 754) that is 2 or more, negative or NaN has one of its two top bits set. */
 static bool all_short(const double *s, size_t n)
 {
     uint64_t bits = 0;
@@ -90,7 +90,7 @@ static void round_short_ns(const double *s, size_t n, int64_t *ns)
 {
     for (size_t i = 0; i < n; i++) {
         const int32_t rounded = ifl_short_ns_from_s(s[i]);
-        ns[i] = (uint32_t)(rounded > 0 ? rounded : 1); /* in vectors cheaper than with a sign */
+        ns[i] = (uint32_t)(rounded > 0 ? rounded : 1); /* unsigned: cheaper in vectors */
     }
 }
 

@@ -1,11 +1,14 @@
 /* The cost of a step: what a GPU of a given kind takes to run it.
  *
- * `linear` has four coefficients and exists so that anyone can check the simulator with a pencil or
- * with queueing theory. `roofline` derives FLOPs and bytes from the model's architecture and maps
- * them to time with the fitted numbers of a hardware profile. `table` looks operations up, as other
- * simulators do, so that schedulers can be compared at equal cost. Their durations depend only on
- * the integer totals of the step. `recorded` replays the measured steps of a run one by one. A cost
- * caches what it has computed and is used by one thread. */
+ *   linear     four coefficients, for checks of the simulator with a pencil or queueing theory
+ *   roofline   derives FLOPs and bytes from the model's architecture and maps them to time with the
+ *              fitted numbers of a hardware profile
+ *   table      looks operations up, as other simulators do, so that schedulers can be compared at
+ *              equal cost
+ *   recorded   replays the measured steps of a run one by one
+ *
+ * Durations of the first three depend only on the integer totals of the step. A cost caches what it
+ * has computed, so each cost is used by one thread. */
 #ifndef SIM_COST_COST_H
 #define SIM_COST_COST_H
 
@@ -22,11 +25,12 @@ struct linear_cost { /* seconds */
 };
 
 /* duration = step_s + prefill_token_s x prefill tokens + decode_seq_s x decoding sequences
- *          + context_token_s x tokens whose K/V decoding sequences read, the new ones included */
+ *          + context_token_s x tokens of K/V that decoding sequences read, the new ones included */
 struct cost *cost_create_linear(const struct linear_cost *linear, struct ifl_error *error);
 
-/* The model and the profile are copied. tensor_parallel ranks share every layer; pipeline_parallel
- * stages have each their share of them, and a step goes through all, one after the other. */
+/* The model and the profile are copied. tensor_parallel ranks share every layer. Each of the
+ * pipeline_parallel stages has an equal part of the layers; a step runs through the stages one
+ * after the other. */
 struct cost *cost_create_roofline(const struct model *model, const struct hardware *hardware,
                                   int32_t tensor_parallel, int32_t pipeline_parallel,
                                   int32_t block_tokens, struct ifl_error *error);
@@ -36,25 +40,28 @@ struct cost *cost_create_roofline(const struct model *model, const struct hardwa
  * op_table.c. The model is copied. */
 struct cost *cost_create_table(const struct model *model, const char *dir, struct ifl_error *error);
 
-/* The measured steps of a run: of its steps.csv in `dir`, gzipped or not, which is of one point. */
+/* The measured steps of a run: its steps.csv in `dir`, gzipped or not, with a single point. */
 struct cost *cost_create_recorded(const char *dir, struct ifl_error *error);
 void cost_destroy(struct cost *cost);
 
-/* What a reader of the roofline's durations must know of this model, or NULL. */
+/* A warning about the roofline's durations for this model, or NULL. */
 const char *cost_roofline_warning(const struct model *model);
 
-/* Nanoseconds, rounded once. Never less than 1 for a step that does anything; negative for one that
- * the tables do not reach, and then cost_why_not says which row they lack. */
+/* The duration of a step in nanoseconds, rounded once, at least 1. Negative if the cost has no
+ * duration for it; cost_why_not then fills the error, such as the row that a table lacks. */
 int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals);
-/* The same of n steps that follow one another, each with one more token for the same sequences: of
- * the first, ns[0] and so on; of how many, 0 of a recorded cost: it stops before one that has no
- * answer, or takes two seconds and is not the first. */
+/* The durations of up to n consecutive steps, each with one more token for the same sequences.
+ * Fills ns[0 .. k) and returns k:
+ *   - 0 for a recorded cost;
+ *   - it stops before a step without a duration;
+ *   - durations after the first are below 2^31 ns, and it stops before a longer one. */
 size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_t n, int64_t *ns);
 enum { COST_MAX_RUN = 64 }; /* n may not be larger */
-/* When the next step of a replica begins that could at start_ns: a recorded one when it did. */
+/* When the next step of a replica begins, if it may begin at start_ns. A recorded step does not
+ * begin before its recorded time; any other step begins at start_ns. */
 int64_t cost_start_ns(const struct cost *cost, uint32_t replica, int64_t start_ns);
-/* The same of the next step of a replica, which begins at start_ns: for any kind, of which a
- * recorded one answers nothing else. */
+/* The duration of the next step of a replica, which begins at start_ns, by any kind of cost. A
+ * recorded cost has durations only by this function. */
 int64_t cost_step_from_ns(struct cost *cost, uint32_t replica, int64_t start_ns,
                           const struct ifl_step_totals *totals);
 int cost_why_not(const struct cost *cost, const struct ifl_step_totals *totals,

@@ -1,4 +1,4 @@
-/* Where a model or a profile lies, and what it is called. */
+/* The file of a model or a profile, and its name. */
 #ifndef SIM_COST_DOCUMENT_H
 #define SIM_COST_DOCUMENT_H
 

@@ -26,7 +26,7 @@ static const struct ifl_param gemm_fields[] = {
     {REAL(gemm, vector_frac, 0, 0, 10, "",
           "e_v: e_m of a product of one row, where that is a kernel of its own; 0: it is not")},
 };
-/* As gemm, but nothing is required. */
+/* The fields of gemm, none of which is required. */
 static const struct ifl_param gemm_fp8_fields[] = {
     {REAL(gemm, launch_us, 0, 0, 1e6, "us", "t0: fixed time of a product and the quantisation")},
     {REAL(gemm, compute_frac, 0, 0, 10, "", "e_c: share of peak FLOP/s; 0: unknown")},
@@ -90,7 +90,7 @@ static const struct ifl_param host_fields[] = {
 static const struct ifl_param swap_fields[] = {
     {REAL(swap, piece_bytes, 0, 0, 1e12, "bytes", "of one copy; 0: a whole block, all layers")},
 };
-/* As the lines of an all-reduce, but without a rate there is no cost. */
+/* The fields of an all-reduce's lines, but with a required rate. */
 static const struct ifl_param piece_fields[] = {
     {REAL(lines, latency_us, NAN, 0, 1e6, "us", "of each piece")},
     {REAL(lines, gb_per_s, NAN, 1e-6, 1e6, "GB/s", "of small pieces, or of all")},
@@ -159,7 +159,7 @@ static const struct ifl_param texts[] = {
 
 static int read_texts(const struct node *root, struct hardware *hardware, struct ifl_error *error)
 {
-    const char *elsewhere[N_SECTIONS + 2] = {"fit"}; /* how well the numbers fit: for people */
+    const char *elsewhere[N_SECTIONS + 2] = {"fit"}; /* errors, for fit/spread.c */
     for (size_t i = 0; i < N_SECTIONS; i++)
         elsewhere[i + 1] = sections[i].name;
     return fields_read(root, "", texts, sizeof texts / sizeof *texts, elsewhere, hardware, error);
@@ -183,7 +183,7 @@ static int read_profile(const struct node *root, struct hardware *hardware, stru
     return code;
 }
 
-/* The file lies where the profile lies, unless its path is absolute. */
+/* The path is relative to the profile's folder, unless it is absolute. */
 bool hardware_corrections(const char *profile, const struct hardware *hardware,
                           char path[HARDWARE_PATH_BYTES])
 {
@@ -220,8 +220,8 @@ int hardware_load(const char *name, struct hardware *hardware, struct ifl_error 
 
 /* ---- writing ---- */
 
-/* The field of an optional section that says whether its numbers are known is never 0 then; a
- * section without such a field has defaults. */
+/* True for an optional section without numbers: its gb_per_s or compute_frac is 0. An optional
+ * section without such a field has defaults and is never unknown. */
 static bool is_unknown(const struct hardware *hardware, const struct section *section)
 {
     const char *base = (const char *)hardware + section->offset;

@@ -1,4 +1,4 @@
-/* A hardware profile: what one kind of GPU and its kernels take, as fitted numbers.
+/* A hardware profile: fitted numbers for the kernels of one kind of GPU.
  *
  * A profile is a YAML file (configs/hardware/) with one map for each section below and text about
  * where the numbers come from. Fractions are of the data sheet's peaks. The form in which the
@@ -25,8 +25,8 @@ struct gemm_profile {
     double launch_us;                 /* t0 */
     double compute_frac, memory_frac; /* e_c, e_m */
     double exponent;                  /* p: how sharply compute- turns into memory-bound */
-    double wave_frac;                 /* a: how far tiles that do not fill the GPU are paid for */
-    double vector_frac;               /* e_v: e_m of one row, where that is a kernel of its own */
+    double wave_frac;                 /* a: how far partial waves of tiles cost as full ones */
+    double vector_frac;               /* e_v: e_m of one row, if that has a kernel of its own */
 };
 
 struct prefill_profile {
@@ -42,15 +42,15 @@ struct decode_profile {
     double launch_us;   /* td */
     double head_us;     /* w: of an SM for each sequence and KV head */
     double memory_frac; /* e_d */
-    double split_us;    /* ts: more, where contexts are long enough to be split over SMs */
-    /* s: rate of one SM, which reads a head's whole context alone in kernels that split only
-     * contexts whose query heads share KV heads; 0: all are split */
+    double split_us;    /* ts: in addition, if contexts are long enough to be split over SMs */
+    /* s: rate of one SM. For kernels that split contexts over SMs only if query heads share KV
+     * heads: without sharing, an SM reads a head's whole context alone. 0: all are split */
     double stream_gb_per_s;
 };
 
-/* The decode part of a step that also holds prefill, for each query head: above 1 is possible, as
- * query heads that share a KV head find it in the cache. memory_frac 0: the kernel is that of
- * `decode`, prefill beside it or not. */
+/* The decode part of a step that also holds prefill. K and V are counted for each query head.
+ * memory_frac may be above 1, as query heads that share a KV head find it in the cache. memory_frac
+ * 0: the kernel of `decode` is used with and without prefill beside it. */
 struct decode_mixed_profile {
     double head_us;            /* w' */
     double memory_frac;        /* e_d' */
@@ -62,12 +62,13 @@ struct elementwise_profile {
     double memory_frac; /* e_e */
 };
 
-/* Two lines, latency + bytes / rate: engines have a kernel for small messages and leave the others
- * to a library; a link has a rate for small pieces and another for large ones. */
+/* Two lines, each latency + bytes / rate. An all-reduce needs two because engines have a kernel for
+ * small messages and leave large ones to a library; a link has two because its rates for small and
+ * for large pieces differ. */
 struct lines_profile {
     double latency_us, gb_per_s;
-    double bulk_latency_us, bulk_gb_per_s; /* both 0: there is only the first */
-    double bulk_from_bytes;                /* where the second begins; 0: the lower of the two */
+    double bulk_latency_us, bulk_gb_per_s; /* the second line; both 0: there is only the first */
+    double bulk_from_bytes;                /* size where the second begins; 0: the lower line */
 };
 #define HARDWARE_ALLREDUCES 3 /* over 2, 4 and 8 GPUs */
 
@@ -78,15 +79,15 @@ struct send_recv_profile {
 
 struct host_profile {
     double layer_us, step_us, seq_us; /* of a step, for each layer, once, for each sequence */
-    double floor_ms; /* of an eager engine, whose host is slower than a small step on the GPU */
+    double floor_ms; /* least forward time: an eager engine's host takes longer than small steps */
     bool eager;      /* kernels are not replayed from CUDA graphs: all-reduces are the eager ones */
 };
 
 struct swap_profile {
-    double piece_bytes; /* of one copy; 0: a whole block, all layers together */
+    double piece_bytes; /* bytes of one copy; 0: a whole block, all layers together */
 };
 
-/* Of K/V blocks within the device: one launch, each byte read and written. */
+/* Copies of K/V blocks within the device: one launch, each byte read and written. */
 struct block_copy_profile {
     double launch_us;
     double memory_frac;
@@ -121,16 +122,16 @@ struct hardware {
     struct memory_profile memory;
 };
 
-/* `name` is the name of a file in configs/hardware or a path. */
-/* Where the profile at that path has its corrections; false if it has none. */
+/* The path of the corrections of the profile at that path; false if it has none. */
 enum { HARDWARE_PATH_BYTES = 1024 };
 bool hardware_corrections(const char *profile, const struct hardware *hardware,
                           char path[HARDWARE_PATH_BYTES]);
+/* `name` is the name of a file in configs/hardware or a path. */
 int hardware_load(const char *name, struct hardware *hardware, struct ifl_error *error);
 
-/* The profile as YAML that hardware_load reads back to the same bits. `remark` gives the comment
- * behind a section (field NULL) or a field, or NULL for none; sections that are unknown are left
- * out. */
+/* Writes the profile as YAML that hardware_load reads back to the same bits. `remark` gives the
+ * comment behind a section (field NULL) or a field, or NULL for none. Optional sections without
+ * numbers are left out. */
 typedef const char *hardware_remark_fn(void *context, const char *section, const char *field);
 void hardware_write(const struct hardware *hardware, hardware_remark_fn *remark, void *context,
                     FILE *out);

@@ -1,12 +1,12 @@
-/* A Hugging Face config.json as a model. Keys and their defaults are those of each architecture's
- * configuration class in the transformers library. */
+/* Reads a Hugging Face config.json as a model. Keys and their defaults are those of each
+ * architecture's configuration class in the transformers library. */
 #include <jansson.h>
 #include <string.h>
 
 #include "cost/model.h"
 #include "inflight/regular_file.h"
 
-/* Errors stick: after the first, reads do nothing. */
+/* The first error is kept; reads after it do nothing. */
 struct reader {
     const json_t *root;
     const char *path;
@@ -16,14 +16,14 @@ struct reader {
 
 enum { REQUIRED = -1, MAX_CONFIG_BYTES = 1 << 20 };
 
-/* NULL where the key is missing or null. */
+/* The value of a key; NULL if it is missing or null. */
 static const json_t *value_of(const struct reader *reader, const char *key)
 {
     const json_t *value = json_object_get(reader->root, key);
     return json_is_null(value) ? NULL : value;
 }
 
-/* As JSON writes it, so on one line whatever it holds; cut where it is long. */
+/* The value as JSON, on one line, cut to the buffer. */
 static const char *shown(const json_t *value, char text[64])
 {
     memset(text, 0, 64);
@@ -77,12 +77,13 @@ static void refuse(struct reader *reader, const char *what, const char *expected
 
 /* ---- one function an architecture ---- */
 
-/* What a file leaves out, as its configuration class sets it; 0: follows from the rest. */
+/* Values of keys that a file leaves out, from its configuration class; 0: derived from the rest. */
 struct missing {
     int32_t n_kv_heads, d_head;
 };
 
-/* Null: as many as query heads, d_model / n_q_heads. */
+/* A count of heads or their width. A missing key gives `missing`; null gives 0, which
+ * model_complete derives: as many as query heads, or d_model / n_q_heads. */
 static int32_t heads_of(struct reader *reader, const char *key, int32_t missing, int32_t max)
 {
     return count_of(reader, key, json_object_get(reader->root, key) ? 0 : missing, max);
@@ -110,7 +111,7 @@ static void read_llama(struct reader *reader, struct model *model)
     model->mlp_bias = flag_of(reader, "mlp_bias", false);
 }
 
-/* That of any layer. `missing` where there is no key; null: none. */
+/* The attention window of any layer: `missing` without a key; none if the key is null. */
 static void read_window(struct reader *reader, struct model *model, int32_t missing)
 {
     const json_t *types = value_of(reader, "layer_types"), *type;
@@ -139,7 +140,7 @@ static void read_phi3(struct reader *reader, struct model *model)
     read_window(reader, model, 0);
 }
 
-/* In the layers behind the first max_window_layers. */
+/* Qwen applies the window in the layers behind the first max_window_layers. */
 static void read_qwen_window(struct reader *reader, struct model *model)
 {
     const json_t *first = value_of(reader, "max_window_layers");
@@ -201,7 +202,8 @@ static void set_classic(struct model *model)
     model->mlp_bias = true;
 }
 
-/* OPT's table of positions has two rows more than positions: padding shifts them. */
+/* OPT's table of positions has two rows more than there are positions, since padding shifts them.
+ */
 static void read_opt(struct reader *reader, struct model *model)
 {
     set_classic(model);
@@ -222,7 +224,7 @@ static void read_opt(struct reader *reader, struct model *model)
         refuse(reader, "enable_bias is false", "true");
 }
 
-/* Older checkpoints say n_embed and num_attention_heads for hidden_size and n_head. */
+/* Older checkpoints have n_embed and num_attention_heads in place of hidden_size and n_head. */
 static void read_bloom(struct reader *reader, struct model *model)
 {
     set_classic(model);
@@ -279,7 +281,7 @@ static const struct architecture *architecture_of(struct reader *reader)
     return NULL;
 }
 
-/* Newer files say dtype. */
+/* The key is torch_dtype in older files, dtype in newer ones. */
 static int32_t element_bytes(struct reader *reader)
 {
     const char *key = value_of(reader, "torch_dtype") ? "torch_dtype" : "dtype";

@@ -22,7 +22,7 @@ static double corrected(const struct hardware *hardware, enum correction_op op, 
     return corrections->n_of > 0 ? correction_factor(corrections, op, n, k, size) : 1;
 }
 
-/* By how much whole waves of tiles exceed the work, to the power of wave_frac. */
+/* The ratio of whole waves of tiles to the work, to the power of wave_frac. */
 static double wave_factor(const struct hardware *hardware, const struct gemm_profile *gemm,
                           double m, double n, double n_weights)
 {

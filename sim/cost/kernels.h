@@ -7,7 +7,7 @@
  * A profile's corrections (correction.h) multiply products, prefill attention, decode attention
  * without prefill and element-wise operations; the equations leave them out. Each function takes
  * the whole profile, uses the section named in its comment, and can be called on its own, so that a
- * fitter can hold it against measured rows. */
+ * fit can compare it with measured rows. */
 #ifndef SIM_COST_KERNELS_H
 #define SIM_COST_KERNELS_H
 
@@ -20,21 +20,20 @@
  *
  *     t0 + ((2 m n k / (e_c P))^p + (bytes / (e_m W))^p)^(1/p),  bytes = (m k + n k + m n) element
  *
- * or, where wave_frac is not 0, with F^(1-a) F_w^a FLOPs in place of F = 2 m n k: F_w counts whole
- * waves of 128 x 128 tiles, one an SM, which take as long as if all of them were full.
+ * If wave_frac is not 0, F^(1-a) F_w^a FLOPs take the place of F = 2 m n k. F_w counts whole waves
+ * of 128 x 128 tiles, one tile on each SM; a partial wave takes as long as a full one.
  *
  * A library may have a kernel of its own for one row, a matrix-vector product, which reads w at
- * e_v W; then that stands for e_m where m = 1.
+ * e_v W. Then e_v takes the place of e_m for m = 1.
  *
  * The p-norm rounds the roofline's corner: near it, compute and memory traffic do not overlap
  * perfectly. No rows take no time. */
 double gemm_s(const struct hardware *hardware, double m, double n, double k, double element_bytes);
-/* Products of some rows with each of several weights, as experts take them: the sums of the rows
- * and of the weights that are read. Quantised weights move fewer bytes; fp8 has a profile of its
- * own. */
+/* Products of several weights [n][k], each with rows of its own, as in a layer of experts.
+ * Quantised weights move fewer bytes; fp8 has a section of its own. */
 struct gemm_group {
     double m, n, k;                     /* m over all weights together */
-    double n_weights;                   /* different ones */
+    double n_weights;                   /* different weights that are read */
     double element_bytes, weight_bytes; /* of an element of inputs and outputs, of the weights */
     bool fp8;
 };
@@ -88,7 +87,8 @@ enum { KERNELS_SPLIT_TOKENS = 128 };
 double decode_attention_s(const struct hardware *hardware, const struct attention_heads *heads,
                           const struct decode_shape *shape);
 
-/* What it is made of for a number of sequences: linear in their context, but for the split. */
+/* The terms of decode_attention_s for a number of sequences: linear in their context except for the
+ * split. */
 struct decode_line {
     double launch_s, heads_s, token_s; /* token_s of each token of context */
     double split_s, split_tokens;      /* of the second kernel; context above which there is one */
@@ -105,7 +105,7 @@ static inline double decode_line_s(const struct decode_line *line, double contex
     return line->launch_s + (line->heads_s + context_tokens * line->token_s) +
            decode_split_s(line, context_tokens);
 }
-/* What a profile's corrections multiply it by; 1 without any. */
+/* The factor of the profile's corrections for decode attention; 1 without any. */
 double decode_correction(const struct hardware *hardware, double context_tokens);
 
 /* decode_mixed, in a step that also holds prefill: kernels for mixed batches do not pack the query
@@ -113,10 +113,10 @@ double decode_correction(const struct hardware *hardware, double context_tokens)
  *
  *     (1 - l) (td + ts) + max(w n g / SM + KV / (e_d W), w' n h / SM + KV (h/g) / (e_d' W))
  *
- * The first argument is the floor that reading once sets; it decides where h = g. e_d' = 0 says
- * that the kernel is that of steps without prefill: the second argument is then left out. l is 1
- * where prompts and decodes are sequences of one launch, which leaves no SM idle and splits
- * nothing, as in vLLM since its V1, and 0 where the decodes have a launch of their own. */
+ * The first argument of max is the time of reading K and V once; it decides if h = g.
+ * e_d' = 0 means that the kernel is that of steps without prefill; the second argument is then left
+ * out. l is 1 if prompts and decodes are sequences of one launch, as in vLLM since its V1: such a
+ * launch leaves no SM idle and splits nothing. l is 0 if the decodes have a launch of their own. */
 double decode_attention_mixed_s(const struct hardware *hardware,
                                 const struct attention_heads *heads,
                                 const struct decode_shape *shape);

@@ -60,7 +60,7 @@ static int64_t count_blocks(const struct memory_plan *plan)
     return n < INT32_MAX ? n : INT32_MAX;
 }
 
-/* An error, with the arithmetic, where there is no block. */
+/* An error, with the arithmetic, if not even one block fits. */
 static int judge(const struct model *model, const struct hardware *hardware,
                  const struct memory_plan *plan, struct ifl_error *error)
 {
@@ -73,7 +73,7 @@ static int judge(const struct model *model, const struct hardware *hardware,
                     model->name, hardware->name, plan->tensor_parallel, why);
 }
 
-/* All but what is left for K/V. */
+/* Fills the plan except for what is left for K/V. */
 static int weigh(const struct model *model, const struct hardware *hardware,
                  const struct memory_options *options, struct memory_plan *plan,
                  struct ifl_error *error)

@@ -20,7 +20,7 @@
 struct memory_plan {
     int32_t n_blocks, block_tokens, tensor_parallel;
     double utilization;
-    bool of_free; /* what it is a share of: the GPU's memory, or what the rest leaves free of it */
+    bool of_free; /* utilization is a share of free memory, not of the GPU's whole memory */
     int64_t gpu_bytes, usable_bytes;
     int64_t weight_bytes, activation_bytes, workspace_bytes;
     int64_t kv_bytes;    /* what is left for K/V; may be negative when the plan failed */
@@ -29,7 +29,8 @@ struct memory_plan {
 
 struct memory_options {
     int32_t tensor_parallel, block_tokens;
-    double utilization; /* share of the GPU's memory that may be used, or of what is free of it */
+    double utilization; /* share of the GPU's memory that may be used; by the rule of the free
+                           share, of the memory that is free beside everything else */
 };
 
 /* IFL_E_INPUT, with the arithmetic, where not even one block fits. */
@@ -38,8 +39,8 @@ int memory_plan(const struct model *model, const struct hardware *hardware,
                 struct ifl_error *error);
 
 /* TensorRT-LLM's rule (cpp/tensorrt_llm/batch_manager/kvCacheManager.cpp, calculateMaxNumBlocks,
- * 2024): K/V gets a share of what is free once everything else is there, in whole tokens, and the
- * last block is rounded up,
+ * 2024): K/V gets a share of the memory that everything else leaves free, in whole tokens. The
+ * number of blocks is rounded up,
  *
  *     blocks = ceil(floor((memory - weights - activations - workspace) x utilisation / KV of a
  *              token) / block_tokens) */

@@ -88,7 +88,7 @@ static int64_t embedding_parameters(const struct model *model, int32_t tensor_pa
     return n;
 }
 
-/* All but the layers' matrices. */
+/* The parameters that are not in the layers' matrices. */
 static int64_t plain_parameters(const struct model *model, int32_t tensor_parallel)
 {
     return embedding_parameters(model, tensor_parallel) +

@@ -1,8 +1,8 @@
 /* A decoder-only transformer as the cost model sees it: shapes, and what follows from them.
  *
- * Read from our own YAML (configs/models/) or from a Hugging Face config.json of a known
+ * A model is read from a YAML file (configs/models/) or from a Hugging Face config.json of a known
  * architecture. FLOPs, bytes and parameter counts are derived from the shapes here and nowhere
- * else. Below, for one rank of a tensor-parallel group of t:
+ * else. Symbols, for one rank of a tensor-parallel group of t:
  *
  *     h = n_q_heads / t     query heads of a rank
  *     g = max(n_kv_heads / t, 1)     KV heads of a rank; copied where t exceeds them
@@ -19,8 +19,8 @@
 
 enum model_mlp { MODEL_MLP_GATED, MODEL_MLP_PLAIN };
 enum model_norm { MODEL_RMSNORM, MODEL_LAYERNORM };
-/* Of the layers' matrices; embeddings, LM head and norms stay as they are. int8 and int4 are
- * unpacked to 16 bits before they multiply, fp8 multiplies as it is. */
+/* The format of the layers' matrices; embeddings, LM head and norms are not quantised. int8 and
+ * int4 are unpacked to 16 bits before they are multiplied, fp8 is multiplied as it is. */
 enum model_quantization { MODEL_PLAIN, MODEL_FP8, MODEL_INT8, MODEL_INT4 };
 enum model_attention_bias { MODEL_BIAS_NONE, MODEL_BIAS_QKV, MODEL_BIAS_QKV_AND_OUT };
 
@@ -54,7 +54,7 @@ struct model {
     int32_t quantization;      /* enum model_quantization */
     int32_t n_experts; /* MLPs of d_ffn in a layer, of which a router picks; 0: one, dense */
     int32_t experts_per_token;
-    int32_t window_tokens; /* attention sees no further back; 0: everything. No cost knows of it */
+    int32_t window_tokens; /* attention sees no further back; 0: no limit. No cost reads it */
 };
 
 /* `name` is the name of a file in configs/models or a path; a path that ends in .json is read as a
@@ -66,8 +66,9 @@ int model_load(const char *name, struct model *model, struct ifl_error *error);
 int model_check_parallel(const struct model *model, int32_t tensor_parallel,
                          struct ifl_error *error);
 
-/* The model of one of `pipeline` equal stages: its layers, and one of the two embeddings, as the
- * first stage has the one and the last the other. Errors where the stages cannot be equal. */
+/* The model of one of `pipeline` equal stages: its layers, and one of the two embeddings, since the
+ * first stage holds the input embedding and the last the LM head. An error if the layers cannot be
+ * divided equally. */
 int model_stage(const struct model *model, int32_t pipeline, struct model *stage,
                 struct ifl_error *error);
 
@@ -83,21 +84,22 @@ int32_t model_kv_heads_per_rank(const struct model *model, int32_t tensor_parall
  *     at the end  one norm */
 int64_t model_parameters(const struct model *model);
 
-/* Weights that a rank holds. Matrices are shared, KV projections as the KV heads; norms, positions
- * and the biases behind a reduction (attention out, MLP down) are held by everyone. */
+/* Weights that a rank holds. Matrices are divided among the ranks, KV projections by KV heads.
+ * Every rank holds the norms, the positions and the biases behind a reduction (attention out, MLP
+ * down). */
 int64_t model_weight_bytes(const struct model *model, int32_t tensor_parallel);
 
-/* Of these, the layers' matrices alone. */
+/* The part of model_weight_bytes that is the layers' matrices. */
 int64_t model_matrices_bytes(const struct model *model, int32_t tensor_parallel);
 
 /* K and V of one token on a rank, all layers: 2 layers g d_head kv_bytes. */
 int64_t model_kv_bytes_per_token(const struct model *model, int32_t tensor_parallel);
 
-/* An element of the layers' matrices: 2, 1 or 0.5. */
+/* Bytes of an element of the layers' matrices: 2, 1 or 0.5. */
 double model_matrix_bytes(const struct model *model);
 
-/* Experts that a layer reads for that many tokens, of E of which each token picks k at random:
- * E (1 - (1 - k/E)^tokens). 1 for a dense model. */
+/* The expected number of experts that a layer reads for n_tokens tokens, if each token picks k of E
+ * at random: E (1 - (1 - k/E)^tokens). 1 for a dense model. */
 double model_distinct_experts(const struct model *model, double n_tokens);
 /* MLPs that a token goes through. */
 double model_experts_per_token(const struct model *model);
@@ -108,7 +110,7 @@ struct model_linear {
     int64_t n, k;
 };
 
-/* The four of a layer:
+/* The four products of a layer, with their n and k:
  *     qkv       (h + 2 g) d_head,  d
  *     out       d,                 h d_head
  *     mlp up    2 f gated, f plain, d
@@ -119,7 +121,7 @@ enum { MODEL_MLP_UP = 2, MODEL_MLP_DOWN = 3 };
 void model_layer_linears(const struct model *model, int32_t tensor_parallel,
                          struct model_linear linears[MODEL_LINEARS]);
 
-/* V', d. */
+/* The product of the LM head: n = V', k = d. */
 struct model_linear model_lm_head(const struct model *model, int32_t tensor_parallel);
 
 /* ---- for the readers of files ---- */
@@ -127,8 +129,8 @@ struct model_linear model_lm_head(const struct model *model, int32_t tensor_para
 /* Fills `model` from a Hugging Face config. Supported `model_type`s are in the error for others. */
 int model_read_huggingface(const char *path, struct model *model, struct ifl_error *error);
 
-/* Derives what was left 0 (n_kv_heads, d_head). Returns the name of a field that contradicts the
- * others, with the reason in `error`, or NULL. */
+/* Derives fields that were left 0 (n_kv_heads, d_head). Returns the name of a field that
+ * contradicts the others, with the reason in `error`, or NULL. */
 const char *model_complete(struct model *model, struct ifl_error *error);
 
 #endif

@@ -70,7 +70,7 @@ static bool ends_with(const char *text, const char *end)
     return n >= n_end && strcmp(text + n - n_end, end) == 0;
 }
 
-/* Checkpoints are folders, and every one holds a config.json. */
+/* If the path is a folder, a checkpoint, appends the config.json that every checkpoint has. */
 static void enter_folder(struct document *document)
 {
     struct stat status;
@@ -82,7 +82,7 @@ static void enter_folder(struct document *document)
     snprintf(document->stem, sizeof document->stem, "config");
 }
 
-/* "." and ".." name nothing. */
+/* Names the model after the file's folder. The name stays if that is "." or "..". */
 static void name_after_folder(const char *path, char name[128])
 {
     const char *end = strrchr(path, '/');

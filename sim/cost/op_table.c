@@ -23,7 +23,7 @@ enum { KV_STEP = 64, TOKEN_STEP = 8, MAX_INDEX = 1 << 20, MAX_CELLS = 1 << 26 };
 static const double batching_factor = 1.1; /* attention_*_batching_overhead_fraction */
 static const char *const kv_save = "attn_kv_cache_save_exact_tokens";
 
-/* The columns that say where a time belongs, the second running fastest, in units of `step`. */
+/* The index columns of each table, in units of `step`; the second varies fastest in the grid. */
 static const struct form {
     const char *ending;
     const char *index[2];
@@ -228,7 +228,7 @@ static int measure(const struct table *table, const struct form *form, struct gr
                        grid->n_outer, grid->n_inner, MAX_CELLS);
 }
 
-/* Whether a column is the first of those whose sum the cells hold. */
+/* The cells hold a sum of columns: the first column sets a cell, further ones add to it. */
 enum summand { FIRST_SUMMAND, FURTHER_SUMMAND };
 
 /* Adds a column to the cells that its rows name; a cell is NAN until its first row. */

@@ -1,9 +1,9 @@
 /* One forward pass of a batch of equal sequences: what a rank computes and moves, by part.
  *
  * A product of m rows with weights [n][k] takes 2 m n k FLOPs and moves its two inputs and its
- * output once. Attention takes 4 h d_head FLOPs for each pair of a query and a key; all pairs of a
- * sequence's new tokens count, also the half that the causal mask leaves out, as textbooks have
- * it. Embedding, norms and activations are left out: less than 1% of either. */
+ * output once. Attention takes 4 h d_head FLOPs for each pair of a query and a key. All pairs of a
+ * sequence's new tokens count, including the half that the causal mask leaves out, as textbooks
+ * count them. Embedding, norms and activations are left out: less than 1% of FLOPs and bytes. */
 #ifndef SIM_COST_PASS_H
 #define SIM_COST_PASS_H
 
@@ -12,7 +12,7 @@
 struct pass {
     double n_seqs;
     double new_tokens, context_tokens; /* of each sequence: computed, and already there */
-    bool all_logits; /* of every new token, as in training; else of the last of a sequence */
+    bool all_logits; /* logits for every new token, as in training; else only for the last */
 };
 
 struct pass_part {

@@ -74,7 +74,7 @@ static void show_training(struct portrait *portrait)
     portrait->training_flops = PASS_TRAINING_FACTOR * portrait->forward_flops;
 }
 
-/* A decode step: one new token for sequences that hold `length` with it. */
+/* A decode step: one new token for each sequence, which has `length` tokens with it. */
 static struct pass decode_pass(const struct portrait_options *options, int32_t batch)
 {
     const int32_t context = options->length > 1 ? options->length - 1 : 1;
@@ -116,7 +116,7 @@ static void add_batch(struct portrait *portrait, struct cost *cost, int64_t batc
     show_phase(portrait, cost, &pass, &of->decode);
 }
 
-/* Powers of two up to the largest batch that fits, and that one. */
+/* Adds the powers of two up to the largest batch that fits, and that batch. */
 static void show_batches(struct portrait *portrait, struct cost *cost)
 {
     const int64_t wanted = portrait->options.batch;

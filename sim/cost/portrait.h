@@ -1,4 +1,4 @@
-/* What a model is and what it does on a GPU, before anything is simulated. */
+/* A model's shapes, memory and roofline on a GPU, without a simulation. */
 #ifndef SIM_COST_PORTRAIT_H
 #define SIM_COST_PORTRAIT_H
 
@@ -19,7 +19,7 @@ struct portrait_phase {
     double intensity;         /* FLOPs a byte */
     double attainable_tflops; /* the roof above that intensity */
     double step_s, tflops;    /* by the calibrated cost model, host included */
-    double bound_s;           /* what the data sheet's peaks allow: no kernel is faster */
+    double bound_s;           /* least time by the data sheet's peaks: no kernel is faster */
     double tok_per_s, usd_per_million_tokens; /* of the whole tensor-parallel group */
     bool memory_bound;
 };
@@ -39,10 +39,10 @@ struct portrait {
     int64_t parameters, weight_bytes, kv_bytes_per_token; /* the bytes of one rank */
     double ridge_flops_per_byte;
     double training_flops; /* of a step over batch x length tokens, the whole model */
-    double forward_flops;  /* of its forward half, with logits for every token */
+    double forward_flops;  /* of the forward pass of that step, with logits for every token */
     struct portrait_phase prefill, decode;
     bool fits;
-    char misfit[768]; /* why not */
+    char misfit[768]; /* the reason if it does not fit */
     struct memory_plan memory;
     int64_t largest_batch, longest_context; /* of sequences of `length`; of one sequence */
     struct portrait_batch batches[PORTRAIT_MAX_BATCHES];

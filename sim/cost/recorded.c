@@ -1,6 +1,7 @@
-/* The steps of a run that was recorded, one after the other: each ends when the recorded one ended,
- * so that what the host took between two steps is in it. It holds as long as the run plans the very
- * steps of the recording; the first that differs is where the two schedulers part. */
+/* Replays the steps of a recorded run one after the other. A step begins no earlier than the
+ * recorded one and ends when that ended, so the host's time between two steps is included. The run
+ * must plan the same steps as the recording: the first step that differs is an error, and shows
+ * where the two schedulers part. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -6,15 +6,15 @@
  *     host     = step + L layer + sequences seq
  *
  * with L layers, m all new tokens of the step and rows those that are sampled; kernels.h has the
- * operations. Ranks are alike and meet in the all-reduces, so one stands for all; the stages of a
- * pipeline run one after the other and swap side by side. Without tokens
- * there is no forward pass, and the host does not launch its layers. */
+ * operations. All ranks do the same work and synchronise in the all-reduces, so one rank stands for
+ * all. The stages of a pipeline run one after the other and swap side by side. A step without
+ * tokens has no forward pass, and the host does not launch its layers. */
 #include <stdlib.h>
 
 #include "cost/kind.h"
 #include "cost/roofline.h"
 
-/* What depends on m alone, or on rows alone, is computed once for each value. */
+/* Times that depend on m alone, or on rows alone, are computed once for each value. */
 enum { MEMO_TOKENS = 16384, MEMO_ROWS = 4096 };
 
 struct roofline {
@@ -137,7 +137,7 @@ static double host_s(const struct roofline_rank *rank, const struct ifl_step_tot
     return (host->step_us + host->layer_us * layers + host->seq_us * n_seqs) * 1e-6;
 }
 
-/* `matrices_s` of all products and element-wise operations. */
+/* matrices_s: the time of all products and element-wise operations. */
 static double step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals,
                      double matrices_s)
 {
@@ -172,10 +172,10 @@ static double remembered_step_s(struct cost *cost, const struct ifl_step_totals 
 
 /* ---- steps that follow one another ---- */
 
-/* What a run of decodes has in common, and how its context grows. */
+/* A run of consecutive decode steps: the times that they share, and how their context grows. */
 struct run {
     double matrices_s, host_s, floor_s, layers;
-    double context_tokens, growth_tokens; /* of the first step; from each to the next */
+    double context_tokens, growth_tokens; /* in the first step; added by each step */
 };
 
 static inline double run_context(const struct run *run, int32_t i)
@@ -183,14 +183,14 @@ static inline double run_context(const struct run *run, int32_t i)
     return run->context_tokens + i * run->growth_tokens;
 }
 
-/* As step_s, to the last bit. */
+/* Equal to step_s to the last bit. */
 static inline double run_step_s(const struct run *run, double attention_s)
 {
     const double forward_s = run->matrices_s + run->layers * attention_s;
     return run->host_s + (forward_s > run->floor_s ? forward_s : run->floor_s);
 }
 
-/* Without a branch or a call that depends on the step, so that compilers make vectors of it. */
+/* No branch or call depends on the step, so that compilers can vectorise the loop. */
 static void plain_run_s(const struct decode_line *line, const struct run *run, size_t n, double *s)
 {
     for (int32_t i = 0; i < (int32_t)n; i++)

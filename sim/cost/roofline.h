@@ -1,5 +1,5 @@
-/* The roofline of one rank without a memory of what it computed: for those who change the profile
- * from call to call, as a fitter does. */
+/* The roofline of one rank without cached results, for callers that change the profile between
+ * calls, as a fit does. */
 #ifndef SIM_COST_ROOFLINE_H
 #define SIM_COST_ROOFLINE_H
 
@@ -20,7 +20,8 @@ struct roofline_rank {
     int32_t n_stages;                      /* of the pipeline */
 };
 
-/* The ranks can share the model (model_check_parallel), and the profile has their all-reduce. */
+/* Requires that the ranks can share the model (model_check_parallel), and that the profile has
+ * lines of their all-reduce. */
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
                        const struct hardware *hardware, int32_t tensor_parallel, int32_t n_stages,
                        int32_t block_tokens);

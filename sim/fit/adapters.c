@@ -38,7 +38,7 @@ static void name_group(struct fit_sample *sample, double a, double b)
     snprintf(sample->group, sizeof sample->group, "%.0f/%.0f", a, b);
 }
 
-/* Two, four or eight GPUs of one machine; others have no line in a profile. */
+/* The operation for two, four or eight GPUs of one machine; a profile has no other all-reduces. */
 static enum fit_op allreduce_op(double n_gpus, bool eager)
 {
     const enum fit_op first = eager ? FIT_ALLREDUCE_2_EAGER : FIT_ALLREDUCE_2;
@@ -132,7 +132,7 @@ static int vidur_prefill(const struct adapter_row *row, struct fit_sample *sampl
     return code;
 }
 
-/* Without CUDA graphs. Rows over several machines are passed over. */
+/* All-reduces without CUDA graphs. Rows over several machines are skipped. */
 static int vidur_allreduce(const struct adapter_row *row, struct fit_sample *sample,
                            struct ifl_error *error)
 {
@@ -173,7 +173,7 @@ static int aic_gemm(const struct adapter_row *row, struct fit_sample *sample,
     return code;
 }
 
-/* Whole prompts. */
+/* Prefill of whole prompts. */
 static int aic_context(const struct adapter_row *row, struct fit_sample *sample,
                        struct ifl_error *error)
 {

@@ -1,4 +1,5 @@
-/* Foreign tables of measurements as samples. The columns of its header say what a table is. */
+/* Adapters read tables of measurements as samples. A table is recognised by the columns of its
+ * header. */
 #ifndef SIM_FIT_ADAPTERS_H
 #define SIM_FIT_ADAPTERS_H
 
@@ -17,13 +18,14 @@ struct adapter {
     const char *name, *doc;
     const char
         *columns[ADAPTER_MAX_COLUMNS]; /* that the header must have, in any order; NULL-ended */
-    const char *file_has;              /* tables alike are told by their file's name; or NULL */
-    /* Everything but table and row. A row without an operation of the cost model is FIT_NONE. */
+    const char *file_has; /* part of the file's name, if columns do not suffice; or NULL */
+    /* Fills the sample except for `table` and `row`. FIT_NONE: the cost model has no operation for
+     * the row. */
     int (*sample)(const struct adapter_row *row, struct fit_sample *sample,
                   struct ifl_error *error);
 };
 
-/* Of LLMServingSim: in a file of its own. */
+/* Tables of LLMServingSim (llmservingsim.c). */
 int llmservingsim_attention(const struct adapter_row *row, struct fit_sample *sample,
                             struct ifl_error *error);
 int llmservingsim_dense(const struct adapter_row *row, struct fit_sample *sample,
@@ -31,21 +33,22 @@ int llmservingsim_dense(const struct adapter_row *row, struct fit_sample *sample
 int llmservingsim_per_sequence(const struct adapter_row *row, struct fit_sample *sample,
                                struct ifl_error *error);
 
-/* Logs of forward passes of Qwen3-32B, of AIConfigurator. */
+/* AIConfigurator's logs of forward passes of Qwen3-32B (steps.c). */
 int aic_steps(const struct adapter_row *row, struct fit_sample *sample, struct ifl_error *error);
 
 /* ---- for the adapters: cells of a row by the adapter's column ---- */
 
 const char *adapter_text(const struct adapter_row *row, int i);
-/* A number of at least `min`; *code keeps the first error, and then nothing is read. */
+/* A number of at least `min`. *code keeps the first error; calls after an error read nothing. */
 double adapter_number(const struct adapter_row *row, int i, double min, int *code,
                       struct ifl_error *error);
 
-/* Ends with a NULL name. */
+/* All adapters; the last entry has a NULL name. */
 const struct adapter *adapters(void);
-/* The first whose columns are all there; an error names the file if there is none. */
+/* The first adapter that finds all its columns in the table; if none does, an error that names the
+ * file. */
 const struct adapter *adapter_of(const struct table *table, struct ifl_error *error);
-/* One sample a row into samples[table->n_rows]. */
+/* Reads one sample for each row into samples[table->n_rows]. */
 int adapter_read(const struct adapter *adapter, const struct table *table,
                  struct fit_sample *samples, struct ifl_error *error);
 

@@ -119,8 +119,8 @@ static void read_mixed(const struct adapter_row *row, struct fit_sample *sample,
         sample->op = FIT_NONE;
 }
 
-/* The bytes that the cost model counts for the four kernels of a layer (cost/roofline.c), whatever
- * an engine moves. */
+/* Counts the bytes of the cost model's four kernels of a layer (cost/roofline.c), not the bytes
+ * that an engine moves. */
 static void read_elementwise(const struct adapter_row *row, struct fit_sample *sample, int *code,
                              struct ifl_error *error)
 {
@@ -192,7 +192,7 @@ static const struct table *first_sheet(const struct fit_data *data, struct ifl_e
     return NULL;
 }
 
-/* The largest work / time of the rows of that name. */
+/* The largest work / time over the rows of the named ceiling. */
 static double ceiling(const struct table *table, const char *name, const char *work)
 {
     const int of = table_column(table, work), in = table_column(table, "min_s");
@@ -207,7 +207,7 @@ static double ceiling(const struct table *table, const char *name, const char *w
     return most;
 }
 
-/* Digits beyond the fifth mean nothing. */
+/* Rounds to five digits, since measurements have no more. */
 static double rounded(double value)
 {
     char digits[32];
@@ -215,9 +215,11 @@ static double rounded(double value)
     return strtod(digits, NULL);
 }
 
-/* Nothing is known but the peaks, what the sheet measured as the best of its machine, and which
- * kernels our engines have: one for decodes with and without prefill beside them (decode_mixed 0),
- * none that leaves contexts whole (stream_gb_per_s 0), maybe one for a single row. */
+/* Sets the peaks to the ceilings that the sheet measured, and the kernels to those of inflight's
+ * engines:
+ *   - one kernel for decodes with and without prefill beside them (decode_mixed 0);
+ *   - no kernel that leaves contexts whole (stream_gb_per_s 0);
+ *   - possibly one for products of a single row. */
 static int set_peaks(const struct table *table, struct hardware *hardware, struct ifl_error *error)
 {
     char units[256], memory_gib[256];

@@ -1,4 +1,4 @@
-/* Fits to the sheets of inflight calibrate, which need no profile to begin from. */
+/* Reads the sheets of inflight calibrate. A fit to such a sheet needs no profile to begin from. */
 #ifndef SIM_FIT_CALIBRATION_H
 #define SIM_FIT_CALIBRATION_H
 
@@ -19,7 +19,7 @@ int calibration_sample(const struct adapter_row *row, struct fit_sample *sample,
 /* A profile with the peaks of the first sheet among the data and the texts about its machine. */
 int calibration_begin(const struct fit_data *data, struct hardware *hardware,
                       struct ifl_error *error);
-/* An error where an operation of a sheet was not fitted. */
+/* An error if an operation that a sheet has was not fitted. */
 int calibration_check_whole(const struct fit_report *report, struct ifl_error *error);
 
 #endif

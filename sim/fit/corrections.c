@@ -7,7 +7,7 @@
 #include "cost/correction.h"
 #include "new_file.h"
 
-/* False for rows whose operation has no corrections. */
+/* The place of a row in the corrections; false if its operation has none. */
 static bool locate(const struct fit_sample *sample, struct correction *of)
 {
     *of = (struct correction){.n = sample->n, .k = sample->k, .size = sample->m};
@@ -59,7 +59,7 @@ static bool same_place(const struct correction *a, const struct correction *b)
     return a->op == b->op && a->n == b->n && a->k == b->k && a->size == b->size;
 }
 
-/* Means of equal places, in place. */
+/* Replaces the entries of equal places by their mean, in the same array. */
 static size_t average(struct correction *logs, size_t n)
 {
     size_t n_means = 0;

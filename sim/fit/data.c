@@ -1,4 +1,4 @@
-/* Tables of measurements become samples, by the adapter that knows their columns. */
+/* Reads tables of measurements as samples by the adapter for their columns. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -60,7 +60,7 @@ void fit_data_free(struct fit_data *data)
     *data = (struct fit_data){0};
 }
 
-/* ---- what a row counts for ---- */
+/* ---- the weight of a row ---- */
 
 enum { OCTAVES = 32 }; /* of the rows of a product */
 

@@ -57,7 +57,8 @@ static bool same_shape(const struct fit_sample *a, const struct fit_sample *b)
     return a->n == b->n && a->k == b->k;
 }
 
-/* Adds the layer that begins at products[at] to `error`; returns where the next begins. */
+/* The relative error of the layer that begins at products[at]; returns where the next one begins.
+ */
 static size_t layer_error(const struct product *products, size_t n, size_t at, double *relative)
 {
     const char *layer = products[at].row->layer;

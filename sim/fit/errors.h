@@ -10,7 +10,7 @@ struct error_summary {
     double median, p95; /* fractions; NaN without rows */
 };
 
-/* One number a row; NaN where it is unknown (rows that no fold has held out). */
+/* One prediction for each row; NaN: unknown (rows that no fold has held out). */
 struct predictions {
     const struct fit_sample *const *rows;
     double *predicted_s; /* [n] */
@@ -20,9 +20,9 @@ struct predictions {
 int errors_of_rows(const struct predictions *of, struct error_summary *summary,
                    struct ifl_error *error);
 
-/* Products summed over a layer: for each model, sharding and number of rows, the sum over the
- * layer's distinct products of the mean over repeated measurements. Layers of which a product is
- * missing, fewer than four distinct, count as they are. */
+/* Errors of whole layers, one for each model, sharding and number of rows: the time of a layer is
+ * the sum over its distinct products, each the mean of repeated measurements. A layer with a
+ * product missing, so with fewer than four, is summed over those that are there. */
 int errors_of_layers(const struct predictions *of, struct error_summary *summary,
                      struct ifl_error *error);
 

@@ -10,7 +10,7 @@ struct job {
     const struct fit_options *options;
     const struct fit_sample **rows; /* [n] */
     int *fold;                      /* [n] in which a row is held out, or -1 */
-    const struct fit_sample **some; /* [n] room for the rows of a fold */
+    const struct fit_sample **some; /* [n] scratch for the rows of a fold */
     double *predicted_s;            /* [n] */
     size_t n;
 };
@@ -25,7 +25,8 @@ static int by_bytes(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sizes at which the second line may begin, thinned out; each line keeps some sizes. */
+/* Candidate sizes at which the second line may begin: at most MAX_SWITCHES + 1, with at least
+ * LEAST_PER_LINE sizes left to each line. */
 static size_t switches(const struct fit_sample *const *rows, size_t n, double candidates[],
                        struct ifl_error *error)
 {
@@ -48,7 +49,7 @@ static size_t switches(const struct fit_sample *const *rows, size_t n, double ca
     return n_candidates;
 }
 
-/* The second line's beginning is searched among the sizes, the lines are fitted for each. */
+/* Fits both lines for each candidate size at which the second may begin, and keeps the best. */
 static int solve_lines(const struct form *form, const struct fit_sample *const *rows, size_t n,
                        enum solve_demand demand, struct hardware *hardware,
                        struct solution *solution, struct ifl_error *error)
@@ -82,7 +83,7 @@ static int solve_form(const struct form *form, const struct fit_sample *const *r
                                : solve(form, rows, n, demand, hardware, solution, error);
 }
 
-/* ---- who is held out ---- */
+/* ---- which rows are held out ---- */
 
 static bool is_named(const struct fit_options *options, const char *group)
 {
@@ -92,7 +93,7 @@ static bool is_named(const struct fit_options *options, const char *group)
     return false;
 }
 
-/* True if --train names a group of this operation; then fold 0 holds all others. */
+/* True if --train names a group of this operation. Then fold 0 has the rows of all other groups. */
 static bool deal_by_name(struct job *job)
 {
     bool any = false;
@@ -104,7 +105,7 @@ static bool deal_by_name(struct job *job)
     return any;
 }
 
-/* Groups in the order in which they first appear, dealt round. */
+/* Assigns the groups, in the order in which they first appear, to the folds in turn. */
 static int deal_round(struct job *job, int *n_folds, struct ifl_error *error)
 {
     const char **groups = malloc(job->n * sizeof *groups);
@@ -223,7 +224,7 @@ static void free_job(struct job *job)
     free(job->predicted_s);
 }
 
-/* ---- parameters that the caller holds ---- */
+/* ---- parameters that the caller fixes ---- */
 
 static bool is_held(const struct fit_hold *hold, const char *section,
                     const struct form_parameter *of)
@@ -326,7 +327,7 @@ int fit_profile(const struct fit_data *data, const struct fit_options *options,
                 struct hardware *hardware, struct fit_report *report, struct ifl_error *error)
 {
     *report = (struct fit_report){.n = 0};
-    hardware->corrections_path[0] = '\0'; /* they were of other numbers */
+    hardware->corrections_path[0] = '\0'; /* corrections of the old numbers */
     hardware->corrections.n_of = 0;
     int code = check_train(data, options, error);
     if (!code)

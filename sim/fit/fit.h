@@ -19,22 +19,23 @@ struct fit_data {
 int fit_data_read(const char *const *paths, size_t n_paths, struct fit_data *data,
                   struct ifl_error *error);
 void fit_data_free(struct fit_data *data);
-/* Lets each octave of a product's number of rows count the same. A table that goes through them by
- * equal steps has a hundred sizes between two and four thousand for one between one and two; most
- * steps of a server have few. */
+/* Weights the rows so that each octave of a product's number of rows (m) counts the same. Without
+ * it, a table with equally spaced m has far more sizes between two and four thousand than between
+ * one and two, while most steps of a server have few rows. */
 void fit_data_even_octaves(struct fit_data *data);
 
 /* ---- fitting ---- */
 
-/* A parameter that is not fitted, to compare a form with a simpler one: SECTION.FIELD. */
+/* A parameter SECTION.FIELD that keeps a given value, to compare a form with a simpler one. */
 struct fit_hold {
     char name[64];
     double value;
 };
 
 struct fit_options {
-    /* Groups to fit on; all others of an operation that has one of them test it. NULL: everything
-     * is fitted, and for the test the groups are dealt into folds and each is left out once. */
+    /* Groups to fit on. The other groups of an operation that has one of them are held out to test
+     * it. NULL: all groups are fitted; for the test the groups are divided into folds, and each
+     * fold is held out once. */
     const char *const *train;
     size_t n_train;
     const struct fit_hold *hold;
@@ -43,23 +44,23 @@ struct fit_options {
 
 struct fit_op_report {
     const struct form *form; /* NULL: no rows of this operation */
-    struct form free_form;   /* what `form` points at: without the parameters that are held */
+    struct form free_form;   /* `form` points here: the form without the held parameters */
     struct solution solution;
     struct error_summary fitted, held_out, held_out_layers;
 };
 
 struct fit_report {
     struct fit_op_report of[FIT_OPS];
-    struct fit_sample const **rows; /* all with an operation, [n] */
+    struct fit_sample const **rows; /* [n] all rows with an operation */
     double *predicted_s;            /* by the final fit */
     size_t n;
 };
 
-/* Overwrites in `hardware` the sections that the data covers; its peaks are taken as they are. */
+/* Overwrites in `hardware` the sections that the data covers. The peaks are not changed. */
 int fit_profile(const struct fit_data *data, const struct fit_options *options,
                 struct hardware *hardware, struct fit_report *report, struct ifl_error *error);
-/* The host's part alone, of a profile that has got corrections since. On an error the report is
- * freed. */
+/* Fits only the host's part again, for a profile that has got corrections after the fit. On an
+ * error the report is freed. */
 int fit_host_again(const struct fit_data *data, const struct fit_options *options,
                    struct hardware *hardware, struct fit_report *report, struct ifl_error *error);
 void fit_report_free(struct fit_report *report);
@@ -76,8 +77,8 @@ int fit_judge(const struct fit_data *data, const struct hardware *hardware,
 /* evaluation.csv: the tables' columns, then op_class, measured_s, predicted_s. */
 int fit_write_evaluation(const struct fit_data *data, const struct fit_verdict *verdict,
                          const char *path, struct ifl_error *error);
-/* The CSV of sim/cost/correction.h that would bring the profile's predictions to these
- * measurements: for each product, or for all attention and element-wise rows of one size, the
+/* Writes the CSV of sim/cost/correction.h that brings the profile's predictions to these
+ * measurements: for each product, and for all attention or element-wise rows of one size, the
  * geometric mean of measured over predicted. */
 int fit_write_corrections(const struct fit_data *data, const struct fit_verdict *verdict,
                           const char *path, struct ifl_error *error);

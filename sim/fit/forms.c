@@ -44,8 +44,8 @@ static double predict_mixed(const struct hardware *hardware, const struct fit_sa
     return predict_prefill(hardware, sample) + decode_attention_mixed_s(hardware, &heads, &shape);
 }
 
-/* Over more ranks than two the all-reduce of two stands in, with the traffic of a ring,
- * 2 (n - 1) / n of the message, where the profile has none of its own. */
+/* If the profile has no all-reduce for that many ranks, the one for two ranks is used, scaled to
+ * the traffic of a ring: 2 (n - 1) / n of the message. */
 static double predict_step(const struct hardware *hardware, const struct fit_sample *sample)
 {
     const int32_t t = sample->tensor_parallel;
@@ -105,7 +105,7 @@ static double predict_allreduce(const struct hardware *hardware, const struct fi
     return lines_s(eager ? &hardware->allreduce_eager[i] : &hardware->allreduce[i], sample->bytes);
 }
 
-/* ---- what a row can show ---- */
+/* ---- which rows show a parameter ---- */
 
 static bool is_one_row(const struct fit_sample *sample)
 {
@@ -117,7 +117,7 @@ static bool has_context(const struct fit_sample *sample)
     return sample->context_tokens > 0;
 }
 
-/* With one, a time for each sequence and head cannot be told from one for the launch. */
+/* With one sequence the time for each sequence and head cannot be told from that of the launch. */
 static bool has_many_seqs(const struct fit_sample *sample)
 {
     return sample->n_seqs > 1;
@@ -142,7 +142,7 @@ static bool shares_no_kv_head(const struct fit_sample *sample)
 #name, offsetof(struct hardware, section.name), low, high, start, false, negligible        \
     }
 
-/* A step shows numbers of several sections. */
+/* A parameter of FIT_STEP: a step depends on several sections. */
 #define IN_STEP(section, path, low, high, start, negligible)                                       \
     {                                                                                              \
         section, offsetof(struct hardware, path), low, high, start, true, negligible, NULL, false  \
@@ -163,7 +163,8 @@ static bool shares_no_kv_head(const struct fit_sample *sample)
              is_one_row,                                                                           \
              true},                                                                                \
     }
-/* Small messages may all take the same time: then any rate will do. */
+/* The rate of small messages has a large `negligible`: if they all take the same time, no rate is
+ * determined. */
 #define LINES(section)                                                                             \
     {                                                                                              \
         LOG(section, latency_us, 0.1, 1e4, 10, 1), LOG(section, gb_per_s, 0.1, 1e4, 150, 1e9),     \
@@ -195,7 +196,7 @@ static const struct form forms[] = {
      .parameters = {LOG(prefill, launch_us, 0.1, 1000, 10, 1),
                     LOG(prefill, compute_frac, 0.01, 2, 0.6, 0),
                     LOG(prefill, overhead_tokens, 1, 1e5, 300, 50),
-                    /* Of whole prompts alone, only the ratio to compute_frac shows. */
+                    /* Rows of whole prompts determine only its ratio to compute_frac. */
                     {"causal_frac", offsetof(struct hardware, prefill.causal_frac), 0.25, 2, 0.6,
                      false, 0.15, has_context, false},
                     LINEAR(prefill, tail_tiles, 0, 4, 0.3, 0.2),

@@ -10,17 +10,20 @@
 
 enum { FORM_MAX_PARAMETERS = 12 };
 
-/* A parameter stays within its bounds by a logistic transformation, of its logarithm where `log`.
- * It is determined if its standard error is below half of it, or below `negligible`. */
+/* A parameter of a form.
+ *   - A logistic transformation keeps it within its bounds; with `log`, a transformation of its
+ *     logarithm.
+ *   - It is determined if its standard error is below half of it, or below `negligible`. */
 struct form_parameter {
     const char *name;
     size_t offset; /* of a double in struct hardware */
     double low, high, start;
     bool log;
     double negligible;
-    /* NULL, or whether a row shows it: it keeps the value it has if all rows do, or none */
+    /* True if the row shows the parameter. It is fitted only if some rows show it and some do not,
+     * and keeps its value otherwise. NULL: always fitted */
     bool (*shows)(const struct fit_sample *sample);
-    bool of_some_kernels; /* keeps a value of 0, which says that the kernel is another */
+    bool of_some_kernels; /* a value of 0 is kept: it means that the kernel has no such term */
 };
 
 struct form {
@@ -28,8 +31,8 @@ struct form {
     const char *section; /* of the profile */
     struct form_parameter parameters[FORM_MAX_PARAMETERS];
     int n_parameters;
-    int n_folds;          /* into which groups are dealt when each is held out once */
-    size_t switch_offset; /* of the size in bytes at which the second line begins, or 0 */
+    int n_folds;          /* folds of groups, each of which is held out once */
+    size_t switch_offset; /* of bulk_from_bytes in struct hardware; 0: there is no second line */
     double (*predict_s)(const struct hardware *hardware, const struct fit_sample *sample);
 };
 

@@ -1,4 +1,4 @@
-/* A profile on tables that it need not have been fitted to. */
+/* Errors of a profile on tables, which need not be those that it was fitted to. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

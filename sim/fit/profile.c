@@ -15,7 +15,7 @@ static const struct fit_op_report *report_of(const struct fit_report *report, co
 
 /* ---- what is assumed ---- */
 
-/* Sections that measurements are meant for; gpu and memory are the data sheet's. */
+/* Sections that measurements can cover; gpu and memory come from the data sheet. */
 static const char *const sections[] = {"gemm",        "prefill",     "decode",      "decode_mixed",
                                        "elementwise", "allreduce_2", "allreduce_4", "allreduce_8",
                                        "host",        "swap_out",    "swap_in",     "block_copy"};

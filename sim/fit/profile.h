@@ -1,5 +1,5 @@
-/* A fitted profile as a file: values with their uncertainty, how well they fit, and what is only
- * assumed. */
+/* A fitted profile as a file: values with their uncertainty, the errors of the fit, and which
+ * values are assumed. */
 #ifndef SIM_FIT_PROFILE_H
 #define SIM_FIT_PROFILE_H
 
@@ -10,15 +10,17 @@ struct profile_texts {
     const char *about, *source, *assumed;
 };
 
-/* Sets the texts of `hardware`: what the data does not cover is assumed as in `like`, or, where
- * that is NULL, only what no sheet of inflight calibrate covers. */
+/* Sets the texts of `hardware`. The assumed sections are those that the data does not cover, with
+ * the values of `like`. If `like` is NULL, they are those that no sheet of inflight calibrate
+ * covers.
+ */
 void profile_describe(struct hardware *hardware, const struct hardware *like,
                       const struct profile_texts *texts, const struct fit_report *report);
 
 int profile_write(const struct hardware *hardware, const struct fit_report *report,
                   const char *path, struct ifl_error *error);
 
-/* measured_vs_fitted.csv: of each operation at most a thousand rows, evenly picked. */
+/* Writes measured_vs_fitted.csv: for each operation at most a thousand rows, evenly picked. */
 int profile_write_points(const struct fit_report *report, const char *path,
                          struct ifl_error *error);
 

@@ -1,4 +1,4 @@
-/* One measured operation, as the cost model's functions take it. */
+/* One measured operation, with the arguments of the cost model's functions. */
 #ifndef SIM_FIT_SAMPLE_H
 #define SIM_FIT_SAMPLE_H
 
@@ -9,7 +9,7 @@
 #include "inflight/executor.h"
 
 enum fit_op {
-    FIT_NONE, /* a row that the cost model has no operation for */
+    FIT_NONE, /* the cost model has no operation for the row */
     FIT_GEMM,
     FIT_GEMM_FP8,
     FIT_PREFILL,
@@ -26,7 +26,7 @@ enum fit_op {
     FIT_SWAP_OUT, /* of n_seqs blocks of `bytes` */
     FIT_SWAP_IN,
     FIT_BLOCK_COPY,
-    FIT_HOST, /* a whole forward pass, of which all but the host's part is known */
+    FIT_HOST, /* a whole forward pass; all of it but the host's part is known */
     FIT_STEP, /* a whole forward pass, with all of the above in it */
     FIT_OPS
 };
@@ -41,12 +41,12 @@ struct fit_sample {
     double n_layers, d_model, d_ffn, n_vocab; /* with the heads: a model, for FIT_HOST */
     double n_launches;                        /* element-wise; 0: one */
     double bytes;                             /* element-wise, moved; collectives, of a message */
-    const struct model *model; /* steps: whose, on how many ranks; borrowed, of static storage */
+    const struct model *model; /* steps: the model that ran; borrowed, of static storage */
     int32_t tensor_parallel;
     struct ifl_step_totals totals;
-    double weight; /* a row that counts for that many; 0: for one */
+    double weight; /* how many rows this one counts for; 0: one */
     double measured_s;
-    char group[48]; /* what stays together when some data is held out: a model, a shape */
+    char group[48]; /* rows of a group, as a model or a shape, are held out together */
     char layer[64]; /* products of one layer and one number of rows, or empty */
     size_t table, row;
 };

@@ -9,11 +9,12 @@
 enum { MAX_ITERATIONS = 6, REWEIGHTINGS = 30 }; /* of a round, and rounds */
 
 static const double soft_from = 0.05; /* c: 5% */
-/* A parameter whose standard error moves the predictions by less, in the root mean square, is known
- * well enough, however small it is itself. */
+/* A parameter is determined, however small it is, if its standard error moves the predictions by
+ * less than this in the root mean square. */
 static const double felt_from = 0.05;
 static const double settled = 1e-7; /* change of the cost between reweightings */
-/* Timings repeat to about this; better agreement is luck, and must not pass for knowledge. */
+/* The repeatability of timings: the variance of residuals is taken to be no less, since closer
+ * agreement is chance. */
 static const double least_noise = 0.01;
 
 struct problem {
@@ -22,7 +23,7 @@ struct problem {
     size_t n_rows;
     struct hardware hardware;
     const struct form_parameter *free[FORM_MAX_PARAMETERS];
-    size_t n_free; /* the others keep the values they have in `hardware` */
+    size_t n_free; /* other parameters keep their values in `hardware` */
 };
 
 /* ---- bounds by transformation ---- */
@@ -139,7 +140,7 @@ static void minimise(struct work *work, struct problem *problem)
     }
 }
 
-/* ---- what is known of the parameters ---- */
+/* ---- uncertainty of the parameters ---- */
 
 /* sigma^2 of the weighted residuals, no less than the noise of timings. */
 static double variance(const struct work *work, const struct problem *problem)
@@ -151,7 +152,7 @@ static double variance(const struct work *work, const struct problem *problem)
     return fmax(chi2 / fmax(freedom, 1), least_noise * least_noise);
 }
 
-/* Within a hundredth of the range. */
+/* True within a hundredth of the range from a bound. */
 static bool is_at_bound(double u)
 {
     return fabs(u) > 4.6;
@@ -162,8 +163,8 @@ static size_t index_of(const struct problem *problem, size_t free)
     return (size_t)(problem->free[free] - problem->form->parameters);
 }
 
-/* The columns of parameters away from their bounds. One that does nothing there would spoil the
- * others' covariance. */
+/* Keeps the columns of parameters away from their bounds. At a bound the derivative vanishes, and
+ * the column would make the covariance of the other parameters singular. */
 static size_t keep_free(const struct work *work, gsl_matrix *jacobian, size_t *columns)
 {
     const gsl_matrix *all = gsl_multifit_nlinear_jac(work->lm);
@@ -179,7 +180,7 @@ static size_t keep_free(const struct work *work, gsl_matrix *jacobian, size_t *c
     return n;
 }
 
-/* By how much a standard error of the i-th free parameter moves the logarithms of predictions. */
+/* The change of the logarithms of predictions by one standard error of the i-th free parameter. */
 static double felt(const struct work *work, size_t i, double std_error_of_u)
 {
     const gsl_matrix *jacobian = gsl_multifit_nlinear_jac(work->lm);
@@ -208,7 +209,7 @@ static void measure_parameters(struct work *work, const struct problem *problem,
     }
 }
 
-/* A zero variance is that of a direction GSL left out as singular. */
+/* A variance of zero means that GSL left the direction out as singular. */
 static bool is_determined(const struct form *form, const struct solution *solution, int i)
 {
     const double std_error = solution->std_error[i];
@@ -262,7 +263,7 @@ static void choose_free(struct problem *problem, struct solution *solution)
     }
 }
 
-/* Digits beyond the fifth mean nothing, and the last ones differ between machines. */
+/* Rounds to five digits: further ones mean nothing, and the last ones differ between machines. */
 static void round_parameters(struct problem *problem)
 {
     for (size_t i = 0; i < problem->n_free; i++) {

@@ -3,8 +3,8 @@
  *     minimise  sum rho(ln predicted - ln measured)
  *
  * over parameters kept in their bounds by a transformation. rho is the soft absolute value
- * 2 (sqrt(1 + (r/c)^2) - 1), by iterated weights: a row that is off by far more than c pulls like
- * its sign, not like its size. Levenberg-Marquardt of GSL. */
+ * 2 (sqrt(1 + (r/c)^2) - 1), minimised by iterated weights and GSL's Levenberg-Marquardt. The pull
+ * of a row with a residual far beyond c depends on the sign of the residual only. */
 #ifndef SIM_FIT_SOLVE_H
 #define SIM_FIT_SOLVE_H
 
@@ -16,18 +16,18 @@ struct solution {
     double cost; /* what was minimised */
     double value[FORM_MAX_PARAMETERS];
     double std_error[FORM_MAX_PARAMETERS]; /* from the covariance, of rows taken as independent */
-    double felt[FORM_MAX_PARAMETERS];      /* by how much that moves the predictions, relatively */
+    double felt[FORM_MAX_PARAMETERS];      /* relative change of predictions by one std_error */
     bool held[FORM_MAX_PARAMETERS];        /* not fitted: no row shows it */
-    bool at_bound[FORM_MAX_PARAMETERS];    /* as good as on it; then its std_error says nothing */
+    bool at_bound[FORM_MAX_PARAMETERS];    /* on a bound, or near it: std_error means nothing */
 };
 
 enum solve_demand {
-    SOLVE_ROUGHLY,   /* whatever fits best: to compare with, not to keep */
-    SOLVE_DETERMINED /* rows that do not determine a parameter are refused, and it is named */
+    SOLVE_ROUGHLY,   /* the best fit, for comparisons only */
+    SOLVE_DETERMINED /* an error that names the parameter if the rows do not determine one */
 };
 
-/* Writes the values into `hardware`, whose other numbers (peaks) the form takes; a refusal leaves
- * it as it is. */
+/* Writes the values into `hardware`. Its other numbers, such as peaks, are input to the form. An
+ * error leaves it unchanged. */
 int solve(const struct form *form, const struct fit_sample *const *rows, size_t n_rows,
           enum solve_demand demand, struct hardware *hardware, struct solution *solution,
           struct ifl_error *error);

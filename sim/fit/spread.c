@@ -10,10 +10,10 @@
 #include "fit/forms.h"
 #include "inflight/random.h"
 
-/* |x| of a standard normal x is below this in half of all cases. */
+/* The median of |x| for a standard normal x. */
 static const double median_abs_normal = 0.67448975019608171;
 
-/* Draws of a class: the factor, then one for each parameter. */
+/* Draws of a class: one for the factor, then one for each parameter. */
 enum { CLASS_DRAWS = 1 + FORM_MAX_PARAMETERS };
 
 static double normal(const struct spread *spread, enum fit_op op, int i)
@@ -23,13 +23,13 @@ static double normal(const struct spread *spread, enum fit_op op, int i)
         ifl_uniform(ifl_draw(spread->seed, IFL_DRAW_ENSEMBLE, spread->member, index)));
 }
 
-/* Lognormal around 1, of that median absolute error. */
+/* A lognormal factor around 1 with that median absolute error. */
 static double class_factor(const struct spread *spread, enum fit_op op, double median)
 {
     return exp(median / median_abs_normal * normal(spread, op, 0));
 }
 
-/* 0 where the fit does not say. */
+/* Reads an error of the fit; 0 if the profile does not have it. */
 static int read_error(const struct node *map, const char *key, double *value,
                       struct ifl_error *error)
 {
@@ -66,8 +66,8 @@ static int draw_parameters(const struct form *form, const struct node *fit,
 
 /* ---- classes ---- */
 
-/* Every time of the class takes the factor: latencies and overheads by it, rates and efficiencies
- * by its inverse. */
+/* Multiplies every time of the class by the factor: latencies and overheads by the factor itself,
+ * rates and efficiencies by its inverse. */
 static void slow_gemm(struct gemm_profile *gemm, double factor)
 {
     gemm->launch_us *= factor;
@@ -166,7 +166,7 @@ static int draw_all(const struct node *root, const struct spread *spread, struct
     return rc;
 }
 
-/* A profile's own fit of the host, on an engine, is of whole passes, so there is no class of it. */
+/* The host has no class: where an engine's profile fits it, the fit is to whole passes. */
 static void slow_host(struct host_profile *host, double factor)
 {
     host->layer_us *= factor;

@@ -1,5 +1,5 @@
-/* Step logs of ai-dynamo/aiconfigurator (fpm_golden_runs): vLLM serving Qwen3-32B, a row a forward
- * pass, totals of what it held; latency in ms. */
+/* Step logs of ai-dynamo/aiconfigurator (fpm_golden_runs): vLLM serving Qwen3-32B, one row for each
+ * forward pass with the totals of its batch; latency in ms. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,10 +20,11 @@ static const struct model qwen3_32b = {
     .kv_bytes = 2,
 };
 
-/* One row in thirty holds a prompt; together they count for about as much as the others. */
+/* One row in thirty holds a prompt. With this weight the rows with prompts count together for about
+ * as much as the other rows. */
 enum { WEIGHT_OF_PROMPTS = 25 };
 
-/* Sums over sequences of which the log has the totals and the variance of the length. */
+/* Sums over the prefill sequences, from the log's totals and its variance of the lengths. */
 static void set_prefill(struct ifl_step_totals *totals, double q, double n, double kv, double var)
 {
     const double mean = q / n;

@@ -101,7 +101,7 @@ static int fail_csv(const struct reading *reading)
                        "inside");
 }
 
-/* libcsv is finished behind each line, so that an open quote is blamed on its own. */
+/* libcsv is finished behind each line, so that an open quote is an error of its own line. */
 static int split(struct reading *reading, struct csv_parser *parser, const char *line, size_t n)
 {
     if (csv_parse(parser, line, n, take_cell, take_row, reading) != n && reading->code == 0)
@@ -149,7 +149,7 @@ static int end_line(struct reading *reading, struct csv_parser *parser, char *li
     return code;
 }
 
-/* The lines that are whole, or, at the end of the file, what is left; how many bytes they have. */
+/* Takes all whole lines, and at the end of the file the rest. Returns how many bytes it took. */
 static size_t take_lines(struct reading *reading, struct csv_parser *parser, char *text, size_t n,
                          bool at_end)
 {
@@ -255,7 +255,7 @@ int table_column(const struct table *table, const char *name)
     return -1;
 }
 
-/* 1-based, where the cell begins in its line; cells in quotes begin a little later. */
+/* The 1-based place in the line where the cell begins, too low behind cells in quotes. */
 static int column_in_line(const struct table *table, size_t row, size_t column)
 {
     size_t at = 1;

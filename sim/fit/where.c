@@ -30,7 +30,7 @@ static bool holds(enum comparison is, double a, double b)
     return a != b;
 }
 
-/* Longer operators first, so that "<=" is not read as "<". */
+/* Longer operators come first, so that "<=" is not read as "<". */
 static const char *find_comparison(const char *text, enum comparison *is)
 {
     static const struct {

@@ -4,8 +4,9 @@
 
 #include "fit/fit.h"
 
-/* Rows that break a condition become FIT_NONE. COLUMN OP NUMBER-or-COLUMN, OP one of
- * < <= > >= = !=; a condition holds for the tables that have its columns, and some table must. */
+/* Sets rows that break a condition to FIT_NONE. A condition is COLUMN OP NUMBER-or-COLUMN, with OP
+ * one of < <= > >= = !=. It concerns the tables that have its columns; it is an error if no table
+ * has them. */
 int where_keep(struct fit_data *data, const char *const *conditions, size_t n_conditions,
                struct ifl_error *error);
 

@@ -16,7 +16,7 @@ int32_t beam_parent(const struct beam_search *search, uint64_t request, int32_t 
     return (int32_t)(draw % (uint64_t)n_seqs);
 }
 
-/* ---- tables: a row a column, behind rows of scratch ---- */
+/* ---- tables: one row per column, behind the scratch rows ---- */
 
 enum { ROW_BEFORE, ROW_OLD, ROW_LOST, ROW_PARENTS, N_SCRATCH };
 
@@ -71,7 +71,7 @@ static void exchange(struct kv_beams *b, uint32_t *blocks, int32_t p, int32_t q)
         *at = *at == p ? q : *at == q ? p : *at;
 }
 
-/* A leading column that all tables have in common needs no row. */
+/* A leading column in which all tables have the same block needs no row. */
 static void move_common_forwards(struct kv_beams *b, uint32_t *blocks)
 {
     while (b->n_columns > 0 && distinct(column(b, 0), b->n_seqs) == 1) {

@@ -1,20 +1,21 @@
 /* Tokens, and the blocks that they fill.
  *
- * Whoever comes, starts, decodes and grows is asked how many blocks that takes, and a division by a
- * number that only the run knows costs as much as ten multiplications. So it is one (Granlund and
- * Montgomery, Division by Invariant Integers using Multiplication, PLDI 1994): with
+ * Every admission and every step counts the blocks of requests. The block size is known only at run
+ * time, and a division by it costs as much as ten multiplications. So the division is a
+ * multiplication by the inverse (Granlund and Montgomery, Division by Invariant Integers using
+ * Multiplication, PLDI 1994):
  *
  *     inverse = ceil(2^63 / tokens),   n / tokens = floor(n * inverse / 2^63)
  *
- * is exact for n below 2^32, for what rounding up adds is less than n * tokens / 2^63 of a block.
- */
+ * This is exact for n below 2^32: rounding the inverse up adds less than n * tokens / 2^63 of a
+ * token, which is less than one token. */
 #ifndef SIM_KV_BLOCK_H
 #define SIM_KV_BLOCK_H
 
 #include <stdint.h>
 
 struct kv_block {
-    int32_t tokens; /* that one holds, at least 1 */
+    int32_t tokens; /* that a block holds, at least 1 */
     uint64_t inverse;
 };
 

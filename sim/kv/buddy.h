@@ -2,8 +2,8 @@
  * Orca baselines of the vLLM paper (Kwon et al., SOSP 2023, section 6.1).
  *
  * Runs are powers of two of blocks, aligned to their size. A run that is larger than wanted is
- * halved; a run given back is joined with its buddy, the other half, as soon as both are free. A
- * pool whose size is no power of two begins as the aligned runs that make it up. */
+ * halved; a run given back is joined with its buddy, the other half, as soon as both are free. If
+ * the size of a pool is no power of two, the pool begins as several aligned runs. */
 #ifndef SIM_KV_BUDDY_H
 #define SIM_KV_BUDDY_H
 
@@ -24,9 +24,9 @@ struct kv_buddy {
 int kv_buddy_create(struct kv_buddy *buddy, int32_t n_blocks);
 void kv_buddy_destroy(struct kv_buddy *buddy);
 
-/* What a run for n > 0 blocks is rounded up to. */
+/* The size of a run for n > 0 blocks: n rounded up to a power of two. */
 int64_t kv_buddy_rounded(int32_t n);
-/* Some free run has room for n > 0 blocks. */
+/* True if some free run has room for n > 0 blocks. */
 bool kv_buddy_fits(const struct kv_buddy *buddy, int32_t n);
 /* The first block of a run for n blocks, which must fit. */
 int32_t kv_buddy_take(struct kv_buddy *buddy, int32_t n);

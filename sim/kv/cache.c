@@ -60,7 +60,7 @@ int32_t kv_cache_find(const struct kv_cache *cache, uint64_t identity)
     return block;
 }
 
-/* At the end of its bucket: of equal identities the first stays the one that is found. */
+/* Appends to the bucket, so that lookups keep finding the first of equal identities. */
 void kv_cache_list(struct kv_cache *cache, uint32_t block)
 {
     struct kv_entry *entry = &cache->entries[block];
@@ -217,7 +217,7 @@ bool kv_cache_retire(struct kv_cache *cache, uint32_t block)
     struct kv_entry *entry = &cache->entries[block];
     if (!entry->cached && cache->options.unhashed == KV_UNHASHED_FIRST)
         return false;
-    if (!entry->cached) /* behind all that can be found of its request */
+    if (!entry->cached) /* deeper than every cached block of its request */
         *entry = (struct kv_entry){.last_used = entry->last_used,
                                    .last_used_ns = entry->last_used_ns,
                                    .n_blocks = 1,
@@ -238,7 +238,8 @@ void kv_cache_queue(struct kv_cache *cache, uint32_t name, int32_t n_blocks)
     offer(cache, name);
 }
 
-/* A leaf's blocks from its end up; then the node above may be a leaf. */
+/* Evicts a leaf node from its end to its beginning. If this makes the node above a leaf, that node
+ * is offered for eviction. */
 static struct kv_loss lose_leaf(struct kv_cache *cache, const uint32_t *n_refs, int32_t block,
                                 uint32_t *lost)
 {
@@ -257,8 +258,9 @@ static struct kv_loss lose_leaf(struct kv_cache *cache, const uint32_t *n_refs, 
     }
 }
 
-/* The last blocks of a run: n_most, or all but one, where it surely stays the first in line; else
- * one, and it may fall back as one that is not so deep. */
+/* Evicts the last blocks of a run, at least one of which remains.
+ *   - If the shorter run is certain to stay first in line: up to n_most blocks at once.
+ *   - Otherwise: one block. The run is ranked again, since it is less deep now. */
 static struct kv_loss lose_last(struct kv_cache *cache, uint32_t name, int32_t n_most)
 {
     struct kv_entry *entry = &cache->entries[name];

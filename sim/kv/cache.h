@@ -1,16 +1,19 @@
-/* The prefix cache: blocks whose K/V is known by its identity and may be used again.
+/* The prefix cache: blocks with known K/V that requests can find by identity and use again.
  *
- * Flat, as vLLM's: a table from identities to blocks. A block that is published twice stays twice;
- * unused blocks are lost one by one. As a tree, as SGLang's radix tree: a page is a block, an edge
- * leads to the block that follows, a node is a run of blocks that were published or matched
- * together, which ends where something else began. A block published twice is merged; unused nodes
- * are lost whole, leaves first. A node is locked while a block of it has an owner.
+ * Flat, as in vLLM: a table from identities to blocks.
+ *   - A block that is published twice is kept twice.
+ *   - Unused blocks are evicted one by one.
+ * As a tree, as SGLang's radix tree: a page is a block, an edge leads to the next block.
+ *   - A node is a run of blocks that were published or matched together. It ends where another
+ *     publication or match began.
+ *   - A block that is published twice is merged.
+ *   - Unused nodes are evicted whole, leaves first. A block with an owner locks its node.
  *
- * Blocks that follow one another and that nobody can look for may share one entry, a run: in a tree
- * it is one node or the end of one, in a table it is lost block by block from its end. Whoever can
- * be found has an entry of its own.
+ * Consecutive blocks that no lookup can ask for may share one entry, a run. In a tree a run is one
+ * node or the end of one; in a table it is evicted block by block from its end. A block that a
+ * lookup can find has an entry of its own.
  *
- * The pool (pool.h) owns the blocks and calls this; nothing here knows a request. */
+ * The pool (pool.h) owns the blocks and calls the cache. The cache knows no requests. */
 #ifndef SIM_KV_CACHE_H
 #define SIM_KV_CACHE_H
 
@@ -20,13 +23,13 @@
 
 enum prefix_cache { PREFIX_CACHE_NONE, PREFIX_CACHE_HASH, PREFIX_CACHE_RADIX };
 
-/* What happens to blocks that became free and hold nothing to be found. */
+/* What happens to free blocks that hold no cached K/V. */
 enum kv_unhashed {
-    KV_UNHASHED_FIRST,   /* they are used before any cached block is lost */
-    KV_UNHASHED_IN_ORDER /* they wait in the same queue */
+    KV_UNHASHED_FIRST,   /* they are used before any cached block is evicted */
+    KV_UNHASHED_IN_ORDER /* they wait in the same queue as cached blocks */
 };
 
-/* When a block of a prompt can be found by others. */
+/* When other requests can find a block of a prompt. */
 enum kv_publish {
     KV_PUBLISH_COMPUTED, /* once the step that fills it has ended */
     KV_PUBLISH_SCHEDULED /* as soon as a plan holds the step that fills it */
@@ -35,8 +38,8 @@ enum kv_publish {
 struct kv_cache_options {
     enum prefix_cache kind;
     enum kv_unhashed unhashed;
-    enum kv_publish publish; /* a tree has computed ones only */
-    /* Who is lost first. Borrowed. */
+    enum kv_publish publish; /* a tree holds computed blocks only */
+    /* The evict module: it ranks the unused blocks. Borrowed. */
     const struct ifl_evict_ops *evict;
     const void *evict_self;
     const struct ifl_view *view;
@@ -48,15 +51,15 @@ struct kv_entry {
     uint64_t last_used, n_uses;
     int64_t last_used_ns;
     int32_t next;         /* in its bucket, -1: the last */
-    int32_t n_blocks;     /* that it stands for */
-    int32_t depth_tokens; /* of the prefix that ends with them */
-    int32_t parent;       /* tree: the block before them, -1: none */
+    int32_t n_blocks;     /* blocks of the entry, more than 1 for a run */
+    int32_t depth_tokens; /* of the prefix that ends with these blocks */
+    int32_t parent;       /* tree: the entry before this one, -1: none */
     int32_t n_children;   /* tree */
-    bool cached;          /* it is kept for its K/V */
-    bool listed;          /* and can be found */
-    bool ends_node;       /* tree: its last block, or run */
-    bool asked;           /* somebody who waits was told of it */
-    bool wanted;          /* somebody who waits would start on it */
+    bool cached;          /* kept for its K/V */
+    bool listed;          /* in its bucket, so a lookup can find it */
+    bool ends_node;       /* tree: last entry of its node */
+    bool asked;           /* part of a hit that a waiting request was told of */
+    bool wanted;          /* part of the hit that a waiting request would start on */
 };
 
 struct kv_cache {
@@ -65,14 +68,14 @@ struct kv_cache {
     int32_t *buckets;         /* [mask + 1] the first entry, -1: none */
     uint64_t mask;
     struct kv_evictor evictor;
-    int32_t n_asked;  /* blocks that somebody who waits was told of */
-    uint32_t *wanted; /* [n_wanted] blocks that somebody who waits would start on */
+    int32_t n_asked;  /* entries with `asked` set */
+    uint32_t *wanted; /* [n_wanted] entries with `wanted` set */
     int32_t n_wanted;
-    bool asks_wanted; /* the evict module has asked whether a block is; then they are marked */
+    bool asks_wanted; /* the evict module reads `wanted`, so the caller has to set it */
     int32_t n_idle;   /* blocks that are free and not on the pool's stack */
     uint64_t clock;   /* counts uses */
-    uint64_t epoch;   /* rises when an answer to somebody who waits may have changed */
-    bool asked_lost;  /* a block that somebody was told of was lost; whoever cares clears it */
+    uint64_t epoch;   /* rises when the hit of a waiting request may have changed */
+    bool asked_lost;  /* an entry with `asked` set was lost; the caller clears the flag */
     uint64_t n_evicted;
 };
 
@@ -81,55 +84,64 @@ int kv_cache_create(struct kv_cache *cache, int32_t n_blocks,
                     const struct kv_cache_options *options);
 void kv_cache_destroy(struct kv_cache *cache);
 
-/* The block of that identity that was published first, -1: none. */
+/* The first block that was listed under that identity, -1: none. */
 int32_t kv_cache_find(const struct kv_cache *cache, uint64_t identity);
-/* Who may look for a block. */
+/* Which lookups may ask for a block. */
 enum kv_seekers {
-    KV_SOUGHT_BY_ALL,     /* somebody who waits may be told another hit now */
-    KV_SOUGHT_BY_ITS_OWN, /* request, after a recompute */
-    KV_SOUGHT_BY_NONE     /* it is kept until it is lost */
+    KV_SOUGHT_BY_ALL,     /* any request: hits of waiting requests may change, the epoch rises */
+    KV_SOUGHT_BY_ITS_OWN, /* only the request that publishes it, when it recomputes */
+    KV_SOUGHT_BY_NONE     /* no request: the block is kept until it is evicted */
 };
 
-/* The cache keeps the block from now on. before: the block in front of it, -1: none. */
+/* The cache keeps the block from now on. before: the entry in front of it, -1: none. */
 void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity, int32_t before,
                       int32_t depth_tokens, enum kv_seekers seekers);
-/* n_blocks that nobody is to look for, as one. */
+/* Publishes n_blocks blocks that no lookup will ask for as one entry. */
 void kv_cache_publish_run(struct kv_cache *cache, uint32_t name, int32_t n_blocks, int32_t before,
                           int32_t depth_tokens);
-/* Every block of the run gets an entry of its own, the first ones under the names given; `name`
- * goes on standing for the last. */
+/* Divides a run: every block gets an entry of its own. names: [n_blocks - 1] for all blocks but the
+ * last, which keeps `name`. */
 void kv_cache_divide(struct kv_cache *cache, uint32_t name, const uint32_t *names);
-/* The block is not kept any more, though its owner goes on with it: it will not be computed. */
+/* The cache does not keep the block any more, because it will not be computed. Its owner keeps it.
+ */
 void kv_cache_withdraw(struct kv_cache *cache, uint32_t block);
-/* A block that nobody was to look for can be found, too. */
+/* From now on a lookup can find the block by the entry's identity. */
 void kv_cache_list(struct kv_cache *cache, uint32_t block);
 
-/* Somebody who waits is told of the block. */
+/* Notes that the block is part of a hit that a waiting request is told of. */
 static inline void kv_cache_ask(struct kv_cache *cache, uint32_t block)
 {
     cache->n_asked += !cache->entries[block].asked;
     cache->entries[block].asked = true;
 }
 
-/* The block has its first owner again, or no owner any more. True if the cache keeps it. */
+/* An unused block has an owner again. */
 void kv_cache_revive(struct kv_cache *cache, uint32_t block);
+/* The last owner has given the block up. True if the block waits for its eviction in the cache,
+ * false if it belongs on the pool's stack. */
 bool kv_cache_retire(struct kv_cache *cache, uint32_t block);
-/* Blocks that hold nothing to be found wait, as a run, in the same queue as the others. */
+/* Queues a run of free blocks without cached K/V for eviction (KV_UNHASHED_IN_ORDER). */
 void kv_cache_queue(struct kv_cache *cache, uint32_t name, int32_t n_blocks);
 
 struct kv_loss {
     int32_t n_blocks, n_names;
 };
-/* Blocks that are lost next, n_most of them or those that are lost together, {0} if none can be;
- * the names that are free after, in `lost` (room for all there are). */
+/* Evicts the blocks that are next in line and returns how many:
+ *   - a run in a table loses at most n_most blocks;
+ *   - a tree loses the whole leaf node, which may be more than n_most;
+ *   - {0} if no block can be evicted.
+ * n_refs: [n_blocks] references of each block. lost: receives the names that are free afterwards,
+ * with room for n_blocks names. */
 struct kv_loss kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, int32_t n_most,
                               uint32_t *lost);
 
-/* Who waits would start on the block; nobody would start on any. Keys are asked again. */
+/* Marks the block as part of the hit of a waiting request. kv_cache_want_none clears all marks.
+ * Both ask the evict module again for the keys of blocks that change. */
 void kv_cache_want(struct kv_cache *cache, uint32_t block);
 void kv_cache_want_none(struct kv_cache *cache);
 
-/* One more use, of several blocks at the same time if they get the same number. */
+/* Counts one more use and returns its number. Blocks that are touched with the same number count as
+ * used at the same time. */
 static inline uint64_t kv_cache_tick(struct kv_cache *cache)
 {
     return ++cache->clock;

@@ -1,7 +1,8 @@
-/* Cached blocks that nobody uses, in the order in which they are lost.
+/* Unused cached blocks, in the order in which they are evicted.
  *
- * The smallest key goes first; equal keys: the deepest of its prefix, then the one touched first.
- * Blocks mostly come in rising order, as under LRU: those form a list. The others go to a heap. */
+ * The order: the smallest key first; of equal keys the deepest block, then the one touched first,
+ * then the lowest number. Most blocks are put in rising order, as under LRU; these form a list. The
+ * others go to a heap. */
 #ifndef SIM_KV_EVICTOR_H
 #define SIM_KV_EVICTOR_H
 
@@ -17,7 +18,7 @@ struct kv_rank {
 struct kv_seat {
     struct kv_rank rank;
     int32_t prev, next; /* in the list */
-    int32_t heap_at;    /* place in the heap, or one of the two below */
+    int32_t heap_at;    /* place in the heap, KV_NOT_UNUSED or KV_IN_LIST */
 };
 
 struct kv_evictor {
@@ -34,12 +35,12 @@ void kv_evictor_destroy(struct kv_evictor *evictor);
 
 void kv_evictor_put(struct kv_evictor *evictor, uint32_t block, struct kv_rank rank);
 void kv_evictor_remove(struct kv_evictor *evictor, uint32_t block);
-/* Who is lost next; -1 where nobody is. */
+/* The block that is evicted next; -1 if there is none. */
 int32_t kv_evictor_first(const struct kv_evictor *evictor);
-/* Who was to be lost next has another rank, which is not before the one it had. */
+/* Gives the first block another rank, which must not be before its old one. */
 void kv_evictor_rerank_first(struct kv_evictor *evictor, struct kv_rank rank);
-/* `block`, who was to be lost next, is not so deep any more. False, and nothing has changed: then
- * another might be lost before it. */
+/* Reduces the depth of `block`, which must be the first. True if it stays the first for certain.
+ * Otherwise false, and nothing has changed. */
 bool kv_evictor_shorten_first(struct kv_evictor *evictor, uint32_t block, int32_t depth_tokens);
 
 static inline bool kv_evictor_has(const struct kv_evictor *evictor, uint32_t block)

@@ -1,12 +1,12 @@
-/* Sequence groups: several answers to one prompt, in lockstep, that share what they can.
+/* Sequence groups: several answers to one prompt, generated in lockstep.
  *
- * The sequences share the full blocks of the prompt and have everything behind to themselves:
+ * The sequences share the full blocks of the prompt. Each has its own blocks behind these:
  *
  *     [shared 0 .. S-1] [column 0: sequences 0 .. n-1] [column 1: sequences 0 .. n-1] ...
  *
- * Until the prompt is computed there is only sequence 0, whose last block of the prompt may be
- * partial. They part with the first token behind the prompt: the others copy that block (vLLM's
- * copy on write; the last to write keeps the original, here the first). */
+ * Until the prompt is computed there is only sequence 0. The last block of its prompt may be
+ * partial. The sequences part with the first token behind the prompt: each sequence but the first
+ * takes a copy of that block. (In vLLM's copy on write the last to write keeps the original.) */
 #ifndef SIM_KV_GROUP_H
 #define SIM_KV_GROUP_H
 
@@ -38,7 +38,8 @@ static inline int32_t group_blocks(const struct ifl_request *r, int32_t n_tokens
     return n_all < INT32_MAX ? (int32_t)n_all : INT32_MAX;
 }
 
-/* Beams need blocks at every token (beams.h): nobody waits until theirs are full. */
+/* The capacity of a beam search: more than any number of tokens. Beams may need blocks at every
+ * token (beams.h), so the step at which their blocks are full means nothing. */
 #define GROUP_NO_CAPACITY ((int64_t)1 << 40)
 
 /* Tokens of each sequence for which the group's blocks have room. */
@@ -55,7 +56,7 @@ static inline int64_t group_capacity(const struct ifl_request *r, struct kv_bloc
     return (int64_t)(n_shared + (r->stale.n_blocks - n_shared) / r->n_seqs) * block.tokens;
 }
 
-/* Slots that hold n_tokens of each sequence; parted: they have their own tails. */
+/* Slots that hold n_tokens of each sequence. parted: each sequence has a tail of its own. */
 static inline int64_t group_slots(const struct ifl_request *r, int32_t n_tokens, bool parted,
                                   struct kv_block block)
 {
@@ -67,7 +68,7 @@ static inline int64_t group_slots(const struct ifl_request *r, int32_t n_tokens,
     return n_shared_tokens + r->n_seqs * (n_tokens - n_shared_tokens);
 }
 
-/* Blocks that the sequences would take beyond those, had each its own prompt. */
+/* Blocks saved by sharing the prompt: what its copies for the other sequences would take. */
 static inline int32_t group_saved_blocks(const struct ifl_request *r, struct kv_block block)
 {
     return (r->n_seqs - 1) * group_shared_blocks(r, block);

@@ -1,22 +1,25 @@
-/* Which blocks hold the same K/V: the identity of a block is that of its tokens and of all before.
+/* Which blocks hold the same K/V: a block's identity covers its tokens and all tokens before it.
  *
- * A trace tells lengths, not texts, so tokens are known by where they come from: a token below
- * stream_tokens by its place in its group's stream, one below named_tokens by the trace's hash id
- * that it stands under and its place there, any other token by its request and its place there. A
- * stream holds a prompt's first prefix_tokens; it and ids go on behind a prompt that they cover,
- * over the answer that the session's next turn repeats. Identities are chained, as vLLM chains the
- * hashes of blocks (64 bits; with 10^8 blocks in the table the chance that any two collide is below
- * one in a thousand). */
+ * A trace tells lengths, not texts, so a token is known by its source:
+ *   - below stream_tokens: by its place in the stream of its group;
+ *   - below named_tokens: by the trace's hash id that covers it, and its place under that id;
+ *   - any other token: by its request, and its place in the request.
+ * A stream names the first prefix_tokens of a prompt. A stream or hash ids that cover the whole
+ * prompt also name the part of the answer that the session's next turn repeats.
+ *
+ * Identities are chained, as vLLM chains the hashes of blocks. They have 64 bits: with 10^8 blocks
+ * in the table the chance that any two collide is below one in a thousand. */
 #ifndef SIM_KV_IDENTITY_H
 #define SIM_KV_IDENTITY_H
 
 #include "live_request.h"
 
-/* Of block `block` of the request, given that of the block before it (0 for the first). */
+/* The identity of the request's block `block`. before: the identity of the block in front of it, 0
+ * for the first. */
 uint64_t kv_identity(const struct live_request *r, uint64_t before, int32_t block,
                      int32_t block_tokens);
 
-/* Leading tokens, of the answer too, that other requests may have. */
+/* Leading tokens of the request, prompt and answer, that other requests may have, too. */
 int32_t kv_shareable_tokens(const struct live_request *r);
 
 /* Leading tokens that two prompts have in common. */

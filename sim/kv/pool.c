@@ -88,7 +88,7 @@ static uint32_t *stack_top(const struct kv_pool *pool)
     return pool->free_stack + (pool->n_free - pool->cache.n_idle);
 }
 
-/* Lost blocks land on the stack, which has room for them: none was free twice. */
+/* Evicted blocks go to the free stack. It has room for them, since no block is on it twice. */
 void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
     for (int32_t i = 0; i < n; i++) {
@@ -112,7 +112,7 @@ void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
     }
 }
 
-/* ---- with a cache, tallied: an entry has at least a block, so names never run out ---- */
+/* ---- with a cache, tallied: an entry has at least one block, so names never run out ---- */
 
 void kv_take_tallied(struct kv_pool *pool, int32_t n)
 {

@@ -1,15 +1,15 @@
 /* The KV pool: blocks with identities and reference counts.
  *
- * Paged, the free list is a stack, as in vLLM v0: the block freed last is used first. A fresh pool
- * of N blocks hands out N-1 first. With a prefix cache (cache.h) a free block may still hold K/V
- * that can be found, and is free all the same. Contiguous, every taking is one run of a buddy
- * allocator, given back whole. Host blocks, for swapped requests, are a second pool of the paged
- * kind. A pool knows nothing about requests; whoever takes a block keeps its number.
+ * Paged: the free list is a stack, as in vLLM v0. The block freed last is used first; a fresh pool
+ * of N blocks hands out block N-1 first. With a prefix cache (cache.h) a free block may still hold
+ * K/V that a lookup can find. Contiguous: every taking is one run of a buddy allocator, given back
+ * whole. Host blocks, for swapped requests, are a second, paged pool. A pool knows no requests: the
+ * caller keeps the numbers of the blocks that it takes.
  *
- * Where nobody wants to know which blocks a request has, a pool may be tallied: it counts them.
- * Then only what the cache keeps has names, an entry each (cache.h), and the stack holds the free
- * names; of a contiguous run its first block stands for all.
- */
+ * Tallied: the pool only counts its blocks, for runs in which no module or report needs block
+ * numbers. Then
+ *   - with a cache, only cached entries (cache.h) have names, and the stack holds the free names;
+ *   - a contiguous run is known by its first block. */
 #ifndef SIM_KV_POOL_H
 #define SIM_KV_POOL_H
 
@@ -27,7 +27,7 @@ struct kv_pool {
     int32_t n_blocks, n_free;
     int32_t n_shared;     /* references to blocks beyond the first */
     uint32_t *free_stack; /* [n_blocks], the top at n_free - 1, with a cache further down */
-    int32_t n_free_names; /* tallied with a cache: on the stack */
+    int32_t n_free_names; /* tallied with a cache: names on the stack */
     uint32_t *n_refs;     /* [n_blocks] */
     bool contiguous, cached, tallied;
     struct kv_buddy buddy; /* contiguous: in place of the stack */
@@ -38,33 +38,34 @@ struct kv_pool {
 int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator,
                    const struct kv_cache_options *cache);
 void kv_pool_destroy(struct kv_pool *pool);
-/* From here on the pool only counts. Nothing is taken yet. */
+/* From here on the pool only counts. To be called before any block is taken. */
 void kv_pool_tally(struct kv_pool *pool);
 
-/* Contiguous: what kv_take and kv_release do. */
+/* kv_take and kv_release of a contiguous pool. */
 void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out);
 void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
-/* With a cache: blocks that hold nothing first, then those that the cache loses; given back from
- * the last to the first, so that the end of a prefix is lost before its beginning. */
+/* kv_take and kv_release of a pool with a cache. Blocks without cached K/V are taken first, then
+ * evicted ones. Blocks are released from the last to the first, so that the end of a prefix is
+ * evicted before its beginning. */
 void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out);
 void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
-/* The same where they are tallied: n blocks in all; then those that n_names stand for, and n that
- * have no names. */
+/* Taking and releasing in a tallied pool with a cache. kv_take_tallied takes n blocks in all.
+ * kv_release_tallied releases n blocks without names and the blocks of n_names names. */
 void kv_take_tallied(struct kv_pool *pool, int32_t n);
 void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_names, const uint32_t *names);
-/* A name for blocks that are taken. */
+/* Names an entry of blocks that were taken from a tallied pool. */
 uint32_t kv_name(struct kv_pool *pool);
-/* The cache does not keep the block any more; it stays taken. Its name, where they are tallied, is
- * free. */
+/* The cache does not keep the block any more. The block stays taken; in a tallied pool its name
+ * becomes free. */
 void kv_withdraw(struct kv_pool *pool, uint32_t block);
 
-/* n blocks can be taken at once. */
+/* True if n blocks can be taken at once. */
 static inline bool kv_fits(const struct kv_pool *pool, int32_t n)
 {
     return n <= pool->n_free && (!pool->contiguous || n == 0 || kv_buddy_fits(&pool->buddy, n));
 }
 
-/* Numbers that kv_take tells of n blocks. */
+/* How many block numbers kv_take writes for n blocks. */
 static inline int32_t kv_numbers(const struct kv_pool *pool, int32_t n)
 {
     return !pool->tallied ? n : pool->contiguous && n > 0;
@@ -109,7 +110,7 @@ static inline void kv_share(struct kv_pool *pool, uint32_t block)
     pool->n_free--;
 }
 
-/* Gives up one reference: whether it was the last. */
+/* Gives up one reference. True if it was the last. */
 static inline bool kv_unshare(struct kv_pool *pool, uint32_t block)
 {
     ifl_require(pool->n_refs[block] > 0);
@@ -145,13 +146,13 @@ static inline int32_t kv_used(const struct kv_pool *pool)
     return pool->n_blocks - pool->n_free;
 }
 
-/* The block holds K/V that somebody may read. */
+/* True if the block holds K/V that a request may read, now or after a later hit. */
 static inline bool kv_is_live(const struct kv_pool *pool, uint32_t block)
 {
     return pool->n_refs[block] > 0 || (pool->cached && pool->cache.entries[block].cached);
 }
 
-/* Used blocks that nobody asked for: what contiguous runs are rounded up by. */
+/* Used blocks beyond those asked for: what contiguous runs are rounded up by. */
 static inline int32_t kv_slack(const struct kv_pool *pool)
 {
     return pool->buddy.n_slack;

@@ -1,5 +1,5 @@
-/* profile_export.jsonl of NVIDIA's AIPerf: a request a line, each metric with its unit. Requests
- * that failed or were cancelled have no metrics. https://github.com/ai-dynamo/aiperf,
+/* profile_export.jsonl of NVIDIA's AIPerf: one request per line, each metric with its unit.
+ * Requests that failed or were cancelled have no metrics. https://github.com/ai-dynamo/aiperf,
  * docs/tutorials/working-with-profile-exports.md */
 #include "traces.h"
 
@@ -41,7 +41,7 @@ static int take_tokens(const struct trace_record *metrics, const char *name, int
     return rc < 0 ? rc : trace_record_tokens(&metric, "value", tokens, error);
 }
 
-/* Only streaming clients know the gaps. */
+/* The gaps between tokens, which are there only for streaming clients. */
 static int take_gaps(struct trace_rows *rows, const struct trace_record *metrics,
                      struct ifl_error *error)
 {

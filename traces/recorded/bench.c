@@ -1,7 +1,7 @@
-/* Detailed results of `vllm bench serve` and of SGLang's bench_serving: an object a run, with a
- * list a quantity and an entry a request, in seconds. Requests that failed have no output. Runs
- * without start_times (before 2025) have no stamps. https://docs.vllm.ai/en/latest/benchmarking,
- * https://docs.sglang.ai */
+/* Detailed results of `vllm bench serve` and of SGLang's bench_serving: one object per run, with
+ * one list per quantity and one entry per request, in seconds. Requests that failed have no output.
+ * Runs without start_times (before 2025) have no stamps.
+ * https://docs.vllm.ai/en/latest/benchmarking, https://docs.sglang.ai */
 #include "traces.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ struct run {
     struct trace_rows *rows;
     const struct trace_record *record;
     const json_t *list[N_LISTS]; /* of equal length; START_TIMES may be NULL */
-    bool itls_are_means;         /* inflight's own export: they add up, and are no gaps */
+    bool itls_are_means; /* inflight's own export: their sum is right, but they are no gaps */
 };
 
 static int fail_entry(const struct run *run, int list, size_t i, const char *expected,
@@ -46,7 +46,7 @@ static int take_seconds(const struct run *run, int list, size_t i, const json_t 
     return 0;
 }
 
-/* The end-to-end latency is not in the file: it is the first token's and all gaps behind it. */
+/* The end-to-end latency is not in the file: it is the time to the first token plus all gaps. */
 static int take_gaps(const struct run *run, size_t i, struct ifl_outcome *outcome,
                      struct ifl_error *error)
 {

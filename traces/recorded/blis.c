@@ -1,5 +1,5 @@
-/* Spans of vLLM as inference-sim (BLIS) recorded them, flattened: a row a request, in seconds.
- * ttft and e2e are what the server traced, so its own handling of the request is in them.
+/* Spans of vLLM as inference-sim (BLIS) recorded them, flattened: one row per request, in seconds.
+ * ttft and e2e are those that the server traced, so they include its own handling of the request.
  * https://github.com/inference-sim/inference-sim */
 #include "traces.h"
 

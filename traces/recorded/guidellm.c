@@ -1,5 +1,5 @@
-/* benchmarks.json of GuideLLM: an object with a benchmark a load, each with its requests; those
- * that failed or did not end are not read. https://github.com/vllm-project/guidellm */
+/* benchmarks.json of GuideLLM: an object with one benchmark per load, each with its requests.
+ * Requests that failed or did not end are not read. https://github.com/vllm-project/guidellm */
 #include "traces.h"
 
 static int take_request(struct trace_rows *rows, const struct trace_record *request,

@@ -1,6 +1,6 @@
-/* Requests as llm-d-benchmark's client (LMBenchmark) saw them: seconds, launch_time from the first
- * request on, generation_time behind the first token. A column qps, where several rates share a
- * file, begins a run with each new value. https://github.com/llm-d/llm-d-benchmark */
+/* Requests as measured by llm-d-benchmark's client (LMBenchmark), in seconds. launch_time counts
+ * from the first request, generation_time from the first token. If several rates share a file, each
+ * new value in the column qps begins a run. https://github.com/llm-d/llm-d-benchmark */
 #include "traces.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static const struct trace_csv_column columns[N_COLUMNS] = {
 
 struct runs {
     struct trace_rows *rows;
-    char qps[32]; /* of the row before; empty before the first */
+    char qps[32]; /* of the previous row; empty before the first row */
 };
 
 static int take_header(void *self, const struct trace_row *row, struct ifl_error *error)

@@ -1,8 +1,8 @@
-/* Requests of a real vLLM as LLMServingSim recorded them, a request a line, in seconds.
+/* Requests of a real vLLM as LLMServingSim recorded them, one request per line, in seconds.
  *
- * The arrival is on the wall clock, all that follows on a monotonic one. vLLM notices a request
- * between two steps: the shortest way from arrival to queue, that of a request which met an idle
- * engine or the end of a step, aligns the two clocks. Latencies count from the arrival; counted
+ * The arrival is on the wall clock, all later times are on a monotonic clock. The least time from
+ * arrival to queue aligns the two clocks: vLLM notices requests between two steps, so this is a
+ * request that found an idle engine or the end of a step. Latencies count from the arrival. Counted
  * from queued_ts, as LLMServingSim does, they lack the wait for the step that was running.
  * https://github.com/casys-kaist/LLMServingSim */
 #include "traces.h"

@@ -1,5 +1,5 @@
-/* Results of the fairness benchmark of VTC (Sheng et al., OSDI 2024): an object an experiment, its
- * responses in seconds. A client is an adapter; latencies of -1 mark requests that were refused.
+/* Results of the fairness benchmark of VTC (Sheng et al., OSDI 2024): one object per experiment,
+ * with its responses, in seconds. A client is an adapter; a latency of -1 marks a refused request.
  * https://github.com/Ying1123/VTC-artifact */
 #include "traces.h"
 
