@@ -39,8 +39,7 @@ int64_t pairs_metric_ns(const struct pairs *pairs, enum side side, enum metric m
 int64_t pairs_arrival_ns(const struct pairs *pairs, enum side side, size_t i);
 int64_t pairs_finish_ns(const struct pairs *pairs, enum side side, size_t i);
 
-/* The largest difference between a pair's arrivals in the two runs, counted from the first pair's.
- */
+/* The largest difference of a pair's arrivals in the two runs, relative to the first pair's. */
 int64_t pairs_arrivals_apart_ns(const struct pairs *pairs);
 
 /* The metric of the pairs that have it on both sides: value[side][n]; each has room for pairs->n.
