@@ -65,7 +65,8 @@ static void expect_near(const char *kind, const char *name, const char *near)
     cr_expect(strstr(error.text, expected), "\"%s\" lacks \"%s\"", error.text, expected);
 }
 
-/* For the common prefix of a family all members are offered, not the nearest one by letters. */
+/* If a name resembles the common prefix of a family, all members are offered, not the nearest one.
+ */
 Test(names, a_family_is_offered_as_a_whole)
 {
     static const char vllm[] =

@@ -92,7 +92,7 @@ Test(study_errors, names)
                  "aiperf, guidellm, blis, llm-d, vtc, inflight; did you mean azure?");
 }
 
-/* The preset that the study names, and the wrong preset that it is based on. */
+/* A study with preset `named` fails with an error in the file of preset `wrong`. */
 static void expect_wrong_preset(const char *named, const char *wrong, int line, const char *message)
 {
     char text[256], path[128];

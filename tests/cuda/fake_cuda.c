@@ -32,7 +32,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     return fake_fails() ? cudaErrorInvalidDevice : cudaSuccess;
 }
 
-/* Ignores `attribute`: the engine asks only for the node of the host's memory. */
+/* Knows one attribute: the NUMA node of host memory near the device. */
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
 {
     (void)device;

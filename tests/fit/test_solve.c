@@ -83,7 +83,7 @@ static struct hardware blank(void)
     struct hardware hardware = {.gpu = truth.gpu};
     hardware.prefill.causal_frac = 0.5;
     hardware.decode_mixed = (struct decode_mixed_profile){1, 1}; /* likewise */
-    hardware.decode.stream_gb_per_s = 10; /* marks the kernel as a streaming one */
+    hardware.decode.stream_gb_per_s = 10; /* not 0: contexts of unshared KV heads are not split */
     hardware.allreduce[0].bulk_from_bytes = truth.allreduce[0].bulk_from_bytes;
     return hardware;
 }

@@ -188,7 +188,7 @@ Test(validate, only_requests_without_company_tell_the_cost_of_one)
     both->simulated.outcome[7].e2e_ns += 38 * MS;
     char *csv = validate(both);
     cr_expect_eq(cell(csv, "cost.lone_prefill_s", "mean", N_SAMPLES), N - 1);
-    /* One answer in five has one token and no TPOT. */
+    /* Request 5 has one token and no TPOT in any case. */
     cr_expect_eq(cell(csv, "cost.lone_decode_s", "mean", N_SAMPLES), N - N / 5 - 1);
     cr_expect_float_eq(cell(csv, "cost.lone_prefill_s", "mean", ERROR_VALUE), 0.038 / (N - 1),
                        1e-9);
