@@ -130,7 +130,7 @@ static const char *text_in(const json_t *object, const char *key)
 
 static const char FULL[] = "full_attention", SLIDING[] = "sliding_attention";
 
-/* Layers that layer_types has a window for; of those whose list is missing, `otherwise`. */
+/* The number of layers that layer_types gives a window; `otherwise` if there is no layer_types. */
 static int32_t count_windows(struct reader *reader, int32_t n_layers, int32_t otherwise)
 {
     const json_t *types = value_in(reader->root, "layer_types");
@@ -149,8 +149,8 @@ static int32_t count_windows(struct reader *reader, int32_t n_layers, int32_t ot
     return n;
 }
 
-/* Engines have one window for all layers. window_tokens 0: the configuration sets none, and then
- * no layer may ask for it. */
+/* Engines have one window for all layers. With window_tokens 0 the configuration sets no window,
+ * and a layer that asks for one is an error. */
 static void set_window(struct reader *reader, struct architecture *a, int32_t window_tokens,
                        int32_t n_windows)
 {
@@ -173,7 +173,7 @@ static int32_t window_of(struct reader *reader)
 
 /* ---- rotary positions ---- */
 
-/* Older files call it so. */
+/* Older files name the key "type". */
 static const char *rope_type_key(const json_t *rope)
 {
     return value_in(rope, "rope_type") ? "rope_type" : "type";
@@ -239,8 +239,8 @@ static void read_llama(struct reader *reader, struct architecture *a)
     a->model.mlp_bias = flag_of(reader, "mlp_bias", false);
 }
 
-/* With layer_types, transformers' AutoConfig reads a Mistral as a Ministral, whose layers have each
- * a type of their own. */
+/* transformers' AutoConfig reads a Mistral with layer_types as a Ministral: each layer has a type.
+ */
 static void read_mistral(struct reader *reader, struct architecture *a)
 {
     const int32_t window_tokens = window_of(reader), n_layers = a->model.n_layers;
@@ -248,7 +248,7 @@ static void read_mistral(struct reader *reader, struct architecture *a)
                count_windows(reader, n_layers, window_tokens > 0 ? n_layers : 0));
 }
 
-/* The first max_window_layers have none. */
+/* The number of layers with a window: those after the first max_window_layers. */
 static int32_t layers_behind(struct reader *reader, int32_t n_layers)
 {
     const json_t *value = value_in(reader->root, "max_window_layers");

@@ -8,8 +8,8 @@
 
 #include "inflight/engine.h"
 
-/* Llama 3.1 slows the rotations whose wavelength exceeds the context it was first trained for
- * (Grattafiori et al. 2024; formulas in rope.c). factor 0: none of it. */
+/* Llama 3.1 slows rotations of a wavelength beyond its original training context (Grattafiori et
+ * al. 2024; formulas in rope.c). factor 0: no scaling. */
 struct rope_scaling {
     double factor, low_freq_factor, high_freq_factor;
     double original_tokens;
@@ -22,19 +22,19 @@ struct architecture {
     int32_t window_tokens; /* attention sees no further back; 0: everything */
 };
 
-/* For random weights: no checkpoint says otherwise. */
+/* The defaults, for random weights. */
 void architecture_default(const struct ifl_engine_model *model, struct architecture *architecture);
 
 /* Reads dir/config.json; its shapes must be those of `model`, unless that is NULL. */
 int architecture_read(const char *dir, const struct ifl_engine_model *model,
                       struct architecture *architecture, struct ifl_error *error);
 
-/* What the options describe: that of their checkpoint, or of random weights. The checkpoint may
- * have biases that the options have no word for. */
+/* The architecture of the options' checkpoint or, without one, of random weights. A checkpoint may
+ * have biases that no option describes. */
 int architecture_of(const struct ifl_engine_options *options, struct architecture *architecture,
                     struct ifl_error *error);
 
-/* Shapes that could be computed with, none of whose products overflow. */
+/* An error unless the shapes can be computed and no product of them overflows. */
 int architecture_check(const struct ifl_engine_model *model, struct ifl_error *error);
 
 #endif

@@ -18,7 +18,7 @@ static int open_shard(struct checkpoint *checkpoint, const char *name, struct if
     return safetensors_open(path, &checkpoint->shards[checkpoint->n_shards++], error);
 }
 
-/* NULL if it has not been opened. */
+/* The open shard of that name, or NULL. */
 static const struct safetensors *shard_named(const struct checkpoint *checkpoint, const char *name)
 {
     for (size_t i = 0; i < checkpoint->n_shards; i++) {
@@ -92,7 +92,7 @@ void checkpoint_close(struct checkpoint *checkpoint)
 
 /* ---- reading ---- */
 
-/* Where a tensor should be; NULL if nothing says so. */
+/* The shard that should hold the tensor; NULL if the index does not name it. */
 static const struct safetensors *shard_of(const struct checkpoint *checkpoint, const char *name)
 {
     if (!checkpoint->index)

@@ -1,5 +1,5 @@
-/* A Hugging Face directory's tensors: one model.safetensors, or the shards that
- * model.safetensors.index.json names, each in the one that it names. */
+/* A Hugging Face directory's tensors, in one model.safetensors or in shards. With shards,
+ * model.safetensors.index.json names the shard of each tensor. */
 #ifndef GPU_CHECKPOINT_H
 #define GPU_CHECKPOINT_H
 
@@ -22,10 +22,10 @@ void checkpoint_close(struct checkpoint *checkpoint);
 int checkpoint_read(const struct checkpoint *checkpoint, const char *name, int64_t n_rows,
                     int64_t n_columns, float *numbers, struct ifl_error *error);
 
-/* How a tensor's numbers are stored; TENSOR_OTHER where there is none of that name. */
+/* How the numbers of the named tensor are stored; TENSOR_OTHER if there is no such tensor. */
 enum tensor_type checkpoint_type(const struct checkpoint *checkpoint, const char *name);
 bool checkpoint_has(const struct checkpoint *checkpoint, const char *name);
-/* 1 where both are there with the same shape and numbers, 0 where not; negative: an error. */
+/* 1 if both tensors exist with the same shape and numbers, 0 if not; negative: an error. */
 int checkpoint_equal(const struct checkpoint *checkpoint, const char *a, const char *b,
                      struct ifl_error *error);
 

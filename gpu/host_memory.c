@@ -69,8 +69,8 @@ static void look_at_group(const char *folder, const struct version *version,
     lower(&memory->free_bytes, limit - (usage - inactive - active));
 }
 
-/* The group and those above it. In a container its path may begin outside, and then the mount is
- * the group itself. */
+/* The group and its ancestors. In a container the group's path may begin outside the mount; the
+ * mount is then the group itself. */
 static void look_at_groups(const char *mount, const char *group, const struct version *version,
                            struct host_memory *memory)
 {

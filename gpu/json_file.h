@@ -7,8 +7,8 @@
 
 #include "inflight/error.h"
 
-/* The document in a regular file of at most max_bytes, the caller's to release. NULL and one line
- * with the place of what is wrong. Keys that come twice are wrong. */
+/* The document in a regular file of at most max_bytes; the caller releases it. On an error, NULL
+ * and one line with its place in the file. A repeated key is an error. */
 json_t *json_file_read(const char *path, int64_t max_bytes, struct ifl_error *error);
 
 #endif

@@ -2,8 +2,10 @@
 
 #include <math.h>
 
-/* Llama 3.1: wavelengths beyond original / low_freq_factor are stretched by `factor`, those below
- * original / high_freq_factor kept, and those between blended linearly in 1 / wavelength. */
+/* Llama 3.1:
+ * - a wavelength beyond original / low_freq_factor is multiplied by `factor`;
+ * - a wavelength below original / high_freq_factor is kept;
+ * - between the two they are blended linearly in 1 / wavelength. */
 static double scaled(const struct rope_scaling *s, double frequency)
 {
     const double two_pi = 6.283185307179586476925;
@@ -16,7 +18,7 @@ static double scaled(const struct rope_scaling *s, double frequency)
     return (1 - keep) * frequency / s->factor + keep * frequency;
 }
 
-/* Rounded to fp32, as models are trained: at position 100,000 the rounding itself is a rotation. */
+/* Rounded to fp32, as in training: at position 100,000 the rounding error is a visible angle. */
 void rope_frequencies(const struct architecture *a, float *frequency)
 {
     const int32_t d_head = a->model.d_head;

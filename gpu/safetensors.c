@@ -39,7 +39,7 @@ static int read_type(const struct safetensors *file, const json_t *entry, struct
                        name ? name : "missing");
 }
 
-/* Elements, and never so many that their bytes overflow. */
+/* Reads the shape; more elements than a byte count can hold is an error. */
 static int read_shape(const struct safetensors *file, const json_t *entry, struct tensor *tensor,
                       uint64_t *n_elements, struct ifl_error *error)
 {

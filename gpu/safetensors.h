@@ -5,7 +5,7 @@
  *     the rest  the tensors' data, row by row, without holes
  *
  * Format: github.com/huggingface/safetensors. Offsets count from the end of the header. A file is
- * checked as a whole before any tensor is read: sizes, types, holes, overlaps, what is left over.
+ * checked as a whole before any tensor is read: sizes, types, holes, overlaps, bytes left over.
  */
 #ifndef GPU_SAFETENSORS_H
 #define GPU_SAFETENSORS_H
@@ -17,8 +17,8 @@
 
 enum {
     TENSOR_MAX_DIMS = 8,
-    /* A thousand layers of twenty tensors, each told in 200 bytes, and as much again. The reference
-     * implementation takes 100 MB, of which a parser makes a gigabyte. */
+    /* Twice the 4 MB of 1000 layers with 20 tensors of 200 bytes each. The reference implementation
+     * accepts 100 MB, which takes a JSON parser about a gigabyte. */
     SAFETENSORS_MAX_HEADER_BYTES = 8 << 20,
 };
 
@@ -48,9 +48,9 @@ int safetensors_parse(const char *path, const char *header, size_t n_header, uin
 /* Accepts what a failed open or parse leaves. */
 void safetensors_close(struct safetensors *file);
 
-/* NULL if there is none of that name. */
+/* NULL if there is no tensor of that name. */
 const struct tensor *safetensors_find(const struct safetensors *file, const char *name);
-/* Of a tensor whose type is a float. */
+/* The number of elements; the tensor's type must be a float. */
 size_t tensor_numbers(const struct tensor *tensor);
 /* n_numbers must be the tensor's. */
 int safetensors_read(const struct safetensors *file, const struct tensor *tensor, float *numbers,

@@ -113,7 +113,7 @@ static int check_seqs(const struct ifl_engine_options *limits, const struct ifl_
     return 0;
 }
 
-/* Counts say how long arrays are; one that is not there has no length. */
+/* An array with a positive count must not be NULL. */
 static int check_arrays(const struct ifl_engine_step *step, struct ifl_error *error)
 {
     const struct {
@@ -158,7 +158,7 @@ int step_check(const struct ifl_engine_options *limits, const struct ifl_engine_
     return check_seqs(limits, step, error);
 }
 
-/* ---- what somebody looks at ---- */
+/* ---- reading a block back ---- */
 
 int block_check(const struct ifl_engine_options *limits, enum ifl_engine_pool pool, uint32_t block,
                 struct ifl_error *error)

@@ -211,7 +211,7 @@ int weights_settle_tie(struct weight_source *source, struct ifl_engine_model *mo
     return 0;
 }
 
-/* Beyond `greatest` a number rounds to infinity, or is it already; NaN compares with nothing. */
+/* Counts numbers that are NaN, infinite, or round to infinity because they exceed `greatest`. */
 static size_t count_beyond(const float *numbers, size_t n_numbers, float greatest)
 {
     size_t n = 0;

@@ -1,9 +1,8 @@
-/* A decoder's weights: which there are, in which order they lie, and where their numbers come
- * from.
+/* A decoder's weights: their list, their order in memory and the source of their numbers.
  *
- * The order puts matrices that are multiplied at once next to each other (query, key, value; gate,
- * up; their biases likewise), so that each engine stores the list one after the other. Matrices
- * are [outputs][inputs], as checkpoints hold them. */
+ * Matrices that one product multiplies are neighbours (query, key, value; gate, up; their biases
+ * likewise), so that an engine can store the weights in the order of the list. Matrices are
+ * [outputs][inputs], as checkpoints hold them. */
 #ifndef GPU_WEIGHTS_H
 #define GPU_WEIGHTS_H
 
@@ -63,15 +62,16 @@ struct weight_source {
     struct ifl_notes notes;
 };
 
-/* A checkpoint may say that its embeddings are tied and hold a head all the same. As transformers
- * since 5.0 has it (PreTrainedModel.tie_weights; 4 took the embedding): a head that differs is
- * used, and `model` loses its tie; one that stands in for a missing embedding is both. */
+/* A checkpoint may say that its embeddings are tied and still hold a head. As transformers does
+ * since 5.0 (PreTrainedModel.tie_weights; 4 took the embedding):
+ * - a head that differs from the embedding is used, and `model` loses its tie;
+ * - a head without an embedding serves as both. */
 int weights_settle_tie(struct weight_source *source, struct ifl_engine_model *model,
                        struct ifl_error *error);
 
 /* Random matrices are uniform with the variance 1 / inputs, which keeps activations of order one;
- * norms are near 1. Each number depends on the seed, the weight and its place alone. A weight of a
- * checkpoint with numbers that are infinite, none at all, or beyond the greatest, is noted. */
+ * norms are near 1. Each number depends only on the seed, the weight and its index. A checkpoint's
+ * weight with numbers that are infinite, NaN or beyond `greatest` is named in a note. */
 int weight_fill(const struct weight_source *source, const struct weight *weight, float *numbers,
                 struct ifl_error *error);
 

@@ -117,7 +117,7 @@ static int put_list(struct bench *bench, const char *key, put_entry_fn *put_entr
     return rc ? rc : put(bench, error, "], ");
 }
 
-/* The gaps of a request as its mean, so that they add up to what lies behind its first token. */
+/* Every gap of a request is its mean gap, so that they add up to the time after its first token. */
 static int put_gaps(struct bench *bench, size_t row, struct ifl_error *error)
 {
     const struct ifl_trace *trace = bench->of->trace;
@@ -301,7 +301,7 @@ static int put_all(struct bench *bench, struct ifl_error *error)
         rc = put_itl(bench, error);
     if (rc == IFL_OK)
         rc = put_latencies(bench, error);
-    /* Every value has left a comma behind it. */
+    /* Every value ends with a comma, so this key can follow directly. */
     return rc ? rc : put(bench, error, "\"exported_by\": \"inflight\"}\n");
 }
 

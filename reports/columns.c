@@ -20,7 +20,7 @@
 
 /* NOLINTEND(bugprone-macro-parentheses) */
 
-/* Names and order are a promise: add at the end only. */
+/* Names and order are part of the file format: new columns go at the end only. */
 const struct column summary_columns[] = {
     COUNT("requests", n_requests),
     COUNT("finished", n_finished),

@@ -15,7 +15,7 @@ struct column {
 extern const struct column summary_columns[];
 extern const size_t n_summary_columns;
 
-/* workload.arrivals.rate_rps is rate_rps to a reader who wrote the sweep. */
+/* The last part of a swept key, for tables and labels: rate_rps of workload.arrivals.rate_rps. */
 const char *column_short_key(const char *key);
 
 #endif

@@ -11,7 +11,7 @@
 #define CHUNK_BYTES ((size_t)1 << 16)
 #define MOST_CELL_BYTES ((size_t)1 << 20)
 
-/* libcsv's callbacks cannot stop the parser, so the first trouble is kept here. */
+/* libcsv's callbacks cannot stop the parser; the first error is kept here. */
 struct reading {
     const char *path;
     const struct csv_taker *taker;
@@ -54,7 +54,7 @@ static void take_row(int ending, void *context)
     reading->column = 0;
 }
 
-/* libcsv gathers a cell however long it is. */
+/* libcsv puts no limit on the length of a cell; this does. */
 static void *grow_cell(void *cell, size_t n)
 {
     return n <= MOST_CELL_BYTES ? realloc(cell, n) : NULL;

@@ -1,5 +1,5 @@
-/* A CSV file with a header line, from its first cell to its last: what sheets and scans have in
- * common. libcsv does the reading. */
+/* Reads a CSV file with a header line and passes on each cell and row; the common part of sheets
+ * and scans. The parser is libcsv. */
 #ifndef INFLIGHT_REPORTS_CSV_FILE_H
 #define INFLIGHT_REPORTS_CSV_FILE_H
 

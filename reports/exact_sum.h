@@ -1,4 +1,4 @@
-/* Sums that neither overflow nor round, whatever the order: 128 bits. */
+/* 128-bit integer sums: no overflow, no rounding, the same in every order. */
 #ifndef INFLIGHT_REPORTS_EXACT_SUM_H
 #define INFLIGHT_REPORTS_EXACT_SUM_H
 

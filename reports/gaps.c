@@ -6,9 +6,10 @@
 #include "sort.h"
 
 #define FIRST_PAIRS ((size_t)1 << 12)
-#define GROWTH ((size_t)1 << 5) /* pages cost where they are touched, by a copy too: few copies */
+#define GROWTH ((size_t)1 << 5) /* large, as a copy touches pages and untouched pages are free */
 #define BATCH_PAIRS ((size_t)1 << 9) /* for the histogram; 6 KiB, which share the caches */
-/* Merging pays for its sort where it leaves one of MERGED, as the first one of TRIED may tell. */
+/* Merging pays for its sort if at most 1 of MERGED pairs remains; the first 1 / TRIED of the pairs
+ * are tried before all are sorted. */
 #define MERGED ((size_t)1024)
 #define TRIED ((size_t)64)
 
@@ -41,7 +42,7 @@ static int grow(struct gaps *gaps, struct ifl_error *error)
     return IFL_OK;
 }
 
-/* Neighbours that are equal become one, unless their count would overflow. */
+/* Merges neighbours of equal gaps, unless their count would overflow. */
 static void merge(struct gaps *gaps)
 {
     size_t kept = 0;
@@ -59,7 +60,7 @@ static void merge(struct gaps *gaps)
     gaps->n = kept;
 }
 
-/* In batches: then the histogram's cache misses overlap, instead of each delaying a step. */
+/* Pairs are binned in batches, so that the histogram's cache misses overlap. */
 static int bin_pairs(struct gaps *gaps, struct ifl_error *error)
 {
     if (histogram_add(&gaps->histogram, gaps->gap_ns, gaps->n, gaps->requests, 1, error))
@@ -85,7 +86,7 @@ static int sort_first(struct gaps *gaps, size_t n, size_t *n_different, struct i
     return IFL_OK;
 }
 
-/* Where too many of the first pairs differ, too many of all do. */
+/* If too many of the first pairs differ, too many of all pairs do, and the full sort is skipped. */
 static int merge_or_bin(struct gaps *gaps, struct ifl_error *error)
 {
     const size_t few = gaps->max_pairs / MERGED;
@@ -131,7 +132,8 @@ int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_err
     return requests > 0 ? add(gaps, gap_ns, (uint32_t)requests, error) : IFL_OK;
 }
 
-/* Behind a pair: as many as there is room for, up to one that repeats the one before. */
+/* Appends gaps as pairs, of which there is one already, until the array is full or a gap equals its
+ * predecessor. Returns the number appended. */
 static size_t append(struct gaps *gaps, const int64_t *gap_ns, size_t n, uint32_t requests)
 {
     const size_t n_room = gaps->cap - gaps->n, n_most = n < n_room ? n : n_room;

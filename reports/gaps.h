@@ -1,10 +1,11 @@
-/* The gaps between tokens of all requests: how many requests had which.
+/* The gaps between tokens of all requests, as pairs of a gap and its number of requests.
  *
- * Requests decoded in one step share its gap, so a run leaves a few pairs (gap, requests) a step.
- * Up to max_pairs pairs are kept as they came, and quantiles are exact. Then equal gaps are merged,
- * where that leaves few, as with a cost of round numbers, and it goes on so. Else all go into a
- * histogram, what comes behind them as well, and quantiles are within four millionths of the truth
- * (histogram.h). Count and mean stay exact. */
+ * Requests decoded in one step share its gap, so a run adds a few pairs a step.
+ * - Up to max_pairs pairs are kept in order of arrival; quantiles are exact.
+ * - When the array is full, pairs of equal gaps are merged if few distinct gaps remain, as with a
+ *   cost of round numbers; quantiles stay exact.
+ * - Otherwise all pairs, and all later ones, go into a histogram; quantiles have a relative error
+ * of at most 4e-6 (histogram.h). Count and mean are exact in every case. */
 #ifndef INFLIGHT_REPORTS_GAPS_H
 #define INFLIGHT_REPORTS_GAPS_H
 
@@ -21,7 +22,7 @@
 
 struct gaps {
     int64_t *gap_ns;    /* [cap] and more, owned */
-    uint32_t *requests; /* [cap] and more, owned: how many had the gap */
+    uint32_t *requests; /* [cap] and more, owned: the number of requests with the gap */
     size_t n, cap, max_pairs;
     bool binned; /* most of them are in the histogram, and the last ones will be */
     struct histogram histogram;
@@ -32,13 +33,13 @@ struct gaps {
 void gaps_init(struct gaps *gaps, size_t max_pairs);
 void gaps_finish(struct gaps *gaps);
 int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_error *error);
-/* The same of each of n gaps, which add up to total_ns. */
+/* As gaps_add for each of n gaps, with the same number of requests; their sum is total_ns. */
 int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int64_t total_ns,
                  int32_t requests, struct ifl_error *error);
-/* The end: thins out what is there. */
+/* Called once at the end: computes the quantiles and reorders the pairs. */
 int gaps_describe(struct gaps *gaps, struct distribution *of, struct ifl_error *error);
-/* Behind it: the memory of the pairs, for others, who free it. It is large, and its pages are there
- * already. May be NULL. */
+/* Called after gaps_describe: the memory of the pairs, which the caller frees, or NULL. It is large
+ * and its pages are mapped already, so that reuse saves page faults. */
 void *gaps_release(struct gaps *gaps);
 
 #endif

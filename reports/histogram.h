@@ -1,11 +1,11 @@
-/* How often values of all magnitudes occurred, to within a 2 << HISTOGRAM_BITS-th of the value: in
- * bins that are fixed in advance (scale.h, from 0), so that no order of the values makes a
- * difference.
+/* A histogram of values of all magnitudes, with a relative error of at most 1 / (2 <<
+ * HISTOGRAM_BITS). Its bins are fixed in advance (scale.h, from 0), so it does not depend on the
+ * order of the values.
  *
- * The bins are there from the first value on; of their pages, only those that are touched take
- * memory, and only rows with a value in them are looked at again. A row is a doubling. A count has
- * its low 16 bits in one array, which so stays small enough for the caches, and the others in
- * another, which is touched once in 65,536. */
+ * All bins are allocated with the first value, but only touched pages take memory. A row is a
+ * doubling; only rows with a value are read at the end. The low 16 bits of a count are in one
+ * array, small enough for the caches; the high bits are in another, touched once in 65,536
+ * additions. */
 #ifndef INFLIGHT_REPORTS_HISTOGRAM_H
 #define INFLIGHT_REPORTS_HISTOGRAM_H
 
@@ -30,8 +30,8 @@ void histogram_finish(struct histogram *histogram);
 int histogram_add(struct histogram *histogram, const int64_t *value, size_t n,
                   const uint32_t *times, size_t apart, struct ifl_error *error);
 
-/* What it holds, ascending, as samples with counts (quantile.h): each bin's middle. Arrays of
- * [*n], the caller's to free, also after an error. */
+/* The contents in ascending order, as samples with counts (quantile.h): the middle of each bin.
+ * value and count are [*n]; the caller frees them, also after an error. */
 int histogram_list(const struct histogram *histogram, int64_t **value, uint32_t **count, size_t *n,
                    struct ifl_error *error);
 

@@ -1,4 +1,4 @@
-/* intervals.csv: what the members of an ensemble say of each metric of the summary. */
+/* intervals.csv: quantiles of each metric of the summary over the members of an ensemble. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

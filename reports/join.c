@@ -1,4 +1,4 @@
-/* The points' files of a report, one behind the other: CSV under one header, or one JSON array. */
+/* Joins the points' files of a report in order: CSV under one header, or one JSON array. */
 #include <stdio.h>
 
 #include "inflight/report.h"
@@ -35,7 +35,7 @@ void ifl_joint_destroy(struct ifl_joint *joint)
 
 /* ---- a part ---- */
 
-/* The points share their columns, so one header speaks for all. */
+/* All points have the same columns, so the joined file needs one header. */
 static void skip_header(FILE *part)
 {
     for (int c = getc(part); c != EOF && c != '\n'; c = getc(part))

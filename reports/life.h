@@ -2,7 +2,7 @@
  *
  * Every metric is IFL_NEVER where it is undefined. e2e = queue + prefill + decode + stalled, to the
  * nanosecond. tpot and normalized latency are ratios, rounded to the nearest nanosecond here, once,
- * so that requests.csv, the quantiles and the SLO test speak of the same number. */
+ * so that requests.csv, the quantiles and the SLO test use the same number. */
 #ifndef INFLIGHT_REPORTS_LIFE_H
 #define INFLIGHT_REPORTS_LIFE_H
 
@@ -13,7 +13,7 @@
 #include "inflight/report.h"
 #include "whole_file.h"
 
-/* What most requests have nothing of. */
+/* The fields that are zero or undefined for most requests. */
 struct rare {
     int64_t stalled_ns, stalled_prefill_ns;
     int64_t ttft_slo_ns, tpot_slo_ns; /* that it was held to; IFL_NEVER: to none */
@@ -23,8 +23,9 @@ struct rare {
 struct life {
     uint64_t request_id;
     int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns;
-    int64_t max_itl_ns;      /* IFL_NEVER where undefined */
-    const struct rare *rare; /* those without share one: what is not kept need not be looked at */
+    int64_t max_itl_ns; /* IFL_NEVER where undefined */
+    const struct rare
+        *rare; /* requests without such fields share one record, which stays in the cache */
     int32_t prompt_tokens, output_tokens, replica;
     uint8_t status; /* enum ifl_status */
 };
@@ -44,8 +45,8 @@ static inline int64_t life_e2e_ns(const struct life *life)
     return life_finished(life) ? life->finish_ns - life->arrival_ns : IFL_NEVER;
 }
 
-/* In doubles, which divide in a third of the time. They are exact below 2^53, and the quotient is
- * further from the next whole number than half a unit in its last place. */
+/* In doubles, which divide in a third of the time of integers. Both are exact below 2^53, and the
+ * quotient is further from the next whole number than half a unit in its last place. */
 static inline int64_t life_ratio_ns(int64_t span_ns, int64_t parts)
 {
     const int64_t rounded_up = span_ns + parts / 2;
@@ -97,7 +98,8 @@ static inline bool life_meets(int64_t latency_ns, int64_t slo_ns)
     return latency_ns == IFL_NEVER || latency_ns <= slo_ns;
 }
 
-/* An undefined latency, as tpot of one token, meets any SLO, and no SLO asks for none. */
+/* An undefined latency, such as tpot of one token, meets every SLO; an SLO of IFL_NEVER is met by
+ * every latency. A request that did not finish meets none. */
 static inline bool life_meets_slos(const struct life *life)
 {
     const int64_t ttft_slo_ns = life->rare->ttft_slo_ns, tpot_slo_ns = life->rare->tpot_slo_ns;

@@ -77,7 +77,7 @@ static bool comes_before(const struct life *a, const struct life *b)
            (a->arrival_ns == b->arrival_ns && a->request_id < b->request_id);
 }
 
-/* False where that is not the order. */
+/* The order of the indices; false if it is not the order of arrival. */
 static bool order_by_place(const struct lives *lives, uint32_t *order)
 {
     const struct life *last = NULL;
@@ -99,7 +99,7 @@ static int64_t id_key(const struct life *life)
     return (int64_t)(life->request_id ^ (uint64_t)1 << 63);
 }
 
-/* Lives [from, to) of the order arrived together: by identity. */
+/* Sorts lives [from, to) of the order, which arrived at the same time, by request_id. */
 static int order_ties(const struct life *lives, uint32_t *order, int64_t *key, size_t from,
                       size_t to, struct ifl_error *error)
 {
@@ -108,7 +108,7 @@ static int order_ties(const struct life *lives, uint32_t *order, int64_t *key, s
     return sort_by_key(key + from, order + from, to - from, error);
 }
 
-/* Who agrees in both stays in the order in which they came. */
+/* Lives of equal arrival and request_id keep the order in which they were added. */
 static int order_by_arrival(const struct lives *lives, uint32_t *order, int64_t *key,
                             struct ifl_error *error)
 {

@@ -1,6 +1,7 @@
-/* The lives of a point. They come in the order of their ends, and reports go through them in the
- * order of arrivals. Most traces number requests as they arrive, so each lies at the place of its
- * number, where that is there and free: then they lie in order, and no look at one is a miss. */
+/* The lives of a point. They are added in the order of their ends and read in the order of
+ * arrivals. Most traces number requests by arrival, so a life is stored at the index of its
+ * request_id if that index exists and is free. The lives then lie in order of arrival and reading
+ * them is sequential. */
 #ifndef INFLIGHT_REPORTS_LIVES_H
 #define INFLIGHT_REPORTS_LIVES_H
 
@@ -8,7 +9,7 @@
 
 struct lives {
     struct life *at;    /* [cap], owned; not touched where there is none */
-    uint32_t *nth;      /* [cap], owned: which one to come lies there, from 1 on; 0: none */
+    uint32_t *nth;      /* [cap], owned: order of addition of the life there, from 1 on; 0: none */
     struct rare *rares; /* [n_rares of cap], owned; not touched behind those */
     size_t n, n_rares, cap;
     size_t spare; /* no place before it is free */
@@ -16,13 +17,13 @@ struct lives {
 
 int lives_open(struct lives *lives, size_t cap, struct ifl_error *error);
 void lives_close(struct lives *lives);
-/* One more; there are fewer than cap. It stays where it is. */
+/* Adds a life; there must be fewer than cap. The returned address stays valid until lives_close. */
 const struct life *lives_add(struct lives *lives, const struct ifl_request_record *record);
-/* Their places by arrival, then request_id: order[n]. */
+/* Fills order[n] with the indices of the lives in order of arrival, then request_id. */
 int lives_order(const struct lives *lives, uint32_t *order, struct ifl_error *error);
 
-/* The i-th of n in that order. Where it is not that of their places, each would be a miss: what
- * comes soon is fetched now. */
+/* The i-th of n in that order. If the order is not that of the indices, every access would miss the
+ * cache, so a life a few positions ahead is prefetched. */
 static inline const struct life *life_at(const struct life *lives, const uint32_t *order, size_t n,
                                          size_t i)
 {

@@ -8,8 +8,8 @@
 
 #define MAX_BUCKETS ((size_t)1 << 16)
 #define MAX_BUCKET_BITS 14
-#define PER_BUCKET ((size_t)4) /* samples, at least; looking at a bucket is the price of one */
-#define MIN_TO_THIN ((size_t)1 << 13) /* most of fewer would be left */
+#define PER_BUCKET ((size_t)4)        /* samples at least; a bucket costs as much as a sample */
+#define MIN_TO_THIN ((size_t)1 << 13) /* fewer samples would mostly remain */
 
 /* Walks up the samples: `below` of them lie under value[i]. */
 struct walk {
@@ -79,7 +79,7 @@ struct buckets {
 
 _Static_assert(MAX_BUCKETS <= (size_t)UINT16_MAX + 1, "of_value holds the number of any bucket");
 
-/* As fine as so many allow. */
+/* Chooses the finest scale that n samples and MAX_BUCKETS allow. */
 static void lay_out(struct buckets *buckets, const int64_t *value, size_t n)
 {
     const size_t most = n / PER_BUCKET < MAX_BUCKETS ? n / PER_BUCKET : MAX_BUCKETS;
@@ -133,7 +133,7 @@ size_t quantile_put(int64_t *value, uint32_t *count, size_t n, int64_t sample, u
     return n;
 }
 
-/* A count that exceeds 32 bits was made of as many pairs as it is split into again. */
+/* A sum beyond 32 bits is split into several pairs; the merged samples were at least as many. */
 static size_t keep(const struct buckets *buckets, int64_t *value, const uint32_t *times, size_t n,
                    uint32_t *count)
 {
@@ -192,7 +192,7 @@ int quantile_thin(int64_t *value, const uint32_t *times, size_t n, uint32_t *cou
     return room ? sort_by_key(value, count, *n_left, error) : ifl_fail_nomem(error);
 }
 
-/* ---- what one point keeps ---- */
+/* ---- the distribution of one point ---- */
 
 double quantile_mean(const int64_t *value, const uint32_t *count, size_t n)
 {

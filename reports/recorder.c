@@ -1,4 +1,4 @@
-/* Hears what happens in a run, writes its files as it goes, and sums it up at the end. */
+/* Receives the records of a run, writes its files during the run, and sums up at the end. */
 #include "inflight/report.h"
 
 #include "gaps.h"
@@ -96,7 +96,7 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
     free(recorder);
 }
 
-/* ---- what happens ---- */
+/* ---- records ---- */
 
 int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_record *record,
                        struct ifl_error *error)
@@ -195,8 +195,8 @@ static int64_t lasted_ns(const struct ifl_stretch_record *of)
     return of->end_ns[of->n - 1] - of->first->start_ns;
 }
 
-/* What grows by one with each step but the first, summed over time: each one stays to the end. In
- * 64 bits: see fits_64_bits. */
+/* The integral over time of a quantity that is 0 in the first step and grows by one with each
+ * further step. In 64 bits: see fits_64_bits. */
 static int64_t sum_growth_ns(const int64_t *end_ns, size_t n)
 {
     const int64_t last_ns = end_ns[n - 1];
@@ -206,7 +206,7 @@ static int64_t sum_growth_ns(const int64_t *end_ns, size_t n)
     return sum;
 }
 
-/* How the pool was used, each by the time that it stood: blocks, and slots never used. */
+/* The integrals over time of used blocks and of slots that are never used. */
 static void sum_uses(const struct ifl_stretch_record *of, struct exact_sum *used_ns,
                      struct exact_sum *internal_ns)
 {
@@ -219,8 +219,10 @@ static void sum_uses(const struct ifl_stretch_record *of, struct exact_sum *used
     }
 }
 
-/* What changes now and then is added by the time that it stands, what grows evenly is linear in
- * time, and what is reserved is the rest of what is held. */
+/* Adds the integrals over the stretch:
+ * - constants, and pool uses that change at some steps: value times duration;
+ * - token slots, which grow by decode_seqs with each step: sum_growth_ns;
+ * - reserved slots: held slots minus token slots minus internal slots. */
 static void add_stretch(struct step_sums *sums, const struct ifl_stretch_record *of)
 {
     const struct ifl_step_record *first = of->first;
@@ -259,7 +261,7 @@ static int record_each(struct ifl_recorder *recorder, const struct ifl_stretch_r
     return IFL_OK;
 }
 
-/* What grows by one with each step, summed over time: always, but in stretches of years. */
+/* Whether sum_growth_ns fits into 64 bits: always, except in stretches of years. */
 static bool fits_64_bits(const struct ifl_stretch_record *of)
 {
     int64_t most;
@@ -343,7 +345,7 @@ static size_t count_warmup(const struct ifl_recorder *recorder, const uint32_t *
     return n;
 }
 
-/* The row of each and its part of the summary. */
+/* Writes the row of each life and adds it to the summary. */
 static int take_lives(struct ifl_recorder *recorder, const uint32_t *order, size_t n_warmup,
                       struct tally *tally, struct ifl_error *error)
 {
@@ -390,7 +392,7 @@ static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct tal
     return sum_up(recorder, order, n_warmup, tally, summary, error);
 }
 
-/* All are closed before the first gets its name: a full disk leaves none of them. */
+/* All files are closed before the first gets its name: with a full disk none appears. */
 static int publish(struct ifl_recorder *recorder, struct ifl_error *error)
 {
     enum { N_FILES = 5 };

@@ -1,4 +1,4 @@
-/* Several runs of each point: means, and how far they can be trusted. */
+/* Several runs of each point: means with confidence intervals. */
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
@@ -26,10 +26,10 @@ struct ifl_interval ifl_interval_95(const double *sample, size_t n)
 
 struct group {
     size_t n, n_flown, n_saturated;
-    struct ifl_summary *runs; /* [n], those that flew first */
+    struct ifl_summary *runs; /* [n], the successful runs first */
     double *sample;           /* [n] */
     const char **values;      /* [n_keys of the runs] */
-    char error[256];          /* of the first that did not */
+    char error[256];          /* of the first run that failed */
 };
 
 static int group_create(struct group *group, const struct ifl_replications *of,
@@ -76,7 +76,7 @@ static double number(const struct ifl_summary *summary, const struct column *col
     return column->type == COLUMN_COUNT ? (double)count : real;
 }
 
-/* Of the runs in which the metric is defined. */
+/* Mean and interval over the runs in which the metric is defined. */
 static struct ifl_interval estimate(const struct group *group, const struct column *column)
 {
     size_t n = 0;
@@ -93,7 +93,7 @@ static bool is_number(const struct column *column)
     return column->type == COLUMN_COUNT || column->type == COLUMN_REAL;
 }
 
-/* ---- a mean in a summary's clothes ---- */
+/* ---- the means as a summary ---- */
 
 static void average(const struct group *group, struct ifl_summary *summary)
 {

@@ -22,8 +22,8 @@
 static const char groups[] = TENS("0") TENS("1") TENS("2") TENS("3") TENS("4") TENS("5") TENS("6")
     TENS("7") TENS("8") TENS("9");
 
-/* Each of these leaves a comma behind the digits and returns its place; up to two bytes behind that
- * are overwritten, for four are copied at a time. */
+/* Each function writes digits and a comma and returns the comma's place. Four bytes are copied at a
+ * time, so up to two bytes behind the comma are overwritten. */
 static char *put_group(char *at, size_t value)
 {
     memcpy(at, groups + 4 * value, 4);
@@ -44,7 +44,7 @@ char *row_uint(char *at, uint64_t value)
     return put_digits(at, value) + 1;
 }
 
-/* INT64_MIN has a magnitude too, but only as an unsigned number. */
+/* The magnitude of INT64_MIN fits only into an unsigned number. */
 static uint64_t magnitude(int64_t value)
 {
     return value < 0 ? 0 - (uint64_t)value : (uint64_t)value;

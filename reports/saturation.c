@@ -1,30 +1,34 @@
-/* When is a point saturated?
+/* The rule for a saturated point.
  *
- * Above capacity less is served than arrives, for as long as requests arrive, so latencies describe
- * the length of the trace. Who waits is the scheduler's choice: everyone under first come, first
- * served, the long ones under shortest first, those who have begun where newcomers go first. So
- * delays need not grow from one arrival to the next. What grows under any discipline is the
- * backlog: the tokens, of prompt and output, of the requests that wait. (In requests it would
- * hardly grow where a few long ones starve.) By Little's law its mean is the rate at which tokens
- * arrive times their mean delay.
+ * Above capacity fewer tokens are served than arrive, as long as requests arrive, and latencies
+ * describe the length of the trace. Which requests wait depends on the scheduler:
  *
- * A request counts with all its tokens until it is first scheduled, and from then to its end with
- * the share of that time for which it was stalled: a life says for how long, not when. Who is on
- * the device does not wait, even while batches leave him out: the pool bounds how many those are.
- * So a run that ends before such a scheduler has filled the pool is not told from a ramp, in which
- * ever more are there and all are served.
+ *   - all under first come, first served;
+ *   - long ones under shortest job first;
+ *   - started ones if new prompts go first.
  *
- * We take the mean backlog of 20 equal bins of time, from half of the arrival span to its end: long
- * ones, as means of neighbouring bins must be nearly independent for a standard error to mean
- * something (the method of batch means, Law and Kelton). The point is saturated when
+ * So delays need not grow from one arrival to the next. The backlog grows under every discipline:
+ * the prompt and output tokens of the waiting requests. (The number of requests hardly grows if a
+ * few long ones starve.) By Little's law its mean is the arrival rate of tokens times their mean
+ * delay.
+ *
+ * A request counts with all its tokens until it is first scheduled. From then to its end it counts
+ * with the fraction of that time in which it was stalled: a life has the duration of stalls, not
+ * their times. A request on the device does not count as waiting, even in steps that leave it out;
+ * the pool bounds the number of those requests. A run that ends before such a scheduler has filled
+ * the pool therefore looks like a ramp, in which the batch grows and every request is served.
+ *
+ * The backlog is averaged over 20 equal bins of time, from half of the arrival span to its end. The
+ * bins are long, because a standard error needs nearly independent means of neighbouring bins (the
+ * method of batch means, Law and Kelton). The point is saturated when
  *
  *   - the least-squares line through the bins climbs by more than 0.02 of the tokens that arrive in
  *     that time: load above about 1.02;
  *   - its slope exceeds three of its standard errors;
  *   - the mean backlog grows from each quarter of the bins to the next.
  *
- * Who was rejected does not count, nor do stalls of who failed. Fewer than 40 requests that arrive
- * in that time and are scheduled, or all arrivals at once, are not judged: not saturated. */
+ * Rejected requests do not count, nor do stalls of failed ones. A point is never saturated if fewer
+ * than 40 scheduled requests arrive in that time, or if all requests arrive at once. */
 #include "saturation.h"
 
 #include <gsl/gsl_fit.h>
@@ -40,13 +44,13 @@
 struct backlog {
     int64_t from_ns;
     double bins_per_ns;
-    size_t n_arrived; /* since from_ns, and so many tokens */
+    size_t n_arrived; /* requests since from_ns; arrived_tokens are their tokens */
     double arrived_tokens;
-    double in_bin[N_BINS];     /* growth within a bin, by its mean over the bin */
-    double behind[N_BINS + 1]; /* growth that whole bins see from this one on */
+    double in_bin[N_BINS];     /* what growth within a bin adds to the bin's mean */
+    double behind[N_BINS + 1]; /* growth before a bin that all of the bin sees */
 };
 
-/* At that time it grows by so many tokens. */
+/* Adds `tokens` to the backlog from at_ns on. */
 static void grow(struct backlog *backlog, int64_t at_ns, double tokens)
 {
     const double place = (double)(at_ns - backlog->from_ns) * backlog->bins_per_ns;
@@ -92,7 +96,7 @@ static void average(const struct backlog *backlog, double mean[N_BINS])
     }
 }
 
-/* Slopes are tokens a bin. */
+/* `arriving` and the slope are in tokens per bin. */
 static bool climbs(const double mean[N_BINS], double arriving)
 {
     double bin[N_BINS], start, slope, cov00, cov01, cov11, sum_of_squares;

@@ -1,4 +1,4 @@
-/* Whether a point was flown above capacity: see saturation.c for the rule. */
+/* Whether the arrival rate of a point was above capacity; saturation.c has the rule. */
 #ifndef INFLIGHT_REPORTS_SATURATION_H
 #define INFLIGHT_REPORTS_SATURATION_H
 
@@ -8,7 +8,7 @@
 
 #include "life.h"
 
-/* Of lives[order[i]], i below n, in order of arrival. */
+/* Judges lives[order[i]], 0 <= i < n, in order of arrival. */
 bool saturation_found(const struct life *lives, const uint32_t *order, size_t n);
 
 #endif

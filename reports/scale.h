@@ -1,7 +1,7 @@
-/* Bins for values of all magnitudes: one wide near the origin, and doubling in width with the
- * distance from there, 1 << bits of them to each doubling (as in Tene's HdrHistogram). So a bin is
- * never wider than a 1 << bits-th of its distance, and a long tail leaves those narrow in which
- * most values lie. */
+/* Bins for values of all magnitudes: near the origin their width is 1, further away it doubles with
+ * each doubling of the distance, with 1 << bits bins per doubling (as in Tene's HdrHistogram). A
+ * bin is never wider than 1 / (1 << bits) of its distance, so a long tail does not widen the bins
+ * that hold most values. */
 #ifndef INFLIGHT_REPORTS_SCALE_H
 #define INFLIGHT_REPORTS_SCALE_H
 
@@ -16,20 +16,20 @@ struct scale {
 static inline size_t scale_bin(struct scale scale, int64_t value)
 {
     const uint64_t distance = (uint64_t)value - (uint64_t)scale.origin;
-    const uint64_t finest = ((uint64_t)2 << scale.bits) - 1; /* up to there a bin is one wide */
+    const uint64_t finest = ((uint64_t)2 << scale.bits) - 1; /* bins up to here have width 1 */
     const int top_bit = 63 ^ __builtin_clzll(distance | finest);
     const int shift = top_bit - scale.bits;
     return ((uint64_t)shift << scale.bits) + (distance >> shift);
 }
 
-/* How many values fall into it, as a power of two. */
+/* log2 of the bin's width. */
 static inline int scale_width_bits(struct scale scale, size_t bin)
 {
     const int doubling = (int)(bin >> scale.bits);
     return doubling > 0 ? doubling - 1 : 0;
 }
 
-/* The least of them. */
+/* The smallest value in the bin. */
 static inline int64_t scale_least(struct scale scale, size_t bin)
 {
     const int shift = scale_width_bits(scale, bin);

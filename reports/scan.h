@@ -1,4 +1,4 @@
-/* A CSV file of any length, a row at a time: the few columns that somebody wants, as numbers. */
+/* Reads a CSV file of any length row by row and passes on the named columns as numbers. */
 #ifndef INFLIGHT_REPORTS_SCAN_H
 #define INFLIGHT_REPORTS_SCAN_H
 

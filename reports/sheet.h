@@ -10,7 +10,7 @@
 struct sheet {
     char *path, *text; /* owned; the cells' text, each ended by a NUL */
     size_t
-        *cell; /* [cap_cells] offsets in text, owned: the header's, then a row's after another's */
+        *cell; /* [cap_cells] offsets in text, owned: those of the header, then those of each row */
     size_t n_columns, n_rows; /* rows behind the header */
     size_t n_cells, cap_cells, n_bytes, cap_bytes;
 };
@@ -23,7 +23,7 @@ int sheet_read(struct sheet *sheet, const char *path, struct ifl_error *error);
 void sheet_free(struct sheet *sheet);
 const char *sheet_header(const struct sheet *sheet, size_t column);
 const char *sheet_cell(const struct sheet *sheet, size_t row, size_t column);
-/* SHEET_NO_COLUMN where there is none of that name. */
+/* SHEET_NO_COLUMN if there is no column of that name. */
 size_t sheet_find(const struct sheet *sheet, const char *name);
 /* As sheet_find, but a missing column is an error that names it and the file. */
 int sheet_require(const struct sheet *sheet, const char *name, size_t *column,

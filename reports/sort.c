@@ -1,5 +1,5 @@
-/* Least significant digit first (Knuth, TAOCP volume 3, algorithm 5.2.5 R), over the digits in
- * which the keys differ at all: nanoseconds of one run span about 40 bits, four passes. */
+/* Radix sort from the least significant digit (Knuth, TAOCP volume 3, algorithm 5.2.5 R), over the
+ * digits in which the keys differ: nanoseconds of one run span about 40 bits, four passes. */
 #include "sort.h"
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 #define DIGIT_BITS 11
 #define N_DIGITS ((size_t)1 << DIGIT_BITS)
 #define MAX_PASSES ((64 + DIGIT_BITS - 1) / DIGIT_BITS)
-#define FEW ((size_t)128) /* counting digits takes longer than inserting so many */
+#define FEW ((size_t)128) /* for fewer keys an insertion sort is faster than counting digits */
 
 struct column {
     uint64_t *key;
@@ -23,7 +23,7 @@ static bool ascending(const int64_t *key, size_t n)
     return true;
 }
 
-/* Keys become distances from the smallest, which has no sign and the fewest digits. */
+/* Keys become distances from the smallest key: unsigned, with the fewest digits. */
 static uint64_t rebase(int64_t *key, size_t n, int64_t *smallest)
 {
     int64_t min = key[0], max = key[0];
@@ -42,7 +42,7 @@ static size_t digit_of(uint64_t key, int pass)
     return key >> (pass * DIGIT_BITS) & (N_DIGITS - 1);
 }
 
-/* How often each digit occurs, for all passes at once, and from that where the first goes. */
+/* Counts each digit's occurrences, for all passes at once; the prefix sums are the first places. */
 static void find_places(const uint64_t *key, size_t n, int n_passes,
                         uint32_t place[MAX_PASSES][N_DIGITS])
 {

@@ -7,7 +7,7 @@
 
 #include "inflight/error.h"
 
-/* Ascending and stable; tag may be NULL. Keys already in order cost one look at each. */
+/* Ascending and stable; tag may be NULL. Sorted keys cost one comparison each. */
 int sort_by_key(int64_t *key, uint32_t *tag, size_t n, struct ifl_error *error);
 
 #endif

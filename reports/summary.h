@@ -1,4 +1,4 @@
-/* The numbers of one point: what its requests and steps add up to. */
+/* The numbers of one point, from its requests and steps. */
 #ifndef INFLIGHT_REPORTS_SUMMARY_H
 #define INFLIGHT_REPORTS_SUMMARY_H
 
@@ -23,7 +23,7 @@ struct summary_input {
     const struct life *lives; /* [n] */
     const uint32_t *order;    /* [n] by arrival: those that count */
     size_t n;
-    struct tally *tally; /* of them; its samples are thinned out */
+    struct tally *tally; /* of those lives; its samples are reduced */
     const struct step_sums *steps;
     const struct distribution *itl;
 };

@@ -1,4 +1,4 @@
-/* The summary as a table for a terminal: what fits into a line, and what must be said below it. */
+/* The summary as a table for a terminal: the metrics that fit into a line, and notes below it. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "inflight/report.h"
 
 #define LINE_CHARS 110
-#define METRIC_CHARS 75 /* what the metrics of a row take; the keys share the rest */
+#define METRIC_CHARS 75 /* width of the metrics of a row; the keys share the rest */
 #define MIN_KEY_CHARS 6
 
 static const char saturated_note[] = "saturated: the backlog grew over the second half of the "
@@ -91,7 +91,7 @@ static int measure(const struct table *table, struct ifl_error *error)
     return IFL_OK;
 }
 
-/* Keys that fit their fair share keep their width; the wide ones are cut to an equal rest. */
+/* Keys no wider than their fair share keep their width; the others share the rest equally. */
 static void cut_widths(const struct table *table)
 {
     const size_t n_keys = table->points->n_keys;

@@ -1,4 +1,4 @@
-/* What the lives of a point add up to, of which each is looked at once: a million do not fit into
+/* The sums and samples of a point's lives, gathered in one pass: a million lives do not fit into
  * the caches. */
 #ifndef INFLIGHT_REPORTS_TALLY_H
 #define INFLIGHT_REPORTS_TALLY_H
@@ -20,23 +20,23 @@ enum latency {
 };
 
 struct samples {
-    int64_t *ns; /* [n], as they came */
+    int64_t *ns; /* [n], in the order of tally_life */
     size_t n;
     struct exact_sum total_ns;
 };
 
 struct tally {
     struct samples of[N_LATENCIES]; /* of finished requests, where defined */
-    int64_t *ns;                    /* owned: theirs */
+    int64_t *ns;                    /* owned: memory of all samples */
     uint64_t n, n_finished, n_rejected, n_failed, n_meeting_slos;
     uint64_t preemptions, swap_outs;
     int64_t prompt_tokens, cached_tokens, output_tokens; /* of finished requests */
     int64_t first_arrival_ns, last_finish_ns;
 };
 
-/* Room for n lives, made of that memory, which may be NULL. */
+/* Makes room for n lives. `memory` is NULL or a block to reuse, which the tally then owns. */
 int tally_open(struct tally *tally, size_t n, void *memory, struct ifl_error *error);
-/* In order of arrival. */
+/* Adds a life; lives come in order of arrival. */
 void tally_life(struct tally *tally, const struct life *life);
 void tally_close(struct tally *tally);
 

@@ -42,7 +42,7 @@ static struct decimal us(int64_t ns)
     return decimal(ns, 1000, 3);
 }
 
-/* Steps and requests are shown whole or not at all. */
+/* False if n_events do not fit: a step or request is shown with all its events or not at all. */
 static bool takes(struct timeline *timeline, uint64_t n_events)
 {
     timeline->truncated |= n_events > timeline->max_events - timeline->n_events;
@@ -161,7 +161,7 @@ int timeline_step(struct timeline *timeline, const struct ifl_step_record *step,
     return code;
 }
 
-/* ---- what happens to a request ---- */
+/* ---- spans of a request ---- */
 
 static void keep_span(struct timeline *timeline, const struct span *span)
 {
@@ -225,7 +225,7 @@ enum { N_PHASES = 3, N_MARKS = N_PHASES + 1 };
 
 static const char *const phase_name[N_PHASES] = {"queued", "prefill", "decode"};
 
-/* The times between which the phases lie. Returns how many of the phases have an end. */
+/* The times at the ends of the phases. Returns the number of phases with a known end. */
 static size_t find_marks(const struct life *life, int64_t mark_ns[N_MARKS])
 {
     const int64_t ns[N_MARKS] = {life->arrival_ns, life->first_scheduled_ns, life->first_token_ns,
@@ -331,7 +331,7 @@ static json_t *process_name(const struct timeline *timeline)
                         labelled ? timeline->label : "", timeline->truncated ? " (truncated)" : "");
 }
 
-/* Viewers show a process's name, and of a metadata event of a name they do not know nothing. */
+/* Viewers show the name of a process and ignore metadata events of unknown names. */
 static char *process_event(const struct timeline *timeline)
 {
     json_t *event =

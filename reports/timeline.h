@@ -13,13 +13,16 @@
  *
  * A chunk is what a step computed of a prompt, a recompute the same of a request that lost its K/V
  * after its first token; preempted and swapped last until it is scheduled again. A request that
- * never got its last token has the inner slices whose ends are known, and ends with the last of
- * them. Times are microseconds with three decimals: exact nanoseconds.
+ * never got its last token has the inner slices with a known end, and ends with the last of them.
+ * Times are microseconds with three decimals: exact nanoseconds.
  *
- * Three things bound the file. Steps and requests outside the window are left out, whole; of every
- * so many steps and requests one is kept, by number and by id; and what does not fit into
- * max_events is left out, and so is everything that ends behind it. The process_name event at the
- * end of the point says so ("truncated": true), and how much there was. It does not count.
+ * Three rules bound the file:
+ * - steps and requests outside the window are left out, as a whole;
+ * - one in so many steps and requests is kept, by step number and by request id;
+ * - a step or request that does not fit into max_events is left out, with all that end after it.
+ *
+ * The process_name event at the end of the point says so ("truncated": true) and has the full
+ * counts. It does not count as an event.
  *
  * Steps stream; requests follow at the end, in the order of their ends, because the slices inside
  * must come behind the ones they lie in. The file of a point is a list of events without the
@@ -65,10 +68,10 @@ int timeline_step(struct timeline *timeline, const struct ifl_step_record *step,
                   struct ifl_error *error);
 void timeline_work(struct timeline *timeline, const struct ifl_work_record *work);
 void timeline_stall(struct timeline *timeline, const struct ifl_stall_record *stall);
-/* A life that is over, and stays where it is until the timeline ends. */
+/* Adds a finished life; its address must stay valid until timeline_end. */
 void timeline_request(struct timeline *timeline, const struct life *life);
-/* Writes the requests that it shows, in the order of their ends, and the last event. The file is
- * the caller's to close and publish. */
+/* Writes the shown requests, in the order of their ends, and the last event. The caller closes and
+ * publishes the file. */
 int timeline_end(struct timeline *timeline, struct ifl_error *error);
 
 #endif

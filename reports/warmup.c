@@ -6,7 +6,7 @@
 #define BATCH ((size_t)5)
 #define MIN_BATCHES ((size_t)10)
 
-/* From the end backwards, so that a sum serves all truncations: Welford's update. */
+/* Runs from the end backwards, so that one running sum (Welford) serves all truncations. */
 size_t warmup_mser5(const double *observed, size_t n)
 {
     const size_t n_batches = n / BATCH;

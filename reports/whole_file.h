@@ -1,8 +1,8 @@
-/* A file that appears under its name only when it is whole.
+/* A file that appears under its name only when it is complete.
  *
- * It grows under PATH.tmp. whole_close flushes it and checks that every byte has been taken,
- * whole_publish gives it its name, whole_discard closes and removes what was not published. A
- * zeroed struct is a valid closed one, and every function but whole_open leaves it alone. */
+ * It is written as PATH.tmp. whole_close flushes it and checks that every byte was written,
+ * whole_publish gives it its name, whole_discard closes and removes an unpublished file. A zeroed
+ * struct is a valid closed file, on which every function except whole_open does nothing. */
 #ifndef INFLIGHT_REPORTS_WHOLE_FILE_H
 #define INFLIGHT_REPORTS_WHOLE_FILE_H
 
@@ -21,14 +21,15 @@ struct whole_file {
 };
 
 int whole_open(struct whole_file *file, const char *path, struct ifl_error *error);
-/* Room for n bytes behind what was written, NULL on an error; whole_commit takes up to `end`. */
+/* Room for n bytes at the end of the file, NULL on an error; whole_commit keeps the bytes up to
+ * `end`. */
 char *whole_room(struct whole_file *file, size_t n, struct ifl_error *error);
 void whole_commit(struct whole_file *file, const char *end);
 int whole_write(struct whole_file *file, const char *text, struct ifl_error *error);
 int whole_close(struct whole_file *file, struct ifl_error *error);
 int whole_publish(struct whole_file *file, struct ifl_error *error);
 void whole_discard(struct whole_file *file);
-/* After code 0 closes and publishes, after any other discards. What went wrong first, or 0. */
+/* Closes and publishes if code is 0, discards otherwise. Returns the first error, or 0. */
 int whole_finish(struct whole_file *file, int code, struct ifl_error *error);
 
 /* IFL_E_IO: PATH: cannot DOING: what errno means. */

@@ -1,8 +1,8 @@
-/* The matrix products, of row-major arrays whose rows are ld floats apart.
+/* Matrix products of row-major arrays with a row stride of ld floats.
  *
- * Through BLAS's Fortran names: the simulator brings GSL's own cblas into the process, and the
- * first cblas_sgemm loaded is everybody's. Fortran sees each array transposed, so the operands
- * change places. */
+ * They call BLAS by its Fortran names. The simulator loads GSL's own cblas, and the first
+ * cblas_sgemm in a process serves every library in it. Fortran sees each array transposed, so the
+ * operands change places. */
 #ifndef GPU_CPU_BLAS_H
 #define GPU_CPU_BLAS_H
 

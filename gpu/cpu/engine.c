@@ -16,8 +16,7 @@ static int64_t clock_ns(void)
 
 /* ---- opening ---- */
 
-/* The checkpoint comes first: whether the embeddings are tied decides how many weights there are.
- */
+/* The checkpoint is opened first: the number of weights depends on whether embeddings are tied. */
 static int load(struct cpu_engine *engine, struct weight_source *source, struct ifl_error *error)
 {
     int rc = weights_settle_tie(source, &engine->limits.model, error);

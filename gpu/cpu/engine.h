@@ -27,7 +27,7 @@ struct cpu_scratch {       /* n: rows of a pass */
     float *scores;         /* [max(CPU_QUERY_ROWS, query heads of a KV head)][max_tokens] */
     float *tile;           /* [CPU_KEY_ROWS][d_head] */
     float *logits;         /* [CPU_LOGIT_ROWS][n_vocab] */
-    int32_t *sampled_seqs; /* [n] sequences whose last token is in the pass */
+    int32_t *sampled_seqs; /* [n] sequences with their last token in the pass */
 };
 
 struct cpu_engine {
@@ -57,12 +57,12 @@ struct cpu_pass {
     int32_t first, n; /* rows of the step */
 };
 
-/* `logits` is where those of the first sequence that samples here go, or NULL. Returns how many
- * do. */
+/* `logits` is NULL or receives one row of logits for each sequence that samples in this pass.
+ * Returns the number of those sequences. */
 int32_t cpu_forward(const struct cpu_pass *pass, float *logits);
 
-/* Its operations: y[n][n_out] = x[n][n_in] w[n_out][n_in]^T, or added to what y holds; the others
- * on the rows of a pass. */
+/* Operations of a pass. cpu_multiply: y[n][n_out] = x[n][n_in] w[n_out][n_in]^T; cpu_multiply_add
+ * adds that product to y; the others work on the rows of a pass. */
 void cpu_multiply(int32_t n, const float *x, const float *w, size_t n_out, size_t n_in, float *y);
 void cpu_multiply_add(int32_t n, const float *x, const float *w, size_t n_out, size_t n_in,
                       float *y);

@@ -35,8 +35,8 @@ static int copy(struct cpu_engine *engine, struct ifl_engine_op *op, struct ifl_
     return 0;
 }
 
-/* Weights that rounds take in turn: between two uses of one a step reads all others, so as many as
- * there are bytes in the model, if so many fit. */
+/* The number of weights that the rounds take in turn. In a step all other weights are read between
+ * two uses of one, so the copies together have the model's size, as far as they fit. */
 static size_t n_weights(const struct cpu_engine *engine, size_t fit, size_t n_numbers)
 {
     const size_t n = ((size_t)weights_count(&engine->limits.model) + n_numbers - 1) / n_numbers;

@@ -21,7 +21,7 @@ static int fail_room(const struct cpu_engine *engine, const struct host_memory *
                     host->free_bytes / GIB);
 }
 
-/* Linux hands out more memory than there is and kills whoever uses it: better to refuse. */
+/* Linux overcommits and kills a process that touches more than there is: this refuses first. */
 static bool has_room(const struct cpu_engine *engine, size_t n_weights,
                      const struct host_memory *host)
 {
@@ -57,7 +57,7 @@ static bool take_scratch(struct cpu_engine *engine)
            take(&s->logits, CPU_LOGIT_ROWS * (size_t)m->n_vocab);
 }
 
-/* The host pool is calloc'd: pages that no swap ever touches are never there. */
+/* The host pool is calloc'd: a page that no swap touches takes no memory. */
 int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
 {
     const struct ifl_engine_options *o = &engine->limits;

@@ -30,8 +30,8 @@ static_assert(DECODE_WARP_TOKENS == 16 && (int)ATTN_DECODE_TOKENS == (int)TILE_S
 template <int HEAD_DIM>
 constexpr int DECODE_WARP_BYTES = DECODE_RING *DECODE_WARP_TOKENS *HEAD_DIM *(int)sizeof(uint16_t);
 
-/* What a warp leaves for the others, over its spent ring: sums not yet divided, padded so that the
- * eight rows a store touches lie in different banks. */
+/* A warp's result for the other warps, stored over its used ring: sums not yet divided, padded so
+ * that the eight rows of one store lie in different banks. */
 template <int HEAD_DIM> struct decode_result {
     float out[FRAGMENT_ROWS][HEAD_DIM + DECODE_PAD];
     float max[FRAGMENT_ROWS], sum[FRAGMENT_ROWS]; /* max in log2 units */

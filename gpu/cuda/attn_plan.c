@@ -14,13 +14,13 @@ static int32_t tiles_of(int32_t n_tokens)
     return (n_tokens + ATTN_DECODE_TOKENS - 1) / ATTN_DECODE_TOKENS;
 }
 
-/* Where the context begins that a window lets through; 0: there is none. */
+/* The first token that the window lets a row see; window_tokens 0 is no window. */
 static int32_t first_seen(int32_t kv_len, int32_t window_tokens)
 {
     return window_tokens > 0 && kv_len > window_tokens ? kv_len - window_tokens : 0;
 }
 
-/* Tiles a share takes: an equal part of the batch, never less than the shortest useful one. */
+/* Tiles of a share: an equal part of the batch, at least ATTN_DECODE_MIN_SHARE tokens. */
 static int32_t share_tiles(const int32_t kv_len[], int32_t n_seqs, int32_t window_tokens,
                            int32_t n_shares)
 {
@@ -52,7 +52,7 @@ static void segment_add(struct decode_cut *cut, int32_t seq, int32_t first, int3
         share_close(cut);
 }
 
-/* Tokens [at, end) of its context. */
+/* Puts tokens [at, end) of the sequence's context into shares. */
 static void sequence_cut(struct decode_cut *cut, int32_t seq, int32_t at, int32_t end)
 {
     if (tiles_of(end - at) <= cut->room_tiles) {

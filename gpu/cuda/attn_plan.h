@@ -1,4 +1,4 @@
-/* Which block of threads attends to what: planned once per step on the host, the same for every
+/* The work of each thread block in attention, planned once per step on the host, the same for every
  * layer and KV head.
  *
  * Decode is bound by memory, so the batch's context is cut into shares of equal tokens, one for
@@ -39,9 +39,9 @@ struct attn_decode_plan {
     int32_t *n_merges;             /* [1] */
 };
 
-/* Fills the plan's arrays, host memory sized as above. A sequence of length 0 is padding and gets
- * no segment; of a longer one the last window_tokens are read, 0: all. Returns the number of parts,
- * at most 2 * n_shares. */
+/* Fills the plan's arrays, which lie in host memory and are sized as above. A sequence of length 0
+ * is padding and gets no segment. Of the others the last window_tokens are read; window_tokens 0
+ * is all. Returns the number of parts, at most 2 * n_shares. */
 int32_t attn_decode_plan(struct attn_decode_plan *plan, int32_t n_shares, int32_t window_tokens,
                          const int32_t kv_len[], int32_t n_seqs);
 

@@ -27,15 +27,15 @@ template <int HEAD_DIM, int M>
 constexpr size_t PREFILL_SHARED_BYTES =
     (ATTN_WARPS * FRAGMENT_ROWS * M + PREFILL_RING * PREFILL_TOKENS) * HEAD_DIM * sizeof(uint16_t);
 
-/* Which sequence, rows and head a block works for. */
+/* The sequence, rows and head of a thread block. */
 struct prefill_tile {
     int q_first, q_len; /* rows of q and out; new tokens */
-    int first_token;    /* K and V of those before it no row sees */
-    int n_past;         /* tokens from there to the first new one */
+    int first_token;    /* no row sees K and V of a token before it */
+    int n_past;         /* tokens from first_token to the first new one */
     int group, kv_head;
 };
 
-/* Counted from first_token on, as tokens are from here. */
+/* Counted from first_token on, as all token indices below. */
 __device__ __forceinline__ int row_n_visible(const prefill_tile &tile, int row)
 {
     return tile.n_past + row / tile.group + 1;
@@ -108,7 +108,7 @@ __device__ __forceinline__ void prefill_write(const struct attn_args &attn,
     }
 }
 
-/* How many tokens each of the warp's rows is behind token `first`. */
+/* The number of tokens from `first` on that each of the warp's rows sees. */
 template <int M>
 __device__ __forceinline__ void prefill_limits(int limit[M][2], const prefill_tile &tile,
                                                int warp_row, int first)
@@ -120,9 +120,10 @@ __device__ __forceinline__ void prefill_limits(int limit[M][2], const prefill_ti
             limit[m][h] = row_n_visible(tile, warp_row + m * FRAGMENT_ROWS + h * 8 + g) - first;
 }
 
-/* Takes from each row what it does not see of tile i: what comes after its own token, where the
- * warp's first row does not see the tile's end, and what comes before its window, where the last
- * one does not see the beginning. One after the other, or registers would not do. */
+/* Hides from each row the tokens of tile i that it does not see:
+ * - tokens after its own, if the warp's first row does not see the tile's end;
+ * - tokens before its window, if the warp's last row does not see the tile's beginning.
+ * Both at once would need more registers than a thread has. */
 template <int M>
 __device__ __forceinline__ void prefill_mask(float s[M][PREFILL_TOKENS / 8][4],
                                              const prefill_tile &tile, int window, int warp_row,

@@ -18,10 +18,10 @@
 enum { FRAGMENT_ROWS = 16, ATTN_WARPS = 4, ATTN_THREADS = ATTN_WARPS * WARP_LANES };
 
 #define MINUS_INFINITY (-INFINITY)
-/* The score of a token that a row does not see: finite, so that a row whose window begins in a
- * later tile carries numbers until then. The first token it sees brings them to exactly nothing. A
- * power of two, whose product with any scale is exact: fused into one rounding, or not, such a
- * score less such a maximum is 0. */
+/* The score of a token that a row does not see. It is finite, so that a row with a window that
+ * begins in a later tile has finite sums until then; the first token that the row sees multiplies
+ * them by exactly 0. It is a power of two: its product with any scale is exact, so hidden score
+ * minus hidden maximum is 0 with and without a fused multiply-add. */
 constexpr float HIDDEN = -0x1p100f;
 enum { NO_WINDOW = 1 << 30 }; /* longer than any context */
 constexpr float LOG2_E = 1.44269504088896f;
@@ -34,8 +34,8 @@ __device__ __forceinline__ T *tile_chunk(T *tile, int row, int chunk)
 
 /* ---- copies ---- */
 
-/* The warp starts to copy 16 rows; lane l < 16 names row l, < 0 for zeros: what lies there in the
- * pool may be NaN, which no weight of zero removes. */
+/* The warp starts to copy 16 rows; lane l < 16 names row l. A row < 0 is filled with zeros: the
+ * pool may hold NaN there, and NaN times a weight of zero is NaN. */
 template <class T, int HEAD_DIM>
 __device__ __forceinline__ void rows_copy_async(T *tile, const T *rows, int row_of_lane)
 {
@@ -75,8 +75,8 @@ template <class T, int HEAD_DIM, int N_SLOTS, int N_TOKENS> struct kv_ring {
     {
         return slots + half % N_SLOTS * N_TOKENS * HEAD_DIM;
     }
-    /* Asks for an even half tile, K, or an odd one, V; row is of their tile. One group in each
-     * case, empty past the end. */
+    /* Starts the copy of a half tile: K if `half` is even, V if odd; k_row is the row of K in the
+     * tile. Commits one group in each case, an empty one past the end. */
     __device__ __forceinline__ void ask(int half, int k_row) const
     {
         if (half < n_half_tiles)
@@ -86,7 +86,7 @@ template <class T, int HEAD_DIM, int N_SLOTS, int N_TOKENS> struct kv_ring {
     }
 };
 
-/* A ring over tokens first .. end - 1 of one sequence, not asked for anything yet. */
+/* A ring over tokens first .. end - 1 of one sequence; no copy has started. */
 template <class Ring>
 __device__ __forceinline__ Ring ring_open(const struct attn_args &attn, int seq, int kv_head,
                                           int first, int end, int warp_row)
@@ -156,7 +156,7 @@ __device__ __forceinline__ void rows_clear(attn_rows<HEAD_DIM, M> &rows)
     }
 }
 
-/* Scores of the rows whose Q fragments q(m, k, a) provides, against N_TOKENS of K. */
+/* Scores of the rows against N_TOKENS of K; q(m, k, a) loads the rows' Q fragments. */
 template <class T, int HEAD_DIM, int M, int N_TOKENS, class Q>
 __device__ __forceinline__ void scores_compute(float s[M][N_TOKENS / 8][4], Q q, T *k_tile)
 {
@@ -187,7 +187,7 @@ __device__ __forceinline__ void scores_compute(float s[M][N_TOKENS / 8][4], Q q,
 
 enum side { BEFORE, FROM_THERE_ON };
 
-/* Takes away the tokens of this tile on one side of each row's limit[m][h]. */
+/* Hides the tokens of this tile on one side of each row's limit[m][h]. */
 template <side SIDE, int M, int N_TOKENS>
 __device__ __forceinline__ void scores_mask(float s[M][N_TOKENS / 8][4], const int limit[M][2])
 {
@@ -201,15 +201,15 @@ __device__ __forceinline__ void scores_mask(float s[M][N_TOKENS / 8][4], const i
                     s[m][n][i] = HIDDEN;
 }
 
-/* Over the four lanes that hold a row's columns. */
+/* The maximum over the four lanes that hold a row's columns. */
 __device__ __forceinline__ float row_max(float v)
 {
     v = fmaxf(v, __shfl_xor_sync(ALL_LANES, v, 1));
     return fmaxf(v, __shfl_xor_sync(ALL_LANES, v, 2));
 }
 
-/* Turns one row's scores into weights 2^(scale (s - max)) and brings what was summed before to the
- * new maximum, finite from the first tile on. */
+/* Turns one row's scores into weights 2^(scale (s - max)) and rescales the row's sums to the new
+ * maximum, which is finite from the first tile on. */
 template <int HEAD_DIM, int M, int N_TOKENS>
 __device__ __forceinline__ void row_rescale(attn_rows<HEAD_DIM, M> &rows,
                                             float s[M][N_TOKENS / 8][4], int m, int h, float scale)

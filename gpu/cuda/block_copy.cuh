@@ -10,7 +10,7 @@
 
 enum { BLOCK_COPY_THREADS = 256, BLOCK_COPY_PACKS = 4 };
 
-/* Grid: (pieces of a block, pairs): a block may be of any size, pairs are few. */
+/* Grid: (pieces of a block, pairs). Blocks may be of any size; pairs are few, as y is limited. */
 static __global__ void __launch_bounds__(BLOCK_COPY_THREADS)
     block_copy_kernel(uint4 *pool, const struct block_pair *pairs, size_t n_packs)
 {

@@ -29,9 +29,9 @@ template <class... P> static int shared_memory_allow(void (*kernel)(P...), size_
                                 (int)shared_bytes);
 }
 
-/* Whether kernels may start beside the tail of the one before them: a toolkit and a driver that can
- * capture such launches in a graph, and code with previous_kernel_wait() in it. What was compiled
- * for less has none, on whatever device it runs. */
+/* Whether a kernel may start beside the tail of the previous one. That needs
+ * - a toolkit and a driver that can capture such launches in a graph;
+ * - code compiled for sm_90 or later: previous_kernel_wait() is empty below, on every device. */
 template <class... P> static bool launches_overlap(void (*kernel)(P...))
 {
     enum { FIRST_TO_CAPTURE = 12030, FIRST_TO_WAIT = 90 };
@@ -62,7 +62,7 @@ static int launch_as(bool overlaps, void (*kernel)(P...), dim3 grid, dim3 block,
     return cudaLaunchKernelEx(&config, kernel, args...);
 }
 
-/* After a kernel on the same stream. */
+/* Launches a kernel behind another kernel on the same stream; the two may overlap. */
 template <class... P, class... A>
 static int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
                   cudaStream_t stream, A... args)
@@ -71,7 +71,7 @@ static int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_byt
     return launch_as(overlaps, kernel, grid, block, shared_bytes, stream, args...);
 }
 
-/* After whatever there may be: copies of what it reads, too. */
+/* Launches a kernel that starts when all previous work on the stream has ended, copies included. */
 template <class... P, class... A>
 static int launch_apart(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
                         cudaStream_t stream, A... args)
@@ -97,10 +97,10 @@ static int resident_blocks(void (*kernel)(P...), int n_threads, size_t shared_by
     return failed;
 }
 
-/* What the kernel before wrote is there from here on, and what it reads may be written. Every
- * thread of every kernel waits, one that has nothing to do too: or the kernel would be over before
- * the one before it, for which the one after it does not wait. Before it a kernel may read the
- * step's plan. */
+/* Waits for the previous kernel: from here on its results can be read and its inputs overwritten.
+ * Before the wait a kernel may read only the step's plan. Every thread of every kernel must wait,
+ * idle threads too: the next kernel waits for this one alone, so this one must not end before the
+ * previous one. */
 __device__ __forceinline__ void previous_kernel_wait()
 {
 #if __CUDA_ARCH__ >= 900
@@ -108,7 +108,7 @@ __device__ __forceinline__ void previous_kernel_wait()
 #endif
 }
 
-/* The next kernel's threads may start as far as there is room, once all blocks have come here. */
+/* Once all blocks have called this, blocks of the next kernel may start where there is room. */
 __device__ __forceinline__ void next_kernel_admit()
 {
 #if __CUDA_ARCH__ >= 900

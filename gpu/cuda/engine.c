@@ -171,7 +171,7 @@ int cuda_send_plan(struct cuda_engine *engine, const struct ifl_engine_step *ste
     return 0;
 }
 
-/* *n_sampled rows of logits so far. */
+/* *n_sampled is the number of rows of logits so far. */
 static int run_pass(struct cuda_engine *engine, const struct ifl_engine_step *step,
                     int32_t *n_sampled, struct ifl_error *error)
 {
@@ -200,7 +200,7 @@ static int compute(struct cuda_engine *engine, const struct ifl_engine_step *ste
     return 0;
 }
 
-/* Everything on its way when the end is recorded belongs to the step. */
+/* All work that is enqueued when the end event is recorded belongs to the step. */
 static int enqueue(struct cuda_engine *engine, const struct ifl_engine_step *step,
                    int32_t *n_sampled, struct ifl_error *error)
 {

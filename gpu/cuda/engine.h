@@ -4,8 +4,8 @@
  * Heads are stored 64 or 128 dims wide, whatever the model's: the kernels know no other. A head of
  * d dims keeps dims i and i + d / 2 a rotary pair, at i and i + width / 2, zeros between.
  *
- * One stream computes, one takes blocks out, one brings them in; events order them where they
- * touch the same blocks. Step and engine are synchronous: nothing is under way between calls. */
+ * One stream computes, one swaps blocks out, one swaps them in; events order the streams where they
+ * touch the same blocks. Steps are synchronous: no work is pending between calls. */
 #ifndef GPU_CUDA_ENGINE_H
 #define GPU_CUDA_ENGINE_H
 
@@ -34,8 +34,8 @@ struct cuda_scratch {           /* n: rows of a pass; all on the device */
     struct block_pair *pairs;   /* [CUDA_PAIRS] */
 };
 
-/* What a step does to blocks besides computing. Stamps hold the number of the last step that
- * touched a block so. */
+/* Swaps, copies and spoiling of blocks. A stamp is the number of the last step that used the block
+ * in the way of the array's name. */
 struct cuda_moves {
     cudaStream_t out, in;
     cudaEvent_t out_done, in_done, pairs_copied;
@@ -67,7 +67,7 @@ struct cuda_engine {
     struct pass pass;
     char *plan_host, *plan; /* pinned, device: pass_max_bytes each */
     int32_t *sampled_host;  /* pinned, [max_step_seqs] */
-    int32_t *sampled_seqs;  /* [max_step_seqs] whose tokens those are */
+    int32_t *sampled_seqs;  /* [max_step_seqs] the sequence of each of those tokens */
     struct cuda_moves moves;
     cudaGraphExec_t graphs[CUDA_N_GRAPHS]; /* NULL: no step of that bucket yet */
     cudaStream_t stream;
@@ -78,20 +78,20 @@ struct cuda_engine {
 
 int cuda_take_memory(struct cuda_engine *engine, struct ifl_error *error);
 void cuda_give_memory(struct cuda_engine *engine);
-/* From any host memory to the device, there for every stream when it returns. */
+/* Copies from any host memory to the device; on return every stream sees the bytes. */
 int cuda_send(const struct cuda_engine *engine, void *to, const void *from, size_t n_bytes,
               struct ifl_error *error);
 
 /* ---- engine.c ---- */
 
-/* The plan of engine->pass goes to the device; the sequences behind rows of logits that sample go
- * behind the first n_sampled of sampled_seqs. */
+/* Sends the plan of engine->pass to the device. Appends the pass's sampling sequences to
+ * sampled_seqs, behind the first n_sampled. */
 int cuda_send_plan(struct cuda_engine *engine, const struct ifl_engine_step *step,
                    int32_t n_sampled, struct ifl_error *error);
 
 /* ---- load.c ---- */
 
-/* Of all weights as stored, aligned. */
+/* Bytes of all weights as stored, alignment included. */
 size_t cuda_weights_bytes(const struct cuda_engine *engine);
 int cuda_load_weights(struct cuda_engine *engine, const struct weight_source *source,
                       struct ifl_error *error);
@@ -105,11 +105,11 @@ int cuda_move_blocks(struct cuda_engine *engine, const struct ifl_engine_step *s
 
 /* ---- forward.c ---- */
 
-/* The pass whose plan lies on the device, from embedding to sampled tokens; `logits` (host) or
- * NULL receives those of the rows that sample. */
+/* Runs the pass that was last sent to the device, from embedding to sampled tokens. `logits` (host)
+ * is NULL or receives the logits of the sampling rows. */
 int cuda_forward(struct cuda_engine *engine, float *logits, struct ifl_error *error);
 
-/* One of its operations alone, in one layer of the pass whose plan lies on the device. */
+/* Runs one operation of one layer of the pass that was last sent to the device. */
 int cuda_run_op(struct cuda_engine *engine, enum ifl_engine_op_kind kind, int32_t layer,
                 struct ifl_error *error);
 
@@ -117,7 +117,7 @@ int cuda_run_op(struct cuda_engine *engine, enum ifl_engine_op_kind kind, int32_
 
 int cuda_describe(const void *self, struct ifl_engine_machine *machine, struct ifl_error *error);
 int cuda_measure(void *self, struct ifl_engine_op *op, struct ifl_error *error);
-/* Small random numbers wherever operations to measure will look for some. */
+/* Fills the memory that measured operations read with small random numbers. */
 int cuda_fill_bench(struct cuda_engine *engine, struct ifl_error *error);
 
 #endif

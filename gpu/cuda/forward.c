@@ -76,7 +76,8 @@ static struct kv_layer layer_of(const struct cuda_engine *e, int32_t layer)
     };
 }
 
-/* The mean square is over the head as stored: epsilon shrinks with it, as the weights have. */
+/* The kernel's mean square is over the stored width, zeros included: epsilon and the weights are
+ * scaled to match. */
 static int place_heads(const struct forward *f, int32_t layer, struct ifl_error *error)
 {
     const struct cuda_engine *e = f->engine;
@@ -230,7 +231,7 @@ static int multiply_head(const struct forward *f, int32_t n, struct ifl_error *e
     return gemm_run(&e->gemm, &call, e->stream, error);
 }
 
-/* Rows [first, first + n) of those that sample. */
+/* Samples rows [first, first + n) of the sampling rows. */
 static int sample(const struct forward *f, int32_t first, int32_t n, struct ifl_error *error)
 {
     const struct cuda_engine *e = f->engine;
@@ -292,7 +293,7 @@ static int enqueue_decodes(const struct forward *f, struct ifl_error *error)
     return sample(f, 0, f->shape->n_samples, error);
 }
 
-/* A capture that fails is ended all the same: the stream is of no use otherwise. */
+/* A failed capture is ended, too: a stream in capture mode cannot be used. */
 static int capture(const struct forward *f, cudaGraphExec_t *graph, struct ifl_error *error)
 {
     const cudaStream_t stream = f->engine->stream;
@@ -319,8 +320,8 @@ static size_t bucket_of(int32_t n_rows)
     return n_rows <= 2 ? (size_t)n_rows - 1 : n_rows <= 4 ? 2 : (size_t)n_rows / 8 + 2;
 }
 
-/* The first time as it is: libraries load what they need then, which a capture may not. It is
- * captured for the next one while the device is busy. */
+/* The first pass of a bucket runs without a graph: libraries load modules then, which a capture
+ * forbids. The graph is captured for the next pass while the device works on this one. */
 static int run_decodes(const struct forward *f, struct ifl_error *error)
 {
     cudaGraphExec_t *graph = &f->engine->graphs[bucket_of(f->shape->n_rows)];

@@ -71,7 +71,7 @@ static uint32_t place_of(const struct gemm_shape *shape)
     return (hash + shape->is_fp32) * 0x9e3779b1u >> 16;
 }
 
-/* Its place in the table: where it is, or where it would go. */
+/* The shape's entry in the table, or the empty entry where it belongs. */
 static struct gemm_choice *find(struct gemm *gemm, const struct gemm_shape *shape)
 {
     uint32_t at = place_of(shape) % GEMM_CAP_SHAPES;
@@ -80,7 +80,7 @@ static struct gemm_choice *find(struct gemm *gemm, const struct gemm_shape *shap
     return &gemm->choices[at];
 }
 
-/* Unless told, it may add the parts of a sum that it splits over K in 16 bits. */
+/* By default cuBLASLt may add the parts of a sum that is split over K in 16 bits. */
 static int ask(struct gemm *gemm, cublasLtMatmulDesc_t desc, struct gemm_choice *choice,
                struct ifl_error *error)
 {
@@ -117,8 +117,8 @@ static int choose(struct gemm *gemm, cublasLtMatmulDesc_t desc, const struct gem
     return ask(gemm, desc, choice, error);
 }
 
-/* Forgets everything when the table is three quarters full: no model has so many shapes, and a
- * step must not end for it. */
+/* Empties the table when it is three quarters full. No model has so many shapes; a full table must
+ * not fail a step. */
 static int choice_of(struct gemm *gemm, cublasLtMatmulDesc_t desc, const struct gemm_shape *shape,
                      int32_t y_stride, const struct gemm_choice **choice, struct ifl_error *error)
 {

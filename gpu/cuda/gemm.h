@@ -1,8 +1,8 @@
 /* Matrix products by cuBLASLt: y[m][n] = x[m][k] w[n][k]^T, sums in fp32.
  *
- * What cuBLASLt chooses for a shape is asked once and kept. So that there are few shapes, rows are
- * rounded up to what the tensor cores' tiles compute anyway: the rows beyond are computed too and
- * hold nothing. All arrays have room for them. */
+ * cuBLASLt is asked once for the algorithm of a shape. To have few shapes, the number of rows is
+ * rounded up to whole tiles of the tensor cores, which compute the padding in any case. Padding
+ * rows hold no result; all arrays have room for them. */
 #ifndef GPU_CUDA_GEMM_H
 #define GPU_CUDA_GEMM_H
 

@@ -90,7 +90,7 @@ static uint16_t narrow(enum element element, float number)
     return element == ELEMENT_BF16 ? half_to_bf16(number) : half_to_fp16(number);
 }
 
-/* Where stored index i of a run of heads comes from, or -1. */
+/* The index in the checkpoint of stored index i of a run of heads; -1 for padding. */
 static int64_t source_of(const struct cuda_engine *engine, size_t i)
 {
     const size_t d = (size_t)engine->limits.model.d_head, width = (size_t)engine->head_width;

@@ -16,7 +16,7 @@ static int refuse(const struct cuda_engine *engine, size_t n_bytes, struct ifl_e
 
 /* ---- numbers to work on ---- */
 
-/* Random signs and fractions, exponents of -3 and below: what multiplies stays finite. */
+/* Random signs and fractions, exponents of -3 and below: products stay finite. */
 static void make_numbers(uint16_t *numbers, size_t n)
 {
     uint64_t state = 88172645463325252u;
@@ -26,7 +26,7 @@ static void make_numbers(uint16_t *numbers, size_t n)
     }
 }
 
-/* The first of them as given, the rest as copies of what is there already. */
+/* Sends the given numbers once and doubles them on the device until the memory is full. */
 static int fill(const struct cuda_engine *engine, char *memory, size_t n_bytes,
                 const uint16_t *numbers, size_t numbers_bytes, struct ifl_error *error)
 {
@@ -40,7 +40,7 @@ static int fill(const struct cuda_engine *engine, char *memory, size_t n_bytes,
     return 0;
 }
 
-/* Scratch too: an operation measured first finds what an earlier one would have left. */
+/* Scratch is filled, too: a measured operation reads there the output of one that did not run. */
 static int fill_all(struct cuda_engine *engine, const uint16_t *numbers, size_t n_bytes,
                     struct ifl_error *error)
 {
@@ -92,8 +92,8 @@ static size_t aligned(size_t n_bytes)
     return (n_bytes + 255) & ~(size_t)255;
 }
 
-/* Weights that rounds take in turn: between two uses of one a step reads all others, so as many as
- * there are bytes in the model, if so many fit. */
+/* The number of weights that the rounds take in turn. In a step all other weights are read between
+ * two uses of one, so the copies together have the model's size, as far as they fit. */
 static size_t n_weights(const struct cuda_engine *engine, size_t fit, size_t w_bytes)
 {
     const size_t n = (engine->weights_bytes + w_bytes - 1) / w_bytes;
@@ -155,9 +155,9 @@ static int enqueue(struct cuda_engine *engine, const struct ifl_engine_op *op,
                        (int32_t)(op->round % (uint32_t)engine->limits.model.n_layers), error);
 }
 
-/* A device that waits for the next launch is timed waiting: a kernel of two microseconds is behind
- * one that takes the host five. So it has something to do until everything is on its way, products,
- * as in a pass: twice 17 GFLOP, 40 us of the fastest. */
+/* Keeps the device busy until all measured launches are enqueued: a launch takes the host 5 us, a
+ * small kernel runs for 2 us, and the device's wait would be timed. The work is two products of
+ * 17 GFLOP, 40 us on the fastest device. */
 static int occupy(struct cuda_engine *engine, struct ifl_error *error)
 {
     size_t cube = 2048;

@@ -101,7 +101,7 @@ static int take_device(struct cuda_engine *engine, struct ifl_error *error)
     return 0;
 }
 
-/* Pages are pinned at once: the kernel would kill a process that takes more than there is. */
+/* Pages are pinned at once: Linux would kill a process that takes more than there is. */
 static bool host_has(size_t n_bytes, struct host_memory *host)
 {
     host_memory_read("", host);
@@ -195,8 +195,8 @@ int cuda_take_memory(struct cuda_engine *engine, struct ifl_error *error)
     return take_pinned_nearby(engine, error);
 }
 
-/* cudaMemcpy would return before the last bytes have arrived, and on a stream that the engine's do
- * not wait for. */
+/* cudaMemcpy may return before the last bytes have arrived, and it uses a stream that the engine's
+ * streams do not wait for. */
 int cuda_send(const struct cuda_engine *engine, void *to, const void *from, size_t n_bytes,
               struct ifl_error *error)
 {

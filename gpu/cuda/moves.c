@@ -1,5 +1,5 @@
-/* Blocks on the move: to the host and back on streams of their own, within the pool on the compute
- * stream. The compute stream waits for a swap only where the step touches its blocks. */
+/* Block moves. Swaps to the host and back have a stream each; copies within the pool run on the
+ * compute stream. The compute stream waits for a swap only if the step touches a swapped block. */
 #include <cuda_runtime_api.h>
 
 #include "engine.h"
@@ -52,7 +52,7 @@ static int swap(struct cuda_engine *engine, char *to, const char *from,
     return copy_stretches(moves, n, kind, stream, error);
 }
 
-/* ---- who waits for whom ---- */
+/* ---- order of the streams ---- */
 
 static void stamp(struct cuda_moves *moves, const struct ifl_engine_step *step)
 {
@@ -65,7 +65,7 @@ static void stamp(struct cuda_moves *moves, const struct ifl_engine_step *step)
         moves->arriving[step->ins[i].to] = moves->step;
 }
 
-/* Do the blocks brought in, or where they come from, belong to those taken out? */
+/* Does a swap-in read or overwrite a block that this step swaps out? */
 static bool ins_follow_outs(const struct cuda_moves *moves, const struct ifl_engine_step *step)
 {
     for (size_t i = 0; i < step->n_ins; i++)
@@ -132,8 +132,8 @@ static int launch_pairs(struct cuda_engine *engine, int32_t n, struct ifl_error 
     return 0;
 }
 
-/* Copies of one launch run in any order: one that touches what another writes starts the next. The
- * stamps of a launch are numbers of their own. */
+/* Copies of one launch run in any order, so a copy that touches a block written by another begins
+ * the next launch. Each launch has its own stamp number. */
 static int copy_blocks(struct cuda_engine *engine, const struct ifl_engine_step *step,
                        struct ifl_error *error)
 {

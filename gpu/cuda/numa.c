@@ -10,7 +10,7 @@
 
 enum { NODES = 64 }; /* bits of the one word that the kernel is given */
 
-/* The one nearest to the device, or -1. */
+/* The NUMA node nearest to the device, or -1. */
 static int node_of(int device)
 {
     int node = -1;

@@ -86,7 +86,7 @@ static int32_t blocks_before(const struct pass_limits *limits, int32_t n_tokens)
     return (n_tokens + limits->block_tokens - 1) / limits->block_tokens;
 }
 
-/* Tokens in the pool once the piece's own are. */
+/* Tokens of the sequence in the pool, the piece's own included. */
 static int32_t kv_len_of(const struct ifl_engine_step *step, const struct pass_piece *piece)
 {
     return step->positions[piece->first + piece->n - 1] + 1;

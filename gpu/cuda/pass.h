@@ -1,4 +1,4 @@
-/* A pass: as much of a step as scratch memory holds, written down for the kernels.
+/* A pass: the part of a step that fits into scratch memory, laid out for the kernels.
  *
  * A step's tokens are computed in passes over stretches of its ragged concatenation; a later pass
  * reads the K/V that an earlier one wrote. Within a pass the sequences with one token go first
@@ -12,8 +12,8 @@
  *     items[items]
  *     block_id[...]
  *
- * each aligned to 16 bytes, its place a function of the shape alone: a captured graph finds the
- * numbers of every later step of the same shape where it found the first's. */
+ * Each array is aligned to 16 bytes, and its offset depends on the shape alone: a captured graph
+ * finds the numbers of every later pass of the same shape at the same addresses. */
 #ifndef GPU_CUDA_PASS_H
 #define GPU_CUDA_PASS_H
 
@@ -70,7 +70,7 @@ void pass_limits_set(struct pass_limits *limits, const struct ifl_engine_options
 /* Bytes that any pass's plan fits into. */
 size_t pass_max_bytes(const struct pass_limits *limits);
 
-/* Where everything is in a plan at `base`, which may be NULL; returns the bytes before block_id. */
+/* The array addresses of a plan at `base`, which may be NULL; returns the bytes before block_id. */
 size_t pass_lay_out(const struct pass_limits *limits, const struct pass_shape *shape, void *base,
                     struct pass_arrays *arrays);
 

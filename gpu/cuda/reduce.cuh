@@ -7,7 +7,7 @@
 enum { WARP_LANES = 32 };
 constexpr unsigned ALL_LANES = 0xffffffffu;
 
-/* Over aligned groups of N_LANES neighbours; everyone gets the sum. */
+/* The sum over an aligned group of N_LANES neighbours, returned to each lane. */
 template <int N_LANES> __device__ __forceinline__ float lanes_sum(float v)
 {
 #pragma unroll
@@ -16,8 +16,8 @@ template <int N_LANES> __device__ __forceinline__ float lanes_sum(float v)
     return v;
 }
 
-/* Over the whole block, of at most 32 warps; everyone gets the sum. One call per kernel: a second
- * would overwrite the words while others still read them. */
+/* The sum over a block of at most 32 warps, returned to each lane. One call per kernel: a second
+ * one would overwrite the words while other warps read them. */
 __device__ __forceinline__ float block_sum(float v)
 {
     __shared__ float of_warp[WARP_LANES];

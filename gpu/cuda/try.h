@@ -23,7 +23,7 @@ int cublas_fail(struct ifl_error *error, const char *call, int cublas_status);
             return cublas_fail(error, #call, failed_);                                             \
     } while (0)
 
-/* For our own functions, which have filled `error` already. */
+/* For functions of the engine, which fill `error` themselves. */
 #define TRY(call)                                                                                  \
     do {                                                                                           \
         const int failed_ = (call);                                                                \

@@ -1,8 +1,7 @@
 /* The smallest engine: the next token is the sum of all that a sequence holds.
  *
- * Where a real engine keeps a token's K and V it keeps the token itself, and instead of attending
- * it adds up what the block table leads to. So it shows all that an engine is told, and what it
- * owes:
+ * The pool holds the token itself where a real engine keeps its K and V. A sum over the block table
+ * stands for attention. The file shows every input and output of an engine:
  *
  *     cc -std=c17 -shared -fPIC -Iinclude gpu/examples/toy.c -o inflight_cpu.so
  *     INFLIGHT_ENGINE_DIR=. build/inflight run configs/replay-cpu.yaml
@@ -87,7 +86,7 @@ static void compute(const struct toy *toy, struct ifl_engine_step *step, int32_t
 static int run_step(void *self, struct ifl_engine_step *step, struct ifl_error *error)
 {
     const struct toy *toy = self;
-    (void)error; /* a real one checks what it is told before it touches anything */
+    (void)error; /* a real engine checks the whole step before it changes any memory */
     copy(toy, toy->host, toy->device, step->outs, step->n_outs);
     copy(toy, toy->device, toy->host, step->ins, step->n_ins);
     copy(toy, toy->device, toy->device, step->copies, step->n_copies);

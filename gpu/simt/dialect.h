@@ -22,7 +22,7 @@
 #define blockDim simt_block_size()
 #define gridDim simt_grid_size()
 
-/* Where the caller stands: default arguments are evaluated there. */
+/* File and line of the caller: default arguments are evaluated at the call. */
 #define SIMT_HERE const char *file = __builtin_FILE(), int line = __builtin_LINE()
 
 struct dim3 {

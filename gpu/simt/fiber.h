@@ -1,4 +1,4 @@
-/* Stackful coroutines, known to the sanitizers.
+/* Stackful coroutines that report their switches to the sanitizers.
  *
  * A switch orders no memory accesses in ThreadSanitizer's eyes: two fibers are two threads, and
  * only fiber_release and fiber_acquire on a common mark make one happen before the other. */
@@ -25,7 +25,7 @@ struct fiber {
     size_t stack_bytes;
 };
 
-/* The caller's own stack becomes a fiber, so that others can switch back to it. */
+/* Makes the caller's own stack a fiber, so that other fibers can switch back to it. */
 void fiber_adopt_caller(struct fiber *fiber);
 /* Prepares a fiber that will run entry(), which never returns. False without memory. The stack
  * lives until the process ends. */

@@ -1,4 +1,4 @@
-/* The two 16-bit floats as bit patterns, for hosts whose compiler has neither type.
+/* The two 16-bit floats as bit patterns, for compilers without these types.
  *
  * bf16 is the upper half of a float: 1 sign, 8 exponent, 7 fraction bits. fp16 is IEEE 754
  * binary16: 1, 5, 10. Rounding is to nearest, ties to even; NaN stays NaN. */

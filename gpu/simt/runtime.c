@@ -58,7 +58,7 @@ static uint64_t dice = 1;
 static struct simt_site calls[MAX_CALLS];
 static int n_calls, left_out = -1;
 
-/* ---- failure: one line, then who waits where ---- */
+/* ---- failure: one line, then each waiting lane and its place ---- */
 
 static const char *state_text(const struct lane *lane)
 {
@@ -85,7 +85,7 @@ static _Noreturn void fail(const char *why)
     abort();
 }
 
-/* ---- who runs next ---- */
+/* ---- the scheduler of lanes ---- */
 
 void simt_seed(uint64_t seed)
 {
@@ -141,7 +141,7 @@ static void barrier_open(void)
     n_barriers++;
 }
 
-/* A warp keeps running for a while, so that warps drift apart; then any other. */
+/* The current warp runs on with a fixed probability, so that warps drift apart; else any other. */
 static unsigned ready_warp(void)
 {
     const unsigned mine = current / SIMT_WARP_LANES;
@@ -344,7 +344,7 @@ static bool is_left_out(struct simt_site site)
     return i == left_out;
 }
 
-/* ---- waiting for each other ---- */
+/* ---- barriers and warp operations ---- */
 
 void simt_barrier(struct simt_site site)
 {

@@ -1,13 +1,13 @@
 /* A CUDA grid on one CPU thread: what the kernels' host dialect asks of the runtime.
  *
  * Every CUDA thread ("lane") is a fiber. Blocks run one after another; within a block a lane runs
- * until it waits at a barrier, at a warp operation, or ends; who runs next is drawn from the
- * seed. Warp operations name the lanes they expect: the last to arrive computes all results.
+ * until it waits at a barrier or a warp operation, or ends. The next lane is drawn from the seed.
+ * A warp operation names the lanes that it expects; the last of them computes all results.
  *
- * What ThreadSanitizer sees: __syncthreads and __syncwarp order memory, shuffles, votes and
- * matrix operations do not, blocks of one launch happen after each other. An asynchronous copy
- * destroys its destination when it is issued and fills it when it is waited for: between the two
- * the hardware may do either at any time.
+ * What ThreadSanitizer sees: __syncthreads and __syncwarp order memory; shuffles, votes and matrix
+ * operations do not; blocks of one launch happen after each other. An asynchronous copy overwrites
+ * its destination with garbage when it is issued and with the data at its wait: the hardware may
+ * write at any time between the two.
  *
  * Divergent barriers, wrong masks and deadlocks print every waiting lane and abort.
  *
@@ -30,7 +30,7 @@ struct simt_index {
     unsigned x, y, z;
 };
 
-/* Where in the kernel a call stands. */
+/* File and line of a call in a kernel. */
 struct simt_site {
     const char *file;
     int line;
@@ -72,14 +72,14 @@ void simt_launch(struct simt_index grid, struct simt_index block, size_t shared_
 /* Whether every lane of the last launch has waited for the launch before; it is a failure if only
  * some have. */
 bool simt_all_waited(void);
-/* Draws who runs next. The same seed gives the same order. */
+/* Seeds the draws of the next lane. The same seed gives the same order. */
 void simt_seed(uint64_t seed);
 
 /* Plants a bug: from here on the call number `which` (counted from 0, in order of first
  * execution) among the kernel's __syncthreads, __syncwarp and asynchronous waits does nothing.
- * -1 plants nothing. Forgets which calls it has seen. */
+ * -1 plants nothing. The list of calls seen so far is emptied. */
 void simt_leave_out(int which);
-/* Calls seen since; the one left out as FILE:LINE, or NULL. */
+/* The number of calls since simt_leave_out, and the skipped call as FILE:LINE or NULL. */
 int simt_n_calls(void);
 const struct simt_site *simt_left_out(void);
 
@@ -92,8 +92,8 @@ struct simt_index simt_grid_size(void);
 unsigned simt_lane(void);
 void *simt_shared(void);
 
-/* The launch before this one is over, as far as this lane may know: launches may overlap until
- * then. */
+/* Records that this lane waits for the previous launch. On a device two launches may overlap until
+ * every lane has waited. */
 void simt_previous_wait(void);
 void simt_barrier(struct simt_site site);
 /* Posts `in`, waits for every lane in mask to do the same operation, returns this lane's `out`. */
@@ -105,7 +105,7 @@ void simt_copy_commit(void);
 /* Takes the oldest copy out of those that must be complete when at most n_groups committed groups
  * may be pending; false when there is none. */
 bool simt_copy_due(unsigned n_groups, struct simt_copy *copy);
-/* Whether this wait takes place: not if it has been left out. */
+/* False if this wait is the call that simt_leave_out skips. */
 bool simt_copy_waits(struct simt_site site);
 
 #ifdef __cplusplus

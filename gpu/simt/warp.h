@@ -1,4 +1,4 @@
-/* What the lanes of a warp compute together, given everyone's operands. */
+/* The joint operations of a warp, computed from the operands of all its lanes. */
 #ifndef GPU_SIMT_WARP_H
 #define GPU_SIMT_WARP_H
 

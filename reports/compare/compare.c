@@ -1,4 +1,4 @@
-/* Two runs beside each other: a row of the CSV for every point and metric that both have. */
+/* Compares two runs: a row of the CSV for every point and metric that both have. */
 #include "inflight/compare.h"
 
 #include <stdlib.h>

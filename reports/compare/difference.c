@@ -4,9 +4,8 @@
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 
-/* Between ten and thirty batches more would not narrow the interval, and fewer would widen it
- * (Schmeiser, Operations Research 30(3), 1982). A batch of few requests is not independent of the
- * next. */
+/* Schmeiser (Operations Research 30(3), 1982): more than 30 batches hardly narrow the interval,
+ * fewer than 10 widen it. A batch of few requests is not independent of the next. */
 enum { N_BATCHES = 20, MIN_BATCH_REQUESTS = 10 };
 
 /* ---- samples ---- */
@@ -40,7 +39,7 @@ static void add(struct samples *samples, double base, double other)
     samples->difference[samples->n++] = other - base;
 }
 
-/* Where all differences are the same there is nothing to test. */
+/* NaN if all differences are equal: the t test needs a variance. */
 static double p_value(const struct samples *samples, double mean)
 {
     const size_t n = samples->n;

@@ -1,4 +1,4 @@
-/* A paired difference of two runs in one metric, with what it can be trusted. */
+/* A paired difference of two runs in one metric, with its interval and p-value. */
 #ifndef INFLIGHT_REPORTS_COMPARE_DIFFERENCE_H
 #define INFLIGHT_REPORTS_COMPARE_DIFFERENCE_H
 
@@ -32,7 +32,7 @@ void difference_of_requests(const struct matching *matching, const struct reques
                             size_t group, enum latency latency, struct samples *scratch,
                             struct difference *difference);
 
-/* Does the interval leave out zero? */
+/* True if the interval does not contain zero. */
 bool difference_is_sure(const struct difference *difference);
 
 #endif

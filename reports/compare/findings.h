@@ -1,4 +1,4 @@
-/* All differences of a point, and who shows them. */
+/* All differences of a point, for the CSV and the terminal. */
 #ifndef INFLIGHT_REPORTS_COMPARE_FINDINGS_H
 #define INFLIGHT_REPORTS_COMPARE_FINDINGS_H
 
@@ -14,7 +14,7 @@ struct finding {
     struct difference difference;
 };
 
-/* NULL where there is no such metric, or no pair that has it. */
+/* NULL if there is no such metric, or no pair that has it. */
 const struct finding *finding_get(const struct finding *findings, size_t n, const char *metric,
                                   enum pairing paired_by);
 

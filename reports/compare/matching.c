@@ -111,7 +111,7 @@ static bool same_value(const char *a, const char *b)
     return *a && *b && !*a_end && !*b_end && x >= y && x <= y;
 }
 
-/* Does the row belong to the comparison at all? */
+/* Does the row take part in the comparison? */
 static bool is_wanted(const struct matching *matching, enum run run, size_t row)
 {
     const struct ifl_comparison *of = matching->of;
@@ -129,7 +129,7 @@ static bool same_point(const struct matching *matching, size_t base_row, size_t 
     return same;
 }
 
-/* From where the last one was found: runs mostly have their points in the same order. */
+/* The search starts behind the last match: two runs mostly have their points in the same order. */
 static bool find_row(const struct matching *matching, size_t base_row, size_t *next, size_t *found)
 {
     const size_t n = matching->summary[OTHER].n_rows;

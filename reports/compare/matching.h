@@ -1,4 +1,4 @@
-/* Which points of two runs are the same but for what is compared. */
+/* Pairs the points of two runs: equal in every swept key except the compared one. */
 #ifndef INFLIGHT_REPORTS_COMPARE_MATCHING_H
 #define INFLIGHT_REPORTS_COMPARE_MATCHING_H
 

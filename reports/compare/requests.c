@@ -81,7 +81,7 @@ static int by_pair_then_id(const void *left, const void *right)
     return (a->request_id > b->request_id) - (a->request_id < b->request_id);
 }
 
-/* Sorted by id, so that equal ones stand together. */
+/* The rows are sorted by id, so that equal ids are neighbours. */
 static int check_twins(const struct requests *requests, const char *path, struct ifl_error *error)
 {
     for (size_t i = 1; i < requests->n; i++) {

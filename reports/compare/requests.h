@@ -20,8 +20,8 @@ struct request_pairs {
     size_t *first; /* [matching->n_pairs + 1]: those of pair p are first[p] to first[p + 1] */
 };
 
-/* None where a run has no requests.csv. Two requests of one id and different lengths are an error:
- * they are not the same. */
+/* No pairs if a run has no requests.csv. Two requests of one id with different lengths are an
+ * error: the runs had different traces. */
 int request_pairs_read(struct request_pairs *pairs, const struct matching *matching,
                        struct ifl_error *error);
 void request_pairs_free(struct request_pairs *pairs);

@@ -5,7 +5,7 @@
 #include "columns.h"
 #include "compare/findings.h"
 
-/* A latency is taken by request where it can be: its interval is there without replications. */
+/* A latency is paired by request if possible: that gives an interval without replications. */
 static const struct shown {
     const char *title, *column, *latency;
     double scale;
@@ -71,7 +71,7 @@ static void print_cell(FILE *out, const struct shown *of, const struct finding *
         fprintf(out, "%*s   ", DIFFERENCE_CHARS + 3 + INTERVAL_CHARS, "-");
         return;
     }
-    /* Large numbers whole, not as powers of ten. */
+    /* Large numbers are printed as integers, not as powers of ten. */
     const double mean = d->of.mean * of->scale, half_width = d->of.half_width * of->scale;
     fprintf(out, fabs(mean) < 999.5 ? "%+*.3g" : "%+*.0f", DIFFERENCE_CHARS, mean);
     if (isnan(half_width)) {

@@ -1,5 +1,5 @@
 /* SLO attainment against the scale of the SLOs, as in DistServe's Fig. 8 (Zhong et al., OSDI 2024):
- * the share of requests that would meet every SLO if all were so many times as long. */
+ * the share of requests that meet every SLO when all SLOs are multiplied by the scale. */
 #include <math.h>
 
 #include "plot/figures.h"
@@ -33,7 +33,7 @@ enum { POINT, TTFT, TPOT, E2E, TTFT_SLO, TPOT_SLO, N_COLUMNS };
 static const char *const columns[N_COLUMNS] = {"point", "ttft_s",     "tpot_s",
                                                "e2e_s", "ttft_slo_s", "tpot_slo_s"};
 
-/* The smallest scale at which the latency meets the SLO: 0 where one of them is undefined. */
+/* The smallest scale at which the latency meets the SLO; 0 if one of the two is undefined. */
 static double scale_needed(double latency_s, double slo_s)
 {
     return isnan(latency_s) || isnan(slo_s) ? 0 : latency_s / slo_s;

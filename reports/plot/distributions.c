@@ -1,6 +1,6 @@
-/* Distributions of latencies, from quantiles.csv. With replications a quantile is the mean of those
- * of the runs, as a percentile in replications.csv is: the runs weigh the same, however many tokens
- * each has, and their spread gives an interval. */
+/* Distributions of latencies, from quantiles.csv. With replications a quantile is the mean over the
+ * runs' quantiles, like the percentiles in replications.csv. Every run has the same weight,
+ * independent of its number of tokens, and the spread of the runs gives an interval. */
 #include <math.h>
 #include <string.h>
 

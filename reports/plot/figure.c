@@ -1,11 +1,11 @@
-/* One figure: drawn by gnuplot, then marked with what it was made from. */
+/* One figure: drawn by gnuplot, then marked with its title and source. */
 #include <stdio.h>
 
 #include "inflight/report.h"
 #include "plot/gnuplot.h"
 #include "plot/imprint.h"
 
-/* gnuplot does not say when a disk is full: what it has drawn may be half of it. */
+/* gnuplot does not report a full disk: its files may be incomplete. */
 static void remove_files(const char *out_dir, const char *figure, const char *stage)
 {
     static const char *const extensions[] = {"pdf", "svg", "png"};

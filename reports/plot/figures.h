@@ -1,15 +1,14 @@
-/* What the figures of runs have in common: the points to draw, and the CSV that each writes.
+/* The common part of all figures of runs: the points to draw, and the CSV that each writes.
  *
- * A figure is a row of the table in plot.c: a function that says what the runs lack for it, one
- * that writes the data, and a gnuplot script of the same name that draws them. The first columns
- * are
+ * A figure is a row of the table in plot.c: a function that tells what data the runs lack for it, a
+ * function that writes the data, and a gnuplot script of the figure's name. The first columns are
  *
  *     number,series,rate_rps,saturated,...    the number of the series from 1, its name, and the
  *                                             arrival rate, empty where none is swept
  *
- * so that a script knows how many lines there are, what they are called, and which points to mark
- * as saturated; kv_shares alone has `saturated` last. A metric that is a mean over replications is
- * followed by METRIC_ci95, half the width of its 95% interval, empty where there is one run. */
+ * They give a script the number of lines, their names, and the points to mark as saturated;
+ * kv_shares alone has `saturated` last. A metric that is a mean over replications is followed by
+ * METRIC_ci95, half the width of its 95% interval, empty if there is one run. */
 #ifndef INFLIGHT_REPORTS_PLOT_FIGURES_H
 #define INFLIGHT_REPORTS_PLOT_FIGURES_H
 
@@ -19,7 +18,7 @@
 #include "plot/series.h"
 #include "whole_file.h"
 
-/* What a figure says of itself below its legend: what it leaves out, what it averages. */
+/* The note below a figure's legend: data left out, data averaged. */
 struct figure_note {
     char text[512];
 };
@@ -35,7 +34,7 @@ enum { FIGURE_EMPTY = 1 }; /* instead of IFL_OK: there is nothing to draw */
 
 typedef int figure_write_fn(struct whole_file *file, const struct plot *plot,
                             struct ifl_error *error);
-/* NULL where the runs have what the figure needs, else what is missing. */
+/* NULL if the runs have all data for the figure, otherwise the name of the missing data. */
 typedef const char *figure_lacks_fn(const struct plot *plot);
 
 /* ---- cells ---- */
@@ -57,10 +56,10 @@ void figure_say(const struct plot *plot, const char *format, ...);
 
 /* ---- rows of the chosen points: figure_scan.c ---- */
 
-enum { MAX_CURVES = 6 }; /* more in one panel cannot be told apart */
+enum { MAX_CURVES = 6 }; /* more curves in one panel cannot be told apart */
 size_t figure_n_curves(const struct plot *plot);
 
-/* Has every run a file of that name? */
+/* Whether every run has a file of that name. */
 bool figure_has_file(const struct plot *plot, const char *name);
 
 /* The most replications that a point of any run has, at least 1. */

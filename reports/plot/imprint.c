@@ -80,7 +80,7 @@ static bool number_behind(const char *text, const char *word, long *number)
     return at && sscanf(at + strlen(word), "%ld", number) == 1;
 }
 
-/* Same data, same bytes: the date that cairo writes becomes as many spaces. */
+/* Overwrites cairo's date with spaces, so that equal data give equal bytes. */
 static void blank_date(struct bytes *of)
 {
     const char *key = last_of(of, "/CreationDate (");

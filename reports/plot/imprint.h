@@ -4,10 +4,9 @@
 
 #include "inflight/error.h"
 
-/* Makes out_dir/FIGURE.pdf, .svg and .png of FIGURE.tmp.pdf, .svg and .png and marks them: the
- * figure's name is the title, `source` the subject and the keywords (PDF), the description (SVG,
- * PNG). A PDF whose cross-references are not a plain table, which cairo 1.16 writes, stays as it
- * is. */
+/* Makes out_dir/FIGURE.pdf, .svg and .png from FIGURE.tmp.pdf, .svg and .png and marks them. The
+ * title is the figure's name; `source` is the subject and keywords (PDF) or the description (SVG,
+ * PNG). A PDF gets the mark only if it has a plain cross-reference table, as cairo 1.16 writes. */
 int imprint_all(const char *out_dir, const char *figure, const char *source,
                 struct ifl_error *error);
 

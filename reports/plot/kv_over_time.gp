@@ -1,4 +1,4 @@
-# What the K/V pool held over time, a panel a series: means of bins of equal width.
+# Shares of the K/V pool over time, a panel a series: means of bins of equal width.
 call ARG1.'/style.gp' ARG2 ARG3 ARG4 ARG5
 eval read_series
 eval read_at_rate

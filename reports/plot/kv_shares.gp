@@ -1,4 +1,4 @@
-# What the K/V pool held, weighted by time, a bar a series: the shape of Fig. 2 of Kwon et al.
+# Shares of the K/V pool, weighted by time, a bar a series: the shape of Fig. 2 of Kwon et al.
 # (PagedAttention, SOSP 2023). Whether the run was saturated is in column 8, if there is one.
 call ARG1.'/style.gp' ARG2 ARG3 ARG4 ARG5
 eval read_series

@@ -1,4 +1,4 @@
-/* Figures that summary.csv alone can fill. */
+/* Figures that need summary.csv alone. */
 #include <math.h>
 #include <string.h>
 
@@ -32,7 +32,7 @@ static const char *cell_of(const struct plot *plot, const struct series_point *p
     return at == SHEET_NO_COLUMN ? "" : sheet_cell(summary, point->row, at);
 }
 
-/* The names of more would lie on each other. */
+/* The names of more bars would overlap. */
 enum { MAX_BARS = 16 };
 
 const char *metrics_lack_pool(const struct plot *plot)
@@ -45,7 +45,7 @@ const char *metrics_lack_pool(const struct plot *plot)
     return "no step has run";
 }
 
-/* Without an SLO whoever finishes has met it. */
+/* Without SLOs attainment equals the share of finished requests; the figure would show nothing. */
 const char *metrics_lack_slo(const struct plot *plot)
 {
     const char *without_curve = metrics_lack_curve(plot);
@@ -96,7 +96,7 @@ static int write_header(struct whole_file *file, const struct plot *plot,
     return figure_write_row(file, cells, n_cells, error);
 }
 
-/* The rate as the run wrote it, a metric with its half-width where replications give one. */
+/* The rate as the run wrote it; a metric with its half-width if replications give one. */
 static size_t fill_cells(const char *cells[MAX_CELLS], const struct plot *plot,
                          const struct series_point *point, const char *const *metrics, size_t n)
 {
@@ -161,7 +161,7 @@ int metrics_attainment(struct whole_file *file, const struct plot *plot, struct 
 
 static const char *const trade_off[] = {"output_throughput_tok_per_s", "mean_normalized_latency_s"};
 
-/* No other point is as good in both and better in one. */
+/* True if no other point is as good in both metrics and better in one. */
 static bool on_front(const struct plot *plot, size_t i)
 {
     const struct series_set *set = plot->set;
@@ -193,7 +193,7 @@ int metrics_throughput(struct whole_file *file, const struct plot *plot, struct 
     return IFL_OK;
 }
 
-/* ---- what the KV pool holds ---- */
+/* ---- shares of the KV pool ---- */
 
 int metrics_kv_shares(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {

@@ -1,6 +1,6 @@
-/* Batch, queue and K/V pool over time, from steps.csv. A run of any length is some hundred bins:
- * each holds time-weighted sums, and when the last is full, neighbours are merged into bins of
- * twice the width. Between steps nothing runs and nothing is held. */
+/* Batch, queue and K/V pool over time, from steps.csv. A run of any length has a few hundred bins
+ * of time-weighted sums; when the last bin is full, neighbours are merged into bins of twice the
+ * width. Between steps batch, queue and pool count as empty. */
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ enum tracked { BATCH, QUEUE, TOKENS, RESERVED, INTERNAL, N_TRACKED };
 
 struct track {
     double origin_s, width_s; /* width 0: no step has come yet */
-    size_t n_bins;            /* that hold something */
+    size_t n_bins;            /* bins with data */
     double n_replicas, pool_slots;
     double sum[N_BINS][N_TRACKED]; /* value x seconds */
 };

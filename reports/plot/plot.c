@@ -1,4 +1,4 @@
-/* The table of figures, and which of them given runs can fill. */
+/* The table of figures, and the choice of those that the given runs have the data for. */
 #include "inflight/report.h"
 
 #include <math.h>
@@ -7,13 +7,13 @@
 
 #include "plot/figures.h"
 
-/* A page for more would be too long for gnuplot, and nobody could read it. */
+/* More series would need a page longer than gnuplot can draw. */
 enum { MAX_SERIES = 64 };
 
-/* Of the replications of a point. */
+/* The replications of a point that a figure shows. */
 enum runs_shown { MEAN_OF_RUNS, FIRST_RUN };
 
-/* In the order in which they are drawn. Each has a script of its name. */
+/* Figures in drawing order. Each has a script of its name. */
 static const struct figure {
     const char *name;
     figure_lacks_fn *lacks;
@@ -79,7 +79,7 @@ static int write_data(const struct figure *figure, const struct plot *plot, stru
     return whole_finish(&file, figure->write(&file, plot, error), error);
 }
 
-/* What the data leave out, for the figure itself. */
+/* Notes the series and points that the data leave out, for the figure's note. */
 static void note_series(const struct figure *figure, const struct plot *plot)
 {
     if (plot->set->n_series > figure->max_series)

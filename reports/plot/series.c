@@ -32,8 +32,8 @@ static int read_sheet(struct sheet *sheet, const char *dir, const char *name,
     return code;
 }
 
-/* With replications the rows of their own file, means with intervals, stand for the points: behind
- * the keys it counts the runs of each, which the other files have one by one. */
+/* With replications the rows of replications.csv, means with intervals, are the points. Its column
+ * behind the keys is the number of runs of each point; the other files have a row for each run. */
 static int read_replications(struct series_run *run, const char *dir, struct ifl_error *error)
 {
     struct sheet means = {0};
@@ -57,7 +57,8 @@ static bool holds_text(const char *header)
     return false;
 }
 
-/* From that column on: gnuplot has no words for a cell that is no number. */
+/* Checks the cells from that column on: gnuplot gives no clear error for a cell that is no number.
+ */
 static int check_numbers(const struct sheet *sheet, size_t from, struct ifl_error *error)
 {
     double value;
@@ -95,7 +96,7 @@ const char *series_run_name(const char *dir)
     return part;
 }
 
-/* The name of a preset, a model or a GPU speaks for itself, any other value needs its key. */
+/* The name of a preset, a model or a GPU needs no key in a label; any other value does. */
 static bool speaks_for_itself(const char *key)
 {
     return strcmp(column_short_key(key), "preset") == 0 || strcmp(key, "model") == 0 ||
@@ -163,7 +164,7 @@ static char *name_of(const struct series_set *set, const struct series_run *run,
     return NULL;
 }
 
-/* Keeps the name, or finds it among those that are there. */
+/* The index of the name in the set; a new name is appended, a known one is freed. */
 static size_t number_of(struct series_set *set, char *name)
 {
     for (size_t i = 0; i < set->n_series; i++)

@@ -40,16 +40,18 @@ const char *series_run_name(const char *dir);
 int series_read(struct series_set *set, size_t n_runs, const char *const *run_dirs,
                 struct ifl_error *error);
 void series_free(struct series_set *set);
-/* For figures at one rate, a point a series: at rate_rps, or where that is 0 at the middle one of
- * the rates that all series share (of an even number the lower), else at each one's own middle.
+/* Chooses one point of each series, for figures at one rate:
+ * - at rate_rps, unless it is 0;
+ * - otherwise at the median of the rates that all series share (of an even number the lower);
+ * - without a shared rate, at the median of the series' own rates.
  * chosen: [n_series] indices of points. */
 int series_choose(const struct series_set *set, double rate_rps, size_t *chosen,
                   struct ifl_error *error);
-/* The number that the point, or the first of its replications, has in the run's other files; the
+/* The point's number in the run's other files; with replications the number of the first, which the
  * others follow. */
 size_t series_number(const struct series_set *set, const struct series_point *point);
-/* Rows [*from, *to) of the run's quantiles belong to a replication of the point, counted from 0.
- * False where there are none. */
+/* Sets rows [*from, *to) of the run's quantiles that belong to a replication of the point, counted
+ * from 0. False if there are none. */
 bool series_quantiles(const struct series_set *set, const struct series_point *point,
                       size_t replication, size_t *from, size_t *to);
 

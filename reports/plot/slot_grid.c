@@ -1,7 +1,7 @@
-/* The slot grid of the textbooks, from work.csv: a row a slot, a column a step, a cell what the
- * slot did. A request takes the lowest free slot when it first runs and keeps it until its last
- * token, or until it is preempted; what comes after that is another stay. For runs small enough to
- * look at: the first steps only. */
+/* The slot grid of the textbooks, from work.csv: a row is a slot, a column a step, a cell the
+ * slot's work in that step. A request takes the lowest free slot when it first runs and keeps it
+ * until its last token or a preemption; its next run begins another stay. Only the first steps are
+ * shown. */
 #include <math.h>
 
 #include "plot/figures.h"
@@ -14,7 +14,7 @@ static const char *const columns[N_COLUMNS] = {
 
 struct stay {
     double request_id, preemptions;
-    int first, last, slot;                        /* slot MAX_SLOTS: there was none left */
+    int first, last, slot;                        /* slot MAX_SLOTS: no slot was free */
     double prefill[MAX_STEPS], decode[MAX_STEPS]; /* tokens */
 };
 
@@ -43,7 +43,7 @@ static struct stay *begin_stay(struct grid *grid, const double *value)
     return stay;
 }
 
-/* Of the first replica. Beyond the last step shown a stay still holds its slot. */
+/* Takes rows of the first replica. A stay that runs beyond the last step shown keeps its slot. */
 static int take_work(void *context, size_t series, size_t replication, const double *value,
                      struct ifl_error *error)
 {
@@ -153,7 +153,7 @@ static void say_what_is_left_out(const struct plot *plot, const struct grid *gri
         figure_say(plot, "%zu stays beyond slot %d", n_unplaced, MAX_SLOTS);
 }
 
-/* Every panel has the slots of the widest: what a policy leaves idle shows. */
+/* Every panel has as many slots as the widest, so that idle slots are visible. */
 static int write_grids(struct whole_file *file, const struct plot *plot, struct grid *grids,
                        struct ifl_error *error)
 {

@@ -1,4 +1,4 @@
-/* What a figure was made from: each run's version and the hash of its configuration. */
+/* The source of a figure: each run's version and the hash of its configuration. */
 #include "inflight/report.h"
 
 #include <stdint.h>

@@ -6,7 +6,7 @@
 # file with the last four. A path must not begin with a character that means a pipe to gnuplot.
 out_dir = ARG1[1:1] eq '/' ? ARG1 : './'.ARG1
 data = out_dir.'/'.ARG2.'.csv'
-# What is drawn gets its name when it is whole.
+# A figure is drawn under a temporary name and renamed when it is complete.
 figure = out_dir.'/'.ARG2.'.tmp.'
 page_cm = int(ARG3) == 2 ? 17.8 : 8.8
 wide = page_cm > 9
@@ -26,7 +26,7 @@ last_space(s, p) = p < 2 ? 0 : s[p:p] eq ' ' ? p : last_space(s, p - 1)
 # How many letters of a text go into a line of so many.
 line_end(s, letters) = strlen(s) <= letters ? strlen(s) : \
     last_slash(s, letters - 1) ? last_slash(s, letters - 1) + 1 : last_space(s, letters) ? last_space(s, letters) : letters
-# The same text on as many lines as it takes.
+# The same text, wrapped into lines of at most so many letters.
 wrapped(s, letters) = line_end(s, letters) == strlen(s) ? s : s[1:line_end(s, letters)]."\n".wrapped(s[line_end(s, letters) + 1:*], letters)
 lines_in(s) = strstrt(s, "\n") ? 1 + lines_in(s[strstrt(s, "\n") + 1:*]) : 1
 # A note is cut at "; " alone.
@@ -40,8 +40,8 @@ array colour[8] = ['#0072B2', '#D55E00', '#009E73', '#CC79A7', '#E69F00', '#56B4
 array filled[6] = [7, 5, 9, 13, 11, 15]
 array hollow[6] = [6, 4, 8, 12, 10, 14]
 colour_of(i) = colour[(i - 1) % 8 + 1]
-# Six in turn; the dash is one further with every round, so that 36 series differ in one of the two at
-# least, and any six that follow each other within a round in both.
+# Six colours, each with a marker, and six dashes; the dash advances by one with every round of colours. So 36
+# series differ in colour or dash, and the six series of a round differ in both.
 type_of(i) = (i - 1) % 6 + 1
 dash_of(i) = (i - 1 + int((i - 1) / 6)) % 6 + 1
 filled_of(i) = filled[type_of(i)]

@@ -1,5 +1,5 @@
-# The relative end-to-end error of each request: against its arrival, and against how many measured
-# requests were in flight when it came.
+# The relative end-to-end error of each request: against its arrival, and against the number of measured
+# requests in flight at its arrival.
 call ARG1.'/style.gp' ARG2 ARG3 ARG4 ARG5
 data = out_dir.'/validation_requests.csv'
 dot = "with points pointtype 7 pointsize 0.35 * mark linecolor rgb colour_of(1)"

@@ -1,6 +1,5 @@
-/* The cost of a step without a scheduler's part in it: requests that had the machine to themselves
- * on both sides, while their prompt was computed (lone prefill) or from arrival to the last token
- * (lone decode). */
+/* The cost of a step apart from scheduling: requests that ran alone on both sides, while their
+ * prompt was computed (lone prefill) or from arrival to the last token (lone decode). */
 #include <stdlib.h>
 
 #include "quantile.h"
@@ -11,7 +10,7 @@ struct lone {
     bool *prefill, *whole; /* [n_all] by pair */
 };
 
-/* The pairs of a side by arrival there, and what went before. */
+/* Clears the flags of pairs that did not run alone on this side. */
 static int mark_side(const struct pairs *pairs, enum side side, struct lone *lone, int64_t *arrival,
                      uint32_t *order, struct ifl_error *error)
 {
@@ -49,7 +48,7 @@ static int mark(const struct pairs *pairs, struct lone *lone, struct ifl_error *
     return rc;
 }
 
-/* The mean and, as warm-up may be in it, the median. */
+/* Adds the mean, and the median because warm-up may distort the mean. */
 static int add_lone(const struct pairs *pairs, const bool *of, enum metric metric, const char *name,
                     int64_t *value[N_SIDES], struct findings *findings, struct ifl_error *error)
 {

@@ -1,4 +1,4 @@
-/* What a validation found: a list of numbers, each of both sides where it has both. */
+/* The findings of a validation: a list of statistics, of both sides if both have them. */
 #ifndef INFLIGHT_REPORTS_VALIDATE_FINDINGS_H
 #define INFLIGHT_REPORTS_VALIDATE_FINDINGS_H
 
@@ -9,7 +9,7 @@
 struct finding {
     const char *metric, *statistic;    /* literals */
     size_t n;                          /* samples behind it */
-    double simulated, measured, error; /* NaN where there is none; s, or as the metric says */
+    double simulated, measured, error; /* NaN if undefined; in s, or in the metric's own unit */
     double low, high; /* the 90% interval of the simulated value; NaN without an ensemble */
 };
 
@@ -31,7 +31,7 @@ struct findings {
 /* error = simulated - measured. */
 int findings_add(struct findings *findings, const char *metric, const char *statistic, size_t n,
                  double simulated, double measured, struct ifl_error *error);
-/* A number that compares the sides already. */
+/* Adds a statistic that has one value for both sides, such as a distance. */
 int findings_add_error(struct findings *findings, const char *metric, const char *statistic,
                        size_t n, double value, struct ifl_error *error);
 /* NULL where it was not found. */
@@ -50,7 +50,7 @@ int find_latencies(const struct pairs *pairs, const struct ifl_validation *valid
 
 int find_throughput(const struct pairs *pairs, struct findings *findings, struct ifl_error *error);
 
-/* ---- cost.c: requests that had the machine to themselves ---- */
+/* ---- cost.c: requests that ran alone ---- */
 
 int find_cost(const struct pairs *pairs, struct findings *findings, struct ifl_error *error);
 
@@ -58,12 +58,12 @@ int find_cost(const struct pairs *pairs, struct findings *findings, struct ifl_e
 
 int find_scheduling(const struct pairs *pairs, struct findings *findings, struct ifl_error *error);
 
-/* ---- steps.c: durations against composition; nothing where a side has no steps.csv ---- */
+/* ---- steps.c: durations against composition; adds nothing if a side has no steps.csv ---- */
 
 int find_steps(const struct ifl_validation *validation, struct findings *findings,
                struct ifl_error *error);
 
-/* ---- intervals.c: where the simulated run was an ensemble ---- */
+/* ---- intervals.c: adds nothing unless the simulated run was an ensemble ---- */
 
 int find_intervals(const struct ifl_validation *validation, struct findings *findings,
                    struct ifl_error *error);

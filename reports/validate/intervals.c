@@ -1,5 +1,5 @@
-/* Error bars: the 90% intervals that an ensemble of the simulated run left in its intervals.csv.
- * They are of all its requests, not of the pairs alone. */
+/* Error bars: the 90% intervals in intervals.csv of a simulated ensemble. They cover all its
+ * requests, not the pairs alone. */
 #include <math.h>
 #include <string.h>
 #include <unistd.h>

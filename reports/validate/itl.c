@@ -11,7 +11,7 @@ enum { N_PERCENTILES = 3 };
 static const double percentiles[N_PERCENTILES] = {0.5, 0.9, 0.99};
 static const char *const percentile_name[N_PERCENTILES] = {"p50", "p90", "p99"};
 
-/* Of one side, in seconds; NaN where it is not known. */
+/* The gaps of one side, in seconds; NaN if unknown. */
 struct itl {
     size_t n;
     double mean, at[N_PERCENTILES];
@@ -69,7 +69,7 @@ static int find_side(const struct pairs *pairs, enum side side, const char *dir,
     if (pairs->trace[side]->gap_at)
         return from_gaps(pairs, side, itl, error);
     from_lives(pairs, side, itl);
-    /* quantiles.csv is of all requests of the run. */
+    /* quantiles.csv covers all requests of the run. */
     return dir ? quantiles_csv_read(dir, "itl_s", percentiles, N_PERCENTILES, itl->at, error)
                : IFL_OK;
 }

@@ -12,7 +12,7 @@ static const double percentiles[] = {0.5, 0.9, 0.99};
 static const char *const percentile_name[] = {"p50", "p90", "p99"};
 enum { N_PERCENTILES = 3 };
 
-/* Of one metric; every list has room for all pairs. */
+/* The samples of one metric; every list has room for all pairs. */
 struct samples {
     int64_t *value[N_SIDES]; /* in the order of the pairs, then ascending */
     int64_t *error;          /* per request: nanoseconds, then parts in 1e9 of the measured value */
@@ -64,7 +64,7 @@ static int add_absolute(struct samples *samples, const char *metric, struct find
     return add_quantiles(findings, metric, names, samples->error, samples->n, 1e-9, error);
 }
 
-/* Requests whose measured value is 0 have no relative error. */
+/* A request with a measured value of 0 has no relative error. */
 static size_t relate(const struct samples *samples, bool absolute)
 {
     size_t n = 0;

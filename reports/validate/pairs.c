@@ -39,7 +39,7 @@ static struct keyed *in_order(const struct ifl_trace *trace, bool by_id)
 struct match {
     struct pairs *pairs;
     struct keyed *order[N_SIDES];
-    size_t n_unequal; /* pairs whose lengths do not agree */
+    size_t n_unequal; /* pairs of different lengths */
 };
 
 static bool finished(const struct ifl_trace *trace, size_t row)
@@ -126,7 +126,7 @@ static bool judged(const struct pairs *pairs, const struct ifl_validation *v, si
     return v->n_parts < 2 || id % v->n_parts == v->part;
 }
 
-/* The number of those that are judged. */
+/* Moves the judged pairs to the front and returns their number. */
 static size_t judged_first(const struct pairs *pairs, const struct keyed *order,
                            const struct ifl_validation *v, struct pair *sorted)
 {

@@ -1,4 +1,4 @@
-/* Requests that both runs know. */
+/* The requests that both runs have. */
 #ifndef INFLIGHT_REPORTS_VALIDATE_PAIRS_H
 #define INFLIGHT_REPORTS_VALIDATE_PAIRS_H
 
@@ -16,8 +16,8 @@ struct pair {
 struct pairs {
     const struct ifl_trace *trace[N_SIDES];
     struct pair *of;     /* [n_all] finished on both sides; owned */
-    size_t n;            /* the first ones, by measured arrival, are judged */
-    size_t n_all;        /* the others, by measured arrival too, kept them company */
+    size_t n;            /* judged pairs: the first of the list, by measured arrival */
+    size_t n_all;        /* all pairs; those behind the judged are by measured arrival, too */
     size_t n_unfinished; /* pairs that one side did not finish */
     size_t n_alone[N_SIDES];
     bool by_id; /* else by order of arrival */
@@ -29,17 +29,17 @@ void pairs_free(struct pairs *pairs);
 
 uint64_t pairs_id(const struct ifl_trace *trace, size_t row);
 
-/* ---- what a request's life says; IFL_NEVER where it is not known ---- */
+/* ---- times of a request; IFL_NEVER if unknown ---- */
 
 enum metric { TTFT, TPOT, E2E, NORMALIZED, QUEUE, PREFILL, DECODE, N_METRICS };
 extern const char *const metric_name[N_METRICS]; /* as columns of reports are called */
 
 int64_t pairs_metric_ns(const struct pairs *pairs, enum side side, enum metric metric, size_t i);
-/* On the clock of its run. */
+/* In the time of the side's run. */
 int64_t pairs_arrival_ns(const struct pairs *pairs, enum side side, size_t i);
 int64_t pairs_finish_ns(const struct pairs *pairs, enum side side, size_t i);
 
-/* The most that two runs' arrivals of a pair are apart, counted from the first pair's. */
+/* The largest difference of a pair's arrivals in the two runs, relative to the first pair's. */
 int64_t pairs_arrivals_apart_ns(const struct pairs *pairs);
 
 /* The metric of the pairs that have it on both sides: value[side][n]; each has room for pairs->n.

@@ -29,7 +29,7 @@ static double relative_error(const struct pairs *pairs, size_t i)
     return measured > 0 ? (double)(simulated - measured) / (double)measured : (double)NAN;
 }
 
-/* As the recording calls it; empty where it names none. */
+/* The recording's name of the client; empty if it has none. */
 static const char *client_of(const struct ifl_trace *trace, size_t row, char number[16])
 {
     number[0] = '\0';
@@ -64,7 +64,7 @@ static int write_pair(struct whole_file *file, const struct pairs *pairs, size_t
     return IFL_OK;
 }
 
-/* When every pair came and went, whether judged or not; both ascend. */
+/* Arrivals and finishes of all pairs, judged or not, each list in ascending order. */
 struct comings {
     int64_t *arrival_ns, *finish_ns; /* [n] */
     size_t n;
@@ -80,7 +80,7 @@ static int gather(const struct pairs *pairs, struct comings *all, struct ifl_err
     return rc ? rc : sort_by_key(all->finish_ns, NULL, all->n, error);
 }
 
-/* Pairs come by measured arrival: those in flight came before and have not finished. */
+/* Pairs are in order of measured arrival: earlier pairs that have not finished are in flight. */
 static int write_rows(struct whole_file *file, const struct pairs *pairs, const struct comings *all,
                       struct ifl_error *error)
 {

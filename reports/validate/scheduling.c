@@ -1,12 +1,12 @@
-/* Who went first, and who was thrown out: what two schedulers can disagree on even where every step
- * takes the same time. */
+/* The order of first steps and the number of preemptions: two schedulers may differ in them even if
+ * every step takes the same time. */
 #include <gsl/gsl_statistics_double.h>
 #include <stdlib.h>
 
 #include "sort.h"
 #include "validate/findings.h"
 
-/* Since the run's start: the first step where both runs say when it was, else the first token. */
+/* In the time of the run: the first step if both runs have its time, otherwise the first token. */
 static int64_t turn_ns(const struct pairs *pairs, enum side side, enum metric of, size_t i)
 {
     return pairs_arrival_ns(pairs, side, i) + pairs_metric_ns(pairs, side, of, i);
@@ -57,8 +57,8 @@ static uint64_t count_inversions(int64_t *value, int64_t *scratch, size_t n)
     return count;
 }
 
-/* Requests of one step have one time, in either run: ties are no inversions. The sort is stable, so
- * simulated ties go by the measured order. */
+/* Requests of one step have one time, in either run, so ties are no inversions. The sort is stable:
+ * requests tied in the simulated run keep the measured order. */
 static int share_of_inversions(int64_t *turn[N_SIDES], uint32_t *tag, size_t n, double *share,
                                struct ifl_error *error)
 {

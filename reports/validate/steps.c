@@ -6,7 +6,7 @@
  *     sum n_s d_s - sum n_m d_m = sum n_m (d_s - d_m)  +  sum (n_s - n_m) d_s
  *                                  cost                    scheduling
  *
- * where a class that one run never had takes its mean from the other. */
+ * A class that one run never had takes its mean from the other run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,7 +107,7 @@ static int compare(struct steps *steps, struct ifl_error *error)
     return IFL_OK;
 }
 
-/* ---- what it adds up to ---- */
+/* ---- sums ---- */
 
 static double mean_s(const struct class *class, enum side side)
 {

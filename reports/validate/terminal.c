@@ -1,13 +1,13 @@
-/* What a validation found, for a terminal. */
+/* The findings of a validation as a table for a terminal. */
 #include <math.h>
 
 #include "validate/findings.h"
 
-/* Recordings round their stamps. */
+/* Tolerated, because recordings round their time stamps. */
 #define MOST_APART_S 0.01
 
-/* Sooner or later, a request meets others: unless turns or a closed loop waited for answers, the
- * runs cannot be compared. */
+/* A request that arrives at another time shares its steps with other requests, and the runs cannot
+ * be compared; turns and closed loops, which wait for answers, are the exception. */
 static void print_arrivals(FILE *out, const struct pairs *pairs)
 {
     const double apart_s = ifl_s_from_ns(pairs_arrivals_apart_ns(pairs));
@@ -38,7 +38,7 @@ static void print_pairs(FILE *out, const struct ifl_validation *v, const struct 
     fputc('\n', out);
 }
 
-/* What four decimals cannot show is 0, not -0. */
+/* A value that rounds to zero at four decimals is shown as 0, not -0. */
 static double shown(double value)
 {
     return fabs(value) < 5e-5 ? 0 : value;

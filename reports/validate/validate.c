@@ -1,4 +1,4 @@
-/* A validation from end to end: pairs the requests, judges what can be judged, writes the files. */
+/* The steps of a validation: pair the requests, compute the statistics, write the files. */
 #include "inflight/validate.h"
 
 #include "validate/findings.h"

@@ -1,5 +1,4 @@
-/* Batches made up for a measurement: an engine takes them, and they are counted as a pencil does.
- */
+/* Batches made up for a measurement: an engine accepts them, and their totals are those by hand. */
 #include <criterion/criterion.h>
 #include <math.h>
 

@@ -1,8 +1,8 @@
-/* Reads timeline.json as a viewer does, and says on one line what is in it:
+/* Reads timeline.json as a viewer does, and prints its contents as one line of counts:
  *
  *     steps N requests N chunk_tokens N stalls N counters N
  *
- * Exit 1, with the reason, where slices of a request do not nest or steps of a replica overlap. */
+ * Exit 1, with the reason, if slices of a request do not nest or steps of a replica overlap. */
 #include <jansson.h>
 #include <math.h>
 #include <stdio.h>

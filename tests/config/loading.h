@@ -53,7 +53,7 @@ static inline struct study *load(const char *text)
     return load_with(text, NULL, 0);
 }
 
-/* The study is wrong at that place of the file, and the message says so in these words. */
+/* Loading the text fails at that line and column, with that message. */
 static inline void expect_wrong(const char *text, int line, int column, const char *message)
 {
     const struct loaded loaded = load_bytes(text, strlen(text), NULL, 0);
@@ -107,7 +107,7 @@ static inline const char *module_text(const struct config *config, enum ifl_kind
     return text;
 }
 
-/* What study_write writes; the caller frees it. */
+/* The text that study_write writes; the caller frees it. */
 static inline char *written(const struct study *study)
 {
     char *text = NULL;

@@ -53,7 +53,7 @@ Test(names, lists_are_sorted_and_name_each_once)
     name_list_free(&names);
 }
 
-/* ---- names that are none ---- */
+/* ---- unknown names ---- */
 
 static void expect_near(const char *kind, const char *name, const char *near)
 {
@@ -65,7 +65,8 @@ static void expect_near(const char *kind, const char *name, const char *near)
     cr_expect(strstr(error.text, expected), "\"%s\" lacks \"%s\"", error.text, expected);
 }
 
-/* A word that leads to a family names all of it, not the member that is nearest by letters. */
+/* If a name resembles the common prefix of a family, all members are offered, not the nearest one.
+ */
 Test(names, a_family_is_offered_as_a_whole)
 {
     static const char vllm[] =
@@ -99,7 +100,7 @@ Test(names, no_data_is_an_error_that_says_where_it_was_looked_for)
     static const char *const kinds[] = {"serving", "models", "hardware", "traces"};
     struct name_list names;
     struct ifl_error error = {0};
-    cr_assert_eq(chdir("tests"), 0); /* where no data is */
+    cr_assert_eq(chdir("tests"), 0); /* a folder without data */
     setenv("INFLIGHT_DATA", "/nonexistent", 1);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         cr_expect_eq(config_names(kinds[i], &names, &error), IFL_E_INPUT, "%s", kinds[i]);
@@ -130,7 +131,7 @@ Test(names, flags_of_vllm_stand_for_keys)
         "unknown key max_num_seqs, vLLM's --max-num-seqs is serving.batching.max_seqs here");
 }
 
-/* Whatever is shipped loads: a preset needs nothing but a workload and a cost. */
+/* Every shipped preset loads with only a workload and a cost added. */
 Test(names, shipped_presets_load)
 {
     struct name_list names;

@@ -29,7 +29,7 @@ Test(registry, knows_what_is_built_in)
     cr_expect_str_eq(registry_kind_name(IFL_PREEMPT), "preempt");
 }
 
-/* Every default is a legal value: printed, it reads back. */
+/* Every default, printed, is read back as a legal value. */
 Test(registry, built_in_defaults_are_legal)
 {
     const struct ifl_policy *policy;

@@ -1,6 +1,6 @@
 #include "loading.h"
 
-/* ---- what a file says ---- */
+/* ---- a file ---- */
 
 Test(study, defaults_fill_what_the_file_leaves_out)
 {
@@ -293,7 +293,7 @@ Test(study, what_is_written_holds_every_key)
     study_free(study);
 }
 
-/* Where the preset is swept, its keys are not written: they would override the other presets. */
+/* Keys of a swept preset are not written: they would override the other presets. */
 Test(study, a_swept_preset_is_written_as_it_was_given)
 {
     struct study *study = load(sample);

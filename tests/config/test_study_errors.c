@@ -92,7 +92,7 @@ Test(study_errors, names)
                  "aiperf, guidellm, blis, llm-d, vtc, inflight; did you mean azure?");
 }
 
-/* The preset that the study names, and the one that is to blame. */
+/* A study with preset `named` fails with an error in the file of preset `wrong`. */
 static void expect_wrong_preset(const char *named, const char *wrong, int line, const char *message)
 {
     char text[256], path[128];
@@ -212,7 +212,7 @@ Test(study_errors, edits)
                       "sweep of workload.limit is 3, expected a list of values");
 }
 
-/* An edit somewhere else does not take the blame for what the file lacks. */
+/* A key missing from the file is reported for the file, not for an edit elsewhere. */
 Test(study_errors, edits_are_not_blamed_for_the_file)
 {
     const char *edit = "workload.limit=3", *text = LINEAR "serving: {preset: small}\n" TRACE;

@@ -189,7 +189,7 @@ Test(tree, a_missing_file_is_an_error)
     cr_expect_str_eq(error.text, "cannot be read: Is a directory");
 }
 
-/* Distances by hand: deletion, swap of neighbours, substitution; a stranger is near to nothing. */
+/* Distances by hand: deletion, swap of neighbours, substitution; an unrelated word has no match. */
 Test(nearest, finds_misspelt_words)
 {
     static const char *const words[] = {"prefill-first", "static", "mixed", "rate_rps", "cv"};

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The worked policies, built against the installed headers alone, fly random workloads.
 
-Each flight must give the same bytes with steady runs on, off and checked, and the steps and requests of a
-slow model of it (model.py, and tests/oracle for the feedback queue).
+Each flight must give the same bytes with steady runs on, off and checked, and the same steps and requests
+as a slow model (model.py, and tests/oracle for the feedback queue).
 
 usage: contract.py INFLIGHT INCLUDE_DIR SOURCE_ROOT
 """
@@ -30,7 +30,7 @@ REPORTS = ['requests.csv', 'steps.csv', 'summary.csv']
 
 
 class Flight:
-    """A name, what the configuration says, a model of it, and what must have happened in it."""
+    """A name, configuration settings, a slow model, and the events that its flights must contain."""
 
     def __init__(self, name, sets, machine, happens, gap_ms=40):
         self.name, self.sets, self.machine = name, sets, machine
@@ -41,7 +41,7 @@ class Flight:
         return [[self.row(rng, at) for at in self.stamps(rng)] for _ in range(N_TRACES)]
 
     def stamps(self, rng):
-        """Bursts, and pauses in which the backlog goes."""
+        """Bursts, and pauses in which the backlog drains."""
         at = 0
         for i in range(N_REQUESTS):
             at += round(rng.expovariate(1 / self.gap_ms)) * (10 if i % 50 == 0 else 1)
@@ -156,7 +156,7 @@ def different_bytes(folder, one, other):
 
 
 def against_model(flight, folder, traces):
-    """What differs, or None; and what happened."""
+    """The first difference or None, and the counts of events."""
     steps, requests = read(folder, 'steps.csv'), read(folder, 'requests.csv')
     happened = {name: 0 for name in [*flight.happens, 'preemptions']}
     for point, rows in enumerate(traces):
@@ -179,7 +179,7 @@ def against_model(flight, folder, traces):
 
 
 def judge(flight, inflight, plugins, folder):
-    """What is wrong, or None; and what happened."""
+    """A complaint or None, and the counts of events."""
     traces = flight.traces()
     names = write_traces(folder, traces)
     for mode, more in MODES.items():

@@ -1,6 +1,6 @@
 """The worked policies once more, as slow and plain as docs/policy.md describes them.
 
-A plan asks for a list by sorting all of it at every look. Modules are small classes with the hooks of the
+A plan sorts a whole list each time it reads the list. Modules are small classes with the hooks of the
 contract; time is whole milliseconds (machine.py), keys are nanoseconds.
 """
 
@@ -17,7 +17,7 @@ def ns(seconds):
 
 
 class Module:
-    """What a module leaves out."""
+    """The default hooks."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -88,7 +88,7 @@ class TokenBucket(Module):
         self.has_paid = set()
 
     def level(self, client, now):
-        """Replays all that the client has paid, in ms of credit."""
+        """Replays all payments of the client, in ms of credit."""
         most = self.machine.s['burst'] * self.interval
         credit, at = most, 0
         for paid in self.paid[client]:
@@ -175,7 +175,7 @@ class PromptsFirst(Module):
         m.decode_one_by_one(step)
 
 
-# ---- what they act upon ----
+# ---- requests, queues and blocks ----
 
 class Machine(Scheduler):
     def __init__(self, settings, batching, order, admits, preempt, fate='recompute'):
@@ -194,7 +194,7 @@ class Machine(Scheduler):
             getattr(module, hook)(*args)
 
     def next(self, requests, shown):
-        """The best ranked of these that has not been shown."""
+        """The best ranked of these requests that has not been returned yet."""
         front = [r for r in self.front if r in requests]
         rest = sorted((r for r in requests if r not in front),
                       key=lambda r: (self.order.key(r), r.arrival, r.number))
@@ -231,7 +231,7 @@ class Machine(Scheduler):
         return 'yes', hold
 
     def start(self, step, r, n):
-        """False: it must wait, and all behind it."""
+        """False if the request and all behind it must wait."""
         verdict, hold = self.ask(r, n)
         if verdict == 'never':
             self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What of the headers fits in the head: the names that a plain policy of a kind needs.
+"""Limits the number of names from the headers that a plain policy of each kind needs.
 
 Of each worked policy it counts the identifiers that begin with ifl_ or IFL_, and the fields of the headers' structs
 that the source reads or sets. The fields by which a module describes itself (.kind = ..., .name = ...) are printed

@@ -1,5 +1,5 @@
-/* A batching that lets the contract's rarer hooks be heard: prompts start before decodes ask for
- * blocks, so that a plan may take a start of its own back. */
+/* A batching module that triggers the contract's rarer hooks: prompts start before decodes ask for
+ * blocks, so that a plan may undo a start of its own. */
 #include <inflight/policy.h>
 
 enum { MAX_SEQS = 24, MAX_TOKENS = 60 };

@@ -48,7 +48,7 @@ Test(correction, lies_between_its_sizes)
     expect_factor(&of, CORRECT_PREFILL, 0, 0, 3, 1);
 }
 
-/* The form keeps its shape: with one factor for all rows every product takes that much longer. */
+/* With one factor for all rows every product takes that factor longer. */
 Test(correction, multiplies_the_form)
 {
     struct hardware hw = load_hardware("a100-80gb-sxm");

@@ -86,7 +86,7 @@ Test(linear, refuses_what_is_no_duration)
     cr_expect_null(cost_create_linear(&(struct linear_cost){.prefill_token_s = INFINITY}, &error));
 }
 
-/* ---- roofline: one term at a time, everything else too fast to see ---- */
+/* ---- roofline: one term at a time, all others negligible ---- */
 
 static struct hardware weightless(void)
 {
@@ -326,9 +326,9 @@ Test(roofline, prefill_of_lone_requests_against_measurements)
     expect_between(-0.10, prefill_error("codellama-34b", 2984, 1024, 0.201374), 0);
 }
 
-/* ---- steps that follow one another ---- */
+/* ---- consecutive steps ---- */
 
-/* A run of steps asked for at once takes what its steps take, to the nanosecond. */
+/* The duration of a run of steps is the sum of its steps' durations, to the nanosecond. */
 static void expect_same_one_by_one(struct cost *cost, struct ifl_step_totals totals, size_t n)
 {
     int64_t run_ns[COST_MAX_RUN];
@@ -340,7 +340,7 @@ static void expect_same_one_by_one(struct cost *cost, struct ifl_step_totals tot
     }
 }
 
-/* Contexts on both sides of where they are split. */
+/* Contexts on both sides of the size from which they are split. */
 static void expect_runs_as_steps(struct cost *cost)
 {
     for (uint64_t i = 0; i < 2000; i++) {

@@ -3,7 +3,7 @@
 
 #include "loading.h"
 
-/* The same checkpoint, once as its owner's config.json says it and once as our YAML. */
+/* The same checkpoint from the owner's config.json and from inflight's YAML. */
 static void expect_same(const char *name)
 {
     char path[128];
@@ -167,8 +167,7 @@ Test(huggingface, deep_nesting_ends)
     expect_error(text, "expected a JSON object");
 }
 
-/* ---- what a file leaves out, as AutoConfig of transformers 4.57.1, 5.0.0 and 5.23.0 sets it ----
- */
+/* ---- missing keys, as set by AutoConfig of transformers 4.57.1, 5.0.0 and 5.23.0 ---- */
 
 static struct model read_wide(const char *type, const char *more)
 {

@@ -1,4 +1,4 @@
-/* Tables of three or four rows, whose times are looked up with a pencil. */
+/* Tables of three or four rows; expected times are by hand. */
 #include <string.h>
 #include <sys/stat.h>
 
@@ -111,7 +111,7 @@ Test(op_table, batches_of_shared_kv_heads_cost_more)
     expect_ms(true, mixed, 2 * (18 + 0.75 + 1.1 * 4 + 6));
 }
 
-/* The step has no time, and the reason names the table and the row. */
+/* The step has no duration, and the reason names the table and the row. */
 static void expect_unknown(struct ifl_step_totals totals, const char *file, const char *words)
 {
     struct ifl_error error;

@@ -1,4 +1,4 @@
-/* Figures that courses, papers and data sheets print, with the arithmetic behind each. */
+/* Published figures of courses, papers and data sheets, each with its arithmetic. */
 #include <math.h>
 #include <string.h>
 

@@ -54,8 +54,8 @@ static void expect_why(struct cost *cost, uint32_t replica, int64_t start_ns,
     cr_expect(strstr(error.text, message), "\"%s\" is not in \"%s\"", message, error.text);
 }
 
-/* A step begins when it can and ends when the recorded one ended: the host's 2 ms are in it, the
- * idle time before the last one is not. */
+/* A step begins as early as possible and ends with the recorded step: its duration includes the
+ * host's 2 ms, but not the idle time before the last step. */
 Test(recorded, steps_end_when_they_ended)
 {
     struct cost *cost = must_load(steps);

@@ -8,8 +8,8 @@
 #include "driver.h"
 #include "verdict.h"
 
-/* bf16 keeps 8 bits, fp16 three more. Of all logits compared; twice that of one row, which may be a
- * small one. */
+/* bf16 keeps 8 bits, fp16 three more. Bounds over all compared logits; a single row, of possibly
+ * small norm, may have twice as much. */
 static const double TOLERANCE = 1e-2, TOLERANCE_FP16 = 2e-3;
 
 static struct driver driver;
@@ -52,7 +52,7 @@ static void close_fixture(struct fixture_model *f)
     fixture_model_free(f);
 }
 
-/* The rows of one run, as transformers has them and as the engine does, end to end. */
+/* The rows of one run, of transformers and of the engine, one after the other. */
 struct rows {
     const struct fixture_model *of;
     float *expected, *got;
@@ -74,7 +74,7 @@ static float *rows_next(struct rows *rows, int32_t last_token)
     return rows->got + at;
 }
 
-/* The worst of rows [first, n); NaN counts as the worst there is. */
+/* The largest error of rows [first, n); NaN counts as infinite. */
 static double rows_worst(const struct rows *rows, size_t first)
 {
     const size_t n_vocab = (size_t)rows->of->model.n_vocab;
@@ -126,8 +126,8 @@ static void logits_of_chunks(void)
     }
 }
 
-/* Copies of one sequence at different places; their paces rotate through decodes and chunks, and
- * end with decodes alone: captured in a batch of one size, replayed in batches of others. */
+/* Copies of one sequence at different places. Each takes decodes and chunks in turn. Steps of
+ * decodes alone follow, captured in a batch of one size and replayed in batches of other sizes. */
 static void logits_of_mixed_batches(enum ifl_engine_dtype dtype, double tolerance, const char *how)
 {
     static const int32_t pace[5] = {1, 5, 1, 1, 3}, n_seqs[] = {5, 5, 5, 5, 5, 3, 4, 3, 4, 5, 5};
@@ -152,7 +152,7 @@ static void logits_of_mixed_batches(enum ifl_engine_dtype dtype, double toleranc
     }
 }
 
-/* Whole blocks of a prompt that somebody else has computed, the rest in blocks of its own. */
+/* A prompt begins in whole blocks that another sequence computed and goes on in its own. */
 static void logits_behind_a_prefix(void)
 {
     enum { HIT = 28, CHUNK = 4 };
@@ -211,7 +211,7 @@ static const struct ifl_engine_options wide = {
     .max_tokens = 700,
 };
 
-/* Eight prompts at once, more tokens than a pass takes; then each alone. */
+/* Eight prompts in one step, with more tokens than a pass takes; then each alone. */
 static void logits_of_several_passes(void)
 {
     static int32_t tokens[LONG_SEQS][LONG_TOKENS];
@@ -226,7 +226,8 @@ static void logits_of_several_passes(void)
         n_new[s] = LONG_TOKENS - s;
     }
     must(driver_step(&driver, seqs, n_new, LONG_SEQS, together[0]));
-    for (int32_t s = 0; s < LONG_SEQS; s += LONG_SEQS - 1) { /* of the first pass, of both */
+    for (int32_t s = 0; s < LONG_SEQS;
+         s += LONG_SEQS - 1) { /* a sequence of the first pass, and one of both passes */
         struct driven seq = {tokens[s], 0, blocks[s]};
         must(driver_step(&driver, &seq, &n_new[s], 1, alone));
         const double error = relative_error(together[s], alone, LONG_VOCAB);
@@ -258,7 +259,8 @@ static bool same(void *a, void *b)
     return is;
 }
 
-/* Out, spoilt behind, in to another place; and a neighbour's tokens at once, over freed blocks. */
+/* Blocks are swapped out, spoilt, and swapped in elsewhere; meanwhile another sequence computes in
+ * the freed blocks. */
 static void blocks_come_back(void)
 {
     struct driven seq;
@@ -292,7 +294,7 @@ static void blocks_come_back(void)
     driver_close(&driver);
 }
 
-/* Block 9 leaves for host block 0 and comes back as 11 while others leave over it. */
+/* Block 9 goes to host block 0 and returns as block 11 while others are swapped out. */
 static void blocks_go_out_before_in(void)
 {
     struct driven seq;
@@ -306,7 +308,7 @@ static void blocks_go_out_before_in(void)
     driver_close(&driver);
 }
 
-/* With nothing else to do, and with a neighbour that touches none of them. */
+/* Swap-outs in a step without work, and beside a sequence that touches none of the blocks. */
 static void blocks_go_out_alone(void)
 {
     struct driven seq, neighbour = {small_tokens() + 30, 0, small_other_home};
@@ -322,7 +324,7 @@ static void blocks_go_out_alone(void)
     driver_close(&driver);
 }
 
-/* 9 -> 12 -> 13 in one step, and 9 itself overwritten behind. */
+/* Copies 9 -> 12 -> 13 in one step; block 9 is overwritten afterwards. */
 static void blocks_are_copied_in_order(void)
 {
     struct driven seq;
@@ -359,7 +361,7 @@ static void spoilt_blocks_are_not_read(void)
     driver_close(&driver);
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static void expect_refused(const struct ifl_engine_options *options, int code, const char *reason)
 {
@@ -374,7 +376,7 @@ static void openings_are_refused(void)
 {
     static volatile sig_atomic_t stop = 1;
     struct ifl_engine_options options = small_options;
-    options.model.d_head = 128; /* 2^31 keys and values of it are more than a device holds */
+    options.model.d_head = 128; /* 2^31 rows of keys and values are more than a device holds */
     options.n_blocks = INT32_MAX / 50;
     expect_refused(&options, IFL_E_NOMEM, "GiB of KV blocks, ");
     options = small_options;

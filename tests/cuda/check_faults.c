@@ -1,7 +1,8 @@
-/* On the fake device: every allocation of an opening fails once, and every call of CUDA and cuBLAS
- * of an opening and some steps. One line each, and nothing leaks: it is linked to LeakSanitizer.
+/* On the fake device each allocation of an opening fails once, and each call of CUDA and cuBLAS of
+ * an opening and some steps. Each failure gives one line and leaks nothing (LeakSanitizer is
+ * linked).
  *
- * The linker wraps the allocator (--wrap) for our objects; libraries keep theirs. */
+ * The linker wraps the allocator (--wrap) for inflight's objects, not for libraries. */
 #include <linux/mempolicy.h>
 #include <math.h>
 #include <stdarg.h>
@@ -19,7 +20,7 @@ void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
 long __wrap_syscall(long number, ...);
 
-static long n_allocations, failing; /* the failing-th fails, 0: none */
+static long n_allocations, failing; /* number of the allocation that fails, 0: none */
 
 void *__wrap_malloc(size_t n)
 {
@@ -46,7 +47,7 @@ static const struct ifl_engine_options options = {
     .bench_bytes = 1 << 14,
 };
 
-/* A prompt; a decode as it is, and captured; replayed; every way that blocks can move. */
+/* A prompt; a decode that is captured, and replayed; every kind of block move. */
 static int steps(void)
 {
     static int32_t tokens[16] = {1, 2, 3, 4};
@@ -143,7 +144,7 @@ static void fail_each_call(void)
     verdict(n_failures > 100 && n_silent == 0, "each of %ld calls fails once", n_failures);
 }
 
-/* ---- what operations take ---- */
+/* ---- times of operations ---- */
 
 static void expect_time(enum ifl_engine_op_kind kind, double us, const char *what)
 {
@@ -153,7 +154,7 @@ static void expect_time(enum ifl_engine_op_kind kind, double us, const char *wha
             (long long)ns, us * 1e3);
 }
 
-/* Kernels one after the other, without the calls that launch them. */
+/* The measured time is that of the kernels, without the calls that launch them. */
 static void measure_the_device_alone(void)
 {
     const int rc = driver_open(&driver, &ifl_engine_v1, &options);
@@ -168,7 +169,7 @@ static void measure_the_device_alone(void)
 
 /* ---- memory near the device ---- */
 
-/* The kernel's policy for this thread, and the nodes preferred while memory was pinned. */
+/* Linux's memory policy of this thread, and the nodes preferred while memory was pinned. */
 static int mode;
 static unsigned long preferred, pinned_near;
 static bool is_refused;
@@ -215,7 +216,7 @@ static void pin_near_the_device(void)
     is_refused = false;
 }
 
-/* Ones whose tensor cores are too old, which no machine at hand needs to have. */
+/* Devices with tensor cores that are too old; the fake device reports any capability. */
 static void refuse_old_devices(void)
 {
     fake_capability = 7;

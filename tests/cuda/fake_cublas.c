@@ -1,6 +1,7 @@
-/* cuBLASLt's products, in double precision, one number after the other. Descriptions are checked
- * for being what the engine means: 16-bit inputs, 16-bit or fp32 results, no sum in 16 bits, and
- * memory as aligned as the heuristic may rely on where nobody told it otherwise. */
+/* cuBLASLt's products in double precision, one number after the other. Descriptions must be
+ * - of 16-bit inputs and 16-bit or fp32 results;
+ * - without sums in 16 bits;
+ * - of memory with the alignment that the heuristic assumes by default. */
 #include <cublasLt.h>
 #include <string.h>
 
@@ -122,7 +123,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
     }
 }
 
-/* The algorithm remembers its shape: it must not be used for another. */
+/* The algorithm stores its shape: using it for another shape is an error. */
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,

@@ -1,5 +1,5 @@
-/* Memory and copies of a CUDA device that is this machine's own memory, and its kernels: the
- * launchers, wrapped by the linker (--wrap), so that they are enqueued like everything else. */
+/* A fake CUDA device in host memory: its memory, copies and kernels. The linker wraps the launchers
+ * (--wrap), so that kernels are enqueued like copies. */
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     return fake_fails() ? cudaErrorInvalidDevice : cudaSuccess;
 }
 
-/* Whatever is asked for: only the node of the host's memory is. */
+/* Knows one attribute: the NUMA node of host memory near the device. */
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
 {
     (void)device;
@@ -140,7 +140,7 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n_bytes, enum cud
 }
 
 #if CUDART_VERSION >= 13000
-/* Last to first: the order within a batch is nobody's business. */
+/* Last to first: CUDA leaves the order within a batch open. */
 cudaError_t cudaMemcpyBatchAsync(void *const *to, const void *const *from, const size_t *n_bytes,
                                  size_t n, struct cudaMemcpyAttributes *attributes, size_t *firsts,
                                  size_t n_attributes, cudaStream_t stream)
@@ -161,8 +161,7 @@ cudaError_t cudaMemsetAsync(void *to, int byte, size_t n_bytes, cudaStream_t str
     return (cudaError_t)fake_enqueue(stream, copy_run, &copy, sizeof copy);
 }
 
-/* To the device it may return before the last bytes are there, and no stream of the engine waits.
- */
+/* A copy to the device may return before its end, and no stream of the engine waits for it. */
 cudaError_t cudaMemcpy(void *to, const void *from, size_t n_bytes, enum cudaMemcpyKind kind)
 {
     if (kind == cudaMemcpyHostToDevice)
@@ -196,7 +195,7 @@ FAKE_LAUNCHER(rope)
 FAKE_LAUNCHER(attn_prefill)
 FAKE_LAUNCHER(attn_decode)
 
-/* Launched only where its blocks may be copied in any order. */
+/* Fails if the result depends on the order of the copies. */
 int __real_block_copy_launch(const struct block_copy_args *args, struct CUstream_st *stream);
 int __wrap_block_copy_launch(const struct block_copy_args *args, struct CUstream_st *stream);
 

@@ -1,4 +1,4 @@
-/* Streams, events and graphs: the part of the CUDA runtime that decides when. */
+/* Streams, events and graphs: the part of the CUDA runtime that orders operations. */
 #include "fake_queue.h"
 
 #include <cuda_runtime_api.h>
@@ -22,7 +22,7 @@ struct list {
 struct CUstream_st {
     struct list queue;
     struct CUgraph_st *capturing;
-    double us; /* what was run took it until then */
+    double us; /* end of its last operation */
     bool is_hasty;
 };
 
@@ -30,7 +30,7 @@ struct CUgraph_st {
     struct list ops;
 };
 
-/* Times it was recorded, as enqueued and as run. */
+/* Numbers of recordings, enqueued and run. */
 struct CUevent_st {
     struct CUstream_st *stream;
     long n_recorded, n_run;

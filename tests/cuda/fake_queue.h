@@ -1,10 +1,10 @@
-/* Streams and graphs without a GPU. Nothing runs when it is enqueued: an operation runs when
- * something waits for it, after all that it must come after, and not before. So a wait that is
- * missing is a step that went wrong, every time. Of the streams created, those whose bit is set in
- * the environment's FAKE_HASTY run at once instead: the other half of what may happen.
+/* Streams and graphs without a GPU. An operation does not run when it is enqueued, but as late as
+ * possible: when another operation or the host waits for it, behind all its own dependencies. So a
+ * missing wait gives a wrong result in every run. Bit i of the environment's FAKE_HASTY makes the
+ * i-th stream created run its operations as early as possible instead.
  *
- * Events tell the time of a clock of its own: a call takes the host FAKE_CALL_US, a kernel the
- * device FAKE_KERNEL_US, a product its FLOPs, what waits the rest. */
+ * Events report a simulated clock: a call takes the host FAKE_CALL_US, a kernel takes the device
+ * FAKE_KERNEL_US, a product takes its FLOPs; waiting adds the remaining time. */
 #ifndef TESTS_CUDA_FAKE_QUEUE_H
 #define TESTS_CUDA_FAKE_QUEUE_H
 
@@ -20,15 +20,16 @@ enum { FAKE_CALL_US = 5, FAKE_KERNEL_US = 2, FAKE_FLOPS_PER_US = 1000 };
 int fake_enqueue(struct CUstream_st *stream, int (*run)(const void *args), const void *args,
                  size_t n_bytes);
 
-/* The operation that is running takes its device so much longer. */
+/* Adds device time to the operation that is running. */
 void fake_takes(double us);
 
-/* From here on the n-th call that may fail does, with it all that follows on a stream; 0: none. */
+/* The n-th call from here on that can fail does, and with it all later calls on its stream; 0: no
+ * call fails. */
 void fake_fail_call(long n);
-/* Whether the call that asks is that one. */
+/* Whether the calling function is the one that fails. */
 bool fake_fails(void);
 
-/* Of the device: its capability is this and .0; the node of the host's memory that it is near. */
+/* The device's compute capability (major, minor is 0), and its nearest NUMA node. */
 extern int fake_capability, fake_node;
 /* Called whenever host memory is about to be pinned, unless it is NULL. */
 extern void (*fake_pins)(void);

@@ -1,4 +1,4 @@
-/* Verdicts in TAP, for programs that also run where Criterion is not. */
+/* Verdicts in TAP, for programs that also run on machines without Criterion. */
 #ifndef TESTS_CUDA_VERDICT_H
 #define TESTS_CUDA_VERDICT_H
 

@@ -92,7 +92,7 @@ static double copy_bytes_per_s(char *to, const char *from, size_t n_bytes)
     return 2 * (double)n_bytes / (now_s() - start_s);
 }
 
-/* ---- beside one another ---- */
+/* ---- the comparison ---- */
 
 static void report_prefill(void)
 {
@@ -117,7 +117,7 @@ static void report_decode(void)
     if (!from || !to)
         abort();
     memset(from, 1, n_bytes);
-    copy_bytes_per_s(to, from, n_bytes); /* takes the page faults */
+    copy_bytes_per_s(to, from, n_bytes); /* touches the pages before the measurement */
     for (int round = 0; round < N_ROUNDS; round++) {
         double lasted_s = 0;
         for (int i = 0; i < N_STEPS; i++)

@@ -1,4 +1,4 @@
-/* Drives an engine by hand in a test: sequences with tokens and blocks, a step at a time. */
+/* Runs an engine step by step in a test, on sequences with tokens and blocks. */
 #ifndef TESTS_ENGINE_DRIVER_H
 #define TESTS_ENGINE_DRIVER_H
 
@@ -39,12 +39,13 @@ int driver_step(struct driver *driver, struct driven *seqs, const int32_t *n_new
 enum { SMALL_PROMPT = 21, SMALL_HOME = 6, SMALL_BLOCKS = 24, SMALL_VOCAB = 100 };
 extern const struct ifl_engine_options small_options;
 extern const uint32_t small_home[SMALL_HOME], small_other_home[SMALL_HOME];
-const int32_t *small_tokens(void); /* [64] the prompt, and what may follow */
+const int32_t *small_tokens(void); /* [64] the prompt, and tokens that may follow it */
 
-/* The error of opening it or of computing the prompt; logits [SMALL_VOCAB] or NULL. */
+/* Opens the engine and computes the prompt; returns the code of either. logits: [SMALL_VOCAB] or
+ * NULL. */
 int small_open(struct driver *driver, const struct ifl_engine *engine, struct driven *seq,
                float *logits);
-/* The blocks that small_home leaves to others. */
+/* The blocks that are not in small_home. */
 size_t small_others(uint32_t others[SMALL_BLOCKS]);
 
 /* ---- comparing ---- */
@@ -52,7 +53,7 @@ size_t small_others(uint32_t others[SMALL_BLOCKS]);
 /* |a - b| / |b|, Euclidean. */
 double relative_error(const float *a, const float *b, size_t n);
 
-/* A tests/engine/fixtures folder with what should come out of it. */
+/* A folder of tests/engine/fixtures, with its tokens and expected logits. */
 struct fixture_model {
     char dir[512];
     struct ifl_engine_model model;

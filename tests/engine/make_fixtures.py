@@ -41,7 +41,7 @@ MODELS = [
 
 
 def randomize(model, generator):
-    """Activations of order one, norms and biases that matter."""
+    """Scales weights for activations of order one, with norms and biases that change the logits."""
     for name, weight in model.named_parameters():
         noise = torch.randn(weight.shape, generator=generator)
         if "norm" in name:

@@ -1,5 +1,5 @@
 /* config.json as transformers reads it. Expectations were read off AutoConfig.from_pretrained of
- * transformers 4.57.1, 5.0.0 and 5.23.0 for the very texts below; where they differ, those of 5. */
+ * transformers 4.57.1, 5.0.0 and 5.23.0 for exactly the texts below; if they differ, of 5. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,7 +193,7 @@ Test(architecture, heads_that_are_left_out)
     expect_heads("qwen3", ", \"num_key_value_heads\": 4, \"head_dim\": 16", 4, 16);
 }
 
-/* ---- what is no file ---- */
+/* ---- missing and broken files ---- */
 
 Test(architecture, a_pipe_is_not_waited_for, .timeout = 10)
 {

@@ -1,4 +1,4 @@
-/* Blocks: swapped, copied and spoilt for real. */
+/* Blocks, swapped, copied and spoilt in the engine's memory. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ Test(blocks, come_back_bit_for_bit)
         outs[i] = (struct ifl_copy){small_home[i], 7 - i};
         ins[i] = (struct ifl_copy){7 - i, small_other_home[i]};
     }
-    /* Out, and what was left behind is spoilt; a step without tokens. */
+    /* A step without tokens: the blocks are swapped out, and their old places spoilt. */
     driver.step = (struct ifl_engine_step){
         .outs = outs, .n_outs = SMALL_HOME, .spoilt = small_home, .n_spoilt = SMALL_HOME};
     cr_assert_eq(driver_step(&driver, NULL, NULL, 0, NULL), 0, "%s", driver.error.text);
@@ -61,7 +61,7 @@ Test(blocks, come_back_bit_for_bit)
     seq = (struct driven){small_tokens(), SMALL_PROMPT, small_other_home};
     cr_assert_eq(driver_step(&driver, &seq, &one, 1, swapped), 0, "%s", driver.error.text);
     cr_expect_eq(memcmp(straight, swapped, sizeof straight), 0, "the same K/V, the same logits");
-    /* The tokens computed before the swap; block 5 has one more since. */
+    /* Compares the tokens computed before the swap; block 5 has got one more since. */
     void *after = read_blocks(&driver, small_other_home);
     cr_expect_eq(memcmp(before, after, all_bytes(&driver) / SMALL_HOME * (SMALL_HOME - 1)), 0);
     free(before);
@@ -77,7 +77,7 @@ Test(blocks, swap_out_before_they_swap_in)
     const size_t n = driver.engine->block_bytes(driver.self);
     void *was = malloc(n), *is = malloc(n);
     read_block(&driver, IFL_DEVICE_POOL, 9, was);
-    /* Block 9 leaves for host block 0 and comes back as block 11, all in one step. */
+    /* Block 9 goes to host block 0 and returns as block 11, all in one step. */
     const struct ifl_copy out = {9, 0}, in = {0, 11};
     driver.step = (struct ifl_engine_step){.outs = &out, .n_outs = 1, .ins = &in, .n_ins = 1};
     cr_assert_eq(driver_step(&driver, NULL, NULL, 0, NULL), 0);

@@ -1,5 +1,5 @@
-/* Checkpoints that contradict themselves: heads that are tied and there, numbers that are none.
- * What they should compute is what a checkpoint without the contradiction does. */
+/* Checkpoints with a contradiction: tied embeddings beside a head, numbers that are NaN or
+ * infinite. Expected results are those of a checkpoint without the contradiction. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -47,8 +47,9 @@ TestSuite(checkpoint, .init = make_folder, .fini = remove_folder);
 struct writing {
     FILE *header, *data;
     size_t at;
-    const char *without, *head_as; /* leaves a tensor out; the head's numbers are another one's */
-    const char *poked;             /* a tensor whose first number is `poke` */
+    const char *without,
+        *head_as;      /* a tensor to leave out; a tensor with numbers to use as the head */
+    const char *poked; /* a tensor that gets `poke` as its first number */
     float poke;
 };
 
@@ -78,7 +79,7 @@ static int write_one(void *context, const struct weight *weight, struct ifl_erro
     return 0;
 }
 
-/* All weights of the shape, the head too, whether or not config.json says that it is tied. */
+/* Writes all weights of the shape and the head, even if config.json ties the embeddings. */
 static void write_checkpoint(bool tied, struct writing w)
 {
     char *header, *data, path[128];
@@ -108,7 +109,7 @@ static void write_checkpoint(bool tied, struct writing w)
     cr_assert_eq(fclose(file), 0);
 }
 
-/* ---- what it computes ---- */
+/* ---- computed logits ---- */
 
 struct told {
     char text[8][768];
@@ -201,7 +202,7 @@ Test(checkpoint, a_tied_head_stands_in_for_the_embedding)
     cr_expect_not_null(strstr(error.text, "no tensor model.embed_tokens.weight"), "%s", error.text);
 }
 
-/* ---- numbers that are none ---- */
+/* ---- NaN and infinities ---- */
 
 static void expect_note(const char *name, float number, const char *words)
 {
@@ -223,7 +224,7 @@ Test(checkpoint, numbers_that_are_none_are_noted)
     expect_logits(false, logits, 0);
 }
 
-/* An engine whose numbers reach less far turns them into infinities. */
+/* An engine with a smaller range of numbers turns them into infinities. */
 Test(checkpoint, numbers_beyond_the_engine_are_noted)
 {
     static float numbers[MAX_WEIGHT];

@@ -9,7 +9,7 @@
 
 static const int64_t MS = 1000000;
 
-/* ---- an engine that takes its time ---- */
+/* ---- an engine that sleeps ---- */
 
 static atomic_int sleep_ms, fails_at_step, n_steps, n_open;
 static int32_t seen_ids[64], n_seen;
@@ -129,7 +129,7 @@ Test(executor, tells_no_end_after_the_deadline)
     cr_expect_eq(done.step, 5);
     cr_expect_geq(done.end_ns - done.start_ns, 40 * MS);
     cr_expect_eq(done.device_ns, 7);
-    /* What has ended stays untold while the loop looks at an earlier time. */
+    /* A step that has ended is not reported before the loop asks for its time. */
     const int64_t past_ns = executor_engine_ops.now(x);
     cr_assert_eq(submit(x, 6, &r, 1, 3), 0);
     const struct timespec nap = {.tv_nsec = 80 * MS};
@@ -140,7 +140,7 @@ Test(executor, tells_no_end_after_the_deadline)
     executor_engine_destroy(x);
 }
 
-/* A step submitted before the one ahead of it has ended gets that one's token all the same. */
+/* A step that is submitted before the previous one has ended still gets that step's token. */
 Test(executor, feeds_tokens_back_in_order)
 {
     struct executor_engine *x = open_fake(5, NULL);

@@ -1,7 +1,7 @@
-/* What goes wrong goes wrong in one line: no memory at any place, damaged weights, steps that no
- * engine was opened for. Under AddressSanitizer nothing leaks either.
+/* Every failure gives one line: no memory at any allocation, damaged weights, steps beyond the
+ * limits that the engine was opened with. Under AddressSanitizer no failure leaks.
  *
- * The linker wraps the allocator (--wrap) for our objects; libraries keep theirs. */
+ * The linker wraps the allocator (--wrap) for inflight's objects, not for libraries. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ void *__wrap_malloc(size_t n);
 void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *old, size_t n);
 
-static size_t n_allocations, failing; /* the failing-th fails, 0: none */
+static size_t n_allocations, failing; /* number of the allocation that fails, 0: none */
 
 static bool fails(void)
 {
@@ -42,7 +42,7 @@ void *__wrap_realloc(void *old, size_t n)
     return fails() ? NULL : __real_realloc(old, n);
 }
 
-static double free_bytes; /* 0: what this machine has */
+static double free_bytes; /* 0: the machine's own value */
 
 void __wrap_host_memory_read(const char *root, struct host_memory *memory)
 {
@@ -77,8 +77,8 @@ static int open_and_step(const char *weights_dir, const struct ifl_engine_model 
     return rc;
 }
 
-/* Linux would hand out what it has not got, and kill. 18720 floats of weights (50 x 32 twice, 32,
- * and twice 7744 of a layer) and 1024 blocks of 256. */
+/* Linux would allow the allocation and kill the process later. 18720 floats of weights (50 x 32
+ * twice, 32, and twice 7744 of a layer) and 1024 blocks of 256. */
 Test(faults, what_is_not_free_is_not_taken)
 {
     static struct driver driver;
@@ -178,7 +178,7 @@ Test(faults, no_memory_for_the_executor)
     cr_expect(n_failures > 20 && n_while_serving > 5, "%zu, %zu", n_failures, n_while_serving);
 }
 
-/* ---- steps that nobody planned for ---- */
+/* ---- steps beyond the limits ---- */
 
 static struct driver driver;
 static int32_t tokens[64];
@@ -226,7 +226,7 @@ Test(faults, a_step_beyond_a_limit_computes_nothing)
     struct ifl_engine_step bare = {.n_tokens = 1, .n_seqs = 1, .token_ids = tokens};
     cr_expect_eq(ifl_engine_v1.step(driver.self, &bare, &driver.error), IFL_E_DEVICE);
     cr_expect_str_eq(driver.error.text, "the step has no array positions");
-    /* And afterwards it still works. */
+    /* The engine still works after the refusals. */
     tokens[1] = 1;
     cr_expect_eq(driver_step(&driver, &(struct driven){tokens, 0, table}, &(int32_t){16}, 1, NULL),
                  0, "%s", driver.error.text);

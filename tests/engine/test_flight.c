@@ -1,7 +1,7 @@
-/* Whole flights on the CPU engine: what a request says does not depend on who preempted it.
+/* Whole flights on the CPU engine: the tokens of a request do not depend on preemptions.
  *
- * An executor and an engine stand between the loop and the real ones and write down each request's
- * tokens. Blocks that nobody owns hold NaN, so a wrong block table would be heard. */
+ * A wrapper of the executor and one of the engine record each request's tokens. Free blocks hold
+ * NaN, so a wrong block table gives logits that are not finite. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
@@ -100,7 +100,7 @@ static const struct ifl_executor_ops listener_ops = {
 
 /* ---- flying ---- */
 
-/* Prompts of three groups that have most of their tokens in common, or hash ids that say so. */
+/* Prompts of three groups share most of their tokens, by prefix_group or by hash ids. */
 static void share_prefixes(struct fixture *f, bool by_ids)
 {
     enum { N_GROUPS = 3, ID_TOKENS = 6, IDS_EACH = 6 };
@@ -121,7 +121,7 @@ static void share_prefixes(struct fixture *f, bool by_ids)
     }
 }
 
-/* Conversations side by side, each turn of which repeats the answer before it and goes on. */
+/* Concurrent conversations: the prompt of a turn repeats the previous prompt and answer. */
 enum { N_TALKS = 6, ANSWER = 24, NEW_TEXT = 4 };
 
 static int32_t turn_tokens(int32_t talk, int32_t turn)
@@ -129,7 +129,7 @@ static int32_t turn_tokens(int32_t talk, int32_t turn)
     return 6 + talk + turn * (ANSWER + NEW_TEXT);
 }
 
-/* The same said by an id a token. */
+/* The same conversations, described by one hash id per token. */
 static void name_tokens(struct ifl_trace *trace)
 {
     trace->hash_block_tokens = 1;
@@ -218,7 +218,7 @@ static uint64_t preemptions(const struct fixture *f)
     return n;
 }
 
-/* What a flight shares, and its cache. */
+/* The shared tokens of a flight, and its cache. */
 struct sharing {
     enum prefix_cache cache;
     enum kv_publish publish;
@@ -227,7 +227,7 @@ struct sharing {
     uint64_t n_cached;   /* out: tokens */
 };
 
-/* One sequence, two, three. */
+/* Requests have one, two and three sequences in turn. */
 static void ask_for_samples(struct fixture *f)
 {
     f->trace.samples = calloc(N_REQUESTS, sizeof *f->trace.samples);
@@ -235,7 +235,8 @@ static void ask_for_samples(struct fixture *f)
         f->trace.samples[i] = 1 + i % MAX_SAMPLES;
 }
 
-/* Everyone has said everything: the first tokens of further samples are drawn, not said. */
+/* Every sequence has produced all its tokens; in samples after the first, the first token is drawn
+ * at random and not counted. */
 static void expect_all_said(const struct listener *l, const struct ifl_trace *trace)
 {
     cr_expect_eq(l->n_forgotten, N_REQUESTS);
@@ -244,7 +245,7 @@ static void expect_all_said(const struct listener *l, const struct ifl_trace *tr
             cr_expect_eq(l->n_said[i][seq], trace->n_output[i] - (seq > 0));
 }
 
-/* The number of preemptions. */
+/* Flies the trace; returns the number of preemptions. */
 static uint64_t fly_sharing(struct listener *l, int32_t n_blocks, const char *fate, bool spoils,
                             struct sharing *sharing)
 {
@@ -321,8 +322,8 @@ Test(flight, preemption_changes_no_word)
     expect_same_words("spoilt blocks");
 }
 
-/* Tokens found where there is room. Blocks that others computed are read, evicted ones are not, and
- * nobody notices. */
+/* Flies with a cache in a large and in a small pool: tokens stay the same whether cached blocks are
+ * read or evicted. Returns the number of cached tokens in the large pool. */
 static uint64_t expect_unnoticed(struct sharing roomy)
 {
     struct sharing tight = roomy;
@@ -337,8 +338,8 @@ static uint64_t expect_unnoticed(struct sharing roomy)
     return roomy.n_cached;
 }
 
-/* All come at once: those behind another in a step find what it computes there, if plans are
- * published. */
+/* All requests arrive at once. If plans are published, a request hits blocks that an earlier
+ * request of the same step computes. */
 static void expect_sharing_unnoticed(bool by_ids)
 {
     struct sharing sharing = {.prefixes = true, .by_ids = by_ids};
@@ -357,8 +358,8 @@ Test(flight, shared_prefixes_change_no_word)
     expect_sharing_unnoticed(true);
 }
 
-/* A turn finds the full blocks of the prompt and the answer before it, whose last token has no K/V;
- * the tokens are the same as where each turn computes everything. */
+/* A turn hits the full blocks of the previous prompt and answer, without the answer's last token,
+ * which has no K/V. The tokens are the same as without a cache. */
 static void expect_answers_unnoticed(bool by_ids)
 {
     struct sharing sharing = {.talks = true, .by_ids = by_ids, .concurrency = 6};
@@ -384,7 +385,7 @@ Test(flight, found_answers_change_no_word)
 
 /* ---- parallel sampling ---- */
 
-/* What a sequence says that has the engine and all its blocks to itself. */
+/* The tokens of a sequence are those that it gets alone on the engine. */
 static void expect_said_alone(const struct fixture *f, uint64_t serial, int32_t seq)
 {
     static struct driver driver;
@@ -412,8 +413,8 @@ static void expect_said_alone(const struct fixture *f, uint64_t serial, int32_t 
     token_ids_destroy(&ids);
 }
 
-/* Blocks of the prompt are shared and its last one is copied; whoever wrote into another's would
- * change its words. */
+/* Samples share the full blocks of the prompt and copy its last block; a write into another
+ * sample's block would change that sample's tokens. */
 Test(flight, samples_say_what_they_would_alone)
 {
     struct fixture f;

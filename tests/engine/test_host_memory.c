@@ -1,4 +1,4 @@
-/* What a process may still take, from made-up /proc and /sys/fs/cgroup; the sums are a pencil's. */
+/* Memory that a process may still take, from made-up /proc and /sys/fs/cgroup; sums are by hand. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 static char root[64];
 static const double MIB = 1048576;
 
-/* `path` below the root; its folders are made. */
+/* Writes a file at `path` below the root and makes its folders. */
 static void put(const char *path, const char *text)
 {
     char command[512], file[256];
@@ -46,7 +46,7 @@ static void expect(double all_mib, double free_mib)
 
 TestSuite(host_memory, .init = make_root, .fini = remove_root);
 
-/* Not MemFree: caches are given up. */
+/* MemAvailable, not MemFree: Linux can drop its caches. */
 Test(host_memory, a_machine_without_groups)
 {
     expect(8192, 4096);
@@ -66,7 +66,7 @@ Test(host_memory, a_group_of_version_2)
     expect(1024, 640);
 }
 
-/* 768 above it, 512 used: 256 are left. */
+/* The parent's limit is 768, 512 are used: 256 are left. */
 Test(host_memory, a_group_within_a_smaller_one)
 {
     put("proc/self/cgroup", "0::/a/b\n");
@@ -97,7 +97,7 @@ Test(host_memory, a_container_whose_path_is_elsewhere)
     expect(2048, 1024);
 }
 
-/* More used than there may be: nothing is left. */
+/* More is used than the limit allows: nothing is left. */
 Test(host_memory, a_group_that_is_full)
 {
     put("proc/self/cgroup", "0::/\n");

@@ -1,4 +1,4 @@
-/* Logits against Hugging Face transformers, whichever way a sequence is cut into steps. */
+/* Logits against Hugging Face transformers, for sequences cut into steps in several ways. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +99,7 @@ Test(logits, survive_recompute)
     struct driven seq = {f.tokens, 0, blocks[0]};
     for (int32_t n_new = 20; seq.n_computed < 30; n_new = 1)
         cr_assert_eq(driver_step(&driver, &seq, &n_new, 1, logits), 0);
-    /* Preempted: everything so far is a prompt again, in other blocks. */
+    /* After a preemption all tokens so far are a prompt again, in other blocks. */
     seq = (struct driven){f.tokens, 0, blocks[3]};
     const int32_t n_new = 31;
     cr_assert_eq(driver_step(&driver, &seq, &n_new, 1, logits), 0);
@@ -109,7 +109,7 @@ Test(logits, survive_recompute)
     fixture_model_free(&f);
 }
 
-/* Whole blocks of a prompt that somebody else has computed, the rest in blocks of its own. */
+/* A prompt begins in whole blocks that another sequence computed and goes on in its own. */
 Test(logits, do_not_depend_on_who_computed_the_prefix)
 {
     for (const char *const *name = fixture_names; *name; name++) {
@@ -178,8 +178,8 @@ Test(logits, agree_across_tiles_and_passes)
     driver_close(&driver);
 }
 
-/* In one layer a token sees as far as its window, and positions count from each other: what came
- * before the last window need not have been there. */
+/* In one layer a token sees only its window, and positions are relative: without the tokens before
+ * the last window the logits are the same. */
 Test(logits, know_nothing_of_what_lies_before_the_window)
 {
     enum { N = 300, WINDOW = 70 };

@@ -120,7 +120,7 @@ Test(safetensors, damage_is_named)
     expect_refused(PAIR, 9, "9 bytes of data, expected 8");
 }
 
-/* Far deeper than the parser goes: it takes neither the stack nor the time for it. */
+/* Far deeper than the parser's limit: it must use neither the stack nor the time. */
 Test(safetensors, depth_is_bounded, .timeout = 10)
 {
     enum { DEPTH = 1 << 20 };
@@ -149,7 +149,7 @@ Test(safetensors, lengths_are_not_believed)
     safetensors_close(&file);
 }
 
-/* A million tensors took 7 s and 1.1 GB. */
+/* Without the bound a header of a million tensors took 7 s and 1.1 GB. */
 Test(safetensors, headers_are_bounded, .timeout = 10)
 {
     enum { N_BYTES = SAFETENSORS_MAX_HEADER_BYTES };
@@ -166,7 +166,7 @@ Test(safetensors, headers_are_bounded, .timeout = 10)
     free(header);
 }
 
-/* Nobody ever writes to it. */
+/* A pipe without a writer. */
 Test(safetensors, a_pipe_is_not_waited_for, .timeout = 10)
 {
     write_file("", 0, "", 0);

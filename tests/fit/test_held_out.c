@@ -1,12 +1,12 @@
 /* Errors on models and shapes that were not fitted, on the tables in configs/hardware/data. The
- * bounds are promises; what the forms reach today is in the profiles. */
+ * bounds are guarantees; the profiles have the errors reached today. */
 #include <criterion/criterion.h>
 #include <string.h>
 
 #include "fit/where.h"
 
 static const char *const two_models[] = {"Llama-2-7b", "CodeLlama-34b"};
-/* Heads of a rank of those two models at TP 1, 2, 4, 8: query/KV. */
+/* Heads of a rank of the two held-out models at TP 1, 2, 4, 8: query/KV. */
 static const char *const their_heads[] = {"8/8", "4/4", "64/8", "32/4", "16/2", "8/1"};
 
 struct trial {
@@ -124,8 +124,8 @@ Test(held_out, all_reduces_of_other_sizes)
     }
 }
 
-/* Step logs of one and two ranks fitted, four predicted: their all-reduce is that of two, as a ring
- * would take it. */
+/* Fits step logs of one and two ranks and predicts four: the all-reduce of two ranks is scaled as
+ * in a ring. */
 static void expect_steps(const struct hardware *hardware, const char *const *where, size_t n_where,
                          size_t n_rows, double median, double p95)
 {

@@ -1,4 +1,4 @@
-/* The fitter finds parameters that are known, and says when it cannot. */
+/* The fitter finds known parameters, and reports parameters that it cannot find. */
 #include <criterion/criterion.h>
 #include <gsl/gsl_randist.h>
 #include <math.h>
@@ -83,7 +83,7 @@ static struct hardware blank(void)
     struct hardware hardware = {.gpu = truth.gpu};
     hardware.prefill.causal_frac = 0.5;
     hardware.decode_mixed = (struct decode_mixed_profile){1, 1}; /* likewise */
-    hardware.decode.stream_gb_per_s = 10;                        /* the kernel is of that kind */
+    hardware.decode.stream_gb_per_s = 10; /* not 0: contexts of unshared KV heads are not split */
     hardware.allreduce[0].bulk_from_bytes = truth.allreduce[0].bulk_from_bytes;
     return hardware;
 }
@@ -94,8 +94,8 @@ static double true_value(const struct form_parameter *of)
     return *form_parameter_at(&copy, of);
 }
 
-/* Some two hundred parameters, over as many draws of noise as that takes: how many errors are above
- * two standard errors (1 in 22 of a normal law), and none above five. */
+/* About two hundred parameters over several draws of noise: few errors exceed two standard errors
+ * (1 in 22 of a normal law), none exceeds five. */
 static void expect_recovery(enum fit_op op)
 {
     static struct rows rows;
@@ -150,7 +150,7 @@ Test(solve, recovers_lines)
 }
 
 /* One row in ten is too slow by up to a factor of two, half of them by more than 40%. Least squares
- * would follow them; here no number moves by more than 8%. */
+ * would follow these rows; here no parameter moves by more than 8%. */
 Test(solve, outliers_hardly_pull)
 {
     static struct rows rows;

@@ -1,4 +1,4 @@
-/* Draws around a profile: their spread is what the profile's fit says of its errors. */
+/* Draws around a profile: their spread is that of the fit's errors in the profile. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>

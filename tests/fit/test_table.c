@@ -50,7 +50,7 @@ Test(table, bad_input_is_blamed_on_its_place)
     expect_failure("fit-quote", text, 2, 0, "quote");
 }
 
-/* What a text cannot hold, and what a gzip file does not, is not dropped without a word. */
+/* A NUL in a text, and plain text behind a gzip stream, are errors and not dropped silently. */
 Test(table, nothing_is_lost)
 {
     struct fit_data data;

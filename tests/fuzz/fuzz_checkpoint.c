@@ -1,6 +1,6 @@
 /* A Hugging Face directory from memory: any config.json, index and safetensors give the numbers of
  * every weight of the model they describe, or one error. The parts are separated by a byte of 0; an
- * empty index is none. */
+ * empty index means no index file. */
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>

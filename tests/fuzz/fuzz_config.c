@@ -1,5 +1,5 @@
-/* A configuration from memory: any bytes give a tree and a configuration, or one error. What is
- * accepted must survive being written and read again. No file is touched. */
+/* A configuration from memory: any bytes give a tree and a configuration, or one error. An accepted
+ * configuration must survive being written and read again. No file is touched. */
 #include <stdint.h>
 #include <string.h>
 
@@ -19,7 +19,7 @@ static char *print(const struct node *root)
     return text;
 }
 
-/* Printing and parsing settle at once: what was printed prints the same. */
+/* Printing is stable: a printed and parsed tree prints the same text. */
 static void check_tree(const struct node *root)
 {
     struct ifl_error error;

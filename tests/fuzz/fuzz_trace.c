@@ -1,4 +1,4 @@
-/* A trace of one format from memory: any bytes give a trace or one line of blame. What is accepted
+/* A trace of one format from memory: any bytes give a trace or a one-line error. An accepted trace
  * keeps the contract's ranges and survives being written, read again and sorted. */
 #include <string.h>
 

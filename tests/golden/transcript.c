@@ -91,7 +91,7 @@ static bool read_sections(const char *path, struct transcript *t)
     return t->config.n && t->requests.n && t->steps.n;
 }
 
-/* What stands behind the lengths: columns that few transcripts need. */
+/* Columns behind the lengths, which few transcripts need. */
 static bool read_attribute(struct ifl_trace *trace, size_t i, const char *name, double value)
 {
     if (strcmp(name, "priority") == 0)
@@ -164,8 +164,8 @@ static bool read_requests(struct transcript *t)
     return true;
 }
 
-/* The configuration as a file of its own. A trace must exist, so the file names itself as one; it
- * is never read. */
+/* Writes the configuration to a file. The trace in it must exist, so the file names itself; it is
+ * never read as a trace. */
 static struct study *load_config(const struct transcript *t, const char *preset,
                                  struct ifl_error *error)
 {
@@ -189,7 +189,7 @@ static struct study *load_config(const struct transcript *t, const char *preset,
 
 /* ---- flying ---- */
 
-struct scribe { /* an executor with linear cost that writes down what it is told */
+struct scribe { /* an executor with linear cost that records the steps submitted to it */
     const struct transcript *t;
     struct replica *replica;
     struct cost *cost;
@@ -221,7 +221,8 @@ static void write_step(struct scribe *s, const struct ifl_step_desc *desc)
         add(&s->actual, " in:%zu", desc->n_ins);
     if (desc->n_copies)
         add(&s->actual, " copied:%zu", desc->n_copies);
-    /* By the plan of this step; steps.csv adds those of plans before it that were no step. */
+    /* Preemptions by the plan of this step; steps.csv adds those of earlier plans without a step.
+     */
     const int32_t n_preempted = s->replica->step.n_preempted - s->replica->n_ended_victims;
     if (n_preempted > 0)
         add(&s->actual, " preempted:%d", n_preempted);

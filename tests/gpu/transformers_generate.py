@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What Hugging Face transformers' generate takes with SDPA attention, on the GPU at hand.
+"""The times of Hugging Face transformers' generate with SDPA attention, on this machine's GPU.
 
     transformers_generate.py MODEL.yaml BATCHES.csv OUT.csv
 

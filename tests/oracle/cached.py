@@ -1,10 +1,10 @@
 """vLLM and nano-vLLM over their prefix caches: full blocks, found by the tokens from the first to the block's
 last.
 
-The pool is vllm/v1/core/block_pool.py in small: a queue of free blocks, whose head is used next and loses
-what it held; a request that leaves gives its blocks back from the last to the first, so that the end of
-a prefix is lost before its beginning. What nobody uses is free, and found as long as it is there. vLLM
-v0 has a list of blocks that hold nothing, and an evictor for the others.
+The pool is vllm/v1/core/block_pool.py in small. Blocks without users form a queue; they still count as hits.
+A block is taken from the head and loses its content. A request gives its blocks back from the last to the
+first, so that the end of a prefix is lost before its beginning. vLLM v0 has a list of empty blocks, and an
+evictor for the others.
 """
 
 from relatives import NanoVllm
@@ -20,7 +20,7 @@ class Pool:
         self.holds = [None] * n_blocks          # the tokens up to its last
         self.left = [None] * n_blocks
         self.empty_first = empty_first
-        self.blocks_of = {}     # the same, with all blocks that hold it, the earliest first
+        self.blocks_of = {}     # tokens up to a block's last -> blocks that hold them, earliest first
 
     def find(self, prefix):
         blocks = self.blocks_of.get(prefix)
@@ -56,7 +56,7 @@ class Pool:
 
 
 class InformedPool(Pool):
-    """What who waits would start on is lost last (vLLM issue 48485)."""
+    """Blocks that a waiting request would hit are evicted last (vLLM issue 48485)."""
     wanted = frozenset()
 
     def forget(self, block):
@@ -70,8 +70,8 @@ class InformedPool(Pool):
 
 
 class TimedPool(Pool):
-    """vllm/core/evictor.py, LRUEvictor: the longest unused is lost first, at equal times the one with the
-    most tokens before it; vLLM leaves the rest to chance, here whoever left first loses first."""
+    """vllm/core/evictor.py, LRUEvictor: the least recently used block is lost first, of equal times the one
+    with the most tokens before it. In vLLM further ties are random; here the block given back first is lost."""
 
     def __init__(self, n_blocks, empty_first):
         super().__init__(n_blocks, empty_first)
@@ -88,7 +88,7 @@ class TimedPool(Pool):
 
 
 class Cached:
-    """Blocks by their numbers; a hit leaves a token to compute."""
+    """A request holds numbered blocks. A hit never covers the whole prompt: the last token is computed."""
     beside = ' with its cache'
     pool_of, empty_first = Pool, True
     more_sets = {'serving.kv.prefix_cache': 'hash'}
@@ -109,7 +109,7 @@ class Cached:
 
     @free.setter
     def free(self, n):
-        """Counted, never kept."""
+        """Ignored: the number of free blocks is computed from the pool."""
 
     tokens_of = SGLang.tokens_of
 
@@ -131,7 +131,7 @@ class Cached:
         return found
 
     def unused(self, hit):
-        """They are free until they are shared."""
+        """The number of blocks in the hit that are still free; sharing takes them."""
         return sum(self.pool.users[block] == 0 for block in hit)
 
     def admit_behind(self, r, hit, n_blocks):
@@ -151,9 +151,9 @@ class Cached:
 
 
 class VllmV1Cached(Cached, VllmV1):
-    """vllm/v1/core/kv_cache_manager.py: a hit counts as needed while nobody else uses it. allocate_slots keeps
-    what it allocates for, so that whoever is looked at next in the same step finds it; of a request whose turn
-    is undone vLLM forgets to forget it."""
+    """vllm/v1/core/kv_cache_manager.py: a hit block without users counts as needed. allocate_slots publishes
+    blocks at once, so the next request of the same step can hit them. vLLM does not withdraw the blocks of a
+    preempted request that this step scheduled; here they are withdrawn."""
     preset = 'vllm-v1-2026-08'
 
     def give(self, step, r, n):
@@ -181,13 +181,13 @@ class VllmV1Cached(Cached, VllmV1):
             self.give(step, r, n)
 
     def started(self, step):
-        """Of those that end together who decodes gives its blocks back first; vLLM goes by its list."""
+        """Of requests that end together decodes give their blocks back first; vLLM uses its list's order."""
         step.tokens = dict(sorted(step.tokens.items(), key=lambda given: not given[0].decodes))
 
 
 class VllmV1AsyncCached(VllmV1Cached, VllmV1Async):
-    """async_scheduler.py: the token that a step in flight computes is not known, and the block that it fills has no
-    hash, until the plan behind comes to its request, or the step has ended."""
+    """async_scheduler.py: the token of a step in flight is not known. The block that it fills gets its hash when the
+    next plan schedules the request, or when the step has ended."""
     preset = 'vllm-v1-2026-08-async'
 
     @staticmethod
@@ -234,7 +234,7 @@ class VllmV1Informed(VllmV1Cached):
 
 
 class VllmV1April2026Cached(VllmV1Cached):
-    """Before #42656: blocks that hold nothing wait in the queue like all others."""
+    """Before #42656: empty blocks go to the end of the queue like all others."""
     preset = 'vllm-v1-2026-04'
     empty_first = False
 
@@ -249,7 +249,7 @@ class VllmV1PriorityCached(VllmV1Cached, VllmV1Priority):
 
 
 class CachedPrompts(Cached):
-    """Over a VllmV0, whose prompts start behind their hits."""
+    """A mixin for VllmV0: a prompt starts behind its hit."""
 
     def new_tokens(self, r):
         return r.tokens - len(self.hit(r)) * self.s['block_tokens']
@@ -260,7 +260,7 @@ class CachedPrompts(Cached):
 
 
 class VllmV0Cached(CachedPrompts, VllmV0):
-    """vllm/core/block_manager.py: can_allocate asks for all blocks of a prompt, whatever is cached of it."""
+    """vllm/core/block_manager.py: can_allocate asks for all blocks of a prompt, cached ones included."""
     preset = 'vllm-v0'
     pool_of = TimedPool
     more_sets = {**Cached.more_sets, 'serving.evict.policy': 'lru', 'serving.evict.by': 'time',
@@ -268,8 +268,8 @@ class VllmV0Cached(CachedPrompts, VllmV0):
 
 
 class NanoVllmCached(CachedPrompts, NanoVllm):
-    """nanovllm/engine/block_manager.py: one queue for all free blocks, and of equal ones the latest is found;
-    here the earliest is."""
+    """nanovllm/engine/block_manager.py: one queue for all free blocks. Of blocks with equal tokens nano-vLLM finds
+    the latest; here the earliest is found."""
     preset = 'nano-vllm'
     empty_first = False
 

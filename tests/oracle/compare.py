@@ -4,8 +4,9 @@ every request must be the same.
 
 usage: compare.py INFLIGHT SOURCE [CONFIGS [PRESET...]]
 
-A configuration is a draw of settings; 20 random traces fly through it in one sweep. CONFIGS is how many, and then
-more until who can preempt and swap has done so often enough; or which: FIRST-LAST.
+A configuration is a draw of settings; 20 random traces fly through it in one sweep. CONFIGS is a number of
+configurations, after which more are drawn until preemptions and swap-outs are frequent enough in families that have
+them; or a range FIRST-LAST.
 """
 
 import collections
@@ -30,8 +31,8 @@ import urgent
 from machine import EngineFails, Request, fly
 
 N_TRACES = 20
-LEAST = 10              # preemptions and swap-outs of who can
-MOST_MORE = 100         # configurations drawn for them
+LEAST = 10              # preemptions, and swap-outs, of a family that has them
+MOST_MORE = 100         # configurations drawn to reach LEAST
 STEP_COLUMNS = ['prefill_tokens', 'decode_tokens', 'prefill_seqs', 'decode_seqs', 'context_tokens',
                 'running', 'waiting', 'swapped', 'preempted', 'blocks_out', 'blocks_in',
                 'kv_used_blocks']
@@ -52,7 +53,7 @@ def random_trace(rng, cls, settings):
 
 
 def converse(rng, rows, longest):
-    """The same with turns, most of which repeat all that was said before them, and go on."""
+    """Sessions of several turns; the prompt of most turns repeats the whole session and adds tokens."""
     said, turns = {}, []
     for at, prompt, output, *columns, more in rows:
         talk = rng.choice([None, 1, 2])
@@ -164,11 +165,11 @@ def difference(expected, actual):
 
 
 class Tally:
-    """What has been compared, of a family."""
+    """Counts of what was compared in a family."""
 
     def __init__(self):
         self.workloads = self.steps = self.preemptions = self.swap_outs = 0
-        self.failures = collections.Counter()   # of the engine itself, by reason
+        self.failures = collections.Counter()   # workloads in which the engine itself fails, by reason
 
     def __iadd__(self, other):
         for name, n in vars(other).items():
@@ -176,7 +177,7 @@ class Tally:
         return self
 
     def lacks(self, cls):
-        """What the family can do and has not done often enough."""
+        """The events that the family can have and that are too rare so far."""
         return [name for name, can in (('preemptions', cls.preempts), ('swap_outs', cls.swaps))
                 if can and getattr(self, name) < LEAST]
 
@@ -199,7 +200,7 @@ class Tally:
 
 
 class Flight:
-    """A workload as the slow scheduler flies it."""
+    """A workload, flown by the slow scheduler."""
 
     def __init__(self, cls, settings, cost, rows):
         self.requests = [Request(i, *row[:-1], **row[-1]) for i, row in enumerate(rows)]
@@ -215,7 +216,7 @@ class Flight:
         return tally
 
     def differs(self, steps, requests):
-        """None, or what differs first. Where the engine itself fails, up to there."""
+        """None, or the first difference. If the engine itself fails, the steps before are compared."""
         if self.ends and not self.fails:
             return f'the slow scheduler {self.ends}'
         n = len(self.steps) if self.fails else None
@@ -243,7 +244,7 @@ class Configuration:
             self.tally += flight.tally()
 
     def differences(self, inflight):
-        """Of each workload, None or what differs first."""
+        """(workload, None or its first difference) for each workload."""
         with tempfile.TemporaryDirectory() as folder:
             names = write_traces(folder, self.traces)
             wrong = run(inflight, folder, configuration(self.cls, self.settings, self.cost, names))
@@ -261,7 +262,7 @@ class Configuration:
 
 
 def worth_flying(cls, seeds, more, tally):
-    """These, and then those that do what is missing in the tally so far."""
+    """All configurations of the seeds, then further ones that have the events that the tally lacks."""
     for seed in seeds:
         yield seed, Configuration(cls, seed)
     for seed in range(seeds.stop, seeds.stop + (MOST_MORE if more else 0)):
@@ -274,7 +275,7 @@ def worth_flying(cls, seeds, more, tally):
 
 
 def compare_family(inflight, cls, seeds, more):
-    """What was compared, and what is wrong with it."""
+    """The tally of the comparison, and a complaint or None."""
     tally = Tally()
     for seed, drawn in worth_flying(cls, seeds, more, tally):
         wrong = drawn.differs(inflight)
@@ -291,7 +292,7 @@ def without_oracle(source):
 
 
 def configurations(text):
-    """And whether more may be drawn."""
+    """The range of seeds, and whether more may be drawn."""
     first, to, last = text.partition('-')
     return (range(int(first), int(last) + 1), False) if to else (range(int(first)), True)
 

@@ -12,8 +12,8 @@ def deadline_ms(r):
 
 
 class Edf(Sarathi):
-    """Sarathi-Serve's step; the deadline of the first token orders prompts, the last that started
-    gives way."""
+    """Sarathi-Serve's step. Prompts are ordered by the deadline of the first token; the victim is the request
+    that started last."""
     preset = 'edf'
 
     @staticmethod
@@ -72,7 +72,7 @@ class QoServe(Scheduler):
 
     @staticmethod
     def draw(rng):
-        """Lines in whole microseconds, which may cross."""
+        """The two cost lines are in whole microseconds; they may cross."""
         return {'block_tokens': 16, 'num_blocks': rng.choice([200, 400, 3000]),
                 'max_model_len': 3000, 'host_blocks': 0, 'max_seqs': rng.choice([2, 4, 128]),
                 'alpha_s': rng.choice([0, 0.001, 0.02]), 'watermark_frac': rng.choice([0, 0.2]),
@@ -106,7 +106,7 @@ class QoServe(Scheduler):
     def __init__(self, settings):
         super().__init__(settings)
         self.victims = []
-        self.dropped = set()        # for good, once they were too late when their turn came
+        self.dropped = set()        # too late when first in line; never removed
         self.rate = settings['rate']
 
     def back_to_waiting(self, r):
@@ -114,13 +114,12 @@ class QoServe(Scheduler):
         self.waiting.append(r)
 
     def too_late(self, r):
-        """For a first token. Who has begun is not, even if it gave way since."""
+        """Too late for the first token's deadline; never true of a request that has started, preempted or not."""
         return (r in self.waiting and r.preemptions == 0 and r.ttft_slo_s is not None and
                 self.now * 10**6 + round(r.todo / self.rate * 1e9) > deadline_ms(r) * 10**6)
 
     def rank(self, r):
-        """Who gave way stands first, the last of them before the others; who was dropped stands
-        behind all."""
+        """Victims stand first, the latest victim before the others; dropped requests stand last."""
         no_deadline = r.ttft_slo_s is None
         blend = self.s['alpha_s'] * 1000 * r.todo + (0 if no_deadline else deadline_ms(r))
         place = self.victims.index(r) if r in self.victims else len(self.victims)
@@ -135,7 +134,7 @@ class QoServe(Scheduler):
         return sum(c * x for c, x in zip(line, features))
 
     def due_ms(self, r):
-        """Of its next token."""
+        """The deadline of the request's next token."""
         from_ms = r.arrival + (r.ttft_slo_s or 0) * 1000
         return max(from_ms, r.first_token or 0) + (r.out + 1) * r.tpot_slo_s * 1000
 
@@ -144,7 +143,7 @@ class QoServe(Scheduler):
         slack = min((self.due_ms(r) for r in decoding if r.tpot_slo_s is not None),
                     default=float('inf')) - self.now
         line = sorted(self.in_line(), key=lambda r: r not in self.dropped and self.too_late(r))
-        context = line[0].computed if line else 0   # there: of the first before anyone is dropped
+        context = line[0].computed if line else 0   # in QoServe: of the first before requests are dropped
         decode_context = sum(r.tokens for r in decoding)
         scarce = self.free * self.s['block_tokens'] // 32 < 1000
         space = SCARCE_GRID if scarce else GRID

@@ -1,7 +1,7 @@
-"""Fairness between clients: S-LoRA's engine as the VTC artifact has it, and what orders its queue.
+"""Fairness between clients: S-LoRA's engine in the version of the VTC artifact, and the orders of its queue.
 
-The artifact holds a token a block and never overcommits; here a block may hold more, so that the
-last admitted may have to pause, which puts it in front of everyone.
+The artifact has one token a block and never overcommits. Here a block may hold more, so blocks may run out;
+the request that was admitted last is then paused and goes to the front of the queue.
 """
 
 from collections import deque
@@ -25,7 +25,7 @@ class SLora(Scheduler):
         self.pool = settings['num_blocks'] * settings['block_tokens']
         self.budget = max(self.pool // 6, settings['max_model_len'])
         self.n_decodes = 0
-        self.paused = []        # they stand before all others
+        self.paused = []        # stand before all other waiting requests
 
     # ---- the estimate: (tokens now, tokens to come), most to come first ----
 
@@ -76,7 +76,7 @@ class SLora(Scheduler):
             self.first_start(r)
 
     def first_start(self, r):
-        """A hook: its prompt is charged."""
+        """A hook: the request starts for the first time, and its prompt is charged."""
 
     def fill(self, step):
         while self.waiting and len(self.running) < self.s['max_seqs']:
@@ -260,7 +260,7 @@ class Drr(SLora):
 
     @staticmethod
     def draw(rng):
-        """Nobody is turned away in a turn: the engine hears of that only after the step."""
+        """No request is rejected in a turn: inflight's engine learns of rejections only after the step."""
         block = rng.choice([1, 4, 16])
         return {**SLora.draw(rng), 'block_tokens': block, 'num_blocks': -(-rng.randint(42, 90) // block),
                 'max_model_len': 40}
@@ -282,7 +282,7 @@ class Drr(SLora):
                 self.round.append(r.client)
 
     def turn(self, step, client):
-        """False: somebody found no room."""
+        """False if a request finds no room."""
         while self.deficit[client] > 0 and self.of(client):
             r = self.of(client)[0]
             if self.paused or len(self.running) >= self.s['max_seqs']:

@@ -1,8 +1,8 @@
 """Several answers to a prompt (n > 1) in vLLM v0: sequences in lockstep that share the prompt's blocks.
 
-A block that is full of the prompt is held once. What is written behind the prompt is each sequence's own:
-at the first token the partial block is copied for all but the last of them (block manager v1,
-copy on write), and a group is swapped whole, or not at all.
+A full block of the prompt is held once. Blocks behind the prompt belong to one sequence each: at the first token
+the partial block is copied for all sequences except the last (block manager v1, copy on write). A group is swapped
+as a whole.
 """
 
 from machine import EngineFails
@@ -10,7 +10,7 @@ from schedulers import VllmPaper, VllmV0
 
 
 class Samples:
-    """PreemptionMode None: one sequence is computed again, several are swapped."""
+    """PreemptionMode None: a victim with one sequence is recomputed, a victim with several is swapped out."""
     beside = ' with samples'
     swaps = True
     fails_at_most = 0.05
@@ -23,7 +23,7 @@ class Samples:
         return sum(r.samples for r in self.running)
 
     def holds(self, r, tokens):
-        """Blocks of a group with that many tokens a sequence, each in the pool once."""
+        """Blocks of a group with so many tokens a sequence; shared blocks count once."""
         whole = self.blocks_for(tokens)
         if r.samples == 1 or tokens <= r.prompt:
             return whole
@@ -78,7 +78,7 @@ class VllmV0Samples(Samples, VllmV0):
 
 
 class VllmPaperSamples(Samples, VllmPaper):
-    """The same at tag submission: who is swapped comes back where nobody went out, and before anybody new."""
+    """vLLM at tag submission: if a step swaps no request out, swapped requests return, before new ones start."""
     preset = 'vllm-paper'
 
     @staticmethod

@@ -1,10 +1,10 @@
-"""A slow engine for reading: requests, blocks and time, and a scheduler that plans each step.
+"""A slow engine that is easy to read: requests, blocks and time, and a scheduler that plans each step.
 
-Nothing here is clever. Lists are Python lists, blocks are counts, time is whole milliseconds, and a
-scheduler is a class whose `plan` follows its published pseudo-code line by line.
+Lists are Python lists, blocks are counts, time is whole milliseconds. A scheduler is a class; its `plan` follows
+the published pseudo-code line by line.
 """
 
-MOST_STEPS = 100000     # of a few dozen requests: they get nowhere
+MOST_STEPS = 100000     # a few dozen requests with more steps make no progress
 
 
 class EngineFails(Exception):
@@ -23,11 +23,11 @@ class Request:
         self.samples = samples          # answers, of equal length
         self.session = session
         self.think = None if think_s is None else round(think_s * 1000)
-        self.next_turn = None           # that waits for this one
+        self.next_turn = None           # the turn that waits for the end of this one
         self.waits = False
         self.of_group = prefix_tokens   # leading tokens of its group, those of its answer too
         self.out = 0            # tokens produced
-        self.computed = 0       # tokens whose K/V exists
+        self.computed = 0       # tokens with K/V
         self.prefill = 0        # tokens to compute when it last left waiting
         self.blocks = 0         # on the device
         self.host_blocks = 0
@@ -49,14 +49,14 @@ class Request:
 
 
 class Step:
-    """What a plan decides: tokens for requests, and what moved."""
+    """A plan's decisions: tokens of requests, and blocks moved."""
 
     def __init__(self):
         self.tokens = {}        # request -> new tokens, in the order of scheduling
         self.preempted = 0
         self.blocks_out = self.blocks_in = 0
         self.moved = False      # something was dropped or preempted
-        self.for_nothing = False    # it computes, though for no request
+        self.for_nothing = False    # it computes tokens that no request receives
 
     @property
     def empty(self):
@@ -68,10 +68,10 @@ class Step:
 
 
 class Scheduler:
-    """Queues and blocks; a subclass says `plan(step)`."""
-    preempts = True         # random workloads can bring it to
+    """Queues and blocks; a subclass defines `plan(step)`."""
+    preempts = True         # random workloads must contain preemptions
     swaps = False
-    fails_at_most = 0       # share of the workloads that may end where the engine would
+    fails_at_most = 0       # share of the workloads that may end with EngineFails
 
     def __init__(self, settings):
         self.s = settings
@@ -98,7 +98,7 @@ class Scheduler:
         self.free += r.blocks
         r.blocks = 0
 
-    # ---- what a plan does ----
+    # ---- actions of a plan ----
 
     def give(self, step, r, n):
         assert 0 < n <= r.todo and r not in step.tokens
@@ -108,14 +108,14 @@ class Scheduler:
             r.first_scheduled = self.now
 
     def admit(self, r, blocks):
-        """From waiting to running, with that many blocks."""
+        """Moves a request from waiting to running and gives it blocks."""
         self.waiting.remove(r)
         self.take(r, blocks)
         r.prefill = r.tokens
         self.running.append(r)
 
     def recompute(self, step, r):
-        """Off the device; to the front of waiting unless a subclass says otherwise."""
+        """Preempts a request; back_to_waiting puts it at the front of waiting unless a subclass overrides it."""
         step.tokens.pop(r, None)
         self.running.remove(r)
         self.release(r)
@@ -180,7 +180,7 @@ class Scheduler:
         return step
 
     def padding(self, step):
-        """What is computed for nobody: prompt tokens, decoding sequences, context they read."""
+        """Work that no request receives: prompt tokens, decoding sequences, and the context that these read."""
         return 0, 0, 0
 
     def started(self, step):
@@ -208,7 +208,7 @@ class Scheduler:
             self.done.append(r)
 
     def left(self, r):
-        """A hook: it has its answer."""
+        """A hook: the request has finished and released its blocks."""
 
 
 def row_of(scheduler, step, cost):
@@ -232,7 +232,7 @@ def row_of(scheduler, step, cost):
 
 
 def link_turns(requests):
-    """A turn comes after the one before it, which says what the turn's prompt repeats."""
+    """Links each turn to the previous one of its session, and sets the tokens that its prompt repeats."""
     last = {}
     for r in requests:
         before = last.get(r.session)
@@ -246,7 +246,7 @@ def link_turns(requests):
 
 
 class Arrivals:
-    """Those that come at their stamps, and turns that come after the one before them."""
+    """Arrivals at the trace's times, and of turns after the end of the previous turn."""
 
     def __init__(self, scheduler, requests):
         self.scheduler, self.n_come, self.n_gone = scheduler, 0, 0
@@ -270,7 +270,7 @@ class Arrivals:
 
 
 def fly(scheduler, requests, cost):
-    """Rows of steps.csv, and why they are not all: None, a complaint, or the engine's failure."""
+    """Rows of steps.csv, and the reason for an early end: None, a complaint, or the engine's failure."""
     rows = []
     try:
         return rows, fly_into(rows, scheduler, requests, cost)
@@ -281,7 +281,7 @@ def fly(scheduler, requests, cost):
 def fly_into(rows, scheduler, requests, cost):
     """Runs to the end. At equal times: ends, then arrivals, then plans."""
     arrivals = Arrivals(scheduler, requests)
-    preempted = 0               # by plans without a step, which the next one tells of
+    preempted = 0               # by plans without a step; the next step reports them
     while (arrivals.todo or scheduler.door or scheduler.waiting or scheduler.running or
             scheduler.swapped):
         arrivals.come(scheduler.now + 1)

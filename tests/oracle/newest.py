@@ -1,4 +1,4 @@
-"""vLLM v0.33: what it changed in the scheduler of 2026-08, and a server that turns requests away."""
+"""vLLM v0.33: its changes to the scheduler of 2026-08, and a server that rejects requests."""
 
 from cached import VllmV1AsyncCached, VllmV1Cached
 from schedulers import VllmV1, VllmV1Async
@@ -25,7 +25,7 @@ class Rules(VllmV1):
         self.let_in, self.whole_budget = [], settings['budget']
 
     def arrive(self, r):
-        """The server knows who has ended and who has had a first token, whatever the scheduler knows."""
+        """The server knows ended requests and first tokens at once, before the scheduler does."""
         inside = [q for q in self.let_in if q.finish is None and q.status is None]
         prefilling = sum(q.prompt for q in inside if q.first_token is None)
         n_done = len(self.done)

@@ -1,33 +1,33 @@
-"""Everyone is ranked anew at every step, on the device or not: learning to rank, and feedback queues."""
+"""Schedulers that rank all requests again at every step, running or not: learning to rank, feedback queues."""
 
 from machine import Scheduler
 
 
 class Ranked(Scheduler):
-    """In rank order requests get tokens while seats and budget last; who lacks blocks takes them from the
-    last ranked on the device that has got nothing yet."""
+    """Requests get tokens in rank order while seats and budget last. For missing blocks, the lowest ranked running
+    request without tokens in this step is swapped out."""
 
     def chunk(self, step, r):
-        """Its tokens of this step; 0: no room."""
+        """The request's tokens in this step; 0: no room."""
         raise NotImplementedError
 
     def may_start(self, r):
-        """A hook: what a new request asks for besides blocks."""
+        """A hook: conditions for a new request besides free blocks."""
         return True
 
     def blocks_to_find(self, r, n):
-        """Of somebody who is not on the device: what must be free, and what it takes."""
+        """Of a request that is not on the device: the blocks that must be free, and the blocks that it takes."""
         raise NotImplementedError
 
     def in_order(self):
         return sorted(self.waiting + self.running + self.swapped, key=self.rank)
 
     def idle(self, step):
-        """On the device with nothing to do so far, best ranked first."""
+        """Running requests without tokens in this step so far, best ranked first."""
         return [r for r in self.in_order() if r in self.running and r not in step.tokens]
 
     def serve(self, step, r, n):
-        """False: it finds no blocks."""
+        """False if the running request finds no blocks and is swapped out itself."""
         while self.lacks(r, r.computed + n) > self.free:
             last = self.idle(step)[-1]
             self.swap_out(step, last)
@@ -38,7 +38,7 @@ class Ranked(Scheduler):
         return True
 
     def bring(self, step, r, n):
-        """From waiting or from the host; False: it finds no blocks."""
+        """Starts a waiting or swapped request; False if it finds no blocks."""
         to_find, to_take = self.blocks_to_find(r, n)
         while to_find > self.free:
             behind = [q for q in self.idle(step) if self.rank(q) > self.rank(r)]
@@ -83,8 +83,8 @@ class Ltr(Scheduler):
 
     @staticmethod
     def draw(rng):
-        """There is a block more than the longest request and the watermark take, without which it would stop
-        itself; and nobody starves before two prompts can have ended: else some could take turns for ever."""
+        """The pool has a block more than the longest request and the watermark, or the request would preempt itself.
+        Starvation takes longer than two prompts, or two requests could preempt each other for ever."""
         longest, budget = rng.choice([40, 64]), rng.choice([5, 16, 40, 2048])
         block_tokens, watermark = rng.choice([1, 4, 16]), rng.choice([0, 0.0625, 0.125])
         most_blocks, two_prompts = -(-longest // block_tokens) + 1, 2 * (longest // budget)
@@ -119,7 +119,7 @@ class Ltr(Scheduler):
                 r.first = False
 
     def choose(self):
-        """[(request, tokens)] as far as tokens and seats go."""
+        """[(request, tokens)] in rank order, until tokens or seats run out."""
         chosen, left = [], self.s['budget']
         for r in self.in_order():
             if left == 0 or len(chosen) == self.s['max_seqs']:
@@ -150,7 +150,7 @@ class Ltr(Scheduler):
                 self.swap_out(step, r)
 
     def drop_hopeless(self, step):
-        """vLLM would wait for ever for a first in line that the pool can not hold beside the watermark."""
+        """Drops the first in line if the pool cannot hold it beside the watermark; vLLM would wait for ever."""
         watermark = int(self.s['watermark_frac'] * self.s['num_blocks'])
         r = self.in_order()[0]
         if r not in self.running and self.blocks_asked(r) + watermark > self.s['num_blocks']:
@@ -181,9 +181,9 @@ class Ltr(Scheduler):
 
 
 class FastServe(Ranked):
-    """fastserve/scheduler.py, MLFQ: each level a list, the highest first; prompts are passed by while host
-    memory is short (get_next_batch, pending_list); and reserve_free_blocks, where a request that runs is
-    never swapped out for those that might come."""
+    """fastserve/scheduler.py, MLFQ: each level is a list, the highest first. Prompts are skipped while host memory is
+    short (get_next_batch, pending_list). reserve_free_blocks: a request with tokens in this step is never swapped out
+    for requests that may run later."""
     preset = 'fastserve'
     swaps = True
 
@@ -243,7 +243,7 @@ class FastServe(Ranked):
     # ---- the batch ----
 
     def chunk(self, step, r):
-        """The limit is one of prompts."""
+        """The budget limits prompt tokens only."""
         left = self.s['budget'] - sum(n for q, n in step.tokens.items() if not q.decodes)
         return r.todo if r.todo <= left or not step.tokens else 0
 
@@ -273,7 +273,7 @@ class FastServe(Ranked):
         self.walk(step)
         self.swap_ahead(step)
 
-    # ---- what follows from a step ----
+    # ---- after a step ----
 
     def started(self, step):
         self.n_steps += 1

@@ -3,8 +3,8 @@
 
 usage: real_vllm.py INFLIGHT SOURCE [CONFIGS [PRESET...]]
 
-Runs where `import vllm` and torch are found, and skips elsewhere (exit code 77). A preset is compared with the versions
-that it stands for. CONFIGS is how many settings are drawn, 20 workloads each, or which: FIRST-LAST.
+Skips (exit code 77) unless `import vllm` and torch are found. A preset is compared with the versions that it stands
+for. CONFIGS is a number of settings to draw, 20 workloads each, or a range FIRST-LAST.
 """
 
 import os
@@ -23,7 +23,7 @@ from schedulers import VllmV1, random_case, rng_of
 
 
 class Case:
-    """A preset, the versions of vLLM whose scheduler it is, and what is drawn for it."""
+    """A preset, the versions of vLLM with this scheduler, and the settings drawn for it."""
     asynchronous = priority = False
     last = (99, 0)
     keys = VllmV1.keys
@@ -37,7 +37,7 @@ class Case:
 
     @staticmethod
     def columns(rng, prompt, output):
-        """Where max_tokens is more, the answer ends early."""
+        """If max_tokens exceeds the output, the answer ends early."""
         return {**Cached.columns(rng, prompt, output), 'max_tokens': output + rng.choice([0] * 5 + [3])}
 
     @staticmethod
@@ -134,7 +134,7 @@ class RealFlight(compare.Flight):
 
 
 def compare_case(inflight, case, seeds):
-    """Counts those that are the same, and shows the first that are not."""
+    """Counts equal and different workloads, and prints the first differences."""
     n_same = n_wrong = 0
     tally = compare.Tally()
     for seed in seeds:

@@ -1,11 +1,11 @@
-"""Close relatives of vLLM and Sarathi-Serve: what differs is one rule."""
+"""Close relatives of vLLM and Sarathi-Serve, which differ in one rule."""
 
 from schedulers import FasterTransformer, Sarathi, SarathiVllm, VllmV0, VllmV1
 
 
 class FasterTransformerPadded(FasterTransformer):
-    """The baseline of the vLLM paper: prompts are filled up to the longest of the batch, and who has
-    finished keeps its row until the batch ends."""
+    """The baseline of the vLLM paper: prompts are padded to the longest of the batch, and a finished request keeps
+    its row until the batch ends."""
     preset = 'faster-transformer-padded'
 
     def plan(self, step):
@@ -24,14 +24,14 @@ class FasterTransformerPadded(FasterTransformer):
 
 
 class VllmV1April2026(VllmV1):
-    """vllm/v1/core/sched/scheduler.py with the full-prompt reservation; its block pool holds no
-    prefixes here, so that the order of free blocks does not show."""
+    """vllm/v1/core/sched/scheduler.py with the full-prompt reservation. The block pool holds no prefixes here, so
+    the order of free blocks has no effect."""
     preset = 'vllm-v1-2026-04'
 
 
 class VllmV0Delayed(VllmV0):
-    """--scheduler-delay-factor: prompts wait for a share of the last prefill's duration since the first of
-    them came, unless nobody runs."""
+    """--scheduler-delay-factor: while requests run, no prompt starts before the earliest one has waited for a share
+    of the last prefill's duration."""
     preset = 'vllm-v0'
     beside = ' with a delay'
     last_prefill = 0
@@ -114,8 +114,8 @@ class SarathiDynamic(Sarathi):
 
 
 class VidurSarathi(Sarathi):
-    """vidur/scheduler/replica_scheduler/sarathi_replica_scheduler.py, but that a prompt that restarts
-    half computed keeps its length."""
+    """vidur/scheduler/replica_scheduler/sarathi_replica_scheduler.py, except that a half computed prompt that
+    restarts keeps its length."""
     preset = 'vidur-sarathi'
 
 

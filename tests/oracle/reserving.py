@@ -1,10 +1,10 @@
-"""Engines that ask first what a request will need in the end: TGI, LightLLM, TensorRT-LLM."""
+"""Engines that estimate the memory of a whole request before they start it: TGI, LightLLM, TensorRT-LLM."""
 
 from machine import Scheduler
 
 
 class Reserving(Scheduler):
-    """Whole lives are reserved, so nobody ever gives way."""
+    """Memory is reserved for the whole request, so there are no preemptions."""
     preempts = False
 
     @staticmethod
@@ -54,8 +54,8 @@ class Tgi(Reserving):
 
 
 class TgiNoChunking(Tgi):
-    """The same without chunking: a new batch interrupts when enough wait, or after some decodes; once it has
-    joined the others, all of them decode (batching_task)."""
+    """TGI without chunking: a new batch interrupts the decodes when enough requests wait, or after a number of
+    decodes. When it has joined the running batch, at least one decode follows (batching_task)."""
     preset = 'tgi-no-chunking'
     decodes_since = 0
     joined = False
@@ -71,7 +71,7 @@ class TgiNoChunking(Tgi):
             'ratio': 'serving.batching.waiting_ratio'}
 
     def next_batch(self, min_size):
-        """Who would join, and who is dropped on the way; too small a batch is put back."""
+        """The requests that would join and the requests to drop; both empty if the batch is too small."""
         batch, dropped, tokens, free = [], [], 0, self.free
         for r in self.waiting:
             if len(self.running) + len(batch) >= self.s['max_seqs']:
@@ -134,7 +134,7 @@ class LightLLM(Scheduler):
         return self.s['num_blocks'] * self.s['block_tokens']
 
     def tuple_tokens(self, r, is_busy, running):
-        """get_tuple_tokens of NormalReq: tokens now, and those still to come."""
+        """get_tuple_tokens of NormalReq: tokens now, and tokens to come."""
         most = r.max_new
         if not is_busy:
             most = min(most, max(int(1.1 * r.out), self.s['router_max_new_token_len']))
@@ -185,7 +185,7 @@ class LightLLM(Scheduler):
                 self.give(step, r, 1)
 
     def plan(self, step):
-        """A plan that drops somebody is made again within the same _step."""
+        """If a plan drops a request, the next plan belongs to the same _step."""
         self.tried = self.has_wait_tokens >= self.s['between']
         if not self.running or self.tried:
             self.prefills(step)
@@ -200,7 +200,7 @@ class LightLLM(Scheduler):
 
 
 class LightLLMGuesses(LightLLM):
-    """With a --router_token_ratio: answers count as a guess while the pool is not busy."""
+    """With a --router_token_ratio: while the pool is not busy, a guess stands for the length of answers."""
     preset = 'lightllm'
     beside = ' with guesses'
 
@@ -238,7 +238,7 @@ class TrtNoEvict(Reserving):
         return self.s['unit'] or self.s['block_tokens']
 
     def share(self, r, left):
-        """Whole prompts, or whole units but for the last chunk."""
+        """A whole prompt, or a chunk of whole units; the last chunk may be shorter."""
         unit = self.unit
         if r.todo <= left:
             return r.todo
@@ -266,7 +266,7 @@ class TrtNoEvict(Reserving):
         return sum(min(r.todo, self.unit) for r in contexts)
 
     def join_for_a_unit(self, step, contexts, left):
-        """Whoever gets a first unit beside those before it; nobody passes one who does not."""
+        """Admits waiting requests, in order, while a first unit of each fits beside those of the contexts."""
         while self.waiting and len(self.running) < self.s['max_seqs']:
             r = self.waiting[0]
             if self.first_units(contexts + [r]) > left:
@@ -280,7 +280,7 @@ class TrtNoEvict(Reserving):
             contexts.append(r)
 
     def grow_equally(self, step, contexts, left):
-        """In rounds, each context gets one more unit while the budget lasts."""
+        """Gives each context one more unit per round while the budget lasts."""
         chunk = {r: 0 for r in contexts}
         grown = True
         while grown:
@@ -313,7 +313,7 @@ class TrtNoEvict(Reserving):
 
 
 class TrtStatic(TrtNoEvict):
-    """STATIC_BATCH: pending requests are looked at when nobody is active."""
+    """STATIC_BATCH: pending requests start only when no request runs."""
     preset = 'trtllm-static'
 
     def may_join(self):
@@ -321,8 +321,8 @@ class TrtStatic(TrtNoEvict):
 
 
 class TrtMaxUtilization(TrtNoEvict):
-    """MAX_UTILIZATION: blocks of the next step, a new request's whole prompt; the most recently started
-    pauses from the back."""
+    """MAX_UTILIZATION: a request needs the blocks of its next step, a new one those of its whole prompt. The victim
+    is the last running request in order of arrival."""
     preset = 'trtllm-max-utilization'
     preempts = True
 
@@ -331,12 +331,12 @@ class TrtMaxUtilization(TrtNoEvict):
         self.waiting.sort(key=lambda r: (r.arrival, r.number))
 
     def left_for_contexts(self, step, ahead):
-        """Those ahead that decode have their tokens for certain."""
+        """The budget left for contexts; a token is set aside for each decode that is still to be planned."""
         decoding = sum(1 for other in ahead if other in self.running and other.decodes)
         return self.s['budget'] - step.n_tokens - decoding
 
     def finds_room(self, step, r, need, active):
-        """Whoever runs and has not been reached pauses, the last first, or in the end r itself."""
+        """Pauses running requests that this plan has not reached, the last first, and finally r itself."""
         while need > self.free:
             behind = [other for other in active if other in self.running]
             victim = behind[-1] if behind else r
@@ -348,7 +348,7 @@ class TrtMaxUtilization(TrtNoEvict):
         return True
 
     def start(self, step, r, active):
-        """False: nobody behind it runs; who finds no tokens stops only those that have not started."""
+        """False ends the plan. A request without tokens ends only the admissions behind it (`joins`)."""
         equal = self.s['chunking'] == 'equal-progress'
         left = self.left_for_contexts(step, active)
         contexts = [other for other in self.running if not other.decodes]
@@ -373,7 +373,7 @@ class TrtMaxUtilization(TrtNoEvict):
         return True
 
     def go_on(self, step, r, active):
-        """False: it was paused."""
+        """False if the request was paused."""
         if r.decodes:
             if not self.finds_room(step, r, self.lacks(r, r.computed + 1), active):
                 return False

@@ -1,7 +1,7 @@
-"""Published schedulers, each after the pseudo-code of its source, as slow and plain as that is.
+"""Published schedulers, each after the pseudo-code of its source, slow and plain.
 
-Every class says which preset it stands for, which settings a random case draws, and how these
-settings are written as keys of a configuration.
+Every class names its preset, draws the settings of a random case, and has the keys of these settings in a
+configuration.
 """
 
 import random
@@ -202,7 +202,7 @@ class VllmV1(Scheduler):
             'watermark_frac': 'serving.admit.watermark_frac'}
 
     def spare(self):
-        """What is free for an admission; a watermark stays while anybody is on the device (since 2026-06)."""
+        """Free blocks for an admission; while requests run, a watermark is kept free (since 2026-06)."""
         watermark = int(self.s['watermark_frac'] * (self.s['num_blocks'] + 1)) if self.running else 0
         return self.free - watermark
 
@@ -253,9 +253,11 @@ class VllmV1(Scheduler):
 
 
 class VllmV1Async(VllmV1):
-    """vllm/v1/engine/core.py, step_with_batch_queue: a step is planned when the one before it begins. Until then its
-    results are unknown: who has ended stands in the list, and gets nothing where its limit says so (async_scheduler.py);
-    who arrived since is not there yet."""
+    """vllm/v1/engine/core.py, step_with_batch_queue: a step is planned when the previous one begins, without that
+    one's results:
+    - a request that ends in it is still in the running list; it gets no tokens if it has reached its declared limit
+      (async_scheduler.py);
+    - a request that arrives during it is not in the queue."""
     preset = 'vllm-v1-2026-08-async'
 
     @staticmethod
@@ -266,7 +268,7 @@ class VllmV1Async(VllmV1):
         super().__init__(dict(settings))
         self.door, self.ended_now = [], []      # arrivals and ends that are not known yet
         self.last_begin = -1
-        self.overrun = []                       # decode for nothing
+        self.overrun = []                       # ended requests that decode once more
 
     def arrive(self, r):
         before = len(self.waiting)
@@ -287,7 +289,7 @@ class VllmV1Async(VllmV1):
             self.s['budget'] -= 1
 
     def recompute(self, step, r):
-        """A request that has ended gives way like others, and does not come back."""
+        """A request that has ended can be the victim like any other, and does not return to the queue."""
         if r not in self.ended_now:
             return super().recompute(step, r)
         if r in self.overrun:
@@ -299,7 +301,7 @@ class VllmV1Async(VllmV1):
         step.moved = True
 
     def learn(self):
-        """The results of the step under way."""
+        """Applies the results of the step in flight."""
         for r in self.ended_now:
             self.running.remove(r)
             self.release(r)
@@ -340,14 +342,14 @@ class VllmV1Async(VllmV1):
 
 
 class VllmV1May2025(VllmV1):
-    """The same before the full-prompt reservation of 2026-03."""
+    """vLLM v1 before the full-prompt reservation of 2026-03."""
     preset = 'vllm-v1-2025-05'
     full_prompt_must_fit = False
 
 
 class VllmV0Chunked(VllmV0):
     """vllm/core/scheduler.py, _schedule_chunked_prefill, block manager v2: victims return to the
-    queue when the step is made."""
+    queue when the plan is complete."""
     preset = 'vllm-v0-chunked'
 
     @staticmethod
@@ -466,7 +468,7 @@ class SwiftLLM(VllmV0):
 
 
 class SarathiOrca(Scheduler):
-    """sarathi/core/scheduler/orca_scheduler.py: everyone reserves the length of the model."""
+    """sarathi/core/scheduler/orca_scheduler.py: every request reserves the model's maximum length."""
     preset = 'sarathi-orca'
     preempts = False
 
@@ -549,7 +551,7 @@ class SimpleChunking(VllmV0):
 
 
 class Buddy:
-    """Runs of blocks, powers of two, aligned; of equal ones the one freed last is used first."""
+    """Aligned runs of 2^k blocks; of runs of equal size the one freed last is used first."""
 
     def __init__(self, n_blocks):
         self.free = {}          # size -> first blocks, the last is used first
@@ -609,7 +611,7 @@ class OrcaMax(Scheduler):
         return self.s['max_model_len']
 
     def arrive(self, r):
-        """A run that holds it must exist in an empty pool."""
+        """Rejects a request that no run of an empty pool can hold."""
         super().arrive(r)
         if r in self.waiting and (Buddy.rounded(self.blocks_for(r.prompt + r.output - 1)) >
                                   self.s['num_blocks']):
@@ -633,7 +635,7 @@ class OrcaMax(Scheduler):
             if first is None:
                 break
             self.runs[r] = first, n
-            self.free -= Buddy.rounded(n) - n       # rounding belongs to nobody
+            self.free -= Buddy.rounded(n) - n       # rounding is lost to the pool, not held by r
             self.admit(r, n)
             self.give(step, r, r.todo)
 

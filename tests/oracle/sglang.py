@@ -1,8 +1,8 @@
 """SGLang (main of 2026-08): a radix tree of cached prefixes, and the schedulers over it.
 
-The tree is python/sglang/srt/mem_cache/radix_cache.py in small: nodes hold runs of pages, children
-are found by their first page, a match that ends inside a node splits it, leaves that nobody locks
-are lost whole, the one used longest ago first.
+The tree is python/sglang/srt/mem_cache/radix_cache.py in small. A node holds a run of pages; children are found by
+their first page; a match that ends inside a node splits it. An unlocked leaf is evicted as a whole, the least
+recently used leaf first.
 """
 
 from machine import EngineFails, Scheduler
@@ -36,7 +36,7 @@ class RadixTree:
         return sum(len(n.pages) for n in self.nodes() if (n.locks > 0) == locked)
 
     def split(self, node, n):
-        """The first n pages become a node of their own above."""
+        """Makes the first n pages a parent node of the rest."""
         top = Node(node.parent, node.pages[:n])
         top.locks, top.used, top.hits = node.locks, node.used, node.hits
         node.parent.children[node.pages[0]] = top
@@ -45,7 +45,7 @@ class RadixTree:
         return top
 
     def match(self, pages):
-        """The node where the longest match ends; everything on the way is used now."""
+        """The node where the longest match ends; every node on the path is marked as used."""
         self.clock += 1
         at = self.root
         while pages and pages[0] in at.children:
@@ -57,7 +57,7 @@ class RadixTree:
         return at
 
     def peek(self, pages):
-        """Pages that would match, and how many of them nobody locks; leaves no trace."""
+        """The number of matching pages, and the number of them without a lock; changes nothing."""
         at, n_all, n_unlocked = self.root, 0, 0
         while pages and pages[0] in at.children:
             at = at.children[pages[0]]
@@ -90,11 +90,11 @@ class RadixTree:
             node = node.parent
 
     def value(self, leaf):
-        """evict_policy.py, LRUStrategy: the least is lost first."""
+        """evict_policy.py, LRUStrategy: the leaf of the smallest value is evicted first."""
         return leaf.used
 
     def evict(self):
-        """Pages of a leaf."""
+        """Evicts one leaf; returns its number of pages."""
         leaves = [n for n in self.nodes() if not n.children and n.locks == 0]
         leaf = min(leaves, key=self.value)
         del leaf.parent.children[leaf.pages[0]]
@@ -108,7 +108,7 @@ class FrequencyTree(RadixTree):
 
 
 class InformedTree(RadixTree):
-    """What somebody who waits would start on the end of is lost last."""
+    """A leaf on the end of which a waiting request would start is evicted last."""
     wanted = frozenset()
 
     def path(self, node):
@@ -172,34 +172,34 @@ class SGLang(Scheduler):
         self.chunked = None
         self.last_left = -1
         self.n_queued = 0
-        self.unfiltered = []    # have ended, and are not taken out of the batch that decodes
-        self.counted = []       # those for whom something is set aside
+        self.unfiltered = []    # ended requests that are still in the decode batch
+        self.counted = []       # ended requests that memory is still set aside for
         self.only_decodes = False
 
-    # ---- memory: pages of the tree, and those that running requests alone have ----
+    # ---- memory: pages of the tree, and pages of single running requests ----
 
     @property
     def free(self):
-        """Available and evictable."""
+        """Unused pages and evictable pages."""
         held = sum(r.blocks - r.node.depth for r in self.running)
         return self.s['num_blocks'] - self.tree.size(locked=True) - held
 
     @free.setter
     def free(self, n):
-        """Counted, never kept."""
+        """Ignored: the number of free pages is computed from the tree."""
 
     def tokens_of(self, r, n_tokens):
         return tuple(('group', r.prefix_group, i) if i < r.of_group else ('own', r.number, i)
                      for i in range(n_tokens))
 
     def pages_of(self, r, n_tokens):
-        """As many whole pages as the tokens fill; a page is what stands in it."""
+        """The whole pages that the tokens fill; a page is the tuple of its tokens."""
         tokens = self.tokens_of(r, n_tokens)
         return tuple(tokens[i:i + self.page]
                      for i in range(0, n_tokens // self.page * self.page, self.page))
 
     def available(self):
-        """Pages of nobody; below 0, leaves must go."""
+        """Pages that neither the tree nor a request holds; below 0, leaves must be evicted."""
         held = sum(r.blocks - r.node.depth for r in self.running)
         in_tree = self.tree.size(locked=True) + self.tree.size(locked=False)
         return self.s['num_blocks'] - in_tree - held
@@ -214,7 +214,7 @@ class SGLang(Scheduler):
         self.take(r, self.lacks(r, r.computed + n))
 
     def keep_in_tree(self, r, counts):
-        """What is computed is inserted, pages that were there already are given back. Chunks are no hits."""
+        """Inserts the computed pages and gives back pages that the tree has already. A chunk counts as no hit."""
         self.tree.lock(r.node, -1)
         before, own = r.node.depth, r.blocks - r.node.depth
         r.node = self.tree.insert(self.pages_of(r, r.computed), counts)
@@ -231,18 +231,19 @@ class SGLang(Scheduler):
         return min(max(0, self.declared(r) - r.out), self.most_new_tokens)
 
     def batch(self):
-        """For whom something is set aside."""
+        """The requests that memory for answers is set aside for."""
         return [r for r in self.running if r.decodes] + self.counted
 
     def rem_total(self):
-        """Pages that a step gives are not free any more, but count as many whole ones as it computes."""
+        """Tokens left for prompts. Pages given in this step are no longer free; page_rest corrects their number to the
+        whole pages of the computed tokens."""
         batch = self.batch()
         running = sum(self.left_of(r) * self.ratio for r in batch)
         mixed = len(batch) if self.mixed else 0
         return self.free * self.page - running - self.promised - mixed - self.page_rest
 
     def charged(self, step):
-        """Input counts in whole pages, and so do the decodes that will join, a token each."""
+        """Prompt tokens in whole pages, and one token for each decode that will join."""
         return self.n_mixed + sum(self.blocks_for(n) * self.page for n in step.tokens.values())
 
     def rem_input(self, step):
@@ -252,12 +253,12 @@ class SGLang(Scheduler):
         return self.s['chunk'] - self.charged(step) if self.s['chunk'] else float('inf')
 
     def added(self, r, n):
-        """A page more than it computes, and its answer where it will decode from now on."""
+        """Promises one page beyond the computed tokens and, if the prompt is complete, the answer."""
         answer = min(self.declared(r), self.most_new_tokens) if n == r.todo else 0
         self.promised += answer + self.page
 
     def continue_chunk(self, step):
-        """Cut to the memory beside the answers under way, unless that is nothing."""
+        """The chunk is cut to the memory left beside running answers, unless none is left."""
         r = self.chunked
         tokens = min(self.rem_chunk(step), int(self.rem_total()))
         n = min(r.todo, tokens if tokens > 0 else self.rem_chunk(step))
@@ -303,7 +304,7 @@ class SGLang(Scheduler):
         return 'other' if out else 'continue'
 
     def sort_waiting(self):
-        """First come, first served: as they stand."""
+        """First come, first served: the queue keeps its order."""
 
     def prefills(self, step):
         self.promised = self.page_rest = 0
@@ -349,7 +350,7 @@ class SGLang(Scheduler):
             self.give(step, r, 1)
 
     def filter_batch(self):
-        """Who has ended leaves the batch, and its mark goes with it."""
+        """Removes ended requests from the decode batch; the mark batch_is_full goes with them."""
         if self.unfiltered:
             self.unfiltered, self.counted, self.batch_is_full = [], [], False
 
@@ -359,7 +360,7 @@ class SGLang(Scheduler):
         self.prefills(step)
 
     def plan(self, step):
-        """get_next_batch_to_run, again and again while there is nothing to run."""
+        """get_next_batch_to_run, repeated while there is nothing to run."""
         if not self.running and self.now > self.last_left:
             self.filter_batch()
         if not self.running:
@@ -371,11 +372,11 @@ class SGLang(Scheduler):
         if self.mixed or not step.tokens:
             self.decodes(step)
 
-    # ---- what follows from a step ----
+    # ---- after a step ----
 
     def started(self, step):
-        """The mark of a full batch is on the one that decodes: a prefill loses it that finds nobody there,
-        or takes them along, or goes on."""
+        """batch_is_full belongs to the decode batch. A prefill clears it if that batch is empty, if decodes join the
+        prefill, or if a prompt is chunked."""
         prefill = any(not r.decodes for r in step.tokens)
         if prefill and (self.mixed or self.n_decode == 0 or self.chunked):
             self.batch_is_full = False
@@ -404,14 +405,14 @@ class SGLang(Scheduler):
             self.batch_is_full = False
 
     def arrive(self, r):
-        """An engine that was idle begins with the first ratio again."""
+        """After an idle time the ratio starts at its first value again."""
         if not self.waiting and not self.running and self.now > self.last_left:
             self.ratio = self.highest
         self.queue(r)
         super().arrive(r)
 
     def queue(self, r):
-        """Where it stands, first come, first served."""
+        """The request's place in first come, first served order."""
         self.n_queued += 1
         r.queued = self.n_queued
 
@@ -437,22 +438,23 @@ class SGLangInformed(SGLang):
 
 
 class SGLangMixed(SGLang):
-    """--enable-mixed-chunk: who decodes joins the prefill, and counts in its budgets."""
+    """--enable-mixed-chunk: decodes join the prefill and count in its budgets."""
     preset = 'sglang-mixed'
     fails_at_most = 0.05
     mixed = True
 
     def started(self, step):
-        """Of those that enter the tree after a step who decodes goes first; SGLang begins with the
-        prompts."""
+        """After a step decodes enter the tree before prompts; SGLang inserts the prompts first."""
         super().started(step)
         step.tokens = dict(sorted(step.tokens.items(), key=lambda given: not given[0].decodes))
 
 
 class SGLangOverlap(SGLang):
-    """event_loop_overlap: a step is planned when the one before it begins. Until then its results are unknown: who has
-    ended stands in the batch, and decodes if that is what is planned; nobody has its tokens; who arrived since is not
-    there. Prefixes are not shared here: SGLang finds those that the step computed a plan later."""
+    """event_loop_overlap: a step is planned when the previous one begins, without that one's results:
+    - a request that ends in it is still in the batch, and decodes once more if a decode is planned;
+    - its output tokens are not counted yet;
+    - a request that arrives during it is not in the queue.
+    Prefixes are not shared here: SGLang finds those that the step computed one plan later."""
     preset = 'sglang-overlap'
     fails_at_most = 0.05
     more_sets = {**SGLang.more_sets}
@@ -478,12 +480,12 @@ class SGLangOverlap(SGLang):
         return min(max(0, self.declared(r) - r.out + (r in self.sampled)), self.most_new_tokens)
 
     def available(self):
-        """Here who has ended gave back at once what the tree does not keep, and its token for nothing takes no page."""
+        """Here an ended request has given back its pages outside the tree, and its surplus token takes no page."""
         kept = sum(r.blocks - len(self.pages_of(r, r.computed)) for r in self.unknown)
         return super().available() + kept
 
     def batch(self):
-        """Of a batch that ended as a whole nothing is set aside here."""
+        """If all requests of the batch have ended, no memory is set aside here."""
         return super().batch() if self.known else []
 
     def recompute(self, step, r):
@@ -491,12 +493,12 @@ class SGLangOverlap(SGLang):
             raise EngineFails('here nobody who has ended is retracted')
         if r in self.prefilled:
             raise EngineFails('its prompt is not in the tree yet')
-        self.waiting += self.door       # here they stand before it
+        self.waiting += self.door       # here new arrivals stand before the victim
         self.door = []
         super().recompute(step, r)
 
     def decodes(self, step):
-        """update_running_batch: first, who is known to have ended leaves."""
+        """update_running_batch: requests that are known to have ended leave first."""
         self.filter_batch()
         self.counted = []
         decoding = [r for r in self.running if r.decodes]
@@ -557,7 +559,7 @@ class SGLangOverlap(SGLang):
             self.filter_batch()
             self.try_prefill(step)
         if not step.tokens and set(self.running) - set(self.unknown):
-            self.decodes(step)      # here those alone who have ended make no step
+            self.decodes(step)      # here a batch of ended requests alone makes no step
 
     def padding(self, step):
         return 0, len(self.for_nothing), sum(r.tokens for r in self.for_nothing)
@@ -585,7 +587,7 @@ class SGLangOverlap(SGLang):
         self.running = running
 
     def release(self, r):
-        if r.finish is None:        # else once it is known
+        if r.finish is None:        # otherwise learn() releases it
             super().release(r)
 
     def left(self, r):
@@ -593,7 +595,7 @@ class SGLangOverlap(SGLang):
 
 
 class SGLangLpm(SGLang):
-    """--schedule-policy lpm; ties go by arrival, where SGLang keeps what its last sort left."""
+    """--schedule-policy lpm. Ties are broken by arrival; SGLang keeps the order of its last sort."""
     preset = 'sglang-lpm'
 
     @staticmethod
@@ -613,7 +615,7 @@ class SGLangLpm(SGLang):
             r.matched = self.tree.peek(self.pages_of(r, r.tokens - 1))[0] * self.page
             if r.matched > self.s['in_batch']:
                 continue
-            tokens = self.tokens_of(r, r.tokens)        # this tree has pages of one token
+            tokens = self.tokens_of(r, r.tokens)        # SGLang's second tree has pages of one token
             if any(common(tokens, other) >= self.s['in_batch'] for other in to_be_computed):
                 held_back.add(r)
             else:

@@ -7,7 +7,7 @@ from schedulers import VllmV0
 
 
 class Sjf(VllmV0):
-    """By the output, which is known; a victim of recompute stands before everyone."""
+    """Order by the known output length; a recompute victim stands before all other requests."""
     preset = 'sjf'
 
     def __init__(self, settings):
@@ -29,7 +29,7 @@ class Sjf(VllmV0):
 
 
 class SjfPrompt(Sjf):
-    """By the prompt, whatever has been produced."""
+    """Order by prompt length; produced tokens do not count."""
     preset = 'sjf-prompt'
 
     def length(self, r):
@@ -37,7 +37,7 @@ class SjfPrompt(Sjf):
 
 
 class SjfAgeing(Sjf):
-    """Ten tokens off for each second since arrival."""
+    """A waiting request's length shrinks by ten tokens per second since arrival."""
     preset = 'sjf-ageing'
 
     def length(self, r):
@@ -45,7 +45,7 @@ class SjfAgeing(Sjf):
 
 
 class SjfPredicted(Sjf):
-    """As told by a predictor that knows buckets of 8 tokens and never misses."""
+    """Lengths from a predictor that has buckets of 8 tokens and never misses."""
     preset = 'sjf-predicted'
     more_sets = {'workload.predictor.bucket_tokens': 8, 'workload.predictor.miss_frac': 0}
 
@@ -54,8 +54,8 @@ class SjfPredicted(Sjf):
 
 
 class Srtf(Scheduler):
-    """What is left to produce, least first, on the device or not; whoever lacks blocks takes them from
-    the one with most to come that has not been served, and that is swapped out."""
+    """Order by remaining output, least first, running or not. For missing blocks, the running request with the most
+    remaining output that has no tokens in this step is swapped out."""
     preset = 'srtf'
     swaps = True
 
@@ -71,12 +71,12 @@ class Srtf(Scheduler):
         return max(1, r.output - r.out), r.arrival, r.number
 
     def share(self, step, r):
-        """Whole prompts; one beyond any budget runs alone. 0: no room in this step."""
+        """The whole prompt; a prompt beyond the budget runs alone. 0: no room in this step."""
         left = self.s['budget'] - step.n_tokens
         return r.todo if r.todo <= left or not step.tokens else 0
 
     def make_room(self, step, r):
-        """False: nobody but r itself could give way, or nobody at all."""
+        """Swaps out the lowest ranked request behind r; False if there is none."""
         spare = [q for q in self.running if q not in step.tokens and self.rank(q) > self.rank(r)]
         if spare:
             self.swap_out(step, max(spare, key=self.rank))

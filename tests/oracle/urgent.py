@@ -24,7 +24,7 @@ class VllmV0Priority(VllmV0):
                 self.free - self.blocks_for(r.tokens) >= self.watermark())
 
     def push_out(self, step):
-        """The first who waits, where it cannot start, pushes out who is less urgent."""
+        """While the first waiting request cannot start, preempts the least urgent running request below it."""
         if not self.waiting:
             return
         head = self.waiting[0]
@@ -45,7 +45,8 @@ class VllmV0Priority(VllmV0):
 
 
 class VllmV1Priority(VllmV1):
-    """vllm/v1/core/sched/scheduler.py of 2026-08: the least urgent on the device gives way, undone if it must."""
+    """vllm/v1/core/sched/scheduler.py of 2026-08: the victim is the least urgent running request; tokens that it got
+    in this step are taken back."""
     preset = 'vllm-v1-2026-08-priority'
     walks_on = False
 
@@ -56,7 +57,7 @@ class VllmV1Priority(VllmV1):
         i = 0
         while i < len(self.running) and step.n_tokens < self.s['budget']:
             r = self.running[i]
-            n = self.amount(r, step)        # stands, though a victim may give tokens back
+            n = self.amount(r, step)        # not enlarged when a victim gives tokens back
             while self.lacks(r, r.computed + n) > self.free:
                 victim = max(self.running, key=rank)
                 i -= self.running.index(victim) < i

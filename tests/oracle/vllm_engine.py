@@ -1,8 +1,8 @@
 """vLLM's own scheduler in virtual time, as a "slow scheduler" for compare.py: the classes that an unpacked wheel
 brings plan each step, a cost says how long it takes, and every token is what the workload says.
 
-Nothing of vLLM is copied here. The executor is empty, so torch may be that of any CPU; what the configuration
-objects are asked for beside what stands here is the default of their own fields, or None.
+Nothing of vLLM is copied here. The executor is empty, so any CPU build of torch suffices. Settings of the
+configuration objects that are not set here have the default of their own fields, or None.
 """
 
 import collections
@@ -32,7 +32,7 @@ VERSION = vllm.__version__
 
 
 def call(callee, like=None, **values):
-    """With those of the values that it knows, or that one like it does."""
+    """Calls it with those of the values that it, or a similar class, has as parameters."""
     known = inspect.signature(like or callee).parameters
     return callee(**{name: value for name, value in values.items() if name in known})
 
@@ -94,7 +94,7 @@ def scheduler_of(settings, asynchronous, priority):
 
 
 class NoGrammar:
-    """What the scheduler asks a structured_output_manager for."""
+    """The methods of a structured_output_manager that the scheduler calls."""
 
     def should_advance(self, *_, **__):
         return False
@@ -118,7 +118,7 @@ def block_hasher_of(settings):
 
 
 class Planned:
-    """A schedule() of vLLM's: what it gave, and when it runs."""
+    """A schedule() of vLLM's: its tokens, and its begin and end."""
 
     def __init__(self, output):
         self.output = output
@@ -128,7 +128,7 @@ class Planned:
 
 
 class Engine:
-    """What compare.py's workloads fly through; `arrive` and `done` are those of machine.Scheduler."""
+    """The engine that compare.py's workloads fly through; `arrive` and `done` are as in machine.Scheduler."""
 
     def __init__(self, settings, asynchronous, priority):
         self.s = settings
@@ -180,7 +180,7 @@ class Engine:
             self.door.append(r)
 
     def tell(self):
-        """It reads its input queue between steps."""
+        """vLLM reads its input queue between steps."""
         for r in self.door:
             params = SamplingParams(max_tokens=min(r.max_new, self.s['max_model_len'] - r.prompt),
                                     temperature=0.0, ignore_eos=True,
@@ -247,7 +247,7 @@ class Engine:
             r.preemptions += r.status is None
 
     def sampled(self, r, n, computed):
-        """The token at that place, if the step reaches it."""
+        """The token at that place, if the step computes it."""
         reached = computed + n
         return [self.token(r, reached)] if reached >= r.prompt + r.out else []
 
@@ -277,7 +277,7 @@ class Engine:
 
 
 def fly(engine, requests, cost):
-    """Rows of steps.csv, and why they are not all: vllm/v1/engine/core.py, step or step_with_batch_queue."""
+    """Rows of steps.csv, and the reason for an early end: vllm/v1/engine/core.py, step or step_with_batch_queue."""
     rows, queue = [], collections.deque()
     arrivals = Arrivals(engine, requests)
 

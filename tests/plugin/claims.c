@@ -1,8 +1,8 @@
-/* An order and an admission whose answers change with time, each once in its plain form, and once
- * with a claim for speed that is wrong. */
+/* An order and an admission with answers that change with time, each in a plain form and in one
+ * with a wrong claim that allows faster planning. */
 #include <inflight/policy.h>
 
-/* Requests take turns at being first: whose turn it is changes every tenth of a second. */
+/* Requests take turns at being first; the turn changes every tenth of a second. */
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
                  size_t n, int64_t *key)
 {
@@ -11,7 +11,7 @@ static void rank(const void *self, const struct ifl_view *view, const struct ifl
         key[i] = (int64_t)((of[i]->serial + (uint64_t)(view->now_ns / 100000000)) % 7);
 }
 
-/* The second half of every second is closed. */
+/* No request is admitted in the second half of every second. */
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                 struct ifl_step *step, const struct ifl_request *r, int32_t n)
 {
@@ -24,7 +24,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_tokens(r));
 }
 
-/* A closed half second that does not say when it ends. */
+/* As `ask`, but a refusal does not name the end of the closed half second. */
 static struct ifl_admission ask_silently(const void *self, const struct ifl_view *view,
                                          struct ifl_step *step, const struct ifl_request *r,
                                          int32_t n)

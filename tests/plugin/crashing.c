@@ -1,4 +1,4 @@
-/* The smallest engine, but for one call, which crashes: -DCRASH=step, open or close. */
+/* The smallest engine with one call that crashes: -DCRASH=step, open or close. */
 #define ifl_engine_v1 sound_v1
 #include "toy.c"
 #undef ifl_engine_v1

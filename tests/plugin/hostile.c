@@ -1,5 +1,4 @@
-/* Modules of four kinds that do what the contract forbids, each in ways of its own.
- * `way` says which. */
+/* Modules of four kinds that break the contract; `way` chooses how. */
 #include <inflight/policy.h>
 #include <pthread.h>
 

@@ -1,4 +1,4 @@
-/* An out-of-tree admission that passes over long prompts while anybody runs. */
+/* An out-of-tree admission that skips long prompts while any request runs. */
 #include <inflight/policy.h>
 
 enum { LONG_TOKENS = 10 };

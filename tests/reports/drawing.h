@@ -1,4 +1,4 @@
-/* A run's files in a folder of its own, and figures drawn of them. */
+/* A run's files in a temporary folder, and figures drawn from them. */
 #ifndef TESTS_REPORTS_DRAWING_H
 #define TESTS_REPORTS_DRAWING_H
 

@@ -40,7 +40,7 @@ static inline void scratch_write(const struct scratch *scratch, const char *name
     cr_assert_eq(fclose(file), 0);
 }
 
-/* The caller frees it; NULL where there is no such file. */
+/* The file's text, which the caller frees; NULL if there is no such file. */
 static inline char *scratch_read(const struct scratch *scratch, const char *name)
 {
     FILE *file = fopen(scratch_path(scratch, name), "rb");
@@ -85,7 +85,7 @@ static inline void scratch_remove(const struct scratch *scratch)
     rmdir(scratch->dir);
 }
 
-/* Joins the parts into a file of that name; NULL where a point has left nothing. */
+/* Joins the points' parts into a file of that name; a point without a file has a NULL part. */
 static inline int scratch_join(const struct scratch *scratch, const char *name, bool timeline,
                                size_t n, const char *const *parts, struct ifl_error *error)
 {

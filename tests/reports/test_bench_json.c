@@ -1,4 +1,4 @@
-/* The export to the JSON of vllm bench serve: a run of four requests, added up with a pencil. */
+/* The export to the JSON of vllm bench serve: a run of four requests, with sums by hand. */
 #include "scratch.h"
 
 #include <jansson.h>
@@ -153,7 +153,7 @@ Test(bench, an_entry_a_request)
     free(run);
 }
 
-/* Nothing finished: no aggregate, and still a file that can be read. */
+/* No request finished: there are no aggregates, and the file is still valid. */
 Test(bench, nothing_finished)
 {
     struct run *run = make();

@@ -1,5 +1,4 @@
-/* Paired differences: Student's own data, requests found again by their id, and what does not
- * match. */
+/* Paired differences: Student's own data, requests paired by id, and runs that do not match. */
 #include <math.h>
 
 #include "inflight/compare.h"
@@ -14,7 +13,7 @@ static void keep(void *context, const char *text)
     snprintf(said, sizeof said, "%s", text);
 }
 
-/* Two runs, side by side in folders of their own, and the comparison beside them. */
+/* Two runs, each in its own folder, and their comparison. */
 struct pair {
     struct scratch base, other;
     struct ifl_comparison of;
@@ -60,7 +59,7 @@ static double value(const struct pair *pair, const char *row, size_t column)
     return found;
 }
 
-/* Behind one swept key; without any they come one earlier. */
+/* Columns behind one swept key; without a swept key each is one less. */
 enum { PAIRS = 3, SAMPLES, BASE_MEAN, OTHER_MEAN, DIFFERENCE, HALF_WIDTH, P_VALUE, LOWER, HIGHER };
 
 /* Extra hours of sleep of ten patients by two drugs (Student, "The probable error of a mean",
@@ -94,7 +93,7 @@ Test(compare, students_sleep)
 #define REQUESTS                                                                                   \
     "point,request_id,arrival_s,prompt_tokens,output_tokens,ttft_s,tpot_s,e2e_s,queue_s\n"
 
-/* In other orders, one unfinished, one that only one run has. */
+/* Requests in different orders; one is unfinished, one exists in one run only. */
 Test(compare, requests_are_paired_by_id)
 {
     struct pair pair = pair_of("rate,requests\n1,3\n2,4\n", "rate,requests\n2,4\n3,1\n");
@@ -117,8 +116,8 @@ Test(compare, requests_are_paired_by_id)
     part(&pair);
 }
 
-/* 200 requests whose differences are all 1 in the first half and 3 in the second: of the means of
- * twenty batches of ten, ten are 1 and ten are 3. Their deviation is sqrt(20/19), t of 19 degrees
+/* 200 requests with differences of 1 in the first half and 3 in the second: of the means of twenty
+ * batches of ten, ten are 1 and ten are 3. Their standard deviation is sqrt(20/19), t of 19 degrees
  * of freedom 2.093. */
 Test(compare, twenty_batches_where_there_is_one_run)
 {

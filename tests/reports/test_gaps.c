@@ -35,15 +35,14 @@ Test(gaps, equal_ones_never_cost_precision)
     gaps_finish(&gaps);
 }
 
-/* Of all magnitudes from 1 ns to 10 minutes, and dense from 10 to 30 ms. */
+/* Gaps of all magnitudes from 1 ns to 10 minutes, most of them between 10 and 30 ms. */
 static int64_t any_gap(uint64_t i)
 {
     const uint64_t draw = ifl_mix(i);
     return (int64_t)(i % 2 ? 10000000 + draw % 20000000 : draw >> 25 >> i % 39) + 1;
 }
 
-/* More different gaps than room: quantiles may be off by four millionths, mean and count may not.
- */
+/* More distinct gaps than room: quantiles may be off by 4e-6; mean and count must be exact. */
 Test(gaps, are_known_to_four_millionths_when_there_are_many)
 {
     enum { N = 500000 };
@@ -67,7 +66,7 @@ Test(gaps, are_known_to_four_millionths_when_there_are_many)
     gaps_finish(&gaps);
 }
 
-/* The same gaps from the other end, and several at a time, are the same bytes. */
+/* The same gaps in reverse order, and several in one call, give the same bytes. */
 Test(gaps, come_in_any_order)
 {
     enum { N = 100000, AT_ONCE = 50 };
@@ -158,7 +157,7 @@ Test(histogram, has_a_bin_for_every_value)
     histogram_finish(&histogram);
 }
 
-/* From one nanosecond to centuries, up and down, now and then the same again. */
+/* Gaps from one nanosecond to centuries, rising and falling, with some repetitions. */
 static int64_t draw_gap(uint64_t i)
 {
     const uint64_t draw = ifl_draw(6, IFL_DRAW_POLICY, i, 0);

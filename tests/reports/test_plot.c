@@ -88,7 +88,7 @@ static void expect_complaint(const char *summary, const char *complaint, int lin
     scratch_remove(&scratch);
 }
 
-/* Two names that a figure shows alike are two series all the same. */
+/* Two names that look alike in a figure are still two series. */
 Test(series, names_with_commas_and_quotes_stay_apart)
 {
     const struct scratch scratch = run_of("model,requests,saturated\n"
@@ -190,8 +190,8 @@ static bool shows(const char *svg, const char *name)
     return strstr(svg, word);
 }
 
-/* Whatever means something to gnuplot means nothing in a name: in a legend, and in the label of a
- * tic, which is a format. */
+/* Characters with a meaning in gnuplot appear literally in a name: in a legend, and in the label of
+ * a tic, which is a format. */
 Test(plot, a_name_is_shown_as_it_is)
 {
     static const char *const names[] = {
@@ -228,7 +228,7 @@ Test(plot, a_name_is_shown_as_it_is)
     }
 }
 
-/* Of values from 0.1 to 4 the axis goes from 0.05 to 5, not to the next powers of ten. */
+/* For values from 0.1 to 4 the axis goes from 0.05 to 5, not to the next powers of ten. */
 Test(plot, a_logarithmic_axis_ends_near_the_values)
 {
     if (!have_gnuplot())

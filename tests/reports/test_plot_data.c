@@ -1,4 +1,4 @@
-/* What each figure shows: the data beside it. */
+/* The data file of each figure. */
 #include "drawing.h"
 
 #include <math.h>
@@ -28,7 +28,8 @@ static void expect_data(const char *figure, const char *summary, const char *req
     scratch_remove(&scratch);
 }
 
-/* Of four points the second is worse than the first in both, the third than the fourth in one. */
+/* The second point is worse than the first in both metrics; the third is worse than the fourth in
+ * one metric. */
 Test(plot, the_front_is_what_nothing_beats)
 {
     if (!have_gnuplot())
@@ -78,7 +79,7 @@ Test(plot, the_same_data_gives_the_same_bytes)
     cr_assert_eq(plot_named(&scratch, "latency_vs_rate", NULL), IFL_OK, "%s", error.text);
     for (size_t i = 0; i < 3; i++)
         first[i] = scratch_read(&scratch, names[i]);
-    sleep(1); /* files name the second they were made in, or do not */
+    sleep(1); /* a time stamp in a file would differ after a second */
     cr_assert_eq(plot_named(&scratch, "latency_vs_rate", NULL), IFL_OK, "%s", error.text);
     for (size_t i = 0; i < 3; i++) {
         char *again = scratch_read(&scratch, names[i]);
@@ -110,7 +111,7 @@ Test(plot, a_figure_says_where_it_comes_from)
     scratch_remove(&scratch);
 }
 
-/* Two steps of a second, and a second of nothing between them; the pool has 100 slots. */
+/* Two steps of a second with an idle second between them; the pool has 100 slots. */
 static const char two_steps[] =
     "point,replica,start_s,duration_s,prefill_seqs,decode_seqs,waiting,swapped,kv_token_slots,"
     "kv_reserved_slots,kv_internal_slots,kv_pool_slots\n"
@@ -155,8 +156,8 @@ Test(plot, bins_keep_every_second)
     scratch_remove(&scratch);
 }
 
-/* Request 5 is held in step 1, preempted, and comes back behind request 6 into the slot that is
- * left. */
+/* Request 5 keeps its slot idle in step 1, is preempted, and returns behind request 6 into the slot
+ * that is left. */
 Test(plot, a_slot_is_held_until_its_request_is_gone)
 {
     if (!have_gnuplot())
@@ -180,9 +181,8 @@ Test(plot, a_slot_is_held_until_its_request_is_gone)
     scratch_remove(&scratch);
 }
 
-/* Three runs a point: the means and intervals of their own file, and where the others of theirs
- * begin.
- */
+/* Three runs a point: means and intervals from replications.csv, and the numbers of the runs in the
+ * other files. */
 Test(plot, replications_stand_for_their_runs)
 {
     if (!have_gnuplot())
@@ -228,7 +228,7 @@ Test(plot, attainment_is_the_mean_of_all_replications)
         cr_skip_test("no gnuplot here");
     const struct scratch scratch = run_of(two_runs, NULL);
     scratch_write(&scratch, "replications.csv", two_runs_mean);
-    /* at scale 1 half of the first run meets its SLO, and all of the second; at 4 all of both */
+    /* at scale 1 half of the first run and all of the second meet the SLO; at 4 all of both do */
     scratch_write(&scratch, "requests.csv",
                   "point,ttft_s,tpot_s,e2e_s,ttft_slo_s,tpot_slo_s\n"
                   "0,0.5,,9,1,\n0,3,,9,1,\n1,0.5,,9,1,\n1,0.75,,9,1,\n");
@@ -260,7 +260,7 @@ Test(plot, distributions_are_means_of_all_replications)
     scratch_remove(&scratch);
 }
 
-/* A second run is a line of its own, even where its last folder has the same name. */
+/* A second run is a separate line, even if its last folder has the same name. */
 Test(plot, runs_are_overlaid)
 {
     if (!have_gnuplot())

@@ -66,7 +66,7 @@ Test(quantile, many_at_once_agree_with_one_at_a_time)
     cr_expect_eq(of.at_ns[QUANTILE_GRID - 1], 100);
 }
 
-/* Samples crowd at one end, with one far away: many fall into few buckets. */
+/* Most samples lie at one end and one far away, so many fall into few buckets. */
 static int64_t crowded(uint64_t i, int shape)
 {
     return (int64_t)(ifl_mix(i) >> (24 + i % 39 * (unsigned)shape / 3)) - 1000;

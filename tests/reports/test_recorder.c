@@ -408,8 +408,7 @@ Test(recorder, a_stretch_is_its_steps)
 
 /* ---- ratios ---- */
 
-/* Around every place where the quotient reaches the next whole number, within doubles and beyond.
- */
+/* Spans around each change of the quotient to the next integer, below 2^53 and above. */
 Test(life, ratios_are_those_of_integers)
 {
     for (uint64_t i = 0; i < 200000; i++) {

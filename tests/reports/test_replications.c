@@ -115,7 +115,7 @@ static double batch_mean(const double *x, size_t batch)
     return sum / 5;
 }
 
-/* As the definition has it, at quadratic cost. */
+/* By the definition, at quadratic cost. */
 static size_t by_definition(const double *x, size_t n)
 {
     const size_t k = n / 5;

@@ -55,7 +55,7 @@ Test(row, agrees_with_printf_on_every_length)
     }
 }
 
-/* Each four digits, before and behind others. */
+/* Every group of four digits, in front of and behind other digits. */
 Test(row, all_groups_of_four_digits)
 {
     char ours[64], theirs[64];

@@ -1,5 +1,5 @@
-/* Is overload seen, and only overload, whoever waits? On queues whose load we know, one server's
- * under four disciplines: 50 runs each. */
+/* Saturation is found above capacity and only there, whichever requests wait. The queues have a
+ * known load: one server under four disciplines, 50 runs each. */
 #include "saturation.h"
 
 #include <criterion/criterion.h>
@@ -10,7 +10,7 @@
 
 enum { MANY = 5000, FEW = 1000, N_SEEDS = 50, TOKENS_A_SECOND = 1000 };
 
-/* Requests of so many seconds of service, numbered as they arrive. */
+/* Requests with their service times, numbered by arrival. */
 struct queue {
     double service_s[MANY], left_s[MANY];
     struct life lives[MANY];
@@ -37,7 +37,7 @@ static void begin(struct queue *queue, size_t i, double now_s)
         queue->lives[i].first_scheduled_ns = ifl_ns_from_s(now_s);
 }
 
-/* What it did not spend in its queue or in service, it was stalled. */
+/* The time after the first start without service is stall time. */
 static void end(struct queue *queue, size_t i, double now_s)
 {
     struct life *life = &queue->lives[i];
@@ -67,9 +67,9 @@ static double arrival_s(const struct queue *queue, size_t i, size_t n)
     return i < n ? ifl_s_from_ns(queue->lives[i].arrival_ns) : (double)INFINITY;
 }
 
-/* ---- one at a time ---- */
+/* ---- one request in service ---- */
 
-/* Whether a newcomer goes before him who is there. */
+/* Whether a new request goes before one that is present. */
 typedef bool before_fn(const struct queue *queue, uint32_t newcomer, uint32_t there);
 
 static bool never(const struct queue *queue, uint32_t newcomer, uint32_t there)
@@ -88,8 +88,8 @@ static bool shorter(const struct queue *queue, uint32_t newcomer, uint32_t there
     return queue->service_s[newcomer] < queue->service_s[there];
 }
 
-/* The server works for the last of those who are present, until he is done or somebody goes before
- * him. */
+/* The server works on the last entry of `present` until it is done or a new request goes before it.
+ */
 static void serve(struct queue *queue, size_t n, before_fn *before)
 {
     static uint32_t present[MANY];
@@ -128,21 +128,21 @@ static void last_come(struct queue *queue, size_t n, double load, uint64_t seed)
     serve(queue, n, always);
 }
 
-/* A tenth of the work is in the longest 2 per cent: where they starve, few wait. */
+/* The longest 2% of requests have a tenth of the work: when they starve, few requests wait. */
 static void shortest_first(struct queue *queue, size_t n, double load, uint64_t seed)
 {
     arrive_all(queue, n, load, false, seed);
     serve(queue, n, shorter);
 }
 
-/* ---- all at once ---- */
+/* ---- all requests in service ---- */
 
-/* Of equal services the first to come is the first to go: when everyone has been served for 1 s
- * since he came. */
+/* With equal service times of 1 s requests finish in order of arrival: `head` is done when each
+ * present request has received 1 s of service since its arrival. */
 static void processor_sharing(struct queue *queue, size_t n, double load, uint64_t seed)
 {
     static double served_before_s[MANY];
-    double now_s = 0, served_s = 0; /* what each one who is present was given */
+    double now_s = 0, served_s = 0; /* service per request since time 0 */
     arrive_all(queue, n, load, true, seed);
     for (size_t head = 0, next = 0; head < n;) {
         const double present = (double)(next - head);
@@ -160,7 +160,7 @@ static void processor_sharing(struct queue *queue, size_t n, double load, uint64
     }
 }
 
-/* ---- loads that we know ---- */
+/* ---- known loads ---- */
 
 typedef void discipline_fn(struct queue *queue, size_t n, double load, uint64_t seed);
 
@@ -176,7 +176,8 @@ static int n_saturated(discipline_fn *discipline, size_t n, double load)
     return n_found;
 }
 
-/* Excursions of short runs fool few; just above capacity a short run may not tell. */
+/* Random excursions make a few short runs look saturated; just above capacity a short run may look
+ * unsaturated. */
 static void expect_told(discipline_fn *discipline)
 {
     cr_expect_eq(n_saturated(discipline, FEW, 0.5), 0);
@@ -209,7 +210,7 @@ Test(saturation, processor_sharing)
     expect_told(processor_sharing);
 }
 
-/* ---- what is no overload ---- */
+/* ---- loads that are no overload ---- */
 
 Test(saturation, a_burst_is_not_judged)
 {
@@ -230,7 +231,7 @@ Test(saturation, a_constant_delay_is_not_growth)
     cr_expect_not(saturation_found(queue.lives, queue.order, FEW));
 }
 
-/* Nobody has finished before the last has come, so ever more are there, each of them served. */
+/* No request finishes before the last arrival: the number in service grows, but none waits. */
 Test(saturation, a_ramp_without_delay_is_not)
 {
     for (size_t i = 0; i < FEW; i++) {
@@ -241,7 +242,7 @@ Test(saturation, a_ramp_without_delay_is_not)
     cr_expect_not(saturation_found(queue.lives, queue.order, FEW));
 }
 
-/* ---- who does not finish ---- */
+/* ---- requests that do not finish ---- */
 
 Test(saturation, the_rejected_do_not_count)
 {

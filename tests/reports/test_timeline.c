@@ -1,4 +1,4 @@
-/* timeline.json, read back by a JSON library that knows nothing of how it was written. */
+/* timeline.json, read back with a JSON library. */
 #include "scratch.h"
 
 #include <jansson.h>
@@ -10,7 +10,7 @@ static struct ifl_error error;
 
 #define S 1000000000LL
 
-/* Before its first token it was preempted for a second. */
+/* Preempted for one second before its first token. */
 static const struct ifl_request_record finished = {
     .request_id = 7,
     .arrival_ns = 1 * S + 1,
@@ -30,7 +30,7 @@ static const struct ifl_request_record finished = {
     .status = IFL_FINISHED,
 };
 
-/* It arrives, is scheduled and gets its only token within a nanosecond. */
+/* Arrives, is scheduled and gets its only token within a nanosecond. */
 static const struct ifl_request_record brief = {
     .request_id = 9,
     .arrival_ns = 999,
@@ -107,7 +107,7 @@ static struct ifl_recorder_options options_for(const struct scratch *scratch, in
                                          .n_requests = 4};
 }
 
-/* In the order in which things end; 16 events of steps and 8 + 8 + 2 + 6 of requests. */
+/* Writes records in the order of their ends: 16 events of steps and 8 + 8 + 2 + 6 of requests. */
 static int write_part(const struct ifl_recorder_options *options)
 {
     struct ifl_summary summary;
@@ -265,7 +265,7 @@ static void expect_counts(const json_t *events, bool truncated, long long n_step
     cr_expect_eq(count_phase(events, 'b'), count_phase(events, 'e'));
 }
 
-/* The request that ends first takes 8, each step 4, the three that end behind them 2, 6 and 8. */
+/* Events: 8 of the request that ends first, 4 of each step, then 2, 6 and 8 of the other three. */
 Test(timeline, ends_with_what_does_not_fit)
 {
     static const struct {
@@ -332,7 +332,7 @@ Test(timeline, nothing_has_its_name_before_it_is_whole)
     scratch_remove(&scratch);
 }
 
-/* Files that grow on a device that is always full: that of a point, then that of the run. */
+/* The file of a point, then that of the run, is written to a device that is always full. */
 Test(timeline, a_full_disk_is_named_and_leaves_nothing)
 {
     if (access("/dev/full", W_OK))
@@ -355,7 +355,7 @@ Test(timeline, a_full_disk_is_named_and_leaves_nothing)
     scratch_remove(&scratch);
 }
 
-/* ---- what happens inside a request ---- */
+/* ---- slices inside a request ---- */
 
 /* Two chunks and a stall before the first token; after it a swap, and a recompute of 104 tokens. */
 static int write_story(const struct ifl_recorder_options *options)
@@ -415,7 +415,7 @@ Test(timeline, chunks_and_stalls_lie_in_the_phases)
     expect_lifeline(events, "9",
                     "queued[999,999] chunk[999,1000] prefill[999,1000] decode[1000,1000] "
                     "request[999,1000] ");
-    /* It failed after a recompute: the lifeline reaches as far as what is known. */
+    /* Failed after a recompute: the lifeline ends with the last known time. */
     expect_lifeline(events, "1",
                     "queued[2000000000,4000000000] prefill[4000000000,6000000000] "
                     "recompute[30000000000,31000000000] request[2000000000,31000000000] ");
@@ -425,8 +425,8 @@ Test(timeline, chunks_and_stalls_lie_in_the_phases)
     scratch_remove(&scratch);
 }
 
-/* From 10 s to 25 s: no step, of the requests the one that spans it, of its slices those that do.
- */
+/* The window from 10 s to 25 s overlaps no step and one request; shown are that request's slices
+ * that overlap the window. */
 Test(timeline, a_window_shows_what_overlaps_it)
 {
     const struct scratch scratch = scratch_make();
@@ -447,7 +447,7 @@ Test(timeline, a_window_shows_what_overlaps_it)
     scratch_remove(&scratch);
 }
 
-/* One of three: steps 0 and 3, request 9. */
+/* One in three is shown: steps 0 and 3, request 9. */
 Test(timeline, a_sample_shows_one_of_so_many)
 {
     const struct scratch scratch = scratch_make();

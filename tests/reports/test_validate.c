@@ -1,4 +1,4 @@
-/* Validation: what two runs differ by is known here, because one is made from the other. */
+/* Validation of runs with known differences: one run is made from the other. */
 #include "scratch.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ struct run {
     struct ifl_outcome outcome[N];
 };
 
-/* Arrivals of a second each, latencies that vary; every fifth answer has one token. */
+/* One arrival a second, varying latencies; every fifth answer has one token. */
 static void make(struct run *run)
 {
     for (int i = 0; i < N; i++) {
@@ -79,7 +79,7 @@ static void free_both(struct both *both)
 
 enum column { N_SAMPLES = 2, SIMULATED_VALUE, MEASURED_VALUE, ERROR_VALUE, RELATIVE_ERROR };
 
-/* NaN where the row or the cell is not there. */
+/* NaN if the row or the cell is missing. */
 static double cell(const char *csv, const char *metric, const char *statistic, enum column column)
 {
     char key[128];
@@ -137,7 +137,7 @@ Test(validate, a_run_against_itself_has_no_error)
     free_both(both);
 }
 
-/* Every first token 125 ms later: TTFT and E2E err by that, TPOT not at all. */
+/* Every first token comes 125 ms later: TTFT and E2E have that error, TPOT has none. */
 Test(validate, a_shift_is_found_again)
 {
     struct both *both = make_both();
@@ -188,7 +188,7 @@ Test(validate, only_requests_without_company_tell_the_cost_of_one)
     both->simulated.outcome[7].e2e_ns += 38 * MS;
     char *csv = validate(both);
     cr_expect_eq(cell(csv, "cost.lone_prefill_s", "mean", N_SAMPLES), N - 1);
-    /* Five had no TPOT anyway. */
+    /* Request 5 has one token and no TPOT in any case. */
     cr_expect_eq(cell(csv, "cost.lone_decode_s", "mean", N_SAMPLES), N - N / 5 - 1);
     cr_expect_float_eq(cell(csv, "cost.lone_prefill_s", "mean", ERROR_VALUE), 0.038 / (N - 1),
                        1e-9);
@@ -196,7 +196,8 @@ Test(validate, only_requests_without_company_tell_the_cost_of_one)
     free_both(both);
 }
 
-/* Of the odd requests alone: 5 is never lone, although 4, its company, is not judged. */
+/* Only odd requests are judged. Request 5 is not lone: it overlaps request 4, though 4 is not
+ * judged. */
 Test(validate, company_counts_in_every_part)
 {
     struct both *both = make_both();
@@ -233,7 +234,7 @@ Test(validate, order_of_admission)
     free_both(both);
 }
 
-/* ---- who is paired with whom ---- */
+/* ---- pairing ---- */
 
 static struct pairs match(struct both *both)
 {
@@ -344,8 +345,8 @@ Test(validate, gaps_between_tokens)
     free_both(both);
 }
 
-/* Decoding alone takes 2 ms instead of 3; one step more; the long prompt was computed in one step
- * instead of two. */
+/* Simulated against measured: pure decodes take 2 ms instead of 3; there is one step more; the long
+ * prompt takes one step instead of two. */
 Test(validate, steps_split_into_cost_and_scheduling)
 {
     static const char header[] = "prefill_tokens,decode_seqs,context_tokens,duration_s\n";

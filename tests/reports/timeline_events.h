@@ -72,8 +72,8 @@ static const json_t *args_of(const json_t *events, char phase, const char *name,
     return json_object_get(find(events, phase, name, nth), "args");
 }
 
-/* Lifeline of an id: each end closes the innermost slice that is open, not before its begin; what
- * it looked like goes into `seen` as "name[begin,end] " in nanoseconds, innermost first. */
+/* Follows the lifeline of an id: each end closes the innermost open slice, not before its begin.
+ * The slices go into `seen` as "name[begin,end] " in nanoseconds, innermost first. */
 static void follow(const json_t *events, const char *id, char *seen, size_t n_bytes)
 {
     struct {

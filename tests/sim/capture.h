@@ -1,5 +1,5 @@
-/* A recorder for tests: keeps everything in memory instead of writing reports. Linked before the
- * real one, it takes its place. */
+/* A recorder for tests: keeps all records in memory instead of writing reports. It is linked before
+ * the real recorder and replaces it. */
 #ifndef TESTS_SIM_CAPTURE_H
 #define TESTS_SIM_CAPTURE_H
 
@@ -15,7 +15,7 @@ struct capture {
     size_t n_growths; /* allocations made by the recorder itself */
 };
 
-/* Where the next ifl_recorder_create leads to. */
+/* The capture that the next ifl_recorder_create returns. */
 extern struct capture *capture_target;
 void capture_free(struct capture *capture);
 

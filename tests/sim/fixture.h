@@ -28,12 +28,12 @@ struct fixture {
     struct capture capture;
     uint64_t n_plans, n_repeats, n_at_door;
     struct refusals refusals;
-    char complaint[256]; /* what check_blocks found wrong, empty if nothing */
+    char complaint[256]; /* the error found by check_blocks, empty if none */
 };
 
 /* params in YAML flow style, "{max_seqs: 4}", or NULL for the defaults. */
 void fixture_module(struct fixture *f, enum ifl_kind kind, const char *name, const char *params);
-/* Four usual ones: prefill-first, fcfs, prompt-fits, tail. */
+/* Four usual modules: prefill-first, fcfs, prompt-fits, tail. */
 void fixture_vllm(struct fixture *f, const char *batching_params, const char *tail_params);
 void fixture_trace(struct fixture *f, size_t n);
 int fixture_fly(struct fixture *f, struct ifl_error *error);

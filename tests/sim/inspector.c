@@ -38,7 +38,7 @@ static int watch_planner(struct inspector *x)
     return x->self_before ? 0 : -1;
 }
 
-/* ---- coming and going ---- */
+/* ---- creation and end ---- */
 
 int inspector_create(struct inspector *x)
 {
@@ -65,9 +65,10 @@ static void complain(struct inspector *x, const char *what, const struct ifl_req
                  (unsigned long long)x->replica->view.step, (unsigned long long)r->serial, what);
 }
 
-/* ---- what the slots hold ---- */
+/* ---- tokens in slots ---- */
 
-/* Beams that fork go on with what another has computed: whose token a sequence has at place i. */
+/* The sequence that produced the token at place i: a beam that forked has tokens of its ancestors.
+ */
 static int32_t author(const struct beam_search *search, const struct ifl_work *w, int32_t i)
 {
     const struct ifl_request *r = w->request;
@@ -77,7 +78,7 @@ static int32_t author(const struct beam_search *search, const struct ifl_work *w
     return seq;
 }
 
-/* Equal for two requests where the trace says that they have the same token there. */
+/* An id of the token at place i; equal for two requests if the trace gives both the same token. */
 static uint64_t token_at(const struct inspector *x, const struct ifl_work *w, int32_t i)
 {
     const struct ifl_request *r = w->request;
@@ -106,7 +107,7 @@ static void read_context(struct inspector *x, const struct ifl_work *w)
         }
 }
 
-/* Requests behind `w` in its step that begin behind its block i, which they share. */
+/* The number of later requests of the step that share w's block i and have it in their context. */
 static uint32_t later_readers(const struct inspector *x, const struct ifl_work *w,
                               const struct ifl_work *end, int32_t i)
 {
@@ -155,7 +156,8 @@ static void inspect_work(struct inspector *x, const struct ifl_work *w)
         read_context(x, w);
 }
 
-/* Every block has as many references as requests hold it; without sharing that is one. */
+/* The reference count of a block is the number of requests that hold it: at most one if no blocks
+ * are shared. */
 static void inspect_blocks(struct inspector *x)
 {
     const struct kv_pool *kv = &x->replica->kv;
@@ -180,7 +182,7 @@ static void inspect_blocks(struct inspector *x)
         snprintf(x->complaint, x->complaint_bytes, "%d blocks held, %d used", n_held, n_used);
 }
 
-/* Slots that hold K/V of somebody who runs, each block once. */
+/* Counts slots with K/V of running requests, a shared block once. */
 static void inspect_accounts(struct inspector *x)
 {
     const int32_t block_tokens = x->replica->limits.block_tokens;
@@ -208,8 +210,9 @@ static void inspect_prefills(struct inspector *x)
                  (unsigned long long)x->replica->view.step, n, x->replica->n_in_prefill);
 }
 
-/* All read before any writes; only the other sequences of a group may read what its first has
- * computed in the same step, and where plans are published whoever comes behind another. */
+/* All sequences read before any writes, with two exceptions: the other sequences of a group read
+ * tokens that its first computes in the same step; and with published plans a request reads those
+ * of earlier requests of the step. */
 static void inspect_sequences(struct inspector *x, const struct ifl_step_desc *desc, bool others)
 {
     const bool in_turn = x->replica->kv.cache.options.publish == KV_PUBLISH_SCHEDULED;

@@ -1,5 +1,5 @@
-/* Prefix caches against what is known of them without running one: a shared prefix counted by hand,
- * the hits of published traces, and a theorem. */
+/* Prefix caches against known results: a shared prefix counted by hand, the hits of published
+ * traces, and a theorem. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +43,7 @@ static int64_t cached_tokens(const struct fixture *f)
 
 enum { N_SHARING = 100, PREFIX_TOKENS = 1000, BLOCK_TOKENS = 16 };
 
-/* Blocks in use when all run; the first has computed the prefix before the others come. */
+/* Blocks in use when all requests run; the first computes the prefix before the others arrive. */
 static int32_t blocks_in_use(enum prefix_cache cache)
 {
     struct fixture f;
@@ -77,9 +77,9 @@ Test(cache, a_shared_prefix_is_held_once)
     cr_expect_eq(apart - blocks_in_use(PREFIX_CACHE_RADIX), (N_SHARING - 1) * n_full);
 }
 
-/* ---- published traces, with memory without end ---- */
+/* ---- published traces, with unlimited memory ---- */
 
-/* Blocks that some earlier prompt had, in a prefix that leaves a token to compute. */
+/* Full blocks that an earlier prompt had; at least one token of each prompt is left to compute. */
 static int64_t full_blocks_seen(const struct ifl_trace *trace)
 {
     uint64_t last_id = 0;
@@ -100,7 +100,7 @@ static int64_t full_blocks_seen(const struct ifl_trace *trace)
     return n;
 }
 
-/* One request at a time, one token each, so that everything before it is computed. */
+/* Flies one request at a time, of one output token, so that all earlier prompts are computed. */
 static int64_t blocks_hit(const char *path, enum prefix_cache cache, bool whole, int64_t *expected)
 {
     struct fixture f;
@@ -152,13 +152,13 @@ struct talk {
     enum prefix_cache cache;
     int32_t block_tokens;
     int32_t prefix_tokens[2]; /* in the conversation's stream */
-    int32_t n_samples;        /* of the first */
+    int32_t n_samples;        /* of the first turn */
     int32_t n_output;
     uint32_t sessions[2], groups[2];
-    int32_t found; /* by the second, of the tokens computed before */
+    int32_t found; /* cached tokens of the second turn */
 };
 
-/* The same said by an id a token. */
+/* The same conversation, described by one hash id per token. */
 static void say_by_ids(struct ifl_trace *trace)
 {
     trace->hash_block_tokens = 1;
@@ -190,7 +190,8 @@ static void expect_found(const struct talk *talk, bool by_ids)
         f.trace.n_prompt[i] = i == 0 ? 160 : 352;
         f.trace.n_output[i] = i == 0 ? talk->n_output : 1;
         f.trace.samples[i] = i == 0 ? talk->n_samples : 1;
-        f.trace.arrival_ns[i] = i * 10000000000; /* unless it waits for the other one's end */
+        f.trace.arrival_ns[i] =
+            i * 10000000000; /* unless the turn waits for the end of the first */
         f.trace.think_ns[i] = talk->sessions[0] == talk->sessions[1] ? 500000000 : -1;
         f.trace.session[i] = talk->sessions[i];
         f.trace.prefix_group[i] = talk->groups[i];
@@ -206,8 +207,8 @@ static void expect_found(const struct talk *talk, bool by_ids)
     fixture_free(&f);
 }
 
-/* vLLM hashes full blocks of generated tokens (kv_cache_manager.py, allocate_slots), SGLang inserts
- * all that was computed (radix_cache.py, cache_finished_req); the last token never is. */
+/* vLLM hashes full blocks of generated tokens (kv_cache_manager.py, allocate_slots). SGLang inserts
+ * all computed tokens (radix_cache.py, cache_finished_req). The last token is never computed. */
 Test(cache, the_next_turn_finds_the_answer)
 {
     const struct talk talks[] = {
@@ -216,13 +217,13 @@ Test(cache, the_next_turn_finds_the_answer)
         /* the next turn repeats a part of the answer */
         {PREFIX_CACHE_HASH, 16, {160, 200}, 1, 160, {1, 1}, {1, 1}, 192},
         {PREFIX_CACHE_RADIX, 1, {160, 200}, 1, 160, {1, 1}, {1, 1}, 200},
-        /* or a part of the prompt */
+        /* the next turn repeats a part of the prompt */
         {PREFIX_CACHE_RADIX, 1, {160, 100}, 1, 160, {1, 1}, {1, 1}, 100},
-        /* which was not all stream */
+        /* the first prompt was only in part of the stream */
         {PREFIX_CACHE_RADIX, 1, {150, 352}, 1, 160, {1, 1}, {1, 1}, 150},
-        /* several answers, of which the trace does not say which one went on */
+        /* several answers: the trace does not tell which one the next turn repeats */
         {PREFIX_CACHE_HASH, 16, {160, 352}, 2, 160, {1, 1}, {1, 1}, 160},
-        /* prompts that begin alike make no conversation */
+        /* a common prefix without a common session is no conversation */
         {PREFIX_CACHE_RADIX, 1, {160, 352}, 1, 160, {1, 2}, {1, 1}, 160},
         {PREFIX_CACHE_RADIX, 1, {160, 352}, 1, 160, {0, 0}, {1, 1}, 160},
         {PREFIX_CACHE_RADIX, 1, {160, 352}, 1, 160, {1, 1}, {1, 2}, 0},
@@ -237,8 +238,9 @@ Test(cache, the_next_turn_finds_the_answer)
 
 /* ---- token ids ---- */
 
-/* Of five prompts of 40 tokens the second has the first 25 of the first one, the third all but the
- * first, the fourth says nothing, the fifth is the first again, of which a token is computed. */
+/* Five prompts of 40 tokens. The second begins with 25 tokens of the first; the third has all but
+ * the first token; the fourth has no ids; the fifth equals the first, and its last token is
+ * computed. */
 Test(cache, finds_the_tokens_that_prompts_begin_with)
 {
     static const int32_t found[][5] = {

@@ -9,8 +9,8 @@
 
 #include "fixture.h"
 
-/* One sequence at a time, and a request is a single step whose duration is its prompt's length in
- * milliseconds: a queue with one server. */
+/* One sequence at a time; a request is a single step of as many milliseconds as its prompt has
+ * tokens. Each replica is a queue with one server. */
 static void set_up(struct fixture *f, const char *router, uint32_t n_replicas, size_t n_requests)
 {
     *f = (struct fixture){
@@ -99,8 +99,8 @@ Test(cluster, two_choices_high_load)
               two_choices(0.9));
 }
 
-/* With the shortest queue known, nobody waits while another server is idle: between M/M/n, which is
- * better, and two choices, which knows less. */
+/* The router knows the shortest queue, so no request waits while a server is idle. The mean time
+ * lies between that of M/M/n and that of two choices. */
 Test(cluster, least_outstanding_beats_two_choices)
 {
     const double least_s = fly_queue("least-outstanding", 100, 0.9, 200000);
@@ -195,7 +195,7 @@ Test(cluster, sessions_stay)
     fixture_free(&f);
 }
 
-/* ---- the door ---- */
+/* ---- rejections by the server ---- */
 
 static double share_turned_away(const struct door *door, uint32_t n_replicas, double load)
 {
@@ -230,7 +230,8 @@ Test(cluster, a_door_counts_the_whole_cluster)
     cr_expect(fabs(share - lost) < 0.02 * lost, "%g, expected %g", share, lost);
 }
 
-/* Of requests that come together, each of two answers to 30 tokens. */
+/* The number of rejections out of four simultaneous requests, each with two answers to 30 tokens.
+ */
 static uint64_t turned_away_of_four(const struct door *door)
 {
     struct fixture f = {
@@ -253,8 +254,8 @@ static uint64_t turned_away_of_four(const struct door *door)
     return n;
 }
 
-/* Each answer is a request of the server: 4 answers are two of these, 5 still two. The first brings
- * 60 tokens, with the second they are 120. */
+/* The server counts each answer as a request: limits of 4 and of 5 admit two of these requests. The
+ * first brings 60 queued tokens, the second makes them 120. */
 Test(cluster, a_door_counts_answers)
 {
     cr_expect_eq(turned_away_of_four(&(struct door){.max_queued_reqs = 4}), 2);

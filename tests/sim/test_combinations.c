@@ -1,11 +1,11 @@
-/* Any module beside any other, with any parameters: a run comes to its end, nobody leaves without a
- * module and a reason, and steps tell of all preemptions.
+/* Any combination of modules with any parameters: a run ends, every refused request has a module
+ * and a reason, and the steps' preemptions add up to those of the requests.
  *
  * Each seed takes a module of every kind from the registry and draws its parameters from their own
- * tables, half of them as they are by default. What a module refuses at its start is passed over.
- * Memory is small, so that many runs preempt. A few in ten thousand set prompts against one another
- * that are cut into chunks and start over, for ever: the run ends with an error that names the
- * modules. COMBINATIONS in the environment is the number of seeds. */
+ * tables, half of them with the default. A seed with parameters that a module refuses is skipped.
+ * Memory is small, so that many runs preempt. In a few of ten thousand, chunked prompts preempt
+ * each other for ever: the run ends with an error that names the modules. COMBINATIONS in the
+ * environment is the number of seeds. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static int64_t choice_of(struct dice *dice, const char *choices)
     return roll(dice, 0, n - 1);
 }
 
-/* Every order of magnitude as often as another; small ones stand next to what there is. */
+/* Uniform above the minimum, over a range of 2^k with k from 0 to 12, within the limits. */
 static double number_of(struct dice *dice, const struct ifl_param *param)
 {
     const double span = param->max - param->min;
@@ -128,7 +128,7 @@ static void roll_setup(struct fixture *f, uint64_t seed)
     roll_requests(f, &dice);
 }
 
-/* ---- what holds of each ---- */
+/* ---- checks of a run ---- */
 
 static const char *name_of(const struct fixture *f, enum ifl_kind kind)
 {
@@ -178,7 +178,7 @@ static void check_one(uint64_t seed, struct count *count)
     fixture_free(&f);
 }
 
-/* The preempt module is asked for the sake of one that waits, and finds nobody on the device. */
+/* Seeds in which the preempt module is asked for a victim while no request runs. */
 static const uint64_t rare[] = {29164, 129188};
 
 Test(combinations, come_to_an_end, .timeout = 600)
@@ -191,7 +191,7 @@ Test(combinations, come_to_an_end, .timeout = 600)
     for (size_t i = 0; i < sizeof rare / sizeof *rare; i++)
         check_one(rare[i], &(struct count){0});
     cr_expect(count.n_for_ever * 500 <= n, "%llu for ever", (unsigned long long)count.n_for_ever);
-    /* the set-ups must reach what they are meant to test */
+    /* the seeds must cover completed and preempting runs */
     cr_expect(count.n_flown > n * 3 / 4, "%llu flown", (unsigned long long)count.n_flown);
     cr_expect(count.n_preempting > n / 8, "%llu preempt", (unsigned long long)count.n_preempting);
 }

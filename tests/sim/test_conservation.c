@@ -1,8 +1,10 @@
-/* Nothing is lost: random set-ups, every policy, checked at every step.
+/* Conservation of requests and blocks in random set-ups of every policy, checked at every step.
  *
- * Every request ends exactly once, with as many tokens as it asked for or rejected; no block has
- * two owners; nothing computes without its blocks; every block is free at the end. And a run whose
- * promised steps are not planned leaves the same records, byte for byte, as one that plans each. */
+ * - Every request ends exactly once, rejected or with all its tokens.
+ * - Without sharing no block has two owners.
+ * - No request computes without its blocks, and every block is free at the end.
+ * - A run with promised steps leaves the same records, byte for byte, as one that plans each step.
+ */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,7 +172,7 @@ static void roll_ranked_order(struct fixture *f, struct dice *dice)
                  roll(dice, 10, 40), roll(dice, 0, 9));
         fixture_module(f, IFL_ORDER, "starving-first", params);
     }
-    if (order != 1) /* room for everybody, or else turns can undo each other for ever */
+    if (order != 1) /* host room for all requests, or some could preempt each other for ever */
         f->limits.n_host_blocks = MAX_REQUESTS * f->limits.max_model_tokens;
 }
 
@@ -190,7 +192,8 @@ static void roll_ranked(struct fixture *f, struct dice *dice)
         fixture_module(f, IFL_PREEMPT, "tail", "{fate: swap, of: ranked, place: in-order}");
 }
 
-/* Prompts are cut, so that who computes again may start over for ever: nobody does. */
+/* Prompts are chunked, so recomputing requests may preempt each other for ever. Host memory for all
+ * requests avoids recomputation. */
 static void roll_best_that_fit(struct fixture *f, struct dice *dice)
 {
     char params[256];
@@ -215,7 +218,8 @@ static void roll_deadlines(struct fixture *f, struct dice *dice)
     fixture_module(f, IFL_PREEMPT, "tail", roll(dice, 0, 1) ? "{fate: swap}" : NULL);
 }
 
-/* Only where whole lives are reserved, and no more is asked for, nobody need give way. */
+/* Fate `never` only if admission reserves the memory of whole requests and no spare block is asked
+ * for: in other set-ups preemptions are necessary. */
 static void roll_tail(struct fixture *f, struct dice *dice, bool spares)
 {
     static const char *const fates[] = {"recompute", "swap", "swap-groups", "never"};
@@ -278,7 +282,7 @@ static void roll_trace(struct fixture *f, struct dice *dice)
     f->concurrency = roll(dice, 0, 4) == 0 ? roll(dice, 1, 10) : 0;
 }
 
-/* Turns that repeat what was said before them, or most of it, and go on. */
+/* Conversations: the prompt of a turn repeats all or most of the previous tokens and adds some. */
 static void roll_conversations(struct fixture *f, struct dice *dice)
 {
     enum { N_TALKS = 3 };
@@ -302,7 +306,7 @@ static void roll_conversations(struct fixture *f, struct dice *dice)
     }
 }
 
-/* What groups say, by an id a token. */
+/* The groups' prefixes, described by one hash id per token. */
 static void name_tokens(struct ifl_trace *trace)
 {
     size_t n = 0;
@@ -439,7 +443,7 @@ static void check_requests(const struct fixture *f, uint64_t seed)
                  (unsigned long long)seed, (long long)f->capture.n_gaps, (long long)n_gaps);
 }
 
-/* What steps tell of preemptions is what requests do. */
+/* The steps' preemptions add up to those of the requests. */
 static void check_preemptions(const struct fixture *f, uint64_t seed)
 {
     int64_t n_of_requests = 0, n_of_steps = 0;
@@ -452,7 +456,7 @@ static void check_preemptions(const struct fixture *f, uint64_t seed)
                  (long long)n_of_requests, (long long)n_of_steps);
 }
 
-/* Field by field up to the last: what pads a record to its size is nobody's. */
+/* Compares up to the last field; the padding behind it has no defined value. */
 static bool same_request(const struct ifl_request_record *a, const struct ifl_request_record *b)
 {
     return memcmp(a, b, offsetof(struct ifl_request_record, status)) == 0 && a->status == b->status;
@@ -488,8 +492,7 @@ static void check_seeds(uint64_t first, uint64_t n)
         roll_setup(&skipping, seed);
         roll_setup(&planning, seed);
         roll_setup(&checking, seed);
-        skipping.check_blocks =
-            false; /* numbers of blocks, and whether they have any, do not show */
+        skipping.check_blocks = false; /* without block lists: no record may depend on them */
         planning.no_steady_runs = true;
         checking.check_steady = true;
         fly(&skipping, seed);
@@ -510,7 +513,7 @@ static void check_seeds(uint64_t first, uint64_t n)
         fixture_free(&planning);
         fixture_free(&checking);
     }
-    /* the set-ups must reach what they are meant to test */
+    /* the set-ups must cover preemptions, swaps, promised steps, cache hits and rejections */
     cr_assert(n_preemptions > n && n_swaps > n / 10 && n_repeats > n && n_cached > n &&
               n_at_door > n);
 }
@@ -524,9 +527,8 @@ Test(conservation, more_seeds, .timeout = 600)
     check_seeds(1000000, N_SETUPS / 2);
 }
 
-/* Turns of a tenth of a second, a step for each, prompts of five chunks and room for three of
- * them: everybody is sent away before his prompt is done, and there is no host memory to keep it.
- */
+/* Quanta of 0.1 s, one step each; prompts of five chunks, and room for three prompts. Every request
+ * is preempted before its prompt is complete, and no host memory keeps its K/V. */
 Test(conservation, livelock_ends_the_run)
 {
     struct fixture f = {
@@ -550,8 +552,9 @@ Test(conservation, livelock_ends_the_run)
     fixture_free(&f);
 }
 
-/* Answers of 2, 4, 6 and 8 tokens to prompts that come together: the prompts are planned, then one
- * step of decodes; six more follow from the promise, though somebody finishes in every other. */
+/* Simultaneous prompts with answers of 2, 4, 6 and 8 tokens. The prompts and one step of decodes
+ * are planned; six more steps follow from the promise, although a request finishes in every other
+ * one. */
 Test(conservation, a_run_goes_on_over_a_finish)
 {
     struct fixture f = {

@@ -1,8 +1,9 @@
-/* How much of the K/V memory is used for what, against the vLLM paper (Kwon et al., SOSP 2023).
+/* The use of K/V memory against the vLLM paper (Kwon et al., SOSP 2023).
  *
  * Table 1: OPT-13B on an A100-40GB leaves 12 GB for K/V, 15,728 slots of 800 KiB a token. Orca
- * (Max) reserves 2,048 slots for everyone from a buddy allocator: 7 requests, as printed in Fig 13
- * for both workloads, and 1 - 7 x 2048 / 15728 = 8.85% given to nobody, as printed (8.9) in Fig 2.
+ * (Max) reserves 2,048 slots per request from a buddy allocator. That gives 7 requests, as printed
+ * in Fig 13 for both workloads, and 1 - 7 x 2048 / 15728 = 8.85% unreserved, as printed (8.9) in
+ * Fig 2.
  */
 #include <criterion/criterion.h>
 
@@ -34,7 +35,7 @@ static void fly_orca_max(struct fixture *f, int32_t block_tokens, int32_t n_bloc
     cr_assert_eq(f->complaint[0], '\0', "%s", f->complaint);
 }
 
-/* Every step that leaves somebody waiting. */
+/* Checks every step with waiting requests. */
 static void check_orca_max(int32_t block_tokens, int32_t n_blocks)
 {
     struct fixture f = {0};
@@ -91,7 +92,7 @@ static void fly_samples(struct fixture *f, int32_t n)
     cr_assert_eq(f->complaint[0], '\0', "%s", f->complaint);
 }
 
-/* One prompt, n answers: the full blocks of the prompt once, the rest n times. */
+/* One prompt with n answers: full blocks of the prompt are held once, the others n times. */
 static void check_samples(int32_t n)
 {
     struct fixture f;

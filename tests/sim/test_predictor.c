@@ -1,4 +1,4 @@
-/* Predictions against the laws that they are said to follow. */
+/* Predictions against their documented distributions. */
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdint.h>
@@ -44,7 +44,7 @@ Test(predictor, a_prediction_depends_on_seed_and_request_alone)
     cr_assert_gt(n_other_request, 90);
 }
 
-/* Lengths 1..8 in buckets of 4: told 4 or 8; a miss is told the bucket beside it. */
+/* Lengths 1..8 in buckets of 4 are predicted as 4 or 8; a miss gives the neighbouring bucket. */
 Test(predictor, buckets)
 {
     const struct predictor right = {.model = PREDICT_BUCKETS, .bucket_tokens = 4};

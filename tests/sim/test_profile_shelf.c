@@ -1,4 +1,4 @@
-/* The shelf of profiles: a file is read once, what is taken from it is the taker's own. */
+/* The cache of profiles: a file is read once, and each call gets its own copy. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

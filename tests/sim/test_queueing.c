@@ -1,4 +1,4 @@
-/* Queueing theory: one sequence at a time is an M/G/1 queue, whose mean wait is known.
+/* Queueing theory: one sequence at a time is an M/G/1 queue, with a known mean wait.
  *
  * Pollaczek-Khinchine: E[W] = lambda E[S^2] / (2 (1 - rho)); for constant service, M/D/1,
  * rho S / (2 (1 - rho)). The simulated mean must lie within three standard errors, estimated by

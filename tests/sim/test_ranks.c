@@ -1,5 +1,5 @@
-/* Lists in rank order are what sorting everybody anew would give, however plans come to ask for
- * them: at each plan or now and then, before or after what the plan does itself. */
+/* A list in rank order equals a full sort of its requests, whether plans ask for it always or
+ * sometimes, before or after their own starts and preemptions. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
@@ -11,14 +11,14 @@ enum { N_REQUESTS = 200 };
 
 static uint64_t n_draws;
 static size_t n_lists, n_ranked, n_wrong;
-static bool names_everyone; /* those whose step has ended, too */
+static bool names_everyone; /* ifl_rerank is called for requests of the ended step, too */
 
 static uint32_t roll(uint32_t n_sides)
 {
     return (uint32_t)(ifl_draw(1, IFL_DRAW_POLICY, 0, (uint32_t)n_draws++) % n_sides);
 }
 
-/* ---- an order whose keys change as they may ---- */
+/* ---- an order with keys that change as the contract allows ---- */
 
 static const void *order;
 
@@ -43,7 +43,7 @@ static void on_join(void *self, const struct ifl_view *view, const struct ifl_re
     *key_of(r) = roll(8);
 }
 
-/* Somebody who does not run. */
+/* Changes keys of requests that are not in the step. */
 static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     struct ifl_cursor cursor = {{0}};
@@ -82,7 +82,7 @@ static const struct ifl_order_ops named = {.rank = rank, .keys = named_keys};
 static const struct ifl_order_ops of_plan = {.rank = rank, .keys = ifl_keys_of_plan};
 static const struct ifl_order_ops plain = {.rank = rank};
 
-/* ---- what a list must be ---- */
+/* ---- checks of a list ---- */
 
 static bool before(const struct ifl_request *a, const struct ifl_request *b)
 {
@@ -91,7 +91,7 @@ static bool before(const struct ifl_request *a, const struct ifl_request *b)
     return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->serial < b->serial;
 }
 
-/* As many as expected, each once, in rank order. */
+/* The list has the expected number of requests, each once, in rank order. */
 static void check_list(struct ifl_step *step, enum ifl_list list, size_t n_expected)
 {
     struct ifl_cursor cursor = {{0}};
@@ -117,7 +117,7 @@ static void check_lists(struct ifl_step *step)
     check_list(step, IFL_IN_SWAPPED, (size_t)step->n_swapped);
 }
 
-/* ---- plans that do anything ---- */
+/* ---- random plans ---- */
 
 static void start_some(struct ifl_step *step, uint32_t one_of)
 {

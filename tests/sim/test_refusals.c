@@ -1,4 +1,4 @@
-/* Who can never go on is refused, by a module that is named, with its reason; all others finish. */
+/* A request that can never progress is refused with a module and its reason; all others finish. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 enum { MOST = 8 };
 
 struct row {
-    int32_t at_s, n_prompt, n_output, n_samples; /* n_samples 0: the end */
+    int32_t at_s, n_prompt, n_output, n_samples; /* n_samples 0: end of the list */
 };
 
 struct module_text {
@@ -21,7 +21,7 @@ struct set_up {
     int32_t n_blocks, block_tokens, n_host_blocks;
     enum kv_allocator allocator;
     struct row rows[MOST];
-    /* expected: nothing is refused where `by` is NULL */
+    /* expected; `by` is NULL if no request is refused */
     int32_t n_finished, n_rejected, n_failed;
     const char *by, *why;
 };
@@ -96,7 +96,8 @@ static void check(const struct set_up *s)
 
 /* ---- groups and seats ---- */
 
-/* Three answers and two seats, under each batching module; those before and behind it finish. */
+/* A group of three answers with two seats, under each batching module; the other requests finish.
+ */
 Test(refusals, a_group_wider_than_the_seats)
 {
     const struct ifl_policy *policy;
@@ -123,7 +124,7 @@ Test(refusals, a_group_wider_than_the_seats)
     cr_expect_geq(n, 11);
 }
 
-/* ---- what never fits on an empty replica ---- */
+/* ---- requests that never fit on an empty replica ---- */
 
 Test(refusals, what_is_never_admitted)
 {
@@ -138,7 +139,7 @@ Test(refusals, what_is_never_admitted)
                            .n_rejected = 2,
                            .by = "admit",
                            .why = "never fits"});
-    /* five at once, each of which is dropped by a plan of its own: 7 + 5 of 10 blocks */
+    /* five simultaneous requests, each dropped by a separate plan: 7 + 5 of 10 blocks */
     check(&(struct set_up){.what = "a plan for each that is dropped at one instant",
                            .batching = {"best-that-fit", "{watermark_frac: 0.5}"},
                            .admit = {"prompt-fits", "{watermark_frac: 0}"},
@@ -170,7 +171,7 @@ Test(refusals, what_is_never_admitted)
                            .why = "longer than max_batched_tokens"});
 }
 
-/* ---- nobody gives way ---- */
+/* ---- no victim ---- */
 
 Test(refusals, nobody_gives_way)
 {
@@ -225,7 +226,7 @@ Test(refusals, nobody_gives_way)
                            .n_finished = 2});
 }
 
-/* ---- those who could go on do ---- */
+/* ---- requests that can progress do ---- */
 
 Test(refusals, who_can_go_on_does)
 {

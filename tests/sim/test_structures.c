@@ -1,4 +1,4 @@
-/* The KV pool, the timer queue, the waiting queue and the cohort against what they must do. */
+/* The KV pool, the timer queue, the waiting queue and the cohort against plain models. */
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
@@ -63,7 +63,7 @@ struct run {
     int32_t first, n;
 };
 
-/* Blocks that are joined as soon as they can be: a run fits wherever an aligned one is free. */
+/* Free buddies are merged at once, so an allocation succeeds if an aligned run is free. */
 static bool aligned_run_is_free(const bool *taken, int32_t n_blocks, int32_t size)
 {
     for (int32_t first = 0; first + size <= n_blocks; first += size) {
@@ -147,7 +147,7 @@ Test(buddy, keeps_a_map_of_its_blocks)
               seed % 2 == 1);
 }
 
-/* Around multiples of the size a quotient that is a little off shows. */
+/* Near multiples of the block size a slightly wrong quotient is visible. */
 static void check_block(int32_t tokens, uint32_t n)
 {
     const struct kv_block block = kv_block_of(tokens);
@@ -173,7 +173,7 @@ Test(block, divides_exactly)
                     (uint32_t)ifl_draw(1, IFL_DRAW_POLICY, i, 1));
 }
 
-/* Equal times come out in the order of their ranks, however they were pushed. */
+/* Equal times are popped in the order of their ranks, in whatever order they were pushed. */
 Test(event_heap, sorts_by_time_and_rank)
 {
     enum { N = 5000 };
@@ -236,7 +236,7 @@ static void model_remove(struct model *m, size_t i)
     m->n_ranked--;
 }
 
-/* Walks part of the queue and removes every third request it sees, as a plan does. */
+/* Walks part of the queue and removes every third request, as a plan does. */
 static size_t walk(struct waiting *waiting, struct model *m, size_t n_steps,
                    struct live_request **out)
 {
@@ -260,7 +260,7 @@ static size_t walk(struct waiting *waiting, struct model *m, size_t n_steps,
     return n_removed;
 }
 
-/* Who comes in order, who does not: all of some rounds, a few of others. */
+/* Keys in and out of order: in some rounds all are random, in others only a few. */
 static int64_t draw_key(uint64_t round, uint64_t k)
 {
     const uint64_t draw = ifl_draw(3, IFL_DRAW_POLICY, round, k);
@@ -272,7 +272,7 @@ struct new_ranks {
     uint64_t round;
 };
 
-/* Everybody moves a little, somebody far: or everybody anywhere. */
+/* Most keys change a little and a few change far; in every third round all change far. */
 static void rank_anew(void *context, const struct ifl_request *const *of, size_t n, int64_t *key)
 {
     const struct new_ranks *ranks = context;
@@ -333,11 +333,11 @@ Test(waiting, agrees_with_a_plain_array)
     waiting_destroy(&waiting);
 }
 
-/* ---- who waits without a record ---- */
+/* ---- waiting requests without a record ---- */
 
 enum { N_ARRIVALS = 2000 };
 
-/* As a replica does, before anybody looks. */
+/* Queues an arrival as a replica does, before any walk. */
 static void come(struct waiting *waiting, const struct arrival *arrival, int64_t key)
 {
     struct live_request *r = live_take(waiting->pool);
@@ -348,9 +348,9 @@ static void come(struct waiting *waiting, const struct arrival *arrival, int64_t
         waiting_push(waiting, r, key, arrival->at_ns);
 }
 
-/* A queue grows to half of all who come, one in eight of them out of order. Whoever is first leaves
- * it, as the prefix of a plan's walk; in the end records are those of who was looked at or came out
- * of order. */
+/* The queue grows to half of all arrivals; one in eight arrives out of order. The first request
+ * leaves after every second arrival, as in a plan that walks a prefix. At the end only requests
+ * that were walked or arrived out of order have a record. */
 Test(waiting, far_back_needs_no_record)
 {
     static int64_t key[N_ARRIVALS];
@@ -390,11 +390,11 @@ Test(waiting, far_back_needs_no_record)
     live_pool_finish(&pool);
 }
 
-/* ---- who finishes when, against a plain search ---- */
+/* ---- finish ticks against a plain search ---- */
 
 enum { N_MEMBERS = 30, N_TICKS = 60000 };
 
-/* The first to finish, of those who do so at once the one who started first. */
+/* The request that finishes first; of several in the same tick the one that started first. */
 static struct live_request *first_to_finish(struct live_request *all)
 {
     struct live_request *first = NULL;
@@ -408,7 +408,7 @@ static struct live_request *first_to_finish(struct live_request *all)
     return first;
 }
 
-/* Mostly short answers, and now and then one that outgrows the room for ticks; then it grows. */
+/* Mostly short answers, and sometimes one beyond the capacity of ticks, which must then grow. */
 static int32_t draw_output(uint64_t draw)
 {
     const int32_t longest = draw % 500 == 0 ? 9000 << draw / 500 % 2 : 40;
@@ -460,9 +460,9 @@ Test(cohort, finishes_agree_with_a_plain_search)
     cohort_destroy(&cohort);
 }
 
-/* ---- who grows when, against a plain search ---- */
+/* ---- ticks without new blocks, against a plain search ---- */
 
-/* Ticks until one at which a multiple of the block is full, of anybody; n if that is later. */
+/* Ticks until the first at which any request fills a block; at most n. */
 static size_t passes(const struct cohort *cohort, const struct live_request *all, size_t n_all,
                      size_t n)
 {

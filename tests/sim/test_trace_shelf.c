@@ -1,4 +1,4 @@
-/* The shelf of traces: a file is read once, what is taken from it is the taker's own. */
+/* The cache of traces: a file is read once, and each call gets its own copy. */
 #include <criterion/criterion.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "trace_shelf.h"
 
-/* The third record has no output: whoever reads the file hears of it. */
+/* The third record has no output: reading the file gives a note. */
 static const char three_rows[] = "num_prefill_tokens,num_decode_tokens\n10,1\n20,2\n30,0\n";
 
 static void write_file(char path[32], const char *text)
@@ -70,7 +70,7 @@ Test(trace_shelf, a_shelf_that_clears_keeps_nothing)
     trace_shelf_finish(&shelf);
 }
 
-/* Two windows of one file, and an error that leaves the next reader his chance. */
+/* Two windows of one file; an error in one call does not affect the next. */
 Test(trace_shelf, windows_and_errors_are_the_takers)
 {
     const struct ifl_trace_window last = {.skip = 1}, none = {.skip = 9};

@@ -180,12 +180,12 @@ static bool is_asked_for(const char *name, int n_names, char *names[])
     return asked;
 }
 
-/* Usage: kernels [--small] [--leave-out N] [group...]. With --leave-out, call number N among those
- * that synchronise does nothing, and the line that it stands on is printed. */
+/* Usage: kernels [--small] [--leave-out N] [group...]. With --leave-out, the N-th synchronising
+ * call does nothing, and its line is printed. */
 int main(int argc, char *argv[])
 {
     int at = 1;
-    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* what passed before a crash is worth knowing */
+    setvbuf(stdout, NULL, _IOLBF, BUFSIZ); /* verdicts before a crash must be visible */
     if (at < argc && !strcmp(argv[at], "--small")) {
         check_is_small = true;
         at++;

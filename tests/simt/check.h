@@ -1,4 +1,4 @@
-/* What every kernel test does: draw inputs, launch over poisoned outputs, compare norms. */
+/* The common steps of kernel tests: draw inputs, launch over poisoned outputs, compare norms. */
 #ifndef TESTS_SIMT_CHECK_H
 #define TESTS_SIMT_CHECK_H
 
@@ -21,7 +21,7 @@ void draw_permutation(int32_t order[], int32_t n);
 struct tensor {
     enum element element;
     size_t n;
-    double *value; /* what the bits say; the reference's input */
+    double *value; /* the values of the bits; the reference's input */
     uint16_t *bits;
     void *device; /* copied from bits by tensor_send */
 };
@@ -42,8 +42,8 @@ double *doubles_new(size_t n);
 
 /* ---- verdicts, in TAP ---- */
 
-/* The norm of the difference over the norm of what was expected: NaN when anything was left
- * unwritten, 0 when both are zero. */
+/* The norm of the difference over the norm of the expected values: NaN if an element was not
+ * written, 0 if both norms are zero. */
 double error_of(const double got[], const double expected[], size_t n);
 /* fp16 keeps three bits more than bf16. */
 double error_bound(enum element element);
@@ -51,8 +51,8 @@ void verdict(bool ok, const char *format, ...) __attribute__((format(printf, 2, 
 
 const char *element_name(enum element element);
 
-/* Elements before a pool's blocks in a test of addresses: no index of those behind fits 31 bits, no
- * byte's 32. */
+/* Elements in front of a pool's blocks in a test of addresses: element indices behind them do not
+ * fit into 31 bits, byte offsets not into 32. */
 static const size_t FAR_ELEMENTS = (size_t)1 << 31;
 
 /* Small shapes only: for the race detector. */

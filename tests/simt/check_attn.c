@@ -11,11 +11,11 @@ struct attn_case {
     enum element element;
     int32_t n_heads, n_kv_heads, head_dim, block_tokens;
     int32_t n_seqs, q_len[MAX_SEQS], kv_len[MAX_SEQS];
-    int32_t window_tokens, planted; /* 0: none; by so much the kernel is told a wrong window */
+    int32_t window_tokens, planted; /* 0: none; the kernel's window is wrong by `planted` */
     bool is_far;                    /* the blocks used lie behind FAR_ELEMENTS */
 };
 
-/* A case laid out as the engine would: ragged rows, shuffled blocks, NaN where nothing is. */
+/* A case laid out as in the engine: ragged rows, shuffled blocks, NaN in unused slots. */
 struct attn_bench {
     struct attn_args args;
     struct tensor q, out, pool;
@@ -42,8 +42,8 @@ static int32_t first_seen(const struct attn_case *c, int32_t seq)
     return c->window_tokens > 0 && before > 0 ? before : 0;
 }
 
-/* Draws a sequence's K or V, puts what is seen of it in the pool and returns it all as the pool's
- * elements say. */
+/* Draws a sequence's K or V, stores the visible tokens in the pool, and returns all tokens, rounded
+ * to the pool's element. */
 static double *kv_store(const struct attn_case *c, struct tensor *pool, const int32_t *blocks,
                         int32_t seq, int is_v)
 {
@@ -81,7 +81,7 @@ static void sequence_fill(const struct attn_case *c, struct attn_bench *bench, i
 /* Q lies at the head of rows that hold K and V too, as the projection leaves them. */
 static struct attn_bench bench_new(const struct attn_case *c)
 {
-    struct attn_bench bench = {.n_blocks = 3}; /* some that nobody owns */
+    struct attn_bench bench = {.n_blocks = 3}; /* blocks without an owner */
     int32_t block_indptr[MAX_SEQS + 1] = {0};
     for (int32_t s = 0; s < c->n_seqs; s++) {
         bench.q_indptr[s + 1] = bench.q_indptr[s] + c->q_len[s];
@@ -131,7 +131,7 @@ static struct attn_bench bench_new(const struct attn_case *c)
     return bench;
 }
 
-/* The error of one sequence's rows; of padding, 0 if they are as poisoned as they were. */
+/* The error of one sequence's rows; for padding 0 if the rows are still poisoned. */
 static double sequence_error(const struct attn_bench *bench, const struct attn_case *c, int32_t seq)
 {
     const size_t width = (size_t)c->n_heads * c->head_dim;
@@ -208,8 +208,8 @@ static void prefill_lengths_draw(struct attn_case *c, int32_t rows_most)
     }
 }
 
-/* Windows that begin within a tile, in a later one than the tile's last rows see, and before
- * everything; told one token too many or too few, the kernel is caught. */
+/* Windows that begin within a tile, behind the tile of the rows, and before the first token. A
+ * window that is wrong by one token must be detected. */
 static void prefill_windows(void)
 {
     static const int32_t windows[] = {1, 24, 70, 130, 400};
@@ -299,7 +299,7 @@ static void decode_round(const struct attn_case *c, int32_t n_shares)
     bench_judge(&bench, c, n_shares == 1 ? "decode, whole" : "decode, shared out");
 }
 
-/* Short ones, one that every share cuts, a single token, and padding: that row stays as it was. */
+/* Short sequences, one cut by every share, a single token, and padding with an unchanged row. */
 static void decode_lengths_draw(struct attn_case *c, int32_t longest)
 {
     for (int32_t s = 0; s < c->n_seqs; s++) {

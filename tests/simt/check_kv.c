@@ -32,7 +32,7 @@ static float *angles_new(int32_t head_dim)
     return angles;
 }
 
-/* What the pool must hold: the row of (slot, K or V, head). */
+/* The index in the expected pool of the row of (slot, K or V, head). */
 static size_t pool_at(const struct rope_shape *s, int32_t slot, int is_v, int32_t kv_head)
 {
     const int32_t block = slot / s->block_tokens, offset = slot % s->block_tokens;

@@ -17,15 +17,15 @@ static int32_t tiles_of(int32_t n_tokens)
     return (n_tokens + ATTN_DECODE_TOKENS - 1) / ATTN_DECODE_TOKENS;
 }
 
-/* Tokens of a sequence that a window lets through. */
+/* Tokens of a sequence that lie in the window. */
 static int32_t n_seen(const struct decode_case *c, int32_t seq)
 {
     const bool is_cut = c->window_tokens > 0 && c->kv_len[seq] > c->window_tokens;
     return is_cut ? c->window_tokens : c->kv_len[seq];
 }
 
-/* Every token seen once and in order; whole sequences without a part, cut ones with theirs
- * merged. */
+/* Every token occurs once and in order; whole sequences have no part, the parts of cut sequences
+ * are merged. */
 static bool covers(const struct decode_case *c, int32_t n_parts)
 {
     int32_t next[MAX_SEQS] = {0}, n_cuts[MAX_SEQS] = {0}, part = 0;

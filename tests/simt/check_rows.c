@@ -120,7 +120,7 @@ static void swiglu_round(enum element element)
     const int32_t n_rows = draw_between(1, 4), width = 8 * draw_between(1, 400);
     struct tensor gate_up = tensor_random(element, (size_t)n_rows * width * 2, 2.0);
     struct tensor out = tensor_poison(element, (size_t)n_rows * width);
-    tensor_set(&gate_up, 0, -200.0); /* where a careless exp overflows */
+    tensor_set(&gate_up, 0, -200.0); /* exp(-x) overflows here */
     tensor_send(&gate_up);
     tensor_send(&out);
     const struct swiglu_args args = {element, out.device, gate_up.device, n_rows, width};
@@ -148,8 +148,8 @@ void check_swiglu(void)
 
 enum { ARGMAX_ROWS = 6 };
 
-/* Few distinct values, so that equals abound; a row of NaN, one with NaN, one of -infinity, one
- * whose last is the largest. Infinity beyond the vocabulary must not win. */
+/* Few distinct values, so that ties are frequent; a row of NaN, one with a NaN, one of -infinity,
+ * one with the largest value last. Infinity beyond the vocabulary must not win. */
 static void logits_draw(float *logits, int32_t n_vocab, int32_t stride)
 {
     float *all_nan = logits, *nan_first = all_nan + stride, *all_low = nan_first + stride;

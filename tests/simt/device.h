@@ -6,20 +6,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* False, with a line on stderr, where there is no device. */
+/* False, with a line on stderr, if there is no device. */
 bool device_open(void);
 /* n_bytes copied from init; all bits set, which is NaN in every element, when init is NULL. Lives
  * until device_free_all. */
 void *device_new(size_t n_bytes, const void *init);
-/* The same, behind n_before bytes that nobody touches. */
+/* As device_new, behind n_before bytes that are never used. */
 void *device_new_behind(size_t n_before, size_t n_bytes, const void *init);
 void device_read(void *to, const void *from, size_t n_bytes);
 void device_free_all(void);
 /* After a launch: waits and fails the program on an error. */
 void device_check(int launch_error, const char *kernel);
-/* Lets call number `which` among those that synchronise do nothing. False on a real device. */
+/* Makes the synchronising call number `which` do nothing. False on a real device. */
 bool device_leave_out(int which);
-/* One line, starting with #, on what the device saw. */
+/* Prints one line, starting with #, with statistics of the device. */
 void device_report(void);
 
 #endif

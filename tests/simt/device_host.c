@@ -37,13 +37,13 @@ static void *filled(void *memory, size_t n_bytes, const void *init)
 
 void *device_new(size_t n_bytes, const void *init)
 {
-    /* Exactly as large as asked for, so that AddressSanitizer guards the very end. */
+    /* No padding, so that AddressSanitizer guards the exact end. */
     void *memory = malloc(n_bytes ? n_bytes : 1);
     hold(memory, n_bytes, 0);
     return filled(memory, n_bytes, init);
 }
 
-/* Mapped: of what nobody touches there need be no memory. */
+/* The area is mapped: pages that are never touched need no memory. */
 void *device_new_behind(size_t n_before, size_t n_bytes, const void *init)
 {
     const size_t n_all = n_before + n_bytes;

@@ -1,6 +1,6 @@
-/* Kernels with one bug each, and their sound twins: what the shim and the sanitizers must catch.
+/* Kernels with one bug each, which the shim or a sanitizer must catch, and their sound twins.
  *
- * Usage: planted NAME. A bug that nobody catches ends with "survived" and exit 0. */
+ * Usage: planted NAME. A bug that is not caught ends with "survived" and exit 0. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { N_THREADS = 64 };
 
-/* Everyone reads what another thread of the block wrote. */
+/* Every thread reads a word that another thread of the block wrote. */
 template <bool IS_SOUND> static __global__ void barrier_kernel(float *out)
 {
     __shared__ float word[N_THREADS];
@@ -19,7 +19,7 @@ template <bool IS_SOUND> static __global__ void barrier_kernel(float *out)
     out[threadIdx.x] = word[N_THREADS - 1 - threadIdx.x];
 }
 
-/* The same within a warp: a shuffle in between orders nothing. */
+/* Every lane reads a word of another lane of its warp; the shuffle in between orders nothing. */
 template <bool IS_SOUND> static __global__ void syncwarp_kernel(float *out)
 {
     __shared__ float word[N_THREADS];

@@ -1,4 +1,4 @@
-/* The kernels' meaning in plain double precision: what each is compared with. */
+/* References of the kernels in plain double precision. */
 #ifndef TESTS_SIMT_REFS_H
 #define TESTS_SIMT_REFS_H
 

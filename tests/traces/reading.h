@@ -1,4 +1,4 @@
-/* What the room's tests share: fixtures, texts as files, and the notes that were said. */
+/* Common helpers of these tests: fixtures, texts as files, and a notebook of notes. */
 #ifndef TESTS_TRACES_READING_H
 #define TESTS_TRACES_READING_H
 
@@ -46,7 +46,7 @@ static inline int read_text(const char *text, const char *format, struct ifl_tra
     return read_bytes(text, strlen(text), format, trace, error);
 }
 
-/* A trace that has to be readable. */
+/* Reads a trace that must be valid. */
 static inline struct ifl_trace must_read(const char *text)
 {
     struct ifl_trace trace;

@@ -259,7 +259,7 @@ Test(arrivals, trace_without_stamps_is_an_error)
     ifl_trace_free(&trace);
 }
 
-/* ---- what cannot be ---- */
+/* ---- refusals ---- */
 
 Test(arrivals, impossible_ones_are_refused)
 {

@@ -1,4 +1,4 @@
-/* Whose a request is, how urgent, when due: in every format whose records are requests. */
+/* Client, priority and SLOs of a request, in every format with one record per request. */
 #include "reading.h"
 
 #define NAMES ",client,priority,ttft_slo_s,tpot_slo_s,max_tokens"
@@ -66,7 +66,8 @@ Test(attributes, stand_beside_the_columns_of_every_format)
     }
 }
 
-/* The formats that are not above list requests inside of a record, or name none but their own. */
+/* The formats not tested above list requests inside a record, or have only attributes of their own.
+ */
 Test(attributes, all_formats_are_tried)
 {
     static const char *const lists[] = {"bench", "guidellm", "vtc"};

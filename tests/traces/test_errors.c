@@ -201,7 +201,7 @@ Test(errors, empty_file)
     cr_expect(strstr(error.text, "the file is empty"), "%s", error.text);
 }
 
-/* However little is missing, down to the last byte of the checksum. */
+/* Any number of missing bytes is an error, even the last byte of the checksum. */
 Test(errors, truncated_gzip)
 {
     static char bytes[200000];

@@ -1,8 +1,8 @@
-/* Whose a request is, and which: names without what a text cannot hold, ids that are there once,
- * and what became of it in one of three words. */
+/* Client, id and outcome of a request: names without NUL characters, unique ids, and one of three
+ * outcomes. */
 #include "reading.h"
 
-/* `text` of n bytes is refused at the line and column, in words that `says` is a part of. */
+/* `text` of n bytes is refused at the line and column, with a message that contains `says`. */
 static void expect_refusal(const char *format, const char *text, size_t n, int line, int column,
                            const char *says)
 {
@@ -81,7 +81,7 @@ Test(identity, ids_may_come_in_any_order)
     "point,request_id,status,arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s,queue_s,"          \
     "preemptions\n"
 
-/* Also of a request that was rejected, and has no row in the trace. */
+/* Ids of rejected requests, which have no row in the trace, must be unique, too. */
 Test(identity, a_run_has_each_request_once)
 {
     refuses("requests", REQUESTS "0,3,finished,0,1,1,1,1,0,0\n0,3,finished,1,1,1,1,1,0,0\n", 3, 0,

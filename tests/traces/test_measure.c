@@ -27,7 +27,7 @@ Test(measure, by_hand)
     expect_near(stats.output.mean, 3);
     expect_near(stats.output.p90, 6.6);
     cr_expect_eq(stats.n_hash_ids, 0);
-    expect_column(trace.n_prompt, 40, 10, 20, 30); /* not sorted by the way */
+    expect_column(trace.n_prompt, 40, 10, 20, 30); /* measuring must not sort the trace */
     ifl_trace_free(&trace);
 }
 
@@ -57,7 +57,8 @@ Test(measure, hash_hits_are_ids_seen_before)
     ifl_trace_free(&trace);
 }
 
-/* Who waits for a turn before it says nothing about the rate: stamps 0 and 4, of two sessions. */
+/* Turns that wait for the previous one do not count in the rate: stamps 0 and 4, of two sessions.
+ */
 Test(measure, what_the_optional_columns_hold)
 {
     struct ifl_trace trace = must_read(

@@ -39,7 +39,8 @@ Test(readers, vidur)
     struct ifl_trace trace = must_load(FIXTURE("vidur.csv"), &notebook);
     cr_assert_eq(trace.n, 2);
     cr_expect(trace.has_stamps);
-    expect_column(trace.arrival_ns, 500000000, 1000000); /* as they stand, not from the first */
+    expect_column(trace.arrival_ns, 500000000,
+                  1000000); /* stamps of the file, not relative to the first */
     expect_column(trace.n_prompt, 100, 300);
     expect_column(trace.n_output, 10, 30);
     expect_column(trace.request_id, 0, 2);
@@ -177,8 +178,8 @@ Test(readers, inflight_with_every_column)
     ifl_trace_free(&trace);
 }
 
-/* Tokens that two prompts begin with have the same ids in both, and no others do: an id stands for
- * all tokens up to its own. */
+/* Tokens of a common beginning of two prompts have the same ids, no other tokens do: an id stands
+ * for all tokens up to its own. */
 Test(readers, token_ids_are_what_prompts_share)
 {
     enum { N_PROMPTS = 5, N_TOKENS = 4 };
@@ -220,7 +221,7 @@ Test(readers, clients_called_by_huge_numbers_are_names)
     ifl_trace_free(&trace);
 }
 
-/* ---- what all formats have in common ---- */
+/* ---- common to all formats ---- */
 
 Test(readers, line_ends_blank_lines_marks_and_spaces)
 {

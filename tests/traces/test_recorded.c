@@ -124,8 +124,8 @@ Test(recorded, guidellm_over_many_lines)
     ifl_trace_free(&trace);
 }
 
-/* Queued 0.75 s and 0.625 s behind their arrivals by clocks that are apart: the clocks are 0.625 s
- * apart, and the first request waited 0.125 s for a step to end. */
+/* Two requests queue 0.75 s and 0.625 s after their arrivals, by different clocks. The clocks
+ * differ by 0.625 s, and the first request waited 0.125 s for a step to end. */
 Test(recorded, llmservingsim_aligns_two_clocks)
 {
     struct notebook notebook = {0};
@@ -166,7 +166,7 @@ Test(recorded, outcomes_and_gaps_move_with_their_rows)
     ifl_trace_free(&trace);
 }
 
-/* ---- what is refused ---- */
+/* ---- refusals ---- */
 
 static void expect_refusal(const char *text, int line, const char *message)
 {

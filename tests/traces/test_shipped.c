@@ -1,4 +1,4 @@
-/* The traces that come with inflight, against what was published about them. */
+/* The traces that come with inflight, against published statistics. */
 #include "reading.h"
 
 #include <math.h>

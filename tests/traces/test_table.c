@@ -1,4 +1,5 @@
-/* Sorting and cutting move whole rows, hash ids included; writing and reading give the same. */
+/* Sorting and cutting move whole rows, hash ids included; a written trace is read back unchanged.
+ */
 #include "reading.h"
 
 #include <stdio.h>

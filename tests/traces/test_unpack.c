@@ -1,4 +1,4 @@
-/* Bytes of a file: gzip streams one behind the other, and nothing lost behind them. */
+/* Bytes of a file: consecutive gzip streams, without loss of data behind them. */
 #include <stdlib.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -117,7 +117,7 @@ Test(unpack, a_second_stream_may_be_cut_short_too)
     expect_refusal(&packed, "the gzip stream is cut short");
 }
 
-/* gzip(1) takes zeros for padding, and so do we; but no more than these. */
+/* Zeros behind a stream are padding, as in gzip(1); no other bytes are. */
 Test(unpack, zeros_are_padding)
 {
     static const char zeros[5000];

@@ -1,4 +1,4 @@
-/* What the plug-ins of the tests share: an order that ranks everyone alike. */
+/* The common part of the tests' plug-ins: an order that gives all requests the same key. */
 #ifndef TESTS_CONFIG_PLUGINS_PLUGIN_H
 #define TESTS_CONFIG_PLUGINS_PLUGIN_H
 

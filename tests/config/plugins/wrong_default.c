@@ -1,4 +1,4 @@
-/* A sound policy and one whose parameter has an illegal default: neither may stay. */
+/* A sound policy and one with an illegal default of a parameter: neither may be registered. */
 #include "plugin.h"
 
 static const struct ifl_param params[] = {{"weight", IFL_REAL, 0, 2, 0, 1, NULL, "", ""}};

@@ -1,6 +1,6 @@
-# What a run of trace.awk's batches took, beside the table: a row a batch and quantity, in ms. prompt: mean time to
-# the first token; token: mean gap behind it; e2e: the whole batch. `tuned` holds "prompt/batch" of the batches on
-# whose tokens cost keys were tuned.
+# Simulated times of trace.awk's batches beside the table: a row a batch and quantity, in ms. prompt: mean time to
+# the first token; token: mean gap behind it; e2e: the whole batch. `tuned` holds "prompt/batch" of the batches with
+# tokens that cost keys were tuned on.
 BEGIN {
     FS = ","
     split("prompt token e2e", quantity, " ")

@@ -1,5 +1,5 @@
-# The attainment of a sweep over rates beside the measured one: the percentage of requests whose first token and gaps
-# both met the objectives, scaled as the row says. Arguments: summary.csv, requests.csv, measured.csv.
+# The attainment of a sweep over rates beside the measured one: the percentage of requests that met the objectives of
+# both first token and gaps, scaled as the row says. Arguments: summary.csv, requests.csv, measured.csv.
 BEGIN { FS = "," }
 FNR == 1 { file++; split("", at); for (i = 1; i <= NF; i++) at[$i] = i; next }
 file == 1 { rate[FNR - 2] = $at["workload.arrivals.rate_rps"] }

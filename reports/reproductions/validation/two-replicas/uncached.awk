@@ -1,6 +1,6 @@
-# A recorded run with the part of each prompt that a cache held taken away, as far as another run of the same requests
-# shows it: arguments validation_requests.csv of that one, then the recorded run. A first token that came in less than
-# 0.8 of the simulated time leaves that share of the prompt to compute.
+# A recorded run without the cached part of each prompt, as estimated from another run of the same requests. Arguments:
+# validation_requests.csv of the other run, then the recorded run. If the first token took less than 0.8 of the
+# simulated time, that ratio of the prompt is kept as computed.
 BEGIN { FS = OFS = "," }
 FNR == 1 { split("", at); for (i = 1; i <= NF; i++) at[$i] = i }
 NR == FNR {

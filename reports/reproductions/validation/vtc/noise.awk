@@ -1,5 +1,5 @@
-# How far apart two recorded runs of one machine can be told, from their validation_requests.csv in this order: as rows
-# machine,first,second,quantity,standard error of the measured contrast (second over first).
+# The standard error of the measured contrast (second over first) of two recorded runs of one machine, from their
+# validation_requests.csv in this order, as rows machine,first,second,quantity,standard error.
 #
 # A delete-one jackknife (Efron and Stein, 1981) over twentieths of the arrivals, which both runs share: each is left
 # out of both once. Of tokens a second it leaves out what was served meanwhile, of end-to-end times the requests

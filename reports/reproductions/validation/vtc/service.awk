@@ -1,11 +1,13 @@
-# What the clients of a validation_requests.csv got on both sides, as a row: run, part, then the mean over the run
-# of the gap in accumulated service, the mean and the largest difference in service of a minute, throughput and mean
-# end-to-end time, each simulated, measured and as relative error.
+# The service of the clients of a validation_requests.csv on both sides, as a row: run, part, then
+# - the mean over the run of the gap in accumulated service;
+# - the mean and the largest difference in service of a minute;
+# - throughput and mean end-to-end time;
+# each simulated, measured and as relative error.
 #
-# Service is x + 2 y for x input and y output tokens, spread evenly from the first token to the last; it is looked
-# at 19 times, every twentieth of the arrivals. The gap is the most served client's minus the least served one's.
-# The difference leaves out whom nobody keeps waiting: over clients, the largest of the smaller of "most served
-# minus mine" and "asked for minus mine" (Sheng et al., OSDI 2024, section 5.1), in the minute around each look.
+# Service is x + 2 y for x input and y output tokens, spread evenly from the first token to the last; it is sampled
+# 19 times, every twentieth of the arrivals. The gap is the service of the most served client minus that of the least
+# served one. The difference is the largest over clients of min(most served, asked for) - served, in the minute around
+# each sample, so that a client without waiting requests does not count (Sheng et al., OSDI 2024, section 5.1).
 BEGIN { FS = ","; split("simulated measured", side, " ") }
 NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 {
@@ -22,7 +24,7 @@ NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
         if (finish[s, n] > end[s]) end[s] = finish[s, n]
     }
 }
-# What request i had got by t, of its cost.
+# The service that request i had received by t, out of its cost.
 function got(s, i, t) {
     if (t <= first[s, i]) return 0
     return t >= finish[s, i] ? cost[i] : cost[i] * (t - first[s, i]) / (finish[s, i] - first[s, i])
