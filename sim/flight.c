@@ -91,7 +91,8 @@ static bool is_turned_away(struct flight *flight, const struct arrival *a)
     return fit != REPLICA_FITS || at_door;
 }
 
-static int turn_away(struct loop *loop, const struct arrival *a, struct ifl_error *error)
+static int turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
+                     struct ifl_error *error)
 {
     struct flight *flight = loop->flight;
     const struct ifl_trace *trace = flight->workload->trace;
@@ -109,7 +110,7 @@ static int turn_away(struct loop *loop, const struct arrival *a, struct ifl_erro
     };
     count_ended(loop, 1);
     const int rc = ifl_record_request(flight->recorder, &record, error);
-    return rc < 0 ? rc : workload_ended(flight->workload, a->row, a->serial, loop->now_ns, error);
+    return rc < 0 ? rc : workload_ended(flight->workload, a->row, a->serial, now_ns, error);
 }
 
 static void fall_due(struct loop *loop, struct replica *replica)
@@ -131,11 +132,11 @@ static int send_to(struct loop *loop, uint32_t number, const struct arrival *a, 
     return rc;
 }
 
-static int shed(struct loop *loop, const struct arrival *a, const char *why,
+static int shed(struct loop *loop, const struct arrival *a, int64_t now_ns, const char *why,
                 struct ifl_error *error)
 {
     routing_note_shed(&loop->routing, why);
-    return turn_away(loop, a, error);
+    return turn_away(loop, a, now_ns, error);
 }
 
 /* As the router says. */
@@ -149,7 +150,7 @@ static int dispatch(struct loop *loop, const struct arrival *a, int64_t now_ns,
     if (route.what == IFL_SEND)
         return send_to(loop, (uint32_t)route.prefill, a, now_ns, error);
     return route.what == IFL_HOLD ? routing_hold(&loop->routing, a, error)
-                                  : shed(loop, a, route.why, error);
+                                  : shed(loop, a, now_ns, route.why, error);
 }
 
 static int let_one_arrive(struct loop *loop, struct ifl_error *error)
@@ -157,7 +158,7 @@ static int let_one_arrive(struct loop *loop, struct ifl_error *error)
     struct flight *flight = loop->flight;
     struct arrival a;
     workload_take(flight->workload, &a);
-    return is_turned_away(flight, &a) ? turn_away(loop, &a, error)
+    return is_turned_away(flight, &a) ? turn_away(loop, &a, a.at_ns, error)
                                       : dispatch(loop, &a, a.at_ns, error);
 }
 
@@ -314,8 +315,8 @@ static inline int end_one(struct loop *loop, struct replica *replica, const stru
  * events of several must be put in order, and without a router that may hold requests back. */
 static bool sees_ahead(const struct flight *flight)
 {
-    return flight->n_replicas == 1 && !flight->router && flight->executor->durations && flight->steady_runs &&
-           !flight->check_steady && !flight->records_work;
+    return flight->n_replicas == 1 && !flight->router && flight->executor->durations &&
+           flight->steady_runs && !flight->check_steady && !flight->records_work;
 }
 
 static int64_t next_event_ns(const struct loop *loop)
@@ -496,7 +497,8 @@ static int give_up_held(struct loop *loop, struct ifl_error *error)
     const struct arrival a = routing->held[0];
     routing->n_held--;
     memmove(routing->held, routing->held + 1, routing->n_held * sizeof *routing->held);
-    const int rc = shed(loop, &a, "it holds it back, and no request is left to wait for", error);
+    const int rc =
+        shed(loop, &a, loop->now_ns, "it holds it back, and no request is left to wait for", error);
     return rc < 0 ? rc : 1;
 }
 

@@ -62,8 +62,8 @@ static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
     const int32_t most = found.max_outstanding, least = found.min_outstanding;
     if (most - least > p->balance_abs && most > p->balance_rel * least)
         return ifl_send(found.least);
-    const bool follows = found.n_cached > 0 &&
-                         found.n_cached >= p->min_match_frac * fleet->request->n_prompt;
+    const bool follows =
+        found.n_cached > 0 && found.n_cached >= p->min_match_frac * fleet->request->n_prompt;
     return ifl_send(follows ? found.best_hit : found.least_routed);
 }
 
