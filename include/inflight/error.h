@@ -18,7 +18,7 @@ enum ifl_code {
     IFL_E_NOMEM = -2,       /* out of memory */
     IFL_E_IO = -3,          /* reading or writing failed: disk full, broken pipe */
     IFL_E_POLICY = -4,      /* a policy broke the contract; the text names it */
-    IFL_E_STALLED = -5,     /* requests are left, and no event is to come that could serve them */
+    IFL_E_STALLED = -5,     /* requests are left, and none of them will ever finish */
     IFL_E_DEVICE = -6,      /* the engine or its device failed */
     IFL_E_INTERRUPTED = -7, /* SIGINT or SIGTERM */
 };

@@ -80,7 +80,7 @@ struct ifl_executor_ops {
     int (*next)(void *self, int64_t until_ns, struct ifl_done *, struct ifl_error *);
     /* Optional. The request has left for good. */
     void (*forget)(void *self, uint64_t serial);
-    /* Optional, for speed: the loop then need not submit steps that repeat one another. Foretells
+    /* Optional, for speed: the loop then need not submit steps that repeat one another. Predicts
      * the durations of up to n steps in a row: `first`, and steps that each compute one more token
      * of the same sequences. Fills duration_ns[0..k) and returns k. It may stop early; it must stop
      *   - before a duration that is known only by submitting the step (k may be 0);

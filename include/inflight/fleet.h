@@ -21,7 +21,8 @@ struct ifl_load {
     /* The replica's own report, as old as the news. */
     int32_t n_running, n_waiting, n_swapped; /* requests */
     int32_t n_free_blocks;                   /* on the device */
-    int64_t n_waiting_tokens; /* whose K/V the waiting requests need before they have an answer */
+    int64_t n_waiting_tokens; /* of the waiting requests: prompts, and tokens generated before a
+                                 preemption */
     /* The router's own count, exact at any time. */
     uint64_t n_routed; /* requests that were ever sent to it */
     /* What does not change. */
@@ -29,7 +30,7 @@ struct ifl_load {
     unsigned roles; /* bits of enum ifl_role */
 };
 
-/* Requests at a replica, whether they run or not. */
+/* Requests at a replica: running, waiting and swapped. */
 static inline int32_t ifl_outstanding(const struct ifl_load *load)
 {
     return load->n_running + load->n_waiting + load->n_swapped;
@@ -47,11 +48,11 @@ struct ifl_fleet_ops {
     size_t (*nth)(const struct ifl_fleet *, unsigned roles, size_t k);
     /* How many replicas are up and have all of these roles. */
     size_t (*up)(const struct ifl_fleet *, unsigned roles);
-    /* Of those the one with the fewest outstanding requests, ties by number; fleet->n: there is
-     * none. */
+    /* Of the replicas that `up` counts, the one with the fewest outstanding requests, ties by
+     * number; fleet->n: there is none. */
     size_t (*least)(const struct ifl_fleet *, unsigned roles);
-    /* Tokens of the request's prompt that the prefix cache of replica i holds. Costs a look at each
-     * of its blocks. */
+    /* Tokens of the request's prompt that the prefix cache of replica i holds. Costs one look-up
+     * for each cached block of the prompt. */
     int32_t (*cached)(const struct ifl_fleet *, size_t i);
     /* A random number that depends on (seed, request, index) alone. */
     uint64_t (*draw)(const struct ifl_fleet *, uint32_t index);
@@ -148,10 +149,10 @@ static inline struct ifl_route ifl_shed(const char *why)
 }
 
 struct ifl_route_ops {
-    /* Where does the request go that has just arrived, or was held? */
+    /* The destination of a request that has just arrived, or was held. */
     struct ifl_route (*pick)(const void *self, const struct ifl_fleet *);
-    /* Optional: asked when the prompt is done, which replica decodes; else the first answer
-     * stands. */
+    /* Optional: the replica that decodes, asked when the prompt is computed. Without it the answer
+     * of `pick` stands. */
     size_t (*pick_decode)(const void *self, const struct ifl_fleet *);
     /* Optional hooks. The request is fleet->request. */
     void (*on_sent)(void *self, const struct ifl_fleet *, size_t replica);
@@ -167,9 +168,9 @@ struct ifl_route_ops {
 /* ---- what a scaling rule answers ---- */
 
 struct ifl_scale_ops {
-    /* How many replicas should be up? The loop boots what is missing, and drains of the others
-     * those with the highest numbers. *again_ns: when to be asked again, later than fleet->now_ns.
-     */
+    /* Returns the number of replicas that should be up. The loop boots missing ones and drains
+     * surplus ones, the highest numbers first. *again_ns: when to be asked again, later than
+     * fleet->now_ns. */
     int32_t (*want)(void *self, const struct ifl_fleet *, int64_t *again_ns);
 };
 

@@ -1,4 +1,4 @@
-/* Policy modules: a preset names one for each kind.
+/* Policy modules: a configuration names modules of each kind, which together are a scheduler.
  *
  * The batching module plans each step. Modules of the other kinds answer questions, which the step
  * asks for the batching module. A module is one `struct ifl_policy`.

@@ -59,7 +59,7 @@ struct ifl_counts {
     int32_t n_blocks;  /* on the device, of all its sequences */
     int32_t n_now;     /* tokens given in the step being built */
     int32_t n_pending; /* tokens that steps in flight will have sampled: computed, not yet known */
-    int32_t n_dropped; /* computed tokens whose K/V was given up */
+    int32_t n_dropped; /* computed tokens without K/V, which was given up */
     int64_t last_end_ns; /* end of the last step that computed tokens for it, IFL_NEVER before */
 };
 

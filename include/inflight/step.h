@@ -23,7 +23,7 @@ struct ifl_limits {
     int32_t max_model_tokens; /* longest prompt + output a request may have */
     uint32_t n_clients;       /* client numbers are below this */
     int32_t max_in_flight;    /* steps that may be in flight at once, slots of a pipeline; 0: one */
-    bool contiguous;          /* a request holds the same blocks from its start to its end */
+    bool contiguous;          /* a request's blocks are adjacent and never grow after its start */
 };
 
 /* ---- the view ---- */
@@ -54,8 +54,8 @@ enum ifl_verdict {
     IFL_YES,
     IFL_NO_BLOCKS,      /* not now: too few device blocks */
     IFL_NO_HOST_BLOCKS, /* not now: the swap pool is too full for any waiting request */
-    IFL_WAIT,           /* not now, for a reason of the policy; requests behind it wait, too */
-    IFL_SKIP,           /* not now; requests behind it may start */
+    IFL_WAIT,           /* not now, for a reason of the policy's own */
+    IFL_SKIP,           /* not now; unlike those above it does not hold up requests behind it */
     IFL_NEVER_FITS      /* never: reject it */
 };
 
@@ -126,8 +126,8 @@ struct ifl_padding {
 
 /* A promise to repeat a step: the steps that follow give the same requests one token each, in the
  * same order, and do nothing else. They run without being planned. {0} promises nothing and is
- * always right. Only modules that this plan has asked bound the promise (`steady` in policy.h): it
- * must not cover a step in which a plan would ask another module.
+ * always right. A promise must not cover a step in which a plan would ask a module that this plan
+ * has not asked: such a module does not bound the promise (`steady` in policy.h).
  *
  * Besides what the fields say, the loop ends such a run of steps
  *   - when a request arrives;
@@ -509,9 +509,9 @@ static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand
     return ifl_within(demand, most);
 }
 
-/* Gives a running request n tokens when at least spare_blocks blocks are free and its own blocks
- * are among them. Until then the preempt module makes room. If no request gives way, free blocks
- * for the n tokens suffice. Returns false if the request was preempted itself or got no blocks. */
+/* Gives a running request n tokens. While fewer than spare_blocks blocks are free, or fewer than
+ * the n tokens need, the preempt module picks a victim. When it finds no further victim, blocks for
+ * the n tokens suffice. Returns false if the request was preempted itself or got no blocks. */
 static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int32_t n,
                             int32_t spare_blocks)
 {

@@ -1,8 +1,8 @@
 /* Time: int64_t nanoseconds since the start of the run, simulated and wall alike.
  *
  * Sums of integers are exact and independent of their order, so that a run gives the same bytes on
- * every machine. Seconds are doubles, used only in configuration and CSV files; the functions below
- * are the only conversions. */
+ * every machine. Seconds are doubles, used only at the edges, such as configuration and CSV files;
+ * the functions below are the only conversions. */
 #ifndef INFLIGHT_TIME_H
 #define INFLIGHT_TIME_H
 

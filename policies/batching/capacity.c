@@ -9,8 +9,8 @@
  *
  * The walk: when blocks run short, running and waiting requests are visited in one rank order. A
  * request that lacks blocks pauses the last running request not visited yet. Behind the first
- * paused request no request starts. The walk is also used when a waiting request may rank before a
- * running one: a paused request is first in the queue, or a prompt has begun. */
+ * paused request no request starts. The walk is also used when another request may rank before a
+ * decode: a paused request that is first in the queue, or a prompt that has begun. */
 #include "inflight/policy.h"
 
 enum chunking { CHUNKING_NONE, CHUNKING_FIRST_COME, CHUNKING_EQUAL };

@@ -23,7 +23,7 @@ struct prefill_turns {
 };
 
 struct turns {
-    uint64_t since; /* the first step after the last prefill; with every_turn also after a pause */
+    uint64_t since; /* 1 + step of the last prefill; with every_turn, or the last preempting step */
     bool joined;    /* the last prefill found other requests on the device */
 };
 

@@ -5,8 +5,9 @@
  * In the FasterTransformer scheduler of the Sarathi-Serve repository, members that finish early
  * leave the batch and cost nothing. FasterTransformer itself pads: prompts are padded to the
  * longest of the batch, and a finished member keeps its row, which is computed in vain, until the
- * last member has finished. Before that, Triton's dynamic batcher may wait for a preferred size,
- * but not longer than a delay (preferred_batch_size, max_queue_delay_microseconds). */
+ * last member has finished. Before a batch is formed, Triton's dynamic batcher may wait for a
+ * preferred size, but not longer than a delay (preferred_batch_size, max_queue_delay_microseconds).
+ */
 #include "inflight/policy.h"
 
 struct static_batching {

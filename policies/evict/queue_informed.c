@@ -1,6 +1,6 @@
 /* Least recently used, but blocks that a waiting request would start on are evicted last: their
  * next use is known and near (vLLM issue 48485, LRU informed by the waiting queue). A tree evicts
- * whole leaves; it keeps those whose last block a waiting request would start on. */
+ * whole leaves; it keeps leaves with a last block that a waiting request would start on. */
 #include "inflight/policy.h"
 
 static int64_t key(const void *self, const struct ifl_view *view, const struct ifl_cached *block)
