@@ -87,8 +87,7 @@ struct replica {
     struct listeners on_join, on_start, on_undo, on_preempt, on_step_start, on_step_end, on_leave;
     bool has_ahead;           /* the preempt module has `ahead`, to be asked after each plan */
     enum ifl_keys order_keys; /* as of the last plan that looked at a ranked list */
-    bool keys_read_plan; /* some module has asked for the plan (ifl_plan), so keys may depend on it
-                          */
+    bool keys_read_plan;      /* some module has asked for the plan, so keys may depend on it */
 
     /* constant during a run */
     uint32_t number; /* in its cluster */
