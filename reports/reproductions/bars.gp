@@ -1,5 +1,5 @@
 # A paper's numbers beside simulated ones, two bars each: rows of number, name, paper, simulated. The fifth
-# argument says what they measure, the sixth, if there is one, what the names are.
+# argument is the label of the values, the optional sixth that of the names.
 call ARG1.'/style.gp' ARG2 ARG3 ARG4
 eval read_series
 set_page = page(1, 1, 4.7, 2, 12)

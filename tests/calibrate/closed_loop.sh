@@ -1,11 +1,11 @@
 #!/bin/sh
-# The closed loop as its page says it, with one scheduler and twenty requests: the command comes to its end and
-# its table has what it promises. How close it comes is not asked: other programs run beside a test, and may
-# disturb a calibration so much that no profile can be fitted to it. So the sheets are those of the page's results.
+# The closed loop as on its page, with one scheduler and twenty requests: the command ends and writes the promised
+# table. Its errors are not judged: other programs run beside a test and may disturb a calibration so much that no
+# profile can be fitted to it. For the same reason the sheets are those of the page's results.
 . "$(dirname "$0")/../cli/expect.sh"
 page=$INFLIGHT_DATA/reports/reproductions/closed-loop
 
-# a sheet against itself, and against one whose every time is a quarter above
+# a sheet against itself, and against a sheet with all times a quarter longer
 cat >sheet.csv <<'CSV'
 # threads: 1
 op,layers,m,runs,median_s,min_s
@@ -18,8 +18,8 @@ awk 'BEGIN { FS = OFS = "," } /^gemm|^step/ { $5 *= 1.25; $4 = 7 } { print }' sh
 same "$(sh "$page/speed_ratio" sheet.csv sheet.csv)" 1.0000 "a sheet's speed beside itself"
 same "$(sh "$page/speed_ratio" sheet.csv slower.csv)" 1.2500 "a slower sheet's speed"
 
-# inflight, but what it calibrates are sheets 1, 2 and so on of the page. The first two determine no profile
-# together, so that the command has to measure once more.
+# A wrapper of inflight: its `calibrate` returns sheets 1, 2 and so on of the page. The first two do not determine
+# a profile together, so that the command has to measure once more.
 cat >calibrated <<SH
 #!/bin/sh
 [ "\$1" = calibrate ] || exec "$inflight" "\$@"

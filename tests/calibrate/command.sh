@@ -1,5 +1,5 @@
 #!/bin/sh
-# The command on a model small enough for a test: what a sheet holds, and what is refused.
+# The command on a model small enough for a test: contents of a sheet, and refusals.
 . "$(dirname "$0")/../cli/expect.sh"
 
 INFLIGHT_ENGINE_DIR=$(dirname "$inflight")/gpu/cpu

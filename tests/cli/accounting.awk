@@ -1,5 +1,5 @@
-# The books of requests.csv and steps.csv, in whole nanoseconds: prints a line for each that does
-# not balance. Arrivals and departures go to the file `events`, point, time and +1 or -1.
+# Balances of requests.csv and steps.csv, in whole nanoseconds: prints a line for each that does not hold.
+# Arrivals and departures go to the file `events`, as point, time and +1 or -1.
 #
 #     awk -F, -v events=FILE -f accounting.awk requests.csv steps.csv summary.csv
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What simulated durations leave out is said once on the terminal and stands in summary.csv; where
-# nothing is left out, nothing is said.
+# Costs that simulated durations leave out are named once on the terminal and in summary.csv. A run that
+# leaves nothing out prints no such note.
 . "$(dirname "$0")/expect.sh"
 
 printf 'arrival_s,prompt_tokens,output_tokens\n0,100,4\n1,100,4\n' >trace.csv

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A wrong configuration or command line: exit code 2 and one line that says where, what, and what
-# was expected.
+# A wrong configuration or command line: exit code 2 and one line with the place, the value found, and the
+# value expected.
 . "$(dirname "$0")/expect.sh"
 
 printf 'arrival_s,prompt_tokens,output_tokens\n0,10,5\n1,20,3\n2,30,4\n' >three.csv
@@ -16,7 +16,7 @@ serving:
 output: {dir: out}
 END
 
-# line N TEXT PATTERN: with that line instead, bad.yaml is refused; the pattern is what follows the
+# line N TEXT PATTERN: with TEXT as line N bad.yaml is refused; the pattern matches the message behind the
 # file's name.
 line() {
     awk -v n="$1" -v text="$2" 'NR == n { print text; next } 1' good.yaml >bad.yaml
@@ -46,7 +46,7 @@ refuses 'good.yaml:7:3: unknown preset vllm-v0: there is no configs/serving here
     env INFLIGHT_DATA=/nowhere "$inflight" run good.yaml
 line 4 '  trace: four.csv' '4:3: there is no file four.csv, expected a trace'
 
-# a program that is not installed finds what the source tree around it has, wherever it is called
+# a program that is not installed finds the data of its source tree, from any working directory
 mkdir -p tree/build tree/configs/serving
 cp "$inflight" tree/build
 cp "$INFLIGHT_DATA/configs/serving/vllm-v0.yaml" tree/configs/serving/mine.yaml
@@ -107,7 +107,7 @@ refuses 'parallel.pipeline is 5, expected a divisor of the 32 layers of llama-2-
 refuses 'parallel.pipeline is 2, expected 1 or a profile with send_recv, which a10g lacks' \
     "$inflight" run good.yaml --quiet --set parallel.pipeline=2 --set hardware=a10g
 
-# 15 of a multiple of 32 is none: no prompt would ever get a token
+# 15 rounded down to a multiple of 32 is 0: no prompt would ever get a token
 refuses 'high_chunk_tokens is 15, which is rounded to a multiple of 32, expected at least 17' \
     "$inflight" run good.yaml --quiet --set serving.preset=sarathi-dynamic \
     --set serving.batching.high_chunk_tokens=15

@@ -96,7 +96,7 @@ refuses 'trace: cannot decompress' "$inflight" trace stats trace
 refuses 'none.csv: cannot open: No such file' "$inflight" trace stats none.csv
 refuses 'there is no file none.csv' "$inflight" run config.yaml --set workload.trace=none.csv
 refuses 'logs: cannot read: Is a directory' "$inflight" trace stats logs
-# a line or an object that would fill the memory; and memory that is full names what filled it
+# a line or an object that would fill the memory; and a full memory, reported with the trace that filled it
 { printf "$head"; head -c 1100000 /dev/zero | tr '\0' 7; } >trace
 refuses 'trace:3: a line or JSON object of more than 1 MiB, expected it within workload.max_record_mib' \
     "$inflight" run config.yaml --set workload.max_record_mib=1
@@ -105,7 +105,7 @@ for command in 'trace stats' 'trace convert' 'validate trace'; do
     refuses 'trace:3: a line or JSON object of more than 1 MiB' "$inflight" $command trace --max-record 1
     refuses '--max-record is 0, expected MiB from 1' "$inflight" $command trace --max-record 0
 done
-little='ulimit -v 60000; exec "$@"' # KiB; where the program itself needs more this cannot be tried
+little='ulimit -v 60000; exec "$@"' # KiB; skipped if the program itself needs more
 if sh -c "$little" - "$inflight" --version >logs/out 2>logs/err; then
     { printf "$head"; yes 1,10,5 | head -n 4000000; } >trace
     expect 1 'trace: out of memory' sh -c "$little" - "$inflight" trace stats trace

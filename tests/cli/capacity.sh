@@ -1,5 +1,5 @@
 #!/bin/sh
-# The search for capacity, against queueing theory where it has an answer, else against its own trials.
+# The search for capacity, against queueing theory where possible, otherwise against its own trials.
 . "$(dirname "$0")/expect.sh"
 
 # One request at a time, each 1,000 tokens of 0.1 ms: an M/D/1 queue with S = 0.1 s. Its mean wait
@@ -43,7 +43,7 @@ printf 'arrival_s,prompt_tokens,output_tokens\n0,10,x\n' >broken.csv
 refuses 'broken.csv:2:6: ' "$inflight" capacity md1.yaml --quiet -j 4 --set sweep=null \
     --set workload.trace=broken.csv
 
-# every criterion ends between two rates that were tried: within, and beyond by the tolerance
+# every criterion ends between two tried rates: one fulfils it, the other, higher by the tolerance, does not
 "$inflight" trace generate -n 400 --prompt lognormal:200,1 --output-tokens lognormal:50,1 -o chats.csv
 cat >chats.yaml <<'END'
 workload: {trace: chats.csv, arrivals: {process: poisson, rate_rps: 4, seed: 1}}
@@ -153,7 +153,7 @@ done | paste -d, - - | cat - rates | awk -F, '
           low = rate[0] + 0.975 * (rate[1] - rate[0]); high = rate[38] + 0.025 * (rate[39] - rate[38])
           exit !(close_to($5, end(-1, $2, low)) && close_to($6, end(1, $3, high)) && $5 < $2 && $6 > $3) }' ||
     complain 'the interval is not that of replications and members together'
-# costs without an error: every member flies what the fitted costs do, and finds the same
+# costs without an error: every member has the fitted costs and finds the same capacity
 sed '/^fit:/,$d' floor.yaml >exact.yaml
 echo 'fit: {gemm: {rows: 1}}' >>exact.yaml
 succeeds "$inflight" capacity ensemble.yaml --quiet -o exact --set hardware=exact.yaml --set cost.host_error_frac=0
@@ -162,7 +162,7 @@ succeeds "$inflight" capacity ensemble.yaml --quiet -o same --set hardware=exact
 same "$(columns exact/capacity.csv capacity_rps,capacity_low_rps,capacity_high_rps)" \
     "$(columns same/capacity.csv capacity_rps,capacity_low_rps,capacity_high_rps)" 'an ensemble of exact costs'
 same "$(columns same/members.csv capacity_rps | uniq)" "$(columns exact/capacity.csv capacity_rps)" 'its members'
-# with one replication the members alone say how wide; nothing of them is left by a search without
+# with one replication the interval comes from the members alone; a search without members removes their files
 succeeds "$inflight" capacity ensemble.yaml --quiet -o members --set replications=1 --set cost.ensemble=3
 same "$(columns members/capacity.csv capacity_low_rps,capacity_high_rps)" \
     "$(columns members/capacity.csv members_low_rps,members_high_rps)" 'the interval of one replication'
@@ -170,7 +170,7 @@ succeeds "$inflight" capacity ensemble.yaml --quiet -o members --set replication
 [ ! -e members/members.csv ] || complain 'members of an earlier search are left'
 refuses 'cost.ensemble is swept' "$inflight" capacity ensemble.yaml --set 'sweep.cost.ensemble=[1,2]'
 
-# what is wrong
+# refusals
 refuses 'workload.arrivals.rate_rps is swept' \
     "$inflight" capacity md1.yaml --set 'sweep.workload.arrivals.rate_rps=[1,2]'
 refuses 'md1.yaml: capacity.p99_tbt_s is missing or 0, expected above 0' \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What there is to choose from is listed, the traces that come with inflight have the statistics
-# that their publishers give, a converted trace is the same trace, and figures are drawn.
+# Lists name all modules, presets and files; shipped traces have their published statistics; a converted
+# trace is the same trace; and figures are drawn.
 . "$(dirname "$0")/expect.sh"
 
 # lists: the title of each kind, and every file of its folder
@@ -53,7 +53,7 @@ succeeds "$inflight" trace stats "$data/mooncake-synthetic.jsonl.gz"
 printed 'requests           3993'
 printed '(64.0%)'
 
-# conversion keeps all that its columns can say
+# conversion keeps all data that its columns can hold
 for trace in "$data"/azure-*.gz "$data"/sharegpt-*.gz "$data"/llmservingsim-*.gz; do
     succeeds "$inflight" trace convert "$trace" -o converted.csv
     succeeds "$inflight" trace stats "$trace"
@@ -113,7 +113,7 @@ if command -v gnuplot >/dev/null; then
     same "$(ls -A small/inner)" kv_shares.csv 'the files of a figure that finds no room'
 fi
 
-# lists without data are errors that say where it was looked for
+# lists without data are errors that name the searched folders
 mkdir bare
 for topic in presets models hardware traces; do
     refuses 'here and none in /nonexistent; INFLIGHT_DATA may name' \

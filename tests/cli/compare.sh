@@ -1,6 +1,6 @@
 #!/bin/sh
 # Two runs point by point: against queueing theory, against a second calculation from requests.csv, and
-# what is refused.
+# refusals.
 . "$(dirname "$0")/expect.sh"
 
 # One request at a time, M/D/1: the mean wait is rho S / (2 (1 - rho)). Two machines, one a tenth

@@ -16,7 +16,7 @@ fly() {
 }
 
 # 300 requests of four clients, one of them greedy, of three priorities, with and without deadlines,
-# most of which begin as others do
+# most of which share a prefix with others
 awk 'BEGIN {
     print "prompt_tokens,output_tokens,priority,client,ttft_slo_s,tpot_slo_s,prefix_group,prefix_tokens"
     for (i = 0; i < 300; i++) {
@@ -26,7 +26,7 @@ awk 'BEGIN {
     }
 }' >crowd.csv
 
-# into a pool that is too small for them: everyone preempts, and the queue grows
+# into a pool that is too small for them: every preset preempts, and the queue grows
 quickstart() {
     dir=$1
     shift
@@ -66,10 +66,10 @@ for preset in $presets; do
     # shellcheck disable=SC2086
     agree "$preset" "$preset-rerun" $reports
 done
-# it was tight: somebody was preempted, by recompute and by swap
+# the pool was too small: there were preemptions, by recompute and by swap
 [ "$(columns vllm-v0/summary.csv preemptions)" -gt 0 ] || complain 'vllm-v0 preempts nobody'
 [ "$(columns vllm-v0-swap/summary.csv swap_outs)" -gt 0 ] || complain 'vllm-v0-swap swaps nobody'
-# nobody is just another: each but the last of a line decides otherwise than the last
+# presets differ: all presets of a line except the last differ from the last in their decisions
 while read -r others; do
     plain=${others##* }
     for preset in ${others% *}; do
@@ -102,7 +102,7 @@ agree sweep sweep-planned quantiles.csv requests.csv steps.csv summary.csv
 # shellcheck disable=SC2086
 agree sweep sweep-rerun $reports
 
-# a point of the sweep is the run of that point alone, but for its number
+# a point of the sweep equals the run of that point alone, except for its number
 for preset in $presets; do
     n=$(columns sweep/summary.csv serving.preset,workload.arrivals.rate_rps |
         awk -F, -v preset="$preset" '$1 == preset && $2 == 12 { print NR - 1 }')

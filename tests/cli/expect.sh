@@ -29,7 +29,7 @@ try() {
     code=$?
 }
 
-# The command ends with CODE and says one line that matches PATTERN, or nothing if that is empty.
+# The command ends with CODE and prints one line that matches PATTERN, or nothing if PATTERN is empty.
 expect() {
     wanted=$1
     pattern=$2
@@ -38,7 +38,7 @@ expect() {
     judge
 }
 
-# What `expect` does, of a command that was tried already.
+# The checks of `expect` for a command that has already run.
 judge() {
     said=$(cat logs/err)
     [ "$code" -eq "$wanted" ] || complain "$ran" "    exit code $code, not $wanted: $said"

@@ -15,7 +15,7 @@ cost: {model: linear, step_s: 0.02, prefill_token_s: 0.0001}
 output: {dir: out, steps: true, work: true}
 E1
 
-# SEED: 400 requests of three clients, one of whom asks for more and longer answers, all there from the start
+# SEED: 400 requests of three clients, all present from the start; one client has more and longer answers
 clients() {
     "$inflight" trace generate -n 400 --seed "$1" --prompt lognormal:120,1,4,900 \
         --output-tokens lognormal:90,1,2,700 -o lengths.csv >generated

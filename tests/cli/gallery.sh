@@ -14,8 +14,8 @@ for kept in "$INFLIGHT_DATA"/reports/figures/*/*.png; do
     done
     n=$((n + 1))
 done
-# What changes a schedule or a cost changes pictures: look at the new ones, and keep them.
+# A change of a schedule or a cost changes figures: check the new ones, and commit them.
 [ "$n_failures" -eq 0 ] || echo 'to draw them anew: sh reports/figures/remake build/inflight reports/figures'
-# and there is no figure that the gallery does not show
+# and every figure is in the gallery
 same "$(ls new/*/*.png | wc -l | tr -d ' ')" "$n" 'figures'
 finish

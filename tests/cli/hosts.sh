@@ -39,7 +39,7 @@ chmod +x agent
 
 OMPI_ALLOW_RUN_AS_ROOT=1
 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-ASAN_OPTIONS=detect_leaks=0 # MPI keeps what it allocates
+ASAN_OPTIONS=detect_leaks=0 # MPI does not free its memory
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM ASAN_OPTIONS
 
 # Open MPI warns where the daemon has begun before its parent could put it into a group of its own.
@@ -73,7 +73,7 @@ alike() {
 succeeds ranks "$inflight" run config.yaml --quiet -o both
 alike both
 
-# the cable is pulled out: the first host gives up or is stopped, and the rest is done alone
+# the cable is pulled out: the first host gives up or is stopped, and one host resumes the sweep
 ranks "$inflight" run config.yaml --quiet -o cut >logs/out 2>logs/err &
 n_waits=0
 while [ ! -e cut/.parts/record-000002 ] && [ $n_waits -lt 400 ]; do

@@ -8,7 +8,7 @@ set -- "$1" "$2"
 
 OMPI_ALLOW_RUN_AS_ROOT=1
 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-ASAN_OPTIONS=detect_leaks=0 # MPI keeps what it allocates
+ASAN_OPTIONS=detect_leaks=0 # MPI does not free its memory
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM ASAN_OPTIONS
 
 "$inflight" trace generate -n 1000 --process poisson --rate 5 -o trace.csv
@@ -31,7 +31,7 @@ children() {
     cat "/proc/$1/task/$1/children" 2>/dev/null
 }
 
-# The ranks, once mpirun has started both: one that is missed would go on beside the next run.
+# The ranks, once mpirun has started both: a rank missing from the list would run on beside the next run.
 ranks_of() {
     n_waits=0
     while [ "$(children "$run" | wc -w)" -lt 2 ] && [ -d "/proc/$run" ] && [ $n_waits -lt 400 ]; do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Unusual, but right: exit code 0, and the reports say what a pencil says. A step takes 10 ms
-# whatever it holds, so a request of n tokens that never waits takes n x 10 ms.
+# Unusual, but valid input: exit code 0, and reports as computed by hand. Every step takes 10 ms, so a request
+# of n tokens that never waits takes n x 10 ms.
 . "$(dirname "$0")/expect.sh"
 
 cat >config.yaml <<'END'
@@ -11,8 +11,8 @@ output: {dir: out}
 END
 head='arrival_s,prompt_tokens,output_tokens'
 
-# flies TEXT WORDS [OPTION...]: the text with its \n is flown, and the run says a line with the
-# words, or nothing.
+# flies TEXT WORDS [OPTION...]: the text with its \n is flown, and the run prints one line with the words, or
+# nothing.
 flies() {
     printf "$1" >trace
     words=$2
@@ -52,7 +52,7 @@ requests '1,finished,1.000000000,1.010000000,1.030000000
 flies "$head\n0,10,5\n9e9,20,3\n" ''
 requests "${alone}1,finished,9000000000.000000000,9000000000.010000000,9000000000.030000000\n"
 
-# 3000 at once: no two requests share a moment of arrival and a place in the queue
+# 3000 at once: the order of requests with the same arrival is unique
 { echo $head; yes 5,10,1 | head -n 3000; } >many
 succeeds "$inflight" run config.yaml --set workload.trace=many
 counts 3000,3000,0,0
@@ -76,8 +76,8 @@ printf "$head\n0,10,5\n" >trace
 succeeds sh -c 'cat trace | "$1" run config.yaml --set workload.trace=/dev/stdin' - "$inflight"
 requests "$alone"
 
-# the conversations that the page on traces shows: a turn comes when it was thought over, not before;
-# it finds the whole blocks of 16 of the turn before, of its answer too, but for the last token
+# the conversations on the page on traces: a turn arrives after its think time; it finds the full blocks of 16
+# tokens of the previous turn and answer, without the answer's last token
 awk '/^```csv/ { shown = 1; next } /^```/ { shown = 0 } shown' "$INFLIGHT_DATA/traces/FORMAT.md" >talks
 succeeds "$inflight" run config.yaml --set workload.trace=talks --set serving.preset=vllm-v1-sync \
     --set serving.max_model_len=1024 --set serving.kv.prefix_cache=hash
@@ -118,7 +118,7 @@ for preset in vllm-v0 vllm-v0-swap sarathi; do
         --set serving.max_model_len=4096 --set serving.preset=$preset
     counts 4,2,2,0
 done
-# three answers and two seats: whoever stands behind such a group does not wait for it
+# three answers and two seats: the request behind such a group does not wait for it
 for preset in "$INFLIGHT_DATA"/configs/serving/*.yaml; do
     name=$(basename "$preset" .yaml)
     flies "$head,samples\n0,10,5,1\n1,10,5,3\n2,10,5,1\n" \
@@ -128,21 +128,21 @@ for preset in "$INFLIGHT_DATA"/configs/serving/*.yaml; do
 1,rejected,
 2,finished,2.050000000' "the requests of $name"
 done
-# three blocks, one of which an admission leaves free: with its 33rd token it takes that one, lacks a
-# spare one then, gives way itself in a plan without a step, and cannot come back; the last row of
-# steps.csv tells of it
+# Three blocks, one of which admission leaves free. The request's 33rd token takes that block, and no spare one
+# is left: the request is preempted in a plan without a step and cannot be admitted again. The last row of
+# steps.csv has the preemption.
 flies "$head\n0,30,10\n" 'note: failed requests: 1 by admit prompt-fits: it never fits' \
     --set serving.kv.num_blocks=3 --set serving.admit.watermark_frac=0.4 --set output.steps=true
 counts 1,0,0,1
 same "$(columns out/requests.csv preemptions)" 1 'preemptions of the request'
 same "$(columns out/steps.csv start_s,duration_s,prefill_tokens,decode_tokens,preempted | tail -n 1)" \
     '0.040000000,0.000000000,0,0,1' 'the last row of steps.csv'
-# max_model_len is reserved for everyone: none fits
+# max_model_len is reserved for every request: none fits
 flies "$head\n0,10,5\n0,10,5\n" \
     'note: rejected requests: 2 by admit reserve: it never fits' \
     --set serving.max_model_len=4096 --set serving.preset=faster-transformer
 counts 2,0,2,0
-# a server with its limit turns the third away, and lets in who comes when both have left
+# a server with a limit of two rejects the third request, and admits the fourth, after the first two
 flies "$head\n0,10,5\n0,20,3\n0.01,10,5\n1,10,5\n" \
     'note: rejected requests: 1 turned away at the door (serving.max_queued_reqs, max_queued_tokens)' \
     --set serving.max_queued_reqs=2
@@ -152,8 +152,8 @@ same "$(columns out/requests.csv request_id,status)" '0,finished
 2,rejected
 3,finished' 'what the door turns away'
 
-# TensorRT-LLM's rule counts for its presets: of what 6,738,415,616 parameters, the activations of 4096
-# tokens and the workspace leave of 79.22 GiB, 0.9 in tokens of 512 KiB, and in blocks of 64, rounded up
+# TensorRT-LLM's rule for its presets: 79.22 GiB minus 6,738,415,616 parameters, the activations of 4096 tokens
+# and the workspace; 0.9 of that in tokens of 512 KiB, then in blocks of 64, rounded up
 for preset in trtllm-no-evict trtllm-static trtllm-max-utilization; do
     flies "$head\n0,10,5\n" "note: serving.kv.num_blocks is 2000, more than the $(awk 'BEGIN {
         free = (79.22 - 0.26) * 2 ^ 30 - 2 * 6738415616 - 2 * 4096 * (3 * 11008 + 4 * 4096)

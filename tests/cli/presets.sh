@@ -1,11 +1,11 @@
 #!/bin/sh
-# What presets say that they reproduce, in `inflight list presets`, is what the CSVs of the pages have.
+# The results that `inflight list presets` says presets reproduce are those in the CSVs of the pages.
 . "$(dirname "$0")/expect.sh"
 pages=$INFLIGHT_DATA/reports/reproductions
 validation=$pages/validation
 succeeds "$inflight" list presets
 
-# PRESET TEXT: what it reproduces has the text
+# PRESET TEXT: the preset's reproduced results contain the text
 says() {
     awk -v preset="$1" '/^[^ ]/ { mine = $1 == preset } mine && $1 == "reproduces"' logs/out >line
     grep -qF -- "$2" line || complain "$1 does not say: $2" "    but:$(cat line)"
@@ -61,7 +61,7 @@ for preset in s-lora vtc; do
 ($(cell "$fairness" "$preset," artifact_rps %.2f))"
 done
 
-# RUN COLUMN: a relative error of what the clients of the VTC artifact got, in per cent
+# RUN COLUMN: a relative error of the service of the VTC artifact's clients, in per cent
 of_clients() {
     echo "$(cell "$validation/vtc/service.csv" "$1,judged" "$2_error" %+.1f 100)%"
 }

@@ -1,13 +1,13 @@
 #!/bin/sh
-# A sweep on several ranks: the same bytes as on one, one line for what is wrong, and what is left of
-# it by fifty kills. Usage: ranks.sh INFLIGHT SOURCE MPIRUN
+# A sweep on several ranks: the same bytes as on one rank, also after fifty kills; one line per error; and one
+# run at a time in a directory. Usage: ranks.sh INFLIGHT SOURCE MPIRUN
 mpirun=$3
 set -- "$1" "$2"
 . "$(dirname "$0")/expect.sh"
 
 OMPI_ALLOW_RUN_AS_ROOT=1
 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-ASAN_OPTIONS=detect_leaks=0 # MPI keeps what it allocates
+ASAN_OPTIONS=detect_leaks=0 # MPI does not free its memory
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM ASAN_OPTIONS
 
 ranks() {
@@ -36,7 +36,7 @@ for n in 1 2 3; do
     same "$(ls -A "ranks-$n" | tr '\n' ' ')" "$reports " "the files of $n ranks"
 done
 
-# everybody sees the same mistake, and one says it
+# all ranks find the same mistake, and one rank reports it
 ranks 3 run config.yaml --set cost.step_z=1 >logs/out 2>logs/err
 code=$?
 same "$code" 2 'the exit code of a wrong configuration'

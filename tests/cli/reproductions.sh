@@ -1,6 +1,6 @@
 #!/bin/sh
 # The figures of papers in reports/reproductions: flown again, their CSVs are those of the pages byte for byte,
-# and where a page says how close they come, they do.
+# and their errors are within the bounds that the pages give.
 . "$(dirname "$0")/expect.sh"
 pages=$INFLIGHT_DATA/reports/reproductions
 
@@ -13,7 +13,7 @@ reproduce() {
     done
 }
 
-# CSV PAPER SIMULATED AT_MOST KIND: two of its columns are that close, in every row; KIND: relative, absolute
+# CSV PAPER SIMULATED AT_MOST KIND: two columns differ by at most AT_MOST in every row; KIND: relative, absolute
 close_by() {
     awk -F, -v paper="$2" -v simulated="$3" -v at_most="$4" -v kind="$5" '
         NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }

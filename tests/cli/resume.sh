@@ -1,5 +1,5 @@
 #!/bin/sh
-# What --resume takes of an earlier run, and that a directory has one run at a time.
+# The parts of an earlier run that --resume keeps, and the lock that allows one run at a time in a directory.
 . "$(dirname "$0")/expect.sh"
 
 cat >config.yaml <<'END'
@@ -81,7 +81,7 @@ fresh_inputs
 partly same
 says '' same
 
-# ---- what is damaged is named, and flown again ----
+# ---- damaged parts are named, and flown again ----
 partly part
 spoil part/.parts/requests.csv-000001 100
 says 'note: part/.parts/requests.csv-000001 is not what was written there, its point is flown again' part
@@ -96,7 +96,7 @@ spoil quiet/.parts/quantiles.csv-000000 50
 succeeds "$inflight" run config.yaml --quiet -o quiet --resume
 alike quiet fresh
 
-# ---- inputs whose contents have changed, to as many bytes ----
+# ---- inputs with changed contents of the same size ----
 partly trace
 rows 9 >two.csv
 says 'note: trace/.parts: trace two.csv has changed since, what was flown from it is flown again' trace
@@ -159,12 +159,12 @@ for threads in 1 3; do
     succeeds "$inflight" run config.yaml --quiet -o fresh
     alike held fresh
 done
-# a lock does not outlive its process
+# the lock of a dead process does not hold
 partly gone
 [ -e gone/.lock ] || complain 'a killed run leaves no file of the lock'
 succeeds "$inflight" run config.yaml --quiet -o gone
 alike gone fresh
-# nor one that was killed as it had just finished: its directory is whole but for that file
+# the lock file of a run that was killed after its last report: the directory is complete except for that file
 echo 'process 1 on a host that is gone' >gone/.lock
 succeeds "$inflight" run config.yaml --quiet -o gone --resume
 [ ! -e gone/.lock ] || complain 'the lock of a killed run stays in a directory that is whole'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Full disks, signals, failures half way: exit code 1, one line, and no report that is not whole.
+# Full disks, signals, failures half way: exit code 1, one line, and no incomplete report.
 . "$(dirname "$0")/expect.sh"
 
 cat >config.yaml <<'END'
@@ -61,7 +61,7 @@ expect 1 '*out/config.yaml: cannot give the finished file its name: Is a directo
 holds out "$reports"
 rmdir out/config.yaml
 
-# again into the same folder: what an earlier run left is replaced, or gone
+# again into the same folder: files of the earlier run are replaced or removed
 succeeds "$inflight" run config.yaml --quiet
 cp -r out first
 succeeds "$inflight" run config.yaml --quiet --set workload.limit=1
@@ -99,7 +99,7 @@ interrupt() {
     wait $run
     code=$? wanted=1 pattern='inflight: interrupted'
     judge
-    # nothing, or the points that were whole
+    # no report, or the complete points
     for file in $(find out -type f); do
         case $file in
         out/.parts/*-00000?) ;;
@@ -110,7 +110,7 @@ interrupt() {
 interrupt INT
 interrupt TERM
 
-# a search for the capacity that is under way when one is done says how to go on
+# a search for the capacity that is interrupted between two searches prints how to resume
 "$inflight" capacity config.yaml --quiet --set workload.trace=long.csv --set replications=9 \
     --set capacity.criterion=delay --set workload.arrivals.process=poisson \
     --set workload.arrivals.rate_rps=1 --set 'sweep.workload.limit=[10,200000]' -o searched \
@@ -128,7 +128,7 @@ pattern='interrupted; the same command with --resume does the rest'
 judge
 holds searched .parts
 
-# figures have their names when they are whole, also where gnuplot is killed
+# figures get their names when they are complete, also if gnuplot is killed
 if command -v gnuplot >logs/out; then
     mkdir bin drawn
     succeeds "$inflight" run config.yaml -q

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The star that says saturated, under schedulers that let everyone wait, or the long ones, or those who
-# have begun, against requests.csv: of the tokens that arrive in the second half of the arrivals, the share
-# that leaves in that time.
+# The star that marks a saturated point, against the share of tokens in requests.csv that arrive in the second
+# half of the arrivals and leave in that time. The schedulers let all requests wait, or long ones, or started
+# ones.
 . "$(dirname "$0")/expect.sh"
 
 "$inflight" trace generate -n 3000 --prompt lognormal:220,1.2,4,1024 \

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Sweeps: points that fail beside points that do not, and what --resume does with what is there.
+# Sweeps: failed points beside successful ones, and --resume of partial results.
 . "$(dirname "$0")/expect.sh"
 
 cat >config.yaml <<'END'
@@ -33,20 +33,20 @@ same "$(columns some/requests.csv point | sort -u)" 1 'the requests of failed po
 grep -q '^broken.csv,.*,.*broken.csv:2:6: ' some/summary.csv || complain 'no error in summary.csv'
 same "$(ls -A some | tr '\n' ' ')" "$reports " 'the files in some'
 
-# an axis that --set gives other values stays where it is: the first varies slowest
+# an axis keeps its position when --set gives it other values: the first axis varies slowest
 succeeds "$inflight" run config.yaml --quiet -o axes --set 'sweep.serving.preset=[vllm-v0,sarathi]' \
     --set 'sweep.cost.step_s=[0.02,0.01]'
 same "$(columns axes/summary.csv cost.step_s,serving.preset | tr '\n' ' ')" \
     '0.02,vllm-v0 0.02,sarathi 0.01,vllm-v0 0.01,sarathi ' 'the points of a changed axis'
 rm -rf axes
 
-# all of them: no run at all
+# all points fail: the run is refused
 refuses 'broken.csv:2:6: ' "$inflight" run config.yaml --quiet -o none --set sweep=null \
     --set 'sweep.workload.trace=[broken.csv,broken.csv]'
 same "$(ls -A none)" '' 'the files in none'
 
-# parts of a study, as a killed run leaves them: what the directory holds is put there while the
-# program waits for the trace of its last point
+# parts of a study, as a killed run leaves them: the program is killed while it waits for the trace of its last
+# point
 partly() {
     rm -rf "$1"
     mkfifo gate.csv 2>/dev/null
@@ -71,13 +71,13 @@ succeeds "$inflight" run config.yaml --quiet -o gates --set sweep=null --set "$g
 succeeds "$inflight" run config.yaml --quiet -o cut --resume --set sweep=null --set "$gates"
 alike cut gates
 
-# a part that was cut short or is gone is done again
+# a truncated or missing part is computed again
 : >cut-again/.parts/requests.csv-000001
 rm cut-again/.parts/steps.csv-000000
 succeeds "$inflight" run config.yaml --quiet -o cut-again --resume --set sweep=null --set "$gates"
 alike cut-again gates
 
-# another study's parts are not taken for ours, and a fresh start takes none
+# parts of another study are not used, and a run without --resume uses none
 rm gate.csv
 partly other
 succeeds "$inflight" run config.yaml --quiet -o other --resume
@@ -87,13 +87,14 @@ partly fresh
 succeeds "$inflight" run config.yaml --quiet -o fresh
 alike fresh whole
 
-# what is whole is left alone
+# complete reports are not written again
 touch -d '2001-01-01' whole/summary.csv
 succeeds "$inflight" run config.yaml --quiet -o whole --resume
 [ "$(find whole -name summary.csv -newermt 2002-01-01)" ] && complain 'a whole study was written again'
 expect 0 'note: whole is whole' "$inflight" run config.yaml -o whole --resume
 
-# replications: the first is the run without, the others draw anew, all policies alike
+# replications: the first equals the run without replications; the others have new draws, the same for all
+# policies
 again() {
     dir=$1
     shift
@@ -126,7 +127,7 @@ refuses 'replications are all the same where nothing is drawn' \
 refuses 'replications is swept, expected one number' \
     "$inflight" run config.yaml --quiet --set 'sweep.replications=[1,2]'
 
-# a warm-up: the first 30 requests come at once, the others when there is nobody else
+# a warm-up: the first 30 requests arrive at once, each later one at an empty system
 awk 'BEGIN {
     print "arrival_s,prompt_tokens,output_tokens"
     for (i = 0; i < 200; i++)

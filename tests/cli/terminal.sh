@@ -14,7 +14,7 @@ succeeds "$inflight" trace generate -n 400000 --prompt fixed:9 --output-tokens f
     --process constant --rate 100 -o trace.csv
 echo 9,9999,1 >>trace.csv
 
-# terminal KIND COLUMNS: what it gets, each line from where the cursor stands at its beginning
+# terminal KIND COLUMNS: the output, each line from the cursor's position at its beginning
 terminal() {
     TERM=$1 script -qec "stty cols $2; '$inflight' run config.yaml" logs/typescript >logs/out
     sed 1d logs/typescript | tr '\r' '\n' | sed 's/\x1b\[K//g' >lines

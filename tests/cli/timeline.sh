@@ -1,6 +1,6 @@
 #!/bin/sh
-# timeline.json and work.csv tell the story of requests.csv and steps.csv: every prompt token is in a
-# chunk, every preemption that ended in a stall, and slices nest.
+# timeline.json and work.csv agree with requests.csv and steps.csv: every prompt token is in a chunk, every
+# preemption that ended is a stall, and slices nest.
 check=$(cd "$(dirname "$3")" && pwd)/$(basename "$3")
 set -- "$1" "$2"
 . "$(dirname "$0")/expect.sh"
@@ -30,7 +30,7 @@ tells() {
     same "$("$check" out/timeline.json)" "$(cat told)" "the timeline of $preset on $replicas"
     grep -q 'stalls 0 ' told && complain "$preset preempts nobody"
     cp out/requests.csv out/summary.csv out/steps.csv .
-    # the story changes nothing
+    # the timeline changes no other report
     succeeds "$inflight" run out/config.yaml --quiet -o plain --set output.work=false \
         --set output.timeline=false
     for report in requests summary steps; do

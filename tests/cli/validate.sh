@@ -25,13 +25,13 @@ same "$(errors same/validation.csv scheduling.order spearman)" 1 'rank correlati
 same "$(awk -F, '$1 == "steps.alike_from_the_start" { print $4 == $5 }' same/validation.csv)" 1 \
     'steps alike'
 
-# requests that come when they came, and twice as fast: 4.5 s sooner after 9
+# requests with equal arrivals, and with arrivals twice as fast: 4.5 s earlier after 9 s
 grep -q arrivals logs/out && complain 'a run has its own arrivals'
 succeeds "$inflight" run config.yaml -q --set workload.arrivals.speedup=2 -o sooner
 succeeds "$inflight" validate sooner fast -o apart --no-plots
 printed 'arrivals   up to 4.5 s apart'
 
-# steps of 20 ms instead of 10: nobody queues, so every latency doubles
+# steps of 20 ms instead of 10: no request queues, so every latency doubles
 succeeds "$inflight" validate slow fast -o double --no-plots
 for metric in ttft_s tpot_s e2e_s; do
     same "$(awk -F, -v "m=$metric" '$1 == m && $2 == "mean" { print $7 + 0 }' double/validation.csv)" \
@@ -78,7 +78,7 @@ for part in 2/2 1 /2 1/0 x/y 1/2/3; do
     refuses 'expected K/N with K below N' "$inflight" validate slow fast --part "$part"
 done
 
-# its steps, replayed one by one, take the same time whatever the host took between them
+# the run's steps, replayed one by one, have the same durations; host time between them does not matter
 succeeds "$inflight" run config.yaml -q --set cost.model=recorded --set cost.dir=slow -o replayed
 same_bytes slow/requests.csv replayed/requests.csv
 same_bytes slow/steps.csv replayed/steps.csv
@@ -126,7 +126,7 @@ adapter blis.csv 2 0.785135 1.50077
 adapter llmd.csv 3 0.308333333 15.8916667
 adapter vtc.jsonl 2 1.125 5.75
 
-# error bars: an ensemble leaves the nominal run as it is, and says where 90% of its members lie
+# error bars: an ensemble does not change the nominal run; it adds the interval of 90% of its members
 cat >fitted.yaml <<'END'
 model: llama-2-7b
 hardware: a100-80gb-sxm
@@ -150,7 +150,7 @@ succeeds "$inflight" run fitted.yaml -q -o bars
 [ ! -e bars/intervals.csv ] || complain 'intervals of an earlier run are left'
 refuses 'cost.ensemble is above 0' "$inflight" run config.yaml -q --set cost.ensemble=2
 
-# what is refused
+# refusals
 refuses 'usage: inflight validate SIM_DIR REAL' "$inflight" validate fast
 refuses 'nowhere: cannot open' "$inflight" validate fast nowhere
 refuses 'trace.csv: a trace without outcomes' "$inflight" validate fast trace.csv

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The recorded runs of configs/validation: the errors are those of the page, and where the page says that they
-# are within a bound, they are.
+# The recorded runs of configs/validation: the errors are those of the page, and within the bounds that the page
+# gives.
 . "$(dirname "$0")/expect.sh"
 
 page=$INFLIGHT_DATA/reports/reproductions/validation
@@ -39,7 +39,7 @@ within blis-h100-codellama-34b-budget-64 - 0.02 0.02 0.015
 within llmservingsim-rtx-pro-6000 0.05 0.02 0.02 -
 within llmservingsim-rtx-4090 0.05 0.05 0.05 -
 
-# what the clients of the VTC artifact got: within 10%, and each scheduler against the others
+# service of the VTC artifact's clients: within 10%, and each scheduler against the others
 expect 0 '*' sh "$page/vtc/run" "$inflight" "$work/vtc"
 same_bytes "$work/vtc/service.csv" "$page/vtc/service.csv"
 same_bytes "$work/vtc/contrasts.csv" "$page/vtc/contrasts.csv"
@@ -54,7 +54,7 @@ awk -F, '$4 ~ /^service/ && $7 != "true" { bad = 1 } END { exit bad || NR < 30 }
 awk -F, 'NR > 1 && $8 != "" && ($6 - 1) ^ 2 > 6.25 * $8 ^ 2 { n++; bad += $7 != "true" } END { exit bad || n < 6 }' \
     "$work/vtc/contrasts.csv" || complain 'a scheduler is slower or faster than another, measured the other way'
 
-# two replicas: with the hits that one run shows, the others are met within 7%, whatever router
+# two replicas: with the cache hits of one run, the other runs are met within 7%, with every router
 succeeds sh "$page/two-replicas/run" "$inflight" "$work/two-replicas"
 for kept in routers hits hits-given; do
     same_bytes "$work/two-replicas/$kept.csv" "$page/two-replicas/$kept.csv"

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Systems that the contract must be able to carry: a sketch of each compiles against the public headers alone.
+"""Systems that the contract must be able to express: a sketch of each compiles against the public headers alone.
 
 A sketch has at most 40 lines. Each enumerator of the headers that modules read is used by a sketch or a module, so
-that the contract names nothing that no system needs.
+that the contract has no enumerator without a use.
 
 usage: sketches.py CC INCLUDE_DIR SOURCE_ROOT
 """

@@ -1,5 +1,5 @@
-/* Out-of-tree routers: one that holds requests back and drops some, one that counts for itself what
- * is at each replica, and two that ask for what this version does not do. */
+/* Out-of-tree routers: one that holds requests back and drops some, one that keeps its own count of
+ * requests at each replica, and two that need hooks that this version does not support. */
 #include <inflight/policy.h>
 
 struct gate {
@@ -24,7 +24,7 @@ static struct ifl_route gate(const void *self, const struct ifl_fleet *fleet)
                                                                        : ifl_hold_back();
 }
 
-/* What a router knows of a replica from its own hooks. */
+/* A router's own count of the requests of a replica, from its hooks. */
 struct own_count {
     int32_t n_here, n_first_tokens;
 };
@@ -52,8 +52,8 @@ static void on_first_token(void *self, const struct ifl_fleet *fleet, size_t rep
         own->n_first_tokens++;
 }
 
-/* Each request that ends has had its first token before, and once: else it is counted twice, and
- * the routes differ. */
+/* Each request has exactly one first token before its end; otherwise it would be counted twice, and
+ * the routes would differ. */
 static void on_end(void *self, const struct ifl_fleet *fleet, size_t replica)
 {
     struct own_count *own = ifl_at(self, replica);

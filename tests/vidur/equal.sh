@@ -1,7 +1,7 @@
 #!/bin/sh
-# Vidur's own runs again: its requests, its scheduler as a preset, its tables of operations. The time
-# of every request, end to end and to the end of its prompt, is Vidur's to 30 microseconds beside the
-# rounding of the seven digits that Vidur prints; so are the restarts, exactly.
+# Vidur's own runs again: its requests, its scheduler as a preset, its tables of operations. The times of
+# every request, end to end and to the end of its prompt, differ from Vidur's by at most 30 microseconds and
+# the rounding of the seven digits that Vidur prints. The restarts are equal.
 #
 # data/README.md says where the runs come from.
 . "$(dirname "$0")/../cli/expect.sh"

@@ -1,5 +1,5 @@
-# Mean normalized latency against the arrival rate, and where section 6.2 has the others cross 0.5 s a token: by how many
-# times vLLM sustains more, from the rate at which it does here. The fifth argument is the model.
+# Mean normalized latency against the arrival rate. Marks show where the other systems should cross 0.5 s a token: the
+# rate at which vLLM does here, divided by the factors of section 6.2. The fifth argument is the model.
 call ARG1.'/style.gp' ARG2 ARG3 ARG4
 eval read_series
 eval read_rates

@@ -1,4 +1,4 @@
-# What giving way costs one sequence of 512 tokens, and the latency under load, against the block size.
+# The cost of preempting one sequence of 512 tokens, and the latency under load, against the block size.
 call ARG1.'/style.gp' ARG2 ARG3 ARG4
 n = 2
 array name[2] = ['recompute', 'swap']

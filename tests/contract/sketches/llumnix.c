@@ -1,5 +1,6 @@
-/* Llumnix (OSDI 2024): dispatch to the replica whose free blocks last longest; every 50 ms the
- * shortest request of the most loaded replica moves to the least loaded one while it decodes. */
+/* Llumnix (OSDI 2024): dispatch to the replica with free blocks for the longest time; every 50 ms
+ * the shortest request of the most loaded replica moves to the least loaded one while it decodes.
+ */
 #include "inflight/policy.h"
 
 static double freeness(const struct ifl_fleet *fleet, size_t i)

@@ -1,4 +1,4 @@
-/* vLLM's max_loras: a request whose adapter has no slot is skipped while all slots are taken. */
+/* vLLM's max_loras: while all slots are taken, requests of adapters without a slot are skipped. */
 #include "inflight/policy.h"
 
 struct vllm_lora {

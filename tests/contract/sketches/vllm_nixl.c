@@ -21,7 +21,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     while ((r = ifl_next(step, IFL_IN_WAITING, &waiting)) && pull(step, r))
         ;
 }
-/* What loads in flight hold is not free for a prompt, and they take no seat. */
+/* Blocks of loads in flight are not free for a prompt; a load takes no seat. */
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,
                                 struct ifl_step *step, const struct ifl_request *r, int32_t n)
 {

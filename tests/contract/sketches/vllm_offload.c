@@ -1,5 +1,5 @@
 /* vLLM's offloading connector: behind its hit on the device, a request's K/V is read from host
- * memory while steps go on; if a part of it is lost, it waits again with what has come. */
+ * memory while steps go on; if a part of it is lost, it waits again with the part that was read. */
 #include "inflight/policy.h"
 
 struct vllm_offload {

@@ -1,5 +1,5 @@
-# The steps of a run that hold what the rows of a table of measured steps held, as join.awk's rows: prefill tokens,
-# and decoding sequences in the column of the batch size.
+# The steps of a run with the same contents as the rows of a table of measured steps, as join.awk's rows: prefill
+# tokens, and decoding sequences in the column of the batch size.
 BEGIN { FS = "," }
 FNR == 1 { file++; split("", at); for (i = 1; i <= NF; i++) at[$i] = i; next }
 file == 1 {

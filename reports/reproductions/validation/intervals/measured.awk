@@ -1,4 +1,4 @@
-# One deployment of a table of measured batches as a requests.csv: trace.awk's requests, and what their batch took.
+# One deployment of a table of measured batches as a requests.csv: trace.awk's requests with their batch's times.
 BEGIN { FS = ","; OFS = ","; print "point,request_id,status,arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s,queue_s,preemptions" }
 NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
 $1 == deployment {
