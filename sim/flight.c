@@ -3,40 +3,10 @@
 #include <gsl/gsl_heapsort.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "routing.h"
-
-/* What the loop keeps while it runs. */
-struct loop {
-    struct flight *flight;
-    struct routing routing;
-    uint32_t *due; /* [n_due] replicas to plan */
-    uint32_t n_due;
-    uint32_t n_busy;         /* replicas with a step at the executor */
-    bool sees_ahead;         /* steps may end without having been submitted */
-    uint64_t n_untold;       /* requests that have ended, for the progress line */
-    struct event_heap wakes; /* payload: the replica */
-    bool asks_held; /* requests have left since those at the gateway were last asked about */
-    int64_t now_ns;
-};
+#include "flight_loop.h"
 
 /* ---- requests that end ---- */
-
-static void tell_progress(struct loop *loop)
-{
-    if (loop->flight->n_ended)
-        atomic_fetch_add_explicit(loop->flight->n_ended, loop->n_untold, memory_order_relaxed);
-    loop->n_untold = 0;
-}
-
-/* Adds many at once if requests end fast: an atomic addition waits for all earlier writes. */
-static void count_ended(struct loop *loop, uint64_t n)
-{
-    loop->n_untold += n;
-    if (loop->n_untold >= 256 || !loop->sees_ahead)
-        tell_progress(loop);
-}
 
 static int report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
@@ -57,133 +27,8 @@ static int report_gone(struct loop *loop, struct replica *replica, struct ifl_er
         routing_tell_end(&loop->routing, replica, r);
     }
     loop->asks_held = loop->asks_held || replica->n_gone > 0;
-    count_ended(loop, replica->n_gone);
+    loop_count_ended(loop, replica->n_gone);
     replica_recycle(replica);
-    return rc;
-}
-
-/* ---- arrivals ---- */
-
-/* vllm/v1/engine/async_llm.py, check_admission (v0.33): the server knows what it has let in and
- * what it has answered, not how far a prompt is. */
-static bool door_is_closed(const struct flight *flight, const struct arrival *a)
-{
-    const struct door *door = &flight->door;
-    int64_t n_seqs = a->n_samples, n_tokens = 0;
-    if (door->max_queued_reqs == 0 && door->max_queued_tokens == 0)
-        return false;
-    for (uint32_t i = 0; i < flight->n_replicas; i++) {
-        n_seqs += flight->replicas[i].n_seqs_here;
-        n_tokens += flight->replicas[i].n_unanswered_tokens;
-    }
-    return (door->max_queued_reqs > 0 && n_seqs > door->max_queued_reqs) ||
-           (door->max_queued_tokens > 0 && n_tokens >= door->max_queued_tokens);
-}
-
-/* A request that is longer than the model or the pool could never finish. */
-static bool is_turned_away(struct flight *flight, const struct arrival *a)
-{
-    const enum replica_fit fit = replica_fit(&flight->replicas[0], a);
-    const bool at_door = fit == REPLICA_FITS && door_is_closed(flight, a);
-    flight->rejected.n_beyond_model += fit == REPLICA_BEYOND_MODEL;
-    flight->rejected.n_beyond_pool += fit == REPLICA_BEYOND_POOL;
-    flight->rejected.n_at_door += at_door;
-    return fit != REPLICA_FITS || at_door;
-}
-
-static int turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
-                     struct ifl_error *error)
-{
-    struct flight *flight = loop->flight;
-    const struct ifl_trace *trace = flight->workload->trace;
-    const struct ifl_request_record record = {
-        .request_id = trace->request_id ? trace->request_id[a->row] : a->row,
-        .arrival_ns = a->at_ns,
-        .first_scheduled_ns = IFL_NEVER,
-        .first_token_ns = IFL_NEVER,
-        .finish_ns = IFL_NEVER,
-        .max_itl_ns = -1,
-        .ttft_slo_ns = a->ttft_slo_ns,
-        .tpot_slo_ns = a->tpot_slo_ns,
-        .prompt_tokens = a->n_prompt,
-        .status = IFL_REJECTED,
-    };
-    count_ended(loop, 1);
-    const int rc = ifl_record_request(flight->recorder, &record, error);
-    return rc < 0 ? rc : workload_ended(flight->workload, a->row, a->serial, now_ns, error);
-}
-
-static void fall_due(struct loop *loop, struct replica *replica)
-{
-    if (replica->due || replica->busy)
-        return;
-    replica->due = true;
-    loop->due[loop->n_due++] = replica->number;
-}
-
-static int send_to(struct loop *loop, uint32_t number, const struct arrival *a, int64_t now_ns,
-                   struct ifl_error *error)
-{
-    struct replica *replica = &loop->flight->replicas[number];
-    const int rc = replica_join(replica, a, now_ns, error);
-    fall_due(loop, replica);
-    routing_note(&loop->routing, replica);
-    routing_tell_sent(&loop->routing, a, number, now_ns);
-    return rc;
-}
-
-static int shed(struct loop *loop, const struct arrival *a, int64_t now_ns, const char *why,
-                struct ifl_error *error)
-{
-    routing_note_shed(&loop->routing, why);
-    return turn_away(loop, a, now_ns, error);
-}
-
-/* As the router says. */
-static int dispatch(struct loop *loop, const struct arrival *a, int64_t now_ns,
-                    struct ifl_error *error)
-{
-    struct ifl_route route;
-    const int rc = routing_pick(&loop->routing, a, now_ns, &route, error);
-    if (rc < 0)
-        return rc;
-    if (route.what == IFL_SEND)
-        return send_to(loop, (uint32_t)route.prefill, a, now_ns, error);
-    return route.what == IFL_HOLD ? routing_hold(&loop->routing, a, error)
-                                  : shed(loop, a, now_ns, route.why, error);
-}
-
-static int let_one_arrive(struct loop *loop, struct ifl_error *error)
-{
-    struct flight *flight = loop->flight;
-    struct arrival a;
-    workload_take(flight->workload, &a);
-    return is_turned_away(flight, &a) ? turn_away(loop, &a, a.at_ns, error)
-                                      : dispatch(loop, &a, a.at_ns, error);
-}
-
-/* Requests at the gateway are asked about again, in order of arrival, once a request has left. */
-static int ask_held(struct loop *loop, struct ifl_error *error)
-{
-    struct routing *routing = &loop->routing;
-    const size_t n = routing->n_held;
-    int rc = 0;
-    loop->asks_held = false;
-    if (n == 0)
-        return 0;
-    routing->n_held = 0;
-    for (size_t i = 0; i < n && rc == 0; i++) {
-        const struct arrival a = routing->held[i];
-        rc = dispatch(loop, &a, loop->now_ns, error);
-    }
-    return rc;
-}
-
-static inline int let_arrive(struct loop *loop, struct ifl_error *error)
-{
-    int rc = 0;
-    while (rc == 0 && workload_next_ns(loop->flight->workload) <= loop->now_ns)
-        rc = let_one_arrive(loop, error);
     return rc;
 }
 
@@ -191,7 +36,7 @@ static void wake(struct loop *loop)
 {
     while (event_next_ns(&loop->wakes) <= loop->now_ns) {
         const struct event event = event_pop(&loop->wakes);
-        fall_due(loop, &loop->flight->replicas[event.payload]);
+        loop_fall_due(loop, &loop->flight->replicas[event.payload]);
     }
 }
 
@@ -372,7 +217,7 @@ static int end_after_arrivals(struct loop *loop, struct replica *replica,
 {
     loop->now_ns = done->end_ns - 1;
     wake(loop);
-    const int rc = let_arrive(loop, error);
+    const int rc = loop_let_arrive(loop, error);
     return rc < 0 ? rc : end_one(loop, replica, done, error);
 }
 
@@ -439,7 +284,7 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
         rc = loop->sees_ahead ? end_foreseen(loop, replica, error) : 1;
         if (rc != 0)
             return rc < 0 ? rc : submit(loop, replica, error);
-        if ((rc = let_arrive(loop, error)) < 0 || (rc = check_stop(flight, error)) < 0)
+        if ((rc = loop_let_arrive(loop, error)) < 0 || (rc = check_stop(flight, error)) < 0)
             return rc;
         n_tries = 0;
     }
@@ -488,20 +333,6 @@ static int fail_idle(const struct flight *flight, struct replica *replica, struc
                     replica->running.n, replica->n_swapped, first);
 }
 
-/* The router holds requests back, and no event is left after which it would be asked again. */
-static int give_up_held(struct loop *loop, struct ifl_error *error)
-{
-    struct routing *routing = &loop->routing;
-    if (routing->n_held == 0)
-        return 0;
-    const struct arrival a = routing->held[0];
-    routing->n_held--;
-    memmove(routing->held, routing->held + 1, routing->n_held * sizeof *routing->held);
-    const int rc =
-        shed(loop, &a, loop->now_ns, "it holds it back, and no request is left to wait for", error);
-    return rc < 0 ? rc : 1;
-}
-
 /* No event is left. At each replica with requests, one that is refused is dropped, and a plan is
  * due for the others; then one that is held back. 0: no request is left. */
 static int give_up(struct loop *loop, struct ifl_error *error)
@@ -514,10 +345,10 @@ static int give_up(struct loop *loop, struct ifl_error *error)
             continue;
         if (!replica_give_up(replica, true))
             return fail_idle(flight, replica, error);
-        fall_due(loop, replica);
+        loop_fall_due(loop, replica);
         rc = report_gone(loop, replica, error) < 0 ? error->code : 1;
     }
-    return rc == 0 ? give_up_held(loop, error) : rc;
+    return rc == 0 ? loop_give_up_held(loop, error) : rc;
 }
 
 /* Records preemptions behind the last step, of requests that were dropped then. */
@@ -536,7 +367,7 @@ static int end_step(struct loop *loop, const struct ifl_done *done, struct ifl_e
     struct replica *replica = &loop->flight->replicas[done->replica];
     const int rc = end_one(loop, replica, done, error);
     loop->n_busy--;
-    fall_due(loop, replica);
+    loop_fall_due(loop, replica);
     routing_note(&loop->routing, replica);
     return rc;
 }
@@ -583,9 +414,9 @@ static int run(struct loop *loop, struct ifl_error *error)
     while ((rc = advance(loop, error)) > 0 || (rc == 0 && (rc = give_up(loop, error)) > 0)) {
         rc = check_stop(flight, error);
         if (rc == 0 && loop->asks_held)
-            rc = ask_held(loop, error);
+            rc = loop_ask_held(loop, error);
         if (rc == 0)
-            rc = let_arrive(loop, error);
+            rc = loop_let_arrive(loop, error);
         if (rc == 0)
             rc = plan_due(loop, error);
         if (rc < 0)
@@ -607,7 +438,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     }
     if (rc == 0)
         rc = run(&loop, error);
-    tell_progress(&loop);
+    loop_tell_progress(&loop);
     flight->shed = loop.routing.refusals;
     routing_destroy(&loop.routing);
     event_heap_destroy(&loop.wakes);

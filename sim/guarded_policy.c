@@ -32,10 +32,9 @@ enum call {
 };
 
 static const char *const call_names[N_CALLS] = {
-    "init",          "finish",      "on_join",  "on_start", "on_undo", "on_preempt",
-    "on_step_start", "on_step_end", "on_leave", "steady",   "plan",    "rank",
-    "keys",          "ask",         "room",     "pick",     "ahead",   "key",
-    "on_sent",       "on_first_token", "on_end"};
+    "init",        "finish",   "on_join", "on_start", "on_undo", "on_preempt",     "on_step_start",
+    "on_step_end", "on_leave", "steady",  "plan",     "rank",    "keys",           "ask",
+    "room",        "pick",     "ahead",   "key",      "on_sent", "on_first_token", "on_end"};
 
 struct guarded {
     struct ifl_policy marked; /* first: what the registry knows */

@@ -138,8 +138,8 @@ static int create_replicas(const struct point_options *options, struct point *po
     const struct module_config *router = &config->serving.modules[IFL_ROUTE];
     size_t parts_bytes = 0; /* routers have no part of a request */
     return rc < 0 ? rc
-                  : module_create_router(&point->router, router, &result->limits,
-                                         point->n_replicas, &parts_bytes, error);
+                  : module_create_router(&point->router, router, &result->limits, point->n_replicas,
+                                         &parts_bytes, error);
 }
 
 static void destroy_replicas(struct point *point)

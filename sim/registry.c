@@ -45,8 +45,8 @@ const struct ifl_policy *registry_find(enum ifl_kind kind, const char *name)
 
 const char *registry_kind_name(enum ifl_kind kind)
 {
-    static const char *const names[IFL_N_KINDS] = {"batching", "order", "admit",
-                                                   "preempt",  "evict", "route",  "scale"};
+    static const char *const names[IFL_N_KINDS] = {"batching", "order", "admit", "preempt",
+                                                   "evict",    "route", "scale"};
     return (unsigned)kind < IFL_N_KINDS ? names[kind] : "unknown";
 }
 

@@ -195,8 +195,8 @@ void routing_tell_first_tokens(struct routing *routing, const struct replica *re
     for (size_t i = 0; i < replica->n_planned; i++) {
         const struct live_request *r = replica->planned[i].r;
         if (r->pub.first_token_ns == replica->last_end_ns && r->pub.stale.n_out == 1)
-            router->policy->ops.route->on_first_token(
-                router->self, show_live(routing, replica, r), replica->number);
+            router->policy->ops.route->on_first_token(router->self, show_live(routing, replica, r),
+                                                      replica->number);
     }
 }
 

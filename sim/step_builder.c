@@ -64,14 +64,16 @@ static void op_plan_ahead(struct ifl_step *step)
     replica_of(step)->plans_ahead = true;
 }
 
-/* ---- room in the contract: what no executor does yet breaks it, unless nothing is asked for ---- */
+/* ---- room in the contract: what no executor does yet breaks it, unless nothing is asked for ----
+ */
 
 static enum ifl_verdict op_schedule_drafts(struct ifl_step *step, const struct ifl_request *r,
                                            int32_t n, int32_t n_draft, int32_t hold_tokens)
 {
     if (n_draft == 0)
         return step_schedule(step, r, n, hold_tokens);
-    step_breach(replica_of(step), "it schedules drafts, which no executor of this version verifies");
+    step_breach(replica_of(step),
+                "it schedules drafts, which no executor of this version verifies");
     return IFL_WAIT;
 }
 
