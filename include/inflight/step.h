@@ -241,6 +241,8 @@ struct ifl_step_ops {
      *   - the request leaves when that plan has been made.
      * If that plan gives no token, another plan follows. */
     void (*plan_ahead)(struct ifl_step *);
+    /* The next three are there for executors that do not exist yet. Today a call that wants
+     * anything of them (n_draft > 0, K/V given up, n > 0) ends the run with the module's name. */
     /* As schedule, and behind the n tokens n_draft more that were guessed. At the end of the step
      * the accepted ones count as sampled, with one more token that follows them; n_computed falls
      * by the rejected, and their blocks stay. */
