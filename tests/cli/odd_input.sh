@@ -78,7 +78,7 @@ requests "$alone"
 
 # the conversations on the page on traces: a turn arrives after its think time; it finds the full blocks of 16
 # tokens of the previous turn and answer, without the answer's last token
-awk '/^```csv/ { shown = 1; next } /^```/ { shown = 0 } shown' "$INFLIGHT_DATA/traces/FORMAT.md" >talks
+awk '/^```csv/ { shown = 1; next } /^```/ { shown = 0 } shown' "$INFLIGHT_DATA/docs/formats.md" >talks
 succeeds "$inflight" run config.yaml --set workload.trace=talks --set serving.preset=vllm-v1-sync \
     --set serving.max_model_len=1024 --set serving.kv.prefix_cache=hash
 same "$(columns out/requests.csv request_id,arrival_s,finish_s,cached_tokens)" \
@@ -86,7 +86,7 @@ same "$(columns out/requests.csv request_id,arrival_s,finish_s,cached_tokens)" \
 1,0.500000000,1.300000000,0
 3,3.800000000,4.400000000,368
 2,6.000000000,7.200000000,288
-4,9.000000000,9.320000000,0' 'the conversations of traces/FORMAT.md'
+4,9.000000000,9.320000000,0' 'the conversations of docs/formats.md'
 same "$(columns out/summary.csv cached_prompt_frac)" "$(awk 'BEGIN { printf "%.9g", 656 / 1334 }')" \
     'what of the prompts was cached'
 
