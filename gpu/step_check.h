@@ -8,9 +8,9 @@
 /* IFL_E_INPUT and one line if the shapes or limits leave nothing to compute with. */
 int limits_check(const struct ifl_engine_options *options, struct ifl_error *error);
 
-/* IFL_E_INPUT and one line if `asked` is neither of the executor's two types. */
-int dtype_check(enum ifl_engine_dtype asked, enum ifl_engine_dtype one, enum ifl_engine_dtype other,
-                const char *executor, struct ifl_error *error);
+/* IFL_E_INPUT and one line if the option asks for neither of the executor's two types. */
+int dtype_check(const char *option, enum ifl_engine_dtype asked, enum ifl_engine_dtype one,
+                enum ifl_engine_dtype other, const char *executor, struct ifl_error *error);
 
 /* IFL_E_DEVICE and one line if a limit is exceeded or a number is out of range. */
 int step_check(const struct ifl_engine_options *limits, const struct ifl_engine_step *step,

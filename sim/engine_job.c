@@ -21,7 +21,7 @@ static bool reserve_seqs(struct engine_job *job, size_t n)
         return true;
     job->cap_seqs = 0;
     if (!GROW(job->owners, had) || !GROW(job->first_token, had) || !GROW(job->first_block, had) ||
-        !GROW(job->sampled, had) || !GROW(job->samples, had))
+        !GROW(job->sampled, had) || !GROW(job->n_rows, had))
         return false;
     job->cap_seqs = cap;
     return true;
@@ -89,7 +89,7 @@ static bool reserve(struct engine_job *job, const struct ifl_step_desc *desc)
 void engine_job_finish(struct engine_job *job)
 {
     void *const arrays[] = {job->owners,    job->token_ids, job->positions, job->first_token,
-                            job->block_ids, job->spoilt,    job->samples,   job->first_block,
+                            job->block_ids, job->spoilt,    job->n_rows,    job->first_block,
                             job->sampled,   job->outs,      job->ins,       job->copies};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
@@ -142,7 +142,7 @@ static void add_work(struct engine_job *job, const struct ifl_work *work)
                                             .hash_ids = r->hash_ids,
                                             .named_tokens = work->named_tokens,
                                             .hash_id_tokens = r->hash_id_tokens};
-    job->samples[seq] = work->samples;
+    job->n_rows[seq] = work->samples;
     for (int32_t i = 0; i < work->n_new; i++)
         job->positions[step->n_tokens++] = work->n_context + i;
     memcpy(job->block_ids + block, work->blocks, (size_t)work->n_blocks * sizeof *work->blocks);
@@ -176,7 +176,7 @@ int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
     job->step.first_token = job->first_token;
     job->step.first_block = job->first_block;
     job->step.block_ids = job->block_ids;
-    job->step.samples = job->samples;
+    job->step.n_rows = job->n_rows;
     job->step.sampled = job->sampled;
     job->step.outs = job->outs;
     job->step.ins = job->ins;
@@ -196,10 +196,10 @@ void engine_job_look_up(struct engine_job *job, const struct token_ids *ids)
 
 int engine_job_remember(const struct engine_job *job, struct token_ids *ids)
 {
+    const int32_t *sampled = job->sampled;
     for (int32_t seq = 0; seq < job->step.n_seqs; seq++) {
         const int32_t last = job->positions[job->first_token[seq + 1] - 1];
-        if (job->samples[seq] &&
-            token_ids_put(ids, &job->owners[seq], last + 1, job->sampled[seq]) < 0)
+        if (job->n_rows[seq] > 0 && token_ids_put(ids, &job->owners[seq], last + 1, *sampled++) < 0)
             return -1;
     }
     return 0;

@@ -16,9 +16,8 @@ struct engine_job {
     struct ifl_error error;
     /* what `step` points to */
     struct token_owner *owners; /* [n_seqs] */
-    int32_t *token_ids, *positions, *first_token, *first_block, *sampled;
+    int32_t *token_ids, *positions, *first_token, *first_block, *n_rows, *sampled;
     uint32_t *block_ids, *spoilt;
-    bool *samples;
     struct ifl_copy *outs, *ins, *copies;
     size_t cap_seqs, cap_tokens, cap_blocks, cap_copies, cap_spoilt;
 };

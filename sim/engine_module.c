@@ -54,7 +54,7 @@ static int check(const struct ifl_engine *engine, const char *path, struct ifl_e
                            sizeof(struct ifl_engine), sizeof(struct ifl_engine_options),
                            sizeof(struct ifl_engine_step));
     if (!engine->name || !engine->open || !engine->step || !engine->block_bytes ||
-        !engine->read_block || !engine->close)
+        !engine->read_block || !engine->write_block || !engine->close)
         return ifl_fail_at(error, path, 0, 0, "its engine lacks a function");
     return 0;
 }

@@ -1,5 +1,5 @@
-/* Causal attention over paged K/V. Token at position p sees positions 0 to p, or only the last
- * window_tokens of them.
+/* Causal attention over paged K/V. A token sees the first n slots of its sequence (step_slots.h),
+ * or only the last window_tokens of them.
  *
  * A few new tokens (decoding, small chunks) walk the block table, one query after the other, so
  * that each K and V is read once for all query heads that share it. Longer chunks go by tiles:
@@ -9,46 +9,59 @@
 
 #include "blas.h"
 #include "engine.h"
+#include "step_slots.h"
 
 struct piece { /* some new tokens of one sequence, in one layer */
     const struct cpu_engine *engine;
     const uint32_t *blocks;
-    int32_t layer, position, n; /* of the first token; tokens */
-    const float *qkv;           /* [n][qkv_width] */
-    float *out;                 /* [n][out_width] */
+    int32_t layer, n_seen; /* slots that the first token sees */
+    const float *qkv;      /* [n][qkv_width] */
+    float *out;            /* [n][out_width] */
     size_t qkv_width, out_width, d_head;
     int32_t group; /* query heads that share a KV head */
     float scale;
+    float *votes; /* [n_kv_heads][n_slots] of the layer, or NULL */
+    int32_t first_voter, n_slots;
 };
 
-static int32_t first_seen(const struct piece *piece, int32_t position)
+static int32_t first_seen(const struct piece *piece, int32_t n_seen)
 {
     const int32_t window = piece->engine->architecture.window_tokens;
-    return window > 0 && position >= window ? position - window + 1 : 0;
+    return window > 0 && n_seen > window ? n_seen - window : 0;
+}
+
+/* Adds token i's probabilities of n slots from `from` on to the votes. */
+static void vote(const struct piece *piece, int32_t i, int32_t kv_head, int32_t from,
+                 const float *probabilities, size_t n)
+{
+    if (!piece->votes || i < piece->first_voter)
+        return;
+    const size_t at = (size_t)kv_head * (size_t)piece->n_slots + (size_t)from;
+    cpu_add_scaled(piece->votes + at, probabilities, 1, n);
 }
 
 /* ---- a query at a time ---- */
 
-/* K or V of the tokens of one block that lie in [from, to). */
+/* K or V of the slots of one block that lie in [from, to). */
 struct span {
     const float *rows;
-    int32_t first, n; /* token, tokens */
+    int32_t first, n; /* slot, slots */
 };
 
-static struct span span_at(const struct piece *piece, int32_t k_or_v, int32_t kv_head,
-                           int32_t token, int32_t to)
+static struct span span_at(const struct piece *piece, int32_t k_or_v, int32_t kv_head, int32_t slot,
+                           int32_t to)
 {
     const int32_t block_tokens = piece->engine->limits.block_tokens;
-    const int32_t within = token % block_tokens;
-    const int32_t n = to - token < block_tokens - within ? to - token : block_tokens - within;
-    const uint32_t block = piece->blocks[token / block_tokens];
+    const int32_t within = slot % block_tokens;
+    const int32_t n = to - slot < block_tokens - within ? to - slot : block_tokens - within;
+    const uint32_t block = piece->blocks[slot / block_tokens];
     return (struct span){cpu_block_row(piece->engine, block, piece->layer, k_or_v, kv_head, within),
-                         token, n};
+                         slot, n};
 }
 
 static void attend_query(const struct piece *piece, int32_t i, int32_t kv_head)
 {
-    const int32_t to = piece->position + i + 1, from = first_seen(piece, to - 1);
+    const int32_t to = piece->n_seen + i, from = first_seen(piece, to);
     const size_t n_keys = (size_t)(to - from), d = piece->d_head;
     const size_t heads_at = (size_t)kv_head * (size_t)piece->group * d;
     const float *q = piece->qkv + (size_t)i * piece->qkv_width + heads_at;
@@ -62,8 +75,10 @@ static void attend_query(const struct piece *piece, int32_t i, int32_t kv_head)
                 scores[g * n_keys + (size_t)(k.first - from) + t] =
                     piece->scale * cpu_dot(q + g * d, k.rows + t * d, d);
     }
-    for (size_t g = 0; g < group; g++)
+    for (size_t g = 0; g < group; g++) {
         cpu_softmax(scores + g * n_keys, n_keys);
+        vote(piece, i, kv_head, from, scores + g * n_keys, n_keys);
+    }
     memset(out, 0, group * d * sizeof *out);
     for (struct span v = {.first = from}; (v.first += v.n) < to;) {
         v = span_at(piece, 1, kv_head, v.first, to);
@@ -88,14 +103,14 @@ static const float *gather(const struct piece *piece, int32_t k_or_v, int32_t kv
     return tile;
 }
 
-/* Row i of the tile sees keys up to its own position; what it does not see weighs nothing. */
+/* Row i of the tile sees one key less than row i + 1. A key that it does not see gets weight 0. */
 static void mask_and_normalise(const struct piece *piece, int32_t i, int32_t from, size_t n_keys,
                                float *row)
 {
-    const int32_t position = piece->position + i;
-    const int32_t first = first_seen(piece, position);
+    const int32_t n_seen = piece->n_seen + i;
+    const int32_t first = first_seen(piece, n_seen);
     const size_t skip = (size_t)(first > from ? first - from : 0);
-    const size_t seen = (size_t)(position + 1 - from);
+    const size_t seen = (size_t)(n_seen - from);
     memset(row, 0, skip * sizeof *row);
     cpu_softmax(row + skip, seen - skip);
     memset(row + seen, 0, (n_keys - seen) * sizeof *row);
@@ -104,7 +119,7 @@ static void mask_and_normalise(const struct piece *piece, int32_t i, int32_t fro
 static void attend_tile(const struct piece *piece, int32_t i, int32_t n, int32_t head)
 {
     const int32_t kv_head = head / piece->group, d = (int32_t)piece->d_head;
-    const int32_t to = piece->position + i + n, from = first_seen(piece, piece->position + i);
+    const int32_t to = piece->n_seen + i + n - 1, from = first_seen(piece, piece->n_seen + i);
     const int32_t n_keys = to - from;
     const float *q = piece->qkv + (size_t)i * piece->qkv_width + (size_t)head * piece->d_head;
     float *out = piece->out + (size_t)i * piece->out_width + (size_t)head * piece->d_head;
@@ -116,9 +131,11 @@ static void attend_tile(const struct piece *piece, int32_t i, int32_t n, int32_t
                                  (struct matrix){q, (int32_t)piece->qkv_width},
                                  (struct matrix){k, d}, 0, scores + (key - from), n_keys);
     }
-    for (int32_t row = 0; row < n; row++)
-        mask_and_normalise(piece, i + row, from, (size_t)n_keys,
-                           scores + (size_t)row * (size_t)n_keys);
+    for (int32_t row = 0; row < n; row++) {
+        float *of_row = scores + (size_t)row * (size_t)n_keys;
+        mask_and_normalise(piece, i + row, from, (size_t)n_keys, of_row);
+        vote(piece, i + row, kv_head, from, of_row, (size_t)n_keys);
+    }
     for (int32_t key = from; key < to; key += CPU_KEY_ROWS) {
         const int32_t end = to - key < CPU_KEY_ROWS ? to : key + CPU_KEY_ROWS;
         const float *v = gather(piece, 1, kv_head, key, end);
@@ -129,25 +146,47 @@ static void attend_tile(const struct piece *piece, int32_t i, int32_t n, int32_t
 
 /* ---- both ---- */
 
-void cpu_attend_seq(struct cpu_engine *engine, const struct ifl_engine_step *step, int32_t layer,
-                    int32_t seq, int32_t first, int32_t n, int32_t pass_first)
+static float *votes_of(const struct cpu_pass *pass, int32_t layer, int32_t seq)
 {
+    const struct ifl_engine_model *m = &pass->engine->limits.model;
+    const struct ifl_engine_step *step = pass->step;
+    if (!pass->votes || step_first_voter(step, seq) == step->first_token[seq + 1])
+        return NULL;
+    return pass->votes + step_votes_before(step, m, seq) +
+           (size_t)layer * (size_t)m->n_kv_heads * (size_t)step_n_slots(step, seq);
+}
+
+static struct piece piece_of(const struct cpu_pass *pass, int32_t layer, int32_t seq, int32_t first)
+{
+    const struct cpu_engine *engine = pass->engine;
+    const struct ifl_engine_step *step = pass->step;
     const struct ifl_engine_model *m = &engine->limits.model;
-    const size_t d = (size_t)m->d_head, row = (size_t)(first - pass_first);
-    struct piece piece = {
+    const size_t d = (size_t)m->d_head, row = (size_t)(first - pass->first);
+    const size_t qkv_width = (size_t)(m->n_q_heads + 2 * m->n_kv_heads) * d;
+    const size_t out_width = (size_t)m->n_q_heads * d;
+    return (struct piece){
         .engine = engine,
         .blocks = step->block_ids + step->first_block[seq],
         .layer = layer,
-        .position = step->positions[first],
-        .n = n,
-        .qkv_width = (size_t)(m->n_q_heads + 2 * m->n_kv_heads) * d,
-        .out_width = (size_t)m->n_q_heads * d,
+        .n_seen = step_n_seen(step, seq, first),
+        .qkv = engine->scratch.qkv + row * qkv_width,
+        .out = engine->scratch.attended + row * out_width,
+        .qkv_width = qkv_width,
+        .out_width = out_width,
         .d_head = d,
         .group = m->n_q_heads / m->n_kv_heads,
         .scale = (float)(1 / sqrt((double)d)),
+        .votes = votes_of(pass, layer, seq),
+        .first_voter = step_first_voter(step, seq) - first,
+        .n_slots = step_n_slots(step, seq),
     };
-    piece.qkv = engine->scratch.qkv + row * piece.qkv_width;
-    piece.out = engine->scratch.attended + row * piece.out_width;
+}
+
+void cpu_attend_seq(const struct cpu_pass *pass, int32_t layer, int32_t seq, int32_t first,
+                    int32_t n)
+{
+    const struct ifl_engine_model *m = &pass->engine->limits.model;
+    const struct piece piece = piece_of(pass, layer, seq, first);
     if (n < CPU_FEW_ROWS) {
         for (int32_t i = 0; i < n; i++)
             for (int32_t kv_head = 0; kv_head < m->n_kv_heads; kv_head++)

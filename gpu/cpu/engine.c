@@ -6,6 +6,7 @@
 
 #include "blas.h"
 #include "step_check.h"
+#include "step_slots.h"
 
 static int64_t clock_ns(void)
 {
@@ -52,7 +53,9 @@ static int cpu_open(const struct ifl_engine_options *options, void **self, struc
 {
     *self = NULL;
     if (limits_check(options, error) < 0 ||
-        dtype_check(options->dtype, IFL_DTYPE_FP32, IFL_DTYPE_FP32, "cpu", error) < 0)
+        dtype_check("dtype", options->dtype, IFL_DTYPE_FP32, IFL_DTYPE_FP32, "cpu", error) < 0 ||
+        dtype_check("kv_dtype", options->kv_dtype, IFL_DTYPE_FP32, IFL_DTYPE_FP32, "cpu", error) <
+            0)
         return error->code;
     struct cpu_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
@@ -60,6 +63,7 @@ static int cpu_open(const struct ifl_engine_options *options, void **self, struc
     engine->limits = *options;
     int rc = architecture_of(options, &engine->architecture, error);
     engine->limits.model = engine->architecture.model;
+    engine->limits.window_tokens = engine->architecture.window_tokens;
     const struct ifl_engine_model *m = &engine->limits.model;
     engine->block_floats = 2 * (size_t)m->n_layers * (size_t)m->n_kv_heads *
                            (size_t)options->block_tokens * (size_t)m->d_head;
@@ -84,14 +88,48 @@ static void copy_blocks(const struct cpu_engine *engine, const float *from, floa
         memmove(to + copies[i].to * floats, from + copies[i].from * floats, floats * sizeof *to);
 }
 
+static void keep_head(const struct cpu_engine *engine, const struct ifl_engine_keep *keep,
+                      int32_t layer, int32_t kv_head, const int32_t *kept)
+{
+    const int32_t block_tokens = engine->limits.block_tokens;
+    const size_t row_bytes = (size_t)engine->limits.model.d_head * sizeof(float);
+    for (int32_t k_or_v = 0; k_or_v < 2; k_or_v++)
+        for (int32_t to = 0; to < keep->n_kept; to++) { /* rising: no slot is read once written */
+            const int32_t from = kept[to];
+            memmove(cpu_block_row(engine, keep->block_ids[to / block_tokens], layer, k_or_v,
+                                  kv_head, to % block_tokens),
+                    cpu_block_row(engine, keep->block_ids[from / block_tokens], layer, k_or_v,
+                                  kv_head, from % block_tokens),
+                    row_bytes);
+        }
+}
+
+static void keep_slots(const struct cpu_engine *engine, const struct ifl_engine_keep *keep)
+{
+    const struct ifl_engine_model *m = &engine->limits.model;
+    const int32_t *kept = keep->kept;
+    for (int32_t layer = 0; layer < m->n_layers; layer++)
+        for (int32_t head = 0; head < m->n_kv_heads; head++, kept += keep->n_kept)
+            keep_head(engine, keep, layer, head, kept);
+}
+
 static void move_blocks(struct cpu_engine *engine, const struct ifl_engine_step *step)
 {
     copy_blocks(engine, engine->kv, engine->host, step->outs, step->n_outs);
     copy_blocks(engine, engine->host, engine->kv, step->ins, step->n_ins);
     copy_blocks(engine, engine->kv, engine->kv, step->copies, step->n_copies);
+    for (size_t i = 0; i < step->n_keeps; i++)
+        keep_slots(engine, &step->keeps[i]);
     for (size_t i = 0; i < step->n_spoilt; i++) /* all bits set: NaN */
         memset(engine->kv + step->spoilt[i] * engine->block_floats, 0xff,
                engine->block_floats * sizeof *engine->kv);
+}
+
+static void clear_votes(const struct cpu_engine *engine, const struct ifl_engine_step *step)
+{
+    const size_t n = step_votes_before(step, &engine->limits.model, step->n_seqs);
+    if (n > 0)
+        memset(step->votes, 0, n * sizeof *step->votes);
 }
 
 static int cpu_step(void *self, struct ifl_engine_step *step, struct ifl_error *error)
@@ -100,18 +138,20 @@ static int cpu_step(void *self, struct ifl_engine_step *step, struct ifl_error *
     const int64_t start_ns = clock_ns();
     const volatile sig_atomic_t *stop = engine->limits.stop;
     float *logits = step->logits;
+    int32_t *sampled = step->sampled;
     if (step_check(&engine->limits, step, error) < 0)
         return error->code;
     move_blocks(engine, step);
-    for (int32_t i = 0; i < step->n_seqs; i++)
-        step->sampled[i] = -1;
+    clear_votes(engine, step);
     for (int32_t row = 0; row < step->n_tokens; row += CPU_PASS_TOKENS) {
         const int32_t left = step->n_tokens - row;
         const struct cpu_pass pass = {engine, step, row,
-                                      left < CPU_PASS_TOKENS ? left : CPU_PASS_TOKENS};
-        const int32_t n_sampled = cpu_forward(&pass, logits);
+                                      left < CPU_PASS_TOKENS ? left : CPU_PASS_TOKENS, step->votes};
+        const int32_t n_rows = cpu_forward(&pass, sampled, logits);
+        if (n_rows > 0)
+            sampled += n_rows;
         if (logits)
-            logits += (size_t)n_sampled * (size_t)engine->limits.model.n_vocab;
+            logits += (size_t)n_rows * (size_t)engine->limits.model.n_vocab;
         if (stop && *stop)
             return ifl_fail(error, IFL_E_INTERRUPTED, "interrupted");
     }
@@ -119,7 +159,7 @@ static int cpu_step(void *self, struct ifl_engine_step *step, struct ifl_error *
     return 0;
 }
 
-/* ---- looking in ---- */
+/* ---- blocks in and out ---- */
 
 static size_t cpu_block_bytes(const void *self)
 {
@@ -127,14 +167,26 @@ static size_t cpu_block_bytes(const void *self)
     return engine->block_floats * sizeof(float);
 }
 
+static float *block_at(const struct cpu_engine *engine, enum ifl_engine_pool pool, uint32_t block)
+{
+    return (pool == IFL_DEVICE_POOL ? engine->kv : engine->host) + block * engine->block_floats;
+}
+
 static int cpu_read_block(void *self, enum ifl_engine_pool pool, uint32_t block, void *bytes,
                           struct ifl_error *error)
 {
-    const struct cpu_engine *engine = self;
-    const float *blocks = pool == IFL_DEVICE_POOL ? engine->kv : engine->host;
-    if (block_check(&engine->limits, pool, block, error) < 0)
+    if (block_check(&((struct cpu_engine *)self)->limits, pool, block, error) < 0)
         return error->code;
-    memcpy(bytes, blocks + block * engine->block_floats, engine->block_floats * sizeof(float));
+    memcpy(bytes, block_at(self, pool, block), cpu_block_bytes(self));
+    return 0;
+}
+
+static int cpu_write_block(void *self, enum ifl_engine_pool pool, uint32_t block, const void *bytes,
+                           struct ifl_error *error)
+{
+    if (block_check(&((struct cpu_engine *)self)->limits, pool, block, error) < 0)
+        return error->code;
+    memcpy(block_at(self, pool, block), bytes, cpu_block_bytes(self));
     return 0;
 }
 
@@ -152,6 +204,7 @@ const struct ifl_engine ifl_engine_v1
         .step = cpu_step,
         .block_bytes = cpu_block_bytes,
         .read_block = cpu_read_block,
+        .write_block = cpu_write_block,
         .close = cpu_close,
         .describe = cpu_describe,
         .measure = cpu_measure,

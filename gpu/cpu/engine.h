@@ -17,17 +17,16 @@ enum {
     CPU_FEW_ROWS = 8, /* below, attention runs a query at a time, straight from the blocks */
 };
 
-struct cpu_scratch {       /* n: rows of a pass */
-    float *x;              /* [n][d_model] the residual stream */
-    float *normed;         /* [n][d_model] */
-    float *qkv;            /* [n][(n_q_heads + 2 n_kv_heads) d_head] */
-    float *attended;       /* [n][n_q_heads d_head] */
-    float *gate_up;        /* [n][2 d_ffn] */
-    float *activated;      /* [n][d_ffn] */
-    float *scores;         /* [max(CPU_QUERY_ROWS, query heads of a KV head)][max_tokens] */
-    float *tile;           /* [CPU_KEY_ROWS][d_head] */
-    float *logits;         /* [CPU_LOGIT_ROWS][n_vocab] */
-    int32_t *sampled_seqs; /* [n] sequences with their last token in the pass */
+struct cpu_scratch {  /* n: rows of a pass */
+    float *x;         /* [n][d_model] the residual stream */
+    float *normed;    /* [n][d_model] */
+    float *qkv;       /* [n][(n_q_heads + 2 n_kv_heads) d_head] */
+    float *attended;  /* [n][n_q_heads d_head] */
+    float *gate_up;   /* [n][2 d_ffn] */
+    float *activated; /* [n][d_ffn] */
+    float *scores;    /* [max(CPU_QUERY_ROWS, query heads of a KV head)][max_tokens] */
+    float *tile;      /* [CPU_KEY_ROWS][d_head] */
+    float *logits;    /* [CPU_LOGIT_ROWS][n_vocab] */
 };
 
 struct cpu_engine {
@@ -55,11 +54,12 @@ struct cpu_pass {
     struct cpu_engine *engine;
     const struct ifl_engine_step *step;
     int32_t first, n; /* rows of the step */
+    float *votes;     /* of the step, or NULL */
 };
 
-/* `logits` is NULL or receives one row of logits for each sequence that samples in this pass.
- * Returns the number of those sequences. */
-int32_t cpu_forward(const struct cpu_pass *pass, float *logits);
+/* `sampled` receives a token and `logits`, unless it is NULL, n_vocab numbers for each row of
+ * logits in the pass. Returns the number of those rows. */
+int32_t cpu_forward(const struct cpu_pass *pass, int32_t *sampled, float *logits);
 
 /* Operations of a pass. cpu_multiply: y[n][n_out] = x[n][n_in] w[n_out][n_in]^T; cpu_multiply_add
  * adds that product to y; the others work on the rows of a pass. */
@@ -78,10 +78,9 @@ int cpu_describe(const void *self, struct ifl_engine_machine *machine, struct if
 
 /* ---- attention.c ---- */
 
-/* Tokens [first, first + n) of sequence seq; scratch's qkv and attended start at row
- * `pass_first` of the step. */
-void cpu_attend_seq(struct cpu_engine *engine, const struct ifl_engine_step *step, int32_t layer,
-                    int32_t seq, int32_t first, int32_t n, int32_t pass_first);
+/* Tokens [first, first + n) of the step, which are in the pass and of sequence seq. */
+void cpu_attend_seq(const struct cpu_pass *pass, int32_t layer, int32_t seq, int32_t first,
+                    int32_t n);
 
 static inline float *cpu_block_row(const struct cpu_engine *engine, uint32_t block, int32_t layer,
                                    int32_t k_or_v, int32_t kv_head, int32_t token)

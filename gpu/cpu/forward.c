@@ -3,6 +3,7 @@
 
 #include "blas.h"
 #include "engine.h"
+#include "step_slots.h"
 
 /* y = x w^T + keep y. One row is a matrix-vector product, which reads w at the speed of memory. */
 static void multiply(int32_t n, const float *x, const float *w, size_t n_out, size_t n_in,
@@ -62,14 +63,14 @@ static void turn_heads(const struct cpu_pass *pass, float *heads, int32_t n_head
 }
 
 static void store(const struct cpu_pass *pass, int32_t layer, int32_t k_or_v, const float *heads,
-                  int32_t position, const uint32_t *blocks)
+                  int32_t slot, const uint32_t *blocks)
 {
     const struct ifl_engine_model *m = &pass->engine->limits.model;
     const int32_t block_tokens = pass->engine->limits.block_tokens;
     const size_t d = (size_t)m->d_head;
     for (int32_t h = 0; h < m->n_kv_heads; h++)
-        memcpy(cpu_block_row(pass->engine, blocks[position / block_tokens], layer, k_or_v, h,
-                             position % block_tokens),
+        memcpy(cpu_block_row(pass->engine, blocks[slot / block_tokens], layer, k_or_v, h,
+                             slot % block_tokens),
                heads + (size_t)h * d, d * sizeof *heads);
 }
 
@@ -83,12 +84,12 @@ static void place_row(const struct cpu_pass *pass, int32_t layer, int32_t seq, i
     const size_t q_width = (size_t)m->n_q_heads * d, kv_width = (size_t)m->n_kv_heads * d;
     float *q = engine->scratch.qkv + (size_t)(row - pass->first) * (q_width + 2 * kv_width);
     float *k = q + q_width, *v = k + kv_width;
-    const int32_t position = pass->step->positions[row];
+    const int32_t position = pass->step->positions[row], slot = step_slot(pass->step, row);
     const uint32_t *blocks = pass->step->block_ids + pass->step->first_block[seq];
     turn_heads(pass, q, m->n_q_heads, w[WEIGHT_Q_NORM], position);
     turn_heads(pass, k, m->n_kv_heads, w[WEIGHT_K_NORM], position);
-    store(pass, layer, 0, k, position, blocks);
-    store(pass, layer, 1, v, position, blocks);
+    store(pass, layer, 0, k, slot, blocks);
+    store(pass, layer, 1, v, slot, blocks);
 }
 
 static int32_t seq_of_row(const struct ifl_engine_step *step, int32_t row)
@@ -121,7 +122,7 @@ void cpu_attend(const struct cpu_pass *pass, int32_t layer)
     int32_t seq = seq_of_row(pass->step, pass->first);
     for (int32_t row = pass->first, to; row < pass->first + pass->n; row = to, seq++) {
         to = end_of(pass, seq);
-        cpu_attend_seq(pass->engine, pass->step, layer, seq, row, to - row, pass->first);
+        cpu_attend_seq(pass, layer, seq, row, to - row);
     }
 }
 
@@ -167,26 +168,25 @@ static void mlp_part(const struct cpu_pass *pass, int32_t layer)
 
 /* ---- the next tokens ---- */
 
-/* Sequences of the pass that sample, their last rows normalised and packed. */
-static int32_t gather_last_rows(const struct cpu_pass *pass)
+/* The rows of the pass that have logits, normalised and packed. */
+static int32_t gather_rows(const struct cpu_pass *pass)
 {
     const struct ifl_engine_step *step = pass->step;
     const struct cpu_scratch *s = &pass->engine->scratch;
     const size_t d = (size_t)pass->engine->limits.model.d_model;
-    int32_t n = 0;
-    for (int32_t seq = seq_of_row(step, pass->first);
-         seq < step->n_seqs && step->first_token[seq] < pass->first + pass->n; seq++) {
-        const int32_t last = step->first_token[seq + 1] - 1 - pass->first;
-        if (!step->samples[seq] || last >= pass->n)
-            continue;
-        cpu_rms_norm(s->x + (size_t)last * d, pass->engine->at[0][WEIGHT_NORM_END],
-                     pass->engine->architecture.norm_epsilon, d, s->normed + (size_t)n * d);
-        s->sampled_seqs[n++] = seq;
+    int32_t n = 0, row = pass->first;
+    for (int32_t seq = seq_of_row(step, row); row < pass->first + pass->n; seq++) {
+        const int32_t first = step_first_row(step, seq), to = end_of(pass, seq);
+        for (row = first > row ? first : row; row < to; row++, n++)
+            cpu_rms_norm(s->x + (size_t)(row - pass->first) * d,
+                         pass->engine->at[0][WEIGHT_NORM_END],
+                         pass->engine->architecture.norm_epsilon, d, s->normed + (size_t)n * d);
+        row = to;
     }
     return n;
 }
 
-static int32_t sample(const struct cpu_pass *pass, float *logits_out)
+static int32_t sample(const struct cpu_pass *pass, int32_t *sampled, float *logits_out)
 {
     const struct cpu_engine *engine = pass->engine;
     const struct cpu_scratch *s = &engine->scratch;
@@ -194,13 +194,12 @@ static int32_t sample(const struct cpu_pass *pass, float *logits_out)
     const size_t n_vocab = (size_t)engine->limits.model.n_vocab;
     const bool tied = engine->limits.model.tied_embeddings;
     const float *head = engine->at[0][tied ? WEIGHT_EMBEDDING : WEIGHT_HEAD];
-    const int32_t n = gather_last_rows(pass);
+    const int32_t n = gather_rows(pass);
     for (int32_t i = 0, m; i < n; i += m) {
         m = n - i < CPU_LOGIT_ROWS ? n - i : CPU_LOGIT_ROWS;
         cpu_multiply(m, s->normed + (size_t)i * d, head, n_vocab, d, s->logits);
         for (int32_t j = 0; j < m; j++)
-            pass->step->sampled[s->sampled_seqs[i + j]] =
-                cpu_argmax(s->logits + (size_t)j * n_vocab, (int32_t)n_vocab);
+            sampled[i + j] = cpu_argmax(s->logits + (size_t)j * n_vocab, (int32_t)n_vocab);
         if (logits_out)
             memcpy(logits_out + (size_t)i * n_vocab, s->logits,
                    (size_t)m * n_vocab * sizeof *logits_out);
@@ -208,7 +207,7 @@ static int32_t sample(const struct cpu_pass *pass, float *logits_out)
     return n;
 }
 
-int32_t cpu_forward(const struct cpu_pass *pass, float *logits)
+int32_t cpu_forward(const struct cpu_pass *pass, int32_t *sampled, float *logits)
 {
     const volatile sig_atomic_t *stop = pass->engine->limits.stop;
     embed(pass);
@@ -218,5 +217,5 @@ int32_t cpu_forward(const struct cpu_pass *pass, float *logits)
         attention_part(pass, layer);
         mlp_part(pass, layer);
     }
-    return sample(pass, logits);
+    return sample(pass, sampled, logits);
 }

@@ -84,7 +84,7 @@ static int on_rows(struct cpu_engine *engine, struct ifl_engine_op *op, struct i
     for (int32_t row = 0, n; row < op->step->n_tokens; row += n) {
         const int32_t left = op->step->n_tokens - row;
         n = left < CPU_PASS_TOKENS ? left : CPU_PASS_TOKENS;
-        const struct cpu_pass pass = {engine, op->step, row, n};
+        const struct cpu_pass pass = {engine, op->step, row, n, NULL};
         run_on(&pass, op->kind, layer);
     }
     op->ns = clock_ns() - start_ns;

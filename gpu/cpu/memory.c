@@ -45,9 +45,7 @@ static bool take_scratch(struct cpu_engine *engine)
                                                                   : CPU_PASS_TOKENS);
     const size_t d_head = (size_t)m->d_head, q_width = (size_t)m->n_q_heads * d_head;
     const size_t group = (size_t)(m->n_q_heads / m->n_kv_heads);
-    s->sampled_seqs = malloc((n + 1) * sizeof *s->sampled_seqs);
-    return s->sampled_seqs && take(&s->x, n * (size_t)m->d_model) &&
-           take(&s->normed, n * (size_t)m->d_model) &&
+    return take(&s->x, n * (size_t)m->d_model) && take(&s->normed, n * (size_t)m->d_model) &&
            take(&s->qkv, n * (q_width + 2 * (size_t)m->n_kv_heads * d_head)) &&
            take(&s->attended, n * q_width) && take(&s->gate_up, n * 2 * (size_t)m->d_ffn) &&
            take(&s->activated, n * (size_t)m->d_ffn) &&
@@ -88,10 +86,10 @@ int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
 void cpu_give_memory(struct cpu_engine *engine)
 {
     struct cpu_scratch *s = &engine->scratch;
-    void *const arrays[] = {engine->weights, engine->bench,  engine->at,   engine->kv, engine->host,
-                            engine->cosines, engine->sines,  s->x,         s->normed,  s->qkv,
-                            s->attended,     s->gate_up,     s->activated, s->scores,  s->tile,
-                            s->logits,       s->sampled_seqs};
+    void *const arrays[] = {engine->weights, engine->bench,   engine->at,    engine->kv,
+                            engine->host,    engine->cosines, engine->sines, s->x,
+                            s->normed,       s->qkv,          s->attended,   s->gate_up,
+                            s->activated,    s->scores,       s->tile,       s->logits};
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
         free(arrays[i]);
 }

@@ -87,6 +87,9 @@ static int set_up(struct cuda_engine *engine, const struct checkpoint *checkpoin
 {
     const struct ifl_engine_model *m = &engine->limits.model;
     engine->element = element_of(engine->limits.dtype, checkpoint);
+    const enum ifl_engine_dtype own =
+        engine->element == ELEMENT_BF16 ? IFL_DTYPE_BF16 : IFL_DTYPE_FP16;
+    TRY(dtype_check("kv_dtype", engine->limits.kv_dtype, own, own, "cuda", error));
     struct weight_source source = {.checkpoint = checkpoint,
                                    .seed = engine->limits.seed,
                                    .n_threads = engine->limits.n_threads,
@@ -116,6 +119,7 @@ static int open_checkpoint_and_set_up(struct cuda_engine *engine, struct ifl_err
     const char *dir = engine->limits.weights_dir;
     int rc = architecture_of(&engine->limits, &engine->architecture, error);
     engine->limits.model = engine->architecture.model;
+    engine->limits.window_tokens = engine->architecture.window_tokens;
     if (rc == 0 && dir)
         rc = checkpoint_open(dir, &checkpoint, error);
     if (rc == 0)
@@ -142,7 +146,7 @@ static int engine_open(const struct ifl_engine_options *options, void **self,
 {
     *self = NULL;
     if (limits_check(options, error) < 0 ||
-        dtype_check(options->dtype, IFL_DTYPE_BF16, IFL_DTYPE_FP16, "cuda", error) < 0)
+        dtype_check("dtype", options->dtype, IFL_DTYPE_BF16, IFL_DTYPE_FP16, "cuda", error) < 0)
         return error->code;
     struct cuda_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
@@ -160,53 +164,52 @@ static int engine_open(const struct ifl_engine_options *options, void **self,
 
 /* The plan's pinned memory is written anew once the pass before has been sent. */
 int cuda_send_plan(struct cuda_engine *engine, const struct ifl_engine_step *step,
-                   int32_t n_sampled, struct ifl_error *error)
+                   struct ifl_error *error)
 {
     TRY_CUDA(cudaEventSynchronize(engine->plan_copied));
-    const size_t n_bytes = pass_write(&engine->pass_limits, step, &engine->pass, engine->plan_host,
-                                      engine->sampled_seqs + n_sampled);
+    const size_t n_bytes = pass_write(&engine->pass_limits, step, &engine->pass, engine->plan_host);
     TRY_CUDA(cudaMemcpyAsync(engine->plan, engine->plan_host, n_bytes, cudaMemcpyHostToDevice,
                              engine->stream));
     TRY_CUDA(cudaEventRecord(engine->plan_copied, engine->stream));
     return 0;
 }
 
-/* *n_sampled is the number of rows of logits so far. */
-static int run_pass(struct cuda_engine *engine, const struct ifl_engine_step *step,
-                    int32_t *n_sampled, struct ifl_error *error)
+/* *n_rows is the number of rows of logits so far. */
+static int run_pass(struct cuda_engine *engine, const struct ifl_engine_step *step, int32_t *n_rows,
+                    struct ifl_error *error)
 {
-    const size_t at = (size_t)*n_sampled, n_vocab = (size_t)engine->limits.model.n_vocab;
-    const int32_t n = engine->pass.n_sampled;
-    TRY(cuda_send_plan(engine, step, *n_sampled, error));
+    const size_t at = (size_t)*n_rows, n_vocab = (size_t)engine->limits.model.n_vocab;
+    const int32_t n = engine->pass.n_logit_rows;
+    TRY(cuda_send_plan(engine, step, error));
     TRY(cuda_forward(engine, step->logits ? step->logits + at * n_vocab : NULL, error));
     if (n > 0)
         TRY_CUDA(cudaMemcpyAsync(engine->sampled_host + at, engine->scratch.sampled,
                                  (size_t)n * sizeof *engine->sampled_host, cudaMemcpyDeviceToHost,
                                  engine->stream));
-    *n_sampled += n;
+    *n_rows += n;
     return 0;
 }
 
-static int compute(struct cuda_engine *engine, const struct ifl_engine_step *step,
-                   int32_t *n_sampled, struct ifl_error *error)
+static int compute(struct cuda_engine *engine, const struct ifl_engine_step *step, int32_t *n_rows,
+                   struct ifl_error *error)
 {
     const volatile sig_atomic_t *stop = engine->limits.stop;
     struct pass_cursor cursor = {0};
     while (pass_cut(&engine->pass_limits, step, &cursor, &engine->pass)) {
         if (stop && *stop)
             return ifl_fail(error, IFL_E_INTERRUPTED, "interrupted");
-        TRY(run_pass(engine, step, n_sampled, error));
+        TRY(run_pass(engine, step, n_rows, error));
     }
     return 0;
 }
 
 /* All work that is enqueued when the end event is recorded belongs to the step. */
-static int enqueue(struct cuda_engine *engine, const struct ifl_engine_step *step,
-                   int32_t *n_sampled, struct ifl_error *error)
+static int enqueue(struct cuda_engine *engine, const struct ifl_engine_step *step, int32_t *n_rows,
+                   struct ifl_error *error)
 {
     TRY_CUDA(cudaEventRecord(engine->started, engine->stream));
     TRY(cuda_move_blocks(engine, step, error));
-    TRY(compute(engine, step, n_sampled, error));
+    TRY(compute(engine, step, n_rows, error));
     if (step->n_outs > 0)
         TRY_CUDA(cudaStreamWaitEvent(engine->stream, engine->moves.out_done, 0));
     if (step->n_ins > 0)
@@ -216,27 +219,42 @@ static int enqueue(struct cuda_engine *engine, const struct ifl_engine_step *ste
     return 0;
 }
 
+static int check_features(const struct ifl_engine_step *step, struct ifl_error *error)
+{
+    for (int32_t i = 0; step->n_voters && i < step->n_seqs; i++)
+        if (step->n_voters[i] > 0)
+            return ifl_fail(
+                error, IFL_E_DEVICE,
+                "sequence %d has %d voters, executor cuda expects 0: it counts no votes", i,
+                step->n_voters[i]);
+    if (step->n_keeps > 0)
+        return ifl_fail(error, IFL_E_DEVICE,
+                        "the step keeps slots of %zu tables, executor cuda expects 0: it moves "
+                        "whole blocks alone",
+                        step->n_keeps);
+    return 0;
+}
+
 static int engine_step(void *self, struct ifl_engine_step *step, struct ifl_error *error)
 {
     struct cuda_engine *engine = self;
-    int32_t n_sampled = 0;
+    int32_t n_rows = 0;
     float lasted_ms = 0;
     TRY(step_check(&engine->limits, step, error));
-    const int rc = enqueue(engine, step, &n_sampled, error);
+    TRY(check_features(step, error));
+    const int rc = enqueue(engine, step, &n_rows, error);
     if (rc < 0) {
         cudaDeviceSynchronize(); /* the caller's arrays may still be read */
         return rc;
     }
-    for (int32_t i = 0; i < step->n_seqs; i++)
-        step->sampled[i] = -1;
-    for (int32_t i = 0; i < n_sampled; i++)
-        step->sampled[engine->sampled_seqs[i]] = engine->sampled_host[i];
+    if (n_rows > 0)
+        memcpy(step->sampled, engine->sampled_host, (size_t)n_rows * sizeof *step->sampled);
     TRY_CUDA(cudaEventElapsedTime(&lasted_ms, engine->started, engine->ended));
     step->device_ns = (int64_t)llround((double)lasted_ms * 1e6);
     return 0;
 }
 
-/* ---- looking in ---- */
+/* ---- blocks in and out ---- */
 
 static size_t engine_block_bytes(const void *self)
 {
@@ -244,17 +262,33 @@ static size_t engine_block_bytes(const void *self)
     return engine->block_bytes;
 }
 
+static char *block_at(const struct cuda_engine *engine, enum ifl_engine_pool pool, uint32_t block)
+{
+    return (pool == IFL_DEVICE_POOL ? engine->kv : engine->host) + block * engine->block_bytes;
+}
+
 static int engine_read_block(void *self, enum ifl_engine_pool pool, uint32_t block, void *bytes,
                              struct ifl_error *error)
 {
     const struct cuda_engine *engine = self;
-    const bool device = pool == IFL_DEVICE_POOL;
     TRY(block_check(&engine->limits, pool, block, error));
-    const char *from = (device ? engine->kv : engine->host) + block * engine->block_bytes;
-    if (device)
+    const char *from = block_at(engine, pool, block);
+    if (pool == IFL_DEVICE_POOL)
         TRY_CUDA(cudaMemcpy(bytes, from, engine->block_bytes, cudaMemcpyDeviceToHost));
     else
         memcpy(bytes, from, engine->block_bytes);
+    return 0;
+}
+
+static int engine_write_block(void *self, enum ifl_engine_pool pool, uint32_t block,
+                              const void *bytes, struct ifl_error *error)
+{
+    const struct cuda_engine *engine = self;
+    TRY(block_check(&engine->limits, pool, block, error));
+    char *to = block_at(engine, pool, block);
+    if (pool == IFL_DEVICE_POOL)
+        return cuda_send(engine, to, bytes, engine->block_bytes, error);
+    memcpy(to, bytes, engine->block_bytes);
     return 0;
 }
 
@@ -272,6 +306,7 @@ const struct ifl_engine ifl_engine_v1
         .step = engine_step,
         .block_bytes = engine_block_bytes,
         .read_block = engine_read_block,
+        .write_block = engine_write_block,
         .close = engine_close,
         .describe = cuda_describe,
         .measure = cuda_measure,

@@ -29,7 +29,7 @@ struct cuda_scratch {           /* n: rows of a pass; all on the device */
     void *gate_up, *activated;  /* [n][2 d_ffn], [n][d_ffn] */
     void *last, *last_normed;   /* [CUDA_LOGIT_ROWS][d_model] */
     float *logits;              /* [CUDA_LOGIT_ROWS][logit_stride] */
-    int32_t *sampled;           /* [PASS_MAX_SEQS] */
+    int32_t *sampled;           /* [n] */
     float *parts, *part_logsum; /* [2 n_shares][n_q_heads][width], [2 n_shares][n_q_heads] */
     struct block_pair *pairs;   /* [CUDA_PAIRS] */
 };
@@ -66,8 +66,7 @@ struct cuda_engine {
     struct pass_limits pass_limits;
     struct pass pass;
     char *plan_host, *plan; /* pinned, device: pass_max_bytes each */
-    int32_t *sampled_host;  /* pinned, [max_step_seqs] */
-    int32_t *sampled_seqs;  /* [max_step_seqs] the sequence of each of those tokens */
+    int32_t *sampled_host;  /* pinned, [max_step_tokens] */
     struct cuda_moves moves;
     cudaGraphExec_t graphs[CUDA_N_GRAPHS]; /* NULL: no step of that bucket yet */
     cudaStream_t stream;
@@ -84,10 +83,9 @@ int cuda_send(const struct cuda_engine *engine, void *to, const void *from, size
 
 /* ---- engine.c ---- */
 
-/* Sends the plan of engine->pass to the device. Appends the pass's sampling sequences to
- * sampled_seqs, behind the first n_sampled. */
+/* Sends the plan of engine->pass to the device. */
 int cuda_send_plan(struct cuda_engine *engine, const struct ifl_engine_step *step,
-                   int32_t n_sampled, struct ifl_error *error);
+                   struct ifl_error *error);
 
 /* ---- load.c ---- */
 
@@ -106,7 +104,7 @@ int cuda_move_blocks(struct cuda_engine *engine, const struct ifl_engine_step *s
 /* ---- forward.c ---- */
 
 /* Runs the pass that was last sent to the device, from embedding to sampled tokens. `logits` (host)
- * is NULL or receives the logits of the sampling rows. */
+ * is NULL or receives the pass's rows of logits. */
 int cuda_forward(struct cuda_engine *engine, float *logits, struct ifl_error *error);
 
 /* Runs one operation of one layer of the pass that was last sent to the device. */

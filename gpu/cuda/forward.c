@@ -198,14 +198,14 @@ static int mlp_part(const struct forward *f, int32_t layer, struct ifl_error *er
 
 /* ---- the next tokens ---- */
 
-static int gather_last(const struct forward *f, int32_t first, int32_t n, struct ifl_error *error)
+static int gather_rows(const struct forward *f, int32_t first, int32_t n, struct ifl_error *error)
 {
     const struct cuda_engine *e = f->engine;
     const struct gather_args args = {
         .element = e->element,
         .out = e->scratch.last,
         .table = e->scratch.x,
-        .index = f->plan.last_row + first,
+        .index = f->plan.logit_row + first,
         .n_rows = n,
         .n_table = f->shape->n_rows,
         .width = e->limits.model.d_model,
@@ -231,7 +231,7 @@ static int multiply_head(const struct forward *f, int32_t n, struct ifl_error *e
     return gemm_run(&e->gemm, &call, e->stream, error);
 }
 
-/* Samples rows [first, first + n) of the sampling rows. */
+/* Samples rows [first, first + n) of the rows with logits. */
 static int sample(const struct forward *f, int32_t first, int32_t n, struct ifl_error *error)
 {
     const struct cuda_engine *e = f->engine;
@@ -242,7 +242,7 @@ static int sample(const struct forward *f, int32_t first, int32_t n, struct ifl_
         .n_vocab = e->limits.model.n_vocab,
         .stride = e->logit_stride,
     };
-    TRY(gather_last(f, first, n, error));
+    TRY(gather_rows(f, first, n, error));
     TRY(multiply_head(f, n, error));
     TRY_CUDA(argmax_launch(&args, e->stream));
     return 0;
@@ -275,10 +275,10 @@ static int layers(const struct forward *f, struct ifl_error *error)
 
 static int run_eagerly(const struct forward *f, struct ifl_error *error)
 {
-    const int32_t n_sampled = f->engine->pass.n_sampled;
+    const int32_t n_rows = f->engine->pass.n_logit_rows;
     TRY(layers(f, error));
-    for (int32_t i = 0, n; i < n_sampled; i += n) {
-        n = n_sampled - i < CUDA_LOGIT_ROWS ? n_sampled - i : CUDA_LOGIT_ROWS;
+    for (int32_t i = 0, n; i < n_rows; i += n) {
+        n = n_rows - i < CUDA_LOGIT_ROWS ? n_rows - i : CUDA_LOGIT_ROWS;
         TRY(sample(f, i, n, error));
         TRY(copy_logits(f, i, n, error));
     }
@@ -290,7 +290,7 @@ static int run_eagerly(const struct forward *f, struct ifl_error *error)
 static int enqueue_decodes(const struct forward *f, struct ifl_error *error)
 {
     TRY(layers(f, error));
-    return sample(f, 0, f->shape->n_samples, error);
+    return sample(f, 0, f->shape->n_logit_rows, error);
 }
 
 /* A failed capture is ended, too: a stream in capture mode cannot be used. */
@@ -340,7 +340,7 @@ int cuda_forward(struct cuda_engine *engine, float *logits, struct ifl_error *er
     if (!f.shape->is_graph)
         return run_eagerly(&f, error);
     TRY(run_decodes(&f, error));
-    return copy_logits(&f, 0, engine->pass.n_sampled, error);
+    return copy_logits(&f, 0, engine->pass.n_logit_rows, error);
 }
 
 /* ---- one operation, to be measured ---- */

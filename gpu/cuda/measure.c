@@ -139,7 +139,7 @@ static int send_step(struct cuda_engine *engine, const struct ifl_engine_op *op,
         return ifl_fail(error, IFL_E_DEVICE,
                         "a step to measure has %d tokens, of which a pass takes %d",
                         op->step->n_tokens, n_rows);
-    TRY(cuda_send_plan(engine, op->step, 0, error));
+    TRY(cuda_send_plan(engine, op->step, error));
     TRY_CUDA(cudaStreamSynchronize(engine->stream)); /* not a part of what is measured */
     return 0;
 }

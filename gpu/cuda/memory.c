@@ -42,7 +42,7 @@ static size_t lay_out_scratch(struct cuda_engine *engine, void *base)
     s->last = cut(&memory, CUDA_LOGIT_ROWS * row);
     s->last_normed = cut(&memory, CUDA_LOGIT_ROWS * row);
     s->logits = cut(&memory, CUDA_LOGIT_ROWS * (size_t)engine->logit_stride * sizeof *s->logits);
-    s->sampled = cut(&memory, PASS_MAX_SEQS * sizeof *s->sampled);
+    s->sampled = cut(&memory, n * sizeof *s->sampled);
     s->parts = cut(&memory, n_parts * q_heads * width * sizeof *s->parts);
     s->part_logsum = cut(&memory, n_parts * q_heads * sizeof *s->part_logsum);
     s->pairs = cut(&memory, CUDA_PAIRS * sizeof *s->pairs);
@@ -137,7 +137,7 @@ static int take_pinned_all(struct cuda_engine *engine, struct ifl_error *error)
     TRY(take_pinned((void **)&moves->pairs, CUDA_PAIRS * sizeof *moves->pairs, "block copies",
                     error));
     return take_pinned((void **)&engine->sampled_host,
-                       (size_t)o->max_step_seqs * sizeof *engine->sampled_host, "sampled tokens",
+                       (size_t)o->max_step_tokens * sizeof *engine->sampled_host, "sampled tokens",
                        error);
 }
 
@@ -156,14 +156,13 @@ static int take_host(struct cuda_engine *engine, struct ifl_error *error)
     struct cuda_moves *moves = &engine->moves;
     const size_t n_blocks = (size_t)o->n_blocks, n_seqs = (size_t)engine->pass_limits.max_seqs;
     engine->at = calloc((size_t)o->model.n_layers, sizeof *engine->at);
-    engine->sampled_seqs = malloc((size_t)o->max_step_seqs * sizeof *engine->sampled_seqs);
     engine->pass.pieces = malloc(n_seqs * sizeof *engine->pass.pieces);
     engine->pass.row_of = malloc(n_seqs * sizeof *engine->pass.row_of);
     engine->pass.q_indptr = malloc((n_seqs + 1) * sizeof *engine->pass.q_indptr);
     moves->leaving = calloc(4 * n_blocks, sizeof *moves->leaving);
     moves->landing = calloc((size_t)o->n_host_blocks + 1, sizeof *moves->landing);
-    if (!engine->at || !engine->sampled_seqs || !engine->pass.pieces || !engine->pass.row_of ||
-        !engine->pass.q_indptr || !moves->leaving || !moves->landing)
+    if (!engine->at || !engine->pass.pieces || !engine->pass.row_of || !engine->pass.q_indptr ||
+        !moves->leaving || !moves->landing)
         return ifl_fail_nomem(error);
     moves->arriving = moves->leaving + n_blocks;
     moves->read = moves->arriving + n_blocks;
@@ -229,10 +228,9 @@ void cuda_give_memory(struct cuda_engine *engine)
     void *const device[] = {engine->weights, engine->kv, engine->bench, engine->scratch_memory};
     void *const pinned[] = {engine->host, engine->plan_host, engine->moves.pairs,
                             engine->sampled_host};
-    void *const host[] = {(void *)(uintptr_t)engine->at, engine->sampled_seqs,
-                          engine->pass.pieces,           engine->pass.row_of,
-                          engine->pass.q_indptr,         engine->moves.leaving,
-                          engine->moves.landing};
+    void *const host[] = {(void *)(uintptr_t)engine->at, engine->pass.pieces,
+                          engine->pass.row_of,           engine->pass.q_indptr,
+                          engine->moves.leaving,         engine->moves.landing};
     give_streams(engine);
     for (size_t i = 0; i < sizeof device / sizeof *device; i++)
         if (device[i])

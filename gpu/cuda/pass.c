@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gemm.h"
+#include "step_slots.h"
 
 static int32_t min32(int32_t a, int32_t b)
 {
@@ -53,7 +54,7 @@ size_t pass_lay_out(const struct pass_limits *limits, const struct pass_shape *s
     a->kv_len = place(base, &at, n_seqs, word);
     a->block_indptr = place(base, &at, n_seqs + 1, word);
     a->q_indptr = place(base, &at, (size_t)shape->n_prefills + 1, word);
-    a->last_row = place(base, &at, (size_t)shape->n_samples, word);
+    a->logit_row = place(base, &at, (size_t)shape->n_logit_rows, word);
     a->decode.share_indptr = place(base, &at, n_shares + 1, word);
     a->decode.segments = place(base, &at, n_decodes + n_shares, sizeof *a->decode.segments);
     a->decode.merges = place(base, &at, n_shares, sizeof *a->decode.merges);
@@ -71,7 +72,7 @@ size_t pass_max_bytes(const struct pass_limits *limits)
         .n_rows = limits->max_rows,
         .n_decodes = max_seqs,
         .n_prefills = max_seqs,
-        .n_samples = max_seqs,
+        .n_logit_rows = max32(limits->max_rows, PASS_GRAPH_SEQS),
         .n_items = (int32_t)(rows / 64) + max_seqs,
     };
     struct pass_arrays arrays;
@@ -86,21 +87,21 @@ static int32_t blocks_before(const struct pass_limits *limits, int32_t n_tokens)
     return (n_tokens + limits->block_tokens - 1) / limits->block_tokens;
 }
 
-/* Tokens of the sequence in the pool, the piece's own included. */
+/* Slots that the piece's last token attends to. */
 static int32_t kv_len_of(const struct ifl_engine_step *step, const struct pass_piece *piece)
 {
-    return step->positions[piece->first + piece->n - 1] + 1;
+    return step_n_seen(step, piece->seq, piece->first + piece->n - 1);
 }
 
 static void set_shape(struct pass *pass, int32_t n_rows)
 {
     struct pass_shape *shape = &pass->shape;
-    *shape = (struct pass_shape){.n_rows = n_rows, .n_samples = pass->n_sampled};
+    *shape = (struct pass_shape){.n_rows = n_rows, .n_logit_rows = pass->n_logit_rows};
     for (int32_t i = 0; i < pass->n_pieces; i++)
         *(pass->pieces[i].n == 1 ? &shape->n_decodes : &shape->n_prefills) += 1;
     shape->is_graph = shape->n_prefills == 0 && n_rows <= PASS_GRAPH_SEQS;
     if (shape->is_graph)
-        shape->n_rows = shape->n_decodes = shape->n_samples = gemm_rows(n_rows);
+        shape->n_rows = shape->n_decodes = shape->n_logit_rows = gemm_rows(n_rows);
 }
 
 /* Decodes first, then prefills, each in the step's order. */
@@ -126,7 +127,7 @@ bool pass_cut(const struct pass_limits *limits, const struct ifl_engine_step *st
               struct pass_cursor *cursor, struct pass *pass)
 {
     int32_t n_rows = 0, n_blocks = 0;
-    pass->n_pieces = pass->n_sampled = 0;
+    pass->n_pieces = pass->n_logit_rows = 0;
     while (cursor->seq < step->n_seqs && n_rows < limits->max_rows &&
            pass->n_pieces < limits->max_seqs) {
         const int32_t end = step->first_token[cursor->seq + 1];
@@ -138,8 +139,9 @@ bool pass_cut(const struct pass_limits *limits, const struct ifl_engine_step *st
         n_rows += piece.n;
         cursor->row += piece.n;
         cursor->seq += cursor->row == end;
-        piece.samples = cursor->row == end && step->samples[piece.seq];
-        pass->n_sampled += piece.samples;
+        piece.n_logit_rows =
+            cursor->row - max32(piece.first, min32(step_first_row(step, piece.seq), cursor->row));
+        pass->n_logit_rows += piece.n_logit_rows;
         pass->pieces[pass->n_pieces++] = piece;
     }
     set_shape(pass, n_rows);
@@ -154,11 +156,11 @@ static void write_rows(const struct pass_limits *limits, const struct ifl_engine
 {
     const uint32_t *table = step->block_ids + step->first_block[piece->seq];
     for (int32_t i = 0; i < piece->n; i++, row++) {
-        const int32_t position = step->positions[piece->first + i];
+        const int32_t slot = step_slot(step, piece->first + i);
         a->token_id[row] = step->token_ids[piece->first + i];
-        a->position[row] = position;
-        a->slot[row] = (int32_t)table[position / limits->block_tokens] * limits->block_tokens +
-                       position % limits->block_tokens;
+        a->position[row] = step->positions[piece->first + i];
+        a->slot[row] = (int32_t)table[slot / limits->block_tokens] * limits->block_tokens +
+                       slot % limits->block_tokens;
     }
 }
 
@@ -189,34 +191,32 @@ static int32_t write_seqs(const struct pass_limits *limits, const struct ifl_eng
     return n_blocks;
 }
 
-static void write_padding(const struct pass_shape *shape, int32_t n_rows, int32_t n_sampled,
+static void write_padding(const struct pass_shape *shape, int32_t n_rows, int32_t n_logit_rows,
                           struct pass_arrays *a)
 {
     for (int32_t row = n_rows; row < shape->n_rows; row++) {
         a->token_id[row] = a->position[row] = 0;
         a->slot[row] = -1;
     }
-    for (int32_t i = n_sampled; i < shape->n_samples; i++)
-        a->last_row[i] = -1;
+    for (int32_t i = n_logit_rows; i < shape->n_logit_rows; i++)
+        a->logit_row[i] = -1;
 }
 
 size_t pass_write(const struct pass_limits *limits, const struct ifl_engine_step *step,
-                  const struct pass *pass, void *base, int32_t *sampled_seqs)
+                  const struct pass *pass, void *base)
 {
     const struct pass_shape *shape = &pass->shape;
     struct pass_arrays a;
     const size_t head_bytes = pass_lay_out(limits, shape, base, &a);
-    int32_t n_rows = 0, n_sampled = 0;
+    int32_t n_rows = 0, n_logit_rows = 0;
     for (int32_t i = 0; i < pass->n_pieces; i++) {
         const struct pass_piece *piece = &pass->pieces[i];
         write_rows(limits, step, piece, pass->row_of[i], &a);
         n_rows += piece->n;
-        if (!piece->samples)
-            continue;
-        a.last_row[n_sampled] = pass->row_of[i] + piece->n - 1;
-        sampled_seqs[n_sampled++] = piece->seq;
+        for (int32_t n = piece->n_logit_rows; n > 0; n--)
+            a.logit_row[n_logit_rows++] = pass->row_of[i] + piece->n - n;
     }
-    write_padding(shape, n_rows, n_sampled, &a);
+    write_padding(shape, n_rows, n_logit_rows, &a);
     const int32_t n_blocks = write_seqs(limits, step, pass, &a);
     attn_decode_plan(&a.decode, limits->n_shares, limits->window_tokens, a.kv_len,
                      shape->n_decodes);

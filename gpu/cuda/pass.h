@@ -7,7 +7,7 @@
  * The plan is one stretch of memory, written on the host and copied to the device as it is:
  *
  *     token_id[rows] position[rows] slot[rows]
- *     kv_len[seqs] block_indptr[seqs + 1] q_indptr[prefills + 1] last_row[samples]
+ *     kv_len[seqs] block_indptr[seqs + 1] q_indptr[prefills + 1] logit_row[logit_rows]
  *     share_indptr[shares + 1] segments[decodes + shares] merges[shares] n_merges[1]
  *     items[items]
  *     block_id[...]
@@ -35,14 +35,14 @@ struct pass_limits {
 };
 
 struct pass_shape {
-    int32_t n_rows, n_decodes, n_prefills, n_samples, n_items, tile_rows;
+    int32_t n_rows, n_decodes, n_prefills, n_logit_rows, n_items, tile_rows;
     bool is_graph; /* decodes alone, their number rounded up */
 };
 
 /* Rows [first, first + n) of the step, all of one sequence. */
 struct pass_piece {
     int32_t seq, first, n;
-    bool samples;
+    int32_t n_logit_rows; /* its last so many rows have logits */
 };
 
 struct pass_cursor { /* start with {0} */
@@ -51,7 +51,7 @@ struct pass_cursor { /* start with {0} */
 
 struct pass_arrays {
     int32_t *token_id, *position, *slot;
-    int32_t *kv_len, *block_indptr, *q_indptr, *last_row;
+    int32_t *kv_len, *block_indptr, *q_indptr, *logit_row;
     struct attn_decode_plan decode;
     struct attn_prefill_item *items;
     int32_t *block_id;
@@ -60,7 +60,7 @@ struct pass_arrays {
 struct pass {
     struct pass_shape shape;
     struct pass_piece *pieces; /* [max_seqs] */
-    int32_t n_pieces, n_sampled;
+    int32_t n_pieces, n_logit_rows;
     int32_t *row_of;   /* [max_seqs] a piece's first row in the pass */
     int32_t *q_indptr; /* [max_seqs + 1] first rows of the prefills, and the end */
 };
@@ -77,9 +77,8 @@ size_t pass_lay_out(const struct pass_limits *limits, const struct pass_shape *s
 /* Takes the step's next pieces; false when there are none left. */
 bool pass_cut(const struct pass_limits *limits, const struct ifl_engine_step *step,
               struct pass_cursor *cursor, struct pass *pass);
-/* Writes the plan to host memory; returns its bytes. sampled_seqs [n_sampled] receives the
- * sequences behind the rows of logits, in order. */
+/* Writes the plan to host memory; returns its bytes. */
 size_t pass_write(const struct pass_limits *limits, const struct ifl_engine_step *step,
-                  const struct pass *pass, void *base, int32_t *sampled_seqs);
+                  const struct pass *pass, void *base);
 
 #endif

@@ -13,8 +13,13 @@
  * `executor: NAME` loads inflight_NAME.so (cpu or cuda). An engine built elsewhere, against the
  * installed headers alone, is found in the folder that the environment's INFLIGHT_ENGINE_DIR names.
  *
- * ABI 2 added `describe` and `measure`, for calibration; ABI 3 the choice of a data type,
- * ABI 4 windows of attention for random weights, ABI 5 notes. */
+ * Options and steps start zeroed: a field that is 0 or NULL turns its feature off. An engine
+ * refuses a feature that it lacks with one line. At `open` that is IFL_E_INPUT; at `step` it is
+ * IFL_E_DEVICE, and nothing is computed.
+ *
+ * ABI 2 added `describe` and `measure`, for calibration; ABI 3 the choice of a data type; ABI 4
+ * windows of attention for random weights; ABI 5 notes, K/V slots, rows of logits, votes, kept K/V,
+ * the data type of K/V, adapters and write_block. */
 #ifndef INFLIGHT_ENGINE_H
 #define INFLIGHT_ENGINE_H
 
@@ -36,19 +41,22 @@ struct ifl_engine_model {
     bool tied_embeddings; /* the LM head is the embedding */
 };
 
-/* Data type of weights, activations and K/V. AUTO: the engine's only one, or the checkpoint's if
- * the engine has several. */
+/* Data type. AUTO: the engine's only one, or the checkpoint's if the engine has several. Later
+ * types get later numbers; an engine refuses a number that it does not know. */
 enum ifl_engine_dtype { IFL_DTYPE_AUTO, IFL_DTYPE_FP32, IFL_DTYPE_BF16, IFL_DTYPE_FP16 };
 
 struct ifl_engine_options {
     struct ifl_engine_model model;
-    enum ifl_engine_dtype dtype; /* one that the engine lacks is IFL_E_INPUT */
-    const char *weights_dir;     /* config.json and safetensors of this very shape; NULL: random */
-    uint64_t seed;               /* of random weights */
-    int32_t window_tokens;       /* random weights: attention reads so many tokens back; 0: all */
-    int32_t n_threads;           /* that compute on the host */
+    enum ifl_engine_dtype dtype;    /* of weights and activations */
+    enum ifl_engine_dtype kv_dtype; /* of K and V in their blocks; AUTO: that of activations */
+    const char *weights_dir;      /* config.json and safetensors of this very shape; NULL: random */
+    uint64_t seed;                /* of random weights */
+    int32_t window_tokens;        /* random weights: attention reads so many tokens back; 0: all */
+    int32_t n_adapters;           /* LoRA adapters (Hu et al. 2021), of random weights */
+    const int32_t *adapter_ranks; /* [n_adapters] borrowed until `open` returns */
+    int32_t n_threads;            /* that compute on the host */
     int32_t block_tokens, n_blocks, n_host_blocks;
-    int32_t max_tokens;      /* of a sequence */
+    int32_t max_tokens;      /* of a sequence: its positions and its K/V slots are below it */
     int32_t max_step_tokens; /* new tokens of a step, all sequences together */
     int32_t max_step_seqs;
     size_t bench_bytes; /* of device memory for `measure` to work on; 0: `measure` is not called */
@@ -56,26 +64,49 @@ struct ifl_engine_options {
     struct ifl_notes notes; /* `open` notes what is odd about a checkpoint, in the calling thread */
 };
 
+/* The part of a sequence's K/V that is kept, as in SnapKV and H2O: in each layer and KV head, slot
+ * kept[i] is copied to slot i. The sequence then has n_kept slots. */
+struct ifl_engine_keep {
+    const uint32_t *block_ids; /* [n_blocks] the sequence's block table */
+    int32_t n_blocks, n_kept;
+    const int32_t *kept; /* [n_layers][n_kv_heads][n_kept] slots; kept[i] is at least i */
+};
+
 /* One forward pass over the ragged concatenation of its sequences. Blocks are swapped out, swapped
- * in, copied and spoilt, in this order; then tokens are computed. K and V of a token go to block
- * position / block_tokens of its sequence's block table, slot position % block_tokens. The token
- * attends to itself and to all earlier positions of its sequence. Arrays are borrowed until `step`
- * returns. */
+ * in, copied, compacted to what is kept and spoilt, in this order; then tokens are computed. Arrays
+ * are borrowed until `step` returns.
+ *
+ * Slot s of a sequence is token s % block_tokens of block s / block_tokens of its block table.
+ * - Without `slots`, K and V of a token go to the slot of its position. The token attends to the
+ *   slots up to its own.
+ * - With `slots`, the last new token of a sequence attends to its first n_slots slots, the token
+ *   before it to one slot fewer, and so on. A token's slot is the last one that it attends to. The
+ *   first new token alone may have any slot that it attends to: it replaces the token there.
+ * - Positions rotate queries and keys; a rotated key may be in any slot.
+ * - A model with a window of attention takes no slots, which do not tell how far back they are. */
 struct ifl_engine_step {
     int32_t n_seqs, n_tokens;
-    const int32_t *token_ids;          /* [n_tokens] */
-    const int32_t *positions;          /* [n_tokens]; within a sequence each is one more */
-    const int32_t *first_token;        /* [n_seqs + 1] where a sequence's tokens begin */
-    const int32_t *first_block;        /* [n_seqs + 1] where its block table begins */
-    const uint32_t *block_ids;         /* [first_block[n_seqs]] */
-    const bool *samples;               /* [n_seqs] a token is sampled after its last one */
-    const struct ifl_copy *outs, *ins; /* device to host, host to device */
-    const struct ifl_copy *copies;     /* device to device */
+    const int32_t *token_ids;            /* [n_tokens] */
+    const int32_t *positions;            /* [n_tokens]; within a sequence each is one more */
+    const int32_t *slots;                /* [n_tokens]; NULL: the positions */
+    const int32_t *n_slots;              /* [n_seqs] with slots; else not read */
+    const int32_t *first_token;          /* [n_seqs + 1] where a sequence's tokens begin */
+    const int32_t *first_block;          /* [n_seqs + 1] where its block table begins */
+    const uint32_t *block_ids;           /* [first_block[n_seqs]] */
+    const int32_t *n_rows;               /* [n_seqs] last tokens with a row of logits; NULL: 0 */
+    const int32_t *n_voters;             /* [n_seqs] last tokens that vote; NULL: 0 */
+    const int32_t *adapters;             /* [n_seqs] 1 to n_adapters, 0: none; NULL: 0 */
+    const struct ifl_copy *outs, *ins;   /* device to host, host to device */
+    const struct ifl_copy *copies;       /* device to device */
+    const struct ifl_engine_keep *keeps; /* no two of them with a block in common */
     const uint32_t *spoilt; /* freed device blocks: filled with NaN, so that a stray read shows */
-    size_t n_outs, n_ins, n_copies, n_spoilt;
-    /* out */
-    int32_t *sampled;  /* [n_seqs] the likeliest next token, -1 where the sequence samples none */
-    float *logits;     /* NULL, or [sequences that sample][n_vocab] */
+    size_t n_outs, n_ins, n_copies, n_keeps, n_spoilt;
+    /* out; rows: the sum of n_rows, in the order of sequences and of their tokens */
+    int32_t *sampled; /* [rows] the likeliest token after the row's token */
+    float *logits;    /* [rows][n_vocab] or NULL */
+    /* For each sequence with voters, in order, [n_layers][n_kv_heads][slots its last token attends
+     * to]: attention probabilities, summed over its voters and the query heads of the KV head. */
+    float *votes;
     int64_t device_ns; /* time of the step on the device */
 };
 
@@ -120,9 +151,13 @@ struct ifl_engine {
     /* Wrong input (a limit exceeded, a block out of range) is IFL_E_DEVICE; nothing is computed. */
     int (*step)(void *self, struct ifl_engine_step *, struct ifl_error *);
     size_t (*block_bytes)(const void *self);
-    /* For tests. Copies one block, block_bytes(self) bytes in the pool's layout, to `bytes`. */
+    /* Export and import of one block of either pool: block_bytes(self) bytes in the pool's layout
+     * go to or come from `bytes`, before the call returns. The bytes are valid in every engine of
+     * the same name that was opened with the same model, data types and block_tokens. */
     int (*read_block)(void *self, enum ifl_engine_pool, uint32_t block, void *bytes,
                       struct ifl_error *);
+    int (*write_block)(void *self, enum ifl_engine_pool, uint32_t block, const void *bytes,
+                       struct ifl_error *);
     void (*close)(void *self); /* accepts NULL */
     int (*describe)(const void *self, struct ifl_engine_machine *, struct ifl_error *);
     /* Runs one operation and sets its `ns`. The contents of all blocks are lost. An operation that

@@ -12,10 +12,10 @@ int batch_create(struct batch *batch, const struct ifl_engine_options *limits,
     batch->first_token = calloc(n_seqs + 1, sizeof *batch->first_token);
     batch->first_block = calloc(n_seqs + 1, sizeof *batch->first_block);
     batch->sampled = calloc(n_seqs, sizeof *batch->sampled);
-    batch->samples = calloc(n_seqs, sizeof *batch->samples);
+    batch->n_rows = calloc(n_seqs, sizeof *batch->n_rows);
     batch->block_ids = calloc((size_t)limits->n_blocks, sizeof *batch->block_ids);
     if (!batch->token_ids || !batch->positions || !batch->first_token || !batch->first_block ||
-        !batch->sampled || !batch->samples || !batch->block_ids)
+        !batch->sampled || !batch->n_rows || !batch->block_ids)
         return ifl_fail_nomem(error);
     batch_clear(batch);
     return 0;
@@ -28,7 +28,7 @@ void batch_finish(struct batch *batch)
     free(batch->first_token);
     free(batch->first_block);
     free(batch->sampled);
-    free(batch->samples);
+    free(batch->n_rows);
     free(batch->block_ids);
 }
 
@@ -42,7 +42,7 @@ void batch_clear(struct batch *batch)
         .first_token = batch->first_token,
         .first_block = batch->first_block,
         .block_ids = batch->block_ids,
-        .samples = batch->samples,
+        .n_rows = batch->n_rows,
         .sampled = batch->sampled,
     };
 }
@@ -97,7 +97,7 @@ bool batch_add(struct batch *batch, int32_t n_context, int32_t n_new)
     }
     for (int32_t i = 0; i < n_blocks; i++)
         batch->block_ids[from + i] = batch_block(batch, (uint32_t)(from + i));
-    batch->samples[step->n_seqs++] = true;
+    batch->n_rows[step->n_seqs++] = 1;
     batch->first_token[step->n_seqs] = step->n_tokens;
     batch->first_block[step->n_seqs] = from + n_blocks;
     count(batch, n_context, n_new);

@@ -12,9 +12,8 @@ struct batch {
     /* what `step` points to */
     int32_t *token_ids, *positions;          /* [max_step_tokens] */
     int32_t *first_token, *first_block;      /* [max_step_seqs + 1] */
-    int32_t *sampled;                        /* [max_step_seqs] */
+    int32_t *n_rows, *sampled;               /* [max_step_seqs] */
     uint32_t *block_ids;                     /* [n_blocks] */
-    bool *samples;                           /* [max_step_seqs] */
     const struct ifl_engine_options *limits; /* borrowed */
 };
 

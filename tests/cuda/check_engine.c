@@ -1,11 +1,11 @@
 /* The CUDA engine against Hugging Face transformers and against itself, on a GPU or on the fake
- * device. Usage: check_engine [logits | blocks | refusals]; ENGINE_FIXTURES names the folder of
- * fixtures. Exit 77: no GPU. */
+ * device. Usage: check_engine [logits | slots | blocks | refusals]; ENGINE_FIXTURES names the
+ * folder of fixtures. Exit 77: no GPU. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver.h"
+#include "check_slots.h"
 #include "verdict.h"
 
 /* bf16 keeps 8 bits, fp16 three more. Bounds over all compared logits; a single row, of possibly
@@ -324,6 +324,38 @@ static void blocks_go_out_alone(void)
     driver_close(&driver);
 }
 
+/* Exported, and imported to other blocks of the device pool and to the host pool. */
+static void blocks_are_carried(void)
+{
+    struct driven seq;
+    float straight[SMALL_VOCAB], carried[SMALL_VOCAB];
+    const int32_t one = 1;
+    open_with_prompt(&seq, NULL);
+    const size_t n_bytes = driver.engine->block_bytes(driver.self);
+    bool ok = true;
+    for (uint32_t i = 0; i < SMALL_HOME; i++) {
+        void *bytes = read_block(IFL_DEVICE_POOL, small_home[i]);
+        must(driver.engine->write_block(driver.self, IFL_DEVICE_POOL, small_other_home[i], bytes,
+                                        &driver.error));
+        must(driver.engine->write_block(driver.self, IFL_HOST_POOL, i, bytes, &driver.error));
+        void *host = read_block(IFL_HOST_POOL, i);
+        ok = memcmp(bytes, host, n_bytes) == 0 && ok;
+        free(host);
+        free(bytes);
+    }
+    must(driver_step(&driver, &seq, &one, 1, straight));
+    seq = (struct driven){small_tokens(), SMALL_PROMPT, small_other_home};
+    must(driver_step(&driver, &seq, &one, 1, carried));
+    verdict(memcmp(straight, carried, sizeof straight) == 0, "carried: the same logits");
+    verdict(ok, "carried to the host pool: the same bits");
+    char *bytes = calloc(1, n_bytes);
+    verdict(driver.engine->write_block(driver.self, IFL_DEVICE_POOL, SMALL_BLOCKS, bytes,
+                                       &driver.error) == IFL_E_DEVICE,
+            "refused: %s", driver.error.text);
+    free(bytes);
+    driver_close(&driver);
+}
+
 /* Copies 9 -> 12 -> 13 in one step; block 9 is overwritten afterwards. */
 static void blocks_are_copied_in_order(void)
 {
@@ -390,6 +422,12 @@ static void openings_are_refused(void)
     expect_refused(&options, IFL_E_INPUT,
                    "dtype is fp32, executor cuda expects auto, bf16 or fp16");
     options = small_options;
+    options.kv_dtype = IFL_DTYPE_FP16;
+    expect_refused(&options, IFL_E_INPUT, "kv_dtype is fp16, executor cuda expects auto or bf16");
+    options = small_options;
+    options.n_adapters = 1;
+    expect_refused(&options, IFL_E_INPUT, "n_adapters is 1, expected 0");
+    options = small_options;
     options.model.d_head = 160;
     expect_refused(&options, IFL_E_INPUT, "d_head is 160");
     options = small_options;
@@ -410,6 +448,14 @@ static void steps_are_refused(void)
     options.max_tokens = options.max_step_tokens = 16;
     must(driver_open(&driver, &ifl_engine_v1, &options));
     verdict(driver_step(&driver, &seq, &far, 1, NULL) == IFL_E_DEVICE, "refused: %s",
+            driver.error.text);
+    driver.step.n_voters = &one;
+    driver.step.votes = &(float){0};
+    verdict(driver_step(&driver, &seq, &one, 1, NULL) == IFL_E_DEVICE, "refused: %s",
+            driver.error.text);
+    driver.step.keeps = &(struct ifl_engine_keep){small_home, 1, 0, NULL};
+    driver.step.n_keeps = 1;
+    verdict(driver_step(&driver, &seq, &one, 1, NULL) == IFL_E_DEVICE, "refused: %s",
             driver.error.text);
     stop = 1;
     verdict(driver_step(&driver, &seq, &one, 1, NULL) == IFL_E_INTERRUPTED, "a step: %s",
@@ -447,6 +493,7 @@ static void check_blocks(void)
     blocks_go_out_before_in();
     blocks_go_out_alone();
     blocks_are_copied_in_order();
+    blocks_are_carried();
     spoilt_blocks_are_not_read();
 }
 
@@ -464,6 +511,8 @@ int main(int argc, char *argv[])
     shuffle_blocks();
     if (!*group || strcmp(group, "logits") == 0)
         check_logits();
+    if (!*group || strcmp(group, "slots") == 0)
+        check_slots(&driver);
     if (!*group || strcmp(group, "blocks") == 0)
         check_blocks();
     if (!*group || strcmp(group, "refusals") == 0)

@@ -47,6 +47,17 @@ static const struct ifl_engine_options options = {
     .bench_bytes = 1 << 14,
 };
 
+/* Exports a block and imports it elsewhere. */
+static int carry(void)
+{
+    char bytes[1 << 12];
+    ifl_require(ifl_engine_v1.block_bytes(driver.self) <= sizeof bytes);
+    const int rc = ifl_engine_v1.read_block(driver.self, IFL_DEVICE_POOL, 3, bytes, &driver.error);
+    return rc < 0
+               ? rc
+               : ifl_engine_v1.write_block(driver.self, IFL_DEVICE_POOL, 1, bytes, &driver.error);
+}
+
 /* A prompt; a decode that is captured, and replayed; every kind of block move. */
 static int steps(void)
 {
@@ -67,7 +78,7 @@ static int steps(void)
                                                .n_spoilt = 1};
         rc = driver_step(&driver, &seq, &n_new, 1, NULL);
     }
-    return rc;
+    return rc == 0 ? carry() : rc;
 }
 
 /* On a prompt and a decode. */
@@ -76,7 +87,7 @@ static int measure(enum ifl_engine_op_kind kind, int64_t *ns)
     static const int32_t ids[4] = {1, 2, 3, 4}, positions[4] = {0, 1, 2, 2}, tokens[3] = {0, 3, 4},
                          tables[3] = {0, 1, 2};
     static const uint32_t table[2] = {3, 1};
-    static const bool samples[2] = {true, true};
+    static const int32_t n_rows[2] = {1, 1};
     int32_t sampled[2];
     const struct ifl_engine_step step = {.n_seqs = 2,
                                          .n_tokens = 4,
@@ -85,7 +96,7 @@ static int measure(enum ifl_engine_op_kind kind, int64_t *ns)
                                          .first_token = tokens,
                                          .first_block = tables,
                                          .block_ids = table,
-                                         .samples = samples,
+                                         .n_rows = n_rows,
                                          .sampled = sampled};
     struct ifl_engine_op op = {
         .kind = kind, .m = 3, .n = 16, .k = 8, .n_bytes = 64, .step = &step, .round = 5};

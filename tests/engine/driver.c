@@ -38,7 +38,7 @@ static void add_seq(struct driver *d, const struct driven *seq, int32_t n_new)
     }
     const int32_t at = d->first_block[step->n_seqs];
     memcpy(d->block_ids + at, seq->blocks, (size_t)n_blocks * sizeof *seq->blocks);
-    d->samples[step->n_seqs++] = true;
+    d->n_rows[step->n_seqs++] = 1;
     d->first_block[step->n_seqs] = at + n_blocks;
     d->first_token[step->n_seqs] = step->n_tokens;
 }
@@ -55,7 +55,7 @@ int driver_step(struct driver *d, struct driven *seqs, const int32_t *n_new, int
     step->first_token = d->first_token;
     step->first_block = d->first_block;
     step->block_ids = d->block_ids;
-    step->samples = d->samples;
+    step->n_rows = step->n_rows ? step->n_rows : d->n_rows;
     step->sampled = d->sampled;
     step->logits = logits;
     const int rc = d->engine->step(d->self, step, &d->error);

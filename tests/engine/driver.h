@@ -4,19 +4,26 @@
 
 #include "inflight/engine.h"
 
-enum { DRIVER_MAX_SEQS = 8, DRIVER_MAX_TOKENS = 8192, DRIVER_MAX_BLOCKS = 512 };
+enum {
+    DRIVER_MAX_SEQS = 8,
+    DRIVER_MAX_TOKENS = 8192,
+    DRIVER_MAX_BLOCKS = 512,
+    DRIVER_MAX_ROWS = 1024
+};
 
 struct driver {
     const struct ifl_engine *engine;
     void *self;
     struct ifl_engine_options options;
     struct ifl_error error;
-    struct ifl_engine_step step; /* copies and spoilt blocks of the next step may be set here */
+    /* Of the next step: what it does to blocks, its slots, rows, voters and votes may be set here.
+     */
+    struct ifl_engine_step step;
     int32_t token_ids[DRIVER_MAX_TOKENS], positions[DRIVER_MAX_TOKENS];
     int32_t first_token[DRIVER_MAX_SEQS + 1], first_block[DRIVER_MAX_SEQS + 1];
     uint32_t block_ids[DRIVER_MAX_SEQS * DRIVER_MAX_BLOCKS];
-    bool samples[DRIVER_MAX_SEQS];
-    int32_t sampled[DRIVER_MAX_SEQS];
+    int32_t n_rows[DRIVER_MAX_SEQS];
+    int32_t sampled[DRIVER_MAX_ROWS];
 };
 
 struct driven {
@@ -30,7 +37,8 @@ int driver_open(struct driver *driver, const struct ifl_engine *engine,
                 const struct ifl_engine_options *options);
 void driver_close(struct driver *driver);
 
-/* n_new[i] tokens of each sequence, every one of which samples: logits [n][n_vocab] or NULL. */
+/* n_new[i] tokens of each sequence; one row of logits each, unless step.n_rows says otherwise.
+ * logits: [rows][n_vocab] or NULL. */
 int driver_step(struct driver *driver, struct driven *seqs, const int32_t *n_new, int32_t n,
                 float *logits);
 

@@ -50,6 +50,13 @@ static int fake_read_block(void *self, enum ifl_engine_pool pool, uint32_t block
     return 0;
 }
 
+static int fake_write_block(void *self, enum ifl_engine_pool pool, uint32_t block,
+                            const void *bytes, struct ifl_error *error)
+{
+    (void)self, (void)pool, (void)block, (void)bytes, (void)error;
+    return 0;
+}
+
 static void fake_close(void *self)
 {
     n_open -= self != NULL;
@@ -64,6 +71,7 @@ static const struct ifl_engine fake = {IFL_ENGINE_ABI,
                                        fake_step,
                                        fake_block_bytes,
                                        fake_read_block,
+                                       fake_write_block,
                                        fake_close};
 
 static struct executor_engine *open_fake(int ms, const volatile sig_atomic_t *stop)

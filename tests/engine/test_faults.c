@@ -233,6 +233,98 @@ Test(faults, a_step_beyond_a_limit_computes_nothing)
     driver_close(&driver);
 }
 
+/* ---- slots, rows and votes that no sequence has ---- */
+
+/* Two tokens of a sequence of 6 in slots of 10, but for what `asks` says otherwise. */
+static void expect_asking_refused(const struct ifl_engine_step *asks, const char *reason)
+{
+    driver.step = *asks;
+    expect_refused(&(struct driven){tokens, 4, table}, &(int32_t){2}, 1, reason);
+}
+
+#define ASKS(...) (&(struct ifl_engine_step){__VA_ARGS__})
+#define INTS(...) ((const int32_t[]){__VA_ARGS__})
+
+Test(faults, slots_rows_and_votes_are_checked)
+{
+    cr_assert_eq(driver_open(&driver, &ifl_engine_v1, &small), 0, "%s", driver.error.text);
+    expect_asking_refused(ASKS(.slots = INTS(0, 1)), "no array n_slots");
+    expect_asking_refused(ASKS(.slots = INTS(0, 1), .n_slots = INTS(25)), "slots: 25");
+    expect_asking_refused(ASKS(.slots = INTS(0, 1), .n_slots = INTS(1)),
+                          "too few for its 2 tokens");
+    expect_asking_refused(ASKS(.slots = INTS(0, 8), .n_slots = INTS(9)), "too few for 9 slots");
+    expect_asking_refused(ASKS(.slots = INTS(5, 5), .n_slots = INTS(6)),
+                          "first token of sequence 0 has slot 5, expected 0 to 4");
+    expect_asking_refused(ASKS(.slots = INTS(-1, 5), .n_slots = INTS(6)), "has slot -1");
+    expect_asking_refused(ASKS(.slots = INTS(4, 4), .n_slots = INTS(6)),
+                          "token 1 of sequence 0 has slot 4, expected 5 of 6");
+    expect_asking_refused(ASKS(.n_rows = INTS(3)), "3 rows of logits, expected 0 to its 2 tokens");
+    expect_asking_refused(ASKS(.n_rows = INTS(-1)), "-1 rows of logits");
+    expect_asking_refused(ASKS(.n_voters = INTS(1)), "no array votes");
+    expect_asking_refused(ASKS(.n_voters = INTS(3), .votes = &(float){0}), "3 voters");
+    expect_asking_refused(ASKS(.adapters = INTS(1)), "adapter 1, the engine was opened for 0");
+    expect_asking_refused(ASKS(.adapters = INTS(-1)), "adapter -1");
+    driver.step = *ASKS(.adapters = INTS(0), .n_voters = INTS(0), .n_rows = INTS(0));
+    cr_expect_eq(driver_step(&driver, &(struct driven){tokens, 0, table}, &(int32_t){4}, 1, NULL),
+                 0, "%s", driver.error.text);
+    driver_close(&driver);
+}
+
+static void expect_keep_refused(const struct ifl_engine_keep *keep, const char *reason)
+{
+    driver.step = (struct ifl_engine_step){.keeps = keep, .n_keeps = 1};
+    expect_refused(NULL, NULL, 0, reason);
+}
+
+Test(faults, what_is_kept_is_checked)
+{
+    static const uint32_t far[2] = {1, 8};
+    static int32_t kept[2 * 2 * 2] = {0, 1, 0, 7, 1, 1, 0, 2};
+    cr_assert_eq(driver_open(&driver, &ifl_engine_v1, &small), 0, "%s", driver.error.text);
+    expect_keep_refused(&(struct ifl_engine_keep){table, 2, 9, kept}, "9 slots are kept of 2");
+    expect_keep_refused(&(struct ifl_engine_keep){table, 2, -1, kept}, "-1 slots are kept of 2");
+    expect_keep_refused(&(struct ifl_engine_keep){table, 2, 2, NULL}, "without their arrays");
+    expect_keep_refused(&(struct ifl_engine_keep){far, 2, 2, kept}, "block 8");
+    kept[5] = 0;
+    expect_keep_refused(&(struct ifl_engine_keep){table, 2, 2, kept}, "slot 0 is kept as slot 1");
+    kept[5] = 8;
+    expect_keep_refused(&(struct ifl_engine_keep){table, 2, 2, kept},
+                        "slot 8 is kept as slot 1 of 8");
+    driver.step = (struct ifl_engine_step){.n_keeps = 1};
+    expect_refused(NULL, NULL, 0, "no array keeps");
+    driver_close(&driver);
+}
+
+/* Slots do not say how far back they lie. */
+Test(faults, slots_go_with_no_window)
+{
+    struct ifl_engine_options options = small;
+    options.window_tokens = 7;
+    cr_assert_eq(driver_open(&driver, &ifl_engine_v1, &options), 0, "%s", driver.error.text);
+    expect_asking_refused(ASKS(.slots = INTS(4, 5), .n_slots = INTS(6)), "the last 7 positions");
+    driver_close(&driver);
+}
+
+Test(faults, blocks_out_of_range_are_neither_read_nor_written)
+{
+    char bytes[1 << 12] = {0};
+    cr_assert_eq(driver_open(&driver, &ifl_engine_v1, &small), 0, "%s", driver.error.text);
+    cr_assert_leq(ifl_engine_v1.block_bytes(driver.self), sizeof bytes);
+    for (int pool = IFL_DEVICE_POOL; pool <= IFL_HOST_POOL; pool++) {
+        const uint32_t block = pool == IFL_DEVICE_POOL ? 8 : 2;
+        cr_expect_eq(ifl_engine_v1.read_block(driver.self, (enum ifl_engine_pool)pool, block, bytes,
+                                              &driver.error),
+                     IFL_E_DEVICE);
+        cr_expect_eq(ifl_engine_v1.write_block(driver.self, (enum ifl_engine_pool)pool, block,
+                                               bytes, &driver.error),
+                     IFL_E_DEVICE);
+        cr_expect_eq(ifl_engine_v1.write_block(driver.self, (enum ifl_engine_pool)pool, block - 1,
+                                               bytes, &driver.error),
+                     0);
+    }
+    driver_close(&driver);
+}
+
 Test(faults, limits_of_nothing_are_refused)
 {
     struct ifl_engine_options options = small;
@@ -251,9 +343,21 @@ Test(faults, limits_of_nothing_are_refused)
     options.dtype = IFL_DTYPE_BF16;
     cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT);
     cr_expect_str_eq(driver.error.text, "dtype is bf16, executor cpu expects auto or fp32");
-    options.dtype = IFL_DTYPE_FP32;
+    options.dtype = (enum ifl_engine_dtype)17; /* of an inflight to come */
+    cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT);
+    cr_expect_str_eq(driver.error.text, "dtype is number 17, executor cpu expects auto or fp32");
+    options.dtype = options.kv_dtype = IFL_DTYPE_FP32;
     cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), 0);
     driver_close(&driver);
+    options.kv_dtype = IFL_DTYPE_FP16;
+    cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT);
+    cr_expect_str_eq(driver.error.text, "kv_dtype is fp16, executor cpu expects auto or fp32");
+    options = small;
+    options.n_adapters = 2;
+    options.adapter_ranks = INTS(8, 16);
+    cr_expect_eq(driver_open(&driver, &ifl_engine_v1, &options), IFL_E_INPUT);
+    cr_expect_str_eq(driver.error.text,
+                     "n_adapters is 2, expected 0: the engine runs no LoRA adapters");
 }
 
 Test(faults, a_stop_ends_a_step_and_an_opening)

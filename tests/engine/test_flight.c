@@ -25,12 +25,12 @@ static int listening_step(void *self, struct ifl_engine_step *step, struct ifl_e
 {
     size_t n_sampling = 0;
     for (int32_t i = 0; i < step->n_seqs; i++)
-        n_sampling += step->samples[i];
+        n_sampling += (size_t)step->n_rows[i];
     n_copied += step->n_copies;
     step->logits = logits;
     const int rc = ifl_engine_v1.step(self, step, error);
-    if (rc == 0 && step->n_seqs > 0)
-        memcpy(last_sampled, step->sampled, (size_t)step->n_seqs * sizeof *last_sampled);
+    if (rc == 0 && n_sampling > 0)
+        memcpy(last_sampled, step->sampled, n_sampling * sizeof *last_sampled);
     for (size_t i = 0; i < n_sampling * N_VOCAB; i++)
         n_not_finite += !isfinite(logits[i]);
     return rc;
@@ -72,11 +72,12 @@ static int listener_next(void *self, int64_t until_ns, struct ifl_done *done,
 {
     struct listener *l = self;
     const int rc = executor_engine_ops.next(l->engine, until_ns, done, error);
+    const int32_t *sampled = last_sampled;
     for (size_t i = 0; rc == 1 && i < l->n_work; i++)
         if (l->samples[i]) {
             const uint64_t serial = l->serials[i];
             const int32_t seq = l->seqs[i];
-            l->said[serial][seq][l->n_said[serial][seq]++] = last_sampled[i];
+            l->said[serial][seq][l->n_said[serial][seq]++] = *sampled++;
         }
     return rc;
 }

@@ -63,6 +63,46 @@ Test(logits, agree_with_transformers_at_every_chunk_size)
     }
 }
 
+/* The rows of one pass are those of a token at a time: the last n of a sequence, or all, of several
+ * sequences, of more tokens than a pass takes. */
+Test(logits, of_several_rows_are_those_of_a_token_at_a_time)
+{
+    for (const char *const *name = fixture_names; *name; name++) {
+        static float alone[80 * 100], rows[8 * 80 * 100];
+        const int32_t n_rows[8] = {1, 0, 5, 80, 2, 80, 80, 80};
+        struct driver driver;
+        struct fixture_model f;
+        open_fixture(&driver, &f, *name);
+        const size_t n_vocab = (size_t)f.model.n_vocab;
+        const int32_t one = 1;
+        ifl_require(f.n_tokens == 80 && n_vocab <= 100);
+        struct driven seq = {f.tokens, 0, blocks[0]}, seqs[8];
+        for (float *row = alone; seq.n_computed < f.n_tokens; row += n_vocab)
+            cr_assert_eq(driver_step(&driver, &seq, &one, 1, row), 0, "%s", driver.error.text);
+        int32_t n_new[8];
+        for (int32_t i = 0; i < 8; i++) {
+            seqs[i] = (struct driven){f.tokens, 0, blocks[i / 2] + i % 2 * 64};
+            n_new[i] = f.n_tokens;
+        }
+        driver.step.n_rows = n_rows;
+        cr_assert_eq(driver_step(&driver, seqs, n_new, 8, rows), 0, "%s", driver.error.text);
+        const float *row = rows;
+        const int32_t *sampled = driver.sampled;
+        for (int32_t i = 0; i < 8; i++)
+            for (int32_t token = f.n_tokens - n_rows[i]; token < f.n_tokens;
+                 token++, sampled++, row += n_vocab) {
+                const double error = relative_error(row, alone + (size_t)token * n_vocab, n_vocab);
+                cr_expect(error < TOLERANCE, "%s, token %d of %d: relative error %g", f.dir, token,
+                          i, error);
+                expect_row(&f, token, row, "of several rows");
+                for (size_t v = 0; v < n_vocab; v++)
+                    cr_expect_leq(row[v], row[*sampled]);
+            }
+        driver_close(&driver);
+        fixture_model_free(&f);
+    }
+}
+
 /* Three copies of the sequence at different places: one decodes, one computes a chunk, one starts;
  * their places in the batch rotate. */
 Test(logits, do_not_depend_on_the_batch)

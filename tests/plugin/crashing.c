@@ -47,5 +47,6 @@ const struct ifl_engine ifl_engine_v1 = {
     .step = step_crashing,
     .block_bytes = block_bytes,
     .read_block = read_block,
+    .write_block = write_block,
     .close = close_crashing,
 };
