@@ -1,7 +1,7 @@
 /* Arrays that grow. Only the part in use is copied. The rest of a large array was never written, so
  * that no memory backs it yet. */
-#ifndef SIM_ARRAY_H
-#define SIM_ARRAY_H
+#ifndef SIM_BASE_ARRAY_H
+#define SIM_BASE_ARRAY_H
 
 #include <stddef.h>
 

@@ -1,15 +1,15 @@
-/* Finds files by name: in the working directory, then in the data. The data is the source tree
- * around a program that is not installed, else the installed data. */
-#include "config/config.h"
-#include "config/tree.h"
+#include "base/data.h"
 
 #include <glob.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "inflight/nearest.h"
 
-#include "program.h"
+#include "base/program.h"
 
 enum { MAX_PATH_BYTES = 512, MAX_PLACES = 4, MAX_NEAR = 24 };
 
@@ -202,7 +202,7 @@ static int glob_all(const struct kind *kind, glob_t *found, struct ifl_error *er
     return code == GLOB_NOSPACE ? ifl_fail_nomem(error) : 0;
 }
 
-int config_names(const char *kind_name, struct name_list *names, struct ifl_error *error)
+int data_names(const char *kind_name, struct name_list *names, struct ifl_error *error)
 {
     const struct kind *kind = kind_of(kind_name);
     glob_t found = {0};
@@ -260,7 +260,7 @@ static int fail_unknown(const struct kind *kind, const char *name, struct ifl_er
     struct name_list names;
     const char *near[MAX_NEAR];
     char list[384], reason[sizeof error->text];
-    if (config_names(kind->name, &names, error) < 0) {
+    if (data_names(kind->name, &names, error) < 0) {
         snprintf(reason, sizeof reason, "%s", error->text);
         return error->code == IFL_E_INPUT
                    ? ifl_fail(error, IFL_E_INPUT, "unknown %s %.100s: %.640s", kind->what, name,
@@ -279,8 +279,7 @@ static int fail_unknown(const struct kind *kind, const char *name, struct ifl_er
     return error->code;
 }
 
-int config_resolve_name(const char *kind_name, const char *name, char found[512],
-                        struct ifl_error *error)
+int data_resolve(const char *kind_name, const char *name, char found[512], struct ifl_error *error)
 {
     const struct kind *kind = kind_of(kind_name);
     char relative[MAX_PATH_BYTES];

@@ -1,11 +1,11 @@
-#include "engine_module.h"
+#include "base/engine_module.h"
 
 #include <dlfcn.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "guard.h"
-#include "program.h"
+#include "base/guard.h"
+#include "base/program.h"
 
 enum { MAX_PATH = PROGRAM_PATH_BYTES + 128 };
 
@@ -99,4 +99,24 @@ const struct ifl_engine *engine_module_load(const char *name, struct ifl_error *
     const struct ifl_engine *engine = load(path, error);
     guard_leave(before);
     return engine;
+}
+
+/* ---- data types ---- */
+
+bool engine_dtype_named(const char *name, enum ifl_engine_dtype *dtype)
+{
+    static const char *const names[] = {"auto", "fp32", "bf16", "fp16"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0) {
+            *dtype = (enum ifl_engine_dtype)i;
+            return true;
+        }
+    return false;
+}
+
+const char *engine_dtype_names(const char *executor)
+{
+    if (strcmp(executor, "cpu") == 0)
+        return "auto or fp32";
+    return strcmp(executor, "cuda") == 0 ? "auto, bf16 or fp16" : "auto, fp32, bf16 or fp16";
 }

@@ -1,4 +1,4 @@
-#include "event_heap.h"
+#include "base/event_heap.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

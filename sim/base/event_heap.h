@@ -2,8 +2,8 @@
  *
  * Order: time, then rank, which the caller chooses so that the order does not depend on that of the
  * pushes. Grows geometrically; a push never allocates while there is room. */
-#ifndef SIM_EVENT_HEAP_H
-#define SIM_EVENT_HEAP_H
+#ifndef SIM_BASE_EVENT_HEAP_H
+#define SIM_BASE_EVENT_HEAP_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* Fields as YAML text that reads back as the same bits. */
-#include "config/tree.h"
+#include "base/tree.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Typed fields: the values of a map, checked against a table and stored in a struct. */
-#include "config/tree.h"
+#include "base/tree.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -10,7 +10,7 @@
 #include "inflight/nearest.h"
 #include "inflight/time.h"
 
-#include "config/vllm_flags.h"
+#include "base/vllm_flags.h"
 
 enum { MAX_DESCRIPTION = 256, MAX_KEYS = 64 };
 

@@ -1,5 +1,5 @@
 #define _XOPEN_SOURCE 700 /* NOLINT(bugprone-reserved-identifier): alternate stacks */
-#include "guard.h"
+#include "base/guard.h"
 
 #include <pthread.h>
 #include <signal.h>

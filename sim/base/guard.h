@@ -3,8 +3,8 @@
  *
  * A thread marks each call into such code: one store before it, one behind it. The marks are read
  * by a signal handler, at the end of the program, and at the end of a thread. */
-#ifndef SIM_GUARD_H
-#define SIM_GUARD_H
+#ifndef SIM_BASE_GUARD_H
+#define SIM_BASE_GUARD_H
 
 /* A call: "batching policy NAME of FILE.so", "plan". Both outlive the program's last call. */
 struct guard_call {

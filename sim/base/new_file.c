@@ -1,4 +1,4 @@
-#include "new_file.h"
+#include "base/new_file.h"
 
 #include <errno.h>
 #include <string.h>

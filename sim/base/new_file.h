@@ -1,7 +1,7 @@
 /* A file that appears under its name only when it is whole: written as PATH.tmp, then renamed.
  * Devices and pipes, whatever stands in /dev, are written as they are. */
-#ifndef SIM_NEW_FILE_H
-#define SIM_NEW_FILE_H
+#ifndef SIM_BASE_NEW_FILE_H
+#define SIM_BASE_NEW_FILE_H
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  *
  * An installation may be staged under another root (DESTDIR) or moved as a whole, so files are
  * looked for from the program's own place first, then where they were to be installed. */
-#ifndef SIM_PROGRAM_H
-#define SIM_PROGRAM_H
+#ifndef SIM_BASE_PROGRAM_H
+#define SIM_BASE_PROGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "fit/table.h"
+#include "base/table.h"
 
 #include <csv.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* A CSV table of measurements, gzipped or plain, in memory: every cell as text, with its line. */
-#ifndef SIM_FIT_TABLE_H
-#define SIM_FIT_TABLE_H
+#ifndef SIM_BASE_TABLE_H
+#define SIM_BASE_TABLE_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* The tree's nodes: making, finding, copying and merging them. */
-#include "config/tree.h"
+#include "base/tree.h"
 
 #include <string.h>
 

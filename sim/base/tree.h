@@ -3,8 +3,8 @@
  * libyaml parses. Maps keep their order. A key given twice, an anchor that recurses and a document
  * after the first are errors. A parent owns its children. One tree may have nodes of several files
  * (a preset, the file over it, an edit of the command line), so each node names its file. */
-#ifndef SIM_CONFIG_TREE_H
-#define SIM_CONFIG_TREE_H
+#ifndef SIM_BASE_TREE_H
+#define SIM_BASE_TREE_H
 
 #include <stddef.h>
 #include <stdio.h>

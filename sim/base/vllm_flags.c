@@ -1,4 +1,4 @@
-#include "config/vllm_flags.h"
+#include "base/vllm_flags.h"
 
 #include <stdbool.h>
 #include <stdio.h>

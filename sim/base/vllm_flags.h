@@ -1,7 +1,7 @@
 /* The flags of vLLM that have a key here under another name: its engine arguments, and the workload
  * arguments of its benchmark. */
-#ifndef SIM_CONFIG_VLLM_FLAGS_H
-#define SIM_CONFIG_VLLM_FLAGS_H
+#ifndef SIM_BASE_VLLM_FLAGS_H
+#define SIM_BASE_VLLM_FLAGS_H
 
 #include <stddef.h>
 

@@ -1,5 +1,5 @@
 /* Trees from and to YAML text, by libyaml. */
-#include "config/tree.h"
+#include "base/tree.h"
 
 #include <errno.h>
 #include <string.h>

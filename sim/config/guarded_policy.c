@@ -1,10 +1,10 @@
-#include "guarded_policy.h"
+#include "config/guarded_policy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "guard.h"
-#include "module.h"
+#include "base/guard.h"
+#include "replica/module.h"
 
 enum call {
     INIT,

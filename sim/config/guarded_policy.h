@@ -1,7 +1,7 @@
-/* Policies of plug-ins: each call of their functions is marked (guard.h). Built-in policies are
- * called directly, at no cost. */
-#ifndef SIM_GUARDED_POLICY_H
-#define SIM_GUARDED_POLICY_H
+/* Policies of plug-ins: each call of their functions is marked (base/guard.h). Built-in policies
+ * are called directly, at no cost. */
+#ifndef SIM_CONFIG_GUARDED_POLICY_H
+#define SIM_CONFIG_GUARDED_POLICY_H
 
 #include "inflight/policy.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "guard.h"
-#include "guarded_policy.h"
+#include "base/guard.h"
+#include "config/guarded_policy.h"
 
 /* Gathered from policies/ when the program is built. */
 extern const struct ifl_policy *const ifl_builtin_policies[];
@@ -41,13 +41,6 @@ const struct ifl_policy *registry_find(enum ifl_kind kind, const char *name)
         if (policy->kind == kind && strcmp(policy->name, name) == 0)
             return policy;
     return NULL;
-}
-
-const char *registry_kind_name(enum ifl_kind kind)
-{
-    static const char *const names[IFL_N_KINDS] = {"batching", "order", "admit", "preempt",
-                                                   "evict",    "route", "scale"};
-    return (unsigned)kind < IFL_N_KINDS ? names[kind] : "unknown";
 }
 
 /* ---- checks of a plug-in's modules: they return what is wrong, or NULL ---- */
@@ -193,7 +186,7 @@ static int add_list(const struct ifl_policy_list *list, const char *path, struct
         const struct ifl_policy *policy = list->of[i];
         const char *wrong = policy ? check_policy(policy) : "is NULL";
         const struct ifl_policy *guarded =
-            wrong ? NULL : guarded_policy_create(policy, registry_kind_name(policy->kind), path);
+            wrong ? NULL : guarded_policy_create(policy, module_kind_name(policy->kind), path);
         if (guarded) {
             loaded[n_loaded++] = guarded;
             continue;
@@ -203,7 +196,7 @@ static int add_list(const struct ifl_policy_list *list, const char *path, struct
         if (!wrong)
             return ifl_fail_nomem(error);
         return ifl_fail_at(error, path, 0, 0, "policy %zu of its list, %s %s, %s", i + 1,
-                           policy ? registry_kind_name(policy->kind) : "which",
+                           policy ? module_kind_name(policy->kind) : "which",
                            policy && policy->name ? policy->name : "", wrong);
     }
     return 0;

@@ -1,10 +1,10 @@
-#include "routing.h"
+#include "fleet/routing.h"
 
 #include <stdlib.h>
 
 #include "inflight/random.h"
 
-#include "array.h"
+#include "base/array.h"
 
 /* ---- what the fleet answers ---- */
 

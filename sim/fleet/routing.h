@@ -2,10 +2,10 @@
  *
  * Code that changes a replica calls routing_note, so that asking the router costs no walk over
  * queues. */
-#ifndef SIM_ROUTING_H
-#define SIM_ROUTING_H
+#ifndef SIM_FLEET_ROUTING_H
+#define SIM_FLEET_ROUTING_H
 
-#include "replica.h"
+#include "replica/replica.h"
 
 /* What the router is shown. */
 struct routing_fleet {

@@ -1,11 +1,11 @@
-#include "cohort.h"
+#include "replica/cohort.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "inflight/error.h"
 
-#include "array.h"
+#include "base/array.h"
 
 int cohort_create(struct cohort *cohort, struct kv_block block)
 {

@@ -19,11 +19,11 @@
  *
  * The longest gap of a member is a range maximum over its ticks, answered from a stack of gaps that
  * decrease (the usual monotone stack). */
-#ifndef SIM_COHORT_H
-#define SIM_COHORT_H
+#ifndef SIM_REPLICA_COHORT_H
+#define SIM_REPLICA_COHORT_H
 
-#include "kv/group.h"
-#include "live_request.h"
+#include "replica/kv/group.h"
+#include "replica/live_request.h"
 
 /* grow_phase of a member that holds all the blocks that it will ever need. */
 enum { COHORT_NEVER = -1 };

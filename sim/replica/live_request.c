@@ -1,4 +1,4 @@
-#include "live_request.h"
+#include "replica/live_request.h"
 
 #include <stdlib.h>
 #include <string.h>

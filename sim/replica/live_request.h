@@ -4,15 +4,15 @@
  * once it has seen its largest queue. A request far back in a long queue has no record yet
  * (waiting.h). For a member of the cohort (cohort.h) the counts in `pub` are brought up to date
  * when they are read. */
-#ifndef SIM_LIVE_REQUEST_H
-#define SIM_LIVE_REQUEST_H
+#ifndef SIM_REPLICA_LIVE_REQUEST_H
+#define SIM_REPLICA_LIVE_REQUEST_H
 
 #include <stddef.h>
 
 #include "inflight/request.h"
 #include "inflight/time.h"
 
-#include "kv/beams.h"
+#include "replica/kv/beams.h"
 
 /* Kinds of list that link requests. A request is in one list of a kind at most. */
 enum live_chain {

@@ -1,4 +1,4 @@
-#include "module.h"
+#include "replica/module.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -51,6 +51,13 @@ int module_create_router(struct module *module, const struct module_config *conf
     if (policy->params_bytes)
         memcpy(module->self, config->params, policy->params_bytes);
     return policy->init ? policy->init(module->self, limits, error) : 0;
+}
+
+const char *module_kind_name(enum ifl_kind kind)
+{
+    static const char *const names[IFL_N_KINDS] = {"batching", "order", "admit", "preempt",
+                                                   "evict",    "route", "scale"};
+    return (unsigned)kind < IFL_N_KINDS ? names[kind] : "unknown";
 }
 
 const struct ifl_policy *module_policy_of(const void *self)

@@ -1,10 +1,18 @@
 /* A module: a policy and one instance of it. */
-#ifndef SIM_MODULE_H
-#define SIM_MODULE_H
+#ifndef SIM_REPLICA_MODULE_H
+#define SIM_REPLICA_MODULE_H
 
 #include "inflight/policy.h"
 
-#include "config/config.h"
+/* Modules of a replica: one for each kind, then the admit modules that are asked after the first.
+ */
+enum { MAX_MORE_ADMITS = 7, N_MODULES = IFL_N_KINDS + MAX_MORE_ADMITS };
+
+/* One policy module with its parameters, ready to be copied into an instance. */
+struct module_config {
+    const struct ifl_policy *policy;
+    void *params; /* [policy->params_bytes], owned */
+};
 
 struct module {
     const struct ifl_policy *policy;
@@ -21,6 +29,8 @@ int module_create_router(struct module *module, const struct module_config *conf
                          struct ifl_error *error);
 void module_destroy(struct module *module);
 
+/* "batching", "order" and so on. */
+const char *module_kind_name(enum ifl_kind kind);
 /* The policy of an instance that module_create has made. */
 const struct ifl_policy *module_policy_of(const void *self);
 

@@ -1,4 +1,4 @@
-#include "predictor.h"
+#include "replica/predictor.h"
 
 #include <gsl/gsl_cdf.h>
 #include <math.h>

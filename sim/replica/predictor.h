@@ -1,6 +1,6 @@
 /* What policies are told about output lengths before they are known, with a stated error. */
-#ifndef SIM_PREDICTOR_H
-#define SIM_PREDICTOR_H
+#ifndef SIM_REPLICA_PREDICTOR_H
+#define SIM_REPLICA_PREDICTOR_H
 
 #include <stdint.h>
 

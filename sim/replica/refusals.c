@@ -1,4 +1,4 @@
-#include "refusals.h"
+#include "replica/refusals.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Why requests do not move on: which module refused, and in what words. */
-#ifndef SIM_REFUSALS_H
-#define SIM_REFUSALS_H
+#ifndef SIM_REPLICA_REFUSALS_H
+#define SIM_REPLICA_REFUSALS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,12 +1,12 @@
 /* Queues, modules and plans. What a policy may do in a plan is in step_builder.c, what becomes of
  * the plan in replica_step.c. */
-#include "replica_parts.h"
+#include "replica/replica_parts.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
-#include "step_lists.h"
+#include "base/array.h"
+#include "replica/step_lists.h"
 
 /* ---- creating and destroying ---- */
 

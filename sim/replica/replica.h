@@ -9,21 +9,21 @@
  *
  * While a promise holds, replica_repeat replaces replica_plan. While no event falls between steps,
  * replica_coast and replica_next_tick replace the whole cycle. The replica knows no clock and no
- * executor; sim/flight.c drives it. What its files offer one another is in replica_parts.h. */
-#ifndef SIM_REPLICA_H
-#define SIM_REPLICA_H
+ * executor; sim/run/flight.c drives it. What its files offer one another is in replica_parts.h. */
+#ifndef SIM_REPLICA_REPLICA_H
+#define SIM_REPLICA_REPLICA_H
 
 #include "inflight/executor.h"
 #include "inflight/policy.h"
 #include "inflight/report.h"
 
-#include "cohort.h"
-#include "config/config.h"
-#include "kv/pool.h"
-#include "live_request.h"
-#include "module.h"
-#include "refusals.h"
-#include "waiting.h"
+#include "replica/cohort.h"
+#include "replica/kv/beams.h"
+#include "replica/kv/pool.h"
+#include "replica/live_request.h"
+#include "replica/module.h"
+#include "replica/refusals.h"
+#include "replica/waiting.h"
 
 struct listeners { /* modules that have a certain hook, in order of their kinds */
     const struct module *of[N_MODULES];

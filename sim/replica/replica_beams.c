@@ -1,6 +1,6 @@
 /* Beam search on a replica: the tables of kv/beams.h, the pool that their blocks come from and go
  * to, and the accounts. Slots that beams hold and have no token for yet count as reserved. */
-#include "replica_parts.h"
+#include "replica/replica_parts.h"
 
 static bool full(const struct replica *replica, const struct live_request *r)
 {

@@ -1,7 +1,7 @@
 /* The blocks of a request: how many it lacks, how it takes them and gives them back, and the
  * accounts of how the pool is used. What the prefix cache is asked and told is in
  * replica_cache.c. */
-#include "replica_parts.h"
+#include "replica/replica_parts.h"
 
 /* The last token of an answer is never computed, so its K/V needs no slot. */
 static int32_t final_tokens(const struct live_request *r)

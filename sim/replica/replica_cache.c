@@ -3,9 +3,9 @@
  * Hits are not kept up to date: a waiting request is looked up when a plan looks at it, and again
  * only after the cache's epoch has changed. Blocks that only their own request can find are
  * published when the request gives them up, because it looks for them only after that. */
-#include "replica_parts.h"
+#include "replica/replica_parts.h"
 
-#include "kv/identity.h"
+#include "replica/kv/identity.h"
 
 static bool is_tree(const struct replica *replica)
 {

@@ -3,11 +3,11 @@
  * plan, and what they answer, is written down. If a promised plan gets another answer to the same
  * question, the module that gave it is named; if it asks another question, the batching module
  * is. */
-#include "replica_parts.h"
+#include "replica/replica_parts.h"
 
 #include <stdlib.h>
 
-#include "array.h"
+#include "base/array.h"
 
 void replica_check_finish(struct replica *replica)
 {
@@ -104,6 +104,6 @@ int replica_blame(const struct replica *replica, struct ifl_error *error)
     return ifl_fail(error, IFL_E_POLICY,
                     "%s policy %s said that its answers stand (`steady`), and answered otherwise "
                     "at %.9f s",
-                    registry_kind_name(other->module->policy->kind), other->module->policy->name,
+                    module_kind_name(other->module->policy->kind), other->module->policy->name,
                     now_s);
 }

@@ -1,6 +1,6 @@
 /* Steps that follow one another without an event: the same requests decode, the promise holds, no
  * request ends. They pass one by one; or a stretch at a time, if only sums change. */
-#include "replica_parts.h"
+#include "replica/replica_parts.h"
 
 bool replica_coasts(const struct replica *replica)
 {

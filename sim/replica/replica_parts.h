@@ -1,9 +1,9 @@
 /* What the files of a replica offer one another, a section a file. Other files include replica.h
  * alone. */
-#ifndef SIM_REPLICA_PARTS_H
-#define SIM_REPLICA_PARTS_H
+#ifndef SIM_REPLICA_REPLICA_PARTS_H
+#define SIM_REPLICA_REPLICA_PARTS_H
 
-#include "replica.h"
+#include "replica/replica.h"
 
 #define FOR_EACH_MODULE(module, replica)                                                           \
     for (struct module *module = (replica)->modules; module < (replica)->modules + N_MODULES;      \

@@ -9,8 +9,8 @@
 #include <gsl/gsl_heapsort.h>
 #include <string.h>
 
-#include "replica_parts.h"
-#include "step_lists.h"
+#include "replica/replica_parts.h"
+#include "replica/step_lists.h"
 
 static struct standing *standing(const struct ranking *list, const struct ifl_request *r)
 {

@@ -1,5 +1,5 @@
 /* What becomes of a plan: committed into a description for the executor, ended when it has run. */
-#include "replica_parts.h"
+#include "replica/replica_parts.h"
 
 #include <stdlib.h>
 

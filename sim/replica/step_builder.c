@@ -8,12 +8,12 @@
  *
  * Everything here happens within one plan. A refusal changes nothing. A breach of the contract is
  * noted once, after which every call refuses until the plan returns and the run ends. */
-#include "step_builder.h"
+#include "replica/step_builder.h"
 
 #include "inflight/random.h"
 
-#include "step_limits.h"
-#include "step_lists.h"
+#include "replica/step_limits.h"
+#include "replica/step_lists.h"
 
 void step_breach(struct replica *replica, const char *what)
 {
@@ -64,8 +64,7 @@ static void op_plan_ahead(struct ifl_step *step)
     replica_of(step)->plans_ahead = true;
 }
 
-/* ---- room in the contract: what no executor does yet breaks it, unless nothing is asked for ----
- */
+/* ---- room in the contract: to ask for what no executor does yet breaks it ---- */
 
 static enum ifl_verdict op_schedule_drafts(struct ifl_step *step, const struct ifl_request *r,
                                            int32_t n, int32_t n_draft, int32_t hold_tokens)

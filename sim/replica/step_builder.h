@@ -1,9 +1,9 @@
 /* What the functions behind `struct ifl_step_ops` share. Those of the table are documented there.
  */
-#ifndef SIM_STEP_BUILDER_H
-#define SIM_STEP_BUILDER_H
+#ifndef SIM_REPLICA_STEP_BUILDER_H
+#define SIM_REPLICA_STEP_BUILDER_H
 
-#include "replica_parts.h"
+#include "replica/replica_parts.h"
 
 /* Notes that the policy has broken its contract; the first breach counts. */
 void step_breach(struct replica *replica, const char *what);

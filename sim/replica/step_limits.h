@@ -1,9 +1,9 @@
 /* The most that a module may ask of a step. Beyond that it breaks the contract, so that no array or
  * sum of a plan has to grow. */
-#ifndef SIM_STEP_LIMITS_H
-#define SIM_STEP_LIMITS_H
+#ifndef SIM_REPLICA_STEP_LIMITS_H
+#define SIM_REPLICA_STEP_LIMITS_H
 
-#include "replica_parts.h"
+#include "replica/replica_parts.h"
 
 /* A module may start any request, preempt it and start it again: a plan has room for each request
  * twice (replica.c, reserve). */

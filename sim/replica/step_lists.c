@@ -1,7 +1,7 @@
 /* What a policy sees of the lists while it plans. Running and swapped requests are shown in order
  * of start or of rank, as of when the plan first asked for them; the waiting queue and the prefix
  * cache as they are now. */
-#include "step_lists.h"
+#include "replica/step_lists.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* The lists of a replica as the step shows them; see `struct ifl_step_ops` for the rules. */
-#ifndef SIM_STEP_LISTS_H
-#define SIM_STEP_LISTS_H
+#ifndef SIM_REPLICA_STEP_LISTS_H
+#define SIM_REPLICA_STEP_LISTS_H
 
-#include "replica_parts.h"
+#include "replica/replica_parts.h"
 
 const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
                                     struct ifl_cursor *cursor);

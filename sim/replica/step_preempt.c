@@ -1,8 +1,8 @@
 /* Taking requests off the device, by recompute or to host memory, and off all lists for good. */
-#include "step_builder.h"
+#include "replica/step_builder.h"
 
-#include "step_limits.h"
-#include "step_lists.h"
+#include "replica/step_limits.h"
+#include "replica/step_lists.h"
 
 /* ---- swapped requests, in no order ---- */
 

@@ -1,9 +1,9 @@
 /* Scheduling tokens of running requests: one request, or all that decode at once; and taking them
  * back. */
-#include "step_builder.h"
+#include "replica/step_builder.h"
 
-#include "step_limits.h"
-#include "step_lists.h"
+#include "replica/step_limits.h"
+#include "replica/step_lists.h"
 
 /* Tokens that all sequences of r compute together; those of the prompt count once. */
 static int32_t part_and_count(struct replica *replica, struct live_request *r, int32_t n)

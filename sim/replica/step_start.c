@@ -1,10 +1,10 @@
 /* Starting a request: the admit modules are asked, blocks are taken, and a waiting or swapped
  * request runs from then on. */
-#include "step_builder.h"
+#include "replica/step_builder.h"
 
 #include <math.h>
 
-#include "step_limits.h"
+#include "replica/step_limits.h"
 
 /* ---- admission ---- */
 

@@ -1,10 +1,10 @@
-#include "waiting.h"
+#include "replica/waiting.h"
 
 #include <gsl/gsl_heapsort.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
+#include "base/array.h"
 
 static bool before(const struct waiter *a, const struct waiter *b)
 {

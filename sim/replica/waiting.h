@@ -13,10 +13,10 @@
  * that leaves, or is ranked anew, leaves a hole behind. Holes of near stay until waiting_tidy, so
  * that cursors keep their place in a plan. Holes of line and heap stay until they come to the
  * head. */
-#ifndef SIM_WAITING_H
-#define SIM_WAITING_H
+#ifndef SIM_REPLICA_WAITING_H
+#define SIM_REPLICA_WAITING_H
 
-#include "live_request.h"
+#include "replica/live_request.h"
 
 struct waiter {
     int64_t key, arrival_ns;

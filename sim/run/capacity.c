@@ -1,4 +1,4 @@
-#include "capacity.h"
+#include "run/capacity.h"
 
 #include <gsl/gsl_errno.h>
 #include <gsl/gsl_min.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "point.h"
+#include "run/point.h"
 
 struct search {
     const struct capacity_options *options;

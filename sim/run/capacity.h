@@ -20,8 +20,8 @@
  *   distserve  attainment of slo.* of at least capacity.attainment_frac (Zhong et al., OSDI 2024)
  *   goodput    the most requests a second that meet slo.*, at whatever rate (vLLM's goodput)
  *   delay      mean scheduling delay within capacity.delay_s (queueing theory) */
-#ifndef SIM_CAPACITY_H
-#define SIM_CAPACITY_H
+#ifndef SIM_RUN_CAPACITY_H
+#define SIM_RUN_CAPACITY_H
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -29,8 +29,8 @@
 #include "inflight/report.h"
 
 #include "config/config.h"
-#include "profile_shelf.h"
-#include "trace_shelf.h"
+#include "run/profile_shelf.h"
+#include "run/trace_shelf.h"
 
 enum { CAPACITY_MAX_TRIALS = 64, CAPACITY_MAX_THREADS = 256 };
 

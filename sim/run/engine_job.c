@@ -1,9 +1,9 @@
-#include "engine_job.h"
+#include "run/engine_job.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "array.h"
+#include "base/array.h"
 
 /* ---- room ---- */
 

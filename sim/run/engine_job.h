@@ -1,13 +1,13 @@
 /* A step on its way to the engine: copied out of the loop's description, which ends with submit,
  * into the arrays that an engine reads. Arrays grow to the largest step seen and are reused. */
-#ifndef SIM_ENGINE_JOB_H
-#define SIM_ENGINE_JOB_H
+#ifndef SIM_RUN_ENGINE_JOB_H
+#define SIM_RUN_ENGINE_JOB_H
 
 #include "inflight/engine.h"
 #include "inflight/executor.h"
 
-#include "kv/pool.h"
-#include "token_ids.h"
+#include "replica/kv/pool.h"
+#include "run/token_ids.h"
 
 struct engine_job {
     struct ifl_engine_step step;

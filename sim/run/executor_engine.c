@@ -1,12 +1,12 @@
-#include "executor_engine.h"
+#include "run/executor_engine.h"
 
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
 
-#include "engine_job.h"
-#include "guard.h"
-#include "token_ids.h"
+#include "base/guard.h"
+#include "run/engine_job.h"
+#include "run/token_ids.h"
 
 /* A waiting thread looks at the stop flag that often: a signal sets it and wakes no thread. */
 static const int64_t LOOK_NS = 20000000;

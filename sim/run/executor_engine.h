@@ -4,13 +4,13 @@
  * their token ids (those that an earlier job has yet to generate included), runs them and stamps
  * their ends. `next` waits for the first end, or until the clock says until_ns. Ends are stamped
  * under the lock that `next` reads the clock under, so time never runs backwards for the loop. */
-#ifndef SIM_EXECUTOR_ENGINE_H
-#define SIM_EXECUTOR_ENGINE_H
+#ifndef SIM_RUN_EXECUTOR_ENGINE_H
+#define SIM_RUN_EXECUTOR_ENGINE_H
 
 #include "inflight/engine.h"
 #include "inflight/executor.h"
 
-#include "kv/pool.h"
+#include "replica/kv/pool.h"
 
 enum { EXECUTOR_ENGINE_MAX_IN_FLIGHT = 8 };
 

@@ -1,4 +1,4 @@
-#include "executor_sim.h"
+#include "run/executor_sim.h"
 
 #include <stdlib.h>
 

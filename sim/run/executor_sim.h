@@ -1,11 +1,11 @@
 /* The simulating executor: virtual time jumps to the end of the step that a cost model predicts. */
-#ifndef SIM_EXECUTOR_SIM_H
-#define SIM_EXECUTOR_SIM_H
+#ifndef SIM_RUN_EXECUTOR_SIM_H
+#define SIM_RUN_EXECUTOR_SIM_H
 
 #include "inflight/executor.h"
 
+#include "base/event_heap.h"
 #include "cost/cost.h"
-#include "event_heap.h"
 
 enum { EXECUTOR_SIM_MAX_IN_FLIGHT = 16 };
 

@@ -1,10 +1,10 @@
-#include "flight.h"
+#include "run/flight.h"
 
 #include <gsl/gsl_heapsort.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "flight_loop.h"
+#include "run/flight_loop.h"
 
 /* ---- requests that end ---- */
 

@@ -5,8 +5,8 @@
  * At equal times: ends of steps, then wakes, then requests that a router holds back, then arrivals,
  * then plans. Of several of a kind: by the number of the replica, then by the serial of the
  * request. */
-#ifndef SIM_FLIGHT_H
-#define SIM_FLIGHT_H
+#ifndef SIM_RUN_FLIGHT_H
+#define SIM_RUN_FLIGHT_H
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,8 +14,9 @@
 #include "inflight/executor.h"
 #include "inflight/report.h"
 
-#include "replica.h"
-#include "workload.h"
+#include "config/config.h"
+#include "replica/replica.h"
+#include "run/workload.h"
 
 /* Requests that came to no replica: longer than the model, larger than the pool, turned away at the
  * door. Requests that modules refuse are counted by the replicas. */

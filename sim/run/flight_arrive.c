@@ -1,5 +1,5 @@
 /* Arrivals of a flight: turned away at the door, sent to a replica, held back or dropped. */
-#include "flight_loop.h"
+#include "run/flight_loop.h"
 
 #include <string.h>
 

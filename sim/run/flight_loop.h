@@ -1,9 +1,9 @@
 /* The loop of a flight: its state, and what flight.c and flight_arrive.c share. */
-#ifndef SIM_FLIGHT_LOOP_H
-#define SIM_FLIGHT_LOOP_H
+#ifndef SIM_RUN_FLIGHT_LOOP_H
+#define SIM_RUN_FLIGHT_LOOP_H
 
-#include "flight.h"
-#include "routing.h"
+#include "fleet/routing.h"
+#include "run/flight.h"
 
 /* What the loop keeps while it runs. */
 struct loop {

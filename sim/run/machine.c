@@ -1,4 +1,4 @@
-#include "machine.h"
+#include "run/machine.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,14 +1,14 @@
 /* What a point is flown on, by its configuration: a model on a hardware, how many K/V blocks that
  * leaves room for, and what its steps cost. */
-#ifndef SIM_MACHINE_H
-#define SIM_MACHINE_H
+#ifndef SIM_RUN_MACHINE_H
+#define SIM_RUN_MACHINE_H
 
 #include "inflight/report.h"
 #include "inflight/step.h"
 
 #include "config/config.h"
 #include "cost/cost.h"
-#include "profile_shelf.h"
+#include "run/profile_shelf.h"
 
 enum { MACHINE_TEXT_BYTES = 1024 };
 

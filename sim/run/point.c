@@ -1,4 +1,4 @@
-#include "point.h"
+#include "run/point.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,11 +6,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "engine_setup.h"
-#include "executor_sim.h"
 #include "fit/spread.h"
-#include "flight.h"
-#include "machine.h"
+#include "run/engine_setup.h"
+#include "run/executor_sim.h"
+#include "run/flight.h"
+#include "run/machine.h"
 
 /* What one flight of a point is made of. */
 struct point {
@@ -235,7 +235,7 @@ static void list_refusals(FILE *to, const struct refusals *refusals, bool failed
         const uint64_t n = failed ? one->n_failed : one->n_rejected;
         if (n > 0)
             fprintf(to, "%s%" PRIu64 " by %s %s: %s", then(before), n,
-                    registry_kind_name(one->by->kind), one->by->name, one->why);
+                    module_kind_name(one->by->kind), one->by->name, one->why);
     }
 }
 

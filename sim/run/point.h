@@ -1,7 +1,7 @@
 /* One point of a study, from its configuration to its reports: reads the trace, sizes the KV pool,
  * wires policies, cost and recorder together and flies. */
-#ifndef SIM_POINT_H
-#define SIM_POINT_H
+#ifndef SIM_RUN_POINT_H
+#define SIM_RUN_POINT_H
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -9,8 +9,8 @@
 #include "inflight/report.h"
 
 #include "config/config.h"
-#include "profile_shelf.h"
-#include "trace_shelf.h"
+#include "run/profile_shelf.h"
+#include "run/trace_shelf.h"
 
 /* A member of an ensemble, flown with costs drawn from what their fit leaves open. */
 struct point_member {

@@ -1,4 +1,4 @@
-#include "profile_shelf.h"
+#include "run/profile_shelf.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* A cache of models and hardware profiles for the points of a study: a sweep parses each file once
  * a process. Callers get copies. Any number of threads may use a shelf; it keeps the SHELF_PROFILES
  * used last. */
-#ifndef SIM_PROFILE_SHELF_H
-#define SIM_PROFILE_SHELF_H
+#ifndef SIM_RUN_PROFILE_SHELF_H
+#define SIM_RUN_PROFILE_SHELF_H
 
 #include <pthread.h>
 

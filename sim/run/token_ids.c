@@ -1,4 +1,4 @@
-#include "token_ids.h"
+#include "run/token_ids.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -11,8 +11,8 @@
  * it were prompt. Engines choose the likeliest token, which is the same for all sequences of a
  * group. So all sequences but the first begin their answers with a drawn token, and differ from
  * there on. */
-#ifndef SIM_TOKEN_IDS_H
-#define SIM_TOKEN_IDS_H
+#ifndef SIM_RUN_TOKEN_IDS_H
+#define SIM_RUN_TOKEN_IDS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "trace_shelf.h"
+#include "run/trace_shelf.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,8 +6,8 @@
  * - while such entries together have at most SHELF_IDLE_ITEMS rows, hash ids and gaps.
  *
  * Any number of threads may use a shelf; two that want the same file wait for one reading. */
-#ifndef SIM_TRACE_SHELF_H
-#define SIM_TRACE_SHELF_H
+#ifndef SIM_RUN_TRACE_SHELF_H
+#define SIM_RUN_TRACE_SHELF_H
 
 #include <pthread.h>
 

@@ -5,14 +5,14 @@
  * turn has ended. Everything else arrives at its stamp.
  *
  * What a turn's answer has in common with the next turn's prompt is found here, too. */
-#ifndef SIM_WORKLOAD_H
-#define SIM_WORKLOAD_H
+#ifndef SIM_RUN_WORKLOAD_H
+#define SIM_RUN_WORKLOAD_H
 
 #include "inflight/trace.h"
 
-#include "event_heap.h"
-#include "predictor.h"
-#include "replica.h"
+#include "base/event_heap.h"
+#include "replica/predictor.h"
+#include "replica/replica.h"
 
 struct workload {
     const struct ifl_trace *trace;

@@ -1,4 +1,4 @@
-#include "calibrate/batch.h"
+#include "fit/calibrate/batch.h"
 
 #include <string.h>
 

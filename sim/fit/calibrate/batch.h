@@ -1,7 +1,7 @@
 /* A step made up for a measurement: sequences of given lengths, with tables of blocks that lie
  * apart from each other, as those of a pool in use do. */
-#ifndef SIM_CALIBRATE_BATCH_H
-#define SIM_CALIBRATE_BATCH_H
+#ifndef SIM_FIT_CALIBRATE_BATCH_H
+#define SIM_FIT_CALIBRATE_BATCH_H
 
 #include "inflight/engine.h"
 

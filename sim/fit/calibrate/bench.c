@@ -1,4 +1,4 @@
-#include "calibrate/bench.h"
+#include "fit/calibrate/bench.h"
 
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>

@@ -1,8 +1,8 @@
 /* The bench of measurements: an open engine, a clock, and the CSV that rows are written to. */
-#ifndef SIM_CALIBRATE_BENCH_H
-#define SIM_CALIBRATE_BENCH_H
+#ifndef SIM_FIT_CALIBRATE_BENCH_H
+#define SIM_FIT_CALIBRATE_BENCH_H
 
-#include "calibrate/batch.h"
+#include "fit/calibrate/batch.h"
 
 struct timed {
     int n_runs;

@@ -1,12 +1,12 @@
-#include "calibrate/calibrate.h"
+#include "fit/calibrate/calibrate.h"
 
 #include <string.h>
 #include <time.h>
 
-#include "calibrate/bench.h"
-#include "engine_module.h"
-#include "engine_setup.h"
-#include "guard.h"
+#include "base/engine_module.h"
+#include "base/guard.h"
+#include "cost/engine_model.h"
+#include "fit/calibrate/bench.h"
 
 /* The sizes of the measurements on each engine's kind of machine. */
 static const struct scale {
@@ -82,7 +82,7 @@ static void write_remarks(const struct calibration *calibration, const struct be
         strftime(date, sizeof date, "%Y-%m-%d", &day);
     fprintf(bench->out,
             "# Written by inflight calibrate %s on %s; the columns are explained in "
-            "sim/calibrate/calibrate.h.\n"
+            "sim/fit/calibrate/calibrate.h.\n"
             "# processor: %s\n# software: %s\n# engine: %s\n# model: %s\n# threads: %d\n"
             "# units: %d\n# memory_gib: %.2f\n",
             INFLIGHT_VERSION, date, bench->machine.processor, bench->machine.software,

@@ -18,8 +18,8 @@
  *     share, ceiling                      share of the named ceiling that the median reaches
  *
  * Cells that do not apply to an operation are empty. */
-#ifndef SIM_CALIBRATE_CALIBRATE_H
-#define SIM_CALIBRATE_CALIBRATE_H
+#ifndef SIM_FIT_CALIBRATE_CALIBRATE_H
+#define SIM_FIT_CALIBRATE_CALIBRATE_H
 
 #include <signal.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* Whole steps, as a replay runs them, and what a step does to blocks. */
 #include <time.h>
 
-#include "calibrate/bench.h"
+#include "fit/calibrate/bench.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 

@@ -1,4 +1,4 @@
-#include "kv/beams.h"
+#include "replica/kv/beams.h"
 
 #include <stdlib.h>
 #include <string.h>

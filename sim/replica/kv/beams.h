@@ -12,8 +12,8 @@
  * Blocks that all tables have come first, in the order of their tokens. Behind them a table has one
  * place per column. A leading column that becomes common moves to the front part, so the table
  * stays short. */
-#ifndef SIM_KV_BEAMS_H
-#define SIM_KV_BEAMS_H
+#ifndef SIM_REPLICA_KV_BEAMS_H
+#define SIM_REPLICA_KV_BEAMS_H
 
 #include <stdbool.h>
 #include <stdint.h>

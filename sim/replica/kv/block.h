@@ -9,8 +9,8 @@
  *
  * This is exact for n below 2^32: rounding the inverse up adds less than n * tokens / 2^63 of a
  * token, which is less than one token. */
-#ifndef SIM_KV_BLOCK_H
-#define SIM_KV_BLOCK_H
+#ifndef SIM_REPLICA_KV_BLOCK_H
+#define SIM_REPLICA_KV_BLOCK_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-#include "kv/buddy.h"
+#include "replica/kv/buddy.h"
 
 #include <stdlib.h>
 #include <string.h>

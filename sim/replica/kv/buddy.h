@@ -4,8 +4,8 @@
  * Runs are powers of two of blocks, aligned to their size. A run that is larger than wanted is
  * halved; a run given back is joined with its buddy, the other half, as soon as both are free. If
  * the size of a pool is no power of two, the pool begins as several aligned runs. */
-#ifndef SIM_KV_BUDDY_H
-#define SIM_KV_BUDDY_H
+#ifndef SIM_REPLICA_KV_BUDDY_H
+#define SIM_REPLICA_KV_BUDDY_H
 
 #include <stdbool.h>
 #include <stdint.h>

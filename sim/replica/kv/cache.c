@@ -1,4 +1,4 @@
-#include "kv/cache.h"
+#include "replica/kv/cache.h"
 
 #include <stdlib.h>
 

@@ -14,12 +14,12 @@
  * lookup can find has an entry of its own.
  *
  * The pool (pool.h) owns the blocks and calls the cache. The cache knows no requests. */
-#ifndef SIM_KV_CACHE_H
-#define SIM_KV_CACHE_H
+#ifndef SIM_REPLICA_KV_CACHE_H
+#define SIM_REPLICA_KV_CACHE_H
 
 #include "inflight/policy.h"
 
-#include "kv/evictor.h"
+#include "replica/kv/evictor.h"
 
 enum prefix_cache { PREFIX_CACHE_NONE, PREFIX_CACHE_HASH, PREFIX_CACHE_RADIX };
 

@@ -1,4 +1,4 @@
-#include "kv/evictor.h"
+#include "replica/kv/evictor.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * The order: the smallest key first; of equal keys the deepest block, then the one touched first,
  * then the lowest number. Most blocks are put in rising order, as under LRU; these form a list. The
  * others go to a heap. */
-#ifndef SIM_KV_EVICTOR_H
-#define SIM_KV_EVICTOR_H
+#ifndef SIM_REPLICA_KV_EVICTOR_H
+#define SIM_REPLICA_KV_EVICTOR_H
 
 #include <stdbool.h>
 #include <stdint.h>

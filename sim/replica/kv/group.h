@@ -7,12 +7,12 @@
  * Until the prompt is computed there is only sequence 0. The last block of its prompt may be
  * partial. The sequences part with the first token behind the prompt: each sequence but the first
  * takes a copy of that block. (In vLLM's copy on write the last to write keeps the original.) */
-#ifndef SIM_KV_GROUP_H
-#define SIM_KV_GROUP_H
+#ifndef SIM_REPLICA_KV_GROUP_H
+#define SIM_REPLICA_KV_GROUP_H
 
 #include "inflight/request.h"
 
-#include "kv/block.h"
+#include "replica/kv/block.h"
 
 /* Full blocks of the prompt. */
 static inline int32_t group_shared_blocks(const struct ifl_request *r, struct kv_block block)

@@ -1,4 +1,4 @@
-#include "kv/identity.h"
+#include "replica/kv/identity.h"
 
 #include "inflight/random.h"
 

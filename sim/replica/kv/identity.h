@@ -9,10 +9,10 @@
  *
  * Identities are chained, as vLLM chains the hashes of blocks. They have 64 bits: with 10^8 blocks
  * in the table the chance that any two collide is below one in a thousand. */
-#ifndef SIM_KV_IDENTITY_H
-#define SIM_KV_IDENTITY_H
+#ifndef SIM_REPLICA_KV_IDENTITY_H
+#define SIM_REPLICA_KV_IDENTITY_H
 
-#include "live_request.h"
+#include "replica/live_request.h"
 
 /* The identity of the request's block `block`. before: the identity of the block in front of it, 0
  * for the first. */

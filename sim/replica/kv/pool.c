@@ -1,4 +1,4 @@
-#include "kv/pool.h"
+#include "replica/kv/pool.h"
 
 #include <stdlib.h>
 #include <string.h>

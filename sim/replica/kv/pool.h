@@ -10,18 +10,20 @@
  * numbers. Then
  *   - with a cache, only cached entries (cache.h) have names, and the stack holds the free names;
  *   - a contiguous run is known by its first block. */
-#ifndef SIM_KV_POOL_H
-#define SIM_KV_POOL_H
+#ifndef SIM_REPLICA_KV_POOL_H
+#define SIM_REPLICA_KV_POOL_H
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "inflight/error.h"
 
-#include "kv/buddy.h"
-#include "kv/cache.h"
+#include "replica/kv/buddy.h"
+#include "replica/kv/cache.h"
 
 enum kv_allocator { KV_PAGED, KV_BUDDY };
+/* What becomes of a victim that is to be swapped out where the host has no room for it. */
+enum swap_full { SWAP_FULL_RECOMPUTE, SWAP_FULL_FAIL };
 
 struct kv_pool {
     int32_t n_blocks, n_free;
