@@ -1,12 +1,12 @@
 /* inflight calibrate: what this machine takes for each operation of an engine. */
 #include <stdio.h>
 
-#include "calibrate/calibrate.h"
+#include "base/engine_module.h"
+#include "base/new_file.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/usage.h"
-#include "engine_setup.h"
-#include "new_file.h"
+#include "fit/calibrate/calibrate.h"
 
 static int dtype_read(const char *text, const char *engine, enum ifl_engine_dtype *dtype,
                       struct ifl_error *error)

@@ -6,13 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/new_file.h"
 #include "cli/capacity_files.h"
 #include "cli/crew.h"
 #include "cli/interrupt.h"
 #include "cli/launch.h"
 #include "cli/ranks.h"
 #include "cli/run_files.h"
-#include "new_file.h"
 
 struct quest {
     struct launch launch;

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/new_file.h"
 #include "cli/options.h"
-#include "new_file.h"
 
 static const char *const status_names[] = {"found", "none", "unbounded"};
 

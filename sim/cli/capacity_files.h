@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "capacity.h"
+#include "run/capacity.h"
 
 struct capacity_row {
     struct ifl_error error; /* code 0: searched */

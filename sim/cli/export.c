@@ -6,9 +6,9 @@
 
 #include "inflight/export.h"
 
+#include "base/tree.h"
 #include "cli/options.h"
 #include "cli/usage.h"
-#include "config/tree.h"
 
 /* ---- the load, from the run's config.yaml ---- */
 

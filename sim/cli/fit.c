@@ -4,6 +4,7 @@
 
 #include "inflight/report.h"
 
+#include "base/data.h"
 #include "cli/options.h"
 #include "cli/out_dir.h"
 #include "cli/usage.h"

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/data.h"
 #include "cost/hardware.h"
 
 enum { MAX_PATH_BYTES = 512 };
@@ -81,10 +82,10 @@ static void path_of(const struct config *config, enum input_kind kind, char path
     if (kind == INPUT_TRACE)
         snprintf(path, MAX_PATH_BYTES, "%s", config->workload.trace);
     if (kind == INPUT_MODEL && *config->model &&
-        config_resolve_name("models", config->model, path, &error) < 0)
+        data_resolve("models", config->model, path, &error) < 0)
         path[0] = '\0';
     if (kind == INPUT_HARDWARE && *config->hardware &&
-        config_resolve_name("hardware", config->hardware, path, &error) < 0)
+        data_resolve("hardware", config->hardware, path, &error) < 0)
         path[0] = '\0';
     if (kind == INPUT_COST && cost->model == COST_TABLE)
         snprintf(path, MAX_PATH_BYTES, "%s", cost->dir);

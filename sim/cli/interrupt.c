@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <time.h>
 
-#include "guard.h"
+#include "base/guard.h"
 
 volatile sig_atomic_t interrupt_asked;
 static struct timespec asked;

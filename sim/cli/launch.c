@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/guard.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
 #include "cli/usage.h"
-#include "guard.h"
 
 /* ---- talking ---- */
 

@@ -6,11 +6,12 @@
 #include "inflight/report.h"
 #include "inflight/trace.h"
 
+#include "base/data.h"
+#include "base/tree.h"
 #include "cli/options.h"
 #include "cli/usage.h"
 #include "config/config.h"
 #include "config/layers.h"
-#include "config/tree.h"
 
 enum { WRAP_COLUMNS = 100 };
 
@@ -50,7 +51,7 @@ static int list_policies(struct ifl_error *error)
             if ((int)policy->kind != kind)
                 continue;
             if (!titled)
-                printf("%s\n", registry_kind_name(policy->kind));
+                printf("%s\n", module_kind_name(policy->kind));
             titled = true;
             print_policy(policy);
         }
@@ -83,7 +84,7 @@ static int print_about(const char *kind, const char *name, int width, struct ifl
 {
     char path[512];
     struct node *root;
-    if (config_resolve_name(kind, name, path, error) < 0 || tree_load(path, &root, error) < 0)
+    if (data_resolve(kind, name, path, error) < 0 || tree_load(path, &root, error) < 0)
         return error->code;
     const struct node *about = tree_child(root, "about");
     if (about && about->kind != NODE_SCALAR)
@@ -96,7 +97,7 @@ static int print_about(const char *kind, const char *name, int width, struct ifl
 static int list_names(const char *kind, struct ifl_error *error)
 {
     struct name_list names;
-    int code = config_names(kind, &names, error);
+    int code = data_names(kind, &names, error);
     if (code < 0)
         return code;
     const int width = widest(&names);
@@ -157,7 +158,7 @@ static int list_traces(struct ifl_error *error)
     }
     printf("in all formats but bench, guidellm and vtc, beside these columns or keys\n");
     print_wrapped(ifl_trace_attributes(), 4);
-    if (config_names("traces", &names, error) < 0)
+    if (data_names("traces", &names, error) < 0)
         return error->code;
     printf("traces\n");
     for (size_t i = 0; i < names.n; i++)

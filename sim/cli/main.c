@@ -5,9 +5,9 @@
 
 #include "inflight/nearest.h"
 
+#include "base/tree.h"
 #include "cli/options.h"
 #include "cli/usage.h"
-#include "config/tree.h"
 
 static const struct command {
     const char *name;

@@ -4,9 +4,10 @@
 
 #include "inflight/report.h"
 
+#include "base/data.h"
+#include "base/new_file.h"
 #include "cli/out_dir.h"
 #include "config/config.h"
-#include "new_file.h"
 
 /* ---- model.csv: one number a row ---- */
 

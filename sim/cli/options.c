@@ -8,7 +8,7 @@
 #include "inflight/error.h"
 #include "inflight/nearest.h"
 
-#include "config/vllm_flags.h"
+#include "base/vllm_flags.h"
 
 enum { MAX_OPTIONS = 16 };
 

@@ -5,11 +5,12 @@
 #include "inflight/nearest.h"
 #include "inflight/report.h"
 
+#include "base/data.h"
+#include "base/tree.h"
 #include "cli/options.h"
 #include "cli/out_dir.h"
 #include "cli/usage.h"
 #include "config/config.h"
-#include "config/tree.h"
 
 struct plot_request {
     struct text_list dirs, figures;

@@ -4,13 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/data.h"
 #include "cli/crew.h"
 #include "cli/interrupt.h"
 #include "cli/launch.h"
 #include "cli/ranks.h"
 #include "cli/resume.h"
 #include "cli/run_files.h"
-#include "point.h"
+#include "run/point.h"
 
 struct run {
     struct launch launch;

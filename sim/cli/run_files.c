@@ -12,7 +12,7 @@
 #include "cli/ranks.h"
 #include "cli/resume.h"
 
-#include "new_file.h"
+#include "base/new_file.h"
 
 static const char report_names[N_REPORTS][16] = {"requests.csv",  "steps.csv",     "work.csv",
                                                  "quantiles.csv", "timeline.json", "intervals.csv"};

@@ -10,7 +10,7 @@
 #include "cli/inputs.h"
 #include "cli/parts.h"
 #include "config/config.h"
-#include "point.h"
+#include "run/point.h"
 
 enum report_kind {
     REPORT_REQUESTS,

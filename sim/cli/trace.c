@@ -6,9 +6,9 @@
 
 #include "inflight/trace.h"
 
+#include "base/new_file.h"
 #include "cli/options.h"
 #include "cli/usage.h"
-#include "new_file.h"
 
 static const struct ifl_notes notes = {cli_note, NULL};
 

@@ -1,11 +1,12 @@
 /* Checks beyond a single key: keys that need or exclude each other, and files that must exist. */
+#include "base/data.h"
 #include "config/read.h"
 
 #include <string.h>
 
 #include "inflight/nearest.h"
 
-#include "engine_setup.h"
+#include "base/engine_module.h"
 
 /* An error at the key; if it is missing, at the nearest map around it in the user's own file. */
 static int fail_key(const struct node *root, const char *dotted, struct ifl_error *error,
@@ -95,7 +96,7 @@ static int check_name(const struct node *root, const char *kind, const char *key
                  kind);
         return fail_key(root, key, error, text);
     }
-    if (config_resolve_name(kind, name, found, error) == 0 || error->code != IFL_E_INPUT)
+    if (data_resolve(kind, name, found, error) == 0 || error->code != IFL_E_INPUT)
         return error->code;
     char reason[sizeof error->text];
     snprintf(reason, sizeof reason, "%s", error->text);

@@ -1,7 +1,7 @@
 /* The configuration of one point: every key resolved, typed and checked.
  *
- * A configuration file is a tree (tree.h). The table of keys (keys.c) declares each key once; it
- * parses, validates, documents and writes the tree back. A file names a preset for its `serving`
+ * A configuration file is a tree (base/tree.h). The table of keys (keys.c) declares each key once;
+ * it parses, validates, documents and writes the tree back. A file names a preset for its `serving`
  * part, which lies under the file's own keys; a sweep lays its axes' values over both. */
 #ifndef SIM_CONFIG_CONFIG_H
 #define SIM_CONFIG_CONFIG_H
@@ -10,18 +10,14 @@
 #include "inflight/policy.h"
 #include "inflight/trace.h"
 
-#include "kv/beams.h"
-#include "predictor.h"
-
-#include "kv/pool.h"
+#include "replica/kv/beams.h"
+#include "replica/kv/pool.h"
+#include "replica/module.h"
+#include "replica/predictor.h"
 
 enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
 enum cost_kind { COST_ROOFLINE, COST_LINEAR, COST_TABLE, COST_RECORDED };
 enum kv_sizing { KV_SIZING_MEMORY, KV_SIZING_WHOLE_REQUESTS, KV_SIZING_FREE_SHARE };
-/* Modules of a replica: one for each kind, then the admit modules that are asked after the first.
- */
-enum { MAX_MORE_ADMITS = 7, N_MODULES = IFL_N_KINDS + MAX_MORE_ADMITS };
-enum swap_full { SWAP_FULL_RECOMPUTE, SWAP_FULL_FAIL };
 
 struct workload_config {
     char trace[512];      /* the file, in the working directory or the installed data */
@@ -33,12 +29,6 @@ struct workload_config {
     struct ifl_arrivals arrivals;
     struct predictor predictor;
     struct beam_search beams;
-};
-
-/* One policy module with its parameters, ready to be copied into an instance. */
-struct module_config {
-    const struct ifl_policy *policy;
-    void *params; /* [policy->params_bytes], owned */
 };
 
 struct kv_config {
@@ -139,32 +129,6 @@ struct config {
     struct capacity_config capacity;
 };
 
-/* Finds a file that comes with inflight, as "traces/data/NAME" or "configs/models/NAME.yaml". It is
- * searched in the working directory, then in the data. The data is the first of these that exists:
- *   - the source tree that the program was built in;
- *   - the data installed beside the program;
- *   - the data installed where the build said.
- * INFLIGHT_DATA in the environment, if set, replaces all three. Negative if it is in neither. */
-int data_path(const char *relative, char found[512]);
-/* The folder of the scripts that draw figures. */
-int data_plot_scripts(char found[512], struct ifl_error *error);
-
-/* The names that config_resolve_name knows, or with kind "traces" the shipped traces; sorted. It is
- * an error if there are none; the message says where they were searched. */
-struct name_list {
-    char **of;
-    size_t n;
-};
-int config_names(const char *kind, struct name_list *names, struct ifl_error *error);
-void name_list_free(struct name_list *names);
-
-/* Finds the file of a name in a configuration: in the working directory's configs/, then in the
- * installed data. Writes the path into `found`. An unknown name is an error that offers the nearest
- * right one. kind is "models", "hardware" or "serving". A name with a slash or an extension is a
- * path already. */
-int config_resolve_name(const char *kind, const char *name, char found[512],
-                        struct ifl_error *error);
-
 /* ---- a study: the file, its --set edits and the points of its sweep ---- */
 
 struct study;
@@ -212,7 +176,6 @@ void config_print_keys(FILE *out);
 const struct ifl_policy *registry_find(enum ifl_kind kind, const char *name);
 const struct ifl_policy *registry_at(size_t i); /* NULL at the end */
 bool registry_is_builtin(const struct ifl_policy *policy);
-const char *registry_kind_name(enum ifl_kind kind);
 int registry_load_plugin(const char *path, struct ifl_error *error);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "inflight/nearest.h"
 
-#include "config/vllm_flags.h"
+#include "base/vllm_flags.h"
 
 const char *key_join(const char *where, const char *name, char path[MAX_KEY_CHARS])
 {

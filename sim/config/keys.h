@@ -6,8 +6,8 @@
 #ifndef SIM_CONFIG_KEYS_H
 #define SIM_CONFIG_KEYS_H
 
+#include "base/tree.h"
 #include "config/config.h"
-#include "config/tree.h"
 
 struct key_by_hand {
     const char *name, *takes, *dflt, *doc;

@@ -5,7 +5,7 @@
 #ifndef SIM_CONFIG_LAYERS_H
 #define SIM_CONFIG_LAYERS_H
 
-#include "config/tree.h"
+#include "base/tree.h"
 
 /* Lays `over` on `under`, both whole configurations. */
 int layer_lay(struct node *under, const struct node *over, struct ifl_error *error);

@@ -6,6 +6,7 @@
  *     serving: {batching: {policy: ...}, ...}
  *     workload: {predictor: {...}}
  */
+#include "base/data.h"
 #include "config/layers.h"
 
 #include <string.h>
@@ -43,7 +44,7 @@ static int read_preset(const char *name, struct node **root, struct preset_field
     static const char *const others[] = {"about", "serving", "workload", NULL};
     char path[512];
     *root = NULL;
-    if (config_resolve_name("serving", name, path, error) < 0 || tree_load(path, root, error) < 0)
+    if (data_resolve("serving", name, path, error) < 0 || tree_load(path, root, error) < 0)
         return error->code;
     int code = fields_read(*root, "", fields, 1, others, preset, error);
     const struct node *serving = tree_child(*root, "serving");

@@ -30,9 +30,9 @@ static int fail_module(const struct node *name, const struct key_section *sectio
     const char *near = ifl_nearest(found, words, n);
     if (near)
         return tree_fail(name, error, "unknown %s policy %s, did you mean %s?",
-                         registry_kind_name(section->kind), found, near);
+                         module_kind_name(section->kind), found, near);
     return tree_fail(name, error, "unknown %s policy %s, expected one of %s",
-                     registry_kind_name(section->kind), found, list);
+                     module_kind_name(section->kind), found, list);
 }
 
 static int fail_no_policy(const struct node *root, const struct node *map,

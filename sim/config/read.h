@@ -3,8 +3,8 @@
 #ifndef SIM_CONFIG_READ_H
 #define SIM_CONFIG_READ_H
 
+#include "base/tree.h"
 #include "config/config.h"
-#include "config/tree.h"
 
 /* Reads every key of the tree and checks each by itself. On success the caller owes config_finish.
  */

@@ -2,7 +2,7 @@
 #ifndef SIM_CONFIG_SWEEP_H
 #define SIM_CONFIG_SWEEP_H
 
-#include "config/tree.h"
+#include "base/tree.h"
 
 enum { MAX_POINTS = 10000 };
 

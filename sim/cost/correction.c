@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fit/table.h"
+#include "base/table.h"
 
 static const char *const op_names[CORRECTION_OPS] = {"gemm", "gemm_fp8", "prefill", "decode",
                                                      "elementwise"};

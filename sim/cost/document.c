@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-#include "config/config.h"
+#include "base/data.h"
 
 int document_find(const char *kind, const char *name, struct document *document,
                   struct ifl_error *error)
 {
-    const int code = config_resolve_name(kind, name, document->path, error);
+    const int code = data_resolve(kind, name, document->path, error);
     if (code)
         return code;
     const char *slash = strrchr(document->path, '/');

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "config/tree.h"
+#include "base/tree.h"
 #include "cost/document.h"
 
 #define REAL(section, field, dflt, min, max, unit, doc)                                            \

@@ -3,7 +3,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "config/tree.h"
+#include "base/tree.h"
 #include "cost/document.h"
 #include "cost/model.h"
 

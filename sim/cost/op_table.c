@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/table.h"
 #include "cost/kind.h"
-#include "fit/table.h"
 
 enum { LINEAR, DECODE, PREFILL, N_TABLES };
 enum { KV_STEP = 64, TOKEN_STEP = 8, MAX_INDEX = 1 << 20, MAX_CELLS = 1 << 26 };

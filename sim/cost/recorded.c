@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/table.h"
 #include "cost/kind.h"
-#include "fit/table.h"
 #include "inflight/time.h"
 
 enum {

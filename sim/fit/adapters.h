@@ -3,8 +3,8 @@
 #ifndef SIM_FIT_ADAPTERS_H
 #define SIM_FIT_ADAPTERS_H
 
+#include "base/table.h"
 #include "fit/sample.h"
-#include "fit/table.h"
 
 enum { ADAPTER_MAX_COLUMNS = 28 };
 

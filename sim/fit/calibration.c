@@ -1,4 +1,4 @@
-/* Sheets of inflight calibrate; their columns are explained in calibrate/calibrate.h. */
+/* Sheets of inflight calibrate; their columns are explained in fit/calibrate/calibrate.h. */
 #include "fit/calibration.h"
 
 #include <stdlib.h>

@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/new_file.h"
 #include "cost/correction.h"
-#include "new_file.h"
 
 /* The place of a row in the corrections; false if its operation has none. */
 static bool locate(const struct fit_sample *sample, struct correction *of)

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/new_file.h"
 #include "fit/fit.h"
-#include "new_file.h"
 
 bool fit_covers(const struct hardware *hardware, const struct form *form)
 {

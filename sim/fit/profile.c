@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "new_file.h"
+#include "base/new_file.h"
 
 static const struct fit_op_report *report_of(const struct fit_report *report, const char *section)
 {

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/tree.h"
+#include "base/tree.h"
 #include "cost/document.h"
 #include "fit/forms.h"
 #include "inflight/random.h"

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "calibrate/batch.h"
+#include "fit/calibrate/batch.h"
 #include "step_check.h"
 
 static const struct ifl_engine_options limits = {

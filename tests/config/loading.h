@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/tree.h"
 #include "config/config.h"
-#include "config/tree.h"
 
 #define TRACE "workload: {trace: tests/config/fixtures/three.csv}\n"
 #define LINEAR "cost: {model: linear, step_s: 0.01}\n"

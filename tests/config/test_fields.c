@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "config/tree.h"
+#include "base/tree.h"
 #include "inflight/random.h"
 #include "inflight/time.h"
 

@@ -1,18 +1,19 @@
+#include "base/data.h"
 #include "loading.h"
 
 #include <sys/stat.h>
 
+#include "base/vllm_flags.h"
 #include "config/keys.h"
-#include "config/vllm_flags.h"
 
 Test(names, the_working_directory_comes_before_the_installed_data)
 {
     char found[512];
     struct ifl_error error = {0};
     setenv("INFLIGHT_DATA", "tests/config/fixtures", 1);
-    cr_assert_eq(config_resolve_name("serving", "vllm-v0", found, &error), 0);
+    cr_assert_eq(data_resolve("serving", "vllm-v0", found, &error), 0);
     cr_expect_str_eq(found, "configs/serving/vllm-v0.yaml");
-    cr_assert_eq(config_resolve_name("serving", "small", found, &error), 0);
+    cr_assert_eq(data_resolve("serving", "small", found, &error), 0);
     cr_expect_str_eq(found, "tests/config/fixtures/configs/serving/small.yaml");
     cr_assert_eq(data_path("three.csv", found), 0);
     cr_expect_str_eq(found, "tests/config/fixtures/three.csv");
@@ -25,11 +26,11 @@ Test(names, a_slash_or_an_extension_makes_a_path)
     char found[512];
     struct ifl_error error = {0};
     setenv("INFLIGHT_DATA", "tests/config/fixtures", 1);
-    cr_assert_eq(config_resolve_name("models", "configs/models/llama-2-7b.yaml", found, &error), 0);
+    cr_assert_eq(data_resolve("models", "configs/models/llama-2-7b.yaml", found, &error), 0);
     cr_expect_str_eq(found, "configs/models/llama-2-7b.yaml");
-    cr_expect_eq(config_resolve_name("models", "llama-2-7b.yaml", found, &error), IFL_E_INPUT);
+    cr_expect_eq(data_resolve("models", "llama-2-7b.yaml", found, &error), IFL_E_INPUT);
     cr_expect_str_eq(error.text, "there is no file llama-2-7b.yaml, expected a model");
-    cr_expect_eq(config_resolve_name("hardware", "tpu-v5", found, &error), IFL_E_INPUT);
+    cr_expect_eq(data_resolve("hardware", "tpu-v5", found, &error), IFL_E_INPUT);
     cr_expect_eq(strncmp(error.text, "unknown hardware profile tpu-v5, expected one of a100-", 53),
                  0, "%s", error.text);
 }
@@ -39,13 +40,13 @@ Test(names, lists_are_sorted_and_name_each_once)
     struct name_list names;
     struct ifl_error error = {0};
     setenv("INFLIGHT_DATA", ".", 1); /* the same folder twice */
-    cr_assert_eq(config_names("serving", &names, &error), 0);
+    cr_assert_eq(data_names("serving", &names, &error), 0);
     cr_assert_gt(names.n, 2);
     for (size_t i = 1; i < names.n; i++)
         cr_expect_lt(strcmp(names.of[i - 1], names.of[i]), 0);
     name_list_free(&names);
     setenv("INFLIGHT_DATA", "tests/config/fixtures", 1);
-    cr_assert_eq(config_names("serving", &names, &error), 0);
+    cr_assert_eq(data_names("serving", &names, &error), 0);
     bool small = false;
     for (size_t i = 0; i < names.n; i++)
         small |= strcmp(names.of[i], "small") == 0;
@@ -60,7 +61,7 @@ static void expect_near(const char *kind, const char *name, const char *near)
     char found[512], expected[600];
     struct ifl_error error = {0};
     setenv("INFLIGHT_DATA", ".", 1);
-    cr_expect_eq(config_resolve_name(kind, name, found, &error), IFL_E_INPUT, "%s", name);
+    cr_expect_eq(data_resolve(kind, name, found, &error), IFL_E_INPUT, "%s", name);
     snprintf(expected, sizeof expected, " %s, did you mean %s?", name, near);
     cr_expect(strstr(error.text, expected), "\"%s\" lacks \"%s\"", error.text, expected);
 }
@@ -103,7 +104,7 @@ Test(names, no_data_is_an_error_that_says_where_it_was_looked_for)
     cr_assert_eq(chdir("tests"), 0); /* a folder without data */
     setenv("INFLIGHT_DATA", "/nonexistent", 1);
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        cr_expect_eq(config_names(kinds[i], &names, &error), IFL_E_INPUT, "%s", kinds[i]);
+        cr_expect_eq(data_names(kinds[i], &names, &error), IFL_E_INPUT, "%s", kinds[i]);
         cr_expect(strstr(error.text, " here and none in /nonexistent; "), "%s", error.text);
         cr_expect(names.n == 0 && !names.of);
     }
@@ -137,7 +138,7 @@ Test(names, shipped_presets_load)
     struct name_list names;
     struct ifl_error error = {0};
     setenv("INFLIGHT_DATA", ".", 1);
-    cr_assert_eq(config_names("serving", &names, &error), 0);
+    cr_assert_eq(data_names("serving", &names, &error), 0);
     for (size_t i = 0; i < names.n; i++) {
         char set[256];
         snprintf(set, sizeof set, "serving.preset=%s", names.of[i]);

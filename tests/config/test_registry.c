@@ -26,7 +26,7 @@ Test(registry, knows_what_is_built_in)
     cr_expect_eq(policy->kind, IFL_BATCHING);
     cr_expect_null(registry_find(IFL_ORDER, "static"));
     cr_expect_null(registry_find(IFL_BATCHING, "nobody"));
-    cr_expect_str_eq(registry_kind_name(IFL_PREEMPT), "preempt");
+    cr_expect_str_eq(module_kind_name(IFL_PREEMPT), "preempt");
 }
 
 /* Every default, printed, is read back as a legal value. */

@@ -3,7 +3,7 @@
 
 #include "inflight/nearest.h"
 
-#include "config/tree.h"
+#include "base/tree.h"
 
 static struct node *parse(const char *text)
 {

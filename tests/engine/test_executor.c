@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "executor_engine.h"
-#include "token_ids.h"
+#include "run/executor_engine.h"
+#include "run/token_ids.h"
 
 static const int64_t MS = 1000000;
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "driver.h"
-#include "executor_engine.h"
 #include "host_memory.h"
+#include "run/executor_engine.h"
 
 void __real_host_memory_read(const char *root, struct host_memory *memory);
 void __wrap_host_memory_read(const char *root, struct host_memory *memory);

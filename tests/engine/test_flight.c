@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "driver.h"
-#include "executor_engine.h"
 #include "fixture.h"
-#include "token_ids.h"
+#include "run/executor_engine.h"
+#include "run/token_ids.h"
 
 enum { N_REQUESTS = 24, MAX_SAMPLES = 3, MAX_OUTPUT = 40, N_VOCAB = 500, TOKEN_SEED = 6 };
 enum { MAX_WORK = N_REQUESTS * MAX_SAMPLES };

@@ -20,7 +20,7 @@
 
 #include "config/config.h"
 #include "cost/cost.h"
-#include "flight.h"
+#include "run/flight.h"
 
 #include "../sim/capture.h"
 

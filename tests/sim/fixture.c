@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "config/tree.h"
+#include "base/tree.h"
 #include "inspector.h"
 
 void fixture_module(struct fixture *f, enum ifl_kind kind, const char *name, const char *params)

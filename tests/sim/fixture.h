@@ -5,7 +5,7 @@
 #include "capture.h"
 #include "config/config.h"
 #include "cost/cost.h"
-#include "flight.h"
+#include "run/flight.h"
 
 struct fixture {
     struct module_config modules[N_MODULES];

@@ -6,8 +6,8 @@
 #ifndef TESTS_SIM_INSPECTOR_H
 #define TESTS_SIM_INSPECTOR_H
 
-#include "executor_sim.h"
-#include "replica.h"
+#include "replica/replica.h"
+#include "run/executor_sim.h"
 
 struct inspector {
     struct replica *replica;

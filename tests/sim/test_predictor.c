@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "predictor.h"
+#include "replica/predictor.h"
 
 enum { N = 20000, TRUTH = 10000 };
 

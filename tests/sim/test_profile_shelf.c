@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "profile_shelf.h"
+#include "run/profile_shelf.h"
 
 static void write_model(char path[40], int layers)
 {

@@ -69,8 +69,8 @@ static void check_reason(const struct fixture *f, const struct set_up *s)
     cr_expect_eq(f->refusals.n, s->by ? 1 : 0, "%s: %zu reasons", s->what, f->refusals.n);
     if (!s->by || f->refusals.n == 0)
         return;
-    cr_expect_str_eq(registry_kind_name(first->by->kind), s->by, "%s: by %s", s->what,
-                     registry_kind_name(first->by->kind));
+    cr_expect_str_eq(module_kind_name(first->by->kind), s->by, "%s: by %s", s->what,
+                     module_kind_name(first->by->kind));
     cr_expect(strstr(first->why, s->why), "%s: %s", s->what, first->why);
     cr_expect_eq(first->n_rejected, (uint64_t)s->n_rejected);
     cr_expect_eq(first->n_failed, (uint64_t)s->n_failed);

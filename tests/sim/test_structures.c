@@ -4,10 +4,10 @@
 
 #include "inflight/random.h"
 
-#include "cohort.h"
-#include "event_heap.h"
-#include "kv/pool.h"
-#include "waiting.h"
+#include "base/event_heap.h"
+#include "replica/cohort.h"
+#include "replica/kv/pool.h"
+#include "replica/waiting.h"
 
 /* The textbook walk-through of a block manager: 20 blocks of 4 tokens, the last one first. A has 5
  * tokens, B one. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "trace_shelf.h"
+#include "run/trace_shelf.h"
 
 /* The third record has no output: reading the file gives a note. */
 static const char three_rows[] = "num_prefill_tokens,num_decode_tokens\n10,1\n20,2\n30,0\n";

@@ -1,0 +1,12 @@
+/* Arrays that grow. Only the part in use is copied. The rest of a large array was never written, so
+ * that no memory backs it yet. */
+#ifndef SIM_BASE_ARRAY_H
+#define SIM_BASE_ARRAY_H
+
+#include <stddef.h>
+
+/* Makes room for n elements in the array that the pointer points to, of which the first n_used are
+ * in use. 0, or -1 without memory: then the array stays as it is. */
+int array_grow(void *pointer_to_array, size_t n_used, size_t n, size_t element_bytes);
+
+#endif

@@ -1,0 +1,23 @@
+/* A file that appears under its name only when it is whole: written as PATH.tmp, then renamed.
+ * Devices and pipes, whatever stands in /dev, are written as they are. */
+#ifndef SIM_BASE_NEW_FILE_H
+#define SIM_BASE_NEW_FILE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "inflight/error.h"
+#include "inflight/report.h"
+
+struct new_file {
+    FILE *out;
+    bool device;
+    char path[IFL_PATH_BYTES], temporary[IFL_PATH_BYTES + 8];
+};
+
+int new_file_open(struct new_file *file, const char *path, struct ifl_error *error);
+/* Gives the file its name if `code` is 0 and all was written, else removes it. Returns `code`, or
+ * what went wrong last. */
+int new_file_close(struct new_file *file, int code, struct ifl_error *error);
+
+#endif

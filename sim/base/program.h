@@ -1,0 +1,25 @@
+/* Where the running program stands, and what was installed with it.
+ *
+ * An installation may be staged under another root (DESTDIR) or moved as a whole, so files are
+ * looked for from the program's own place first, then where they were to be installed. */
+#ifndef SIM_BASE_PROGRAM_H
+#define SIM_BASE_PROGRAM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { PROGRAM_PATH_BYTES = 4096 };
+
+/* The folder that holds the program, "" where the system does not tell or its path is longer. */
+void program_folder(char folder[PROGRAM_PATH_BYTES]);
+
+/* The folder that the installation stands in, such as /usr/local, found from the program's own
+ * folder. "" if the program is not in a folder for programs (bin). */
+void program_prefix(char prefix[PROGRAM_PATH_BYTES]);
+
+/* The place-th folder, from 0, that data (PROGRAM_DATA) or engine modules (PROGRAM_ENGINES) may be
+ * installed in; false if there are no more. */
+enum program_part { PROGRAM_DATA, PROGRAM_ENGINES };
+bool program_place(enum program_part part, size_t place, char folder[PROGRAM_PATH_BYTES]);
+
+#endif

@@ -1,0 +1,210 @@
+#include "fleet/routing.h"
+
+#include <stdlib.h>
+
+#include "inflight/random.h"
+
+#include "base/array.h"
+
+/* ---- what the fleet answers ---- */
+
+static struct routing *routing_of(const struct ifl_fleet *fleet)
+{
+    return ((const struct routing_fleet *)(const void *)fleet)->routing;
+}
+
+static const struct ifl_load *load_of(const struct ifl_fleet *fleet, size_t i)
+{
+    struct routing *routing = routing_of(fleet);
+    return &routing->loads[i < routing->n ? i : 0];
+}
+
+/* Every replica is up, and does both. */
+static size_t nth(const struct ifl_fleet *fleet, unsigned roles, size_t k)
+{
+    (void)roles;
+    return k < fleet->n ? k : fleet->n;
+}
+
+static size_t up(const struct ifl_fleet *fleet, unsigned roles)
+{
+    (void)roles;
+    return fleet->n;
+}
+
+static size_t least(const struct ifl_fleet *fleet, unsigned roles)
+{
+    const struct ifl_load *loads = routing_of(fleet)->loads;
+    size_t best = 0;
+    (void)roles;
+    for (size_t i = 1; i < fleet->n; i++)
+        if (ifl_outstanding(&loads[i]) < ifl_outstanding(&loads[best]))
+            best = i;
+    return best;
+}
+
+static int32_t cached_tokens(const struct ifl_fleet *fleet, size_t i)
+{
+    struct routing *routing = routing_of(fleet);
+    return i < routing->n && fleet->request == &routing->probe.pub
+               ? replica_hit(&routing->replicas[i], &routing->probe).n_cached
+               : 0;
+}
+
+static uint64_t draw(const struct ifl_fleet *fleet, uint32_t index)
+{
+    return ifl_draw(routing_of(fleet)->seed, IFL_DRAW_ROUTE, fleet->request->serial, index);
+}
+
+/* No request moves between replicas yet, and no router that would move one is loaded. */
+static const struct ifl_fleet_ops fleet_ops = {
+    .size_bytes = sizeof(struct ifl_fleet_ops),
+    .load = load_of,
+    .nth = nth,
+    .up = up,
+    .least = least,
+    .cached = cached_tokens,
+    .draw = draw,
+};
+
+/* ---- creating ---- */
+
+int routing_create(struct routing *routing, struct replica *replicas, uint32_t n,
+                   const struct module *router, uint64_t seed, struct ifl_error *error)
+{
+    ifl_require(n == 1 || router);
+    *routing = (struct routing){.replicas = replicas, .n = n, .router = router, .seed = seed};
+    routing->fleet.routing = routing;
+    routing->fleet.pub = (struct ifl_fleet){.ops = &fleet_ops, .n = n};
+    routing->loads = calloc(n, sizeof *routing->loads);
+    if (!routing->loads)
+        return ifl_fail_nomem(error);
+    for (uint32_t i = 0; i < n; i++) {
+        routing->loads[i].limits = &replicas[i].limits;
+        routing->loads[i].roles = IFL_PREFILLS | IFL_DECODES;
+        routing_note_load(routing, &replicas[i]);
+    }
+    return 0;
+}
+
+void routing_destroy(struct routing *routing)
+{
+    free(routing->loads);
+    free(routing->held);
+    *routing = (struct routing){0};
+}
+
+void routing_note_load(struct routing *routing, const struct replica *replica)
+{
+    struct ifl_load *load = &routing->loads[replica->number];
+    load->n_running = (int32_t)(replica->running.n - replica->n_ended);
+    load->n_waiting = (int32_t)replica->waiting.n;
+    load->n_swapped = (int32_t)replica->n_swapped;
+    load->n_free_blocks = replica->kv.n_free;
+    load->n_waiting_tokens = replica->waiting.n_tokens;
+}
+
+/* ---- asking ---- */
+
+/* The fleet as it is now, and a request that is at no replica. */
+static const struct ifl_fleet *show(struct routing *routing, const struct arrival *arrival,
+                                    int64_t now_ns)
+{
+    routing->probe = (struct live_request){0};
+    live_describe(&routing->probe, arrival);
+    routing->fleet.pub.now_ns = now_ns;
+    routing->fleet.pub.n_routed = routing->n_routed;
+    routing->fleet.pub.request = &routing->probe.pub;
+    return &routing->fleet.pub;
+}
+
+static int check_route(const struct routing *routing, const struct ifl_route *route,
+                       struct ifl_error *error)
+{
+    const char *name = routing->router->policy->name;
+    if (route->what != IFL_SEND)
+        return 0;
+    if (route->prefill >= routing->n || route->decode >= routing->n)
+        return ifl_fail(error, IFL_E_POLICY, "policy %s routed to replica %zu of %u", name,
+                        route->prefill >= routing->n ? route->prefill : route->decode,
+                        (unsigned)routing->n);
+    if (route->prefill != route->decode)
+        return ifl_fail(error, IFL_E_POLICY,
+                        "policy %s hands a request over from replica %zu to replica %zu, and "
+                        "replicas of this version hand nothing over",
+                        name, route->prefill, route->decode);
+    return 0;
+}
+
+int routing_ask(struct routing *routing, const struct arrival *arrival, int64_t now_ns,
+                struct ifl_route *route, struct ifl_error *error)
+{
+    const struct module *router = routing->router;
+    *route = router->policy->ops.route->pick(router->self, show(routing, arrival, now_ns));
+    const int rc = check_route(routing, route, error);
+    if (rc == 0 && route->what == IFL_SEND) {
+        routing->n_routed++;
+        routing->loads[route->prefill].n_routed++;
+    }
+    return rc;
+}
+
+int routing_hold(struct routing *routing, const struct arrival *arrival, struct ifl_error *error)
+{
+    if (routing->n_held == routing->cap_held) {
+        const size_t cap = 2 * routing->cap_held + 16;
+        if (array_grow(&routing->held, routing->n_held, cap, sizeof *routing->held) < 0)
+            return ifl_fail_nomem(error);
+        routing->cap_held = cap;
+    }
+    routing->held[routing->n_held++] = *arrival;
+    return 0;
+}
+
+void routing_note_shed(struct routing *routing, const char *why)
+{
+    const struct refusal_count one = {
+        .by = routing->router->policy, .why = why ? why : "it drops it", .n_rejected = 1};
+    refusals_add(&routing->refusals, &one);
+}
+
+/* ---- telling ---- */
+
+void routing_tell_sent(struct routing *routing, const struct arrival *arrival, uint32_t replica,
+                       int64_t now_ns)
+{
+    const struct module *router = routing->router;
+    if (router && router->policy->ops.route->on_sent)
+        router->policy->ops.route->on_sent(router->self, show(routing, arrival, now_ns), replica);
+}
+
+static const struct ifl_fleet *show_live(struct routing *routing, const struct replica *replica,
+                                         const struct live_request *r)
+{
+    routing->fleet.pub.now_ns = replica->view.now_ns;
+    routing->fleet.pub.n_routed = routing->n_routed;
+    routing->fleet.pub.request = &r->pub;
+    return &routing->fleet.pub;
+}
+
+void routing_tell_first_tokens(struct routing *routing, const struct replica *replica)
+{
+    const struct module *router = routing->router;
+    if (!router || !router->policy->ops.route->on_first_token)
+        return;
+    for (size_t i = 0; i < replica->n_planned; i++) {
+        const struct live_request *r = replica->planned[i].r;
+        if (r->pub.first_token_ns == replica->last_end_ns && r->pub.stale.n_out == 1)
+            router->policy->ops.route->on_first_token(router->self, show_live(routing, replica, r),
+                                                      replica->number);
+    }
+}
+
+void routing_tell_end(struct routing *routing, const struct replica *replica,
+                      const struct live_request *r)
+{
+    const struct module *router = routing->router;
+    if (router && router->policy->ops.route->on_end)
+        router->policy->ops.route->on_end(router->self, show_live(routing, replica, r),
+                                          replica->number);
+}

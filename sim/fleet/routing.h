@@ -1,0 +1,64 @@
+/* Routing: which replica of a cluster gets a request that has arrived, or is held at the gateway.
+ *
+ * Code that changes a replica calls routing_note, so that asking the router costs no walk over
+ * queues. */
+#ifndef SIM_FLEET_ROUTING_H
+#define SIM_FLEET_ROUTING_H
+
+#include "replica/replica.h"
+
+/* What the router is shown. */
+struct routing_fleet {
+    struct ifl_fleet pub; /* first: the module holds a pointer to it */
+    struct routing *routing;
+};
+
+struct routing {
+    struct replica *replicas; /* [n], borrowed */
+    uint32_t n;
+    const struct module *router; /* NULL: one replica takes every request */
+    uint64_t seed, n_routed;
+    struct routing_fleet fleet;
+    struct ifl_load *loads;    /* [n] */
+    struct live_request probe; /* the request that is asked about, while it is at no replica */
+    struct arrival *held;      /* [n_held] at the gateway, in order of arrival */
+    size_t n_held, cap_held;
+    struct refusals refusals; /* of requests that the router dropped */
+};
+
+/* router may be NULL where there is one replica. Zeroed memory is valid for routing_destroy. */
+int routing_create(struct routing *routing, struct replica *replicas, uint32_t n,
+                   const struct module *router, uint64_t seed, struct ifl_error *error);
+void routing_destroy(struct routing *routing);
+
+/* The router's answer at now_ns, checked: a replica that is sent to exists. */
+int routing_ask(struct routing *routing, const struct arrival *arrival, int64_t now_ns,
+                struct ifl_route *route, struct ifl_error *error);
+static inline int routing_pick(struct routing *routing, const struct arrival *arrival,
+                               int64_t now_ns, struct ifl_route *route, struct ifl_error *error)
+{
+    *route = ifl_send(0);
+    return routing->router ? routing_ask(routing, arrival, now_ns, route, error) : 0;
+}
+/* The request waits at the gateway, behind all that are held. */
+int routing_hold(struct routing *routing, const struct arrival *arrival, struct ifl_error *error);
+/* The router has dropped the request; counted for the note at the end of the run. */
+void routing_note_shed(struct routing *routing, const char *why);
+/* Call it after the replica has changed. */
+void routing_note_load(struct routing *routing, const struct replica *replica);
+static inline void routing_note(struct routing *routing, const struct replica *replica)
+{
+    if (routing->router)
+        routing_note_load(routing, replica);
+}
+
+/* ---- what a router hears: each costs a look where it has no such hook ---- */
+
+void routing_tell_sent(struct routing *routing, const struct arrival *arrival, uint32_t replica,
+                       int64_t now_ns);
+/* Of the prompts that the step which has just ended completed for the first time. */
+void routing_tell_first_tokens(struct routing *routing, const struct replica *replica);
+void routing_tell_end(struct routing *routing, const struct replica *replica,
+                      const struct live_request *r);
+
+#endif

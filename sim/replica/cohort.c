@@ -1,0 +1,411 @@
+#include "replica/cohort.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "inflight/error.h"
+
+#include "base/array.h"
+
+int cohort_create(struct cohort *cohort, struct kv_block block)
+{
+    const int32_t block_tokens = block.tokens;
+    *cohort = (struct cohort){.block = block, .next_finish_tick = INT64_MAX};
+    cohort->grow = calloc((size_t)block_tokens, sizeof *cohort->grow);
+    cohort->n_counted = calloc((size_t)block_tokens, sizeof *cohort->n_counted);
+    cohort->grows = calloc((size_t)block_tokens / 64 + 1, sizeof *cohort->grows);
+    return cohort->grow && cohort->n_counted && cohort->grows ? 0 : -1;
+}
+
+static void free_ring(struct cohort *cohort)
+{
+    free(cohort->due);
+    free(cohort->unused_slots);
+    free(cohort->finishes);
+}
+
+void cohort_destroy(struct cohort *cohort)
+{
+    free(cohort->grow);
+    free(cohort->n_counted);
+    free(cohort->grows);
+    free_ring(cohort);
+    free(cohort->fresh);
+    free(cohort->gaps);
+    *cohort = (struct cohort){0};
+}
+
+int cohort_reserve(struct cohort *cohort, size_t n)
+{
+    if (n <= cohort->cap)
+        return 0;
+    if (array_grow(&cohort->fresh, cohort->n_fresh, n, sizeof *cohort->fresh) < 0)
+        return -1;
+    cohort->cap = n;
+    return 0;
+}
+
+/* ---- last tokens ---- */
+
+static bool finishes_at(const struct cohort *cohort, size_t at)
+{
+    return cohort->finishes[at / 64] >> at % 64 & 1;
+}
+
+static void mark_finish(struct cohort *cohort, size_t at)
+{
+    cohort->finishes[at / 64] |= UINT64_C(1) << at % 64;
+}
+
+/* The first marked tick from `tick` on; there must be one. */
+static int64_t first_finish(const struct cohort *cohort, int64_t tick)
+{
+    const size_t n_words = cohort->cap_ticks / 64;
+    size_t i = cohort_place(cohort, tick) / 64;
+    uint64_t word = cohort->finishes[i] >> tick % 64 << tick % 64;
+    tick -= tick % 64;
+    for (; word == 0; tick += 64) {
+        i = (i + 1) & (n_words - 1);
+        word = cohort->finishes[i];
+    }
+    return tick + __builtin_ctzll(word);
+}
+
+/* Most ticks finish one member at most. A clear bit says that the list is empty and saves reading
+ * it, which would be a cache miss. */
+static void finish_insert(struct cohort *cohort, struct live_request *r)
+{
+    const size_t at = cohort_place(cohort, r->finish_tick);
+    if (!finishes_at(cohort, at))
+        cohort->due[at] = (struct live_list){0};
+    live_insert_by_start(&cohort->due[at], FINISHING, r);
+    mark_finish(cohort, at);
+    if (r->finish_tick < cohort->next_finish_tick)
+        cohort->next_finish_tick = r->finish_tick;
+}
+
+/* n: members left without r. */
+static void finish_remove(struct cohort *cohort, struct live_request *r, size_t n)
+{
+    const size_t at = cohort_place(cohort, r->finish_tick);
+    struct live_list *list = &cohort->due[at];
+    live_remove(list, FINISHING, r);
+    if (list->head)
+        return;
+    cohort->finishes[at / 64] &= ~(UINT64_C(1) << at % 64);
+    if (n == 0)
+        cohort->next_finish_tick = INT64_MAX;
+    else if (r->finish_tick == cohort->next_finish_tick)
+        cohort->next_finish_tick = first_finish(cohort, r->finish_tick);
+}
+
+static void move_due(struct cohort *to, const struct cohort *from)
+{
+    for (size_t i = 0; i < from->cap_ticks; i++) {
+        const int64_t tick = from->tick + (int64_t)i;
+        const size_t at = cohort_place(to, tick), was_at = cohort_place(from, tick);
+        to->due[at] = from->due[was_at];
+        to->unused_slots[at] = from->unused_slots[was_at];
+        if (to->due[at].head)
+            mark_finish(to, at);
+    }
+}
+
+int cohort_widen(struct cohort *cohort, int64_t n_ticks)
+{
+    struct cohort wider = *cohort;
+    wider.cap_ticks = cohort->cap_ticks ? cohort->cap_ticks : 64;
+    while (wider.cap_ticks <= (size_t)n_ticks)
+        wider.cap_ticks *= 2;
+    wider.due = calloc(wider.cap_ticks, sizeof *wider.due);
+    wider.unused_slots = calloc(wider.cap_ticks, sizeof *wider.unused_slots);
+    wider.finishes = calloc(wider.cap_ticks / 64, sizeof *wider.finishes);
+    if (!wider.due || !wider.unused_slots || !wider.finishes) {
+        free_ring(&wider);
+        return -1;
+    }
+    move_due(&wider, cohort);
+    free_ring(cohort);
+    *cohort = wider;
+    return 0;
+}
+
+/* ---- growth ---- */
+
+static int32_t grow_phase(const struct cohort *cohort, const struct live_request *r)
+{
+    const int64_t n_computed = r->pub.stale.n_computed + (cohort->tick - r->synced_tick);
+    const int64_t n_left = group_capacity(&r->pub, cohort->block) - n_computed;
+    if (n_left >= r->finish_tick - cohort->tick)
+        return COHORT_NEVER;
+    return (int32_t)kv_tail_tokens((uint32_t)cohort->phase + (uint32_t)n_left, cohort->block);
+}
+
+/* One more growing member of that phase; unmark_growth: one less. */
+static void mark_growth(struct cohort *cohort, int32_t phase)
+{
+    cohort->grows[phase / 64] |= UINT64_C(1) << phase % 64;
+    cohort->n_growing++;
+}
+
+static void unmark_growth(struct cohort *cohort, int32_t phase)
+{
+    if (cohort->n_counted[phase] == 0 && !cohort->grow[phase].head)
+        cohort->grows[phase / 64] &= ~(UINT64_C(1) << phase % 64);
+    cohort->n_growing--;
+}
+
+/* Ticks from one of that phase to the first at which a member takes blocks, 0 for that tick itself.
+ * There must be a growing member. */
+static size_t ticks_to_growth(const struct cohort *cohort, int32_t phase)
+{
+    uint64_t marks = cohort->grows[phase / 64] >> phase % 64;
+    int32_t at = phase - phase % 64;
+    if (marks)
+        return (size_t)__builtin_ctzll(marks);
+    do {
+        at = at + 64 < cohort->block.tokens ? at + 64 : 0;
+        marks = cohort->grows[at / 64];
+    } while (marks == 0);
+    at += __builtin_ctzll(marks);
+    return (size_t)(at < phase ? at + cohort->block.tokens - phase : at - phase);
+}
+
+static void grow_insert(struct cohort *cohort, struct live_request *r)
+{
+    if (r->grow_phase == COHORT_NEVER)
+        return;
+    live_insert_by_start(&cohort->grow[r->grow_phase], GROWING, r);
+    mark_growth(cohort, r->grow_phase);
+}
+
+void cohort_unlist(struct cohort *cohort, struct live_request *r)
+{
+    if (r->grow_phase == COHORT_NEVER)
+        return;
+    live_remove(&cohort->grow[r->grow_phase], GROWING, r);
+    unmark_growth(cohort, r->grow_phase);
+}
+
+void cohort_regrow(struct cohort *cohort, struct live_request *r)
+{
+    cohort_unlist(cohort, r);
+    r->grow_phase = grow_phase(cohort, r);
+    grow_insert(cohort, r);
+}
+
+/* ---- growing by count ---- */
+
+void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int32_t n_unused)
+{
+    cohort->n_counted[r->grow_phase]++;
+    mark_growth(cohort, r->grow_phase);
+    r->counted = true;
+    r->unused_tick = at;
+    r->n_unused = n_unused;
+    if (n_unused > 0)
+        cohort->unused_slots[cohort_place(cohort, at)] += n_unused;
+}
+
+static void stop_counting(struct cohort *cohort, struct live_request *r)
+{
+    const int64_t next_tick = cohort->tick + cohort->grown;
+    cohort->n_counted[r->grow_phase]--;
+    unmark_growth(cohort, r->grow_phase);
+    r->counted = false;
+    if (r->n_unused > 0 && r->unused_tick >= next_tick)
+        cohort->unused_slots[cohort_place(cohort, r->unused_tick)] -= r->n_unused;
+}
+
+void cohort_uncount(struct cohort *cohort, struct live_request *r)
+{
+    stop_counting(cohort, r);
+    r->grow_phase = grow_phase(cohort, r);
+    grow_insert(cohort, r);
+}
+
+/* ---- members ---- */
+
+/* r is fresh if it is a group, or if its last token did not come at last_end_ns. The first member
+ * of an empty cohort sets last_end_ns. */
+static void note_fresh(struct cohort *cohort, struct live_request *r)
+{
+    if (cohort->n == 0)
+        cohort->last_end_ns = r->last_token_ns;
+    r->fresh = r->last_token_ns != cohort->last_end_ns || r->pub.n_seqs > 1;
+    r->shares_tick = cohort->tick + 1 + r->fresh;
+    if (r->fresh)
+        cohort->fresh[cohort->n_fresh++] = r;
+}
+
+void cohort_add(struct cohort *cohort, struct live_request *r, bool counts)
+{
+    ifl_require(!r->in_cohort && r->pub.stale.n_tokens == r->pub.stale.n_computed + 1);
+    r->in_cohort = true;
+    r->pub.ticks = &cohort->ticks;
+    r->pub.read_at = cohort->ticks.n - 1; /* not yet */
+    r->synced_tick = cohort->tick;
+    r->finish_tick = cohort->tick + (r->n_output - r->pub.stale.n_out);
+    live_insert_by_start(&cohort->members, AMONG_PEERS, r);
+    r->grow_phase = grow_phase(cohort, r);
+    if (!counts)
+        grow_insert(cohort, r);
+    note_fresh(cohort, r);
+    finish_insert(cohort, r);
+    cohort->n++;
+    cohort->n_seqs += r->pub.n_seqs;
+    cohort->context += (int64_t)r->pub.n_seqs * r->pub.stale.n_computed;
+}
+
+void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
+{
+    const int32_t n = (int32_t)(cohort->tick - r->synced_tick);
+    const int32_t n_held = r->pub.stale.n_computed + n + cohort->grown;
+    if (r->counted && n_held > r->pub.stale.n_blocks * cohort->block.tokens)
+        r->pub.stale.n_blocks = kv_blocks_for(n_held, cohort->block);
+    if (n == 0)
+        return;
+    r->pub.stale.n_tokens += n;
+    r->pub.stale.n_computed += n;
+    r->pub.stale.n_out += n;
+    r->pub.stale.last_end_ns = r->last_token_ns = cohort->last_end_ns;
+    r->synced_tick = cohort->tick;
+}
+
+/* The longest gap that the member shared, or -1. A binary search without a branch: the comparison
+ * is unpredictable. */
+static int64_t longest_shared_gap(const struct cohort *cohort, const struct live_request *r)
+{
+    const struct gap *at = cohort->gaps;
+    for (size_t n = cohort->n_gaps, half; n > 0; n -= half) {
+        half = (n + 1) / 2;
+        at = at[half - 1].tick < r->shares_tick ? at + half : at;
+    }
+    return at < cohort->gaps + cohort->n_gaps ? at->gap_ns : -1;
+}
+
+static void fresh_remove(struct cohort *cohort, const struct live_request *r)
+{
+    for (size_t i = 0; i < cohort->n_fresh; i++)
+        if (cohort->fresh[i] == r) {
+            cohort->n_fresh--;
+            memmove(&cohort->fresh[i], &cohort->fresh[i + 1],
+                    (cohort->n_fresh - i) * sizeof *cohort->fresh);
+            return;
+        }
+}
+
+void cohort_remove(struct cohort *cohort, struct live_request *r)
+{
+    ifl_require(r->in_cohort);
+    cohort_sync(cohort, r);
+    if (r->counted)
+        stop_counting(cohort, r);
+    else
+        cohort_unlist(cohort, r);
+    live_remove(&cohort->members, AMONG_PEERS, r);
+    finish_remove(cohort, r, cohort->n - 1);
+    if (r->fresh) {
+        fresh_remove(cohort, r);
+    } else {
+        const int64_t gap_ns = longest_shared_gap(cohort, r);
+        if (gap_ns > r->max_itl_ns)
+            r->max_itl_ns = gap_ns;
+    }
+    r->in_cohort = r->fresh = false;
+    r->pub.ticks = NULL;
+    cohort->n--;
+    cohort->n_seqs -= r->pub.n_seqs;
+    cohort->context -= (int64_t)r->pub.n_seqs * r->pub.stale.n_computed;
+    if (cohort->n == 0)
+        cohort->n_gaps = 0;
+}
+
+/* ---- ticks ---- */
+
+static size_t lesser(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Each member has ticked less than cap_ticks times, so that older gaps are never asked for. */
+static void forget_old_gaps(struct cohort *cohort)
+{
+    const int64_t oldest = cohort->tick - (int64_t)cohort->cap_ticks;
+    size_t n = 0;
+    while (n < cohort->n_gaps && cohort->gaps[n].tick < oldest)
+        n++;
+    cohort->n_gaps -= n;
+    if (n > 0)
+        memmove(cohort->gaps, cohort->gaps + n, cohort->n_gaps * sizeof *cohort->gaps);
+}
+
+static inline int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
+{
+    while (cohort->n_gaps > 0 && cohort->gaps[cohort->n_gaps - 1].gap_ns <= gap_ns)
+        cohort->n_gaps--;
+    if (cohort->n_gaps == cohort->cap_gaps) {
+        forget_old_gaps(cohort);
+        if (cohort->n_gaps * 2 > cohort->cap_gaps || cohort->cap_gaps == 0) {
+            const size_t cap = cohort->cap_gaps ? 2 * cohort->cap_gaps : 256;
+            struct gap *gaps = realloc(cohort->gaps, cap * sizeof *gaps);
+            if (!gaps)
+                return -1;
+            cohort->gaps = gaps;
+            cohort->cap_gaps = cap;
+        }
+    }
+    cohort->gaps[cohort->n_gaps++] = (struct gap){tick, gap_ns};
+    return 0;
+}
+
+size_t cohort_pass(struct cohort *cohort, size_t n)
+{
+    const uint32_t block_tokens = (uint32_t)cohort->block.tokens;
+    const uint32_t next = (uint32_t)cohort->phase + 1;
+    uint32_t phase = next < block_tokens ? next : 0;
+    if (n > 1 && cohort->n_growing > 0) {
+        n = lesser(n, 1 + ticks_to_growth(cohort, (int32_t)phase));
+        phase += (uint32_t)n - 1;
+        phase -= phase < block_tokens ? 0 : block_tokens;
+    } else if (n > 1) {
+        phase = kv_tail_tokens(phase + (uint32_t)n - 1, cohort->block);
+    }
+    cohort->phase = (int32_t)phase;
+    cohort->tick += (int64_t)n;
+    cohort->ticks.n++;
+    cohort->context += (int64_t)n * cohort->n_seqs;
+    cohort->grown = false;
+    return n;
+}
+
+int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
+{
+    *shared = (struct tick_gaps){end_ns - cohort->last_end_ns, cohort->n - cohort->n_fresh};
+    cohort_pass(cohort, 1);
+    cohort->last_end_ns = end_ns;
+    for (size_t i = 0; i < cohort->n_fresh; i++)
+        cohort->fresh[i]->fresh = false;
+    cohort->n_fresh = 0;
+    return shared->count ? push_gap(cohort, cohort->tick, shared->gap_ns) : 0;
+}
+
+/* True if no gap is shorter than the one before it. That is the usual case: contexts grow, and with
+ * them the durations. */
+static bool never_shorten(const int64_t *gap_ns, size_t n)
+{
+    int64_t signs = 0;
+    for (size_t i = 0; i + 1 < n; i++)
+        signs |= gap_ns[i + 1] - gap_ns[i];
+    return signs >= 0;
+}
+
+int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns)
+{
+    const int64_t before = cohort->tick - (int64_t)n;
+    cohort->last_end_ns = end_ns;
+    for (size_t i = never_shorten(gap_ns, n) ? n : 0; i + 1 < n; i++)
+        if (gap_ns[i] > gap_ns[i + 1] && push_gap(cohort, before + 1 + (int64_t)i, gap_ns[i]) < 0)
+            return -1;
+    return n > 0 ? push_gap(cohort, cohort->tick, gap_ns[n - 1]) : 0;
+}

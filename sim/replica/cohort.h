@@ -1,0 +1,165 @@
+/* The cohort: running requests that decode in lockstep.
+ *
+ * Most steps give one token to every decoding request and do nothing else. The cohort takes such a
+ * step, a tick, in time proportional to what changes, not to its size: members share one tick
+ * counter, and a member's counts are its counts at `synced_tick` plus the ticks since. Five
+ * structures say what changes at a tick t:
+ *
+ *   grow[t mod block_tokens]  members that run out of blocks at t, in order of start, so that
+ *                             blocks are handed out in the same order as one by one. A member that
+ *                             holds all the blocks that it will ever need is in no list
+ *   n_counted[same]           members that grow at t by one block each and are in no list: only in
+ *                             tallied pools, and only members without blocks in reserve
+ *   due[t mod cap_ticks]      members that get their last token at t, in order of start
+ *   unused_slots[same]        slots that stay empty for good in the blocks that counted members
+ *                             take at t
+ *   fresh                     members that have not ticked yet and either got their last token at
+ *                             another time than the others, or are groups. Each has a gap of its
+ *                             own; all other members share the time since the last tick
+ *
+ * The longest gap of a member is a range maximum over its ticks, answered from a stack of gaps that
+ * decrease (the usual monotone stack). */
+#ifndef SIM_REPLICA_COHORT_H
+#define SIM_REPLICA_COHORT_H
+
+#include "replica/kv/group.h"
+#include "replica/live_request.h"
+
+/* grow_phase of a member that holds all the blocks that it will ever need. */
+enum { COHORT_NEVER = -1 };
+
+struct gap {
+    int64_t tick, gap_ns;
+};
+
+struct cohort {
+    int64_t tick;        /* steps taken together so far */
+    int32_t phase;       /* tick mod block_tokens */
+    int64_t last_end_ns; /* end of the last one */
+    size_t n;
+    struct live_list members; /* AMONG_PEERS, in order of start */
+    int32_t n_seqs;           /* of all members */
+    int64_t context;          /* sum of the n_computed of their sequences, now */
+    struct kv_block block;
+    struct live_list *grow;   /* [block_tokens], GROWING */
+    int32_t *n_counted;       /* [block_tokens] */
+    size_t n_growing;         /* in all of these together */
+    uint64_t *grows;          /* [block_tokens] bits: some member grows in that phase */
+    struct live_list *due;    /* [cap_ticks], FINISHING, a ring: each member has fewer ticks left */
+    int64_t *unused_slots;    /* [cap_ticks]; not in `due`: most ticks read this and no finish */
+    uint64_t *finishes;       /* [cap_ticks] bits: some member finishes at that tick */
+    size_t cap_ticks;         /* a power of two, at least 64 */
+    int64_t next_finish_tick; /* INT64_MAX: no members */
+    bool grown;               /* blocks of the tick under way are taken */
+    struct ifl_ticks ticks;   /* how often the members' counts have changed; refresh is the
+                                 replica's */
+    struct live_request **fresh;
+    size_t n_fresh;
+    size_t cap;
+    struct gap *gaps; /* ticks rise, gaps fall */
+    size_t n_gaps, cap_gaps;
+};
+
+int cohort_create(struct cohort *cohort, struct kv_block block);
+void cohort_destroy(struct cohort *cohort);
+/* Room for n members; 0, or -1 without memory. */
+int cohort_reserve(struct cohort *cohort, size_t n);
+/* Room for members that tick n_ticks times; 0, or -1 without memory. */
+int cohort_widen(struct cohort *cohort, int64_t n_ticks);
+static inline int cohort_reserve_ticks(struct cohort *cohort, int64_t n_ticks)
+{
+    return (size_t)n_ticks < cohort->cap_ticks ? 0 : cohort_widen(cohort, n_ticks);
+}
+
+/* Adds r, which decodes: its n_tokens is n_computed + 1, and its last token was sampled at
+ * last_token_ns. With `counts` r is put into no grow list: the caller calls cohort_count next,
+ * unless the grow_phase of r is COHORT_NEVER. */
+void cohort_add(struct cohort *cohort, struct live_request *r, bool counts);
+/* Takes r out, with its counts and its longest gap up to date. */
+void cohort_remove(struct cohort *cohort, struct live_request *r);
+/* Brings the counts of a member up to date with the ticks since the last time, and with the blocks
+ * that were taken for the tick under way. */
+void cohort_catch_up(const struct cohort *cohort, struct live_request *r);
+static inline void cohort_sync(const struct cohort *cohort, struct live_request *r)
+{
+    if (r->synced_tick < cohort->tick || cohort->grown)
+        cohort_catch_up(cohort, r);
+}
+
+/* First of the members that need blocks to take the next tick, linked by GROWING. Skip those for
+ * which cohort_grows is false: they hold blocks in reserve. */
+static inline struct live_request *cohort_growing(const struct cohort *cohort)
+{
+    return cohort->grow[cohort->phase].head;
+}
+
+static inline bool cohort_grows(const struct cohort *cohort, const struct live_request *r)
+{
+    const int64_t n_computed = r->pub.stale.n_computed + (cohort->tick - r->synced_tick);
+    return n_computed >= group_capacity(&r->pub, cohort->block);
+}
+
+/* r grows by count from now on. It is in no grow list, and holds exactly the blocks that it needs
+ * now. Its last block, taken at the tick `at`, leaves n_unused slots empty for good. 0: no slot, or
+ * that block is taken already. */
+void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int32_t n_unused);
+/* Takes r out of its grow list, if it is in one. */
+void cohort_unlist(struct cohort *cohort, struct live_request *r);
+/* r stops growing by count and is put into the grow list of its phase. Its record must be up to
+ * date. */
+void cohort_uncount(struct cohort *cohort, struct live_request *r);
+static inline size_t cohort_place(const struct cohort *cohort, int64_t tick)
+{
+    return (size_t)tick & (cohort->cap_ticks - 1);
+}
+/* The counted members take their blocks for the tick under way. Returns the number of blocks;
+ * *n_unused_slots of their slots will never be used. */
+static inline int32_t cohort_grow_counted(struct cohort *cohort, int64_t *n_unused_slots)
+{
+    const int32_t n = cohort->n_counted[cohort->phase];
+    *n_unused_slots = 0;
+    if (n > 0) {
+        int64_t *unused_slots = &cohort->unused_slots[cohort_place(cohort, cohort->tick)];
+        *n_unused_slots = *unused_slots;
+        *unused_slots = 0;
+    }
+    cohort->grown = true;
+    cohort->ticks.n++;
+    return n;
+}
+/* True if every member that takes blocks for the tick under way is counted. */
+static inline bool cohort_grows_by_count(const struct cohort *cohort)
+{
+    return cohort->grow[cohort->phase].head == NULL;
+}
+
+/* After a listed member got blocks: moves it to the list of the tick at which they will be full. */
+void cohort_regrow(struct cohort *cohort, struct live_request *r);
+
+struct tick_gaps { /* `count` members have waited gap_ns since their last token */
+    int64_t gap_ns;
+    size_t count;
+};
+/* Every member has one more token, since end_ns. *shared is the gap of the members that are not
+ * fresh; the caller records the gaps of the fresh ones before. 0, or -1 without memory. */
+int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared);
+/* cohort_tick in two parts, for many ticks at once; requires n_fresh == 0. cohort_pass advances by
+ * the tick under way and by the ticks behind it that take no blocks, n at most in all, and returns
+ * how many. cohort_note_gaps then notes the gaps of the last n ticks, the last of which ended at
+ * end_ns; 0, or -1 without memory. */
+size_t cohort_pass(struct cohort *cohort, size_t n);
+int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns);
+/* Ticks before the next one that yields the last token of a member. */
+static inline int64_t cohort_ticks_left(const struct cohort *cohort)
+{
+    return cohort->next_finish_tick - cohort->tick - 1;
+}
+/* A member that got its last token with the tick that has just been taken, or NULL. */
+static inline struct live_request *cohort_finished(const struct cohort *cohort)
+{
+    return cohort->next_finish_tick == cohort->tick
+               ? cohort->due[cohort_place(cohort, cohort->tick)].head
+               : NULL;
+}
+
+#endif

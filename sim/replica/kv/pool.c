@@ -1,0 +1,165 @@
+#include "replica/kv/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int create_free(struct kv_pool *pool)
+{
+    const size_t n = pool->n_blocks > 0 ? (size_t)pool->n_blocks : 1;
+    if (pool->contiguous)
+        return kv_buddy_create(&pool->buddy, pool->n_blocks);
+    pool->free_stack = malloc(n * sizeof *pool->free_stack);
+    if (!pool->free_stack)
+        return -1;
+    for (int32_t i = 0; i < pool->n_blocks; i++)
+        pool->free_stack[i] = (uint32_t)i;
+    return 0;
+}
+
+int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator,
+                   const struct kv_cache_options *cache)
+{
+    const size_t n = n_blocks > 0 ? (size_t)n_blocks : 1;
+    *pool = (struct kv_pool){
+        .n_blocks = n_blocks,
+        .n_free = n_blocks,
+        .n_refs = calloc(n, sizeof *pool->n_refs),
+        .contiguous = allocator == KV_BUDDY,
+        .cached = cache && cache->kind != PREFIX_CACHE_NONE,
+    };
+    ifl_require(!pool->contiguous || !pool->cached);
+    if (!pool->n_refs || create_free(pool) < 0 ||
+        (pool->cached && kv_cache_create(&pool->cache, n_blocks, cache) < 0)) {
+        kv_pool_destroy(pool);
+        return -1;
+    }
+    return 0;
+}
+
+void kv_pool_destroy(struct kv_pool *pool)
+{
+    free(pool->free_stack);
+    free(pool->n_refs);
+    kv_buddy_destroy(&pool->buddy);
+    kv_cache_destroy(&pool->cache);
+    *pool = (struct kv_pool){0};
+}
+
+void kv_pool_tally(struct kv_pool *pool)
+{
+    ifl_require(pool->n_free == pool->n_blocks);
+    pool->tallied = true;
+    pool->n_free_names = pool->n_blocks;
+}
+
+void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out)
+{
+    if (n == 0)
+        return;
+    const uint32_t first = (uint32_t)kv_buddy_take(&pool->buddy, n);
+    const int32_t n_numbers = kv_numbers(pool, n);
+    uint32_t *n_refs = pool->n_refs + first;
+    pool->n_free -= (int32_t)kv_buddy_rounded(n);
+    for (int32_t i = 0; i < n_numbers; i++)
+        out[i] = first + (uint32_t)i;
+    for (int32_t i = 0; i < n_numbers; i++)
+        n_refs[i] = 1;
+}
+
+void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
+{
+    if (n == 0)
+        return;
+    const uint32_t n_numbers = (uint32_t)kv_numbers(pool, n);
+    uint32_t *n_refs = pool->n_refs + blocks[0];
+    uint32_t n_owners = 0;
+    for (uint32_t i = 0; i < n_numbers; i++)
+        n_owners += n_refs[i];
+    ifl_require(n_owners == n_numbers && blocks[n_numbers - 1] - blocks[0] == n_numbers - 1);
+    memset(n_refs, 0, n_numbers * sizeof *n_refs);
+    kv_buddy_give(&pool->buddy, (int32_t)blocks[0], n);
+    pool->n_free += (int32_t)kv_buddy_rounded(n);
+}
+
+/* ---- with a cache ---- */
+
+static uint32_t *stack_top(const struct kv_pool *pool)
+{
+    return pool->free_stack + (pool->n_free - pool->cache.n_idle);
+}
+
+/* Evicted blocks go to the free stack. It has room for them, since no block is on it twice. */
+void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out)
+{
+    for (int32_t i = 0; i < n; i++) {
+        if (pool->n_free == pool->cache.n_idle)
+            ifl_require(kv_cache_evict(&pool->cache, pool->n_refs, 1, stack_top(pool)).n_blocks >
+                        0);
+        out[i] = stack_top(pool)[-1];
+        pool->n_free--;
+        pool->n_refs[out[i]] = 1;
+    }
+}
+
+void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
+{
+    for (int32_t i = n; i-- > 0;) {
+        if (!kv_unshare(pool, blocks[i]))
+            continue;
+        if (!kv_cache_retire(&pool->cache, blocks[i]))
+            *stack_top(pool) = blocks[i];
+        pool->n_free++;
+    }
+}
+
+/* ---- with a cache, tallied: an entry has at least one block, so names never run out ---- */
+
+void kv_take_tallied(struct kv_pool *pool, int32_t n)
+{
+    int32_t n_lacking;
+    while ((n_lacking = n - (pool->n_free - pool->cache.n_idle)) > 0) {
+        uint32_t *top = pool->free_stack + pool->n_free_names;
+        const struct kv_loss loss = kv_cache_evict(&pool->cache, pool->n_refs, n_lacking, top);
+        ifl_require(loss.n_blocks > 0);
+        pool->n_free_names += loss.n_names;
+    }
+    pool->n_free -= n;
+}
+
+uint32_t kv_name(struct kv_pool *pool)
+{
+    ifl_require(pool->n_free_names > 0);
+    const uint32_t name = pool->free_stack[--pool->n_free_names];
+    pool->n_refs[name] = 1;
+    return name;
+}
+
+void kv_withdraw(struct kv_pool *pool, uint32_t block)
+{
+    kv_cache_withdraw(&pool->cache, block);
+    if (!pool->tallied)
+        return;
+    ifl_require(kv_unshare(pool, block));
+    pool->free_stack[pool->n_free_names++] = block;
+}
+
+static void release_nameless(struct kv_pool *pool, int32_t n)
+{
+    pool->n_free += n;
+    if (n == 0 || pool->cache.options.unhashed == KV_UNHASHED_FIRST)
+        return;
+    const uint32_t name = kv_name(pool);
+    pool->n_refs[name] = 0;
+    kv_cache_queue(&pool->cache, name, n);
+}
+
+void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_names, const uint32_t *names)
+{
+    release_nameless(pool, n);
+    for (int32_t i = n_names; i-- > 0;) {
+        if (!kv_unshare(pool, names[i]))
+            continue;
+        kv_cache_retire(&pool->cache, names[i]);
+        pool->n_free += pool->cache.entries[names[i]].n_blocks;
+    }
+}

@@ -1,0 +1,163 @@
+/* The KV pool: blocks with identities and reference counts.
+ *
+ * Paged: the free list is a stack, as in vLLM v0. The block freed last is used first; a fresh pool
+ * of N blocks hands out block N-1 first. With a prefix cache (cache.h) a free block may still hold
+ * K/V that a lookup can find. Contiguous: every taking is one run of a buddy allocator, given back
+ * whole. Host blocks, for swapped requests, are a second, paged pool. A pool knows no requests: the
+ * caller keeps the numbers of the blocks that it takes.
+ *
+ * Tallied: the pool only counts its blocks, for runs in which no module or report needs block
+ * numbers. Then
+ *   - with a cache, only cached entries (cache.h) have names, and the stack holds the free names;
+ *   - a contiguous run is known by its first block. */
+#ifndef SIM_REPLICA_KV_POOL_H
+#define SIM_REPLICA_KV_POOL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inflight/error.h"
+
+#include "replica/kv/buddy.h"
+#include "replica/kv/cache.h"
+
+enum kv_allocator { KV_PAGED, KV_BUDDY };
+/* What becomes of a victim that is to be swapped out where the host has no room for it. */
+enum swap_full { SWAP_FULL_RECOMPUTE, SWAP_FULL_FAIL };
+
+struct kv_pool {
+    int32_t n_blocks, n_free;
+    int32_t n_shared;     /* references to blocks beyond the first */
+    uint32_t *free_stack; /* [n_blocks], the top at n_free - 1, with a cache further down */
+    int32_t n_free_names; /* tallied with a cache: names on the stack */
+    uint32_t *n_refs;     /* [n_blocks] */
+    bool contiguous, cached, tallied;
+    struct kv_buddy buddy; /* contiguous: in place of the stack */
+    struct kv_cache cache; /* cached: beside the stack */
+};
+
+/* 0, or -1 without memory. A zeroed pool is valid and empty. A contiguous pool has no cache. */
+int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator,
+                   const struct kv_cache_options *cache);
+void kv_pool_destroy(struct kv_pool *pool);
+/* From here on the pool only counts. To be called before any block is taken. */
+void kv_pool_tally(struct kv_pool *pool);
+
+/* kv_take and kv_release of a contiguous pool. */
+void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out);
+void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
+/* kv_take and kv_release of a pool with a cache. Blocks without cached K/V are taken first, then
+ * evicted ones. Blocks are released from the last to the first, so that the end of a prefix is
+ * evicted before its beginning. */
+void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out);
+void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks);
+/* Taking and releasing in a tallied pool with a cache. kv_take_tallied takes n blocks in all.
+ * kv_release_tallied releases n blocks without names and the blocks of n_names names. */
+void kv_take_tallied(struct kv_pool *pool, int32_t n);
+void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_names, const uint32_t *names);
+/* Names an entry of blocks that were taken from a tallied pool. */
+uint32_t kv_name(struct kv_pool *pool);
+/* The cache does not keep the block any more. The block stays taken; in a tallied pool its name
+ * becomes free. */
+void kv_withdraw(struct kv_pool *pool, uint32_t block);
+
+/* True if n blocks can be taken at once. */
+static inline bool kv_fits(const struct kv_pool *pool, int32_t n)
+{
+    return n <= pool->n_free && (!pool->contiguous || n == 0 || kv_buddy_fits(&pool->buddy, n));
+}
+
+/* How many block numbers kv_take writes for n blocks. */
+static inline int32_t kv_numbers(const struct kv_pool *pool, int32_t n)
+{
+    return !pool->tallied ? n : pool->contiguous && n > 0;
+}
+
+/* Takes n blocks, which must fit, into out[0 .. kv_numbers), each with one reference. */
+static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
+{
+    ifl_require(n <= pool->n_free);
+    if (pool->contiguous) {
+        kv_take_run(pool, n, out);
+        return;
+    }
+    if (pool->tallied) {
+        if (pool->cached)
+            kv_take_tallied(pool, n);
+        else
+            pool->n_free -= n;
+        return;
+    }
+    if (pool->cached) {
+        kv_take_uncached(pool, n, out);
+        return;
+    }
+    ifl_require(out || n == 0);
+    for (int32_t i = 0; i < n; i++) {
+        const uint32_t block = pool->free_stack[--pool->n_free];
+        pool->n_refs[block] = 1;
+        out[i] = block;
+    }
+}
+
+/* One more owner for a block that is in use, or that the cache keeps. */
+static inline void kv_share(struct kv_pool *pool, uint32_t block)
+{
+    ifl_require(pool->n_refs[block] > 0 || pool->cached);
+    if (pool->n_refs[block]++ > 0) {
+        pool->n_shared++;
+        return;
+    }
+    kv_cache_revive(&pool->cache, block);
+    pool->n_free--;
+}
+
+/* Gives up one reference. True if it was the last. */
+static inline bool kv_unshare(struct kv_pool *pool, uint32_t block)
+{
+    ifl_require(pool->n_refs[block] > 0);
+    const bool last = --pool->n_refs[block] == 0;
+    pool->n_shared -= !last;
+    return last;
+}
+
+/* Gives up one reference to each of n blocks, in order. A block without owners becomes free. */
+static inline void kv_release(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
+{
+    if (pool->contiguous) {
+        kv_release_run(pool, n, blocks);
+        return;
+    }
+    if (pool->tallied) {
+        ifl_require(!pool->cached);
+        pool->n_free += n;
+        ifl_require(pool->n_free <= pool->n_blocks);
+        return;
+    }
+    if (pool->cached) {
+        kv_release_cached(pool, n, blocks);
+        return;
+    }
+    for (int32_t i = 0; i < n; i++)
+        if (kv_unshare(pool, blocks[i]))
+            pool->free_stack[pool->n_free++] = blocks[i];
+}
+
+static inline int32_t kv_used(const struct kv_pool *pool)
+{
+    return pool->n_blocks - pool->n_free;
+}
+
+/* True if the block holds K/V that a request may read, now or after a later hit. */
+static inline bool kv_is_live(const struct kv_pool *pool, uint32_t block)
+{
+    return pool->n_refs[block] > 0 || (pool->cached && pool->cache.entries[block].cached);
+}
+
+/* Used blocks beyond those asked for: what contiguous runs are rounded up by. */
+static inline int32_t kv_slack(const struct kv_pool *pool)
+{
+    return pool->buddy.n_slack;
+}
+
+#endif

@@ -1,0 +1,132 @@
+#include "replica/live_request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "inflight/error.h"
+
+enum { ALIGNMENT = 16, PARTS_AT = (sizeof(struct live_request) + ALIGNMENT - 1) & -ALIGNMENT };
+
+void live_pool_init(struct live_pool *pool, size_t parts_bytes)
+{
+    const size_t n_bytes = (size_t)PARTS_AT + parts_bytes + ALIGNMENT - 1;
+    *pool = (struct live_pool){.record_bytes = n_bytes / ALIGNMENT * ALIGNMENT};
+}
+
+static struct live_request *record_at(const struct live_pool *pool, size_t i)
+{
+    char *chunk = pool->chunks[i / LIVE_CHUNK];
+    return (struct live_request *)(void *)(chunk + i % LIVE_CHUNK * pool->record_bytes);
+}
+
+void live_pool_finish(struct live_pool *pool)
+{
+    for (size_t i = 0; i < pool->n_used; i++) {
+        struct live_request *r = record_at(pool, i);
+        free(r->blocks);
+        free(r->beams.at);
+    }
+    for (size_t c = 0; c < pool->n_chunks; c++)
+        free(pool->chunks[c]);
+    free(pool->chunks);
+    *pool = (struct live_pool){0};
+}
+
+static int add_chunk(struct live_pool *pool)
+{
+    if (pool->n_chunks == pool->cap_chunks) {
+        const size_t cap = pool->cap_chunks ? 2 * pool->cap_chunks : 16;
+        void **chunks = realloc(pool->chunks, cap * sizeof *chunks);
+        if (!chunks)
+            return -1;
+        pool->chunks = chunks;
+        pool->cap_chunks = cap;
+    }
+    void *chunk = malloc(LIVE_CHUNK * pool->record_bytes);
+    if (!chunk)
+        return -1;
+    pool->chunks[pool->n_chunks++] = chunk;
+    return 0;
+}
+
+int live_add_chunks(struct live_pool *pool, size_t n)
+{
+    while (pool->n_chunks * LIVE_CHUNK < n)
+        if (add_chunk(pool) < 0)
+            return -1;
+    return 0;
+}
+
+/* The record that was given back last, because it may still be in the caches; or a new one, without
+ * arrays. */
+static struct live_request *any_free(struct live_pool *pool)
+{
+    struct live_request *r = pool->free;
+    if (r) {
+        pool->free = r->links[ON_DEVICE].next;
+        return r;
+    }
+    r = record_at(pool, pool->n_used++);
+    r->blocks = NULL;
+    r->cap_blocks = 0;
+    r->beams = (struct kv_beams){0};
+    return r;
+}
+
+struct live_request *live_take(struct live_pool *pool)
+{
+    ifl_require(pool->free || pool->n_used < pool->n_chunks * LIVE_CHUNK);
+    struct live_request *r = any_free(pool);
+    uint32_t *blocks = r->blocks;
+    const int32_t cap_blocks = r->cap_blocks;
+    const struct kv_beams beams = {.at = r->beams.at, .cap = r->beams.cap};
+    memset(r, 0, pool->record_bytes);
+    r->blocks = blocks;
+    r->cap_blocks = cap_blocks;
+    r->beams = beams;
+    r->pub.parts = (char *)r + PARTS_AT;
+    pool->n_live++;
+    return r;
+}
+
+void live_describe(struct live_request *r, const struct arrival *a)
+{
+    struct ifl_request *pub = &r->pub;
+    r->row = a->row;
+    r->n_output = a->n_output;
+    r->stream_tokens = a->stream_tokens;
+    r->named_tokens = a->named_tokens;
+    r->first_scheduled_ns = r->pub.first_token_ns = IFL_NEVER;
+    r->stalled_since_ns = r->stall_ended_ns = IFL_NEVER;
+    r->max_itl_ns = -1;
+    pub->serial = pub->queued_serial = a->serial;
+    pub->arrival_ns = pub->queued_ns = a->at_ns;
+    pub->started_ns = pub->stale.last_end_ns = IFL_NEVER;
+    pub->ttft_slo_ns = a->ttft_slo_ns;
+    pub->tpot_slo_ns = a->tpot_slo_ns;
+    pub->n_prompt = pub->stale.n_tokens = a->n_prompt;
+    pub->n_max_new = a->n_max_new;
+    pub->n_predicted = a->n_predicted;
+    pub->n_seqs = a->n_samples;
+    pub->priority = a->priority;
+    pub->client = a->client;
+    pub->session = a->session;
+    pub->prefix_group = a->prefix_group;
+    pub->prefix_tokens = a->prefix_tokens;
+    pub->hash_ids = a->hash_ids;
+    pub->n_hash_ids = a->n_hash_ids;
+    pub->hash_id_tokens = a->hash_id_tokens;
+}
+
+int live_grow_blocks(struct live_request *r, int32_t n)
+{
+    int32_t cap = r->cap_blocks ? r->cap_blocks : 32;
+    while (cap < n)
+        cap *= 2;
+    uint32_t *blocks = realloc(r->blocks, (size_t)cap * sizeof *blocks);
+    if (!blocks)
+        return -1;
+    r->blocks = blocks;
+    r->cap_blocks = cap;
+    return 0;
+}

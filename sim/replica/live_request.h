@@ -1,0 +1,219 @@
+/* A request while it is in the system: what policies see, and what only the loop knows.
+ *
+ * Records come from a pool and are reused, block tables included, so that a run stops allocating
+ * once it has seen its largest queue. A request far back in a long queue has no record yet
+ * (waiting.h). For a member of the cohort (cohort.h) the counts in `pub` are brought up to date
+ * when they are read. */
+#ifndef SIM_REPLICA_LIVE_REQUEST_H
+#define SIM_REPLICA_LIVE_REQUEST_H
+
+#include <stddef.h>
+
+#include "inflight/request.h"
+#include "inflight/time.h"
+
+#include "replica/kv/beams.h"
+
+/* Kinds of list that link requests. A request is in one list of a kind at most. */
+enum live_chain {
+    ON_DEVICE,   /* running requests, in order of start */
+    AMONG_PEERS, /* running requests: members of the cohort, in order of start; or those apart from
+                    it */
+    GROWING,     /* members that need a block at the same ticks, in order of start */
+    FINISHING,   /* members that get their last token at the same tick, in order of start */
+    N_CHAINS
+};
+
+struct live_link {
+    struct live_request *prev, *next;
+};
+
+enum ranked_list { RANKED_RUNNING, RANKED_SWAPPED, RANKED_PREFILL, N_RANKED };
+
+struct standing { /* in a ranked list, replica_ranks.c */
+    int64_t key;
+    size_t noted_at; /* 1 + its index in ranking.noted; 0: it is not noted */
+    bool stands;
+};
+
+struct live_request {
+    struct ifl_request pub; /* first: policies hold pointers to it */
+
+    size_t row;            /* in the trace */
+    int32_t n_output;      /* the true output length */
+    int32_t stream_tokens; /* leading tokens, answer included, that are its prefix group's stream */
+    int32_t named_tokens;  /* leading tokens, answer included, that its hash ids stand for */
+    int32_t cap_blocks;
+    uint32_t *blocks; /* device blocks while RUNNING, host blocks while SWAPPED, those of its hit
+                         while WAITING; in tallied pools only the names that the cache has for them,
+                         or the first (kv/pool.h) */
+    uint64_t ticket;  /* of its entry in the queue, see waiting.h; 0: it does not wait */
+    uint64_t shown_plan, shown_to; /* a plan, and a bit for each of its cursors that has shown it */
+
+    struct live_link links[N_CHAINS];
+    struct standing standing[N_RANKED];
+    size_t swapped_at; /* its place among the swapped ones */
+
+    /* cohort membership, see cohort.h */
+    bool in_cohort, fresh;
+    bool ended; /* it has had its last token, and the next plan, made ahead, still counts on it */
+    int64_t synced_tick, finish_tick;
+    int64_t shares_tick; /* the first tick with a gap that it shares with the other members */
+    int32_t grow_phase;  /* its blocks are full at ticks of that phase */
+    bool counted;        /* grows by count, is in no grow list */
+    int64_t unused_tick; /* tick of its last block, of which n_unused slots stay empty */
+    int32_t n_unused;
+
+    /* of a sequence group, kv/group.h */
+    bool parted;        /* the sequences have their own tails */
+    uint64_t parted_in; /* the step in which they parted */
+    struct kv_beams beams;
+    int32_t n_promised; /* blocks that were taken in advance, for beams to keep */
+
+    /* with a prefix cache */
+    int32_t n_hit;         /* blocks that the cache held when it was last looked up */
+    uint64_t looked_up;    /* the cache's epoch then, 0: never */
+    int32_t n_published;   /* leading blocks that the cache knows */
+    int32_t n_names;       /* entries of `blocks` that stand for these */
+    uint64_t identity;     /* of the last block in the hit, or published */
+    bool swapped_in;       /* its blocks came from the host */
+    int32_t cached_tokens; /* of its prompt, when it first started */
+
+    /* for the report */
+    int64_t first_scheduled_ns, last_token_ns, max_itl_ns;
+    int64_t stalled_ns, stalled_prefill_ns, stalled_since_ns;
+    int64_t stall_began_ns, stall_ended_ns; /* last stall; IFL_NEVER: none to report */
+    bool stalled_on_host;                   /* the K/V was swapped out during the last stall */
+    int32_t n_swap_outs;
+};
+
+/* What the workload says about a request that arrives. */
+struct arrival {
+    size_t row;
+    uint64_t serial;
+    int64_t at_ns;
+    int32_t n_prompt, n_output, n_max_new, n_samples, n_predicted, priority;
+    int32_t stream_tokens, named_tokens;
+    uint32_t client, session, prefix_group, prefix_tokens;
+    int64_t ttft_slo_ns, tpot_slo_ns;
+    const uint64_t *hash_ids; /* of its blocks, borrowed from the trace, or NULL */
+    int32_t n_hash_ids, hash_id_tokens;
+};
+
+static inline struct live_request *live(const struct ifl_request *r)
+{
+    /* Policies get const pointers into records that the loop owns and may change. */
+    return (struct live_request *)(uintptr_t)r;
+}
+
+static inline uint32_t live_block(const struct live_request *r, int32_t i)
+{
+    return i < r->cap_blocks ? r->blocks[i] : 0;
+}
+
+/* ifl_decodes and ifl_todo for the counts as they stand in the record: only for requests outside
+ * the cohort, or with counts that were just brought up to date. For request_decodes any member will
+ * do, because members decode at all times. */
+static inline bool request_decodes(const struct ifl_request *r)
+{
+    return r->stale.n_computed >= r->n_prefill;
+}
+
+static inline int32_t request_todo(const struct ifl_request *r)
+{
+    return r->stale.n_tokens + r->stale.n_pending - r->stale.n_computed - r->stale.n_now;
+}
+
+/* Prompt tokens of all sequences: servers that count prompt tokens count the prompt once for
+ * each. */
+static inline int64_t live_prompt_tokens(const struct live_request *r)
+{
+    return (int64_t)r->pub.n_prompt * r->pub.n_seqs;
+}
+
+struct live_list {
+    struct live_request *head, *tail;
+    size_t n;
+};
+
+#define FOR_EACH_LIVE(r, list, chain)                                                              \
+    for (struct live_request *r = (list)->head; r; r = r->links[chain].next)
+
+/* Inserts r behind `before`, or first if that is NULL. */
+static inline void live_insert(struct live_list *list, enum live_chain chain,
+                               struct live_request *before, struct live_request *r)
+{
+    struct live_request *behind = before ? before->links[chain].next : list->head;
+    r->links[chain] = (struct live_link){before, behind};
+    *(before ? &before->links[chain].next : &list->head) = r;
+    *(behind ? &behind->links[chain].prev : &list->tail) = r;
+    list->n++;
+}
+
+static inline void live_append(struct live_list *list, enum live_chain chain,
+                               struct live_request *r)
+{
+    live_insert(list, chain, list->tail, r);
+}
+
+static inline void live_insert_by_start(struct live_list *list, enum live_chain chain,
+                                        struct live_request *r)
+{
+    struct live_request *before = list->tail;
+    while (before && before->pub.start_serial > r->pub.start_serial)
+        before = before->links[chain].prev;
+    live_insert(list, chain, before, r);
+}
+
+static inline void live_remove(struct live_list *list, enum live_chain chain,
+                               struct live_request *r)
+{
+    const struct live_link link = r->links[chain];
+    *(link.prev ? &link.prev->links[chain].next : &list->head) = link.next;
+    *(link.next ? &link.next->links[chain].prev : &list->tail) = link.prev;
+    r->links[chain] = (struct live_link){NULL, NULL};
+    list->n--;
+}
+
+/* ---- the pool of records ---- */
+
+enum { LIVE_CHUNK = 1024 }; /* records */
+
+struct live_pool {
+    struct live_request *free; /* used records that are free now, linked by ON_DEVICE */
+    void **chunks;
+    size_t n_chunks, cap_chunks;
+    size_t n_used; /* records of the chunks in use so far; the others were never written, so no
+                      memory backs them */
+    size_t record_bytes; /* the record and its modules' parts behind it */
+    size_t n_live;
+};
+
+/* parts_bytes: size of all modules' parts of a request together (pub.parts). */
+void live_pool_init(struct live_pool *pool, size_t parts_bytes);
+void live_pool_finish(struct live_pool *pool);
+/* Room for n records in use at once; 0, or -1 without memory. */
+int live_add_chunks(struct live_pool *pool, size_t n);
+static inline int live_reserve(struct live_pool *pool, size_t n)
+{
+    return n <= pool->n_chunks * LIVE_CHUNK ? 0 : live_add_chunks(pool, n);
+}
+/* A zeroed record (its block table keeps its capacity); there must be room for it. */
+struct live_request *live_take(struct live_pool *pool);
+static inline void live_give(struct live_pool *pool, struct live_request *r)
+{
+    r->links[ON_DEVICE].next = pool->free;
+    pool->free = r;
+    pool->n_live--;
+}
+/* Fills a zeroed record with what policies see of a request that arrives. */
+void live_describe(struct live_request *r, const struct arrival *arrival);
+int live_grow_blocks(struct live_request *r, int32_t n);
+
+/* Room for n block numbers; 0, or -1 without memory. */
+static inline int live_reserve_blocks(struct live_request *r, int32_t n)
+{
+    return n <= r->cap_blocks ? 0 : live_grow_blocks(r, n);
+}
+
+#endif

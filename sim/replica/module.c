@@ -1,0 +1,76 @@
+#include "replica/module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Stands before the parameters. What modules own begins at multiples of MODULE_ALIGNMENT bytes. */
+enum { MODULE_ALIGNMENT = 16 };
+
+struct head {
+    _Alignas(MODULE_ALIGNMENT) const struct ifl_policy *policy;
+    _Alignas(MODULE_ALIGNMENT) struct ifl_instance instance; /* last: modules find it from self */
+};
+
+static size_t aligned(size_t n_bytes)
+{
+    return (n_bytes + MODULE_ALIGNMENT - 1) / MODULE_ALIGNMENT * MODULE_ALIGNMENT;
+}
+
+/* Parameters, then the state, then the parts of the clients, then of the replicas. */
+static struct ifl_instance lay_out(const struct ifl_policy *policy, uint32_t n_clients)
+{
+    struct ifl_instance at = {.state_offset = aligned(policy->params_bytes),
+                              .client_stride = aligned(policy->client_bytes),
+                              .replica_stride = aligned(policy->replica_bytes)};
+    at.client_offset = at.state_offset + aligned(policy->state_bytes);
+    at.replica_offset = at.client_offset + n_clients * at.client_stride;
+    return at;
+}
+
+int module_create(struct module *module, const struct module_config *config,
+                  const struct ifl_limits *limits, size_t *parts_bytes, struct ifl_error *error)
+{
+    return module_create_router(module, config, limits, 0, parts_bytes, error);
+}
+
+int module_create_router(struct module *module, const struct module_config *config,
+                         const struct ifl_limits *limits, uint32_t n_replicas, size_t *parts_bytes,
+                         struct ifl_error *error)
+{
+    const struct ifl_policy *policy = config->policy;
+    struct ifl_instance at = lay_out(policy, limits->n_clients);
+    struct head *head =
+        calloc(1, sizeof *head + at.replica_offset + n_replicas * at.replica_stride + 1);
+    module->policy = policy;
+    if (!head)
+        return ifl_fail_nomem(error);
+    at.part_offset = *parts_bytes;
+    *head = (struct head){policy, at};
+    *parts_bytes += aligned(policy->request_bytes);
+    module->self = head + 1;
+    if (policy->params_bytes)
+        memcpy(module->self, config->params, policy->params_bytes);
+    return policy->init ? policy->init(module->self, limits, error) : 0;
+}
+
+const char *module_kind_name(enum ifl_kind kind)
+{
+    static const char *const names[IFL_N_KINDS] = {"batching", "order", "admit", "preempt",
+                                                   "evict",    "route", "scale"};
+    return (unsigned)kind < IFL_N_KINDS ? names[kind] : "unknown";
+}
+
+const struct ifl_policy *module_policy_of(const void *self)
+{
+    return ((const struct head *)self - 1)->policy;
+}
+
+void module_destroy(struct module *module)
+{
+    if (!module->self)
+        return;
+    if (module->policy->finish)
+        module->policy->finish(module->self);
+    free((struct head *)module->self - 1);
+    module->self = NULL;
+}

@@ -1,0 +1,22 @@
+/* What policies are told about output lengths before they are known, with a stated error. */
+#ifndef SIM_REPLICA_PREDICTOR_H
+#define SIM_REPLICA_PREDICTOR_H
+
+#include <stdint.h>
+
+enum predictor_model { PREDICT_NONE, PREDICT_ORACLE, PREDICT_LOGNORMAL, PREDICT_BUCKETS };
+
+struct predictor {
+    enum predictor_model model;
+    double sigma;          /* lognormal: of the logarithm of predicted over true length */
+    int32_t bucket_tokens; /* buckets: their width */
+    double miss_frac;      /* buckets: share that lands in a bucket beside the right one */
+    uint64_t seed;
+};
+
+/* Predicted output tokens of a request, from 1 to n_max_new; -1 without a predictor. Depends on the
+ * seed, the request's id and its lengths alone. */
+int32_t predictor_tell(const struct predictor *predictor, uint64_t request_id, int32_t n_output,
+                       int32_t n_max_new);
+
+#endif

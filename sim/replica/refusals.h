@@ -1,0 +1,40 @@
+/* Why requests do not move on: which module refused, and in what words. */
+#ifndef SIM_REPLICA_REFUSALS_H
+#define SIM_REPLICA_REFUSALS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "inflight/request.h"
+
+struct ifl_policy;
+struct live_request;
+
+/* A refusal within the plan under way. */
+struct refusal {
+    struct live_request *r; /* NULL: no request was refused */
+    const struct ifl_policy *by;
+    const char *why; /* constant text that reads on behind the module's name */
+    bool lasts;      /* the plan is refused again as long as no request comes or leaves */
+};
+
+/* Requests that left for good without their last token. Beyond REFUSALS_MOST different reasons the
+ * last one stands for all others. */
+enum { REFUSALS_MOST = 16 };
+
+struct refusal_count {
+    const struct ifl_policy *by;
+    const char *why;
+    uint64_t n_rejected, n_failed; /* requests that had never run, requests that had */
+};
+
+struct refusals { /* zeroed: none */
+    struct refusal_count of[REFUSALS_MOST];
+    size_t n;
+};
+
+/* Adds n_rejected and n_failed to those of the same module and words. */
+void refusals_add(struct refusals *refusals, const struct refusal_count *more);
+
+#endif

@@ -1,0 +1,363 @@
+/* Ranked lists of requests on the device and in host memory, kept from one plan to the next. A list
+ * is stored with the last request first. Most requests come and go at the best end, and most of the
+ * others at the other end; a change moves the entries on its shorter side alone.
+ *
+ * A plan sees a list as it was when the plan first asked for it. Requests that come, go or may have
+ * another key from then on are noted, and find their places when the next plan asks. So a plan
+ * costs what has changed since the last one, not the length of the list. If much has changed, or if
+ * the order ranks anew for each plan, all keys are asked for again. */
+#include <gsl/gsl_heapsort.h>
+#include <string.h>
+
+#include "replica/replica_parts.h"
+#include "replica/step_lists.h"
+
+static struct standing *standing(const struct ranking *list, const struct ifl_request *r)
+{
+    return &live(r)->standing[list->which];
+}
+
+static struct ranked_request *of(const struct ranking *list)
+{
+    return list->room + list->first;
+}
+
+/* ---- a sorted list ---- */
+
+static bool goes_before(const struct ranked_request *a, const struct ranked_request *b)
+{
+    return replica_ranks_before(a->r, a->key, b->r, b->key);
+}
+
+static int last_first(const void *a, const void *b)
+{
+    return goes_before(b, a) ? -1 : 1;
+}
+
+/* Index at which `one` belongs among the first n. */
+static size_t place_of(const struct ranking *list, size_t n, struct ranked_request one)
+{
+    const struct ranked_request *from = of(list);
+    for (; n > 1; n -= n / 2)
+        from += goes_before(&one, &from[n / 2 - 1]) ? n / 2 : 0;
+    from += n > 0 && goes_before(&one, from);
+    return (size_t)(from - of(list));
+}
+
+static void shift(struct ranking *list, size_t to, size_t from, size_t n)
+{
+    memmove(of(list) + to, of(list) + from, n * sizeof *of(list));
+}
+
+static void set(struct ranking *list, size_t at, struct ranked_request one)
+{
+    of(list)[at] = one;
+    standing(list, one.r)->key = one.key;
+}
+
+/* Moves the entries to the middle of the room, which is twice what the list can ever take. */
+static void centre(struct ranking *list)
+{
+    const size_t first = (list->cap - list->n) / 2;
+    memmove(list->room + first, of(list), list->n * sizeof *list->room);
+    list->first = first;
+}
+
+static void append(struct ranking *list, const struct ifl_request *r)
+{
+    if (list->first + list->n == list->cap)
+        centre(list);
+    of(list)[list->n++].r = r;
+    standing(list, r)->stands = list->kept;
+}
+
+static void open_gap(struct ranking *list, size_t at)
+{
+    const size_t n_behind = list->n - at;
+    if (list->first == 0 || list->first + list->n == list->cap)
+        centre(list);
+    list->n++;
+    if (n_behind <= at) {
+        shift(list, at + 1, at, n_behind);
+    } else {
+        list->first--;
+        shift(list, 0, 1, at);
+    }
+}
+
+static void close_gap(struct ranking *list, size_t at)
+{
+    const size_t n_behind = --list->n - at;
+    if (n_behind <= at) {
+        shift(list, at, at + 1, n_behind);
+    } else {
+        shift(list, 1, 0, at);
+        list->first++;
+    }
+}
+
+static void put_in(struct ranking *list, struct ranked_request one)
+{
+    const size_t at = place_of(list, list->n, one);
+    open_gap(list, at);
+    set(list, at, one);
+    standing(list, one.r)->stands = true;
+}
+
+/* Index of r. Most requests that move are among the best or at the other end, so both are tried
+ * first; the others are found by the key that they were put in with. */
+static size_t find(const struct ranking *list, const struct ifl_request *r)
+{
+    const size_t n_best = list->n < 16 ? list->n : 16;
+    const struct ranked_request *end = of(list) + list->n;
+    if (list->n > 0 && of(list)[0].r == r)
+        return 0;
+    for (size_t i = 1; i <= n_best; i++)
+        if (end[-(ptrdiff_t)i].r == r)
+            return list->n - i;
+    const size_t at = place_of(list, list->n, (struct ranked_request){standing(list, r)->key, r});
+    ifl_require(at < list->n && of(list)[at].r == r);
+    return at;
+}
+
+static void take_out(struct ranking *list, const struct ifl_request *r)
+{
+    close_gap(list, find(list, r));
+    standing(list, r)->stands = false;
+}
+
+/* Moves an entry to where its new key puts it. Only the entries in between make way. */
+static void move(struct ranking *list, struct ranked_request one)
+{
+    const size_t from = find(list, one.r), place = place_of(list, list->n, one);
+    const size_t to = place > from ? place - 1 : place;
+    if (to > from)
+        shift(list, from, from + 1, to - from);
+    else
+        shift(list, to + 1, to, from - to);
+    set(list, to, one);
+}
+
+/* Insertion sort: ranks change little from one plan to the next. False if they did change, and too
+ * many entries had to move; the list is not sorted then. */
+static bool insert_all(struct ranking *list)
+{
+    size_t n_moves = 0;
+    for (size_t i = 1; i < list->n && n_moves <= 64 * list->n; i++) {
+        const struct ranked_request one = of(list)[i];
+        if (!goes_before(&of(list)[i - 1], &one))
+            continue;
+        const size_t at = place_of(list, i - 1, one);
+        shift(list, at + 1, at, i - at);
+        of(list)[at] = one;
+        n_moves += i - at;
+    }
+    return n_moves <= 64 * list->n;
+}
+
+/* gsl_heapsort works in place; qsort may allocate. Ranks have no ties that would need a stable
+ * sort. */
+static void sort(struct ranking *list)
+{
+    if (!insert_all(list))
+        gsl_heapsort(of(list), list->n, sizeof *of(list), last_first);
+}
+
+/* ---- notes ---- */
+
+static void strike(struct ranking *list, struct live_request *r)
+{
+    struct standing *own = &r->standing[list->which];
+    struct live_request *last = list->noted[--list->n_noted];
+    list->noted[own->noted_at - 1] = last;
+    last->standing[list->which].noted_at = own->noted_at;
+    own->noted_at = 0;
+}
+
+static void drop(struct ranking *list)
+{
+    while (list->n_noted > 0)
+        strike(list, list->noted[list->n_noted - 1]);
+    while (list->n > 0)
+        standing(list, of(list)[--list->n].r)->stands = false;
+    list->first = 0;
+    list->kept = false;
+}
+
+/* A list that plans no longer ask for is dropped once it has more notes than entries: it would cost
+ * more than it saves. */
+void replica_note(struct ranking *list, struct live_request *r)
+{
+    struct standing *own = &r->standing[list->which];
+    if (own->noted_at > 0)
+        return;
+    if (!list->taken && list->n_noted > list->n) {
+        drop(list);
+        return;
+    }
+    list->noted[list->n_noted++] = r;
+    own->noted_at = list->n_noted;
+}
+
+void replica_forget(struct ranking *list, struct live_request *r)
+{
+    if (r->standing[list->which].noted_at > 0)
+        strike(list, r);
+    if (r->standing[list->which].stands)
+        take_out(list, &r->pub);
+}
+
+/* ---- requests that belong to a list ---- */
+
+static bool started_now(const struct replica *replica, const struct live_request *r)
+{
+    return r->pub.state == IFL_RUNNING && r->pub.start_serial >= replica->first_start;
+}
+
+static bool belongs(const struct replica *replica, const struct ranking *list,
+                    const struct live_request *r)
+{
+    if (list->which == RANKED_SWAPPED)
+        return r->pub.state == IFL_SWAPPED;
+    return r->pub.state == IFL_RUNNING && !started_now(replica, r) &&
+           (list->which == RANKED_RUNNING || !request_decodes(&r->pub));
+}
+
+static void collect_running(struct replica *replica, struct ranking *list)
+{
+    FOR_EACH_LIVE (r, &replica->running, ON_DEVICE)
+        if (belongs(replica, list, r))
+            append(list, &r->pub);
+        else
+            replica_note_rank(replica, list->which, r);
+}
+
+/* Fills the list anew. It is kept for the next plan unless it is empty, or holds prompts, which
+ * come and go too fast. */
+static void collect(struct replica *replica, struct ranking *list)
+{
+    drop(list);
+    if (list->which == RANKED_PREFILL)
+        FOR_EACH_LIVE (r, &replica->apart, AMONG_PEERS)
+            if (belongs(replica, list, r))
+                append(list, &r->pub);
+    if (list->which == RANKED_RUNNING && (list->kept = replica->running.n > 0))
+        collect_running(replica, list);
+    if (list->which == RANKED_SWAPPED && (list->kept = replica->n_swapped > 0))
+        for (size_t i = 0; i < replica->n_swapped; i++)
+            append(list, &replica->swapped[i]->pub);
+}
+
+/* ---- a plan asks ---- */
+
+void replica_ask_keys(struct replica *replica)
+{
+    const struct module *order = &replica->modules[IFL_ORDER];
+    const struct ifl_order_ops *ops = order->policy->ops.order;
+    const bool moved = replica_keys_move(replica);
+    replica->keys_asked = true;
+    replica->order_keys = ops->keys ? ops->keys(order->self, &replica->view) : IFL_KEYS_MOVE;
+    replica->keys_change = moved || replica_keys_move(replica);
+    replica->ranks_stale |= replica->keys_change;
+    for (int which = 0; which < N_RANKED; which++)
+        replica->by_rank[which].stale |= replica->keys_change;
+    replica->waiting.moves = replica->order_keys == IFL_KEYS_MOVE;
+    replica_check_keys(replica);
+}
+
+/* Takes out requests that have left. Requests that came, or may have another key, go to `asked`;
+ * returns how many. */
+static size_t read_notes(struct replica *replica, struct ranking *list)
+{
+    size_t n = 0, n_later = 0;
+    for (size_t i = 0; i < list->n_noted; i++) {
+        struct live_request *r = list->noted[i];
+        struct standing *own = &r->standing[list->which];
+        const bool later = list->which == RANKED_RUNNING && started_now(replica, r);
+        own->noted_at = later ? n_later + 1 : 0;
+        if (later)
+            list->noted[n_later++] = r;
+        if (belongs(replica, list, r))
+            replica->asked[n++] = &r->pub;
+        else if (own->stands)
+            take_out(list, &r->pub);
+    }
+    list->n_noted = n_later;
+    return n;
+}
+
+/* Members have got tokens since the last plan, and many orders rank by these, so that their keys
+ * are asked for, too. */
+static size_t add_members(struct replica *replica, const struct ranking *list, size_t n)
+{
+    if (list->which == RANKED_RUNNING && replica->order_keys != IFL_KEYS_NAMED)
+        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+            if (belongs(replica, list, r))
+                replica->asked[n++] = &r->pub;
+    return n;
+}
+
+/* Asks for the keys of the first n requests of `asked`. */
+static void ask(struct replica *replica, size_t n)
+{
+    const struct module *order = &replica->modules[IFL_ORDER];
+    if (n > 0)
+        order->policy->ops.order->rank(order->self, &replica->view, replica->asked, n,
+                                       replica->keys);
+}
+
+static void move_asked(struct replica *replica, struct ranking *list, size_t n)
+{
+    ask(replica, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct ranked_request one = {replica->keys[i], replica->asked[i]};
+        const struct standing *own = standing(list, one.r);
+        if (!own->stands)
+            put_in(list, one);
+        else if (own->key != one.key)
+            move(list, one);
+    }
+}
+
+static void rank_everyone(struct replica *replica, struct ranking *list, size_t n_asked)
+{
+    for (size_t i = 0; i < n_asked; i++)
+        if (!standing(list, replica->asked[i])->stands)
+            append(list, replica->asked[i]);
+    for (size_t i = 0; i < list->n; i++)
+        replica->asked[i] = of(list)[i].r;
+    ask(replica, list->n);
+    for (size_t i = 0; i < list->n; i++)
+        set(list, i, (struct ranked_request){replica->keys[i], replica->asked[i]});
+    sort(list);
+}
+
+void replica_each_standing(struct replica *replica, const struct ranking *list, key_fn *see)
+{
+    for (size_t i = 0; list->kept && !list->stale && i < list->n; i++) {
+        struct live_request *r = live(of(list)[i].r);
+        const struct standing *own = &r->standing[list->which];
+        const bool asked_anyway = r->in_cohort && replica->order_keys != IFL_KEYS_NAMED;
+        if (belongs(replica, list, r) && own->stands && own->noted_at == 0 && !asked_anyway)
+            see(replica, r, own->key);
+    }
+}
+
+void replica_take_ranking(struct replica *replica, struct ranking *list)
+{
+    list->taken = true;
+    replica_settle_keys(replica);
+    bool few = list->kept && !list->stale;
+    list->stale = false;
+    if (list->which == RANKED_RUNNING)
+        step_show_members(replica);
+    if (!list->kept)
+        collect(replica, list);
+    if (!list->kept && list->n == 0)
+        return;
+    const size_t n = add_members(replica, list, read_notes(replica, list));
+    few &= n < list->n / 4;
+    (few ? move_asked : rank_everyone)(replica, list, n);
+    if (list->n > 1)
+        replica->step.asked |= 1u << IFL_ORDER;
+}

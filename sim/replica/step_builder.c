@@ -1,0 +1,136 @@
+/* The step that a policy builds: the table of functions behind `struct ifl_step_ops`, and the short
+ * ones among them. The others:
+ *
+ *   step_schedule.c  give tokens
+ *   step_start.c     start requests
+ *   step_preempt.c   take requests off the device or out of the queue
+ *   step_lists.c     show lists
+ *
+ * Everything here happens within one plan. A refusal changes nothing. A breach of the contract is
+ * noted once, after which every call refuses until the plan returns and the run ends. */
+#include "replica/step_builder.h"
+
+#include "inflight/random.h"
+
+#include "replica/step_limits.h"
+#include "replica/step_lists.h"
+
+void step_breach(struct replica *replica, const char *what)
+{
+    if (replica->broken)
+        return;
+    replica->broken = true;
+    ifl_fail(&replica->error, IFL_E_POLICY,
+             "policy %s broke its contract in step %llu at %.9f s: %s",
+             replica->modules[IFL_BATCHING].policy->name, (unsigned long long)replica->view.step,
+             ifl_s_from_ns(replica->view.now_ns), what);
+}
+
+static int32_t op_need(struct ifl_step *step, const struct ifl_request *r, int32_t hold_tokens)
+{
+    step_sync(replica_of(step), live(r));
+    replica_look_up(replica_of(step), live(r));
+    return replica_need(replica_of(step), live(r), hold_tokens);
+}
+
+static uint64_t op_draw(struct ifl_step *step, const struct ifl_request *r, uint32_t index)
+{
+    return ifl_draw(replica_of(step)->seed, IFL_DRAW_POLICY, r->serial, index);
+}
+
+static void op_promise(struct ifl_step *step, struct ifl_promise promise)
+{
+    replica_of(step)->promise = promise;
+}
+
+static void op_wake(struct ifl_step *step, int64_t at_ns)
+{
+    struct replica *replica = replica_of(step);
+    if (at_ns < replica->wake_ns)
+        replica->wake_ns = at_ns;
+}
+
+static void op_pad(struct ifl_step *step, struct ifl_padding padding)
+{
+    if (step_may_pad(&padding))
+        replica_of(step)->padding = padding;
+    else
+        step_breach(replica_of(step),
+                    "it pads with less than nothing, or with more than 2^28 tokens");
+}
+
+static void op_plan_ahead(struct ifl_step *step)
+{
+    replica_of(step)->plans_ahead = true;
+}
+
+/* ---- room in the contract: to ask for what no executor does yet breaks it ---- */
+
+static enum ifl_verdict op_schedule_drafts(struct ifl_step *step, const struct ifl_request *r,
+                                           int32_t n, int32_t n_draft, int32_t hold_tokens)
+{
+    if (n_draft == 0)
+        return step_schedule(step, r, n, hold_tokens);
+    step_breach(replica_of(step),
+                "it schedules drafts, which no executor of this version verifies");
+    return IFL_WAIT;
+}
+
+static void op_keep(struct ifl_step *step, const struct ifl_request *r, int32_t n_slots)
+{
+    step_sync(replica_of(step), live(r));
+    if (n_slots < r->stale.n_computed + r->stale.n_now)
+        step_breach(replica_of(step),
+                    "it gives up K/V of a running request, which no executor of this version does");
+}
+
+static enum ifl_verdict op_load(struct ifl_step *step, const struct ifl_request *r, int32_t n,
+                                enum ifl_load_way way)
+{
+    (void)r;
+    (void)way;
+    if (n > 0)
+        step_breach(replica_of(step),
+                    "it loads K/V from below the device, where this version keeps none");
+    return IFL_YES;
+}
+
+static int32_t op_adapter_users(struct ifl_step *step, uint32_t adapter)
+{
+    int32_t n = 0;
+    FOR_EACH_LIVE (r, &replica_of(step)->running, ON_DEVICE)
+        n += r->pub.adapter == adapter;
+    return n;
+}
+
+const struct ifl_step_ops replica_step_ops = {
+    .size_bytes = sizeof(struct ifl_step_ops),
+    .next = step_next,
+    .running = step_running,
+    .last_ranked = step_last_ranked,
+    .started = step_started,
+    .hit = step_hit,
+    .above = step_above,
+    .need = op_need,
+    .ask = step_ask,
+    .room = step_room,
+    .start = step_start,
+    .schedule = step_schedule,
+    .schedule_ready = step_schedule_ready,
+    .make_room = step_make_room,
+    .preempt = step_preempt,
+    .reject = step_reject,
+    .promise = op_promise,
+    .wake = op_wake,
+    .pad = op_pad,
+    .oldest_waiting_ns = step_oldest_waiting_ns,
+    .draw = op_draw,
+    .took_part = step_took_part,
+    .scheduled = step_scheduled,
+    .refuse = step_refuse,
+    .plan_ahead = op_plan_ahead,
+    .schedule_drafts = op_schedule_drafts,
+    .keep = op_keep,
+    .load = op_load,
+    .adapter_users = op_adapter_users,
+};

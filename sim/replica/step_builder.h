@@ -1,0 +1,57 @@
+/* What the functions behind `struct ifl_step_ops` share. Those of the table are documented there.
+ */
+#ifndef SIM_REPLICA_STEP_BUILDER_H
+#define SIM_REPLICA_STEP_BUILDER_H
+
+#include "replica/replica_parts.h"
+
+/* Notes that the policy has broken its contract; the first breach counts. */
+void step_breach(struct replica *replica, const char *what);
+/* Remembers why r does not move on. Of several refusals in a plan the last one counts, for each
+ * state. */
+static inline void step_note_refusal(struct replica *replica, const struct ifl_request *r,
+                                     const struct ifl_policy *by, const char *why, bool lasts)
+{
+    if (r->state <= IFL_SWAPPED)
+        replica->refused[r->state] = (struct refusal){live(r), by, why, lasts};
+}
+static inline const struct ifl_policy *step_planner(const struct replica *replica)
+{
+    return replica->modules[IFL_BATCHING].policy;
+}
+/* Call it when blocks have been taken or given back. */
+static inline void step_count_blocks(struct replica *replica)
+{
+    replica->step.n_free_blocks = replica->kv.n_free;
+    replica->step.n_free_host_blocks = replica->host.n_free;
+}
+
+/* ---- step_schedule.c ---- */
+
+enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *request, int32_t n,
+                               int32_t hold_tokens);
+bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks);
+/* Schedules n more tokens of each sequence of r, which holds the blocks for them. */
+void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n);
+/* Takes back the tokens that this plan has given r, if any. */
+void step_undo_schedule(struct replica *replica, struct live_request *r);
+
+/* ---- step_start.c ---- */
+
+enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *request, int32_t n,
+                          int32_t spare_blocks, int32_t *takes);
+double step_room(struct ifl_step *step, double enough);
+enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *request, int32_t n);
+
+/* ---- step_preempt.c ---- */
+
+bool step_make_room(struct ifl_step *step, const struct ifl_request *needy);
+enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *request,
+                              enum ifl_fate fate, enum ifl_place place);
+void step_reject(struct ifl_step *step, const struct ifl_request *request);
+/* The batching module says why it does not start the request, or is about to drop it. */
+void step_refuse(struct ifl_step *step, const struct ifl_request *request, const char *why);
+/* Takes r off the list of swapped requests. */
+void step_remove_swapped(struct replica *replica, struct live_request *r);
+
+#endif

@@ -1,0 +1,227 @@
+/* What a policy sees of the lists while it plans. Running and swapped requests are shown in order
+ * of start or of rank, as of when the plan first asked for them; the waiting queue and the prefix
+ * cache as they are now. */
+#include "replica/step_lists.h"
+
+#include <string.h>
+
+void step_show(struct replica *replica, struct live_request *r)
+{
+    if (!r->in_cohort)
+        return;
+    cohort_sync(&replica->cohort, r);
+    if (replica->ready_all && replica->planning) { /* not for hooks: the plan is settled */
+        r->pub.stale.n_now = 1;
+        replica->shown = true;
+    }
+}
+
+void step_show_members(struct replica *replica)
+{
+    FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+        step_show(replica, r);
+}
+
+static void take_running(struct replica *replica, struct snapshot *list)
+{
+    step_show_members(replica);
+    FOR_EACH_LIVE (r, &replica->running, ON_DEVICE) {
+        if (r->pub.start_serial >= replica->first_start)
+            break;
+        list->of[list->n++] = &r->pub;
+    }
+}
+
+/* The next request of a ranked list that is still in `state`; the cursor does not move past it.
+ * Most plans find no request in prefill: those that they start themselves are not shown. */
+static const struct ranked_request *peek(struct replica *replica, enum ranked_list which,
+                                         enum ifl_state state, uint64_t *at)
+{
+    if (which == RANKED_PREFILL && replica->apart.n == 0)
+        return NULL;
+    const struct ranking *list = replica_ranking(replica, which);
+    const struct ranked_request *end = list->room + list->first + list->n;
+    for (; *at < list->n; ++*at)
+        if (end[-1 - (ptrdiff_t)*at].r->state == state)
+            return &end[-1 - (ptrdiff_t)*at];
+    return NULL;
+}
+
+/* The key of an entry; asked for again if keys may have changed since. */
+static int64_t key_of(struct replica *replica, const struct ranked_request *one)
+{
+    return replica_keys_move(replica) ? replica_rank(replica, live(one->r)) : one->key;
+}
+
+static bool goes_first(struct replica *replica, const struct ranked_request *a,
+                       const struct ranked_request *b)
+{
+    replica->step.asked |= 1u << IFL_ORDER;
+    return replica_ranks_before(a->r, key_of(replica, a), b->r, key_of(replica, b));
+}
+
+/* The next waiting request behind the cursor, its hit looked up. */
+static struct live_request *next_waiting(struct replica *replica, uint64_t at[2])
+{
+    struct live_request *r = waiting_next(&replica->waiting, at);
+    if (!r)
+        return NULL;
+    replica_look_up(replica, r);
+    replica->step.asked |= 1u << IFL_ORDER;
+    return r;
+}
+
+/* As next_waiting. But if `best`, of another list, ranks before that request: NULL, and the cursor
+ * stays. */
+static struct live_request *next_waiting_before(struct replica *replica, struct ifl_cursor *cursor,
+                                                const struct ranked_request *best)
+{
+    waiting_renew(&replica->waiting, cursor->at);
+    uint64_t at[2] = {cursor->at[0], cursor->at[1]};
+    struct live_request *r = next_waiting(replica, at);
+    if (!r)
+        return NULL;
+    const struct ranked_request waiting = {replica_rank(replica, r), &r->pub};
+    const bool pushed_front = at[1] == cursor->at[1];
+    if (!pushed_front && !goes_first(replica, &waiting, best))
+        return NULL;
+    memcpy(cursor->at, at, sizeof at);
+    return r;
+}
+
+/* The best request of the ranked lists. *at: the cursor's place in the list that it is in. */
+static const struct ranked_request *peek_all(struct replica *replica, unsigned lists,
+                                             struct ifl_cursor *cursor, uint64_t **at)
+{
+    const struct ranked_request *best = NULL;
+    *at = &cursor->at[2];
+    if (lists & (IFL_IN_RUNNING | IFL_IN_PREFILL))
+        best = peek(replica, lists & IFL_IN_RUNNING ? RANKED_RUNNING : RANKED_PREFILL, IFL_RUNNING,
+                    *at);
+    if (lists & IFL_IN_SWAPPED) {
+        const struct ranked_request *swapped =
+            peek(replica, RANKED_SWAPPED, IFL_SWAPPED, &cursor->at[3]);
+        if (swapped && (!best || goes_first(replica, swapped, best))) {
+            best = swapped;
+            *at = &cursor->at[3];
+        }
+    }
+    return best;
+}
+
+static const struct ifl_request *next_of_any(struct replica *replica, unsigned lists,
+                                             struct ifl_cursor *cursor)
+{
+    uint64_t *at;
+    const struct ranked_request *best = peek_all(replica, lists, cursor, &at);
+    struct live_request *waiting = NULL;
+    if (lists & IFL_IN_WAITING && replica->waiting.n > 0)
+        waiting =
+            best ? next_waiting_before(replica, cursor, best) : next_waiting(replica, cursor->at);
+    if (waiting)
+        return &waiting->pub;
+    if (!best)
+        return NULL;
+    ++*at;
+    return best->r;
+}
+
+/* Cursor: at[0] and at[1] belong to the waiting queue, at[2] to the running or prefilling requests,
+ * at[3] to the swapped ones. Most calls ask for waiting requests alone. */
+const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
+                                    struct ifl_cursor *cursor)
+{
+    struct replica *replica = replica_of(step);
+    const struct ifl_request *r = NULL;
+    struct live_request *waiting;
+    replica_settle_keys(replica);
+    if (replica->broken)
+        return NULL;
+    if (lists & IFL_IN_WAITING && replica->ranks_stale)
+        replica_rank_anew(replica);
+    if (lists != IFL_IN_WAITING)
+        r = next_of_any(replica, lists, cursor);
+    else if ((waiting = next_waiting(replica, cursor->at)))
+        r = &waiting->pub;
+    if (r && r->state == IFL_WAITING)
+        waiting_shown(&replica->waiting, cursor->at, live(r));
+    replica_note_said(replica, &replica->modules[IFL_ORDER], lists, r ? (int64_t)r->serial : -1);
+    return r;
+}
+
+struct ifl_requests step_running(struct ifl_step *step)
+{
+    struct replica *replica = replica_of(step);
+    struct snapshot *list = &replica->by_start;
+    if (!list->taken) {
+        list->taken = true;
+        list->n = 0;
+        take_running(replica, list);
+    }
+    return (struct ifl_requests){list->of, list->n};
+}
+
+const struct ifl_request *step_last_ranked(struct ifl_step *step, size_t at)
+{
+    const struct ranking *list = replica_ranking(replica_of(step), RANKED_RUNNING);
+    return at < list->n ? list->room[list->first + at].r : NULL;
+}
+
+struct ifl_requests step_started(struct ifl_step *step)
+{
+    const struct snapshot *list = &replica_of(step)->started;
+    return (struct ifl_requests){list->of, list->n};
+}
+
+struct ifl_requests step_scheduled(struct ifl_step *step)
+{
+    struct replica *replica = replica_of(step);
+    struct snapshot *list = &replica->scheduled;
+    list->n = 0;
+    for (size_t i = 0; i < replica->n_planned; i++)
+        if (replica->planned[i].r)
+            list->of[list->n++] = &replica->planned[i].r->pub;
+    if (replica->ready_all)
+        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+            list->of[list->n++] = &r->pub;
+    return (struct ifl_requests){list->of, list->n};
+}
+
+bool step_took_part(struct ifl_step *step, const struct ifl_request *request)
+{
+    const struct replica *replica = replica_of(step);
+    const struct live_request *r = live(request);
+    if (request->state == IFL_RUNNING && r->pub.start_serial >= replica->first_start)
+        return true;
+    for (size_t i = 0; i < replica->n_planned; i++)
+        if (replica->planned[i].r == r)
+            return true;
+    return r->in_cohort && replica->ticks;
+}
+
+int64_t step_oldest_waiting_ns(struct ifl_step *step)
+{
+    struct replica *replica = replica_of(step);
+    const struct live_request *r;
+    uint64_t at[2] = {0, 0};
+    int64_t oldest_ns = IFL_NEVER;
+    while ((r = waiting_next(&replica->waiting, at)))
+        if (r->pub.arrival_ns < oldest_ns)
+            oldest_ns = r->pub.arrival_ns;
+    return oldest_ns;
+}
+
+struct ifl_hit step_hit(struct ifl_step *step, const struct ifl_request *r)
+{
+    replica_look_up(replica_of(step), live(r));
+    return replica_hit(replica_of(step), live(r));
+}
+
+/* A node is named by its last block, counted from 1. */
+uint32_t step_above(struct ifl_step *step, uint32_t node)
+{
+    const struct kv_pool *kv = &replica_of(step)->kv;
+    if (!kv->cached || node == 0 || node > (uint32_t)kv->n_blocks)
+        return 0;
+    return (uint32_t)(kv->cache.entries[node - 1].parent + 1);
+}

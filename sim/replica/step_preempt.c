@@ -1,0 +1,294 @@
+/* Taking requests off the device, by recompute or to host memory, and off all lists for good. */
+#include "replica/step_builder.h"
+
+#include "replica/step_limits.h"
+#include "replica/step_lists.h"
+
+/* ---- swapped requests, in no order ---- */
+
+static void add_swapped(struct replica *replica, struct live_request *r)
+{
+    r->swapped_at = replica->n_swapped;
+    replica->swapped[replica->n_swapped++] = r;
+    replica->step.n_swapped++;
+    replica_note_rank(replica, RANKED_SWAPPED, r);
+}
+
+void step_remove_swapped(struct replica *replica, struct live_request *r)
+{
+    struct live_request *last = replica->swapped[--replica->n_swapped];
+    replica->swapped[r->swapped_at] = last;
+    last->swapped_at = r->swapped_at;
+    replica->step.n_swapped--;
+    replica_note_rank(replica, RANKED_SWAPPED, r);
+}
+
+/* ---- preemption ---- */
+
+/* True if this plan has started r: preempting r takes the start back. */
+static bool starts_now(const struct replica *replica, const struct live_request *r)
+{
+    return r->pub.start_serial >= replica->first_start;
+}
+
+static void leave_running(struct replica *replica, struct live_request *r)
+{
+    replica_leave(replica, r);
+    replica_note_rank(replica, RANKED_RUNNING, r);
+    replica_stir_keys(replica);
+    replica->step.n_running_requests--;
+    replica->step.n_running_seqs -= r->pub.n_seqs;
+    replica->step.n_preempted++;
+    replica->n_ended_victims += r->ended;
+    r->pub.n_preempted++;
+    if (starts_now(replica, r) && r->first_scheduled_ns == replica->view.now_ns)
+        r->first_scheduled_ns = IFL_NEVER; /* the start is taken back: it has not been scheduled */
+    if (r->first_scheduled_ns != IFL_NEVER)
+        r->stalled_since_ns = replica->view.now_ns;
+}
+
+/* Comes after the request's change of state and before its rank is asked for. */
+static void tell_preempt(struct replica *replica, const struct live_request *r)
+{
+    const bool undone = starts_now(replica, r);
+    FOR_EACH_LISTENER (module, undone ? &replica->on_undo : &replica->on_preempt) {
+        (undone ? module->policy->on_undo : module->policy->on_preempt)(module->self,
+                                                                        &replica->view, &r->pub);
+        replica_stir_keys_of(replica, module);
+    }
+}
+
+static void send_to_host(struct replica *replica, struct live_request *r)
+{
+    const int32_t n = r->pub.stale.n_blocks;
+    for (int32_t i = 0; i < n && !replica->kv.tallied; i++)
+        replica->outs[replica->n_outs + (size_t)i].from = live_block(r, i);
+    replica_drop_blocks(replica, r, false);
+    kv_take(&replica->host, n, r->blocks);
+    for (int32_t i = 0; i < n && !replica->kv.tallied; i++)
+        replica->outs[replica->n_outs + (size_t)i].to = live_block(r, i);
+    replica->n_outs += (size_t)n;
+    r->pub.n_host_blocks = n;
+    r->pub.state = IFL_SWAPPED;
+    r->stalled_on_host = true;
+    r->n_swap_outs++;
+    tell_preempt(replica, r);
+    add_swapped(replica, r);
+    replica->step.n_swapped_out++;
+}
+
+/* Makes queued_serial of a request that goes to the back larger than any serial. Of several in one
+ * plan the first to be preempted stands first. */
+static const uint64_t BEHIND_ALL = UINT64_C(1) << 63;
+
+static void forget_computed(struct replica *replica, struct live_request *r)
+{
+    replica_drop_blocks(replica, r, false);
+    r->parted = false;
+    kv_beams_end(&r->beams);
+    r->pub.stale.n_computed = 0;
+    r->pub.n_prefill = 0;
+}
+
+static void send_to_waiting(struct replica *replica, struct live_request *r, enum ifl_place place)
+{
+    forget_computed(replica, r);
+    r->pub.state = IFL_WAITING;
+    r->pub.queued_ns = replica->view.now_ns;
+    r->stalled_on_host = false;
+    tell_preempt(replica, r);
+    replica->step.n_waiting++;
+    r->pub.queued_serial = place == IFL_BACK ? BEHIND_ALL + replica->n_backs++ : r->pub.serial;
+    if (place == IFL_FRONT)
+        waiting_push_front(&replica->waiting, r);
+    else if (place == IFL_IN_ORDER)
+        waiting_push(&replica->waiting, r, replica_rank(replica, r), r->pub.arrival_ns);
+    else
+        waiting_push(&replica->waiting, r, replica_rank_now(replica, r), replica->view.now_ns);
+}
+
+/* The run fails, if serving.kv.swap_full asks for that; vLLM v0 aborts, too. */
+static enum ifl_verdict swap_is_full(struct replica *replica, const struct ifl_request *victim)
+{
+    replica->broken = true;
+    ifl_fail(&replica->error, IFL_E_POLICY,
+             "the swap pool is full in step %llu at %.9f s: batching %s with preempt %s swaps out "
+             "%d blocks, %d are free (serving.kv.swap_gib; swap_full: recompute falls back "
+             "instead)",
+             (unsigned long long)replica->view.step, ifl_s_from_ns(replica->view.now_ns),
+             replica->modules[IFL_BATCHING].policy->name,
+             replica->modules[IFL_PREEMPT].policy->name, victim->stale.n_blocks,
+             replica->host.n_free);
+    return IFL_NO_HOST_BLOCKS;
+}
+
+/* A plan made ahead of the end of a step does not know the token that this step computes. A block
+ * that the token fills has no hash yet, and gets none (vLLM, async_scheduler.py), unless the plan
+ * has scheduled the request before. */
+static void forget_token_in_flight(struct replica *replica, struct live_request *r)
+{
+    if (r->pub.n_seqs > 1 || r->pub.stale.n_computed <= r->pub.n_prefill ||
+        r->last_token_ns != replica->view.now_ns)
+        return;
+    r->pub.stale.n_computed--;
+    replica->kv_token_slots--;
+}
+
+/* r has had its last token: it leaves instead of waiting again. */
+static void leave_for_good(struct replica *replica, struct live_request *r)
+{
+    replica_drop_blocks(replica, r, true);
+    r->pub.state = IFL_DONE;
+}
+
+static bool swapped_in_now(const struct replica *replica, const struct live_request *r)
+{
+    return starts_now(replica, r) && r->swapped_in;
+}
+
+/* True if a request started in this plan on K/V that the plan has r compute. */
+static bool others_stand_on(const struct replica *replica, const struct live_request *r)
+{
+    size_t i = 0;
+    while (i < replica->started.n && !replica_stands_on(replica, live(replica->started.of[i]), r))
+        i++;
+    return i < replica->started.n;
+}
+
+enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *request,
+                              enum ifl_fate fate, enum ifl_place place)
+{
+    struct replica *replica = replica_of(step);
+    struct live_request *r = live(request);
+    if (!replica->broken && request->state != IFL_RUNNING)
+        step_breach(replica, "it preempted a request that is not on the device");
+    if (!replica->broken && swapped_in_now(replica, r))
+        step_breach(replica, "it preempted a request that it swapped in in the same plan");
+    if (!replica->broken && others_stand_on(replica, r))
+        step_breach(replica,
+                    "it preempted a request on whose tokens of this plan it started another");
+    if (replica->broken || fate == IFL_KEEP)
+        return IFL_WAIT;
+    replica_settle_keys(replica);
+    step_sync(replica, r);
+    if (fate == IFL_SWAP && request->stale.n_blocks > replica->host.n_free) {
+        if (replica->swap_full == SWAP_FULL_FAIL)
+            return swap_is_full(replica, request);
+        fate = IFL_RECOMPUTE;
+    }
+    step_show(replica, r);
+    const bool forgets = replica->plans_ahead && replica->view.n_tries == 0 &&
+                         r->pub.stale.n_now == 0 && fate == IFL_RECOMPUTE;
+    step_undo_schedule(replica, r);
+    leave_running(replica, r);
+    if (forgets)
+        forget_token_in_flight(replica, r);
+    if (r->ended)
+        leave_for_good(replica, r);
+    else if (fate == IFL_SWAP && r->pub.stale.n_computed > 0)
+        send_to_host(replica, r);
+    else
+        send_to_waiting(replica, r, place);
+    step_count_blocks(replica);
+    return IFL_YES;
+}
+
+bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
+{
+    struct replica *replica = replica_of(step);
+    const struct module *preempt = &replica->modules[IFL_PREEMPT];
+    if (replica->answering)
+        step_breach(replica, step_no_question);
+    if (replica->broken)
+        return false;
+    step->asked |= 1u << IFL_PREEMPT;
+    replica->answering = true;
+    const struct ifl_victim victim =
+        preempt->policy->ops.preempt->pick(preempt->self, &replica->view, step, needy);
+    replica->answering = false;
+    replica_note_said(replica, preempt, needy->serial,
+                      victim.request ? (int64_t)victim.request->serial : -1);
+    if (!victim.request || victim.fate == IFL_KEEP) {
+        step_note_refusal(replica, needy, preempt->policy,
+                          "it lacks K/V blocks, and nobody gives way", true);
+        return false;
+    }
+    return step_preempt(step, victim.request, victim.fate, victim.place) == IFL_YES &&
+           victim.request != needy;
+}
+
+/* ---- dropping a request for good ---- */
+
+void step_refuse(struct ifl_step *step, const struct ifl_request *request, const char *why)
+{
+    const struct replica *replica = replica_of(step);
+    step_note_refusal(replica_of(step), request, step_planner(replica), why, true);
+}
+
+/* Takes r off its list, and gives back its blocks. */
+static void take_off(struct replica *replica, struct live_request *r)
+{
+    if (r->pub.state == IFL_WAITING) {
+        waiting_leave(&replica->waiting, r);
+        replica->step.n_waiting--;
+    } else if (r->pub.state == IFL_SWAPPED) {
+        step_remove_swapped(replica, r);
+        kv_release(&replica->host, r->pub.n_host_blocks, r->blocks);
+        r->pub.n_host_blocks = 0;
+    } else {
+        replica_settle_keys(replica);
+        step_sync(replica, r);
+        replica_leave(replica, r);
+        replica_note_rank(replica, RANKED_RUNNING, r);
+        forget_computed(replica, r);
+    }
+    step_count_blocks(replica);
+}
+
+static void drop(struct replica *replica, struct live_request *r)
+{
+    const struct refusal *last = &replica->refused[r->pub.state];
+    const bool ran = r->first_scheduled_ns != IFL_NEVER;
+    const bool told = last->r == r;
+    const struct refusal_count one = {.by = told ? last->by : step_planner(replica),
+                                      .why = told ? last->why : "it drops it",
+                                      .n_rejected = !ran,
+                                      .n_failed = ran};
+    refusals_add(&replica->refusals, &one);
+    take_off(replica, r);
+    r->pub.state = IFL_DONE;
+    replica_stir_keys(replica);
+    replica->n_rejected++;
+    replica->gone[replica->n_gone++] = r;
+}
+
+void step_reject(struct ifl_step *step, const struct ifl_request *request)
+{
+    struct replica *replica = replica_of(step);
+    if (replica->broken)
+        return;
+    if (request->state == IFL_WAITING || request->state == IFL_SWAPPED)
+        drop(replica, live(request));
+    else
+        step_breach(replica, "it rejected a request that neither waits nor is swapped");
+}
+
+/* The request to drop first, of those that this plan refused. */
+static struct live_request *refused_first(const struct replica *replica, bool at_end)
+{
+    static const enum ifl_state order[] = {IFL_RUNNING, IFL_SWAPPED, IFL_WAITING};
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        const struct refusal *last = &replica->refused[order[i]];
+        if (last->r && last->r->pub.state == order[i] && (last->lasts || at_end))
+            return last->r;
+    }
+    return NULL;
+}
+
+bool replica_give_up(struct replica *replica, bool at_end)
+{
+    struct live_request *r = refused_first(replica, at_end);
+    if (r)
+        drop(replica, r);
+    return r != NULL;
+}

@@ -1,0 +1,220 @@
+/* Starting a request: the admit modules are asked, blocks are taken, and a waiting or swapped
+ * request runs from then on. */
+#include "replica/step_builder.h"
+
+#include <math.h>
+
+#include "replica/step_limits.h"
+
+/* ---- admission ---- */
+
+static bool may_start(struct replica *replica, const struct ifl_request *request, int32_t n)
+{
+    if (request->state != IFL_WAITING && request->state != IFL_SWAPPED)
+        step_breach(replica, "it started a request that neither waits nor is swapped");
+    else if (n < 0 || n > request_todo(request))
+        step_breach(replica, "it started a request with more tokens than it has left");
+    else if (!step_has_room(replica))
+        step_breach(replica, step_no_room);
+    else if (replica->answering)
+        step_breach(replica, step_no_question);
+    return !replica->broken;
+}
+
+static void note_verdict(struct replica *replica, const struct ifl_policy *by,
+                         const struct ifl_request *r, enum ifl_verdict verdict)
+{
+    static const struct {
+        const char *why;
+        bool lasts;
+    } of[] = {
+        [IFL_NO_BLOCKS] = {"it finds too few free K/V blocks", true},
+        [IFL_NO_HOST_BLOCKS] = {"it finds too little host memory free", true},
+        [IFL_WAIT] = {"it has it wait", false},
+        [IFL_SKIP] = {"it passes it over", false},
+        [IFL_NEVER_FITS] = {"it never fits", true},
+    };
+    if (verdict > IFL_YES && verdict <= IFL_NEVER_FITS)
+        step_note_refusal(replica, r, by, of[verdict].why, of[verdict].lasts);
+}
+
+/* The admit modules say yes, but the blocks are not free, or not next to one another. */
+static enum ifl_verdict note_no_blocks(struct replica *replica, const struct ifl_request *r)
+{
+    step_note_refusal(replica, r, replica->modules[IFL_ADMIT].policy,
+                      "what it asks for is not free", true);
+    return IFL_NO_BLOCKS;
+}
+
+/* After a refusal with an until_ns the replica wakes then, to ask again. */
+static void note_hour(struct replica *replica, int64_t until_ns)
+{
+    if (until_ns <= replica->view.now_ns)
+        return;
+    if (until_ns < replica->refused_until_ns)
+        replica->refused_until_ns = until_ns;
+    if (until_ns < replica->wake_ns)
+        replica->wake_ns = until_ns;
+}
+
+/* Asks the admit modules one after the other. The first refusal is the answer; after yes from all
+ * of them, the largest hold_tokens. */
+static struct ifl_admission answer_of_all(struct replica *replica,
+                                          const struct ifl_request *request, int32_t n)
+{
+    struct ifl_admission answer = {IFL_YES, 0, 0};
+    FOR_EACH_ADMIT(admit, replica)
+    {
+        const struct ifl_admission own =
+            admit->policy->ops.admit->ask(admit->self, &replica->view, &replica->step, request, n);
+        replica_note_said(replica, admit, request->serial << 32 | (uint32_t)n,
+                          (int64_t)own.verdict << 32 | (uint32_t)own.hold_tokens);
+        if (own.verdict != IFL_YES) {
+            note_verdict(replica, admit->policy, request, own.verdict);
+            note_hour(replica, own.until_ns);
+            return own;
+        }
+        if (own.hold_tokens > answer.hold_tokens)
+            answer.hold_tokens = own.hold_tokens;
+    }
+    return answer;
+}
+
+static struct ifl_admission admission(struct replica *replica, const struct ifl_request *request,
+                                      int32_t n)
+{
+    if (!may_start(replica, request, n))
+        return ifl_admission(IFL_WAIT, 0);
+    const enum ifl_state state = request->state;
+    replica->step.asked |= 1u << IFL_ADMIT;
+    replica->answering = true;
+    const struct ifl_admission answer = answer_of_all(replica, request, n);
+    replica->answering = false;
+    if (request->state != state)
+        step_breach(replica, "its admit module moved the request that it was asked about");
+    return replica->broken ? ifl_admission(IFL_WAIT, 0) : answer;
+}
+
+/* n, or less if the hit of the request has grown since the plan looked: a request preempted since
+ * may have left blocks in the cache. */
+static int32_t still_to_compute(struct replica *replica, const struct ifl_request *request,
+                                int32_t n)
+{
+    if (!replica->kv.cached || request->state != IFL_WAITING)
+        return n;
+    replica_look_up(replica, live(request));
+    return n < request_todo(request) ? n : request_todo(request);
+}
+
+enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *request, int32_t n,
+                          int32_t spare_blocks, int32_t *takes)
+{
+    struct replica *replica = replica_of(step);
+    n = still_to_compute(replica, request, n);
+    spare_blocks = step_spare(replica, spare_blocks);
+    step->n_free_blocks -= spare_blocks;
+    const struct ifl_admission answer = admission(replica, request, n);
+    step->n_free_blocks += spare_blocks;
+    const int32_t computed = request->stale.n_computed + n;
+    if (takes)
+        *takes = replica_need(replica, live(request),
+                              answer.hold_tokens > computed ? answer.hold_tokens : computed);
+    return answer.verdict;
+}
+
+double step_room(struct ifl_step *step, double enough)
+{
+    struct replica *replica = replica_of(step);
+    double least = INFINITY;
+    FOR_EACH_ADMIT(admit, replica)
+    {
+        const struct ifl_admit_ops *ops = admit->policy->ops.admit;
+        if (!ops->room)
+            continue;
+        replica->step.asked |= 1u << IFL_ADMIT;
+        least = fmin(least, ops->room(admit->self, &replica->view, step, enough));
+    }
+    return least;
+}
+
+/* ---- the start ---- */
+
+/* Host blocks are swapped in to fresh device blocks; the request holds `hold` blocks after. The
+ * host blocks stay taken until the plan is done: swap-outs of the same step run before they are
+ * read. */
+static bool bring_back(struct replica *replica, struct live_request *r, int32_t hold)
+{
+    const int32_t n_host = r->pub.n_host_blocks;
+    const int32_t n = hold > n_host ? hold : n_host;
+    if (!kv_fits(&replica->kv, n) || !replica_reserve_numbers(replica, r, n))
+        return false;
+    for (int32_t i = 0; i < n_host && !replica->kv.tallied; i++)
+        replica->ins[replica->n_ins + (size_t)i].from = live_block(r, i);
+    r->pub.n_host_blocks = 0;
+    replica_take_blocks(replica, r, n);
+    for (int32_t i = 0; i < n_host && !replica->kv.tallied; i++)
+        replica->ins[replica->n_ins + (size_t)i].to = live_block(r, i);
+    replica->n_ins += (size_t)n_host;
+    replica->kv_token_slots += replica_slots(replica, r);
+    replica->n_group_saved += replica_saved_blocks(replica, r);
+    r->swapped_in = true;
+    r->n_published = 0;
+    r->identity = 0;
+    step_remove_swapped(replica, r);
+    replica->step.n_swapped_in++;
+    return true;
+}
+
+static bool leave_queue(struct replica *replica, struct live_request *r, int32_t hold)
+{
+    if (!replica_first_blocks(replica, r, hold))
+        return false;
+    waiting_leave(&replica->waiting, r);
+    r->swapped_in = false;
+    if (r->first_scheduled_ns == IFL_NEVER)
+        r->cached_tokens = r->pub.stale.n_computed;
+    r->pub.n_prefill = r->pub.stale.n_tokens;
+    r->pub.started_ns = replica->view.now_ns;
+    replica->step.n_waiting--;
+    replica->step.n_started++;
+    replica->started.of[replica->started.n++] = &r->pub;
+    return true;
+}
+
+static void tell_start(struct replica *replica, const struct live_request *r)
+{
+    FOR_EACH_LISTENER (module, &replica->on_start) {
+        module->policy->on_start(module->self, &replica->view, &r->pub);
+        replica_stir_keys_of(replica, module);
+    }
+}
+
+enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *request, int32_t n)
+{
+    struct replica *replica = replica_of(step);
+    struct live_request *r = live(request);
+    n = still_to_compute(replica, request, n);
+    const struct ifl_admission answer = admission(replica, request, n);
+    if (answer.verdict != IFL_YES)
+        return answer.verdict;
+    const int32_t computed = request->stale.n_computed + n;
+    const int32_t hold = replica_hold_blocks(
+        replica, r, answer.hold_tokens > computed ? answer.hold_tokens : computed);
+    if (!(request->state == IFL_SWAPPED ? bring_back : leave_queue)(replica, r, hold))
+        return note_no_blocks(replica, request);
+    r->n_promised = answer.hold_tokens > computed ? hold : 0;
+    r->pub.state = IFL_RUNNING;
+    r->pub.start_serial = replica->n_starts++;
+    live_append(&replica->running, ON_DEVICE, r);
+    live_append(&replica->apart, AMONG_PEERS, r);
+    replica->n_in_prefill += !request_decodes(&r->pub);
+    replica_note_rank(replica, RANKED_RUNNING, r);
+    step->n_running_requests++;
+    step->n_running_seqs += request->n_seqs;
+    step_count_blocks(replica);
+    if (n > 0)
+        step_put_in_plan(replica, r, n);
+    tell_start(replica, r);
+    replica_stir_keys(replica);
+    return IFL_YES;
+}

@@ -1,0 +1,478 @@
+#include "replica/waiting.h"
+
+#include <gsl/gsl_heapsort.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+static bool before(const struct waiter *a, const struct waiter *b)
+{
+    if (a->key != b->key)
+        return a->key < b->key;
+    if (a->arrival_ns != b->arrival_ns)
+        return a->arrival_ns < b->arrival_ns;
+    return a->serial < b->serial;
+}
+
+/* Room of the arrays, in multiples of `cap`. A run may start anywhere in its array, runs and the
+ * heap have holes, and near has as many again from the plan under way. */
+enum { FAR_ROOM = 2, NEAR_ROOM = 3 };
+
+#define GROW(array, n_used, n) (array_grow(&(array), n_used, n, sizeof *(array)) < 0)
+
+int waiting_reserve(struct waiting *waiting, size_t n)
+{
+    struct waiter_run *near = &waiting->near, *line = &waiting->line;
+    if (n <= waiting->cap)
+        return 0;
+    if (GROW(waiting->ranked, 0, n) || GROW(waiting->keys, 0, n) ||
+        GROW(waiting->front, waiting->n_front, n) || GROW(near->of, near->tail, NEAR_ROOM * n) ||
+        GROW(line->of, line->tail, NEAR_ROOM * n) ||
+        GROW(waiting->heap, waiting->n_heap, FAR_ROOM * n) ||
+        GROW(waiting->undescribed, waiting->undescribed_tail, FAR_ROOM * n))
+        return -1;
+    waiting->cap = n;
+    return 0;
+}
+
+void waiting_destroy(struct waiting *waiting)
+{
+    free(waiting->front);
+    free(waiting->near.of);
+    free(waiting->line.of);
+    free(waiting->heap);
+    free(waiting->undescribed);
+    free(waiting->ranked);
+    free(waiting->keys);
+    *waiting = (struct waiting){0};
+}
+
+/* ---- tickets ---- */
+
+/* A request cannot leave before it has a record. */
+static bool waits(const struct waiter *w)
+{
+    return !w->r || w->r->ticket == w->ticket;
+}
+
+static struct waiter admit(struct waiting *waiting, struct live_request *r, int64_t key,
+                           int64_t arrival_ns)
+{
+    r->ticket = ++waiting->n_tickets;
+    r->shown_plan = 0;
+    return (struct waiter){key, arrival_ns, r->pub.queued_serial, r->ticket, r};
+}
+
+/* Removes the holes of [from, to) and moves the rest to the left. Returns where the rest ends. */
+static size_t keep_waiters(struct waiter *of, size_t from, size_t to)
+{
+    size_t n = from;
+    for (size_t i = from; i < to; i++)
+        if (waits(&of[i]))
+            of[n++] = of[i];
+    return n;
+}
+
+/* ---- the heap ---- */
+
+static void heap_insert(struct waiting *waiting, struct waiter w)
+{
+    struct waiter *heap = waiting->heap;
+    size_t i = waiting->n_heap++;
+    for (; i > 0 && before(&w, &heap[(i - 1) / 2]); i = (i - 1) / 2)
+        heap[i] = heap[(i - 1) / 2];
+    heap[i] = w;
+}
+
+/* A heap that is full is half holes, which are removed first. */
+static void heap_push(struct waiting *waiting, struct waiter w)
+{
+    if (waiting->n_heap == FAR_ROOM * waiting->cap) {
+        const size_t n = keep_waiters(waiting->heap, 0, waiting->n_heap);
+        waiting->n_heap = 0;
+        for (size_t i = 0; i < n; i++)
+            heap_insert(waiting, waiting->heap[i]);
+    }
+    heap_insert(waiting, w);
+}
+
+static struct waiter heap_pop(struct waiting *waiting)
+{
+    struct waiter *heap = waiting->heap;
+    const struct waiter top = heap[0];
+    const struct waiter last = heap[--waiting->n_heap];
+    size_t i = 0;
+    for (size_t c; (c = 2 * i + 1) < waiting->n_heap; i = c) {
+        if (c + 1 < waiting->n_heap && before(&heap[c + 1], &heap[c]))
+            c++;
+        if (!before(&heap[c], &last))
+            break;
+        heap[i] = heap[c];
+    }
+    heap[i] = last;
+    return top;
+}
+
+/* ---- sorted runs ---- */
+
+static bool is_empty(const struct waiter_run *run)
+{
+    return run->head == run->tail;
+}
+
+static bool before_last(const struct waiter *w, const struct waiter_run *run)
+{
+    return !is_empty(run) && before(w, &run->of[run->tail - 1]);
+}
+
+/* Moves [head, tail), which is mostly empty, to the start of its array. Holes of near stay, because
+ * cursors count them. */
+static void move_to_start(void *of, size_t element_bytes, size_t *head, size_t *tail)
+{
+    *tail -= *head;
+    if (*tail > 0)
+        memmove(of, (char *)of + *head * element_bytes, *tail * element_bytes);
+    *head = 0;
+}
+
+static void run_to_start(struct waiter_run *run)
+{
+    move_to_start(run->of, sizeof *run->of, &run->head, &run->tail);
+}
+
+/* More entries are gone than are left. Then moving the rest to the start costs no more than adding
+ * the entries did, and a queue does not wander through memory. */
+static bool mostly_gone(size_t head, size_t tail)
+{
+    return head > tail - head;
+}
+
+/* Index behind all entries that w does not go before. */
+static size_t place_of(const struct waiter_run *run, const struct waiter *w)
+{
+    size_t low = run->head, high = run->tail;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (before(w, &run->of[middle]))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
+/* Makes room before a long run, so that an insertion in its first half moves only the entries
+ * before it. Example: a request that begins to starve. */
+static void make_room_before(struct waiter_run *run, size_t cap)
+{
+    const size_t n = run->tail - run->head, n_before = n / 2;
+    if (run->head > 0 || n < 64 || run->tail + n_before > cap)
+        return;
+    memmove(run->of + n_before, run->of, n * sizeof *run->of);
+    run->head = n_before;
+    run->tail += n_before;
+}
+
+/* Inserts w, which goes before the last entry. */
+static void squeeze_in(struct waiter_run *near, size_t cap, struct waiter w)
+{
+    if (before(&w, &near->of[(near->head + near->tail) / 2]))
+        make_room_before(near, cap);
+    const size_t at = place_of(near, &w);
+    const size_t n_before = at - near->head, n_behind = near->tail - at;
+    if (n_before < n_behind && near->head > 0) {
+        memmove(&near->of[near->head - 1], &near->of[near->head], n_before * sizeof w);
+        near->head--;
+        near->of[at - 1] = w;
+    } else {
+        memmove(&near->of[at + 1], &near->of[at], n_behind * sizeof w);
+        near->tail++;
+        near->of[at] = w;
+    }
+}
+
+static inline void near_insert(struct waiting *waiting, struct waiter w)
+{
+    struct waiter_run *near = &waiting->near;
+    const size_t cap = NEAR_ROOM * waiting->cap;
+    if (near->tail == cap)
+        run_to_start(near);
+    if (before_last(&w, near))
+        squeeze_in(near, cap, w);
+    else
+        near->of[near->tail++] = w;
+}
+
+static void line_append(struct waiting *waiting, struct waiter w)
+{
+    struct waiter_run *line = &waiting->line;
+    if (line->tail == FAR_ROOM * waiting->cap) {
+        run_to_start(line);
+        line->tail = keep_waiters(line->of, 0, line->tail);
+    }
+    line->of[line->tail++] = w;
+}
+
+static struct waiter line_pop(struct waiting *waiting)
+{
+    struct waiter_run *line = &waiting->line;
+    const struct waiter head = line->of[line->head++];
+    if (mostly_gone(line->head, line->tail))
+        run_to_start(line);
+    return head;
+}
+
+/* ---- requests without a record ---- */
+
+static void undescribed_to_start(struct waiting *waiting)
+{
+    move_to_start(waiting->undescribed, sizeof *waiting->undescribed, &waiting->undescribed_head,
+                  &waiting->undescribed_tail);
+}
+
+static void put_off(struct waiting *waiting, const struct arrival *arrival)
+{
+    if (waiting->undescribed_tail == FAR_ROOM * waiting->cap)
+        undescribed_to_start(waiting);
+    waiting->undescribed[waiting->undescribed_tail++] = *arrival;
+}
+
+bool waiting_line_up(struct waiting *waiting, const struct arrival *arrival, int64_t key)
+{
+    const struct waiter w = {key, arrival->at_ns, arrival->serial, waiting->n_tickets + 1, NULL};
+    if (before_last(&w, &waiting->near) || before_last(&w, &waiting->line))
+        return false;
+    line_append(waiting, w);
+    put_off(waiting, arrival);
+    waiting->n_tickets++;
+    waiting->n++;
+    waiting->n_tokens += arrival->n_prompt;
+    return true;
+}
+
+static void describe(struct waiting *waiting, struct waiter *w)
+{
+    w->r = live_take(waiting->pool);
+    live_describe(w->r, &waiting->undescribed[waiting->undescribed_head++]);
+    w->r->ticket = w->ticket;
+    if (mostly_gone(waiting->undescribed_head, waiting->undescribed_tail))
+        undescribed_to_start(waiting);
+}
+
+/* ---- the queue ---- */
+
+static void insert(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns)
+{
+    const struct waiter w = admit(waiting, r, key, arrival_ns);
+    if (before_last(&w, &waiting->near))
+        near_insert(waiting, w);
+    else if (before_last(&w, &waiting->line))
+        heap_push(waiting, w);
+    else
+        line_append(waiting, w);
+}
+
+void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns)
+{
+    insert(waiting, r, key, arrival_ns);
+    waiting->n++;
+    waiting->n_tokens += r->pub.stale.n_tokens;
+}
+
+void waiting_push_front(struct waiting *waiting, struct live_request *r)
+{
+    waiting->front[waiting->n_front++] = admit(waiting, r, 0, 0);
+    waiting->n++;
+    waiting->n_tokens += r->pub.stale.n_tokens;
+}
+
+void waiting_leave(struct waiting *waiting, struct live_request *r)
+{
+    waiting->n--;
+    waiting->n_tokens -= r->pub.stale.n_tokens;
+    waiting->holes = true;
+    waiting->n_near_holes++;
+    r->ticket = 0;
+}
+
+void waiting_rerank(struct waiting *waiting, struct live_request *r, int64_t key,
+                    int64_t arrival_ns)
+{
+    for (size_t i = 0; i < waiting->n_front; i++)
+        if (waiting->front[i].r == r && waits(&waiting->front[i]))
+            return;
+    waiting->holes = true;
+    waiting->n_near_holes++;
+    insert(waiting, r, key, arrival_ns);
+}
+
+/* Holes at the head go at once. Finding the others costs a walk over near, so they go only when
+ * they are many. */
+void waiting_fill_holes(struct waiting *waiting)
+{
+    struct waiter_run *near = &waiting->near;
+    waiting->holes = false;
+    waiting->n_front = keep_waiters(waiting->front, 0, waiting->n_front);
+    for (; !is_empty(near) && !waits(&near->of[near->head]); near->head++)
+        waiting->n_near_holes -= waiting->n_near_holes > 0;
+    if (4 * waiting->n_near_holes > near->tail - near->head) {
+        near->tail = keep_waiters(near->of, near->head, near->tail);
+        waiting->n_near_holes = 0;
+    }
+    if (mostly_gone(near->head, near->tail))
+        run_to_start(near);
+}
+
+/* Moves the best ranked entry of line and heap to near; drops it if it is a hole. False: both are
+ * empty. */
+static bool bring_near(struct waiting *waiting)
+{
+    const struct waiter_run *line = &waiting->line;
+    const bool none_in_line = is_empty(line);
+    if (none_in_line && waiting->n_heap == 0)
+        return false;
+    const bool in_line =
+        waiting->n_heap == 0 || (!none_in_line && before(&line->of[line->head], &waiting->heap[0]));
+    struct waiter w = in_line ? line_pop(waiting) : heap_pop(waiting);
+    if (!w.r)
+        describe(waiting, &w);
+    if (waits(&w))
+        near_insert(waiting, w);
+    return true;
+}
+
+void waiting_note_shown(struct waiting *waiting, uint64_t at[2], struct live_request *r)
+{
+    if (at[0] >> 32 == 0 && waiting->n_cursors == WAITING_MOST_CURSORS)
+        return;
+    if (at[0] >> 32 == 0)
+        at[0] |= (uint64_t)++waiting->n_cursors << 32;
+    if (r->shown_plan != waiting->n_plans)
+        r->shown_to = 0;
+    r->shown_plan = waiting->n_plans;
+    r->shown_to |= UINT64_C(1) << ((at[0] >> 32) - 1);
+}
+
+static bool was_shown(const struct waiting *waiting, const uint64_t at[2],
+                      const struct live_request *r)
+{
+    const uint64_t cursor = at[0] >> 32;
+    return cursor > 0 && r->shown_plan == waiting->n_plans && r->shown_to >> (cursor - 1) & 1;
+}
+
+struct live_request *waiting_look(struct waiting *waiting, uint64_t at[2])
+{
+    const struct waiter_run *near = &waiting->near;
+    while ((uint32_t)at[0] < waiting->n_front) {
+        const struct waiter *w = &waiting->front[waiting->n_front - 1 - (uint32_t)at[0]++];
+        if (waits(w) && !was_shown(waiting, at, w->r))
+            return w->r;
+    }
+    for (;;) {
+        const size_t i = near->head + (uint32_t)at[1];
+        if (i == near->tail) {
+            if (!bring_near(waiting))
+                return NULL;
+            continue; /* making room may have moved the run */
+        }
+        at[1]++;
+        if (waits(&near->of[i]) && !was_shown(waiting, at, near->of[i].r))
+            return near->of[i].r;
+    }
+}
+
+static void each(const struct waiter *of, size_t n, key_fn *see, void *context)
+{
+    for (size_t i = 0; i < n; i++)
+        if (of[i].r && waits(&of[i]))
+            see(context, of[i].r, of[i].key);
+}
+
+void waiting_each(const struct waiting *waiting, key_fn *see, void *context)
+{
+    const struct waiter_run *near = &waiting->near, *line = &waiting->line;
+    each(near->of + near->head, near->tail - near->head, see, context);
+    each(line->of + line->head, line->tail - line->head, see, context);
+    each(waiting->heap, waiting->n_heap, see, context);
+}
+
+/* ---- ranking all anew ---- */
+
+/* Gives each request in line a record: keys may begin to change while some have none. */
+static void describe_all(struct waiting *waiting)
+{
+    struct waiter_run *line = &waiting->line;
+    for (size_t i = line->head; i < line->tail; i++)
+        if (!line->of[i].r)
+            describe(waiting, &line->of[i]);
+}
+
+/* Collects in near all requests that were not pushed to the front, and returns how many. Those of
+ * near and line are in the order of their former keys; those of the heap follow. */
+static size_t gather(struct waiting *waiting)
+{
+    struct waiter_run *near = &waiting->near, *line = &waiting->line;
+    run_to_start(near);
+    size_t n = keep_waiters(near->of, 0, near->tail);
+    for (size_t i = line->head; i < line->tail; i++)
+        if (waits(&line->of[i]))
+            near->of[n++] = line->of[i];
+    for (size_t i = 0; i < waiting->n_heap; i++)
+        if (waits(&waiting->heap[i]))
+            near->of[n++] = waiting->heap[i];
+    near->tail = line->head = line->tail = waiting->n_heap = waiting->n_near_holes = 0;
+    return n;
+}
+
+/* Moves entries that are out of order to `odd`, and returns how many. If one entry stands too far
+ * ahead, that one is moved, not all the entries behind it. */
+static size_t take_odd_out(struct waiter *of, size_t n, struct waiter *odd)
+{
+    size_t n_kept = 0, n_odd = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct waiter w = of[i];
+        if (n_kept == 0 || !before(&w, &of[n_kept - 1])) {
+            of[n_kept++] = w;
+        } else if (n_kept == 1 || !before(&w, &of[n_kept - 2])) {
+            odd[n_odd++] = of[n_kept - 1];
+            of[n_kept - 1] = w;
+        } else {
+            odd[n_odd++] = w;
+        }
+    }
+    return n_odd;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    return before(a, b) ? -1 : 1;
+}
+
+/* Orders change little from one plan to the next, so only entries with another position are sorted,
+ * and then merged with the others. gsl_heapsort works in place; qsort may allocate. */
+static void sort(struct waiter *of, size_t n, struct waiter *odd)
+{
+    size_t n_odd = take_odd_out(of, n, odd);
+    gsl_heapsort(odd, n_odd, sizeof *odd, by_rank);
+    for (size_t n_kept = n - n_odd; n_odd > 0; n--) {
+        const bool odd_last = n_kept == 0 || before(&of[n_kept - 1], &odd[n_odd - 1]);
+        of[n - 1] = odd_last ? odd[--n_odd] : of[--n_kept];
+    }
+}
+
+void waiting_rekey(struct waiting *waiting, waiting_rank_fn *rank, void *context)
+{
+    describe_all(waiting);
+    const size_t n = gather(waiting);
+    struct waiter *of = waiting->near.of, *spare = waiting->line.of;
+    waiting->n_rankings++;
+    for (size_t i = 0; i < n; i++)
+        waiting->ranked[i] = &of[i].r->pub;
+    rank(context, waiting->ranked, n, waiting->keys);
+    for (size_t i = 0; i < n; i++)
+        of[i].key = waiting->keys[i];
+    sort(of, n, spare);
+    waiting->line = (struct waiter_run){.of = of, .tail = n};
+    waiting->near = (struct waiter_run){.of = spare};
+}

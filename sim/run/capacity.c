@@ -1,0 +1,491 @@
+#include "run/capacity.h"
+
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_min.h>
+#include <gsl/gsl_roots.h>
+#include <gsl/gsl_sort_double.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "run/point.h"
+
+struct search {
+    const struct capacity_options *options;
+    struct capacity *found;
+    uint64_t member;               /* of the ensemble; 0: the fitted costs */
+    struct ifl_summary *summaries; /* [n_replications] of the last trial */
+    double *sample;                /* [n_replications] */
+    double (*margin_of)(const struct capacity_trial *trial);
+    int code;
+    struct ifl_error *error;
+};
+
+/* ---- a trial ---- */
+
+static struct ifl_interval estimate(const struct search *search, size_t offset)
+{
+    const size_t n = search->options->n_replications;
+    for (size_t r = 0; r < n; r++)
+        memcpy(&search->sample[r], (const char *)&search->summaries[r] + offset, sizeof(double));
+    return ifl_interval_95(search->sample, n);
+}
+
+#define ESTIMATE(field) estimate(search, offsetof(struct ifl_summary, field))
+
+static void allow(struct capacity_trial *trial, const struct ifl_interval *of, double most)
+{
+    trial->margin = fmax(trial->margin, of->mean / most - 1);
+    trial->margin_low = fmax(trial->margin_low, (of->mean - of->half_width) / most - 1);
+    trial->margin_high = fmax(trial->margin_high, (of->mean + of->half_width) / most - 1);
+}
+
+static void demand(struct capacity_trial *trial, const struct ifl_interval *of, double least)
+{
+    trial->margin = 1 - of->mean / least;
+    trial->margin_low = 1 - (of->mean + of->half_width) / least;
+    trial->margin_high = 1 - (of->mean - of->half_width) / least;
+}
+
+static void judge(const struct capacity_config *goals, struct capacity_trial *trial)
+{
+    trial->margin = trial->margin_low = trial->margin_high = -1;
+    switch (goals->criterion) {
+    case CAPACITY_SARATHI:
+        allow(trial, &trial->p99_itl_s, goals->p99_tbt_s);
+        allow(trial, &trial->p50_queue_s, goals->delay_s);
+        break;
+    case CAPACITY_DELAY:
+        allow(trial, &trial->mean_queue_s, goals->delay_s);
+        break;
+    case CAPACITY_DISTSERVE:
+        demand(trial, &trial->attainment_frac, goals->attainment_frac);
+        break;
+    case CAPACITY_GOODPUT:
+        demand(trial, &trial->goodput_rps, 1);
+        break;
+    }
+}
+
+/* The replications of a trial. Each thread takes the next one that no thread has taken. */
+struct trial_crew {
+    const struct capacity_options *options;
+    uint64_t member;
+    double rate_rps;
+    struct ifl_summary *summaries; /* [n_replications] */
+    atomic_size_t next;
+    pthread_mutex_t lock;
+    struct ifl_error error; /* of the lowest replication that failed */
+    size_t failed;          /* n_replications: none */
+};
+
+/* Not the replication's own seed: a member has the same costs in all of them. */
+static uint64_t member_seed(const struct capacity_options *options)
+{
+    return options->configs[0].workload.arrivals.seed;
+}
+
+static int fly_replication(struct trial_crew *crew, size_t replication, struct ifl_error *error)
+{
+    const struct capacity_options *options = crew->options;
+    struct config config = options->configs[replication];
+    struct point_result result;
+    const struct point_options point = {.config = &config,
+                                        .member = {crew->member, member_seed(options)},
+                                        .traces = options->traces,
+                                        .profiles = options->profiles,
+                                        .stop = options->stop,
+                                        .n_ended = options->n_ended};
+    config.workload.arrivals.rate_rps = crew->rate_rps;
+    const int code = point_fly(&point, &result, error);
+    crew->summaries[replication] = result.summary;
+    return code;
+}
+
+static void *fly_replications(void *context)
+{
+    struct trial_crew *crew = context;
+    struct ifl_error error;
+    for (size_t r; (r = atomic_fetch_add(&crew->next, 1)) < crew->options->n_replications;) {
+        if (fly_replication(crew, r, &error) == 0)
+            continue;
+        pthread_mutex_lock(&crew->lock);
+        if (r < crew->failed) {
+            crew->failed = r;
+            crew->error = error;
+        }
+        pthread_mutex_unlock(&crew->lock);
+        atomic_store(&crew->next, crew->options->n_replications);
+    }
+    return NULL;
+}
+
+static int fly(struct search *search, double rate_rps)
+{
+    pthread_t helpers[CAPACITY_MAX_THREADS];
+    const struct capacity_options *options = search->options;
+    struct trial_crew crew = {.options = options,
+                              .member = search->member,
+                              .rate_rps = rate_rps,
+                              .summaries = search->summaries,
+                              .lock = PTHREAD_MUTEX_INITIALIZER,
+                              .failed = options->n_replications};
+    size_t n = 0;
+    while (n + 1 < options->n_threads && n + 1 < options->n_replications &&
+           n < CAPACITY_MAX_THREADS &&
+           pthread_create(&helpers[n], NULL, fly_replications, &crew) == 0)
+        n++;
+    fly_replications(&crew);
+    while (n > 0)
+        pthread_join(helpers[--n], NULL);
+    if (crew.failed == options->n_replications)
+        return 0;
+    *search->error = crew.error;
+    return crew.error.code;
+}
+
+/* Compares with a tolerance, because rates pass through their logarithms. */
+static const struct capacity_trial *find_trial(const struct search *search, double rate_rps)
+{
+    const struct capacity *found = search->found;
+    for (size_t i = 0; i < found->n_trials; i++)
+        if (fabs(found->trials[i].rate_rps - rate_rps) < 1e-9 * rate_rps)
+            return &found->trials[i];
+    return NULL;
+}
+
+/* Flies a trial, unless the rate was tried before. NULL after an error, or after too many
+ * trials. */
+static const struct capacity_trial *try_rate(struct search *search, double rate_rps)
+{
+    struct capacity *found = search->found;
+    const struct capacity_trial *known = find_trial(search, rate_rps);
+    if (known || search->code < 0)
+        return known;
+    if (found->n_trials == CAPACITY_MAX_TRIALS)
+        search->code = ifl_fail(search->error, IFL_E_STALLED,
+                                "the capacity is not found within %d rates, the last being %g",
+                                CAPACITY_MAX_TRIALS, rate_rps);
+    else
+        search->code = fly(search, rate_rps);
+    if (search->code < 0)
+        return NULL;
+    struct capacity_trial *trial = &found->trials[found->n_trials++];
+    *trial = (struct capacity_trial){
+        .rate_rps = rate_rps,
+        .goodput_rps = ESTIMATE(goodput_rps),
+        .attainment_frac = ESTIMATE(attainment_frac),
+        .output_throughput_tok_per_s = ESTIMATE(output_throughput_tok_per_s),
+        .p90_ttft_s = ESTIMATE(ttft_s.p90),
+        .p99_ttft_s = ESTIMATE(ttft_s.p99),
+        .p99_itl_s = ESTIMATE(itl_s.p99),
+        .p50_queue_s = ESTIMATE(queue_s.p50),
+        .mean_queue_s = ESTIMATE(queue_s.mean),
+    };
+    judge(&search->options->configs[0].capacity, trial);
+    return trial;
+}
+
+/* ---- the root of a margin ---- */
+
+static double margin(const struct capacity_trial *trial)
+{
+    return trial->margin;
+}
+
+static double margin_low(const struct capacity_trial *trial)
+{
+    return trial->margin_low;
+}
+
+static double margin_high(const struct capacity_trial *trial)
+{
+    return trial->margin_high;
+}
+
+static double margin_at(double log_rate, void *context)
+{
+    struct search *search = context;
+    const struct capacity_trial *trial = try_rate(search, exp(log_rate));
+    return trial ? search->margin_of(trial) : 0;
+}
+
+struct bracket {
+    double within_rps, beyond_rps; /* 0, INFINITY: none yet */
+};
+
+/* What earlier trials say: the lowest rate beyond the objectives, and the highest rate below
+ * that. */
+static struct bracket bracket_of(const struct search *search)
+{
+    const struct capacity *found = search->found;
+    struct bracket bracket = {0, INFINITY};
+    for (size_t i = 0; i < found->n_trials; i++)
+        if (search->margin_of(&found->trials[i]) > 0)
+            bracket.beyond_rps = fmin(bracket.beyond_rps, found->trials[i].rate_rps);
+    for (size_t i = 0; i < found->n_trials; i++)
+        if (found->trials[i].rate_rps < bracket.beyond_rps)
+            bracket.within_rps = fmax(bracket.within_rps, found->trials[i].rate_rps);
+    return bracket;
+}
+
+static enum capacity_status widen(struct search *search, struct bracket *bracket)
+{
+    const struct capacity_config *goals = &search->options->configs[0].capacity;
+    const double start_rps = search->options->configs[0].workload.arrivals.rate_rps;
+    *bracket = bracket_of(search);
+    while (search->code == 0 && (bracket->within_rps == 0 || isinf(bracket->beyond_rps))) {
+        double rate_rps = start_rps;
+        if (!isinf(bracket->beyond_rps))
+            rate_rps = bracket->beyond_rps / 2;
+        else if (bracket->within_rps > 0)
+            rate_rps = bracket->within_rps * 2;
+        if (rate_rps < goals->min_rate_rps)
+            return CAPACITY_NONE;
+        if (rate_rps > goals->max_rate_rps)
+            return CAPACITY_UNBOUNDED;
+        try_rate(search, rate_rps);
+        *bracket = bracket_of(search);
+    }
+    return CAPACITY_FOUND;
+}
+
+/* Brent's method closes in on a root from one side. Once the root hardly moves, a rate on its other
+ * side is tried. */
+static void narrow(struct search *search, struct bracket *bracket)
+{
+    const double tolerance = search->options->configs[0].capacity.tolerance_frac;
+    double log_root = INFINITY;
+    gsl_function function = {margin_at, search};
+    gsl_root_fsolver *solver = gsl_root_fsolver_alloc(gsl_root_fsolver_brent);
+    if (!solver) {
+        search->code = ifl_fail_nomem(search->error);
+        return;
+    }
+    gsl_root_fsolver_set(solver, &function, log(bracket->within_rps), log(bracket->beyond_rps));
+    while (search->code == 0 && bracket->beyond_rps > bracket->within_rps * (1 + tolerance) &&
+           gsl_root_fsolver_iterate(solver) == GSL_SUCCESS) {
+        const double log_last = log_root, aside = log1p(tolerance / 2);
+        const size_t n_trials = search->found->n_trials;
+        log_root = gsl_root_fsolver_root(solver);
+        if (fabs(log_root - log_last) < tolerance)
+            margin_at(margin_at(log_root, search) > 0 ? log_root - aside : log_root + aside,
+                      search);
+        /* A margin that goes up and down has several roots, and the solver may have found another
+         * one than the bracket's. */
+        if (search->found->n_trials == n_trials)
+            margin_at(log(bracket->within_rps * bracket->beyond_rps) / 2, search);
+        *bracket = bracket_of(search);
+    }
+    gsl_root_fsolver_free(solver);
+}
+
+/* The highest rate within the objectives, to the tolerance, if *status is CAPACITY_FOUND; else the
+ * highest rate that was tried and within, or 0. */
+static double root_rps(struct search *search, double (*margin_of)(const struct capacity_trial *),
+                       enum capacity_status *status)
+{
+    struct bracket bracket;
+    search->margin_of = margin_of;
+    *status = widen(search, &bracket);
+    if (search->code == 0 && *status == CAPACITY_FOUND)
+        narrow(search, &bracket);
+    return bracket.within_rps;
+}
+
+static size_t place_of(const struct search *search, double rate_rps)
+{
+    const struct capacity_trial *trial = find_trial(search, rate_rps);
+    return trial ? (size_t)(trial - search->found->trials) : 0;
+}
+
+static void find_root(struct search *search)
+{
+    struct capacity *found = search->found;
+    enum capacity_status status;
+    found->rps = root_rps(search, margin, &found->status);
+    found->at = place_of(search, found->rps);
+    if (search->options->n_replications < 2 || search->member > 0 ||
+        found->status != CAPACITY_FOUND)
+        return;
+    const double low_rps = root_rps(search, margin_high, &status);
+    found->low_rps = status == CAPACITY_FOUND ? low_rps : 0;
+    const double high_rps = root_rps(search, margin_low, &status);
+    found->high_rps = status == CAPACITY_FOUND ? high_rps : (double)NAN;
+}
+
+/* ---- the most goodput ---- */
+
+/* Three rates of which the middle one is the best. */
+static enum capacity_status straddle(struct search *search, double rps[3])
+{
+    const struct capacity_config *goals = &search->options->configs[0].capacity;
+    double rate_rps = search->options->configs[0].workload.arrivals.rate_rps;
+    const double step =
+        margin_at(log(2 * rate_rps), search) < margin_at(log(rate_rps), search) ? 2 : 0.5;
+    while (search->code == 0 &&
+           margin_at(log(rate_rps * step), search) < margin_at(log(rate_rps), search)) {
+        rate_rps *= step;
+        if (rate_rps * step < goals->min_rate_rps)
+            return CAPACITY_NONE;
+        if (rate_rps * step > goals->max_rate_rps)
+            return CAPACITY_UNBOUNDED;
+    }
+    rps[0] = rate_rps / 2;
+    rps[1] = rate_rps;
+    rps[2] = rate_rps * 2;
+    return CAPACITY_FOUND;
+}
+
+static void minimise(struct search *search, const double rps[3])
+{
+    /* Near its maximum the goodput is flat: a share t of it corresponds to about sqrt(t) of the
+     * rate. */
+    const double tolerance = sqrt(search->options->configs[0].capacity.tolerance_frac) / 2;
+    gsl_function function = {margin_at, search};
+    gsl_min_fminimizer *minimiser = gsl_min_fminimizer_alloc(gsl_min_fminimizer_brent);
+    if (!minimiser) {
+        search->code = ifl_fail_nomem(search->error);
+        return;
+    }
+    if (gsl_min_fminimizer_set(minimiser, &function, log(rps[1]), log(rps[0]), log(rps[2])) ==
+        GSL_SUCCESS)
+        while (search->code == 0 &&
+               gsl_min_fminimizer_x_upper(minimiser) - gsl_min_fminimizer_x_lower(minimiser) >
+                   tolerance &&
+               gsl_min_fminimizer_iterate(minimiser) == GSL_SUCCESS)
+            continue;
+    gsl_min_fminimizer_free(minimiser);
+}
+
+static void find_best(struct search *search)
+{
+    struct capacity *found = search->found;
+    double rps[3];
+    search->margin_of = margin;
+    found->status = straddle(search, rps);
+    if (search->code == 0 && found->status == CAPACITY_FOUND)
+        minimise(search, rps);
+    for (size_t i = 0; i < found->n_trials; i++)
+        if (found->trials[i].margin < found->trials[found->at].margin)
+            found->at = i;
+    if (search->code < 0)
+        return;
+    const struct ifl_interval *goodput = &found->trials[found->at].goodput_rps;
+    if (!(goodput->mean > 0))
+        found->status = CAPACITY_NONE;
+    found->rps = goodput->mean;
+    found->low_rps = goodput->mean - goodput->half_width;
+    found->high_rps = goodput->mean + goodput->half_width;
+}
+
+static void find(struct search *search)
+{
+    *search->found = (struct capacity){.low_rps = (double)NAN,
+                                       .high_rps = (double)NAN,
+                                       .members_low_rps = (double)NAN,
+                                       .members_high_rps = (double)NAN};
+    if (search->options->configs[0].capacity.criterion == CAPACITY_GOODPUT)
+        find_best(search);
+    else
+        find_root(search);
+}
+
+/* ---- the ensemble ---- */
+
+static size_t count_members(const struct capacity_options *options)
+{
+    return options->members ? (size_t)options->configs[0].cost.ensemble : 0;
+}
+
+static void find_members(struct search *search, struct capacity *scratch)
+{
+    struct capacity *const nominal = search->found;
+    const size_t n = count_members(search->options);
+    search->found = scratch;
+    for (size_t i = 0; i < n && search->code == 0; i++) {
+        search->member = i + 1;
+        find(search);
+        search->options->members[i] = (struct capacity_member){
+            .status = scratch->status,
+            .rps = scratch->status == CAPACITY_FOUND       ? scratch->rps
+                   : scratch->status == CAPACITY_UNBOUNDED ? (double)INFINITY
+                                                           : 0,
+            .n_trials = scratch->n_trials};
+    }
+    search->found = nominal;
+    nominal->n_members = n;
+}
+
+/* Interpolates as intervals.csv does. The first case keeps out 0 times INFINITY, which is NaN. */
+static double quantile_of(const double *ascending, size_t n, double q)
+{
+    const double place = q * (double)(n - 1);
+    const size_t below = (size_t)place, above = below + 1 < n ? below + 1 : below;
+    const double frac = place - (double)below;
+    if (frac == 0 || ascending[below] == ascending[above])
+        return ascending[below];
+    return (1 - frac) * ascending[below] + frac * ascending[above];
+}
+
+/* The distance of an end of the interval from the capacity, if two independent causes move it. An
+ * end that is on the other side, or not known, has distance 0. */
+static double reach(double of_replications, double of_members)
+{
+    return hypot(of_replications > 0 ? of_replications : 0, of_members > 0 ? of_members : 0);
+}
+
+static void widen_interval(struct capacity *found, const struct capacity_member *members,
+                           size_t n_replications, double *rps)
+{
+    const size_t n = found->n_members;
+    const bool is_open = n_replications > 1 && isnan(found->high_rps); /* beyond max_rate_rps */
+    for (size_t i = 0; i < n; i++)
+        rps[i] = members[i].rps;
+    gsl_sort(rps, 1, n);
+    found->members_low_rps = quantile_of(rps, n, 0.025);
+    found->members_high_rps = quantile_of(rps, n, 0.975);
+    const double below = reach(found->rps - found->low_rps, found->rps - found->members_low_rps);
+    const double above = reach(found->high_rps - found->rps, found->members_high_rps - found->rps);
+    found->low_rps = fmax(found->rps - below, 0);
+    found->high_rps = is_open || isinf(above) ? (double)NAN : found->rps + above;
+}
+
+static void add_ensemble(struct search *search)
+{
+    const size_t n = count_members(search->options);
+    if (n == 0)
+        return;
+    struct capacity *scratch = malloc(sizeof *scratch);
+    double *rps = calloc(n, sizeof *rps);
+    if (!scratch || !rps)
+        search->code = ifl_fail_nomem(search->error);
+    else
+        find_members(search, scratch);
+    if (search->code == 0)
+        widen_interval(search->found, search->options->members, search->options->n_replications,
+                       rps);
+    free(scratch);
+    free(rps);
+}
+
+int capacity_find(const struct capacity_options *options, struct capacity *capacity,
+                  struct ifl_error *error)
+{
+    const size_t n = options->n_replications;
+    struct search search = {.options = options,
+                            .found = capacity,
+                            .summaries = calloc(n, sizeof *search.summaries),
+                            .sample = calloc(n, sizeof *search.sample),
+                            .error = error};
+    if (!search.summaries || !search.sample)
+        search.code = ifl_fail_nomem(error);
+    else
+        find(&search);
+    if (search.code == 0 && capacity->status == CAPACITY_FOUND && count_members(options) > 0)
+        add_ensemble(&search);
+    free(search.summaries);
+    free(search.sample);
+    return search.code;
+}

@@ -1,0 +1,83 @@
+/* The highest arrival rate that a deployment serves within its objectives.
+ *
+ * A trial flies all replications at one rate. Its margin is how far it is from the objectives, as a
+ * share of them: negative within, positive beyond. Rates are doubled until one is beyond (or halved
+ * until one is within), then Brent's method finds the root of the margin in log(rate); all rates
+ * and all policies see the same random numbers. The interval of the capacity has the same roots for
+ * the ends of the margin's 95% confidence interval.
+ *
+ * With cost.ensemble = M the search is repeated M times with costs drawn from what their fit leaves
+ * open. Member m has the same costs in every replication, at every rate and in every deployment of
+ * a study, and flies with the random numbers of the fitted costs, so that costs alone are between
+ * its capacity and theirs. The quantiles 0.025 and 0.975 of the members' capacities lie at
+ * distances d from the capacity, the ends of the margin's interval at distances s. Both causes are
+ * independent, so the ends of the interval lie at sqrt(s^2 + d^2) (JCGM 100:2008, 5.1.2), each side
+ * by itself; never below 0.
+ *
+ * The criteria are those of the literature:
+ *   sarathi    P99 of the time between tokens within capacity.p99_tbt_s, and the median scheduling
+ *              delay within capacity.delay_s (Agrawal et al., OSDI 2024, section 5)
+ *   distserve  attainment of slo.* of at least capacity.attainment_frac (Zhong et al., OSDI 2024)
+ *   goodput    the most requests a second that meet slo.*, at whatever rate (vLLM's goodput)
+ *   delay      mean scheduling delay within capacity.delay_s (queueing theory) */
+#ifndef SIM_RUN_CAPACITY_H
+#define SIM_RUN_CAPACITY_H
+
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "inflight/report.h"
+
+#include "config/config.h"
+#include "run/profile_shelf.h"
+#include "run/trace_shelf.h"
+
+enum { CAPACITY_MAX_TRIALS = 64, CAPACITY_MAX_THREADS = 256 };
+
+enum capacity_status {
+    CAPACITY_FOUND,
+    CAPACITY_NONE,     /* not even the lowest rate meets the objectives */
+    CAPACITY_UNBOUNDED /* the highest rate meets them still: this trace is too short to say */
+};
+
+struct capacity_trial {
+    double rate_rps;
+    double margin, margin_low, margin_high; /* with the ends of its interval */
+    struct ifl_interval goodput_rps, attainment_frac, output_throughput_tok_per_s;
+    struct ifl_interval p90_ttft_s, p99_ttft_s, p99_itl_s, p50_queue_s, mean_queue_s;
+};
+
+/* What the search finds with the costs of one member of the ensemble. */
+struct capacity_member {
+    enum capacity_status status;
+    double rps; /* 0 where the status is CAPACITY_NONE, INFINITY where it is CAPACITY_UNBOUNDED */
+    size_t n_trials;
+};
+
+struct capacity {
+    enum capacity_status status;
+    /* the ends NaN with one replication and no ensemble, or where out of reach */
+    double rps, low_rps, high_rps;
+    double members_low_rps, members_high_rps; /* quantiles 0.025 and 0.975; NaN without members */
+    size_t n_members; /* searched: cost.ensemble where the status is found */
+    size_t at;        /* the trial at the capacity */
+    struct capacity_trial trials[CAPACITY_MAX_TRIALS]; /* in the order of the search */
+    size_t n_trials;
+};
+
+struct capacity_options {
+    const struct config *configs; /* [n_replications] */
+    size_t n_replications;
+    struct capacity_member *members; /* [cost.ensemble] to fill; may be NULL where that is 0 */
+    size_t n_threads;                /* that fly the replications of a trial, 1 at least */
+    struct trace_shelf *traces;
+    struct profile_shelf *profiles;
+    const volatile sig_atomic_t *stop;
+    atomic_ullong *n_ended; /* for a progress line */
+};
+
+/* GSL's error handler must be off. */
+int capacity_find(const struct capacity_options *options, struct capacity *capacity,
+                  struct ifl_error *error);
+
+#endif

@@ -1,0 +1,206 @@
+#include "run/engine_job.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+
+/* ---- room ---- */
+
+#define GROW(array, n_used) (array_grow(&(array), n_used, cap, sizeof *(array)) == 0)
+
+static size_t enough(size_t cap, size_t n)
+{
+    return n <= cap ? cap : 2 * n + 16;
+}
+
+static bool reserve_seqs(struct engine_job *job, size_t n)
+{
+    const size_t had = job->cap_seqs, cap = enough(had, n);
+    if (cap == had)
+        return true;
+    job->cap_seqs = 0;
+    if (!GROW(job->owners, had) || !GROW(job->first_token, had) || !GROW(job->first_block, had) ||
+        !GROW(job->sampled, had) || !GROW(job->n_rows, had))
+        return false;
+    job->cap_seqs = cap;
+    return true;
+}
+
+static bool reserve_tokens(struct engine_job *job, size_t n)
+{
+    const size_t had = job->cap_tokens, cap = enough(had, n);
+    if (cap == had)
+        return true;
+    job->cap_tokens = 0;
+    if (!GROW(job->token_ids, had) || !GROW(job->positions, had))
+        return false;
+    job->cap_tokens = cap;
+    return true;
+}
+
+static bool reserve_blocks(struct engine_job *job, size_t n)
+{
+    const size_t had = job->cap_blocks, cap = enough(had, n);
+    if (cap != had && !GROW(job->block_ids, had))
+        return false;
+    job->cap_blocks = cap;
+    return true;
+}
+
+static bool reserve_copies(struct engine_job *job, size_t n)
+{
+    const size_t had = job->cap_copies, cap = enough(had, n);
+    if (cap == had)
+        return true;
+    job->cap_copies = 0;
+    if (!GROW(job->outs, had) || !GROW(job->ins, had) || !GROW(job->copies, had))
+        return false;
+    job->cap_copies = cap;
+    return true;
+}
+
+static bool reserve_spoilt(struct engine_job *job, size_t n)
+{
+    const size_t had = job->cap_spoilt, cap = enough(had, n);
+    if (cap != had && !GROW(job->spoilt, had))
+        return false;
+    job->cap_spoilt = cap;
+    return true;
+}
+
+static size_t most_copies(const struct ifl_step_desc *desc)
+{
+    const size_t swapped = desc->n_outs > desc->n_ins ? desc->n_outs : desc->n_ins;
+    return swapped > desc->n_copies ? swapped : desc->n_copies;
+}
+
+static bool reserve(struct engine_job *job, const struct ifl_step_desc *desc)
+{
+    size_t n_blocks = 0, n_tokens = 0;
+    for (size_t i = 0; i < desc->n_work; i++) {
+        n_blocks += (size_t)desc->work[i].n_blocks;
+        n_tokens += (size_t)desc->work[i].n_new;
+    }
+    return reserve_seqs(job, desc->n_work + 1) && reserve_tokens(job, n_tokens) &&
+           reserve_blocks(job, n_blocks) && reserve_copies(job, most_copies(desc));
+}
+
+void engine_job_finish(struct engine_job *job)
+{
+    void *const arrays[] = {job->owners,    job->token_ids, job->positions, job->first_token,
+                            job->block_ids, job->spoilt,    job->n_rows,    job->first_block,
+                            job->sampled,   job->outs,      job->ins,       job->copies};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        free(arrays[i]);
+    *job = (struct engine_job){0};
+}
+
+/* ---- blocks that no request owns ---- */
+
+int engine_spoiler_create(struct engine_spoiler *spoiler, const struct kv_pool *pool)
+{
+    *spoiler = (struct engine_spoiler){pool, calloc((size_t)pool->n_blocks + 1, sizeof(bool))};
+    return spoiler->spoilt ? 0 : -1;
+}
+
+void engine_spoiler_finish(struct engine_spoiler *spoiler)
+{
+    free(spoiler->spoilt);
+    *spoiler = (struct engine_spoiler){0};
+}
+
+static bool list_spoilt(struct engine_job *job, struct engine_spoiler *spoiler)
+{
+    const struct kv_pool *pool = spoiler->pool;
+    if (!pool)
+        return true;
+    if (!reserve_spoilt(job, (size_t)pool->n_blocks))
+        return false;
+    for (int32_t block = 0; block < pool->n_blocks; block++) {
+        const bool is_free = !kv_is_live(pool, (uint32_t)block);
+        if (is_free && !spoiler->spoilt[block])
+            job->spoilt[job->step.n_spoilt++] = (uint32_t)block;
+        spoiler->spoilt[block] = is_free;
+    }
+    return true;
+}
+
+/* ---- writing ---- */
+
+static void add_work(struct engine_job *job, const struct ifl_work *work)
+{
+    struct ifl_engine_step *step = &job->step;
+    const struct ifl_request *r = work->request;
+    const int32_t seq = step->n_seqs++, block = job->first_block[seq];
+    job->owners[seq] = (struct token_owner){.serial = r->serial,
+                                            .seq = work->seq,
+                                            .n_seqs = r->n_seqs,
+                                            .n_prompt = r->n_prompt,
+                                            .prefix_group = r->prefix_group,
+                                            .stream_tokens = work->stream_tokens,
+                                            .hash_ids = r->hash_ids,
+                                            .named_tokens = work->named_tokens,
+                                            .hash_id_tokens = r->hash_id_tokens};
+    job->n_rows[seq] = work->samples;
+    for (int32_t i = 0; i < work->n_new; i++)
+        job->positions[step->n_tokens++] = work->n_context + i;
+    memcpy(job->block_ids + block, work->blocks, (size_t)work->n_blocks * sizeof *work->blocks);
+    job->first_token[seq + 1] = step->n_tokens;
+    job->first_block[seq + 1] = block + work->n_blocks;
+}
+
+static void copy_all(struct ifl_copy *to, const struct ifl_copy *from, size_t n)
+{
+    if (n > 0)
+        memcpy(to, from, n * sizeof *to);
+}
+
+int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
+                     struct engine_spoiler *spoiler)
+{
+    job->step = (struct ifl_engine_step){
+        .n_outs = desc->n_outs, .n_ins = desc->n_ins, .n_copies = desc->n_copies};
+    job->done = (struct ifl_done){.step = desc->step};
+    job->code = 0;
+    if (!reserve(job, desc) || !list_spoilt(job, spoiler))
+        return -1;
+    job->first_token[0] = job->first_block[0] = 0;
+    for (size_t i = 0; i < desc->n_work; i++)
+        add_work(job, &desc->work[i]);
+    copy_all(job->outs, desc->outs, desc->n_outs);
+    copy_all(job->ins, desc->ins, desc->n_ins);
+    copy_all(job->copies, desc->copies, desc->n_copies);
+    job->step.token_ids = job->token_ids;
+    job->step.positions = job->positions;
+    job->step.first_token = job->first_token;
+    job->step.first_block = job->first_block;
+    job->step.block_ids = job->block_ids;
+    job->step.n_rows = job->n_rows;
+    job->step.sampled = job->sampled;
+    job->step.outs = job->outs;
+    job->step.ins = job->ins;
+    job->step.copies = job->copies;
+    job->step.spoilt = job->spoilt;
+    return 0;
+}
+
+/* ---- token ids ---- */
+
+void engine_job_look_up(struct engine_job *job, const struct token_ids *ids)
+{
+    for (int32_t seq = 0; seq < job->step.n_seqs; seq++)
+        for (int32_t i = job->first_token[seq]; i < job->first_token[seq + 1]; i++)
+            job->token_ids[i] = token_ids_get(ids, &job->owners[seq], job->positions[i]);
+}
+
+int engine_job_remember(const struct engine_job *job, struct token_ids *ids)
+{
+    const int32_t *sampled = job->sampled;
+    for (int32_t seq = 0; seq < job->step.n_seqs; seq++) {
+        const int32_t last = job->positions[job->first_token[seq + 1] - 1];
+        if (job->n_rows[seq] > 0 && token_ids_put(ids, &job->owners[seq], last + 1, *sampled++) < 0)
+            return -1;
+    }
+    return 0;
+}

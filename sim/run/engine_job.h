@@ -1,0 +1,44 @@
+/* A step on its way to the engine: copied out of the loop's description, which ends with submit,
+ * into the arrays that an engine reads. Arrays grow to the largest step seen and are reused. */
+#ifndef SIM_RUN_ENGINE_JOB_H
+#define SIM_RUN_ENGINE_JOB_H
+
+#include "inflight/engine.h"
+#include "inflight/executor.h"
+
+#include "replica/kv/pool.h"
+#include "run/token_ids.h"
+
+struct engine_job {
+    struct ifl_engine_step step;
+    struct ifl_done done;
+    int code; /* of the engine's answer */
+    struct ifl_error error;
+    /* what `step` points to */
+    struct token_owner *owners; /* [n_seqs] */
+    int32_t *token_ids, *positions, *first_token, *first_block, *n_rows, *sampled;
+    uint32_t *block_ids, *spoilt;
+    struct ifl_copy *outs, *ins, *copies;
+    size_t cap_seqs, cap_tokens, cap_blocks, cap_copies, cap_spoilt;
+};
+
+/* Finds the free blocks of a pool that have not been spoilt (filled with NaN) since they became
+ * free. */
+struct engine_spoiler {
+    const struct kv_pool *pool; /* NULL: spoils nothing */
+    bool *spoilt;               /* [n_blocks] free, and listed to be spoilt before */
+};
+int engine_spoiler_create(struct engine_spoiler *spoiler, const struct kv_pool *pool);
+void engine_spoiler_finish(struct engine_spoiler *spoiler);
+
+/* Copies a step into the job. 0, or -1 without memory. */
+int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
+                     struct engine_spoiler *spoiler);
+void engine_job_finish(struct engine_job *job);
+
+/* look_up: fills in the token ids, before the engine runs the job. remember: stores the sampled
+ * tokens afterwards; 0, or -1 without memory. */
+void engine_job_look_up(struct engine_job *job, const struct token_ids *ids);
+int engine_job_remember(const struct engine_job *job, struct token_ids *ids);
+
+#endif

@@ -1,0 +1,50 @@
+#include "run/engine_setup.h"
+
+#include <string.h>
+
+#include "base/engine_module.h"
+#include "cost/engine_model.h"
+
+static int32_t at_most(int64_t n, int64_t max)
+{
+    return (int32_t)(n < max ? n : max);
+}
+
+/* The pool bounds a step: each token takes a slot of its own, each sequence a block. */
+static void set_limits(const struct engine_setup *setup, struct ifl_engine_options *options)
+{
+    const struct ifl_limits *limits = &setup->limits;
+    const size_t n_seqs = setup->n_requests * (size_t)setup->max_samples;
+    const int64_t n_slots = (int64_t)limits->n_blocks * limits->block_tokens;
+    options->block_tokens = limits->block_tokens;
+    options->n_blocks = limits->n_blocks;
+    options->n_host_blocks = limits->n_host_blocks;
+    options->max_tokens = at_most(limits->max_model_tokens, n_slots);
+    options->max_step_tokens = at_most(n_slots, INT32_MAX / 2);
+    options->max_step_seqs = at_most(limits->n_blocks, n_seqs ? (int64_t)n_seqs : 1);
+}
+
+struct executor_engine *engine_set_up(const struct engine_setup *setup, struct ifl_error *error)
+{
+    const struct engine_config *config = &setup->config->engine;
+    const bool random = strcmp(config->weights, "random") == 0;
+    struct executor_engine_options options = {
+        .open = {.weights_dir = random ? NULL : config->weights,
+                 .dtype = config->dtype,
+                 .seed = config->seed,
+                 .window_tokens =
+                     config->window_tokens ? config->window_tokens : setup->model->window_tokens,
+                 .n_threads = config->threads,
+                 .stop = setup->stop,
+                 .notes = setup->notes},
+        .token_seed = config->seed,
+        .n_requests = setup->n_requests,
+        .spoil = config->spoil_free_blocks ? setup->pool : NULL,
+    };
+    set_limits(setup, &options.open);
+    if (engine_describe_model(setup->model, &options.open.model, error) < 0)
+        return NULL;
+    options.engine =
+        engine_module_load(setup->config->executor == EXECUTOR_CPU ? "cpu" : "cuda", error);
+    return options.engine ? executor_engine_create(&options, error) : NULL;
+}

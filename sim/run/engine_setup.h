@@ -1,0 +1,23 @@
+/* From a configuration to an engine that is open and waits for steps. */
+#ifndef SIM_RUN_ENGINE_SETUP_H
+#define SIM_RUN_ENGINE_SETUP_H
+
+#include "config/config.h"
+#include "cost/model.h"
+#include "run/executor_engine.h"
+
+struct engine_setup {
+    const struct config *config;
+    const struct model *model;
+    struct ifl_limits limits;
+    size_t n_requests;
+    int32_t max_samples;        /* sequences of a request */
+    const struct kv_pool *pool; /* the device's */
+    const volatile sig_atomic_t *stop;
+    struct ifl_notes notes; /* about the checkpoint */
+};
+
+/* NULL and an error if the module is missing, if it does not run the model, or without memory. */
+struct executor_engine *engine_set_up(const struct engine_setup *setup, struct ifl_error *error);
+
+#endif

@@ -1,0 +1,250 @@
+#include "run/executor_engine.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/guard.h"
+#include "run/engine_job.h"
+#include "run/token_ids.h"
+
+/* A waiting thread looks at the stop flag that often: a signal sets it and wakes no thread. */
+static const int64_t LOOK_NS = 20000000;
+
+struct executor_engine {
+    const struct ifl_engine *engine;
+    void *self; /* the open engine */
+    char who[64];
+    struct guard_call opens, steps, closes;
+    const volatile sig_atomic_t *stop;
+    struct token_ids ids;
+    struct engine_spoiler spoiler;
+    int64_t epoch_ns; /* time 0 of the run */
+    pthread_t thread;
+    bool has_thread, has_locks;
+    /* under the lock */
+    pthread_mutex_t lock;
+    pthread_cond_t submitted, ended;
+    bool closing;
+    uint64_t n_submitted, n_run, n_taken;
+    struct engine_job jobs[EXECUTOR_ENGINE_MAX_IN_FLIGHT];
+};
+
+static struct engine_job *job_at(struct executor_engine *x, uint64_t i)
+{
+    return &x->jobs[i % EXECUTOR_ENGINE_MAX_IN_FLIGHT];
+}
+
+/* ---- the clock ---- */
+
+static int64_t monotonic_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * IFL_NS_PER_S + now.tv_nsec;
+}
+
+static int64_t engine_now(void *self)
+{
+    const struct executor_engine *x = self;
+    return monotonic_ns() - x->epoch_ns;
+}
+
+/* ---- the engine's thread ---- */
+
+static void run(struct executor_engine *x, struct engine_job *job)
+{
+    job->done.start_ns = engine_now(x);
+    engine_job_look_up(job, &x->ids);
+    const struct guard_call *before = guard_enter(&x->steps);
+    job->code = x->engine->step(x->self, &job->step, &job->error);
+    guard_leave(before);
+    if (job->code == 0 && engine_job_remember(job, &x->ids) < 0)
+        job->code = ifl_fail_nomem(&job->error);
+    job->done.device_ns = job->step.device_ns;
+}
+
+static void *serve(void *context)
+{
+    struct executor_engine *x = context;
+    pthread_mutex_lock(&x->lock);
+    while (!x->closing) {
+        if (x->n_run == x->n_submitted) {
+            pthread_cond_wait(&x->submitted, &x->lock);
+            continue;
+        }
+        struct engine_job *job = job_at(x, x->n_run);
+        pthread_mutex_unlock(&x->lock);
+        run(x, job);
+        pthread_mutex_lock(&x->lock);
+        job->done.end_ns = engine_now(x);
+        x->n_run++;
+        pthread_cond_signal(&x->ended);
+    }
+    pthread_mutex_unlock(&x->lock);
+    return NULL;
+}
+
+/* ---- the loop's side ---- */
+
+static int engine_submit(void *self, const struct ifl_step_desc *desc, struct ifl_error *error)
+{
+    struct executor_engine *x = self;
+    if (x->n_submitted - x->n_taken == EXECUTOR_ENGINE_MAX_IN_FLIGHT)
+        return ifl_fail(error, IFL_E_DEVICE, "more than %d steps in flight",
+                        EXECUTOR_ENGINE_MAX_IN_FLIGHT);
+    struct engine_job *job = job_at(x, x->n_submitted);
+    if (engine_job_write(job, desc, &x->spoiler) < 0)
+        return ifl_fail_nomem(error);
+    pthread_mutex_lock(&x->lock);
+    x->n_submitted++;
+    pthread_cond_signal(&x->submitted);
+    pthread_mutex_unlock(&x->lock);
+    return 0;
+}
+
+static void wait_until(struct executor_engine *x, int64_t at_ns)
+{
+    at_ns += x->epoch_ns;
+    const struct timespec at = {.tv_sec = (time_t)(at_ns / IFL_NS_PER_S),
+                                .tv_nsec = (long)(at_ns % IFL_NS_PER_S)};
+    pthread_cond_timedwait(&x->ended, &x->lock, &at);
+}
+
+/* Called with the lock held; returns what `next` does. */
+static int await(struct executor_engine *x, int64_t until_ns, struct ifl_done *done,
+                 struct ifl_error *error)
+{
+    for (;;) {
+        const int64_t now_ns = engine_now(x);
+        if (x->stop && *x->stop)
+            return ifl_fail(error, IFL_E_INTERRUPTED, "interrupted");
+        if (x->n_taken < x->n_run) {
+            const struct engine_job *job = job_at(x, x->n_taken);
+            if (job->code < 0) {
+                *error = job->error;
+                return job->code;
+            }
+            if (job->done.end_ns > until_ns)
+                return 0;
+            *done = job->done;
+            x->n_taken++;
+            return 1;
+        }
+        if (now_ns >= until_ns)
+            return 0;
+        wait_until(x, until_ns - now_ns < LOOK_NS ? until_ns : now_ns + LOOK_NS);
+    }
+}
+
+static int engine_next(void *self, int64_t until_ns, struct ifl_done *done, struct ifl_error *error)
+{
+    struct executor_engine *x = self;
+    pthread_mutex_lock(&x->lock);
+    const int rc = await(x, until_ns, done, error);
+    pthread_mutex_unlock(&x->lock);
+    return rc;
+}
+
+/* The last step of the request has ended, so the engine's thread no longer reads its tokens. */
+static void engine_forget(void *self, uint64_t serial)
+{
+    struct executor_engine *x = self;
+    token_ids_forget(&x->ids, serial);
+}
+
+const struct ifl_executor_ops executor_engine_ops = {
+    .size_bytes = sizeof(struct ifl_executor_ops),
+    .name = "engine",
+    .wants_work = true,
+    .now = engine_now,
+    .submit = engine_submit,
+    .next = engine_next,
+    .forget = engine_forget,
+};
+
+/* ---- creating and destroying ---- */
+
+/* The condition variables' deadlines follow the clock that the loop reads. */
+static int create_locks(struct executor_engine *x)
+{
+    pthread_condattr_t attributes;
+    if (pthread_condattr_init(&attributes) != 0)
+        return -1;
+    x->has_locks = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
+                   pthread_mutex_init(&x->lock, NULL) == 0 &&
+                   pthread_cond_init(&x->submitted, &attributes) == 0 &&
+                   pthread_cond_init(&x->ended, &attributes) == 0;
+    pthread_condattr_destroy(&attributes);
+    return x->has_locks ? 0 : -1;
+}
+
+static int start(struct executor_engine *x, const struct executor_engine_options *options,
+                 struct ifl_error *error)
+{
+    if (create_locks(x) < 0 ||
+        token_ids_create(&x->ids, options->token_seed, options->open.model.n_vocab,
+                         options->n_requests) < 0 ||
+        (options->spoil && engine_spoiler_create(&x->spoiler, options->spoil) < 0))
+        return ifl_fail_nomem(error);
+    const struct guard_call *before = guard_enter(&x->opens);
+    const int rc = x->engine->open(&options->open, &x->self, error);
+    guard_leave(before);
+    if (rc < 0)
+        return rc;
+    x->epoch_ns = monotonic_ns();
+    x->has_thread = pthread_create(&x->thread, NULL, serve, x) == 0;
+    return x->has_thread ? 0
+                         : ifl_fail(error, IFL_E_NOMEM, "no thread can be started for the engine");
+}
+
+struct executor_engine *executor_engine_create(const struct executor_engine_options *options,
+                                               struct ifl_error *error)
+{
+    struct executor_engine *x = calloc(1, sizeof *x);
+    if (!x) {
+        ifl_fail_nomem(error);
+        return NULL;
+    }
+    x->engine = options->engine;
+    x->stop = options->open.stop;
+    snprintf(x->who, sizeof x->who, "engine %s", options->engine->name);
+    x->opens = (struct guard_call){x->who, "open"};
+    x->steps = (struct guard_call){x->who, "step"};
+    x->closes = (struct guard_call){x->who, "close"};
+    if (start(x, options, error) < 0) {
+        executor_engine_destroy(x);
+        return NULL;
+    }
+    return x;
+}
+
+static void stop_thread(struct executor_engine *x)
+{
+    pthread_mutex_lock(&x->lock);
+    x->closing = true;
+    pthread_cond_signal(&x->submitted);
+    pthread_mutex_unlock(&x->lock);
+    pthread_join(x->thread, NULL);
+}
+
+void executor_engine_destroy(struct executor_engine *x)
+{
+    if (!x)
+        return;
+    if (x->has_thread)
+        stop_thread(x);
+    const struct guard_call *before = guard_enter(&x->closes);
+    x->engine->close(x->self);
+    guard_leave(before);
+    for (size_t i = 0; i < EXECUTOR_ENGINE_MAX_IN_FLIGHT; i++)
+        engine_job_finish(&x->jobs[i]);
+    token_ids_destroy(&x->ids);
+    engine_spoiler_finish(&x->spoiler);
+    if (x->has_locks) {
+        pthread_mutex_destroy(&x->lock);
+        pthread_cond_destroy(&x->submitted);
+        pthread_cond_destroy(&x->ended);
+    }
+    free(x);
+}

@@ -1,0 +1,35 @@
+/* The real executor: an engine on a thread of its own, in wall time.
+ *
+ * `submit` writes a job into a ring and returns; the engine's thread takes jobs in order, looks up
+ * their token ids (those that an earlier job has yet to generate included), runs them and stamps
+ * their ends. `next` waits for the first end, or until the clock says until_ns. Ends are stamped
+ * under the lock that `next` reads the clock under, so time never runs backwards for the loop. */
+#ifndef SIM_RUN_EXECUTOR_ENGINE_H
+#define SIM_RUN_EXECUTOR_ENGINE_H
+
+#include "inflight/engine.h"
+#include "inflight/executor.h"
+
+#include "replica/kv/pool.h"
+
+enum { EXECUTOR_ENGINE_MAX_IN_FLIGHT = 8 };
+
+struct executor_engine_options {
+    const struct ifl_engine *engine;
+    struct ifl_engine_options open;
+    uint64_t token_seed;
+    size_t n_requests;           /* of the whole run */
+    const struct kv_pool *spoil; /* its free blocks are filled with NaN; NULL: left as they are */
+};
+
+struct executor_engine;
+
+/* Opens the engine. NULL and an error if that fails. */
+struct executor_engine *executor_engine_create(const struct executor_engine_options *options,
+                                               struct ifl_error *error);
+/* Lets a step under way end (soon, if `stop` is set). Accepts NULL. */
+void executor_engine_destroy(struct executor_engine *executor);
+
+extern const struct ifl_executor_ops executor_engine_ops;
+
+#endif

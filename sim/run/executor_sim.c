@@ -1,0 +1,98 @@
+#include "run/executor_sim.h"
+
+#include <stdlib.h>
+
+int executor_sim_create(struct executor_sim *sim, struct cost *cost, uint32_t n_replicas,
+                        struct ifl_error *error)
+{
+    *sim = (struct executor_sim){.cost = cost};
+    sim->lanes = calloc(n_replicas, sizeof *sim->lanes);
+    if (!sim->lanes || event_reserve(&sim->ends, (size_t)n_replicas * EXECUTOR_SIM_MAX_IN_FLIGHT))
+        return ifl_fail_nomem(error);
+    return 0;
+}
+
+void executor_sim_destroy(struct executor_sim *sim)
+{
+    free(sim->lanes);
+    event_heap_destroy(&sim->ends);
+    *sim = (struct executor_sim){0};
+}
+
+static int64_t sim_now(void *self)
+{
+    return ((struct executor_sim *)self)->now_ns;
+}
+
+/* Steps of a replica run one after the other: this one starts when it is submitted or when the last
+ * one ends. */
+static int64_t earliest_start(const struct lane *lane, int64_t submitted_ns)
+{
+    if (lane->n == 0)
+        return submitted_ns;
+    const struct ifl_done *last =
+        &lane->of[(lane->first + lane->n - 1) % EXECUTOR_SIM_MAX_IN_FLIGHT];
+    return last->end_ns > submitted_ns ? last->end_ns : submitted_ns;
+}
+
+static int sim_submit(void *self, const struct ifl_step_desc *desc, struct ifl_error *error)
+{
+    struct executor_sim *sim = self;
+    struct lane *lane = &sim->lanes[desc->replica];
+    if (lane->n == EXECUTOR_SIM_MAX_IN_FLIGHT)
+        return ifl_fail(error, IFL_E_DEVICE, "more than %d steps in flight",
+                        EXECUTOR_SIM_MAX_IN_FLIGHT);
+    const int64_t start_ns =
+        cost_start_ns(sim->cost, desc->replica, earliest_start(lane, desc->start_ns));
+    const int64_t duration_ns =
+        cost_step_from_ns(sim->cost, desc->replica, start_ns, &desc->totals);
+    if (duration_ns < 0)
+        return cost_why_not(sim->cost, &desc->totals, error);
+    if (duration_ns > IFL_LAST_NS - start_ns)
+        return ifl_fail(
+            error, IFL_E_INPUT,
+            "step %llu takes %g s from %g s on, expected a run that ends before 9.2e9 s",
+            (unsigned long long)desc->step, ifl_s_from_ns(duration_ns), ifl_s_from_ns(start_ns));
+    lane->of[(lane->first + lane->n++) % EXECUTOR_SIM_MAX_IN_FLIGHT] = (struct ifl_done){
+        .step = desc->step,
+        .replica = desc->replica,
+        .start_ns = start_ns,
+        .end_ns = start_ns + duration_ns,
+        .device_ns = duration_ns,
+    };
+    return event_push(&sim->ends, start_ns + duration_ns, desc->replica, desc->replica) < 0
+               ? ifl_fail_nomem(error)
+               : 0;
+}
+
+static int sim_next(void *self, int64_t until_ns, struct ifl_done *done, struct ifl_error *error)
+{
+    struct executor_sim *sim = self;
+    (void)error;
+    if (sim->ends.n == 0 || event_next_ns(&sim->ends) > until_ns) {
+        sim->now_ns = until_ns > sim->now_ns ? until_ns : sim->now_ns;
+        return 0;
+    }
+    struct lane *lane = &sim->lanes[event_pop(&sim->ends).payload];
+    *done = lane->of[lane->first];
+    lane->first = (lane->first + 1) % EXECUTOR_SIM_MAX_IN_FLIGHT;
+    lane->n--;
+    sim->now_ns = done->end_ns;
+    return 1;
+}
+
+static size_t sim_durations(void *self, const struct ifl_step_desc *first, size_t n,
+                            int64_t *duration_ns)
+{
+    const struct executor_sim *sim = self;
+    return cost_run_ns(sim->cost, &first->totals, n < COST_MAX_RUN ? n : COST_MAX_RUN, duration_ns);
+}
+
+const struct ifl_executor_ops executor_sim_ops = {
+    .size_bytes = sizeof(struct ifl_executor_ops),
+    .name = "sim",
+    .now = sim_now,
+    .submit = sim_submit,
+    .next = sim_next,
+    .durations = sim_durations,
+};

@@ -1,0 +1,31 @@
+/* The simulating executor: virtual time jumps to the end of the step that a cost model predicts. */
+#ifndef SIM_RUN_EXECUTOR_SIM_H
+#define SIM_RUN_EXECUTOR_SIM_H
+
+#include "inflight/executor.h"
+
+#include "base/event_heap.h"
+#include "cost/cost.h"
+
+enum { EXECUTOR_SIM_MAX_IN_FLIGHT = 16 };
+
+/* The steps of a replica in flight, one after the other: a ring. */
+struct lane {
+    struct ifl_done of[EXECUTOR_SIM_MAX_IN_FLIGHT];
+    unsigned first, n;
+};
+
+struct executor_sim {
+    struct cost *cost; /* borrowed */
+    int64_t now_ns;
+    struct lane *lanes; /* [n_replicas] */
+    struct event_heap ends;
+};
+
+int executor_sim_create(struct executor_sim *sim, struct cost *cost, uint32_t n_replicas,
+                        struct ifl_error *error);
+void executor_sim_destroy(struct executor_sim *sim); /* zeroed memory is valid */
+
+extern const struct ifl_executor_ops executor_sim_ops;
+
+#endif

@@ -1,0 +1,447 @@
+#include "run/flight.h"
+
+#include <gsl/gsl_heapsort.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "run/flight_loop.h"
+
+/* ---- requests that end ---- */
+
+static int report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
+{
+    struct flight *flight = loop->flight;
+    const struct ifl_trace *trace = flight->workload->trace;
+    int rc = 0;
+    for (size_t i = 0; i < replica->n_gone && rc == 0; i++) {
+        const struct live_request *r = replica->gone[i];
+        struct ifl_request_record record;
+        if (flight->executor->forget)
+            flight->executor->forget(flight->executor_self, r->pub.serial);
+        replica_report(replica, r, &record);
+        if (trace->request_id)
+            record.request_id = trace->request_id[r->row];
+        rc = ifl_record_request(flight->recorder, &record, error);
+        if (rc == 0)
+            rc = workload_ended(flight->workload, r->row, r->pub.serial, loop->now_ns, error);
+        routing_tell_end(&loop->routing, replica, r);
+    }
+    loop->asks_held = loop->asks_held || replica->n_gone > 0;
+    loop_count_ended(loop, replica->n_gone);
+    replica_recycle(replica);
+    return rc;
+}
+
+static void wake(struct loop *loop)
+{
+    while (event_next_ns(&loop->wakes) <= loop->now_ns) {
+        const struct event event = event_pop(&loop->wakes);
+        loop_fall_due(loop, &loop->flight->replicas[event.payload]);
+    }
+}
+
+/* ---- plans ---- */
+
+/* Checking mode: the promised step is planned all the same, and must be what was promised. */
+static int plan_promised(struct replica *replica, int64_t now_ns, struct ifl_error *error)
+{
+    const struct ifl_promise promised = replica->promise;
+    const int rc = replica_plan(replica, now_ns, error);
+    if (rc < 0)
+        return rc;
+    if (!replica_ticks_again(replica))
+        return replica_blame(replica, error);
+    replica->promise = promised;
+    replica->promise.n_steps--;
+    return 0;
+}
+
+static int plan_once(struct flight *flight, struct replica *replica, int64_t now_ns,
+                     struct ifl_error *error)
+{
+    if (flight->check_steady && replica_keeps_promise(replica, now_ns))
+        return plan_promised(replica, now_ns, error);
+    if (flight->steady_runs && !flight->check_steady && replica_repeat(replica, now_ns)) {
+        flight->n_repeats++;
+        return 0;
+    }
+    flight->n_plans++;
+    return replica_plan(replica, now_ns, error);
+}
+
+static int count_wake(struct replica *replica, int64_t now_ns, bool moved, struct ifl_error *error)
+{
+    if (moved || replica->view.step != replica->wake_step)
+        replica->n_vain_wakes = 0;
+    replica->wake_step = replica->view.step;
+    if (++replica->n_vain_wakes <= IFL_MAX_VAIN_WAKES)
+        return 0;
+    return ifl_fail(error, IFL_E_STALLED,
+                    "policy %s asks to wake for ever: %d times in a row, up to %.9f s, it planned "
+                    "nothing and nothing else happened, while %zu requests wait",
+                    replica->modules[IFL_BATCHING].policy->name, IFL_MAX_VAIN_WAKES,
+                    ifl_s_from_ns(now_ns), replica_requests(replica));
+}
+
+/* True if the replica has asked to be woken at a later time. */
+static bool sleeps(const struct loop *loop, const struct replica *replica)
+{
+    return replica->wake_ns > loop->now_ns && replica->wake_ns != IFL_NEVER;
+}
+
+/* After a plan without work the replica sleeps until the next event, or until the time that the
+ * policy asked for. */
+static int fall_asleep(struct loop *loop, struct replica *replica, bool moved,
+                       struct ifl_error *error)
+{
+    const int64_t at_ns = replica->wake_ns;
+    if (!sleeps(loop, replica) || at_ns == replica->wake_asked_ns)
+        return 0;
+    replica->wake_asked_ns = at_ns;
+    if (count_wake(replica, loop->now_ns, moved, error) < 0)
+        return error->code;
+    return event_push(&loop->wakes, at_ns, replica->number, replica->number) < 0
+               ? ifl_fail_nomem(error)
+               : 0;
+}
+
+/* ---- the end of a step ---- */
+
+/* Records what the step did for each sequence, for work.csv and the timeline. Reads replica->work,
+ * not desc.work, which is for the executor at submission: arrivals since may have moved the
+ * array. */
+static int record_work(const struct flight *flight, const struct replica *replica,
+                       const struct ifl_done *done, struct ifl_error *error)
+{
+    const uint64_t *request_id = flight->workload->trace->request_id;
+    int rc = 0;
+    for (size_t i = 0; i < replica->desc.n_work && rc == 0; i++) {
+        const struct ifl_work *work = &replica->work[i];
+        struct live_request *r = live(work->request);
+        const bool decodes = work->n_context >= r->pub.n_prefill;
+        const struct ifl_work_record record = {
+            .step = replica->desc.step,
+            .request_id = request_id ? request_id[r->row] : r->row,
+            .start_ns = done->start_ns,
+            .duration_ns = done->end_ns - done->start_ns,
+            .replica = (int32_t)replica->number,
+            .prefill_tokens = decodes ? 0 : work->n_new,
+            .decode_tokens = decodes ? work->n_new : 0,
+            .context_tokens = work->n_context,
+            .preemptions = r->pub.n_preempted,
+        };
+        if (r->stall_ended_ns != IFL_NEVER) {
+            const struct ifl_stall_record stall = {record.request_id, r->stall_began_ns,
+                                                   r->stall_ended_ns, r->stalled_on_host};
+            rc = ifl_record_stall(flight->recorder, &stall, error);
+            r->stall_ended_ns = IFL_NEVER;
+        }
+        if (rc == 0)
+            rc = ifl_record_work(flight->recorder, &record, error);
+    }
+    return rc;
+}
+
+/* The step in flight has ended. */
+static inline int end_one(struct loop *loop, struct replica *replica, const struct ifl_done *done,
+                          struct ifl_error *error)
+{
+    int rc = replica_end(replica, done, loop->flight->recorder, error);
+    loop->now_ns = done->end_ns;
+    routing_tell_first_tokens(&loop->routing, replica);
+    if (rc == 0 && loop->flight->records_work)
+        rc = record_work(loop->flight, replica, done, error);
+    return rc == 0 && replica->n_gone > 0 ? report_gone(loop, replica, error) : rc;
+}
+
+/* ---- steps that are ended without being submitted ---- */
+
+/* An executor that foretells durations need not be waited for. Only with a single replica, for the
+ * events of several must be put in order, and without a router that may hold requests back. */
+static bool sees_ahead(const struct flight *flight)
+{
+    return flight->n_replicas == 1 && !flight->router && flight->executor->durations &&
+           flight->steady_runs && !flight->check_steady && !flight->records_work;
+}
+
+static int64_t next_event_ns(const struct loop *loop)
+{
+    const int64_t arrival_ns = workload_next_ns(loop->flight->workload);
+    const int64_t wake_ns = event_next_ns(&loop->wakes);
+    const int64_t next_ns = arrival_ns < wake_ns ? arrival_ns : wake_ns;
+    return next_ns < IFL_LAST_NS ? next_ns : IFL_LAST_NS;
+}
+
+/* Durations of the committed step and of some that may follow it, of which `at` have been used. */
+struct outlook {
+    int64_t duration_ns[REPLICA_MAX_STRETCH];
+    size_t n, at;
+};
+
+/* False: only submitting the step tells its duration, or why there is none. */
+static bool look_ahead(const struct flight *flight, const struct replica *replica, int64_t until_ns,
+                       struct outlook *outlook)
+{
+    if (outlook->at == outlook->n) {
+        outlook->at = 0;
+        outlook->n = flight->executor->durations(flight->executor_self, &replica->desc,
+                                                 replica_stretch_steps(replica, until_ns),
+                                                 outlook->duration_ns);
+    }
+    return outlook->n > 0 &&
+           outlook->duration_ns[outlook->at] <= IFL_LAST_NS - replica->desc.start_ns;
+}
+
+/* Ends the committed step and as many like it as it can. 1: the one behind them is committed; 0: a
+ * plan is due. */
+static int coast(struct loop *loop, struct replica *replica, const struct ifl_done *done,
+                 int64_t until_ns, struct outlook *outlook, struct ifl_error *error)
+{
+    struct flight *flight = loop->flight;
+    const int n = replica_coast(replica, done, outlook->duration_ns + outlook->at,
+                                outlook->n - outlook->at, until_ns, flight->recorder, error);
+    loop->now_ns = replica->view.now_ns;
+    if (n < 0)
+        return n;
+    outlook->at += (size_t)n;
+    flight->n_repeats += (uint64_t)n - 1;
+    if (!replica_next_tick(replica, loop->now_ns))
+        return 0;
+    flight->n_repeats++;
+    return 1;
+}
+
+/* Delivers the wakes and arrivals before the end of the step, then ends it. */
+static int end_after_arrivals(struct loop *loop, struct replica *replica,
+                              const struct ifl_done *done, struct ifl_error *error)
+{
+    loop->now_ns = done->end_ns - 1;
+    wake(loop);
+    const int rc = loop_let_arrive(loop, error);
+    return rc < 0 ? rc : end_one(loop, replica, done, error);
+}
+
+/* Ends the committed step, and those that repeat it until the next event, without calling the
+ * executor for each. 1: the step that is committed then must be submitted; 0: all have ended, and a
+ * plan is due. */
+static int end_foreseen(struct loop *loop, struct replica *replica, struct ifl_error *error)
+{
+    const int64_t until_ns = next_event_ns(loop);
+    struct outlook outlook;
+    int rc = 1;
+    outlook.n = outlook.at = 0;
+    while (rc > 0 && look_ahead(loop->flight, replica, until_ns, &outlook)) {
+        const int64_t start_ns = replica->desc.start_ns;
+        const int64_t duration_ns = outlook.duration_ns[outlook.at];
+        const struct ifl_done done = {.step = replica->desc.step,
+                                      .replica = replica->number,
+                                      .start_ns = start_ns,
+                                      .end_ns = start_ns + duration_ns,
+                                      .device_ns = duration_ns};
+        if (done.end_ns >= until_ns || !replica_coasts(replica))
+            return end_after_arrivals(loop, replica, &done, error);
+        rc = coast(loop, replica, &done, until_ns, &outlook, error);
+    }
+    return rc;
+}
+
+static int submit(struct loop *loop, const struct replica *replica, struct ifl_error *error)
+{
+    const struct flight *flight = loop->flight;
+    loop->n_busy++;
+    return flight->executor->submit(flight->executor_self, &replica->desc, error);
+}
+
+static int check_stop(const struct flight *flight, struct ifl_error *error)
+{
+    return flight->stop && *flight->stop ? ifl_fail(error, IFL_E_INTERRUPTED, "interrupted") : 0;
+}
+
+/* Plans until the executor has work to wait for, or nothing changes any more. A plan that only
+ * preempts or rejects is followed by another at the same time. */
+static int plan_step(struct loop *loop, struct replica *replica, struct ifl_error *error)
+{
+    struct flight *flight = loop->flight;
+    for (size_t n_tries = 0; replica_requests(replica) > 0; n_tries++) {
+        int rc = plan_once(flight, replica, loop->now_ns, error);
+        if (rc < 0)
+            return rc;
+        const bool moved = replica->n_rejected > 0 || replica->step.n_preempted > 0 ||
+                           replica->n_ended > 0 || replica->wake_ns == loop->now_ns;
+        n_tries = replica->n_rejected > 0 ? 0 : n_tries; /* rejections are finite */
+        const bool submits = replica_commit(replica);
+        if (replica->n_gone > 0 && (rc = report_gone(loop, replica, error)) < 0)
+            return rc;
+        if (!submits && (!moved || n_tries > replica_requests(replica) + 1)) {
+            if (sleeps(loop, replica) || !replica_give_up(replica, false))
+                return fall_asleep(loop, replica, moved, error);
+            if ((rc = report_gone(loop, replica, error)) < 0)
+                return rc;
+            n_tries = 0;
+        }
+        if (!submits)
+            continue;
+        rc = loop->sees_ahead ? end_foreseen(loop, replica, error) : 1;
+        if (rc != 0)
+            return rc < 0 ? rc : submit(loop, replica, error);
+        if ((rc = loop_let_arrive(loop, error)) < 0 || (rc = check_stop(flight, error)) < 0)
+            return rc;
+        n_tries = 0;
+    }
+    return 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Plans for the replicas that fell due, in the order of their numbers. */
+static int plan_due(struct loop *loop, struct ifl_error *error)
+{
+    int rc = 0;
+    if (loop->n_due > 1)
+        gsl_heapsort(loop->due, loop->n_due, sizeof *loop->due, by_number);
+    for (uint32_t i = 0; i < loop->n_due && rc == 0; i++) {
+        struct replica *replica = &loop->flight->replicas[loop->due[i]];
+        rc = plan_step(loop, replica, error);
+        replica->due = false;
+        routing_note(&loop->routing, replica);
+    }
+    loop->n_due = 0;
+    return rc;
+}
+
+/* ---- the loop ---- */
+
+/* Fails the run: the batching module neither serves nor refuses the requests that are left. */
+static int fail_idle(const struct flight *flight, struct replica *replica, struct ifl_error *error)
+{
+    const uint64_t *request_id = flight->workload->trace->request_id;
+    uint64_t at[2] = {0, 0};
+    const struct live_request *r = waiting_next(&replica->waiting, at);
+    char first[96] = "";
+    if (r)
+        snprintf(first, sizeof first, "; first in line is request %llu, %d tokens and %d sequences",
+                 (unsigned long long)(request_id ? request_id[r->row] : r->row),
+                 r->pub.stale.n_tokens, r->pub.n_seqs);
+    return ifl_fail(error, IFL_E_STALLED,
+                    "policy %s leaves %zu requests waiting, %zu running and %zu swapped out, "
+                    "refuses none of them, and nothing can happen any more%s",
+                    replica->modules[IFL_BATCHING].policy->name, replica->waiting.n,
+                    replica->running.n, replica->n_swapped, first);
+}
+
+/* No event is left. At each replica with requests, one that is refused is dropped, and a plan is
+ * due for the others; then one that is held back. 0: no request is left. */
+static int give_up(struct loop *loop, struct ifl_error *error)
+{
+    const struct flight *flight = loop->flight;
+    int rc = 0;
+    for (uint32_t i = 0; i < flight->n_replicas && rc >= 0; i++) {
+        struct replica *replica = &flight->replicas[i];
+        if (replica_requests(replica) == 0)
+            continue;
+        if (!replica_give_up(replica, true))
+            return fail_idle(flight, replica, error);
+        loop_fall_due(loop, replica);
+        rc = report_gone(loop, replica, error) < 0 ? error->code : 1;
+    }
+    return rc == 0 ? loop_give_up_held(loop, error) : rc;
+}
+
+/* Records preemptions behind the last step, of requests that were dropped then. */
+static int record_last_preemptions(const struct flight *flight, struct ifl_error *error)
+{
+    struct ifl_step_record record;
+    int rc = 0;
+    for (uint32_t i = 0; i < flight->n_replicas && rc == 0; i++)
+        if (replica_preempted_since(&flight->replicas[i], &record))
+            rc = ifl_record_step(flight->recorder, &record, error);
+    return rc;
+}
+
+static int end_step(struct loop *loop, const struct ifl_done *done, struct ifl_error *error)
+{
+    struct replica *replica = &loop->flight->replicas[done->replica];
+    const int rc = end_one(loop, replica, done, error);
+    loop->n_busy--;
+    loop_fall_due(loop, replica);
+    routing_note(&loop->routing, replica);
+    return rc;
+}
+
+/* Steps of other replicas that end at the same time. */
+static int end_others(struct loop *loop, struct ifl_error *error)
+{
+    const struct flight *flight = loop->flight;
+    struct ifl_done done;
+    int rc = 1;
+    while (rc > 0 && loop->n_busy > 0) {
+        rc = flight->executor->next(flight->executor_self, loop->now_ns, &done, error);
+        if (rc > 0 && end_step(loop, &done, error) < 0)
+            return error->code;
+    }
+    return rc < 0 ? rc : 0;
+}
+
+/* Waits for the next event. 1: now_ns has moved; 0: there is no event any more. */
+static int advance(struct loop *loop, struct ifl_error *error)
+{
+    const struct flight *flight = loop->flight;
+    struct ifl_done done;
+    int64_t until_ns = workload_next_ns(flight->workload);
+    if (event_next_ns(&loop->wakes) < until_ns)
+        until_ns = event_next_ns(&loop->wakes);
+    if (loop->n_busy == 0 && until_ns == IFL_NEVER)
+        return 0;
+    int rc = flight->executor->next(flight->executor_self, until_ns, &done, error);
+    if (rc == 0)
+        loop->now_ns = until_ns;
+    if (rc > 0)
+        rc = end_step(loop, &done, error);
+    if (rc == 0)
+        rc = end_others(loop, error);
+    wake(loop);
+    return rc < 0 ? rc : 1;
+}
+
+static int run(struct loop *loop, struct ifl_error *error)
+{
+    const struct flight *flight = loop->flight;
+    int rc;
+    while ((rc = advance(loop, error)) > 0 || (rc == 0 && (rc = give_up(loop, error)) > 0)) {
+        rc = check_stop(flight, error);
+        if (rc == 0 && loop->asks_held)
+            rc = loop_ask_held(loop, error);
+        if (rc == 0)
+            rc = loop_let_arrive(loop, error);
+        if (rc == 0)
+            rc = plan_due(loop, error);
+        if (rc < 0)
+            return rc;
+    }
+    return rc < 0 ? rc : record_last_preemptions(flight, error);
+}
+
+int flight_run(struct flight *flight, struct ifl_error *error)
+{
+    struct loop loop = {.flight = flight, .due = calloc(flight->n_replicas, sizeof *loop.due)};
+    int rc = loop.due ? routing_create(&loop.routing, flight->replicas, flight->n_replicas,
+                                       flight->router, flight->seed, error)
+                      : ifl_fail_nomem(error);
+    loop.sees_ahead = sees_ahead(flight);
+    for (uint32_t i = 0; i < flight->n_replicas; i++) {
+        flight->replicas[i].checks = flight->check_steady;
+        flight->replicas[i].wake_ns = flight->replicas[i].wake_asked_ns = IFL_NEVER;
+    }
+    if (rc == 0)
+        rc = run(&loop, error);
+    loop_tell_progress(&loop);
+    flight->shed = loop.routing.refusals;
+    routing_destroy(&loop.routing);
+    event_heap_destroy(&loop.wakes);
+    free(loop.due);
+    return rc;
+}

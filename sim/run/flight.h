@@ -1,0 +1,50 @@
+/* A flight: one workload against the replicas of a cluster on one executor, from the first arrival
+ * to the last token. The loop is the same in virtual and in wall time: it waits for the next event,
+ * delivers arrivals, and plans for the replicas that fell due.
+ *
+ * At equal times: ends of steps, then wakes, then requests that a router holds back, then arrivals,
+ * then plans. Of several of a kind: by the number of the replica, then by the serial of the
+ * request. */
+#ifndef SIM_RUN_FLIGHT_H
+#define SIM_RUN_FLIGHT_H
+
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "inflight/executor.h"
+#include "inflight/report.h"
+
+#include "config/config.h"
+#include "replica/replica.h"
+#include "run/workload.h"
+
+/* Requests that came to no replica: longer than the model, larger than the pool, turned away at the
+ * door. Requests that modules refuse are counted by the replicas. */
+struct flight_rejections {
+    uint64_t n_beyond_model, n_beyond_pool, n_at_door;
+};
+
+struct flight {
+    struct replica *replicas; /* [n_replicas], numbered from 0, alike */
+    uint32_t n_replicas;
+    const struct module *router; /* NULL: there is one replica, and it takes every request */
+    struct door door;            /* of the cluster */
+    uint64_t seed;               /* of the router's draws */
+    struct workload *workload;
+    const struct ifl_executor_ops *executor;
+    void *executor_self;
+    struct ifl_recorder *recorder;
+    bool steady_runs;
+    bool records_work; /* the replicas list the work of each step, and the recorder takes it */
+    bool check_steady; /* plan promised steps all the same, and compare */
+    const volatile sig_atomic_t *stop; /* set by a signal: the flight ends with an error */
+    atomic_ullong *n_ended;            /* requests ended so far, for a progress line, or NULL */
+    uint64_t n_plans, n_repeats;       /* out */
+    struct flight_rejections rejected; /* out */
+    struct refusals shed;              /* out: by the router */
+};
+
+/* Negative: the run failed; the recorder is then left to be destroyed. */
+int flight_run(struct flight *flight, struct ifl_error *error);
+
+#endif

@@ -1,0 +1,123 @@
+/* Arrivals of a flight: turned away at the door, sent to a replica, held back or dropped. */
+#include "run/flight_loop.h"
+
+#include <string.h>
+
+/* vllm/v1/engine/async_llm.py, check_admission (v0.33): the server knows what it has let in and
+ * what it has answered, not how far a prompt is. */
+static bool door_is_closed(const struct flight *flight, const struct arrival *a)
+{
+    const struct door *door = &flight->door;
+    int64_t n_seqs = a->n_samples, n_tokens = 0;
+    if (door->max_queued_reqs == 0 && door->max_queued_tokens == 0)
+        return false;
+    for (uint32_t i = 0; i < flight->n_replicas; i++) {
+        n_seqs += flight->replicas[i].n_seqs_here;
+        n_tokens += flight->replicas[i].n_unanswered_tokens;
+    }
+    return (door->max_queued_reqs > 0 && n_seqs > door->max_queued_reqs) ||
+           (door->max_queued_tokens > 0 && n_tokens >= door->max_queued_tokens);
+}
+
+/* A request that is longer than the model or the pool could never finish. */
+static bool is_turned_away(struct flight *flight, const struct arrival *a)
+{
+    const enum replica_fit fit = replica_fit(&flight->replicas[0], a);
+    const bool at_door = fit == REPLICA_FITS && door_is_closed(flight, a);
+    flight->rejected.n_beyond_model += fit == REPLICA_BEYOND_MODEL;
+    flight->rejected.n_beyond_pool += fit == REPLICA_BEYOND_POOL;
+    flight->rejected.n_at_door += at_door;
+    return fit != REPLICA_FITS || at_door;
+}
+
+static int turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
+                     struct ifl_error *error)
+{
+    struct flight *flight = loop->flight;
+    const struct ifl_trace *trace = flight->workload->trace;
+    const struct ifl_request_record record = {
+        .request_id = trace->request_id ? trace->request_id[a->row] : a->row,
+        .arrival_ns = a->at_ns,
+        .first_scheduled_ns = IFL_NEVER,
+        .first_token_ns = IFL_NEVER,
+        .finish_ns = IFL_NEVER,
+        .max_itl_ns = -1,
+        .ttft_slo_ns = a->ttft_slo_ns,
+        .tpot_slo_ns = a->tpot_slo_ns,
+        .prompt_tokens = a->n_prompt,
+        .status = IFL_REJECTED,
+    };
+    loop_count_ended(loop, 1);
+    const int rc = ifl_record_request(flight->recorder, &record, error);
+    return rc < 0 ? rc : workload_ended(flight->workload, a->row, a->serial, now_ns, error);
+}
+
+static int send_to(struct loop *loop, uint32_t number, const struct arrival *a, int64_t now_ns,
+                   struct ifl_error *error)
+{
+    struct replica *replica = &loop->flight->replicas[number];
+    const int rc = replica_join(replica, a, now_ns, error);
+    loop_fall_due(loop, replica);
+    routing_note(&loop->routing, replica);
+    routing_tell_sent(&loop->routing, a, number, now_ns);
+    return rc;
+}
+
+static int shed(struct loop *loop, const struct arrival *a, int64_t now_ns, const char *why,
+                struct ifl_error *error)
+{
+    routing_note_shed(&loop->routing, why);
+    return turn_away(loop, a, now_ns, error);
+}
+
+/* As the router says. */
+static int dispatch(struct loop *loop, const struct arrival *a, int64_t now_ns,
+                    struct ifl_error *error)
+{
+    struct ifl_route route;
+    const int rc = routing_pick(&loop->routing, a, now_ns, &route, error);
+    if (rc < 0)
+        return rc;
+    if (route.what == IFL_SEND)
+        return send_to(loop, (uint32_t)route.prefill, a, now_ns, error);
+    return route.what == IFL_HOLD ? routing_hold(&loop->routing, a, error)
+                                  : shed(loop, a, now_ns, route.why, error);
+}
+
+int loop_let_one_arrive(struct loop *loop, struct ifl_error *error)
+{
+    struct flight *flight = loop->flight;
+    struct arrival a;
+    workload_take(flight->workload, &a);
+    return is_turned_away(flight, &a) ? turn_away(loop, &a, a.at_ns, error)
+                                      : dispatch(loop, &a, a.at_ns, error);
+}
+
+int loop_ask_held(struct loop *loop, struct ifl_error *error)
+{
+    struct routing *routing = &loop->routing;
+    const size_t n = routing->n_held;
+    int rc = 0;
+    loop->asks_held = false;
+    if (n == 0)
+        return 0;
+    routing->n_held = 0;
+    for (size_t i = 0; i < n && rc == 0; i++) {
+        const struct arrival a = routing->held[i];
+        rc = dispatch(loop, &a, loop->now_ns, error);
+    }
+    return rc;
+}
+
+int loop_give_up_held(struct loop *loop, struct ifl_error *error)
+{
+    struct routing *routing = &loop->routing;
+    if (routing->n_held == 0)
+        return 0;
+    const struct arrival a = routing->held[0];
+    routing->n_held--;
+    memmove(routing->held, routing->held + 1, routing->n_held * sizeof *routing->held);
+    const int rc =
+        shed(loop, &a, loop->now_ns, "it holds it back, and no request is left to wait for", error);
+    return rc < 0 ? rc : 1;
+}

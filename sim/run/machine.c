@@ -1,0 +1,222 @@
+#include "run/machine.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cost/memory.h"
+
+/* ---- model and hardware ---- */
+
+/* Adds the deployment's times on the host to those of the machine. */
+static void deploy(const struct cost_config *cost, struct host_profile *host)
+{
+    host->step_us += cost->host_step_s * 1e6;
+    host->seq_us += cost->host_seq_s * 1e6;
+    host->floor_ms = fmax(host->floor_ms, cost->host_floor_s * 1e3);
+}
+
+int machine_load(struct machine *machine, const struct config *config, struct profile_shelf *shelf,
+                 struct ifl_error *error)
+{
+    const bool wanted = config->executor == EXECUTOR_SIM && config->cost.model == COST_ROOFLINE;
+    int rc = 0;
+    *machine = (struct machine){.has_model = config->model[0], .has_hardware = config->hardware[0]};
+    if (machine->has_model)
+        rc = profile_shelf_model(shelf, config->model, &machine->model, error);
+    if (rc == 0 && machine->has_model)
+        rc = model_stage(&machine->model, config->pipeline_parallel, &machine->stage, error);
+    if (rc == 0 && machine->has_hardware)
+        rc = profile_shelf_hardware(shelf, config->hardware, &machine->hardware, error);
+    deploy(&config->cost, &machine->hardware.host);
+    if (rc < 0 || (machine->has_model && machine->has_hardware))
+        return rc;
+    return wanted ? ifl_fail_at(error, config->path, 0, 0,
+                                "cost.model is roofline, which needs a model and a hardware")
+                  : 0;
+}
+
+/* ---- blocks ---- */
+
+static int32_t host_blocks(const struct config *config, const struct machine *machine)
+{
+    const int32_t block_tokens = config->serving.kv.block_tokens;
+    const double pool_bytes = config->serving.kv.swap_gib * 1073741824.0;
+    if (!machine->has_model) /* a token has no bytes: as many host blocks as could ever be swapped
+                                out */
+        return pool_bytes > 0 ? config->serving.kv.num_blocks : 0;
+    const double block_bytes =
+        (double)model_kv_bytes_per_token(&machine->stage, config->tensor_parallel) * block_tokens;
+    const double n = pool_bytes / block_bytes;
+    return n < 1e9 ? (int32_t)n : 1000000000;
+}
+
+/* memory_print writes a paragraph; here it becomes one line. */
+static void explain(const struct memory_plan *plan, char text[MACHINE_TEXT_BYTES])
+{
+    FILE *out = fmemopen(text, MACHINE_TEXT_BYTES, "w");
+    if (!out)
+        return;
+    memory_print(plan, out);
+    fclose(out);
+    for (char *c = text; *c; c++)
+        if (*c == '\n')
+            *c = c[1] ? ' ' : '\0';
+}
+
+/* Sums of tokens on the device are 32 bits wide. */
+static int check_pool(const struct config *config, struct ifl_error *error)
+{
+    const struct kv_config *kv = &config->serving.kv;
+    const int64_t n_tokens = (int64_t)kv->num_blocks * kv->block_tokens;
+    if (n_tokens <= INT32_MAX)
+        return 0;
+    return ifl_fail_at(error, config->path, 0, 0,
+                       "serving.kv.num_blocks is %d, with blocks of %d tokens room for %lld "
+                       "tokens, expected at most %d",
+                       kv->num_blocks, kv->block_tokens, (long long)n_tokens, INT32_MAX);
+}
+
+static struct memory_options memory_options(const struct config *config)
+{
+    const struct kv_config *kv = &config->serving.kv;
+    return (struct memory_options){config->tensor_parallel, kv->block_tokens,
+                                   kv->memory_utilization};
+}
+
+/* As many blocks as there is room for. */
+static int fill_memory(const struct config *config, const struct machine *machine,
+                       struct memory_plan *plan, struct ifl_error *error)
+{
+    const struct memory_options options = memory_options(config);
+    if (config->serving.kv.sizing == KV_SIZING_FREE_SHARE)
+        return memory_plan_free_share(&machine->stage, &machine->hardware, &options, plan, error);
+    return memory_plan(&machine->stage, &machine->hardware, &options, plan, error);
+}
+
+static int plan_memory(const struct config *config, const struct machine *machine,
+                       int32_t max_tokens, struct memory_plan *plan, struct ifl_error *error)
+{
+    const struct memory_options options = memory_options(config);
+    if (config->serving.kv.sizing != KV_SIZING_WHOLE_REQUESTS)
+        return fill_memory(config, machine, plan, error);
+    return memory_plan_whole_requests(&machine->stage, &machine->hardware, &options, max_tokens,
+                                      plan, error);
+}
+
+/* A number of blocks that is given is taken as it is. A note says so if memory has no room for
+ * it. */
+static void doubt(const struct config *config, const struct machine *machine,
+                  char text[MACHINE_TEXT_BYTES])
+{
+    const struct kv_config *kv = &config->serving.kv;
+    struct memory_plan plan = {0};
+    struct ifl_error error;
+    if (!machine->has_model || !machine->has_hardware)
+        return;
+    const int rc = fill_memory(config, machine, &plan, &error);
+    if (rc < 0)
+        snprintf(text, MACHINE_TEXT_BYTES, "serving.kv.num_blocks is given, although %s",
+                 error.text);
+    else if (kv->num_blocks > plan.n_blocks)
+        snprintf(text, MACHINE_TEXT_BYTES,
+                 "serving.kv.num_blocks is %d, more than the %d that memory has room for",
+                 kv->num_blocks, plan.n_blocks);
+}
+
+int machine_size_pool(const struct machine *machine, const struct config *config,
+                      struct ifl_limits *limits, char arithmetic[MACHINE_TEXT_BYTES],
+                      struct ifl_error *error)
+{
+    const struct kv_config *kv = &config->serving.kv;
+    struct memory_plan plan;
+    arithmetic[0] = '\0';
+    *limits = (struct ifl_limits){
+        .block_tokens = kv->block_tokens,
+        .n_blocks = kv->num_blocks,
+        .n_host_blocks = host_blocks(config, machine),
+        .max_model_tokens = config->serving.max_model_len,
+        .n_clients = 1,
+    };
+    if (limits->max_model_tokens == 0)
+        limits->max_model_tokens = machine->has_model ? machine->model.max_model_len : 1 << 20;
+    if (kv->num_blocks > 0) {
+        doubt(config, machine, arithmetic);
+        return check_pool(config, error);
+    }
+    if (!machine->has_model || !machine->has_hardware)
+        return ifl_fail_at(error, config->path, 0, 0,
+                           "serving.kv.num_blocks is needed where no model and hardware are named");
+    const int rc = plan_memory(config, machine, limits->max_model_tokens, &plan, error);
+    if (rc < 0)
+        return rc;
+    limits->n_blocks = plan.n_blocks;
+    explain(&plan, arithmetic);
+    return 0;
+}
+
+/* ---- costs ---- */
+
+struct cost *machine_cost(const struct machine *machine, const struct config *config,
+                          struct ifl_error *error)
+{
+    const struct cost_config *c = &config->cost;
+    if (c->model == COST_LINEAR) {
+        const struct linear_cost linear = {c->step_s, c->prefill_token_s, c->decode_seq_s,
+                                           c->context_token_s};
+        return cost_create_linear(&linear, error);
+    }
+    if (c->model == COST_RECORDED)
+        return cost_create_recorded(c->dir, error);
+    if (c->model == COST_TABLE)
+        return cost_create_table(&machine->model, c->dir, error);
+    return cost_create_roofline(&machine->model, &machine->hardware, config->tensor_parallel,
+                                config->pipeline_parallel, config->serving.kv.block_tokens, error);
+}
+
+static void add(char *text, size_t n_bytes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void add(char *text, size_t n_bytes, const char *format, ...)
+{
+    va_list args;
+    const size_t at = strlen(text);
+    const int n = at > 0 ? snprintf(text + at, n_bytes - at, "; ") : 0;
+    va_start(args, format);
+    if (at + (size_t)n < n_bytes)
+        vsnprintf(text + at + n, n_bytes - at - (size_t)n, format, args);
+    va_end(args);
+}
+
+static void disclose_hardware(const struct machine *machine, char *text, size_t n_bytes)
+{
+    const struct hardware *hardware = &machine->hardware;
+    const char *warning = cost_roofline_warning(&machine->model);
+    if (hardware->assumed[0] || warning)
+        add(text, n_bytes, "%s: %s%s%s", hardware->name, hardware->assumed,
+            hardware->assumed[0] && warning ? "; " : "", warning ? warning : "");
+}
+
+void machine_disclose(const struct machine *machine, const struct config *config,
+                      int32_t max_model_tokens, struct ifl_summary *summary)
+{
+    const struct model *model = &machine->model;
+    const int kind = config->cost.model;
+    char *text = summary->assumed;
+    const size_t n_bytes = sizeof summary->assumed;
+    if (config->executor != EXECUTOR_SIM || kind == COST_RECORDED)
+        return;
+    if (kind == COST_ROOFLINE)
+        disclose_hardware(machine, text, n_bytes);
+    if (model->window_tokens > 0 && model->window_tokens < max_model_tokens)
+        add(text, n_bytes,
+            "attention and KV blocks span the whole context, not the window of %d tokens of %s",
+            model->window_tokens, model->name);
+    if (config->pipeline_parallel > 1)
+        add(text, n_bytes,
+            kind == COST_ROOFLINE
+                ? "one step at a time in the %d stages of parallel.pipeline, where engines keep "
+                  "one in each"
+                : "linear costs know nothing of the %d stages of parallel.pipeline",
+            config->pipeline_parallel);
+}

@@ -1,0 +1,37 @@
+/* What a point is flown on, by its configuration: a model on a hardware, how many K/V blocks that
+ * leaves room for, and what its steps cost. */
+#ifndef SIM_RUN_MACHINE_H
+#define SIM_RUN_MACHINE_H
+
+#include "inflight/report.h"
+#include "inflight/step.h"
+
+#include "config/config.h"
+#include "cost/cost.h"
+#include "run/profile_shelf.h"
+
+enum { MACHINE_TEXT_BYTES = 1024 };
+
+struct machine {
+    bool has_model, has_hardware; /* the configuration names one; else it is zeroed */
+    struct model model, stage; /* stage: the part of the model that one GPU of the pipeline holds */
+    struct hardware hardware;  /* the deployment's time on the host included */
+};
+
+int machine_load(struct machine *machine, const struct config *config, struct profile_shelf *shelf,
+                 struct ifl_error *error);
+/* Fills all limits; n_clients is 1. `arithmetic`: how the blocks were counted, or why the given
+ * number is doubted; empty if there is nothing to say. */
+int machine_size_pool(const struct machine *machine, const struct config *config,
+                      struct ifl_limits *limits, char arithmetic[MACHINE_TEXT_BYTES],
+                      struct ifl_error *error);
+/* The cost model that the configuration names, which the caller destroys. NULL, and `error`, on
+ * failure. */
+struct cost *machine_cost(const struct machine *machine, const struct config *config,
+                          struct ifl_error *error);
+/* Fills summary->assumed: which of the simulated durations rest on no measurement, and what of the
+ * configuration they leave out. max_model_tokens is that of the limits. */
+void machine_disclose(const struct machine *machine, const struct config *config,
+                      int32_t max_model_tokens, struct ifl_summary *summary);
+
+#endif

@@ -1,0 +1,399 @@
+#include "run/point.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fit/spread.h"
+#include "run/engine_setup.h"
+#include "run/executor_sim.h"
+#include "run/flight.h"
+#include "run/machine.h"
+
+/* What one flight of a point is made of. */
+struct point {
+    struct machine machine;
+    struct ifl_trace trace;
+    struct workload workload;
+    struct replica *replicas; /* [n_replicas] */
+    uint32_t n_replicas;
+    struct module router;
+    struct executor_sim simulator;
+    struct executor_engine *engine; /* NULL: simulated */
+    struct cost *cost;
+    struct ifl_recorder *recorder;
+    int64_t warmup_end_ns; /* by MSER-5, once flown */
+};
+
+static double wall_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* ---- the trace ---- */
+
+/* Sequences that a request may have. */
+enum { MAX_SAMPLES = 1024 };
+
+static int load_trace(const struct point_options *options, struct ifl_trace *trace,
+                      struct ifl_error *error)
+{
+    const struct workload_config *w = &options->config->workload;
+    const struct ifl_notes *notes = &options->notes;
+    const struct ifl_trace_file file = {w->trace, w->format, w->max_record_mib};
+    int rc = trace_shelf_cut(options->traces, &file, &w->window, notes, trace, error);
+    if (rc == 0 && w->shared_prefix_tokens > 0)
+        rc = ifl_trace_share_prefix(trace, w->shared_prefix_tokens, error);
+    if (rc == 0)
+        rc = ifl_trace_arrive(trace, &w->arrivals, w->trace, notes, error);
+    for (size_t i = 0; rc == 0 && trace->samples && i < trace->n; i++)
+        if (trace->samples[i] > MAX_SAMPLES)
+            rc = ifl_fail_at(error, w->trace, 0, 0,
+                             "row %zu asks for %d samples, expected at most %d", i + 1,
+                             trace->samples[i], MAX_SAMPLES);
+    return rc;
+}
+
+static int32_t concurrency(const struct config *config)
+{
+    const struct ifl_arrivals *arrivals = &config->workload.arrivals;
+    return arrivals->process == IFL_ARRIVE_CLOSED ? arrivals->concurrency : 0;
+}
+
+/* ---- the parts, each on those before it ---- */
+
+static bool records_work(const struct point_options *options)
+{
+    return options->reports.work_path || options->reports.timeline_path;
+}
+
+static int32_t max_samples(const struct ifl_trace *trace)
+{
+    int32_t most = 1;
+    for (size_t i = 0; trace->samples && i < trace->n; i++)
+        most = trace->samples[i] > most ? trace->samples[i] : most;
+    return most;
+}
+
+static int create_executor(const struct point_options *options, struct point *point,
+                           const struct point_result *result, struct ifl_error *error)
+{
+    const struct config *config = options->config;
+    if (config->executor == EXECUTOR_SIM) {
+        point->cost = machine_cost(&point->machine, config, error);
+        return point->cost
+                   ? executor_sim_create(&point->simulator, point->cost, point->n_replicas, error)
+                   : error->code;
+    }
+    const struct engine_setup setup = {
+        .config = config,
+        .model = &point->machine.model,
+        .limits = result->limits,
+        .n_requests = point->trace.n,
+        .max_samples = max_samples(&point->trace),
+        .pool = &point->replicas[0].kv,
+        .stop = options->stop,
+        .notes = options->notes,
+    };
+    point->engine = engine_set_up(&setup, error);
+    return point->engine ? 0 : error->code;
+}
+
+static int create_replicas(const struct point_options *options, struct point *point,
+                           struct point_result *result, struct ifl_error *error)
+{
+    const struct config *config = options->config;
+    char arithmetic[MACHINE_TEXT_BYTES];
+    int rc = machine_size_pool(&point->machine, config, &result->limits, arithmetic, error);
+    if (rc < 0)
+        return rc;
+    if (arithmetic[0] && options->notes.say)
+        options->notes.say(options->notes.context, arithmetic);
+    if (point->trace.n_clients > 1)
+        result->limits.n_clients = point->trace.n_clients;
+    struct replica_options replica = {
+        .modules = config->serving.modules,
+        .limits = result->limits,
+        .allocator = config->serving.kv.allocator,
+        .prefix_cache = config->serving.kv.prefix_cache,
+        .unhashed = config->serving.kv.unhashed,
+        .publish = config->serving.kv.publish,
+        .swap_full = config->serving.kv.swap_full,
+        .seed = config->workload.arrivals.seed,
+        .wants_work = config->executor != EXECUTOR_SIM || records_work(options),
+        .max_samples = max_samples(&point->trace),
+        .beams = config->workload.beams,
+    };
+    point->replicas = calloc((size_t)config->replicas, sizeof *point->replicas);
+    if (!point->replicas)
+        return ifl_fail_nomem(error);
+    for (; rc == 0 && replica.number < (uint32_t)config->replicas; replica.number++) {
+        point->n_replicas++;
+        rc = replica_create(&point->replicas[replica.number], &replica, error);
+    }
+    const struct module_config *router = &config->serving.modules[IFL_ROUTE];
+    size_t parts_bytes = 0; /* routers have no part of a request */
+    return rc < 0 ? rc
+                  : module_create_router(&point->router, router, &result->limits, point->n_replicas,
+                                         &parts_bytes, error);
+}
+
+static void destroy_replicas(struct point *point)
+{
+    for (uint32_t i = 0; i < point->n_replicas; i++)
+        replica_destroy(&point->replicas[i]);
+    free(point->replicas);
+    module_destroy(&point->router);
+}
+
+static int create_recorder(const struct point_options *options, struct point *point,
+                           struct ifl_error *error)
+{
+    struct ifl_recorder_options reports = options->reports;
+    reports.point = options->point;
+    reports.n_requests = point->trace.n;
+    reports.timeline_from_ns = ifl_ns_from_s(options->config->output.timeline_from_s);
+    reports.timeline_to_ns = ifl_ns_from_s(options->config->output.timeline_to_s);
+    reports.timeline_every = (uint64_t)options->config->output.timeline_every;
+    point->recorder = ifl_recorder_create(&reports, error);
+    return point->recorder ? 0 : error->code;
+}
+
+static int assemble(const struct point_options *options, struct point *point,
+                    struct point_result *result, struct ifl_error *error)
+{
+    const struct config *config = options->config;
+    const double began_s = wall_s();
+    int rc = machine_load(&point->machine, config, options->profiles, error);
+    if (rc == 0 && options->member.number > 0)
+        rc = spread_draw(config->hardware,
+                         &(struct spread){options->member.seed, options->member.number,
+                                          config->cost.host_error_frac},
+                         &point->machine.hardware, error);
+    if (rc == 0)
+        rc = load_trace(options, &point->trace, error);
+    result->read_s = wall_s() - began_s;
+    if (rc == 0 && options->n_requests)
+        atomic_fetch_add(options->n_requests, point->trace.n);
+    if (rc == 0)
+        rc = workload_create(&point->workload, &point->trace, concurrency(config), error);
+    point->workload.predictor = config->workload.predictor;
+    workload_slo(&point->workload, config->ttft_slo_s, config->tpot_slo_s);
+    if (rc == 0)
+        rc = create_replicas(options, point, result, error);
+    if (rc == 0)
+        rc = create_recorder(options, point, error);
+    /* Last: an engine's clock starts with it. */
+    return rc == 0 ? create_executor(options, point, result, error) : rc;
+}
+
+/* ---- flying ---- */
+
+/* Adds up the refusals of the router and of all replicas. */
+static void sum_refusals(const struct point *point, const struct flight *flight,
+                         struct refusals *all)
+{
+    *all = flight->shed;
+    for (uint32_t i = 0; i < point->n_replicas; i++)
+        for (size_t k = 0; k < point->replicas[i].refusals.n; k++)
+            refusals_add(all, &point->replicas[i].refusals.of[k]);
+}
+
+/* What stands before an item of a list: *before for the first, "; " for all others. */
+static const char *then(const char **before)
+{
+    const char *now = *before;
+    *before = "; ";
+    return now;
+}
+
+static void list_turned_away(FILE *to, const struct flight_rejections *rejected,
+                             const struct ifl_limits *limits, const char **before)
+{
+    if (rejected->n_beyond_model > 0)
+        fprintf(to, "%s%" PRIu64 " longer than max_model_len, %" PRId32 " tokens", then(before),
+                rejected->n_beyond_model, limits->max_model_tokens);
+    if (rejected->n_beyond_pool > 0)
+        fprintf(to, "%s%" PRIu64 " larger than the KV pool, %" PRId64 " tokens", then(before),
+                rejected->n_beyond_pool, (int64_t)limits->n_blocks * limits->block_tokens);
+    if (rejected->n_at_door > 0)
+        fprintf(to,
+                "%s%" PRIu64 " turned away at the door (serving.max_queued_reqs, "
+                "max_queued_tokens)",
+                then(before), rejected->n_at_door);
+}
+
+static void list_refusals(FILE *to, const struct refusals *refusals, bool failed,
+                          const char **before)
+{
+    for (size_t i = 0; i < refusals->n; i++) {
+        const struct refusal_count *one = &refusals->of[i];
+        const uint64_t n = failed ? one->n_failed : one->n_rejected;
+        if (n > 0)
+            fprintf(to, "%s%" PRIu64 " by %s %s: %s", then(before), n,
+                    module_kind_name(one->by->kind), one->by->name, one->why);
+    }
+}
+
+/* Says why requests were rejected or failed; a row of summary.csv only counts them. */
+static void explain_refusals(const struct point_options *options, const struct point *point,
+                             const struct flight *flight, const struct ifl_limits *limits)
+{
+    struct refusals refusals;
+    sum_refusals(point, flight, &refusals);
+    for (int failed = 0; failed < 2 && options->notes.say; failed++) {
+        const char *before = failed ? "failed requests: " : "rejected requests: ";
+        const char *const first = before;
+        char *note = NULL;
+        size_t n_bytes;
+        FILE *to = open_memstream(&note, &n_bytes);
+        if (!to)
+            return;
+        if (!failed)
+            list_turned_away(to, &flight->rejected, limits, &before);
+        list_refusals(to, &refusals, failed, &before);
+        if (fclose(to) == 0 && before != first)
+            options->notes.say(options->notes.context, note);
+        free(note);
+    }
+}
+
+/* One replica takes every request, unless the router may say no or not yet: the built-in ones never
+ * do. */
+static bool asks_router(const struct point *point)
+{
+    return point->n_replicas > 1 || !registry_is_builtin(point->router.policy);
+}
+
+static int fly(const struct point_options *options, struct point *point,
+               struct point_result *result, struct ifl_error *error)
+{
+    struct flight flight = {
+        .replicas = point->replicas,
+        .n_replicas = point->n_replicas,
+        .router = asks_router(point) ? &point->router : NULL,
+        .door = options->config->serving.door,
+        .seed = options->config->workload.arrivals.seed,
+        .workload = &point->workload,
+        .executor = point->engine ? &executor_engine_ops : &executor_sim_ops,
+        .executor_self = point->engine ? (void *)point->engine : (void *)&point->simulator,
+        .recorder = point->recorder,
+        .records_work = records_work(options),
+        .steady_runs = options->config->serving.steady_runs,
+        .check_steady = options->config->serving.check_steady,
+        .stop = options->stop,
+        .n_ended = options->n_ended,
+    };
+    const double began_s = wall_s();
+    int rc = flight_run(&flight, error);
+    const double flown_s = wall_s();
+    if (rc == 0)
+        explain_refusals(options, point, &flight, &result->limits);
+    workload_destroy(&point->workload); /* the recorder needs the room that the trace has */
+    ifl_trace_free(&point->trace);
+    if (rc == 0 && options->config->steady_state)
+        rc = ifl_recorder_warmup(point->recorder, &point->warmup_end_ns, error);
+    if (rc == 0)
+        rc = ifl_recorder_finish(point->recorder, &result->summary, error);
+    result->simulate_s = flown_s - began_s;
+    result->write_s = wall_s() - flown_s;
+    result->n_plans = flight.n_plans;
+    result->n_repeats = flight.n_repeats;
+    return rc;
+}
+
+/* Names the configuration in an input error without a file, such as that of a model that does not
+ * fit. */
+static int blame(const struct config *config, struct ifl_error *error)
+{
+    if (error->code == IFL_E_INPUT && !error->file[0])
+        snprintf(error->file, sizeof error->file, "%.*s", (int)sizeof error->file - 1,
+                 config->path);
+    return error->code;
+}
+
+static int fly_once(const struct point_options *options, struct point_result *result,
+                    int64_t *warmup_end_ns, struct ifl_error *error)
+{
+    struct point *point = calloc(1, sizeof *point);
+    if (!point)
+        return ifl_fail_nomem(error);
+    *result = (struct point_result){0};
+    int rc = assemble(options, point, result, error);
+    if (rc == 0)
+        rc = fly(options, point, result, error);
+    machine_disclose(&point->machine, options->config, result->limits.max_model_tokens,
+                     &result->summary);
+    if (rc < 0)
+        rc = blame(options->config, error);
+    *warmup_end_ns = point->warmup_end_ns;
+    ifl_recorder_destroy(point->recorder);
+    executor_engine_destroy(point->engine);
+    executor_sim_destroy(&point->simulator);
+    cost_destroy(point->cost);
+    destroy_replicas(point);
+    workload_destroy(&point->workload);
+    ifl_trace_free(&point->trace);
+    free(point);
+    return rc;
+}
+
+/* The end of the warm-up is known only after a flight. A second flight costs time, but no memory,
+ * and every metric can leave the warm-up out. */
+static int fly_member(const struct point_options *options, struct point_result *result,
+                      struct ifl_error *error)
+{
+    struct point_options again = *options, silent = *options;
+    int64_t end_ns = 0;
+    if (!options->config->steady_state)
+        return fly_once(options, result, &end_ns, error);
+    silent.reports = (struct ifl_recorder_options){0};
+    silent.notes = (struct ifl_notes){0};
+    if (fly_once(&silent, result, &end_ns, error) < 0)
+        return error->code;
+    again.reports.from_ns = end_ns;
+    return fly_once(&again, result, &end_ns, error);
+}
+
+/* ---- an ensemble: the point again, with costs drawn from what their fit leaves open ---- */
+
+static int fly_ensemble(const struct point_options *options, const struct point_result *nominal,
+                        struct ifl_error *error)
+{
+    const size_t n = (size_t)options->config->cost.ensemble;
+    struct point_options silent = {
+        .config = options->config,
+        .point = options->point,
+        .member.seed = options->config->workload.arrivals.seed,
+        .traces = options->traces,
+        .profiles = options->profiles,
+        .stop = options->stop,
+    };
+    struct ifl_summary *members = calloc(n + 1, sizeof *members);
+    const struct ifl_ensemble ensemble = {options->point, &nominal->summary, members, n};
+    struct point_result result;
+    int rc = members ? 0 : ifl_fail_nomem(error);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        silent.member.number = i + 1;
+        rc = fly_member(&silent, &result, error);
+        members[i] = result.summary;
+    }
+    if (rc == 0)
+        rc = ifl_write_intervals(&ensemble, options->intervals_path, error);
+    free(members);
+    return rc;
+}
+
+int point_fly(const struct point_options *options, struct point_result *result,
+              struct ifl_error *error)
+{
+    const bool flies_again = options->config->steady_state || options->intervals_path;
+    if (options->is_last && !flies_again)
+        trace_shelf_clear(options->traces);
+    const int rc = fly_member(options, result, error);
+    return rc == 0 && options->intervals_path ? fly_ensemble(options, result, error) : rc;
+}

@@ -1,0 +1,45 @@
+/* One point of a study, from its configuration to its reports: reads the trace, sizes the KV pool,
+ * wires policies, cost and recorder together and flies. */
+#ifndef SIM_RUN_POINT_H
+#define SIM_RUN_POINT_H
+
+#include <signal.h>
+#include <stdatomic.h>
+
+#include "inflight/report.h"
+
+#include "config/config.h"
+#include "run/profile_shelf.h"
+#include "run/trace_shelf.h"
+
+/* A member of an ensemble, flown with costs drawn from what their fit leaves open. */
+struct point_member {
+    uint64_t number; /* 0: none, the fitted costs themselves */
+    uint64_t seed;   /* of the draws: the same number and seed draw the same costs */
+};
+
+struct point_options {
+    const struct config *config;
+    int32_t point;
+    struct point_member member;
+    struct ifl_recorder_options reports; /* the paths; the rest is filled in */
+    const char *intervals_path;          /* written where cost.ensemble asks for members */
+    struct trace_shelf *traces;          /* shared by the points of a study */
+    struct profile_shelf *profiles;      /* shared, too */
+    bool is_last;                        /* no other point will want a trace */
+    struct ifl_notes notes;              /* how large the KV pool is, and about the trace */
+    const volatile sig_atomic_t *stop;
+    atomic_ullong *n_ended, *n_requests; /* for a progress line, or NULL */
+};
+
+struct point_result {
+    struct ifl_summary summary;
+    struct ifl_limits limits;
+    double read_s, simulate_s, write_s; /* wall time */
+    uint64_t n_plans, n_repeats;
+};
+
+int point_fly(const struct point_options *options, struct point_result *result,
+              struct ifl_error *error);
+
+#endif

@@ -1,0 +1,53 @@
+/* The tokens behind a request's counts.
+ *
+ * A trace tells lengths alone, so prompts are drawn: token i depends on the seed, the request and
+ * i. Requests that share a prefix share its tokens:
+ * - The first stream_tokens are drawn from the stream of the prefix group.
+ * - Tokens for which the trace has hash ids are drawn from those.
+ * - An answer that the next turn repeats is drawn in the same way. What the engine generates there
+ *   is ignored, so that both turns have the same tokens.
+ *
+ * What an engine has generated is stored until the request leaves: a recompute feeds it back as if
+ * it were prompt. Engines choose the likeliest token, which is the same for all sequences of a
+ * group. So all sequences but the first begin their answers with a drawn token, and differ from
+ * there on. */
+#ifndef SIM_RUN_TOKEN_IDS_H
+#define SIM_RUN_TOKEN_IDS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct generated {
+    int32_t *tokens; /* [position behind the prompt][sequence] */
+    size_t cap;
+};
+
+struct token_ids {
+    uint64_t seed;
+    int32_t n_vocab;
+    struct generated *of; /* [n_requests] by serial number */
+    size_t n_requests;
+};
+
+struct token_owner { /* a copy of what is needed of a request, which may change meanwhile */
+    uint64_t serial;
+    int32_t seq, n_seqs; /* of its group; sequences in it */
+    int32_t n_prompt;
+    uint32_t prefix_group;
+    int32_t stream_tokens; /* leading tokens, answer included, that are the group's stream */
+    const uint64_t *hash_ids;
+    int32_t named_tokens, hash_id_tokens; /* leading tokens, answer included, that these name */
+};
+
+/* 0, or -1 without memory. */
+int token_ids_create(struct token_ids *ids, uint64_t seed, int32_t n_vocab, size_t n_requests);
+void token_ids_destroy(struct token_ids *ids);
+
+/* Token `index` of the sequence, the prompt included. */
+int32_t token_ids_get(const struct token_ids *ids, const struct token_owner *owner, int32_t index);
+/* Stores a generated token. 0, or -1 without memory. */
+int token_ids_put(struct token_ids *ids, const struct token_owner *owner, int32_t index,
+                  int32_t token);
+void token_ids_forget(struct token_ids *ids, uint64_t serial);
+
+#endif

@@ -1,0 +1,254 @@
+#include "run/workload.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The row before each in its session, as row + 1; 0 for none. The caller frees it. */
+static uint32_t *rows_before(const struct ifl_trace *trace)
+{
+    uint32_t n_sessions = 0;
+    for (size_t i = 0; i < trace->n; i++)
+        if (trace->session[i] > n_sessions)
+            n_sessions = trace->session[i];
+    uint32_t *last = calloc((size_t)n_sessions + 1, sizeof *last); /* row + 1 */
+    uint32_t *before = calloc(trace->n + 1, sizeof *before);
+    for (size_t i = 0; last && before && i < trace->n; i++)
+        if (trace->session[i] > 0) {
+            before[i] = last[trace->session[i]];
+            last[trace->session[i]] = (uint32_t)i + 1;
+        }
+    if (!last) {
+        free(before);
+        before = NULL;
+    }
+    free(last);
+    return before;
+}
+
+/* Links every turn that has a think time to the turn before it in its session. */
+static int link_turns(struct workload *workload, const uint32_t *before)
+{
+    const struct ifl_trace *trace = workload->trace;
+    workload->next_turn = calloc(trace->n + 1, sizeof *workload->next_turn);
+    workload->waits = calloc(trace->n + 1, sizeof *workload->waits);
+    if (!workload->next_turn || !workload->waits)
+        return -1;
+    for (size_t i = 0; i < trace->n; i++)
+        if (before[i] && trace->think_ns[i] >= 0) {
+            workload->next_turn[before[i] - 1] = (uint32_t)i + 1;
+            workload->waits[i] = true;
+        }
+    return 0;
+}
+
+static int32_t n_ids(const struct ifl_trace *trace, size_t row)
+{
+    return trace->hash_at ? (int32_t)(trace->hash_at[row + 1] - trace->hash_at[row]) : 0;
+}
+
+/* True if the ids of the turn begin with those of the whole prompt before it, and go on. */
+static bool goes_on_by_ids(const struct ifl_trace *trace, size_t turn, size_t before)
+{
+    const int32_t n = n_ids(trace, before);
+    return n == trace->n_prompt[before] && trace->hash_block_tokens == 1 &&
+           n_ids(trace, turn) > n &&
+           memcmp(trace->hash_id + trace->hash_at[turn], trace->hash_id + trace->hash_at[before],
+                  (size_t)n * sizeof *trace->hash_id) == 0;
+}
+
+/* True if the prompt before the turn is all stream, and the turn's stream goes on behind it. */
+static bool goes_on_by_group(const struct ifl_trace *trace, size_t turn, size_t before)
+{
+    return trace->prefix_tokens && trace->prefix_group &&
+           trace->prefix_group[turn] == trace->prefix_group[before] &&
+           trace->prefix_tokens[before] == trace->n_prompt[before] &&
+           trace->prefix_tokens[turn] > trace->n_prompt[before];
+}
+
+/* Finds the turns that repeat the answer before them: what stands behind that prompt there is the
+ * answer, or its beginning. Rows with several answers are left out: the trace does not say which
+ * one went on. */
+static int repeat_answers(struct workload *workload, const uint32_t *before)
+{
+    const struct ifl_trace *trace = workload->trace;
+    workload->repeated_by = calloc(trace->n + 1, sizeof *workload->repeated_by);
+    if (!workload->repeated_by)
+        return -1;
+    for (size_t i = 0; i < trace->n; i++) {
+        if (!before[i] || (trace->samples && trace->samples[before[i] - 1] > 1))
+            continue;
+        if (goes_on_by_group(trace, i, before[i] - 1) || goes_on_by_ids(trace, i, before[i] - 1))
+            workload->repeated_by[before[i] - 1] = (uint32_t)i + 1;
+    }
+    return 0;
+}
+
+static int follow_sessions(struct workload *workload)
+{
+    const struct ifl_trace *trace = workload->trace;
+    uint32_t *before = rows_before(trace);
+    int rc = before ? 0 : -1;
+    if (rc == 0 && !workload->closed && trace->think_ns)
+        rc = link_turns(workload, before);
+    if (rc == 0 && (trace->prefix_tokens || trace->hash_at))
+        rc = repeat_answers(workload, before);
+    free(before);
+    return rc;
+}
+
+static void look_upstream(struct workload *workload)
+{
+    while (workload->waits && workload->next < workload->limit && workload->waits[workload->next])
+        workload->next++;
+    workload->streamed_ns =
+        workload->next < workload->limit ? workload->trace->arrival_ns[workload->next] : IFL_NEVER;
+}
+
+static void look_ahead(struct workload *workload)
+{
+    const int64_t released_ns = event_next_ns(&workload->released);
+    workload->next_ns = released_ns < workload->streamed_ns ? released_ns : workload->streamed_ns;
+}
+
+static bool says_more(const struct ifl_trace *trace)
+{
+    return trace->samples || trace->priority || trace->client || trace->session ||
+           trace->prefix_group || trace->prefix_tokens || trace->hash_at || trace->ttft_slo_ns ||
+           trace->tpot_slo_ns;
+}
+
+int workload_create(struct workload *workload, const struct ifl_trace *trace, int32_t concurrency,
+                    struct ifl_error *error)
+{
+    const bool closed = concurrency > 0;
+    *workload = (struct workload){
+        .trace = trace,
+        .predictor = {.model = PREDICT_ORACLE},
+        .plain = {.n_samples = 1, .ttft_slo_ns = IFL_NEVER, .tpot_slo_ns = IFL_NEVER},
+        .says_more = says_more(trace),
+        .closed = closed,
+        .limit = closed && (size_t)concurrency < trace->n ? (size_t)concurrency : trace->n,
+    };
+    workload->next_held = workload->limit;
+    if (trace->session && follow_sessions(workload) < 0)
+        return ifl_fail_nomem(error);
+    look_upstream(workload);
+    look_ahead(workload);
+    return 0;
+}
+
+void workload_destroy(struct workload *workload)
+{
+    free(workload->repeated_by);
+    free(workload->next_turn);
+    free(workload->waits);
+    event_heap_destroy(&workload->released);
+    *workload = (struct workload){0};
+}
+
+static int64_t slo_ns(double slo_s)
+{
+    return slo_s > 0 ? ifl_ns_from_s(slo_s) : IFL_NEVER;
+}
+
+void workload_slo(struct workload *workload, double ttft_s, double tpot_s)
+{
+    workload->plain.ttft_slo_ns = slo_ns(ttft_s);
+    workload->plain.tpot_slo_ns = slo_ns(tpot_s);
+}
+
+static int64_t own_or(int64_t of_run_ns, const int64_t *column, size_t row)
+{
+    return column && column[row] != IFL_NEVER ? column[row] : of_run_ns;
+}
+
+static int32_t smaller(int64_t a, int64_t b)
+{
+    return (int32_t)(a < b ? a : b);
+}
+
+/* If the next turn repeats the answer, ids are taken from there: those of the answer stand behind
+ * those of the prompt. */
+static void name_tokens(const struct workload *workload, size_t row, struct arrival *a)
+{
+    const struct ifl_trace *trace = workload->trace;
+    const uint32_t repeated_by = workload->repeated_by ? workload->repeated_by[row] : 0;
+    const size_t last = repeated_by ? repeated_by - 1 : row; /* the row that says what is known */
+    const int64_t n_said = (int64_t)a->n_prompt + (repeated_by ? a->n_output : 0);
+    const bool by_group = repeated_by && a->prefix_tokens > 0;
+    const size_t names = by_group ? row : last; /* the row that has the ids */
+    a->n_hash_ids = n_ids(trace, row);
+    a->hash_ids = trace->hash_at ? trace->hash_id + trace->hash_at[names] : NULL;
+    a->named_tokens =
+        smaller((int64_t)n_ids(trace, names) * a->hash_id_tokens, by_group ? a->n_prompt : n_said);
+    a->stream_tokens =
+        by_group ? smaller(trace->prefix_tokens[last], n_said) : (int32_t)a->prefix_tokens;
+}
+
+static void describe_more(const struct workload *workload, size_t row, struct arrival *a)
+{
+    const struct ifl_trace *trace = workload->trace;
+    a->n_samples = trace->samples ? trace->samples[row] : 1;
+    a->priority = trace->priority ? trace->priority[row] : 0;
+    a->client = trace->client ? trace->client[row] : 0;
+    a->session = trace->session ? trace->session[row] : 0;
+    a->prefix_group = trace->prefix_group ? trace->prefix_group[row] : 0;
+    a->prefix_tokens = trace->prefix_tokens ? (uint32_t)trace->prefix_tokens[row] : 0;
+    a->hash_id_tokens = trace->hash_block_tokens;
+    name_tokens(workload, row, a);
+    a->ttft_slo_ns = own_or(a->ttft_slo_ns, trace->ttft_slo_ns, row);
+    a->tpot_slo_ns = own_or(a->tpot_slo_ns, trace->tpot_slo_ns, row);
+}
+
+static void describe(const struct workload *workload, size_t row, struct arrival *a)
+{
+    const struct ifl_trace *trace = workload->trace;
+    const bool declared = trace->max_tokens && trace->max_tokens[row] > 0;
+    *a = workload->plain;
+    a->row = row;
+    a->n_prompt = trace->n_prompt[row];
+    a->n_output = trace->n_output[row];
+    a->n_max_new = declared ? trace->max_tokens[row] : a->n_output;
+    a->n_predicted = /* undeclared, n_max_new is the answer itself: no bound for a prediction */
+        predictor_tell(&workload->predictor, trace->request_id ? trace->request_id[row] : row,
+                       a->n_output, declared ? a->n_max_new : INT32_MAX);
+    if (workload->says_more)
+        describe_more(workload, row, a);
+}
+
+void workload_take(struct workload *workload, struct arrival *arrival)
+{
+    const int64_t now_ns = workload->next_ns;
+    if (now_ns < workload->streamed_ns) {
+        const size_t turn = event_pop(&workload->released).payload;
+        describe(workload, workload->closed ? workload->next_held++ : turn, arrival);
+    } else {
+        describe(workload, workload->next++, arrival);
+        look_upstream(workload);
+    }
+    arrival->at_ns = now_ns;
+    arrival->serial = workload->n_arrived++;
+    look_ahead(workload);
+}
+
+int workload_ended(struct workload *workload, size_t row, uint64_t serial, int64_t now_ns,
+                   struct ifl_error *error)
+{
+    const struct ifl_trace *trace = workload->trace;
+    int rc = 0;
+    if (workload->closed && workload->next_held + workload->released.n < trace->n) {
+        rc = event_push(&workload->released, now_ns, serial, 0);
+    } else if (workload->next_turn && workload->next_turn[row]) {
+        const size_t turn = workload->next_turn[row] - 1;
+        if (trace->think_ns[turn] > IFL_LAST_NS - now_ns)
+            return ifl_fail(
+                error, IFL_E_INPUT,
+                "row %zu thinks for %g s from %g s on, expected an arrival before 9.2e9 s",
+                turn + 1, ifl_s_from_ns(trace->think_ns[turn]), ifl_s_from_ns(now_ns));
+        rc = event_push(&workload->released, now_ns + trace->think_ns[turn], serial, turn);
+    } else {
+        return 0;
+    }
+    look_ahead(workload);
+    return rc < 0 ? ifl_fail_nomem(error) : 0;
+}

@@ -1,0 +1,54 @@
+/* The arrivals of a run: a sorted trace that streams, and requests that wait for others.
+ *
+ * Closed loop: the first `concurrency` rows are there at time 0, every request that ends releases
+ * the next row. Sessions: a turn with a think time arrives that long after the session's previous
+ * turn has ended. Everything else arrives at its stamp.
+ *
+ * What a turn's answer has in common with the next turn's prompt is found here, too. */
+#ifndef SIM_RUN_WORKLOAD_H
+#define SIM_RUN_WORKLOAD_H
+
+#include "inflight/trace.h"
+
+#include "base/event_heap.h"
+#include "replica/predictor.h"
+#include "replica/replica.h"
+
+struct workload {
+    const struct ifl_trace *trace;
+    struct predictor predictor; /* an oracle unless set after workload_create */
+    struct arrival plain;       /* defaults of what the trace does not say */
+    bool says_more;             /* the trace says more than lengths and stamps */
+    size_t next, limit;         /* rows [next, limit) stream by their stamps */
+    size_t next_held;           /* closed loop: rows [next_held, n) have not arrived */
+    bool closed;
+    uint32_t *repeated_by; /* [n] row + 1 of the turn that repeats the row's answer, or NULL */
+    uint32_t *next_turn;   /* [n] row + 1 of the turn that waits for the row, or NULL */
+    bool *waits;           /* [n] the row waits for its previous turn */
+    struct event_heap released;
+    int64_t streamed_ns; /* when the next row that streams arrives, IFL_NEVER without one */
+    int64_t next_ns;     /* when the next request arrives */
+    uint64_t n_arrived;
+};
+
+/* The trace is borrowed and must be sorted by arrival. concurrency 0: not closed. */
+int workload_create(struct workload *workload, const struct ifl_trace *trace, int32_t concurrency,
+                    struct ifl_error *error);
+void workload_destroy(struct workload *workload);
+/* Deadlines of the tokens of rows that have none of their own; 0: none. */
+void workload_slo(struct workload *workload, double ttft_s, double tpot_s);
+
+/* When the next request arrives, IFL_NEVER if none is known to. */
+static inline int64_t workload_next_ns(const struct workload *workload)
+{
+    return workload->next_ns;
+}
+
+/* Takes the request that arrives at workload_next_ns. */
+void workload_take(struct workload *workload, struct arrival *arrival);
+/* The request of `row`, the serial-th to arrive, has ended; this may release another. Requests that
+ * are released for the same time arrive in the order of the serials of those that released them. */
+int workload_ended(struct workload *workload, size_t row, uint64_t serial, int64_t now_ns,
+                   struct ifl_error *error);
+
+#endif
