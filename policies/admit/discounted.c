@@ -16,8 +16,6 @@
 
 #include "inflight/policy.h"
 
-#include "shares.h"
-
 enum { RETRACT_STEPS = 20 };
 
 struct discounted {
@@ -41,7 +39,7 @@ struct future {
     uint64_t step;  /* steps from this one on had no on_step_start: they only decoded */
     int64_t n_live; /* requests at the replica */
     int64_t last_left_ns;
-    struct shares most;            /* most that may be set aside for all started requests */
+    int64_t most_tokens;           /* most that may be set aside for all started requests */
     bool decodes;                  /* the last step that had an on_step_start only decoded */
     uint64_t ended_step;           /* ended requests count until this step, if it decodes: */
     int64_t ended_tokens, n_ended; /* tokens they might have produced; their sequences */
@@ -196,7 +194,7 @@ static int64_t at_most(const struct discounted *p, const struct ifl_view *view,
 static int64_t least_room(const struct discounted *p, const struct ifl_view *view,
                           struct ifl_step *step)
 {
-    const int64_t most = future_of(p)->most.tokens + (int64_t)of_ended(p, view, 1);
+    const int64_t most = future_of(p)->most_tokens + (int64_t)of_ended(p, view, 1);
     return (int64_t)step->n_free_blocks * view->limits->block_tokens - most;
 }
 
@@ -242,9 +240,16 @@ static double estimated_ratio(const struct discounted *p, const struct ifl_view 
     return produced < limit ? produced / limit : 1;
 }
 
+/* A request counts from its first start until it leaves, also while it is preempted. */
+static void set_most(struct future *future, int64_t *own_tokens, int64_t tokens)
+{
+    future->most_tokens += tokens - *own_tokens;
+    *own_tokens = tokens;
+}
+
 static void on_start(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    shares_set(&future_of(self)->most, ifl_mine(self, r), at_most(self, view, r));
+    set_most(future_of(self), ifl_mine(self, r), at_most(self, view, r));
 }
 
 /* Finished requests stop counting at the next decode, or once no request is running. */
@@ -305,7 +310,7 @@ static void on_leave(void *self, const struct ifl_view *view, const struct ifl_r
     const struct discounted *p = self;
     struct future *future = future_of(self);
     future->n_live--;
-    shares_set(&future->most, ifl_mine(self, r), 0);
+    set_most(future, ifl_mine(self, r), 0);
     if (r->n_prefill == 0) /* it never ran: it was rejected */
         return;
     future->last_left_ns = view->now_ns;
@@ -348,7 +353,7 @@ const struct ifl_policy policy_admit_discounted = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct discounted),
     .state_bytes = sizeof(struct future),
-    .request_bytes = sizeof(struct share),
+    .request_bytes = sizeof(int64_t),
     .init = init,
     .on_join = on_join,
     .on_start = on_start,

@@ -18,8 +18,6 @@
 
 #include "inflight/policy.h"
 
-#include "answers.h"
-
 enum { QUANTA_A_POOL = 20 };
 
 struct drr {
@@ -44,8 +42,11 @@ struct rounds {
 struct turns {
     uint32_t n_clients;
     double quantum;
-    struct rounds now, trial; /* trial: scratch of a plan */
-    struct answers answers;
+    struct rounds now, trial; /* trial: scratch of rank */
+};
+
+struct standing {         /* of a request */
+    uint64_t first_start; /* 1 + start_serial of the start that was charged; 0: queued */
 };
 
 static const struct ifl_param params[] = {
@@ -57,17 +58,7 @@ static const struct ifl_param params[] = {
      "of an output token"},
 };
 
-static struct turns *turns_of(const void *self)
-{
-    return ifl_state(self);
-}
-
-static uint32_t client_of(const struct turns *turns, const struct ifl_request *r)
-{
-    return answers_client(r, turns->n_clients);
-}
-
-/* With a single client there is nothing to order. */
+/* With a single client there is nothing to order, and it is charged nothing. */
 static bool is_alone(const struct turns *turns)
 {
     return turns->n_clients == 1;
@@ -75,28 +66,49 @@ static bool is_alone(const struct turns *turns)
 
 /* ---- the round ---- */
 
-static uint32_t pop_first(const struct turns *turns, struct rounds *rounds)
+static uint32_t whose_turn(const struct rounds *rounds)
 {
-    const uint32_t client = rounds->ring[rounds->first];
-    rounds->first = (rounds->first + 1) % turns->n_clients;
-    rounds->n--;
-    rounds->clients[client].in_round = false;
-    return client;
+    return rounds->ring[rounds->first];
 }
 
-static void push_last(const struct turns *turns, struct rounds *rounds, uint32_t client)
+static void join_round(const struct turns *turns, struct rounds *rounds, uint32_t client)
 {
+    if (rounds->clients[client].in_round)
+        return;
     rounds->ring[(rounds->first + rounds->n++) % turns->n_clients] = client;
     rounds->clients[client].in_round = true;
 }
 
-static void push_first(const struct turns *turns, struct rounds *rounds, uint32_t client)
+static void end_turn(const struct turns *turns, struct rounds *rounds)
 {
-    rounds->first = (rounds->first + turns->n_clients - 1) % turns->n_clients;
-    rounds->ring[rounds->first] = client;
-    rounds->n++;
-    rounds->clients[client].in_round = true;
+    const uint32_t turn = whose_turn(rounds);
+    struct client *client = &rounds->clients[turn];
+    rounds->first = (rounds->first + 1) % turns->n_clients;
+    rounds->n--;
+    client->in_round = false;
+    if (client->n_queued > 0 || client->deficit < 0)
+        join_round(turns, rounds, turn);
 }
+
+/* Advances the round robin to a client with a deficit above zero and a queued request; to an empty
+ * ring if there is none. */
+static void take_turns(const struct turns *turns, struct rounds *rounds)
+{
+    while (rounds->n > 0) {
+        const uint32_t turn = whose_turn(rounds);
+        struct client *client = &rounds->clients[turn];
+        if (turn == rounds->refused && client->deficit < 0) {
+            rounds->refused = turns->n_clients;
+        } else {
+            client->deficit += client->deficit <= 0 ? turns->quantum : 0;
+            if (client->deficit > 0 && client->n_queued > 0)
+                return;
+        }
+        end_turn(turns, rounds);
+    }
+}
+
+/* ---- ranking: by place in the ring as it is after the turns that are due ---- */
 
 static void copy_rounds(const struct turns *turns, struct rounds *to, const struct rounds *from)
 {
@@ -107,148 +119,97 @@ static void copy_rounds(const struct turns *turns, struct rounds *to, const stru
     to->refused = from->refused;
 }
 
-/* True until the request has been charged for its prompt. */
-static bool is_queued(const struct drr *p, const struct ifl_request *r)
-{
-    return !((const struct answer *)ifl_mine(p, r))->request;
-}
-
-/* Index, from i on, of the next started request that has not been charged for its prompt; requests
- * that start again after a preemption have been. */
-static size_t next_new(const struct drr *p, struct ifl_requests started, size_t i)
-{
-    while (i < started.n && (started.of[i]->state != IFL_RUNNING || !is_queued(p, started.of[i])))
-        i++;
-    return i;
-}
-
-static void charge_start(const struct drr *p, struct rounds *rounds, const struct ifl_request *r)
-{
-    struct client *client = &rounds->clients[client_of(turns_of(p), r)];
-    client->deficit -= p->input_cost * r->n_prompt;
-    client->n_queued--;
-}
-
-/* Advances the round robin until every started request is charged. Returns the client with the next
- * turn, which has a deficit above zero and a queued request; n_clients if there is none. */
-static uint32_t take_turns(const struct drr *p, struct rounds *rounds, struct ifl_requests started)
-{
-    const struct turns *turns = turns_of(p);
-    size_t i = next_new(p, started, 0);
-    while (rounds->n > 0) {
-        const uint32_t turn = pop_first(turns, rounds);
-        struct client *client = &rounds->clients[turn];
-        if (turn == rounds->refused && client->deficit < 0) {
-            rounds->refused = turns->n_clients;
-            push_last(turns, rounds, turn);
-            continue;
-        }
-        if (client->deficit <= 0)
-            client->deficit += turns->quantum;
-        for (; client->deficit > 0 && client->n_queued > 0; i = next_new(p, started, i + 1)) {
-            if (i == started.n) {
-                push_first(turns, rounds, turn);
-                return turn;
-            }
-            if (client_of(turns, started.of[i]) != turn) /* the client's first was refused */
-                break;
-            charge_start(p, rounds, started.of[i]);
-        }
-        if (client->n_queued > 0 || client->deficit < 0)
-            push_last(turns, rounds, turn);
-    }
-    return turns->n_clients;
-}
-
-/* ---- charging answers ---- */
-
-/* Token by token, as in the artifact: one product would round differently. */
-static void charge_answer(const struct drr *p, struct answer *answer)
-{
-    const struct turns *turns = turns_of(p);
-    const struct ifl_request *r = answer->request;
-    struct client *client = &turns->now.clients[client_of(turns, r)];
-    for (int32_t n = ifl_n_out(r) - answer->n_charged; n > 0; n--)
-        client->deficit -= p->output_cost;
-    answer->n_charged = ifl_n_out(r);
-}
-
-static void charge_answers(const struct drr *p, const struct ifl_view *view)
-{
-    struct turns *turns = turns_of(p);
-    if (!answers_lag(&turns->answers, view))
-        return;
-    for (struct answer *answer = turns->answers.first; answer; answer = answer->behind) {
-        charge_answer(p, answer);
-    }
-}
-
-/* ---- ranking: by place in the ring, after charging the requests that this plan has started ----
- */
-
 static void rank(const void *self, const struct ifl_view *view, const struct ifl_request *const *of,
                  size_t n, int64_t *key)
 {
-    struct turns *turns = turns_of(self);
+    struct turns *turns = ifl_state(self);
     struct rounds *trial = &turns->trial;
-    const struct ifl_requests none = {NULL, 0};
-    struct ifl_step *step = ifl_plan(view);
-    if (is_alone(turns)) {
-        memset(key, 0, n * sizeof *key);
-        return;
-    }
-    charge_answers(self, view);
+    (void)view;
     copy_rounds(turns, trial, &turns->now);
-    (void)take_turns(self, trial, step ? ifl_started(step) : none);
+    take_turns(turns, trial);
     for (uint32_t i = 0; i < trial->n; i++)
         trial->clients[trial->ring[(trial->first + i) % turns->n_clients]].place = i;
     for (size_t i = 0; i < n; i++) {
-        const struct client *client = &trial->clients[client_of(turns, of[i])];
+        const struct client *client = &trial->clients[of[i]->client];
         key[i] = client->in_round ? client->place : turns->n_clients;
     }
 }
 
-/* ---- what changes it ---- */
+/* ---- hooks ---- */
 
 static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
 {
-    struct turns *turns = turns_of(self);
-    const uint32_t of = client_of(turns, r);
+    struct turns *turns = ifl_state(self);
     (void)view;
-    turns->now.clients[of].n_queued++;
-    if (!turns->now.clients[of].in_round)
-        push_last(turns, &turns->now, of);
+    turns->now.clients[r->client].n_queued++;
+    join_round(turns, &turns->now, r->client);
+}
+
+/* Clients with an earlier turn lose it: their first requests were refused. */
+static void on_start(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    const struct drr *p = self;
+    struct turns *turns = ifl_state(self);
+    struct rounds *now = &turns->now;
+    struct client *client = &now->clients[r->client];
+    struct standing *standing = ifl_mine(self, r);
+    (void)view;
+    if (standing->first_start > 0 || is_alone(turns))
+        return;
+    standing->first_start = r->start_serial + 1;
+    for (take_turns(turns, now); whose_turn(now) != r->client; take_turns(turns, now))
+        end_turn(turns, now);
+    client->deficit -= p->input_cost * r->n_prompt;
+    client->n_queued--;
+    if (client->deficit <= 0 || client->n_queued == 0)
+        end_turn(turns, now);
+}
+
+static void on_undo(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    const struct drr *p = self;
+    struct turns *turns = ifl_state(self);
+    struct standing *standing = ifl_mine(self, r);
+    if (standing->first_start != r->start_serial + 1)
+        return;
+    standing->first_start = 0;
+    turns->now.clients[r->client].deficit += p->input_cost * r->n_prompt;
+    on_join(self, view, r);
 }
 
 static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
 {
-    const struct drr *p = self;
-    struct turns *turns = turns_of(self);
-    const struct ifl_requests started = ifl_started(step);
-    if (!(step->asked & 1u << IFL_ORDER) || is_alone(turns))
+    struct turns *turns = ifl_state(self);
+    (void)view;
+    if (!(step->asked & 1u << IFL_ORDER))
         return;
-    charge_answers(self, view);
-    const uint32_t turn = take_turns(self, &turns->now, started);
-    if (turn < turns->n_clients)
-        turns->now.refused = turn;
-    for (size_t i = next_new(p, started, 0); i < started.n; i = next_new(p, started, i + 1))
-        answers_open(&turns->answers, ifl_mine(self, started.of[i]), started.of[i]);
+    take_turns(turns, &turns->now);
+    if (turns->now.n > 0)
+        turns->now.refused = whose_turn(&turns->now);
+}
+
+/* Token by token, as in the artifact: one product would round differently. */
+static void on_step_end(void *self, const struct ifl_view *view, const struct ifl_step_end *end)
+{
+    const struct drr *p = self;
+    struct turns *turns = ifl_state(self);
+    (void)view;
+    if (is_alone(turns))
+        return;
+    const struct ifl_results results = ifl_results(end);
+    for (size_t i = 0; i < results.n; i++)
+        for (int32_t n = results.of[i].n_sampled; n > 0; n--)
+            turns->now.clients[results.of[i].request->client].deficit -= p->output_cost;
 }
 
 static void on_leave(void *self, const struct ifl_view *view, const struct ifl_request *r,
                      enum ifl_leave why)
 {
-    (void)why;
-    const struct drr *p = self;
-    struct turns *turns = turns_of(self);
-    struct answer *answer = ifl_mine(self, r);
+    struct turns *turns = ifl_state(self);
+    const struct standing *standing = ifl_mine(self, r);
     (void)view;
-    if (is_queued(p, r)) {
-        turns->now.clients[client_of(turns, r)].n_queued--;
-        return;
-    }
-    charge_answer(self, answer);
-    answers_close(&turns->answers, answer);
+    (void)why;
+    turns->now.clients[r->client].n_queued -= standing->first_start == 0;
 }
 
 /* ---- creating and destroying ---- */
@@ -264,7 +225,7 @@ static bool allocate(struct rounds *rounds, uint32_t n_clients)
 static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
 {
     const struct drr *p = self;
-    struct turns *turns = turns_of(self);
+    struct turns *turns = ifl_state(self);
     const double pool_tokens = (double)limits->n_blocks * limits->block_tokens;
     turns->n_clients = limits->n_clients;
     turns->quantum = p->quantum_tokens > 0 ? p->quantum_tokens : pool_tokens / QUANTA_A_POOL;
@@ -280,7 +241,7 @@ static int init(void *self, const struct ifl_limits *limits, struct ifl_error *e
 
 static void finish(void *self)
 {
-    struct turns *turns = turns_of(self);
+    struct turns *turns = ifl_state(self);
     free(turns->now.clients);
     free(turns->now.ring);
     free(turns->trial.clients);
@@ -292,7 +253,7 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
                                  struct ifl_step *step)
 {
     (void)view;
-    const bool stands = is_alone(turns_of(self)) || !(step->asked & 1u << IFL_ORDER);
+    const bool stands = is_alone(ifl_state(self)) || !(step->asked & 1u << IFL_ORDER);
     return (struct ifl_promise){stands ? INT32_MAX : 0, IFL_NEVER, 0, false};
 }
 
@@ -306,11 +267,14 @@ const struct ifl_policy policy_order_drr = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct drr),
     .state_bytes = sizeof(struct turns),
-    .request_bytes = sizeof(struct answer),
+    .request_bytes = sizeof(struct standing),
     .init = init,
     .finish = finish,
     .on_join = on_join,
+    .on_start = on_start,
+    .on_undo = on_undo,
     .on_step_start = on_step_start,
+    .on_step_end = on_step_end,
     .on_leave = on_leave,
     .steady = steady,
     .ops.order = &ops,

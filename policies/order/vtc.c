@@ -19,8 +19,6 @@
 
 #include "inflight/policy.h"
 
-#include "answers.h"
-
 enum charge { CHARGE_PRODUCED, CHARGE_PREDICTED, CHARGE_AVERAGE };
 enum { AVERAGE_OVER = 5, MAX_RANKED_CLIENTS = 65536 };
 
@@ -32,6 +30,17 @@ struct vtc {
     int32_t charge;
     double base_cost, input_cost, output_cost, product_cost, square_cost;
     char weights[256];
+};
+
+struct answer {                        /* of a request, zeroed: it has not started */
+    const struct ifl_request *request; /* NULL: has not started */
+    int32_t n_charged;                 /* output tokens that are charged */
+    struct answer *before, *behind;
+};
+
+struct answers {
+    struct answer *first;
+    uint64_t charged_in; /* 1 + view->step when all tokens were charged last */
 };
 
 struct client {
@@ -87,7 +96,7 @@ static struct counters *counters_of(const void *self)
 static struct client *client_of(const void *self, const struct ifl_request *r)
 {
     const struct counters *counters = counters_of(self);
-    return &counters->clients[answers_client(r, counters->n_clients)];
+    return &counters->clients[r->client];
 }
 
 /* ---- what a request costs ---- */
@@ -116,6 +125,36 @@ static double expected_tokens(const struct vtc *p, const struct ifl_request *r)
 static double first_charge(const struct vtc *p, const struct ifl_request *r)
 {
     return cost_of(p, r->n_prompt, expected_tokens(p, r));
+}
+
+/* ---- output tokens not charged yet ----
+ *
+ * They are charged when a counter is read (to rank, at an arrival, at a departure), not at every
+ * step. */
+
+static void answers_open(struct answers *answers, struct answer *answer,
+                         const struct ifl_request *r)
+{
+    *answer = (struct answer){.request = r, .n_charged = ifl_n_out(r), .behind = answers->first};
+    if (answers->first)
+        answers->first->before = answer;
+    answers->first = answer;
+}
+
+static void answers_close(struct answers *answers, struct answer *answer)
+{
+    *(answer->before ? &answer->before->behind : &answers->first) = answer->behind;
+    if (answer->behind)
+        answer->behind->before = answer->before;
+    *answer = (struct answer){0};
+}
+
+/* True if steps have ended since the last call: the caller must then charge all answers. */
+static bool answers_lag(struct answers *answers, const struct ifl_view *view)
+{
+    const bool lag = answers->charged_in != view->step + 1;
+    answers->charged_in = view->step + 1;
+    return lag;
 }
 
 /* ---- counters ---- */

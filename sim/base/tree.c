@@ -127,6 +127,40 @@ struct node *tree_child(const struct node *map, const char *key)
     return slot ? *slot : NULL;
 }
 
+enum { MAX_NUMBER_CHARS = 4 };
+
+/* SIZE_MAX if the key is no number. */
+static size_t number_of(const char *key)
+{
+    const size_t n_chars = strspn(key, "0123456789");
+    const bool padded = key[0] == '0' && n_chars > 1;
+    if (n_chars == 0 || n_chars > MAX_NUMBER_CHARS || key[n_chars] || padded)
+        return SIZE_MAX;
+    return (size_t)strtoul(key, NULL, 10);
+}
+
+static struct node **slot_in(const struct node *parent, const char *key)
+{
+    if (!parent || parent->kind != NODE_LIST)
+        return slot_of(parent, key, strlen(key));
+    const size_t i = number_of(key);
+    return i < parent->n ? &parent->of[i] : NULL;
+}
+
+struct node *tree_element(const struct node *parent, const char *key)
+{
+    struct node **slot = slot_in(parent, key);
+    return slot ? *slot : NULL;
+}
+
+bool tree_is_elements(const struct node *node)
+{
+    bool numbers = node->kind == NODE_MAP && node->n > 0;
+    for (size_t i = 0; numbers && i < node->n; i++)
+        numbers = number_of(node->of[i]->key) < SIZE_MAX;
+    return numbers;
+}
+
 struct node *tree_at(const struct node *root, const char *dotted)
 {
     const size_t n_chars = strcspn(dotted, ".");
@@ -254,21 +288,30 @@ static int move_to(struct node *node, const struct node *place, struct ifl_error
     return 0;
 }
 
+static bool merges(const struct node *below, const struct node *top)
+{
+    return top->kind == NODE_MAP &&
+           (below->kind == NODE_MAP || (below->kind == NODE_LIST && tree_is_elements(top)));
+}
+
+static int overlay_child(struct node *under, const struct node *top, struct ifl_error *error)
+{
+    struct node **slot = slot_in(under, top->key);
+    const bool says_nothing = top->kind == NODE_SCALAR && !top->quoted && !*top->text;
+    if (slot && merges(*slot, top))
+        return tree_overlay(*slot, top, error);
+    if (slot)
+        return says_nothing ? 0 : replace(slot, tree_copy(top), error);
+    if (under->kind == NODE_LIST)
+        return tree_fail(top, error, "there is no %s in a list of %zu, expected a number from 0 on",
+                         top->key, under->n);
+    return tree_append(under, top->key, tree_copy(top), error);
+}
+
 int tree_overlay(struct node *under, const struct node *over, struct ifl_error *error)
 {
-    if (move_to(under, over, error) < 0)
-        return error->code;
-    for (size_t i = 0; i < over->n; i++) {
-        const struct node *top = over->of[i];
-        struct node *below = tree_child(under, top->key);
-        const bool says_nothing = top->kind == NODE_SCALAR && !top->quoted && !*top->text;
-        int code = 0;
-        if (below && below->kind == NODE_MAP && top->kind == NODE_MAP)
-            code = tree_overlay(below, top, error);
-        else if (!below || !says_nothing)
-            code = tree_set(under, top->key, tree_copy(top), error);
-        if (code < 0)
-            return code;
-    }
-    return 0;
+    int code = move_to(under, over, error);
+    for (size_t i = 0; i < over->n && code == 0; i++)
+        code = overlay_child(under, over->of[i], error);
+    return code;
 }

@@ -47,6 +47,11 @@ const char *tree_describe(const struct node *node, char text[128]);
 struct node *tree_child(const struct node *map, const char *key);
 /* Removes the child from the map and frees it, if there is one. */
 void tree_drop(struct node *map, const char *key);
+/* The element of a list at the number that `key` is, from "0" on, or the child of a map; NULL if
+ * there is none. */
+struct node *tree_element(const struct node *parent, const char *key);
+/* True for a map whose keys are all numbers: of elements of a list. */
+bool tree_is_elements(const struct node *node);
 /* The node at "a.b.c", or NULL. */
 struct node *tree_at(const struct node *root, const char *dotted);
 /* Gives `child` to `map` under `key`; a child with that key is replaced. Without memory the child
@@ -56,8 +61,8 @@ int tree_set(struct node *map, const char *key, struct node *child, struct ifl_e
  * error. */
 int tree_put(struct node *root, const char *dotted, const struct node *value,
              struct ifl_error *error);
-/* Lays `over` on `under`: maps merge key by key, everything else is replaced. A key without a value
- * changes nothing. */
+/* Lays `over` on `under`: maps merge key by key, a map of numbers merges with the elements of a
+ * list, everything else is replaced. A key without a value changes nothing. */
 int tree_overlay(struct node *under, const struct node *over, struct ifl_error *error);
 
 /* Fills the error with the node's file, line and column, and the message. */

@@ -38,8 +38,38 @@ void key_others(const struct key_section *section, const char *others[MAX_KEYS_B
     others[n] = NULL;
 }
 
-bool key_has_short_form(const char *where)
+/* The numbers of characters in "serving.admit" and ".1" of "serving.admit.1.max_rpm". */
+struct number_in_key {
+    size_t n_list, n_number; /* n_number 0: there is none */
+};
+
+static struct number_in_key number_in(const char *dotted)
 {
+    for (size_t i = 0; i < n_key_sections; i++) {
+        const size_t n_list = strlen(key_sections[i].where);
+        if (!key_sections[i].may_be_list || strncmp(dotted, key_sections[i].where, n_list) != 0 ||
+            dotted[n_list] != '.')
+            continue;
+        const size_t n_digits = strspn(dotted + n_list + 1, "0123456789");
+        const char end = dotted[n_list + 1 + n_digits];
+        if (n_digits > 0 && (end == '.' || end == '\0'))
+            return (struct number_in_key){n_list, n_digits + 1};
+    }
+    return (struct number_in_key){0};
+}
+
+const char *key_plain(const char *dotted, char plain[MAX_KEY_CHARS])
+{
+    const struct number_in_key number = number_in(dotted);
+    snprintf(plain, MAX_KEY_CHARS, "%.*s%s", (int)number.n_list, dotted,
+             dotted + number.n_list + number.n_number);
+    return plain;
+}
+
+bool key_has_short_form(const char *dotted)
+{
+    char plain[MAX_KEY_CHARS];
+    const char *where = key_plain(dotted, plain);
     if (strcmp(where, "workload.filter") == 0)
         return true;
     for (size_t i = 0; i < n_key_sections; i++)
@@ -128,6 +158,17 @@ static const char *meant(const struct key_names *names, const char *dotted)
     return ifl_nearest(dotted, names->words, names->n);
 }
 
+/* "serving.admit.max_rpm" with the number that the misspelt key had. */
+static const char *with_number(const char *near, const char *dotted, char numbered[MAX_KEY_CHARS])
+{
+    const struct number_in_key number = number_in(dotted);
+    if (number.n_number == 0 || strncmp(near, dotted, number.n_list) != 0)
+        return near;
+    snprintf(numbered, MAX_KEY_CHARS, "%.*s%s", (int)(number.n_list + number.n_number), dotted,
+             near + number.n_list);
+    return numbered;
+}
+
 int key_check(const char *dotted, bool only_values, const struct node *node,
               struct ifl_error *error)
 {
@@ -135,17 +176,19 @@ int key_check(const char *dotted, bool only_values, const struct node *node,
     int code = gather(&names, error);
     if (code < 0)
         return code;
+    char plain[MAX_KEY_CHARS], numbered[MAX_KEY_CHARS], text[256];
     size_t i = 0;
-    while (i < names.n && strcmp(names.words[i], dotted) != 0)
+    key_plain(dotted, plain);
+    while (i < names.n && strcmp(names.words[i], plain) != 0)
         i++;
-    const char *near = i < names.n ? NULL : meant(&names, dotted);
+    const char *near = i < names.n ? NULL : meant(&names, plain);
     const struct vllm_flag *flag = i < names.n ? NULL : vllm_flag_find(dotted);
-    char text[256];
     if (flag)
         code = tree_fail(node, error, "unknown key %.100s, %s here", dotted,
                          vllm_flag_describe(flag, text, sizeof text));
     else if (near)
-        code = tree_fail(node, error, "unknown key %.100s, did you mean %s?", dotted, near);
+        code = tree_fail(node, error, "unknown key %.100s, did you mean %s?", dotted,
+                         with_number(near, dotted, numbered));
     else if (i == names.n)
         code = tree_fail(node, error, "unknown key %.100s, see `inflight list keys`", dotted);
     else if (only_values && i >= names.n_values)

@@ -162,6 +162,12 @@ static const struct key_by_hand module_by_hand[] = {
      "who decides; the keys beside it are its parameters (NAME alone: {policy: NAME})"},
 };
 
+static const struct key_by_hand admit_by_hand[] = {
+    {"policy", "the name of a module, see `inflight list policies`", "the preset's",
+     "which requests may start; as above, or a list of modules that are asked in order, of which "
+     "serving.admit.0.policy, serving.admit.0.max_rpm, ... are keys of the first"},
+};
+
 /* The default is fixed, since presets name no router. */
 static const struct key_by_hand router_by_hand[] = {
     {"policy", "the name of a module, see `inflight list policies`", "round-robin",
@@ -309,7 +315,7 @@ const struct key_section key_sections[] = {
     {.where = "serving", FIELDS(serving)},
     {.where = "serving.batching", BY_HAND(module), MODULE(IFL_BATCHING)},
     {.where = "serving.order", BY_HAND(module), MODULE(IFL_ORDER)},
-    {.where = "serving.admit", BY_HAND(module), MODULE(IFL_ADMIT), .may_be_list = true},
+    {.where = "serving.admit", BY_HAND(admit), MODULE(IFL_ADMIT), .may_be_list = true},
     {.where = "serving.preempt", BY_HAND(module), MODULE(IFL_PREEMPT)},
     {.where = "serving.evict", BY_HAND(module), MODULE(IFL_EVICT), .dflt_policy = "lru"},
     {.where = "serving.kv", FIELDS(kv)},

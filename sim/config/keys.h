@@ -38,11 +38,16 @@ const char *key_join(const char *where, const char *name, char path[MAX_KEY_CHAR
  */
 void key_others(const struct key_section *section, const char *others[MAX_KEYS_BELOW + 1]);
 
-/* True if a word may stand for the map at `where`. */
-bool key_has_short_form(const char *where);
+/* A key of one module of a list, such as "serving.admit.1.max_rpm", without its number; any other
+ * key as it is. */
+const char *key_plain(const char *dotted, char plain[MAX_KEY_CHARS]);
 
-/* 0 if the dotted key is in the table, as a value or (unless only_values) as a map of keys. If not,
- * the error at the node offers the nearest right key. */
+/* True if a word may stand for the map at `dotted`. */
+bool key_has_short_form(const char *dotted);
+
+/* 0 if the dotted key, without the number of a list's module, is in the table, as a value or
+ * (unless only_values) as a map of keys. If not, the error at the node offers the nearest right
+ * key. */
 int key_check(const char *dotted, bool only_values, const struct node *node,
               struct ifl_error *error);
 

@@ -6,31 +6,75 @@
 #include "config/keys.h"
 
 /* The module's policy in this layer; NULL if the layer names none. */
-static const char *policy_in(const struct node *root, const char *module_path)
+static const char *policy_of(const struct node *module)
 {
-    const struct node *name = tree_child(tree_at(root, module_path), "policy");
+    const struct node *name = tree_child(module, "policy");
     return name && name->kind == NODE_SCALAR && !tree_is_null(name) ? name->text : NULL;
 }
 
-static void drop_at(struct node *root, const char *path)
+static void clear_parameters(struct node *below, const struct node *above)
 {
-    char around[MAX_KEY_CHARS];
-    const char *dot = strrchr(path, '.');
-    snprintf(around, sizeof around, "%.*s", (int)(dot - path), path);
-    tree_drop(tree_at(root, around), dot + 1);
+    const char *was = policy_of(below), *is = policy_of(above);
+    if (was && is && strcmp(was, is) != 0)
+        while (below->n > 0)
+            tree_drop(below, below->of[0]->key);
+}
+
+/* The first node with a place: maps that layer_of makes around a value have none. */
+static const struct node *placed(const struct node *node)
+{
+    while (node->line == 0 && node->kind != NODE_SCALAR && node->n > 0)
+        node = node->of[0];
+    return node;
+}
+
+/* Refuses a key that has a number over one module, and one that has none, or one too large, over a
+ * list of modules. */
+static int check_element(const char *path, const struct node *below, const struct node *above,
+                         struct ifl_error *error)
+{
+    const bool numbers = tree_is_elements(above);
+    for (size_t i = 0; i < above->n && above->kind == NODE_MAP && !policy_of(above); i++) {
+        const char *key = above->of[i]->key;
+        const struct node *at = placed(above->of[i]);
+        if (below->kind == NODE_LIST && !numbers)
+            return tree_fail(at, error,
+                             "%s.%.100s is set, and %s is a list of %zu modules, expected a number "
+                             "before the key, as in %s.0.%.100s",
+                             path, key, path, below->n, path, key);
+        if (below->kind == NODE_LIST && !tree_element(below, key))
+            return tree_fail(at, error,
+                             "%s.%s is set, and %s is a list of %zu modules, expected a number "
+                             "below that",
+                             path, key, path, below->n);
+        if (below->kind == NODE_MAP && numbers && policy_of(below))
+            return tree_fail(at, error, "%s.%s is set, and %s is one module, expected no number",
+                             path, key, path);
+    }
+    return 0;
+}
+
+static int lay_module(const char *path, struct node *below, const struct node *above,
+                      struct ifl_error *error)
+{
+    if (check_element(path, below, above, error) < 0)
+        return error->code;
+    clear_parameters(below, above);
+    for (size_t i = 0; i < above->n && tree_is_elements(above); i++)
+        clear_parameters(tree_element(below, above->of[i]->key), above->of[i]);
+    return 0;
 }
 
 int layer_lay(struct node *under, const struct node *over, struct ifl_error *error)
 {
-    for (size_t i = 0; i < n_key_sections; i++) {
+    int code = 0;
+    for (size_t i = 0; i < n_key_sections && code == 0; i++) {
         const char *path = key_sections[i].where;
-        if (!key_sections[i].is_module)
-            continue;
-        const char *below = policy_in(under, path), *above = policy_in(over, path);
-        if (below && above && strcmp(below, above) != 0)
-            drop_at(under, path);
+        struct node *below = tree_at(under, path), *above = tree_at(over, path);
+        if (key_sections[i].is_module && below && above)
+            code = lay_module(path, below, above, error);
     }
-    return tree_overlay(under, over, error);
+    return code == 0 ? tree_overlay(under, over, error) : code;
 }
 
 /* Clears the places of the maps around a value, so that the file's maps keep their places when this
@@ -91,7 +135,8 @@ static int expand_filter(struct node *root, struct ifl_error *error)
     return code;
 }
 
-/* Expands names in a list of modules to maps: `admit: [prompt-fits, {policy: ...}]`. */
+/* Expands names in a list of modules to maps: `admit: [prompt-fits, {policy: ...}]`; and in a map
+ * of some of its elements: `admit: {0: prompt-fits}`. */
 static int expand_list(struct node *list, struct ifl_error *error)
 {
     int code = 0;
@@ -105,6 +150,8 @@ static int expand_list(struct node *list, struct ifl_error *error)
             tree_free(map);
             continue;
         }
+        map->key = word->key;
+        word->key = NULL;
         list->of[i] = map;
         tree_free(word);
     }
@@ -118,7 +165,7 @@ static int expand_module(struct node *root, const struct key_section *section,
     const char *path = section->where;
     char policy[MAX_KEY_CHARS];
     struct node *word = tree_at(root, path);
-    if (word && word->kind == NODE_LIST && section->may_be_list)
+    if (word && section->may_be_list && (word->kind == NODE_LIST || tree_is_elements(word)))
         return expand_list(word, error);
     if (!word || word->kind != NODE_SCALAR || tree_is_null(word))
         return 0;

@@ -1,7 +1,8 @@
 /* The layers that make a point: presets below, the file with its edits, the sweep's values on top.
  *
  * Upper layers override key by key. Only a policy module is different: its parameters mean nothing
- * to another module, so a layer that names another policy clears those below it. */
+ * to another module, so a layer that names another policy clears those below it. Of a list of
+ * modules a layer may say some elements alone, in a map of their numbers. */
 #ifndef SIM_CONFIG_LAYERS_H
 #define SIM_CONFIG_LAYERS_H
 

@@ -35,31 +35,31 @@ static int fail_module(const struct node *name, const struct key_section *sectio
                      module_kind_name(section->kind), found, list);
 }
 
-static int fail_no_policy(const struct node *root, const struct node *map,
-                          const struct key_section *section, struct ifl_error *error)
+static int fail_no_policy(const struct node *root, const struct node *map, const char *where,
+                          struct ifl_error *error)
 {
     const struct node *serving = tree_at(root, "serving");
     const struct node *preset = tree_at(root, "serving.preset");
     const bool has_preset = preset && !tree_is_null(preset);
     const struct node *near = map ? map : has_preset ? preset : serving ? serving : root;
-    return tree_fail(near, error, "%s.policy is missing, expected %s", section->where,
+    return tree_fail(near, error, "%s.policy is missing, expected %s", where,
                      has_preset ? "the preset or you to name one"
                                 : "serving.preset, or a policy of each kind");
 }
 
-/* Reads one module. `map` is NULL if the file has no such key. */
-static int read_module(const struct node *root, const struct node *map,
+/* Reads one module, at `where`. `map` is NULL if the file has no such key. */
+static int read_module(const struct node *root, const struct node *map, const char *where,
                        const struct key_section *section, struct module_config *module,
                        struct ifl_error *error)
 {
     static const char *const policy_key[] = {"policy", NULL};
     if (map && map->kind != NODE_MAP && !tree_is_null(map)) /* the message is fields_read's */
-        return fields_read(map, section->where, NULL, 0, NULL, NULL, error);
+        return fields_read(map, where, NULL, 0, NULL, NULL, error);
     const struct node *name = tree_child(map, "policy");
     if (name && tree_is_null(name))
         name = NULL;
     if (!name && !section->dflt_policy)
-        return fail_no_policy(root, map, section, error);
+        return fail_no_policy(root, map, where, error);
     const bool is_word = !name || name->kind == NODE_SCALAR;
     const struct ifl_policy *policy =
         is_word ? registry_find(section->kind, name ? name->text : section->dflt_policy) : NULL;
@@ -69,8 +69,8 @@ static int read_module(const struct node *root, const struct node *map,
     module->params = calloc(1, policy->params_bytes + 1);
     if (!module->params)
         return ifl_fail_nomem(error);
-    return fields_read(map, section->where, policy->params, policy->n_params, policy_key,
-                       module->params, error);
+    return fields_read(map, where, policy->params, policy->n_params, policy_key, module->params,
+                       error);
 }
 
 /* The admit modules, in the order in which they are asked: `serving.admit` is one, or a list. */
@@ -78,12 +78,16 @@ static int read_admits(const struct node *root, const struct node *list,
                        const struct key_section *section, struct serving_config *serving,
                        struct ifl_error *error)
 {
+    char number[24], where[MAX_KEY_CHARS];
     if (list->n < 1 || list->n > 1 + MAX_MORE_ADMITS)
         return tree_fail(list, error, "%s is a list of %zu, expected 1 to %d modules",
                          section->where, list->n, 1 + MAX_MORE_ADMITS);
-    for (size_t i = 0; i < list->n; i++)
-        if (read_module(root, list->of[i], section, serving_admit(serving, i), error) < 0)
+    for (size_t i = 0; i < list->n; i++) {
+        snprintf(number, sizeof number, "%zu", i);
+        if (read_module(root, list->of[i], key_join(section->where, number, where), section,
+                        serving_admit(serving, i), error) < 0)
             return error->code;
+    }
     return 0;
 }
 
@@ -93,7 +97,8 @@ static int read_modules(const struct node *root, const struct key_section *secti
     const struct node *node = tree_at(root, section->where);
     if (section->may_be_list && node && node->kind == NODE_LIST)
         return read_admits(root, node, section, serving, error);
-    return read_module(root, node, section, &serving->modules[section->kind], error);
+    return read_module(root, node, section->where, section, &serving->modules[section->kind],
+                       error);
 }
 
 /* ---- the pieces of a rate: [[from_s, rate_rps], ...] ---- */

@@ -82,8 +82,10 @@ static bool holds(const char *map, const char *dotted)
 
 bool sweep_decides(const struct node *sweep, const char *dotted)
 {
+    char plain[MAX_KEY_CHARS];
     for (size_t axis = 0; axis < n_axes(sweep); axis++)
-        if (holds(sweep->of[axis]->key, dotted))
+        if (holds(sweep->of[axis]->key, dotted) ||
+            holds(key_plain(sweep->of[axis]->key, plain), dotted))
             return true;
     return false;
 }

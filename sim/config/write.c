@@ -34,13 +34,16 @@ static int put_fields(const struct key_skip *skip, const char *where,
     return code;
 }
 
-/* Prints {policy: NAME, key: value, ...} to `text`. */
-static void print_module(const struct module_config *module, char *text, size_t n_bytes)
+/* Prints {policy: NAME, key: value, ...} to `text`, for the module at `where`. */
+static void print_module(const struct key_skip *skip, const char *where,
+                         const struct module_config *module, char *text, size_t n_bytes)
 {
-    char value[MAX_VALUE_BYTES];
+    char value[MAX_VALUE_BYTES], path[MAX_KEY_CHARS];
     size_t at = (size_t)snprintf(text, n_bytes, "{policy: %s", module->policy->name);
     for (size_t i = 0; i < module->policy->n_params && at < n_bytes; i++) {
         const struct ifl_param *param = &module->policy->params[i];
+        if (skip->skips(skip->context, key_join(where, param->name, path)))
+            continue;
         field_print(param, module->params, value, sizeof value);
         at += (size_t)snprintf(text + at, n_bytes - at, ", %s: %s", param->name, value);
     }
@@ -52,13 +55,15 @@ static int put_admits(const struct key_skip *skip, const struct key_section *sec
                       const struct serving_config *serving, struct node *root,
                       struct ifl_error *error)
 {
-    char text[(1 + MAX_MORE_ADMITS) * MAX_VALUE_BYTES] = "[";
+    char text[(1 + MAX_MORE_ADMITS) * MAX_VALUE_BYTES] = "[", number[24], where[MAX_KEY_CHARS];
     size_t at = 1;
     if (skip->skips(skip->context, section->where))
         return 0;
     for (size_t i = 0; i <= MAX_MORE_ADMITS && serving_admit(serving, i)->policy; i++) {
         at += (size_t)snprintf(text + at, sizeof text - at, "%s", i ? ", " : "");
-        print_module(serving_admit(serving, i), text + at, MAX_VALUE_BYTES);
+        snprintf(number, sizeof number, "%zu", i);
+        print_module(skip, key_join(section->where, number, where), serving_admit(serving, i),
+                     text + at, MAX_VALUE_BYTES);
         at += strlen(text + at);
     }
     snprintf(text + at, sizeof text - at, "]");

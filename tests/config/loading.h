@@ -91,12 +91,10 @@ static inline const struct config *study_point(const struct study *study, size_t
 }
 
 /* A module's policy and one of its parameters, as YAML: "static max_seqs=4". */
-static inline const char *module_text(const struct config *config, enum ifl_kind kind,
-                                      const char *name)
+static inline const char *text_of(const struct module_config *module, const char *name)
 {
     static char text[256];
     char value[128];
-    const struct module_config *module = &config->serving.modules[kind];
     snprintf(text, sizeof text, "%s", module->policy->name);
     for (size_t i = 0; name && i < module->policy->n_params; i++) {
         if (strcmp(module->policy->params[i].name, name) != 0)
@@ -105,6 +103,18 @@ static inline const char *module_text(const struct config *config, enum ifl_kind
         snprintf(text, sizeof text, "%s %s=%s", module->policy->name, name, value);
     }
     return text;
+}
+
+static inline const char *module_text(const struct config *config, enum ifl_kind kind,
+                                      const char *name)
+{
+    return text_of(&config->serving.modules[kind], name);
+}
+
+/* The same of the admit module at place i of a list. */
+static inline const char *admit_text(const struct config *config, size_t i, const char *name)
+{
+    return text_of(serving_admit(&config->serving, i), name);
 }
 
 /* The text that study_write writes; the caller frees it. */

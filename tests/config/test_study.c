@@ -77,6 +77,41 @@ Test(study, another_policy_drops_the_presets_parameters)
     study_free(study);
 }
 
+#define TWO_ADMITS "preset: two-admits, kv: {num_blocks: 10}"
+
+static void expect_admits(const char *text, const char *const *sets, size_t n_sets,
+                          const char *first, const char *second)
+{
+    struct study *study = load_with(text, sets, n_sets);
+    const struct config *config = study_point(study, 0);
+    cr_expect_str_eq(admit_text(config, 0, "max_rpm"), first);
+    cr_expect_str_eq(admit_text(config, 1, "watermark_frac"), second);
+    cr_expect_null(serving_admit(&config->serving, 2)->policy);
+    study_free(study);
+}
+
+/* A number names one module of a list: in a file over a preset, in an edit, or in both. */
+Test(study, a_list_of_modules_is_changed_by_its_numbers)
+{
+    static const char *const preset = TRACE LINEAR "serving: {" TWO_ADMITS "}\n";
+    static const char *const file =
+        TRACE LINEAR "serving: {" TWO_ADMITS ", admit: {0: {max_rpm: 7}}}\n";
+    static const char *const own = TRACE LINEAR
+        "serving: {preset: small, kv: {num_blocks: 10}, admit: [rate-limit, reserve]}\n";
+    static const char *const sets[] = {"serving.admit.1.watermark_frac=0.125",
+                                       "serving.admit.0.max_rpm=9"};
+    static const char *const other[] = {"serving.admit.0=prompt-fits"};
+    static const char *const others[] = {"serving.admit.1.policy=prompt-fits"};
+    static const char *const list[] = {"serving.admit=[rate-limit, prompt-fits]"};
+    expect_admits(preset, NULL, 0, "rate-limit max_rpm=4", "prompt-fits watermark_frac=0.5");
+    expect_admits(file, NULL, 0, "rate-limit max_rpm=7", "prompt-fits watermark_frac=0.5");
+    expect_admits(preset, sets, 2, "rate-limit max_rpm=9", "prompt-fits watermark_frac=0.125");
+    expect_admits(file, sets, 2, "rate-limit max_rpm=9", "prompt-fits watermark_frac=0.125");
+    expect_admits(preset, other, 1, "prompt-fits", "prompt-fits watermark_frac=0.5");
+    expect_admits(file, list, 1, "rate-limit max_rpm=20", "prompt-fits watermark_frac=0.01");
+    expect_admits(own, others, 1, "rate-limit max_rpm=20", "prompt-fits watermark_frac=0.01");
+}
+
 Test(study, four_policies_do_without_a_preset)
 {
     struct study *study = load(TRACE LINEAR "serving:\n"
@@ -189,6 +224,27 @@ Test(study, a_swept_policy_keeps_only_its_own_parameters)
     study_free(study);
 }
 
+Test(study, a_key_of_a_list_of_modules_is_swept)
+{
+    static const char *const fixed[] = {"serving.admit.0.max_rpm=3"};
+    static const char *const text = TRACE LINEAR
+        "serving: {" TWO_ADMITS "}\n"
+        "sweep: {serving.admit.0.max_rpm: [1, 2], serving.admit.1: [reserve, chunk-fits]}\n";
+    static const char *const admits[] = {"reserve", "reserve", "chunk-fits", "chunk-fits"};
+    struct study *study = load(text);
+    cr_assert_eq(study_n_points(study), 4);
+    cr_expect_str_eq(study_axis(study, 0), "serving.admit.0.max_rpm");
+    cr_expect_str_eq(admit_text(study_point(study, 0), 0, "max_rpm"), "rate-limit max_rpm=1");
+    cr_expect_str_eq(admit_text(study_point(study, 3), 0, "max_rpm"), "rate-limit max_rpm=2");
+    for (size_t p = 0; p < 4; p++)
+        cr_expect_str_eq(admit_text(study_point(study, p % 2 * 2 + p / 2), 1, NULL), admits[p]);
+    study_free(study);
+    study = load_with(text, fixed, 1);
+    cr_expect_eq(study_n_points(study), 2);
+    cr_expect_str_eq(admit_text(study_point(study, 1), 0, "max_rpm"), "rate-limit max_rpm=3");
+    study_free(study);
+}
+
 Test(study, edits_fix_what_was_swept)
 {
     const char *const fixed[] = {"serving.preset=sarathi"};
@@ -244,10 +300,12 @@ static void expect_same_again(const char *text, const char *const *sets, size_t 
         const struct config *a = study_point(study, p), *b = study_point(again, p);
         cr_expect_arr_eq(&a->workload, &b->workload, sizeof a->workload);
         cr_expect_arr_eq(&a->serving.kv, &b->serving.kv, sizeof a->serving.kv);
-        for (size_t kind = IFL_BATCHING; kind <= IFL_PREEMPT; kind++) {
+        for (size_t kind = IFL_BATCHING; kind < N_MODULES; kind++) {
             const struct module_config *m = &a->serving.modules[kind],
                                        *n = &b->serving.modules[kind];
             cr_expect_eq(m->policy, n->policy);
+            if (!m->policy)
+                continue;
             cr_expect_arr_eq(m->params, n->params, m->policy->params_bytes, "%s", m->policy->name);
         }
     }
@@ -267,6 +325,8 @@ Test(study, what_is_written_reads_back_as_the_same)
                                "workload.arrivals.pieces=[[0, 0.1], [1e-3, 2]]",
                                "workload.filter=sharegpt"};
     static const char *const seeded[] = {"workload.predictor.seed=3"};
+    static const char *const list[] = {"serving.admit=[rate-limit, reserve]",
+                                       "serving.admit.0.max_rpm=3"};
     expect_same_again(SMALL, NULL, 0);
     expect_same_again(SMALL, odd, 7);
     expect_same_again(sample, NULL, 0);
@@ -276,6 +336,13 @@ Test(study, what_is_written_reads_back_as_the_same)
     expect_same_again(SMALL "sweep: {workload.filter: [none, sharegpt]}\n", NULL, 0);
     expect_same_again(SMALL "sweep: {serving.preset: [small, guessing]}\n", NULL, 0);
     expect_same_again(SMALL "sweep: {serving.preset: [guessing, small]}\n", seeded, 1);
+    expect_same_again(SMALL, list, 2);
+    expect_same_again(TRACE LINEAR "serving: {" TWO_ADMITS "}\n"
+                                   "sweep: {serving.admit.0.max_rpm: [1, 2]}\n",
+                      NULL, 0);
+    expect_same_again(TRACE LINEAR "serving: {" TWO_ADMITS ", admit: {1: {watermark_frac: 0}}}\n"
+                                   "sweep: {serving.admit.0.policy: [reserve, chunk-fits]}\n",
+                      NULL, 0);
 }
 
 Test(study, what_is_written_holds_every_key)

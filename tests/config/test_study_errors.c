@@ -181,6 +181,33 @@ Test(study_errors, sweeps)
                  "unknown preset smal, did you mean small?");
 }
 
+/* A key of one module of a list has its number. */
+#define TWO_ADMITS TRACE LINEAR "serving: {preset: two-admits, kv: {num_blocks: 10}"
+Test(study_errors, lists_of_modules)
+{
+    expect_wrong(TWO_ADMITS ", admit: {max_rpm: 2}}\n", 3, 61,
+                 "serving.admit.max_rpm is set, and serving.admit is a list of 2 modules, expected "
+                 "a number before the key, as in serving.admit.0.max_rpm");
+    expect_wrong(TWO_ADMITS ", admit: {2: {max_rpm: 2}}}\n", 3, 61,
+                 "serving.admit.2 is set, and serving.admit is a list of 2 modules, expected a "
+                 "number below that");
+    expect_wrong(TWO_ADMITS ", admit: {0: {max_rpm: fast}}}\n", 3, 65,
+                 "serving.admit.0.max_rpm is fast, expected a whole number from 0 to 1048576 "
+                 "requests");
+    expect_wrong(TWO_ADMITS ", admit: {1: {max_rpm: 2}}}\n", 3, 65,
+                 "unknown key serving.admit.1.max_rpm, expected one of watermark_frac, "
+                 "swap_in_asks, hits, policy");
+    expect_wrong(TWO_ADMITS "}\nsweep: {serving.admit.max_rpm: [1]}\n", 4, 33,
+                 "serving.admit.max_rpm is set, and serving.admit is a list of 2 modules, expected "
+                 "a number before the key, as in serving.admit.0.max_rpm");
+    expect_wrong(TWO_ADMITS "}\nsweep: {serving.admit.0.max_rmp: [1]}\n", 4, 9,
+                 "unknown key serving.admit.0.max_rmp, did you mean serving.admit.0.max_rpm?");
+    expect_wrong(TWO_ADMITS "}\nsweep: {serving.order.0.max_rpm: [1]}\n", 4, 9,
+                 "unknown key serving.order.0.max_rpm, did you mean serving.admit.max_rpm?");
+    expect_wrong(SMALL "sweep: {serving.admit.0.watermark_frac: [0]}\n", 4, 42,
+                 "serving.admit.0 is set, and serving.admit is one module, expected no number");
+}
+
 Test(study_errors, sweeps_are_bounded)
 {
     char text[2048] = SMALL "sweep:\n";

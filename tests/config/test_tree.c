@@ -178,6 +178,24 @@ Test(tree, overlay_merges_maps_and_replaces_the_rest)
     tree_free(over);
 }
 
+Test(tree, overlay_merges_a_map_of_numbers_with_a_list)
+{
+    struct ifl_error error = {0};
+    struct node *under = parse("l: [{a: 1, b: 2}, {a: 3}, 4]\n");
+    struct node *over = parse("l: {1: {c: 5}, 2: 6, 0: {a: 7}}\n");
+    struct node *beyond = parse("l: {3: 1}\n"), *other = parse("l: {0: 1, a: 2}\n");
+    cr_assert_eq(tree_overlay(under, over, &error), 0);
+    expect_printed(under, "l: [{a: 7, b: 2}, {a: 3, c: 5}, 6]\n");
+    cr_expect_eq(tree_overlay(under, beyond, &error), IFL_E_INPUT);
+    cr_expect_str_eq(error.text, "there is no 3 in a list of 3, expected a number from 0 on");
+    cr_assert_eq(tree_overlay(under, other, &error), 0);
+    expect_printed(under, "l:\n  0: 1\n  a: 2\n");
+    tree_free(under);
+    tree_free(over);
+    tree_free(beyond);
+    tree_free(other);
+}
+
 Test(tree, a_missing_file_is_an_error)
 {
     struct node *root;

@@ -2,7 +2,8 @@
 """The worked policies, built against the installed headers alone, fly random workloads.
 
 Each flight must give the same bytes with steady runs on, off and checked, and the same steps and requests
-as a slow model (model.py, and tests/oracle for the feedback queue).
+as a slow model (model.py, and tests/oracle for published systems). A plain form of a built-in module must
+give the same bytes as the module.
 
 usage: contract.py INFLIGHT INCLUDE_DIR SOURCE_ROOT
 """
@@ -16,8 +17,10 @@ import tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', 'oracle'))
 
+import fair                                                             # noqa: E402
 import model                                                            # noqa: E402
 import preemptive                                                       # noqa: E402
+import reserving                                                        # noqa: E402
 from compare import (difference, expected_request, read, request_of,    # noqa: E402
                      step_of, write_traces)
 from machine import Request, fly                                        # noqa: E402
@@ -30,11 +33,12 @@ REPORTS = ['requests.csv', 'steps.csv', 'summary.csv']
 
 
 class Flight:
-    """A name, configuration settings, a slow model, and the events that its flights must contain."""
+    """A name, configuration settings, a slow model, the events that its flights must contain, and, for a
+    plain form of a built-in module, the settings that name the module instead."""
 
-    def __init__(self, name, sets, machine, happens, gap_ms=40):
+    def __init__(self, name, sets, machine, happens, gap_ms=40, built_in=None):
         self.name, self.sets, self.machine = name, sets, machine
-        self.happens, self.gap_ms = happens, gap_ms
+        self.happens, self.gap_ms, self.built_in = happens, gap_ms, built_in
 
     def traces(self):
         rng = random.Random(self.name)
@@ -69,6 +73,20 @@ BUCKET = 'policy: token-bucket, rate_rps: 5, burst: 4'
 BUCKET_SETTINGS = {**DECODE_FIRST_SETTINGS, 'rate_rps': 5, 'burst': 4}
 QUANTUM = {'max_seqs': 4, 'budget': 2048, 'quantum': 10, 'token': 1, 'levels': 20, 'starve_steps': 100,
            'starve': 300, 'host_free': 0.125, 'keep': 2, 'look_ahead': 3}
+
+
+DRR = {'max_seqs': 12, 'between': 3}
+LIGHTLLM = {'max_seqs': 1000, 'between': 3, 'router_token_ratio': 0.5, 'router_max_new_token_len': 8}
+
+
+def drr_sets(policy):
+    return {'serving.preset': 'vtc-drr', 'serving.order': f'{{policy: {policy}}}', 'serving.batching.max_seqs': 12,
+            'serving.batching.decodes_between': 3}
+
+
+def peak_sets(policy):
+    return {'serving.preset': 'lightllm', 'serving.batching.decodes_between': 3,
+            'serving.admit': f'{{policy: {policy}, busy_frac: 0.5, likely_tokens: 8, first_counts: true}}'}
 
 
 def mlfq_sets(policy):
@@ -110,7 +128,16 @@ FLIGHTS = [
            on_model({'watermark_frac': 0}, model.PromptsFirst, model.LeastCharged, [model.PromptFits], model.MostServed),
            ['n_undone']),
     Flight('plain-mlfq', mlfq_sets('plain-mlfq'),
-           lambda: preemptive.FastServe({**KV, **QUANTUM}), [], gap_ms=60),
+           lambda: preemptive.FastServe({**KV, **QUANTUM}), [], gap_ms=60, built_in=mlfq_sets('mlfq')),
+    Flight('plain-drr', drr_sets('plain-drr'), lambda: fair.Drr({**KV, **DRR}), [], gap_ms=90,
+           built_in=drr_sets('drr')),
+    Flight('plain-drr, most-served',
+           {**PROMPTS_FIRST, 'serving.order': '{policy: plain-drr}',
+            'serving.admit': '{policy: prompt-fits, watermark_frac: 0}', 'serving.preempt': '{policy: most-served}'},
+           on_model({'watermark_frac': 0}, model.PromptsFirst, model.Drr, [model.PromptFits], model.MostServed),
+           ['n_undone'], built_in={'serving.order': '{policy: drr}'}),
+    Flight('plain-peak', peak_sets('plain-peak'), lambda: reserving.LightLLM({**KV, **LIGHTLLM}), [], gap_ms=90,
+           built_in=peak_sets('peak-estimate')),
 ]
 
 
@@ -119,7 +146,8 @@ def build(include, source, folder):
     names = [os.path.join(examples, name + '.c') for name in
              ('slack', 'token_bucket', 'decode_first', 'plain_mlfq', 'most_served', 'least_charged')]
     plugins = []
-    for name in names + [os.path.join(HERE, 'prompts_first.c')]:
+    own = [os.path.join(HERE, name + '.c') for name in ('prompts_first', 'plain_drr', 'plain_peak')]
+    for name in names + own:
         plugin = os.path.join(folder, os.path.basename(name)[:-2] + '.so')
         subprocess.run(['cc', '-std=c17', '-Wall', '-Wextra', '-Wpedantic', '-Werror', '-O1', '-shared', '-fPIC',
                         '-fvisibility=hidden', '-I' + include, name, '-o', plugin], check=True)
@@ -187,8 +215,8 @@ def judge(flight, inflight, plugins, folder):
         wrong = wrong or (mode != 'on' and different_bytes(folder, 'out', mode))
         if wrong:
             return f'steady runs {mode}: {wrong}', {}
-    if flight.name == 'plain-mlfq':
-        wrong = run(inflight, plugins, folder, names, {**flight.sets, **mlfq_sets('mlfq')}, 'built-in')
+    if flight.built_in:
+        wrong = run(inflight, plugins, folder, names, {**flight.sets, **flight.built_in}, 'built-in')
         wrong = wrong or different_bytes(folder, 'out', 'built-in')
         if wrong:
             return wrong, {}

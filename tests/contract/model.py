@@ -31,6 +31,9 @@ class Module:
     def on_undo(self, r):
         pass
 
+    def on_step_start(self):
+        pass
+
     def on_step_end(self, tokens, lasted_ns):
         pass
 
@@ -64,7 +67,88 @@ class LeastCharged(Module):
 
     def on_undo(self, r):
         self.charged[r.client] -= r.prompt
-        self.machine.n_undone += 1
+
+
+class Round:
+    """Clients that take turns."""
+
+    def __init__(self, quantum):
+        self.quantum = quantum
+        self.ring, self.refused = [], None
+        self.deficit, self.queued = collections.defaultdict(float), collections.Counter()
+
+    def copied(self):
+        copy = Round(self.quantum)
+        copy.ring, copy.refused = self.ring.copy(), self.refused
+        copy.deficit, copy.queued = self.deficit.copy(), self.queued
+        return copy
+
+    def end_turn(self):
+        client = self.ring.pop(0)
+        if self.queued[client] or self.deficit[client] < 0:
+            self.ring.append(client)
+
+    def take_turns(self):
+        while self.ring:
+            client = self.ring[0]
+            if client == self.refused and self.deficit[client] < 0:
+                self.refused = None
+            else:
+                self.deficit[client] += self.quantum if self.deficit[client] <= 0 else 0
+                if self.deficit[client] > 0 and self.queued[client]:
+                    return
+            self.end_turn()
+
+
+class Drr(Module):
+    """tests/contract/plain_drr.c; fair.py has the artifact's own."""
+
+    def __init__(self, machine):
+        super().__init__(machine)
+        self.round = Round(machine.s['num_blocks'] * machine.s['block_tokens'] / 20)
+        self.charged, self.first_starts = set(), set()      # the latter of this plan
+
+    def key(self, r):
+        trial = self.round.copied()
+        trial.take_turns()
+        return trial.ring.index(r.client) if r.client in trial.ring else len(trial.ring)
+
+    def on_join(self, r):
+        self.round.queued[r.client] += 1
+        if r.client not in self.round.ring:
+            self.round.ring.append(r.client)
+
+    def on_start(self, r):
+        if r in self.charged:
+            return
+        self.charged.add(r)
+        self.first_starts.add(r)
+        self.round.take_turns()
+        while self.round.ring[0] != r.client:
+            self.round.end_turn()
+            self.round.take_turns()
+        self.round.deficit[r.client] -= r.prompt
+        self.round.queued[r.client] -= 1
+        if self.round.deficit[r.client] <= 0 or not self.round.queued[r.client]:
+            self.round.end_turn()
+
+    def on_undo(self, r):
+        if r in self.first_starts:
+            self.charged.remove(r)
+            self.first_starts.remove(r)
+            self.round.deficit[r.client] += r.prompt
+            self.on_join(r)
+
+    def on_step_start(self):
+        self.first_starts = set()
+        if self.machine.asked:
+            self.round.take_turns()
+            if self.round.ring:
+                self.round.refused = self.round.ring[0]
+
+    def on_step_end(self, tokens, lasted_ns):
+        for r in tokens:
+            self.round.deficit[r.client] -= 2
 
 
 # ---- admissions: verdict, tokens to hold, when to ask again ----
@@ -200,6 +284,7 @@ class Machine(Scheduler):
                       key=lambda r: (self.order.key(r), r.arrival, r.number))
         for r in front + rest:
             if r not in shown:
+                self.asked = True
                 shown.add(r)
                 return r
         return None
@@ -207,7 +292,7 @@ class Machine(Scheduler):
     # ---- what a plan does ----
 
     def plan(self, step):
-        self.at_start, self.until = list(self.running), []
+        self.at_start, self.until, self.asked = list(self.running), [], False
         self.batching.plan(step)
 
     def give(self, step, r, n):
@@ -219,6 +304,7 @@ class Machine(Scheduler):
         for r in step.tokens:
             if r.first_scheduled is None:
                 r.first_scheduled = self.now
+        self.tell('on_step_start')
 
     def ask(self, r, n):
         hold = 0
@@ -262,6 +348,7 @@ class Machine(Scheduler):
         else:
             self.recompute(step, victim)
         if victim not in self.at_start:
+            self.n_undone += 1
             self.tell('on_undo', victim)
 
     def back_to_waiting(self, r):

@@ -123,7 +123,7 @@ class Rpm(SLora):
     def draw(rng):
         return {**SLora.draw(rng), 'max_rpm': rng.choice([1, 2, 5])}
 
-    keys = {**SLora.keys, 'max_rpm': 'serving.admit.max_rpm'}
+    keys = {**SLora.keys, 'max_rpm': 'serving.admit.0.max_rpm'}
 
     def __init__(self, settings):
         super().__init__(settings)
