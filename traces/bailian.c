@@ -77,7 +77,7 @@ static int take_record(void *self, const struct trace_record *record, struct ifl
         rc = trace_record_add(record, bailian->rows, stamp_ns, error);
     if (rc <= 0)
         return rc;
-    rc = trace_rows_client(bailian->rows, type, error);
+    rc = trace_rows_name(bailian->rows, TRACE_CLIENT, type, error);
     return rc < 0 ? rc : take_chat(bailian, record, error);
 }
 

@@ -10,24 +10,15 @@ static const struct trace_csv_column columns[] = {{"Timestamp", TRACE_NEEDED},
                                                   {"Response tokens", TRACE_NEEDED},
                                                   {"Session ID", TRACE_OPTIONAL}};
 
-struct burstgpt {
-    struct trace_rows *rows;
-    struct trace_names sessions;
-};
-
 static int take_header(void *self, const struct trace_row *row, struct ifl_error *error)
 {
-    struct burstgpt *burstgpt = self;
-    const int rc = trace_rows_want(burstgpt->rows, TRACE_CLIENT, error);
-    return rc == 0 && trace_row_bound(row, SESSION)
-               ? trace_rows_want(burstgpt->rows, TRACE_SESSION, error)
-               : rc;
+    const int rc = trace_rows_want(self, TRACE_CLIENT, error);
+    return rc == 0 && trace_row_bound(row, SESSION) ? trace_rows_want(self, TRACE_SESSION, error)
+                                                    : rc;
 }
 
 static int take_record(void *self, const struct trace_row *row, struct ifl_error *error)
 {
-    struct burstgpt *burstgpt = self;
-    const struct ifl_trace *trace = burstgpt->rows->trace;
     int64_t stamp_ns = 0;
     int32_t prompt = 0, output = 0;
     int rc = trace_row_stamp(row, STAMP, &stamp_ns, error);
@@ -36,24 +27,22 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
     if (rc == 0)
         rc = trace_row_tokens(row, RESPONSE, 0, &output, error);
     if (rc == 0)
-        rc = trace_rows_add(burstgpt->rows, stamp_ns, prompt, output, error);
+        rc = trace_rows_add(self, stamp_ns, prompt, output, error);
     if (rc <= 0)
         return rc;
-    rc = trace_rows_client(burstgpt->rows, trace_row_text(row, MODEL), error);
-    if (rc < 0 || !trace->session)
-        return rc;
-    return trace_row_group(row, SESSION, &burstgpt->sessions, &trace->session[trace->n - 1], error);
+    rc = trace_rows_name(self, TRACE_CLIENT, trace_row_text(row, MODEL), error);
+    return rc == 0 && trace_row_bound(row, SESSION)
+               ? trace_rows_name(self, TRACE_SESSION, trace_row_text(row, SESSION), error)
+               : rc;
 }
 
 int trace_read_burstgpt(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
 {
-    struct burstgpt burstgpt = {.rows = rows};
     const struct trace_csv_format format = {.columns = columns, .n_columns = 5};
     const struct trace_csv_reader reader = {
-        .header = take_header, .record = take_record, .self = &burstgpt, .rows = rows};
+        .header = take_header, .record = take_record, .self = rows, .rows = rows};
     rows->skipped = "requests failed (no response tokens) or have no prompt";
     const int rc = trace_csv_read(input, &format, &reader, error);
-    trace_names_free(&burstgpt.sessions);
     rows->trace->has_stamps = true;
     trace_rows_rebase(rows);
     return rc;

@@ -17,7 +17,8 @@ struct cell {
 
 struct trace_row {
     const struct trace_input *input;
-    const struct trace_csv_format *format;
+    const struct trace_csv_format *format; /* with the attributes, from first_attribute on */
+    size_t first_attribute;
     const struct trace_csv_reader *reader;
     struct ifl_error *error;
     int rc; /* of the callbacks, which cannot stop libcsv */
@@ -94,18 +95,12 @@ static int bind(struct trace_row *row, int place, const char *name, size_t n)
         const char *near = nearest_name(format, found);
         snprintf(what, sizeof what, "is unknown%s%s", near ? "; the nearest right name is " : "",
                  near ? near : "");
-        return format->closed ? fail_header(row, place, what, found) : 0;
+        return format->own ? fail_header(row, place, what, found) : 0;
     }
     if (row->place[i] != UNBOUND)
         return fail_header(row, place, "is there twice", found);
     row->place[i] = place;
     return 0;
-}
-
-/* The attributes stand behind the format's own columns. */
-static size_t first_attribute(const struct trace_row *row)
-{
-    return row->format->n_columns - TRACE_N_ATTRIBUTES;
 }
 
 static int check_header(struct trace_row *row)
@@ -122,10 +117,10 @@ static int check_header(struct trace_row *row)
                                trace_printable(found, sizeof found, row->line, n));
     const int rc =
         row->reader->header ? row->reader->header(row->reader->self, row, row->error) : 0;
-    return rc < 0 || !row->reader->rows
-               ? rc
-               : trace_attributes_want_row(row->reader->rows, row, first_attribute(row),
-                                           row->error);
+    return rc < 0 ? rc
+                  : trace_attributes_want_row(row->reader->rows, row, row->first_attribute,
+                                              row->format->n_columns - row->first_attribute,
+                                              row->error);
 }
 
 /* ---- cells and records, called back by libcsv ---- */
@@ -178,12 +173,13 @@ static int end_record(struct trace_row *row)
         return ifl_fail_at(row->error, row->input->path, row->input->line, 0,
                            "%d cells, expected %d as in the header", row->n_cells,
                            row->n_file_columns);
-    struct trace_rows *rows = row->reader->rows;
-    const size_t n = rows ? rows->trace->n : 0;
-    const int rc = row->reader->record(row->reader->self, row, row->error);
-    return rc < 0 || !rows || rows->trace->n == n
-               ? rc
-               : trace_attributes_take_row(rows, row, first_attribute(row), row->error);
+    const struct trace_csv_reader *reader = row->reader;
+    const size_t n = reader->rows->trace->n;
+    int rc = reader->record(reader->self, row, row->error);
+    if (rc < 0 || reader->rows->trace->n == n)
+        return rc;
+    rc = trace_attributes_take_row(reader->rows, row, row->first_attribute, row->error);
+    return rc < 0 || !reader->attributes ? rc : reader->attributes(reader->self, row, row->error);
 }
 
 static void take_row(int terminator, void *context)
@@ -244,24 +240,26 @@ static int split_lines(struct trace_row *row, struct trace_input *input)
 static void add_attributes(const struct trace_csv_format *format, struct trace_csv_column *columns,
                            struct trace_csv_format *with)
 {
+    const size_t n = format->own ? TRACE_N_ATTRIBUTES : TRACE_N_OF_ANY_FORMAT;
     memcpy(columns, format->columns, format->n_columns * sizeof *columns);
-    memcpy(columns + format->n_columns, trace_attribute_columns, sizeof trace_attribute_columns);
-    *with =
-        (struct trace_csv_format){columns, format->n_columns + TRACE_N_ATTRIBUTES, format->closed};
+    for (size_t a = 0; a < n; a++)
+        columns[format->n_columns + a] = (struct trace_csv_column){
+            trace_columns[TRACE_FIRST_ATTRIBUTE + a].name, TRACE_OPTIONAL};
+    *with = (struct trace_csv_format){columns, format->n_columns + n, format->own};
 }
 
 int trace_csv_read(struct trace_input *input, const struct trace_csv_format *format,
                    const struct trace_csv_reader *reader, struct ifl_error *error)
 {
     struct trace_csv_column columns[TRACE_CSV_MAX_COLUMNS];
-    struct trace_csv_format with = *format;
+    struct trace_csv_format with;
     struct trace_row *row = calloc(1, sizeof *row);
     if (!row)
         return ifl_fail_nomem(error);
-    if (reader->rows)
-        add_attributes(format, columns, &with);
+    add_attributes(format, columns, &with);
     row->input = input;
     row->format = &with;
+    row->first_attribute = format->n_columns;
     row->reader = reader;
     row->error = error;
     for (size_t i = 0; i < TRACE_CSV_MAX_COLUMNS; i++)
@@ -325,31 +323,9 @@ int trace_row_stamp(const struct trace_row *row, size_t column, int64_t *ns,
     return trace_row_fail(row, column, "seconds from 0 to 9.2e9", error);
 }
 
-int trace_row_whole_or(const struct trace_row *row, size_t column, int32_t min, int32_t none,
-                       int32_t *cell, struct ifl_error *error)
-{
-    int64_t value = none;
-    const int rc = trace_row_filled(row, column)
-                       ? trace_row_whole(row, column, min, INT32_MAX, &value, error)
-                       : 0;
-    *cell = (int32_t)value;
-    return rc;
-}
-
 int trace_row_seconds_or(const struct trace_row *row, size_t column, int64_t none_ns, int64_t *cell,
                          struct ifl_error *error)
 {
     *cell = none_ns;
     return trace_row_filled(row, column) ? trace_row_stamp(row, column, cell, error) : 0;
-}
-
-int trace_row_group(const struct trace_row *row, size_t column, struct trace_names *names,
-                    uint32_t *number, struct ifl_error *error)
-{
-    *number = 0;
-    if (!trace_row_filled(row, column))
-        return 0;
-    const int rc = trace_names_number(names, trace_row_text(row, column), number, error);
-    *number += 1;
-    return rc;
 }

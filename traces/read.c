@@ -8,6 +8,8 @@
 
 enum shape { CSV, JSON_OBJECTS, JSON_LIST };
 
+#define COMMA_NAME(column, kind, member, name, ...) "," name
+
 static const struct ifl_trace_format formats[N_FORMATS + 1] = {
     {"azure", "Azure LLM inference traces 2023 and later (CSV)",
      "TIMESTAMP,ContextTokens,GeneratedTokens"},
@@ -44,8 +46,8 @@ static const struct ifl_trace_format formats[N_FORMATS + 1] = {
      "result.responses[].{adapter_dir,prompt_len,output_len,req_time,first_token_latency,"
      "request_latency}"},
     {"inflight", "inflight's own CSV",
-     "[arrival_s,]prompt_tokens,output_tokens[,request_id,client,priority,ttft_slo_s,tpot_slo_s,"
-     "max_tokens,samples,session,think_s,prefix_group,prefix_tokens,token_ids]"},
+     "[arrival_s,]prompt_tokens,output_tokens[,request_id" IFL_ATTRIBUTES(
+         COMMA_NAME) ",token_ids]"},
     {NULL, NULL, NULL}};
 
 /* The columns or keys that identify each format; the first match counts. Formats that have all keys
@@ -80,7 +82,8 @@ const struct ifl_trace_format *ifl_trace_formats(void)
 
 const char *ifl_trace_attributes(void)
 {
-    return "client,priority,ttft_slo_s,tpot_slo_s,max_tokens";
+    static const char names[] = IFL_ATTRIBUTES_OF_ANY_FORMAT(COMMA_NAME);
+    return names + 1; /* behind the first comma */
 }
 
 /* ---- which format ---- */
@@ -194,7 +197,8 @@ int trace_read_input(struct trace_input *input, const char *format, const struct
         rc = readers[which].read(input, &rows, error);
     if (rc == 0)
         rc = trace_rows_end(&rows, error);
-    trace_names_free(&rows.clients);
+    for (int c = 0; c < TRACE_N_COLUMNS; c++)
+        trace_names_free(&rows.names[c]);
     trace_ids_free(&rows.ids);
     if (rc < 0)
         ifl_trace_free(trace);

@@ -80,14 +80,6 @@ int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt
     return 1;
 }
 
-int trace_rows_client(struct trace_rows *rows, const char *name, struct ifl_error *error)
-{
-    if (rows->clients_are_attributes)
-        return 0;
-    return trace_names_number(&rows->clients, name, &rows->trace->client[rows->trace->n - 1],
-                              error);
-}
-
 /* ---- hash ids ---- */
 
 static int begin_hash_ids(struct trace_rows *rows, struct ifl_error *error)
@@ -161,7 +153,7 @@ static void use_client_numbers(struct trace_rows *rows)
     struct ifl_trace *trace = rows->trace;
     for (size_t i = 0; i < trace->n; i++) {
         uint32_t number = 0;
-        client_number(rows->clients.name[trace->client[i]], &number);
+        client_number(rows->names[TRACE_CLIENT].name[trace->client[i]], &number);
         trace->client[i] = number;
         trace->n_clients = number >= trace->n_clients ? number + 1 : trace->n_clients;
     }
@@ -171,14 +163,14 @@ static void settle_clients(struct trace_rows *rows)
 {
     if (!rows->trace->client)
         return;
-    if (clients_are_numbers(&rows->clients)) {
+    if (clients_are_numbers(&rows->names[TRACE_CLIENT])) {
         use_client_numbers(rows);
         return;
     }
-    rows->trace->n_clients = (uint32_t)rows->clients.n;
-    rows->trace->client_names = rows->clients.name;
-    rows->clients.name = NULL;
-    rows->clients.n = 0;
+    rows->trace->n_clients = (uint32_t)rows->names[TRACE_CLIENT].n;
+    rows->trace->client_names = rows->names[TRACE_CLIENT].name;
+    rows->names[TRACE_CLIENT].name = NULL;
+    rows->names[TRACE_CLIENT].n = 0;
 }
 
 static int trim_hash_ids(struct trace_rows *rows, struct ifl_error *error)

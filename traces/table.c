@@ -3,42 +3,89 @@
 
 #include <string.h>
 
-static const struct {
-    size_t offset, size_bytes;
-} columns[TRACE_N_COLUMNS] = {
-#define COLUMN(field)                                                                              \
-    {                                                                                              \
-        offsetof(struct ifl_trace, field), sizeof *((struct ifl_trace *)0)->field                  \
-    }
-    [TRACE_ARRIVAL] = COLUMN(arrival_ns),
-    [TRACE_PROMPT] = COLUMN(n_prompt),
-    [TRACE_OUTPUT] = COLUMN(n_output),
-    [TRACE_REQUEST_ID] = COLUMN(request_id),
-    [TRACE_CLIENT] = COLUMN(client),
-    [TRACE_PRIORITY] = COLUMN(priority),
-    [TRACE_TTFT_SLO] = COLUMN(ttft_slo_ns),
-    [TRACE_TPOT_SLO] = COLUMN(tpot_slo_ns),
-    [TRACE_MAX_TOKENS] = COLUMN(max_tokens),
-    [TRACE_SAMPLES] = COLUMN(samples),
-    [TRACE_SESSION] = COLUMN(session),
-    [TRACE_THINK] = COLUMN(think_ns),
-    [TRACE_PREFIX_GROUP] = COLUMN(prefix_group),
-    [TRACE_PREFIX_TOKENS] = COLUMN(prefix_tokens),
-    [TRACE_OUTCOME] = COLUMN(outcome),
+#define PLACE(member)                                                                              \
+    .offset = offsetof(struct ifl_trace, member),                                                  \
+    .size_bytes = sizeof *((struct ifl_trace *)0)->member
+
+const struct trace_column_spec trace_columns[TRACE_N_COLUMNS] = {
+#define COLUMN(column, of_kind, member, csv_name, at_least, if_absent, doc, empty_doc)             \
+    [TRACE_##column] = {.name = csv_name,                                                          \
+                        .says = doc,                                                               \
+                        .empty = empty_doc,                                                        \
+                        .kind = TRACE_IS_##of_kind,                                                \
+                        .least = at_least,                                                         \
+                        .absent = if_absent,                                                       \
+                        PLACE(member)},
+    IFL_COLUMNS(COLUMN)
 #undef COLUMN
+        [TRACE_OUTCOME] = {PLACE(outcome)},
 };
+
+const struct ifl_attributes ifl_attributes_absent = {
+#define ABSENT(column, kind, member, name, least, absent, ...) .member = absent,
+    IFL_ATTRIBUTES(ABSENT)
+#undef ABSENT
+};
+
+/* ---- cells ---- */
+
+int64_t trace_cell(const struct ifl_trace *trace, enum trace_column column, size_t row)
+{
+    switch (column) {
+#define CELL(column, kind, member, ...)                                                            \
+    case TRACE_##column:                                                                           \
+        return (int64_t)trace->member[row];
+        IFL_COLUMNS(CELL)
+#undef CELL
+    default:
+        return 0;
+    }
+}
+
+void trace_set_cell(struct ifl_trace *trace, enum trace_column column, size_t row, int64_t value)
+{
+    switch (column) {
+#define SET_CELL(column, kind, member, ...)                                                        \
+    case TRACE_##column:                                                                           \
+        trace->member[row] = (IFL_CELL_##kind)value;                                               \
+        return;
+        IFL_COLUMNS(SET_CELL)
+#undef SET_CELL
+    default:
+        return;
+    }
+}
+
+bool ifl_trace_has_attributes(const struct ifl_trace *trace)
+{
+#define OR_THERE(column, kind, member, ...) || trace->member
+    return false IFL_ATTRIBUTES(OR_THERE);
+#undef OR_THERE
+}
+
+void ifl_trace_attributes_of(const struct ifl_trace *trace, size_t row,
+                             struct ifl_attributes *attributes)
+{
+#define TAKE(column, kind, member, name, least, absent, ...)                                       \
+    if (trace->member && trace->member[row] != (absent))                                           \
+        attributes->member = trace->member[row];
+    IFL_ATTRIBUTES(TAKE)
+#undef TAKE
+}
+
+/* ---- whole columns ---- */
 
 /* The column pointers have different types; memcpy reads and writes them without a cast. */
 static void *column_get(const struct ifl_trace *trace, enum trace_column column)
 {
     void *data;
-    memcpy(&data, (const char *)trace + columns[column].offset, sizeof data);
+    memcpy(&data, (const char *)trace + trace_columns[column].offset, sizeof data);
     return data;
 }
 
 static void column_set(struct ifl_trace *trace, enum trace_column column, void *data)
 {
-    memcpy((char *)trace + columns[column].offset, &data, sizeof data);
+    memcpy((char *)trace + trace_columns[column].offset, &data, sizeof data);
 }
 
 bool trace_column_there(const struct ifl_trace *trace, enum trace_column column)
@@ -49,9 +96,9 @@ bool trace_column_there(const struct ifl_trace *trace, enum trace_column column)
 int trace_column_resize(struct ifl_trace *trace, enum trace_column column, size_t cap,
                         struct ifl_error *error)
 {
-    if (cap > SIZE_MAX / columns[column].size_bytes)
+    if (cap > SIZE_MAX / trace_columns[column].size_bytes)
         return ifl_fail_nomem(error);
-    void *data = realloc(column_get(trace, column), cap * columns[column].size_bytes);
+    void *data = realloc(column_get(trace, column), cap * trace_columns[column].size_bytes);
     if (!data)
         return ifl_fail_nomem(error);
     column_set(trace, column, data);
@@ -87,7 +134,7 @@ static size_t count_neighbours(const uint64_t *order, size_t n, size_t i)
 static int gather_column(const struct ifl_trace *whole, struct ifl_trace *part,
                          enum trace_column column, const uint64_t *order, struct ifl_error *error)
 {
-    const size_t size_bytes = columns[column].size_bytes;
+    const size_t size_bytes = trace_columns[column].size_bytes;
     const char *from = column_get(whole, column);
     if (!from)
         return 0;

@@ -99,25 +99,37 @@ void trace_ids_free(struct trace_ids *ids);
 
 /* ---- table.c: what is done with every column of a trace ---- */
 
-enum trace_column {
-    TRACE_ARRIVAL,
-    TRACE_PROMPT,
-    TRACE_OUTPUT,
-    TRACE_REQUEST_ID,
-    TRACE_CLIENT,
-    TRACE_PRIORITY,
-    TRACE_TTFT_SLO,
-    TRACE_TPOT_SLO,
-    TRACE_MAX_TOKENS,
-    TRACE_SAMPLES,
-    TRACE_SESSION,
-    TRACE_THINK,
-    TRACE_PREFIX_GROUP,
-    TRACE_PREFIX_TOKENS,
-    TRACE_N_CSV_COLUMNS,
-    TRACE_OUTCOME = TRACE_N_CSV_COLUMNS, /* not part of inflight's own CSV */
-    TRACE_N_COLUMNS
+enum trace_column { /* in the order in which they are written */
+#define TRACE_COLUMN(column, ...) TRACE_##column,
+                    IFL_COLUMNS(TRACE_COLUMN)
+#undef TRACE_COLUMN
+                        TRACE_N_CSV_COLUMNS,
+                    TRACE_OUTCOME = TRACE_N_CSV_COLUMNS, /* not part of inflight's own CSV */
+                    TRACE_N_COLUMNS
 };
+
+#define TRACE_PLUS_ONE(...) +1
+enum {
+    TRACE_FIRST_ATTRIBUTE = IFL_BASIC_COLUMNS(TRACE_PLUS_ONE),
+    TRACE_N_OF_ANY_FORMAT = IFL_ATTRIBUTES_OF_ANY_FORMAT(TRACE_PLUS_ONE),
+    TRACE_N_ATTRIBUTES = IFL_ATTRIBUTES(TRACE_PLUS_ONE)
+};
+#undef TRACE_PLUS_ONE
+
+enum trace_kind { TRACE_IS_WHOLE, TRACE_IS_SECONDS, TRACE_IS_CLIENT, TRACE_IS_GROUP, TRACE_IS_ID };
+
+/* The table of inflight/attributes.h. */
+struct trace_column_spec {
+    const char *name, *says, *empty;
+    enum trace_kind kind;
+    int64_t least, absent;
+    size_t offset, size_bytes; /* of the member of struct ifl_trace, and of a cell */
+};
+extern const struct trace_column_spec trace_columns[TRACE_N_COLUMNS];
+
+/* A cell of a column that is there; not of the outcomes. */
+int64_t trace_cell(const struct ifl_trace *trace, enum trace_column column, size_t row);
+void trace_set_cell(struct ifl_trace *trace, enum trace_column column, size_t row, int64_t value);
 
 /* Makes room for `cap` rows in the column, which is created if it is not there. */
 int trace_column_resize(struct ifl_trace *trace, enum trace_column column, size_t cap,
@@ -142,10 +154,10 @@ struct trace_rows {
     size_t n_hash_ids, cap_hash_ids;
     size_t n_gaps, cap_gaps;
     bool several_runs; /* the file has another run; the note about it is given once */
-    struct trace_names clients;
-    struct trace_ids ids; /* of files that name their requests */
-    unsigned attributes;  /* of the file beside its format: bits 1 << place in attributes.c */
-    bool clients_are_attributes, first_record_seen;
+    struct trace_names names[TRACE_N_COLUMNS]; /* of the columns that number names */
+    struct trace_ids ids;                      /* of files that name their requests */
+    uint64_t attributes;                       /* of the file beside its format: bits 1 << column */
+    bool first_record_seen;
 };
 
 int trace_rows_begin(struct trace_rows *rows, struct ifl_error *error);
@@ -158,8 +170,6 @@ int trace_rows_want(struct trace_rows *rows, enum trace_column column, struct if
 int trace_rows_add(struct trace_rows *rows, int64_t arrival_ns, int32_t n_prompt, int32_t n_output,
                    struct ifl_error *error);
 
-/* Sets the client of the last row. Ignored if the file has the attribute `client`. */
-int trace_rows_client(struct trace_rows *rows, const char *name, struct ifl_error *error);
 /* Room for n hash ids of the last row, to be filled; NULL without memory. */
 uint64_t *trace_rows_hash_ids(struct trace_rows *rows, size_t n, struct ifl_error *error);
 
@@ -198,12 +208,13 @@ struct trace_csv_column {
     enum trace_presence presence; /* a file without a needed one is refused */
 };
 
-#define TRACE_CSV_MAX_COLUMNS 16
+enum { TRACE_CSV_MAX_COLUMNS = 10 + TRACE_N_ATTRIBUTES }; /* 10 of the format itself */
 
 struct trace_csv_format {
     const struct trace_csv_column *columns; /* in the order in which the reader asks for them */
-    size_t n_columns;                       /* at most TRACE_CSV_MAX_COLUMNS */
-    bool closed;                            /* unknown columns are errors; else they are ignored */
+    size_t n_columns;                       /* at most 10, without the attributes */
+    bool own; /* inflight's own: has all attributes, and unknown columns are errors; in the other
+                 formats these are ignored */
 };
 
 struct trace_row; /* one record, its cells by the format's columns */
@@ -211,9 +222,10 @@ struct trace_row; /* one record, its cells by the format's columns */
 struct trace_csv_reader {
     int (*header)(void *self, const struct trace_row *row, struct ifl_error *error); /* optional */
     int (*record)(void *self, const struct trace_row *row, struct ifl_error *error);
+    /* optional: when the attributes of a row that was added are there, too */
+    int (*attributes)(void *self, const struct trace_row *row, struct ifl_error *error);
     void *self;              /* for the callbacks; a negative code of theirs ends the reading */
-    struct trace_rows *rows; /* takes the attributes that stand beside the format's columns; NULL:
-                                the format reads them itself */
+    struct trace_rows *rows; /* takes the attributes */
 };
 
 int trace_csv_read(struct trace_input *input, const struct trace_csv_format *format,
@@ -231,14 +243,9 @@ int trace_row_whole(const struct trace_row *row, size_t column, int64_t min, int
                     int64_t *value, struct ifl_error *error);
 int trace_row_stamp(const struct trace_row *row, size_t column, int64_t *ns,
                     struct ifl_error *error);
-/* `none` where the cell is empty. */
-int trace_row_whole_or(const struct trace_row *row, size_t column, int32_t min, int32_t none,
-                       int32_t *cell, struct ifl_error *error);
+/* none_ns where the cell is empty. */
 int trace_row_seconds_or(const struct trace_row *row, size_t column, int64_t none_ns, int64_t *cell,
                          struct ifl_error *error);
-/* Dense numbers from 1 for the names in the column; 0 for an empty cell. */
-int trace_row_group(const struct trace_row *row, size_t column, struct trace_names *names,
-                    uint32_t *number, struct ifl_error *error);
 int trace_row_fail(const struct trace_row *row, size_t column, const char *expected,
                    struct ifl_error *error);
 
@@ -286,16 +293,12 @@ int trace_record_object(const struct trace_record *record, const char *key,
 int trace_record_fail(const struct trace_record *record, const char *key, const char *expected,
                       struct ifl_error *error);
 
-/* ---- attributes.c: columns that a file of any format may have ---- */
+/* ---- attributes.c: columns or keys beside those of a format ---- */
 
-#define TRACE_N_ATTRIBUTES 5
-
-extern const struct trace_csv_column trace_attribute_columns[TRACE_N_ATTRIBUTES];
-
-/* Notes which attributes the file has: those of its header, from the row's column `first` on, or
- * those of its first record. */
+/* Notes which attributes the file has: those of its header, which are the row's columns from
+ * `first` on, or those of its first record. */
 int trace_attributes_want_row(struct trace_rows *rows, const struct trace_row *row, size_t first,
-                              struct ifl_error *error);
+                              size_t n, struct ifl_error *error);
 int trace_attributes_want_record(struct trace_rows *rows, const struct trace_record *record,
                                  struct ifl_error *error);
 /* Reads the attributes of the last row. */
@@ -303,8 +306,10 @@ int trace_attributes_take_row(struct trace_rows *rows, const struct trace_row *r
                               struct ifl_error *error);
 int trace_attributes_take_record(struct trace_rows *rows, const struct trace_record *record,
                                  struct ifl_error *error);
-int trace_attribute_take_cell(struct trace_rows *rows, const struct trace_row *row, size_t column,
-                              enum trace_column attribute, struct ifl_error *error);
+/* Sets the client or group of the last row by its name; an empty name is no group. Ignored if the
+ * file has the column as an attribute beside its format. */
+int trace_rows_name(struct trace_rows *rows, enum trace_column column, const char *name,
+                    struct ifl_error *error);
 
 /* mooncake.c, also for bailian.c: adds lengths and hash ids. Returns what trace_rows_add returns.
  */
@@ -324,8 +329,5 @@ trace_reader_fn trace_read_azure, trace_read_sharegpt, trace_read_vidur, trace_r
 /* recorded runs */
 trace_reader_fn trace_read_requests, trace_read_bench, trace_read_aiperf, trace_read_guidellm,
     trace_read_llmservingsim_run, trace_read_blis, trace_read_llmd, trace_read_vtc;
-
-/* The columns of inflight's own CSV, in the order in which they are written. */
-extern const struct trace_csv_column trace_inflight_columns[];
 
 #endif

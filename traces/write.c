@@ -11,18 +11,11 @@ static bool written(const struct ifl_trace *trace, enum trace_column column)
     return column == TRACE_ARRIVAL ? trace->has_stamps : trace_column_there(trace, column);
 }
 
-/* Returns what fprintf returns. An empty cell for none_ns. */
-static int write_ns(FILE *out, int64_t ns, int64_t none_ns)
+/* Returns what fprintf returns. */
+static int write_seconds(FILE *out, int64_t ns)
 {
-    if (ns == none_ns)
-        return 0;
     return fprintf(out, "%" PRId64 ".%09" PRId64, (int64_t)(ns / IFL_NS_PER_S),
                    (int64_t)(ns % IFL_NS_PER_S));
-}
-
-static int write_number(FILE *out, int64_t number, int64_t none)
-{
-    return number == none ? 0 : fprintf(out, "%" PRId64, number);
 }
 
 static int write_client(FILE *out, const struct ifl_trace *trace, size_t row)
@@ -33,40 +26,19 @@ static int write_client(FILE *out, const struct ifl_trace *trace, size_t row)
     return csv_fwrite(out, trace->client_names[client], strlen(trace->client_names[client]));
 }
 
+/* A cell is empty if it says nothing. Where a number stands for that, the number is written. */
 static int write_cell(FILE *out, const struct ifl_trace *trace, enum trace_column column,
                       size_t row)
 {
-    switch (column) {
-    case TRACE_ARRIVAL:
-        return write_ns(out, trace->arrival_ns[row], -1);
-    case TRACE_PROMPT:
-        return write_number(out, trace->n_prompt[row], 0);
-    case TRACE_OUTPUT:
-        return write_number(out, trace->n_output[row], 0);
-    case TRACE_REQUEST_ID:
-        return write_number(out, (int64_t)trace->request_id[row], -1);
-    case TRACE_CLIENT:
+    const struct trace_column_spec *spec = &trace_columns[column];
+    const int64_t value = trace_cell(trace, column, row);
+    switch (spec->kind) {
+    case TRACE_IS_CLIENT:
         return write_client(out, trace, row);
-    case TRACE_PRIORITY:
-        return write_number(out, trace->priority[row], INT64_MIN);
-    case TRACE_TTFT_SLO:
-        return write_ns(out, trace->ttft_slo_ns[row], IFL_NEVER);
-    case TRACE_TPOT_SLO:
-        return write_ns(out, trace->tpot_slo_ns[row], IFL_NEVER);
-    case TRACE_MAX_TOKENS:
-        return write_number(out, trace->max_tokens[row], 0);
-    case TRACE_SAMPLES:
-        return write_number(out, trace->samples[row], INT64_MIN);
-    case TRACE_SESSION:
-        return write_number(out, trace->session[row], 0);
-    case TRACE_THINK:
-        return write_ns(out, trace->think_ns[row], -1);
-    case TRACE_PREFIX_GROUP:
-        return write_number(out, trace->prefix_group[row], 0);
-    case TRACE_PREFIX_TOKENS:
-        return write_number(out, trace->prefix_tokens[row], INT64_MIN);
+    case TRACE_IS_SECONDS:
+        return value == spec->absent ? 0 : write_seconds(out, value);
     default:
-        return 0;
+        return value < spec->least ? 0 : fprintf(out, "%" PRId64, value);
     }
 }
 
@@ -76,7 +48,7 @@ static void write_header(FILE *out, const struct ifl_trace *trace)
     for (int c = 0; c < TRACE_N_CSV_COLUMNS; c++) {
         if (!written(trace, (enum trace_column)c))
             continue;
-        fprintf(out, "%s%s", before, trace_inflight_columns[c].name);
+        fprintf(out, "%s%s", before, trace_columns[c].name);
         before = ",";
     }
     fputc('\n', out);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "inflight/attributes.h"
 #include "inflight/error.h"
 #include "inflight/time.h"
 
@@ -27,21 +28,12 @@ struct ifl_trace {
     size_t n;
     bool has_stamps;        /* arrival_ns holds the trace's own stamps */
     bool lengths_estimated; /* token counts come from characters */
-    int64_t *arrival_ns;    /* [n] since the trace's first stamp, in no particular order */
-    int32_t *n_prompt;      /* [n] tokens, >= 1 */
-    int32_t *n_output;      /* [n] tokens, >= 1 */
-    /* optional columns, [n] or NULL */
-    uint64_t *request_id; /* NULL: the number of the record in the file stands for it */
-    uint32_t *client;     /* dense numbers, names in client_names where the file has names */
-    int32_t *priority;
-    int64_t *ttft_slo_ns, *tpot_slo_ns; /* IFL_NEVER where the row has none */
-    int32_t *max_tokens;                /* declared output limit, 0 for rows without one */
-    int32_t *samples;
-    uint32_t *session;      /* dense numbers from 1; 0 for rows without a session */
-    int64_t *think_ns;      /* the turn arrives think_ns after the session's previous turn has
-                               finished; -1: at its own stamp */
-    uint32_t *prefix_group; /* dense numbers from 1; 0 for rows without a group */
-    int32_t *prefix_tokens;
+    /* The columns of inflight/attributes.h, [n] or NULL. arrival_ns counts from the trace's first
+     * stamp, in no particular order; it and the lengths are always there. Without request_id the
+     * number of the record in the file stands for it. */
+#define IFL_COLUMN(column, kind, member, ...) IFL_CELL_##kind *member;
+    IFL_COLUMNS(IFL_COLUMN)
+#undef IFL_COLUMN
     /* hash ids of prompt blocks (Mooncake, Bailian), or of tokens, as blocks of one token: row i
      * has ids [hash_at[i], hash_at[i + 1]) */
     size_t *hash_at; /* [n + 1] or NULL */
@@ -57,6 +49,19 @@ struct ifl_trace {
 };
 
 void ifl_trace_free(struct ifl_trace *trace);
+
+static inline uint64_t ifl_trace_id(const struct ifl_trace *trace, size_t row)
+{
+    return trace->request_id ? trace->request_id[row] : row;
+}
+
+/* Of a row that says nothing. */
+extern const struct ifl_attributes ifl_attributes_absent;
+/* True if some row may say something. */
+bool ifl_trace_has_attributes(const struct ifl_trace *trace);
+/* Overwrites what the row says, and leaves the rest. */
+void ifl_trace_attributes_of(const struct ifl_trace *trace, size_t row,
+                             struct ifl_attributes *attributes);
 
 /* ---- reading ---- */
 
@@ -106,8 +111,7 @@ struct ifl_trace_format {
 /* The formats, ending with a NULL name. */
 const struct ifl_trace_format *ifl_trace_formats(void);
 
-/* Names, separated by commas, of optional columns or keys that a record of any format may carry if
- * a record is a request. */
+/* The names of IFL_ATTRIBUTES_OF_ANY_FORMAT, separated by commas. */
 const char *ifl_trace_attributes(void);
 
 /* ---- arrivals ---- */

@@ -4,11 +4,6 @@
 
 #include "life.h"
 
-uint64_t pairs_id(const struct ifl_trace *trace, size_t row)
-{
-    return trace->request_id ? trace->request_id[row] : row;
-}
-
 /* ---- the rows of one side in an order ---- */
 
 struct keyed {
@@ -28,7 +23,8 @@ static struct keyed *in_order(const struct ifl_trace *trace, bool by_id)
 {
     struct keyed *order = malloc((trace->n ? trace->n : 1) * sizeof *order);
     for (size_t i = 0; order && i < trace->n; i++)
-        order[i] = (struct keyed){by_id ? pairs_id(trace, i) : (uint64_t)trace->arrival_ns[i], i};
+        order[i] =
+            (struct keyed){by_id ? ifl_trace_id(trace, i) : (uint64_t)trace->arrival_ns[i], i};
     if (order)
         qsort(order, trace->n, sizeof *order, compare);
     return order;
@@ -122,7 +118,7 @@ static int match_in(struct pairs *pairs, enum pairing pairing, size_t *n_unequal
 
 static bool judged(const struct pairs *pairs, const struct ifl_validation *v, size_t i)
 {
-    const uint64_t id = pairs_id(pairs->trace[MEASURED], pairs->of[i].row[MEASURED]);
+    const uint64_t id = ifl_trace_id(pairs->trace[MEASURED], pairs->of[i].row[MEASURED]);
     return v->n_parts < 2 || id % v->n_parts == v->part;
 }
 

@@ -27,8 +27,6 @@ int pairs_match(const struct ifl_validation *validation, struct pairs *pairs,
                 struct ifl_error *error);
 void pairs_free(struct pairs *pairs);
 
-uint64_t pairs_id(const struct ifl_trace *trace, size_t row);
-
 /* ---- times of a request; IFL_NEVER if unknown ---- */
 
 enum metric { TTFT, TPOT, E2E, NORMALIZED, QUEUE, PREFILL, DECODE, N_METRICS };

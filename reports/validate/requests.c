@@ -50,7 +50,7 @@ static int write_pair(struct whole_file *file, const struct pairs *pairs, size_t
     char *at = whole_room(file, N_FIELDS * (size_t)ROW_REAL_BYTES + row_text_bytes(client), error);
     if (!at)
         return error->code;
-    at = row_uint(at, pairs_id(measured, row));
+    at = row_uint(at, ifl_trace_id(measured, row));
     at = row_seconds(at, measured->arrival_ns[row]);
     at = row_int(at, measured->n_prompt[row]);
     at = row_int(at, measured->n_output[row]);

@@ -9,6 +9,7 @@
 
 #include <stddef.h>
 
+#include "inflight/attributes.h"
 #include "inflight/request.h"
 #include "inflight/time.h"
 
@@ -92,10 +93,9 @@ struct arrival {
     size_t row;
     uint64_t serial;
     int64_t at_ns;
-    int32_t n_prompt, n_output, n_max_new, n_samples, n_predicted, priority;
+    int32_t n_prompt, n_output, n_predicted;
     int32_t stream_tokens, named_tokens;
-    uint32_t client, session, prefix_group, prefix_tokens;
-    int64_t ttft_slo_ns, tpot_slo_ns;
+    struct ifl_attributes said;
     const uint64_t *hash_ids; /* of its blocks, borrowed from the trace, or NULL */
     int32_t n_hash_ids, hash_id_tokens;
 };

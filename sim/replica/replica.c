@@ -286,7 +286,8 @@ int replica_join(struct replica *replica, const struct arrival *arrival, int64_t
 enum replica_fit replica_fit(const struct replica *replica, const struct arrival *arrival)
 {
     const struct ifl_limits *limits = &replica->limits;
-    const struct ifl_request group = {.n_prompt = arrival->n_prompt, .n_seqs = arrival->n_samples};
+    const struct ifl_request group = {.n_prompt = arrival->n_prompt,
+                                      .n_seqs = arrival->said.samples};
     const int64_t n_tokens = (int64_t)arrival->n_prompt + arrival->n_output;
     if (n_tokens > limits->max_model_tokens)
         return REPLICA_BEYOND_MODEL;

@@ -19,8 +19,7 @@ static int report_gone(struct loop *loop, struct replica *replica, struct ifl_er
         if (flight->executor->forget)
             flight->executor->forget(flight->executor_self, r->pub.serial);
         replica_report(replica, r, &record);
-        if (trace->request_id)
-            record.request_id = trace->request_id[r->row];
+        record.request_id = ifl_trace_id(trace, r->row);
         rc = ifl_record_request(flight->recorder, &record, error);
         if (rc == 0)
             rc = workload_ended(flight->workload, r->row, r->pub.serial, loop->now_ns, error);
@@ -113,7 +112,7 @@ static int fall_asleep(struct loop *loop, struct replica *replica, bool moved,
 static int record_work(const struct flight *flight, const struct replica *replica,
                        const struct ifl_done *done, struct ifl_error *error)
 {
-    const uint64_t *request_id = flight->workload->trace->request_id;
+    const struct ifl_trace *trace = flight->workload->trace;
     int rc = 0;
     for (size_t i = 0; i < replica->desc.n_work && rc == 0; i++) {
         const struct ifl_work *work = &replica->work[i];
@@ -121,7 +120,7 @@ static int record_work(const struct flight *flight, const struct replica *replic
         const bool decodes = work->n_context >= r->pub.n_prefill;
         const struct ifl_work_record record = {
             .step = replica->desc.step,
-            .request_id = request_id ? request_id[r->row] : r->row,
+            .request_id = ifl_trace_id(trace, r->row),
             .start_ns = done->start_ns,
             .duration_ns = done->end_ns - done->start_ns,
             .replica = (int32_t)replica->number,
@@ -318,13 +317,12 @@ static int plan_due(struct loop *loop, struct ifl_error *error)
 /* Fails the run: the batching module neither serves nor refuses the requests that are left. */
 static int fail_idle(const struct flight *flight, struct replica *replica, struct ifl_error *error)
 {
-    const uint64_t *request_id = flight->workload->trace->request_id;
     uint64_t at[2] = {0, 0};
     const struct live_request *r = waiting_next(&replica->waiting, at);
     char first[96] = "";
     if (r)
         snprintf(first, sizeof first, "; first in line is request %llu, %d tokens and %d sequences",
-                 (unsigned long long)(request_id ? request_id[r->row] : r->row),
+                 (unsigned long long)ifl_trace_id(flight->workload->trace, r->row),
                  r->pub.stale.n_tokens, r->pub.n_seqs);
     return ifl_fail(error, IFL_E_STALLED,
                     "policy %s leaves %zu requests waiting, %zu running and %zu swapped out, "

@@ -8,7 +8,7 @@
 static bool door_is_closed(const struct flight *flight, const struct arrival *a)
 {
     const struct door *door = &flight->door;
-    int64_t n_seqs = a->n_samples, n_tokens = 0;
+    int64_t n_seqs = a->said.samples, n_tokens = 0;
     if (door->max_queued_reqs == 0 && door->max_queued_tokens == 0)
         return false;
     for (uint32_t i = 0; i < flight->n_replicas; i++) {
@@ -42,8 +42,8 @@ static int turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
         .first_token_ns = IFL_NEVER,
         .finish_ns = IFL_NEVER,
         .max_itl_ns = -1,
-        .ttft_slo_ns = a->ttft_slo_ns,
-        .tpot_slo_ns = a->tpot_slo_ns,
+        .ttft_slo_ns = a->said.ttft_slo_ns,
+        .tpot_slo_ns = a->said.tpot_slo_ns,
         .prompt_tokens = a->n_prompt,
         .status = IFL_REJECTED,
     };

@@ -110,13 +110,6 @@ static void look_ahead(struct workload *workload)
     workload->next_ns = released_ns < workload->streamed_ns ? released_ns : workload->streamed_ns;
 }
 
-static bool says_more(const struct ifl_trace *trace)
-{
-    return trace->samples || trace->priority || trace->client || trace->session ||
-           trace->prefix_group || trace->prefix_tokens || trace->hash_at || trace->ttft_slo_ns ||
-           trace->tpot_slo_ns;
-}
-
 int workload_create(struct workload *workload, const struct ifl_trace *trace, int32_t concurrency,
                     struct ifl_error *error)
 {
@@ -124,8 +117,8 @@ int workload_create(struct workload *workload, const struct ifl_trace *trace, in
     *workload = (struct workload){
         .trace = trace,
         .predictor = {.model = PREDICT_ORACLE},
-        .plain = {.n_samples = 1, .ttft_slo_ns = IFL_NEVER, .tpot_slo_ns = IFL_NEVER},
-        .says_more = says_more(trace),
+        .plain = {.said = ifl_attributes_absent},
+        .says_more = trace->hash_at || ifl_trace_has_attributes(trace),
         .closed = closed,
         .limit = closed && (size_t)concurrency < trace->n ? (size_t)concurrency : trace->n,
     };
@@ -153,13 +146,8 @@ static int64_t slo_ns(double slo_s)
 
 void workload_slo(struct workload *workload, double ttft_s, double tpot_s)
 {
-    workload->plain.ttft_slo_ns = slo_ns(ttft_s);
-    workload->plain.tpot_slo_ns = slo_ns(tpot_s);
-}
-
-static int64_t own_or(int64_t of_run_ns, const int64_t *column, size_t row)
-{
-    return column && column[row] != IFL_NEVER ? column[row] : of_run_ns;
+    workload->plain.said.ttft_slo_ns = slo_ns(ttft_s);
+    workload->plain.said.tpot_slo_ns = slo_ns(tpot_s);
 }
 
 static int32_t smaller(int64_t a, int64_t b)
@@ -175,45 +163,34 @@ static void name_tokens(const struct workload *workload, size_t row, struct arri
     const uint32_t repeated_by = workload->repeated_by ? workload->repeated_by[row] : 0;
     const size_t last = repeated_by ? repeated_by - 1 : row; /* the row that says what is known */
     const int64_t n_said = (int64_t)a->n_prompt + (repeated_by ? a->n_output : 0);
-    const bool by_group = repeated_by && a->prefix_tokens > 0;
+    const bool by_group = repeated_by && a->said.prefix_tokens > 0;
     const size_t names = by_group ? row : last; /* the row that has the ids */
     a->n_hash_ids = n_ids(trace, row);
+    a->hash_id_tokens = trace->hash_block_tokens;
     a->hash_ids = trace->hash_at ? trace->hash_id + trace->hash_at[names] : NULL;
     a->named_tokens =
         smaller((int64_t)n_ids(trace, names) * a->hash_id_tokens, by_group ? a->n_prompt : n_said);
     a->stream_tokens =
-        by_group ? smaller(trace->prefix_tokens[last], n_said) : (int32_t)a->prefix_tokens;
-}
-
-static void describe_more(const struct workload *workload, size_t row, struct arrival *a)
-{
-    const struct ifl_trace *trace = workload->trace;
-    a->n_samples = trace->samples ? trace->samples[row] : 1;
-    a->priority = trace->priority ? trace->priority[row] : 0;
-    a->client = trace->client ? trace->client[row] : 0;
-    a->session = trace->session ? trace->session[row] : 0;
-    a->prefix_group = trace->prefix_group ? trace->prefix_group[row] : 0;
-    a->prefix_tokens = trace->prefix_tokens ? (uint32_t)trace->prefix_tokens[row] : 0;
-    a->hash_id_tokens = trace->hash_block_tokens;
-    name_tokens(workload, row, a);
-    a->ttft_slo_ns = own_or(a->ttft_slo_ns, trace->ttft_slo_ns, row);
-    a->tpot_slo_ns = own_or(a->tpot_slo_ns, trace->tpot_slo_ns, row);
+        by_group ? smaller(trace->prefix_tokens[last], n_said) : a->said.prefix_tokens;
 }
 
 static void describe(const struct workload *workload, size_t row, struct arrival *a)
 {
     const struct ifl_trace *trace = workload->trace;
-    const bool declared = trace->max_tokens && trace->max_tokens[row] > 0;
     *a = workload->plain;
     a->row = row;
     a->n_prompt = trace->n_prompt[row];
     a->n_output = trace->n_output[row];
-    a->n_max_new = declared ? trace->max_tokens[row] : a->n_output;
-    a->n_predicted = /* undeclared, n_max_new is the answer itself: no bound for a prediction */
-        predictor_tell(&workload->predictor, trace->request_id ? trace->request_id[row] : row,
-                       a->n_output, declared ? a->n_max_new : INT32_MAX);
-    if (workload->says_more)
-        describe_more(workload, row, a);
+    if (workload->says_more) {
+        ifl_trace_attributes_of(trace, row, &a->said);
+        name_tokens(workload, row, a);
+    }
+    const bool declared = a->said.max_tokens > 0;
+    a->n_predicted = /* undeclared, the limit is the answer itself: no bound for a prediction */
+        predictor_tell(&workload->predictor, ifl_trace_id(trace, row), a->n_output,
+                       declared ? a->said.max_tokens : INT32_MAX);
+    if (!declared)
+        a->said.max_tokens = a->n_output;
 }
 
 void workload_take(struct workload *workload, struct arrival *arrival)

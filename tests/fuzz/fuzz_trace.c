@@ -38,14 +38,11 @@ static void check_ranges(const struct ifl_trace *trace)
 static void check_same(const struct ifl_trace *a, const struct ifl_trace *b)
 {
     ifl_require(a->n == b->n && a->n_clients == b->n_clients && a->has_stamps == b->has_stamps);
-    for (size_t i = 0; i < a->n; i++) {
-        ifl_require(!a->has_stamps || a->arrival_ns[i] == b->arrival_ns[i]);
-        ifl_require(a->n_prompt[i] == b->n_prompt[i] && a->n_output[i] == b->n_output[i]);
-        ifl_require(!a->client || a->client[i] == b->client[i]);
-        ifl_require(!a->session || a->session[i] == b->session[i]);
-        ifl_require(!a->think_ns || a->think_ns[i] == b->think_ns[i]);
-        ifl_require(!a->prefix_group || a->prefix_group[i] == b->prefix_group[i]);
-        ifl_require(!a->request_id || a->request_id[i] == b->request_id[i]);
+    for (int c = a->has_stamps ? TRACE_ARRIVAL : TRACE_PROMPT; c < TRACE_N_CSV_COLUMNS; c++) {
+        const enum trace_column column = (enum trace_column)c;
+        ifl_require(trace_column_there(a, column) == trace_column_there(b, column));
+        for (size_t i = 0; trace_column_there(a, column) && i < a->n; i++)
+            ifl_require(trace_cell(a, column, i) == trace_cell(b, column, i));
     }
 }
 

@@ -91,32 +91,23 @@ static bool read_sections(const char *path, struct transcript *t)
     return t->config.n && t->requests.n && t->steps.n;
 }
 
+/* A number in a transcript, as the cell of a column of that kind. */
+#define AS_WHOLE(value) (int32_t)(value)
+#define AS_SECONDS(value) ifl_ns_from_s(value)
+#define AS_CLIENT(value) (uint32_t)(value)
+#define AS_GROUP(value) (uint32_t)(value)
+
 /* Columns behind the lengths, which few transcripts need. */
 static bool read_attribute(struct ifl_trace *trace, size_t i, const char *name, double value)
 {
-    if (strcmp(name, "priority") == 0)
-        trace->priority[i] = (int32_t)value;
-    else if (strcmp(name, "client") == 0)
-        trace->client[i] = (uint32_t)value;
-    else if (strcmp(name, "max_tokens") == 0)
-        trace->max_tokens[i] = (int32_t)value;
-    else if (strcmp(name, "samples") == 0)
-        trace->samples[i] = (int32_t)value;
-    else if (strcmp(name, "prefix_group") == 0)
-        trace->prefix_group[i] = (uint32_t)value;
-    else if (strcmp(name, "prefix_tokens") == 0)
-        trace->prefix_tokens[i] = (int32_t)value;
-    else if (strcmp(name, "session") == 0)
-        trace->session[i] = (uint32_t)value;
-    else if (strcmp(name, "think_s") == 0)
-        trace->think_ns[i] = ifl_ns_from_s(value);
-    else if (strcmp(name, "ttft_slo_s") == 0)
-        trace->ttft_slo_ns[i] = ifl_ns_from_s(value);
-    else if (strcmp(name, "tpot_slo_s") == 0)
-        trace->tpot_slo_ns[i] = ifl_ns_from_s(value);
-    else
-        return false;
-    return true;
+#define READ(column, kind, member, csv_name, ...)                                                  \
+    if (strcmp(name, csv_name) == 0) {                                                             \
+        trace->member[i] = AS_##kind(value);                                                       \
+        return true;                                                                               \
+    }
+    IFL_ATTRIBUTES(READ)
+#undef READ
+    return false;
 }
 
 static bool read_attributes(struct ifl_trace *trace, size_t i, const char *at)
@@ -124,8 +115,9 @@ static bool read_attributes(struct ifl_trace *trace, size_t i, const char *at)
     char name[16];
     double value;
     int n_read;
-    trace->ttft_slo_ns[i] = trace->tpot_slo_ns[i] = IFL_NEVER;
-    trace->think_ns[i] = -1;
+#define SET_ABSENT(column, kind, member, ...) trace->member[i] = ifl_attributes_absent.member;
+    IFL_ATTRIBUTES(SET_ABSENT)
+#undef SET_ABSENT
     for (; sscanf(at, " %15[a-z_]=%lf%n", name, &value, &n_read) == 2; at += n_read)
         if (!read_attribute(trace, i, name, value))
             return false;
@@ -135,25 +127,18 @@ static bool read_attributes(struct ifl_trace *trace, size_t i, const char *at)
 static bool read_requests(struct transcript *t)
 {
     struct ifl_trace *trace = &t->trace;
-    trace->priority = calloc(MAX_REQUESTS, sizeof *trace->priority);
-    trace->client = calloc(MAX_REQUESTS, sizeof *trace->client);
-    trace->max_tokens = calloc(MAX_REQUESTS, sizeof *trace->max_tokens);
-    trace->ttft_slo_ns = calloc(MAX_REQUESTS, sizeof *trace->ttft_slo_ns);
-    trace->tpot_slo_ns = calloc(MAX_REQUESTS, sizeof *trace->tpot_slo_ns);
     trace->arrival_ns = calloc(MAX_REQUESTS, sizeof *trace->arrival_ns);
     trace->n_prompt = calloc(MAX_REQUESTS, sizeof *trace->n_prompt);
     trace->n_output = calloc(MAX_REQUESTS, sizeof *trace->n_output);
-    trace->prefix_group = calloc(MAX_REQUESTS, sizeof *trace->prefix_group);
-    trace->session = calloc(MAX_REQUESTS, sizeof *trace->session);
-    trace->think_ns = calloc(MAX_REQUESTS, sizeof *trace->think_ns);
-    trace->samples = calloc(MAX_REQUESTS, sizeof *trace->samples);
-    trace->prefix_tokens = calloc(MAX_REQUESTS, sizeof *trace->prefix_tokens);
+#define CREATE(column, kind, member, ...)                                                          \
+    trace->member = calloc(MAX_REQUESTS, sizeof *trace->member);
+    IFL_ATTRIBUTES(CREATE)
+#undef CREATE
     trace->has_stamps = true;
     for (char *line = t->requests.of; *line && trace->n < MAX_REQUESTS;) {
         double arrival_s;
         int n_read = 0;
         const size_t i = trace->n++;
-        trace->samples[i] = 1;
         if (sscanf(line, "%15s %lf %d %d%n", t->names[i], &arrival_s, &trace->n_prompt[i],
                    &trace->n_output[i], &n_read) != 4 ||
             !read_attributes(trace, i, line + n_read))

@@ -101,9 +101,9 @@ Test(attributes, clients_by_number_in_json)
 Test(attributes, are_documented)
 {
     char names[128] = "";
-    for (size_t i = 0; i < TRACE_N_ATTRIBUTES; i++) {
+    for (size_t i = 0; i < TRACE_N_OF_ANY_FORMAT; i++) {
         strcat(names, i ? "," : "");
-        strcat(names, trace_attribute_columns[i].name);
+        strcat(names, trace_columns[TRACE_FIRST_ATTRIBUTE + i].name);
     }
     cr_expect_str_eq(names, ifl_trace_attributes());
 }

@@ -42,7 +42,7 @@ static int take_response(struct trace_rows *rows, const struct trace_record *res
     if (rc <= 0)
         return rc;
     trace_rows_outcome(rows, &outcome);
-    return trace_rows_client(rows, client, error);
+    return trace_rows_name(rows, TRACE_CLIENT, client, error);
 }
 
 static int take_experiment(void *self, const struct trace_record *record, struct ifl_error *error)
