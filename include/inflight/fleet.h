@@ -18,7 +18,7 @@ enum ifl_replica_state {
 };
 
 struct ifl_load {
-    /* The replica's own report, as old as the news. */
+    /* The replica's own report, exact in this version. */
     int32_t n_running, n_waiting, n_swapped; /* requests */
     int32_t n_free_blocks;                   /* on the device */
     int64_t n_waiting_tokens; /* of the waiting requests: prompts, and tokens generated before a
@@ -54,7 +54,7 @@ struct ifl_fleet_ops {
     /* Tokens of the request's prompt that the prefix cache of replica i holds. Costs one look-up
      * for each cached block of the prompt. */
     int32_t (*cached)(const struct ifl_fleet *, size_t i);
-    /* A random number that depends on (seed, request, index) alone. */
+    /* A random number that depends on (workload.arrivals.seed, request, index) alone. */
     uint64_t (*draw)(const struct ifl_fleet *, uint32_t index);
     /* Requests on the device of replica i, in order of start. From `balance` alone. */
     struct ifl_requests (*running)(const struct ifl_fleet *, size_t i);
@@ -116,8 +116,8 @@ static inline bool ifl_migrate(const struct ifl_fleet *fleet, const struct ifl_r
 
 enum ifl_destination {
     IFL_SEND, /* to the replicas named */
-    IFL_HOLD, /* not yet: the request waits at the gateway and is asked about again when a request
-                 has left a replica, or a replica has come up */
+    IFL_HOLD, /* not yet: the request waits at the gateway and is asked about again when a step has
+                 ended or a plan has been made */
     IFL_REFUSE_ARRIVAL /* drop it; reports count it as rejected */
 };
 

@@ -19,7 +19,7 @@ enum ifl_purpose {
     IFL_DRAW_WEIGHT = 6,         /* random weights of an engine: role, element */
     IFL_DRAW_TOKEN = 7,          /* token of a prompt: serial, position */
     IFL_DRAW_PREFIX_TOKEN = 8,   /* token of a prefix group's stream: group, position */
-    IFL_DRAW_ROUTE = 9,          /* for a router: serial, 0 or 1 */
+    IFL_DRAW_ROUTE = 9,          /* for a router: serial, the router's index */
     IFL_DRAW_HASHED_TOKEN = 10,  /* token under a hash id of the trace: id, place below it */
     IFL_DRAW_PREDICTION = 11,    /* error of a predicted length: request_id, which draw */
     IFL_DRAW_SAMPLED_TOKEN = 12, /* first token of a further sample: serial, sequence */

@@ -80,8 +80,9 @@ struct ifl_request {
     int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER where none */
     enum ifl_state state;
     int32_t n_prompt;
-    int32_t n_max_new;     /* declared output limit */
-    int32_t n_predicted;   /* predicted output length, -1 without a predictor */
+    int32_t n_max_new;     /* declared output limit; without a column max_tokens the true length */
+    int32_t n_predicted;   /* predicted output length (workload.predictor, by default the truth; -1:
+                              none) */
     int32_t n_prefill;     /* n_tokens when it last left waiting */
     int32_t n_seqs;        /* sequences (answers to one prompt) that advance together */
     int32_t n_host_blocks; /* in host memory, of all its sequences */

@@ -61,7 +61,8 @@ enum ifl_verdict {
 
 enum ifl_fate {
     IFL_RECOMPUTE, /* blocks are dropped, n_computed returns to 0 */
-    IFL_SWAP,      /* blocks are copied to host memory before the step computes */
+    IFL_SWAP,      /* blocks are copied to host memory before the step computes; if that is full,
+                      as serving.kv.swap_full says */
     IFL_KEEP       /* no request gives way */
 };
 
@@ -223,7 +224,7 @@ struct ifl_step_ops {
     void (*pad)(struct ifl_step *, struct ifl_padding);
     /* Earliest arrival among waiting requests, IFL_NEVER if none; costs a walk over them. */
     int64_t (*oldest_waiting_ns)(struct ifl_step *);
-    /* A random number that depends on (seed, request, index) alone. */
+    /* A random number that depends on (workload.arrivals.seed, request, index) alone. */
     uint64_t (*draw)(struct ifl_step *, const struct ifl_request *, uint32_t index);
     /* Only from on_step_start: true if the plan gave the request tokens or moved it to the device.
      */

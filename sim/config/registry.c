@@ -138,6 +138,17 @@ static const char *not_flown(const struct ifl_policy *policy)
     return NULL;
 }
 
+static bool is_of_cluster(const struct ifl_policy *policy)
+{
+    return policy->kind == IFL_ROUTE || policy->kind == IFL_SCALE;
+}
+
+static bool has_replica_hooks(const struct ifl_policy *policy)
+{
+    return policy->on_join || policy->on_start || policy->on_undo || policy->on_preempt ||
+           policy->on_step_start || policy->on_step_end || policy->on_leave || policy->steady;
+}
+
 static const char *check_policy(const struct ifl_policy *policy)
 {
     if (!policy->name || !*policy->name || !policy->doc)
@@ -148,6 +159,11 @@ static const char *check_policy(const struct ifl_policy *policy)
         return not_flown(policy);
     if (policy->n_params && !policy->params)
         return "has parameters without a table";
+    if (policy->params && policy->n_params == 0)
+        return "has a table of parameters and n_params 0: none of them would be read";
+    if (is_of_cluster(policy) && has_replica_hooks(policy))
+        return "has a hook of a replica, which a module of the cluster never hears: its own hooks "
+               "are in its ops";
     for (size_t i = 0; i < policy->n_params; i++) {
         const char *wrong = check_param(&policy->params[i], policy->params_bytes);
         for (size_t j = 0; j < i && !wrong; j++)

@@ -16,15 +16,26 @@ static size_t aligned(size_t n_bytes)
     return (n_bytes + MODULE_ALIGNMENT - 1) / MODULE_ALIGNMENT * MODULE_ALIGNMENT;
 }
 
-/* Parameters, then the state, then the parts of the clients, then of the replicas. */
-static struct ifl_instance lay_out(const struct ifl_policy *policy, uint32_t n_clients)
+/* No address so far from a valid one is valid: a module that uses a part of which it has asked for
+ * no bytes faults in its own call, which the guard names. */
+static const uint64_t nowhere = (uint64_t)1 << 62;
+
+/* Parameters, then the state, then the parts of the clients, then of the replicas. *n_bytes: of all
+ * of them. */
+static struct ifl_instance lay_out(const struct ifl_policy *policy, uint32_t n_clients,
+                                   uint32_t n_replicas, size_t *n_bytes)
 {
-    struct ifl_instance at = {.state_offset = aligned(policy->params_bytes),
-                              .client_stride = aligned(policy->client_bytes),
-                              .replica_stride = aligned(policy->replica_bytes)};
-    at.client_offset = at.state_offset + aligned(policy->state_bytes);
-    at.replica_offset = at.client_offset + n_clients * at.client_stride;
-    return at;
+    const uint64_t state = aligned(policy->params_bytes);
+    const uint64_t clients = state + aligned(policy->state_bytes);
+    const uint64_t replicas = clients + n_clients * aligned(policy->client_bytes);
+    *n_bytes = replicas + n_replicas * aligned(policy->replica_bytes);
+    return (struct ifl_instance){
+        .state_offset = policy->state_bytes ? state : nowhere,
+        .client_offset = policy->client_bytes ? clients : nowhere,
+        .client_stride = aligned(policy->client_bytes),
+        .replica_offset = policy->replica_bytes ? replicas : nowhere,
+        .replica_stride = aligned(policy->replica_bytes),
+    };
 }
 
 int module_create(struct module *module, const struct module_config *config,
@@ -38,13 +49,13 @@ int module_create_router(struct module *module, const struct module_config *conf
                          struct ifl_error *error)
 {
     const struct ifl_policy *policy = config->policy;
-    struct ifl_instance at = lay_out(policy, limits->n_clients);
-    struct head *head =
-        calloc(1, sizeof *head + at.replica_offset + n_replicas * at.replica_stride + 1);
+    size_t n_bytes;
+    struct ifl_instance at = lay_out(policy, limits->n_clients, n_replicas, &n_bytes);
+    struct head *head = calloc(1, sizeof *head + n_bytes + 1);
     module->policy = policy;
     if (!head)
         return ifl_fail_nomem(error);
-    at.part_offset = *parts_bytes;
+    at.part_offset = policy->request_bytes ? *parts_bytes : nowhere;
     *head = (struct head){policy, at};
     *parts_bytes += aligned(policy->request_bytes);
     module->self = head + 1;

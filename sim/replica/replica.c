@@ -110,6 +110,16 @@ static void note_wishes(struct replica *replica, const struct module *module)
         replica->has_ahead = policy->ops.preempt->ahead != NULL;
 }
 
+static void open_view(struct replica *replica)
+{
+    struct ifl_view *view = &replica->view;
+    view->n_running = replica->running.n;
+    view->n_waiting = replica->waiting.n;
+    view->n_swapped = replica->n_swapped;
+    view->n_free_blocks = replica->kv.n_free;
+    view->n_free_host_blocks = replica->host.n_free;
+}
+
 int replica_create(struct replica *replica, const struct replica_options *options,
                    struct ifl_error *error)
 {
@@ -143,7 +153,10 @@ int replica_create(struct replica *replica, const struct replica_options *option
             return rc;
         note_wishes(replica, &replica->modules[i]);
     }
-    return create_pools(replica, options, parts_bytes) < 0 ? ifl_fail_nomem(error) : 0;
+    if (create_pools(replica, options, parts_bytes) < 0)
+        return ifl_fail_nomem(error);
+    open_view(replica);
+    return 0;
 }
 
 static void free_arrays(struct replica *replica)
@@ -372,16 +385,6 @@ static void begin_step(struct replica *replica, int64_t now_ns)
     waiting_open(&replica->waiting);
     replica->kv.cache.asked_lost = false;
     open_step(replica);
-}
-
-static void open_view(struct replica *replica)
-{
-    struct ifl_view *view = &replica->view;
-    view->n_running = replica->running.n;
-    view->n_waiting = replica->waiting.n;
-    view->n_swapped = replica->n_swapped;
-    view->n_free_blocks = replica->kv.n_free;
-    view->n_free_host_blocks = replica->host.n_free;
 }
 
 /* True if the plan is some decodes, scheduled one by one, which will then tick without the others.

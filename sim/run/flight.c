@@ -307,8 +307,22 @@ static int plan_due(struct loop *loop, struct ifl_error *error)
         rc = plan_step(loop, replica, error);
         replica->due = false;
         routing_note(&loop->routing, replica);
+        loop->asks_held = loop->asks_held || loop->routing.n_held > 0;
     }
     loop->n_due = 0;
+    return rc;
+}
+
+/* A plan changes the loads, so that the router may send on what it has held back, for which
+ * another plan may fall due. */
+static int plan_and_ask(struct loop *loop, struct ifl_error *error)
+{
+    int rc = plan_due(loop, error);
+    while (rc == 0 && loop->asks_held && loop->routing.n_held > 0) {
+        rc = loop_ask_held(loop, error);
+        if (rc == 0)
+            rc = plan_due(loop, error);
+    }
     return rc;
 }
 
@@ -416,7 +430,7 @@ static int run(struct loop *loop, struct ifl_error *error)
         if (rc == 0)
             rc = loop_let_arrive(loop, error);
         if (rc == 0)
-            rc = plan_due(loop, error);
+            rc = plan_and_ask(loop, error);
         if (rc < 0)
             return rc;
     }

@@ -5,6 +5,7 @@
 struct gate {
     int32_t max_outstanding; /* at each replica */
     int32_t max_prompt_tokens;
+    int32_t max_waiting; /* at each replica; 0: outstanding requests count */
 };
 
 static const struct ifl_param params[] = {
@@ -12,6 +13,8 @@ static const struct ifl_param params[] = {
      "requests", "a replica with so many gets no other"},
     {"max_prompt_tokens", IFL_INT, offsetof(struct gate, max_prompt_tokens), 1000, 1, 1 << 20, NULL,
      "tokens", "longer prompts are dropped"},
+    {"max_waiting", IFL_INT, offsetof(struct gate, max_waiting), 0, 0, 1 << 20, NULL, "requests",
+     "a replica where so many wait gets no other"},
 };
 
 static struct ifl_route gate(const void *self, const struct ifl_fleet *fleet)
@@ -20,8 +23,10 @@ static struct ifl_route gate(const void *self, const struct ifl_fleet *fleet)
     const size_t i = ifl_least(fleet, IFL_PREFILLS);
     if (fleet->request->n_prompt > p->max_prompt_tokens)
         return ifl_shed("the prompt is too long");
-    return ifl_outstanding(ifl_load_of(fleet, i)) < p->max_outstanding ? ifl_send(i)
-                                                                       : ifl_hold_back();
+    const struct ifl_load *load = ifl_load_of(fleet, i);
+    const bool is_open = p->max_waiting > 0 ? load->n_waiting < p->max_waiting
+                                            : ifl_outstanding(load) < p->max_outstanding;
+    return is_open ? ifl_send(i) : ifl_hold_back();
 }
 
 /* A router's own count of the requests of a replica, from its hooks. */
@@ -89,7 +94,7 @@ static const struct ifl_policy gate_policy = {
     .name = "gate",
     .doc = "holds requests back while each replica is full",
     .params = params,
-    .n_params = 2,
+    .n_params = 3,
     .params_bytes = sizeof(struct gate),
     .ops.route = &gate_ops,
 };
@@ -101,7 +106,26 @@ static const struct ifl_policy own_policy = {
     .ops.route = &own_ops,
 };
 
-#ifdef ASKS_FOR_BALANCE
+#if defined(ASKS_FOR_HOOK)
+static void on_join(void *self, const struct ifl_view *view, const struct ifl_request *r)
+{
+    (void)self;
+    (void)view;
+    (void)r;
+}
+static const struct ifl_policy later = {.kind = IFL_ROUTE,
+                                        .name = "later",
+                                        .doc = "hears nothing",
+                                        .on_join = on_join,
+                                        .ops.route = &gate_ops};
+#elif defined(ASKS_FOR_PARAMS)
+static const struct ifl_policy later = {.kind = IFL_ROUTE,
+                                        .name = "later",
+                                        .doc = "forgets n_params",
+                                        .params = params,
+                                        .params_bytes = sizeof(struct gate),
+                                        .ops.route = &gate_ops};
+#elif defined(ASKS_FOR_BALANCE)
 static const struct ifl_policy later = {
     .kind = IFL_ROUTE, .name = "later", .doc = "moves requests", .ops.route = &balance_ops};
 #else
