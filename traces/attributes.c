@@ -56,19 +56,29 @@ int trace_attributes_want_row(struct trace_rows *rows, const struct trace_row *r
     return rc;
 }
 
+static int read_cell(struct trace_rows *rows, const struct trace_row *row, size_t at,
+                     enum trace_column column, int64_t *value, struct ifl_error *error)
+{
+    const struct trace_column_spec *spec = &trace_columns[column];
+    switch (spec->kind) {
+    case TRACE_IS_CLIENT:
+    case TRACE_IS_GROUP:
+        return number_name(rows, column, trace_row_text(row, at), value, error);
+    case TRACE_IS_SECONDS:
+        return trace_row_stamp(row, at, value, error);
+    default:
+        return trace_row_whole(row, at, spec->least, INT32_MAX, value, error);
+    }
+}
+
 static int take_cell(struct trace_rows *rows, const struct trace_row *row, size_t at,
                      enum trace_column column, struct ifl_error *error)
 {
     const struct trace_column_spec *spec = &trace_columns[column];
-    const bool filled = trace_row_filled(row, at);
     int64_t value = spec->absent;
     int rc = 0;
-    if (spec->kind == TRACE_IS_CLIENT || spec->kind == TRACE_IS_GROUP)
-        rc = number_name(rows, column, trace_row_text(row, at), &value, error);
-    else if (filled && spec->kind == TRACE_IS_SECONDS)
-        rc = trace_row_stamp(row, at, &value, error);
-    else if (filled)
-        rc = trace_row_whole(row, at, spec->least, INT32_MAX, &value, error);
+    if (trace_row_filled(row, at) || spec->kind == TRACE_IS_CLIENT)
+        rc = read_cell(rows, row, at, column, &value, error);
     say(rows, column, value);
     return rc;
 }

@@ -173,13 +173,12 @@ static int end_record(struct trace_row *row)
         return ifl_fail_at(row->error, row->input->path, row->input->line, 0,
                            "%d cells, expected %d as in the header", row->n_cells,
                            row->n_file_columns);
-    const struct trace_csv_reader *reader = row->reader;
-    const size_t n = reader->rows->trace->n;
-    int rc = reader->record(reader->self, row, row->error);
-    if (rc < 0 || reader->rows->trace->n == n)
-        return rc;
-    rc = trace_attributes_take_row(reader->rows, row, row->first_attribute, row->error);
-    return rc < 0 || !reader->attributes ? rc : reader->attributes(reader->self, row, row->error);
+    struct trace_rows *rows = row->reader->rows;
+    const size_t n = rows->trace->n;
+    const int rc = row->reader->record(row->reader->self, row, row->error);
+    return rc < 0 || row->format->own || rows->trace->n == n
+               ? rc
+               : trace_attributes_take_row(rows, row, row->first_attribute, row->error);
 }
 
 static void take_row(int terminator, void *context)

@@ -23,8 +23,8 @@ static size_t at(enum trace_column attribute)
 
 struct inflight {
     struct trace_rows *rows;
-    size_t n_sessions; /* before the row */
     bool token_ids;
+    bool more; /* token_ids or request_id */
 };
 
 /* An error for a column that means nothing without the column `needed`. */
@@ -50,6 +50,7 @@ static int take_header(void *self, const struct trace_row *row, struct ifl_error
         rc = trace_rows_want(inflight->rows, TRACE_REQUEST_ID, error);
     inflight->rows->trace->has_stamps = trace_row_bound(row, ARRIVAL);
     inflight->token_ids = trace_row_bound(row, TOKEN_IDS);
+    inflight->more = inflight->token_ids || trace_row_bound(row, ID);
     inflight->rows->trace->hash_block_tokens = inflight->token_ids;
     return rc;
 }
@@ -133,22 +134,13 @@ static int check_row(const struct ifl_trace *trace, const struct trace_row *row,
 
 /* A session's first row needs a stamp: there is no turn before it to count a think time from. */
 static int check_first_turn(const struct inflight *inflight, const struct trace_row *row,
-                            struct ifl_error *error)
+                            size_t n_sessions, struct ifl_error *error)
 {
-    const bool first = inflight->rows->names[TRACE_SESSION].n > inflight->n_sessions,
+    const bool first = inflight->rows->names[TRACE_SESSION].n > n_sessions,
                stamped = !inflight->rows->trace->has_stamps || trace_row_filled(row, ARRIVAL);
     return first && !stamped
                ? trace_row_fail(row, ARRIVAL, "a stamp in a session's first row", error)
                : 0;
-}
-
-static int take_attributes(void *self, const struct trace_row *row, struct ifl_error *error)
-{
-    struct inflight *inflight = self;
-    int rc = inflight->token_ids ? take_token_ids(inflight, row, error) : 0;
-    if (rc == 0)
-        rc = check_first_turn(inflight, row, error);
-    return rc == 0 ? check_row(inflight->rows->trace, row, error) : rc;
 }
 
 /* The stamp of a row. A turn with a think time and no stamp gets that of the row before it, which
@@ -166,12 +158,25 @@ static int take_stamp(const struct ifl_trace *trace, const struct trace_row *row
     return 0;
 }
 
+static int take_optional(struct inflight *inflight, const struct trace_row *row, size_t n_sessions,
+                         struct ifl_error *error)
+{
+    int rc = trace_row_bound(row, ID) ? take_request_id(inflight->rows, row, error) : 0;
+    if (rc == 0)
+        rc = trace_attributes_take_row(inflight->rows, row, N_COLUMNS, error);
+    if (rc == 0 && inflight->token_ids)
+        rc = take_token_ids(inflight, row, error);
+    if (rc == 0)
+        rc = check_first_turn(inflight, row, n_sessions, error);
+    return rc == 0 ? check_row(inflight->rows->trace, row, error) : rc;
+}
+
 static int take_record(void *self, const struct trace_row *row, struct ifl_error *error)
 {
     struct inflight *inflight = self;
     int64_t arrival_ns;
     int32_t prompt = 0, output = 0;
-    inflight->n_sessions = inflight->rows->names[TRACE_SESSION].n;
+    const size_t n_sessions = inflight->rows->names[TRACE_SESSION].n;
     int rc = take_stamp(inflight->rows->trace, row, &arrival_ns, error);
     if (rc == 0)
         rc = trace_row_tokens(row, PROMPT, 1, &prompt, error);
@@ -179,7 +184,9 @@ static int take_record(void *self, const struct trace_row *row, struct ifl_error
         rc = trace_row_tokens(row, OUTPUT, 1, &output, error);
     if (rc == 0)
         rc = trace_rows_add(inflight->rows, arrival_ns, prompt, output, error);
-    return rc < 0 || !trace_row_bound(row, ID) ? rc : take_request_id(inflight->rows, row, error);
+    if (rc < 0 || !(inflight->more || inflight->rows->attributes))
+        return rc;
+    return take_optional(inflight, row, n_sessions, error);
 }
 
 int trace_read_inflight(struct trace_input *input, struct trace_rows *rows, struct ifl_error *error)
@@ -187,10 +194,7 @@ int trace_read_inflight(struct trace_input *input, struct trace_rows *rows, stru
     struct inflight inflight = {.rows = rows};
     const struct trace_csv_format format = {
         .columns = columns, .n_columns = N_COLUMNS, .own = true};
-    const struct trace_csv_reader reader = {.header = take_header,
-                                            .record = take_record,
-                                            .attributes = take_attributes,
-                                            .self = &inflight,
-                                            .rows = rows};
+    const struct trace_csv_reader reader = {
+        .header = take_header, .record = take_record, .self = &inflight, .rows = rows};
     return trace_csv_read(input, &format, &reader, error);
 }

@@ -42,20 +42,6 @@ int64_t trace_cell(const struct ifl_trace *trace, enum trace_column column, size
     }
 }
 
-void trace_set_cell(struct ifl_trace *trace, enum trace_column column, size_t row, int64_t value)
-{
-    switch (column) {
-#define SET_CELL(column, kind, member, ...)                                                        \
-    case TRACE_##column:                                                                           \
-        trace->member[row] = (IFL_CELL_##kind)value;                                               \
-        return;
-        IFL_COLUMNS(SET_CELL)
-#undef SET_CELL
-    default:
-        return;
-    }
-}
-
 bool ifl_trace_has_attributes(const struct ifl_trace *trace)
 {
 #define OR_THERE(column, kind, member, ...) || trace->member
@@ -81,6 +67,15 @@ static void *column_get(const struct ifl_trace *trace, enum trace_column column)
     void *data;
     memcpy(&data, (const char *)trace + trace_columns[column].offset, sizeof data);
     return data;
+}
+
+void trace_set_cell(struct ifl_trace *trace, enum trace_column column, size_t row, int64_t value)
+{
+    void *cells = column_get(trace, column);
+    if (trace_columns[column].size_bytes == sizeof(int32_t))
+        ((int32_t *)cells)[row] = (int32_t)value;
+    else
+        ((int64_t *)cells)[row] = value;
 }
 
 static void column_set(struct ifl_trace *trace, enum trace_column column, void *data)

@@ -213,8 +213,8 @@ enum { TRACE_CSV_MAX_COLUMNS = 10 + TRACE_N_ATTRIBUTES }; /* 10 of the format it
 struct trace_csv_format {
     const struct trace_csv_column *columns; /* in the order in which the reader asks for them */
     size_t n_columns;                       /* at most 10, without the attributes */
-    bool own; /* inflight's own: has all attributes, and unknown columns are errors; in the other
-                 formats these are ignored */
+    bool own; /* inflight's own: it has all attributes, which its reader takes itself, and unknown
+                 columns are errors; in the other formats these are ignored */
 };
 
 struct trace_row; /* one record, its cells by the format's columns */
@@ -222,8 +222,6 @@ struct trace_row; /* one record, its cells by the format's columns */
 struct trace_csv_reader {
     int (*header)(void *self, const struct trace_row *row, struct ifl_error *error); /* optional */
     int (*record)(void *self, const struct trace_row *row, struct ifl_error *error);
-    /* optional: when the attributes of a row that was added are there, too */
-    int (*attributes)(void *self, const struct trace_row *row, struct ifl_error *error);
     void *self;              /* for the callbacks; a negative code of theirs ends the reading */
     struct trace_rows *rows; /* takes the attributes */
 };
