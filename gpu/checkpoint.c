@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inflight/minmax.h"
 #include "json_file.h"
 
 enum { MAX_SHARDS = 1024, MAX_PATH = 512 };
@@ -162,7 +163,7 @@ int checkpoint_equal(const struct checkpoint *checkpoint, const char *a, const c
         return 0;
     const size_t n_all = tensor_numbers(of[0]);
     for (size_t done = 0, n; done < n_all; done += n) {
-        n = n_all - done < COMPARED_NUMBERS ? n_all - done : COMPARED_NUMBERS;
+        n = ifl_min(n_all - done, COMPARED_NUMBERS);
         for (int i = 0; i < 2; i++)
             if (safetensors_read_part(files[i], of[i], done, n, numbers[i], error) < 0)
                 return error->code;

@@ -3,6 +3,7 @@
 
 #include "engine.h"
 #include "host_memory.h"
+#include "inflight/minmax.h"
 #include "rope.h"
 
 static const double GIB = 1073741824.0;
@@ -40,17 +41,14 @@ static bool take_scratch(struct cpu_engine *engine)
 {
     const struct ifl_engine_model *m = &engine->limits.model;
     struct cpu_scratch *s = &engine->scratch;
-    const size_t n =
-        (size_t)(engine->limits.max_step_tokens < CPU_PASS_TOKENS ? engine->limits.max_step_tokens
-                                                                  : CPU_PASS_TOKENS);
+    const size_t n = (size_t)ifl_min(engine->limits.max_step_tokens, CPU_PASS_TOKENS);
     const size_t d_head = (size_t)m->d_head, q_width = (size_t)m->n_q_heads * d_head;
     const size_t group = (size_t)(m->n_q_heads / m->n_kv_heads);
     return take(&s->x, n * (size_t)m->d_model) && take(&s->normed, n * (size_t)m->d_model) &&
            take(&s->qkv, n * (q_width + 2 * (size_t)m->n_kv_heads * d_head)) &&
            take(&s->attended, n * q_width) && take(&s->gate_up, n * 2 * (size_t)m->d_ffn) &&
            take(&s->activated, n * (size_t)m->d_ffn) &&
-           take(&s->scores, (group > CPU_QUERY_ROWS ? group : CPU_QUERY_ROWS) *
-                                (size_t)engine->limits.max_tokens) &&
+           take(&s->scores, ifl_max(group, CPU_QUERY_ROWS) * (size_t)engine->limits.max_tokens) &&
            take(&s->tile, CPU_KEY_ROWS * d_head) &&
            take(&s->logits, CPU_LOGIT_ROWS * (size_t)m->n_vocab);
 }

@@ -2,6 +2,7 @@
  * prompt was computed (lone prefill) or from arrival to the last token (lone decode). */
 #include <stdlib.h>
 
+#include "inflight/minmax.h"
 #include "quantile.h"
 #include "sort.h"
 #include "validate/findings.h"
@@ -29,7 +30,7 @@ static int mark_side(const struct pairs *pairs, enum side side, struct lone *lon
         const bool idle = busy_until_ns <= arrival[k];
         lone->prefill[i] &= idle && ttft_ns != IFL_NEVER && arrival[k] + ttft_ns <= next_ns;
         lone->whole[i] &= idle && finish_ns <= next_ns;
-        busy_until_ns = finish_ns > busy_until_ns ? finish_ns : busy_until_ns;
+        busy_until_ns = ifl_max(busy_until_ns, finish_ns);
     }
     return IFL_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "inflight/minmax.h"
 #include "inflight/unpack.h"
 
 enum { MAX_COLUMNS = 256, MAX_LINE = 1 << 16 };
@@ -22,7 +23,7 @@ static bool grow(void **items, size_t size, size_t n, size_t *cap)
 {
     if (n <= *cap)
         return true;
-    const size_t wanted = n > 2 * *cap ? n : 2 * *cap;
+    const size_t wanted = ifl_max(n, 2 * *cap);
     void *grown = realloc(*items, wanted * size);
     if (!grown)
         return false;

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "inflight/minmax.h"
+
 enum { MAX_BLOCK_TOKENS = 1 << 20 };
 
 static const double gib = 1024.0 * 1024 * 1024;
@@ -57,7 +59,7 @@ static int check_options(const struct memory_options *options, struct ifl_error 
 static int64_t count_blocks(const struct memory_plan *plan)
 {
     const int64_t n = plan->kv_bytes > 0 ? plan->kv_bytes / plan->block_bytes : 0;
-    return n < INT32_MAX ? n : INT32_MAX;
+    return ifl_min(n, INT32_MAX);
 }
 
 /* An error, with the arithmetic, if not even one block fits. */
@@ -124,7 +126,7 @@ int memory_plan_free_share(const struct model *model, const struct hardware *har
     plan->kv_bytes = (int64_t)((double)left_bytes(plan) * plan->utilization);
     const int64_t n_tokens = plan->kv_bytes > 0 ? plan->kv_bytes / token_bytes : 0;
     const int64_t n_blocks = (n_tokens + plan->block_tokens - 1) / plan->block_tokens;
-    plan->n_blocks = (int32_t)(n_blocks < INT32_MAX ? n_blocks : INT32_MAX);
+    plan->n_blocks = (int32_t)ifl_min(n_blocks, INT32_MAX);
     return judge(model, hardware, plan, error);
 }
 
@@ -149,7 +151,7 @@ int memory_plan_whole_requests(const struct model *model, const struct hardware 
     plan->kv_bytes = plan->usable_bytes - plan->weight_bytes;
     const int64_t n_requests = plan->kv_bytes > 0 ? plan->kv_bytes / (token_bytes * max_tokens) : 0;
     const int64_t n_blocks = n_requests * (max_tokens / options->block_tokens);
-    plan->n_blocks = (int32_t)(n_blocks < INT32_MAX ? n_blocks : INT32_MAX);
+    plan->n_blocks = (int32_t)ifl_min(n_blocks, INT32_MAX);
     return judge(model, hardware, plan, error);
 }
 

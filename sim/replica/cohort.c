@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "inflight/error.h"
+#include "inflight/minmax.h"
 
 #include "base/array.h"
 
@@ -323,11 +324,6 @@ void cohort_remove(struct cohort *cohort, struct live_request *r)
 
 /* ---- ticks ---- */
 
-static size_t lesser(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Each member has ticked less than cap_ticks times, so that older gaps are never asked for. */
 static void forget_old_gaps(struct cohort *cohort)
 {
@@ -365,7 +361,7 @@ size_t cohort_pass(struct cohort *cohort, size_t n)
     const uint32_t next = (uint32_t)cohort->phase + 1;
     uint32_t phase = next < block_tokens ? next : 0;
     if (n > 1 && cohort->n_growing > 0) {
-        n = lesser(n, 1 + ticks_to_growth(cohort, (int32_t)phase));
+        n = ifl_min(n, 1 + ticks_to_growth(cohort, (int32_t)phase));
         phase += (uint32_t)n - 1;
         phase -= phase < block_tokens ? 0 : block_tokens;
     } else if (n > 1) {

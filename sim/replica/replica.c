@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "inflight/minmax.h"
 #include "replica/step_lists.h"
 
 /* ---- creating and destroying ---- */
@@ -121,7 +122,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
         .seed = options->seed,
         .number = options->number,
         .wants_work = options->wants_work,
-        .max_samples = options->max_samples > 1 ? options->max_samples : 1,
+        .max_samples = ifl_max(options->max_samples, 1),
         .beams = options->beams,
         .last_end_ns = IFL_NEVER,
     };
@@ -439,8 +440,8 @@ static void bound_promise(struct replica *replica)
             policy->steady ? policy->steady(module->self, &replica->view, &replica->step)
                            : (struct ifl_promise){0};
         promise->to_the_last &= !asked || other.to_the_last;
-        promise->n_steps = other.n_steps < promise->n_steps ? other.n_steps : promise->n_steps;
-        promise->until_ns = other.until_ns < promise->until_ns ? other.until_ns : promise->until_ns;
+        promise->n_steps = ifl_min(promise->n_steps, other.n_steps);
+        promise->until_ns = ifl_min(promise->until_ns, other.until_ns);
         if (other.min_free_blocks > promise->min_free_blocks)
             promise->min_free_blocks = other.min_free_blocks;
     }

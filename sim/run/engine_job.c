@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "inflight/minmax.h"
 
 /* ---- room ---- */
 
@@ -71,8 +72,8 @@ static bool reserve_spoilt(struct engine_job *job, size_t n)
 
 static size_t most_copies(const struct ifl_step_desc *desc)
 {
-    const size_t swapped = desc->n_outs > desc->n_ins ? desc->n_outs : desc->n_ins;
-    return swapped > desc->n_copies ? swapped : desc->n_copies;
+    const size_t swapped = ifl_max(desc->n_outs, desc->n_ins);
+    return ifl_max(swapped, desc->n_copies);
 }
 
 static bool reserve(struct engine_job *job, const struct ifl_step_desc *desc)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "inflight/error.h"
+#include "inflight/minmax.h"
 
 /* ---- free runs ---- */
 
@@ -119,7 +120,7 @@ void kv_buddy_give(struct kv_buddy *buddy, int32_t first, int32_t n)
         if (other >= buddy->n_blocks || buddy->order[other] != order)
             break;
         unlink_run(buddy, other);
-        first = first < other ? first : other;
+        first = ifl_min(first, other);
     }
     push(buddy, first, order);
 }
