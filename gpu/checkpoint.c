@@ -1,11 +1,12 @@
 #include "checkpoint.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "inflight/huggingface.h"
 #include "inflight/minmax.h"
-#include "json_file.h"
 
 enum { MAX_SHARDS = 1024, MAX_PATH = 512 };
 
@@ -61,7 +62,7 @@ static int open_shards(struct checkpoint *checkpoint, const char *path, struct i
 
 static int open_index(struct checkpoint *checkpoint, const char *path, struct ifl_error *error)
 {
-    checkpoint->index = json_file_read(path, SAFETENSORS_MAX_HEADER_BYTES, error);
+    checkpoint->index = ifl_hf_document(path, SAFETENSORS_MAX_HEADER_BYTES, error);
     if (!checkpoint->index)
         return error->code;
     return open_shards(checkpoint, path, error);
