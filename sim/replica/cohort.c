@@ -15,7 +15,7 @@ int cohort_create(struct cohort *cohort, struct kv_block block)
     cohort->grow = calloc((size_t)block_tokens, sizeof *cohort->grow);
     cohort->n_counted = calloc((size_t)block_tokens, sizeof *cohort->n_counted);
     cohort->grows = calloc((size_t)block_tokens / 64 + 1, sizeof *cohort->grows);
-    return cohort->grow && cohort->n_counted && cohort->grows ? 0 : -1;
+    return cohort->grow && cohort->n_counted && cohort->grows ? 0 : IFL_E_NOMEM;
 }
 
 static void free_ring(struct cohort *cohort)
@@ -41,7 +41,7 @@ int cohort_reserve(struct cohort *cohort, size_t n)
     if (n <= cohort->cap)
         return 0;
     if (array_grow(&cohort->fresh, cohort->n_fresh, n, sizeof *cohort->fresh) < 0)
-        return -1;
+        return IFL_E_NOMEM;
     cohort->cap = n;
     return 0;
 }
@@ -123,7 +123,7 @@ int cohort_widen(struct cohort *cohort, int64_t n_ticks)
     wider.finishes = calloc(wider.cap_ticks / 64, sizeof *wider.finishes);
     if (!wider.due || !wider.unused_slots || !wider.finishes) {
         free_ring(&wider);
-        return -1;
+        return IFL_E_NOMEM;
     }
     move_due(&wider, cohort);
     free_ring(cohort);
@@ -346,7 +346,7 @@ static inline int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
             const size_t cap = cohort->cap_gaps ? 2 * cohort->cap_gaps : 256;
             struct gap *gaps = realloc(cohort->gaps, cap * sizeof *gaps);
             if (!gaps)
-                return -1;
+                return IFL_E_NOMEM;
             cohort->gaps = gaps;
             cohort->cap_gaps = cap;
         }
@@ -402,6 +402,6 @@ int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int
     cohort->last_end_ns = end_ns;
     for (size_t i = never_shorten(gap_ns, n) ? n : 0; i + 1 < n; i++)
         if (gap_ns[i] > gap_ns[i + 1] && push_gap(cohort, before + 1 + (int64_t)i, gap_ns[i]) < 0)
-            return -1;
+            return IFL_E_NOMEM;
     return n > 0 ? push_gap(cohort, cohort->tick, gap_ns[n - 1]) : 0;
 }

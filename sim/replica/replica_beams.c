@@ -43,7 +43,7 @@ int replica_beams_begin(struct replica *replica, struct live_request *r)
     if (r->parted)
         replica->n_group_saved -= group_saved_blocks(&r->pub, block);
     if (kv_beams_begin(&r->beams, r->pub.n_seqs, n_common, n_columns - n_common) < 0)
-        return -1;
+        return IFL_E_NOMEM;
     replica->n_group_saved += kv_beams_saved(&r->beams);
     r->parted = true;
     return 0;

@@ -13,7 +13,7 @@ int token_ids_create(struct token_ids *ids, uint64_t seed, int32_t n_vocab, size
                               .n_vocab = n_vocab,
                               .of = calloc(n_requests + 1, sizeof *ids->of),
                               .n_requests = n_requests};
-    return ids->of ? 0 : -1;
+    return ids->of ? 0 : IFL_E_NOMEM;
 }
 
 void token_ids_destroy(struct token_ids *ids)
@@ -63,7 +63,7 @@ int token_ids_put(struct token_ids *ids, const struct token_owner *owner, int32_
         const size_t cap = i < 32 ? 64 : 2 * i;
         int32_t *tokens = realloc(generated->tokens, cap * sizeof *tokens);
         if (!tokens)
-            return -1;
+            return IFL_E_NOMEM;
         *generated = (struct generated){tokens, cap};
     }
     generated->tokens[i] = token;

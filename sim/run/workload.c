@@ -34,7 +34,7 @@ static int link_turns(struct workload *workload, const uint32_t *before)
     workload->next_turn = calloc(trace->n + 1, sizeof *workload->next_turn);
     workload->waits = calloc(trace->n + 1, sizeof *workload->waits);
     if (!workload->next_turn || !workload->waits)
-        return -1;
+        return IFL_E_NOMEM;
     for (size_t i = 0; i < trace->n; i++)
         if (before[i] && trace->think_ns[i] >= 0) {
             workload->next_turn[before[i] - 1] = (uint32_t)i + 1;
@@ -75,7 +75,7 @@ static int repeat_answers(struct workload *workload, const uint32_t *before)
     const struct ifl_trace *trace = workload->trace;
     workload->repeated_by = calloc(trace->n + 1, sizeof *workload->repeated_by);
     if (!workload->repeated_by)
-        return -1;
+        return IFL_E_NOMEM;
     for (size_t i = 0; i < trace->n; i++) {
         if (!before[i] || (trace->samples && trace->samples[before[i] - 1] > 1))
             continue;
@@ -89,7 +89,7 @@ static int follow_sessions(struct workload *workload)
 {
     const struct ifl_trace *trace = workload->trace;
     uint32_t *before = rows_before(trace);
-    int rc = before ? 0 : -1;
+    int rc = before ? 0 : IFL_E_NOMEM;
     if (rc == 0 && !workload->closed && trace->think_ns)
         rc = link_turns(workload, before);
     if (rc == 0 && (trace->prefix_tokens || trace->hash_at))

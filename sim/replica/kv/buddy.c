@@ -59,7 +59,7 @@ int kv_buddy_create(struct kv_buddy *buddy, int32_t n_blocks)
     };
     if (!buddy->next || !buddy->prev || !buddy->order) {
         kv_buddy_destroy(buddy);
-        return -1;
+        return IFL_E_NOMEM;
     }
     for (int order = 0; order < KV_BUDDY_ORDERS; order++)
         buddy->free[order] = -1;
