@@ -14,6 +14,8 @@
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 
+#include "make_room.h"
+
 enum chunking { CHUNKING_NONE, CHUNKING_FIRST_COME, CHUNKING_EQUAL };
 enum join { JOIN_ALWAYS, JOIN_WHEN_IDLE };
 
@@ -188,16 +190,6 @@ static void count_ahead(struct ifl_step *step, struct walk *walk)
         walk->n_decodes_ahead += ifl_decodes(running.of[i]);
 }
 
-static enum ifl_verdict start_or_pause(struct ifl_step *step, const struct ifl_request *r,
-                                       int32_t n, const struct walk *walk)
-{
-    enum ifl_verdict verdict = ifl_start(step, r, n);
-    while (verdict == IFL_NO_BLOCKS && walk->n_running_ahead > step->n_preempted &&
-           ifl_make_room(step, r))
-        verdict = ifl_start(step, r, n);
-    return verdict;
-}
-
 /* Tokens for a prompt; those of the decodes that are not visited yet are set aside. With equal
  * progress 0: prompts share the rest after the walk. */
 static int32_t tokens_in_walk(const struct capacity *p, const struct ifl_view *view,
@@ -230,7 +222,7 @@ static bool pass_waiting(const struct capacity *p, const struct ifl_view *view,
     if (never_fits(p, view, r))
         return ifl_settled(step, r, ifl_never(step, r, too_long));
     if (finds_tokens(p, view, step, r, n, walk))
-        return ifl_settled(step, r, start_or_pause(step, r, n, walk));
+        return ifl_settled(step, r, start_making_room(step, r, n, walk->n_running_ahead));
     walk->joins = false;
     return p->chunking != CHUNKING_NONE;
 }

@@ -267,13 +267,14 @@ int64_t pairs_arrivals_apart_ns(const struct pairs *pairs)
     return most_ns;
 }
 
-size_t pairs_gather(const struct pairs *pairs, enum metric metric, int64_t *value[N_SIDES])
+size_t pairs_gather(const struct pairs *pairs, enum metric metric, const bool *of,
+                    int64_t *value[N_SIDES])
 {
     size_t n = 0;
     for (size_t i = 0; i < pairs->n; i++) {
         const int64_t simulated = pairs_metric_ns(pairs, SIMULATED, metric, i);
         const int64_t measured = pairs_metric_ns(pairs, MEASURED, metric, i);
-        if (simulated == IFL_NEVER || measured == IFL_NEVER)
+        if ((of && !of[i]) || simulated == IFL_NEVER || measured == IFL_NEVER)
             continue;
         value[SIMULATED][n] = simulated;
         value[MEASURED][n++] = measured;
