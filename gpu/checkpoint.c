@@ -1,10 +1,12 @@
 #include "checkpoint.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "json_file.h"
+#include "inflight/huggingface.h"
+#include "inflight/minmax.h"
 
 enum { MAX_SHARDS = 1024, MAX_PATH = 512 };
 
@@ -60,7 +62,7 @@ static int open_shards(struct checkpoint *checkpoint, const char *path, struct i
 
 static int open_index(struct checkpoint *checkpoint, const char *path, struct ifl_error *error)
 {
-    checkpoint->index = json_file_read(path, SAFETENSORS_MAX_HEADER_BYTES, error);
+    checkpoint->index = ifl_hf_document(path, SAFETENSORS_MAX_HEADER_BYTES, error);
     if (!checkpoint->index)
         return error->code;
     return open_shards(checkpoint, path, error);
@@ -162,7 +164,7 @@ int checkpoint_equal(const struct checkpoint *checkpoint, const char *a, const c
         return 0;
     const size_t n_all = tensor_numbers(of[0]);
     for (size_t done = 0, n; done < n_all; done += n) {
-        n = n_all - done < COMPARED_NUMBERS ? n_all - done : COMPARED_NUMBERS;
+        n = ifl_min(n_all - done, COMPARED_NUMBERS);
         for (int i = 0; i < 2; i++)
             if (safetensors_read_part(files[i], of[i], done, n, numbers[i], error) < 0)
                 return error->code;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "float_bits.h"
+#include "inflight/minmax.h"
 #include "inflight/regular_file.h"
 
 /* ---- the header ---- */
@@ -297,7 +298,7 @@ int safetensors_read_part(const struct safetensors *file, const struct tensor *t
     ifl_require(first + n_numbers <= tensor_numbers(tensor));
     const uint64_t at = file->data_at + tensor->from + first * n_bytes;
     for (size_t done = 0, n; done < n_numbers; done += n) {
-        n = n_numbers - done < sizeof bytes / n_bytes ? n_numbers - done : sizeof bytes / n_bytes;
+        n = ifl_min(n_numbers - done, sizeof bytes / n_bytes);
         if (read_fully(file, bytes, n * n_bytes, at + done * n_bytes, error) < 0)
             return error->code;
         widen(tensor->type, bytes, numbers + done, n);

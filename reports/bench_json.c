@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "inflight/export.h"
+#include "inflight/minmax.h"
 #include "quantile.h"
 #include "quantiles_csv.h"
 #include "row.h"
@@ -243,11 +244,11 @@ static int put_throughputs(struct bench *bench, struct ifl_error *error)
     int64_t first_ns = IFL_NEVER, last_ns = 0;
     for (size_t row = 0; row < trace->n; row++) {
         const int64_t arrival_ns = trace->arrival_ns[row];
-        first_ns = arrival_ns < first_ns ? arrival_ns : first_ns;
+        first_ns = ifl_min(first_ns, arrival_ns);
         if (!completed(bench, row))
             continue;
         const int64_t finish_ns = arrival_ns + trace->outcome[row].e2e_ns;
-        last_ns = finish_ns > last_ns ? finish_ns : last_ns;
+        last_ns = ifl_max(last_ns, finish_ns);
         n_completed++;
         n_input += trace->n_prompt[row];
         n_output += trace->n_output[row];

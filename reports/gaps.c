@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "inflight/minmax.h"
 #include "sort.h"
 
 #define FIRST_PAIRS ((size_t)1 << 12)
@@ -29,7 +30,7 @@ void gaps_finish(struct gaps *gaps)
 static int grow(struct gaps *gaps, struct ifl_error *error)
 {
     size_t cap = gaps->cap ? GROWTH * gaps->cap : FIRST_PAIRS;
-    cap = cap < gaps->max_pairs ? cap : gaps->max_pairs;
+    cap = ifl_min(cap, gaps->max_pairs);
     int64_t *gap_ns = realloc(gaps->gap_ns, cap * sizeof *gap_ns);
     if (gap_ns)
         gaps->gap_ns = gap_ns;
@@ -72,7 +73,7 @@ static int bin_pairs(struct gaps *gaps, struct ifl_error *error)
 
 static int bin_from_now_on(struct gaps *gaps, struct ifl_error *error)
 {
-    gaps->cap = gaps->max_pairs = gaps->cap < BATCH_PAIRS ? gaps->cap : BATCH_PAIRS;
+    gaps->cap = gaps->max_pairs = ifl_min(gaps->cap, BATCH_PAIRS);
     return bin_pairs(gaps, error);
 }
 
@@ -136,7 +137,7 @@ int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_err
  * predecessor. Returns the number appended. */
 static size_t append(struct gaps *gaps, const int64_t *gap_ns, size_t n, uint32_t requests)
 {
-    const size_t n_room = gaps->cap - gaps->n, n_most = n < n_room ? n : n_room;
+    const size_t n_room = gaps->cap - gaps->n, n_most = ifl_min(n, n_room);
     int64_t *to_ns = gaps->gap_ns + gaps->n, last_ns = to_ns[-1];
     uint32_t *to = gaps->requests + gaps->n;
     size_t i = 0;

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdbool.h>
 
+#include "inflight/minmax.h"
 #include "scale.h"
 #include "sort.h"
 
@@ -82,11 +83,11 @@ _Static_assert(MAX_BUCKETS <= (size_t)UINT16_MAX + 1, "of_value holds the number
 /* Chooses the finest scale that n samples and MAX_BUCKETS allow. */
 static void lay_out(struct buckets *buckets, const int64_t *value, size_t n)
 {
-    const size_t most = n / PER_BUCKET < MAX_BUCKETS ? n / PER_BUCKET : MAX_BUCKETS;
+    const size_t most = ifl_min(n / PER_BUCKET, MAX_BUCKETS);
     int64_t min = value[0], max = value[0];
     for (size_t i = 1; i < n; i++) {
-        min = value[i] < min ? value[i] : min;
-        max = value[i] > max ? value[i] : max;
+        min = ifl_min(min, value[i]);
+        max = ifl_max(max, value[i]);
     }
     buckets->scale = (struct scale){.origin = min, .bits = MAX_BUCKET_BITS};
     while (scale_bin(buckets->scale, max) >= most)

@@ -1,4 +1,5 @@
 /* Receives the records of a run, writes its files during the run, and sums up at the end. */
+#include "inflight/minmax.h"
 #include "inflight/report.h"
 
 #include "gaps.h"
@@ -170,7 +171,7 @@ static void add_step(struct step_sums *sums, const struct ifl_step_record *step)
 {
     const int64_t lasted_ns = step->duration_ns, end_ns = step->start_ns + lasted_ns;
     sums->n_steps++;
-    sums->last_end_ns = end_ns > sums->last_end_ns ? end_ns : sums->last_end_ns;
+    sums->last_end_ns = ifl_max(sums->last_end_ns, end_ns);
     exact_add(&sums->time_ns, lasted_ns, 1);
     exact_add(&sums->seqs_ns, lasted_ns, (int64_t)step->prefill_seqs + step->decode_seqs);
     exact_add(&sums->token_slots_ns, lasted_ns, step->kv_token_slots);
@@ -235,7 +236,7 @@ static void add_stretch(struct step_sums *sums, const struct ifl_stretch_record 
     exact_add(&held, stood_ns, -of->slack_blocks);
     held.of *= of->block_tokens;
     sums->n_steps += of->n;
-    sums->last_end_ns = end_ns > sums->last_end_ns ? end_ns : sums->last_end_ns;
+    sums->last_end_ns = ifl_max(sums->last_end_ns, end_ns);
     exact_add(&sums->time_ns, stood_ns, 1);
     exact_add(&sums->seqs_ns, stood_ns, first->decode_seqs);
     exact_add(&sums->pool_slots_ns, stood_ns, first->kv_pool_slots);

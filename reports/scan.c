@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "csv_file.h"
+#include "inflight/minmax.h"
 
 struct scan {
     const char *path;
@@ -46,7 +47,7 @@ static int take_cell(void *context, size_t row, size_t column, const char *text,
         return IFL_OK;
     char number[64], *end;
     const int place = scan->wanted_at[column];
-    const size_t n_kept = n < sizeof number - 1 ? n : sizeof number - 1;
+    const size_t n_kept = ifl_min(n, sizeof number - 1);
     memcpy(number, text, n_kept);
     number[n_kept] = '\0';
     scan->value[place] = n ? strtod(number, &end) : (double)NAN;

@@ -13,7 +13,7 @@ static int grow_text(struct sheet *sheet, size_t n)
     const size_t cap = 2 * (sheet->cap_bytes + n);
     char *text = realloc(sheet->text, cap);
     if (!text)
-        return -1;
+        return IFL_E_NOMEM;
     sheet->text = text;
     sheet->cap_bytes = cap;
     return 0;
@@ -26,7 +26,7 @@ static int grow_cells(struct sheet *sheet)
     const size_t cap = 2 * sheet->cap_cells + 64;
     size_t *cell = realloc(sheet->cell, cap * sizeof *cell);
     if (!cell)
-        return -1;
+        return IFL_E_NOMEM;
     sheet->cell = cell;
     sheet->cap_cells = cap;
     return 0;

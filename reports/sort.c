@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "inflight/minmax.h"
+
 #define DIGIT_BITS 11
 #define N_DIGITS ((size_t)1 << DIGIT_BITS)
 #define MAX_PASSES ((64 + DIGIT_BITS - 1) / DIGIT_BITS)
@@ -28,8 +30,8 @@ static uint64_t rebase(int64_t *key, size_t n, int64_t *smallest)
 {
     int64_t min = key[0], max = key[0];
     for (size_t i = 1; i < n; i++) {
-        min = key[i] < min ? key[i] : min;
-        max = key[i] > max ? key[i] : max;
+        min = ifl_min(min, key[i]);
+        max = ifl_max(max, key[i]);
     }
     for (size_t i = 0; i < n; i++)
         key[i] = (int64_t)((uint64_t)key[i] - (uint64_t)min);

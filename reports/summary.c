@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "inflight/minmax.h"
 #include "saturation.h"
 
 /* ---- latencies ---- */
@@ -43,7 +44,7 @@ static double span_s(const struct summary_input *input)
     const int64_t last_step_ns = input->steps->last_end_ns,
                   first_ns = input->tally->first_arrival_ns;
     const int64_t last_finish_ns = input->tally->last_finish_ns;
-    const int64_t last_ns = last_finish_ns > last_step_ns ? last_finish_ns : last_step_ns;
+    const int64_t last_ns = ifl_max(last_finish_ns, last_step_ns);
     return last_ns > first_ns ? ifl_s_from_ns(last_ns - first_ns) : 0;
 }
 

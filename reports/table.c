@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "columns.h"
+#include "inflight/minmax.h"
 #include "inflight/report.h"
 
 #define LINE_CHARS 110
@@ -100,7 +101,7 @@ static void cut_widths(const struct table *table)
         limit--;
         total = 0;
         for (size_t key = 0; key < n_keys; key++)
-            total += (table->widths[key] < limit ? table->widths[key] : limit) + 2;
+            total += ifl_min(table->widths[key], limit) + 2;
     }
     for (size_t key = 0; key < n_keys; key++)
         if (table->widths[key] > limit)

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "inflight/minmax.h"
+
 static int measure_lengths(const int32_t *tokens, size_t n, struct ifl_length_stats *stats,
                            struct ifl_error *error)
 {
@@ -111,7 +113,7 @@ static size_t largest(const uint32_t *column, size_t n)
 {
     uint32_t most = 0;
     for (size_t i = 0; column && i < n; i++)
-        most = column[i] > most ? column[i] : most;
+        most = ifl_max(most, column[i]);
     return most;
 }
 

@@ -2,17 +2,13 @@
  * each letter edited once (Damerau 1964, in its optimal string alignment form). The nearest names
  * by their parts. */
 #include "inflight/nearest.h"
+#include "inflight/minmax.h"
 
 #include <ctype.h>
 #include <limits.h>
 #include <string.h>
 
 enum { MAX_CHARS = 63 };
-
-static int smaller(int a, int b)
-{
-    return a < b ? a : b;
-}
 
 /* Keeps three rows of the table of distances between prefixes, since a swap reads two rows back. */
 static int distance(const char *a, const char *b)
@@ -25,10 +21,10 @@ static int distance(const char *a, const char *b)
     for (size_t i = 1; i <= n_a; i++) {
         row[0] = (int)i;
         for (size_t j = 1; j <= n_b; j++) {
-            row[j] = smaller(above[j], row[j - 1]) + 1;
-            row[j] = smaller(row[j], above[j - 1] + (a[i - 1] != b[j - 1]));
+            row[j] = ifl_min(above[j], row[j - 1]) + 1;
+            row[j] = ifl_min(row[j], above[j - 1] + (a[i - 1] != b[j - 1]));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                row[j] = smaller(row[j], before[j - 2] + 1);
+                row[j] = ifl_min(row[j], before[j - 2] + 1);
         }
         int *const oldest = before;
         before = above;
@@ -128,7 +124,7 @@ static void take_misspelt(struct found *found, const char *word, int most, const
 {
     int least = most + 1;
     for (size_t i = 0; i < n; i++)
-        least = apart(word, names[i]) < least ? apart(word, names[i]) : least;
+        least = ifl_min(least, apart(word, names[i]));
     for (size_t i = 0; i < n && least <= most; i++)
         if (apart(word, names[i]) == least)
             take(found, names[i]);

@@ -4,6 +4,8 @@
 #include <limits.h>
 #include <string.h>
 
+#include "inflight/minmax.h"
+
 enum { FIRST_ROWS = 256, MOST_CLIENT_NUMBERS = 65536 };
 
 static int grow(struct trace_rows *rows, struct ifl_error *error)
@@ -124,7 +126,7 @@ void trace_rows_rebase(struct trace_rows *rows)
     struct ifl_trace *trace = rows->trace;
     int64_t first_ns = INT64_MAX;
     for (size_t i = 0; i < trace->n; i++)
-        first_ns = trace->arrival_ns[i] < first_ns ? trace->arrival_ns[i] : first_ns;
+        first_ns = ifl_min(first_ns, trace->arrival_ns[i]);
     for (size_t i = 0; i < trace->n; i++)
         trace->arrival_ns[i] -= first_ns;
 }

@@ -1,4 +1,5 @@
 /* Gives the prompts of a trace that have no prefix group a shared prefix. */
+#include "inflight/minmax.h"
 #include "inflight/trace.h"
 
 #include <stdlib.h>
@@ -24,7 +25,7 @@ int ifl_trace_share_prefix(struct ifl_trace *trace, int32_t n_tokens, struct ifl
     for (size_t i = 0; i < trace->n; i++)
         if (trace->prefix_group[i] == 0) {
             trace->prefix_group[i] = group;
-            trace->prefix_tokens[i] = n_tokens < trace->n_prompt[i] ? n_tokens : trace->n_prompt[i];
+            trace->prefix_tokens[i] = ifl_min(n_tokens, trace->n_prompt[i]);
         }
     return 0;
 }

@@ -1,6 +1,7 @@
 /* gzip streams by zlib's inflate (RFC 1952). gzread is not used because it takes any bytes behind a
  * stream for its end. */
 #include "inflight/unpack.h"
+#include "inflight/minmax.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -144,7 +145,7 @@ static int read_plain(struct ifl_unpacker *u, void *bytes, size_t cap, size_t *n
 {
     if (u->stream.avail_in == 0 && !u->at_end && load(u, error) < 0)
         return error->code;
-    *n = u->stream.avail_in < cap ? u->stream.avail_in : cap;
+    *n = ifl_min(u->stream.avail_in, cap);
     memcpy(bytes, u->stream.next_in, *n);
     u->stream.next_in += *n;
     u->stream.avail_in -= (unsigned)*n;

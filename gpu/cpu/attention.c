@@ -9,6 +9,7 @@
 
 #include "blas.h"
 #include "engine.h"
+#include "inflight/minmax.h"
 #include "step_slots.h"
 
 struct piece { /* some new tokens of one sequence, in one layer */
@@ -53,7 +54,7 @@ static struct span span_at(const struct piece *piece, int32_t k_or_v, int32_t kv
 {
     const int32_t block_tokens = piece->engine->limits.block_tokens;
     const int32_t within = slot % block_tokens;
-    const int32_t n = to - slot < block_tokens - within ? to - slot : block_tokens - within;
+    const int32_t n = ifl_min(to - slot, block_tokens - within);
     const uint32_t block = piece->blocks[slot / block_tokens];
     return (struct span){cpu_block_row(piece->engine, block, piece->layer, k_or_v, kv_head, within),
                          slot, n};
@@ -195,5 +196,5 @@ void cpu_attend_seq(const struct cpu_pass *pass, int32_t layer, int32_t seq, int
     }
     for (int32_t i = 0; i < n; i += CPU_QUERY_ROWS)
         for (int32_t head = 0; head < m->n_q_heads; head++)
-            attend_tile(&piece, i, n - i < CPU_QUERY_ROWS ? n - i : CPU_QUERY_ROWS, head);
+            attend_tile(&piece, i, ifl_min(n - i, CPU_QUERY_ROWS), head);
 }

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "blas.h"
+#include "inflight/minmax.h"
 #include "step_check.h"
 #include "step_slots.h"
 
@@ -145,8 +146,8 @@ static int cpu_step(void *self, struct ifl_engine_step *step, struct ifl_error *
     clear_votes(engine, step);
     for (int32_t row = 0; row < step->n_tokens; row += CPU_PASS_TOKENS) {
         const int32_t left = step->n_tokens - row;
-        const struct cpu_pass pass = {engine, step, row,
-                                      left < CPU_PASS_TOKENS ? left : CPU_PASS_TOKENS, step->votes};
+        const struct cpu_pass pass = {engine, step, row, ifl_min(left, CPU_PASS_TOKENS),
+                                      step->votes};
         const int32_t n_rows = cpu_forward(&pass, sampled, logits);
         if (n_rows > 0)
             sampled += n_rows;

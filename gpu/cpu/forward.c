@@ -3,6 +3,7 @@
 
 #include "blas.h"
 #include "engine.h"
+#include "inflight/minmax.h"
 #include "step_slots.h"
 
 /* y = x w^T + keep y. One row is a matrix-vector product, which reads w at the speed of memory. */
@@ -106,7 +107,7 @@ static int32_t seq_of_row(const struct ifl_engine_step *step, int32_t row)
 static int32_t end_of(const struct cpu_pass *pass, int32_t seq)
 {
     const int32_t end = pass->first + pass->n, to = pass->step->first_token[seq + 1];
-    return to < end ? to : end;
+    return ifl_min(to, end);
 }
 
 void cpu_place(const struct cpu_pass *pass, int32_t layer)
@@ -177,7 +178,7 @@ static int32_t gather_rows(const struct cpu_pass *pass)
     int32_t n = 0, row = pass->first;
     for (int32_t seq = seq_of_row(step, row); row < pass->first + pass->n; seq++) {
         const int32_t first = step_first_row(step, seq), to = end_of(pass, seq);
-        for (row = first > row ? first : row; row < to; row++, n++)
+        for (row = ifl_max(row, first); row < to; row++, n++)
             cpu_rms_norm(s->x + (size_t)(row - pass->first) * d,
                          pass->engine->at[0][WEIGHT_NORM_END],
                          pass->engine->architecture.norm_epsilon, d, s->normed + (size_t)n * d);
@@ -196,7 +197,7 @@ static int32_t sample(const struct cpu_pass *pass, int32_t *sampled, float *logi
     const float *head = engine->at[0][tied ? WEIGHT_EMBEDDING : WEIGHT_HEAD];
     const int32_t n = gather_rows(pass);
     for (int32_t i = 0, m; i < n; i += m) {
-        m = n - i < CPU_LOGIT_ROWS ? n - i : CPU_LOGIT_ROWS;
+        m = ifl_min(n - i, CPU_LOGIT_ROWS);
         cpu_multiply(m, s->normed + (size_t)i * d, head, n_vocab, d, s->logits);
         for (int32_t j = 0; j < m; j++)
             sampled[i + j] = cpu_argmax(s->logits + (size_t)j * n_vocab, (int32_t)n_vocab);

@@ -5,6 +5,7 @@
 
 #include "blas.h"
 #include "engine.h"
+#include "inflight/minmax.h"
 #include "step_check.h"
 
 static int64_t clock_ns(void)
@@ -40,7 +41,7 @@ static int copy(struct cpu_engine *engine, struct ifl_engine_op *op, struct ifl_
 static size_t n_weights(const struct cpu_engine *engine, size_t fit, size_t n_numbers)
 {
     const size_t n = ((size_t)weights_count(&engine->limits.model) + n_numbers - 1) / n_numbers;
-    return n < fit ? n : fit;
+    return ifl_min(n, fit);
 }
 
 /* x, y, then the weights. */
@@ -54,7 +55,7 @@ static int product(struct cpu_engine *engine, struct ifl_engine_op *op, struct i
     w += op->round % n_weights(engine, (has - x_y) / (n * k), n * k) * n * k;
     const int64_t start_ns = clock_ns();
     for (int32_t row = 0, m; row < op->m; row += m) {
-        m = op->m - row < CPU_PASS_TOKENS ? op->m - row : CPU_PASS_TOKENS;
+        m = ifl_min(op->m - row, CPU_PASS_TOKENS);
         cpu_multiply(m, x + (size_t)row * k, w, n, k, y + (size_t)row * n);
     }
     op->ns = clock_ns() - start_ns;
@@ -83,7 +84,7 @@ static int on_rows(struct cpu_engine *engine, struct ifl_engine_op *op, struct i
     const int64_t start_ns = clock_ns();
     for (int32_t row = 0, n; row < op->step->n_tokens; row += n) {
         const int32_t left = op->step->n_tokens - row;
-        n = left < CPU_PASS_TOKENS ? left : CPU_PASS_TOKENS;
+        n = ifl_min(left, CPU_PASS_TOKENS);
         const struct cpu_pass pass = {engine, op->step, row, n, NULL};
         run_on(&pass, op->kind, layer);
     }

@@ -3,6 +3,7 @@
 
 #include "engine.h"
 #include "host_memory.h"
+#include "inflight/minmax.h"
 #include "rope.h"
 
 static const double GIB = 1073741824.0;
@@ -30,29 +31,28 @@ static bool has_room(const struct cpu_engine *engine, size_t n_weights,
     return floats * sizeof(float) + (double)engine->limits.bench_bytes <= host->free_bytes;
 }
 
-static bool take(float **array, size_t n)
+static int take(float **array, size_t n)
 {
     *array = malloc((n ? n : 1) * sizeof **array);
-    return *array != NULL;
+    return *array ? 0 : IFL_E_NOMEM;
 }
 
-static bool take_scratch(struct cpu_engine *engine)
+static int take_scratch(struct cpu_engine *engine)
 {
     const struct ifl_engine_model *m = &engine->limits.model;
     struct cpu_scratch *s = &engine->scratch;
-    const size_t n =
-        (size_t)(engine->limits.max_step_tokens < CPU_PASS_TOKENS ? engine->limits.max_step_tokens
-                                                                  : CPU_PASS_TOKENS);
+    const size_t n = (size_t)ifl_min(engine->limits.max_step_tokens, CPU_PASS_TOKENS);
     const size_t d_head = (size_t)m->d_head, q_width = (size_t)m->n_q_heads * d_head;
     const size_t group = (size_t)(m->n_q_heads / m->n_kv_heads);
-    return take(&s->x, n * (size_t)m->d_model) && take(&s->normed, n * (size_t)m->d_model) &&
-           take(&s->qkv, n * (q_width + 2 * (size_t)m->n_kv_heads * d_head)) &&
-           take(&s->attended, n * q_width) && take(&s->gate_up, n * 2 * (size_t)m->d_ffn) &&
-           take(&s->activated, n * (size_t)m->d_ffn) &&
-           take(&s->scores, (group > CPU_QUERY_ROWS ? group : CPU_QUERY_ROWS) *
-                                (size_t)engine->limits.max_tokens) &&
-           take(&s->tile, CPU_KEY_ROWS * d_head) &&
-           take(&s->logits, CPU_LOGIT_ROWS * (size_t)m->n_vocab);
+    if (take(&s->x, n * (size_t)m->d_model) < 0 || take(&s->normed, n * (size_t)m->d_model) < 0 ||
+        take(&s->qkv, n * (q_width + 2 * (size_t)m->n_kv_heads * d_head)) < 0 ||
+        take(&s->attended, n * q_width) < 0 || take(&s->gate_up, n * 2 * (size_t)m->d_ffn) < 0 ||
+        take(&s->activated, n * (size_t)m->d_ffn) < 0 ||
+        take(&s->scores, ifl_max(group, CPU_QUERY_ROWS) * (size_t)engine->limits.max_tokens) < 0 ||
+        take(&s->tile, CPU_KEY_ROWS * d_head) < 0 ||
+        take(&s->logits, CPU_LOGIT_ROWS * (size_t)m->n_vocab) < 0)
+        return IFL_E_NOMEM;
+    return 0;
 }
 
 /* The host pool is calloc'd: a page that no swap touches takes no memory. */
@@ -68,11 +68,11 @@ int cpu_take_memory(struct cpu_engine *engine, struct ifl_error *error)
         return fail_room(engine, &host, error);
     engine->at = calloc((size_t)m->n_layers, sizeof *engine->at);
     engine->host = calloc((size_t)o->n_host_blocks + 1, engine->block_floats * sizeof(float));
-    if (!engine->at || !engine->host || !take(&engine->weights, n_weights) ||
-        !take(&engine->kv, (size_t)o->n_blocks * engine->block_floats) ||
-        !take(&engine->bench, o->bench_bytes / sizeof(float)) ||
-        !take(&engine->cosines, n_angles) || !take(&engine->sines, n_angles) ||
-        !take_scratch(engine))
+    if (!engine->at || !engine->host || take(&engine->weights, n_weights) < 0 ||
+        take(&engine->kv, (size_t)o->n_blocks * engine->block_floats) < 0 ||
+        take(&engine->bench, o->bench_bytes / sizeof(float)) < 0 ||
+        take(&engine->cosines, n_angles) < 0 || take(&engine->sines, n_angles) < 0 ||
+        take_scratch(engine) < 0)
         return fail_room(engine, &host, error);
     rope_table(&engine->architecture, o->max_tokens, engine->cosines, engine->sines);
     /* Touched here, so that no step pays for a page fault. */

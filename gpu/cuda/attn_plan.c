@@ -2,12 +2,9 @@
 
 #include <stdbool.h>
 
-/* ---- decode ---- */
+#include "inflight/minmax.h"
 
-static int32_t min32(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
+/* ---- decode ---- */
 
 static int32_t tiles_of(int32_t n_tokens)
 {
@@ -29,7 +26,7 @@ static int32_t share_tiles(const int32_t kv_len[], int32_t n_seqs, int32_t windo
         n_tiles += tiles_of(kv_len[s] - first_seen(kv_len[s], window_tokens));
     const int32_t equal = (int32_t)((n_tiles + n_shares - 1) / n_shares);
     const int32_t shortest = ATTN_DECODE_MIN_SHARE / ATTN_DECODE_TOKENS;
-    return equal > shortest ? equal : shortest;
+    return ifl_max(equal, shortest);
 }
 
 struct decode_cut {
@@ -61,7 +58,7 @@ static void sequence_cut(struct decode_cut *cut, int32_t seq, int32_t at, int32_
     }
     const int32_t first_part = cut->n_parts;
     while (at < end) {
-        const int32_t n = min32(end - at, cut->room_tiles * ATTN_DECODE_TOKENS);
+        const int32_t n = ifl_min(end - at, cut->room_tiles * ATTN_DECODE_TOKENS);
         segment_add(cut, seq, at, n, cut->n_parts++);
         at += n;
     }
@@ -145,7 +142,7 @@ static size_t sequence_tile(struct attn_prefill_item out[], int32_t seq, int32_t
 {
     size_t n = 0;
     for (int32_t row = 0; row < q_len * group; row += tile_rows) {
-        const int32_t last_row = min32(row + tile_rows, q_len * group) - 1;
+        const int32_t last_row = ifl_min(row + tile_rows, q_len * group) - 1;
         out[n++] = (struct attn_prefill_item){seq, row, kv_len - q_len + last_row / group + 1};
     }
     return n;

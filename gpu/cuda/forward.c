@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "engine.h"
+#include "inflight/minmax.h"
 
 struct forward {
     struct cuda_engine *engine;
@@ -278,7 +279,7 @@ static int run_eagerly(const struct forward *f, struct ifl_error *error)
     const int32_t n_rows = f->engine->pass.n_logit_rows;
     TRY(layers(f, error));
     for (int32_t i = 0, n; i < n_rows; i += n) {
-        n = n_rows - i < CUDA_LOGIT_ROWS ? n_rows - i : CUDA_LOGIT_ROWS;
+        n = ifl_min(n_rows - i, CUDA_LOGIT_ROWS);
         TRY(sample(f, i, n, error));
         TRY(copy_logits(f, i, n, error));
     }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "inflight/minmax.h"
 #include "parallel.h"
 #include "rope.h"
 #include "simt/half.h"
@@ -154,7 +155,7 @@ static int send(struct loading *loading, const struct weight *weight, const stru
                         .n_source_columns = weight->n_columns ? (size_t)weight->n_columns : 1,
                         .to = loading->staging};
     while (rows.first < s->n_rows) {
-        const size_t left = s->n_rows - rows.first, n = left < rows_at_once ? left : rows_at_once;
+        const size_t left = s->n_rows - rows.first, n = ifl_min(left, rows_at_once);
         const size_t n_bytes = n * s->n_columns * sizeof *loading->staging;
         parallel_for(loading->engine->limits.n_threads, n, rows_a_thread, write_rows, &rows);
         TRY(cuda_send(loading->engine, to, loading->staging, n_bytes, error));
@@ -190,7 +191,7 @@ int cuda_load_weights(struct cuda_engine *engine, const struct weight_source *so
     struct loading loading = {
         .engine = engine,
         .source = source,
-        .staging_elements = widest > STAGING_ELEMENTS ? widest : STAGING_ELEMENTS,
+        .staging_elements = ifl_max(widest, STAGING_ELEMENTS),
     };
     loading.numbers = malloc(measure(engine).largest * sizeof *loading.numbers);
     loading.staging = malloc(loading.staging_elements * sizeof *loading.staging);

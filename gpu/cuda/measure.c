@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "engine.h"
+#include "inflight/minmax.h"
 #include "step_check.h"
 
 static int refuse(const struct cuda_engine *engine, size_t n_bytes, struct ifl_error *error)
@@ -30,10 +31,10 @@ static void make_numbers(uint16_t *numbers, size_t n)
 static int fill(const struct cuda_engine *engine, char *memory, size_t n_bytes,
                 const uint16_t *numbers, size_t numbers_bytes, struct ifl_error *error)
 {
-    size_t filled = numbers_bytes < n_bytes ? numbers_bytes : n_bytes;
+    size_t filled = ifl_min(numbers_bytes, n_bytes);
     TRY(cuda_send(engine, memory, numbers, filled, error));
     for (size_t n; filled < n_bytes; filled += n) {
-        n = filled < n_bytes - filled ? filled : n_bytes - filled;
+        n = ifl_min(filled, n_bytes - filled);
         TRY_CUDA(
             cudaMemcpyAsync(memory + filled, memory, n, cudaMemcpyDeviceToDevice, engine->stream));
     }
@@ -97,7 +98,7 @@ static size_t aligned(size_t n_bytes)
 static size_t n_weights(const struct cuda_engine *engine, size_t fit, size_t w_bytes)
 {
     const size_t n = (engine->weights_bytes + w_bytes - 1) / w_bytes;
-    return n < fit ? n : fit;
+    return ifl_min(n, fit);
 }
 
 /* x, y, then the weights. */

@@ -3,33 +3,23 @@
 #include <string.h>
 
 #include "gemm.h"
+#include "inflight/minmax.h"
 #include "step_slots.h"
-
-static int32_t min32(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
-static int32_t max32(int32_t a, int32_t b)
-{
-    return a > b ? a : b;
-}
 
 void pass_limits_set(struct pass_limits *limits, const struct ifl_engine_options *o,
                      int32_t window_tokens, int32_t n_shares)
 {
     const int32_t table = (o->max_tokens + o->block_tokens - 1) / o->block_tokens;
     *limits = (struct pass_limits){
-        .max_rows = gemm_rows(min32(o->max_step_tokens, PASS_MAX_TOKENS)),
-        .max_seqs = min32(o->max_step_seqs, PASS_MAX_SEQS),
+        .max_rows = gemm_rows(ifl_min(o->max_step_tokens, PASS_MAX_TOKENS)),
+        .max_seqs = ifl_min(o->max_step_seqs, PASS_MAX_SEQS),
         .block_tokens = o->block_tokens,
         .window_tokens = window_tokens,
         .n_shares = n_shares,
         .group = o->model.n_q_heads / o->model.n_kv_heads,
     };
     const int64_t all_tables = (int64_t)table * limits->max_seqs;
-    limits->max_blocks =
-        max32(table, all_tables < PASS_MAX_BLOCKS ? (int32_t)all_tables : PASS_MAX_BLOCKS);
+    limits->max_blocks = ifl_max(table, (int32_t)ifl_min(all_tables, PASS_MAX_BLOCKS));
 }
 
 /* ---- layout ---- */
@@ -67,12 +57,12 @@ size_t pass_lay_out(const struct pass_limits *limits, const struct pass_shape *s
 size_t pass_max_bytes(const struct pass_limits *limits)
 {
     const int64_t rows = (int64_t)limits->max_rows * limits->group;
-    const int32_t max_seqs = max32(limits->max_seqs, PASS_GRAPH_SEQS);
+    const int32_t max_seqs = ifl_max(limits->max_seqs, PASS_GRAPH_SEQS);
     const struct pass_shape most = {
         .n_rows = limits->max_rows,
         .n_decodes = max_seqs,
         .n_prefills = max_seqs,
-        .n_logit_rows = max32(limits->max_rows, PASS_GRAPH_SEQS),
+        .n_logit_rows = ifl_max(limits->max_rows, PASS_GRAPH_SEQS),
         .n_items = (int32_t)(rows / 64) + max_seqs,
     };
     struct pass_arrays arrays;
@@ -132,7 +122,7 @@ bool pass_cut(const struct pass_limits *limits, const struct ifl_engine_step *st
            pass->n_pieces < limits->max_seqs) {
         const int32_t end = step->first_token[cursor->seq + 1];
         struct pass_piece piece = {.seq = cursor->seq, .first = cursor->row};
-        piece.n = min32(end - cursor->row, limits->max_rows - n_rows);
+        piece.n = ifl_min(end - cursor->row, limits->max_rows - n_rows);
         n_blocks += blocks_before(limits, kv_len_of(step, &piece));
         if (n_blocks > limits->max_blocks)
             break;
@@ -140,7 +130,8 @@ bool pass_cut(const struct pass_limits *limits, const struct ifl_engine_step *st
         cursor->row += piece.n;
         cursor->seq += cursor->row == end;
         piece.n_logit_rows =
-            cursor->row - max32(piece.first, min32(step_first_row(step, piece.seq), cursor->row));
+            cursor->row -
+            ifl_max(piece.first, ifl_min(step_first_row(step, piece.seq), cursor->row));
         pass->n_logit_rows += piece.n_logit_rows;
         pass->pieces[pass->n_pieces++] = piece;
     }

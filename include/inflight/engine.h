@@ -33,6 +33,17 @@
 
 #define IFL_ENGINE_ABI 5u
 
+/* No product of shapes within these overflows int64_t. */
+enum {
+    IFL_MODEL_MAX_LAYERS = 1000,
+    IFL_MODEL_MAX_HEADS = 4096,
+    IFL_MODEL_MAX_D_HEAD = 4096,
+    IFL_MODEL_MAX_D_MODEL = 1 << 20,
+    IFL_MODEL_MAX_D_FFN = 1 << 22,
+    IFL_MODEL_MAX_VOCAB = 1 << 24,
+    IFL_MODEL_MAX_TOKENS = 1 << 28,
+};
+
 /* RMSNorm, rotary positions, gated MLP with SiLU. */
 struct ifl_engine_model {
     int32_t n_layers, d_model, n_q_heads, n_kv_heads, d_head, d_ffn, n_vocab;

@@ -1,7 +1,8 @@
 /* Errors: a negative code and one line for the user. Notes: one line that is no error.
  *
  * Functions that can fail return 0 or a negative `enum ifl_code` and fill the caller's
- * `struct ifl_error`. Libraries never print and never exit; only the command line does.
+ * `struct ifl_error`. One that has none to fill, since only memory can fail, returns 0 or
+ * IFL_E_NOMEM. Libraries never print and never exit; only the command line does.
  *
  *     return ifl_fail_at(error, path, line, 0, "rate_rps is -4, expected a number above 0");
  */

@@ -14,6 +14,7 @@
  * with it counts until the decode after the next plan. */
 #include <math.h>
 
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 enum { RETRACT_STEPS = 20 };
@@ -71,7 +72,7 @@ static struct future *future_of(const void *self)
 static double first_ratio(const struct discounted *p)
 {
     const double ratio = p->first_ratio * p->conservativeness;
-    return ratio < 1 ? ratio : 1;
+    return fmin(ratio, 1);
 }
 
 /* The declared limit, cut to what the pool can hold (max_req_len). */
@@ -79,13 +80,13 @@ static int64_t declared(const struct ifl_view *view, const struct ifl_request *r
 {
     const int64_t page = view->limits->block_tokens, pool = view->limits->n_blocks * page;
     const int64_t room = pool - 1 - page - r->n_prompt;
-    return r->n_max_new < room ? r->n_max_new : room > 0 ? room : 0;
+    return ifl_min(r->n_max_new, ifl_max(room, 0));
 }
 
 static int64_t clipped(const struct discounted *p, int64_t n_tokens)
 {
-    const int64_t n = n_tokens > 0 ? n_tokens : 0;
-    return n < p->most_new_tokens ? n : p->most_new_tokens;
+    const int64_t n = ifl_max(n_tokens, 0);
+    return ifl_min(n, p->most_new_tokens);
 }
 
 /* A plan made ahead does not know the token of the last step. */
@@ -107,7 +108,7 @@ static double fallen(const struct discounted *p, double ratio)
 {
     const double floor = first_ratio(p) * p->floor_frac;
     const double fall = (first_ratio(p) - floor) / p->decay_steps;
-    return ratio - fall > floor ? ratio - fall : floor;
+    return fmax(ratio - fall, floor);
 }
 
 /* The ratio before step view->step. */

@@ -12,6 +12,7 @@
  * times the tokens produced, at least likely_tokens and at most the limit. A request that starts
  * holds one more token at the end of the step. LightLLM subtracts it from l
  * (NormalReq.get_tuple_tokens in lightllm/server/io_struct.py), S-LoRA does not. */
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 struct peak_estimate {
@@ -46,10 +47,8 @@ static const struct ifl_param params[] = {
 
 static int64_t limit_tokens(const struct peak_estimate *p, const struct ifl_request *r, bool busy)
 {
-    int64_t limit = 11 * (int64_t)ifl_n_out(r) / 10;
-    if (limit < p->likely_tokens)
-        limit = p->likely_tokens;
-    return busy || limit > r->n_max_new ? r->n_max_new : limit;
+    const int64_t limit = ifl_max(11 * (int64_t)ifl_n_out(r) / 10, p->likely_tokens);
+    return busy ? r->n_max_new : ifl_min(limit, r->n_max_new);
 }
 
 /* A request that starts holds its first new token at the end of the step, too. */
@@ -58,7 +57,7 @@ static void foresee(const struct peak_estimate *p, struct standing *one, bool st
     const struct ifl_request *r = one->request;
     const bool first_counts = starts && p->first_counts;
     const int64_t left = limit_tokens(p, r, busy) - ifl_n_out(r) - 1 - first_counts;
-    one->left_tokens = left > 0 ? left : 0;
+    one->left_tokens = ifl_max(left, 0);
     one->now_tokens = ifl_n_tokens(r) + starts;
 }
 

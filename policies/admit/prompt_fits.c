@@ -2,6 +2,7 @@
  * v1 does (can_allocate, can_swap_in). The watermark keeps admissions from causing preemptions. In
  * vLLM a swapped request asks for one more block a sequence, even if it needs none; in swiftLLM for
  * the blocks that its next token needs. */
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 enum swap_in_asks { SWAP_IN_ONE_MORE, SWAP_IN_TOUCHED };
@@ -35,7 +36,7 @@ static int32_t blocks_asked(const struct prompt_fits *p, const struct ifl_view *
     if (p->hits == HITS_SAVED)
         return need;
     const int32_t whole = (ifl_n_tokens(r) + block_tokens - 1) / block_tokens;
-    return whole > need ? whole : need;
+    return ifl_max(whole, need);
 }
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,

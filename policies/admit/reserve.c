@@ -2,6 +2,7 @@
  * is never preempted. FasterTransformer and Orca (Max) reserve the model's length for each request.
  * The vLLM paper (Kwon et al., SOSP 2023, section 6.1) also gives Orca outputs that are known
  * within a factor of two (Pow2) or exactly (Oracle). */
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 enum reserve_for {
@@ -55,7 +56,7 @@ static int32_t reserved_tokens(const struct reserve *p, const struct ifl_view *v
                                const struct ifl_request *r)
 {
     const int32_t expected = expected_tokens(p, r), longest = view->limits->max_model_tokens;
-    return expected < longest ? expected : longest;
+    return ifl_min(expected, longest);
 }
 
 static struct ifl_admission ask(const void *self, const struct ifl_view *view,

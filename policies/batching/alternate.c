@@ -6,6 +6,7 @@
  * prompt of many chunks takes every other step. A decode asks for a free block even if it needs
  * none (can_append_slot): Sarathi-Serve has one sequence a request; of a group each sequence asks.
  */
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 struct alternate {
@@ -33,7 +34,7 @@ static int32_t share_of(const struct alternate *p, const struct ifl_step *step,
                         const struct ifl_request *r)
 {
     const int32_t left = p->chunk_tokens - step->n_tokens, todo = ifl_todo(r);
-    return todo < left ? todo : left;
+    return ifl_min(todo, left);
 }
 
 static void continue_prompts(const struct alternate *p, struct ifl_step *step)

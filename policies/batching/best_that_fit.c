@@ -7,6 +7,7 @@
  *   1. running requests that were not chosen are swapped out, the last ranked first;
  *   2. the last of the chosen requests are left out.
  * Other requests on the device stay there and pause. */
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 enum { EVERYWHERE = IFL_IN_WAITING | IFL_IN_RUNNING | IFL_IN_SWAPPED };
@@ -53,7 +54,7 @@ static const struct ifl_request *walk_on(const struct best_that_fit *p, struct i
         return NULL;
     const int32_t left = p->max_batched_tokens - walk->n_tokens, todo = ifl_todo(r);
     const int32_t rows = ifl_decodes(r) ? r->n_seqs : 1;
-    *n_new = rows > 1 || todo < left ? todo : left;
+    *n_new = rows > 1 ? todo : ifl_min(todo, left);
     if (walk->n_seqs + r->n_seqs > p->max_seqs || *n_new <= 0 ||
         (walk->n_tokens > 0 && rows * *n_new > left))
         return NULL;
@@ -78,7 +79,7 @@ static int32_t blocks_asked(struct ifl_step *step, const struct ifl_request *r, 
         return ifl_need(step, r, ifl_n_tokens(r));
     const int32_t spare = r->n_seqs + (r->state == IFL_SWAPPED ? r->n_host_blocks : 0);
     const int32_t lacks = ifl_decodes(r) ? 0 : ifl_need(step, r, ifl_n_computed(r) + n_new);
-    return lacks > spare ? lacks : spare;
+    return ifl_max(lacks, spare);
 }
 
 /* The best requests, as many as keep n_freed within `most`. */

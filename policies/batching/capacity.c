@@ -11,7 +11,10 @@
  * request that lacks blocks pauses the last running request not visited yet. Behind the first
  * paused request no request starts. The walk is also used when another request may rank before a
  * decode: a paused request that is first in the queue, or a prompt that has begun. */
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
+
+#include "make_room.h"
 
 enum chunking { CHUNKING_NONE, CHUNKING_FIRST_COME, CHUNKING_EQUAL };
 enum join { JOIN_ALWAYS, JOIN_WHEN_IDLE };
@@ -104,14 +107,14 @@ static int64_t tokens_at_level(struct ifl_step *step, int32_t level)
     const struct ifl_request *r;
     int64_t n = 0;
     while ((r = next_context(&contexts)))
-        n += ifl_todo(r) < level ? ifl_todo(r) : level;
+        n += ifl_min(ifl_todo(r), level);
     return n;
 }
 
 /* n and one more unit, or the rest of the prompt; n if less than that is spare. */
 static int32_t grown(int32_t n, int32_t todo, int32_t unit, int64_t *spare)
 {
-    const int32_t more = todo - n < unit ? todo - n : unit;
+    const int32_t more = ifl_min(todo - n, unit);
     if (more > *spare)
         return n;
     *spare -= more;
@@ -133,10 +136,10 @@ static void progress_equally(const struct capacity *p, const struct ifl_view *vi
         level += unit;
     int64_t spare = left - tokens_at_level(step, level), spare_after = spare;
     while ((r = next_context(&again)))
-        (void)grown(ifl_todo(r) < level ? ifl_todo(r) : level, ifl_todo(r), unit, &spare_after);
+        (void)grown(ifl_min(ifl_todo(r), level), ifl_todo(r), unit, &spare_after);
     while ((r = next_context(&contexts))) {
         const int32_t todo = ifl_todo(r);
-        const int32_t n = grown(todo < level ? todo : level, todo, unit, &spare);
+        const int32_t n = grown(ifl_min(todo, level), todo, unit, &spare);
         ifl_give(step, r, grown(n, todo, unit, &spare_after), 0);
     }
 }
@@ -158,7 +161,7 @@ static void start_prompts(const struct capacity *p, const struct ifl_view *view,
             continue;
         const int32_t left = p->max_batched_tokens - step->n_tokens;
         const int32_t n = equal ? 0 : share_of(p, view, r, left);
-        const int32_t first = ifl_todo(r) < unit ? ifl_todo(r) : unit;
+        const int32_t first = ifl_min(ifl_todo(r), unit);
         enum ifl_verdict verdict = IFL_WAIT;
         if (never_fits(p, view, r))
             verdict = ifl_never(step, r, too_long);
@@ -187,16 +190,6 @@ static void count_ahead(struct ifl_step *step, struct walk *walk)
         walk->n_decodes_ahead += ifl_decodes(running.of[i]);
 }
 
-static enum ifl_verdict start_or_pause(struct ifl_step *step, const struct ifl_request *r,
-                                       int32_t n, const struct walk *walk)
-{
-    enum ifl_verdict verdict = ifl_start(step, r, n);
-    while (verdict == IFL_NO_BLOCKS && walk->n_running_ahead > step->n_preempted &&
-           ifl_make_room(step, r))
-        verdict = ifl_start(step, r, n);
-    return verdict;
-}
-
 /* Tokens for a prompt; those of the decodes that are not visited yet are set aside. With equal
  * progress 0: prompts share the rest after the walk. */
 static int32_t tokens_in_walk(const struct capacity *p, const struct ifl_view *view,
@@ -211,7 +204,7 @@ static bool finds_tokens(const struct capacity *p, const struct ifl_view *view,
                          struct ifl_step *step, const struct ifl_request *r, int32_t n,
                          const struct walk *walk)
 {
-    const int32_t unit = unit_tokens(p, view), first = ifl_todo(r) < unit ? ifl_todo(r) : unit;
+    const int32_t unit = unit_tokens(p, view), first = ifl_min(ifl_todo(r), unit);
     const int32_t left = p->max_batched_tokens - step->n_tokens - walk->n_decodes_ahead;
     return p->chunking == CHUNKING_EQUAL ? tokens_at_level(step, unit) + first <= left : n > 0;
 }
@@ -229,7 +222,7 @@ static bool pass_waiting(const struct capacity *p, const struct ifl_view *view,
     if (never_fits(p, view, r))
         return ifl_settled(step, r, ifl_never(step, r, too_long));
     if (finds_tokens(p, view, step, r, n, walk))
-        return ifl_settled(step, r, start_or_pause(step, r, n, walk));
+        return ifl_settled(step, r, start_making_room(step, r, n, walk->n_running_ahead));
     walk->joins = false;
     return p->chunking != CHUNKING_NONE;
 }

@@ -12,6 +12,9 @@
  * A linear model predicts the time, another one that of steps of more than 512 tokens. Where the
  * two meet, more tokens may be predicted to take less time; the bisection is kept as in the
  * original. */
+#include <math.h>
+
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 enum { SCARCE_TOKENS = 1000, SCARCE_DIVISOR = 32 };
@@ -72,11 +75,6 @@ static struct outlook *outlook_of(const void *self)
     return ifl_state(self);
 }
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* ---- the earliest deadline ---- */
 
 static int64_t due_ns(const struct ifl_request *r)
@@ -84,8 +82,7 @@ static int64_t due_ns(const struct ifl_request *r)
     const double first_ns = r->ttft_slo_ns == IFL_NEVER ? 0 : (double)r->ttft_slo_ns;
     const double from_ns = (double)r->arrival_ns + first_ns;
     const double had_ns = r->first_token_ns == IFL_NEVER ? 0 : (double)r->first_token_ns;
-    const double due =
-        (had_ns > from_ns ? had_ns : from_ns) + (ifl_n_out(r) + 1.0) * (double)r->tpot_slo_ns;
+    const double due = fmax(had_ns, from_ns) + (ifl_n_out(r) + 1.0) * (double)r->tpot_slo_ns;
     return r->tpot_slo_ns == IFL_NEVER || due >= (double)IFL_LAST_NS ? IFL_NEVER : (int64_t)due;
 }
 
@@ -104,7 +101,7 @@ static struct load load_of(struct ifl_step *step)
     struct load load = {IFL_NEVER, 0, first ? ifl_n_computed(first) : 0, step->n_requests};
     for (size_t i = 0; i < running.n; i++)
         if (ifl_decodes(running.of[i])) {
-            load.by_ns = lesser(load.by_ns, due_ns(running.of[i]));
+            load.by_ns = ifl_min(load.by_ns, due_ns(running.of[i]));
             load.decode_context += ifl_n_tokens(running.of[i]);
         }
     return load;
@@ -167,7 +164,7 @@ static int32_t chunk_tokens(const struct deadline_chunks *p, const struct ifl_vi
 static int32_t share_of(const struct ifl_step *step, const struct ifl_request *r, int32_t chunk)
 {
     const int32_t left = chunk - step->n_prefill_tokens;
-    return ifl_todo(r) < left ? ifl_todo(r) : left;
+    return ifl_min(ifl_todo(r), left);
 }
 
 /* Returns false if r must wait. */

@@ -9,6 +9,7 @@
  * which requests may start in a step that has preempted another (after_preemption). */
 #include <math.h>
 
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 enum walk { WALK_STARTED, WALK_RANKED };
@@ -58,7 +59,7 @@ static const struct ifl_param params[] = {
 
 static int32_t schedule_unit(const struct mixed *p)
 {
-    return p->low_chunk_tokens < 32 ? p->low_chunk_tokens : 32;
+    return ifl_min(p->low_chunk_tokens, 32);
 }
 
 static int32_t rounded(int32_t size, int32_t unit)
@@ -86,11 +87,6 @@ static int32_t budget_left(const struct mixed *p, const struct ifl_step *step,
     if (p->schedule_stages)
         return scheduled_budget(p, r) - step->n_tokens;
     return p->chunk_tokens ? p->chunk_tokens - step->n_tokens : INT32_MAX;
-}
-
-static int32_t at_most(int32_t n, int32_t limit)
-{
-    return n < limit ? n : limit;
 }
 
 /* Running requests one after the other, in the order that the parameter asks for. */
@@ -128,7 +124,7 @@ static void decode_one_by_one(const struct mixed *p, struct ifl_step *step)
 static void continue_prompt(const struct mixed *p, struct ifl_step *step,
                             const struct ifl_request *r)
 {
-    ifl_give(step, r, at_most(ifl_todo(r), budget_left(p, step, r)), 0);
+    ifl_give(step, r, ifl_min(ifl_todo(r), budget_left(p, step, r)), 0);
 }
 
 /* Prompts that have begun stay on the device, also if the budget leaves them no tokens. */
@@ -150,7 +146,7 @@ static enum ifl_verdict start_one(const struct mixed *p, struct ifl_step *step,
         return ifl_never(step, r, "the prompt is longer than chunk_tokens");
     if (left <= 0 || (whole && todo > left) || step->n_running_seqs + r->n_seqs > p->max_seqs)
         return IFL_WAIT;
-    return ifl_start(step, r, at_most(todo, left));
+    return ifl_start(step, r, ifl_min(todo, left));
 }
 
 /* Requests of a list start, in rank order, until one must wait. */

@@ -11,6 +11,7 @@
  * prompt has started) a blocked head of the queue preempts running requests that rank behind it,
  * before the decodes; it starts in the next step. In nano-vLLM the first prompt of a step may
  * exceed the budget: it runs in chunks, at the head of as many steps as it takes. */
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 enum append_rule { APPEND_ONE_FREE, APPEND_TOUCHED };
@@ -57,7 +58,7 @@ static int32_t token_budget(const struct prefill_first *p, const struct ifl_view
     const int32_t longest = view->limits->max_model_tokens;
     if (p->max_batched_tokens)
         return p->max_batched_tokens;
-    return longest > 2048 ? longest : 2048;
+    return ifl_max(longest, 2048);
 }
 
 static bool delay_passed(const struct prefill_first *p, const struct ifl_view *view,
@@ -85,7 +86,7 @@ static int32_t share_of(const struct prefill_first *p, const struct ifl_view *vi
                         const struct ifl_step *step, const struct ifl_request *r)
 {
     const int32_t n = ifl_todo(r), budget = token_budget(p, view);
-    return p->first_chunked && step->n_requests == 0 && n > budget ? budget : n;
+    return p->first_chunked && step->n_requests == 0 ? ifl_min(n, budget) : n;
 }
 
 /* Continues the prompt in chunks, of which there is at most one. It holds all its blocks since its
@@ -115,7 +116,7 @@ static void admit_prompts(const struct prefill_first *p, const struct ifl_view *
         if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
             continue;
         const int32_t n = share_of(p, view, step, r);
-        const int32_t widest = n > longest ? n : longest;
+        const int32_t widest = ifl_max(n, longest);
         const bool too_long = ifl_n_tokens(r) > prompt_limit; /* tokens in the cache included */
         const bool has_room = !too_long && step_has_room(p, view, step, r, n, widest);
         const enum ifl_verdict verdict = too_long   ? ifl_never(step, r, too_long_why)

@@ -7,6 +7,8 @@
  * pause (FastServe, Wu et al., arXiv 2305.05920, leaves them to proactive swapping). */
 #include "inflight/policy.h"
 
+#include "make_room.h"
+
 enum counts { COUNTS_EVERYONE, COUNTS_PROMPTS };
 
 struct ranked {
@@ -44,10 +46,7 @@ static int32_t share_of(const struct ranked *p, const struct ifl_step *step,
 static enum ifl_verdict give_other(struct ifl_step *step, const struct ifl_request *r, int32_t n,
                                    const struct walk *walk)
 {
-    enum ifl_verdict verdict = ifl_start(step, r, n);
-    while (verdict == IFL_NO_BLOCKS && walk->n_running_ahead > step->n_preempted &&
-           ifl_make_room(step, r))
-        verdict = ifl_start(step, r, n);
+    const enum ifl_verdict verdict = start_making_room(step, r, n, walk->n_running_ahead);
     if (verdict == IFL_NEVER_FITS)
         ifl_reject(step, r);
     return verdict;

@@ -26,6 +26,7 @@
  * If there is nothing to plan, the plan waits for the end of the step and then knows all. */
 #include <math.h>
 
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 #include "overrun.h"
@@ -203,7 +204,7 @@ static int32_t tokens_to_go_on(struct ifl_step *step, const struct budget *left,
     const double room = trunc(room_of(step, left, left->chunk_tokens));
     const int32_t chunk =
         room > 0 && room < left->chunk_tokens ? (int32_t)room : left->chunk_tokens;
-    return ifl_todo(r) < chunk ? ifl_todo(r) : chunk;
+    return ifl_min(ifl_todo(r), chunk);
 }
 
 /* A prompt that has begun is not cut to whole pages. */

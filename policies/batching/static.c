@@ -8,6 +8,7 @@
  * last member has finished. Before a batch is formed, Triton's dynamic batcher may wait for a
  * preferred size, but not longer than a delay (preferred_batch_size, max_queue_delay_microseconds).
  */
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 struct static_batching {
@@ -59,7 +60,7 @@ static void pad_prompts(struct ifl_step *step)
     struct ifl_padding padding = {0};
     int32_t longest = 0;
     for (size_t i = 0; i < started.n; i++)
-        longest = ifl_n_now(started.of[i]) > longest ? ifl_n_now(started.of[i]) : longest;
+        longest = ifl_max(longest, ifl_n_now(started.of[i]));
     for (size_t i = 0; i < started.n; i++) {
         const int64_t n = ifl_n_now(started.of[i]);
         padding.n_prefill_tokens += (int32_t)(longest - n);
@@ -80,8 +81,7 @@ static void form_batch(const struct static_batching *p, const struct ifl_view *v
             return;
         }
     }
-    start_from(p, step, IFL_IN_WAITING,
-               reached && preferred < p->max_seqs ? preferred : p->max_seqs);
+    start_from(p, step, IFL_IN_WAITING, reached ? ifl_min(preferred, p->max_seqs) : p->max_seqs);
     if (p->padded)
         pad_prompts(step);
 }

@@ -19,6 +19,7 @@
  *     declared limit gets no further token (async_scheduler.py); one that ended before gets a token
  *     in vain.
  * If there is nothing to plan, the plan waits for the end of the step and then knows all. */
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 struct unified {
@@ -85,9 +86,8 @@ static bool may_go_on(const struct ifl_view *view, const struct ifl_request *r)
 static int32_t share_of(const struct unified *p, int32_t left, const struct ifl_request *r)
 {
     const int32_t todo = ifl_todo(r);
-    const int32_t most =
-        p->long_prefill_tokens && p->long_prefill_tokens < left ? p->long_prefill_tokens : left;
-    return todo < most ? todo : most;
+    const int32_t most = p->long_prefill_tokens ? ifl_min(p->long_prefill_tokens, left) : left;
+    return ifl_min(todo, most);
 }
 
 static int32_t seats(const struct unified *p)
@@ -105,7 +105,7 @@ static int32_t count_requests(struct ifl_step *step, const struct unknown *unkno
     int32_t n = step->n_running_seqs + step->n_swapped;
     while (n < most && (r = ifl_next(step, IFL_IN_WAITING, &cursor)))
         n += r->arrival_ns > unknown->since_ns ? 0 : r->n_seqs;
-    return n < most ? n : most;
+    return ifl_min(n, most);
 }
 
 /* The limit in this plan, found before the plan changes anything; 0: none. Requests are counted
@@ -121,7 +121,7 @@ static int32_t long_prefill_now(const struct unified *p, struct ifl_step *step,
     if (n <= 1 && !p->long_prefill_alone)
         return 0;
     const int32_t share = p->long_prefill_adapts ? p->max_batched_tokens / (n > 0 ? n : 1) : 0;
-    return share > limit ? share : limit;
+    return ifl_max(share, limit);
 }
 
 /* ---- the walk ---- */

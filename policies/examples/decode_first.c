@@ -3,6 +3,8 @@
  * `more_tokens`. */
 #include <inflight/policy.h>
 
+#include "inflight/minmax.h"
+
 struct decode_first {
     int32_t max_seqs, least_tokens, most_tokens, more_tokens;
 };
@@ -21,7 +23,7 @@ static const struct ifl_param params[] = {
 static int32_t share_of(const struct ifl_step *step, const struct ifl_request *r, int32_t budget)
 {
     const int32_t left = budget - step->n_prefill_tokens;
-    return ifl_todo(r) < left ? ifl_todo(r) : left;
+    return ifl_min(ifl_todo(r), left);
 }
 
 static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
@@ -65,8 +67,8 @@ static void on_step_end(void *self, const struct ifl_view *view, const struct if
             tightest_ns = results.of[i].request->tpot_slo_ns;
     const bool slow = end->end_ns - end->start_ns > tightest_ns;
     *budget = slow ? *budget / 2 : *budget + p->more_tokens;
-    *budget = *budget < p->least_tokens ? p->least_tokens : *budget;
-    *budget = *budget > p->most_tokens ? p->most_tokens : *budget;
+    *budget = ifl_max(*budget, p->least_tokens);
+    *budget = ifl_min(*budget, p->most_tokens);
 }
 
 static const struct ifl_batching_ops ops = {.plan = plan};

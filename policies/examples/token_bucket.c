@@ -4,6 +4,8 @@
  * I.371.) */
 #include <inflight/policy.h>
 
+#include "inflight/minmax.h"
+
 struct token_bucket {
     double rate_rps;
     int32_t burst;
@@ -43,7 +45,7 @@ static void on_start(void *self, const struct ifl_view *view, const struct ifl_r
 {
     struct bucket *bucket = ifl_client(self, r);
     bool *paid = ifl_mine(self, r);
-    const int64_t from_ns = bucket->full_ns > view->now_ns ? bucket->full_ns : view->now_ns;
+    const int64_t from_ns = ifl_max(bucket->full_ns, view->now_ns);
     if (!*paid)
         bucket->full_ns = from_ns + token_ns(self);
     *paid = true;

@@ -12,6 +12,7 @@
  * A request is judged when its turn comes. If found too late, it stays relegated for good, also
  * while its prompt is computed. If the plan is full before its turn, the judgement does not count
  * and the next plan judges it anew. */
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 struct deadline {
@@ -52,8 +53,7 @@ static struct judgement *judgement_of(const void *self)
  * half. */
 static int64_t clamp(int64_t ns)
 {
-    const int64_t latest_ns = IFL_LAST_NS / 4;
-    return ns < latest_ns ? ns : latest_ns;
+    return ifl_min(ns, IFL_LAST_NS / 4);
 }
 
 static int64_t deadline_ns(const struct ifl_request *r)

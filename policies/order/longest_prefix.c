@@ -5,6 +5,7 @@
  * would take too long. A request goes behind all others if the cache holds little of it and an
  * earlier waiting request has the same prefix: it will hit once that request has been computed.
  * Common prefixes are known from the trace's prefix groups or hash ids. */
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 struct longest_prefix {
@@ -28,15 +29,14 @@ static int32_t cached_tokens(const struct ifl_view *view, const struct ifl_reque
 /* Length of the common prefix of two prompts, as far as the trace tells. */
 static int64_t shared_tokens(const struct ifl_request *a, const struct ifl_request *b)
 {
-    const uint32_t of_group =
-        a->prefix_tokens < b->prefix_tokens ? a->prefix_tokens : b->prefix_tokens;
-    const int32_t shorter = a->n_prompt < b->n_prompt ? a->n_prompt : b->n_prompt;
+    const uint32_t of_group = ifl_min(a->prefix_tokens, b->prefix_tokens);
+    const int32_t shorter = ifl_min(a->n_prompt, b->n_prompt);
     int32_t n = 0;
     if (of_group > 0 && a->prefix_group == b->prefix_group)
         return of_group;
     while (n < a->n_hash_ids && n < b->n_hash_ids && a->hash_ids[n] == b->hash_ids[n])
         n++;
-    return (int64_t)n * a->hash_id_tokens < shorter ? (int64_t)n * a->hash_id_tokens : shorter;
+    return ifl_min((int64_t)n * a->hash_id_tokens, shorter);
 }
 
 /* True for all but the first of the waiting requests that share a prefix: they will hit what the

@@ -11,6 +11,7 @@
  *
  * Each level is a list; requests join at its end. Levels below the top stay short even if the queue
  * is long, because a request that waits there for long starves. */
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 enum { MOST_LEVELS = 30, LEVEL_BITS = 58, BATCH_BITS = 20 };
@@ -211,7 +212,7 @@ static struct ifl_promise steady(const void *self, const struct ifl_view *view,
     for (size_t i = 0; i < falling.n; i++) {
         const struct place *place = ifl_mine(self, falling.of[i]);
         const int64_t own_ns = quantum_ns(self, place->level) - place->spent_ns;
-        left_ns = own_ns < left_ns ? own_ns : left_ns;
+        left_ns = ifl_min(own_ns, left_ns);
     }
     return (struct ifl_promise){steps_to_check(self, view) - 1, view->now_ns + left_ns, 0, false};
 }

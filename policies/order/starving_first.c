@@ -8,6 +8,7 @@
  * A list holds the requests by the step since which they have not run. A request that arrives or
  * has run goes to the end, so the next to starve is always the first, and only requests that begin
  * to starve are ranked anew. */
+#include "inflight/minmax.h"
 #include "inflight/policy.h"
 
 struct starving_first {
@@ -87,7 +88,7 @@ static uint64_t next_starves(const struct starving_first *p)
 {
     const struct crowd *crowd = crowd_of(p);
     const uint64_t idle_from = crowd->idle.first->idle_from, all_from = crowd->all_idle_from;
-    return (idle_from > all_from ? idle_from : all_from) + (uint64_t)p->starve_steps;
+    return ifl_max(idle_from, all_from) + (uint64_t)p->starve_steps;
 }
 
 /* ---- arrivals and departures ---- */
@@ -146,7 +147,7 @@ static void note_run(const struct starving_first *p, const struct ifl_step_end *
     leave(turns_of(crowd, turn), turn);
     if (starved && turn->starves_from <= end->step + 1 - (uint64_t)end->n_steps)
         turn->promoted_left = p->promoted_steps;
-    turn->promoted_left -= turn->promoted_left < end->n_steps ? turn->promoted_left : end->n_steps;
+    turn->promoted_left -= ifl_min(turn->promoted_left, end->n_steps);
     turn->idle_from = end->step + 1;
     turn->starves_from = 0;
     append(&crowd->idle, turn);

@@ -163,7 +163,7 @@ static void charge_answer(const struct vtc *p, struct client *client, struct acc
 {
     const struct ifl_request *r = account->answer.request;
     const double y = ifl_n_out(r), before = account->answer.n_charged;
-    const double from = before > account->expected_tokens ? before : account->expected_tokens;
+    const double from = fmax(before, account->expected_tokens);
     if (y > from)
         client->charged += cost_of(p, r->n_prompt, y) - cost_of(p, r->n_prompt, from);
     account->answer.n_charged = ifl_n_out(r);

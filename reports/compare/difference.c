@@ -4,6 +4,8 @@
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 
+#include "inflight/minmax.h"
+
 /* Schmeiser (Operations Research 30(3), 1982): more than 30 batches hardly narrow the interval,
  * fewer than 10 widen it. A batch of few requests is not independent of the next. */
 enum { N_BATCHES = 20, MIN_BATCH_REQUESTS = 10 };
@@ -12,7 +14,7 @@ enum { N_BATCHES = 20, MIN_BATCH_REQUESTS = 10 };
 
 int samples_make(struct samples *samples, size_t cap, struct ifl_error *error)
 {
-    cap = cap > N_BATCHES ? cap : N_BATCHES;
+    cap = ifl_max(cap, N_BATCHES);
     *samples = (struct samples){.base = calloc(cap, sizeof *samples->base),
                                 .other = calloc(cap, sizeof *samples->other),
                                 .difference = calloc(cap, sizeof *samples->difference),

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "inflight/minmax.h"
 #include "scan.h"
 
 const char *const latency_name[N_LATENCIES] = {
@@ -87,9 +88,9 @@ static int check_twins(const struct requests *requests, const char *path, struct
     for (size_t i = 1; i < requests->n; i++) {
         const struct one *a = &requests->of[i - 1], *b = &requests->of[i];
         if (by_pair_then_id(a, b) == 0)
-            return ifl_fail_at(error, path, a->line > b->line ? a->line : b->line, 0,
+            return ifl_fail_at(error, path, ifl_max(a->line, b->line), 0,
                                "request_id is %.0f as on line %d, expected each id once",
-                               b->request_id, a->line < b->line ? a->line : b->line);
+                               b->request_id, ifl_min(a->line, b->line));
     }
     return IFL_OK;
 }
@@ -165,7 +166,7 @@ static int by_pair_then_arrival(const void *left, const void *right)
 static int pair_up(struct request_pairs *pairs, const struct matching *matching,
                    const struct requests run[N_RUNS], struct ifl_error *error)
 {
-    const size_t n = run[BASE].n < run[OTHER].n ? run[BASE].n : run[OTHER].n;
+    const size_t n = ifl_min(run[BASE].n, run[OTHER].n);
     pairs->of = malloc((n + 1) * sizeof *pairs->of);
     if (!pairs->of)
         return ifl_fail_nomem(error);

@@ -4,6 +4,7 @@
 
 #include "columns.h"
 #include "compare/findings.h"
+#include "inflight/minmax.h"
 
 /* A latency is paired by request if possible: that gives an interval without replications. */
 static const struct shown {
@@ -25,7 +26,7 @@ static int key_chars(const struct matching *matching, size_t key)
     size_t most = strlen(column_short_key(matching_name(matching, key)));
     for (size_t g = 0; g < matching->n_groups; g++) {
         const size_t n = strlen(matching_value(matching, g, key));
-        most = n > most ? n : most;
+        most = ifl_max(most, n);
     }
     return most < MAX_KEY_CHARS ? (int)most : MAX_KEY_CHARS;
 }

@@ -2,12 +2,13 @@
 #include <math.h>
 #include <unistd.h>
 
+#include "inflight/minmax.h"
 #include "plot/figures.h"
 #include "scan.h"
 
 size_t figure_n_curves(const struct plot *plot)
 {
-    return plot->set->n_series < MAX_CURVES ? plot->set->n_series : MAX_CURVES;
+    return ifl_min(plot->set->n_series, MAX_CURVES);
 }
 
 size_t figure_n_replications(const struct plot *plot)

@@ -8,6 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "inflight/minmax.h"
+
 extern char **environ;
 
 static int fail_to_start(int why, struct ifl_error *error)
@@ -48,7 +50,7 @@ static void listen(int says, char *words, size_t cap_bytes)
         if (n <= 0)
             break;
         const size_t fits = cap_bytes - 1 - kept;
-        const size_t take = (size_t)n < fits ? (size_t)n : fits;
+        const size_t take = ifl_min((size_t)n, fits);
         memcpy(words + kept, chunk, take);
         kept += take;
     }

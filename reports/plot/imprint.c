@@ -4,6 +4,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "inflight/minmax.h"
 #include "whole_file.h"
 
 struct bytes {
@@ -168,7 +169,7 @@ static void put_png_text(FILE *to, const char *keyword, const char *text)
 
 static void put_png(FILE *to, struct bytes *of, const struct imprint *imprint)
 {
-    const size_t head = of->n < PNG_HEADER_BYTES ? of->n : PNG_HEADER_BYTES;
+    const size_t head = ifl_min(of->n, PNG_HEADER_BYTES);
     put(to, of->at, of->at + head);
     if (head == PNG_HEADER_BYTES) {
         put_png_text(to, "Title", imprint->title);

@@ -114,20 +114,36 @@ static size_t fill_cells(const char *cells[MAX_CELLS], const struct plot *plot,
     return n_cells;
 }
 
-static int write_metrics(struct whole_file *file, const struct plot *plot,
-                         const char *const *metrics, size_t n, struct ifl_error *error)
+/* One more column: its name, and what it says of point i. */
+struct last_column {
+    const char *name;
+    const char *(*say)(const struct plot *plot, size_t i);
+};
+
+/* `last` may be NULL. */
+static int write_metrics_and(struct whole_file *file, const struct plot *plot,
+                             const char *const *metrics, size_t n, const struct last_column *last,
+                             struct ifl_error *error)
 {
-    if (write_header(file, plot, metrics, n, NULL, error))
+    if (write_header(file, plot, metrics, n, last ? last->name : NULL, error))
         return error->code;
     for (size_t i = 0; i < plot->set->n_points; i++) {
         const struct series_point *point = &plot->set->points[i];
         const struct figure_number number = figure_series_number(point);
         const char *cells[MAX_CELLS] = {number.text};
-        const size_t n_cells = fill_cells(cells, plot, point, metrics, n);
+        size_t n_cells = fill_cells(cells, plot, point, metrics, n);
+        if (last)
+            cells[n_cells++] = last->say(plot, i);
         if (figure_write_row(file, cells, n_cells, error))
             return error->code;
     }
     return IFL_OK;
+}
+
+static int write_metrics(struct whole_file *file, const struct plot *plot,
+                         const char *const *metrics, size_t n, struct ifl_error *error)
+{
+    return write_metrics_and(file, plot, metrics, n, NULL, error);
 }
 
 int metrics_latency_vs_rate(struct whole_file *file, const struct plot *plot,
@@ -161,8 +177,8 @@ int metrics_attainment(struct whole_file *file, const struct plot *plot, struct 
 
 static const char *const trade_off[] = {"output_throughput_tok_per_s", "mean_normalized_latency_s"};
 
-/* True if no other point is as good in both metrics and better in one. */
-static bool on_front(const struct plot *plot, size_t i)
+/* Whether no other point is as good in both metrics and better in one. */
+static const char *on_front(const struct plot *plot, size_t i)
 {
     const struct series_set *set = plot->set;
     const double throughput = strtod(cell_of(plot, &set->points[i], trade_off[0]), NULL),
@@ -172,25 +188,15 @@ static bool on_front(const struct plot *plot, size_t i)
                      its_latency = strtod(cell_of(plot, &set->points[k], trade_off[1]), NULL);
         if (other >= throughput && its_latency <= latency &&
             (other > throughput || its_latency < latency))
-            return false;
+            return "false";
     }
-    return true;
+    return "true";
 }
 
 int metrics_throughput(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
-    if (write_header(file, plot, trade_off, 2, "front", error))
-        return error->code;
-    for (size_t i = 0; i < plot->set->n_points; i++) {
-        const struct series_point *point = &plot->set->points[i];
-        const struct figure_number number = figure_series_number(point);
-        const char *cells[MAX_CELLS] = {number.text};
-        size_t n_cells = fill_cells(cells, plot, point, trade_off, 2);
-        cells[n_cells++] = on_front(plot, i) ? "true" : "false";
-        if (figure_write_row(file, cells, n_cells, error))
-            return error->code;
-    }
-    return IFL_OK;
+    static const struct last_column front = {"front", on_front};
+    return write_metrics_and(file, plot, trade_off, 2, &front, error);
 }
 
 /* ---- shares of the KV pool ---- */

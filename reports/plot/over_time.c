@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "inflight/minmax.h"
 #include "plot/figures.h"
 
 enum { N_BINS = 480 };
@@ -61,7 +62,7 @@ static void add_span(struct track *track, double begin_s, double end_s,
             break;
         for (size_t which = 0; which < N_TRACKED; which++)
             track->sum[i][which] += value[which] * (to_s - from_s);
-        track->n_bins = i + 1 > track->n_bins ? i + 1 : track->n_bins;
+        track->n_bins = ifl_max(track->n_bins, i + 1);
     }
 }
 

@@ -4,6 +4,7 @@
  * shown. */
 #include <math.h>
 
+#include "inflight/minmax.h"
 #include "plot/figures.h"
 
 enum { MAX_STEPS = 96, MAX_SLOTS = 48, MAX_STAYS = 1024 };
@@ -64,7 +65,7 @@ static int take_work(void *context, size_t series, size_t replication, const dou
         stay->prefill[stay->last] = value[PREFILL];
         stay->decode[stay->last] = value[DECODE];
     }
-    grid->n_steps = stay->last + 1 > grid->n_steps ? stay->last + 1 : grid->n_steps;
+    grid->n_steps = ifl_max(grid->n_steps, stay->last + 1);
     return IFL_OK;
 }
 
@@ -82,7 +83,7 @@ static int give_slots(struct grid *grid)
             continue;
         }
         free_from[stay->slot] = stay->last + 1;
-        n_slots = stay->slot + 1 > n_slots ? stay->slot + 1 : n_slots;
+        n_slots = ifl_max(n_slots, stay->slot + 1);
     }
     return n_slots;
 }
@@ -160,8 +161,8 @@ static int write_grids(struct whole_file *file, const struct plot *plot, struct 
     int n_slots = 0, n_steps = 0;
     for (size_t i = 0; i < figure_n_curves(plot); i++) {
         const int n = give_slots(&grids[i]);
-        n_slots = n > n_slots ? n : n_slots;
-        n_steps = grids[i].n_steps > n_steps ? grids[i].n_steps : n_steps;
+        n_slots = ifl_max(n_slots, n);
+        n_steps = ifl_max(n_steps, grids[i].n_steps);
     }
     say_what_is_left_out(plot, grids);
     int code = whole_write(

@@ -2,6 +2,7 @@
  * prompt was computed (lone prefill) or from arrival to the last token (lone decode). */
 #include <stdlib.h>
 
+#include "inflight/minmax.h"
 #include "quantile.h"
 #include "sort.h"
 #include "validate/findings.h"
@@ -29,7 +30,7 @@ static int mark_side(const struct pairs *pairs, enum side side, struct lone *lon
         const bool idle = busy_until_ns <= arrival[k];
         lone->prefill[i] &= idle && ttft_ns != IFL_NEVER && arrival[k] + ttft_ns <= next_ns;
         lone->whole[i] &= idle && finish_ns <= next_ns;
-        busy_until_ns = finish_ns > busy_until_ns ? finish_ns : busy_until_ns;
+        busy_until_ns = ifl_max(busy_until_ns, finish_ns);
     }
     return IFL_OK;
 }
@@ -54,15 +55,7 @@ static int add_lone(const struct pairs *pairs, const bool *of, enum metric metri
 {
     static const double half = 0.5;
     double mean[N_SIDES], median[N_SIDES];
-    size_t n = 0;
-    for (size_t i = 0; i < pairs->n; i++) {
-        const int64_t simulated = pairs_metric_ns(pairs, SIMULATED, metric, i);
-        const int64_t measured = pairs_metric_ns(pairs, MEASURED, metric, i);
-        if (!of[i] || simulated == IFL_NEVER || measured == IFL_NEVER)
-            continue;
-        value[SIMULATED][n] = simulated;
-        value[MEASURED][n++] = measured;
-    }
+    const size_t n = pairs_gather(pairs, metric, of, value);
     for (int s = 0; s < N_SIDES; s++) {
         if (sort_by_key(value[s], NULL, n, error))
             return error->code;

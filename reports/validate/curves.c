@@ -21,7 +21,7 @@ static int describe(const struct pairs *pairs, struct curves *curves, struct ifl
                                malloc((pairs->n + 1) * sizeof(int64_t))};
     int rc = value[SIMULATED] && value[MEASURED] ? IFL_OK : ifl_fail_nomem(error);
     for (int m = 0; rc == IFL_OK && m < N_SHOWN; m++) {
-        const size_t n = pairs_gather(pairs, shown[m], value);
+        const size_t n = pairs_gather(pairs, shown[m], NULL, value);
         for (int s = 0; rc == IFL_OK && s < N_SIDES; s++) {
             rc = sort_by_key(value[s], NULL, n, error);
             if (rc == IFL_OK)

@@ -3,12 +3,13 @@
 #include <math.h>
 
 #include "exact_sum.h"
+#include "inflight/minmax.h"
 
 double distance_ks(const int64_t *a, const int64_t *b, size_t n)
 {
     double largest = 0;
     for (size_t i = 0, k = 0; i < n && k < n;) {
-        const int64_t at = a[i] < b[k] ? a[i] : b[k];
+        const int64_t at = ifl_min(a[i], b[k]);
         while (i < n && a[i] == at)
             i++;
         while (k < n && b[k] == at)

@@ -129,7 +129,7 @@ static int find_metric(const struct pairs *pairs, enum metric metric, struct sam
                        struct findings *findings, struct ifl_error *error)
 {
     const char *name = metric_name[metric];
-    samples->n = pairs_gather(pairs, metric, samples->value);
+    samples->n = pairs_gather(pairs, metric, NULL, samples->value);
     if (samples->n == 0)
         return IFL_OK;
     int rc = add_absolute(samples, name, findings, error);

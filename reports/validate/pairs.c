@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "inflight/minmax.h"
 #include "life.h"
 
 /* ---- the rows of one side in an order ---- */
@@ -168,7 +169,7 @@ static int fail_unmatched(const struct ifl_validation *v, const struct pairs *pa
 int pairs_match(const struct ifl_validation *v, struct pairs *pairs, struct ifl_error *error)
 {
     const struct ifl_trace *const trace[N_SIDES] = {v->simulated.trace, v->measured.trace};
-    const size_t n_most = trace[0]->n < trace[1]->n ? trace[0]->n : trace[1]->n;
+    const size_t n_most = ifl_min(trace[0]->n, trace[1]->n);
     size_t n_unequal;
     *pairs = (struct pairs){.trace = {trace[0], trace[1]}};
     pairs->of = malloc((n_most ? n_most : 1) * sizeof *pairs->of);
@@ -261,18 +262,19 @@ int64_t pairs_arrivals_apart_ns(const struct pairs *pairs)
     for (size_t i = 0; i < pairs->n; i++) {
         const int64_t apart_ns =
             since_first_ns(pairs, SIMULATED, i) - since_first_ns(pairs, MEASURED, i);
-        most_ns = apart_ns > most_ns ? apart_ns : -apart_ns > most_ns ? -apart_ns : most_ns;
+        most_ns = ifl_max(most_ns, ifl_max(apart_ns, -apart_ns));
     }
     return most_ns;
 }
 
-size_t pairs_gather(const struct pairs *pairs, enum metric metric, int64_t *value[N_SIDES])
+size_t pairs_gather(const struct pairs *pairs, enum metric metric, const bool *of,
+                    int64_t *value[N_SIDES])
 {
     size_t n = 0;
     for (size_t i = 0; i < pairs->n; i++) {
         const int64_t simulated = pairs_metric_ns(pairs, SIMULATED, metric, i);
         const int64_t measured = pairs_metric_ns(pairs, MEASURED, metric, i);
-        if (simulated == IFL_NEVER || measured == IFL_NEVER)
+        if ((of && !of[i]) || simulated == IFL_NEVER || measured == IFL_NEVER)
             continue;
         value[SIMULATED][n] = simulated;
         value[MEASURED][n++] = measured;

@@ -41,7 +41,8 @@ int64_t pairs_finish_ns(const struct pairs *pairs, enum side side, size_t i);
 int64_t pairs_arrivals_apart_ns(const struct pairs *pairs);
 
 /* The metric of the pairs that have it on both sides: value[side][n]; each has room for pairs->n.
- */
-size_t pairs_gather(const struct pairs *pairs, enum metric metric, int64_t *value[N_SIDES]);
+ * `of` tells which pairs to take; NULL: all. */
+size_t pairs_gather(const struct pairs *pairs, enum metric metric, const bool *of,
+                    int64_t *value[N_SIDES]);
 
 #endif

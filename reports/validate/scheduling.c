@@ -3,6 +3,7 @@
 #include <gsl/gsl_statistics_double.h>
 #include <stdlib.h>
 
+#include "inflight/minmax.h"
 #include "sort.h"
 #include "validate/findings.h"
 
@@ -52,7 +53,7 @@ static uint64_t count_inversions(int64_t *value, int64_t *scratch, size_t n)
     for (size_t width = 1; width < n; width *= 2)
         for (size_t at = 0; at + width < n; at += 2 * width) {
             const size_t rest = n - at;
-            count += merge(value + at, scratch, width, rest < 2 * width ? rest : 2 * width);
+            count += merge(value + at, scratch, width, ifl_min(rest, 2 * width));
         }
     return count;
 }

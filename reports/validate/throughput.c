@@ -1,14 +1,16 @@
 /* Throughput over the pairs, from the first arrival to the last token. */
 #include "validate/findings.h"
 
+#include "inflight/minmax.h"
+
 static double duration_s(const struct pairs *pairs, enum side side)
 {
     int64_t first_ns = IFL_NEVER, last_ns = 0;
     for (size_t i = 0; i < pairs->n; i++) {
         const int64_t arrival_ns = pairs_arrival_ns(pairs, side, i);
         const int64_t finish_ns = pairs_finish_ns(pairs, side, i);
-        first_ns = arrival_ns < first_ns ? arrival_ns : first_ns;
-        last_ns = finish_ns > last_ns ? finish_ns : last_ns;
+        first_ns = ifl_min(first_ns, arrival_ns);
+        last_ns = ifl_max(last_ns, finish_ns);
     }
     return ifl_s_from_ns(last_ns - first_ns);
 }

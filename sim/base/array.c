@@ -7,7 +7,7 @@ int array_grow(void *pointer_to_array, size_t n_used, size_t n, size_t element_b
 {
     void *array, *grown = malloc(n * element_bytes);
     if (!grown)
-        return -1;
+        return IFL_E_NOMEM;
     memcpy(&array, pointer_to_array, sizeof array); /* a pointer to any type, read as bytes */
     if (n_used > 0)
         memcpy(grown, array, n_used * element_bytes);

@@ -5,8 +5,10 @@
 
 #include <stddef.h>
 
+#include "inflight/error.h"
+
 /* Makes room for n elements in the array that the pointer points to, of which the first n_used are
- * in use. 0, or -1 without memory: then the array stays as it is. */
+ * in use. 0 or IFL_E_NOMEM: then the array stays as it is. */
 int array_grow(void *pointer_to_array, size_t n_used, size_t n, size_t element_bytes);
 
 #endif

@@ -16,7 +16,7 @@ int event_reserve(struct event_heap *heap, size_t n)
         return 0;
     struct event *of = realloc(heap->of, n * sizeof *of);
     if (!of)
-        return -1;
+        return IFL_E_NOMEM;
     heap->of = of;
     heap->cap = n;
     return 0;
@@ -25,7 +25,7 @@ int event_reserve(struct event_heap *heap, size_t n)
 int event_push(struct event_heap *heap, int64_t at_ns, uint64_t rank, uint64_t payload)
 {
     if (heap->n == heap->cap && event_reserve(heap, heap->cap ? 2 * heap->cap : 64) < 0)
-        return -1;
+        return IFL_E_NOMEM;
     const struct event event = {at_ns, rank, payload};
     size_t i = heap->n++;
     for (; i > 0 && before(event, heap->of[(i - 1) / 4]); i = (i - 1) / 4)

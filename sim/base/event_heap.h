@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "inflight/error.h"
 #include "inflight/time.h"
 
 struct event {
@@ -21,9 +22,9 @@ struct event_heap {
     size_t n, cap;
 };
 
-/* Room for n events; 0, or -1 without memory. */
+/* Room for n events; 0 or IFL_E_NOMEM. */
 int event_reserve(struct event_heap *heap, size_t n);
-/* 0, or -1 without memory. A zeroed heap is valid and empty. */
+/* 0 or IFL_E_NOMEM. A zeroed heap is valid and empty. */
 int event_push(struct event_heap *heap, int64_t at_ns, uint64_t rank, uint64_t payload);
 /* The earliest; the heap must not be empty. */
 struct event event_pop(struct event_heap *heap);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "inflight/minmax.h"
 #include "inflight/unpack.h"
 
 enum { MAX_COLUMNS = 256, MAX_LINE = 1 << 16 };
@@ -18,27 +19,27 @@ struct reading {
 
 /* ---- growing arrays ---- */
 
-static bool grow(void **items, size_t size, size_t n, size_t *cap)
+static int grow(void **items, size_t size, size_t n, size_t *cap)
 {
     if (n <= *cap)
-        return true;
-    const size_t wanted = n > 2 * *cap ? n : 2 * *cap;
+        return 0;
+    const size_t wanted = ifl_max(n, 2 * *cap);
     void *grown = realloc(*items, wanted * size);
     if (!grown)
-        return false;
+        return IFL_E_NOMEM;
     *items = grown;
     *cap = wanted;
-    return true;
+    return 0;
 }
 
 static int keep(struct table *table, const char *cell, size_t n, struct ifl_error *error)
 {
     void *text = table->text, *cells = table->cells;
-    const bool fits = grow(&text, 1, table->n_text + n + 1, &table->cap_text);
+    const int fits = grow(&text, 1, table->n_text + n + 1, &table->cap_text);
     table->text = text;
-    const bool counts = grow(&cells, sizeof *table->cells, table->n_cells + 1, &table->cap_cells);
+    const int counts = grow(&cells, sizeof *table->cells, table->n_cells + 1, &table->cap_cells);
     table->cells = cells;
-    if (!fits || !counts)
+    if (fits < 0 || counts < 0)
         return ifl_fail_nomem(error);
     table->cells[table->n_cells++] = table->n_text;
     memcpy(table->text + table->n_text, cell, n);
@@ -75,9 +76,9 @@ static int end_row(struct reading *reading)
                            "%zu cells, expected %zu as in the header", reading->n_in_row,
                            table->n_columns);
     void *lines = table->lines;
-    const bool fits = grow(&lines, sizeof *table->lines, table->n_rows + 1, &table->cap_lines);
+    const int fits = grow(&lines, sizeof *table->lines, table->n_rows + 1, &table->cap_lines);
     table->lines = lines;
-    if (!fits)
+    if (fits < 0)
         return ifl_fail_nomem(reading->error);
     table->lines[table->n_rows++] = reading->line;
     return 0;
@@ -114,9 +115,9 @@ static int split(struct reading *reading, struct csv_parser *parser, const char 
 static int remark(struct table *table, const char *line, size_t n, struct ifl_error *error)
 {
     void *remarks = table->remarks;
-    const bool fits = grow(&remarks, 1, table->n_remarks + n + 1, &table->cap_remarks);
+    const int fits = grow(&remarks, 1, table->n_remarks + n + 1, &table->cap_remarks);
     table->remarks = remarks;
-    if (!fits)
+    if (fits < 0)
         return ifl_fail_nomem(error);
     memcpy(table->remarks + table->n_remarks, line, n + 1);
     table->n_remarks += n;

@@ -6,6 +6,7 @@
 
 #include "base/new_file.h"
 #include "cli/options.h"
+#include "inflight/minmax.h"
 
 static const char *const status_names[] = {"found", "none", "unbounded"};
 
@@ -228,7 +229,7 @@ static int widest(const struct study *study, size_t axis, size_t n)
     size_t most = strlen(short_key(study, axis));
     for (size_t i = 0; i < n; i++) {
         const size_t chars = strlen(study_value(study, i * study_n_replications(study), axis));
-        most = chars > most ? chars : most;
+        most = ifl_max(most, chars);
     }
     return most < 40 ? (int)most : 40;
 }

@@ -6,6 +6,7 @@
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
+#include "inflight/minmax.h"
 
 struct shift {
     struct crew *crew;
@@ -65,7 +66,7 @@ int crew_work(struct crew *crew, struct ifl_error *error)
     struct shift shift = {
         .crew = crew, .lock = PTHREAD_MUTEX_INITIALIZER, .failed_point = crew->n_points};
     const size_t most = (size_t)crew->n_threads;
-    const size_t n = most < crew->n_points ? most : crew->n_points;
+    const size_t n = ifl_min(most, crew->n_points);
     pthread_t *threads = calloc(n + 1, sizeof *threads);
     struct progress progress = {.n_ended = &crew->n_ended,
                                 .n_begun = &crew->n_begun,

@@ -1,5 +1,6 @@
 #include "cli/model_files.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "inflight/report.h"
@@ -76,7 +77,7 @@ static void put_point(FILE *out, const char *series, int32_t batch, double inten
 static void put_roof(FILE *out, const struct portrait *portrait)
 {
     const double ridge = portrait->ridge_flops_per_byte, peak = portrait->hardware.gpu.peak_tflops;
-    const double last = portrait->prefill.intensity > ridge ? portrait->prefill.intensity : ridge;
+    const double last = fmax(portrait->prefill.intensity, ridge);
     put_point(out, "roof", 0, 0.5, peak / ridge / 2);
     put_point(out, "roof", 0, ridge, peak);
     put_point(out, "roof", 0, 2 * last, peak);

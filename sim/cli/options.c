@@ -21,6 +21,17 @@ static const struct option_spec *find(const struct option_spec *options, size_t 
     return NULL;
 }
 
+void cli_suggest(const char *word, const char *const *names, size_t n)
+{
+    const char *near = ifl_nearest(word, names, n);
+    if (near)
+        fprintf(stderr, "did you mean %s?\n", near);
+    else
+        for (size_t i = 0; i < n; i++)
+            fprintf(stderr, "%s%s%s", i ? ", " : "expected one of ", names[i],
+                    i + 1 < n ? "" : "\n");
+}
+
 /* One line: the option, and the nearest right one or all of them. */
 static int fail_unknown(const char *command, const char *word, const struct option_spec *options,
                         size_t n)
@@ -29,19 +40,14 @@ static int fail_unknown(const char *command, const char *word, const struct opti
     ifl_require(n <= MAX_OPTIONS);
     for (size_t i = 0; i < n; i++)
         names[i] = options[i].name;
-    const char *near = ifl_nearest(word, names, n);
     const struct vllm_flag *flag = vllm_flag_find(word);
     char text[256];
     fprintf(stderr, "inflight %s: unknown option %s, ", command, word);
     if (flag)
         fprintf(stderr, "%s here, a key of the configuration: --set KEY=VALUE\n",
                 vllm_flag_describe(flag, text, sizeof text));
-    else if (near)
-        fprintf(stderr, "did you mean %s?\n", near);
     else
-        for (size_t i = 0; i < n; i++)
-            fprintf(stderr, "%s%s%s", i ? ", " : "expected one of ", names[i],
-                    i + 1 < n ? "" : "\n");
+        cli_suggest(word, names, n);
     return -1;
 }
 

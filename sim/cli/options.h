@@ -37,6 +37,8 @@ struct ifl_error;
 void error_print(const struct ifl_error *error, char *text, size_t n_bytes);
 /* Prints the error as one line and returns the exit code for it: 2 for wrong input, else 1. */
 int cli_fail(const struct ifl_error *error);
+/* Ends a line on standard error with the name nearest to a wrong word, or with all of them. */
+void cli_suggest(const char *word, const char *const *names, size_t n);
 /* Prints "note: TEXT" on standard error; the context is unused. For struct ifl_notes and the like.
  */
 void cli_note(void *context, const char *text);

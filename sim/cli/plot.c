@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "inflight/nearest.h"
 #include "inflight/report.h"
 
 #include "base/data.h"
@@ -32,14 +31,8 @@ static int fail_figure(const char *name)
     size_t n = 0;
     while (n < 64 && ifl_plot_figure(n).name)
         names[n] = ifl_plot_figure(n).name, n++;
-    const char *near = ifl_nearest(name, names, n);
     fprintf(stderr, "inflight plot: there is no figure %s, ", name);
-    if (near)
-        fprintf(stderr, "did you mean %s?\n", near);
-    else
-        for (size_t i = 0; i < n; i++)
-            fprintf(stderr, "%s%s%s", i ? ", " : "expected one of ", names[i],
-                    i + 1 < n ? "" : "\n");
+    cli_suggest(name, names, n);
     return 2;
 }
 

@@ -13,6 +13,7 @@
 #include "cli/resume.h"
 
 #include "base/new_file.h"
+#include "inflight/minmax.h"
 
 static const char report_names[N_REPORTS][16] = {"requests.csv",  "steps.csv",     "work.csv",
                                                  "quantiles.csv", "timeline.json", "intervals.csv"};
@@ -130,7 +131,7 @@ bool run_files_whole(const struct run_files *files, struct timespec *when)
 static uint64_t timeline_events(size_t n_points)
 {
     const size_t share = TIMELINE_EVENTS / n_points;
-    return share < TIMELINE_POINT_EVENTS ? share : TIMELINE_POINT_EVENTS;
+    return ifl_min(share, TIMELINE_POINT_EVENTS);
 }
 
 struct ifl_recorder_options run_files_of_point(const struct run_files *files, size_t point,

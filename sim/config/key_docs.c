@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "config/keys.h"
+#include "inflight/minmax.h"
 
 enum { MAX_TEXT = 512 };
 
@@ -12,7 +13,7 @@ struct columns {
 static void fit(int *width, const char *text)
 {
     const int n_chars = (int)strlen(text);
-    *width = n_chars > *width ? n_chars : *width;
+    *width = ifl_max(*width, n_chars);
 }
 
 static void fit_fields(struct columns *columns, const char *where, const struct ifl_param *fields,

@@ -2,6 +2,8 @@
 
 #include <math.h>
 
+#include "inflight/minmax.h"
+
 enum { MAX_BLOCK_TOKENS = 1 << 20 };
 
 static const double gib = 1024.0 * 1024 * 1024;
@@ -57,7 +59,7 @@ static int check_options(const struct memory_options *options, struct ifl_error 
 static int64_t count_blocks(const struct memory_plan *plan)
 {
     const int64_t n = plan->kv_bytes > 0 ? plan->kv_bytes / plan->block_bytes : 0;
-    return n < INT32_MAX ? n : INT32_MAX;
+    return ifl_min(n, INT32_MAX);
 }
 
 /* An error, with the arithmetic, if not even one block fits. */
@@ -73,26 +75,35 @@ static int judge(const struct model *model, const struct hardware *hardware,
                     model->name, hardware->name, plan->tensor_parallel, why);
 }
 
-/* Fills the plan except for what is left for K/V. */
-static int weigh(const struct model *model, const struct hardware *hardware,
-                 const struct memory_options *options, struct memory_plan *plan,
-                 struct ifl_error *error)
+/* Fills what does not depend on how a system weighs: `gpu_bytes` is what it takes the GPU to have.
+ */
+static int start_plan(const struct model *model, const struct memory_options *options,
+                      double gpu_bytes, struct memory_plan *plan, struct ifl_error *error)
 {
     const int32_t tensor_parallel = options->tensor_parallel;
     if (model_check_parallel(model, tensor_parallel, error) || check_options(options, error))
         return IFL_E_INPUT;
-    const double gpu_bytes = hardware->gpu.memory_gib * gib;
     *plan = (struct memory_plan){
         .block_tokens = options->block_tokens,
         .tensor_parallel = tensor_parallel,
         .utilization = options->utilization,
         .gpu_bytes = (int64_t)gpu_bytes,
         .usable_bytes = (int64_t)(gpu_bytes * options->utilization),
-        .weight_bytes = model_weight_bytes(model, tensor_parallel),
-        .activation_bytes = activation_bytes(model, hardware, tensor_parallel),
-        .workspace_bytes = (int64_t)(hardware->memory.workspace_gib * gib),
         .block_bytes = options->block_tokens * model_kv_bytes_per_token(model, tensor_parallel),
     };
+    return 0;
+}
+
+/* Fills the plan except for what is left for K/V. */
+static int weigh(const struct model *model, const struct hardware *hardware,
+                 const struct memory_options *options, struct memory_plan *plan,
+                 struct ifl_error *error)
+{
+    if (start_plan(model, options, hardware->gpu.memory_gib * gib, plan, error))
+        return IFL_E_INPUT;
+    plan->weight_bytes = model_weight_bytes(model, plan->tensor_parallel);
+    plan->activation_bytes = activation_bytes(model, hardware, plan->tensor_parallel);
+    plan->workspace_bytes = (int64_t)(hardware->memory.workspace_gib * gib);
     return 0;
 }
 
@@ -124,7 +135,7 @@ int memory_plan_free_share(const struct model *model, const struct hardware *har
     plan->kv_bytes = (int64_t)((double)left_bytes(plan) * plan->utilization);
     const int64_t n_tokens = plan->kv_bytes > 0 ? plan->kv_bytes / token_bytes : 0;
     const int64_t n_blocks = (n_tokens + plan->block_tokens - 1) / plan->block_tokens;
-    plan->n_blocks = (int32_t)(n_blocks < INT32_MAX ? n_blocks : INT32_MAX);
+    plan->n_blocks = (int32_t)ifl_min(n_blocks, INT32_MAX);
     return judge(model, hardware, plan, error);
 }
 
@@ -132,24 +143,14 @@ int memory_plan_whole_requests(const struct model *model, const struct hardware 
                                const struct memory_options *options, int32_t max_tokens,
                                struct memory_plan *plan, struct ifl_error *error)
 {
-    const int32_t tensor_parallel = options->tensor_parallel;
-    if (model_check_parallel(model, tensor_parallel, error) || check_options(options, error))
+    if (start_plan(model, options, ceil(hardware->gpu.memory_gib) * gib, plan, error))
         return IFL_E_INPUT;
-    const double gpu_bytes = ceil(hardware->gpu.memory_gib) * gib;
-    const int64_t token_bytes = model_kv_bytes_per_token(model, tensor_parallel);
-    *plan = (struct memory_plan){
-        .block_tokens = options->block_tokens,
-        .tensor_parallel = tensor_parallel,
-        .utilization = options->utilization,
-        .gpu_bytes = (int64_t)gpu_bytes,
-        .usable_bytes = (int64_t)(gpu_bytes * options->utilization),
-        .weight_bytes = model_matrices_bytes(model, tensor_parallel),
-        .block_bytes = options->block_tokens * token_bytes,
-    };
+    const int64_t token_bytes = plan->block_bytes / plan->block_tokens;
+    plan->weight_bytes = model_matrices_bytes(model, plan->tensor_parallel);
     plan->kv_bytes = plan->usable_bytes - plan->weight_bytes;
     const int64_t n_requests = plan->kv_bytes > 0 ? plan->kv_bytes / (token_bytes * max_tokens) : 0;
     const int64_t n_blocks = n_requests * (max_tokens / options->block_tokens);
-    plan->n_blocks = (int32_t)(n_blocks < INT32_MAX ? n_blocks : INT32_MAX);
+    plan->n_blocks = (int32_t)ifl_min(n_blocks, INT32_MAX);
     return judge(model, hardware, plan, error);
 }
 

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "inflight/engine.h"
 #include "inflight/error.h"
 
 enum model_mlp { MODEL_MLP_GATED, MODEL_MLP_PLAIN };
@@ -24,17 +25,8 @@ enum model_norm { MODEL_RMSNORM, MODEL_LAYERNORM };
 enum model_quantization { MODEL_PLAIN, MODEL_FP8, MODEL_INT8, MODEL_INT4 };
 enum model_attention_bias { MODEL_BIAS_NONE, MODEL_BIAS_QKV, MODEL_BIAS_QKV_AND_OUT };
 
-/* No product of shapes within these overflows int64_t. */
-enum {
-    MODEL_MAX_LAYERS = 1000,
-    MODEL_MAX_HEADS = 4096,
-    MODEL_MAX_D_HEAD = 4096,
-    MODEL_MAX_D_MODEL = 1 << 20,
-    MODEL_MAX_D_FFN = 1 << 22,
-    MODEL_MAX_VOCAB = 1 << 24,
-    MODEL_MAX_LEN = 1 << 28,
-    MODEL_MAX_EXPERTS = 4096,
-};
+/* Other shapes are bounded by IFL_MODEL_MAX_... of inflight/engine.h. */
+enum { MODEL_MAX_EXPERTS = 4096 };
 
 struct model {
     char name[128];  /* of the file, without folder and extension; a config.json's folder */

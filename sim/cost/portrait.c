@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cost/cost.h"
+#include "inflight/minmax.h"
 #include "inflight/time.h"
 
 static double peak_flops_per_s(const struct portrait *portrait)
@@ -100,7 +101,7 @@ static void show_memory(struct portrait *portrait)
     const int64_t pool_tokens = portrait->memory.n_blocks * block;
     const int64_t longest = portrait->model.max_model_len;
     portrait->largest_batch = portrait->memory.n_blocks / ((options->length + block - 1) / block);
-    portrait->longest_context = pool_tokens < longest ? pool_tokens : longest;
+    portrait->longest_context = ifl_min(pool_tokens, longest);
 }
 
 /* ---- decode against the batch ---- */

@@ -102,6 +102,16 @@ static int vidur_elementwise(const struct adapter_row *row, struct fit_sample *s
     return 0;
 }
 
+/* Four columns from `first` on: the heads and the time. */
+static void read_heads(const struct adapter_row *row, int first, struct fit_sample *sample,
+                       int *code, struct ifl_error *error)
+{
+    sample->q_heads = adapter_number(row, first, 1, code, error);
+    sample->kv_heads = adapter_number(row, first + 1, 1, code, error);
+    sample->d_head = adapter_number(row, first + 2, 1, code, error);
+    sample->measured_s = ms_of(row, first + 3, code, error);
+}
+
 static int vidur_decode(const struct adapter_row *row, struct fit_sample *sample,
                         struct ifl_error *error)
 {
@@ -109,10 +119,7 @@ static int vidur_decode(const struct adapter_row *row, struct fit_sample *sample
     *sample = (struct fit_sample){.op = FIT_DECODE, .new_tokens = 1, .element_bytes = 2};
     sample->n_seqs = adapter_number(row, 0, 1, &code, error);
     sample->context_tokens = adapter_number(row, 1, 0, &code, error);
-    sample->q_heads = adapter_number(row, 2, 1, &code, error);
-    sample->kv_heads = adapter_number(row, 3, 1, &code, error);
-    sample->d_head = adapter_number(row, 4, 1, &code, error);
-    sample->measured_s = ms_of(row, 5, &code, error);
+    read_heads(row, 2, sample, &code, error);
     snprintf(sample->group, sizeof sample->group, "kv %.0f", sample->context_tokens);
     return code;
 }
@@ -124,10 +131,7 @@ static int vidur_prefill(const struct adapter_row *row, struct fit_sample *sampl
     *sample = (struct fit_sample){.op = FIT_PREFILL, .n_seqs = 1, .element_bytes = 2};
     sample->new_tokens = adapter_number(row, 0, 1, &code, error);
     sample->context_tokens = adapter_number(row, 1, 0, &code, error);
-    sample->q_heads = adapter_number(row, 2, 1, &code, error);
-    sample->kv_heads = adapter_number(row, 3, 1, &code, error);
-    sample->d_head = adapter_number(row, 4, 1, &code, error);
-    sample->measured_s = ms_of(row, 5, &code, error);
+    read_heads(row, 2, sample, &code, error);
     snprintf(sample->group, sizeof sample->group, "chunk %.0f", sample->new_tokens);
     return code;
 }
@@ -182,10 +186,7 @@ static int aic_context(const struct adapter_row *row, struct fit_sample *sample,
     *sample = (struct fit_sample){.op = plain ? FIT_PREFILL : FIT_NONE, .element_bytes = 2};
     sample->n_seqs = adapter_number(row, 2, 1, &code, error);
     sample->new_tokens = adapter_number(row, 3, 1, &code, error);
-    sample->q_heads = adapter_number(row, 4, 1, &code, error);
-    sample->kv_heads = adapter_number(row, 5, 1, &code, error);
-    sample->d_head = adapter_number(row, 6, 1, &code, error);
-    sample->measured_s = ms_of(row, 7, &code, error);
+    read_heads(row, 4, sample, &code, error);
     name_group(sample, sample->q_heads, sample->kv_heads);
     return code;
 }

@@ -1,6 +1,7 @@
 /* Sheets of inflight calibrate; their columns are explained in fit/calibrate/calibrate.h. */
 #include "fit/calibration.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,7 +203,7 @@ static double ceiling(const struct table *table, const char *name, const char *w
         if (strcmp(table_cell(table, row, (size_t)op), name) == 0) {
             const double rate = strtod(table_cell(table, row, (size_t)of), NULL) /
                                 strtod(table_cell(table, row, (size_t)in), NULL);
-            most = rate > most ? rate : most;
+            most = fmax(most, rate);
         }
     return most;
 }

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "inflight/minmax.h"
 #include "inflight/random.h"
 
 #include "base/array.h"
@@ -23,7 +24,7 @@ static const struct ifl_load *load_of(const struct ifl_fleet *fleet, size_t i)
 static size_t nth(const struct ifl_fleet *fleet, unsigned roles, size_t k)
 {
     (void)roles;
-    return k < fleet->n ? k : fleet->n;
+    return ifl_min(k, fleet->n);
 }
 
 static size_t up(const struct ifl_fleet *fleet, unsigned roles)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "inflight/error.h"
+#include "inflight/minmax.h"
 
 #include "base/array.h"
 
@@ -14,7 +15,7 @@ int cohort_create(struct cohort *cohort, struct kv_block block)
     cohort->grow = calloc((size_t)block_tokens, sizeof *cohort->grow);
     cohort->n_counted = calloc((size_t)block_tokens, sizeof *cohort->n_counted);
     cohort->grows = calloc((size_t)block_tokens / 64 + 1, sizeof *cohort->grows);
-    return cohort->grow && cohort->n_counted && cohort->grows ? 0 : -1;
+    return cohort->grow && cohort->n_counted && cohort->grows ? 0 : IFL_E_NOMEM;
 }
 
 static void free_ring(struct cohort *cohort)
@@ -40,7 +41,7 @@ int cohort_reserve(struct cohort *cohort, size_t n)
     if (n <= cohort->cap)
         return 0;
     if (array_grow(&cohort->fresh, cohort->n_fresh, n, sizeof *cohort->fresh) < 0)
-        return -1;
+        return IFL_E_NOMEM;
     cohort->cap = n;
     return 0;
 }
@@ -122,7 +123,7 @@ int cohort_widen(struct cohort *cohort, int64_t n_ticks)
     wider.finishes = calloc(wider.cap_ticks / 64, sizeof *wider.finishes);
     if (!wider.due || !wider.unused_slots || !wider.finishes) {
         free_ring(&wider);
-        return -1;
+        return IFL_E_NOMEM;
     }
     move_due(&wider, cohort);
     free_ring(cohort);
@@ -323,11 +324,6 @@ void cohort_remove(struct cohort *cohort, struct live_request *r)
 
 /* ---- ticks ---- */
 
-static size_t lesser(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Each member has ticked less than cap_ticks times, so that older gaps are never asked for. */
 static void forget_old_gaps(struct cohort *cohort)
 {
@@ -350,7 +346,7 @@ static inline int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
             const size_t cap = cohort->cap_gaps ? 2 * cohort->cap_gaps : 256;
             struct gap *gaps = realloc(cohort->gaps, cap * sizeof *gaps);
             if (!gaps)
-                return -1;
+                return IFL_E_NOMEM;
             cohort->gaps = gaps;
             cohort->cap_gaps = cap;
         }
@@ -365,7 +361,7 @@ size_t cohort_pass(struct cohort *cohort, size_t n)
     const uint32_t next = (uint32_t)cohort->phase + 1;
     uint32_t phase = next < block_tokens ? next : 0;
     if (n > 1 && cohort->n_growing > 0) {
-        n = lesser(n, 1 + ticks_to_growth(cohort, (int32_t)phase));
+        n = ifl_min(n, 1 + ticks_to_growth(cohort, (int32_t)phase));
         phase += (uint32_t)n - 1;
         phase -= phase < block_tokens ? 0 : block_tokens;
     } else if (n > 1) {
@@ -406,6 +402,6 @@ int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int
     cohort->last_end_ns = end_ns;
     for (size_t i = never_shorten(gap_ns, n) ? n : 0; i + 1 < n; i++)
         if (gap_ns[i] > gap_ns[i + 1] && push_gap(cohort, before + 1 + (int64_t)i, gap_ns[i]) < 0)
-            return -1;
+            return IFL_E_NOMEM;
     return n > 0 ? push_gap(cohort, cohort->tick, gap_ns[n - 1]) : 0;
 }

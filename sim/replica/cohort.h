@@ -22,6 +22,8 @@
 #ifndef SIM_REPLICA_COHORT_H
 #define SIM_REPLICA_COHORT_H
 
+#include "inflight/error.h"
+
 #include "replica/kv/group.h"
 #include "replica/live_request.h"
 
@@ -62,9 +64,9 @@ struct cohort {
 
 int cohort_create(struct cohort *cohort, struct kv_block block);
 void cohort_destroy(struct cohort *cohort);
-/* Room for n members; 0, or -1 without memory. */
+/* Room for n members; 0 or IFL_E_NOMEM. */
 int cohort_reserve(struct cohort *cohort, size_t n);
-/* Room for members that tick n_ticks times; 0, or -1 without memory. */
+/* Room for members that tick n_ticks times; 0 or IFL_E_NOMEM. */
 int cohort_widen(struct cohort *cohort, int64_t n_ticks);
 static inline int cohort_reserve_ticks(struct cohort *cohort, int64_t n_ticks)
 {
@@ -141,12 +143,12 @@ struct tick_gaps { /* `count` members have waited gap_ns since their last token 
     size_t count;
 };
 /* Every member has one more token, since end_ns. *shared is the gap of the members that are not
- * fresh; the caller records the gaps of the fresh ones before. 0, or -1 without memory. */
+ * fresh; the caller records the gaps of the fresh ones before. 0 or IFL_E_NOMEM. */
 int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared);
 /* cohort_tick in two parts, for many ticks at once; requires n_fresh == 0. cohort_pass advances by
  * the tick under way and by the ticks behind it that take no blocks, n at most in all, and returns
  * how many. cohort_note_gaps then notes the gaps of the last n ticks, the last of which ended at
- * end_ns; 0, or -1 without memory. */
+ * end_ns; 0 or IFL_E_NOMEM. */
 size_t cohort_pass(struct cohort *cohort, size_t n);
 int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns);
 /* Ticks before the next one that yields the last token of a member. */

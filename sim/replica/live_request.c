@@ -38,13 +38,13 @@ static int add_chunk(struct live_pool *pool)
         const size_t cap = pool->cap_chunks ? 2 * pool->cap_chunks : 16;
         void **chunks = realloc(pool->chunks, cap * sizeof *chunks);
         if (!chunks)
-            return -1;
+            return IFL_E_NOMEM;
         pool->chunks = chunks;
         pool->cap_chunks = cap;
     }
     void *chunk = malloc(LIVE_CHUNK * pool->record_bytes);
     if (!chunk)
-        return -1;
+        return IFL_E_NOMEM;
     pool->chunks[pool->n_chunks++] = chunk;
     return 0;
 }
@@ -53,7 +53,7 @@ int live_add_chunks(struct live_pool *pool, size_t n)
 {
     while (pool->n_chunks * LIVE_CHUNK < n)
         if (add_chunk(pool) < 0)
-            return -1;
+            return IFL_E_NOMEM;
     return 0;
 }
 
@@ -125,7 +125,7 @@ int live_grow_blocks(struct live_request *r, int32_t n)
         cap *= 2;
     uint32_t *blocks = realloc(r->blocks, (size_t)cap * sizeof *blocks);
     if (!blocks)
-        return -1;
+        return IFL_E_NOMEM;
     r->blocks = blocks;
     r->cap_blocks = cap;
     return 0;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "inflight/attributes.h"
+#include "inflight/error.h"
 #include "inflight/request.h"
 #include "inflight/time.h"
 
@@ -192,7 +193,7 @@ struct live_pool {
 /* parts_bytes: size of all modules' parts of a request together (pub.parts). */
 void live_pool_init(struct live_pool *pool, size_t parts_bytes);
 void live_pool_finish(struct live_pool *pool);
-/* Room for n records in use at once; 0, or -1 without memory. */
+/* Room for n records in use at once; 0 or IFL_E_NOMEM. */
 int live_add_chunks(struct live_pool *pool, size_t n);
 static inline int live_reserve(struct live_pool *pool, size_t n)
 {
@@ -210,7 +211,7 @@ static inline void live_give(struct live_pool *pool, struct live_request *r)
 void live_describe(struct live_request *r, const struct arrival *arrival);
 int live_grow_blocks(struct live_request *r, int32_t n);
 
-/* Room for n block numbers; 0, or -1 without memory. */
+/* Room for n block numbers; 0 or IFL_E_NOMEM. */
 static inline int live_reserve_blocks(struct live_request *r, int32_t n)
 {
     return n <= r->cap_blocks ? 0 : live_grow_blocks(r, n);

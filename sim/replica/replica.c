@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "inflight/minmax.h"
 #include "replica/step_lists.h"
 
 /* ---- creating and destroying ---- */
@@ -53,7 +54,7 @@ static int create_pools(struct replica *replica, const struct replica_options *o
     if (!replica->outs || !replica->ins || !replica->copies ||
         kv_pool_create(&replica->kv, limits->n_blocks, options->allocator, &cache) < 0 ||
         kv_pool_create(&replica->host, limits->n_host_blocks, KV_PAGED, NULL) < 0)
-        return -1;
+        return IFL_E_NOMEM;
     fill_constants(replica);
     if (!replica->wants_work && replica->max_samples == 1) {
         /* then block numbers are never read, but for the first of a contiguous run */
@@ -131,7 +132,7 @@ int replica_create(struct replica *replica, const struct replica_options *option
         .seed = options->seed,
         .number = options->number,
         .wants_work = options->wants_work,
-        .max_samples = options->max_samples > 1 ? options->max_samples : 1,
+        .max_samples = ifl_max(options->max_samples, 1),
         .beams = options->beams,
         .last_end_ns = IFL_NEVER,
     };
@@ -206,21 +207,21 @@ static int reserve(struct replica *replica, size_t n_here)
         GROW(replica->scheduled.of, replica->scheduled.n) || GROW(replica->keys, 0) ||
         GROW(replica->asked, 0) || GROW(replica->gone, replica->n_gone) ||
         GROW(replica->ended, replica->n_ended))
-        return -1;
+        return IFL_E_NOMEM;
     for (int which = 0; which < N_RANKED; which++) {
         struct ranking *list = &replica->by_rank[which];
         if (GROW(list->room, list->first + list->n) || GROW(list->noted, list->n_noted))
-            return -1;
+            return IFL_E_NOMEM;
         list->cap = n;
     }
     if (replica->wants_work &&
         array_grow(&replica->work, replica->desc.n_work, n * (size_t)replica->max_samples,
                    sizeof *replica->work) < 0)
-        return -1;
+        return IFL_E_NOMEM;
     if (replica->on_step_end.n > 0 && GROW(replica->results, 0))
-        return -1;
+        return IFL_E_NOMEM;
     if (waiting_reserve(&replica->waiting, n) < 0 || cohort_reserve(&replica->cohort, n) < 0)
-        return -1;
+        return IFL_E_NOMEM;
     replica->cap = n / 2;
     return 0;
 }
@@ -442,8 +443,8 @@ static void bound_promise(struct replica *replica)
             policy->steady ? policy->steady(module->self, &replica->view, &replica->step)
                            : (struct ifl_promise){0};
         promise->to_the_last &= !asked || other.to_the_last;
-        promise->n_steps = other.n_steps < promise->n_steps ? other.n_steps : promise->n_steps;
-        promise->until_ns = other.until_ns < promise->until_ns ? other.until_ns : promise->until_ns;
+        promise->n_steps = ifl_min(promise->n_steps, other.n_steps);
+        promise->until_ns = ifl_min(promise->until_ns, other.until_ns);
         if (other.min_free_blocks > promise->min_free_blocks)
             promise->min_free_blocks = other.min_free_blocks;
     }

@@ -2,6 +2,8 @@
  * to, and the accounts. Slots that beams hold and have no token for yet count as reserved. */
 #include "replica/replica_parts.h"
 
+#include "inflight/minmax.h"
+
 static bool full(const struct replica *replica, const struct live_request *r)
 {
     return r->pub.stale.n_computed % replica->limits.block_tokens == 0;
@@ -41,7 +43,7 @@ int replica_beams_begin(struct replica *replica, struct live_request *r)
     if (r->parted)
         replica->n_group_saved -= group_saved_blocks(&r->pub, block);
     if (kv_beams_begin(&r->beams, r->pub.n_seqs, n_common, n_columns - n_common) < 0)
-        return -1;
+        return IFL_E_NOMEM;
     replica->n_group_saved += kv_beams_saved(&r->beams);
     r->parted = true;
     return 0;
@@ -94,7 +96,7 @@ void replica_beams_undo(struct replica *replica, struct live_request *r)
 /* Gives back what is neither used nor promised. */
 static void give_back(struct replica *replica, struct live_request *r)
 {
-    const int32_t keep = r->n_promised > r->beams.n_used ? r->n_promised : r->beams.n_used;
+    const int32_t keep = ifl_max(r->n_promised, r->beams.n_used);
     if (r->pub.stale.n_blocks <= keep)
         return;
     kv_release(&replica->kv, r->pub.stale.n_blocks - keep, r->blocks + keep);
@@ -123,7 +125,7 @@ static int32_t missing(const struct replica *replica, struct live_request *r)
     cohort_sync(&replica->cohort, r);
     const int32_t n =
         replica_beams_hold(replica, r, r->pub.stale.n_computed + 1) - r->pub.stale.n_blocks;
-    return n > 0 ? n : 0;
+    return ifl_max(n, 0);
 }
 
 int32_t replica_growing_beams(const struct replica *replica)

@@ -3,6 +3,8 @@
  * replica_cache.c. */
 #include "replica/replica_parts.h"
 
+#include "inflight/minmax.h"
+
 /* The last token of an answer is never computed, so its K/V needs no slot. */
 static int32_t final_tokens(const struct live_request *r)
 {
@@ -19,7 +21,7 @@ static int64_t unused_slots(const struct replica *replica, const struct live_req
     const int64_t held = (int64_t)r->pub.stale.n_blocks * replica->block.tokens;
     const int64_t unused =
         held - group_slots(&r->pub, n_final, n_final > r->pub.n_prompt, replica->block);
-    return unused > 0 ? unused : 0;
+    return ifl_max(unused, 0);
 }
 
 /* A contiguous reservation is rounded up, and cannot grow. */
@@ -94,7 +96,7 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
         cohort_regrow(&replica->cohort, r);
     const int64_t unused = unused_slots(replica, r);
     const int64_t taken = (int64_t)n * replica->limits.block_tokens;
-    replica->kv_internal_slots += unused < taken ? unused : taken; /* older ones are counted */
+    replica->kv_internal_slots += ifl_min(unused, taken); /* older ones are counted */
     return true;
 }
 

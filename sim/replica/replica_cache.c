@@ -5,6 +5,7 @@
  * published when the request gives them up, because it looks for them only after that. */
 #include "replica/replica_parts.h"
 
+#include "inflight/minmax.h"
 #include "replica/kv/identity.h"
 
 static bool is_tree(const struct replica *replica)
@@ -221,8 +222,8 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
     if (n <= r->n_published)
         return;
     const int32_t n_shareable = full_blocks(replica, kv_shareable_tokens(r));
-    const int32_t n_sought = of_its_own != KV_SOUGHT_BY_NONE || n_shareable > n ? n : n_shareable;
-    const int32_t n_first = r->n_published > n_sought ? r->n_published : n_sought;
+    const int32_t n_sought = of_its_own == KV_SOUGHT_BY_NONE ? ifl_min(n, n_shareable) : n;
+    const int32_t n_first = ifl_max(r->n_published, n_sought);
     if (live_reserve_blocks(r, n_first + 1) < 0)
         return;
     if (is_tree(replica))
@@ -240,7 +241,7 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
 /* Tokens that can be found. Of a group this is the prompt alone, because its answers differ. */
 static int32_t findable_tokens(const struct live_request *r, int32_t n_computed)
 {
-    return r->pub.n_seqs > 1 && n_computed > r->pub.n_prompt ? r->pub.n_prompt : n_computed;
+    return r->pub.n_seqs > 1 ? ifl_min(n_computed, r->pub.n_prompt) : n_computed;
 }
 
 static enum kv_seekers own_seeker(const struct live_request *r)
@@ -260,7 +261,7 @@ static void count_insertion(struct replica *replica, const struct live_request *
 static int32_t shareable_of_prompt(const struct live_request *r)
 {
     const int32_t n = kv_shareable_tokens(r);
-    return n < r->pub.n_prompt ? n : r->pub.n_prompt;
+    return ifl_min(n, r->pub.n_prompt);
 }
 
 /* A tree grows with every chunk (SGLang, cache_unfinished_req), and by an answer when it has
@@ -270,7 +271,7 @@ void replica_publish_prompt(struct replica *replica, struct live_request *r, int
     if (!replica->kv.cached)
         return;
     const int32_t n_shareable = shareable_of_prompt(r), n = findable_tokens(r, n_computed);
-    publish(replica, r, is_tree(replica) || n < n_shareable ? n : n_shareable, own_seeker(r));
+    publish(replica, r, is_tree(replica) ? n : ifl_min(n, n_shareable), own_seeker(r));
     if (request_decodes(&r->pub) && r->pub.stale.n_out + 1 < r->n_output)
         count_insertion(replica, r);
 }

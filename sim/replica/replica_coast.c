@@ -2,6 +2,8 @@
  * request ends. They pass one by one; or a stretch at a time, if only sums change. */
 #include "replica/replica_parts.h"
 
+#include "inflight/minmax.h"
+
 bool replica_coasts(const struct replica *replica)
 {
     const struct ifl_step_desc *desc = &replica->desc;
@@ -65,23 +67,18 @@ bool replica_next_tick(struct replica *replica, int64_t now_ns)
 
 /* ---- a stretch at a time ---- */
 
-static int64_t lesser(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* An estimate from the duration of the last tick. A multiple of four, the width of vectors. */
 size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
 {
     enum { VECTOR = 4 };
     if (!replica_coasts(replica))
         return 1;
-    const int64_t until_promised_ns = lesser(until_ns, replica->promise.until_ns);
+    const int64_t until_promised_ns = ifl_min(until_ns, replica->promise.until_ns);
     const int64_t room_ns = until_promised_ns - replica->desc.start_ns;
     const double n_alike = (double)room_ns / (double)replica->tick_ns;
     const int64_t n_promised = (int64_t)replica->promise.n_steps + 1;
-    const int64_t n_left = lesser(n_promised, cohort_ticks_left(&replica->cohort) + 1);
-    const int64_t n_most = lesser(n_left, REPLICA_MAX_STRETCH);
+    const int64_t n_left = ifl_min(n_promised, cohort_ticks_left(&replica->cohort) + 1);
+    const int64_t n_most = ifl_min(n_left, REPLICA_MAX_STRETCH);
     const double n = 1 + n_alike < (double)n_most ? 1 + n_alike : (double)n_most;
     return n > 1 ? ((size_t)n + VECTOR - 1) / VECTOR * VECTOR : 1;
 }
@@ -161,8 +158,8 @@ static int stretch(struct replica *replica, const struct ifl_done *done, const i
     struct ifl_pool_use use[REPLICA_MAX_STRETCH];
     struct ifl_stretch_record record;
     int64_t *end_ns = replica->ends_ns + replica->n_untold;
-    n = (size_t)lesser((int64_t)n, lesser((int64_t)replica->promise.n_steps + 1,
-                                          cohort_ticks_left(&replica->cohort)));
+    n = (size_t)ifl_min((int64_t)n, ifl_min((int64_t)replica->promise.n_steps + 1,
+                                            cohort_ticks_left(&replica->cohort)));
     n = count_timely(replica, duration_ns, n, until_ns, end_ns);
     record.n = let_ticks_pass(replica, n, use, &record.n_uses);
     record.first = &replica->record;

@@ -125,7 +125,7 @@ void replica_add_to_cohort(struct replica *replica, struct live_request *r);
 
 /* ---- replica_beams.c: beam searches; one begins behind a prefill ---- */
 
-int replica_beams_begin(struct replica *replica, struct live_request *r); /* 0, or -1: no memory */
+int replica_beams_begin(struct replica *replica, struct live_request *r); /* 0 or IFL_E_NOMEM */
 int64_t replica_beams_slots(const struct replica *replica, const struct live_request *r);
 int32_t replica_beams_hold(const struct replica *replica, const struct live_request *r,
                            int32_t hold_tokens);

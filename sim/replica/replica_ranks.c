@@ -9,6 +9,7 @@
 #include <gsl/gsl_heapsort.h>
 #include <string.h>
 
+#include "inflight/minmax.h"
 #include "replica/replica_parts.h"
 #include "replica/step_lists.h"
 
@@ -108,7 +109,7 @@ static void put_in(struct ranking *list, struct ranked_request one)
  * first; the others are found by the key that they were put in with. */
 static size_t find(const struct ranking *list, const struct ifl_request *r)
 {
-    const size_t n_best = list->n < 16 ? list->n : 16;
+    const size_t n_best = ifl_min(list->n, 16);
     const struct ranked_request *end = of(list) + list->n;
     if (list->n > 0 && of(list)[0].r == r)
         return 0;

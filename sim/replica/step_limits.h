@@ -5,6 +5,8 @@
 
 #include "replica/replica_parts.h"
 
+#include "inflight/minmax.h"
+
 /* A module may start any request, preempt it and start it again: a plan has room for each request
  * twice (replica.c, reserve). */
 static inline bool step_has_room(const struct replica *replica)
@@ -20,7 +22,7 @@ static const char step_no_question[] = "a module that it asked puts the question
 static inline int32_t step_spare(const struct replica *replica, int32_t spare_blocks)
 {
     const int32_t most = replica->limits.n_blocks;
-    return spare_blocks < 0 ? 0 : spare_blocks < most ? spare_blocks : most;
+    return spare_blocks < 0 ? 0 : ifl_min(spare_blocks, most);
 }
 
 enum { MAX_PADDING_TOKENS = 1 << 28 };

@@ -2,6 +2,7 @@
  * back. */
 #include "replica/step_builder.h"
 
+#include "inflight/minmax.h"
 #include "replica/step_limits.h"
 #include "replica/step_lists.h"
 
@@ -97,7 +98,7 @@ enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *
     if (replica->broken)
         return IFL_NO_BLOCKS;
     const int32_t computed = request->stale.n_computed + n;
-    const int32_t need = replica_need(replica, r, hold_tokens > computed ? hold_tokens : computed);
+    const int32_t need = replica_need(replica, r, ifl_max(hold_tokens, computed));
     if (!replica_take_blocks(replica, r, need)) {
         step_note_refusal(replica, request, step_planner(replica),
                           "its tokens find no free K/V blocks", true);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "inflight/minmax.h"
 #include "replica/step_limits.h"
 
 /* ---- admission ---- */
@@ -103,7 +104,7 @@ static int32_t still_to_compute(struct replica *replica, const struct ifl_reques
     if (!replica->kv.cached || request->state != IFL_WAITING)
         return n;
     replica_look_up(replica, live(request));
-    return n < request_todo(request) ? n : request_todo(request);
+    return ifl_min(n, request_todo(request));
 }
 
 enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *request, int32_t n,
@@ -117,8 +118,7 @@ enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *reque
     step->n_free_blocks += spare_blocks;
     const int32_t computed = request->stale.n_computed + n;
     if (takes)
-        *takes = replica_need(replica, live(request),
-                              answer.hold_tokens > computed ? answer.hold_tokens : computed);
+        *takes = replica_need(replica, live(request), ifl_max(answer.hold_tokens, computed));
     return answer.verdict;
 }
 
@@ -145,7 +145,7 @@ double step_room(struct ifl_step *step, double enough)
 static bool bring_back(struct replica *replica, struct live_request *r, int32_t hold)
 {
     const int32_t n_host = r->pub.n_host_blocks;
-    const int32_t n = hold > n_host ? hold : n_host;
+    const int32_t n = ifl_max(hold, n_host);
     if (!kv_fits(&replica->kv, n) || !replica_reserve_numbers(replica, r, n))
         return false;
     for (int32_t i = 0; i < n_host && !replica->kv.tallied; i++)
@@ -198,8 +198,7 @@ enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *req
     if (answer.verdict != IFL_YES)
         return answer.verdict;
     const int32_t computed = request->stale.n_computed + n;
-    const int32_t hold = replica_hold_blocks(
-        replica, r, answer.hold_tokens > computed ? answer.hold_tokens : computed);
+    const int32_t hold = replica_hold_blocks(replica, r, ifl_max(answer.hold_tokens, computed));
     if (!(request->state == IFL_SWAPPED ? bring_back : leave_queue)(replica, r, hold))
         return note_no_blocks(replica, request);
     r->n_promised = answer.hold_tokens > computed ? hold : 0;

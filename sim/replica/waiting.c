@@ -31,7 +31,7 @@ int waiting_reserve(struct waiting *waiting, size_t n)
         GROW(line->of, line->tail, NEAR_ROOM * n) ||
         GROW(waiting->heap, waiting->n_heap, FAR_ROOM * n) ||
         GROW(waiting->undescribed, waiting->undescribed_tail, FAR_ROOM * n))
-        return -1;
+        return IFL_E_NOMEM;
     waiting->cap = n;
     return 0;
 }

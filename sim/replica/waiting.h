@@ -16,6 +16,8 @@
 #ifndef SIM_REPLICA_WAITING_H
 #define SIM_REPLICA_WAITING_H
 
+#include "inflight/error.h"
+
 #include "replica/live_request.h"
 
 struct waiter {
@@ -53,7 +55,7 @@ struct waiting {
     int64_t *keys;                     /* scratch */
 };
 
-/* Room for n requests; 0, or -1 without memory. A zeroed queue is valid and empty; `pool` must be
+/* Room for n requests; 0 or IFL_E_NOMEM. A zeroed queue is valid and empty; `pool` must be
  * set before waiting_line_up is called. */
 int waiting_reserve(struct waiting *waiting, size_t n);
 void waiting_destroy(struct waiting *waiting);

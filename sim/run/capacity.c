@@ -433,7 +433,7 @@ static double quantile_of(const double *ascending, size_t n, double q)
  * end that is on the other side, or not known, has distance 0. */
 static double reach(double of_replications, double of_members)
 {
-    return hypot(of_replications > 0 ? of_replications : 0, of_members > 0 ? of_members : 0);
+    return hypot(fmax(of_replications, 0), fmax(of_members, 0));
 }
 
 static void widen_interval(struct capacity *found, const struct capacity_member *members,

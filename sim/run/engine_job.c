@@ -4,86 +4,89 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "inflight/minmax.h"
 
 /* ---- room ---- */
 
-#define GROW(array, n_used) (array_grow(&(array), n_used, cap, sizeof *(array)) == 0)
+#define GROW(array, n_used) (array_grow(&(array), n_used, cap, sizeof *(array)) < 0)
 
 static size_t enough(size_t cap, size_t n)
 {
     return n <= cap ? cap : 2 * n + 16;
 }
 
-static bool reserve_seqs(struct engine_job *job, size_t n)
+static int reserve_seqs(struct engine_job *job, size_t n)
 {
     const size_t had = job->cap_seqs, cap = enough(had, n);
     if (cap == had)
-        return true;
+        return 0;
     job->cap_seqs = 0;
-    if (!GROW(job->owners, had) || !GROW(job->first_token, had) || !GROW(job->first_block, had) ||
-        !GROW(job->sampled, had) || !GROW(job->n_rows, had))
-        return false;
+    if (GROW(job->owners, had) || GROW(job->first_token, had) || GROW(job->first_block, had) ||
+        GROW(job->sampled, had) || GROW(job->n_rows, had))
+        return IFL_E_NOMEM;
     job->cap_seqs = cap;
-    return true;
+    return 0;
 }
 
-static bool reserve_tokens(struct engine_job *job, size_t n)
+static int reserve_tokens(struct engine_job *job, size_t n)
 {
     const size_t had = job->cap_tokens, cap = enough(had, n);
     if (cap == had)
-        return true;
+        return 0;
     job->cap_tokens = 0;
-    if (!GROW(job->token_ids, had) || !GROW(job->positions, had))
-        return false;
+    if (GROW(job->token_ids, had) || GROW(job->positions, had))
+        return IFL_E_NOMEM;
     job->cap_tokens = cap;
-    return true;
+    return 0;
 }
 
-static bool reserve_blocks(struct engine_job *job, size_t n)
+static int reserve_blocks(struct engine_job *job, size_t n)
 {
     const size_t had = job->cap_blocks, cap = enough(had, n);
-    if (cap != had && !GROW(job->block_ids, had))
-        return false;
+    if (cap != had && GROW(job->block_ids, had))
+        return IFL_E_NOMEM;
     job->cap_blocks = cap;
-    return true;
+    return 0;
 }
 
-static bool reserve_copies(struct engine_job *job, size_t n)
+static int reserve_copies(struct engine_job *job, size_t n)
 {
     const size_t had = job->cap_copies, cap = enough(had, n);
     if (cap == had)
-        return true;
+        return 0;
     job->cap_copies = 0;
-    if (!GROW(job->outs, had) || !GROW(job->ins, had) || !GROW(job->copies, had))
-        return false;
+    if (GROW(job->outs, had) || GROW(job->ins, had) || GROW(job->copies, had))
+        return IFL_E_NOMEM;
     job->cap_copies = cap;
-    return true;
+    return 0;
 }
 
-static bool reserve_spoilt(struct engine_job *job, size_t n)
+static int reserve_spoilt(struct engine_job *job, size_t n)
 {
     const size_t had = job->cap_spoilt, cap = enough(had, n);
-    if (cap != had && !GROW(job->spoilt, had))
-        return false;
+    if (cap != had && GROW(job->spoilt, had))
+        return IFL_E_NOMEM;
     job->cap_spoilt = cap;
-    return true;
+    return 0;
 }
 
 static size_t most_copies(const struct ifl_step_desc *desc)
 {
-    const size_t swapped = desc->n_outs > desc->n_ins ? desc->n_outs : desc->n_ins;
-    return swapped > desc->n_copies ? swapped : desc->n_copies;
+    const size_t swapped = ifl_max(desc->n_outs, desc->n_ins);
+    return ifl_max(swapped, desc->n_copies);
 }
 
-static bool reserve(struct engine_job *job, const struct ifl_step_desc *desc)
+static int reserve(struct engine_job *job, const struct ifl_step_desc *desc)
 {
     size_t n_blocks = 0, n_tokens = 0;
     for (size_t i = 0; i < desc->n_work; i++) {
         n_blocks += (size_t)desc->work[i].n_blocks;
         n_tokens += (size_t)desc->work[i].n_new;
     }
-    return reserve_seqs(job, desc->n_work + 1) && reserve_tokens(job, n_tokens) &&
-           reserve_blocks(job, n_blocks) && reserve_copies(job, most_copies(desc));
+    if (reserve_seqs(job, desc->n_work + 1) < 0 || reserve_tokens(job, n_tokens) < 0 ||
+        reserve_blocks(job, n_blocks) < 0 || reserve_copies(job, most_copies(desc)) < 0)
+        return IFL_E_NOMEM;
+    return 0;
 }
 
 void engine_job_finish(struct engine_job *job)
@@ -101,7 +104,7 @@ void engine_job_finish(struct engine_job *job)
 int engine_spoiler_create(struct engine_spoiler *spoiler, const struct kv_pool *pool)
 {
     *spoiler = (struct engine_spoiler){pool, calloc((size_t)pool->n_blocks + 1, sizeof(bool))};
-    return spoiler->spoilt ? 0 : -1;
+    return spoiler->spoilt ? 0 : IFL_E_NOMEM;
 }
 
 void engine_spoiler_finish(struct engine_spoiler *spoiler)
@@ -110,20 +113,20 @@ void engine_spoiler_finish(struct engine_spoiler *spoiler)
     *spoiler = (struct engine_spoiler){0};
 }
 
-static bool list_spoilt(struct engine_job *job, struct engine_spoiler *spoiler)
+static int list_spoilt(struct engine_job *job, struct engine_spoiler *spoiler)
 {
     const struct kv_pool *pool = spoiler->pool;
     if (!pool)
-        return true;
-    if (!reserve_spoilt(job, (size_t)pool->n_blocks))
-        return false;
+        return 0;
+    if (reserve_spoilt(job, (size_t)pool->n_blocks) < 0)
+        return IFL_E_NOMEM;
     for (int32_t block = 0; block < pool->n_blocks; block++) {
         const bool is_free = !kv_is_live(pool, (uint32_t)block);
         if (is_free && !spoiler->spoilt[block])
             job->spoilt[job->step.n_spoilt++] = (uint32_t)block;
         spoiler->spoilt[block] = is_free;
     }
-    return true;
+    return 0;
 }
 
 /* ---- writing ---- */
@@ -163,8 +166,8 @@ int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
         .n_outs = desc->n_outs, .n_ins = desc->n_ins, .n_copies = desc->n_copies};
     job->done = (struct ifl_done){.step = desc->step};
     job->code = 0;
-    if (!reserve(job, desc) || !list_spoilt(job, spoiler))
-        return -1;
+    if (reserve(job, desc) < 0 || list_spoilt(job, spoiler) < 0)
+        return IFL_E_NOMEM;
     job->first_token[0] = job->first_block[0] = 0;
     for (size_t i = 0; i < desc->n_work; i++)
         add_work(job, &desc->work[i]);
@@ -200,7 +203,7 @@ int engine_job_remember(const struct engine_job *job, struct token_ids *ids)
     for (int32_t seq = 0; seq < job->step.n_seqs; seq++) {
         const int32_t last = job->positions[job->first_token[seq + 1] - 1];
         if (job->n_rows[seq] > 0 && token_ids_put(ids, &job->owners[seq], last + 1, *sampled++) < 0)
-            return -1;
+            return IFL_E_NOMEM;
     }
     return 0;
 }

@@ -31,13 +31,13 @@ struct engine_spoiler {
 int engine_spoiler_create(struct engine_spoiler *spoiler, const struct kv_pool *pool);
 void engine_spoiler_finish(struct engine_spoiler *spoiler);
 
-/* Copies a step into the job. 0, or -1 without memory. */
+/* Copies a step into the job. 0 or IFL_E_NOMEM. */
 int engine_job_write(struct engine_job *job, const struct ifl_step_desc *desc,
                      struct engine_spoiler *spoiler);
 void engine_job_finish(struct engine_job *job);
 
 /* look_up: fills in the token ids, before the engine runs the job. remember: stores the sampled
- * tokens afterwards; 0, or -1 without memory. */
+ * tokens afterwards; 0 or IFL_E_NOMEM. */
 void engine_job_look_up(struct engine_job *job, const struct token_ids *ids);
 int engine_job_remember(const struct engine_job *job, struct token_ids *ids);
 

@@ -4,10 +4,11 @@
 
 #include "base/engine_module.h"
 #include "cost/engine_model.h"
+#include "inflight/minmax.h"
 
 static int32_t at_most(int64_t n, int64_t max)
 {
-    return (int32_t)(n < max ? n : max);
+    return (int32_t)ifl_min(n, max);
 }
 
 /* The pool bounds a step: each token takes a slot of its own, each sequence a block. */

@@ -170,13 +170,13 @@ static int create_locks(struct executor_engine *x)
 {
     pthread_condattr_t attributes;
     if (pthread_condattr_init(&attributes) != 0)
-        return -1;
+        return IFL_E_NOMEM;
     x->has_locks = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
                    pthread_mutex_init(&x->lock, NULL) == 0 &&
                    pthread_cond_init(&x->submitted, &attributes) == 0 &&
                    pthread_cond_init(&x->ended, &attributes) == 0;
     pthread_condattr_destroy(&attributes);
-    return x->has_locks ? 0 : -1;
+    return x->has_locks ? 0 : IFL_E_NOMEM;
 }
 
 static int start(struct executor_engine *x, const struct executor_engine_options *options,

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "inflight/minmax.h"
+
 int executor_sim_create(struct executor_sim *sim, struct cost *cost, uint32_t n_replicas,
                         struct ifl_error *error)
 {
@@ -32,7 +34,7 @@ static int64_t earliest_start(const struct lane *lane, int64_t submitted_ns)
         return submitted_ns;
     const struct ifl_done *last =
         &lane->of[(lane->first + lane->n - 1) % EXECUTOR_SIM_MAX_IN_FLIGHT];
-    return last->end_ns > submitted_ns ? last->end_ns : submitted_ns;
+    return ifl_max(last->end_ns, submitted_ns);
 }
 
 static int sim_submit(void *self, const struct ifl_step_desc *desc, struct ifl_error *error)
@@ -70,7 +72,7 @@ static int sim_next(void *self, int64_t until_ns, struct ifl_done *done, struct 
     struct executor_sim *sim = self;
     (void)error;
     if (sim->ends.n == 0 || event_next_ns(&sim->ends) > until_ns) {
-        sim->now_ns = until_ns > sim->now_ns ? until_ns : sim->now_ns;
+        sim->now_ns = ifl_max(sim->now_ns, until_ns);
         return 0;
     }
     struct lane *lane = &sim->lanes[event_pop(&sim->ends).payload];
@@ -85,7 +87,7 @@ static size_t sim_durations(void *self, const struct ifl_step_desc *first, size_
                             int64_t *duration_ns)
 {
     const struct executor_sim *sim = self;
-    return cost_run_ns(sim->cost, &first->totals, n < COST_MAX_RUN ? n : COST_MAX_RUN, duration_ns);
+    return cost_run_ns(sim->cost, &first->totals, ifl_min(n, COST_MAX_RUN), duration_ns);
 }
 
 const struct ifl_executor_ops executor_sim_ops = {

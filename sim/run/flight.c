@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "inflight/minmax.h"
 #include "run/flight_loop.h"
 
 /* ---- requests that end ---- */
@@ -167,8 +168,8 @@ static int64_t next_event_ns(const struct loop *loop)
 {
     const int64_t arrival_ns = workload_next_ns(loop->flight->workload);
     const int64_t wake_ns = event_next_ns(&loop->wakes);
-    const int64_t next_ns = arrival_ns < wake_ns ? arrival_ns : wake_ns;
-    return next_ns < IFL_LAST_NS ? next_ns : IFL_LAST_NS;
+    const int64_t next_ns = ifl_min(arrival_ns, wake_ns);
+    return ifl_min(next_ns, IFL_LAST_NS);
 }
 
 /* Durations of the committed step and of some that may follow it, of which `at` have been used. */

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "fit/spread.h"
+#include "inflight/minmax.h"
 #include "run/engine_setup.h"
 #include "run/executor_sim.h"
 #include "run/flight.h"
@@ -75,7 +76,7 @@ static int32_t max_samples(const struct ifl_trace *trace)
 {
     int32_t most = 1;
     for (size_t i = 0; trace->samples && i < trace->n; i++)
-        most = trace->samples[i] > most ? trace->samples[i] : most;
+        most = ifl_max(most, trace->samples[i]);
     return most;
 }
 

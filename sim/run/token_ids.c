@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "inflight/error.h"
+#include "inflight/minmax.h"
 #include "inflight/random.h"
 
 int token_ids_create(struct token_ids *ids, uint64_t seed, int32_t n_vocab, size_t n_requests)
@@ -12,7 +13,7 @@ int token_ids_create(struct token_ids *ids, uint64_t seed, int32_t n_vocab, size
                               .n_vocab = n_vocab,
                               .of = calloc(n_requests + 1, sizeof *ids->of),
                               .n_requests = n_requests};
-    return ids->of ? 0 : -1;
+    return ids->of ? 0 : IFL_E_NOMEM;
 }
 
 void token_ids_destroy(struct token_ids *ids)
@@ -43,8 +44,7 @@ static size_t place_of(const struct token_owner *owner, int32_t index)
 int32_t token_ids_get(const struct token_ids *ids, const struct token_owner *owner, int32_t index)
 {
     const bool begins = index == owner->n_prompt && owner->seq > 0;
-    const int32_t n_told =
-        owner->named_tokens > owner->stream_tokens ? owner->named_tokens : owner->stream_tokens;
+    const int32_t n_told = ifl_max(owner->named_tokens, owner->stream_tokens);
     if (index >= owner->n_prompt && index >= n_told && !begins)
         return ids->of[owner->serial].tokens[place_of(owner, index)];
     const uint64_t draw =
@@ -63,7 +63,7 @@ int token_ids_put(struct token_ids *ids, const struct token_owner *owner, int32_
         const size_t cap = i < 32 ? 64 : 2 * i;
         int32_t *tokens = realloc(generated->tokens, cap * sizeof *tokens);
         if (!tokens)
-            return -1;
+            return IFL_E_NOMEM;
         *generated = (struct generated){tokens, cap};
     }
     generated->tokens[i] = token;

@@ -17,6 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "inflight/error.h"
+
 struct generated {
     int32_t *tokens; /* [position behind the prompt][sequence] */
     size_t cap;
@@ -39,13 +41,13 @@ struct token_owner { /* a copy of what is needed of a request, which may change 
     int32_t named_tokens, hash_id_tokens; /* leading tokens, answer included, that these name */
 };
 
-/* 0, or -1 without memory. */
+/* 0 or IFL_E_NOMEM. */
 int token_ids_create(struct token_ids *ids, uint64_t seed, int32_t n_vocab, size_t n_requests);
 void token_ids_destroy(struct token_ids *ids);
 
 /* Token `index` of the sequence, the prompt included. */
 int32_t token_ids_get(const struct token_ids *ids, const struct token_owner *owner, int32_t index);
-/* Stores a generated token. 0, or -1 without memory. */
+/* Stores a generated token. 0 or IFL_E_NOMEM. */
 int token_ids_put(struct token_ids *ids, const struct token_owner *owner, int32_t index,
                   int32_t token);
 void token_ids_forget(struct token_ids *ids, uint64_t serial);

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inflight/minmax.h"
+
 /* The row before each in its session, as row + 1; 0 for none. The caller frees it. */
 static uint32_t *rows_before(const struct ifl_trace *trace)
 {
@@ -32,7 +34,7 @@ static int link_turns(struct workload *workload, const uint32_t *before)
     workload->next_turn = calloc(trace->n + 1, sizeof *workload->next_turn);
     workload->waits = calloc(trace->n + 1, sizeof *workload->waits);
     if (!workload->next_turn || !workload->waits)
-        return -1;
+        return IFL_E_NOMEM;
     for (size_t i = 0; i < trace->n; i++)
         if (before[i] && trace->think_ns[i] >= 0) {
             workload->next_turn[before[i] - 1] = (uint32_t)i + 1;
@@ -73,7 +75,7 @@ static int repeat_answers(struct workload *workload, const uint32_t *before)
     const struct ifl_trace *trace = workload->trace;
     workload->repeated_by = calloc(trace->n + 1, sizeof *workload->repeated_by);
     if (!workload->repeated_by)
-        return -1;
+        return IFL_E_NOMEM;
     for (size_t i = 0; i < trace->n; i++) {
         if (!before[i] || (trace->samples && trace->samples[before[i] - 1] > 1))
             continue;
@@ -87,7 +89,7 @@ static int follow_sessions(struct workload *workload)
 {
     const struct ifl_trace *trace = workload->trace;
     uint32_t *before = rows_before(trace);
-    int rc = before ? 0 : -1;
+    int rc = before ? 0 : IFL_E_NOMEM;
     if (rc == 0 && !workload->closed && trace->think_ns)
         rc = link_turns(workload, before);
     if (rc == 0 && (trace->prefix_tokens || trace->hash_at))
@@ -107,7 +109,7 @@ static void look_upstream(struct workload *workload)
 static void look_ahead(struct workload *workload)
 {
     const int64_t released_ns = event_next_ns(&workload->released);
-    workload->next_ns = released_ns < workload->streamed_ns ? released_ns : workload->streamed_ns;
+    workload->next_ns = ifl_min(released_ns, workload->streamed_ns);
 }
 
 int workload_create(struct workload *workload, const struct ifl_trace *trace, int32_t concurrency,
@@ -120,7 +122,7 @@ int workload_create(struct workload *workload, const struct ifl_trace *trace, in
         .plain = {.said = ifl_attributes_absent},
         .says_more = trace->hash_at || ifl_trace_has_attributes(trace),
         .closed = closed,
-        .limit = closed && (size_t)concurrency < trace->n ? (size_t)concurrency : trace->n,
+        .limit = closed ? ifl_min((size_t)concurrency, trace->n) : trace->n,
     };
     workload->next_held = workload->limit;
     if (trace->session && follow_sessions(workload) < 0)
@@ -152,7 +154,7 @@ void workload_slo(struct workload *workload, double ttft_s, double tpot_s)
 
 static int32_t smaller(int64_t a, int64_t b)
 {
-    return (int32_t)(a < b ? a : b);
+    return (int32_t)ifl_min(a, b);
 }
 
 /* If the next turn repeats the answer, ids are taken from there: those of the answer stand behind

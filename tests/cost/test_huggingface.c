@@ -227,6 +227,16 @@ Test(huggingface, windows)
     expect_window("qwen3", ", \"use_sliding_window\": true", 0);
 }
 
+Test(huggingface, windows_that_no_layer_can_have)
+{
+#define MISTRAL                                                                                    \
+    "{\"model_type\": \"mistral\", \"num_hidden_layers\": 2, \"hidden_size\": 640,"                \
+    " \"num_attention_heads\": 64, \"intermediate_size\": 96, \"vocab_size\": 100,"                \
+    " \"max_position_embeddings\": 9000"
+    expect_error(MISTRAL TYPES("linear", "full") "}", "layer_types is \"linear_attention\"");
+    expect_error(MISTRAL ", \"layer_types\": [\"full_attention\"]}", "num_hidden_layers types");
+}
+
 Test(huggingface, a_pipe_is_not_waited_for, .timeout = 10)
 {
     struct model model;

@@ -35,7 +35,7 @@ static int watch_planner(struct inspector *x)
     x->watched.ops.batching = &ops;
     x->self_before = malloc(self_bytes(x, batching->self) + 1);
     batching->policy = &x->watched;
-    return x->self_before ? 0 : -1;
+    return x->self_before ? 0 : IFL_E_NOMEM;
 }
 
 /* ---- creation and end ---- */
@@ -47,7 +47,7 @@ int inspector_create(struct inspector *x)
     x->owners = calloc(n, sizeof *x->owners);
     x->slots = calloc(n * (size_t)limits->block_tokens, sizeof *x->slots);
     x->host = calloc(n_host * (size_t)limits->block_tokens, sizeof *x->host);
-    return x->owners && x->slots && x->host && watch_planner(x) == 0 ? 0 : -1;
+    return x->owners && x->slots && x->host && watch_planner(x) == 0 ? 0 : IFL_E_NOMEM;
 }
 
 void inspector_destroy(struct inspector *x)

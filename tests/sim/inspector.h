@@ -23,7 +23,7 @@ struct inspector {
 
 extern const struct ifl_executor_ops inspector_ops;
 
-/* The replica must be created; one inspector at a time. 0, or -1 without memory. */
+/* The replica must be created; one inspector at a time. 0 or IFL_E_NOMEM. */
 int inspector_create(struct inspector *x);
 void inspector_destroy(struct inspector *x);
 /* Checks at the end of a run that all blocks are free. */

@@ -3,6 +3,8 @@
 #include <gsl/gsl_sort.h>
 #include <gsl/gsl_statistics_double.h>
 
+#include "inflight/minmax.h"
+
 enum { MIN_RUNS = 5, MAX_RUNS = 100 };
 static const double patience_s = 0.33;
 
@@ -20,7 +22,7 @@ int bench_time(struct bench *bench, bench_run_fn *run, void *context, struct tim
 {
     double device_s[MAX_RUNS], wall_s[MAX_RUNS], host_s[MAX_RUNS], sum_s = 0;
     const volatile sig_atomic_t *stop = bench->limits.stop;
-    const int max_runs = bench->max_runs < MAX_RUNS ? bench->max_runs : MAX_RUNS;
+    const int max_runs = ifl_min(bench->max_runs, MAX_RUNS);
     struct lasted lasted;
     int n = 0;
     int code = run(context, bench->round++, &lasted, error);

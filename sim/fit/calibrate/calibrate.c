@@ -7,6 +7,7 @@
 #include "base/guard.h"
 #include "cost/engine_model.h"
 #include "fit/calibrate/bench.h"
+#include "inflight/minmax.h"
 
 /* The sizes of the measurements on each engine's kind of machine. */
 static const struct scale {
@@ -27,11 +28,6 @@ static const struct scale *scale_of(const char *engine, struct ifl_error *error)
     return NULL;
 }
 
-static int32_t least(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
 static int set_limits(const struct calibration *calibration, struct ifl_engine_options *limits,
                       struct ifl_error *error)
 {
@@ -39,15 +35,15 @@ static int set_limits(const struct calibration *calibration, struct ifl_engine_o
     if (!scale)
         return error->code;
     const int32_t n_blocks = calibration->n_blocks ? calibration->n_blocks : scale->n_blocks;
-    const int32_t max_tokens = least(scale->max_tokens, calibration->model->max_model_len);
+    const int32_t max_tokens = ifl_min(scale->max_tokens, calibration->model->max_model_len);
     *limits = (struct ifl_engine_options){
         .dtype = calibration->dtype,
         .seed = 1,
         .n_threads = calibration->n_threads,
         .block_tokens = 16,
         .n_blocks = n_blocks,
-        .n_host_blocks = least(scale->n_host_blocks, n_blocks),
-        .max_tokens = least(max_tokens, 16 * n_blocks),
+        .n_host_blocks = ifl_min(scale->n_host_blocks, n_blocks),
+        .max_tokens = ifl_min(max_tokens, 16 * n_blocks),
         .max_step_tokens = scale->max_step_tokens,
         .max_step_seqs = 64,
         .bench_bytes = scale->bench_bytes,

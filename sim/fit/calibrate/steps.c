@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include "fit/calibrate/bench.h"
+#include "inflight/minmax.h"
 
 #define LENGTH(array) (sizeof(array) / sizeof *(array))
 
@@ -165,7 +166,7 @@ static int bench_n_moves(struct moves *moves, struct ifl_error *error)
 static int touch_host_blocks(struct bench *bench, struct ifl_error *error)
 {
     const int32_t n = bench->limits.n_host_blocks;
-    struct moves moves = {bench, (size_t)(n < MAX_MOVES ? n : MAX_MOVES), NULL, CEILING_OUT};
+    struct moves moves = {bench, (size_t)ifl_min(n, MAX_MOVES), NULL, CEILING_OUT};
     struct lasted lasted;
     return moves.n > 0 ? run_moves(&moves, 0, &lasted, error) : 0;
 }

@@ -38,7 +38,7 @@ static int reserve(struct kv_beams *b, int32_t n_columns)
     const int64_t cap = 2 * need;
     int32_t *at = cap < INT32_MAX ? realloc(b->at, (size_t)cap * sizeof *at) : NULL;
     if (!at)
-        return -1;
+        return IFL_E_NOMEM;
     b->at = at;
     b->cap = (int32_t)cap;
     return 0;
@@ -93,7 +93,7 @@ int kv_beams_begin(struct kv_beams *b, int32_t n_seqs, int32_t n_common, int32_t
     b->n_used = n_common + n_columns * n_seqs;
     b->n_added = 0;
     if (reserve(b, n_columns + 1) < 0)
-        return -1;
+        return IFL_E_NOMEM;
     for (int32_t i = 0; i < n_columns * n_seqs; i++)
         column(b, 0)[i] = n_common + i;
     return 0;
@@ -143,7 +143,7 @@ int kv_beams_step(struct kv_beams *b, bool full)
 {
     const int32_t n_before = b->n_used;
     if (reserve(b, b->n_columns + 1) < 0)
-        return -1;
+        return IFL_E_NOMEM;
     (full ? append_blocks : copy_shared)(b);
     b->n_added = b->n_used - n_before;
     return 0;

@@ -18,6 +18,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "inflight/error.h"
+
 /* How a search continues. Parents are drawn, since no token is really sampled. */
 struct beam_search {
     bool search;      /* the samples of a request are the beams of a search */
@@ -39,7 +41,7 @@ struct kv_beams {
 };
 
 /* Begins with the layout of kv/group.h: n_common blocks, then n_columns columns of one block per
- * sequence. 0, or -1 without memory. */
+ * sequence. 0 or IFL_E_NOMEM. */
 int kv_beams_begin(struct kv_beams *beams, int32_t n_seqs, int32_t n_common, int32_t n_columns);
 void kv_beams_end(struct kv_beams *beams);
 
@@ -56,7 +58,7 @@ static inline int32_t kv_beams_saved(const struct kv_beams *beams)
  * shares its last block, except the first to share it, takes a copy. */
 int32_t kv_beams_need(const struct kv_beams *beams, bool full);
 /* Takes these blocks from the reserve: they are at places n_used - n_added to n_used - 1
- * afterwards. 0, or -1 without memory. kv_beams_copied returns the place that a new place is a copy
+ * afterwards. 0 or IFL_E_NOMEM. kv_beams_copied returns the place that a new place is a copy
  * of. */
 int kv_beams_step(struct kv_beams *beams, bool full);
 int32_t kv_beams_copied(const struct kv_beams *beams, int32_t place);

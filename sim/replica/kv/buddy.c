@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "inflight/error.h"
+#include "inflight/minmax.h"
 
 /* ---- free runs ---- */
 
@@ -58,7 +59,7 @@ int kv_buddy_create(struct kv_buddy *buddy, int32_t n_blocks)
     };
     if (!buddy->next || !buddy->prev || !buddy->order) {
         kv_buddy_destroy(buddy);
-        return -1;
+        return IFL_E_NOMEM;
     }
     for (int order = 0; order < KV_BUDDY_ORDERS; order++)
         buddy->free[order] = -1;
@@ -119,7 +120,7 @@ void kv_buddy_give(struct kv_buddy *buddy, int32_t first, int32_t n)
         if (other >= buddy->n_blocks || buddy->order[other] != order)
             break;
         unlink_run(buddy, other);
-        first = first < other ? first : other;
+        first = ifl_min(first, other);
     }
     push(buddy, first, order);
 }

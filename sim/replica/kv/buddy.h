@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "inflight/error.h"
+
 enum { KV_BUDDY_ORDERS = 31 };
 
 struct kv_buddy {
@@ -20,7 +22,7 @@ struct kv_buddy {
     int8_t *order;                 /* [n_blocks] of the free run that begins there, or -1 */
 };
 
-/* 0, or -1 without memory. A zeroed allocator is valid and empty. */
+/* 0 or IFL_E_NOMEM. A zeroed allocator is valid and empty. */
 int kv_buddy_create(struct kv_buddy *buddy, int32_t n_blocks);
 void kv_buddy_destroy(struct kv_buddy *buddy);
 

@@ -29,7 +29,7 @@ int kv_cache_create(struct kv_cache *cache, int32_t n_blocks,
     if (!cache->entries || !cache->buckets || !cache->wanted ||
         kv_evictor_create(&cache->evictor, n_blocks) < 0) {
         kv_cache_destroy(cache);
-        return -1;
+        return IFL_E_NOMEM;
     }
     for (uint64_t i = 0; i < n_buckets; i++)
         cache->buckets[i] = -1;

@@ -79,7 +79,7 @@ struct kv_cache {
     uint64_t n_evicted;
 };
 
-/* 0, or -1 without memory. Zeroed memory is valid for kv_cache_destroy. */
+/* 0 or IFL_E_NOMEM. Zeroed memory is valid for kv_cache_destroy. */
 int kv_cache_create(struct kv_cache *cache, int32_t n_blocks,
                     const struct kv_cache_options *options);
 void kv_cache_destroy(struct kv_cache *cache);

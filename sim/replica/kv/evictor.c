@@ -16,7 +16,7 @@ int kv_evictor_create(struct kv_evictor *evictor, int32_t n_blocks)
     };
     if (!evictor->seats || !evictor->heap) {
         kv_evictor_destroy(evictor);
-        return -1;
+        return IFL_E_NOMEM;
     }
     for (size_t i = 0; i < n; i++)
         evictor->seats[i].heap_at = KV_NOT_UNUSED;

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "inflight/error.h"
+
 struct kv_rank {
     int64_t key;
     uint64_t touched;
@@ -29,7 +31,7 @@ struct kv_evictor {
 
 enum { KV_NOT_UNUSED = -1, KV_IN_LIST = -2 };
 
-/* 0, or -1 without memory. Zeroed memory is valid for kv_evictor_destroy. */
+/* 0 or IFL_E_NOMEM. Zeroed memory is valid for kv_evictor_destroy. */
 int kv_evictor_create(struct kv_evictor *evictor, int32_t n_blocks);
 void kv_evictor_destroy(struct kv_evictor *evictor);
 

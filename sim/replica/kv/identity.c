@@ -1,5 +1,6 @@
 #include "replica/kv/identity.h"
 
+#include "inflight/minmax.h"
 #include "inflight/random.h"
 
 enum source { OF_STREAM = 1, OF_TRACE, OF_REQUEST };
@@ -33,17 +34,17 @@ uint64_t kv_identity(const struct live_request *live, uint64_t before, int32_t b
 static int64_t id_covered_tokens(const struct ifl_request *r)
 {
     const int64_t n = (int64_t)r->n_hash_ids * r->hash_id_tokens;
-    return n < r->n_prompt ? n : r->n_prompt;
+    return ifl_min(n, r->n_prompt);
 }
 
 int32_t kv_shareable_tokens(const struct live_request *r)
 {
-    return r->named_tokens > r->stream_tokens ? r->named_tokens : r->stream_tokens;
+    return ifl_max(r->named_tokens, r->stream_tokens);
 }
 
 static int32_t smaller(int64_t a, int64_t b)
 {
-    return (int32_t)(a < b ? a : b);
+    return (int32_t)ifl_min(a, b);
 }
 
 int32_t kv_common_tokens(const struct ifl_request *a, const struct ifl_request *b)

@@ -10,7 +10,7 @@ static int create_free(struct kv_pool *pool)
         return kv_buddy_create(&pool->buddy, pool->n_blocks);
     pool->free_stack = malloc(n * sizeof *pool->free_stack);
     if (!pool->free_stack)
-        return -1;
+        return IFL_E_NOMEM;
     for (int32_t i = 0; i < pool->n_blocks; i++)
         pool->free_stack[i] = (uint32_t)i;
     return 0;
@@ -31,7 +31,7 @@ int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator all
     if (!pool->n_refs || create_free(pool) < 0 ||
         (pool->cached && kv_cache_create(&pool->cache, n_blocks, cache) < 0)) {
         kv_pool_destroy(pool);
-        return -1;
+        return IFL_E_NOMEM;
     }
     return 0;
 }

@@ -36,7 +36,7 @@ struct kv_pool {
     struct kv_cache cache; /* cached: beside the stack */
 };
 
-/* 0, or -1 without memory. A zeroed pool is valid and empty. A contiguous pool has no cache. */
+/* 0 or IFL_E_NOMEM. A zeroed pool is valid and empty. A contiguous pool has no cache. */
 int kv_pool_create(struct kv_pool *pool, int32_t n_blocks, enum kv_allocator allocator,
                    const struct kv_cache_options *cache);
 void kv_pool_destroy(struct kv_pool *pool);
