@@ -81,7 +81,7 @@ int routing_create(struct routing *routing, struct replica *replicas, uint32_t n
     if (!routing->loads)
         return ifl_fail_nomem(error);
     for (uint32_t i = 0; i < n; i++) {
-        routing->loads[i].limits = &replicas[i].limits;
+        routing->loads[i].limits = &replicas[i].fixed.limits;
         routing->loads[i].roles = IFL_PREFILLS | IFL_DECODES;
         routing_note_load(routing, &replicas[i]);
     }
@@ -97,12 +97,12 @@ void routing_destroy(struct routing *routing)
 
 void routing_note_load(struct routing *routing, const struct replica *replica)
 {
-    struct ifl_load *load = &routing->loads[replica->number];
-    load->n_running = (int32_t)(replica->running.n - replica->n_ended);
-    load->n_waiting = (int32_t)replica->waiting.n;
-    load->n_swapped = (int32_t)replica->n_swapped;
-    load->n_free_blocks = replica->kv.n_free;
-    load->n_waiting_tokens = replica->waiting.n_tokens;
+    struct ifl_load *load = &routing->loads[replica->fixed.number];
+    load->n_running = (int32_t)(replica->here.running.n - replica->leaving.n_ended);
+    load->n_waiting = (int32_t)replica->here.waiting.n;
+    load->n_swapped = (int32_t)replica->here.n_swapped;
+    load->n_free_blocks = replica->kv.device.n_free;
+    load->n_waiting_tokens = replica->here.waiting.n_tokens;
 }
 
 /* ---- asking ---- */
@@ -193,11 +193,11 @@ void routing_tell_first_tokens(struct routing *routing, const struct replica *re
     const struct module *router = routing->router;
     if (!router || !router->policy->ops.route->on_first_token)
         return;
-    for (size_t i = 0; i < replica->n_planned; i++) {
-        const struct live_request *r = replica->planned[i].r;
-        if (r->pub.first_token_ns == replica->last_end_ns && r->pub.stale.n_out == 1)
+    for (size_t i = 0; i < replica->plan.n_planned; i++) {
+        const struct live_request *r = replica->plan.planned[i].r;
+        if (r->pub.first_token_ns == replica->in_flight.last_end_ns && r->pub.stale.n_out == 1)
             router->policy->ops.route->on_first_token(router->self, show_live(routing, replica, r),
-                                                      replica->number);
+                                                      replica->fixed.number);
     }
 }
 
@@ -207,5 +207,5 @@ void routing_tell_end(struct routing *routing, const struct replica *replica,
     const struct module *router = routing->router;
     if (router && router->policy->ops.route->on_end)
         router->policy->ops.route->on_end(router->self, show_live(routing, replica, r),
-                                          replica->number);
+                                          replica->fixed.number);
 }

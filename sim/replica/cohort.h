@@ -63,6 +63,13 @@ struct cohort {
 };
 
 int cohort_create(struct cohort *cohort, struct kv_block block);
+/* refresh: brings a member up to date when a policy reads it. */
+static inline void cohort_set_refresh(struct cohort *cohort,
+                                      void (*refresh)(const struct ifl_ticks *,
+                                                      const struct ifl_request *))
+{
+    cohort->ticks.refresh = refresh;
+}
 void cohort_destroy(struct cohort *cohort);
 /* Room for n members; 0 or IFL_E_NOMEM. */
 int cohort_reserve(struct cohort *cohort, size_t n);
@@ -86,6 +93,17 @@ static inline void cohort_sync(const struct cohort *cohort, struct live_request 
 {
     if (r->synced_tick < cohort->tick || cohort->grown)
         cohort_catch_up(cohort, r);
+}
+
+/* A step begins: no blocks are taken for its tick yet. */
+static inline void cohort_open(struct cohort *cohort)
+{
+    cohort->grown = false;
+}
+/* The counts of members have changed: they are to be read anew. */
+static inline void cohort_stir(struct cohort *cohort)
+{
+    cohort->ticks.n++;
 }
 
 /* First of the members that need blocks to take the next tick, linked by GROWING. Skip those for

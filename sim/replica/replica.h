@@ -17,33 +17,15 @@
 #include "inflight/policy.h"
 #include "inflight/report.h"
 
-#include "replica/cohort.h"
+#include "replica/accounts.h"
+#include "replica/here.h"
+#include "replica/in_flight.h"
 #include "replica/kv/beams.h"
-#include "replica/kv/pool.h"
-#include "replica/live_request.h"
-#include "replica/module.h"
+#include "replica/leaving.h"
+#include "replica/listeners.h"
+#include "replica/plan.h"
 #include "replica/refusals.h"
-#include "replica/waiting.h"
-
-struct listeners { /* modules that have a certain hook, in order of their kinds */
-    const struct module *of[N_MODULES];
-    size_t n;
-};
-
-/* One request's share of the step being built. */
-struct planned {
-    struct live_request *r; /* NULL where it was undone */
-    int32_t n;              /* tokens of each sequence */
-    int32_t n_tokens;       /* of all its sequences, shared ones once */
-    bool decodes, samples;
-};
-
-/* A snapshot of one list, taken when a plan first asks for it. */
-struct snapshot {
-    const struct ifl_request **of;
-    size_t n;
-    bool taken;
-};
+#include "replica/wakes.h"
 
 struct ranked_request {
     int64_t key; /* by which it is ranked */
@@ -62,8 +44,17 @@ struct ranking {
     bool stale; /* all keys must be asked anew before the next look */
 };
 
-/* Most steps that modules are told of in one call. */
-enum { REPLICA_LONGEST_RUN = 1024 };
+/* What the lists are ranked by, and the lists (replica_ranks.c). */
+struct rankings {
+    enum ifl_keys order_keys; /* as of the last plan that looked at a ranked list */
+    bool keys_read_plan;      /* some module has asked for the plan, so keys may depend on it */
+    bool keys_asked;          /* this plan has asked for order_keys */
+    bool keys_change;         /* the keys of the last plan do not stand */
+    bool ranks_stale;         /* keys of waiting requests must be asked anew before the next look */
+    struct ranking by_rank[N_RANKED];
+    const struct ifl_request **asked; /* scratch */
+    int64_t *keys;                    /* scratch */
+};
 
 /* In the checking mode: what a module was asked within a plan, and its answer. */
 struct said {
@@ -73,117 +64,40 @@ struct said {
 };
 
 struct said_list {
+    bool checks;              /* the checking mode */
     struct said *of, *before; /* [n] of this plan, [n_before] of the one before */
     size_t n, n_before, cap;
 };
 
-struct replica {
-    struct ifl_step step; /* first: what the policy holds */
-    struct ifl_view view;
-    struct ifl_limits limits;
-
-    /* modules, and which of them have which hook */
-    struct module modules[N_MODULES]; /* the cluster's router is not among them */
-    struct listeners on_join, on_start, on_undo, on_preempt, on_step_start, on_step_end, on_leave;
-    bool has_ahead;           /* the preempt module has `ahead`, to be asked after each plan */
-    enum ifl_keys order_keys; /* as of the last plan that looked at a ranked list */
-    bool keys_read_plan;      /* some module has asked for the plan, so keys may depend on it */
-
-    /* constant during a run */
+/* What never changes once the replica is created. */
+struct replica_fixed {
     uint32_t number; /* in its cluster */
+    struct ifl_limits limits;
     struct kv_block block;
     enum swap_full swap_full;
     uint64_t seed;
     bool wants_work; /* the executor wants the work of each sequence */
     int32_t max_samples;
     struct beam_search beams;
+    struct module modules[N_MODULES]; /* the cluster's router is not among them */
+};
 
-    /* requests that are here */
-    struct live_pool pool;
-    struct waiting waiting;
-    struct live_list running;      /* ON_DEVICE, in order of start */
-    struct live_list apart;        /* AMONG_PEERS, not in the cohort: prompts, mostly */
-    int32_t n_in_prefill;          /* running requests that do not decode yet */
-    struct live_request **swapped; /* in no order */
-    size_t n_swapped;
-    int64_t n_seqs_here;         /* sequences that wait, run or are swapped out */
-    int64_t n_unanswered_tokens; /* prompt tokens of the requests without a first token */
-    struct cohort cohort;
+/* Each part is written in one file, its header included; tests/writers checks it. A part is written
+ * in the file of its name, fixed in replica_create.c, kv in accounts.h, ranks in replica_ranks.c,
+ * said in replica_check.c, on in listeners.c. */
+struct replica {
+    struct plan plan; /* first, for replica_of */
+    struct ifl_view view;
+    struct replica_fixed fixed;
+    struct listeners on;
+    struct here here;
+    struct accounts kv;
+    struct rankings ranks;
+    struct leaving leaving;
+    struct in_flight in_flight;
+    struct wakes wakes;
     struct refusals refusals; /* reasons why requests were dropped */
-    uint64_t n_starts;
-    uint64_t n_backs; /* preemptions to the back of the queue */
-    size_t cap;       /* requests; each array that a plan fills has room for twice as many */
-
-    /* K/V of these requests; accounts in slots of one token */
-    struct kv_pool kv, host;
-    int64_t kv_token_slots;    /* K/V that exists on the device */
-    int64_t kv_internal_slots; /* held, and never to be used */
-    int32_t n_group_saved;     /* blocks saved by sharing within groups */
-
-    /* the plan under way */
-    struct planned *planned;
-    size_t n_planned;
-    size_t n_decodes; /* planned requests that decode, n_members of them in the cohort */
-    size_t n_members;
-    bool ready_all;           /* schedule_ready took the whole cohort */
-    bool shown;               /* n_now of some members was set for it */
-    bool planning;            /* a plan is being made */
-    bool keys_asked;          /* this plan has asked for order_keys */
-    bool keys_change;         /* the keys of the last plan do not stand */
-    bool ranks_stale;         /* keys of waiting requests must be asked anew before the next look */
-    int64_t refused_until_ns; /* earliest until_ns of a refusal; IFL_NEVER: none */
-    uint64_t first_start;     /* requests that this plan starts have at least this start_serial */
-    struct snapshot by_start, started, scheduled;
-    struct ranking by_rank[N_RANKED];
-    const struct ifl_request **asked; /* scratch */
-    int64_t *keys;                    /* scratch */
-    struct ifl_copy *outs, *ins;      /* [host blocks + 1] */
-    struct ifl_copy *copies;          /* [device blocks + 1] */
-    size_t n_outs, n_ins, n_copies;   /* in tallied pools outs and ins are only counted */
-    int32_t n_rejected;               /* in this plan */
-    struct live_request **gone;       /* rejected in this plan or finished in this step */
-    size_t n_gone;
-    size_t n_decodes_gone;       /* the leading ones: finished by a tick of this step */
-    struct live_request **ended; /* finished in a step that the next plan is made ahead of */
-    size_t n_ended;
-    int32_t n_ended_victims;                 /* ended requests that were preempted in this plan */
-    bool plans_ahead;                        /* the last plan called ifl_plan_ahead */
-    struct refusal refused[IFL_SWAPPED + 1]; /* the last one in this plan, by the request's state */
-    struct ifl_promise promise;              /* n_steps 0: none */
-    struct ifl_padding padding;              /* stays while the promise holds */
-    bool pads_for_ended;                     /* the step computes for requests that have ended */
-    bool broken;                             /* a policy broke the contract; `error` is filled */
-    bool answering; /* a module has been asked by the plan and has not answered yet */
-    struct ifl_error error;
-
-    bool checks; /* the checking mode */
     struct said_list said;
-
-    /* read by the loop */
-    bool busy;             /* a step is in flight */
-    bool due;              /* the loop has put it down for a plan */
-    int64_t wake_ns;       /* when an empty plan asks for another plan */
-    int64_t wake_asked_ns; /* the last wake_ns for which the loop has an event */
-    uint64_t wake_step;    /* view.step at the last wake */
-    uint64_t n_vain_wakes; /* wakes in a row without any event here in between */
-
-    /* the step in flight */
-    bool ticks; /* the cohort takes part */
-    struct ifl_step_desc desc;
-    struct ifl_work *work; /* only for executors that want it */
-    uint32_t *tables;      /* block tables of the sequences of groups */
-    size_t n_tables, cap_tables;
-    struct ifl_result *results; /* of the steps that end, if a module asks for them */
-    struct ifl_step_record record;
-    int32_t n_preempted_before; /* by plans that led to no step since the last one */
-    int64_t last_end_ns;        /* of the step before, IFL_NEVER before the first */
-    int64_t n_barren_steps;     /* steps since the last one that produced a token */
-
-    /* steps that repeat one another */
-    int64_t tick_ns;                      /* duration of the last tick that coasted */
-    int32_t n_untold;                     /* ticks that have ended and that no module was told of */
-    int64_t untold_start_ns;              /* start of the first of them */
-    int64_t ends_ns[REPLICA_LONGEST_RUN]; /* of the untold ticks, and of the step that ends now */
 };
 
 struct replica_options {
@@ -209,7 +123,7 @@ void replica_destroy(struct replica *replica);
 /* Requests that wait, run, or are swapped out. */
 static inline size_t replica_requests(const struct replica *replica)
 {
-    return replica->pool.n_live + waiting_undescribed(&replica->waiting);
+    return replica->here.pool.n_live + waiting_undescribed(&replica->here.waiting);
 }
 
 /* The request joins the queue at now_ns: when it arrived, or later if a router held it back.
@@ -222,6 +136,8 @@ enum replica_fit replica_fit(const struct replica *replica, const struct arrival
 
 /* Builds a step at now_ns. Negative: a policy broke the contract. */
 int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error);
+/* Turns the checking mode on or off: every promised step is planned all the same. */
+void replica_check(struct replica *replica, bool checks);
 /* Call it when a promised step was planned otherwise: fills `error` with the name of the module
  * that broke its word, and returns the code. */
 int replica_blame(const struct replica *replica, struct ifl_error *error);

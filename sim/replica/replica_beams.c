@@ -6,20 +6,20 @@
 
 static bool full(const struct replica *replica, const struct live_request *r)
 {
-    return r->pub.stale.n_computed % replica->limits.block_tokens == 0;
+    return r->pub.stale.n_computed % replica->fixed.limits.block_tokens == 0;
 }
 
 /* Tokens in each of the last blocks. */
 static int32_t last_tokens(const struct replica *replica, const struct live_request *r)
 {
     const int32_t n_blocks = r->beams.n_common + r->beams.n_columns;
-    return r->pub.stale.n_computed - (n_blocks - 1) * replica->limits.block_tokens;
+    return r->pub.stale.n_computed - (n_blocks - 1) * replica->fixed.limits.block_tokens;
 }
 
 int64_t replica_beams_slots(const struct replica *replica, const struct live_request *r)
 {
     const int32_t n_last = kv_beams_last(&r->beams);
-    return (int64_t)(r->beams.n_used - n_last) * replica->limits.block_tokens +
+    return (int64_t)(r->beams.n_used - n_last) * replica->fixed.limits.block_tokens +
            (int64_t)n_last * last_tokens(replica, r);
 }
 
@@ -27,7 +27,7 @@ int64_t replica_beams_slots(const struct replica *replica, const struct live_req
 int32_t replica_beams_hold(const struct replica *replica, const struct live_request *r,
                            int32_t hold_tokens)
 {
-    const struct kv_block block = replica->block;
+    const struct kv_block block = replica->fixed.block;
     const int32_t n_next = r->pub.stale.n_computed + 1;
     if (hold_tokens < n_next)
         return r->beams.n_used;
@@ -37,14 +37,14 @@ int32_t replica_beams_hold(const struct replica *replica, const struct live_requ
 
 int replica_beams_begin(struct replica *replica, struct live_request *r)
 {
-    const struct kv_block block = replica->block;
+    const struct kv_block block = replica->fixed.block;
     const int32_t n_columns = kv_blocks_for(r->pub.stale.n_computed, block);
     const int32_t n_common = r->parted ? group_shared_blocks(&r->pub, block) : n_columns;
     if (r->parted)
-        replica->n_group_saved -= group_saved_blocks(&r->pub, block);
+        accounts_add_saved(&replica->kv, -group_saved_blocks(&r->pub, block));
     if (kv_beams_begin(&r->beams, r->pub.n_seqs, n_common, n_columns - n_common) < 0)
         return IFL_E_NOMEM;
-    replica->n_group_saved += kv_beams_saved(&r->beams);
+    accounts_add_saved(&replica->kv, kv_beams_saved(&r->beams));
     r->parted = true;
     return 0;
 }
@@ -53,31 +53,13 @@ void replica_beams_step(struct replica *replica, struct live_request *r)
 {
     const bool is_full = full(replica, r);
     struct kv_beams *beams = &r->beams;
-    replica->n_group_saved -= kv_beams_saved(beams);
+    accounts_add_saved(&replica->kv, -kv_beams_saved(beams));
     ifl_require(kv_beams_step(beams, is_full) == 0 && beams->n_used <= r->pub.stale.n_blocks);
-    replica->n_group_saved += kv_beams_saved(beams);
+    accounts_add_saved(&replica->kv, kv_beams_saved(beams));
     for (int32_t place = beams->n_used - beams->n_added; !is_full && place < beams->n_used; place++)
-        replica->copies[replica->n_copies++] =
-            (struct ifl_copy){r->blocks[kv_beams_copied(beams, place)], r->blocks[place]};
+        plan_copy(&replica->plan, r->blocks[kv_beams_copied(beams, place)], r->blocks[place]);
     if (!is_full)
-        replica->kv_token_slots += (int64_t)beams->n_added * last_tokens(replica, r);
-}
-
-static bool is_one_of(const uint32_t *blocks, int32_t n, uint32_t block)
-{
-    for (int32_t i = 0; i < n; i++)
-        if (blocks[i] == block)
-            return true;
-    return false;
-}
-
-static void forget_copies(struct replica *replica, const uint32_t *to, int32_t n_to)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < replica->n_copies; i++)
-        if (!is_one_of(to, n_to, replica->copies[i].to))
-            replica->copies[n++] = replica->copies[i];
-    replica->n_copies = n;
+        accounts_add_tokens(&replica->kv, (int64_t)beams->n_added * last_tokens(replica, r));
 }
 
 void replica_beams_undo(struct replica *replica, struct live_request *r)
@@ -85,12 +67,13 @@ void replica_beams_undo(struct replica *replica, struct live_request *r)
     const bool was_full = full(replica, r);
     struct kv_beams *beams = &r->beams;
     if (!was_full) {
-        replica->kv_token_slots -= (int64_t)beams->n_added * last_tokens(replica, r);
-        forget_copies(replica, r->blocks + beams->n_used - beams->n_added, beams->n_added);
+        accounts_add_tokens(&replica->kv, -(int64_t)beams->n_added * last_tokens(replica, r));
+        plan_forget_copies_to(&replica->plan, r->blocks + beams->n_used - beams->n_added,
+                              beams->n_added);
     }
-    replica->n_group_saved -= kv_beams_saved(beams);
+    accounts_add_saved(&replica->kv, -kv_beams_saved(beams));
     kv_beams_undo(beams, was_full, r->blocks);
-    replica->n_group_saved += kv_beams_saved(beams);
+    accounts_add_saved(&replica->kv, kv_beams_saved(beams));
 }
 
 /* Gives back what is neither used nor promised. */
@@ -99,7 +82,7 @@ static void give_back(struct replica *replica, struct live_request *r)
     const int32_t keep = ifl_max(r->n_promised, r->beams.n_used);
     if (r->pub.stale.n_blocks <= keep)
         return;
-    kv_release(&replica->kv, r->pub.stale.n_blocks - keep, r->blocks + keep);
+    kv_release(&replica->kv.device, r->pub.stale.n_blocks - keep, r->blocks + keep);
     r->pub.stale.n_blocks = keep;
 }
 
@@ -108,12 +91,13 @@ void replica_beams_fork(struct replica *replica, struct live_request *r)
     int32_t *parents = kv_beams_parents(&r->beams);
     const int32_t n_last_tokens = last_tokens(replica, r);
     for (int32_t seq = 0; seq < r->pub.n_seqs; seq++)
-        parents[seq] = beam_parent(&replica->beams, r->row, r->pub.stale.n_out, seq, r->pub.n_seqs);
-    replica->n_group_saved -= kv_beams_saved(&r->beams);
+        parents[seq] =
+            beam_parent(&replica->fixed.beams, r->row, r->pub.stale.n_out, seq, r->pub.n_seqs);
+    accounts_add_saved(&replica->kv, -kv_beams_saved(&r->beams));
     const struct kv_beams_lost lost = kv_beams_fork(&r->beams, parents, r->blocks);
-    replica->n_group_saved += kv_beams_saved(&r->beams);
-    replica->kv_token_slots -= (int64_t)lost.n_last * n_last_tokens +
-                               (int64_t)(lost.n - lost.n_last) * replica->limits.block_tokens;
+    accounts_add_saved(&replica->kv, kv_beams_saved(&r->beams));
+    const int64_t n_full = (int64_t)(lost.n - lost.n_last) * replica->fixed.limits.block_tokens;
+    accounts_add_tokens(&replica->kv, -((int64_t)lost.n_last * n_last_tokens + n_full));
     give_back(replica, r);
 }
 
@@ -122,7 +106,7 @@ void replica_beams_fork(struct replica *replica, struct live_request *r)
 /* Blocks that the next token takes from the pool. */
 static int32_t missing(const struct replica *replica, struct live_request *r)
 {
-    cohort_sync(&replica->cohort, r);
+    cohort_sync(&replica->here.cohort, r);
     const int32_t n =
         replica_beams_hold(replica, r, r->pub.stale.n_computed + 1) - r->pub.stale.n_blocks;
     return ifl_max(n, 0);
@@ -131,8 +115,8 @@ static int32_t missing(const struct replica *replica, struct live_request *r)
 int32_t replica_growing_beams(const struct replica *replica)
 {
     int32_t n = 0;
-    if (replica->beams.search)
-        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+    if (replica->fixed.beams.search)
+        FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS)
             if (r->pub.forks && r->pub.stale.n_now == 0)
                 n += missing(replica, r);
     return n;
@@ -140,8 +124,8 @@ int32_t replica_growing_beams(const struct replica *replica)
 
 void replica_step_beams(struct replica *replica)
 {
-    if (replica->beams.search)
-        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+    if (replica->fixed.beams.search)
+        FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS)
             if (r->pub.forks) {
                 replica_take_blocks(replica, r, missing(replica, r));
                 replica_beams_step(replica, r);
@@ -150,10 +134,10 @@ void replica_step_beams(struct replica *replica)
 
 void replica_fork_beams(struct replica *replica)
 {
-    if (replica->beams.search)
-        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+    if (replica->fixed.beams.search)
+        FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS)
             if (r->pub.forks) {
-                cohort_sync(&replica->cohort, r);
+                cohort_sync(&replica->here.cohort, r);
                 replica_beams_fork(replica, r);
             }
 }

@@ -18,16 +18,17 @@ static int64_t unused_slots(const struct replica *replica, const struct live_req
     const int32_t n_final = final_tokens(r);
     if (r->pub.forks)
         return 0;
-    const int64_t held = (int64_t)r->pub.stale.n_blocks * replica->block.tokens;
+    const int64_t held = (int64_t)r->pub.stale.n_blocks * replica->fixed.block.tokens;
     const int64_t unused =
-        held - group_slots(&r->pub, n_final, n_final > r->pub.n_prompt, replica->block);
+        held - group_slots(&r->pub, n_final, n_final > r->pub.n_prompt, replica->fixed.block);
     return ifl_max(unused, 0);
 }
 
 /* A contiguous reservation is rounded up, and cannot grow. */
 static bool can_take(const struct replica *replica, const struct live_request *r, int32_t n)
 {
-    return kv_fits(&replica->kv, n) && !(replica->kv.contiguous && r->pub.stale.n_blocks > 0);
+    return kv_fits(&replica->kv.device, n) &&
+           !(replica->kv.device.contiguous && r->pub.stale.n_blocks > 0);
 }
 
 /* With a cache: blocks that r takes from the pool to hold n blocks. These are
@@ -38,7 +39,7 @@ static int32_t need_beyond_hit(const struct replica *replica, const struct live_
 {
     int32_t n_unused = 0;
     for (int32_t i = 0; i < r->n_hit; i++)
-        n_unused += replica->kv.n_refs[r->blocks[i]] == 0;
+        n_unused += replica->kv.device.n_refs[r->blocks[i]] == 0;
     return n > r->n_hit ? n - r->n_hit + n_unused : n_unused;
 }
 
@@ -46,21 +47,21 @@ int32_t replica_hold_blocks(const struct replica *replica, const struct live_req
                             int32_t hold_tokens)
 {
     return r->beams.n_seqs > 0 ? replica_beams_hold(replica, r, hold_tokens)
-                               : group_blocks(&r->pub, hold_tokens, replica->block);
+                               : group_blocks(&r->pub, hold_tokens, replica->fixed.block);
 }
 
 int64_t replica_slots(const struct replica *replica, const struct live_request *r)
 {
     return r->beams.n_seqs > 0
                ? replica_beams_slots(replica, r)
-               : group_slots(&r->pub, r->pub.stale.n_computed, r->parted, replica->block);
+               : group_slots(&r->pub, r->pub.stale.n_computed, r->parted, replica->fixed.block);
 }
 
 int32_t replica_saved_blocks(const struct replica *replica, const struct live_request *r)
 {
     if (r->beams.n_seqs > 0)
         return kv_beams_saved(&r->beams);
-    return r->parted ? group_saved_blocks(&r->pub, replica->block) : 0;
+    return r->parted ? group_saved_blocks(&r->pub, replica->fixed.block) : 0;
 }
 
 int32_t replica_need(const struct replica *replica, const struct live_request *r,
@@ -68,17 +69,17 @@ int32_t replica_need(const struct replica *replica, const struct live_request *r
 {
     const int32_t has = r->pub.state == IFL_SWAPPED ? 0 : r->pub.stale.n_blocks;
     const int32_t more = replica_hold_blocks(replica, r, hold_tokens) - has;
-    const int32_t too_many = replica->kv.n_free + 1;
-    if (replica->kv.cached && r->pub.state == IFL_WAITING)
+    const int32_t too_many = replica->kv.device.n_free + 1;
+    if (replica->kv.device.cached && r->pub.state == IFL_WAITING)
         return need_beyond_hit(replica, r, more);
-    if (more <= 0 || !replica->kv.contiguous)
+    if (more <= 0 || !replica->kv.device.contiguous)
         return more > 0 ? more : 0;
     if (has > 0)
         return too_many;
     const int64_t rounded = kv_buddy_rounded(more);
-    if (rounded > replica->kv.n_blocks)
-        return replica->kv.n_blocks + 1;
-    return kv_fits(&replica->kv, more) || rounded > too_many ? (int32_t)rounded : too_many;
+    if (rounded > replica->kv.device.n_blocks)
+        return replica->kv.device.n_blocks + 1;
+    return kv_fits(&replica->kv.device, more) || rounded > too_many ? (int32_t)rounded : too_many;
 }
 
 bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_t n)
@@ -88,15 +89,15 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
     if (!can_take(replica, r, n) || !replica_reserve_numbers(replica, r, r->pub.stale.n_blocks + n))
         return false;
     if (r->counted)
-        cohort_uncount(&replica->cohort, r);
-    kv_take(&replica->kv, n,
-            kv_numbers(&replica->kv, n) > 0 ? r->blocks + r->pub.stale.n_blocks : NULL);
+        cohort_uncount(&replica->here.cohort, r);
+    kv_take(&replica->kv.device, n,
+            kv_numbers(&replica->kv.device, n) > 0 ? r->blocks + r->pub.stale.n_blocks : NULL);
     r->pub.stale.n_blocks += n;
     if (r->in_cohort && r->pub.n_seqs > 1)
-        cohort_regrow(&replica->cohort, r);
+        cohort_regrow(&replica->here.cohort, r);
     const int64_t unused = unused_slots(replica, r);
-    const int64_t taken = (int64_t)n * replica->limits.block_tokens;
-    replica->kv_internal_slots += ifl_min(unused, taken); /* older ones are counted */
+    const int64_t taken = (int64_t)n * replica->fixed.limits.block_tokens;
+    accounts_add_unused(&replica->kv, ifl_min(unused, taken)); /* older ones are counted */
     return true;
 }
 
@@ -104,17 +105,17 @@ bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_
 static int64_t slots_of_others(const struct replica *replica, const struct live_request *r)
 {
     int64_t n = 0;
-    for (int32_t i = 0; replica->kv.cached && i < r->n_names; i++)
-        n += replica->kv.n_refs[r->blocks[i]] > 1;
-    return n * replica->limits.block_tokens;
+    for (int32_t i = 0; replica->kv.device.cached && i < r->n_names; i++)
+        n += replica->kv.device.n_refs[r->blocks[i]] > 1;
+    return n * replica->fixed.limits.block_tokens;
 }
 
 bool replica_first_blocks(struct replica *replica, struct live_request *r, int32_t n)
 {
-    const int32_t n_hit = replica->kv.cached ? r->n_hit : 0;
+    const int32_t n_hit = replica->kv.device.cached ? r->n_hit : 0;
     if (n_hit == 0)
         return replica_take_blocks(replica, r, n);
-    if (need_beyond_hit(replica, r, n) > replica->kv.n_free ||
+    if (need_beyond_hit(replica, r, n) > replica->kv.device.n_free ||
         !replica_reserve_numbers(replica, r, n))
         return false;
     replica_share_hit(replica, r);
@@ -123,16 +124,16 @@ bool replica_first_blocks(struct replica *replica, struct live_request *r, int32
 
 void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished)
 {
-    if (replica->kv.cached)
+    if (replica->kv.device.cached)
         replica_leave_in_cache(replica, r, finished);
-    replica->kv_internal_slots -= unused_slots(replica, r);
-    replica->n_group_saved -= replica_saved_blocks(replica, r);
-    replica->kv_token_slots -= replica_slots(replica, r) - slots_of_others(replica, r);
-    if (replica->kv.cached && replica->kv.tallied)
-        kv_release_tallied(&replica->kv, r->pub.stale.n_blocks - r->n_published, r->n_names,
+    accounts_add_unused(&replica->kv, -unused_slots(replica, r));
+    accounts_add_saved(&replica->kv, -replica_saved_blocks(replica, r));
+    accounts_add_tokens(&replica->kv, slots_of_others(replica, r) - replica_slots(replica, r));
+    if (replica->kv.device.cached && replica->kv.device.tallied)
+        kv_release_tallied(&replica->kv.device, r->pub.stale.n_blocks - r->n_published, r->n_names,
                            r->blocks);
     else
-        kv_release(&replica->kv, r->pub.stale.n_blocks, r->blocks);
+        kv_release(&replica->kv.device, r->pub.stale.n_blocks, r->blocks);
     r->pub.stale.n_blocks = 0;
     r->n_hit = r->n_published = r->n_names = 0;
     r->identity = r->looked_up = 0;
@@ -144,18 +145,18 @@ void replica_drop_blocks(struct replica *replica, struct live_request *r, bool f
 static int32_t growth(const struct replica *replica, const struct live_request *r)
 {
     const int32_t n_computed =
-        r->pub.stale.n_computed + (int32_t)(replica->cohort.tick - r->synced_tick);
-    return r->pub.n_seqs == 1
-               ? 1
-               : group_blocks(&r->pub, n_computed + 1, replica->block) - r->pub.stale.n_blocks;
+        r->pub.stale.n_computed + (int32_t)(replica->here.cohort.tick - r->synced_tick);
+    return r->pub.n_seqs == 1 ? 1
+                              : group_blocks(&r->pub, n_computed + 1, replica->fixed.block) -
+                                    r->pub.stale.n_blocks;
 }
 
 int32_t replica_listed_growth(const struct replica *replica)
 {
     int32_t n = 0;
-    for (const struct live_request *r = cohort_growing(&replica->cohort); r;
+    for (const struct live_request *r = cohort_growing(&replica->here.cohort); r;
          r = r->links[GROWING].next)
-        if (cohort_grows(&replica->cohort, r) && r->pub.stale.n_now == 0)
+        if (cohort_grows(&replica->here.cohort, r) && r->pub.stale.n_now == 0)
             n += growth(replica, r);
     return n + replica_growing_beams(replica);
 }
@@ -164,8 +165,8 @@ int32_t replica_listed_growth(const struct replica *replica)
  * middle of that plan. */
 bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new)
 {
-    const struct kv_pool *kv = &replica->kv;
-    return kv->cached && kv->cache.n_asked > 0 && replica->waiting.n > 0 &&
+    const struct kv_pool *kv = &replica->kv.device;
+    return kv->cached && kv->cache.n_asked > 0 && replica->here.waiting.n > 0 &&
            n_new > kv->n_free - kv->cache.n_idle;
 }
 
@@ -173,35 +174,35 @@ bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new)
  * token. */
 static void count_from_now_on(struct replica *replica, struct live_request *r)
 {
-    const int32_t block_tokens = replica->block.tokens, n_final = final_tokens(r);
-    cohort_sync(&replica->cohort, r);
-    const int32_t n_at_last = (kv_blocks_for(n_final, replica->block) - 1) * block_tokens;
+    const int32_t block_tokens = replica->fixed.block.tokens, n_final = final_tokens(r);
+    cohort_sync(&replica->here.cohort, r);
+    const int32_t n_at_last = (kv_blocks_for(n_final, replica->fixed.block) - 1) * block_tokens;
     const int32_t n_ticks = n_at_last - r->pub.stale.n_computed;
-    cohort_count(&replica->cohort, r, replica->cohort.tick + n_ticks,
-                 n_ticks >= replica->cohort.grown ? n_at_last + block_tokens - n_final : 0);
+    cohort_count(&replica->here.cohort, r, replica->here.cohort.tick + n_ticks,
+                 n_ticks >= replica->here.cohort.grown ? n_at_last + block_tokens - n_final : 0);
 }
 
-void replica_add_to_cohort(struct replica *replica, struct live_request *r)
+void replica_join_cohort(struct replica *replica, struct live_request *r)
 {
-    const int32_t n_now = r->pub.stale.n_computed + replica->cohort.grown;
-    const bool counts =
-        replica->kv.tallied && r->pub.stale.n_blocks == kv_blocks_for(n_now, replica->block);
-    cohort_add(&replica->cohort, r, counts);
+    const int32_t n_now = r->pub.stale.n_computed + replica->here.cohort.grown;
+    const bool counts = replica->kv.device.tallied &&
+                        r->pub.stale.n_blocks == kv_blocks_for(n_now, replica->fixed.block);
+    here_join_cohort(&replica->here, r, counts);
     if (counts && r->grow_phase != COHORT_NEVER)
         count_from_now_on(replica, r);
 }
 
 void replica_grow_listed(struct replica *replica)
 {
-    struct live_request *r = cohort_growing(&replica->cohort), *next;
+    struct live_request *r = cohort_growing(&replica->here.cohort), *next;
     for (; r; r = next) {
         next = r->links[GROWING].next;
-        if (!cohort_grows(&replica->cohort, r))
+        if (!cohort_grows(&replica->here.cohort, r))
             continue;
         replica_take_blocks(replica, r, growth(replica, r));
-        if (!replica->kv.tallied)
+        if (!replica->kv.device.tallied)
             continue;
-        cohort_unlist(&replica->cohort, r);
+        cohort_unlist(&replica->here.cohort, r);
         count_from_now_on(replica, r);
     }
 }
@@ -212,25 +213,23 @@ void replica_grow_listed(struct replica *replica)
  * on behind its end, as after a recompute, computes all tails. */
 void replica_part(struct replica *replica, struct live_request *r)
 {
-    const struct kv_block block = replica->block;
+    const struct kv_block block = replica->fixed.block;
     const int32_t n_tail = group_tail_tokens(&r->pub, block);
     const int32_t tail = group_shared_blocks(&r->pub, block);
     r->parted = true;
     r->parted_in = replica->view.step;
-    replica->n_group_saved += group_saved_blocks(&r->pub, block);
+    accounts_add_saved(&replica->kv, group_saved_blocks(&r->pub, block));
     if (!request_decodes(&r->pub) || n_tail == 0)
         return;
     for (int32_t seq = 1; seq < r->pub.n_seqs; seq++)
-        replica->copies[replica->n_copies++] =
-            (struct ifl_copy){r->blocks[tail], r->blocks[tail + seq]};
-    replica->kv_token_slots += (int64_t)(r->pub.n_seqs - 1) * n_tail;
+        plan_copy(&replica->plan, r->blocks[tail], r->blocks[tail + seq]);
+    accounts_add_tokens(&replica->kv, (int64_t)(r->pub.n_seqs - 1) * n_tail);
 }
 
 void replica_unpart(struct replica *replica, struct live_request *r)
 {
-    const struct kv_block block = replica->block;
+    const struct kv_block block = replica->fixed.block;
     const int32_t n_tail = group_tail_tokens(&r->pub, block);
-    size_t n = 0;
     if (r->beams.n_seqs > 0) {
         replica_beams_undo(replica, r);
         return;
@@ -239,12 +238,9 @@ void replica_unpart(struct replica *replica, struct live_request *r)
         r->pub.stale.n_computed > r->pub.n_prompt)
         return;
     r->parted = false;
-    replica->n_group_saved -= group_saved_blocks(&r->pub, block);
+    accounts_add_saved(&replica->kv, -group_saved_blocks(&r->pub, block));
     if (!request_decodes(&r->pub) || n_tail == 0)
         return;
-    for (size_t i = 0; i < replica->n_copies; i++)
-        if (replica->copies[i].from != r->blocks[group_shared_blocks(&r->pub, block)])
-            replica->copies[n++] = replica->copies[i];
-    replica->n_copies = n;
-    replica->kv_token_slots -= (int64_t)(r->pub.n_seqs - 1) * n_tail;
+    plan_forget_copies_from(&replica->plan, r->blocks[group_shared_blocks(&r->pub, block)]);
+    accounts_add_tokens(&replica->kv, -(int64_t)(r->pub.n_seqs - 1) * n_tail);
 }

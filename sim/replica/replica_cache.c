@@ -10,12 +10,12 @@
 
 static bool is_tree(const struct replica *replica)
 {
-    return replica->kv.cache.options.kind == PREFIX_CACHE_RADIX;
+    return replica->kv.device.cache.options.kind == PREFIX_CACHE_RADIX;
 }
 
 static int32_t full_blocks(const struct replica *replica, int32_t n_tokens)
 {
-    return (int32_t)kv_full_blocks((uint32_t)n_tokens, replica->block);
+    return (int32_t)kv_full_blocks((uint32_t)n_tokens, replica->fixed.block);
 }
 
 /* ---- looking up ---- */
@@ -35,11 +35,11 @@ static int32_t longest_hit(const struct replica *replica, const struct live_requ
 
 void replica_find_hit(struct replica *replica, struct live_request *r)
 {
-    struct kv_cache *cache = &replica->kv.cache;
+    struct kv_cache *cache = &replica->kv.device.cache;
     int32_t n = 0, limit = longest_hit(replica, r);
     uint64_t identity = 0;
     for (int32_t block; n < limit; n++) {
-        const uint64_t next = kv_identity(r, identity, n, replica->limits.block_tokens);
+        const uint64_t next = kv_identity(r, identity, n, replica->fixed.limits.block_tokens);
         if ((block = kv_cache_find(cache, next)) < 0 || live_reserve_blocks(r, n + 1) < 0)
             break;
         r->blocks[n] = (uint32_t)block;
@@ -49,16 +49,16 @@ void replica_find_hit(struct replica *replica, struct live_request *r)
     r->n_hit = n;
     r->identity = identity;
     r->looked_up = cache->epoch;
-    r->pub.stale.n_computed = n * replica->limits.block_tokens;
+    r->pub.stale.n_computed = n * replica->fixed.limits.block_tokens;
 }
 
 void replica_mark_wanted(struct replica *replica)
 {
-    struct kv_cache *cache = &replica->kv.cache;
+    struct kv_cache *cache = &replica->kv.device.cache;
     struct live_request *r;
     uint64_t at[2] = {0, 0};
     kv_cache_want_none(cache);
-    while ((r = waiting_next(&replica->waiting, at))) {
+    while ((r = waiting_next(&replica->here.waiting, at))) {
         replica_look_up(replica, r);
         for (int32_t i = 0; i < r->n_hit; i++)
             kv_cache_want(cache, r->blocks[i]);
@@ -69,9 +69,9 @@ void replica_mark_wanted(struct replica *replica)
  * tokens. */
 static int32_t soon(const struct replica *replica, const struct live_request *r, int32_t n_cached)
 {
-    const int32_t block_tokens = replica->limits.block_tokens;
+    const int32_t block_tokens = replica->fixed.limits.block_tokens;
     int32_t longest = n_cached;
-    FOR_EACH_LIVE (q, &replica->apart, AMONG_PEERS) {
+    FOR_EACH_LIVE (q, &replica->here.apart, AMONG_PEERS) {
         int32_t n = kv_common_tokens(&r->pub, &q->pub);
         n = n < r->pub.stale.n_tokens ? n : r->pub.stale.n_tokens - 1;
         n -= n % block_tokens;
@@ -83,10 +83,10 @@ static int32_t soon(const struct replica *replica, const struct live_request *r,
 
 struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r)
 {
-    const struct kv_cache *cache = &replica->kv.cache;
-    const int32_t block_tokens = replica->limits.block_tokens;
-    const int32_t limit = replica->kv.cached ? longest_hit(replica, r) : 0;
-    const bool known = replica->kv.cached && r->looked_up == cache->epoch;
+    const struct kv_cache *cache = &replica->kv.device.cache;
+    const int32_t block_tokens = replica->fixed.limits.block_tokens;
+    const int32_t limit = replica->kv.device.cached ? longest_hit(replica, r) : 0;
+    const bool known = replica->kv.device.cached && r->looked_up == cache->epoch;
     struct ifl_hit hit = {0};
     uint64_t identity = 0;
     int32_t n = known ? r->n_hit : 0, last = n > 0 ? (int32_t)r->blocks[n - 1] : -1;
@@ -106,21 +106,22 @@ struct ifl_hit replica_hit(struct replica *replica, const struct live_request *r
 /* The block gets one more owner; its slots are counted once. */
 static void share(struct replica *replica, uint32_t block, uint64_t use)
 {
-    if (replica->kv.n_refs[block] == 0)
-        replica->kv_token_slots += replica->limits.block_tokens;
-    kv_share(&replica->kv, block);
-    kv_cache_touch(&replica->kv.cache, block, use);
+    if (replica->kv.device.n_refs[block] == 0)
+        accounts_add_tokens(&replica->kv, replica->fixed.limits.block_tokens);
+    kv_share(&replica->kv.device, block);
+    kv_cache_touch(&replica->kv.device.cache, block, use);
 }
 
 void replica_share_hit(struct replica *replica, struct live_request *r)
 {
-    struct kv_cache *cache = &replica->kv.cache;
+    struct kv_cache *cache = &replica->kv.device.cache;
     const uint64_t use = kv_cache_tick(cache);
     for (int32_t i = 0; i < r->n_hit; i++) {
         share(replica, r->blocks[i], use);
-        cache->entries[r->blocks[i]].n_uses += !is_tree(replica);
+        if (!is_tree(replica))
+            kv_cache_count_use(cache, r->blocks[i]);
     }
-    cache->entries[r->blocks[r->n_hit - 1]].ends_node = true;
+    kv_cache_end_node(cache, r->blocks[r->n_hit - 1]);
     r->pub.stale.n_blocks = r->n_published = r->n_names = r->n_hit;
 }
 
@@ -128,10 +129,10 @@ void replica_share_hit(struct replica *replica, struct live_request *r)
  * the one that is there. */
 static void merge(struct replica *replica, struct live_request *r, uint32_t found)
 {
-    struct kv_pool *kv = &replica->kv;
+    struct kv_pool *kv = &replica->kv.device;
     uint32_t *own = &r->blocks[r->n_names++];
     share(replica, found, kv->cache.clock);
-    replica->kv_token_slots -= replica->limits.block_tokens;
+    accounts_add_tokens(&replica->kv, -replica->fixed.limits.block_tokens);
     if (kv->tallied) {
         kv_release_tallied(kv, 1, 0, NULL);
     } else {
@@ -144,8 +145,8 @@ static void merge(struct replica *replica, struct live_request *r, uint32_t foun
 /* The name of the next block, or run of blocks, that r publishes. */
 static uint32_t next_name(struct replica *replica, struct live_request *r)
 {
-    if (replica->kv.tallied)
-        r->blocks[r->n_names] = kv_name(&replica->kv);
+    if (replica->kv.device.tallied)
+        r->blocks[r->n_names] = kv_name(&replica->kv.device);
     return r->blocks[r->n_names++];
 }
 
@@ -158,11 +159,11 @@ static int32_t last_name(const struct live_request *r)
  * all of them. */
 static void publish_rest(struct replica *replica, struct live_request *r, int32_t from, int32_t to)
 {
-    const int32_t step = replica->kv.tallied ? to - from : 1;
+    const int32_t step = replica->kv.device.tallied ? to - from : 1;
     for (int32_t i = from; i < to; i += step) {
         const int32_t before = last_name(r);
-        kv_cache_publish_run(&replica->kv.cache, next_name(replica, r), step, before,
-                             (i + step) * replica->limits.block_tokens);
+        kv_cache_publish_run(&replica->kv.device.cache, next_name(replica, r), step, before,
+                             (i + step) * replica->fixed.limits.block_tokens);
     }
 }
 
@@ -170,7 +171,7 @@ static void publish_rest(struct replica *replica, struct live_request *r, int32_
  * last name to the first, since the names spread within the same array. */
 static void divide_runs(struct replica *replica, struct live_request *r)
 {
-    const struct kv_entry *entries = replica->kv.cache.entries;
+    const struct kv_entry *entries = replica->kv.device.cache.entries;
     int32_t to = r->n_published;
     if (r->n_names == r->n_published || live_reserve_blocks(r, r->n_published) < 0)
         return;
@@ -179,8 +180,8 @@ static void divide_runs(struct replica *replica, struct live_request *r)
         const int32_t n = entries[name].n_blocks;
         r->blocks[--to] = name;
         for (int32_t k = 1; k < n; k++)
-            r->blocks[--to] = kv_name(&replica->kv);
-        kv_cache_divide(&replica->kv.cache, name, r->blocks + to);
+            r->blocks[--to] = kv_name(&replica->kv.device);
+        kv_cache_divide(&replica->kv.device.cache, name, r->blocks + to);
     }
     r->n_names = r->n_published;
 }
@@ -190,8 +191,8 @@ static void divide_runs(struct replica *replica, struct live_request *r)
 static bool publish_sought(struct replica *replica, struct live_request *r, int32_t n,
                            int32_t n_shareable)
 {
-    struct kv_cache *cache = &replica->kv.cache;
-    const int32_t block_tokens = replica->limits.block_tokens;
+    struct kv_cache *cache = &replica->kv.device.cache;
+    const int32_t block_tokens = replica->fixed.limits.block_tokens;
     bool merged = false;
     for (int32_t i = r->n_published; i < n; i++) {
         r->identity = kv_identity(r, r->identity, i, block_tokens);
@@ -201,7 +202,7 @@ static bool publish_sought(struct replica *replica, struct live_request *r, int3
             merge(replica, r, (uint32_t)found);
         } else {
             if (merged)
-                cache->entries[before].ends_node = true;
+                kv_cache_end_node(cache, (uint32_t)before);
             kv_cache_publish(cache, next_name(replica, r), r->identity, before,
                              (i + 1) * block_tokens,
                              i < n_shareable ? KV_SOUGHT_BY_ALL : KV_SOUGHT_BY_ITS_OWN);
@@ -217,7 +218,7 @@ static bool publish_sought(struct replica *replica, struct live_request *r, int3
 static void publish(struct replica *replica, struct live_request *r, int32_t n_tokens,
                     enum kv_seekers of_its_own)
 {
-    struct kv_cache *cache = &replica->kv.cache;
+    struct kv_cache *cache = &replica->kv.device.cache;
     const int32_t n = full_blocks(replica, n_tokens);
     if (n <= r->n_published)
         return;
@@ -232,9 +233,9 @@ static void publish(struct replica *replica, struct live_request *r, int32_t n_t
         kv_cache_touch(cache, r->blocks[i], cache->clock);
     const bool merged = publish_sought(replica, r, n_sought, n_shareable);
     if (merged)
-        cache->entries[last_name(r)].ends_node = true;
+        kv_cache_end_node(cache, (uint32_t)last_name(r));
     publish_rest(replica, r, n_first, n);
-    cache->entries[last_name(r)].ends_node = true;
+    kv_cache_end_node(cache, (uint32_t)last_name(r));
     r->n_published = n;
 }
 
@@ -253,7 +254,7 @@ static enum kv_seekers own_seeker(const struct live_request *r)
 static void count_insertion(struct replica *replica, const struct live_request *r)
 {
     for (int32_t i = 0; is_tree(replica) && i < r->n_names; i++)
-        replica->kv.cache.entries[r->blocks[i]].n_uses++;
+        kv_cache_count_use(&replica->kv.device.cache, r->blocks[i]);
 }
 
 /* Generated tokens are published only when the request ends: a turn that repeats them arrives
@@ -268,7 +269,7 @@ static int32_t shareable_of_prompt(const struct live_request *r)
  * ended. */
 void replica_publish_prompt(struct replica *replica, struct live_request *r, int32_t n_computed)
 {
-    if (!replica->kv.cached)
+    if (!replica->kv.device.cached)
         return;
     const int32_t n_shareable = shareable_of_prompt(r), n = findable_tokens(r, n_computed);
     publish(replica, r, is_tree(replica) ? n : ifl_min(n, n_shareable), own_seeker(r));
@@ -280,7 +281,7 @@ void replica_publish_prompt(struct replica *replica, struct live_request *r, int
  * for. */
 void replica_publish_plan(struct replica *replica, struct live_request *r, int32_t n_computed)
 {
-    if (replica->kv.cache.options.publish == KV_PUBLISH_SCHEDULED && !is_tree(replica))
+    if (replica->kv.device.cache.options.publish == KV_PUBLISH_SCHEDULED && !is_tree(replica))
         replica_publish_prompt(replica, r, n_computed);
 }
 
@@ -288,7 +289,7 @@ void replica_withdraw(struct replica *replica, struct live_request *r)
 {
     const int32_t n_full = full_blocks(replica, r->pub.stale.n_computed);
     for (; r->n_published > n_full; r->n_published--)
-        kv_withdraw(&replica->kv, r->blocks[--r->n_names]);
+        kv_withdraw(&replica->kv.device, r->blocks[--r->n_names]);
 }
 
 bool replica_stands_on(const struct replica *replica, const struct live_request *r,
@@ -296,20 +297,19 @@ bool replica_stands_on(const struct replica *replica, const struct live_request 
 {
     const int32_t n_full = full_blocks(replica, other->pub.stale.n_computed);
     return r != other && r->pub.state == IFL_RUNNING &&
-           r->pub.start_serial >= replica->first_start && r->n_hit > n_full &&
+           r->pub.start_serial >= replica->plan.first_start && r->n_hit > n_full &&
            other->n_published > n_full && r->blocks[n_full] == other->blocks[n_full];
 }
 
 /* Lists all that r has published, block by block: r itself will look for it. */
 static void list_all(struct replica *replica, struct live_request *r)
 {
-    struct kv_cache *cache = &replica->kv.cache;
+    struct kv_cache *cache = &replica->kv.device.cache;
     divide_runs(replica, r);
     uint64_t identity = 0;
     for (int32_t i = 0; i < r->n_published && i < r->n_names; i++) {
-        identity = kv_identity(r, identity, i, replica->limits.block_tokens);
-        cache->entries[r->blocks[i]].identity = identity;
-        kv_cache_list(cache, r->blocks[i]);
+        identity = kv_identity(r, identity, i, replica->fixed.limits.block_tokens);
+        kv_cache_list(cache, r->blocks[i], identity);
     }
     r->identity = identity;
 }
@@ -318,8 +318,8 @@ static void list_all(struct replica *replica, struct live_request *r)
  * tree: its generated tokens were not inserted yet, and are freed (SGLang's retraction). */
 void replica_leave_in_cache(struct replica *replica, struct live_request *r, bool finished)
 {
-    struct kv_cache *cache = &replica->kv.cache;
-    const int32_t n = replica->kv.tallied ? 0 : r->pub.stale.n_blocks;
+    struct kv_cache *cache = &replica->kv.device.cache;
+    const int32_t n = replica->kv.device.tallied ? 0 : r->pub.stale.n_blocks;
     if (!finished)
         list_all(replica, r);
     if (!is_tree(replica) || finished) {

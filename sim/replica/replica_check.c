@@ -9,17 +9,15 @@
 
 #include "base/array.h"
 
+void replica_check(struct replica *replica, bool checks)
+{
+    replica->said.checks = checks;
+}
+
 void replica_check_finish(struct replica *replica)
 {
     free(replica->said.of);
     free(replica->said.before);
-}
-
-static void fail(struct replica *replica, const struct ifl_error *error)
-{
-    if (!replica->broken)
-        replica->error = *error;
-    replica->broken = true;
 }
 
 /* ---- keys ---- */
@@ -28,7 +26,7 @@ static void fail(struct replica *replica, const struct ifl_error *error)
 static void check_key(void *context, struct live_request *r, int64_t key)
 {
     struct replica *replica = context;
-    const struct module *order = &replica->modules[IFL_ORDER];
+    const struct module *order = &replica->fixed.modules[IFL_ORDER];
     struct ifl_error error;
     if (r->pub.queued_serial != r->pub.serial)
         return;
@@ -41,17 +39,17 @@ static void check_key(void *context, struct live_request *r, int64_t key)
              "%lld and is %lld in step %llu at %.9f s",
              order->policy->name, r->row, (long long)key, (long long)now,
              (unsigned long long)replica->view.step, ifl_s_from_ns(replica->view.now_ns));
-    fail(replica, &error);
+    plan_break(&replica->plan, &error);
 }
 
 void replica_check_keys(struct replica *replica)
 {
-    if (!replica->checks)
+    if (!replica->said.checks)
         return;
-    if (!replica->ranks_stale)
-        waiting_each(&replica->waiting, check_key, replica);
+    if (!replica->ranks.ranks_stale)
+        waiting_each(&replica->here.waiting, check_key, replica);
     for (int which = 0; which < N_RANKED; which++)
-        replica_each_standing(replica, &replica->by_rank[which], check_key);
+        replica_each_standing(replica, &replica->ranks.by_rank[which], check_key);
 }
 
 /* ---- answers ---- */
@@ -100,7 +98,7 @@ int replica_blame(const struct replica *replica, struct ifl_error *error)
         return ifl_fail(error, IFL_E_POLICY,
                         "batching policy %s promised to repeat its step and planned another at "
                         "%.9f s",
-                        replica->modules[IFL_BATCHING].policy->name, now_s);
+                        replica->fixed.modules[IFL_BATCHING].policy->name, now_s);
     return ifl_fail(error, IFL_E_POLICY,
                     "%s policy %s said that its answers stand (`steady`), and answered otherwise "
                     "at %.9f s",

@@ -6,45 +6,36 @@
 
 bool replica_coasts(const struct replica *replica)
 {
-    const struct ifl_step_desc *desc = &replica->desc;
-    return replica->promise.n_steps > 0 && replica->ticks && replica->n_planned == 0 &&
-           replica->record.preempted == 0 && /* those of earlier plans are recorded once */
-           desc->n_outs + desc->n_ins + desc->n_copies == 0 && !replica->wants_work &&
-           cohort_ticks_left(&replica->cohort) > 0;
+    const struct ifl_step_desc *desc = &replica->in_flight.desc;
+    return replica->plan.promise.n_steps > 0 && replica->in_flight.ticks &&
+           replica->plan.n_planned == 0 &&
+           replica->in_flight.record.preempted ==
+               0 && /* those of earlier plans are recorded once */
+           desc->n_outs + desc->n_ins + desc->n_copies == 0 &&
+           !replica->fixed.wants_work && cohort_ticks_left(&replica->here.cohort) > 0;
 }
 
 /* ---- one by one ---- */
 
-/* Ends the committed step and n - 1 behind it, the last of which took last_ns. ends_ns is filled in
- * already. */
+/* Ends the committed step and n - 1 behind it, the last of which took last_ns. */
 static void end_ticks(struct replica *replica, const struct ifl_done *first, size_t n,
                       int64_t last_ns)
 {
-    if (replica->n_untold == 0)
-        replica->untold_start_ns = first->start_ns;
-    replica->n_untold += (int32_t)n;
-    replica->busy = false;
-    replica->view.n_in_flight = 0;
-    replica->view.step += n;
-    replica->view.now_ns = replica->ends_ns[replica->n_untold - 1];
-    replica->n_barren_steps = 0;
-    replica->tick_ns = last_ns;
-    replica_stamp_record(replica, first);
-    replica->last_end_ns = replica->view.now_ns;
+    view_end(&replica->view, n, in_flight_pass(&replica->in_flight, first, n, last_ns));
 }
 
 static int end_tick(struct replica *replica, const struct ifl_done *done,
                     struct ifl_recorder *recorder, struct ifl_error *error)
 {
-    replica->ends_ns[replica->n_untold] = done->end_ns;
+    in_flight_note_end(&replica->in_flight, done->end_ns);
     end_ticks(replica, done, 1, done->end_ns - done->start_ns);
     const int rc = replica_tick(replica, done->end_ns, recorder, error);
-    return rc < 0 ? rc : ifl_record_step(recorder, &replica->record, error);
+    return rc < 0 ? rc : ifl_record_step(recorder, &replica->in_flight.record, error);
 }
 
 bool replica_next_tick(struct replica *replica, int64_t now_ns)
 {
-    const struct ifl_promise *promise = &replica->promise;
+    const struct ifl_promise *promise = &replica->plan.promise;
     const int32_t n_new = replica_growing_blocks(replica);
     if (promise->n_steps <= 0 || now_ns > promise->until_ns ||
         !replica_tick_fits(replica, n_new, promise->min_free_blocks) ||
@@ -52,16 +43,10 @@ bool replica_next_tick(struct replica *replica, int64_t now_ns)
         return false;
     if (n_new > 0)
         replica_grow(replica);
-    replica->promise.n_steps--;
-    replica->busy = true;
-    replica->view.n_in_flight = 1;
-    replica->desc.step = replica->view.step;
-    replica->desc.start_ns = now_ns;
-    replica->desc.totals.decode_context = replica->cohort.context + replica->cohort.n_seqs;
-    replica->kv_token_slots += replica->cohort.n_seqs;
-    replica->record.step = replica->view.step;
-    replica->record.context_tokens = replica->desc.totals.decode_context;
-    replica_record_pool(replica);
+    plan_use_promise(&replica->plan, 1);
+    accounts_add_tokens(&replica->kv, replica->here.cohort.n_seqs);
+    view_submit(&replica->view);
+    in_flight_submit_tick(replica, now_ns);
     return true;
 }
 
@@ -73,11 +58,11 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
     enum { VECTOR = 4 };
     if (!replica_coasts(replica))
         return 1;
-    const int64_t until_promised_ns = ifl_min(until_ns, replica->promise.until_ns);
-    const int64_t room_ns = until_promised_ns - replica->desc.start_ns;
-    const double n_alike = (double)room_ns / (double)replica->tick_ns;
-    const int64_t n_promised = (int64_t)replica->promise.n_steps + 1;
-    const int64_t n_left = ifl_min(n_promised, cohort_ticks_left(&replica->cohort) + 1);
+    const int64_t until_promised_ns = ifl_min(until_ns, replica->plan.promise.until_ns);
+    const int64_t room_ns = until_promised_ns - replica->in_flight.desc.start_ns;
+    const double n_alike = (double)room_ns / (double)replica->in_flight.tick_ns;
+    const int64_t n_promised = (int64_t)replica->plan.promise.n_steps + 1;
+    const int64_t n_left = ifl_min(n_promised, cohort_ticks_left(&replica->here.cohort) + 1);
     const int64_t n_most = ifl_min(n_left, REPLICA_MAX_STRETCH);
     const double n = 1 + n_alike < (double)n_most ? 1 + n_alike : (double)n_most;
     return n > 1 ? ((size_t)n + VECTOR - 1) / VECTOR * VECTOR : 1;
@@ -87,33 +72,16 @@ size_t replica_stretch_steps(const struct replica *replica, int64_t until_ns)
  * their last token when this step began. */
 static bool stretches(const struct replica *replica)
 {
-    const struct cohort *cohort = &replica->cohort;
-    return !replica->beams.search && cohort->n_fresh == 0 &&
-           cohort->last_end_ns == replica->desc.start_ns;
-}
-
-/* Fills end_ns[n] with the ends of the committed step and of those behind it. Returns how many of
- * them end before until_ns and, apart from the committed one, begin by the promise. Nearly all do,
- * so the last are looked at first. */
-static size_t count_timely(const struct replica *replica, const int64_t *duration_ns, size_t n,
-                           int64_t until_ns, int64_t *end_ns)
-{
-    const int64_t promised_ns = replica->promise.until_ns;
-    int64_t now_ns = replica->desc.start_ns;
-    for (size_t i = 0; i < n; i++)
-        end_ns[i] = now_ns += duration_ns[i];
-    while (n > 0 && end_ns[n - 1] >= until_ns)
-        n--;
-    while (n > 1 && end_ns[n - 2] > promised_ns)
-        n--;
-    return n;
+    const struct cohort *cohort = &replica->here.cohort;
+    return !replica->fixed.beams.search && cohort->n_fresh == 0 &&
+           cohort->last_end_ns == replica->in_flight.desc.start_ns;
 }
 
 /* Blocks that ticks may take from now on. Negative: not even a tick that takes none may follow. */
 static int32_t blocks_to_spare(const struct replica *replica)
 {
-    const struct kv_pool *kv = &replica->kv;
-    const int32_t n = kv->n_free - replica->promise.min_free_blocks;
+    const struct kv_pool *kv = &replica->kv.device;
+    const int32_t n = kv->n_free - replica->plan.promise.min_free_blocks;
     if (kv->contiguous && n > 0)
         return 0;
     return replica_tick_may_lose_hits(replica, n) ? kv->n_free - kv->cache.n_idle : n;
@@ -123,8 +91,8 @@ static int32_t blocks_to_spare(const struct replica *replica)
 static struct ifl_pool_use use_until(const struct replica *replica, size_t i, int32_t n_taken)
 {
     return (struct ifl_pool_use){.until = i,
-                                 .used_blocks = kv_used(&replica->kv) + n_taken,
-                                 .internal_slots = replica->kv_internal_slots};
+                                 .used_blocks = kv_used(&replica->kv.device) + n_taken,
+                                 .internal_slots = replica->kv.internal_slots};
 }
 
 /* Lets the committed tick pass, and those behind it, at most n in all, as long as their blocks are
@@ -132,7 +100,7 @@ static struct ifl_pool_use use_until(const struct replica *replica, size_t i, in
 static size_t let_ticks_pass(struct replica *replica, size_t n, struct ifl_pool_use *use,
                              size_t *n_uses)
 {
-    struct cohort *cohort = &replica->cohort;
+    struct cohort *cohort = &replica->here.cohort;
     const int32_t most = blocks_to_spare(replica);
     int32_t n_taken = 0;
     size_t i = cohort_pass(cohort, most < 0 ? 1 : n);
@@ -142,12 +110,12 @@ static size_t let_ticks_pass(struct replica *replica, size_t n, struct ifl_pool_
            n_taken + cohort->n_counted[cohort->phase] <= most) {
         int64_t n_unused_slots;
         n_taken += cohort_grow_counted(cohort, &n_unused_slots);
-        replica->kv_internal_slots += n_unused_slots;
+        accounts_add_unused(&replica->kv, n_unused_slots);
         i += cohort_pass(cohort, n - i);
         use[(*n_uses)++] = use_until(replica, i, n_taken);
     }
     if (n_taken > 0)
-        kv_take(&replica->kv, n_taken, NULL);
+        kv_take(&replica->kv.device, n_taken, NULL);
     return i;
 }
 
@@ -157,22 +125,23 @@ static int stretch(struct replica *replica, const struct ifl_done *done, const i
 {
     struct ifl_pool_use use[REPLICA_MAX_STRETCH];
     struct ifl_stretch_record record;
-    int64_t *end_ns = replica->ends_ns + replica->n_untold;
-    n = (size_t)ifl_min((int64_t)n, ifl_min((int64_t)replica->promise.n_steps + 1,
-                                            cohort_ticks_left(&replica->cohort)));
-    n = count_timely(replica, duration_ns, n, until_ns, end_ns);
+    const int64_t *end_ns = replica->in_flight.ends_ns + replica->in_flight.n_untold;
+    n = (size_t)ifl_min((int64_t)n, ifl_min((int64_t)replica->plan.promise.n_steps + 1,
+                                            cohort_ticks_left(&replica->here.cohort)));
+    n = in_flight_foresee(&replica->in_flight, duration_ns, n, until_ns,
+                          replica->plan.promise.until_ns);
     record.n = let_ticks_pass(replica, n, use, &record.n_uses);
-    record.first = &replica->record;
-    record.n_requests = (int32_t)replica->cohort.n;
-    record.block_tokens = replica->limits.block_tokens;
-    record.slack_blocks = kv_slack(&replica->kv);
+    record.first = &replica->in_flight.record;
+    record.n_requests = (int32_t)replica->here.cohort.n;
+    record.block_tokens = replica->fixed.limits.block_tokens;
+    record.slack_blocks = kv_slack(&replica->kv.device);
     record.duration_ns = duration_ns;
     record.end_ns = end_ns;
     record.use = use;
     end_ticks(replica, done, record.n, duration_ns[record.n - 1]);
-    replica->promise.n_steps -= (int32_t)record.n - 1;
-    replica->kv_token_slots += (int64_t)(record.n - 1) * replica->cohort.n_seqs;
-    if (cohort_note_gaps(&replica->cohort, duration_ns, record.n, replica->view.now_ns) < 0)
+    plan_use_promise(&replica->plan, (int32_t)record.n - 1);
+    accounts_add_tokens(&replica->kv, (int64_t)(record.n - 1) * replica->here.cohort.n_seqs);
+    if (cohort_note_gaps(&replica->here.cohort, duration_ns, record.n, replica->view.now_ns) < 0)
         return ifl_fail_nomem(error);
     const int rc = ifl_record_stretch(recorder, &record, error);
     return rc < 0 ? rc : (int)record.n;

@@ -4,38 +4,29 @@
 #define SIM_REPLICA_REPLICA_PARTS_H
 
 #include "replica/replica.h"
+#include "replica/replica_ranks.h"
+#include "replica/view.h"
 
 #define FOR_EACH_MODULE(module, replica)                                                           \
-    for (struct module *module = (replica)->modules; module < (replica)->modules + N_MODULES;      \
-         module++)                                                                                 \
+    for (struct module *module = (replica)->fixed.modules;                                         \
+         module < (replica)->fixed.modules + N_MODULES; module++)                                  \
         if (module->policy)
 
 /* The admit modules, in the order in which they are asked. */
 #define FOR_EACH_ADMIT(m, replica)                                                                 \
-    for (const struct module *m = (replica)->modules + IFL_ADMIT; m;                               \
+    for (const struct module *m = (replica)->fixed.modules + IFL_ADMIT; m;                         \
          m = replica_next_admit(replica, m))
 
 static inline const struct module *replica_next_admit(const struct replica *replica,
                                                       const struct module *module)
 {
-    const struct module *more = replica->modules + IFL_N_KINDS, *end = more + MAX_MORE_ADMITS;
+    const struct module *more = replica->fixed.modules + IFL_N_KINDS, *end = more + MAX_MORE_ADMITS;
     module = module < more ? more : module + 1;
     return module < end && module->policy ? module : NULL;
 }
 
-#define FOR_EACH_LISTENER(module, listeners)                                                       \
-    for (const struct module *const *at_ = (listeners)->of, *module;                               \
-         at_ < (listeners)->of + (listeners)->n && (module = *at_, true); at_++)
+/* ---- replica.c: what a plan does ---- */
 
-/* ---- replica.c: keys of waiting requests, leaving the device, what a plan does ---- */
-
-int64_t replica_rank(struct replica *replica, struct live_request *r);
-int64_t replica_rank_now(struct replica *replica,
-                         struct live_request *r); /* as if r had arrived now */
-void replica_rank_anew(struct replica *replica);  /* all waiting requests */
-/* Takes r off the lists of running requests and brings its counts up to date. It keeps its
- * blocks. */
-void replica_leave(struct replica *replica, struct live_request *r);
 /* True if the plan decodes and does nothing else. Only such a plan may promise to repeat itself. */
 bool replica_only_ticks(const struct replica *replica);
 
@@ -44,7 +35,7 @@ bool replica_only_ticks(const struct replica *replica);
 extern const struct ifl_step_ops replica_step_ops;
 static inline struct replica *replica_of(struct ifl_step *step)
 {
-    return (struct replica *)(void *)step;
+    return (struct replica *)(void *)step; /* first in the plan, which is first in the replica */
 }
 /* Gives each member of the cohort one token. False, and nothing has changed: the blocks for it are
  * not free, or fewer than spare_blocks would stay free. */
@@ -64,7 +55,7 @@ int32_t replica_hold_blocks(const struct replica *replica, const struct live_req
 static inline bool replica_reserve_numbers(const struct replica *replica, struct live_request *r,
                                            int32_t n)
 {
-    return live_reserve_blocks(r, kv_numbers(&replica->kv, n)) == 0;
+    return live_reserve_blocks(r, kv_numbers(&replica->kv.device, n)) == 0;
 }
 /* r takes n more blocks. False, and nothing has changed: they are not there. */
 bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_t n);
@@ -79,8 +70,8 @@ int32_t replica_saved_blocks(const struct replica *replica, const struct live_re
 /* Slots of the blocks that requests hold. */
 static inline int64_t replica_held_slots(const struct replica *replica)
 {
-    const int32_t n_held = kv_used(&replica->kv) - kv_slack(&replica->kv);
-    return (int64_t)n_held * replica->limits.block_tokens;
+    const int32_t n_held = kv_used(&replica->kv.device) - kv_slack(&replica->kv.device);
+    return (int64_t)n_held * replica->fixed.limits.block_tokens;
 }
 /* part: the sequences of a group get their first tokens behind the prompt, and blocks of their own
  * with them. unpart: the plan takes that back. */
@@ -91,16 +82,17 @@ void replica_unpart(struct replica *replica, struct live_request *r);
 int32_t replica_listed_growth(const struct replica *replica);
 static inline int32_t replica_growing_blocks(const struct replica *replica)
 {
-    const struct cohort *cohort = &replica->cohort;
+    const struct cohort *cohort = &replica->here.cohort;
     const int32_t n = cohort->n_counted[cohort->phase];
-    return cohort_grows_by_count(cohort) && !replica->beams.search
+    return cohort_grows_by_count(cohort) && !replica->fixed.beams.search
                ? n
                : n + replica_listed_growth(replica);
 }
 static inline bool replica_tick_fits(const struct replica *replica, int32_t n_new,
                                      int32_t spare_blocks)
 {
-    return replica->kv.n_free - n_new >= spare_blocks && !(replica->kv.contiguous && n_new > 0);
+    return replica->kv.device.n_free - n_new >= spare_blocks &&
+           !(replica->kv.device.contiguous && n_new > 0);
 }
 /* True if taking n_new blocks may cost a waiting request a hit that a plan was told of. */
 bool replica_tick_may_lose_hits(const struct replica *replica, int32_t n_new);
@@ -109,19 +101,19 @@ void replica_grow_listed(struct replica *replica);
 static inline void replica_grow_counted(struct replica *replica)
 {
     int64_t n_unused_slots;
-    const int32_t n = cohort_grow_counted(&replica->cohort, &n_unused_slots);
+    const int32_t n = cohort_grow_counted(&replica->here.cohort, &n_unused_slots);
     if (n > 0)
-        kv_take(&replica->kv, n, NULL);
-    replica->kv_internal_slots += n_unused_slots;
+        kv_take(&replica->kv.device, n, NULL);
+    accounts_add_unused(&replica->kv, n_unused_slots);
 }
 static inline void replica_grow(struct replica *replica)
 {
     replica_grow_counted(replica);
-    if (!cohort_grows_by_count(&replica->cohort))
+    if (!cohort_grows_by_count(&replica->here.cohort))
         replica_grow_listed(replica);
 }
-/* r joins the cohort: it decodes with the others from now on. */
-void replica_add_to_cohort(struct replica *replica, struct live_request *r);
+/* r, which runs apart, joins the cohort: it decodes with the others from now on. */
+void replica_join_cohort(struct replica *replica, struct live_request *r);
 
 /* ---- replica_beams.c: beam searches; one begins behind a prefill ---- */
 
@@ -145,8 +137,8 @@ void replica_fork_beams(struct replica *replica);
 void replica_find_hit(struct replica *replica, struct live_request *r);
 static inline void replica_look_up(struct replica *replica, struct live_request *r)
 {
-    if (replica->kv.cached && r->pub.state == IFL_WAITING &&
-        r->looked_up != replica->kv.cache.epoch)
+    if (replica->kv.device.cached && r->pub.state == IFL_WAITING &&
+        r->looked_up != replica->kv.device.cache.epoch)
         replica_find_hit(replica, r);
 }
 /* Marks the cached blocks that waiting requests would start on, for evict modules that ask for it
@@ -154,7 +146,7 @@ static inline void replica_look_up(struct replica *replica, struct live_request 
 void replica_mark_wanted(struct replica *replica);
 static inline void replica_note_wanted(struct replica *replica)
 {
-    if (replica->kv.cached && replica->kv.cache.asks_wanted)
+    if (replica->kv.device.cached && replica->kv.device.cache.asks_wanted)
         replica_mark_wanted(replica);
 }
 /* Only with a cache. share: a waiting request shares the blocks of its hit. leave: as r gives up
@@ -171,71 +163,6 @@ void replica_withdraw(struct replica *replica, struct live_request *r);
 bool replica_stands_on(const struct replica *replica, const struct live_request *r,
                        const struct live_request *other);
 
-/* ---- replica_ranks.c: ranked lists of requests that run, are in prefill, or are swapped out
- * ---- */
-
-/* Asks the order when its keys change. Once a plan: before the plan looks at a ranked list, and
- * before a request leaves such a list. */
-void replica_ask_keys(struct replica *replica);
-static inline void replica_settle_keys(struct replica *replica)
-{
-    if (!replica->keys_asked)
-        replica_ask_keys(replica);
-}
-/* True if any key may be another in each plan. */
-static inline bool replica_keys_move(const struct replica *replica)
-{
-    return replica->order_keys == IFL_KEYS_MOVE || replica->order_keys == IFL_KEYS_PLAN;
-}
-/* Call it when the plan has changed the step or a hit. A key may depend on the step, if it has read
- * it; and on n_computed of a waiting request, which shows its hit. */
-static inline void replica_stir_keys(struct replica *replica)
-{
-    const bool may_change = replica->keys_read_plan || replica->kv.cached;
-    replica->ranks_stale |= may_change && replica->order_keys == IFL_KEYS_MOVE;
-}
-/* Call it after a hook within the plan: it may have changed what the keys of its module depend
- * on. */
-static inline void replica_stir_keys_of(struct replica *replica, const struct module *module)
-{
-    const bool orders = module == &replica->modules[IFL_ORDER];
-    replica->ranks_stale |= orders && replica->order_keys == IFL_KEYS_MOVE;
-}
-/* Brings the list to the state that this plan sees. */
-void replica_take_ranking(struct replica *replica, struct ranking *list);
-static inline const struct ranking *replica_ranking(struct replica *replica, enum ranked_list which)
-{
-    if (!replica->by_rank[which].taken)
-        replica_take_ranking(replica, &replica->by_rank[which]);
-    return &replica->by_rank[which];
-}
-/* Call it when r joins or leaves the list, or may have another key though it has not run. */
-void replica_note(struct ranking *list, struct live_request *r);
-static inline void replica_note_rank(struct replica *replica, enum ranked_list which,
-                                     struct live_request *r)
-{
-    if (replica->by_rank[which].kept)
-        replica_note(&replica->by_rank[which], r);
-}
-/* Call it when r leaves for good. */
-void replica_forget(struct ranking *list, struct live_request *r);
-static inline void replica_forget_rank(struct replica *replica, struct live_request *r)
-{
-    for (int which = 0; which < N_RANKED; which++)
-        if (replica->by_rank[which].kept)
-            replica_forget(&replica->by_rank[which], r);
-}
-static inline bool replica_ranks_before(const struct ifl_request *a, int64_t key_a,
-                                        const struct ifl_request *b, int64_t key_b)
-{
-    if (key_a != key_b)
-        return key_a < key_b;
-    return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->serial < b->serial;
-}
-
-/* Calls `see` for each request of a kept list that keeps its key in this plan, with that key. */
-void replica_each_standing(struct replica *replica, const struct ranking *list, key_fn *see);
-
 /* ---- replica_check.c: serving.check_steady ---- */
 
 /* Asks again for every key that is said to stand. A key that has changed is a breach. */
@@ -246,7 +173,7 @@ void replica_say(struct replica *replica, const struct module *module, uint64_t 
 static inline void replica_note_said(struct replica *replica, const struct module *module,
                                      uint64_t question, int64_t answer)
 {
-    if (replica->checks)
+    if (replica->said.checks)
         replica_say(replica, module, question, answer);
 }
 /* The answers of this plan become those of the plan before. */
@@ -264,16 +191,13 @@ void replica_let_ended_go(struct replica *replica);
 /* Every member of the cohort has one more token, since end_ns; records the gaps. */
 int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *recorder,
                  struct ifl_error *error);
-/* Fill parts of the step's record: its times, and how the pool is used now. */
-void replica_stamp_record(struct replica *replica, const struct ifl_done *done);
-void replica_record_pool(struct replica *replica);
 /* Tells the modules of the untold ticks, as one run. */
 void replica_tell_steps(struct replica *replica);
 static inline void replica_tell_run(struct replica *replica)
 {
-    if (replica->n_untold > 0 && replica->on_step_end.n > 0)
+    if (replica->in_flight.n_untold > 0 && replica->on.step_end.n > 0)
         replica_tell_steps(replica);
-    replica->n_untold = 0;
+    in_flight_tell(&replica->in_flight);
 }
 
 #endif

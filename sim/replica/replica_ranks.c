@@ -6,12 +6,89 @@
  * another key from then on are noted, and find their places when the next plan asks. So a plan
  * costs what has changed since the last one, not the length of the list. If much has changed, or if
  * the order ranks anew for each plan, all keys are asked for again. */
+#include "replica/replica_ranks.h"
+
 #include <gsl/gsl_heapsort.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "inflight/minmax.h"
 #include "replica/replica_parts.h"
 #include "replica/step_lists.h"
+
+/* ---- creating ---- */
+
+void rankings_create(struct rankings *ranks)
+{
+    for (int which = 0; which < N_RANKED; which++)
+        ranks->by_rank[which].which = (enum ranked_list)which;
+}
+
+static int reserve_list(struct ranking *list, size_t n)
+{
+    if (array_grow(&list->room, list->first + list->n, n, sizeof *list->room) < 0 ||
+        array_grow(&list->noted, list->n_noted, n, sizeof *list->noted) < 0)
+        return IFL_E_NOMEM;
+    list->cap = n;
+    return 0;
+}
+
+int rankings_reserve(struct rankings *ranks, size_t n)
+{
+    if (array_grow(&ranks->keys, 0, n, sizeof *ranks->keys) < 0 ||
+        array_grow(&ranks->asked, 0, n, sizeof *ranks->asked) < 0)
+        return IFL_E_NOMEM;
+    int rc = 0;
+    for (int which = 0; which < N_RANKED && rc == 0; which++)
+        rc = reserve_list(&ranks->by_rank[which], n);
+    return rc;
+}
+
+void rankings_destroy(struct rankings *ranks)
+{
+    for (int which = 0; which < N_RANKED; which++) {
+        free(ranks->by_rank[which].room);
+        free(ranks->by_rank[which].noted);
+    }
+    free(ranks->asked);
+    free(ranks->keys);
+}
+
+/* ---- keys of waiting requests ---- */
+
+int64_t replica_rank(struct replica *replica, struct live_request *r)
+{
+    const struct module *order = &replica->fixed.modules[IFL_ORDER];
+    const struct ifl_request *const request = &r->pub;
+    int64_t key;
+    order->policy->ops.order->rank(order->self, &replica->view, &request, 1, &key);
+    return key;
+}
+
+int64_t replica_rank_now(struct replica *replica, struct live_request *r)
+{
+    const int64_t arrival_ns = r->pub.arrival_ns;
+    r->pub.arrival_ns = replica->view.now_ns;
+    const int64_t key = replica_rank(replica, r);
+    r->pub.arrival_ns = arrival_ns;
+    return key;
+}
+
+static void rank_waiting(void *context, const struct ifl_request *const *of, size_t n, int64_t *key)
+{
+    struct replica *replica = context;
+    const struct module *order = &replica->fixed.modules[IFL_ORDER];
+    for (size_t i = 0; i < n; i++)
+        replica_look_up(replica, live(of[i]));
+    order->policy->ops.order->rank(order->self, &replica->view, of, n, key);
+}
+
+void replica_rank_anew(struct replica *replica)
+{
+    replica->ranks.ranks_stale = false;
+    waiting_rekey(&replica->here.waiting, rank_waiting, replica);
+}
 
 static struct standing *standing(const struct ranking *list, const struct ifl_request *r)
 {
@@ -212,7 +289,7 @@ void replica_forget(struct ranking *list, struct live_request *r)
 
 static bool started_now(const struct replica *replica, const struct live_request *r)
 {
-    return r->pub.state == IFL_RUNNING && r->pub.start_serial >= replica->first_start;
+    return r->pub.state == IFL_RUNNING && r->pub.start_serial >= replica->plan.first_start;
 }
 
 static bool belongs(const struct replica *replica, const struct ranking *list,
@@ -226,7 +303,7 @@ static bool belongs(const struct replica *replica, const struct ranking *list,
 
 static void collect_running(struct replica *replica, struct ranking *list)
 {
-    FOR_EACH_LIVE (r, &replica->running, ON_DEVICE)
+    FOR_EACH_LIVE (r, &replica->here.running, ON_DEVICE)
         if (belongs(replica, list, r))
             append(list, &r->pub);
         else
@@ -239,30 +316,30 @@ static void collect(struct replica *replica, struct ranking *list)
 {
     drop(list);
     if (list->which == RANKED_PREFILL)
-        FOR_EACH_LIVE (r, &replica->apart, AMONG_PEERS)
+        FOR_EACH_LIVE (r, &replica->here.apart, AMONG_PEERS)
             if (belongs(replica, list, r))
                 append(list, &r->pub);
-    if (list->which == RANKED_RUNNING && (list->kept = replica->running.n > 0))
+    if (list->which == RANKED_RUNNING && (list->kept = replica->here.running.n > 0))
         collect_running(replica, list);
-    if (list->which == RANKED_SWAPPED && (list->kept = replica->n_swapped > 0))
-        for (size_t i = 0; i < replica->n_swapped; i++)
-            append(list, &replica->swapped[i]->pub);
+    if (list->which == RANKED_SWAPPED && (list->kept = replica->here.n_swapped > 0))
+        for (size_t i = 0; i < replica->here.n_swapped; i++)
+            append(list, &replica->here.swapped[i]->pub);
 }
 
 /* ---- a plan asks ---- */
 
 void replica_ask_keys(struct replica *replica)
 {
-    const struct module *order = &replica->modules[IFL_ORDER];
+    const struct module *order = &replica->fixed.modules[IFL_ORDER];
     const struct ifl_order_ops *ops = order->policy->ops.order;
     const bool moved = replica_keys_move(replica);
-    replica->keys_asked = true;
-    replica->order_keys = ops->keys ? ops->keys(order->self, &replica->view) : IFL_KEYS_MOVE;
-    replica->keys_change = moved || replica_keys_move(replica);
-    replica->ranks_stale |= replica->keys_change;
+    replica->ranks.keys_asked = true;
+    replica->ranks.order_keys = ops->keys ? ops->keys(order->self, &replica->view) : IFL_KEYS_MOVE;
+    replica->ranks.keys_change = moved || replica_keys_move(replica);
+    replica->ranks.ranks_stale |= replica->ranks.keys_change;
     for (int which = 0; which < N_RANKED; which++)
-        replica->by_rank[which].stale |= replica->keys_change;
-    replica->waiting.moves = replica->order_keys == IFL_KEYS_MOVE;
+        replica->ranks.by_rank[which].stale |= replica->ranks.keys_change;
+    waiting_set_moves(&replica->here.waiting, replica->ranks.order_keys == IFL_KEYS_MOVE);
     replica_check_keys(replica);
 }
 
@@ -279,7 +356,7 @@ static size_t read_notes(struct replica *replica, struct ranking *list)
         if (later)
             list->noted[n_later++] = r;
         if (belongs(replica, list, r))
-            replica->asked[n++] = &r->pub;
+            replica->ranks.asked[n++] = &r->pub;
         else if (own->stands)
             take_out(list, &r->pub);
     }
@@ -291,27 +368,27 @@ static size_t read_notes(struct replica *replica, struct ranking *list)
  * are asked for, too. */
 static size_t add_members(struct replica *replica, const struct ranking *list, size_t n)
 {
-    if (list->which == RANKED_RUNNING && replica->order_keys != IFL_KEYS_NAMED)
-        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+    if (list->which == RANKED_RUNNING && replica->ranks.order_keys != IFL_KEYS_NAMED)
+        FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS)
             if (belongs(replica, list, r))
-                replica->asked[n++] = &r->pub;
+                replica->ranks.asked[n++] = &r->pub;
     return n;
 }
 
 /* Asks for the keys of the first n requests of `asked`. */
 static void ask(struct replica *replica, size_t n)
 {
-    const struct module *order = &replica->modules[IFL_ORDER];
+    const struct module *order = &replica->fixed.modules[IFL_ORDER];
     if (n > 0)
-        order->policy->ops.order->rank(order->self, &replica->view, replica->asked, n,
-                                       replica->keys);
+        order->policy->ops.order->rank(order->self, &replica->view, replica->ranks.asked, n,
+                                       replica->ranks.keys);
 }
 
 static void move_asked(struct replica *replica, struct ranking *list, size_t n)
 {
     ask(replica, n);
     for (size_t i = 0; i < n; i++) {
-        const struct ranked_request one = {replica->keys[i], replica->asked[i]};
+        const struct ranked_request one = {replica->ranks.keys[i], replica->ranks.asked[i]};
         const struct standing *own = standing(list, one.r);
         if (!own->stands)
             put_in(list, one);
@@ -323,13 +400,13 @@ static void move_asked(struct replica *replica, struct ranking *list, size_t n)
 static void rank_everyone(struct replica *replica, struct ranking *list, size_t n_asked)
 {
     for (size_t i = 0; i < n_asked; i++)
-        if (!standing(list, replica->asked[i])->stands)
-            append(list, replica->asked[i]);
+        if (!standing(list, replica->ranks.asked[i])->stands)
+            append(list, replica->ranks.asked[i]);
     for (size_t i = 0; i < list->n; i++)
-        replica->asked[i] = of(list)[i].r;
+        replica->ranks.asked[i] = of(list)[i].r;
     ask(replica, list->n);
     for (size_t i = 0; i < list->n; i++)
-        set(list, i, (struct ranked_request){replica->keys[i], replica->asked[i]});
+        set(list, i, (struct ranked_request){replica->ranks.keys[i], replica->ranks.asked[i]});
     sort(list);
 }
 
@@ -338,7 +415,7 @@ void replica_each_standing(struct replica *replica, const struct ranking *list, 
     for (size_t i = 0; list->kept && !list->stale && i < list->n; i++) {
         struct live_request *r = live(of(list)[i].r);
         const struct standing *own = &r->standing[list->which];
-        const bool asked_anyway = r->in_cohort && replica->order_keys != IFL_KEYS_NAMED;
+        const bool asked_anyway = r->in_cohort && replica->ranks.order_keys != IFL_KEYS_NAMED;
         if (belongs(replica, list, r) && own->stands && own->noted_at == 0 && !asked_anyway)
             see(replica, r, own->key);
     }
@@ -360,5 +437,5 @@ void replica_take_ranking(struct replica *replica, struct ranking *list)
     few &= n < list->n / 4;
     (few ? move_asked : rank_everyone)(replica, list, n);
     if (list->n > 1)
-        replica->step.asked |= 1u << IFL_ORDER;
+        plan_ask(&replica->plan, IFL_ORDER);
 }

@@ -17,13 +17,13 @@
 
 void step_breach(struct replica *replica, const char *what)
 {
-    if (replica->broken)
+    struct ifl_error error;
+    if (replica->plan.broken)
         return;
-    replica->broken = true;
-    ifl_fail(&replica->error, IFL_E_POLICY,
-             "policy %s broke its contract in step %llu at %.9f s: %s",
-             replica->modules[IFL_BATCHING].policy->name, (unsigned long long)replica->view.step,
-             ifl_s_from_ns(replica->view.now_ns), what);
+    ifl_fail(&error, IFL_E_POLICY, "policy %s broke its contract in step %llu at %.9f s: %s",
+             replica->fixed.modules[IFL_BATCHING].policy->name,
+             (unsigned long long)replica->view.step, ifl_s_from_ns(replica->view.now_ns), what);
+    plan_break(&replica->plan, &error);
 }
 
 static int32_t op_need(struct ifl_step *step, const struct ifl_request *r, int32_t hold_tokens)
@@ -35,25 +35,23 @@ static int32_t op_need(struct ifl_step *step, const struct ifl_request *r, int32
 
 static uint64_t op_draw(struct ifl_step *step, const struct ifl_request *r, uint32_t index)
 {
-    return ifl_draw(replica_of(step)->seed, IFL_DRAW_POLICY, r->serial, index);
+    return ifl_draw(replica_of(step)->fixed.seed, IFL_DRAW_POLICY, r->serial, index);
 }
 
 static void op_promise(struct ifl_step *step, struct ifl_promise promise)
 {
-    replica_of(step)->promise = promise;
+    plan_promise(&replica_of(step)->plan, promise);
 }
 
 static void op_wake(struct ifl_step *step, int64_t at_ns)
 {
-    struct replica *replica = replica_of(step);
-    if (at_ns < replica->wake_ns)
-        replica->wake_ns = at_ns;
+    wakes_ask(&replica_of(step)->wakes, at_ns);
 }
 
 static void op_pad(struct ifl_step *step, struct ifl_padding padding)
 {
     if (step_may_pad(&padding))
-        replica_of(step)->padding = padding;
+        plan_pad(&replica_of(step)->plan, padding);
     else
         step_breach(replica_of(step),
                     "it pads with less than nothing, or with more than 2^28 tokens");
@@ -61,7 +59,7 @@ static void op_pad(struct ifl_step *step, struct ifl_padding padding)
 
 static void op_plan_ahead(struct ifl_step *step)
 {
-    replica_of(step)->plans_ahead = true;
+    plan_ahead(&replica_of(step)->plan);
 }
 
 /* ---- room in the contract: to ask for what no executor does yet breaks it ---- */
@@ -98,7 +96,7 @@ static enum ifl_verdict op_load(struct ifl_step *step, const struct ifl_request 
 static int32_t op_adapter_users(struct ifl_step *step, uint32_t adapter)
 {
     int32_t n = 0;
-    FOR_EACH_LIVE (r, &replica_of(step)->running, ON_DEVICE)
+    FOR_EACH_LIVE (r, &replica_of(step)->here.running, ON_DEVICE)
         n += r->pub.adapter == adapter;
     return n;
 }

@@ -12,18 +12,16 @@ void step_breach(struct replica *replica, const char *what);
 static inline void step_note_refusal(struct replica *replica, const struct ifl_request *r,
                                      const struct ifl_policy *by, const char *why, bool lasts)
 {
-    if (r->state <= IFL_SWAPPED)
-        replica->refused[r->state] = (struct refusal){live(r), by, why, lasts};
+    plan_refuse(&replica->plan, (struct refusal){live(r), by, why, lasts});
 }
 static inline const struct ifl_policy *step_planner(const struct replica *replica)
 {
-    return replica->modules[IFL_BATCHING].policy;
+    return replica->fixed.modules[IFL_BATCHING].policy;
 }
 /* Call it when blocks have been taken or given back. */
 static inline void step_count_blocks(struct replica *replica)
 {
-    replica->step.n_free_blocks = replica->kv.n_free;
-    replica->step.n_free_host_blocks = replica->host.n_free;
+    plan_count_blocks(&replica->plan, &replica->kv);
 }
 
 /* ---- step_schedule.c ---- */

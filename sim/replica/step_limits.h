@@ -11,8 +11,8 @@
  * twice (replica.c, reserve). */
 static inline bool step_has_room(const struct replica *replica)
 {
-    const size_t cap = 2 * replica->cap;
-    return replica->started.n < cap && replica->n_planned < cap;
+    const size_t cap = 2 * replica->here.cap;
+    return replica->plan.started.n < cap && replica->plan.n_planned < cap;
 }
 
 static const char step_no_room[] = "it starts and preempts the same requests over and over";
@@ -21,7 +21,7 @@ static const char step_no_question[] = "a module that it asked puts the question
 /* Blocks that a question leaves aside: from none to all that there are. */
 static inline int32_t step_spare(const struct replica *replica, int32_t spare_blocks)
 {
-    const int32_t most = replica->limits.n_blocks;
+    const int32_t most = replica->fixed.limits.n_blocks;
     return spare_blocks < 0 ? 0 : ifl_min(spare_blocks, most);
 }
 

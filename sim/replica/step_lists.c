@@ -9,27 +9,18 @@ void step_show(struct replica *replica, struct live_request *r)
 {
     if (!r->in_cohort)
         return;
-    cohort_sync(&replica->cohort, r);
-    if (replica->ready_all && replica->planning) { /* not for hooks: the plan is settled */
+    cohort_sync(&replica->here.cohort, r);
+    if (replica->plan.ready_all &&
+        replica->plan.planning) { /* not for hooks: the plan is settled */
         r->pub.stale.n_now = 1;
-        replica->shown = true;
+        plan_note_shown(&replica->plan, true);
     }
 }
 
 void step_show_members(struct replica *replica)
 {
-    FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+    FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS)
         step_show(replica, r);
-}
-
-static void take_running(struct replica *replica, struct snapshot *list)
-{
-    step_show_members(replica);
-    FOR_EACH_LIVE (r, &replica->running, ON_DEVICE) {
-        if (r->pub.start_serial >= replica->first_start)
-            break;
-        list->of[list->n++] = &r->pub;
-    }
 }
 
 /* The next request of a ranked list that is still in `state`; the cursor does not move past it.
@@ -37,7 +28,7 @@ static void take_running(struct replica *replica, struct snapshot *list)
 static const struct ranked_request *peek(struct replica *replica, enum ranked_list which,
                                          enum ifl_state state, uint64_t *at)
 {
-    if (which == RANKED_PREFILL && replica->apart.n == 0)
+    if (which == RANKED_PREFILL && replica->here.apart.n == 0)
         return NULL;
     const struct ranking *list = replica_ranking(replica, which);
     const struct ranked_request *end = list->room + list->first + list->n;
@@ -56,18 +47,18 @@ static int64_t key_of(struct replica *replica, const struct ranked_request *one)
 static bool goes_first(struct replica *replica, const struct ranked_request *a,
                        const struct ranked_request *b)
 {
-    replica->step.asked |= 1u << IFL_ORDER;
+    plan_ask(&replica->plan, IFL_ORDER);
     return replica_ranks_before(a->r, key_of(replica, a), b->r, key_of(replica, b));
 }
 
 /* The next waiting request behind the cursor, its hit looked up. */
 static struct live_request *next_waiting(struct replica *replica, uint64_t at[2])
 {
-    struct live_request *r = waiting_next(&replica->waiting, at);
+    struct live_request *r = waiting_next(&replica->here.waiting, at);
     if (!r)
         return NULL;
     replica_look_up(replica, r);
-    replica->step.asked |= 1u << IFL_ORDER;
+    plan_ask(&replica->plan, IFL_ORDER);
     return r;
 }
 
@@ -76,7 +67,7 @@ static struct live_request *next_waiting(struct replica *replica, uint64_t at[2]
 static struct live_request *next_waiting_before(struct replica *replica, struct ifl_cursor *cursor,
                                                 const struct ranked_request *best)
 {
-    waiting_renew(&replica->waiting, cursor->at);
+    waiting_renew(&replica->here.waiting, cursor->at);
     uint64_t at[2] = {cursor->at[0], cursor->at[1]};
     struct live_request *r = next_waiting(replica, at);
     if (!r)
@@ -115,7 +106,7 @@ static const struct ifl_request *next_of_any(struct replica *replica, unsigned l
     uint64_t *at;
     const struct ranked_request *best = peek_all(replica, lists, cursor, &at);
     struct live_request *waiting = NULL;
-    if (lists & IFL_IN_WAITING && replica->waiting.n > 0)
+    if (lists & IFL_IN_WAITING && replica->here.waiting.n > 0)
         waiting =
             best ? next_waiting_before(replica, cursor, best) : next_waiting(replica, cursor->at);
     if (waiting)
@@ -135,28 +126,28 @@ const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
     const struct ifl_request *r = NULL;
     struct live_request *waiting;
     replica_settle_keys(replica);
-    if (replica->broken)
+    if (replica->plan.broken)
         return NULL;
-    if (lists & IFL_IN_WAITING && replica->ranks_stale)
+    if (lists & IFL_IN_WAITING && replica->ranks.ranks_stale)
         replica_rank_anew(replica);
     if (lists != IFL_IN_WAITING)
         r = next_of_any(replica, lists, cursor);
     else if ((waiting = next_waiting(replica, cursor->at)))
         r = &waiting->pub;
     if (r && r->state == IFL_WAITING)
-        waiting_shown(&replica->waiting, cursor->at, live(r));
-    replica_note_said(replica, &replica->modules[IFL_ORDER], lists, r ? (int64_t)r->serial : -1);
+        waiting_shown(&replica->here.waiting, cursor->at, live(r));
+    replica_note_said(replica, &replica->fixed.modules[IFL_ORDER], lists,
+                      r ? (int64_t)r->serial : -1);
     return r;
 }
 
 struct ifl_requests step_running(struct ifl_step *step)
 {
     struct replica *replica = replica_of(step);
-    struct snapshot *list = &replica->by_start;
+    const struct snapshot *list = &replica->plan.by_start;
     if (!list->taken) {
-        list->taken = true;
-        list->n = 0;
-        take_running(replica, list);
+        step_show_members(replica);
+        plan_take_by_start(&replica->plan, &replica->here.running);
     }
     return (struct ifl_requests){list->of, list->n};
 }
@@ -169,34 +160,26 @@ const struct ifl_request *step_last_ranked(struct ifl_step *step, size_t at)
 
 struct ifl_requests step_started(struct ifl_step *step)
 {
-    const struct snapshot *list = &replica_of(step)->started;
+    const struct snapshot *list = &replica_of(step)->plan.started;
     return (struct ifl_requests){list->of, list->n};
 }
 
 struct ifl_requests step_scheduled(struct ifl_step *step)
 {
     struct replica *replica = replica_of(step);
-    struct snapshot *list = &replica->scheduled;
-    list->n = 0;
-    for (size_t i = 0; i < replica->n_planned; i++)
-        if (replica->planned[i].r)
-            list->of[list->n++] = &replica->planned[i].r->pub;
-    if (replica->ready_all)
-        FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
-            list->of[list->n++] = &r->pub;
-    return (struct ifl_requests){list->of, list->n};
+    return plan_list_scheduled(&replica->plan, &replica->here.cohort);
 }
 
 bool step_took_part(struct ifl_step *step, const struct ifl_request *request)
 {
     const struct replica *replica = replica_of(step);
     const struct live_request *r = live(request);
-    if (request->state == IFL_RUNNING && r->pub.start_serial >= replica->first_start)
+    if (request->state == IFL_RUNNING && r->pub.start_serial >= replica->plan.first_start)
         return true;
-    for (size_t i = 0; i < replica->n_planned; i++)
-        if (replica->planned[i].r == r)
+    for (size_t i = 0; i < replica->plan.n_planned; i++)
+        if (replica->plan.planned[i].r == r)
             return true;
-    return r->in_cohort && replica->ticks;
+    return r->in_cohort && replica->in_flight.ticks;
 }
 
 int64_t step_oldest_waiting_ns(struct ifl_step *step)
@@ -205,7 +188,7 @@ int64_t step_oldest_waiting_ns(struct ifl_step *step)
     const struct live_request *r;
     uint64_t at[2] = {0, 0};
     int64_t oldest_ns = IFL_NEVER;
-    while ((r = waiting_next(&replica->waiting, at)))
+    while ((r = waiting_next(&replica->here.waiting, at)))
         if (r->pub.arrival_ns < oldest_ns)
             oldest_ns = r->pub.arrival_ns;
     return oldest_ns;
@@ -220,7 +203,7 @@ struct ifl_hit step_hit(struct ifl_step *step, const struct ifl_request *r)
 /* A node is named by its last block, counted from 1. */
 uint32_t step_above(struct ifl_step *step, uint32_t node)
 {
-    const struct kv_pool *kv = &replica_of(step)->kv;
+    const struct kv_pool *kv = &replica_of(step)->kv.device;
     if (!kv->cached || node == 0 || node > (uint32_t)kv->n_blocks)
         return 0;
     return (uint32_t)(kv->cache.entries[node - 1].parent + 1);

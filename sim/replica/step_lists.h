@@ -19,7 +19,7 @@ uint32_t step_above(struct ifl_step *step, uint32_t node);
 static inline void step_sync(const struct replica *replica, struct live_request *r)
 {
     if (r->in_cohort)
-        cohort_sync(&replica->cohort, r);
+        cohort_sync(&replica->here.cohort, r);
 }
 
 /* Brings a member's record up to date, the token of schedule_ready included. */

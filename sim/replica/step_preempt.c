@@ -4,22 +4,9 @@
 #include "replica/step_limits.h"
 #include "replica/step_lists.h"
 
-/* ---- swapped requests, in no order ---- */
-
-static void add_swapped(struct replica *replica, struct live_request *r)
-{
-    r->swapped_at = replica->n_swapped;
-    replica->swapped[replica->n_swapped++] = r;
-    replica->step.n_swapped++;
-    replica_note_rank(replica, RANKED_SWAPPED, r);
-}
-
 void step_remove_swapped(struct replica *replica, struct live_request *r)
 {
-    struct live_request *last = replica->swapped[--replica->n_swapped];
-    replica->swapped[r->swapped_at] = last;
-    last->swapped_at = r->swapped_at;
-    replica->step.n_swapped--;
+    here_remove_swapped(&replica->here, r);
     replica_note_rank(replica, RANKED_SWAPPED, r);
 }
 
@@ -28,18 +15,15 @@ void step_remove_swapped(struct replica *replica, struct live_request *r)
 /* True if this plan has started r: preempting r takes the start back. */
 static bool starts_now(const struct replica *replica, const struct live_request *r)
 {
-    return r->pub.start_serial >= replica->first_start;
+    return r->pub.start_serial >= replica->plan.first_start;
 }
 
 static void leave_running(struct replica *replica, struct live_request *r)
 {
-    replica_leave(replica, r);
+    here_stop(&replica->here, r);
     replica_note_rank(replica, RANKED_RUNNING, r);
     replica_stir_keys(replica);
-    replica->step.n_running_requests--;
-    replica->step.n_running_seqs -= r->pub.n_seqs;
-    replica->step.n_preempted++;
-    replica->n_ended_victims += r->ended;
+    plan_count_preempted(&replica->plan, r);
     r->pub.n_preempted++;
     if (starts_now(replica, r) && r->first_scheduled_ns == replica->view.now_ns)
         r->first_scheduled_ns = IFL_NEVER; /* the start is taken back: it has not been scheduled */
@@ -51,7 +35,7 @@ static void leave_running(struct replica *replica, struct live_request *r)
 static void tell_preempt(struct replica *replica, const struct live_request *r)
 {
     const bool undone = starts_now(replica, r);
-    FOR_EACH_LISTENER (module, undone ? &replica->on_undo : &replica->on_preempt) {
+    FOR_EACH_LISTENER (module, undone ? &replica->on.undo : &replica->on.preempt) {
         (undone ? module->policy->on_undo : module->policy->on_preempt)(module->self,
                                                                         &replica->view, &r->pub);
         replica_stir_keys_of(replica, module);
@@ -61,20 +45,20 @@ static void tell_preempt(struct replica *replica, const struct live_request *r)
 static void send_to_host(struct replica *replica, struct live_request *r)
 {
     const int32_t n = r->pub.stale.n_blocks;
-    for (int32_t i = 0; i < n && !replica->kv.tallied; i++)
-        replica->outs[replica->n_outs + (size_t)i].from = live_block(r, i);
+    const bool numbered = !replica->kv.device.tallied;
+    if (numbered)
+        plan_swap_out_from(&replica->plan, r, n);
     replica_drop_blocks(replica, r, false);
-    kv_take(&replica->host, n, r->blocks);
-    for (int32_t i = 0; i < n && !replica->kv.tallied; i++)
-        replica->outs[replica->n_outs + (size_t)i].to = live_block(r, i);
-    replica->n_outs += (size_t)n;
+    kv_take(&replica->kv.host, n, r->blocks);
+    plan_swap_out_to(&replica->plan, r, n, numbered);
     r->pub.n_host_blocks = n;
     r->pub.state = IFL_SWAPPED;
     r->stalled_on_host = true;
     r->n_swap_outs++;
     tell_preempt(replica, r);
-    add_swapped(replica, r);
-    replica->step.n_swapped_out++;
+    here_add_swapped(&replica->here, r);
+    replica_note_rank(replica, RANKED_SWAPPED, r);
+    plan_count_swapped_out(&replica->plan);
 }
 
 /* Makes queued_serial of a request that goes to the back larger than any serial. Of several in one
@@ -97,28 +81,30 @@ static void send_to_waiting(struct replica *replica, struct live_request *r, enu
     r->pub.queued_ns = replica->view.now_ns;
     r->stalled_on_host = false;
     tell_preempt(replica, r);
-    replica->step.n_waiting++;
-    r->pub.queued_serial = place == IFL_BACK ? BEHIND_ALL + replica->n_backs++ : r->pub.serial;
+    plan_count_waiting(&replica->plan);
+    r->pub.queued_serial =
+        place == IFL_BACK ? BEHIND_ALL + here_next_back(&replica->here) : r->pub.serial;
     if (place == IFL_FRONT)
-        waiting_push_front(&replica->waiting, r);
+        waiting_push_front(&replica->here.waiting, r);
     else if (place == IFL_IN_ORDER)
-        waiting_push(&replica->waiting, r, replica_rank(replica, r), r->pub.arrival_ns);
+        waiting_push(&replica->here.waiting, r, replica_rank(replica, r), r->pub.arrival_ns);
     else
-        waiting_push(&replica->waiting, r, replica_rank_now(replica, r), replica->view.now_ns);
+        waiting_push(&replica->here.waiting, r, replica_rank_now(replica, r), replica->view.now_ns);
 }
 
 /* The run fails, if serving.kv.swap_full asks for that; vLLM v0 aborts, too. */
 static enum ifl_verdict swap_is_full(struct replica *replica, const struct ifl_request *victim)
 {
-    replica->broken = true;
-    ifl_fail(&replica->error, IFL_E_POLICY,
+    struct ifl_error error;
+    ifl_fail(&error, IFL_E_POLICY,
              "the swap pool is full in step %llu at %.9f s: batching %s with preempt %s swaps out "
              "%d blocks, %d are free (serving.kv.swap_gib; swap_full: recompute falls back "
              "instead)",
              (unsigned long long)replica->view.step, ifl_s_from_ns(replica->view.now_ns),
-             replica->modules[IFL_BATCHING].policy->name,
-             replica->modules[IFL_PREEMPT].policy->name, victim->stale.n_blocks,
-             replica->host.n_free);
+             replica->fixed.modules[IFL_BATCHING].policy->name,
+             replica->fixed.modules[IFL_PREEMPT].policy->name, victim->stale.n_blocks,
+             replica->kv.host.n_free);
+    plan_break(&replica->plan, &error);
     return IFL_NO_HOST_BLOCKS;
 }
 
@@ -131,7 +117,7 @@ static void forget_token_in_flight(struct replica *replica, struct live_request 
         r->last_token_ns != replica->view.now_ns)
         return;
     r->pub.stale.n_computed--;
-    replica->kv_token_slots--;
+    accounts_add_tokens(&replica->kv, -1);
 }
 
 /* r has had its last token: it leaves instead of waiting again. */
@@ -150,9 +136,10 @@ static bool swapped_in_now(const struct replica *replica, const struct live_requ
 static bool others_stand_on(const struct replica *replica, const struct live_request *r)
 {
     size_t i = 0;
-    while (i < replica->started.n && !replica_stands_on(replica, live(replica->started.of[i]), r))
+    while (i < replica->plan.started.n &&
+           !replica_stands_on(replica, live(replica->plan.started.of[i]), r))
         i++;
-    return i < replica->started.n;
+    return i < replica->plan.started.n;
 }
 
 enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *request,
@@ -160,24 +147,24 @@ enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *r
 {
     struct replica *replica = replica_of(step);
     struct live_request *r = live(request);
-    if (!replica->broken && request->state != IFL_RUNNING)
+    if (!replica->plan.broken && request->state != IFL_RUNNING)
         step_breach(replica, "it preempted a request that is not on the device");
-    if (!replica->broken && swapped_in_now(replica, r))
+    if (!replica->plan.broken && swapped_in_now(replica, r))
         step_breach(replica, "it preempted a request that it swapped in in the same plan");
-    if (!replica->broken && others_stand_on(replica, r))
+    if (!replica->plan.broken && others_stand_on(replica, r))
         step_breach(replica,
                     "it preempted a request on whose tokens of this plan it started another");
-    if (replica->broken || fate == IFL_KEEP)
+    if (replica->plan.broken || fate == IFL_KEEP)
         return IFL_WAIT;
     replica_settle_keys(replica);
     step_sync(replica, r);
-    if (fate == IFL_SWAP && request->stale.n_blocks > replica->host.n_free) {
-        if (replica->swap_full == SWAP_FULL_FAIL)
+    if (fate == IFL_SWAP && request->stale.n_blocks > replica->kv.host.n_free) {
+        if (replica->fixed.swap_full == SWAP_FULL_FAIL)
             return swap_is_full(replica, request);
         fate = IFL_RECOMPUTE;
     }
     step_show(replica, r);
-    const bool forgets = replica->plans_ahead && replica->view.n_tries == 0 &&
+    const bool forgets = replica->plan.plans_ahead && replica->view.n_tries == 0 &&
                          r->pub.stale.n_now == 0 && fate == IFL_RECOMPUTE;
     step_undo_schedule(replica, r);
     leave_running(replica, r);
@@ -196,16 +183,16 @@ enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *r
 bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
 {
     struct replica *replica = replica_of(step);
-    const struct module *preempt = &replica->modules[IFL_PREEMPT];
-    if (replica->answering)
+    const struct module *preempt = &replica->fixed.modules[IFL_PREEMPT];
+    if (replica->plan.answering)
         step_breach(replica, step_no_question);
-    if (replica->broken)
+    if (replica->plan.broken)
         return false;
-    step->asked |= 1u << IFL_PREEMPT;
-    replica->answering = true;
+    plan_ask(&replica->plan, IFL_PREEMPT);
+    plan_set_answering(&replica->plan, true);
     const struct ifl_victim victim =
         preempt->policy->ops.preempt->pick(preempt->self, &replica->view, step, needy);
-    replica->answering = false;
+    plan_set_answering(&replica->plan, false);
     replica_note_said(replica, preempt, needy->serial,
                       victim.request ? (int64_t)victim.request->serial : -1);
     if (!victim.request || victim.fate == IFL_KEEP) {
@@ -228,17 +215,17 @@ void step_refuse(struct ifl_step *step, const struct ifl_request *request, const
 /* Takes r off its list, and gives back its blocks. */
 static void take_off(struct replica *replica, struct live_request *r)
 {
+    plan_count_off(&replica->plan, r->pub.state);
     if (r->pub.state == IFL_WAITING) {
-        waiting_leave(&replica->waiting, r);
-        replica->step.n_waiting--;
+        waiting_leave(&replica->here.waiting, r);
     } else if (r->pub.state == IFL_SWAPPED) {
         step_remove_swapped(replica, r);
-        kv_release(&replica->host, r->pub.n_host_blocks, r->blocks);
+        kv_release(&replica->kv.host, r->pub.n_host_blocks, r->blocks);
         r->pub.n_host_blocks = 0;
     } else {
         replica_settle_keys(replica);
         step_sync(replica, r);
-        replica_leave(replica, r);
+        here_stop(&replica->here, r);
         replica_note_rank(replica, RANKED_RUNNING, r);
         forget_computed(replica, r);
     }
@@ -247,7 +234,7 @@ static void take_off(struct replica *replica, struct live_request *r)
 
 static void drop(struct replica *replica, struct live_request *r)
 {
-    const struct refusal *last = &replica->refused[r->pub.state];
+    const struct refusal *last = &replica->plan.refused[r->pub.state];
     const bool ran = r->first_scheduled_ns != IFL_NEVER;
     const bool told = last->r == r;
     const struct refusal_count one = {.by = told ? last->by : step_planner(replica),
@@ -258,14 +245,14 @@ static void drop(struct replica *replica, struct live_request *r)
     take_off(replica, r);
     r->pub.state = IFL_DONE;
     replica_stir_keys(replica);
-    replica->n_rejected++;
-    replica->gone[replica->n_gone++] = r;
+    plan_count_rejected(&replica->plan);
+    leaving_add(&replica->leaving, r);
 }
 
 void step_reject(struct ifl_step *step, const struct ifl_request *request)
 {
     struct replica *replica = replica_of(step);
-    if (replica->broken)
+    if (replica->plan.broken)
         return;
     if (request->state == IFL_WAITING || request->state == IFL_SWAPPED)
         drop(replica, live(request));
@@ -278,7 +265,7 @@ static struct live_request *refused_first(const struct replica *replica, bool at
 {
     static const enum ifl_state order[] = {IFL_RUNNING, IFL_SWAPPED, IFL_WAITING};
     for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
-        const struct refusal *last = &replica->refused[order[i]];
+        const struct refusal *last = &replica->plan.refused[order[i]];
         if (last->r && last->r->pub.state == order[i] && (last->lasts || at_end))
             return last->r;
     }

@@ -18,25 +18,21 @@ static int32_t part_and_count(struct replica *replica, struct live_request *r, i
     }
     if (!r->parted && r->pub.stale.n_computed + n > r->pub.n_prompt)
         replica_part(replica, r);
-    return (int32_t)(group_slots(&r->pub, r->pub.stale.n_computed + n, r->parted, replica->block) -
+    return (int32_t)(group_slots(&r->pub, r->pub.stale.n_computed + n, r->parted,
+                                 replica->fixed.block) -
                      group_slots(&r->pub, r->pub.stale.n_computed, were_parted || decodes,
-                                 replica->block));
+                                 replica->fixed.block));
 }
 
 static void list_in_plan(struct replica *replica, struct planned one)
 {
-    replica->planned[replica->n_planned++] = one;
-    replica->n_decodes += one.decodes;
-    replica->n_members += one.r->in_cohort;
+    plan_add(&replica->plan, one);
     one.r->pub.stale.n_now = one.n;
-    replica->step.n_tokens += one.n_tokens;
-    replica->step.n_requests++;
     replica_stir_keys(replica);
 }
 
 void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n)
 {
-    struct ifl_step *step = &replica->step;
     const bool decodes = request_decodes(&r->pub);
     if (r->ended) {
         list_in_plan(replica, (struct planned){r, n, n * r->pub.n_seqs, false, false});
@@ -44,10 +40,8 @@ void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n
     }
     const int32_t n_tokens = part_and_count(replica, r, n);
     list_in_plan(replica, (struct planned){r, n, n_tokens, decodes});
-    if (!decodes) {
-        step->n_prefill_tokens += n_tokens;
-        step->n_prefill_requests++;
-    }
+    if (!decodes)
+        plan_count_prefill(&replica->plan, n_tokens);
     replica_publish_plan(replica, r, r->pub.stale.n_computed + n);
     if (r->first_scheduled_ns == IFL_NEVER)
         r->first_scheduled_ns = replica->view.now_ns;
@@ -65,13 +59,13 @@ static bool goes_on(const struct replica *replica, const struct live_request *r,
                     int32_t hold_tokens)
 {
     const struct ifl_request *pub = &r->pub;
-    if (replica->ready_all || replica->kv.cached || n != 1 || hold_tokens > 0 || pub->n_seqs > 1 ||
-        r->ended)
+    if (replica->plan.ready_all || replica->kv.device.cached || n != 1 || hold_tokens > 0 ||
+        pub->n_seqs > 1 || r->ended)
         return false;
     if (r->in_cohort)
-        return pub->stale.n_now == 0 && r->grow_phase != replica->cohort.phase;
+        return pub->stale.n_now == 0 && r->grow_phase != replica->here.cohort.phase;
     return pub->state == IFL_RUNNING && request_decodes(pub) && request_todo(pub) == 1 &&
-           pub->stale.n_computed < pub->stale.n_blocks * replica->limits.block_tokens &&
+           pub->stale.n_computed < pub->stale.n_blocks * replica->fixed.limits.block_tokens &&
            r->stalled_since_ns == IFL_NEVER;
 }
 
@@ -80,7 +74,7 @@ enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *
 {
     struct replica *replica = replica_of(step);
     struct live_request *r = live(request);
-    if (replica->broken)
+    if (replica->plan.broken)
         return IFL_NO_BLOCKS;
     if (goes_on(replica, r, n, hold_tokens)) {
         list_in_plan(replica, (struct planned){r, 1, 1, true});
@@ -95,7 +89,7 @@ enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *
         step_breach(replica, "it scheduled no token, or more than the request has left");
     else if (!step_has_room(replica))
         step_breach(replica, step_no_room);
-    if (replica->broken)
+    if (replica->plan.broken)
         return IFL_NO_BLOCKS;
     const int32_t computed = request->stale.n_computed + n;
     const int32_t need = replica_need(replica, r, ifl_max(hold_tokens, computed));
@@ -116,21 +110,19 @@ enum ifl_verdict step_schedule(struct ifl_step *step, const struct ifl_request *
 /* Running requests that decode but fell out of step join the cohort again. */
 static void gather_cohort(struct replica *replica)
 {
-    for (struct live_request *r = replica->apart.head, *next; r; r = next) {
+    for (struct live_request *r = replica->here.apart.head, *next; r; r = next) {
         const bool ready = request_decodes(&r->pub) && request_todo(&r->pub) == 1 &&
                            r->pub.stale.n_now == 0 && r->pub.state == IFL_RUNNING && !r->ended;
         next = r->links[AMONG_PEERS].next;
-        if (!ready)
-            continue;
-        live_remove(&replica->apart, AMONG_PEERS, r);
-        replica_add_to_cohort(replica, r);
+        if (ready)
+            replica_join_cohort(replica, r);
     }
 }
 
 static void part_fresh(struct replica *replica)
 {
-    for (size_t i = 0; i < replica->cohort.n_fresh; i++) {
-        struct live_request *r = replica->cohort.fresh[i];
+    for (size_t i = 0; i < replica->here.cohort.n_fresh; i++) {
+        struct live_request *r = replica->here.cohort.fresh[i];
         if (r->pub.n_seqs > 1 && !r->parted)
             replica_part(replica, r);
     }
@@ -139,19 +131,16 @@ static void part_fresh(struct replica *replica)
 
 bool replica_take_tick(struct replica *replica, int32_t spare_blocks)
 {
-    struct ifl_step *step = &replica->step;
     const int32_t n_new = replica_growing_blocks(replica);
     if (!replica_tick_fits(replica, n_new, spare_blocks))
         return false;
     if (n_new > 0)
         replica_grow(replica);
-    if (replica->max_samples > 1)
+    if (replica->fixed.max_samples > 1)
         part_fresh(replica);
     step_count_blocks(replica);
-    step->n_tokens += replica->cohort.n_seqs;
-    step->n_requests += (int32_t)replica->cohort.n;
-    replica->ready_all = true;
-    replica->cohort.ticks.n++;
+    plan_add_cohort(&replica->plan, &replica->here.cohort);
+    cohort_stir(&replica->here.cohort);
     replica_stir_keys(replica);
     return true;
 }
@@ -161,21 +150,21 @@ static bool schedule_rest(struct replica *replica, int32_t spare_blocks)
 {
     if (!replica_tick_fits(replica, replica_growing_blocks(replica), spare_blocks))
         return false;
-    FOR_EACH_LIVE (r, &replica->cohort.members, AMONG_PEERS)
+    FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS)
         if (r->pub.stale.n_now == 0)
-            step_schedule(&replica->step, &r->pub, 1, 0);
+            step_schedule(&replica->plan.step, &r->pub, 1, 0);
     return true;
 }
 
 static bool schedule_members(struct replica *replica, int32_t spare_blocks)
 {
-    if (replica->cohort.n == 0)
+    if (replica->here.cohort.n == 0)
         return true;
-    if (replica->n_members > 0)
+    if (replica->plan.n_members > 0)
         return schedule_rest(replica, spare_blocks);
     if (!replica_take_tick(replica, spare_blocks))
         return false;
-    if (replica->by_start.taken || replica->by_rank[RANKED_RUNNING].taken)
+    if (replica->plan.by_start.taken || replica->ranks.by_rank[RANKED_RUNNING].taken)
         step_show_members(replica);
     return true;
 }
@@ -185,14 +174,14 @@ static bool schedule_members(struct replica *replica, int32_t spare_blocks)
 static bool seems_to_go_on(const struct replica *replica, const struct ifl_request *r)
 {
     return r->state == IFL_RUNNING && r->stale.n_now == 0 && r->stale.n_out < r->n_max_new &&
-           r->stale.n_tokens < replica->limits.max_model_tokens;
+           r->stale.n_tokens < replica->fixed.limits.max_model_tokens;
 }
 
 static int32_t blocks_for_ended(const struct replica *replica)
 {
     int32_t n = 0;
-    for (size_t i = 0; i < replica->n_ended; i++) {
-        const struct live_request *r = replica->ended[i];
+    for (size_t i = 0; i < replica->leaving.n_ended; i++) {
+        const struct live_request *r = replica->leaving.ended[i];
         if (seems_to_go_on(replica, &r->pub))
             n += replica_need(replica, r, r->pub.stale.n_computed + 1);
     }
@@ -202,49 +191,29 @@ static int32_t blocks_for_ended(const struct replica *replica)
 bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
 {
     struct replica *replica = replica_of(step);
-    if (replica->broken || replica->ready_all)
+    if (replica->plan.broken || replica->plan.ready_all)
         return false;
-    if (replica->apart.n > 0)
+    if (replica->here.apart.n > 0)
         gather_cohort(replica);
     const int32_t n_for_ended = blocks_for_ended(replica);
-    if (n_for_ended > 0 && replica->kv.n_free < n_for_ended + spare_blocks)
+    if (n_for_ended > 0 && replica->kv.device.n_free < n_for_ended + spare_blocks)
         return false;
     if (!schedule_members(replica, spare_blocks + n_for_ended))
         return false;
-    for (size_t i = 0; i < replica->n_ended; i++)
-        if (seems_to_go_on(replica, &replica->ended[i]->pub))
-            step_schedule(step, &replica->ended[i]->pub, 1, 0);
+    for (size_t i = 0; i < replica->leaving.n_ended; i++)
+        if (seems_to_go_on(replica, &replica->leaving.ended[i]->pub))
+            step_schedule(step, &replica->leaving.ended[i]->pub, 1, 0);
     return true;
 }
 
 /* ---- taking tokens back ---- */
 
-/* Takes r out of the plan. Returns the tokens that the plan has counted for it. */
-static int32_t forget_planned(struct replica *replica, const struct live_request *r)
-{
-    for (size_t i = 0; i < replica->n_planned; i++)
-        if (replica->planned[i].r == r) {
-            replica->planned[i].r = NULL;
-            replica->n_decodes -= replica->planned[i].decodes;
-            replica->n_members -= r->in_cohort;
-            return replica->planned[i].n_tokens;
-        }
-    return r->pub.n_seqs; /* one of the cohort */
-}
-
 void step_undo_schedule(struct replica *replica, struct live_request *r)
 {
-    struct ifl_step *step = &replica->step;
     step_show(replica, r);
     if (r->pub.stale.n_now == 0)
         return;
-    const int32_t n_tokens = forget_planned(replica, r);
-    step->n_tokens -= n_tokens;
-    step->n_requests--;
-    if (!request_decodes(&r->pub)) {
-        step->n_prefill_tokens -= n_tokens;
-        step->n_prefill_requests--;
-    }
+    plan_remove(&replica->plan, r);
     if (!r->ended)
         replica_unpart(replica, r);
     replica_withdraw(replica, r);

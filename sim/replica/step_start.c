@@ -17,9 +17,9 @@ static bool may_start(struct replica *replica, const struct ifl_request *request
         step_breach(replica, "it started a request with more tokens than it has left");
     else if (!step_has_room(replica))
         step_breach(replica, step_no_room);
-    else if (replica->answering)
+    else if (replica->plan.answering)
         step_breach(replica, step_no_question);
-    return !replica->broken;
+    return !replica->plan.broken;
 }
 
 static void note_verdict(struct replica *replica, const struct ifl_policy *by,
@@ -42,7 +42,7 @@ static void note_verdict(struct replica *replica, const struct ifl_policy *by,
 /* The admit modules say yes, but the blocks are not free, or not next to one another. */
 static enum ifl_verdict note_no_blocks(struct replica *replica, const struct ifl_request *r)
 {
-    step_note_refusal(replica, r, replica->modules[IFL_ADMIT].policy,
+    step_note_refusal(replica, r, replica->fixed.modules[IFL_ADMIT].policy,
                       "what it asks for is not free", true);
     return IFL_NO_BLOCKS;
 }
@@ -52,10 +52,8 @@ static void note_hour(struct replica *replica, int64_t until_ns)
 {
     if (until_ns <= replica->view.now_ns)
         return;
-    if (until_ns < replica->refused_until_ns)
-        replica->refused_until_ns = until_ns;
-    if (until_ns < replica->wake_ns)
-        replica->wake_ns = until_ns;
+    plan_refuse_until(&replica->plan, until_ns);
+    wakes_ask(&replica->wakes, until_ns);
 }
 
 /* Asks the admit modules one after the other. The first refusal is the answer; after yes from all
@@ -66,8 +64,8 @@ static struct ifl_admission answer_of_all(struct replica *replica,
     struct ifl_admission answer = {IFL_YES, 0, 0};
     FOR_EACH_ADMIT(admit, replica)
     {
-        const struct ifl_admission own =
-            admit->policy->ops.admit->ask(admit->self, &replica->view, &replica->step, request, n);
+        const struct ifl_admission own = admit->policy->ops.admit->ask(
+            admit->self, &replica->view, &replica->plan.step, request, n);
         replica_note_said(replica, admit, request->serial << 32 | (uint32_t)n,
                           (int64_t)own.verdict << 32 | (uint32_t)own.hold_tokens);
         if (own.verdict != IFL_YES) {
@@ -87,13 +85,13 @@ static struct ifl_admission admission(struct replica *replica, const struct ifl_
     if (!may_start(replica, request, n))
         return ifl_admission(IFL_WAIT, 0);
     const enum ifl_state state = request->state;
-    replica->step.asked |= 1u << IFL_ADMIT;
-    replica->answering = true;
+    plan_ask(&replica->plan, IFL_ADMIT);
+    plan_set_answering(&replica->plan, true);
     const struct ifl_admission answer = answer_of_all(replica, request, n);
-    replica->answering = false;
+    plan_set_answering(&replica->plan, false);
     if (request->state != state)
         step_breach(replica, "its admit module moved the request that it was asked about");
-    return replica->broken ? ifl_admission(IFL_WAIT, 0) : answer;
+    return replica->plan.broken ? ifl_admission(IFL_WAIT, 0) : answer;
 }
 
 /* n, or less if the hit of the request has grown since the plan looked: a request preempted since
@@ -101,7 +99,7 @@ static struct ifl_admission admission(struct replica *replica, const struct ifl_
 static int32_t still_to_compute(struct replica *replica, const struct ifl_request *request,
                                 int32_t n)
 {
-    if (!replica->kv.cached || request->state != IFL_WAITING)
+    if (!replica->kv.device.cached || request->state != IFL_WAITING)
         return n;
     replica_look_up(replica, live(request));
     return ifl_min(n, request_todo(request));
@@ -113,9 +111,9 @@ enum ifl_verdict step_ask(struct ifl_step *step, const struct ifl_request *reque
     struct replica *replica = replica_of(step);
     n = still_to_compute(replica, request, n);
     spare_blocks = step_spare(replica, spare_blocks);
-    step->n_free_blocks -= spare_blocks;
+    plan_set_aside(&replica->plan, spare_blocks);
     const struct ifl_admission answer = admission(replica, request, n);
-    step->n_free_blocks += spare_blocks;
+    plan_set_aside(&replica->plan, -spare_blocks);
     const int32_t computed = request->stale.n_computed + n;
     if (takes)
         *takes = replica_need(replica, live(request), ifl_max(answer.hold_tokens, computed));
@@ -131,7 +129,7 @@ double step_room(struct ifl_step *step, double enough)
         const struct ifl_admit_ops *ops = admit->policy->ops.admit;
         if (!ops->room)
             continue;
-        replica->step.asked |= 1u << IFL_ADMIT;
+        plan_ask(&replica->plan, IFL_ADMIT);
         least = fmin(least, ops->room(admit->self, &replica->view, step, enough));
     }
     return least;
@@ -146,22 +144,21 @@ static bool bring_back(struct replica *replica, struct live_request *r, int32_t 
 {
     const int32_t n_host = r->pub.n_host_blocks;
     const int32_t n = ifl_max(hold, n_host);
-    if (!kv_fits(&replica->kv, n) || !replica_reserve_numbers(replica, r, n))
+    if (!kv_fits(&replica->kv.device, n) || !replica_reserve_numbers(replica, r, n))
         return false;
-    for (int32_t i = 0; i < n_host && !replica->kv.tallied; i++)
-        replica->ins[replica->n_ins + (size_t)i].from = live_block(r, i);
+    const bool numbered = !replica->kv.device.tallied;
+    if (numbered)
+        plan_swap_in_from(&replica->plan, r, n_host);
     r->pub.n_host_blocks = 0;
     replica_take_blocks(replica, r, n);
-    for (int32_t i = 0; i < n_host && !replica->kv.tallied; i++)
-        replica->ins[replica->n_ins + (size_t)i].to = live_block(r, i);
-    replica->n_ins += (size_t)n_host;
-    replica->kv_token_slots += replica_slots(replica, r);
-    replica->n_group_saved += replica_saved_blocks(replica, r);
+    plan_swap_in_to(&replica->plan, r, n_host, numbered);
+    accounts_add_tokens(&replica->kv, replica_slots(replica, r));
+    accounts_add_saved(&replica->kv, replica_saved_blocks(replica, r));
     r->swapped_in = true;
     r->n_published = 0;
     r->identity = 0;
     step_remove_swapped(replica, r);
-    replica->step.n_swapped_in++;
+    plan_count_swapped_in(&replica->plan);
     return true;
 }
 
@@ -169,21 +166,19 @@ static bool leave_queue(struct replica *replica, struct live_request *r, int32_t
 {
     if (!replica_first_blocks(replica, r, hold))
         return false;
-    waiting_leave(&replica->waiting, r);
+    waiting_leave(&replica->here.waiting, r);
     r->swapped_in = false;
     if (r->first_scheduled_ns == IFL_NEVER)
         r->cached_tokens = r->pub.stale.n_computed;
     r->pub.n_prefill = r->pub.stale.n_tokens;
     r->pub.started_ns = replica->view.now_ns;
-    replica->step.n_waiting--;
-    replica->step.n_started++;
-    replica->started.of[replica->started.n++] = &r->pub;
+    plan_count_start(&replica->plan, r);
     return true;
 }
 
 static void tell_start(struct replica *replica, const struct live_request *r)
 {
-    FOR_EACH_LISTENER (module, &replica->on_start) {
+    FOR_EACH_LISTENER (module, &replica->on.start) {
         module->policy->on_start(module->self, &replica->view, &r->pub);
         replica_stir_keys_of(replica, module);
     }
@@ -203,13 +198,9 @@ enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *req
         return note_no_blocks(replica, request);
     r->n_promised = answer.hold_tokens > computed ? hold : 0;
     r->pub.state = IFL_RUNNING;
-    r->pub.start_serial = replica->n_starts++;
-    live_append(&replica->running, ON_DEVICE, r);
-    live_append(&replica->apart, AMONG_PEERS, r);
-    replica->n_in_prefill += !request_decodes(&r->pub);
+    here_start(&replica->here, r);
     replica_note_rank(replica, RANKED_RUNNING, r);
-    step->n_running_requests++;
-    step->n_running_seqs += request->n_seqs;
+    plan_count_running(&replica->plan, r);
     step_count_blocks(replica);
     if (n > 0)
         step_put_in_plan(replica, r, n);

@@ -59,6 +59,15 @@ struct waiting {
  * set before waiting_line_up is called. */
 int waiting_reserve(struct waiting *waiting, size_t n);
 void waiting_destroy(struct waiting *waiting);
+static inline void waiting_draw_from(struct waiting *waiting, struct live_pool *pool)
+{
+    waiting->pool = pool;
+}
+/* moves: keys change within a plan. */
+static inline void waiting_set_moves(struct waiting *waiting, bool moves)
+{
+    waiting->moves = moves;
+}
 
 /* arrival_ns breaks ties of keys: the request's own, or the present time to wait behind all
  * requests with the same key. */

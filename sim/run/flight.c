@@ -14,8 +14,8 @@ static int report_gone(struct loop *loop, struct replica *replica, struct ifl_er
     struct flight *flight = loop->flight;
     const struct ifl_trace *trace = flight->workload->trace;
     int rc = 0;
-    for (size_t i = 0; i < replica->n_gone && rc == 0; i++) {
-        const struct live_request *r = replica->gone[i];
+    for (size_t i = 0; i < replica->leaving.n_gone && rc == 0; i++) {
+        const struct live_request *r = replica->leaving.gone[i];
         struct ifl_request_record record;
         if (flight->executor->forget)
             flight->executor->forget(flight->executor_self, r->pub.serial);
@@ -26,8 +26,8 @@ static int report_gone(struct loop *loop, struct replica *replica, struct ifl_er
             rc = workload_ended(flight->workload, r->row, r->pub.serial, loop->now_ns, error);
         routing_tell_end(&loop->routing, replica, r);
     }
-    loop->asks_held = loop->asks_held || replica->n_gone > 0;
-    loop_count_ended(loop, replica->n_gone);
+    loop->asks_held = loop->asks_held || replica->leaving.n_gone > 0;
+    loop_count_ended(loop, replica->leaving.n_gone);
     replica_recycle(replica);
     return rc;
 }
@@ -45,14 +45,14 @@ static void wake(struct loop *loop)
 /* Checking mode: the promised step is planned all the same, and must be what was promised. */
 static int plan_promised(struct replica *replica, int64_t now_ns, struct ifl_error *error)
 {
-    const struct ifl_promise promised = replica->promise;
+    const struct ifl_promise promised = replica->plan.promise;
     const int rc = replica_plan(replica, now_ns, error);
     if (rc < 0)
         return rc;
     if (!replica_ticks_again(replica))
         return replica_blame(replica, error);
-    replica->promise = promised;
-    replica->promise.n_steps--;
+    plan_promise(&replica->plan, promised);
+    plan_use_promise(&replica->plan, 1);
     return 0;
 }
 
@@ -71,22 +71,19 @@ static int plan_once(struct flight *flight, struct replica *replica, int64_t now
 
 static int count_wake(struct replica *replica, int64_t now_ns, bool moved, struct ifl_error *error)
 {
-    if (moved || replica->view.step != replica->wake_step)
-        replica->n_vain_wakes = 0;
-    replica->wake_step = replica->view.step;
-    if (++replica->n_vain_wakes <= IFL_MAX_VAIN_WAKES)
+    if (wakes_count(&replica->wakes, replica->view.step, moved) <= IFL_MAX_VAIN_WAKES)
         return 0;
     return ifl_fail(error, IFL_E_STALLED,
                     "policy %s asks to wake for ever: %d times in a row, up to %.9f s, it planned "
                     "nothing and nothing else happened, while %zu requests wait",
-                    replica->modules[IFL_BATCHING].policy->name, IFL_MAX_VAIN_WAKES,
+                    replica->fixed.modules[IFL_BATCHING].policy->name, IFL_MAX_VAIN_WAKES,
                     ifl_s_from_ns(now_ns), replica_requests(replica));
 }
 
 /* True if the replica has asked to be woken at a later time. */
 static bool sleeps(const struct loop *loop, const struct replica *replica)
 {
-    return replica->wake_ns > loop->now_ns && replica->wake_ns != IFL_NEVER;
+    return replica->wakes.wake_ns > loop->now_ns && replica->wakes.wake_ns != IFL_NEVER;
 }
 
 /* After a plan without work the replica sleeps until the next event, or until the time that the
@@ -94,37 +91,37 @@ static bool sleeps(const struct loop *loop, const struct replica *replica)
 static int fall_asleep(struct loop *loop, struct replica *replica, bool moved,
                        struct ifl_error *error)
 {
-    const int64_t at_ns = replica->wake_ns;
-    if (!sleeps(loop, replica) || at_ns == replica->wake_asked_ns)
+    const int64_t at_ns = replica->wakes.wake_ns;
+    if (!sleeps(loop, replica) || at_ns == replica->wakes.wake_asked_ns)
         return 0;
-    replica->wake_asked_ns = at_ns;
+    wakes_note_event(&replica->wakes);
     if (count_wake(replica, loop->now_ns, moved, error) < 0)
         return error->code;
-    return event_push(&loop->wakes, at_ns, replica->number, replica->number) < 0
+    return event_push(&loop->wakes, at_ns, replica->fixed.number, replica->fixed.number) < 0
                ? ifl_fail_nomem(error)
                : 0;
 }
 
 /* ---- the end of a step ---- */
 
-/* Records what the step did for each sequence, for work.csv and the timeline. Reads replica->work,
- * not desc.work, which is for the executor at submission: arrivals since may have moved the
- * array. */
+/* Records what the step did for each sequence, for work.csv and the timeline. Reads
+ * replica->in_flight.work, not desc.work, which is for the executor at submission: arrivals since
+ * may have moved the array. */
 static int record_work(const struct flight *flight, const struct replica *replica,
                        const struct ifl_done *done, struct ifl_error *error)
 {
     const struct ifl_trace *trace = flight->workload->trace;
     int rc = 0;
-    for (size_t i = 0; i < replica->desc.n_work && rc == 0; i++) {
-        const struct ifl_work *work = &replica->work[i];
+    for (size_t i = 0; i < replica->in_flight.desc.n_work && rc == 0; i++) {
+        const struct ifl_work *work = &replica->in_flight.work[i];
         struct live_request *r = live(work->request);
         const bool decodes = work->n_context >= r->pub.n_prefill;
         const struct ifl_work_record record = {
-            .step = replica->desc.step,
+            .step = replica->in_flight.desc.step,
             .request_id = ifl_trace_id(trace, r->row),
             .start_ns = done->start_ns,
             .duration_ns = done->end_ns - done->start_ns,
-            .replica = (int32_t)replica->number,
+            .replica = (int32_t)replica->fixed.number,
             .prefill_tokens = decodes ? 0 : work->n_new,
             .decode_tokens = decodes ? work->n_new : 0,
             .context_tokens = work->n_context,
@@ -151,7 +148,7 @@ static inline int end_one(struct loop *loop, struct replica *replica, const stru
     routing_tell_first_tokens(&loop->routing, replica);
     if (rc == 0 && loop->flight->records_work)
         rc = record_work(loop->flight, replica, done, error);
-    return rc == 0 && replica->n_gone > 0 ? report_gone(loop, replica, error) : rc;
+    return rc == 0 && replica->leaving.n_gone > 0 ? report_gone(loop, replica, error) : rc;
 }
 
 /* ---- steps that are ended without being submitted ---- */
@@ -184,12 +181,12 @@ static bool look_ahead(const struct flight *flight, const struct replica *replic
 {
     if (outlook->at == outlook->n) {
         outlook->at = 0;
-        outlook->n = flight->executor->durations(flight->executor_self, &replica->desc,
+        outlook->n = flight->executor->durations(flight->executor_self, &replica->in_flight.desc,
                                                  replica_stretch_steps(replica, until_ns),
                                                  outlook->duration_ns);
     }
     return outlook->n > 0 &&
-           outlook->duration_ns[outlook->at] <= IFL_LAST_NS - replica->desc.start_ns;
+           outlook->duration_ns[outlook->at] <= IFL_LAST_NS - replica->in_flight.desc.start_ns;
 }
 
 /* Ends the committed step and as many like it as it can. 1: the one behind them is committed; 0: a
@@ -231,10 +228,10 @@ static int end_foreseen(struct loop *loop, struct replica *replica, struct ifl_e
     int rc = 1;
     outlook.n = outlook.at = 0;
     while (rc > 0 && look_ahead(loop->flight, replica, until_ns, &outlook)) {
-        const int64_t start_ns = replica->desc.start_ns;
+        const int64_t start_ns = replica->in_flight.desc.start_ns;
         const int64_t duration_ns = outlook.duration_ns[outlook.at];
-        const struct ifl_done done = {.step = replica->desc.step,
-                                      .replica = replica->number,
+        const struct ifl_done done = {.step = replica->in_flight.desc.step,
+                                      .replica = replica->fixed.number,
                                       .start_ns = start_ns,
                                       .end_ns = start_ns + duration_ns,
                                       .device_ns = duration_ns};
@@ -249,7 +246,7 @@ static int submit(struct loop *loop, const struct replica *replica, struct ifl_e
 {
     const struct flight *flight = loop->flight;
     loop->n_busy++;
-    return flight->executor->submit(flight->executor_self, &replica->desc, error);
+    return flight->executor->submit(flight->executor_self, &replica->in_flight.desc, error);
 }
 
 static int check_stop(const struct flight *flight, struct ifl_error *error)
@@ -266,11 +263,11 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
         int rc = plan_once(flight, replica, loop->now_ns, error);
         if (rc < 0)
             return rc;
-        const bool moved = replica->n_rejected > 0 || replica->step.n_preempted > 0 ||
-                           replica->n_ended > 0 || replica->wake_ns == loop->now_ns;
-        n_tries = replica->n_rejected > 0 ? 0 : n_tries; /* rejections are finite */
+        const bool moved = replica->plan.n_rejected > 0 || replica->plan.step.n_preempted > 0 ||
+                           replica->leaving.n_ended > 0 || replica->wakes.wake_ns == loop->now_ns;
+        n_tries = replica->plan.n_rejected > 0 ? 0 : n_tries; /* rejections are finite */
         const bool submits = replica_commit(replica);
-        if (replica->n_gone > 0 && (rc = report_gone(loop, replica, error)) < 0)
+        if (replica->leaving.n_gone > 0 && (rc = report_gone(loop, replica, error)) < 0)
             return rc;
         if (!submits && (!moved || n_tries > replica_requests(replica) + 1)) {
             if (sleeps(loop, replica) || !replica_give_up(replica, false))
@@ -306,7 +303,7 @@ static int plan_due(struct loop *loop, struct ifl_error *error)
     for (uint32_t i = 0; i < loop->n_due && rc == 0; i++) {
         struct replica *replica = &loop->flight->replicas[loop->due[i]];
         rc = plan_step(loop, replica, error);
-        replica->due = false;
+        wakes_set_due(&replica->wakes, false);
         routing_note(&loop->routing, replica);
         loop->asks_held = loop->asks_held || loop->routing.n_held > 0;
     }
@@ -333,7 +330,7 @@ static int plan_and_ask(struct loop *loop, struct ifl_error *error)
 static int fail_idle(const struct flight *flight, struct replica *replica, struct ifl_error *error)
 {
     uint64_t at[2] = {0, 0};
-    const struct live_request *r = waiting_next(&replica->waiting, at);
+    const struct live_request *r = waiting_next(&replica->here.waiting, at);
     char first[96] = "";
     if (r)
         snprintf(first, sizeof first, "; first in line is request %llu, %d tokens and %d sequences",
@@ -342,8 +339,8 @@ static int fail_idle(const struct flight *flight, struct replica *replica, struc
     return ifl_fail(error, IFL_E_STALLED,
                     "policy %s leaves %zu requests waiting, %zu running and %zu swapped out, "
                     "refuses none of them, and nothing can happen any more%s",
-                    replica->modules[IFL_BATCHING].policy->name, replica->waiting.n,
-                    replica->running.n, replica->n_swapped, first);
+                    replica->fixed.modules[IFL_BATCHING].policy->name, replica->here.waiting.n,
+                    replica->here.running.n, replica->here.n_swapped, first);
 }
 
 /* No event is left. At each replica with requests, one that is refused is dropped, and a plan is
@@ -446,8 +443,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
                       : ifl_fail_nomem(error);
     loop.sees_ahead = sees_ahead(flight);
     for (uint32_t i = 0; i < flight->n_replicas; i++) {
-        flight->replicas[i].checks = flight->check_steady;
-        flight->replicas[i].wake_ns = flight->replicas[i].wake_asked_ns = IFL_NEVER;
+        replica_check(&flight->replicas[i], flight->check_steady);
+        wakes_begin(&flight->replicas[i].wakes);
     }
     if (rc == 0)
         rc = run(&loop, error);

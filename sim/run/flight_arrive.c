@@ -12,8 +12,8 @@ static bool door_is_closed(const struct flight *flight, const struct arrival *a)
     if (door->max_queued_reqs == 0 && door->max_queued_tokens == 0)
         return false;
     for (uint32_t i = 0; i < flight->n_replicas; i++) {
-        n_seqs += flight->replicas[i].n_seqs_here;
-        n_tokens += flight->replicas[i].n_unanswered_tokens;
+        n_seqs += flight->replicas[i].here.n_seqs_here;
+        n_tokens += flight->replicas[i].here.n_unanswered_tokens;
     }
     return (door->max_queued_reqs > 0 && n_seqs > door->max_queued_reqs) ||
            (door->max_queued_tokens > 0 && n_tokens >= door->max_queued_tokens);

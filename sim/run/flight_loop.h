@@ -36,10 +36,10 @@ static inline void loop_count_ended(struct loop *loop, uint64_t n)
 
 static inline void loop_fall_due(struct loop *loop, struct replica *replica)
 {
-    if (replica->due || replica->busy)
+    if (replica->wakes.due || replica->in_flight.busy)
         return;
-    replica->due = true;
-    loop->due[loop->n_due++] = replica->number;
+    wakes_set_due(&replica->wakes, true);
+    loop->due[loop->n_due++] = replica->fixed.number;
 }
 
 /* ---- flight_arrive.c ---- */

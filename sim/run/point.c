@@ -96,7 +96,7 @@ static int create_executor(const struct point_options *options, struct point *po
         .limits = result->limits,
         .n_requests = point->trace.n,
         .max_samples = max_samples(&point->trace),
-        .pool = &point->replicas[0].kv,
+        .pool = &point->replicas[0].kv.device,
         .stop = options->stop,
         .notes = options->notes,
     };

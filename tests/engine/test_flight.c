@@ -270,7 +270,7 @@ static uint64_t fly_sharing(struct listener *l, int32_t n_blocks, const char *fa
                                             .wants_work = true};
     cr_assert_eq(replica_create(&replica, &options, &error), 0);
     cr_assert_eq(workload_create(&workload, &f.trace, sharing->concurrency, &error), 0);
-    open_engine(l, &f, spoils ? &replica.kv : NULL);
+    open_engine(l, &f, spoils ? &replica.kv.device : NULL);
     n_not_finite = n_copied = 0;
     struct flight flight = {
         .replicas = &replica,

@@ -208,10 +208,11 @@ static void write_step(struct scribe *s, const struct ifl_step_desc *desc)
         add(&s->actual, " copied:%zu", desc->n_copies);
     /* Preemptions by the plan of this step; steps.csv adds those of earlier plans without a step.
      */
-    const int32_t n_preempted = s->replica->step.n_preempted - s->replica->n_ended_victims;
+    const int32_t n_preempted =
+        s->replica->plan.step.n_preempted - s->replica->plan.n_ended_victims;
     if (n_preempted > 0)
         add(&s->actual, " preempted:%d", n_preempted);
-    add(&s->actual, " free:%d\n", s->replica->kv.n_free);
+    add(&s->actual, " free:%d\n", s->replica->kv.device.n_free);
 }
 
 static int scribe_submit(void *self, const struct ifl_step_desc *desc, struct ifl_error *error)

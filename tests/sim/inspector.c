@@ -11,7 +11,7 @@ static struct inspector *watching;
 static size_t self_bytes(const struct inspector *x, const void *self)
 {
     const struct ifl_instance *instance = (const struct ifl_instance *)self - 1;
-    return instance->client_offset + x->replica->limits.n_clients * instance->client_stride;
+    return instance->client_offset + x->replica->fixed.limits.n_clients * instance->client_stride;
 }
 
 static void watch_plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
@@ -28,7 +28,7 @@ static void watch_plan(const void *self, const struct ifl_view *view, struct ifl
 static int watch_planner(struct inspector *x)
 {
     static const struct ifl_batching_ops ops = {watch_plan};
-    struct module *batching = &x->replica->modules[IFL_BATCHING];
+    struct module *batching = &x->replica->fixed.modules[IFL_BATCHING];
     watching = x;
     x->planner = batching->policy;
     x->watched = *batching->policy;
@@ -42,7 +42,7 @@ static int watch_planner(struct inspector *x)
 
 int inspector_create(struct inspector *x)
 {
-    const struct ifl_limits *limits = &x->replica->limits;
+    const struct ifl_limits *limits = &x->replica->fixed.limits;
     const size_t n = (size_t)limits->n_blocks + 1, n_host = (size_t)limits->n_host_blocks + 1;
     x->owners = calloc(n, sizeof *x->owners);
     x->slots = calloc(n * (size_t)limits->block_tokens, sizeof *x->slots);
@@ -87,13 +87,13 @@ static uint64_t token_at(const struct inspector *x, const struct ifl_work *w, in
         return (uint64_t)1 << 62 | (uint64_t)r->prefix_group << 32 | at;
     if (i < w->named_tokens)
         return (uint64_t)1 << 63 | r->hash_ids[i / r->hash_id_tokens] << 32 | at;
-    const int32_t seq = i < r->n_prompt ? 0 : author(&x->replica->beams, w, i);
+    const int32_t seq = i < r->n_prompt ? 0 : author(&x->replica->fixed.beams, w, i);
     return (uint64_t)seq << 50 | r->serial << 32 | at;
 }
 
 static uint64_t *slot(struct inspector *x, const struct ifl_work *w, int32_t i)
 {
-    const int32_t block_tokens = x->replica->limits.block_tokens;
+    const int32_t block_tokens = x->replica->fixed.limits.block_tokens;
     return &x->slots[(size_t)w->blocks[i / block_tokens] * (size_t)block_tokens +
                      (size_t)(i % block_tokens)];
 }
@@ -111,7 +111,7 @@ static void read_context(struct inspector *x, const struct ifl_work *w)
 static uint32_t later_readers(const struct inspector *x, const struct ifl_work *w,
                               const struct ifl_work *end, int32_t i)
 {
-    const int32_t block_tokens = x->replica->limits.block_tokens;
+    const int32_t block_tokens = x->replica->fixed.limits.block_tokens;
     uint32_t n = 0;
     for (const struct ifl_work *later = w + 1; later < end; later++)
         n += later->request != w->request && later->seq == 0 &&
@@ -121,9 +121,9 @@ static uint32_t later_readers(const struct inspector *x, const struct ifl_work *
 
 static void write_new(struct inspector *x, const struct ifl_work *w, const struct ifl_work *end)
 {
-    const int32_t block_tokens = x->replica->limits.block_tokens;
+    const int32_t block_tokens = x->replica->fixed.limits.block_tokens;
     for (int32_t i = w->n_context; i < w->n_context + w->n_new; i++) {
-        const uint32_t n_refs = x->replica->kv.n_refs[w->blocks[i / block_tokens]];
+        const uint32_t n_refs = x->replica->kv.device.n_refs[w->blocks[i / block_tokens]];
         if (n_refs != 1 && n_refs != 1 + later_readers(x, w, end, i / block_tokens))
             complain(x, "writes where another reads", w->request);
         *slot(x, w, i) = token_at(x, w, i);
@@ -133,7 +133,7 @@ static void write_new(struct inspector *x, const struct ifl_work *w, const struc
 static void copy(struct inspector *x, uint64_t *to, const uint64_t *from,
                  const struct ifl_copy *copies, size_t n)
 {
-    const size_t block_tokens = (size_t)x->replica->limits.block_tokens;
+    const size_t block_tokens = (size_t)x->replica->fixed.limits.block_tokens;
     for (size_t i = 0; i < n; i++)
         memcpy(to + copies[i].to * block_tokens, from + copies[i].from * block_tokens,
                block_tokens * sizeof *to);
@@ -143,7 +143,7 @@ static void copy(struct inspector *x, uint64_t *to, const uint64_t *from,
 
 static void inspect_work(struct inspector *x, const struct ifl_work *w)
 {
-    const int64_t slots = (int64_t)w->n_blocks * x->replica->limits.block_tokens;
+    const int64_t slots = (int64_t)w->n_blocks * x->replica->fixed.limits.block_tokens;
     if (w->request->state != IFL_RUNNING)
         complain(x, "computes and is not on the device", w->request);
     if (w->n_new <= 0)
@@ -160,10 +160,10 @@ static void inspect_work(struct inspector *x, const struct ifl_work *w)
  * are shared. */
 static void inspect_blocks(struct inspector *x)
 {
-    const struct kv_pool *kv = &x->replica->kv;
+    const struct kv_pool *kv = &x->replica->kv.device;
     int32_t n_held = 0, n_owners = 0;
     memset(x->owners, 0, (size_t)kv->n_blocks * sizeof *x->owners);
-    FOR_EACH_LIVE (r, &x->replica->running, ON_DEVICE)
+    FOR_EACH_LIVE (r, &x->replica->here.running, ON_DEVICE)
         for (int32_t i = 0; i < r->pub.stale.n_blocks; i++) {
             n_owners++;
             n_held += x->owners[r->blocks[i]] == 0;
@@ -185,29 +185,29 @@ static void inspect_blocks(struct inspector *x)
 /* Counts slots with K/V of running requests, a shared block once. */
 static void inspect_accounts(struct inspector *x)
 {
-    const int32_t block_tokens = x->replica->limits.block_tokens;
+    const int32_t block_tokens = x->replica->fixed.limits.block_tokens;
     int64_t n_slots = 0;
-    memset(x->owners, 0, (size_t)x->replica->kv.n_blocks * sizeof *x->owners);
-    FOR_EACH_LIVE (r, &x->replica->running, ON_DEVICE)
+    memset(x->owners, 0, (size_t)x->replica->kv.device.n_blocks * sizeof *x->owners);
+    FOR_EACH_LIVE (r, &x->replica->here.running, ON_DEVICE)
         for (int32_t i = 0; i < r->pub.stale.n_blocks; i++) {
             const int32_t in_block = r->pub.stale.n_computed - i * block_tokens;
             if (x->owners[r->blocks[i]]++ == 0 && in_block > 0)
                 n_slots += in_block < block_tokens ? in_block : block_tokens;
         }
-    if (n_slots != x->replica->kv_token_slots && !*x->complaint)
+    if (n_slots != x->replica->kv.token_slots && !*x->complaint)
         snprintf(x->complaint, x->complaint_bytes, "step %llu: %lld slots hold tokens, %lld said",
                  (unsigned long long)x->replica->view.step, (long long)n_slots,
-                 (long long)x->replica->kv_token_slots);
+                 (long long)x->replica->kv.token_slots);
 }
 
 static void inspect_prefills(struct inspector *x)
 {
     int32_t n = 0;
-    FOR_EACH_LIVE (r, &x->replica->running, ON_DEVICE)
+    FOR_EACH_LIVE (r, &x->replica->here.running, ON_DEVICE)
         n += !r->in_cohort && !ifl_decodes(&r->pub);
-    if (n != x->replica->n_in_prefill && !*x->complaint)
+    if (n != x->replica->here.n_in_prefill && !*x->complaint)
         snprintf(x->complaint, x->complaint_bytes, "step %llu: %d are in prefill, %d said",
-                 (unsigned long long)x->replica->view.step, n, x->replica->n_in_prefill);
+                 (unsigned long long)x->replica->view.step, n, x->replica->here.n_in_prefill);
 }
 
 /* All sequences read before any writes, with two exceptions: the other sequences of a group read
@@ -215,7 +215,7 @@ static void inspect_prefills(struct inspector *x)
  * of earlier requests of the step. */
 static void inspect_sequences(struct inspector *x, const struct ifl_step_desc *desc, bool others)
 {
-    const bool in_turn = x->replica->kv.cache.options.publish == KV_PUBLISH_SCHEDULED;
+    const bool in_turn = x->replica->kv.device.cache.options.publish == KV_PUBLISH_SCHEDULED;
     const struct ifl_work *const end = desc->work + desc->n_work;
     for (const struct ifl_work *w = desc->work; w < end && !in_turn; w++)
         if ((w->seq > 0) == others)
@@ -269,10 +269,10 @@ void inspector_end(struct inspector *x)
     inspect_accounts(x);
     if (*x->complaint)
         return;
-    if (replica->kv.n_free != replica->kv.n_blocks || kv_slack(&replica->kv) != 0 ||
-        replica->host.n_free != replica->host.n_blocks)
+    if (replica->kv.device.n_free != replica->kv.device.n_blocks ||
+        kv_slack(&replica->kv.device) != 0 || replica->kv.host.n_free != replica->kv.host.n_blocks)
         snprintf(x->complaint, x->complaint_bytes, "blocks are lost at the end");
-    if (replica->kv_internal_slots != 0 || replica->kv_token_slots != 0 ||
-        replica->n_group_saved != 0)
+    if (replica->kv.internal_slots != 0 || replica->kv.token_slots != 0 ||
+        replica->kv.n_group_saved != 0)
         snprintf(x->complaint, x->complaint_bytes, "the KV accounts do not close");
 }

@@ -61,9 +61,10 @@ int32_t kv_cache_find(const struct kv_cache *cache, uint64_t identity)
 }
 
 /* Appends to the bucket, so that lookups keep finding the first of equal identities. */
-void kv_cache_list(struct kv_cache *cache, uint32_t block)
+void kv_cache_list(struct kv_cache *cache, uint32_t block, uint64_t identity)
 {
     struct kv_entry *entry = &cache->entries[block];
+    entry->identity = identity;
     int32_t *end = &cache->buckets[entry->identity & cache->mask];
     if (entry->listed)
         return;
@@ -111,7 +112,7 @@ void kv_cache_publish(struct kv_cache *cache, uint32_t block, uint64_t identity,
     kv_cache_publish_run(cache, block, 1, before, depth_tokens);
     cache->entries[block].identity = identity;
     if (seekers != KV_SOUGHT_BY_NONE)
-        kv_cache_list(cache, block);
+        kv_cache_list(cache, block, identity);
     cache->epoch += seekers == KV_SOUGHT_BY_ALL;
 }
 

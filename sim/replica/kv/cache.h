@@ -105,8 +105,8 @@ void kv_cache_divide(struct kv_cache *cache, uint32_t name, const uint32_t *name
 /* The cache does not keep the block any more, because it will not be computed. Its owner keeps it.
  */
 void kv_cache_withdraw(struct kv_cache *cache, uint32_t block);
-/* From now on a lookup can find the block by the entry's identity. */
-void kv_cache_list(struct kv_cache *cache, uint32_t block);
+/* From now on a lookup can find the block under that identity. */
+void kv_cache_list(struct kv_cache *cache, uint32_t block, uint64_t identity);
 
 /* Notes that the block is part of a hit that a waiting request is told of. */
 static inline void kv_cache_ask(struct kv_cache *cache, uint32_t block)
@@ -145,6 +145,20 @@ void kv_cache_want_none(struct kv_cache *cache);
 static inline uint64_t kv_cache_tick(struct kv_cache *cache)
 {
     return ++cache->clock;
+}
+
+/* A plan begins: no hit that it is told of was lost. */
+static inline void kv_cache_open(struct kv_cache *cache)
+{
+    cache->asked_lost = false;
+}
+static inline void kv_cache_count_use(struct kv_cache *cache, uint32_t block)
+{
+    cache->entries[block].n_uses++;
+}
+static inline void kv_cache_end_node(struct kv_cache *cache, uint32_t block)
+{
+    cache->entries[block].ends_node = true;
 }
 
 static inline void kv_cache_touch(struct kv_cache *cache, uint32_t block, uint64_t use)

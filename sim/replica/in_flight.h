@@ -1,0 +1,100 @@
+/* The step in flight: what the executor is told of it, its row of steps.csv, and the steps that
+ * have ended since modules were told of any. */
+#ifndef SIM_REPLICA_IN_FLIGHT_H
+#define SIM_REPLICA_IN_FLIGHT_H
+
+#include "inflight/executor.h"
+#include "inflight/policy.h"
+#include "inflight/report.h"
+
+struct replica;
+
+/* Most steps that modules are told of in one call. */
+enum { REPLICA_LONGEST_RUN = 1024 };
+
+struct in_flight {
+    bool busy;  /* a step is in flight */
+    bool ticks; /* the cohort takes part in it */
+    struct ifl_step_desc desc;
+    struct ifl_work *work; /* only for executors that want it */
+    uint32_t *tables;      /* block tables of the sequences of groups */
+    size_t n_tables, cap_tables;
+    struct ifl_result *results; /* of the steps that end, if a module asks for them */
+    struct ifl_step_record record;
+    int32_t n_preempted_before; /* by plans that led to no step since the last one */
+    int64_t last_end_ns;        /* of the step before, IFL_NEVER before the first */
+    int64_t n_barren_steps;     /* steps since the last one that produced a token */
+
+    /* steps that repeat one another */
+    int64_t tick_ns;                      /* duration of the last tick that coasted */
+    int32_t n_untold;                     /* ticks that have ended and that no module was told of */
+    int64_t untold_start_ns;              /* start of the first of them */
+    int64_t ends_ns[REPLICA_LONGEST_RUN]; /* of the untold ticks, and of the step that ends now */
+};
+
+/* Fills what is the same in every description and every record. Call it once the arrays of the plan
+ * are there. */
+void in_flight_create(struct replica *replica);
+void in_flight_destroy(struct in_flight *in_flight);
+/* Room for n requests in the arrays that executor and modules ask for. 0, or IFL_E_NOMEM. */
+int in_flight_reserve(struct replica *replica, size_t n);
+
+/* ---- committing ---- */
+
+static inline void in_flight_set_ticks(struct in_flight *in_flight, bool ticks)
+{
+    in_flight->ticks = ticks;
+}
+/* A plan led to no step: its preemptions are recorded with the next one. */
+static inline void in_flight_keep_preempted(struct in_flight *in_flight, int32_t n)
+{
+    in_flight->n_preempted_before += n;
+}
+static inline int32_t in_flight_take_preempted(struct in_flight *in_flight)
+{
+    const int32_t n = in_flight->n_preempted_before;
+    in_flight->n_preempted_before = 0;
+    return n;
+}
+/* Turns the plan into a description; requests have not advanced yet. */
+void in_flight_describe(struct replica *replica);
+/* Fills the record, but for its times, and puts the step down as under way. */
+void in_flight_submit(struct replica *replica);
+/* The same for the next tick of a promise, which begins at now_ns. */
+void in_flight_submit_tick(struct replica *replica, int64_t now_ns);
+
+/* ---- ending ---- */
+
+/* The times of the step, in its record. */
+void in_flight_stamp(struct in_flight *in_flight, const struct ifl_done *done);
+/* The step has ended. Returns how many steps modules are told of with it. */
+int32_t in_flight_end(struct in_flight *in_flight, const struct ifl_done *done);
+/* The step has produced a token, so that the run comes to an end. */
+static inline void in_flight_note_token(struct in_flight *in_flight)
+{
+    in_flight->n_barren_steps = 0;
+}
+/* Lists who got how many tokens in the last n_steps steps. Returns the number of entries. */
+size_t in_flight_list_results(struct replica *replica, int32_t n_steps);
+
+/* ---- ticks that end without an event ---- */
+
+/* Notes the ends of the committed step and of those behind it, from their durations. Returns how
+ * many of them end before until_ns and, apart from the committed one, begin by promised_ns. */
+size_t in_flight_foresee(struct in_flight *in_flight, const int64_t *duration_ns, size_t n,
+                         int64_t until_ns, int64_t promised_ns);
+static inline void in_flight_note_end(struct in_flight *in_flight, int64_t end_ns)
+{
+    in_flight->ends_ns[in_flight->n_untold] = end_ns;
+}
+/* Ends the committed step and n - 1 behind it, the last of which took last_ns. Their ends are noted
+ * already. Returns the end of the last one. */
+int64_t in_flight_pass(struct in_flight *in_flight, const struct ifl_done *first, size_t n,
+                       int64_t last_ns);
+/* Modules have been told of all steps. */
+static inline void in_flight_tell(struct in_flight *in_flight)
+{
+    in_flight->n_untold = 0;
+}
+
+#endif

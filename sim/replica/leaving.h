@@ -1,0 +1,43 @@
+/* Requests that leave a replica: those that the loop has yet to report, and those whose last token
+ * a plan made ahead does not know of. */
+#ifndef SIM_REPLICA_LEAVING_H
+#define SIM_REPLICA_LEAVING_H
+
+#include "replica/live_request.h"
+
+struct leaving {
+    struct live_request **gone; /* rejected in this plan or finished in this step */
+    size_t n_gone;
+    size_t n_decodes_gone;       /* the leading ones: finished by a tick of this step */
+    struct live_request **ended; /* finished in a step that the next plan is made ahead of, in order
+                                    of start: that of vLLM's list of running requests */
+    size_t n_ended;
+};
+
+/* Room for n requests; 0, or IFL_E_NOMEM. Zeroed memory is valid for leaving_destroy. */
+int leaving_reserve(struct leaving *leaving, size_t n);
+void leaving_destroy(struct leaving *leaving);
+void leaving_keep_ended(struct leaving *leaving, struct live_request *r);
+
+static inline void leaving_add(struct leaving *leaving, struct live_request *r)
+{
+    leaving->gone[leaving->n_gone++] = r;
+}
+
+/* All that have gone so far finished by a tick; with false none did. */
+static inline void leaving_by_tick(struct leaving *leaving, bool ticked)
+{
+    leaving->n_decodes_gone = ticked ? leaving->n_gone : 0;
+}
+
+static inline void leaving_clear_gone(struct leaving *leaving)
+{
+    leaving->n_gone = 0;
+}
+
+static inline void leaving_clear_ended(struct leaving *leaving)
+{
+    leaving->n_ended = 0;
+}
+
+#endif

@@ -1,0 +1,24 @@
+/* Which modules of a replica have which hook. */
+#ifndef SIM_REPLICA_LISTENERS_H
+#define SIM_REPLICA_LISTENERS_H
+
+#include "replica/module.h"
+
+struct listener_list { /* modules that have a certain hook, in order of their kinds */
+    const struct module *of[N_MODULES];
+    size_t n;
+};
+
+struct listeners {
+    struct listener_list join, start, undo, preempt, step_start, step_end, leave;
+    bool has_ahead; /* the preempt module has `ahead`, to be asked after each plan */
+};
+
+/* Lists the module with the hooks that it has. */
+void listeners_add(struct listeners *on, const struct module *module);
+
+#define FOR_EACH_LISTENER(module, listeners)                                                       \
+    for (const struct module *const *at_ = (listeners)->of, *module;                               \
+         at_ < (listeners)->of + (listeners)->n && (module = *at_, true); at_++)
+
+#endif

@@ -1,0 +1,256 @@
+/* The plan under way: the step that the policy holds, and what it has done to it so far. Everything
+ * here is written within a plan, or when its step is committed or repeated. */
+#ifndef SIM_REPLICA_PLAN_H
+#define SIM_REPLICA_PLAN_H
+
+#include "inflight/executor.h"
+#include "inflight/policy.h"
+
+#include "replica/accounts.h"
+#include "replica/here.h"
+#include "replica/refusals.h"
+
+/* One request's share of the step being built. */
+struct planned {
+    struct live_request *r; /* NULL where it was undone */
+    int32_t n;              /* tokens of each sequence */
+    int32_t n_tokens;       /* of all its sequences, shared ones once */
+    bool decodes, samples;
+};
+
+/* A snapshot of one list, taken when a plan first asks for it. */
+struct snapshot {
+    const struct ifl_request **of;
+    size_t n;
+    bool taken;
+};
+
+struct plan {
+    struct ifl_step step; /* first: what the policy holds */
+    struct planned *planned;
+    size_t n_planned;
+    size_t n_decodes; /* planned requests that decode, n_members of them in the cohort */
+    size_t n_members;
+    bool ready_all;           /* schedule_ready took the whole cohort */
+    bool shown;               /* n_now of some members was set for it */
+    bool planning;            /* a plan is being made */
+    int64_t refused_until_ns; /* earliest until_ns of a refusal; IFL_NEVER: none */
+    uint64_t first_start;     /* requests that this plan starts have at least this start_serial */
+    struct snapshot by_start, started, scheduled;
+    struct ifl_copy *outs, *ins;             /* [host blocks + 1] */
+    struct ifl_copy *copies;                 /* [device blocks + 1] */
+    size_t n_outs, n_ins, n_copies;          /* in tallied pools outs and ins are only counted */
+    int32_t n_rejected;                      /* in this plan */
+    int32_t n_ended_victims;                 /* ended requests that were preempted in this plan */
+    bool plans_ahead;                        /* the last plan called ifl_plan_ahead */
+    struct refusal refused[IFL_SWAPPED + 1]; /* the last one in this plan, by the request's state */
+    struct ifl_promise promise;              /* n_steps 0: none */
+    struct ifl_padding padding;              /* stays while the promise holds */
+    bool pads_for_ended;                     /* the step computes for requests that have ended */
+    bool broken;                             /* a policy broke the contract; `error` is filled */
+    bool answering; /* a module has been asked by the plan and has not answered yet */
+    struct ifl_error error;
+};
+
+/* ---- creating; arrays never grow within a plan ---- */
+
+/* 0, or IFL_E_NOMEM. Zeroed memory is valid for plan_destroy. */
+int plan_create(struct plan *plan, const struct ifl_limits *limits, const struct ifl_step_ops *ops);
+void plan_destroy(struct plan *plan);
+/* Room for n requests. 0, or IFL_E_NOMEM. */
+int plan_reserve(struct plan *plan, size_t n);
+
+/* ---- opening and closing ---- */
+
+/* A step begins: nothing is planned yet. max_samples: of a request. */
+void plan_open(struct plan *plan, const struct here *here, const struct accounts *kv,
+               int32_t max_samples);
+/* The batching module is about to plan: it has promised nothing yet. */
+void plan_begin(struct plan *plan);
+static inline void plan_end(struct plan *plan)
+{
+    plan->planning = false;
+}
+/* The plan has looked at what a module of that kind says. */
+static inline void plan_ask(struct plan *plan, enum ifl_kind kind)
+{
+    plan->step.asked |= 1u << kind;
+}
+/* A module is asked on behalf of the plan, or has answered. */
+static inline void plan_set_answering(struct plan *plan, bool answering)
+{
+    plan->answering = answering;
+}
+/* A breach of the contract ends the run. The first one counts. */
+void plan_break(struct plan *plan, const struct ifl_error *error);
+
+/* ---- what the step counts ---- */
+
+/* Call it when blocks have been taken or given back. */
+static inline void plan_count_blocks(struct plan *plan, const struct accounts *kv)
+{
+    plan->step.n_free_blocks = kv->device.n_free;
+    plan->step.n_free_host_blocks = kv->host.n_free;
+}
+/* Blocks that a question leaves aside. Negative: they are free again. */
+static inline void plan_set_aside(struct plan *plan, int32_t n_blocks)
+{
+    plan->step.n_free_blocks -= n_blocks;
+}
+static inline void plan_count_running(struct plan *plan, const struct live_request *r)
+{
+    plan->step.n_running_requests++;
+    plan->step.n_running_seqs += r->pub.n_seqs;
+}
+static inline void plan_uncount_running(struct plan *plan, const struct live_request *r)
+{
+    plan->step.n_running_requests--;
+    plan->step.n_running_seqs -= r->pub.n_seqs;
+}
+/* r leaves the queue to start, and is listed among the started. */
+static inline void plan_count_start(struct plan *plan, const struct live_request *r)
+{
+    plan->step.n_waiting--;
+    plan->step.n_started++;
+    plan->started.of[plan->started.n++] = &r->pub;
+}
+static inline void plan_count_preempted(struct plan *plan, const struct live_request *r)
+{
+    plan_uncount_running(plan, r);
+    plan->step.n_preempted++;
+    plan->n_ended_victims += r->ended;
+}
+static inline void plan_count_swapped_out(struct plan *plan)
+{
+    plan->step.n_swapped++;
+    plan->step.n_swapped_out++;
+}
+static inline void plan_count_swapped_in(struct plan *plan)
+{
+    plan->step.n_swapped--;
+    plan->step.n_swapped_in++;
+}
+/* A victim waits again. */
+static inline void plan_count_waiting(struct plan *plan)
+{
+    plan->step.n_waiting++;
+}
+/* r left the list that it was in, for good. */
+static inline void plan_count_off(struct plan *plan, enum ifl_state from)
+{
+    plan->step.n_waiting -= from == IFL_WAITING;
+    plan->step.n_swapped -= from == IFL_SWAPPED;
+}
+static inline void plan_count_rejected(struct plan *plan)
+{
+    plan->n_rejected++;
+}
+
+/* ---- copies ---- */
+
+/* r gives up its n blocks on one side for as many on the other. from, only where blocks have
+ * numbers: before it does. to: after. */
+void plan_swap_out_from(struct plan *plan, const struct live_request *r, int32_t n);
+void plan_swap_out_to(struct plan *plan, const struct live_request *r, int32_t n, bool numbered);
+void plan_swap_in_from(struct plan *plan, const struct live_request *r, int32_t n);
+void plan_swap_in_to(struct plan *plan, const struct live_request *r, int32_t n, bool numbered);
+static inline void plan_copy(struct plan *plan, uint32_t from, uint32_t to)
+{
+    plan->copies[plan->n_copies++] = (struct ifl_copy){from, to};
+}
+/* Takes back the copies from a block; those to any of n blocks. */
+void plan_forget_copies_from(struct plan *plan, uint32_t from);
+void plan_forget_copies_to(struct plan *plan, const uint32_t *to, int32_t n);
+
+/* ---- tokens ---- */
+
+/* A request takes part with tokens of its own. */
+static inline void plan_add(struct plan *plan, struct planned one)
+{
+    plan->planned[plan->n_planned++] = one;
+    plan->n_decodes += one.decodes;
+    plan->n_members += one.r->in_cohort;
+    plan->step.n_tokens += one.n_tokens;
+    plan->step.n_requests++;
+}
+static inline void plan_count_prefill(struct plan *plan, int32_t n_tokens)
+{
+    plan->step.n_prefill_tokens += n_tokens;
+    plan->step.n_prefill_requests++;
+}
+/* The whole cohort takes part. */
+static inline void plan_add_cohort(struct plan *plan, const struct cohort *cohort)
+{
+    plan->step.n_tokens += cohort->n_seqs;
+    plan->step.n_requests += (int32_t)cohort->n;
+    plan->ready_all = true;
+}
+/* Takes back what the plan has given r. */
+void plan_remove(struct plan *plan, const struct live_request *r);
+/* n_now of a member was set, since it takes part with the cohort. */
+static inline void plan_note_shown(struct plan *plan, bool shown)
+{
+    plan->shown = shown;
+}
+/* When the plan is committed: `planned` keeps *one at that place. */
+static inline void plan_keep(struct plan *plan, size_t at, const struct planned *one)
+{
+    plan->planned[at] = *one;
+}
+/* `planned` ends behind the n-th. */
+static inline void plan_cut(struct plan *plan, size_t n)
+{
+    plan->n_planned = n;
+}
+/* The step computes for a request that has ended. NULL: for none so far. */
+void plan_pad_for_ended(struct plan *plan, const struct planned *one);
+/* When the step has ended: the i-th request got a token. */
+static inline void plan_note_sample(struct plan *plan, size_t i, bool samples)
+{
+    plan->planned[i].samples = samples;
+}
+
+/* ---- lists that the plan is shown ---- */
+
+/* Lists the running requests, but for those that this plan has started. */
+void plan_take_by_start(struct plan *plan, const struct live_list *running);
+/* All that this plan has scheduled. */
+struct ifl_requests plan_list_scheduled(struct plan *plan, const struct cohort *cohort);
+
+/* ---- refusals and promises ---- */
+
+/* Of several refusals in a plan the last one counts, for each state. */
+static inline void plan_refuse(struct plan *plan, struct refusal refusal)
+{
+    if (refusal.r->pub.state <= IFL_SWAPPED)
+        plan->refused[refusal.r->pub.state] = refusal;
+}
+static inline void plan_refuse_until(struct plan *plan, int64_t until_ns)
+{
+    if (until_ns < plan->refused_until_ns)
+        plan->refused_until_ns = until_ns;
+}
+static inline void plan_promise(struct plan *plan, struct ifl_promise promise)
+{
+    plan->promise = promise;
+}
+/* Something happened that the promise does not cover. */
+static inline void plan_void_promise(struct plan *plan)
+{
+    plan->promise.n_steps = 0;
+}
+/* n promised steps are taken. */
+static inline void plan_use_promise(struct plan *plan, int32_t n_steps)
+{
+    plan->promise.n_steps -= n_steps;
+}
+static inline void plan_pad(struct plan *plan, struct ifl_padding padding)
+{
+    plan->padding = padding;
+}
+static inline void plan_ahead(struct plan *plan)
+{
+    plan->plans_ahead = true;
+}
+
+#endif

@@ -1,0 +1,132 @@
+/* Creating a replica, and destroying it: the only time that what never changes is written. */
+#include "replica/replica_parts.h"
+
+#include <stddef.h>
+
+#include "replica/step_lists.h"
+
+static void refresh(const struct ifl_ticks *ticks, const struct ifl_request *r)
+{
+    const size_t offset = offsetof(struct replica, here.cohort.ticks);
+    step_show((struct replica *)((uintptr_t)ticks - offset), live(r));
+    live(r)->pub.read_at = ticks->n;
+}
+
+static struct replica *seen_in(const struct ifl_view *view)
+{
+    return (struct replica *)((uintptr_t)view - offsetof(struct replica, view));
+}
+
+static struct ifl_step *plan_of(const struct ifl_view *view)
+{
+    struct replica *replica = seen_in(view);
+    rankings_note_plan_read(&replica->ranks);
+    return replica->plan.planning ? &replica->plan.step : NULL;
+}
+
+static void rerank(const struct ifl_view *view, const struct ifl_request *request)
+{
+    struct replica *replica = seen_in(view);
+    struct live_request *r = live(request);
+    if (request->state == IFL_RUNNING)
+        replica_note_rank(replica, RANKED_RUNNING, r);
+    if (request->state == IFL_SWAPPED)
+        replica_note_rank(replica, RANKED_SWAPPED, r);
+    if (request->state == IFL_WAITING)
+        waiting_rerank(&replica->here.waiting, r, replica_rank(replica, r),
+                       ifl_queued_since_ns(request));
+}
+
+static struct replica_fixed fixed_of(const struct replica_options *options)
+{
+    struct replica_fixed fixed = {
+        .number = options->number,
+        .limits = options->limits,
+        .block = kv_block_of(options->limits.block_tokens),
+        .swap_full = options->swap_full,
+        .seed = options->seed,
+        .wants_work = options->wants_work,
+        .max_samples = options->max_samples > 1 ? options->max_samples : 1,
+        .beams = options->beams,
+    };
+    fixed.beams.search &= fixed.max_samples > 1;
+    fixed.limits.contiguous = options->allocator == KV_BUDDY;
+    return fixed;
+}
+
+/* *parts_bytes: size of the modules' parts of a request. */
+static int create_modules(struct replica *replica, const struct replica_options *options,
+                          size_t *parts_bytes, struct ifl_error *error)
+{
+    for (int i = 0; i < N_MODULES; i++) {
+        const struct module_config *config = &options->modules[i];
+        struct module *module = &replica->fixed.modules[i];
+        if (!config->policy || i == IFL_ROUTE || i == IFL_SCALE)
+            continue;
+        const int rc = module_create(module, config, &replica->fixed.limits, parts_bytes, error);
+        if (rc < 0)
+            return rc;
+        listeners_add(&replica->on, module);
+    }
+    return 0;
+}
+
+static int create_pools(struct replica *replica, const struct replica_options *options)
+{
+    const struct ifl_limits *limits = &options->limits;
+    const struct module *evict = &replica->fixed.modules[IFL_EVICT];
+    const struct kv_cache_options cache = {
+        .kind = options->prefix_cache,
+        .unhashed = options->unhashed,
+        .publish = options->publish,
+        .evict = evict->policy ? evict->policy->ops.evict : NULL,
+        .evict_self = evict->self,
+        .view = &replica->view,
+        .block_tokens = limits->block_tokens,
+    };
+    if (kv_pool_create(&replica->kv.device, limits->n_blocks, options->allocator, &cache) < 0 ||
+        kv_pool_create(&replica->kv.host, limits->n_host_blocks, KV_PAGED, NULL) < 0)
+        return IFL_E_NOMEM;
+    if (!replica->fixed.wants_work && replica->fixed.max_samples == 1) {
+        /* then block numbers are never read, but for the first of a contiguous run */
+        kv_pool_tally(&replica->kv.device);
+        kv_pool_tally(&replica->kv.host);
+    }
+    return 0;
+}
+
+int replica_create(struct replica *replica, const struct replica_options *options,
+                   struct ifl_error *error)
+{
+    size_t parts_bytes = 0;
+    *replica = (struct replica){
+        .view = {.limits = &replica->fixed.limits, .plan = plan_of, .rerank = rerank},
+        .fixed = fixed_of(options),
+    };
+    rankings_create(&replica->ranks);
+    const int rc = create_modules(replica, options, &parts_bytes, error);
+    if (rc < 0)
+        return rc;
+    if (plan_create(&replica->plan, &replica->fixed.limits, &replica_step_ops) < 0 ||
+        create_pools(replica, options) < 0 ||
+        here_create(&replica->here, replica->fixed.block, parts_bytes, refresh) < 0)
+        return ifl_fail_nomem(error);
+    in_flight_create(replica);
+    view_open(&replica->view, &replica->here, &replica->kv);
+    return 0;
+}
+
+void replica_destroy(struct replica *replica)
+{
+    FOR_EACH_MODULE (module, replica)
+        module_destroy(module);
+    plan_destroy(&replica->plan);
+    in_flight_destroy(&replica->in_flight);
+    leaving_destroy(&replica->leaving);
+    rankings_destroy(&replica->ranks);
+    kv_pool_destroy(&replica->kv.device);
+    kv_pool_destroy(&replica->kv.host);
+    here_destroy(&replica->here);
+    replica_check_finish(replica);
+    *replica = (struct replica){0};
+}

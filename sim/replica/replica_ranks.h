@@ -1,0 +1,100 @@
+/* Ranked lists of requests that run, are in prefill, or are swapped out, and whether the keys of
+ * the order stand. */
+#ifndef SIM_REPLICA_REPLICA_RANKS_H
+#define SIM_REPLICA_REPLICA_RANKS_H
+
+#include "replica/replica.h"
+
+/* 0, or IFL_E_NOMEM. Zeroed rankings are valid for rankings_destroy. */
+void rankings_create(struct rankings *ranks);
+int rankings_reserve(struct rankings *ranks, size_t n);
+void rankings_destroy(struct rankings *ranks);
+/* A plan begins: it has not looked at any list. */
+static inline void rankings_open(struct rankings *ranks)
+{
+    for (int which = 0; which < N_RANKED; which++)
+        ranks->by_rank[which].taken = false;
+    ranks->keys_asked = false;
+}
+/* Some module has asked for the plan, perhaps not the order. */
+static inline void rankings_note_plan_read(struct rankings *ranks)
+{
+    ranks->keys_read_plan = true;
+}
+
+/* ---- keys ---- */
+
+int64_t replica_rank(struct replica *replica, struct live_request *r);
+int64_t replica_rank_now(struct replica *replica,
+                         struct live_request *r); /* as if r had arrived now */
+void replica_rank_anew(struct replica *replica);  /* all waiting requests */
+/* Asks the order when its keys change. Once a plan: before the plan looks at a ranked list, and
+ * before a request leaves such a list. */
+void replica_ask_keys(struct replica *replica);
+static inline void replica_settle_keys(struct replica *replica)
+{
+    if (!replica->ranks.keys_asked)
+        replica_ask_keys(replica);
+}
+/* True if any key may be another in each plan. */
+static inline bool replica_keys_move(const struct replica *replica)
+{
+    return replica->ranks.order_keys == IFL_KEYS_MOVE || replica->ranks.order_keys == IFL_KEYS_PLAN;
+}
+/* Call it when the plan has changed the step or a hit. A key may depend on the step, if it has read
+ * it; and on n_computed of a waiting request, which shows its hit. */
+static inline void replica_stir_keys(struct replica *replica)
+{
+    const bool may_change = replica->ranks.keys_read_plan || replica->kv.device.cached;
+    replica->ranks.ranks_stale |= may_change && replica->ranks.order_keys == IFL_KEYS_MOVE;
+}
+/* Call it after a hook within the plan: it may have changed what the keys of its module depend
+ * on. */
+static inline void replica_stir_keys_of(struct replica *replica, const struct module *module)
+{
+    const bool orders = module == &replica->fixed.modules[IFL_ORDER];
+    replica->ranks.ranks_stale |= orders && replica->ranks.order_keys == IFL_KEYS_MOVE;
+}
+/* ---- lists ---- */
+
+/* The list is taken anew when it is looked at next. */
+static inline void replica_retake_ranking(struct replica *replica, enum ranked_list which)
+{
+    replica->ranks.by_rank[which].taken = false;
+}
+/* Brings the list to the state that this plan sees. */
+void replica_take_ranking(struct replica *replica, struct ranking *list);
+static inline const struct ranking *replica_ranking(struct replica *replica, enum ranked_list which)
+{
+    if (!replica->ranks.by_rank[which].taken)
+        replica_take_ranking(replica, &replica->ranks.by_rank[which]);
+    return &replica->ranks.by_rank[which];
+}
+/* Call it when r joins or leaves the list, or may have another key though it has not run. */
+void replica_note(struct ranking *list, struct live_request *r);
+static inline void replica_note_rank(struct replica *replica, enum ranked_list which,
+                                     struct live_request *r)
+{
+    if (replica->ranks.by_rank[which].kept)
+        replica_note(&replica->ranks.by_rank[which], r);
+}
+/* Call it when r leaves for good. */
+void replica_forget(struct ranking *list, struct live_request *r);
+static inline void replica_forget_rank(struct replica *replica, struct live_request *r)
+{
+    for (int which = 0; which < N_RANKED; which++)
+        if (replica->ranks.by_rank[which].kept)
+            replica_forget(&replica->ranks.by_rank[which], r);
+}
+static inline bool replica_ranks_before(const struct ifl_request *a, int64_t key_a,
+                                        const struct ifl_request *b, int64_t key_b)
+{
+    if (key_a != key_b)
+        return key_a < key_b;
+    return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->serial < b->serial;
+}
+
+/* Calls `see` for each request of a kept list that keeps its key in this plan, with that key. */
+void replica_each_standing(struct replica *replica, const struct ranking *list, key_fn *see);
+
+#endif

@@ -1,0 +1,58 @@
+/* The view of a replica (policy.h), as the loop moves it on. */
+#ifndef SIM_REPLICA_VIEW_H
+#define SIM_REPLICA_VIEW_H
+
+#include "inflight/policy.h"
+
+#include "replica/accounts.h"
+#include "replica/here.h"
+
+static inline void view_set_now(struct ifl_view *view, int64_t now_ns)
+{
+    view->now_ns = now_ns;
+}
+
+/* A plan begins. */
+static inline void view_open(struct ifl_view *view, const struct here *here,
+                             const struct accounts *kv)
+{
+    view->n_running = here->running.n;
+    view->n_waiting = here->waiting.n;
+    view->n_swapped = here->n_swapped;
+    view->n_free_blocks = kv->device.n_free;
+    view->n_free_host_blocks = kv->host.n_free;
+}
+
+/* A plan is made; it led to no step so far. */
+static inline void view_try(struct ifl_view *view)
+{
+    view->n_tries++;
+}
+
+static inline void view_submit(struct ifl_view *view)
+{
+    view->n_tries = 0;
+    view->n_in_flight = 1;
+    view->n_ended_blocks = 0;
+}
+
+/* n steps have ended, the last one at end_ns. */
+static inline void view_end(struct ifl_view *view, size_t n_steps, int64_t end_ns)
+{
+    view->n_in_flight = 0;
+    view->step += n_steps;
+    view->now_ns = end_ns;
+}
+
+static inline void view_end_prefill(struct ifl_view *view, int64_t duration_ns)
+{
+    view->last_prefill_ns = duration_ns;
+}
+
+/* Requests that ended have given back n blocks. */
+static inline void view_free_blocks(struct ifl_view *view, int32_t n)
+{
+    view->n_ended_blocks += n;
+}
+
+#endif

@@ -1,0 +1,63 @@
+/* When the loop plans a replica next: whether it is put down for a plan, and the wakes that an
+ * empty plan asks for. */
+#ifndef SIM_REPLICA_WAKES_H
+#define SIM_REPLICA_WAKES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "inflight/time.h"
+
+struct wakes {
+    bool due;              /* the loop has put it down for a plan */
+    int64_t wake_ns;       /* when an empty plan asks for another plan */
+    int64_t wake_asked_ns; /* the last wake_ns for which the loop has an event */
+    uint64_t wake_step;    /* the step at the last wake */
+    uint64_t n_vain_wakes; /* wakes in a row without any event here in between */
+};
+
+static inline void wakes_begin(struct wakes *wakes)
+{
+    wakes->wake_ns = wakes->wake_asked_ns = IFL_NEVER;
+}
+
+static inline void wakes_set_due(struct wakes *wakes, bool due)
+{
+    wakes->due = due;
+}
+
+/* A plan begins: it has asked for no wake yet. */
+static inline void wakes_open(struct wakes *wakes)
+{
+    wakes->wake_ns = IFL_NEVER;
+}
+
+/* The plan asks for a wake at at_ns; the earliest counts. */
+static inline void wakes_ask(struct wakes *wakes, int64_t at_ns)
+{
+    if (at_ns < wakes->wake_ns)
+        wakes->wake_ns = at_ns;
+}
+
+/* The loop has an event for wake_ns. */
+static inline void wakes_note_event(struct wakes *wakes)
+{
+    wakes->wake_asked_ns = wakes->wake_ns;
+}
+
+/* An event here: wakes before it were not in vain. */
+static inline void wakes_end_vain(struct wakes *wakes)
+{
+    wakes->n_vain_wakes = 0;
+}
+
+/* Counts a wake. Returns how many in a row were in vain. moved: the plan has changed something. */
+static inline uint64_t wakes_count(struct wakes *wakes, uint64_t step, bool moved)
+{
+    if (moved || step != wakes->wake_step)
+        wakes->n_vain_wakes = 0;
+    wakes->wake_step = step;
+    return ++wakes->n_vain_wakes;
+}
+
+#endif
