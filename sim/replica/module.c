@@ -8,6 +8,7 @@ enum { MODULE_ALIGNMENT = 16 };
 
 struct head {
     _Alignas(MODULE_ALIGNMENT) const struct ifl_policy *policy;
+    size_t n_bytes;                                          /* behind self */
     _Alignas(MODULE_ALIGNMENT) struct ifl_instance instance; /* last: modules find it from self */
 };
 
@@ -56,7 +57,7 @@ int module_create_router(struct module *module, const struct module_config *conf
     if (!head)
         return ifl_fail_nomem(error);
     at.part_offset = policy->request_bytes ? *parts_bytes : nowhere;
-    *head = (struct head){policy, at};
+    *head = (struct head){policy, n_bytes, at};
     *parts_bytes += aligned(policy->request_bytes);
     module->self = head + 1;
     if (policy->params_bytes)
@@ -69,6 +70,11 @@ const char *module_kind_name(enum ifl_kind kind)
     static const char *const names[IFL_N_KINDS] = {"batching", "order", "admit", "preempt",
                                                    "evict",    "route", "scale"};
     return (unsigned)kind < IFL_N_KINDS ? names[kind] : "unknown";
+}
+
+size_t module_bytes_of(const void *self)
+{
+    return ((const struct head *)self - 1)->n_bytes;
 }
 
 const struct ifl_policy *module_policy_of(const void *self)

@@ -33,5 +33,7 @@ void module_destroy(struct module *module);
 const char *module_kind_name(enum ifl_kind kind);
 /* The policy of an instance that module_create has made. */
 const struct ifl_policy *module_policy_of(const void *self);
+/* Bytes from `self` on: parameters, state, and the parts of clients and replicas. */
+size_t module_bytes_of(const void *self);
 
 #endif

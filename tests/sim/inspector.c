@@ -8,16 +8,10 @@
 
 static struct inspector *watching;
 
-static size_t self_bytes(const struct inspector *x, const void *self)
-{
-    const struct ifl_instance *instance = (const struct ifl_instance *)self - 1;
-    return instance->client_offset + x->replica->fixed.limits.n_clients * instance->client_stride;
-}
-
 static void watch_plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
 {
     struct inspector *x = watching;
-    const size_t n = self_bytes(x, self);
+    const size_t n = module_bytes_of(self);
     memcpy(x->self_before, self, n);
     x->planner->ops.batching->plan(self, view, step);
     if (memcmp(x->self_before, self, n) != 0 && !*x->complaint)
@@ -33,7 +27,7 @@ static int watch_planner(struct inspector *x)
     x->planner = batching->policy;
     x->watched = *batching->policy;
     x->watched.ops.batching = &ops;
-    x->self_before = malloc(self_bytes(x, batching->self) + 1);
+    x->self_before = malloc(module_bytes_of(batching->self) + 1);
     batching->policy = &x->watched;
     return x->self_before ? 0 : IFL_E_NOMEM;
 }
