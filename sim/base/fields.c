@@ -10,7 +10,7 @@
 #include "inflight/nearest.h"
 #include "inflight/time.h"
 
-#include "base/vllm_flags.h"
+#include "base/server_flags.h"
 
 enum { MAX_DESCRIPTION = 256, MAX_KEYS = 64 };
 
@@ -375,10 +375,11 @@ static int fail_unknown(const struct node *child, const char *where, const struc
     for (size_t i = 0, length = 0; i < n_known && length < sizeof list; i++)
         length +=
             (size_t)snprintf(list + length, sizeof list - length, "%s%s", i ? ", " : "", known[i]);
-    const struct vllm_flag *flag = vllm_flag_find(child->key);
+    enum server server;
+    const struct server_flag *flag = server_flag_meant(child->key, &server);
     if (flag)
         return tree_fail(child, error, "unknown key %s%s%.100s, %s here", where, dot(where),
-                         child->key, vllm_flag_describe(flag, list, sizeof list));
+                         child->key, server_flag_describe(flag, server, list, sizeof list));
     if (near)
         return tree_fail(child, error, "unknown key %s%s%.100s, did you mean %s?", where,
                          dot(where), child->key, near);

@@ -8,7 +8,7 @@
 #include "inflight/error.h"
 #include "inflight/nearest.h"
 
-#include "base/vllm_flags.h"
+#include "base/server_flags.h"
 
 enum { MAX_OPTIONS = 16 };
 
@@ -40,12 +40,13 @@ static int fail_unknown(const char *command, const char *word, const struct opti
     ifl_require(n <= MAX_OPTIONS);
     for (size_t i = 0; i < n; i++)
         names[i] = options[i].name;
-    const struct vllm_flag *flag = vllm_flag_find(word);
+    enum server server;
+    const struct server_flag *flag = server_flag_meant(word, &server);
     char text[256];
     fprintf(stderr, "inflight %s: unknown option %s, ", command, word);
     if (flag)
         fprintf(stderr, "%s here, a key of the configuration: --set KEY=VALUE\n",
-                vllm_flag_describe(flag, text, sizeof text));
+                server_flag_describe(flag, server, text, sizeof text));
     else
         cli_suggest(word, names, n);
     return -1;

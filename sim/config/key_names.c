@@ -5,7 +5,7 @@
 
 #include "inflight/nearest.h"
 
-#include "base/vllm_flags.h"
+#include "base/server_flags.h"
 
 const char *key_join(const char *where, const char *name, char path[MAX_KEY_CHARS])
 {
@@ -182,10 +182,11 @@ int key_check(const char *dotted, bool only_values, const struct node *node,
     while (i < names.n && strcmp(names.words[i], plain) != 0)
         i++;
     const char *near = i < names.n ? NULL : meant(&names, plain);
-    const struct vllm_flag *flag = i < names.n ? NULL : vllm_flag_find(dotted);
+    enum server server;
+    const struct server_flag *flag = i < names.n ? NULL : server_flag_meant(dotted, &server);
     if (flag)
         code = tree_fail(node, error, "unknown key %.100s, %s here", dotted,
-                         vllm_flag_describe(flag, text, sizeof text));
+                         server_flag_describe(flag, server, text, sizeof text));
     else if (near)
         code = tree_fail(node, error, "unknown key %.100s, did you mean %s?", dotted,
                          with_number(near, dotted, numbered));

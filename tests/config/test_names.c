@@ -3,8 +3,8 @@
 
 #include <sys/stat.h>
 
-#include "base/vllm_flags.h"
 #include "config/keys.h"
+#include "base/server_flags.h"
 
 Test(names, the_working_directory_comes_before_the_installed_data)
 {
@@ -116,16 +116,22 @@ Test(names, flags_of_vllm_stand_for_keys)
 {
     struct ifl_error error = {0};
     const struct node node = {.file = (char *)"here"};
-    for (size_t i = 0; vllm_flag_at(i); i++)
-        cr_expect_eq(key_check(vllm_flag_at(i)->key, true, &node, &error), 0, "%s",
-                     vllm_flag_at(i)->key);
+    for (enum server server = 0; server < N_SERVERS; server++)
+        for (size_t i = 0; i < server_flags_of(server)->n; i++) {
+            const struct server_flag *flag = &server_flags_of(server)->of[i];
+            if (flag->key)
+                cr_expect_eq(key_check(flag->key, true, &node, &error), 0, "%s", flag->key);
+            cr_expect(flag->key || (flag->sense != FLAG_MAPS && flag->sense != FLAG_ELSEWHERE));
+            cr_expect_eq(flag->sense == FLAG_UNMODELLED, !!flag->what, "%s", flag->name);
+        }
     const char *const same[] = {"--max-num-seqs", "max_num_seqs", "max-num-seqs",
                                 "a.b.max_num_seqs"};
+    enum server server;
     for (size_t i = 0; i < sizeof same / sizeof *same; i++)
-        cr_expect_str_eq(vllm_flag_find(same[i])->key, "serving.batching.max_seqs");
-    cr_expect_null(vllm_flag_find("--max-num-seq"));
-    cr_expect_null(vllm_flag_find("max_num_seqs.a"));
-    cr_expect_null(vllm_flag_find(""));
+        cr_expect_str_eq(server_flag_meant(same[i], &server)->key, "serving.batching.max_seqs");
+    cr_expect_null(server_flag_meant("--max-num-seq", &server));
+    cr_expect_null(server_flag_meant("max_num_seqs.a", &server));
+    cr_expect_null(server_flag_meant("", &server));
     cr_expect_eq(key_check("max_num_seqs", false, &node, &error), IFL_E_INPUT);
     cr_expect_str_eq(
         error.text,

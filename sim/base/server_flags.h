@@ -1,0 +1,62 @@
+/* The arguments of serving systems: what each means here, if anything. One table a system, for
+ * messages about misspelt keys, for `inflight import` and for `inflight export --server`. */
+#ifndef SIM_BASE_SERVER_FLAGS_H
+#define SIM_BASE_SERVER_FLAGS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum server { SERVER_VLLM, SERVER_SGLANG, SERVER_TRTLLM, N_SERVERS };
+
+enum flag_takes {
+    TAKES_VALUE,
+    TAKES_NOTHING, /* --flag or --no-flag */
+    TAKES_WORDS,   /* every word up to the next flag */
+    TAKES_JSON
+};
+
+enum flag_sense {
+    FLAG_MAPS,     /* says what a key says */
+    FLAG_HARMLESS, /* changes no scheduling and no timing, or only those of a feature whose own flag
+                    * is not modelled */
+    FLAG_UNMODELLED, /* changes what is not modelled */
+    FLAG_ELSEWHERE   /* no argument of the server: known for messages only */
+};
+
+struct server_flag {
+    const char *name;    /* with underscores, without dashes */
+    const char *aliases; /* further names, a space between two; NULL: none */
+    enum flag_takes takes;
+    enum flag_sense sense;
+    const char *key;     /* the key that it means here; NULL: none */
+    const char *value;   /* of a flag that takes no value: "=" and the key's value; else "" */
+    const char *neutral; /* not modelled: values with which it changes nothing, a | between two */
+    const char *what;    /* not modelled: what is not */
+};
+
+struct server_flags {
+    const struct server_flag *of;
+    size_t n;
+};
+
+extern const struct server_flags vllm_flags, sglang_flags, trtllm_flags;
+
+const struct server_flags *server_flags_of(enum server server);
+/* "vLLM" */
+const char *server_name(enum server server);
+
+/* The flag of that name or alias, in any of its spellings ("--max-num-seqs", "max_num_seqs"); NULL:
+ * none. With `abbreviated`, the start of one name alone will do, as with Python's argparse. */
+const struct server_flag *server_flag_find(enum server server, const char *word, bool abbreviated);
+
+/* ---- messages ---- */
+
+/* The flag with a key that a word names, of any server; NULL if none. Of a dotted key the last part
+ * counts. */
+const struct server_flag *server_flag_meant(const char *word, enum server *server);
+
+/* "vLLM's --max-num-seqs is serving.batching.max_seqs" */
+const char *server_flag_describe(const struct server_flag *flag, enum server server, char *text,
+                                 size_t n_bytes);
+
+#endif
