@@ -1,4 +1,5 @@
-/* inflight export: a run as the JSON of `vllm bench serve`. */
+/* inflight export: a run as the JSON of `vllm bench serve`, a configuration as a server's command.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,9 +7,11 @@
 
 #include "inflight/export.h"
 
+#include "base/new_file.h"
 #include "base/tree.h"
 #include "cli/options.h"
 #include "cli/usage.h"
+#include "import/import.h"
 
 /* ---- the load, from the run's config.yaml ---- */
 
@@ -73,15 +76,42 @@ static int export_run(const char *dir, const char *path, struct ifl_error *error
     return rc;
 }
 
+/* ---- a configuration as a command line ---- */
+
+static int fail_server(const char *name)
+{
+    fprintf(stderr, "inflight export: --server is %s, expected vllm or sglang\n", name);
+    return 2;
+}
+
+static int export_command(const char *config, enum server server, const char *path,
+                          struct ifl_error *error)
+{
+    static const struct ifl_notes notes = {cli_note, NULL};
+    struct new_file file;
+    if (!path)
+        return export_server(config, server, stdout, &notes, error);
+    if (new_file_open(&file, path, error) < 0)
+        return error->code;
+    return new_file_close(&file, export_server(config, server, file.out, &notes, error), error);
+}
+
 int cli_export(int argc, char **argv)
 {
-    struct text_list dirs = {0};
-    const char *path = NULL;
+    struct text_list from = {0};
+    const char *path = NULL, *server = NULL;
     struct ifl_error error;
-    const struct option_spec options[] = {{"--output", "-o", OPTION_TEXT, &path}};
-    if (options_read("export", argc, argv, options, 1, &dirs) < 0)
+    const struct option_spec options[] = {{"--output", "-o", OPTION_TEXT, &path},
+                                          {"--server", NULL, OPTION_TEXT, &server}};
+    if (options_read("export", argc, argv, options, 2, &from) < 0)
         return 2;
-    if (dirs.n != 1)
+    if (from.n != 1)
         return usage_fail("export");
-    return export_run(dirs.of[0], path, &error) < 0 ? cli_fail(&error) : 0;
+    const bool vllm = server && strcmp(server, "vllm") == 0;
+    if (server && !vllm && strcmp(server, "sglang") != 0)
+        return fail_server(server);
+    const int rc =
+        server ? export_command(from.of[0], vllm ? SERVER_VLLM : SERVER_SGLANG, path, &error)
+               : export_run(from.of[0], path, &error);
+    return rc < 0 ? cli_fail(&error) : 0;
 }

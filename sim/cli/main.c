@@ -19,6 +19,7 @@ static const struct command {
                 {"calibrate", cli_calibrate},
                 {"fit", cli_fit},
                 {"validate", cli_validate},
+                {"import", cli_import},
                 {"export", cli_export},
                 {"compare", cli_compare},
                 {"plot", cli_plot},

@@ -53,6 +53,7 @@ int cli_fit(int argc, char **argv);
 int cli_model(int argc, char **argv);
 int cli_trace(int argc, char **argv);
 int cli_export(int argc, char **argv);
+int cli_import(int argc, char **argv);
 int cli_validate(int argc, char **argv);
 int cli_compare(int argc, char **argv);
 int cli_plot(int argc, char **argv);

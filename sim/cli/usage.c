@@ -54,7 +54,18 @@ static const struct usage {
     {"validate", "a simulated run against a recorded one",
      "SIM_DIR REAL [-o DIR] [--format NAME] [--part K/N] [--no-plots] [--max-record MIB]",
      "A line or JSON object of more than --max-record MiB (256) is refused."},
-    {"export", "a run in the JSON of vllm bench serve", "DIR [-o FILE.json]", NULL},
+    {"import", "a server's start-up log and command line as a configuration",
+     "[LOG...] [--command \"vllm serve ...\"] [-o CONFIG.yaml]\n"
+     "[--engine-version VERSION] [--model NAME] [--hardware NAME]",
+     "Logs and command lines of vLLM 0.6 to 0.33, SGLang and TensorRT-LLM. Every flag and every "
+     "line "
+     "is\n"
+     "listed: what it maps to, or that it is harmless, not modelled or unknown. Several logs are "
+     "parts of\n"
+     "the log of one server. The last three options say what the log does not."},
+    {"export",
+     "a run in the JSON of vllm bench serve, or a configuration as a server's command line",
+     "DIR [-o FILE.json], or --server vllm|sglang CONFIG.yaml [-o FILE]", NULL},
     {"compare", "paired differences of two runs, with intervals",
      "DIR DIR [-o DIR], or one DIR with --between KEY=VALUE,VALUE", NULL},
     {"plot", "figures of runs",

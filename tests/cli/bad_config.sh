@@ -177,7 +177,7 @@ refuses 'usage: inflight run CONFIG.yaml' "$inflight" run ''
 
 # help is no error
 for command in run capacity 'trace stats' 'trace convert' 'trace generate' model calibrate fit validate \
-    export compare plot list; do
+    import export compare plot list; do
     # shellcheck disable=SC2086 # two words
     succeeds "$inflight" $command --help
     printed "usage: inflight $command "

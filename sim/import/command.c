@@ -1,0 +1,285 @@
+#include "import/command.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/words.h"
+
+static const struct place here = {NULL, 0};
+
+/* ---- what a word names ---- */
+
+/* Parts of words that only one server's command has, and how many words it is long. */
+static const struct program {
+    const char *part;
+    const char *next; /* the word behind it; NULL: any */
+    enum server server;
+} programs[] = {
+    {"vllm", "serve", SERVER_VLLM},
+    {"vllm.entrypoints.openai.api_server", NULL, SERVER_VLLM},
+    {"vllm.entrypoints.api_server", NULL, SERVER_VLLM},
+    {"vllm-openai", NULL, SERVER_VLLM},
+    {"sglang", "serve", SERVER_SGLANG},
+    {"sglang.launch_server", NULL, SERVER_SGLANG},
+    {"trtllm-serve", NULL, SERVER_TRTLLM},
+    {"trtllm-build", NULL, SERVER_TRTLLM},
+};
+enum { N_PROGRAMS = sizeof programs / sizeof *programs };
+
+/* The part of a path or an image name behind the last slash, up to a tag. */
+static bool is_program(const char *word, const char *part)
+{
+    const char *slash = strrchr(word, '/'), *name = slash ? slash + 1 : word;
+    const size_t n_chars = strlen(part);
+    return strncmp(name, part, n_chars) == 0 && (!name[n_chars] || strchr(":@", name[n_chars]));
+}
+
+/* The last program that a word of the line is: an image may hold a program of its own. */
+static const struct program *find_program(const struct words *words, size_t n, size_t *at)
+{
+    const struct program *found = NULL;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < N_PROGRAMS; k++) {
+            const struct program *program = &programs[k];
+            if (!is_program(words->of[i], program->part) ||
+                (program->next && (i + 1 == n || strcmp(words->of[i + 1], program->next) != 0)))
+                continue;
+            found = program;
+            *at = i + (program->next != NULL);
+        }
+    return found;
+}
+
+/* The version in an image's tag, as in vllm/vllm-openai:v0.9.1. */
+static int read_tag(const char *word, struct facts *facts, struct ifl_error *error)
+{
+    const char *tag = strrchr(word, ':');
+    if (!tag || strchr(word, '@') || tag[1] == '/' || !strpbrk(tag, "0123456789"))
+        return 0;
+    tag += 1 + (tag[1] == 'v');
+    if (*tag < '0' || *tag > '9')
+        return 0;
+    const int code = facts_say(facts, "version", tag, here, false, error);
+    return code < 0 ? code
+                    : facts_find(facts, FOUND_MAPS, here, word, "serving.preset", NULL, error);
+}
+
+/* ---- environment ---- */
+
+static int read_variable(char *word, struct facts *facts, struct ifl_error *error)
+{
+    char *value = strchr(word, '=') + 1;
+    if (strncmp(word, "VLLM_USE_V1=", 12) == 0) {
+        const int code =
+            facts_say(facts, "engine", strcmp(value, "0") == 0 ? "V0" : "V1", here, false, error);
+        return code < 0 ? code
+                        : facts_find(facts, FOUND_MAPS, here, word, "serving.preset", NULL, error);
+    }
+    if (strncmp(word, "VLLM_ATTENTION_BACKEND=", 23) == 0)
+        return facts_find(facts, FOUND_UNMODELLED, here, word, NULL,
+                          "kernels: those of the hardware profile count", error);
+    const bool known = strncmp(word, "CUDA_VISIBLE_DEVICES=", 21) == 0 ||
+                       strncmp(word, "HF_", 3) == 0 || strncmp(word, "HUGGING_FACE_", 13) == 0;
+    if (strstr(word, "TOKEN") || strstr(word, "KEY")) /* not to be repeated */
+        value[-1] = '\0';
+    return facts_find(facts, known ? FOUND_HARMLESS : FOUND_UNKNOWN, here, word, NULL, NULL, error);
+}
+
+static bool is_variable(const char *word)
+{
+    const size_t n = strspn(word, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    return n > 0 && word[n] == '=' && !(word[0] >= '0' && word[0] <= '9');
+}
+
+/* Words in front of the program: variables count, the rest belongs to a shell or a container. */
+static int read_before(const struct words *words, size_t n, struct facts *facts,
+                       struct ifl_error *error)
+{
+    int code = 0;
+    for (size_t i = 0; i < n && code == 0; i++) {
+        char *word = words->of[i];
+        const char *tag = strrchr(word, ':');
+        if (is_variable(word))
+            code = read_variable(word, facts, error);
+        else if (tag && strstr(word, "vllm-openai:"))
+            code = read_tag(word, facts, error);
+        else
+            code = facts_find(facts, FOUND_HARMLESS, here, word, NULL, NULL, error);
+    }
+    return code;
+}
+
+/* ---- flags ---- */
+
+struct cursor {
+    const struct words *words;
+    size_t at, n;
+    struct facts *facts;
+    struct ifl_error *error;
+};
+
+static bool is_flag(const char *word)
+{
+    return word[0] == '-' && word[1] && !(word[1] >= '0' && word[1] <= '9') && word[1] != '.';
+}
+
+static int check_json(const char *name, const char *value, struct ifl_error *error)
+{
+    json_error_t where;
+    json_t *json = json_loads(value, JSON_DECODE_ANY, &where);
+    if (!json)
+        return ifl_fail(error, IFL_E_INPUT, "the command line: %s is not JSON: %s", name,
+                        where.text);
+    json_decref(json);
+    return 0;
+}
+
+/* "--enable-chunked-prefill False" is one flag. */
+static bool is_truth(const char *word)
+{
+    return strcmp(word, "True") == 0 || strcmp(word, "False") == 0 || strcmp(word, "true") == 0 ||
+           strcmp(word, "false") == 0;
+}
+
+/* The value of a flag: behind its equals sign, or the words behind it. */
+static int take_value(struct cursor *c, const struct server_flag *flag, const char *inner,
+                      const char *word, char *value, size_t n_bytes)
+{
+    snprintf(value, n_bytes, "%s", inner ? inner : "");
+    if (flag->takes == TAKES_NOTHING && c->at < c->n && is_truth(c->words->of[c->at]))
+        snprintf(value, n_bytes, "%s", c->words->of[c->at++]);
+    if (inner || flag->takes == TAKES_NOTHING)
+        return 0;
+    while (c->at < c->n && !is_flag(c->words->of[c->at])) {
+        const size_t used = strlen(value);
+        snprintf(value + used, n_bytes - used, "%s%s", used ? " " : "", c->words->of[c->at++]);
+        if (flag->takes != TAKES_WORDS)
+            return 0;
+    }
+    if (*value)
+        return 0;
+    return ifl_fail(c->error, IFL_E_INPUT, "the command line: %s expects a value", word);
+}
+
+static int read_unknown(struct cursor *c, const char *word)
+{
+    char written[512];
+    const bool has_value = c->at < c->n && !is_flag(c->words->of[c->at]) && !strchr(word, '=');
+    snprintf(written, sizeof written, "%s%s%.400s", word, has_value ? " " : "",
+             has_value ? c->words->of[c->at++] : "");
+    return facts_find(c->facts, FOUND_UNKNOWN, here, written, NULL, NULL, c->error);
+}
+
+/* True if the flag, or its opposite --no-..., is in the table. "-O3" is "-O 3", "-cc.mode" is of
+ * "-cc". */
+static const struct server_flag *find_flag(enum server server, const char *name, bool *negated)
+{
+    char base[64];
+    snprintf(base, sizeof base, "%.*s", (int)strcspn(name, "."), name);
+    const struct server_flag *flag = server_flag_find(server, base, name[1] == '-');
+    *negated = !flag && strncmp(base, "--no-", 5) == 0;
+    if (*negated)
+        flag = server_flag_find(server, base + 5, true);
+    if (!flag && name[0] == '-' && name[1] == 'O')
+        flag = server_flag_find(server, "O", false);
+    return flag;
+}
+
+static int read_flag(struct cursor *c)
+{
+    char name[128], value[4096], written[4600];
+    const char *word = c->words->of[c->at++], *equals = strchr(word, '=');
+    bool negated;
+    snprintf(name, sizeof name, "%.*s", (int)(equals ? (size_t)(equals - word) : strlen(word)),
+             word);
+    const struct server_flag *flag = find_flag(c->facts->server, name, &negated);
+    if (!flag)
+        return read_unknown(c, word);
+    const char *inner = equals                                     ? equals + 1
+                        : name[1] == 'O' && name[2]                ? name + 2
+                        : flag->takes == TAKES_NOTHING && !negated ? "True"
+                        : negated                                  ? "False"
+                                                                   : NULL;
+    if (take_value(c, flag, inner, name, value, sizeof value) < 0)
+        return c->error->code;
+    if (flag->takes == TAKES_JSON && !strchr(name, '.') && value[0] == '{' &&
+        check_json(name, value, c->error) < 0)
+        return c->error->code;
+    const bool bare = !equals && flag->takes == TAKES_NOTHING;
+    snprintf(written, sizeof written, "%s%s%s", name, bare || negated ? "" : " ",
+             bare || negated ? "" : value);
+    return facts_argument(c->facts, flag, value, written, here, false, c->error);
+}
+
+/* A word that is no flag's: the model, once. */
+static int read_word(struct cursor *c)
+{
+    const char *word = c->words->of[c->at++];
+    if (facts_get(c->facts, "model"))
+        return facts_find(c->facts, FOUND_UNKNOWN, here, word, NULL, NULL, c->error);
+    const int code = facts_say(c->facts, "model", word, here, false, c->error);
+    return code < 0 ? code : facts_find(c->facts, FOUND_MAPS, here, word, "model", NULL, c->error);
+}
+
+/* ---- the line ---- */
+
+/* Where the server's words end: at what a shell would take for itself. */
+static size_t find_end(const struct words *words, size_t at)
+{
+    static const char *const ends[] = {"#", "|", "||", "&&", "&", ";", ">", ">>", "2>&1", "2>"};
+    for (; at < words->n; at++)
+        for (size_t k = 0; k < sizeof ends / sizeof *ends; k++)
+            if (strcmp(words->of[at], ends[k]) == 0)
+                return at;
+    return words->n;
+}
+
+/* "# version 0.9.1" behind the line, as `inflight export --server` writes it. */
+static int read_comment(const struct words *words, size_t at, struct facts *facts,
+                        struct ifl_error *error)
+{
+    int code = 0;
+    if (at + 2 < words->n && strcmp(words->of[at], "#") == 0 &&
+        strcmp(words->of[at + 1], "version") == 0) {
+        code = facts_say(facts, "version", words->of[at + 2], here, false, error);
+        if (code == 0)
+            code = facts_find(facts, FOUND_MAPS, here, words->of[at + 2], "serving.preset", NULL,
+                              error);
+        at += 3;
+    }
+    for (; at < words->n && code == 0; at++)
+        code = facts_find(facts, FOUND_HARMLESS, here, words->of[at], NULL, NULL, error);
+    return code;
+}
+
+static int read_words(const struct words *words, struct facts *facts, struct ifl_error *error)
+{
+    size_t at = 0;
+    const size_t end = find_end(words, 0);
+    const struct program *program = find_program(words, end, &at);
+    if (!program)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "the command line starts no server that is known, expected vllm serve, "
+                        "python -m vllm.entrypoints.openai.api_server, python -m "
+                        "sglang.launch_server, trtllm-serve or trtllm-build");
+    int code = facts_set_server(facts, program->server, here, error);
+    if (code == 0)
+        code = read_before(words, at, facts, error);
+    if (code == 0)
+        code = read_tag(words->of[at], facts, error);
+    struct cursor cursor = {words, at + 1, end, facts, error};
+    while (code == 0 && cursor.at < end)
+        code = is_flag(words->of[cursor.at]) ? read_flag(&cursor) : read_word(&cursor);
+    return code == 0 ? read_comment(words, end, facts, error) : code;
+}
+
+int command_read(const char *command, struct facts *facts, struct ifl_error *error)
+{
+    struct words words;
+    if (words_split(command, &words, error) < 0)
+        return error->code;
+    const int code = read_words(&words, facts, error);
+    words_free(&words);
+    return code;
+}

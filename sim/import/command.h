@@ -1,0 +1,11 @@
+/* A server's command line: facts and findings. */
+#ifndef SIM_IMPORT_COMMAND_H
+#define SIM_IMPORT_COMMAND_H
+
+#include "import/facts.h"
+
+/* Reads "vllm serve MODEL --flag value ...", with what a shell or a container stands in front of
+ * it. A comment behind it may name the version: "# version 0.9.1". */
+int command_read(const char *command, struct facts *facts, struct ifl_error *error);
+
+#endif

@@ -1,0 +1,355 @@
+/* A configuration as the command line of a server. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "config/config.h"
+#include "config/read.h"
+
+#include "import/import.h"
+#include "import/names.h"
+#include "import/settle.h"
+
+enum { MAX_COMMAND_BYTES = 4096 };
+
+/* A server whose scheduler is that of a preset: the version to name, and what starts it. */
+static const struct dialect {
+    enum server server;
+    const char *version, *start;
+    int number; /* of the version: 0.9.1 is 901 */
+    bool v1;    /* vLLM */
+} dialects[] = {
+    {SERVER_VLLM, "0.33.0", "vllm serve", 3300, true},
+    {SERVER_VLLM, "0.30.0", "vllm serve", 3000, true},
+    {SERVER_VLLM, "0.20.0", "vllm serve", 2000, true},
+    {SERVER_VLLM, "0.9.0", "VLLM_USE_V1=1 vllm serve", 900, true},
+    {SERVER_VLLM, "0.8.5", "VLLM_USE_V1=0 vllm serve", 805, false},
+    {SERVER_VLLM, "0.6.3", "vllm serve", 603, false},
+    {SERVER_SGLANG, NULL, "python -m sglang.launch_server --model-path", 0, false},
+};
+enum { N_DIALECTS = sizeof dialects / sizeof *dialects };
+
+/* Arguments of vLLM that not every version has: from, up to and without. */
+static const struct span {
+    const char *name;
+    int from, to;
+    int engine; /* 0: V0 alone; 1: V1 alone; -1: both */
+} spans[] = {
+    {"async_scheduling", 1000, 9999, 1},
+    {"scheduler_reserve_full_isl", 1900, 9999, 1},
+    {"watermark", 2300, 9999, 1},
+    {"max_num_queued_reqs", 2900, 9999, 1},
+    {"max_num_queued_tokens", 2900, 9999, 1},
+    {"max_num_active_seqs", 3100, 9999, 1},
+    {"long_prefill_token_threshold_adaptive", 3100, 9999, 1},
+    {"long_prefill_token_threshold", 0, 9999, 1},
+    {"scheduler_delay_factor", 0, 1100, 0},
+    {"swap_space", 0, 1100, 0},
+    {"preemption_mode", 0, 1100, 0},
+    {"use_v2_block_manager", 0, 604, 0},
+    {"enable_chunked_prefill", 0, 9999, 0},
+};
+
+struct writer {
+    const struct dialect *dialect;
+    const struct node *root; /* every key */
+    char line[MAX_COMMAND_BYTES];
+    size_t used;
+};
+
+static void add(struct writer *w, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    if (w->used < sizeof w->line)
+        w->used += (size_t)vsnprintf(w->line + w->used, sizeof w->line - w->used, format, args);
+    va_end(args);
+}
+
+static const char *text_at(const struct node *root, const char *key)
+{
+    const struct node *node = tree_at(root, key);
+    return node && node->kind == NODE_SCALAR && !tree_is_null(node) ? node->text : "";
+}
+
+static bool is_at(const struct node *root, const char *key, const char *text)
+{
+    return strcmp(text_at(root, key), text) == 0;
+}
+
+static bool has(const struct dialect *dialect, const char *name)
+{
+    for (size_t i = 0; i < sizeof spans / sizeof *spans; i++)
+        if (strcmp(spans[i].name, name) == 0)
+            return dialect->server != SERVER_VLLM ||
+                   (dialect->number >= spans[i].from && dialect->number < spans[i].to &&
+                    (spans[i].engine < 0 || spans[i].engine == (int)dialect->v1));
+    return true;
+}
+
+/* ---- values ---- */
+
+static const char *dtype_word(const char *dtype)
+{
+    return strcmp(dtype, "bf16") == 0   ? "bfloat16"
+           : strcmp(dtype, "fp16") == 0 ? "float16"
+           : strcmp(dtype, "fp32") == 0 ? "float32"
+                                        : "";
+}
+
+static const char *order_word(const char *policy)
+{
+    for (size_t i = 0; i < n_sglang_orders; i++)
+        if (strcmp(sglang_orders[i].policy, policy) == 0)
+            return sglang_orders[i].name;
+    return "";
+}
+
+/* A count of blocks as the server says it: vLLM's V1 counts its null block, SGLang counts tokens.
+ */
+static void put_blocks(const struct writer *w, char value[64])
+{
+    const long long blocks = atoll(text_at(w->root, "serving.kv.num_blocks"));
+    const long long each = atoll(text_at(w->root, "serving.kv.block_tokens"));
+    if (blocks == 0)
+        *value = '\0';
+    else if (w->dialect->server == SERVER_SGLANG)
+        snprintf(value, 64, "%lld", blocks * each);
+    else
+        snprintf(value, 64, "%lld", blocks + w->dialect->v1);
+}
+
+/* The value of a flag that takes one, "" where it is better left out. */
+static void value_of(const struct writer *w, const struct server_flag *flag, char value[64])
+{
+    const char *text = text_at(w->root, flag->key), *key = flag->key;
+    if (strcmp(key, "serving.kv.num_blocks") == 0) {
+        put_blocks(w, value);
+        return;
+    }
+    if (strcmp(key, "engine.dtype") == 0)
+        text = dtype_word(text);
+    else if (strcmp(key, "serving.order.policy") == 0 && w->dialect->server == SERVER_SGLANG)
+        text = order_word(text);
+    else if (strcmp(flag->name, "max_num_batched_tokens") == 0 && !*text)
+        text = text_at(w->root, "serving.batching.chunk_tokens");
+    else if (strcmp(flag->name, "chunked_prefill_size") == 0 && strcmp(text, "0") == 0)
+        text = "-1";
+    else if (strcmp(flag->name, "preemption_mode") == 0 && strcmp(text, "swap") != 0 &&
+             strcmp(text, "recompute") != 0)
+        text = "";
+    else if (strcmp(flag->name, "scheduling_policy") == 0 && strcmp(text, "priority") != 0)
+        text = "";
+    const bool alone = strcmp(text, "1") == 0 &&
+                       (strncmp(key, "parallel.", 9) == 0 || strcmp(key, "cluster.replicas") == 0);
+    const bool none = strcmp(text, "0") == 0 && strcmp(flag->name, "swap_space") != 0;
+    snprintf(value, 64, "%s", alone || none ? "" : text);
+}
+
+/* ---- flags that take no value ---- */
+
+static void add_switch(struct writer *w, const char *name, bool on, bool dflt)
+{
+    char flag[64];
+    snprintf(flag, sizeof flag, "%s", name);
+    for (char *c = flag; *c; c++)
+        *c = *c == '_' ? '-' : *c;
+    if (!has(w->dialect, name) || on == dflt)
+        return;
+    add(w, " --%s%s", on ? "" : "no-", flag);
+}
+
+static void add_switches_vllm(struct writer *w)
+{
+    const bool v1 = w->dialect->v1;
+    const bool hash = is_at(w->root, "serving.kv.prefix_cache", "hash");
+    const bool ahead = is_at(w->root, "serving.batching.ahead", "true");
+    add_switch(w, "enable_prefix_caching", hash, v1);
+    add_switch(w, "async_scheduling", ahead, w->dialect->number >= 1400);
+    add_switch(w, "scheduler_reserve_full_isl", is_at(w->root, "serving.admit.room_for", "prompt"),
+               true);
+    add_switch(w, "long_prefill_token_threshold_adaptive",
+               is_at(w->root, "serving.batching.long_prefill_adapts", "true"), false);
+    if (!v1)
+        add(w, " --enable-chunked-prefill=%s",
+            is_at(w->root, "serving.batching.policy", "mixed") ? "True" : "False");
+    add_switch(w, "use_v2_block_manager", is_at(w->root, "serving.batching.append_rule", "touched"),
+               false);
+}
+
+static void add_switches_sglang(struct writer *w)
+{
+    add_switch(w, "disable_radix_cache", is_at(w->root, "serving.kv.prefix_cache", "none"), false);
+    add_switch(w, "disable_overlap_schedule", is_at(w->root, "serving.batching.ahead", "false"),
+               false);
+    add_switch(w, "enable_mixed_chunk", is_at(w->root, "serving.batching.mixed", "true"), false);
+}
+
+static void write_command(struct writer *w)
+{
+    const struct server_flags *flags = server_flags_of(w->dialect->server);
+    const char *model = text_at(w->root, "model"), *checkpoint = model_checkpoint(model);
+    add(w, "%s %s", w->dialect->start, checkpoint ? checkpoint : *model ? model : "MODEL");
+    for (size_t i = 0; i < flags->n; i++) {
+        const struct server_flag *flag = &flags->of[i];
+        char value[64] = "", name[64];
+        if (flag->sense != FLAG_MAPS || flag->takes != TAKES_VALUE ||
+            strcmp(flag->key, "model") == 0 || !has(w->dialect, flag->name))
+            continue;
+        value_of(w, flag, value);
+        snprintf(name, sizeof name, "%s", flag->name);
+        for (char *c = name; *c; c++)
+            *c = *c == '_' ? '-' : *c;
+        if (*value)
+            add(w, " --%s %s", name, value);
+    }
+    if (w->dialect->server == SERVER_VLLM)
+        add_switches_vllm(w);
+    else
+        add_switches_sglang(w);
+    if (w->dialect->version)
+        add(w, " # version %s", w->dialect->version);
+}
+
+/* ---- what a command line does not say ---- */
+
+static bool skip_none(const void *context, const char *dotted)
+{
+    (void)context;
+    return strcmp(dotted, "serving.preset") == 0;
+}
+
+/* Every key of a configuration. */
+static int write_keys(const struct config *config, struct node **root, struct ifl_error *error)
+{
+    static const struct node nowhere = {.file = (char *)"export"};
+    const struct key_skip skip = {skip_none, NULL};
+    *root = tree_node(NODE_MAP, &nowhere);
+    return *root ? config_write(config, &skip, *root, error) : ifl_fail_nomem(error);
+}
+
+/* Keys of a server that differ, as "key=value, ...". Returns how many. */
+static size_t list_differences(const struct node *a, const struct node *b, const char *where,
+                               char *list, size_t n_bytes)
+{
+    char path[256], found[128];
+    size_t n = 0;
+    for (size_t i = 0; i < a->n; i++) {
+        const struct node *child = a->of[i], *other = tree_child(b, child->key);
+        snprintf(path, sizeof path, "%s.%s", where, child->key ? child->key : "");
+        if (child->kind == NODE_MAP && other && other->kind == NODE_MAP) {
+            n += list_differences(child, other, path, list, n_bytes);
+            continue;
+        }
+        if (other && child->kind == NODE_SCALAR && other->kind == NODE_SCALAR &&
+            strcmp(child->text, other->text) == 0)
+            continue;
+        const size_t used = strlen(list);
+        snprintf(list + used, n_bytes - used, "%s%s=%s", used ? ", " : "", path,
+                 tree_describe(child, found));
+        n++;
+    }
+    return n;
+}
+
+/* Reads the command line back. */
+static int count_lost(const struct writer *w, char *list, size_t n_bytes, size_t *n_lost,
+                      struct ifl_error *error)
+{
+    static const char *const maps[] = {"serving", "parallel", "cluster"};
+    struct facts facts;
+    struct node *back = NULL, *keys = NULL;
+    struct config config = {0};
+    const struct import_sources sources = {.command = w->line};
+    int code = import_read(&sources, &facts, &back, error);
+    if (code == 0)
+        code = import_resolve(back, &config, error);
+    if (code == 0) {
+        code = write_keys(&config, &keys, error);
+        config_finish(&config);
+    }
+    *list = '\0';
+    *n_lost = 0;
+    for (size_t i = 0; i < sizeof maps / sizeof *maps && code == 0; i++)
+        *n_lost += list_differences(tree_child(w->root, maps[i]), tree_child(keys, maps[i]),
+                                    maps[i], list, n_bytes);
+    facts_free(&facts);
+    tree_free(back);
+    tree_free(keys);
+    return code;
+}
+
+/* ---- the best dialect ---- */
+
+static bool speaks(const struct dialect *dialect, const struct node *root, enum server server)
+{
+    const char *policy = text_at(root, "serving.batching.policy");
+    if (dialect->server != server)
+        return false;
+    if (server == SERVER_SGLANG)
+        return strcmp(policy, "retracting") == 0;
+    return dialect->v1 ? strcmp(policy, "unified") == 0
+                       : strcmp(policy, "prefill-first") == 0 || strcmp(policy, "mixed") == 0;
+}
+
+/* The version that loses least, the newest of several. */
+static int write_best(const struct node *root, enum server server, struct writer *best, char *lost,
+                      size_t n_bytes, struct ifl_error *error)
+{
+    char list[2048];
+    size_t least = SIZE_MAX, n_lost;
+    for (size_t i = 0; i < N_DIALECTS; i++) {
+        struct writer w = {.dialect = &dialects[i], .root = root};
+        if (!speaks(&dialects[i], root, server))
+            continue;
+        write_command(&w);
+        if (w.used >= sizeof w.line)
+            return ifl_fail(error, IFL_E_INPUT, "the command line would be too long");
+        if (count_lost(&w, list, sizeof list, &n_lost, error) < 0)
+            return error->code;
+        if (n_lost >= least)
+            continue;
+        least = n_lost;
+        *best = w;
+        snprintf(lost, n_bytes, "%s", list);
+    }
+    if (least == SIZE_MAX)
+        return ifl_fail(error, IFL_E_INPUT, "serving.batching.policy is %s, which %s has not",
+                        text_at(root, "serving.batching.policy"), server_name(server));
+    return 0;
+}
+
+static void tell(const struct ifl_notes *notes, enum server server, const char *lost)
+{
+    char text[2200];
+    if (!*lost || !notes->say)
+        return;
+    snprintf(text, sizeof text, "no argument of %s says %s", server_name(server), lost);
+    notes->say(notes->context, text);
+}
+
+int export_server(const char *path, enum server server, FILE *out, const struct ifl_notes *notes,
+                  struct ifl_error *error)
+{
+    struct node *user = NULL, *root = NULL;
+    struct config config = {0};
+    struct writer best = {0};
+    char lost[2048] = "";
+    int code = tree_load(path, &user, error);
+    if (code == 0)
+        code = import_resolve(user, &config, error);
+    if (code == 0) {
+        code = write_keys(&config, &root, error);
+        config_finish(&config);
+    }
+    if (code == 0)
+        code = write_best(root, server, &best, lost, sizeof lost, error);
+    if (code < 0)
+        ifl_blame_file(error, path);
+    if (code == 0)
+        fprintf(out, "%s\n", best.line);
+    if (code == 0)
+        tell(notes, server, lost);
+    tree_free(user);
+    tree_free(root);
+    return code;
+}

@@ -1,0 +1,235 @@
+#include "import/facts.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void facts_free(struct facts *facts)
+{
+    for (size_t i = 0; i < facts->n; i++)
+        free(facts->of[i].value);
+    for (size_t i = 0; i < facts->n_findings; i++)
+        free(facts->findings[i].what);
+    free(facts->of);
+    free(facts->findings);
+}
+
+int facts_fail(struct place at, struct ifl_error *error, const char *format, ...)
+{
+    char text[sizeof error->text];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (!at.file)
+        return ifl_fail(error, IFL_E_INPUT, "the command line: %s", text);
+    return ifl_fail_at(error, at.file, (int)at.line, 0, "%s", text);
+}
+
+static const char *place_words(struct place at, char words[320])
+{
+    if (at.file)
+        snprintf(words, 320, "%.255s:%ld", at.file, at.line);
+    else
+        snprintf(words, 320, "the command line");
+    return words;
+}
+
+int facts_set_server(struct facts *facts, enum server server, struct place at,
+                     struct ifl_error *error)
+{
+    char words[320];
+    if (facts->has_server && facts->server != server)
+        return facts_fail(at, error, "this is of %s, but %s is of %s, expected one server",
+                          server_name(server), place_words(facts->server_at, words),
+                          server_name(facts->server));
+    if (!facts->has_server)
+        facts->server_at = at;
+    facts->server = server;
+    facts->has_server = true;
+    return 0;
+}
+
+/* ---- facts ---- */
+
+/* Doubles the array when it is full. */
+static void *grown(void *of, size_t n, size_t *cap, size_t bytes)
+{
+    if (n < *cap)
+        return of;
+    const size_t wanted = *cap ? 2 * *cap : 64;
+    void *more = realloc(of, wanted * bytes);
+    if (more)
+        *cap = wanted;
+    return more;
+}
+
+int facts_also(struct facts *facts, const char *name, const char *value, struct place at,
+               struct ifl_error *error)
+{
+    struct fact *of = grown(facts->of, facts->n, &facts->cap, sizeof *of);
+    char *copy = strdup(value);
+    if (of)
+        facts->of = of;
+    if (!of || !copy) {
+        free(copy);
+        return ifl_fail_nomem(error);
+    }
+    of[facts->n] = (struct fact){.value = copy, .at = at};
+    snprintf(of[facts->n].name, sizeof of->name, "%s", name);
+    facts->n++;
+    return 0;
+}
+
+const struct fact *facts_get(const struct facts *facts, const char *name)
+{
+    const struct fact *found = NULL;
+    for (size_t i = 0; i < facts->n; i++)
+        if (strcmp(facts->of[i].name, name) == 0 && (!found || facts->of[i].forced))
+            found = &facts->of[i];
+    return found;
+}
+
+const char *facts_text(const struct facts *facts, const char *name)
+{
+    const struct fact *fact = facts_get(facts, name);
+    return fact ? fact->value : NULL;
+}
+
+bool facts_true(const struct facts *facts, const char *name, bool dflt)
+{
+    const char *text = facts_text(facts, name);
+    return !text ? dflt
+                 : strcmp(text, "True") == 0 || strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+}
+
+bool count_read(const char *text, long long *count)
+{
+    char digits[32];
+    size_t n = 0;
+    for (; (*text >= '0' && *text <= '9') || (n > 0 && *text == ','); text++)
+        if (*text != ',' && n + 1 < sizeof digits)
+            digits[n++] = *text;
+    digits[n] = '\0';
+    if (n == 0 || n > 15)
+        return false;
+    const long long scale = *text == 'k' ? 1000 : *text == 'K' ? 1024 : 1;
+    *count = strtoll(digits, NULL, 10) * scale;
+    return text[scale > 1] == '\0';
+}
+
+/* The same number, the same truth or the same text. */
+static bool is_same(const char *a, const char *b)
+{
+    long long m, n;
+    char *end_a, *end_b;
+    if (strcmp(a, b) == 0 || (count_read(a, &m) && count_read(b, &n) && m == n))
+        return true;
+    const double x = strtod(a, &end_a), y = strtod(b, &end_b);
+    return end_a != a && end_b != b && !*end_a && !*end_b && !(x < y) && !(x > y);
+}
+
+int facts_say(struct facts *facts, const char *name, const char *value, struct place at,
+              bool forced, struct ifl_error *error)
+{
+    const struct fact *before = facts_get(facts, name);
+    char words[320];
+    if (before && before->forced == forced && !is_same(before->value, value))
+        return facts_fail(at, error, "%s is %.100s, but %s says %.100s", name, value,
+                          place_words(before->at, words), before->value);
+    if (before && before->forced == forced)
+        return 0;
+    const int code = facts_also(facts, name, value, at, error);
+    if (code == 0)
+        facts->of[facts->n - 1].forced = forced;
+    return code;
+}
+
+/* ---- findings ---- */
+
+int facts_find(struct facts *facts, enum finding_kind kind, struct place at, const char *what,
+               const char *key, const char *says, struct ifl_error *error)
+{
+    struct finding *of =
+        grown(facts->findings, facts->n_findings, &facts->cap_findings, sizeof *of);
+    char *copy = strdup(what);
+    if (of)
+        facts->findings = of;
+    if (!of || !copy) {
+        free(copy);
+        return ifl_fail_nomem(error);
+    }
+    for (char *c = copy; *c; c++) /* one line of the report */
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
+    of[facts->n_findings++] = (struct finding){kind, at, copy, key, says};
+    return 0;
+}
+
+/* Words for nothing at all. */
+static bool says_nothing(const char *value)
+{
+    static const char *const nothing[] = {"None", "", "[]", "{}", "()"};
+    for (size_t i = 0; i < sizeof nothing / sizeof *nothing; i++)
+        if (strcmp(value, nothing[i]) == 0)
+            return true;
+    return false;
+}
+
+static bool is_neutral(const char *value, const char *neutral)
+{
+    const size_t n_chars = strlen(value);
+    if (says_nothing(value) || strcmp(value, "False") == 0 || strcmp(value, "false") == 0)
+        return true;
+    for (const char *at = neutral; at; at = strchr(at, '|')) {
+        at += *at == '|';
+        if (strncmp(value, at, n_chars) == 0 && (at[n_chars] == '|' || !at[n_chars]))
+            return true;
+    }
+    return false;
+}
+
+/* What a report must not repeat. */
+static bool is_secret(const char *name)
+{
+    return strstr(name, "api_key") || strcmp(name, "hf_token") == 0 || strstr(name, "password");
+}
+
+/* What the argument asks for; NULL: nothing. */
+static const char *asked(const struct server_flag *flag, const char *value)
+{
+    static const char *const same[][2] = {
+        {"half", "float16"}, {"float", "float32"}, {"true", "True"}, {"false", "False"}};
+    const bool fits_itself = strcmp(flag->name, "max_model_len") == 0 && strcmp(value, "-1") == 0;
+    if (says_nothing(value) || strcmp(value, "auto") == 0 || fits_itself)
+        return NULL;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+        if (strcmp(value, same[i][0]) == 0)
+            return same[i][1];
+    return value;
+}
+
+/* A server may know its model by another path than it was given. */
+static bool is_model(const struct server_flag *flag)
+{
+    return flag->key && strcmp(flag->key, "model") == 0;
+}
+
+int facts_argument(struct facts *facts, const struct server_flag *flag, const char *value,
+                   const char *written, struct place at, bool forced, struct ifl_error *error)
+{
+    const char *says = asked(flag, value);
+    if (is_secret(flag->name))
+        written = flag->name;
+    if (flag->sense == FLAG_UNMODELLED && !is_neutral(value, flag->neutral) &&
+        facts_also(facts, flag->name, value, at, error) < 0)
+        return error->code;
+    if (flag->sense == FLAG_UNMODELLED && !is_neutral(value, flag->neutral))
+        return facts_find(facts, FOUND_UNMODELLED, at, written, NULL, flag->what, error);
+    if (flag->sense != FLAG_MAPS || !says)
+        return facts_find(facts, FOUND_HARMLESS, at, written, NULL, NULL, error);
+    int code = 0;
+    if (!is_model(flag) || !facts_get(facts, flag->name))
+        code = facts_say(facts, flag->name, says, at, forced, error);
+    return code < 0 ? code : facts_find(facts, FOUND_MAPS, at, written, flag->key, NULL, error);
+}

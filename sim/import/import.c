@@ -1,0 +1,160 @@
+#include "import/import.h"
+
+#include <string.h>
+
+#include "base/data.h"
+#include "config/config.h"
+#include "config/layers.h"
+#include "config/read.h"
+
+#include "import/command.h"
+#include "import/log.h"
+#include "import/names.h"
+#include "import/settle.h"
+
+/* ---- reading ---- */
+
+static const struct place here = {NULL, 0};
+
+static int choose(const struct import_sources *sources, struct facts *facts,
+                  struct ifl_error *error)
+{
+    char path[512];
+    const struct gpu_name *gpu = sources->hardware ? gpu_name_find(sources->hardware) : NULL;
+    int code = 0;
+    if (sources->version)
+        code = facts_say(facts, "version", sources->version, here, false, error);
+    if (code == 0 && sources->model)
+        code = data_resolve("models", sources->model, path, error);
+    if (code == 0 && sources->model)
+        code = facts_say(facts, "chosen_model", sources->model, here, false, error);
+    if (code == 0 && sources->hardware)
+        code = data_resolve("hardware", sources->hardware, path, error);
+    if (code == 0 && sources->hardware)
+        code = facts_say(facts, "chosen_hardware", sources->hardware, here, false, error);
+    return code == 0 && gpu ? facts_say(facts, "gpu", gpu->name, here, false, error) : code;
+}
+
+static int read_sources(const struct import_sources *sources, struct facts *facts,
+                        struct ifl_error *error)
+{
+    int code = choose(sources, facts, error);
+    if (code == 0 && sources->command)
+        code = command_read(sources->command, facts, error);
+    for (size_t i = 0; i < sources->n_logs && code == 0; i++)
+        code = log_read(sources->logs[i], facts, error);
+    if (code == 0 && !facts->has_server)
+        code = ifl_fail_at(error, sources->logs[0], 0, 0,
+                           "no line is of a server that is known, expected the start-up log of "
+                           "vLLM, SGLang or TensorRT-LLM");
+    return code;
+}
+
+int import_resolve(const struct node *user, struct config *config, struct ifl_error *error)
+{
+    const struct node *name = tree_at(user, "serving.preset");
+    struct node *upper = tree_copy(user), *root = NULL;
+    int code = upper ? layer_expand(upper, error) : ifl_fail_nomem(error);
+    struct node *trace = code == 0 ? tree_scalar("none", true, upper) : NULL;
+    if (code == 0 && !tree_at(upper, "workload.trace"))
+        code = trace ? tree_put(upper, "workload.trace", trace, error) : ifl_fail_nomem(error);
+    if (code == 0 && name)
+        code = preset_load(name->text, &root, error);
+    if (code == 0 && root)
+        code = layer_lay(root, upper, error);
+    if (code == 0)
+        code = config_read(root ? root : upper, config, error);
+    tree_free(trace);
+    tree_free(upper);
+    tree_free(root);
+    return code;
+}
+
+/* What a server cannot have had is refused here, in the words of the keys. */
+static int check(const struct node *root, struct ifl_error *error)
+{
+    struct config config = {0};
+    struct ifl_error wrong;
+    if (import_resolve(root, &config, &wrong) == 0) {
+        config_finish(&config);
+        return 0;
+    }
+    return ifl_fail(error, wrong.code, "what is imported is no configuration: %.600s", wrong.text);
+}
+
+int import_read(const struct import_sources *sources, struct facts *facts, struct node **root,
+                struct ifl_error *error)
+{
+    static void (*const settle[N_SERVERS])(struct settled *) = {settle_vllm, settle_sglang,
+                                                                settle_trtllm};
+    *facts = (struct facts){0};
+    *root = NULL;
+    if (read_sources(sources, facts, error) < 0)
+        return error->code;
+    static const struct node nowhere = {.file = (char *)"import"};
+    struct settled s = {.facts = facts,
+                        .root = tree_node(NODE_MAP, &nowhere),
+                        .error = error,
+                        .from_log = sources->n_logs > 0};
+    if (!s.root)
+        return ifl_fail_nomem(error);
+    settle[facts->server](&s);
+    if (s.code == 0)
+        s.code = check(s.root, error);
+    if (s.code < 0)
+        tree_free(s.root);
+    else
+        *root = s.root;
+    return s.code;
+}
+
+/* ---- the report ---- */
+
+static const char *const kinds[] = {"maps",         "assumed", "harmless",
+                                    "not modelled", "unknown", "not read"};
+
+static void print_place(struct place at, FILE *out)
+{
+    if (at.file && at.line)
+        fprintf(out, "%s:%ld: ", at.file, at.line);
+    else if (at.file)
+        fprintf(out, "%s: ", at.file);
+}
+
+static void print_key(const struct finding *f, const struct node *root, FILE *out)
+{
+    const struct node *value = tree_at(root, f->key);
+    const char *arrow = *f->what ? " -> " : "";
+    if (value && value->kind == NODE_SCALAR)
+        fprintf(out, "%s%s=%s", arrow, f->key, value->text);
+    else
+        fprintf(out, "%s%s, left as it is", arrow, f->key);
+}
+
+/* Harmless findings of one line stand side by side. */
+static bool goes_on(const struct facts *facts, size_t i)
+{
+    const struct finding *f = &facts->findings[i], *before = f - 1;
+    return i > 0 && f->kind == FOUND_HARMLESS && before->kind == FOUND_HARMLESS && f->at.file &&
+           f->at.file == before->at.file && f->at.line == before->at.line;
+}
+
+void import_report(const struct facts *facts, const struct node *root, const char *before,
+                   FILE *out)
+{
+    for (size_t i = 0; i < facts->n_findings; i++) {
+        const struct finding *f = &facts->findings[i];
+        if (goes_on(facts, i)) {
+            fprintf(out, ", %s", f->what);
+            continue;
+        }
+        fprintf(out, "%s%s%-13s ", i ? "\n" : "", before, kinds[f->kind]);
+        print_place(f->at, out);
+        fprintf(out, "%s", f->what);
+        if (f->key)
+            print_key(f, root, out);
+        if (f->says)
+            fprintf(out, ": %s", f->says);
+    }
+    fprintf(out, "%s", facts->n_findings ? "\n" : "");
+}

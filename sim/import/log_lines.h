@@ -1,0 +1,33 @@
+/* The lines of a log that mean something. */
+#ifndef SIM_IMPORT_LOG_LINES_H
+#define SIM_IMPORT_LOG_LINES_H
+
+#include "import/facts.h"
+
+enum line_form {
+    LINE_FACTS,    /* the pattern's groups are facts */
+    LINE_ALSO,     /* the same; the fact may have several values */
+    LINE_FORCED,   /* the same, in place of what the server was asked for */
+    LINE_LIST,     /* behind the pattern stands a list of arguments */
+    LINE_RESOLVED, /* the same; what it says counts in place of what the server was asked for */
+    LINE_START,    /* a server starts: facts, then a list of arguments */
+    LINE_HARMLESS, /* the pattern is not used */
+    LINE_UNMODELLED
+};
+
+enum { MAX_LINE_FACTS = 3 };
+
+struct log_line {
+    enum server server;
+    enum line_form form;
+    const char *part;    /* that a line must have: looked for before the pattern */
+    const char *pattern; /* extended regular expression, with a group a fact */
+    const char *facts[MAX_LINE_FACTS];
+    const char *keys[MAX_LINE_FACTS]; /* that they map to; NULL: none */
+    const char *says;                 /* why it is not modelled */
+};
+
+extern const struct log_line log_lines[];
+extern const size_t n_log_lines;
+
+#endif

@@ -1,0 +1,152 @@
+#include "import/names.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Names by the driver (nvidia-smi, and device_name in the names of vLLM's tuned kernels); memory
+ * from the data sheets. A longer name stands before one that it begins with. */
+static const struct gpu_name gpus[] = {
+    {"NVIDIA H100 80GB HBM3", "h100-sxm", 80},
+    {"NVIDIA H100 PCIe", NULL, 80},
+    {"NVIDIA H100 NVL", NULL, 94},
+    {"NVIDIA H200", "h200-sxm", 141},
+    {"NVIDIA H20", NULL, 96},
+    {"NVIDIA A100-SXM4-80GB", "a100-80gb-sxm", 80},
+    {"NVIDIA A100 80GB PCIe", "a100-80gb-pcie", 80},
+    {"NVIDIA A100-SXM4-40GB", "a100-40gb-sxm", 40},
+    {"NVIDIA A100-PCIE-40GB", NULL, 40},
+    {"NVIDIA A10G", "a10g", 24},
+    {"NVIDIA A10", NULL, 24},
+    {"NVIDIA B300", "b300", 288},
+    {"NVIDIA B200", NULL, 180},
+    {"NVIDIA L40S", NULL, 48},
+    {"NVIDIA L4", NULL, 24},
+    {"NVIDIA GeForce RTX 4090", "rtx-4090", 24},
+    {"NVIDIA GeForce RTX 5090", NULL, 32},
+    {"NVIDIA GeForce RTX 3090", NULL, 24},
+    {"NVIDIA RTX PRO 6000 Blackwell", "rtx-pro-6000", 96},
+    {"NVIDIA RTX A6000", NULL, 48},
+    {"Tesla V100-SXM2-16GB", NULL, 16},
+    {"Tesla V100-SXM2-32GB", NULL, 32},
+    {"Tesla V100S-PCIE-32GB", NULL, 32},
+    {"Tesla T4", NULL, 16},
+};
+enum { N_GPUS = sizeof gpus / sizeof *gpus };
+
+static bool is_gap(char c)
+{
+    return c == ' ' || c == '-' || c == '_';
+}
+
+/* How many characters of `text` the name takes; 0: it is another. */
+static size_t match(const char *text, const char *name)
+{
+    size_t n = 0;
+    while (name[n] && (text[n] == name[n] || (is_gap(text[n]) && is_gap(name[n]))))
+        n++;
+    return name[n] || isalnum((unsigned char)text[n]) ? 0 : n;
+}
+
+const char *gpu_name_in(const char *line)
+{
+    for (const char *at = line; (at = strpbrk(at, "NT")); at++)
+        if (strncmp(at, "NVIDIA", 6) == 0 || strncmp(at, "Tesla", 5) == 0)
+            for (size_t i = 0; i < N_GPUS; i++)
+                if (match(at, gpus[i].name))
+                    return gpus[i].name;
+    return NULL;
+}
+
+const struct gpu_name *gpu_name_find(const char *name)
+{
+    for (size_t i = 0; i < N_GPUS; i++)
+        if (strcmp(gpus[i].name, name) == 0 ||
+            (gpus[i].profile && strcmp(gpus[i].profile, name) == 0))
+            return &gpus[i];
+    return NULL;
+}
+
+/* ---- models ---- */
+
+/* Checkpoints of one shape: the profile's own first. Case does not count; what follows a name
+ * behind a dash (-Instruct, -hf, -AWQ) does not change the shape. */
+static const struct model_name {
+    const char *profile, *checkpoint;
+} models[] = {
+    {"llama-3-8b", "meta-llama/Meta-Llama-3-8B"},
+    {"llama-3-8b", "Meta-Llama-3.1-8B"},
+    {"llama-3-8b", "Llama-3-8B"},
+    {"llama-3-8b", "Llama-3.1-8B"},
+    {"llama-3-70b", "meta-llama/Meta-Llama-3-70B"},
+    {"llama-3-70b", "Llama-3-70B"},
+    {"llama-3.1-70b", "meta-llama/Llama-3.1-70B"},
+    {"llama-3.1-70b", "Meta-Llama-3.1-70B"},
+    {"llama-3.1-70b", "Llama-3.3-70B"},
+    {"llama-2-7b", "meta-llama/Llama-2-7b-hf"},
+    {"llama-2-7b", "Llama-2-7b"},
+    {"llama-2-13b", "meta-llama/Llama-2-13b-hf"},
+    {"llama-2-13b", "Llama-2-13b"},
+    {"llama-2-70b", "meta-llama/Llama-2-70b-hf"},
+    {"llama-2-70b", "Llama-2-70b"},
+    {"codellama-34b", "codellama/CodeLlama-34b-hf"},
+    {"codellama-34b", "CodeLlama-34b"},
+    {"mistral-7b", "mistralai/Mistral-7B-v0.1"},
+    {"mistral-7b", "Mistral-7B-Instruct-v0.1"},
+    {"mixtral-8x7b", "mistralai/Mixtral-8x7B-v0.1"},
+    {"mixtral-8x7b", "Mixtral-8x7B"},
+    {"qwen3-8b", "Qwen/Qwen3-8B"},
+    {"qwen3-32b", "Qwen/Qwen3-32B"},
+    {"qwen3-30b-a3b", "Qwen/Qwen3-30B-A3B"},
+    {"opt-13b", "facebook/opt-13b"},
+    {"opt-66b", "facebook/opt-66b"},
+    {"opt-175b", "opt-175b"},
+    {"bloom-176b", "bigscience/bloom"},
+    {"yi-34b", "01-ai/Yi-34B"},
+};
+enum { N_MODELS = sizeof models / sizeof *models };
+
+static const char *last_part(const char *name)
+{
+    const char *slash = strrchr(name, '/');
+    return slash ? slash + 1 : name;
+}
+
+/* "models--meta-llama--Llama-2-7b-hf/snapshots/0e9e39" is the cache of meta-llama/Llama-2-7b-hf. */
+static const char *bare_name(const char *name, char text[256])
+{
+    const char *cached = strstr(name, "models--");
+    const char *owner = cached ? strstr(cached + 8, "--") : NULL;
+    snprintf(text, 256, "%s", owner ? owner + 2 : name);
+    if (owner)
+        text[strcspn(text, "/")] = '\0';
+    for (size_t n = strlen(text); n > 1 && text[n - 1] == '/'; n--)
+        text[n - 1] = '\0';
+    return last_part(text);
+}
+
+static bool begins(const char *name, const char *start)
+{
+    size_t n = 0;
+    while (start[n] && tolower((unsigned char)name[n]) == tolower((unsigned char)start[n]))
+        n++;
+    return !start[n] && (!name[n] || name[n] == '-' || name[n] == '.' || name[n] == '_');
+}
+
+const char *model_profile(const char *name)
+{
+    char text[256];
+    const char *bare = bare_name(name, text);
+    for (size_t i = 0; i < N_MODELS; i++)
+        if (begins(bare, last_part(models[i].checkpoint)) || strcmp(bare, models[i].profile) == 0)
+            return models[i].profile;
+    return NULL;
+}
+
+const char *model_checkpoint(const char *profile)
+{
+    for (size_t i = 0; i < N_MODELS; i++)
+        if (strcmp(models[i].profile, profile) == 0)
+            return models[i].checkpoint;
+    return NULL;
+}

@@ -1,0 +1,24 @@
+/* GPUs and models as servers and drivers call them, and the profiles that come with inflight. */
+#ifndef SIM_IMPORT_NAMES_H
+#define SIM_IMPORT_NAMES_H
+
+#include <stdbool.h>
+
+struct gpu_name {
+    const char *name;    /* as the driver says it, blanks, dashes and underscores alike */
+    const char *profile; /* in configs/hardware; NULL: there is none */
+    double memory_gib;
+};
+
+/* The name of the GPU that a line names, as the table has it; NULL: none. */
+const char *gpu_name_in(const char *line);
+/* By the driver's name or the profile's; NULL if it is not in the table. */
+const struct gpu_name *gpu_name_find(const char *name);
+
+/* The profile in configs/models of a model by its name, its path or the name of its checkpoint
+ * ("meta-llama/Llama-3.1-8B-Instruct"); NULL: none. */
+const char *model_profile(const char *name);
+/* The checkpoint that a profile of configs/models describes; NULL if none is known. */
+const char *model_checkpoint(const char *profile);
+
+#endif

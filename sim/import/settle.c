@@ -1,0 +1,144 @@
+#include "import/settle.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/names.h"
+
+void settle_put(struct settled *s, const char *key, const char *format, ...)
+{
+    char yaml[1024];
+    struct node *value;
+    va_list args;
+    if (s->code < 0)
+        return;
+    va_start(args, format);
+    vsnprintf(yaml, sizeof yaml, format, args);
+    va_end(args);
+    s->code = tree_parse(yaml, strlen(yaml), key, &value, s->error);
+    if (s->code == 0)
+        s->code = tree_put(s->root, key, value, s->error);
+    tree_free(value);
+}
+
+void settle_assume(struct settled *s, const char *key, const char *value, const char *says)
+{
+    settle_put(s, key, "%s", value);
+    if (s->code == 0)
+        s->code = facts_find(s->facts, FOUND_ASSUMED, (struct place){0}, "", key, says, s->error);
+}
+
+void settle_fail(struct settled *s, const char *name, const char *format, ...)
+{
+    const struct fact *fact = name ? facts_get(s->facts, name) : NULL;
+    const struct place at = fact ? fact->at : s->facts->server_at;
+    char text[512];
+    va_list args;
+    if (s->code < 0)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    s->code = at.file ? ifl_fail_at(s->error, at.file, fact ? (int)at.line : 0, 0, "%s", text)
+                      : ifl_fail(s->error, IFL_E_INPUT, "the command line: %s", text);
+}
+
+long long settle_number(struct settled *s, const char *name, long long dflt)
+{
+    const char *text = facts_text(s->facts, name);
+    long long count = dflt;
+    if (text && !count_read(text, &count))
+        settle_fail(s, name, "%s is %.100s, expected a whole number", name, text);
+    return count;
+}
+
+void settle_count(struct settled *s, const char *name, const char *key)
+{
+    const long long count = settle_number(s, name, 0);
+    if (count > 0)
+        settle_put(s, key, "%lld", count);
+}
+
+void settle_real(struct settled *s, const char *name, const char *key)
+{
+    const char *text = facts_text(s->facts, name);
+    char *end;
+    if (!text)
+        return;
+    const double x = strtod(text, &end);
+    if (end == text || *end || x - x != 0)
+        settle_fail(s, name, "%s is %.100s, expected a number", name, text);
+    settle_put(s, key, "%.15g", x);
+}
+
+static void find(struct settled *s, enum finding_kind kind, const char *what, const char *says)
+{
+    if (s->code == 0)
+        s->code = facts_find(s->facts, kind, s->facts->server_at, what, NULL, says, s->error);
+}
+
+static void settle_model(struct settled *s)
+{
+    const char *name = s->facts->server == SERVER_SGLANG ? "model_path" : "model";
+    const char *model = facts_text(s->facts, name);
+    const char *chosen = facts_text(s->facts, "chosen_model");
+    const char *profile = chosen ? chosen : model ? model_profile(model) : NULL;
+    if (profile)
+        settle_put(s, "model", "%s", profile);
+    else
+        find(s, FOUND_UNKNOWN, model ? model : "no model is named",
+             "no model of configs/models has this name: set model, `inflight model` reads a "
+             "config.json");
+}
+
+static void settle_hardware(struct settled *s)
+{
+    const char *name = facts_text(s->facts, "gpu");
+    const struct gpu_name *gpu = name ? gpu_name_find(name) : NULL;
+    const char *chosen = facts_text(s->facts, "chosen_hardware");
+    if (chosen || (gpu && gpu->profile))
+        settle_put(s, "hardware", "%s", chosen ? chosen : gpu->profile);
+    else
+        find(s, FOUND_UNKNOWN, name ? name : "no GPU is named",
+             "no profile of configs/hardware has this name: set hardware");
+}
+
+/* auto is the checkpoint's; engine.dtype has the same word. */
+static void settle_dtype(struct settled *s)
+{
+    static const char *const names[][2] = {
+        {"bfloat16", "bf16"}, {"bf16", "bf16"},    {"float16", "fp16"}, {"half", "fp16"},
+        {"fp16", "fp16"},     {"float32", "fp32"}, {"float", "fp32"},   {"fp32", "fp32"}};
+    const char *dtype = facts_text(s->facts, "dtype");
+    for (size_t i = 0; dtype && i < sizeof names / sizeof *names; i++)
+        if (strcmp(dtype, names[i][0]) == 0)
+            settle_put(s, "engine.dtype", "%s", names[i][1]);
+}
+
+void settle_common(struct settled *s, const char *tensor, const char *pipeline,
+                   const char *replicas)
+{
+    settle_model(s);
+    settle_hardware(s);
+    settle_dtype(s);
+    if (settle_number(s, tensor, 1) > 1)
+        settle_count(s, tensor, "parallel.tensor");
+    if (settle_number(s, pipeline, 1) > 1)
+        settle_count(s, pipeline, "parallel.pipeline");
+    if (settle_number(s, replicas, 1) > 1)
+        settle_count(s, replicas, "cluster.replicas");
+}
+
+long long settle_blocks(struct settled *s, long long block_tokens)
+{
+    const long long tokens = settle_number(s, "num_tokens", 0);
+    const long long blocks = settle_number(s, "num_gpu_blocks", 0);
+    if (tokens > 0 && blocks > 0 && tokens != blocks * block_tokens)
+        settle_fail(s, "num_tokens", "%lld tokens of K/V are not %lld blocks of %lld", tokens,
+                    blocks, block_tokens);
+    if (tokens > 0 && tokens % block_tokens != 0)
+        settle_fail(s, "num_tokens", "%lld tokens of K/V, expected a multiple of a block's %lld",
+                    tokens, block_tokens);
+    return blocks > 0 ? blocks : tokens / block_tokens;
+}

@@ -1,0 +1,50 @@
+/* From facts to keys: what a server's settings mean as a configuration. */
+#ifndef SIM_IMPORT_SETTLE_H
+#define SIM_IMPORT_SETTLE_H
+
+#include "base/tree.h"
+
+#include "import/facts.h"
+
+/* A configuration in the making. The first error stays, and later calls do nothing. */
+struct settled {
+    struct facts *facts;
+    struct node *root;
+    struct ifl_error *error;
+    int code;
+    bool from_log; /* a log was read: what it does not say is missing, or a default */
+};
+
+/* Puts a key, its value in YAML. */
+IFL_PRINTF(3, 4)
+void settle_put(struct settled *s, const char *key, const char *format, ...);
+/* The same for a value that is nowhere said, with what it rests on. */
+void settle_assume(struct settled *s, const char *key, const char *value, const char *says);
+/* Copies a count that the server was given, if it is said and above 0; an error if it is none. */
+void settle_count(struct settled *s, const char *name, const char *key);
+/* The same for a number. */
+void settle_real(struct settled *s, const char *name, const char *key);
+/* The count that a fact says; `dflt` where it is not said. */
+long long settle_number(struct settled *s, const char *name, long long dflt);
+/* Ends with an error at the place of a fact, or of nothing at all. */
+IFL_PRINTF(3, 4)
+void settle_fail(struct settled *s, const char *name, const char *format, ...);
+
+/* model, hardware, parallel, engine.dtype: of any server. `replicas` names the fact. */
+void settle_common(struct settled *s, const char *tensor, const char *pipeline,
+                   const char *replicas);
+/* tokens / block_tokens blocks where `num_gpu_blocks` is not said; 0: neither is said. */
+long long settle_blocks(struct settled *s, long long block_tokens);
+
+/* Orders of the queue: SGLang's --schedule-policy, and the module here. */
+struct sglang_order {
+    const char *name, *policy;
+};
+extern const struct sglang_order sglang_orders[];
+extern const size_t n_sglang_orders;
+
+void settle_vllm(struct settled *s);
+void settle_sglang(struct settled *s);
+void settle_trtllm(struct settled *s);
+
+#endif

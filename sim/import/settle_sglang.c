@@ -1,0 +1,102 @@
+/* SGLang. Its logs name no version; the presets are of 2026-08. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/settle.h"
+
+const struct sglang_order sglang_orders[] = {{"fcfs", "fcfs"},
+                                             {"lpm", "longest-prefix"},
+                                             {"dfs-weight", "dfs-weight"},
+                                             {"lof", "longest-output"},
+                                             {"random", "random"}};
+const size_t n_sglang_orders = sizeof sglang_orders / sizeof *sglang_orders;
+
+/* The overlap loop is the default. */
+static void settle_loop(struct settled *s)
+{
+    const bool mixed = facts_true(s->facts, "enable_mixed_chunk", false);
+    settle_put(s, "serving.preset", "%s",
+               facts_true(s->facts, "disable_overlap_schedule", false) ? "sglang"
+                                                                       : "sglang-overlap");
+    if (mixed)
+        settle_put(s, "serving.batching.mixed", "true");
+    if (mixed)
+        settle_put(s, "serving.admit.mixed", "true");
+}
+
+static void settle_order(struct settled *s)
+{
+    const char *policy = facts_text(s->facts, "schedule_policy");
+    for (size_t i = 0; policy && i < n_sglang_orders; i++)
+        if (strcmp(policy, sglang_orders[i].name) == 0) {
+            settle_put(s, "serving.order.policy", "%s", sglang_orders[i].policy);
+            return;
+        }
+    if (policy)
+        settle_fail(s, "schedule_policy",
+                    "schedule_policy is %.60s, expected fcfs, lpm, dfs-weight, lof or random",
+                    policy);
+}
+
+/* chunked_prefill_size -1: prompts run whole. By default it goes by the GPU's memory. */
+static void settle_chunk(struct settled *s)
+{
+    const char *chunk = facts_text(s->facts, "chunked_prefill_size");
+    if (chunk && strcmp(chunk, "-1") == 0)
+        settle_put(s, "serving.batching.chunk_tokens", "0");
+    else if (chunk)
+        settle_count(s, "chunked_prefill_size", "serving.batching.chunk_tokens");
+    else
+        settle_assume(s, "serving.batching.chunk_tokens", "8192",
+                      "SGLang's default on GPUs of 80 to 160 GB");
+}
+
+static void settle_cache(struct settled *s)
+{
+    const char *eviction = facts_text(s->facts, "radix_eviction_policy");
+    if (facts_true(s->facts, "disable_radix_cache", false))
+        settle_put(s, "serving.kv.prefix_cache", "none");
+    if (eviction && strcmp(eviction, "lru") != 0)
+        settle_put(s, "serving.evict.policy", "%s", eviction);
+}
+
+static void settle_kv(struct settled *s)
+{
+    const long long page = settle_number(s, "page_size", 1);
+    const long long asked = settle_number(s, "max_total_tokens", 0);
+    if (page < 1)
+        settle_fail(s, "page_size", "page_size is %lld, expected at least 1", page);
+    if (s->code < 0)
+        return;
+    const long long blocks = settle_blocks(s, page);
+    if (blocks == 0 && s->from_log)
+        settle_fail(s, NULL,
+                    "no line says how many tokens of K/V there are (\"max_total_num_tokens\"): the "
+                    "log ends too early");
+    if (facts_get(s->facts, "page_size"))
+        settle_put(s, "serving.kv.block_tokens", "%lld", page);
+    else
+        settle_assume(s, "serving.kv.block_tokens", "1", "SGLang's default");
+    if (blocks > 0 || asked > 0)
+        settle_put(s, "serving.kv.num_blocks", "%lld", blocks > 0 ? blocks : asked / page);
+}
+
+void settle_sglang(struct settled *s)
+{
+    settle_loop(s);
+    settle_order(s);
+    settle_chunk(s);
+    settle_cache(s);
+    /* With attention in parallel, the ranks share one model: they are no replicas. */
+    settle_common(s, "tp_size", "pp_size",
+                  facts_get(s->facts, "enable_dp_attention") ? "no such fact" : "dp_size");
+    settle_count(s, "context_length", "serving.max_model_len");
+    settle_count(s, "max_prefill_tokens", "serving.batching.max_prefill_tokens");
+    settle_real(s, "schedule_conservativeness", "serving.admit.conservativeness");
+    if (settle_number(s, "max_running_requests", 0) > 0)
+        settle_count(s, "max_running_requests", "serving.batching.max_seqs");
+    else
+        settle_assume(s, "serving.batching.max_seqs", "4096",
+                      "the most that SGLang takes by default");
+    settle_kv(s);
+}

@@ -1,0 +1,409 @@
+/* vLLM 0.6 to 0.33, engines V0 and V1. Defaults: vllm/engine/arg_utils.py and vllm/config of each.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "import/names.h"
+#include "import/settle.h"
+
+/* What is known so far. Versions are numbers: 0.9.1 is 901. */
+struct vllm {
+    struct settled *s;
+    int version;
+    bool v1, chunked;
+    long long max_model_len; /* 0: not said */
+    long long block_size, world;
+};
+
+enum { FIRST_VERSION = 600, LAST_VERSION = 3399, NEWEST = 3300 };
+
+/* ---- version and engine ---- */
+
+static void assume(struct vllm *v, const char *what, const char *says)
+{
+    struct settled *s = v->s;
+    if (s->code == 0)
+        s->code =
+            facts_find(s->facts, FOUND_ASSUMED, (struct place){0}, what, NULL, says, s->error);
+}
+
+static void read_version(struct vllm *v)
+{
+    const char *text = facts_text(v->s->facts, "version");
+    int major = -1, minor = 0, patch = 0;
+    if (!text && v->s->from_log) {
+        settle_fail(v->s, NULL,
+                    "no line says which version of vLLM this is: give --engine-version");
+        return;
+    }
+    v->version = NEWEST;
+    if (!text) {
+        assume(v, "vLLM 0.33", "no version is named: the newest that is known");
+        return;
+    }
+    if (sscanf(text, "%d.%d.%d", &major, &minor, &patch) < 2 || major != 0 || minor > 99 ||
+        patch > 99 || minor * 100 + patch < FIRST_VERSION || minor * 100 + patch > LAST_VERSION)
+        settle_fail(v->s, "version", "vLLM %.60s is not known, expected 0.6 to 0.33", text);
+    v->version = minor * 100 + patch;
+}
+
+/* V1 is the default from 0.8 on, and alone from 0.11 on. */
+static void read_engine(struct vllm *v)
+{
+    const char *engine = facts_text(v->s->facts, "engine");
+    v->v1 = engine ? strcmp(engine, "V1") == 0 : v->version >= 800;
+    if (!v->v1 && v->version >= 1100)
+        settle_fail(v->s, "engine", "engine V0 in vLLM 0.%d, expected V1 from 0.11 on",
+                    v->version / 100);
+}
+
+/* ---- blocks ---- */
+
+/* The least of what the workers say: all take as many blocks as the poorest. */
+static long long least_tokens(struct vllm *v)
+{
+    const struct facts *facts = v->s->facts;
+    const struct fact *other = NULL;
+    long long least = 0, n = 0, count;
+    for (size_t i = 0; i < facts->n; i++) {
+        if (strcmp(facts->of[i].name, "kv_tokens") != 0 || !count_read(facts->of[i].value, &count))
+            continue;
+        n++;
+        if (least > 0 && count != least)
+            other = &facts->of[i];
+        least = least == 0 || count < least ? count : least;
+    }
+    if (other && n > v->world && v->s->code == 0)
+        v->s->code = facts_fail(other->at, v->s->error,
+                                "K/V of %.40s tokens, but another line says %lld, expected one "
+                                "size of all replicas",
+                                other->value, least);
+    return least;
+}
+
+static double least_concurrency(const struct facts *facts)
+{
+    double least = 0;
+    for (size_t i = 0; i < facts->n; i++)
+        if (strcmp(facts->of[i].name, "max_concurrency") == 0) {
+            const double x = strtod(facts->of[i].value, NULL);
+            least = !(least > 0) || x < least ? x : least;
+        }
+    return least;
+}
+
+static long long blocks_a_request(const struct vllm *v)
+{
+    return (v->max_model_len + v->block_size - 1) / v->block_size;
+}
+
+/* Since 0.21, the size is int(blocks / blocks a request * max_model_len). */
+static long long blocks_of(const struct vllm *v, long long tokens)
+{
+    if (v->version < 2100 || v->max_model_len == 0)
+        return tokens % v->block_size == 0 ? tokens / v->block_size : 0;
+    const long long a_request = blocks_a_request(v);
+    const long long blocks = (tokens * a_request + v->max_model_len - 1) / v->max_model_len;
+    return blocks * v->max_model_len / a_request - tokens <= 1 ? blocks : 0;
+}
+
+/* What the log says of concurrency, to two decimals, is that of the blocks. */
+static bool agrees(const struct vllm *v, long long blocks, double concurrency)
+{
+    if (v->max_model_len == 0 || !(concurrency > 0))
+        return true;
+    const double by_tokens = (double)(blocks * v->block_size) / (double)v->max_model_len;
+    const double by_blocks = (double)blocks / (double)blocks_a_request(v);
+    return fabs(by_tokens - concurrency) < 0.0051 || fabs(by_blocks - concurrency) < 0.0051;
+}
+
+/* A size of blocks that no line names, but that count and concurrency give. */
+static void guess_block_size(struct vllm *v, long long blocks, double concurrency)
+{
+    const long long said = v->block_size;
+    if (facts_get(v->s->facts, "block_size") || agrees(v, blocks, concurrency))
+        return;
+    for (v->block_size = 1; v->block_size <= 1024; v->block_size *= 2)
+        if (agrees(v, blocks, concurrency))
+            return;
+    v->block_size = said;
+}
+
+static long long blocks_from_log(struct vllm *v)
+{
+    const double concurrency = least_concurrency(v->s->facts);
+    const long long tokens = least_tokens(v);
+    long long blocks = settle_number(v->s, "num_gpu_blocks", 0);
+    if (settle_number(v->s, "cp_world_size", 1) > 1)
+        settle_fail(v->s, "cp_world_size",
+                    "context parallelism is not modelled: its blocks hold more tokens");
+    if (blocks > 0)
+        guess_block_size(v, blocks, concurrency);
+    if (blocks == 0 && tokens > 0)
+        blocks = blocks_of(v, tokens);
+    if ((tokens > 0 && blocks == 0) || (blocks > 0 && !agrees(v, blocks, concurrency)))
+        settle_fail(v->s, tokens > 0 ? "kv_tokens" : "num_gpu_blocks",
+                    "the size of the K/V and the concurrency of %.4g do not fit blocks of %lld "
+                    "tokens: the model has several kinds of K/V layers, or --block-size is missing",
+                    concurrency, v->block_size);
+    return blocks;
+}
+
+/* V1 keeps one of its blocks as a null block (block_pool.py, since 0.8.3). */
+static void settle_kv(struct vllm *v)
+{
+    struct settled *s = v->s;
+    const long long asked = settle_number(s, "num_gpu_blocks_override", 0);
+    v->block_size = settle_number(s, "block_size", 16);
+    if (v->block_size < 1)
+        settle_fail(s, "block_size", "block_size is %lld, expected at least 1", v->block_size);
+    if (s->code < 0)
+        return;
+    long long blocks = blocks_from_log(v);
+    if (asked > 0 && blocks > 0 && asked != blocks)
+        settle_fail(s, "num_gpu_blocks_override",
+                    "num_gpu_blocks_override is %lld, but the log says %lld blocks of %lld tokens",
+                    asked, blocks, v->block_size);
+    blocks = blocks > 0 ? blocks : asked;
+    if (blocks == 0 && s->from_log)
+        settle_fail(s, NULL,
+                    "no line says how many K/V blocks there are (\"GPU KV cache size\", \"# GPU "
+                    "blocks\"): the log ends too early");
+    if (blocks > 0)
+        settle_put(s, "serving.kv.num_blocks", "%lld", blocks - (v->v1 && v->version >= 803));
+    char size[32];
+    snprintf(size, sizeof size, "%lld", v->block_size);
+    if (facts_get(s->facts, "block_size"))
+        settle_put(s, "serving.kv.block_tokens", "%s", size);
+    else if (blocks > 0)
+        settle_assume(s, "serving.kv.block_tokens", size,
+                      v->block_size == 16 ? "vLLM's default"
+                                          : "what count and concurrency of the log give");
+    settle_real(s, "gpu_memory_utilization", "serving.kv.memory_utilization");
+    if (v->version < 2000 && blocks == 0 && !facts_get(s->facts, "gpu_memory_utilization"))
+        settle_assume(s, "serving.kv.memory_utilization", "0.9", "vLLM's default before 0.20");
+    const char *cached = facts_text(s->facts, "enable_prefix_caching");
+    if (cached)
+        settle_put(s, "serving.kv.prefix_cache", "%s",
+                   facts_true(s->facts, "enable_prefix_caching", v->v1) ? "hash" : "none");
+}
+
+/* ---- budget and seats ---- */
+
+enum gpu_class { GPU_UNNAMED, GPU_SMALL, GPU_LARGE, GPU_HUGE };
+
+/* _set_default_max_num_seqs_and_batched_tokens_args: from 70 GiB on, A100 left out since 0.9, and
+ * from 160 GiB on since 0.28. */
+static enum gpu_class class_of_gpu(const struct vllm *v)
+{
+    const char *name = facts_text(v->s->facts, "gpu");
+    const char *said = facts_text(v->s->facts, "gpu_gib");
+    const struct gpu_name *gpu = name ? gpu_name_find(name) : NULL;
+    const double gib = gpu ? gpu->memory_gib : said ? strtod(said, NULL) : 0;
+    if (!(gib > 0) || (!gpu && gib >= 70 && v->version >= 900))
+        return GPU_UNNAMED;
+    if (gib < 70 || (gpu && strstr(gpu->name, "A100") && v->version >= 900))
+        return GPU_SMALL;
+    return gib >= 160 && v->version >= 2800 ? GPU_HUGE : GPU_LARGE;
+}
+
+/* A budget that is the default of one class alone: a library has other defaults than a server. */
+static enum gpu_class class_of_budget(const struct vllm *v, long long budget)
+{
+    const bool server = !v->s->from_log || facts_get(v->s->facts, "api_server");
+    if (facts_get(v->s->facts, "max_num_batched_tokens"))
+        return GPU_UNNAMED;
+    return budget == 2048             ? GPU_SMALL
+           : budget == 8192 && server ? GPU_LARGE
+           : budget == 16384          ? GPU_LARGE
+                                      : GPU_UNNAMED;
+}
+
+static void settle_seats_v1(struct vllm *v, enum gpu_class class)
+{
+    if (settle_number(v->s, "max_num_seqs", 0) > 0)
+        settle_count(v->s, "max_num_seqs", "serving.batching.max_seqs");
+    else if (v->version < 805)
+        settle_fail(v->s, NULL,
+                    "max_num_seqs is not said, and its default before 0.8.5 is not known: give it "
+                    "in --command");
+    else if (class == GPU_UNNAMED)
+        settle_fail(v->s, NULL,
+                    "max_num_seqs is not said, and its default goes by the GPU, which is not "
+                    "named: give --hardware, or --max-num-seqs in --command");
+    else
+        settle_assume(v->s, "serving.batching.max_seqs", class == GPU_SMALL ? "256" : "1024",
+                      "vLLM's default on this GPU, or where the budget is the default");
+}
+
+static long long budget_said(struct vllm *v)
+{
+    const long long asked = settle_number(v->s, "max_num_batched_tokens", 0);
+    const long long said = settle_number(v->s, "token_budget", 0);
+    if (asked > 0 && said > 0 && asked != said)
+        settle_fail(v->s, "token_budget", "max_num_batched_tokens is %lld, but %lld was asked for",
+                    said, asked);
+    return said > 0 ? said : asked;
+}
+
+static void settle_limits_v1(struct vllm *v)
+{
+    static const char *const dflts[] = {"", "2048", "8192", "16384"};
+    const long long budget = budget_said(v);
+    enum gpu_class class = class_of_gpu(v);
+    if (class == GPU_UNNAMED)
+        class = class_of_budget(v, budget);
+    if (budget > 0)
+        settle_put(v->s, "serving.batching.max_batched_tokens", "%lld", budget);
+    else if (class != GPU_UNNAMED && v->version >= 805)
+        settle_assume(v->s, "serving.batching.max_batched_tokens", dflts[class],
+                      "the default of a server on this GPU");
+    else
+        settle_fail(v->s, NULL,
+                    "max_num_batched_tokens is not said, and its default goes by the GPU, which "
+                    "is not named: give --hardware, or the flag in --command");
+    settle_seats_v1(v, class);
+}
+
+/* ---- engine V1 ---- */
+
+/* By the changes that the presets name: the full-prompt reservation is in 0.19, unhashed blocks
+ * first in 0.23, the limit of long prompts that spares those alone in 0.31, the walk in 0.33. */
+static void settle_preset_v1(struct vllm *v)
+{
+    const char *date = v->version < 1900   ? "2025-05"
+                       : v->version < 2300 ? "2026-04"
+                       : v->version < 3100 ? "2026-08"
+                                           : "2026-11";
+    settle_put(v->s, "serving.preset", "vllm-v1-%s", date);
+    if (v->version >= 3100 && v->version < 3300)
+        settle_put(v->s, "serving.batching.walks_on", "false");
+}
+
+/* Asynchronous by default since 0.14, but for pipelines (config/vllm.py). */
+static void settle_ahead(struct vllm *v)
+{
+    const bool dflt = v->version >= 1400 && settle_number(v->s, "pipeline_parallel_size", 1) <= 1;
+    if (facts_get(v->s->facts, "async_scheduling"))
+        settle_put(v->s, "serving.batching.ahead", "%s",
+                   facts_true(v->s->facts, "async_scheduling", dflt) ? "true" : "false");
+    else if (v->version >= 1400)
+        settle_assume(v->s, "serving.batching.ahead", dflt ? "true" : "false",
+                      "asynchronous scheduling by default, but for pipelines");
+}
+
+static void settle_order_v1(struct vllm *v)
+{
+    const char *policy = facts_text(v->s->facts, "scheduling_policy");
+    if (!policy || strcmp(policy, "fcfs") == 0)
+        return;
+    settle_put(v->s, "serving.order.policy", "%s", policy);
+    settle_put(v->s, "serving.preempt",
+               "{policy: tail, of: ranked, place: in-order, scheduled: undo}");
+}
+
+static void settle_v1(struct vllm *v)
+{
+    struct settled *s = v->s;
+    settle_preset_v1(v);
+    settle_limits_v1(v);
+    settle_ahead(v);
+    settle_order_v1(v);
+    settle_count(s, "long_prefill_token_threshold", "serving.batching.long_prefill_tokens");
+    settle_count(s, "max_num_active_seqs", "serving.batching.max_active_seqs");
+    settle_count(s, "max_num_queued_reqs", "serving.max_queued_reqs");
+    settle_count(s, "max_num_queued_tokens", "serving.max_queued_tokens");
+    settle_real(s, "watermark", "serving.admit.watermark_frac");
+    if (facts_true(s->facts, "long_prefill_token_threshold_adaptive", false))
+        settle_put(s, "serving.batching.long_prefill_adapts", "true");
+    if (facts_get(s->facts, "scheduler_reserve_full_isl"))
+        settle_put(s, "serving.admit.room_for", "%s",
+                   facts_true(s->facts, "scheduler_reserve_full_isl", true) ? "prompt" : "chunk");
+    const struct fact *chunked = facts_get(s->facts, "enable_chunked_prefill");
+    if (s->code == 0 && chunked && !facts_true(s->facts, "enable_chunked_prefill", true))
+        s->code =
+            facts_find(s->facts, FOUND_UNMODELLED, chunked->at, "enable_chunked_prefill=False",
+                       NULL, "engine V1 without chunks", s->error);
+}
+
+/* ---- engine V0 ---- */
+
+/* Chunks are the default for long contexts (_set_default_args_v0). */
+static void read_chunked(struct vllm *v)
+{
+    const bool dflt = v->max_model_len > 32768;
+    v->chunked = facts_true(v->s->facts, "enable_chunked_prefill",
+                            dflt || facts_get(v->s->facts, "token_budget"));
+    if (!facts_get(v->s->facts, "enable_chunked_prefill") && dflt)
+        assume(v, "enable_chunked_prefill=True", "engine V0's default beyond 32768 tokens");
+}
+
+static void settle_preset_v0(struct vllm *v)
+{
+    struct settled *s = v->s;
+    const char *policy = facts_text(s->facts, "scheduling_policy");
+    const char *mode = facts_text(s->facts, "preemption_mode");
+    const bool priority = policy && strcmp(policy, "priority") == 0;
+    const bool swap = mode && strcmp(mode, "swap") == 0;
+    settle_put(s, "serving.preset", "%s",
+               v->chunked ? "vllm-v0-chunked"
+               : priority ? "vllm-v0-priority"
+               : swap     ? "vllm-v0-swap"
+                          : "vllm-v0");
+    if (mode && (v->chunked || priority || !swap))
+        settle_put(s, "serving.preempt.fate", "%s", mode);
+    if (priority && v->chunked)
+        settle_put(s, "serving.order.policy", "priority");
+    if (s->code == 0 && priority && v->chunked)
+        s->code =
+            facts_find(s->facts, FOUND_UNMODELLED, facts_get(s->facts, "scheduling_policy")->at,
+                       "scheduling_policy=priority", NULL,
+                       "priorities with chunks: they order the queue alone", s->error);
+    /* Block manager v1 is gone in 0.6.4. */
+    if (!v->chunked && !priority &&
+        (v->version >= 604 || facts_true(s->facts, "use_v2_block_manager", false)))
+        settle_put(s, "serving.batching.append_rule", "touched");
+}
+
+static void settle_v0(struct vllm *v)
+{
+    struct settled *s = v->s;
+    read_chunked(v);
+    settle_preset_v0(v);
+    const long long budget = budget_said(v);
+    if (budget > 0)
+        settle_put(
+            s, v->chunked ? "serving.batching.chunk_tokens" : "serving.batching.max_batched_tokens",
+            "%lld", budget);
+    else if (v->chunked)
+        settle_assume(s, "serving.batching.chunk_tokens", v->version < 605 ? "512" : "2048",
+                      "vLLM's default with chunks: 512 before 0.6.5, then 2048");
+    if (settle_number(s, "max_num_seqs", 0) > 0)
+        settle_count(s, "max_num_seqs", "serving.batching.max_seqs");
+    else
+        settle_assume(s, "serving.batching.max_seqs", "256", "engine V0's default");
+    if (!v->chunked)
+        settle_real(s, "scheduler_delay_factor", "serving.batching.delay_factor");
+    settle_real(s, "swap_space", "serving.kv.swap_gib");
+}
+
+void settle_vllm(struct settled *s)
+{
+    struct vllm v = {.s = s};
+    read_version(&v);
+    if (s->code == 0)
+        read_engine(&v);
+    v.max_model_len = settle_number(s, "max_model_len", 0);
+    v.world =
+        settle_number(s, "tensor_parallel_size", 1) * settle_number(s, "pipeline_parallel_size", 1);
+    if (s->code < 0)
+        return;
+    if (v.v1)
+        settle_v1(&v);
+    else
+        settle_v0(&v);
+    settle_common(s, "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size");
+    settle_count(s, "max_model_len", "serving.max_model_len");
+    settle_kv(&v);
+}

@@ -1,0 +1,31 @@
+/* Words of a command line, and arguments in the lists that Python prints. Nothing is expanded and
+ * nothing is run. */
+#ifndef SIM_IMPORT_WORDS_H
+#define SIM_IMPORT_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "inflight/error.h"
+
+struct words {
+    char **of; /* NULL-ended; they lie in `text` */
+    size_t n;
+    char *text;
+};
+
+/* Splits as a shell does: at blanks outside quotes; a backslash takes the next character as it is,
+ * and with a line's end both away. 0 or a negative code; the caller owes words_free on success. */
+int words_split(const char *line, struct words *words, struct ifl_error *error);
+void words_free(struct words *words);
+
+/* The next of `name=value, 'name': value, ...`, up to a bracket that closes the list or the end;
+ * brackets and quotes in a value are part of it. Where a list forgets a comma, a blank before the
+ * next name ends a value, too. The item lies in the text, which is changed; a value in quotes loses
+ * them. False at the end. */
+struct argument {
+    char *name, *value; /* value NULL: there is none */
+};
+bool argument_next(char **at, struct argument *argument);
+
+#endif

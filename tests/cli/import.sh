@@ -1,0 +1,238 @@
+#!/bin/sh
+# A server's start-up log and command line as a configuration, and back: real logs against configurations
+# written by hand, every kind of flag, and input that is wrong. Sources of the logs: import/README.md.
+. "$(dirname "$0")/expect.sh"
+logs=$scripts/import
+
+# Without the report that stands in front of the keys.
+keys() { grep -v '^#' "$1"; }
+
+# becomes NAME WANTED ARGUMENT...: the log NAME, with further arguments, is the configuration WANTED.yaml.
+becomes() {
+    log=$1
+    by_hand=$2
+    shift 2
+    succeeds "$inflight" import "$logs/$log.log" "$@" -o got.yaml
+    keys got.yaml >got.keys
+    keys "$logs/$by_hand.yaml" | diff - got.keys >logs/diff ||
+        complain "$log.log is not $by_hand.yaml" "$(cat logs/diff)"
+}
+
+# ---- logs ----
+
+becomes vllm-0.6.4 vllm-0.6.4
+printed "$logs/vllm-0.6.4.log:7: GPU blocks: 1207 -> serving.kv.num_blocks=1207"
+printed "$logs/vllm-0.6.4.log:1: max_seq_len=2048 -> serving.max_model_len=2048"
+printed "$logs/vllm-0.6.4.log:3: Using XFormers backend: kernels"
+printed "$logs/vllm-0.6.4.log: 1 line: 2"
+printed 'assumed       serving.batching.max_seqs=256'
+becomes vllm-0.6.6-a100 vllm-0.6.6-a100 --engine-version 0.6.6 --model llama-3-8b \
+    --hardware a100-40gb-sxm
+becomes vllm-0.6-rtx3090 vllm-0.6-rtx3090 --engine-version 0.6.4 \
+    -c 'vllm serve meta-llama/Llama-3.1-8B-Instruct --max-model-len 20000'
+
+# V1 before its null block, then with it
+becomes vllm-0.7-v1 vllm-0.7-v1 --engine-version 0.7.1 \
+    -c 'VLLM_USE_V1=1 vllm serve neuralmagic/Meta-Llama-3.1-70B-Instruct-quantized.w8a8 --max-model-len 2048
+        --gpu-memory-utilization 0.98 --max-num-seqs 1024 --max-num-batched-tokens 2048'
+becomes vllm-0.9.0-l4 vllm-0.9.0-l4
+printed 'NVIDIA L4 -> hardware, left as it is'
+printed 'num_gpu_blocks is: 2114 -> serving.kv.num_blocks=2113'
+
+# one server, its blocks logged as blocks and as tokens: 127,626 x 16 = 2,042,016
+for form in blocks tokens; do
+    becomes vllm-$form vllm-blocks --engine-version 0.7.3 --hardware h100-sxm \
+        -c 'VLLM_USE_V1=1 vllm serve x --max-num-seqs 1024 --max-num-batched-tokens 8192'
+done
+
+becomes sglang-qwen3-8b sglang-qwen3-8b
+printed 'max_total_num_tokens=1707904 -> serving.kv.num_blocks=26686'
+becomes sglang-tuning sglang-tuning --hardware h100-sxm -c 'python3 -m sglang.launch_server --model-path
+    meta-llama/Llama-3.1-8B-Instruct --tp 2 --schedule-policy lpm --disable-overlap-schedule'
+becomes trtllm-memory trtllm-memory
+becomes trtllm-tp2 trtllm-tp2 -c 'trtllm-serve engine --tp_size 2 --max_batch_size 8 --max_seq_len 8000
+    --capacity_scheduler_policy MAX_UTILIZATION --enable_chunked_prefill'
+printed 'KV cache secondary pool: 10728: K/V outside the GPU'
+
+# Since 0.21 the size is int(blocks / blocks a request x length). 5,000 blocks, requests of 10,001 tokens are 626
+# blocks: 5000 / 626 = 7.9872 requests, x 10001 = 79880.2 tokens. One block is the null block.
+cat >new.log <<'END'
+(APIServer pid=1) INFO [utils.py:1] vLLM API server version 0.33.0
+(EngineCore pid=2) INFO [c.py:1] GPU KV cache size: 79,880 tokens, Maximum concurrency for 10,001 tokens per request: 7.99x
+END
+succeeds "$inflight" import new.log --hardware h200-sxm --model qwen3-8b
+printed '    num_blocks: 4999'
+printed '    max_seqs: 1024'
+printed '    max_batched_tokens: 8192'
+printed 'preset: vllm-v1-2026-11'
+succeeds "$inflight" import new.log --hardware a100-80gb-sxm
+printed '    max_seqs: 256'
+printed '    max_batched_tokens: 2048'
+succeeds "$inflight" import new.log --hardware b300
+printed '    max_batched_tokens: 16384'
+
+# Two workers of one engine: all take what the poorer can. Colours and carriage returns do not count.
+printf 'INFO vLLM API server version 0.8.5\r\nINFO [core.py:1] \033[32mInitializing a V1 LLM engine (v0.8.5) with config:\033[0m tensor_parallel_size=2, max_seq_len=1600\nGPU KV cache size: 16,000 tokens\nGPU KV cache size: 15,984 tokens\nMaximum concurrency for 1,600 tokens per request: 10.00x\nMaximum concurrency for 1,600 tokens per request: 9.99x\n' >two.log
+succeeds "$inflight" import two.log -c 'vllm serve x --max-num-seqs 8 --max-num-batched-tokens 2048 -tp 2'
+printed '    num_blocks: 998'
+
+# a log in two files
+head -2 two.log >first.log
+tail -4 two.log >second.log
+succeeds "$inflight" import first.log second.log -c 'vllm serve x --max-num-seqs 8 --max-num-batched-tokens 2048'
+printed '    num_blocks: 998'
+
+# ---- flags ----
+
+succeeds "$inflight" import -c 'docker run --gpus all -e VLLM_USE_V1=1 -e HF_TOKEN=secret vllm/vllm-openai:v0.9.1 \
+    --model meta-llama/Llama-2-7b-chat-hf --max_num_seqs=64 --max-num-batched-token 1k -tp=2 -q awq --no-enable-prefix-caching \
+    --speculative-config '\''{"num_speculative_tokens": 3}'\'' -O3 --port 8000 --api-key secret --frobnicate 7 \
+    --max-model-len 4K --block-size 32 --num-gpu-blocks-override 1001 2>&1 | tee log'
+printed 'maps          --max_num_seqs 64 -> serving.batching.max_seqs=64'
+printed 'maps          --max-num-batched-token 1k -> serving.batching.max_batched_tokens=1000'
+printed 'maps          -tp 2 -> parallel.tensor=2'
+printed 'maps          --no-enable-prefix-caching -> serving.kv.prefix_cache=none'
+printed 'maps          --max-model-len 4K -> serving.max_model_len=4096'
+printed 'maps          --block-size 32 -> serving.kv.block_tokens=32'
+printed 'maps          --num-gpu-blocks-override 1001 -> serving.kv.num_blocks=1000'
+printed 'not modelled  -q awq: quantised weights'
+printed 'not modelled  --speculative-config {"num_speculative_tokens": 3}: speculative decoding'
+printed 'not modelled  -O3 3: CUDA graphs'
+printed 'harmless      --port 8000'
+printed 'unknown       --frobnicate 7'
+printed 'model: llama-2-7b'
+printed 'preset: vllm-v1-2025-05'
+if grep -q secret logs/out; then complain "$ran" '    a secret is printed'; fi
+
+# ranks that share one model are no replicas
+succeeds "$inflight" import -c 'python -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B --tp 8 --dp 8
+    --enable-dp-attention --mem-fraction-static 0.8 --chunked-prefill-size -1'
+printed 'not modelled  --enable-dp-attention: attention with data parallelism'
+printed 'not modelled  --mem-fraction-static 0.8: the share of weights and K/V alone'
+printed 'chunk_tokens: 0'
+if grep -q 'replicas: 8' logs/out; then complain "$ran" '    made replicas of the ranks'; fi
+
+# what a server took counts, whatever it was asked for
+printf '[core.py:1] Initializing a V1 LLM engine (v0.9.1) with config: dtype=torch.float16, enable_prefix_caching=False\nGPU KV cache size: 16,000 tokens\n' >took.log
+succeeds "$inflight" import took.log -c 'vllm serve x --dtype bfloat16 --enable-prefix-caching --max-num-seqs 8
+    --max-num-batched-tokens 512 --enable-chunked-prefill True'
+printed '--dtype bfloat16 -> engine.dtype=fp16'
+printed '--enable-prefix-caching -> serving.kv.prefix_cache=none'
+
+# no word of a shell is run or expanded
+# shellcheck disable=SC2016 # nothing is to be expanded
+succeeds "$inflight" import -c 'vllm serve $(touch ran) --max-num-seqs 8 --max-num-batched-tokens 512 `touch ran` *'
+[ ! -e ran ] || complain "$ran" '    a word was run'
+printed 'unknown       *'
+
+# what is imported flies
+printf 'arrival_s,prompt_tokens,output_tokens\n0,10,5\n0,200,30\n1,30,4\n' >three.csv
+succeeds "$inflight" import "$logs/vllm-0.6.4.log" -o fly.yaml
+succeeds "$inflight" run fly.yaml --quiet --set workload.trace=three.csv --set cost.model=linear \
+    --set cost.step_s=0.01 -o flown
+
+# ---- there and back ----
+
+# Under a command line's import the same requests take the same steps as under the preset.
+fly() {
+    succeeds "$inflight" run "$1" --quiet --set workload.trace=three.csv --set cost.model=linear \
+        --set cost.step_s=0.01 --set output.steps=true --set workload.arrivals.process=burst -o "$2"
+}
+for preset in "$INFLIGHT_DATA"/configs/serving/vllm-v*.yaml "$INFLIGHT_DATA"/configs/serving/sglang*.yaml; do
+    name=$(basename "$preset" .yaml)
+    case $name in sglang*) server=sglang ;; *) server=vllm ;; esac
+    rm -rf there back
+    printf 'model: llama-2-7b\nparallel: {tensor: 2}\nserving: {preset: %s, max_model_len: 512, kv: {num_blocks: 17}, batching: {max_seqs: 3}}\n' \
+        "$name" >there.yaml
+    succeeds "$inflight" export --server $server there.yaml -o command
+    succeeds "$inflight" import --command "$(cat command)" -o back.yaml
+    grep -q '^unknown *no GPU' logs/out || complain "$name: the GPU is not said to be missing"
+    succeeds "$inflight" export --server $server back.yaml -o again
+    same_bytes command again
+    fly there.yaml there
+    fly back.yaml back
+    same_bytes there/requests.csv back/requests.csv
+    same_bytes there/steps.csv back/steps.csv
+    for side in there back; do grep -v -e '  preset:' -e '^  dir:' $side/config.yaml >$side.keys; done
+    same_bytes there.keys back.keys
+done
+printf 'model: llama-2-7b\nserving: {preset: vllm-v1, admit: {policy: chunk-fits, room_for: prompt, watermark_frac: 0.25}, evict: {policy: lfu}}\n' >odd.yaml
+expect 0 'note: no argument of vLLM says serving.evict.policy=lfu' "$inflight" export --server vllm odd.yaml
+printed ' --watermark 0.25 '
+printf 'serving: {preset: orca-max}\n' >orca.yaml
+expect 0 'note: no argument of vLLM says *serving.kv.allocator=buddy' "$inflight" export --server vllm orca.yaml
+refuses 'orca.yaml: serving.batching.policy is mixed, which SGLang has not' \
+    "$inflight" export --server sglang orca.yaml
+refuses 'inflight export: --server is trtllm, expected vllm or sglang' "$inflight" export --server trtllm odd.yaml
+refuses 'none.yaml: cannot be opened' "$inflight" export --server vllm none.yaml
+
+# ---- wrong input: one line, exit code 2, no configuration ----
+
+rm -f got.yaml
+# wrong PATTERN ARGUMENT...
+wrong() {
+    pattern_of=$1
+    shift
+    refuses "$pattern_of" "$inflight" import "$@" -o got.yaml
+    [ ! -e got.yaml ] || complain "$ran" '    wrote a configuration'
+}
+try "$inflight" import
+same "$code" 2 "$ran"
+wrong 'vllm-0.8.1-cut.log: no line says how many K/V blocks there are*the log ends too early' "$logs/vllm-0.8.1-cut.log"
+wrong 'vllm-0.19-hybrid.log:1: the size of the K/V and the concurrency of 33.04 do not fit blocks of 16' \
+    "$logs/vllm-0.19-hybrid.log" --engine-version 0.19.0 -c 'vllm serve Qwen3.5-27B --trust-remote-code
+    --max-model-len 32768 --max-num-seqs 16 --max-num-batched-token 16384 --load-format dummy'
+wrong 'vllm-0.24-hybrid.log:2: the size of the K/V and the concurrency of 4.33 do not fit' "$logs/vllm-0.24-hybrid.log"
+wrong 'vllm-tokens.log: no line says which version of vLLM this is: give --engine-version' "$logs/vllm-tokens.log"
+for version in 0.5.4 0.99 1.0 dev; do
+    wrong "vLLM $version is not known, expected 0.6 to 0.33" "$logs/vllm-tokens.log" --engine-version $version
+done
+wrong 'max_num_seqs is not said, and its default goes by the GPU' -c 'vllm serve x --max-num-batched-tokens 512'
+wrong 'two.log:2: tensor_parallel_size is 2, but the command line says 4' two.log -c 'vllm serve x -tp 4'
+
+log() { printf 'vLLM API server version 0.9.1\n'; cat; }
+log >counts.log <<'END'
+GPU KV cache size: 16,000 tokens
+GPU KV cache size: 32,000 tokens
+END
+wrong 'counts.log:3: K/V of 32,000 tokens, but another line says 16000, expected one size' counts.log \
+    -c 'vllm serve x --max-num-seqs 8 --max-num-batched-tokens 512'
+log >blocks.log <<'END'
+# GPU blocks: 1000, # CPU blocks: 0
+# GPU blocks: 1001, # CPU blocks: 0
+END
+wrong 'blocks.log:3: num_gpu_blocks is 1001, but blocks.log:2 says 1000' blocks.log
+log >size.log <<'END'
+args: Namespace(block_size=16, max_num_seqs=8, max_num_batched_tokens=512)
+GPU KV cache size: 16,000 tokens
+END
+wrong 'size.log:2: block_size is 16, but the command line says 32' size.log -c 'vllm serve x --block-size 32'
+log >override.log <<'END'
+GPU KV cache size: 16,000 tokens
+END
+wrong 'the command line: num_gpu_blocks_override is 900, but the log says 1000 blocks of 16 tokens' override.log \
+    -c 'vllm serve x --num-gpu-blocks-override 900 --max-num-seqs 8 --max-num-batched-tokens 512'
+cat two.log two.log >servers.log
+wrong 'servers.log:8: a second server starts here, the first on line 2 of servers.log' servers.log
+cat two.log "$logs/sglang-tuning.log" >mixed.log
+wrong 'mixed.log:7: this is of SGLang, but mixed.log:1 is of vLLM, expected one server' mixed.log
+wrong 'this is of SGLang, but the command line is of vLLM' "$logs/sglang-tuning.log" -c 'vllm serve x'
+wrong 'three.csv: no line is of a server that is known' three.csv
+wrong 'none.log: cannot be opened: No such file' none.log
+wrong 'logs: cannot be read: Is a directory' logs
+head -c 4096 "$inflight" >junk.log
+wrong 'junk.log:1: a byte of 0, expected the text of a log' junk.log
+dd if=/dev/zero bs=1048576 count=3 2>/dev/null | tr '\0' 'x' >long.log
+wrong 'long.log:1: a line of more than 1 MiB' long.log
+wrong 'the command line starts no server that is known' -c 'llama-server -m x'
+wrong 'the command line: a quote is not closed' -c "vllm serve 'x"
+wrong 'the command line: --max-num-seqs expects a value' -c 'vllm serve x --max-num-seqs --port 8000'
+wrong 'the command line: --speculative-config is not JSON' -c "vllm serve x --speculative-config '{num: 3'"
+wrong 'the command line: max_num_seqs is many, expected a whole number' \
+    -c 'vllm serve x --max-num-batched-tokens 512 --max-num-seqs many'
+wrong 'the command line: max_num_seqs is 16, but the command line says 8' -c 'vllm serve x --max-num-seqs 8 --max-num-seqs 16'
+wrong 'what is imported is no configuration: unknown order policy best' \
+    -c 'vllm serve x --max-num-seqs 8 --max-num-batched-tokens 512 --scheduling-policy best'
+wrong 'unknown hardware profile h100-sxn, did you mean h100-sxm[?]' -c 'vllm serve x' --hardware h100-sxn
+
+finish
