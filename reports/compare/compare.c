@@ -3,10 +3,10 @@
 
 #include <stdlib.h>
 
-#include "columns.h"
 #include "compare/findings.h"
-#include "row.h"
-#include "whole_file.h"
+#include "tables/columns.h"
+#include "tables/row.h"
+#include "tables/whole_file.h"
 
 struct comparing {
     struct matching matching;

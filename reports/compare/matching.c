@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "columns.h"
+#include "tables/columns.h"
 
 const char *matching_dir(const struct ifl_comparison *of, enum run run)
 {

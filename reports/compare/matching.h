@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "inflight/compare.h"
-#include "sheet.h"
+#include "tables/sheet.h"
 
 enum run { BASE, OTHER, N_RUNS };
 enum { MATCHING_MAX_KEYS = 32 };

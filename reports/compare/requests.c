@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "inflight/minmax.h"
-#include "scan.h"
+#include "tables/scan.h"
 
 const char *const latency_name[N_LATENCIES] = {
     [TTFT] = "ttft_s",

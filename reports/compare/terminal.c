@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "columns.h"
 #include "compare/findings.h"
 #include "inflight/minmax.h"
+#include "tables/columns.h"
 
 /* A latency is paired by request if possible: that gives an interval without replications. */
 static const struct shown {

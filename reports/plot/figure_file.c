@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "plot/figures.h"
-#include "row.h"
+#include "tables/row.h"
 
 int figure_write_row(struct whole_file *file, const char *const *cells, size_t n,
                      struct ifl_error *error)

@@ -4,7 +4,7 @@
 
 #include "inflight/minmax.h"
 #include "plot/figures.h"
-#include "scan.h"
+#include "tables/scan.h"
 
 size_t figure_n_curves(const struct plot *plot)
 {

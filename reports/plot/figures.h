@@ -16,7 +16,7 @@
 
 #include "inflight/report.h"
 #include "plot/series.h"
-#include "whole_file.h"
+#include "tables/whole_file.h"
 
 /* The note below a figure's legend: data left out, data averaged. */
 struct figure_note {

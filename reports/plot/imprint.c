@@ -5,7 +5,7 @@
 #include <zlib.h>
 
 #include "inflight/minmax.h"
-#include "whole_file.h"
+#include "tables/whole_file.h"
 
 struct bytes {
     char *at; /* owned, ended by a NUL that is not counted */

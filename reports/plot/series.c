@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "columns.h"
+#include "tables/columns.h"
 
 /* ---- reading the runs ---- */
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "inflight/error.h"
-#include "sheet.h"
+#include "tables/sheet.h"
 
 struct series_run {
     const char *dir;        /* borrowed */

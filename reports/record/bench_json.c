@@ -10,11 +10,11 @@
 
 #include "inflight/export.h"
 #include "inflight/minmax.h"
-#include "quantile.h"
-#include "quantiles_csv.h"
-#include "row.h"
-#include "sort.h"
-#include "whole_file.h"
+#include "record/quantile.h"
+#include "record/quantiles_csv.h"
+#include "tables/row.h"
+#include "tables/sort.h"
+#include "tables/whole_file.h"
 
 struct bench {
     const struct ifl_bench_export *of;

@@ -1,10 +1,10 @@
-#include "gaps.h"
+#include "record/gaps.h"
 
 #include <math.h>
 #include <stdlib.h>
 
 #include "inflight/minmax.h"
-#include "sort.h"
+#include "tables/sort.h"
 
 #define FIRST_PAIRS ((size_t)1 << 12)
 #define GROWTH ((size_t)1 << 5) /* large, as a copy touches pages and untouched pages are free */

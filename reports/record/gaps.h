@@ -13,10 +13,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "exact_sum.h"
-#include "histogram.h"
 #include "inflight/error.h"
-#include "quantile.h"
+#include "record/exact_sum.h"
+#include "record/histogram.h"
+#include "record/quantile.h"
 
 #define GAPS_MAX_PAIRS ((size_t)1 << 22) /* 48 MiB */
 

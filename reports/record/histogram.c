@@ -1,9 +1,9 @@
-#include "histogram.h"
+#include "record/histogram.h"
 
 #include <stdlib.h>
 
-#include "quantile.h"
-#include "scale.h"
+#include "record/quantile.h"
+#include "record/scale.h"
 
 static const struct scale scale = {.origin = 0, .bits = HISTOGRAM_BITS};
 

@@ -6,10 +6,10 @@
 #include <gsl/gsl_sort_double.h>
 #include <gsl/gsl_statistics_double.h>
 
-#include "columns.h"
 #include "inflight/report.h"
-#include "row.h"
-#include "whole_file.h"
+#include "tables/columns.h"
+#include "tables/row.h"
+#include "tables/whole_file.h"
 
 /* NaN for what is no number. */
 static double value_of(const struct ifl_summary *summary, const struct column *column)

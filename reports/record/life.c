@@ -1,6 +1,6 @@
-#include "life.h"
+#include "record/life.h"
 
-#include "row.h"
+#include "tables/row.h"
 
 #define ROW_BYTES (23 * ROW_NUMBER_BYTES)
 

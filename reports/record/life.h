@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "inflight/report.h"
-#include "whole_file.h"
+#include "tables/whole_file.h"
 
 /* The fields that are zero or undefined for most requests. */
 struct rare {

@@ -1,8 +1,8 @@
-#include "lives.h"
+#include "record/lives.h"
 
 #include <stdlib.h>
 
-#include "sort.h"
+#include "tables/sort.h"
 
 int lives_open(struct lives *lives, size_t cap, struct ifl_error *error)
 {

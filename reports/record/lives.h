@@ -5,7 +5,7 @@
 #ifndef INFLIGHT_REPORTS_LIVES_H
 #define INFLIGHT_REPORTS_LIVES_H
 
-#include "life.h"
+#include "record/life.h"
 
 struct lives {
     struct life *at;    /* [cap], owned; not touched where there is none */

@@ -1,11 +1,11 @@
-#include "quantile.h"
+#include "record/quantile.h"
 
 #include <math.h>
 #include <stdbool.h>
 
 #include "inflight/minmax.h"
-#include "scale.h"
-#include "sort.h"
+#include "record/scale.h"
+#include "tables/sort.h"
 
 #define MAX_BUCKETS ((size_t)1 << 16)
 #define MAX_BUCKET_BITS 14

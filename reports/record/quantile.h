@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "exact_sum.h"
 #include "inflight/report.h"
+#include "record/exact_sum.h"
 
 /* Steps of half a percent up to 99.5 %, then 99.9 % and the largest sample. */
 #define QUANTILE_STEPS ((size_t)200)

@@ -1,9 +1,9 @@
-#include "quantiles_csv.h"
+#include "record/quantiles_csv.h"
 
 #include <math.h>
 #include <unistd.h>
 
-#include "sheet.h"
+#include "tables/sheet.h"
 
 static int look_up(const struct sheet *sheet, const char *name, const double *wanted,
                    size_t n_wanted, double *found_s, struct ifl_error *error)

@@ -2,13 +2,13 @@
 #include "inflight/minmax.h"
 #include "inflight/report.h"
 
-#include "gaps.h"
-#include "lives.h"
-#include "row.h"
-#include "summary.h"
-#include "timeline.h"
-#include "warmup.h"
-#include "whole_file.h"
+#include "record/gaps.h"
+#include "record/lives.h"
+#include "record/summary.h"
+#include "record/timeline.h"
+#include "record/warmup.h"
+#include "tables/row.h"
+#include "tables/whole_file.h"
 
 #define STEP_ROW_BYTES (25 * ROW_NUMBER_BYTES)
 #define WORK_ROW_BYTES (8 * ROW_NUMBER_BYTES)

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "columns.h"
 #include "inflight/report.h"
-#include "row.h"
-#include "whole_file.h"
+#include "tables/columns.h"
+#include "tables/row.h"
+#include "tables/whole_file.h"
 
 struct ifl_interval ifl_interval_95(const double *sample, size_t n)
 {

@@ -29,12 +29,12 @@
  *
  * Rejected requests do not count, nor do stalls of failed ones. A point is never saturated if fewer
  * than 40 scheduled requests arrive in that time, or if all requests arrive at once. */
-#include "saturation.h"
+#include "record/saturation.h"
 
 #include <gsl/gsl_fit.h>
 #include <math.h>
 
-#include "lives.h"
+#include "record/lives.h"
 
 #define N_BINS 20
 #define MIN_PER_BIN ((size_t)2)

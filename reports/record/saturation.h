@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "life.h"
+#include "record/life.h"
 
 /* Judges lives[order[i]], 0 <= i < n, in order of arrival. */
 bool saturation_found(const struct life *lives, const uint32_t *order, size_t n);

@@ -1,10 +1,10 @@
 /* A row of summary.csv: latencies, counts, rates, and means over time. */
-#include "summary.h"
+#include "record/summary.h"
 
 #include <math.h>
 
 #include "inflight/minmax.h"
-#include "saturation.h"
+#include "record/saturation.h"
 
 /* ---- latencies ---- */
 

@@ -5,10 +5,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "exact_sum.h"
 #include "inflight/report.h"
-#include "quantile.h"
-#include "tally.h"
+#include "record/exact_sum.h"
+#include "record/quantile.h"
+#include "record/tally.h"
 
 /* Over all steps; slots and sequences are weighted by the step's duration. */
 struct step_sums {

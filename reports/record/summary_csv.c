@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "columns.h"
 #include "inflight/report.h"
-#include "row.h"
-#include "whole_file.h"
+#include "tables/columns.h"
+#include "tables/row.h"
+#include "tables/whole_file.h"
 
 static char *put_metric(char *at, const struct column *column, const struct ifl_summary *summary)
 {

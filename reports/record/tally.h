@@ -6,8 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "exact_sum.h"
-#include "life.h"
+#include "record/exact_sum.h"
+#include "record/life.h"
 
 enum latency {
     LATENCY_TTFT,

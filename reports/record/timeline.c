@@ -1,4 +1,4 @@
-#include "timeline.h"
+#include "record/timeline.h"
 
 #include <jansson.h>
 #include <string.h>

@@ -34,8 +34,8 @@
 #include <stdint.h>
 
 #include "inflight/report.h"
-#include "life.h"
-#include "whole_file.h"
+#include "record/life.h"
+#include "tables/whole_file.h"
 
 enum span_kind { SPAN_CHUNK, SPAN_PREEMPTED, SPAN_SWAPPED };
 

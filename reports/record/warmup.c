@@ -1,4 +1,4 @@
-#include "warmup.h"
+#include "record/warmup.h"
 
 #include <gsl/gsl_statistics_double.h>
 #include <stdlib.h>

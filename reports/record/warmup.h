@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #include "inflight/error.h"
-#include "life.h"
+#include "record/life.h"
 
 /* The number of observations, in order of time, in the warm-up; a multiple of 5. */
 size_t warmup_mser5(const double *observed, size_t n);

@@ -1,4 +1,4 @@
-#include "columns.h"
+#include "tables/columns.h"
 
 #include <string.h>
 

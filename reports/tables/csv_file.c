@@ -1,4 +1,4 @@
-#include "csv_file.h"
+#include "tables/csv_file.h"
 
 #include <csv.h>
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "whole_file.h"
+#include "tables/whole_file.h"
 
 #define CHUNK_BYTES ((size_t)1 << 16)
 #define MOST_CELL_BYTES ((size_t)1 << 20)

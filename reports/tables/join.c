@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "inflight/report.h"
-#include "whole_file.h"
+#include "tables/whole_file.h"
 
 #define CHUNK_BYTES ((size_t)1 << 18)
 

@@ -1,4 +1,4 @@
-#include "row.h"
+#include "tables/row.h"
 
 #include <math.h>
 #include <stdio.h>

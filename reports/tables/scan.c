@@ -1,12 +1,12 @@
-#include "scan.h"
+#include "tables/scan.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "csv_file.h"
 #include "inflight/minmax.h"
+#include "tables/csv_file.h"
 
 struct scan {
     const char *path;

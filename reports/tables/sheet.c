@@ -1,10 +1,10 @@
-#include "sheet.h"
+#include "tables/sheet.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "csv_file.h"
+#include "tables/csv_file.h"
 
 static int grow_text(struct sheet *sheet, size_t n)
 {

@@ -1,6 +1,6 @@
 /* Radix sort from the least significant digit (Knuth, TAOCP volume 3, algorithm 5.2.5 R), over the
  * digits in which the keys differ: nanoseconds of one run span about 40 bits, four passes. */
-#include "sort.h"
+#include "tables/sort.h"
 
 #include <stdbool.h>
 #include <string.h>

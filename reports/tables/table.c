@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "columns.h"
 #include "inflight/minmax.h"
 #include "inflight/report.h"
+#include "tables/columns.h"
 
 #define LINE_CHARS 110
 #define METRIC_CHARS 75 /* width of the metrics of a row; the keys share the rest */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 
 #include "inflight/minmax.h"
-#include "quantile.h"
-#include "sort.h"
+#include "record/quantile.h"
+#include "tables/sort.h"
 #include "validate/findings.h"
 
 struct lone {

@@ -2,11 +2,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "quantile.h"
-#include "row.h"
-#include "sort.h"
+#include "record/quantile.h"
+#include "tables/row.h"
+#include "tables/sort.h"
+#include "tables/whole_file.h"
 #include "validate/findings.h"
-#include "whole_file.h"
 
 static const enum metric shown[] = {TTFT, TPOT, E2E};
 enum { N_SHOWN = sizeof shown / sizeof *shown };

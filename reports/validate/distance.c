@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-#include "exact_sum.h"
 #include "inflight/minmax.h"
+#include "record/exact_sum.h"
 
 double distance_ks(const int64_t *a, const int64_t *b, size_t n)
 {

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "row.h"
-#include "whole_file.h"
+#include "tables/row.h"
+#include "tables/whole_file.h"
 
 static int add(struct findings *findings, const struct finding *finding, struct ifl_error *error)
 {

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sheet.h"
+#include "tables/sheet.h"
 #include "validate/findings.h"
 
 enum { METRIC, LOW, HIGH, N_READ };

@@ -3,9 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "quantile.h"
-#include "quantiles_csv.h"
-#include "sort.h"
+#include "record/quantile.h"
+#include "record/quantiles_csv.h"
+#include "tables/sort.h"
 
 enum { N_PERCENTILES = 3 };
 static const double percentiles[N_PERCENTILES] = {0.5, 0.9, 0.99};

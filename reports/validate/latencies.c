@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "quantile.h"
-#include "sort.h"
+#include "record/quantile.h"
+#include "tables/sort.h"
 #include "validate/distance.h"
 #include "validate/findings.h"
 #include "validate/itl.h"

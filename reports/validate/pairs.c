@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "inflight/minmax.h"
-#include "life.h"
+#include "record/life.h"
 
 /* ---- the rows of one side in an order ---- */
 

@@ -2,10 +2,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "row.h"
-#include "sort.h"
+#include "tables/row.h"
+#include "tables/sort.h"
+#include "tables/whole_file.h"
 #include "validate/findings.h"
-#include "whole_file.h"
 
 static const enum metric shown[] = {TTFT, TPOT, E2E, QUEUE};
 enum { N_SHOWN = sizeof shown / sizeof *shown, N_FIELDS = 5 + 2 * N_SHOWN + 2 };

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "inflight/minmax.h"
-#include "sort.h"
+#include "tables/sort.h"
 #include "validate/findings.h"
 
 /* In the time of the run: the first step if both runs have its time, otherwise the first token. */

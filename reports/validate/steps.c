@@ -12,10 +12,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "row.h"
-#include "sheet.h"
+#include "tables/row.h"
+#include "tables/sheet.h"
+#include "tables/whole_file.h"
 #include "validate/findings.h"
-#include "whole_file.h"
 
 enum { N_POWERS = 33 };
 

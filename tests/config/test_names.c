@@ -3,8 +3,8 @@
 
 #include <sys/stat.h>
 
-#include "config/keys.h"
 #include "base/server_flags.h"
+#include "config/keys.h"
 
 Test(names, the_working_directory_comes_before_the_installed_data)
 {

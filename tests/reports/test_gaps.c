@@ -1,9 +1,9 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "gaps.h"
 #include "inflight/random.h"
-#include "sort.h"
+#include "record/gaps.h"
+#include "tables/sort.h"
 
 static struct ifl_error error;
 

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "inflight/random.h"
-#include "quantile.h"
-#include "sort.h"
+#include "record/quantile.h"
+#include "tables/sort.h"
 
 static struct ifl_error error;
 

@@ -5,7 +5,7 @@
 
 #include "inflight/random.h"
 #include "inflight/report.h"
-#include "life.h"
+#include "record/life.h"
 
 static struct ifl_error error;
 

@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "inflight/random.h"
+#include "record/warmup.h"
 #include "scratch.h"
-#include "warmup.h"
 
 static struct ifl_error error;
 

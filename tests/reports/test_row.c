@@ -5,7 +5,7 @@
 
 #include "inflight/random.h"
 #include "inflight/time.h"
-#include "row.h"
+#include "tables/row.h"
 
 static const char *seconds(int64_t ns)
 {

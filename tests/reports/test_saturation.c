@@ -1,6 +1,6 @@
 /* Saturation is found above capacity and only there, whichever requests wait. The queues have a
  * known load: one server under four disciplines, 50 runs each. */
-#include "saturation.h"
+#include "record/saturation.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
