@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
+#include "inflight/assert.h"
 #include "inflight/minmax.h"
 
 enum { MAX_THREADS = 64 };
@@ -24,6 +25,7 @@ static void *run(void *argument)
 
 void parallel_for(int32_t n_threads, size_t n_items, size_t grain, parallel_fn *work, void *context)
 {
+    ifl_assert(n_threads >= 1 && grain > 0);
     struct stretch stretches[MAX_THREADS];
     const size_t n_grains = (n_items + grain - 1) / grain;
     const size_t most = n_threads < MAX_THREADS ? (size_t)n_threads : MAX_THREADS;

@@ -3,22 +3,27 @@
 #ifndef GPU_STEP_SLOTS_H
 #define GPU_STEP_SLOTS_H
 
+#include "inflight/assert.h"
 #include "inflight/engine.h"
 
 static inline int32_t step_slot(const struct ifl_engine_step *step, int32_t token)
 {
+    ifl_assert(token >= 0 && token < step->n_tokens);
     return step->slots ? step->slots[token] : step->positions[token];
 }
 
 /* Slots that the sequence's last token attends to. */
 static inline int32_t step_n_slots(const struct ifl_engine_step *step, int32_t seq)
 {
+    ifl_assert(seq >= 0 && seq < step->n_seqs);
     return step->slots ? step->n_slots[seq] : step->positions[step->first_token[seq + 1] - 1] + 1;
 }
 
 /* Slots that a token of the sequence attends to: one fewer than the token behind it. */
 static inline int32_t step_n_seen(const struct ifl_engine_step *step, int32_t seq, int32_t token)
 {
+    ifl_assert(step->first_token[seq] <= token && token < step->first_token[seq + 1]);
+    ifl_assert(seq >= 0 && seq < step->n_seqs);
     return step_n_slots(step, seq) - (step->first_token[seq + 1] - 1 - token);
 }
 
@@ -26,11 +31,13 @@ static inline int32_t step_n_seen(const struct ifl_engine_step *step, int32_t se
  * is the end of the sequence's tokens. */
 static inline int32_t step_first_row(const struct ifl_engine_step *step, int32_t seq)
 {
+    ifl_assert(seq >= 0 && seq < step->n_seqs);
     return step->first_token[seq + 1] - (step->n_rows ? step->n_rows[seq] : 0);
 }
 
 static inline int32_t step_first_voter(const struct ifl_engine_step *step, int32_t seq)
 {
+    ifl_assert(seq >= 0 && seq < step->n_seqs);
     return step->first_token[seq + 1] - (step->n_voters ? step->n_voters[seq] : 0);
 }
 
@@ -38,6 +45,7 @@ static inline int32_t step_first_voter(const struct ifl_engine_step *step, int32
 static inline size_t step_votes_before(const struct ifl_engine_step *step,
                                        const struct ifl_engine_model *model, int32_t seq)
 {
+    ifl_assert(seq >= 0 && seq <= step->n_seqs);
     size_t n_slots = 0;
     for (int32_t i = 0; step->n_voters && i < seq; i++)
         n_slots += step->n_voters[i] > 0 ? (size_t)step_n_slots(step, i) : 0;

@@ -244,6 +244,7 @@ static int check(const struct ifl_arrivals *a, struct ifl_error *error)
 int ifl_trace_arrive(struct ifl_trace *trace, const struct ifl_arrivals *arrivals, const char *path,
                      const struct ifl_notes *notes, struct ifl_error *error)
 {
+    ifl_assert(trace_has_lengths(trace));
     int rc = check(arrivals, error);
     if (rc < 0)
         return rc;

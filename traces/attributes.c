@@ -86,6 +86,7 @@ static int take_cell(struct trace_rows *rows, const struct trace_row *row, size_
 int trace_attributes_take_row(struct trace_rows *rows, const struct trace_row *row, size_t first,
                               struct ifl_error *error)
 {
+    ifl_assert(rows->trace->n > 0);
     int rc = 0;
     uint64_t left = rows->attributes >> TRACE_FIRST_ATTRIBUTE;
     for (int c = TRACE_FIRST_ATTRIBUTE; rc == 0 && left; c++, first++, left >>= 1)
@@ -153,6 +154,7 @@ static int take_key(struct trace_rows *rows, const struct trace_record *record,
 int trace_attributes_take_record(struct trace_rows *rows, const struct trace_record *record,
                                  struct ifl_error *error)
 {
+    ifl_assert(rows->trace->n > 0);
     int rc = 0;
     for (int c = TRACE_FIRST_ATTRIBUTE; rc == 0 && c < N_KEYS_END; c++)
         rc = take_key(rows, record, (enum trace_column)c, error);

@@ -250,6 +250,7 @@ static void add_attributes(const struct trace_csv_format *format, struct trace_c
 int trace_csv_read(struct trace_input *input, const struct trace_csv_format *format,
                    const struct trace_csv_reader *reader, struct ifl_error *error)
 {
+    ifl_assert(format->n_columns <= TRACE_CSV_MAX_COLUMNS);
     struct trace_csv_column columns[TRACE_CSV_MAX_COLUMNS];
     struct trace_csv_format with;
     struct trace_row *row = calloc(1, sizeof *row);

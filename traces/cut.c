@@ -98,6 +98,7 @@ int ifl_trace_cut(const struct ifl_trace *whole, const struct ifl_trace_window *
                   const char *path, const struct ifl_notes *notes, struct ifl_trace *trace,
                   struct ifl_error *error)
 {
+    ifl_assert(trace_has_lengths(whole));
     *trace = (struct ifl_trace){0};
     if ((window->from_ns != 0 || window->to_ns != 0) && !whole->has_stamps)
         return ifl_fail_at(error, path, 0, 0,

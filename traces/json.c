@@ -230,6 +230,7 @@ json_t *trace_json_first(struct trace_input *input, struct ifl_error *error)
 int trace_record_fail(const struct trace_record *record, const char *key, const char *expected,
                       struct ifl_error *error)
 {
+    ifl_assert(json_is_object(record->value));
     const json_t *value = json_object_get(record->value, key);
     char *dumped = value ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT) : NULL;
     char found[48] = "missing";
@@ -243,6 +244,7 @@ int trace_record_fail(const struct trace_record *record, const char *key, const 
 int trace_record_object(const struct trace_record *record, const char *key,
                         struct trace_record *inner, struct ifl_error *error)
 {
+    ifl_assert(json_is_object(record->value));
     *inner = (struct trace_record){record->path, record->line, json_object_get(record->value, key)};
     return json_is_object(inner->value) ? 0 : trace_record_fail(record, key, "{...}", error);
 }
@@ -250,6 +252,7 @@ int trace_record_object(const struct trace_record *record, const char *key,
 const char *trace_record_name(const struct trace_record *record, const char *key,
                               struct ifl_error *error)
 {
+    ifl_assert(json_is_object(record->value));
     const json_t *value = json_object_get(record->value, key);
     const char *text = json_string_value(value);
     if (text && strcspn(text, "\r\n") == json_string_length(value))
@@ -261,6 +264,7 @@ const char *trace_record_name(const struct trace_record *record, const char *key
 int trace_record_whole(const struct trace_record *record, const char *key, int64_t min, int64_t max,
                        int64_t *value, struct ifl_error *error)
 {
+    ifl_assert(json_is_object(record->value));
     const json_t *found = json_object_get(record->value, key);
     char expected[96];
     *value = json_integer_value(found);
@@ -295,6 +299,7 @@ static int64_t real_ns(double n_units, int64_t unit_ns)
 int trace_record_stamp(const struct trace_record *record, const char *key, int64_t unit_ns,
                        int64_t *ns, struct ifl_error *error)
 {
+    ifl_assert(json_is_object(record->value));
     const json_t *found = json_object_get(record->value, key);
     const json_int_t n_units = json_integer_value(found);
     *ns = -1;

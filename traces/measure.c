@@ -144,6 +144,7 @@ static void measure_attributes(const struct ifl_trace *trace, struct ifl_trace_s
 int ifl_trace_measure(const struct ifl_trace *trace, struct ifl_trace_stats *stats,
                       struct ifl_error *error)
 {
+    ifl_assert(trace_has_lengths(trace));
     *stats = (struct ifl_trace_stats){.n = trace->n, .span_s = NAN, .rate_rps = NAN, .gap_cv = NAN};
     if (trace->n == 0)
         return ifl_fail(error, IFL_E_INPUT, "the trace is empty, expected at least one request");

@@ -15,6 +15,7 @@ void trace_note(const struct ifl_notes *notes, const char *format, ...)
 
 const char *trace_printable(char *out, size_t size, const char *text, size_t n)
 {
+    ifl_assert(size > 0);
     size_t i = 0;
     for (; i < n && i + 1 < size; i++) {
         const unsigned char c = (unsigned char)text[i];

@@ -13,6 +13,7 @@ static bool is_digit(char c)
 
 enum trace_number trace_whole(const char *text, size_t n, int64_t *value)
 {
+    ifl_assert(text[n] == '\0' || text[n] == ' ');
     const bool negative = text[0] == '-';
     const char *at = text + (negative || text[0] == '+');
     const char *const first = at;
@@ -54,6 +55,7 @@ static enum trace_number through_double(const char *text, size_t n, int64_t *ns)
 
 enum trace_number trace_seconds(const char *text, size_t n, int64_t *ns)
 {
+    ifl_assert(text[n] == '\0' || text[n] == ' ');
     const bool negative = text[0] == '-';
     const char *at = text + (negative || text[0] == '+');
     const char *const first = at;

@@ -3,6 +3,7 @@
 
 int trace_rows_want_outcomes(struct trace_rows *rows, enum trace_gaps gaps, struct ifl_error *error)
 {
+    ifl_assert(rows->trace->n == 0);
     const int rc = trace_rows_want(rows, TRACE_OUTCOME, error);
     if (rc < 0 || gaps == TRACE_WITHOUT_GAPS)
         return rc;
@@ -12,11 +13,13 @@ int trace_rows_want_outcomes(struct trace_rows *rows, enum trace_gaps gaps, stru
 
 void trace_rows_outcome(struct trace_rows *rows, const struct ifl_outcome *outcome)
 {
+    ifl_assert(rows->trace->n > 0 && rows->trace->outcome);
     rows->trace->outcome[rows->trace->n - 1] = *outcome;
 }
 
 int trace_rows_gap(struct trace_rows *rows, int64_t gap_ns, struct ifl_error *error)
 {
+    ifl_assert(rows->trace->n > 0 && rows->trace->gap_at);
     struct ifl_trace *trace = rows->trace;
     if (rows->n_gaps == rows->cap_gaps) {
         const size_t cap = 2 * rows->cap_gaps + 1024;

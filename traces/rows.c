@@ -44,6 +44,7 @@ int trace_rows_begin(struct trace_rows *rows, struct ifl_error *error)
 
 int trace_rows_want(struct trace_rows *rows, enum trace_column column, struct ifl_error *error)
 {
+    ifl_assert(rows->trace->n == 0);
     return trace_column_resize(rows->trace, column, rows->cap, error);
 }
 
@@ -106,6 +107,7 @@ static int reserve_hash_ids(struct trace_rows *rows, size_t n_more, struct ifl_e
 
 uint64_t *trace_rows_hash_ids(struct trace_rows *rows, size_t n, struct ifl_error *error)
 {
+    ifl_assert(rows->trace->n > 0);
     struct ifl_trace *trace = rows->trace;
     int rc = trace->hash_at ? 0 : begin_hash_ids(rows, error);
     if (rc == 0)

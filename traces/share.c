@@ -1,6 +1,6 @@
 /* Gives the prompts of a trace that have no prefix group a shared prefix. */
 #include "inflight/minmax.h"
-#include "inflight/trace.h"
+#include "traces.h"
 
 #include <stdlib.h>
 
@@ -15,6 +15,7 @@ static uint32_t last_group(const struct ifl_trace *trace)
 
 int ifl_trace_share_prefix(struct ifl_trace *trace, int32_t n_tokens, struct ifl_error *error)
 {
+    ifl_assert(trace_has_lengths(trace));
     if (!trace->prefix_group)
         trace->prefix_group = calloc(trace->n, sizeof *trace->prefix_group);
     if (!trace->prefix_tokens)

@@ -219,9 +219,18 @@ static int gather(const struct ifl_trace *whole, struct ifl_trace *part, const u
     return rc == 0 ? copy_client_names(whole, part, error) : rc;
 }
 
+static inline bool are_rows(const uint64_t *order, size_t n, size_t n_rows)
+{
+    for (size_t i = 0; i < n; i++)
+        if (order[i] >= n_rows)
+            return false;
+    return true;
+}
+
 int trace_gather(const struct ifl_trace *whole, uint64_t *order, size_t n, struct ifl_trace *part,
                  struct ifl_error *error)
 {
+    ifl_assert(are_rows(order, n, whole->n));
     *part = (struct ifl_trace){
         .n = n,
         .has_stamps = whole->has_stamps,
@@ -286,6 +295,7 @@ static int order_by_stamp(const struct ifl_trace *trace, uint64_t *order, struct
 
 int ifl_trace_sort(struct ifl_trace *trace, const struct ifl_notes *notes, struct ifl_error *error)
 {
+    ifl_assert(trace_has_lengths(trace));
     size_t n_news;
     struct ifl_trace sorted;
     if (count_late(trace, &n_news) == 0)

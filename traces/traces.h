@@ -65,7 +65,7 @@ int trace_input_fail_long(const struct trace_input *input, int line, struct ifl_
 
 enum trace_number { TRACE_NUMBER, TRACE_NOT_A_NUMBER, TRACE_OUT_OF_RANGE };
 
-/* `text` ends with a NUL at [n]. */
+/* The number ends at [n], with a NUL or a blank. */
 enum trace_number trace_whole(const char *text, size_t n, int64_t *value);
 /* Decimal seconds to the nearest nanosecond; exponents go through strtod. */
 enum trace_number trace_seconds(const char *text, size_t n, int64_t *ns);
@@ -135,6 +135,15 @@ void trace_set_cell(struct ifl_trace *trace, enum trace_column column, size_t ro
 int trace_column_resize(struct ifl_trace *trace, enum trace_column column, size_t cap,
                         struct ifl_error *error);
 bool trace_column_there(const struct ifl_trace *trace, enum trace_column column);
+
+/* True if every length is at least 1, as struct ifl_trace says. */
+static inline bool trace_has_lengths(const struct ifl_trace *trace)
+{
+    for (size_t i = 0; i < trace->n; i++)
+        if (trace->n_prompt[i] < 1 || trace->n_output[i] < 1)
+            return false;
+    return true;
+}
 
 /* Makes `part`: its row i is the row order[i] of `whole`, in every column. Takes ownership of
  * `order`: it becomes the column of request ids if `whole` has none, else it is freed. */

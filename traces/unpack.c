@@ -165,6 +165,7 @@ static int recognise(struct ifl_unpacker *u, struct ifl_error *error)
 
 int ifl_unpack(struct ifl_unpacker *u, void *bytes, size_t cap, size_t *n, struct ifl_error *error)
 {
+    ifl_assert(cap > 0);
     *n = 0;
     if (u->packing == NOT_SEEN && recognise(u, error) < 0)
         return error->code;

@@ -69,6 +69,7 @@ static void write_row(FILE *out, const struct ifl_trace *trace, size_t row)
 
 int ifl_trace_write(const struct ifl_trace *trace, FILE *out, struct ifl_error *error)
 {
+    ifl_assert(trace_has_lengths(trace));
     write_header(out, trace);
     for (size_t i = 0; i < trace->n && !ferror(out); i++)
         write_row(out, trace, i);

@@ -186,6 +186,9 @@ static struct piece piece_of(const struct cpu_pass *pass, int32_t layer, int32_t
 void cpu_attend_seq(const struct cpu_pass *pass, int32_t layer, int32_t seq, int32_t first,
                     int32_t n)
 {
+    ifl_assert(n > 0 && first >= pass->first && first + n <= pass->first + pass->n);
+    ifl_assert(pass->step->first_token[seq] <= first &&
+               first + n <= pass->step->first_token[seq + 1]);
     const struct ifl_engine_model *m = &pass->engine->limits.model;
     const struct piece piece = piece_of(pass, layer, seq, first);
     if (n < CPU_FEW_ROWS) {

@@ -86,6 +86,9 @@ static inline float *cpu_block_row(const struct cpu_engine *engine, uint32_t blo
                                    int32_t k_or_v, int32_t kv_head, int32_t token)
 {
     const struct ifl_engine_model *m = &engine->limits.model;
+    ifl_assert(block < (uint32_t)engine->limits.n_blocks);
+    ifl_assert(layer >= 0 && layer < m->n_layers && kv_head >= 0 && kv_head < m->n_kv_heads);
+    ifl_assert((k_or_v == 0 || k_or_v == 1) && token >= 0 && token < engine->limits.block_tokens);
     const size_t head =
         ((size_t)layer * 2 + (size_t)k_or_v) * (size_t)m->n_kv_heads + (size_t)kv_head;
     return engine->kv + (size_t)block * engine->block_floats +

@@ -210,6 +210,8 @@ static int32_t sample(const struct cpu_pass *pass, int32_t *sampled, float *logi
 
 int32_t cpu_forward(const struct cpu_pass *pass, int32_t *sampled, float *logits)
 {
+    ifl_assert(pass->n > 0 && pass->n <= CPU_PASS_TOKENS);
+    ifl_assert(pass->first >= 0 && pass->first + pass->n <= pass->step->n_tokens);
     const volatile sig_atomic_t *stop = pass->engine->limits.stop;
     embed(pass);
     for (int32_t layer = 0; layer < pass->engine->limits.model.n_layers; layer++) {

@@ -46,6 +46,7 @@ void cpu_rotate(float *x, const float *cosines, const float *sines, size_t half)
 
 int32_t cpu_argmax(const float *x, int32_t n)
 {
+    ifl_assert(n > 0);
     int32_t best = 0;
     for (int32_t i = 1; i < n; i++)
         if (x[i] > x[best])
@@ -55,6 +56,7 @@ int32_t cpu_argmax(const float *x, int32_t n)
 
 void cpu_softmax(float *x, size_t n)
 {
+    ifl_assert(n > 0);
     float max = x[0], sum = 0;
 #pragma omp simd reduction(max : max)
     for (size_t i = 1; i < n; i++)

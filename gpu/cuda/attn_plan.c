@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 
+#include "inflight/assert.h"
 #include "inflight/minmax.h"
 
 /* ---- decode ---- */
@@ -69,6 +70,7 @@ static void sequence_cut(struct decode_cut *cut, int32_t seq, int32_t at, int32_
 int32_t attn_decode_plan(struct attn_decode_plan *plan, int32_t n_shares, int32_t window_tokens,
                          const int32_t kv_len[], int32_t n_seqs)
 {
+    ifl_assert(n_shares > 0 && window_tokens >= 0);
     const int32_t n_tiles = share_tiles(kv_len, n_seqs, window_tokens, n_shares);
     struct decode_cut cut = {.plan = plan, .room_tiles = n_tiles, .n_per_share = n_tiles};
     plan->share_indptr[0] = 0;
@@ -90,6 +92,7 @@ static int64_t rows_of(const int32_t q_indptr[], int32_t seq, int32_t group)
 
 int32_t attn_prefill_tile_rows(const int32_t q_indptr[], int32_t n_seqs, int32_t group)
 {
+    ifl_assert(group > 0);
     const int64_t n_rows = (int64_t)(q_indptr[n_seqs] - q_indptr[0]) * group;
     return n_rows > 64 * (int64_t)n_seqs ? 128 : 64;
 }
@@ -97,6 +100,7 @@ int32_t attn_prefill_tile_rows(const int32_t q_indptr[], int32_t n_seqs, int32_t
 int32_t attn_prefill_n_items(const int32_t q_indptr[], int32_t n_seqs, int32_t group,
                              int32_t tile_rows)
 {
+    ifl_assert(group > 0 && tile_rows > 0);
     int64_t n_items = 0;
     for (int32_t s = 0; s < n_seqs; s++)
         n_items += (rows_of(q_indptr, s, group) + tile_rows - 1) / tile_rows;
@@ -151,6 +155,7 @@ static size_t sequence_tile(struct attn_prefill_item out[], int32_t seq, int32_t
 int32_t attn_prefill_plan(struct attn_prefill_item items[], const int32_t q_indptr[],
                           const int32_t kv_len[], int32_t n_seqs, int32_t group, int32_t tile_rows)
 {
+    ifl_assert(group > 0 && tile_rows > 0);
     size_t n = 0;
     for (int32_t s = 0; s < n_seqs; s++)
         n +=

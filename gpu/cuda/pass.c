@@ -34,6 +34,7 @@ static void *place(void *base, size_t *at, size_t n, size_t each_bytes)
 size_t pass_lay_out(const struct pass_limits *limits, const struct pass_shape *shape, void *base,
                     struct pass_arrays *a)
 {
+    ifl_assert((uintptr_t)base % 16 == 0);
     const size_t n_rows = (size_t)shape->n_rows, n_decodes = (size_t)shape->n_decodes;
     const size_t n_seqs = n_decodes + (size_t)shape->n_prefills;
     const size_t n_shares = (size_t)limits->n_shares, word = sizeof(int32_t);

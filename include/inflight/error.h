@@ -13,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "inflight/assert.h"
+
 enum ifl_code {
     IFL_OK = 0,
     IFL_E_INPUT = -1,       /* the user's input is wrong: exit code 2 */
@@ -86,7 +88,8 @@ struct ifl_notes {
     void *context;
 };
 
-/* Aborts with file and line if a condition of inflight itself does not hold; in every build. */
+/* Aborts with file and line if a condition of inflight itself does not hold; in every build. For
+ * conditions that are cheap beside what they protect; ifl_assert (assert.h) is for all others. */
 #define ifl_require(condition)                                                                     \
     ((condition) ? (void)0                                                                         \
                  : (fprintf(stderr, "inflight: %s:%d: broken invariant: %s\n", __FILE__, __LINE__, \

@@ -73,11 +73,13 @@ struct ifl_fleet {
 
 static inline const struct ifl_load *ifl_load_of(const struct ifl_fleet *fleet, size_t i)
 {
+    ifl_assert(i < fleet->n);
     return fleet->ops->load(fleet, i);
 }
 
 static inline size_t ifl_nth(const struct ifl_fleet *fleet, unsigned roles, size_t k)
 {
+    ifl_assert(k < fleet->ops->up(fleet, roles));
     return fleet->ops->nth(fleet, roles, k);
 }
 
@@ -93,6 +95,7 @@ static inline size_t ifl_least(const struct ifl_fleet *fleet, unsigned roles)
 
 static inline int32_t ifl_cached_tokens(const struct ifl_fleet *fleet, size_t i)
 {
+    ifl_assert(i < fleet->n);
     return fleet->ops->cached(fleet, i);
 }
 
@@ -103,12 +106,14 @@ static inline uint64_t ifl_fleet_draw(const struct ifl_fleet *fleet, uint32_t in
 
 static inline struct ifl_requests ifl_running_at(const struct ifl_fleet *fleet, size_t i)
 {
+    ifl_assert(i < fleet->n);
     return fleet->ops->running(fleet, i);
 }
 
 static inline bool ifl_migrate(const struct ifl_fleet *fleet, const struct ifl_request *r,
                                size_t to)
 {
+    ifl_assert(to < fleet->n);
     return fleet->ops->migrate(fleet, r, to);
 }
 

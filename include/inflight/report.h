@@ -81,6 +81,8 @@ static inline void ifl_stretch_step(const struct ifl_stretch_record *of,
                                     const struct ifl_pool_use *use, size_t i,
                                     struct ifl_step_record *step)
 {
+    ifl_assert(i < of->n);
+    ifl_assert(i == 0 || step->step == of->first->step + i - 1);
     if (i == 0) {
         *step = *of->first;
     } else {

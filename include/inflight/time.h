@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "inflight/assert.h"
+
 #define IFL_NEVER INT64_MAX /* it has not happened, or will not: later than everything */
 /* No simulated step or arrival is later than this, 291 years: sums of times stay in int64_t. */
 #define IFL_LAST_NS 9200000000000000000LL
@@ -17,6 +19,7 @@
  * NaN. */
 static inline int64_t ifl_ns_from_s(double s)
 {
+    ifl_assert(s == s);
     const double ns = s * 1e9;
     if (ns >= 9.2e18)
         return IFL_NEVER;
@@ -30,6 +33,7 @@ static inline int64_t ifl_ns_from_s(double s)
 #define IFL_SHORT_S 2
 static inline int32_t ifl_short_ns_from_s(double s)
 {
+    ifl_assert(s >= 0 && s < IFL_SHORT_S);
     return (int32_t)(s * 1e9 + 0.5);
 }
 

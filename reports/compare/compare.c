@@ -143,6 +143,7 @@ static int compare(struct comparing *c, struct ifl_error *error)
 
 int ifl_compare(const struct ifl_comparison *of, struct ifl_error *error)
 {
+    ifl_assert(!of->key || (of->base_value && of->other_value));
     struct comparing comparing = {0};
     if (matching_read(&comparing.matching, of, error))
         return error->code;

@@ -75,6 +75,7 @@ static int take_row(void *context, const double *value, struct ifl_error *error)
 int figure_scan(const struct plot *plot, const char *name, size_t n, const char *const *columns,
                 figure_row_fn *take, void *context, struct ifl_error *error)
 {
+    ifl_assert(n > 0 && strcmp(columns[0], "point") == 0);
     int code = IFL_OK;
     for (size_t run = 0; run < plot->set->n_runs && !code; run++) {
         struct sieve sieve = {

@@ -95,12 +95,12 @@ static char *put_nothing(char *at, const struct bench *bench, size_t row)
 {
     (void)bench;
     (void)row;
-    return row_word(at, "\"\"");
+    return stpcpy(at, "\"\",");
 }
 
 static char *put_error(char *at, const struct bench *bench, size_t row)
 {
-    return row_word(at, completed(bench, row) ? "\"\"" : "\"not finished\"");
+    return stpcpy(at, completed(bench, row) ? "\"\"," : "\"not finished\",");
 }
 
 static int put_list(struct bench *bench, const char *key, put_entry_fn *put_entry,
@@ -309,6 +309,8 @@ static int put_all(struct bench *bench, struct ifl_error *error)
 int ifl_export_bench(const struct ifl_bench_export *export, const char *path,
                      struct ifl_error *error)
 {
+    ifl_assert(export->trace->outcome);
+    ifl_assert(ifl_ascends(export->trace->arrival_ns, export->trace->n));
     const size_t n = export->trace->n;
     struct bench bench = {.of = export,
                           .ns = malloc((n + 1) * sizeof *bench.ns),

@@ -149,9 +149,18 @@ static size_t append(struct gaps *gaps, const int64_t *gap_ns, size_t n, uint32_
     return i;
 }
 
+static inline int64_t sum_of(const int64_t *gap_ns, size_t n)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += gap_ns[i];
+    return sum;
+}
+
 int gaps_add_all(struct gaps *gaps, const int64_t *gap_ns, size_t n, int64_t total_ns,
                  int32_t requests, struct ifl_error *error)
 {
+    ifl_assert(sum_of(gap_ns, n) == total_ns);
     const uint32_t each = (uint32_t)requests;
     exact_add(&gaps->total_ns, total_ns, requests);
     gaps->n_gaps += (int64_t)n * requests;

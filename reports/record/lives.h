@@ -22,11 +22,21 @@ const struct life *lives_add(struct lives *lives, const struct ifl_request_recor
 /* Fills order[n] with the indices of the lives in order of arrival, then request_id. */
 int lives_order(const struct lives *lives, uint32_t *order, struct ifl_error *error);
 
+/* True if lives[order[i]], 0 <= i < n, are in order of arrival. */
+static inline bool lives_ascend(const struct life *lives, const uint32_t *order, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (lives[order[i - 1]].arrival_ns > lives[order[i]].arrival_ns)
+            return false;
+    return true;
+}
+
 /* The i-th of n in that order. If the order is not that of the indices, every access would miss the
  * cache, so a life a few positions ahead is prefetched. */
 static inline const struct life *life_at(const struct life *lives, const uint32_t *order, size_t n,
                                          size_t i)
 {
+    ifl_assert(i < n);
     enum { AHEAD = 6 };
     const struct life *soon = &lives[order[i + AHEAD < n ? i + AHEAD : i]];
     __builtin_prefetch(soon);

@@ -53,6 +53,9 @@ static double quantile_at(struct walk *walk, uint64_t n_samples, double q)
 void quantile_find(const int64_t *value, const uint32_t *count, size_t n, const double *wanted,
                    size_t n_wanted, double *found)
 {
+    ifl_assert(ifl_ascends(value, n));
+    ifl_assert(ifl_ascends_real(wanted, n_wanted));
+    ifl_assert(n_wanted == 0 || (wanted[0] >= 0 && wanted[n_wanted - 1] <= 1));
     struct walk walk = {.value = value, .count = count};
     uint64_t n_samples = 0;
     for (size_t i = 0; i < n; i++)
@@ -63,6 +66,7 @@ void quantile_find(const int64_t *value, const uint32_t *count, size_t n, const 
 
 double quantile_of_grid(size_t i)
 {
+    ifl_assert(i < QUANTILE_GRID);
     if (i < QUANTILE_STEPS)
         return (double)i / QUANTILE_STEPS;
     return i == QUANTILE_STEPS ? 0.999 : 1;

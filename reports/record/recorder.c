@@ -269,9 +269,23 @@ static bool fits_64_bits(const struct ifl_stretch_record *of)
     return !__builtin_mul_overflow(lasted_ns(of), (int64_t)of->n, &most);
 }
 
+/* For the precondition: the steps follow one another, and the uses of the pool cover all of them.
+ */
+static inline bool is_whole(const struct ifl_stretch_record *of)
+{
+    int64_t at_ns = of->first->start_ns;
+    size_t i = 0, use = 0;
+    for (; i < of->n && at_ns + of->duration_ns[i] == of->end_ns[i]; i++)
+        at_ns = of->end_ns[i];
+    for (size_t until = 0; use < of->n_uses && of->use[use].until > until; use++)
+        until = of->use[use].until;
+    return i > 0 && i == of->n && use > 0 && use == of->n_uses && of->use[use - 1].until == of->n;
+}
+
 int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_record *of,
                        struct ifl_error *error)
 {
+    ifl_assert(is_whole(of));
     if (recorder->shows_steps || recorder->from_ns > 0 || !fits_64_bits(of))
         return record_each(recorder, of, error);
     add_stretch(&recorder->sums, of);
@@ -283,6 +297,7 @@ int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_r
 int ifl_record_work(struct ifl_recorder *recorder, const struct ifl_work_record *record,
                     struct ifl_error *error)
 {
+    ifl_assert(whole_is_open(&recorder->work) || whole_is_open(&recorder->timeline.file));
     if (whole_is_open(&recorder->work)) {
         char *at = whole_room(&recorder->work, WORK_ROW_BYTES, error);
         if (!at)
@@ -305,6 +320,7 @@ int ifl_record_work(struct ifl_recorder *recorder, const struct ifl_work_record 
 int ifl_record_stall(struct ifl_recorder *recorder, const struct ifl_stall_record *record,
                      struct ifl_error *error)
 {
+    ifl_assert(whole_is_open(&recorder->work) || whole_is_open(&recorder->timeline.file));
     (void)error;
     if (whole_is_open(&recorder->timeline.file))
         timeline_stall(&recorder->timeline, record);

@@ -120,6 +120,8 @@ int ifl_mean_of_runs(void *context, size_t point, const char **values, struct if
                      struct ifl_error *error)
 {
     const struct ifl_replications *of = context;
+    ifl_assert(of->n > 0 && of->runs->n_keys > 0);
+    ifl_assert(point < of->runs->n_points / of->n);
     struct group group;
     int code = group_create(&group, of, error);
     if (!code)
@@ -200,6 +202,8 @@ static int write_groups(struct whole_file *file, const struct ifl_replications *
 int ifl_write_replications(const char *path, const struct ifl_replications *of,
                            struct ifl_error *error)
 {
+    ifl_assert(of->n > 0 && of->runs->n_keys > 0);
+    ifl_assert(of->runs->n_points % of->n == 0);
     struct whole_file file;
     if (whole_open(&file, path, error))
         return error->code;

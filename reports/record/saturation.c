@@ -117,6 +117,7 @@ static bool grows_each_quarter(const double mean[N_BINS])
 
 bool saturation_found(const struct life *lives, const uint32_t *order, size_t n)
 {
+    ifl_assert(lives_ascend(lives, order, n));
     if (n == 0)
         return false;
     const int64_t first_ns = lives[order[0]].arrival_ns;

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "inflight/assert.h"
+
 struct scale {
     int64_t origin; /* no value is less */
     int bits;
@@ -15,6 +17,7 @@ struct scale {
 
 static inline size_t scale_bin(struct scale scale, int64_t value)
 {
+    ifl_assert(value >= scale.origin);
     const uint64_t distance = (uint64_t)value - (uint64_t)scale.origin;
     const uint64_t finest = ((uint64_t)2 << scale.bits) - 1; /* bins up to here have width 1 */
     const int top_bit = 63 ^ __builtin_clzll(distance | finest);

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "inflight/minmax.h"
+#include "record/lives.h"
 #include "record/saturation.h"
 
 /* ---- latencies ---- */
@@ -86,6 +87,8 @@ static void average_steps(const struct step_sums *steps, struct ifl_summary *sum
 int summarize(const struct summary_input *input, struct distribution latencies[N_LATENCIES],
               struct ifl_summary *summary, struct ifl_error *error)
 {
+    ifl_assert(lives_ascend(input->lives, input->order, input->n));
+    ifl_assert(input->tally->n == input->n);
     if (describe_latencies(input, latencies, error))
         return error->code;
     *summary = (struct ifl_summary){

@@ -30,6 +30,8 @@ static void add_sample(struct samples *to, int64_t ns)
 
 void tally_life(struct tally *tally, const struct life *life)
 {
+    ifl_assert(tally->n < (size_t)(tally->of[1].ns - tally->of[0].ns));
+    ifl_assert(tally->n == 0 || life->arrival_ns >= tally->first_arrival_ns);
     if (tally->n++ == 0)
         tally->first_arrival_ns = life->arrival_ns;
     tally->n_rejected += life->status == IFL_REJECTED;

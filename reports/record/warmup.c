@@ -3,6 +3,8 @@
 #include <gsl/gsl_statistics_double.h>
 #include <stdlib.h>
 
+#include "record/lives.h"
+
 #define BATCH ((size_t)5)
 #define MIN_BATCHES ((size_t)10)
 
@@ -49,6 +51,7 @@ static size_t end_of(int64_t (*latency_ns)(const struct life *), const struct li
 int warmup_requests(const struct life *lives, const uint32_t *order, size_t n, size_t *n_warmup,
                     struct ifl_error *error)
 {
+    ifl_assert(lives_ascend(lives, order, n));
     double *observed = malloc((n ? n : 1) * sizeof *observed);
     if (!observed)
         return ifl_fail_nomem(error);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "inflight/assert.h"
 #include "inflight/time.h"
 
 /* "000,001,002,...,999,": three digits, and the comma that ends a field. */
@@ -93,6 +94,7 @@ char *row_real(char *at, double value)
 
 char *row_word(char *at, const char *word)
 {
+    ifl_assert(!strpbrk(word, ",\"\r\n"));
     at = stpcpy(at, word);
     *at++ = ',';
     return at;
@@ -120,6 +122,7 @@ char *row_text(char *at, const char *text)
 
 char *row_end(char *at)
 {
+    ifl_assert(at[-1] == ',');
     at[-1] = '\n';
     return at;
 }

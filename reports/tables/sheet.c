@@ -79,11 +79,13 @@ void sheet_free(struct sheet *sheet)
 
 const char *sheet_header(const struct sheet *sheet, size_t column)
 {
+    ifl_assert(column < sheet->n_columns);
     return sheet->text + sheet->cell[column];
 }
 
 const char *sheet_cell(const struct sheet *sheet, size_t row, size_t column)
 {
+    ifl_assert(row < sheet->n_rows && column < sheet->n_columns);
     return sheet->text + sheet->cell[(row + 1) * sheet->n_columns + column];
 }
 

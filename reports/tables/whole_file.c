@@ -77,6 +77,8 @@ char *whole_room(struct whole_file *file, size_t n, struct ifl_error *error)
 
 void whole_commit(struct whole_file *file, const char *end)
 {
+    ifl_assert(!file->buffer ||
+               (end >= file->buffer + file->n_bytes && end <= file->buffer + file->cap_bytes));
     file->n_bytes = (size_t)(end - file->buffer);
 }
 

@@ -2,11 +2,14 @@
 
 #include <math.h>
 
+#include "inflight/assert.h"
 #include "inflight/minmax.h"
 #include "record/exact_sum.h"
 
 double distance_ks(const int64_t *a, const int64_t *b, size_t n)
 {
+    ifl_assert(ifl_ascends(a, n));
+    ifl_assert(ifl_ascends(b, n));
     double largest = 0;
     for (size_t i = 0, k = 0; i < n && k < n;) {
         const int64_t at = ifl_min(a[i], b[k]);
@@ -21,6 +24,8 @@ double distance_ks(const int64_t *a, const int64_t *b, size_t n)
 
 double distance_wasserstein(const int64_t *a, const int64_t *b, size_t n)
 {
+    ifl_assert(ifl_ascends(a, n));
+    ifl_assert(ifl_ascends(b, n));
     struct exact_sum sum = {0};
     for (size_t i = 0; i < n; i++)
         exact_add(&sum, a[i] < b[i] ? b[i] - a[i] : a[i] - b[i], 1);

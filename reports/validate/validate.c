@@ -50,6 +50,7 @@ static int report(const struct ifl_validation *v, const struct pairs *pairs,
 
 int ifl_validate(const struct ifl_validation *v, struct ifl_error *error)
 {
+    ifl_assert(v->n_parts == 0 || v->part < v->n_parts);
     struct pairs pairs;
     struct findings findings = {0};
     if (check_outcomes(&v->simulated, error) || check_outcomes(&v->measured, error) ||

@@ -226,11 +226,13 @@ void table_free(struct table *table)
 
 const char *table_name(const struct table *table, size_t column)
 {
+    ifl_assert(column < table->n_columns);
     return table->text + table->cells[column];
 }
 
 const char *table_cell(const struct table *table, size_t row, size_t column)
 {
+    ifl_assert(row < table->n_rows && column < table->n_columns);
     return table->text + table->cells[(row + 1) * table->n_columns + column];
 }
 

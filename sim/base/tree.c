@@ -78,6 +78,7 @@ static int append(struct node *parent, struct node *child)
 
 int tree_append(struct node *parent, const char *key, struct node *child, struct ifl_error *error)
 {
+    ifl_assert(parent->kind == (key ? NODE_MAP : NODE_LIST));
     if (child && rename_key(child, key) == 0 && append(parent, child) == 0)
         return 0;
     tree_free(child);
@@ -227,6 +228,7 @@ static int replace(struct node **slot, struct node *child, struct ifl_error *err
 
 int tree_set(struct node *map, const char *key, struct node *child, struct ifl_error *error)
 {
+    ifl_assert(map->kind == NODE_MAP);
     struct node **slot = slot_of(map, key, strlen(key));
     return slot ? replace(slot, child, error) : tree_append(map, key, child, error);
 }

@@ -65,6 +65,7 @@ static int try_once(struct dir_lock *lock, const char *dir, struct ifl_error *er
 
 int dir_lock_take(struct dir_lock *lock, const char *dir, struct ifl_error *error)
 {
+    ifl_assert(strlen(dir) < 512);
     int rc = 1;
     snprintf(lock->path, sizeof lock->path, "%.511s/.lock", dir);
     while (rc > 0)

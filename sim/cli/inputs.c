@@ -164,8 +164,17 @@ bool inputs_newer_than(const struct inputs *inputs, const struct timespec *when)
 
 /* ---- all ---- */
 
+static inline bool no_plugins_yet(void)
+{
+    size_t i = 0;
+    while (registry_at(i) && registry_is_builtin(registry_at(i)))
+        i++;
+    return !registry_at(i);
+}
+
 void inputs_init(struct inputs *inputs, const char *const *plugins, size_t n_plugins)
 {
+    ifl_assert(no_plugins_yet());
     *inputs = (struct inputs){.plugins = plugins, .n_plugins = n_plugins};
     pthread_mutex_init(&inputs->lock, NULL);
     for (size_t i = 0; i < n_plugins; i++)

@@ -14,6 +14,7 @@ static const char record_name[] = "record";
 
 void parts_init(struct parts *parts, const char *out_dir, uint64_t study_hash, size_t record_bytes)
 {
+    ifl_assert(strlen(out_dir) < 512);
     snprintf(parts->dir, sizeof parts->dir, "%.511s/.parts", out_dir);
     parts->study_hash = study_hash;
     parts->record_bytes = record_bytes;

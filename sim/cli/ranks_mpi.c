@@ -63,8 +63,12 @@ static void open_counters(void)
     MPI_Win_lock_all(0, ranks.window);
 }
 
+static bool begun; /* by ranks_join */
+
 int ranks_join(struct ifl_error *error)
 {
+    ifl_assert(!begun);
+    begun = true;
     int given;
     if (!launched_by_mpi())
         return 0;
@@ -87,6 +91,7 @@ int ranks_join(struct ifl_error *error)
 
 void ranks_leave(void)
 {
+    ifl_assert(begun);
     if (ranks.pulses) {
         ranks_meet();
         atomic_store(&ranks.stopping, true);
@@ -103,16 +108,19 @@ void ranks_leave(void)
 
 int ranks_n(void)
 {
+    ifl_assert(begun);
     return ranks.n;
 }
 
 int ranks_own(void)
 {
+    ifl_assert(begun);
     return ranks.own;
 }
 
 uint64_t ranks_add(enum ranks_counter counter, uint64_t n)
 {
+    ifl_assert(begun);
     uint64_t was;
     if (ranks.n == 1)
         return atomic_fetch_add(&own_counters[counter], n);
@@ -126,6 +134,7 @@ uint64_t ranks_add(enum ranks_counter counter, uint64_t n)
 /* Not MPI_Barrier, which would spin and keep the lock. */
 void ranks_meet(void)
 {
+    ifl_assert(begun);
     MPI_Request request;
     int met = 0;
     if (ranks.n == 1)
@@ -144,6 +153,7 @@ void ranks_meet(void)
 
 int ranks_agree(int code, struct ifl_error *error)
 {
+    ifl_assert(begun);
     int own = code < 0 ? ranks.own : ranks.n, lowest;
     if (ranks.n == 1)
         return code;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "cli/ranks.h"
+
 static void say(const struct ifl_notes *notes, const char *text)
 {
     if (notes->say)
@@ -93,6 +95,8 @@ static int check_point(const struct run_files *files, size_t point, void *record
 int resume_check(const struct run_files *files, const struct ifl_notes *notes,
                  struct ifl_error *error)
 {
+    ifl_assert(ranks_own() == 0);
+    ifl_assert(files->n_joined == 0);
     const size_t n = run_files_n_records(files);
     void *record = malloc(files->parts.record_bytes);
     int rc = record ? 0 : ifl_fail_nomem(error);

@@ -309,8 +309,17 @@ void run_files_finish(struct run_files *files)
     pthread_mutex_destroy(&files->joining);
 }
 
+static inline bool are_closed(const struct run_files *files)
+{
+    for (int kind = 0; kind < N_REPORTS; kind++)
+        if (files->joints[kind])
+            return false;
+    return true;
+}
+
 int run_files_write_config(const struct run_files *files, struct ifl_error *error)
 {
+    ifl_assert(are_closed(files));
     char path[IFL_PATH_BYTES];
     struct new_file file;
     final_path(files, config_name, path);

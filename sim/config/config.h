@@ -64,6 +64,7 @@ struct serving_config {
 /* The i-th admit module in the order of asking. Behind the last one the policy is NULL. */
 static inline struct module_config *serving_admit(const struct serving_config *serving, size_t i)
 {
+    ifl_assert(i <= MAX_MORE_ADMITS);
     const size_t at = i == 0 ? IFL_ADMIT : IFL_N_KINDS + i - 1;
     return (struct module_config *)(uintptr_t)&serving->modules[at];
 }

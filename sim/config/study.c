@@ -99,6 +99,7 @@ static void reseed(struct config *config, size_t replication)
 int study_read(const struct study *study, size_t point, struct config *config,
                struct ifl_error *error)
 {
+    ifl_assert(point < study_n_points(study));
     struct node *upper = tree_copy(study->user), *root = tree_node(NODE_MAP, study->user);
     int code = upper && root ? 0 : ifl_fail_nomem(error);
     if (code == 0)
@@ -276,11 +277,13 @@ size_t study_n_axes(const struct study *study)
 
 const char *study_axis(const struct study *study, size_t axis)
 {
+    ifl_assert(axis < study_n_axes(study));
     return axis < n_swept(study) ? study->sweep->of[axis]->key : replication_axis;
 }
 
 const char *study_value(const struct study *study, size_t point, size_t axis)
 {
+    ifl_assert(point < study_n_points(study) && axis < study_n_axes(study));
     const size_t n = n_replications(study);
     return axis < n_swept(study) ? sweep_value(study->sweep, point / n, axis)->text
                                  : study->replications->of[point % n]->text;

@@ -54,6 +54,7 @@ int sweep_check(const struct node *sweep, size_t *n_points, struct ifl_error *er
 
 const struct node *sweep_value(const struct node *sweep, size_t point, size_t axis)
 {
+    ifl_assert(axis < sweep->n);
     for (size_t later = axis + 1; later < sweep->n; later++)
         point /= sweep->of[later]->n;
     return sweep->of[axis]->of[point % sweep->of[axis]->n];

@@ -228,10 +228,19 @@ static void remembered_run_s(struct cost *cost, const struct ifl_step_totals *fi
         plain_run_s(&line, &run, n, s);
 }
 
+static inline bool can_share(const struct model *model, const struct hardware *hardware,
+                             int32_t tensor_parallel)
+{
+    struct ifl_error why;
+    return model_check_parallel(model, tensor_parallel, &why) == 0 &&
+           (tensor_parallel == 1 || hardware_allreduce(hardware, tensor_parallel));
+}
+
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
                        const struct hardware *hardware, int32_t tensor_parallel, int32_t n_stages,
                        int32_t block_tokens)
 {
+    ifl_assert(can_share(model, hardware, tensor_parallel));
     *rank = (struct roofline_rank){.model = model, .hardware = hardware, .n_stages = n_stages};
     if (tensor_parallel > 1)
         rank->allreduce = hardware_allreduce(hardware, tensor_parallel);

@@ -97,6 +97,7 @@ void routing_destroy(struct routing *routing)
 
 void routing_note_load(struct routing *routing, const struct replica *replica)
 {
+    ifl_assert(replica == &routing->replicas[replica->fixed.number]);
     struct ifl_load *load = &routing->loads[replica->fixed.number];
     load->n_running = (int32_t)(replica->here.running.n - replica->leaving.n_ended);
     load->n_waiting = (int32_t)replica->here.waiting.n;
@@ -174,6 +175,7 @@ void routing_note_shed(struct routing *routing, const char *why)
 void routing_tell_sent(struct routing *routing, const struct arrival *arrival, uint32_t replica,
                        int64_t now_ns)
 {
+    ifl_assert(replica < routing->n);
     const struct module *router = routing->router;
     if (router && router->policy->ops.route->on_sent)
         router->policy->ops.route->on_sent(router->self, show(routing, arrival, now_ns), replica);
@@ -190,6 +192,7 @@ static const struct ifl_fleet *show_live(struct routing *routing, const struct r
 
 void routing_tell_first_tokens(struct routing *routing, const struct replica *replica)
 {
+    ifl_assert(replica == &routing->replicas[replica->fixed.number]);
     const struct module *router = routing->router;
     if (!router || !router->policy->ops.route->on_first_token)
         return;
@@ -204,6 +207,7 @@ void routing_tell_first_tokens(struct routing *routing, const struct replica *re
 void routing_tell_end(struct routing *routing, const struct replica *replica,
                       const struct live_request *r)
 {
+    ifl_assert(replica == &routing->replicas[replica->fixed.number]);
     const struct module *router = routing->router;
     if (router && router->policy->ops.route->on_end)
         router->policy->ops.route->on_end(router->self, show_live(routing, replica, r),

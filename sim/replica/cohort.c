@@ -190,6 +190,7 @@ void cohort_unlist(struct cohort *cohort, struct live_request *r)
 
 void cohort_regrow(struct cohort *cohort, struct live_request *r)
 {
+    ifl_assert(r->in_cohort && !r->counted);
     cohort_unlist(cohort, r);
     r->grow_phase = grow_phase(cohort, r);
     grow_insert(cohort, r);
@@ -197,8 +198,15 @@ void cohort_regrow(struct cohort *cohort, struct live_request *r)
 
 /* ---- growing by count ---- */
 
+static inline bool is_listed(const struct cohort *cohort, const struct live_request *r)
+{
+    return r->links[GROWING].prev || cohort->grow[r->grow_phase].head == r;
+}
+
 void cohort_count(struct cohort *cohort, struct live_request *r, int64_t at, int32_t n_unused)
 {
+    ifl_assert(r->in_cohort && !r->counted && r->grow_phase != COHORT_NEVER);
+    ifl_assert(!is_listed(cohort, r));
     cohort->n_counted[r->grow_phase]++;
     mark_growth(cohort, r->grow_phase);
     r->counted = true;
@@ -220,6 +228,7 @@ static void stop_counting(struct cohort *cohort, struct live_request *r)
 
 void cohort_uncount(struct cohort *cohort, struct live_request *r)
 {
+    ifl_assert(r->counted && r->synced_tick == cohort->tick);
     stop_counting(cohort, r);
     r->grow_phase = grow_phase(cohort, r);
     grow_insert(cohort, r);
@@ -241,6 +250,7 @@ static void note_fresh(struct cohort *cohort, struct live_request *r)
 
 void cohort_add(struct cohort *cohort, struct live_request *r, bool counts)
 {
+    ifl_assert(request_decodes(&r->pub) && cohort->n < cohort->cap);
     ifl_require(!r->in_cohort && r->pub.stale.n_tokens == r->pub.stale.n_computed + 1);
     r->in_cohort = true;
     r->pub.ticks = &cohort->ticks;
@@ -260,6 +270,7 @@ void cohort_add(struct cohort *cohort, struct live_request *r, bool counts)
 
 void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
 {
+    ifl_assert(r->in_cohort);
     const int32_t n = (int32_t)(cohort->tick - r->synced_tick);
     const int32_t n_held = r->pub.stale.n_computed + n + cohort->grown;
     if (r->counted && n_held > r->pub.stale.n_blocks * cohort->block.tokens)
@@ -357,6 +368,7 @@ static inline int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
 
 size_t cohort_pass(struct cohort *cohort, size_t n)
 {
+    ifl_assert(n > 0 && (n == 1 || cohort->n_fresh == 0));
     const uint32_t block_tokens = (uint32_t)cohort->block.tokens;
     const uint32_t next = (uint32_t)cohort->phase + 1;
     uint32_t phase = next < block_tokens ? next : 0;
@@ -398,6 +410,7 @@ static bool never_shorten(const int64_t *gap_ns, size_t n)
 
 int cohort_note_gaps(struct cohort *cohort, const int64_t *gap_ns, size_t n, int64_t end_ns)
 {
+    ifl_assert(cohort->n_fresh == 0 && (int64_t)n <= cohort->tick);
     const int64_t before = cohort->tick - (int64_t)n;
     cohort->last_end_ns = end_ns;
     for (size_t i = never_shorten(gap_ns, n) ? n : 0; i + 1 < n; i++)

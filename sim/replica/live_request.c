@@ -91,6 +91,7 @@ struct live_request *live_take(struct live_pool *pool)
 
 void live_describe(struct live_request *r, const struct arrival *a)
 {
+    ifl_assert(r->pub.n_prompt == 0 && r->pub.serial == 0 && r->pub.stale.n_tokens == 0);
     struct ifl_request *pub = &r->pub;
     r->row = a->row;
     r->n_output = a->n_output;

@@ -122,6 +122,7 @@ static inline bool request_decodes(const struct ifl_request *r)
 
 static inline int32_t request_todo(const struct ifl_request *r)
 {
+    ifl_assert(!r->ticks || r->ticks->n == r->read_at);
     return r->stale.n_tokens + r->stale.n_pending - r->stale.n_computed - r->stale.n_now;
 }
 
@@ -144,6 +145,7 @@ struct live_list {
 static inline void live_insert(struct live_list *list, enum live_chain chain,
                                struct live_request *before, struct live_request *r)
 {
+    ifl_assert(list->head != r && !r->links[chain].prev && !r->links[chain].next);
     struct live_request *behind = before ? before->links[chain].next : list->head;
     r->links[chain] = (struct live_link){before, behind};
     *(before ? &before->links[chain].next : &list->head) = r;
@@ -169,6 +171,7 @@ static inline void live_insert_by_start(struct live_list *list, enum live_chain 
 static inline void live_remove(struct live_list *list, enum live_chain chain,
                                struct live_request *r)
 {
+    ifl_assert(list->n > 0 && (r->links[chain].prev || list->head == r));
     const struct live_link link = r->links[chain];
     *(link.prev ? &link.prev->links[chain].next : &list->head) = link.next;
     *(link.next ? &link.next->links[chain].prev : &list->tail) = link.prev;

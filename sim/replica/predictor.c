@@ -3,6 +3,7 @@
 #include <gsl/gsl_cdf.h>
 #include <math.h>
 
+#include "inflight/assert.h"
 #include "inflight/random.h"
 
 static double uniform(const struct predictor *p, uint64_t request_id, uint64_t index)
@@ -28,6 +29,8 @@ static double upper_end(const struct predictor *p, uint64_t request_id, int32_t 
 int32_t predictor_tell(const struct predictor *p, uint64_t request_id, int32_t n_output,
                        int32_t n_max_new)
 {
+    ifl_assert(n_max_new >= 1 && n_output >= 1);
+    ifl_assert(p->model != PREDICT_BUCKETS || p->bucket_tokens > 0);
     double tokens = n_output;
     if (p->model == PREDICT_NONE)
         return -1;

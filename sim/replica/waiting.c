@@ -240,6 +240,7 @@ static void put_off(struct waiting *waiting, const struct arrival *arrival)
 
 bool waiting_line_up(struct waiting *waiting, const struct arrival *arrival, int64_t key)
 {
+    ifl_assert(waiting->pool && !waiting_is_short(waiting) && waiting->n < waiting->cap);
     const struct waiter w = {key, arrival->at_ns, arrival->serial, waiting->n_tickets + 1, NULL};
     if (before_last(&w, &waiting->near) || before_last(&w, &waiting->line))
         return false;
@@ -275,6 +276,7 @@ static void insert(struct waiting *waiting, struct live_request *r, int64_t key,
 
 void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns)
 {
+    ifl_assert(r->ticket == 0 && waiting->n < waiting->cap);
     insert(waiting, r, key, arrival_ns);
     waiting->n++;
     waiting->n_tokens += r->pub.stale.n_tokens;
@@ -282,6 +284,7 @@ void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, 
 
 void waiting_push_front(struct waiting *waiting, struct live_request *r)
 {
+    ifl_assert(r->ticket == 0 && waiting->n < waiting->cap);
     waiting->front[waiting->n_front++] = admit(waiting, r, 0, 0);
     waiting->n++;
     waiting->n_tokens += r->pub.stale.n_tokens;
@@ -289,6 +292,7 @@ void waiting_push_front(struct waiting *waiting, struct live_request *r)
 
 void waiting_leave(struct waiting *waiting, struct live_request *r)
 {
+    ifl_assert(r->ticket != 0);
     waiting->n--;
     waiting->n_tokens -= r->pub.stale.n_tokens;
     waiting->holes = true;
@@ -299,6 +303,7 @@ void waiting_leave(struct waiting *waiting, struct live_request *r)
 void waiting_rerank(struct waiting *waiting, struct live_request *r, int64_t key,
                     int64_t arrival_ns)
 {
+    ifl_assert(r->ticket != 0);
     for (size_t i = 0; i < waiting->n_front; i++)
         if (waiting->front[i].r == r && waits(&waiting->front[i]))
             return;

@@ -470,9 +470,19 @@ static void add_ensemble(struct search *search)
     free(rps);
 }
 
+/* GSL tells which error handler is set only by setting another one: its "off", if that was set. */
+static inline bool gsl_does_not_abort(void)
+{
+    gsl_error_handler_t *const was = gsl_set_error_handler_off();
+    return was == gsl_set_error_handler_off();
+}
+
 int capacity_find(const struct capacity_options *options, struct capacity *capacity,
                   struct ifl_error *error)
 {
+    ifl_assert(options->n_threads >= 1 && options->n_replications >= 1);
+    ifl_assert(options->members || options->configs->cost.ensemble == 0);
+    ifl_assert(gsl_does_not_abort());
     const size_t n = options->n_replications;
     struct search search = {.options = options,
                             .found = capacity,

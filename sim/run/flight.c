@@ -435,8 +435,18 @@ static int run(struct loop *loop, struct ifl_error *error)
     return rc < 0 ? rc : record_last_preemptions(flight, error);
 }
 
+static inline bool are_numbered(const struct flight *flight)
+{
+    for (uint32_t i = 0; i < flight->n_replicas; i++)
+        if (flight->replicas[i].number != i)
+            return false;
+    return true;
+}
+
 int flight_run(struct flight *flight, struct ifl_error *error)
 {
+    ifl_assert(flight->router || flight->n_replicas == 1);
+    ifl_assert(are_numbered(flight));
     struct loop loop = {.flight = flight, .due = calloc(flight->n_replicas, sizeof *loop.due)};
     int rc = loop.due ? routing_create(&loop.routing, flight->replicas, flight->n_replicas,
                                        flight->router, flight->seed, error)

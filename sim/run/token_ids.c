@@ -43,6 +43,7 @@ static size_t place_of(const struct token_owner *owner, int32_t index)
 
 int32_t token_ids_get(const struct token_ids *ids, const struct token_owner *owner, int32_t index)
 {
+    ifl_assert(owner->serial < ids->n_requests);
     const bool begins = index == owner->n_prompt && owner->seq > 0;
     const int32_t n_told = ifl_max(owner->named_tokens, owner->stream_tokens);
     if (index >= owner->n_prompt && index >= n_told && !begins)
@@ -72,6 +73,7 @@ int token_ids_put(struct token_ids *ids, const struct token_owner *owner, int32_
 
 void token_ids_forget(struct token_ids *ids, uint64_t serial)
 {
+    ifl_assert(serial < ids->n_requests);
     free(ids->of[serial].tokens);
     ids->of[serial] = (struct generated){0};
 }

@@ -115,6 +115,8 @@ static void look_ahead(struct workload *workload)
 int workload_create(struct workload *workload, const struct ifl_trace *trace, int32_t concurrency,
                     struct ifl_error *error)
 {
+    ifl_assert(ifl_ascends(trace->arrival_ns, trace->n));
+    ifl_assert(concurrency >= 0);
     const bool closed = concurrency > 0;
     *workload = (struct workload){
         .trace = trace,
@@ -197,6 +199,7 @@ static void describe(const struct workload *workload, size_t row, struct arrival
 
 void workload_take(struct workload *workload, struct arrival *arrival)
 {
+    ifl_assert(workload->next_ns != IFL_NEVER);
     const int64_t now_ns = workload->next_ns;
     if (now_ns < workload->streamed_ns) {
         const size_t turn = event_pop(&workload->released).payload;
@@ -213,6 +216,7 @@ void workload_take(struct workload *workload, struct arrival *arrival)
 int workload_ended(struct workload *workload, size_t row, uint64_t serial, int64_t now_ns,
                    struct ifl_error *error)
 {
+    ifl_assert(row < workload->trace->n);
     const struct ifl_trace *trace = workload->trace;
     int rc = 0;
     if (workload->closed && workload->next_held + workload->released.n < trace->n) {

@@ -74,6 +74,7 @@ static uint32_t greatest_common_divisor(uint32_t a, uint32_t b)
 /* A permutation of the pool's blocks: the stride shares no factor with their number. */
 uint32_t batch_block(const struct batch *batch, uint32_t i)
 {
+    ifl_assert(i < (uint32_t)batch->limits->n_blocks);
     const uint32_t n = (uint32_t)batch->limits->n_blocks;
     uint32_t stride = n / 3 * 2 + 1;
     while (greatest_common_divisor(n, stride) != 1)

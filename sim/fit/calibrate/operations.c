@@ -126,6 +126,7 @@ static int bench_product(struct bench *bench, int32_t n, int32_t k, int32_t max_
 /* The four products of a layer, whole and as two and four ranks share them, and the LM head. */
 int bench_products(struct bench *bench, struct ifl_error *error)
 {
+    ifl_assert(bench->ceilings[CEILING_COPY] > 0 && bench->ceilings[CEILING_GEMM] > 0);
     const struct ifl_engine_model *m = &bench->limits.model;
     const int32_t q = m->n_q_heads * m->d_head, kv = m->n_kv_heads * m->d_head;
     const int32_t max_m = bench->limits.max_step_tokens;
@@ -196,6 +197,7 @@ static int bench_batch_rows(struct bench *bench, struct ifl_error *error)
 
 int bench_rows(struct bench *bench, struct ifl_error *error)
 {
+    ifl_assert(bench->ceilings[CEILING_COPY] > 0 && bench->ceilings[CEILING_GEMM] > 0);
     static const int32_t decodes[] = {1, 2, 5, 13, 33, 60};
     static const int32_t prompts[] = {40, 100, 200, 330, 600, 900, 2100, 3700};
     for (size_t i = 0; i < LENGTH(decodes); i++) {
@@ -286,6 +288,7 @@ static int bench_mixed(struct bench *bench, struct ifl_error *error)
 
 int bench_attention(struct bench *bench, struct ifl_error *error)
 {
+    ifl_assert(bench->ceilings[CEILING_COPY] > 0 && bench->ceilings[CEILING_GEMM] > 0);
     if (bench_decodes(bench, error) || bench_prefills(bench, error))
         return error->code;
     return bench_mixed(bench, error);

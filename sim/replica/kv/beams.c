@@ -9,6 +9,7 @@
 int32_t beam_parent(const struct beam_search *search, uint64_t request, int32_t n_out, int32_t seq,
                     int32_t n_seqs)
 {
+    ifl_assert(seq >= 0 && seq < n_seqs);
     const uint64_t index = ((uint64_t)n_out << 16 | (uint64_t)seq) << 1;
     if (ifl_uniform(ifl_draw(search->seed, IFL_DRAW_BEAM, request, index)) >= search->fork_frac)
         return seq;
@@ -87,6 +88,7 @@ static void move_common_forwards(struct kv_beams *b, uint32_t *blocks)
 
 int kv_beams_begin(struct kv_beams *b, int32_t n_seqs, int32_t n_common, int32_t n_columns)
 {
+    ifl_assert(n_seqs > 0 && n_common >= 0 && n_columns >= 0);
     b->n_seqs = n_seqs;
     b->n_common = n_common;
     b->n_columns = n_columns;
@@ -151,6 +153,7 @@ int kv_beams_step(struct kv_beams *b, bool full)
 
 int32_t kv_beams_copied(const struct kv_beams *b, int32_t place)
 {
+    ifl_assert(place >= b->n_used - b->n_added && place < b->n_used);
     const int32_t *last = column(b, b->n_columns - 1);
     for (int32_t seq = 0; seq < b->n_seqs; seq++)
         if (last[seq] == place)
@@ -200,8 +203,17 @@ static int32_t fork_column(struct kv_beams *b, int32_t i, const int32_t *parents
     return n_lost;
 }
 
+static inline bool are_seqs(const int32_t *parents, int32_t n_seqs)
+{
+    for (int32_t i = 0; i < n_seqs; i++)
+        if (parents[i] < 0 || parents[i] >= n_seqs)
+            return false;
+    return true;
+}
+
 struct kv_beams_lost kv_beams_fork(struct kv_beams *b, const int32_t *parents, uint32_t *blocks)
 {
+    ifl_assert(are_seqs(parents, b->n_seqs));
     struct kv_beams_lost lost = {0};
     b->n_added = 0;
     for (int32_t i = 0; i < b->n_columns; i++) {
@@ -214,6 +226,7 @@ struct kv_beams_lost kv_beams_fork(struct kv_beams *b, const int32_t *parents, u
 
 int32_t kv_beams_at(const struct kv_beams *b, int32_t seq, int32_t i)
 {
+    ifl_assert(seq >= 0 && seq < b->n_seqs && i >= 0 && i < b->n_common + b->n_columns);
     return i < b->n_common ? i : column(b, i - b->n_common)[seq];
 }
 

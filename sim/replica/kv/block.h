@@ -14,6 +14,8 @@
 
 #include <stdint.h>
 
+#include "inflight/assert.h"
+
 struct kv_block {
     int32_t tokens; /* that a block holds, at least 1 */
     uint64_t inverse;
@@ -21,6 +23,7 @@ struct kv_block {
 
 static inline struct kv_block kv_block_of(int32_t tokens)
 {
+    ifl_assert(tokens >= 1);
     const uint64_t two_to_63 = UINT64_C(1) << 63;
     return (struct kv_block){tokens,
                              two_to_63 / (uint64_t)tokens + (two_to_63 % (uint64_t)tokens != 0)};
@@ -39,6 +42,7 @@ static inline uint32_t kv_tail_tokens(uint32_t n_tokens, struct kv_block block)
 
 static inline int32_t kv_blocks_for(int32_t n_tokens, struct kv_block block)
 {
+    ifl_assert(n_tokens >= 0);
     return (int32_t)kv_full_blocks((uint32_t)n_tokens + (uint32_t)block.tokens - 1, block);
 }
 

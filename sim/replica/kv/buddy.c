@@ -80,6 +80,7 @@ void kv_buddy_destroy(struct kv_buddy *buddy)
 
 int64_t kv_buddy_rounded(int32_t n)
 {
+    ifl_assert(n > 0);
     return (int64_t)1 << order_of(n);
 }
 
@@ -93,11 +94,13 @@ static int free_order(const struct kv_buddy *buddy, int order)
 
 bool kv_buddy_fits(const struct kv_buddy *buddy, int32_t n)
 {
+    ifl_assert(n > 0);
     return free_order(buddy, order_of(n)) < KV_BUDDY_ORDERS;
 }
 
 int32_t kv_buddy_take(struct kv_buddy *buddy, int32_t n)
 {
+    ifl_assert(kv_buddy_fits(buddy, n));
     const int wanted = order_of(n);
     int order = free_order(buddy, wanted);
     ifl_require(order < KV_BUDDY_ORDERS);
@@ -113,6 +116,8 @@ int32_t kv_buddy_take(struct kv_buddy *buddy, int32_t n)
 
 void kv_buddy_give(struct kv_buddy *buddy, int32_t first, int32_t n)
 {
+    ifl_assert(first >= 0 && first + kv_buddy_rounded(n) <= buddy->n_blocks &&
+               buddy->order[first] < 0);
     int order = order_of(n);
     buddy->n_slack -= (1 << order) - n;
     for (; order < KV_BUDDY_ORDERS - 1; order++) {

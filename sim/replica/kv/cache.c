@@ -63,6 +63,7 @@ int32_t kv_cache_find(const struct kv_cache *cache, uint64_t identity)
 /* Appends to the bucket, so that lookups keep finding the first of equal identities. */
 void kv_cache_list(struct kv_cache *cache, uint32_t block, uint64_t identity)
 {
+    ifl_assert(cache->entries[block].cached);
     struct kv_entry *entry = &cache->entries[block];
     entry->identity = identity;
     int32_t *end = &cache->buckets[entry->identity & cache->mask];
@@ -77,6 +78,7 @@ void kv_cache_list(struct kv_cache *cache, uint32_t block, uint64_t identity)
 void kv_cache_publish_run(struct kv_cache *cache, uint32_t name, int32_t n_blocks, int32_t before,
                           int32_t depth_tokens)
 {
+    ifl_assert(n_blocks > 0 && !cache->entries[name].cached);
     struct kv_entry *entry = &cache->entries[name];
     *entry = (struct kv_entry){.next = -1,
                                .n_blocks = n_blocks,
@@ -91,6 +93,8 @@ void kv_cache_publish_run(struct kv_cache *cache, uint32_t name, int32_t n_block
 
 void kv_cache_divide(struct kv_cache *cache, uint32_t name, const uint32_t *names)
 {
+    ifl_assert(cache->entries[name].cached);
+    ifl_assert(cache->entries[name].n_blocks == 1 || !cache->entries[name].listed);
     struct kv_entry *last = &cache->entries[name];
     const int32_t n = last->n_blocks - 1;
     for (int32_t i = 0; i < n; i++) {
@@ -127,6 +131,7 @@ static void strike_out(struct kv_cache *cache, uint32_t block)
 
 void kv_cache_withdraw(struct kv_cache *cache, uint32_t block)
 {
+    ifl_assert(cache->entries[block].cached);
     struct kv_entry *entry = &cache->entries[block];
     if (entry->listed)
         strike_out(cache, block);
@@ -193,6 +198,7 @@ static void set_wanted(struct kv_cache *cache, uint32_t block, bool wanted)
 
 void kv_cache_want(struct kv_cache *cache, uint32_t block)
 {
+    ifl_assert(cache->entries[block].cached);
     if (cache->entries[block].wanted)
         return;
     cache->wanted[cache->n_wanted++] = block;
@@ -208,6 +214,7 @@ void kv_cache_want_none(struct kv_cache *cache)
 
 void kv_cache_revive(struct kv_cache *cache, uint32_t block)
 {
+    ifl_assert(cache->n_idle >= cache->entries[block].n_blocks);
     if (kv_evictor_has(&cache->evictor, block))
         kv_evictor_remove(&cache->evictor, block);
     cache->n_idle -= cache->entries[block].n_blocks;
@@ -232,6 +239,7 @@ bool kv_cache_retire(struct kv_cache *cache, uint32_t block)
 
 void kv_cache_queue(struct kv_cache *cache, uint32_t name, int32_t n_blocks)
 {
+    ifl_assert(n_blocks > 0 && !cache->entries[name].cached);
     cache->entries[name] =
         (struct kv_entry){.n_blocks = n_blocks, .depth_tokens = INT32_MAX, .parent = -1};
     kv_cache_touch(cache, name, cache->clock);
@@ -282,6 +290,7 @@ static struct kv_loss lose_last(struct kv_cache *cache, uint32_t name, int32_t n
 struct kv_loss kv_cache_evict(struct kv_cache *cache, const uint32_t *n_refs, int32_t n_most,
                               uint32_t *lost)
 {
+    ifl_assert(n_most > 0);
     const int32_t block = kv_evictor_first(&cache->evictor);
     struct kv_loss loss = {0};
     if (block < 0)

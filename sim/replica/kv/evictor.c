@@ -30,6 +30,15 @@ void kv_evictor_destroy(struct kv_evictor *evictor)
     *evictor = (struct kv_evictor){0};
 }
 
+/* For the precondition of a new rank. */
+static inline bool ranks_before(const struct kv_rank *x, const struct kv_rank *y)
+{
+    if (x->key != y->key)
+        return x->key < y->key;
+    return x->depth_tokens != y->depth_tokens ? x->depth_tokens > y->depth_tokens
+                                              : x->touched < y->touched;
+}
+
 static bool lost_before(const struct kv_evictor *evictor, int32_t a, int32_t b)
 {
     const struct kv_rank *x = &evictor->seats[a].rank, *y = &evictor->seats[b].rank;
@@ -130,6 +139,8 @@ int32_t kv_evictor_first(const struct kv_evictor *evictor)
 
 void kv_evictor_rerank_first(struct kv_evictor *evictor, struct kv_rank rank)
 {
+    ifl_assert(kv_evictor_first(evictor) >= 0);
+    ifl_assert(!ranks_before(&rank, &evictor->seats[kv_evictor_first(evictor)].rank));
     const int32_t block = kv_evictor_first(evictor), next = evictor->seats[block].next;
     evictor->seats[block].rank = rank;
     if (evictor->seats[block].heap_at != KV_IN_LIST) {
@@ -142,6 +153,8 @@ void kv_evictor_rerank_first(struct kv_evictor *evictor, struct kv_rank rank)
 
 bool kv_evictor_shorten_first(struct kv_evictor *evictor, uint32_t block, int32_t depth_tokens)
 {
+    ifl_assert(kv_evictor_first(evictor) == (int32_t)block);
+    ifl_assert(depth_tokens <= evictor->seats[block].rank.depth_tokens);
     struct kv_seat *seat = &evictor->seats[block];
     const struct kv_rank before = seat->rank;
     const int32_t b = (int32_t)block;

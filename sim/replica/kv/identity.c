@@ -1,5 +1,6 @@
 #include "replica/kv/identity.h"
 
+#include "inflight/assert.h"
 #include "inflight/minmax.h"
 #include "inflight/random.h"
 
@@ -22,6 +23,7 @@ static uint64_t chain_ids(const struct ifl_request *r, uint64_t before, int64_t 
 uint64_t kv_identity(const struct live_request *live, uint64_t before, int32_t block,
                      int32_t block_tokens)
 {
+    ifl_assert(block > 0 || before == 0);
     const struct ifl_request *r = &live->pub;
     const int64_t from = (int64_t)block * block_tokens, to = from + block_tokens;
     if (to <= live->stream_tokens)

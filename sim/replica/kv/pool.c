@@ -54,6 +54,7 @@ void kv_pool_tally(struct kv_pool *pool)
 
 void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
+    ifl_assert(pool->contiguous);
     if (n == 0)
         return;
     const uint32_t first = (uint32_t)kv_buddy_take(&pool->buddy, n);
@@ -68,6 +69,7 @@ void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out)
 
 void kv_release_run(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 {
+    ifl_assert(pool->contiguous);
     if (n == 0)
         return;
     const uint32_t n_numbers = (uint32_t)kv_numbers(pool, n);
@@ -91,6 +93,7 @@ static uint32_t *stack_top(const struct kv_pool *pool)
 /* Evicted blocks go to the free stack. It has room for them, since no block is on it twice. */
 void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
+    ifl_assert(pool->cached && !pool->tallied && n <= pool->n_free);
     for (int32_t i = 0; i < n; i++) {
         if (pool->n_free == pool->cache.n_idle)
             ifl_require(kv_cache_evict(&pool->cache, pool->n_refs, 1, stack_top(pool)).n_blocks >
@@ -103,6 +106,7 @@ void kv_take_uncached(struct kv_pool *pool, int32_t n, uint32_t *out)
 
 void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 {
+    ifl_assert(pool->cached && !pool->tallied);
     for (int32_t i = n; i-- > 0;) {
         if (!kv_unshare(pool, blocks[i]))
             continue;
@@ -116,6 +120,7 @@ void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 
 void kv_take_tallied(struct kv_pool *pool, int32_t n)
 {
+    ifl_assert(pool->cached && pool->tallied && n <= pool->n_free);
     int32_t n_lacking;
     while ((n_lacking = n - (pool->n_free - pool->cache.n_idle)) > 0) {
         uint32_t *top = pool->free_stack + pool->n_free_names;
@@ -128,6 +133,7 @@ void kv_take_tallied(struct kv_pool *pool, int32_t n)
 
 uint32_t kv_name(struct kv_pool *pool)
 {
+    ifl_assert(pool->cached && pool->tallied);
     ifl_require(pool->n_free_names > 0);
     const uint32_t name = pool->free_stack[--pool->n_free_names];
     pool->n_refs[name] = 1;
@@ -136,6 +142,7 @@ uint32_t kv_name(struct kv_pool *pool)
 
 void kv_withdraw(struct kv_pool *pool, uint32_t block)
 {
+    ifl_assert(pool->cached);
     kv_cache_withdraw(&pool->cache, block);
     if (!pool->tallied)
         return;
@@ -155,6 +162,7 @@ static void release_nameless(struct kv_pool *pool, int32_t n)
 
 void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_names, const uint32_t *names)
 {
+    ifl_assert(pool->cached && pool->tallied);
     release_nameless(pool, n);
     for (int32_t i = n_names; i-- > 0;) {
         if (!kv_unshare(pool, names[i]))

@@ -76,6 +76,7 @@ static inline int32_t kv_numbers(const struct kv_pool *pool, int32_t n)
 /* Takes n blocks, which must fit, into out[0 .. kv_numbers), each with one reference. */
 static inline void kv_take(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
+    ifl_assert(n >= 0 && kv_fits(pool, n));
     ifl_require(n <= pool->n_free);
     if (pool->contiguous) {
         kv_take_run(pool, n, out);
@@ -151,6 +152,7 @@ static inline int32_t kv_used(const struct kv_pool *pool)
 /* True if the block holds K/V that a request may read, now or after a later hit. */
 static inline bool kv_is_live(const struct kv_pool *pool, uint32_t block)
 {
+    ifl_assert(block < (uint32_t)pool->n_blocks);
     return pool->n_refs[block] > 0 || (pool->cached && pool->cache.entries[block].cached);
 }
 

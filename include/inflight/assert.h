@@ -1,0 +1,59 @@
+/* Preconditions: what a function needs of its caller, checked at its head.
+ *
+ * The checks are there for debugging. They are compiled where IFL_ASSERTS is 1, as the build sets
+ * it with a sanitizer and without optimisation (option `asserts`); elsewhere they are no code at
+ * all. They are no substitute for errors (error.h): a file, a key or a policy that is wrong is
+ * named to the user in every build. */
+#ifndef INFLIGHT_ASSERT_H
+#define INFLIGHT_ASSERT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifndef IFL_ASSERTS
+#define IFL_ASSERTS 0
+#endif
+
+#if IFL_ASSERTS
+#include <stdio.h>
+#include <stdlib.h>
+
+#if defined(__GNUC__)
+__attribute__((noreturn, cold))
+#endif
+static inline void
+ifl_assert_fail(const char *file, int line, const char *function, const char *condition)
+{
+    fprintf(stderr, "inflight: %s:%d: %s expects: %s\n", file, line, function, condition);
+    abort();
+}
+
+/* Names the file, the line, the function and the condition, and aborts, if the condition does not
+ * hold. The condition must have no side effect. */
+#define ifl_assert(condition)                                                                      \
+    ((condition) ? (void)0 : ifl_assert_fail(__FILE__, __LINE__, __func__, #condition))
+#else
+/* Not evaluated; what it reads counts as used. */
+#define ifl_assert(condition) ((void)sizeof((condition) ? 1 : 0))
+#endif
+
+/* ---- conditions over arrays ---- */
+
+static inline bool ifl_ascends(const int64_t *value, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (value[i - 1] > value[i])
+            return false;
+    return true;
+}
+
+static inline bool ifl_ascends_real(const double *value, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (value[i - 1] > value[i])
+            return false;
+    return true;
+}
+
+#endif
