@@ -35,6 +35,7 @@ static int number_name(struct trace_rows *rows, enum trace_column column, const 
 int trace_rows_name(struct trace_rows *rows, enum trace_column column, const char *name,
                     struct ifl_error *error)
 {
+    ifl_assert(rows->trace->n > 0);
     int64_t value;
     if (rows->attributes >> column & 1)
         return 0;

@@ -6,6 +6,7 @@
 #ifndef INFLIGHT_FLEET_H
 #define INFLIGHT_FLEET_H
 
+#include "inflight/assert.h"
 #include "inflight/step.h"
 
 /* What a replica is for: bits. Both, where the cluster has no hand-over. */

@@ -7,7 +7,7 @@
 
 int array_grow(void *pointer_to_array, size_t n_used, size_t n, size_t element_bytes)
 {
-    ifl_assert(n_used <= n && n > 0 && element_bytes > 0);
+    ifl_assert(n_used <= n);
     void *array, *grown = malloc(n * element_bytes);
     if (!grown)
         return IFL_E_NOMEM;

@@ -99,7 +99,7 @@ static void reseed(struct config *config, size_t replication)
 int study_read(const struct study *study, size_t point, struct config *config,
                struct ifl_error *error)
 {
-    ifl_assert(point < study_n_points(study));
+    ifl_assert(point < study->n_points || study->n_points == 0); /* 0: it is being loaded */
     struct node *upper = tree_copy(study->user), *root = tree_node(NODE_MAP, study->user);
     int code = upper && root ? 0 : ifl_fail_nomem(error);
     if (code == 0)

@@ -39,6 +39,7 @@ void here_add_swapped(struct here *here, struct live_request *r)
 
 void here_remove_swapped(struct here *here, struct live_request *r)
 {
+    ifl_assert(here->n_swapped > 0 && here->swapped[r->swapped_at] == r);
     struct live_request *last = here->swapped[--here->n_swapped];
     here->swapped[r->swapped_at] = last;
     last->swapped_at = r->swapped_at;

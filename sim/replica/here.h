@@ -42,11 +42,13 @@ static inline void here_join(struct here *here, const struct live_request *r)
 /* r has its first token. */
 static inline void here_answer(struct here *here, const struct live_request *r)
 {
+    ifl_assert(here->n_unanswered_tokens >= live_prompt_tokens(r));
     here->n_unanswered_tokens -= live_prompt_tokens(r);
 }
 
 static inline void here_leave(struct here *here, const struct live_request *r)
 {
+    ifl_assert(here->n_seqs_here >= r->pub.n_seqs);
     here->n_seqs_here -= r->pub.n_seqs;
     if (r->pub.first_token_ns == IFL_NEVER)
         here_answer(here, r);
@@ -57,6 +59,7 @@ static inline void here_leave(struct here *here, const struct live_request *r)
 /* r runs from now on, apart from the cohort. */
 static inline void here_start(struct here *here, struct live_request *r)
 {
+    ifl_assert(!r->in_cohort);
     r->pub.start_serial = here->n_starts++;
     live_append(&here->running, ON_DEVICE, r);
     live_append(&here->apart, AMONG_PEERS, r);
@@ -77,6 +80,7 @@ static inline void here_stop(struct here *here, struct live_request *r)
 /* r, which was in prefill, has computed more of it. */
 static inline void here_compute(struct here *here, const struct live_request *r)
 {
+    ifl_assert(here->n_in_prefill > 0);
     here->n_in_prefill -= request_decodes(&r->pub);
 }
 

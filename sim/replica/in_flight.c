@@ -241,6 +241,7 @@ void in_flight_stamp(struct in_flight *in_flight, const struct ifl_done *done)
 
 int32_t in_flight_end(struct in_flight *in_flight, const struct ifl_done *done)
 {
+    ifl_assert(in_flight->busy && done->step == in_flight->desc.step);
     const int32_t n_steps = 1 + in_flight->n_untold;
     in_flight_note_end(in_flight, done->end_ns);
     in_flight->busy = false;
@@ -254,6 +255,7 @@ int32_t in_flight_end(struct in_flight *in_flight, const struct ifl_done *done)
 size_t in_flight_foresee(struct in_flight *in_flight, const int64_t *duration_ns, size_t n,
                          int64_t until_ns, int64_t promised_ns)
 {
+    ifl_assert(in_flight->n_untold + n <= REPLICA_LONGEST_RUN);
     int64_t *end_ns = in_flight->ends_ns + in_flight->n_untold;
     int64_t now_ns = in_flight->desc.start_ns;
     for (size_t i = 0; i < n; i++)
@@ -268,6 +270,8 @@ size_t in_flight_foresee(struct in_flight *in_flight, const int64_t *duration_ns
 int64_t in_flight_pass(struct in_flight *in_flight, const struct ifl_done *first, size_t n,
                        int64_t last_ns)
 {
+    ifl_assert(in_flight->busy && n > 0);
+    ifl_assert(in_flight->ends_ns[in_flight->n_untold] == first->end_ns);
     if (in_flight->n_untold == 0)
         in_flight->untold_start_ns = first->start_ns;
     in_flight->n_untold += (int32_t)n;
@@ -300,6 +304,7 @@ static size_t list_decodes(struct replica *replica, int32_t n_ticks)
 
 size_t in_flight_list_results(struct replica *replica, int32_t n_steps)
 {
+    ifl_assert(replica->in_flight.results);
     size_t n = replica->in_flight.ticks ? list_decodes(replica, n_steps) : 0;
     for (size_t i = 0; i < replica->plan.n_planned; i++) {
         const struct planned *p = &replica->plan.planned[i];

@@ -85,6 +85,7 @@ size_t in_flight_foresee(struct in_flight *in_flight, const int64_t *duration_ns
                          int64_t until_ns, int64_t promised_ns);
 static inline void in_flight_note_end(struct in_flight *in_flight, int64_t end_ns)
 {
+    ifl_assert(in_flight->n_untold < REPLICA_LONGEST_RUN);
     in_flight->ends_ns[in_flight->n_untold] = end_ns;
 }
 /* Ends the committed step and n - 1 behind it, the last of which took last_ns. Their ends are noted

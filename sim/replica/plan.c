@@ -86,6 +86,7 @@ void plan_open(struct plan *plan, const struct here *here, const struct accounts
 
 void plan_begin(struct plan *plan)
 {
+    ifl_assert(!plan->planning);
     plan->promise = (struct ifl_promise){0};
     plan->padding = (struct ifl_padding){0};
     plan->plans_ahead = false;
@@ -182,6 +183,7 @@ void plan_remove(struct plan *plan, const struct live_request *r)
 
 void plan_pad_for_ended(struct plan *plan, const struct planned *one)
 {
+    ifl_assert(!one || one->r->ended);
     plan->pads_for_ended = one != NULL;
     if (!one)
         return;

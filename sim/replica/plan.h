@@ -69,6 +69,7 @@ void plan_open(struct plan *plan, const struct here *here, const struct accounts
 void plan_begin(struct plan *plan);
 static inline void plan_end(struct plan *plan)
 {
+    ifl_assert(plan->planning);
     plan->planning = false;
 }
 /* The plan has looked at what a module of that kind says. */
@@ -104,12 +105,14 @@ static inline void plan_count_running(struct plan *plan, const struct live_reque
 }
 static inline void plan_uncount_running(struct plan *plan, const struct live_request *r)
 {
+    ifl_assert(plan->step.n_running_requests > 0);
     plan->step.n_running_requests--;
     plan->step.n_running_seqs -= r->pub.n_seqs;
 }
 /* r leaves the queue to start, and is listed among the started. */
 static inline void plan_count_start(struct plan *plan, const struct live_request *r)
 {
+    ifl_assert(plan->step.n_waiting > 0);
     plan->step.n_waiting--;
     plan->step.n_started++;
     plan->started.of[plan->started.n++] = &r->pub;
@@ -127,6 +130,7 @@ static inline void plan_count_swapped_out(struct plan *plan)
 }
 static inline void plan_count_swapped_in(struct plan *plan)
 {
+    ifl_assert(plan->step.n_swapped > 0);
     plan->step.n_swapped--;
     plan->step.n_swapped_in++;
 }
@@ -167,6 +171,7 @@ void plan_forget_copies_to(struct plan *plan, const uint32_t *to, int32_t n);
 /* A request takes part with tokens of its own. */
 static inline void plan_add(struct plan *plan, struct planned one)
 {
+    ifl_assert(one.r && one.n > 0);
     plan->planned[plan->n_planned++] = one;
     plan->n_decodes += one.decodes;
     plan->n_members += one.r->in_cohort;
@@ -195,11 +200,13 @@ static inline void plan_note_shown(struct plan *plan, bool shown)
 /* When the plan is committed: `planned` keeps *one at that place. */
 static inline void plan_keep(struct plan *plan, size_t at, const struct planned *one)
 {
+    ifl_assert(at < plan->n_planned && one->r);
     plan->planned[at] = *one;
 }
 /* `planned` ends behind the n-th. */
 static inline void plan_cut(struct plan *plan, size_t n)
 {
+    ifl_assert(n <= plan->n_planned);
     plan->n_planned = n;
 }
 /* The step computes for a request that has ended. NULL: for none so far. */
@@ -207,6 +214,7 @@ void plan_pad_for_ended(struct plan *plan, const struct planned *one);
 /* When the step has ended: the i-th request got a token. */
 static inline void plan_note_sample(struct plan *plan, size_t i, bool samples)
 {
+    ifl_assert(i < plan->n_planned);
     plan->planned[i].samples = samples;
 }
 
@@ -222,6 +230,7 @@ struct ifl_requests plan_list_scheduled(struct plan *plan, const struct cohort *
 /* Of several refusals in a plan the last one counts, for each state. */
 static inline void plan_refuse(struct plan *plan, struct refusal refusal)
 {
+    ifl_assert(refusal.r && refusal.by && refusal.why);
     if (refusal.r->pub.state <= IFL_SWAPPED)
         plan->refused[refusal.r->pub.state] = refusal;
 }
@@ -242,6 +251,7 @@ static inline void plan_void_promise(struct plan *plan)
 /* n promised steps are taken. */
 static inline void plan_use_promise(struct plan *plan, int32_t n_steps)
 {
+    ifl_assert(n_steps <= plan->promise.n_steps);
     plan->promise.n_steps -= n_steps;
 }
 static inline void plan_pad(struct plan *plan, struct ifl_padding padding)

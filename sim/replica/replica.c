@@ -55,6 +55,7 @@ static void take_place(struct replica *replica, struct live_request *r,
 int replica_join(struct replica *replica, const struct arrival *arrival, int64_t now_ns,
                  struct ifl_error *error)
 {
+    ifl_assert(now_ns >= arrival->at_ns);
     const size_t n_here = replica_requests(replica) + 1;
     if (live_reserve(&replica->here.pool, n_here) < 0 || reserve(replica, n_here) < 0 ||
         cohort_reserve_ticks(&replica->here.cohort, arrival->n_output) < 0)
@@ -178,6 +179,7 @@ static void swap_ahead(struct replica *replica)
 
 int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error)
 {
+    ifl_assert(!replica->in_flight.busy);
     const struct module *batching = &replica->fixed.modules[IFL_BATCHING];
     replica_tell_run(replica);
     waiting_tidy(&replica->here.waiting);
@@ -208,6 +210,7 @@ bool replica_keeps_promise(const struct replica *replica, int64_t now_ns)
 
 bool replica_repeat(struct replica *replica, int64_t now_ns)
 {
+    ifl_assert(!replica->in_flight.busy);
     const struct ifl_promise *promise = &replica->plan.promise;
     if (promise->n_steps <= 0 || now_ns > promise->until_ns)
         return false;

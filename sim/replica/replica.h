@@ -183,7 +183,8 @@ bool replica_next_tick(struct replica *replica, int64_t now_ns);
 /* As the run ends: fills a record of the preemptions that no step's record counts. False: there are
  * none. */
 bool replica_preempted_since(struct replica *replica, struct ifl_step_record *record);
-/* Fills the record of a request in `gone`. Call it before replica_recycle. */
+/* Fills the record of a request in `gone`. Call it before replica_recycle. (No build checks that
+ * the request is there: each record would cost a walk over all of them.) */
 void replica_report(const struct replica *replica, const struct live_request *r,
                     struct ifl_request_record *record);
 /* Empties `gone`; its records may be reused. */

@@ -51,6 +51,7 @@ int replica_beams_begin(struct replica *replica, struct live_request *r)
 
 void replica_beams_step(struct replica *replica, struct live_request *r)
 {
+    ifl_assert(r->beams.n_seqs > 0);
     const bool is_full = full(replica, r);
     struct kv_beams *beams = &r->beams;
     accounts_add_saved(&replica->kv, -kv_beams_saved(beams));
@@ -64,6 +65,7 @@ void replica_beams_step(struct replica *replica, struct live_request *r)
 
 void replica_beams_undo(struct replica *replica, struct live_request *r)
 {
+    ifl_assert(r->beams.n_seqs > 0);
     const bool was_full = full(replica, r);
     struct kv_beams *beams = &r->beams;
     if (!was_full) {
@@ -88,6 +90,7 @@ static void give_back(struct replica *replica, struct live_request *r)
 
 void replica_beams_fork(struct replica *replica, struct live_request *r)
 {
+    ifl_assert(r->beams.n_seqs > 0);
     int32_t *parents = kv_beams_parents(&r->beams);
     const int32_t n_last_tokens = last_tokens(replica, r);
     for (int32_t seq = 0; seq < r->pub.n_seqs; seq++)

@@ -112,6 +112,7 @@ static int64_t slots_of_others(const struct replica *replica, const struct live_
 
 bool replica_first_blocks(struct replica *replica, struct live_request *r, int32_t n)
 {
+    ifl_assert(r->pub.state == IFL_WAITING);
     const int32_t n_hit = replica->kv.device.cached ? r->n_hit : 0;
     if (n_hit == 0)
         return replica_take_blocks(replica, r, n);
@@ -213,6 +214,7 @@ void replica_grow_listed(struct replica *replica)
  * on behind its end, as after a recompute, computes all tails. */
 void replica_part(struct replica *replica, struct live_request *r)
 {
+    ifl_assert(!r->parted);
     const struct kv_block block = replica->fixed.block;
     const int32_t n_tail = group_tail_tokens(&r->pub, block);
     const int32_t tail = group_shared_blocks(&r->pub, block);

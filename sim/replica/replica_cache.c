@@ -35,6 +35,7 @@ static int32_t longest_hit(const struct replica *replica, const struct live_requ
 
 void replica_find_hit(struct replica *replica, struct live_request *r)
 {
+    ifl_assert(replica->kv.device.cached && r->pub.state == IFL_WAITING);
     struct kv_cache *cache = &replica->kv.device.cache;
     int32_t n = 0, limit = longest_hit(replica, r);
     uint64_t identity = 0;
@@ -54,6 +55,7 @@ void replica_find_hit(struct replica *replica, struct live_request *r)
 
 void replica_mark_wanted(struct replica *replica)
 {
+    ifl_assert(replica->kv.device.cached);
     struct kv_cache *cache = &replica->kv.device.cache;
     struct live_request *r;
     uint64_t at[2] = {0, 0};
@@ -114,6 +116,7 @@ static void share(struct replica *replica, uint32_t block, uint64_t use)
 
 void replica_share_hit(struct replica *replica, struct live_request *r)
 {
+    ifl_assert(replica->kv.device.cached && r->pub.state == IFL_WAITING && r->n_hit > 0);
     struct kv_cache *cache = &replica->kv.device.cache;
     const uint64_t use = kv_cache_tick(cache);
     for (int32_t i = 0; i < r->n_hit; i++) {
@@ -318,6 +321,7 @@ static void list_all(struct replica *replica, struct live_request *r)
  * tree: its generated tokens were not inserted yet, and are freed (SGLang's retraction). */
 void replica_leave_in_cache(struct replica *replica, struct live_request *r, bool finished)
 {
+    ifl_assert(replica->kv.device.cached);
     struct kv_cache *cache = &replica->kv.device.cache;
     const int32_t n = replica->kv.device.tallied ? 0 : r->pub.stale.n_blocks;
     if (!finished)

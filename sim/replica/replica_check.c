@@ -57,6 +57,7 @@ void replica_check_keys(struct replica *replica)
 void replica_say(struct replica *replica, const struct module *module, uint64_t question,
                  int64_t answer)
 {
+    ifl_assert(replica->said.checks);
     struct said_list *said = &replica->said;
     if (said->n == said->cap) {
         const size_t cap = said->cap ? 2 * said->cap : 256;

@@ -35,6 +35,7 @@ static int end_tick(struct replica *replica, const struct ifl_done *done,
 
 bool replica_next_tick(struct replica *replica, int64_t now_ns)
 {
+    ifl_assert(!replica->in_flight.busy);
     const struct ifl_promise *promise = &replica->plan.promise;
     const int32_t n_new = replica_growing_blocks(replica);
     if (promise->n_steps <= 0 || now_ns > promise->until_ns ||
@@ -151,6 +152,8 @@ int replica_coast(struct replica *replica, const struct ifl_done *done, const in
                   size_t n, int64_t until_ns, struct ifl_recorder *recorder,
                   struct ifl_error *error)
 {
+    ifl_assert(replica->in_flight.busy && replica_coasts(replica));
+    ifl_assert(n > 0 && done->end_ns < until_ns);
     if (stretches(replica))
         return stretch(replica, done, duration_ns, n, until_ns, recorder, error);
     const int rc = end_tick(replica, done, recorder, error);

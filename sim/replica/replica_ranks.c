@@ -266,6 +266,7 @@ static void drop(struct ranking *list)
  * more than it saves. */
 void replica_note(struct ranking *list, struct live_request *r)
 {
+    ifl_assert(list->kept);
     struct standing *own = &r->standing[list->which];
     if (own->noted_at > 0)
         return;
@@ -279,6 +280,7 @@ void replica_note(struct ranking *list, struct live_request *r)
 
 void replica_forget(struct ranking *list, struct live_request *r)
 {
+    ifl_assert(list->kept);
     if (r->standing[list->which].noted_at > 0)
         strike(list, r);
     if (r->standing[list->which].stands)
@@ -330,6 +332,7 @@ static void collect(struct replica *replica, struct ranking *list)
 
 void replica_ask_keys(struct replica *replica)
 {
+    ifl_assert(!replica->ranks.keys_asked);
     const struct module *order = &replica->fixed.modules[IFL_ORDER];
     const struct ifl_order_ops *ops = order->policy->ops.order;
     const bool moved = replica_keys_move(replica);
@@ -412,6 +415,7 @@ static void rank_everyone(struct replica *replica, struct ranking *list, size_t 
 
 void replica_each_standing(struct replica *replica, const struct ranking *list, key_fn *see)
 {
+    ifl_assert(list->kept);
     for (size_t i = 0; list->kept && !list->stale && i < list->n; i++) {
         struct live_request *r = live(of(list)[i].r);
         const struct standing *own = &r->standing[list->which];
@@ -423,6 +427,7 @@ void replica_each_standing(struct replica *replica, const struct ranking *list, 
 
 void replica_take_ranking(struct replica *replica, struct ranking *list)
 {
+    ifl_assert(!list->taken);
     list->taken = true;
     replica_settle_keys(replica);
     bool few = list->kept && !list->stale;

@@ -61,6 +61,7 @@ static void release_swapped_in(struct replica *replica)
 
 bool replica_commit(struct replica *replica)
 {
+    ifl_assert(!replica->in_flight.busy);
     const struct plan *plan = &replica->plan;
     settle_cohort(replica);
     if (replica->leaving.n_ended > 0)
@@ -297,6 +298,7 @@ static void stamp_starts(struct replica *replica, int64_t start_ns)
 int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,
                 struct ifl_error *error)
 {
+    ifl_assert(replica->in_flight.busy && done->step == replica->in_flight.desc.step);
     const int64_t end_ns = done->end_ns;
     const size_t n_requests =
         (replica->in_flight.ticks ? replica->here.cohort.n : 0) + replica->plan.n_planned;

@@ -6,6 +6,7 @@
 
 void step_remove_swapped(struct replica *replica, struct live_request *r)
 {
+    ifl_assert(r->pub.state == IFL_SWAPPED);
     here_remove_swapped(&replica->here, r);
     replica_note_rank(replica, RANKED_SWAPPED, r);
 }
@@ -274,6 +275,7 @@ static struct live_request *refused_first(const struct replica *replica, bool at
 
 bool replica_give_up(struct replica *replica, bool at_end)
 {
+    ifl_assert(!replica->in_flight.busy);
     struct live_request *r = refused_first(replica, at_end);
     if (r)
         drop(replica, r);

@@ -31,8 +31,17 @@ static void list_in_plan(struct replica *replica, struct planned one)
     replica_stir_keys(replica);
 }
 
+static inline bool holds_blocks(const struct replica *replica, const struct live_request *r,
+                                int32_t n)
+{
+    const int32_t hold_tokens = r->pub.stale.n_computed + n;
+    return replica_hold_blocks(replica, r, hold_tokens) <= r->pub.stale.n_blocks;
+}
+
 void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n)
 {
+    ifl_assert(n > 0);
+    ifl_assert(holds_blocks(replica, r, n));
     const bool decodes = request_decodes(&r->pub);
     if (r->ended) {
         list_in_plan(replica, (struct planned){r, n, n * r->pub.n_seqs, false, false});

@@ -39,6 +39,7 @@ static inline void view_submit(struct ifl_view *view)
 /* n steps have ended, the last one at end_ns. */
 static inline void view_end(struct ifl_view *view, size_t n_steps, int64_t end_ns)
 {
+    ifl_assert(n_steps > 0);
     view->n_in_flight = 0;
     view->step += n_steps;
     view->now_ns = end_ns;

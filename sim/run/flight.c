@@ -438,7 +438,7 @@ static int run(struct loop *loop, struct ifl_error *error)
 static inline bool are_numbered(const struct flight *flight)
 {
     for (uint32_t i = 0; i < flight->n_replicas; i++)
-        if (flight->replicas[i].number != i)
+        if (flight->replicas[i].fixed.number != i)
             return false;
     return true;
 }

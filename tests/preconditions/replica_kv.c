@@ -159,7 +159,14 @@ static struct kv_cache cache(void)
 VIOLATES(caches, list, kv_cache_list, "cache->entries[block].cached")
 {
     struct kv_cache of = cache();
-    kv_cache_list(&of, 0);
+    kv_cache_list(&of, 0, 1);
+}
+
+VIOLATES(caches, list_under_another, kv_cache_list, "identity == identity")
+{
+    struct kv_cache of = cache();
+    kv_cache_publish(&of, 0, 1, -1, 16, KV_SOUGHT_BY_ALL);
+    kv_cache_list(&of, 0, 2);
 }
 
 VIOLATES(caches, withdraw, kv_cache_withdraw, "cache->entries[block].cached")
@@ -185,7 +192,7 @@ VIOLATES(caches, divide_listed, kv_cache_divide, "!cache->entries[name].listed")
 {
     struct kv_cache of = cache();
     kv_cache_publish_run(&of, 0, 2, -1, 32);
-    kv_cache_list(&of, 0);
+    kv_cache_list(&of, 0, 1);
     kv_cache_divide(&of, 0, NULL);
 }
 

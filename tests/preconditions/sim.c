@@ -144,11 +144,11 @@ VIOLATES(fit, attention_before_ceilings, bench_attention, "CEILING_COPY")
 
 /* ---- fleet ---- */
 
-static struct replica replicas[2] = {{.number = 0}, {.number = 1}};
+static struct replica replicas[2] = {{.fixed = {.number = 0}}, {.fixed = {.number = 1}}};
 static struct routing routing = {.replicas = replicas, .n = 1};
-static const struct replica stranger = {.number = 0};
+static const struct replica stranger = {.fixed = {.number = 0}};
 
-VIOLATES(fleet, load_of_a_stranger, routing_note_load, "&routing->replicas[replica->number]")
+VIOLATES(fleet, load_of_a_stranger, routing_note_load, "&routing->replicas[replica->fixed.number]")
 {
     routing_note_load(&routing, &stranger);
 }

@@ -38,9 +38,9 @@ VIOLATES(rows, outcomes_are_wanted_first, trace_rows_want_outcomes, "trace->n ==
     trace_rows_want_outcomes(&rows, TRACE_WITH_GAPS, &error);
 }
 
-VIOLATES(rows, client_of_no_row, trace_rows_client, "trace->n > 0")
+VIOLATES(rows, client_of_no_row, trace_rows_name, "trace->n > 0")
 {
-    trace_rows_client(&rows, "a", &error);
+    trace_rows_name(&rows, TRACE_CLIENT, "a", &error);
 }
 
 VIOLATES(rows, hash_ids_of_no_row, trace_rows_hash_ids, "trace->n > 0")
@@ -69,11 +69,6 @@ VIOLATES(attributes, cells_of_no_row, trace_attributes_take_row, "trace->n > 0")
 VIOLATES(attributes, keys_of_no_row, trace_attributes_take_record, "trace->n > 0")
 {
     trace_attributes_take_record(&rows, NULL, &error);
-}
-
-VIOLATES(attributes, cell_of_no_row, trace_attribute_take_cell, "trace->n > 0")
-{
-    trace_attribute_take_cell(&rows, NULL, 0, TRACE_PRIORITY, &error);
 }
 
 VIOLATES(csv, columns, trace_csv_read, "TRACE_CSV_MAX_COLUMNS")

@@ -63,6 +63,7 @@ int32_t kv_cache_find(const struct kv_cache *cache, uint64_t identity)
 /* Appends to the bucket, so that lookups keep finding the first of equal identities. */
 void kv_cache_list(struct kv_cache *cache, uint32_t block, uint64_t identity)
 {
+    ifl_assert(!cache->entries[block].listed || cache->entries[block].identity == identity);
     ifl_assert(cache->entries[block].cached);
     struct kv_entry *entry = &cache->entries[block];
     entry->identity = identity;
