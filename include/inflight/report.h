@@ -267,7 +267,7 @@ int ifl_write_intervals(const struct ifl_ensemble *ensemble, const char *path,
  * out_dir/FIGURE.pdf, .svg and .png. A missing gnuplot is IFL_E_IO with a message that names the
  * package. */
 struct ifl_drawing {
-    const char *out_dir, *script_dir; /* both must exist */
+    const char *out_dir, *script_dir;
     int32_t columns;    /* of a page that a figure spans: 1 is 8.8 cm wide, 2 is 17.8 cm */
     const char *source; /* UTF-8, for the files' metadata, see ifl_figure_source; may be NULL */
     const char *note;   /* UTF-8, written below the legend, broken at "; " if it needs more than
@@ -280,7 +280,8 @@ struct ifl_drawing {
 int ifl_figure_source(char **source, size_t n_runs, const char *const *run_dirs,
                       struct ifl_error *error);
 
-/* Draws out_dir/FIGURE.csv, which must exist, with script_dir/SCRIPT.gp. */
+/* Draws out_dir/FIGURE.csv with script_dir/SCRIPT.gp. What gnuplot lacks or complains of is the
+ * message of IFL_E_IO. */
 int ifl_figure(const struct ifl_drawing *drawing, const char *script, const char *figure,
                struct ifl_error *error);
 

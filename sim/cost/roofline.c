@@ -160,6 +160,7 @@ static double step_s(const struct roofline_rank *rank, const struct ifl_step_tot
 
 double roofline_step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
+    ifl_assert(rank->allreduce || rank->heads.q_heads == rank->model->n_q_heads);
     return step_s(rank, totals, dense_s(rank, totals->n_tokens) + head_s(rank, totals->n_sampled));
 }
 
@@ -228,19 +229,17 @@ static void remembered_run_s(struct cost *cost, const struct ifl_step_totals *fi
         plain_run_s(&line, &run, n, s);
 }
 
-static inline bool can_share(const struct model *model, const struct hardware *hardware,
-                             int32_t tensor_parallel)
+static inline bool can_share(const struct model *model, int32_t tensor_parallel)
 {
     struct ifl_error why;
-    return model_check_parallel(model, tensor_parallel, &why) == 0 &&
-           (tensor_parallel == 1 || hardware_allreduce(hardware, tensor_parallel));
+    return model_check_parallel(model, tensor_parallel, &why) == 0;
 }
 
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
                        const struct hardware *hardware, int32_t tensor_parallel, int32_t n_stages,
                        int32_t block_tokens)
 {
-    ifl_assert(can_share(model, hardware, tensor_parallel));
+    ifl_assert(can_share(model, tensor_parallel));
     *rank = (struct roofline_rank){.model = model, .hardware = hardware, .n_stages = n_stages};
     if (tensor_parallel > 1)
         rank->allreduce = hardware_allreduce(hardware, tensor_parallel);

@@ -13,15 +13,16 @@ struct roofline_rank {
     const struct model *model; /* both borrowed */
     const struct hardware *hardware;
     struct model_linear linears[MODEL_LINEARS], head;
-    const struct lines_profile *allreduce; /* in `hardware`; NULL on one GPU */
+    const struct lines_profile *allreduce; /* mostly in `hardware`; NULL on one GPU */
     struct attention_heads heads;          /* of a rank */
     double ffn_columns;                    /* of a rank */
     double block_bytes;                    /* of a rank, all its layers */
     int32_t n_stages;                      /* of the pipeline */
 };
 
-/* Requires that the ranks can share the model (model_check_parallel), and that the profile has
- * lines of their all-reduce. */
+/* Requires that the ranks can share the model (model_check_parallel). Where the profile has no
+ * lines of their all-reduce, `allreduce` is NULL, and the caller sets others before
+ * roofline_step_s. */
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
                        const struct hardware *hardware, int32_t tensor_parallel, int32_t n_stages,
                        int32_t block_tokens);

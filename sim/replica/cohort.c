@@ -268,6 +268,14 @@ void cohort_add(struct cohort *cohort, struct live_request *r, bool counts)
     cohort->context += (int64_t)r->pub.n_seqs * r->pub.stale.n_computed;
 }
 
+bool request_is_current(const struct ifl_request *r)
+{
+    if (!r->ticks)
+        return true;
+    const char *of = (const char *)r->ticks - offsetof(struct cohort, ticks);
+    return live(r)->synced_tick == ((const struct cohort *)(const void *)of)->tick;
+}
+
 void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
 {
     ifl_assert(r->in_cohort);

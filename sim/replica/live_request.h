@@ -120,9 +120,12 @@ static inline bool request_decodes(const struct ifl_request *r)
     return r->stale.n_computed >= r->n_prefill;
 }
 
+/* True outside the cohort, and where a member has no tick that its record does not count. For that
+ * precondition (cohort.c). */
+bool request_is_current(const struct ifl_request *r);
 static inline int32_t request_todo(const struct ifl_request *r)
 {
-    ifl_assert(!r->ticks || r->ticks->n == r->read_at);
+    ifl_assert(request_is_current(r));
     return r->stale.n_tokens + r->stale.n_pending - r->stale.n_computed - r->stale.n_now;
 }
 

@@ -240,7 +240,7 @@ static void put_off(struct waiting *waiting, const struct arrival *arrival)
 
 bool waiting_line_up(struct waiting *waiting, const struct arrival *arrival, int64_t key)
 {
-    ifl_assert(waiting->pool && !waiting_is_short(waiting) && waiting->n < waiting->cap);
+    ifl_assert(waiting->pool && waiting->n < waiting->cap);
     const struct waiter w = {key, arrival->at_ns, arrival->serial, waiting->n_tickets + 1, NULL};
     if (before_last(&w, &waiting->near) || before_last(&w, &waiting->line))
         return false;

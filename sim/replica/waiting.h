@@ -72,9 +72,9 @@ static inline void waiting_set_moves(struct waiting *waiting, bool moves)
 /* arrival_ns breaks ties of keys: the request's own, or the present time to wait behind all
  * requests with the same key. */
 void waiting_push(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns);
-/* For a queue that is not short. The request waits in line without a record; it gets one when a
- * plan looks at it. False, and nothing has changed: it ranks before a request that is already near
- * or in line, so it needs a record (waiting_push). */
+/* Pays off in a queue that is not short. The request waits in line without a record; it gets one
+ * when a plan looks at it. False, and nothing has changed: it ranks before a request that is
+ * already near or in line, so it needs a record (waiting_push). */
 bool waiting_line_up(struct waiting *waiting, const struct arrival *arrival, int64_t key);
 void waiting_push_front(struct waiting *waiting, struct live_request *r);
 /* r leaves the queue in this plan; it may come back in the same plan. */

@@ -72,6 +72,29 @@ Test(safetensors, numbers_are_exact)
     unlink(path);
 }
 
+/* Of 1, 2, 4 and 8 bytes a number. */
+Test(safetensors, integers_are_an_error)
+{
+    static const char header[] =
+        "{\"i8\":{\"dtype\":\"I8\",\"shape\":[2],\"data_offsets\":[0,2]},"
+        "\"i16\":{\"dtype\":\"I16\",\"shape\":[2],\"data_offsets\":[2,6]},"
+        "\"i32\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[6,14]},"
+        "\"i64\":{\"dtype\":\"I64\",\"shape\":[2],\"data_offsets\":[14,30]}}";
+    const char *const names[] = {"i8", "i16", "i32", "i64"};
+    const char data[30] = "";
+    float numbers[2];
+    write_file(header, strlen(header), data, sizeof data);
+    cr_assert_eq(safetensors_open(path, &file, &error), 0, "%s", error.text);
+    for (size_t i = 0; i < 4; i++) {
+        const struct tensor *tensor = safetensors_find(&file, names[i]);
+        cr_expect_eq(safetensors_read(&file, tensor, numbers, 2, &error), IFL_E_INPUT);
+        cr_expect_not_null(strstr(error.text, "its type is no float"), "%s", error.text);
+        cr_expect_not_null(strstr(error.text, names[i]), "%s", error.text);
+    }
+    safetensors_close(&file);
+    unlink(path);
+}
+
 Test(safetensors, every_fp16_widens_as_ldexp_says)
 {
     for (uint32_t bits = 0; bits < 0x10000; bits++) {

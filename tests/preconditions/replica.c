@@ -17,13 +17,6 @@ VIOLATES(requests, described_twice, live_describe, "r->pub.n_prompt == 0")
     live_describe(&request, &arrival);
 }
 
-VIOLATES(requests, stale_counts, request_todo, "r->ticks->n == r->read_at")
-{
-    const struct ifl_ticks ticks = {.n = 1};
-    const struct ifl_request r = {.ticks = &ticks};
-    request_todo(&r);
-}
-
 VIOLATES(requests, in_a_list_already, live_insert, "list->head != r")
 {
     struct live_list list = {0};
@@ -81,10 +74,11 @@ VIOLATES(queue, front_twice, waiting_push_front, "r->ticket == 0")
     waiting_push_front(&of, &request);
 }
 
-VIOLATES(queue, short_line, waiting_line_up, "!waiting_is_short(waiting)")
+VIOLATES(queue, line_without_records, waiting_line_up, "waiting->pool")
 {
     const struct arrival arrival = {0};
     struct waiting of = queue(2);
+    of.pool = NULL;
     waiting_line_up(&of, &arrival, 0);
 }
 
@@ -141,6 +135,15 @@ VIOLATES(members, catch_up, cohort_catch_up, "r->in_cohort")
 {
     struct cohort of = cohort();
     cohort_catch_up(&of, decoding());
+}
+
+VIOLATES(members, todo_behind, request_todo, "request_is_current(r)")
+{
+    struct cohort of = cohort();
+    struct tick_gaps shared;
+    cohort_add(&of, decoding(), false);
+    cohort_tick(&of, 1, &shared);
+    request_todo(&request.pub);
 }
 
 VIOLATES(members, count_listed, cohort_count, "!is_listed(cohort, r)")

@@ -348,9 +348,3 @@ VIOLATES(studies, export_order, ifl_export_bench, "ifl_ascends")
     const struct ifl_bench_export of = {.trace = &trace};
     ifl_export_bench(&of, "bench.json", &error);
 }
-
-VIOLATES(studies, figure_folders, ifl_figure, "access(drawing->out_dir, F_OK)")
-{
-    const struct ifl_drawing drawing = {.out_dir = "/nowhere/at/all", .script_dir = "."};
-    ifl_figure(&drawing, "roofline", "roofline", &error);
-}

@@ -83,7 +83,7 @@ VIOLATES(config, value, study_value, "point < study_n_points(study)")
     study_value(study, study_n_points(study), 0);
 }
 
-VIOLATES(config, point, study_read, "point < study_n_points(study)")
+VIOLATES(config, point, study_read, "point < study->n_points")
 {
     const struct study *study = quickstart();
     struct config config;
@@ -108,11 +108,13 @@ VIOLATES(cost, uneven_ranks, roofline_rank_set, "can_share")
     roofline_rank_set(&rank, &four_heads, &hardware, 3, 1, 16);
 }
 
-VIOLATES(cost, ranks_without_a_line, roofline_rank_set, "can_share")
+VIOLATES(cost, ranks_without_a_line, roofline_step_s, "rank->allreduce")
 {
     const struct hardware hardware = {0};
+    const struct ifl_step_totals totals = {0};
     struct roofline_rank rank;
     roofline_rank_set(&rank, &four_heads, &hardware, 2, 1, 16);
+    roofline_step_s(&rank, &totals);
 }
 
 /* ---- fit ---- */
