@@ -415,7 +415,6 @@ static void rank_everyone(struct replica *replica, struct ranking *list, size_t 
 
 void replica_each_standing(struct replica *replica, const struct ranking *list, key_fn *see)
 {
-    ifl_assert(list->kept);
     for (size_t i = 0; list->kept && !list->stale && i < list->n; i++) {
         struct live_request *r = live(of(list)[i].r);
         const struct standing *own = &r->standing[list->which];

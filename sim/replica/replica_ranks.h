@@ -94,7 +94,8 @@ static inline bool replica_ranks_before(const struct ifl_request *a, int64_t key
     return a->arrival_ns != b->arrival_ns ? a->arrival_ns < b->arrival_ns : a->serial < b->serial;
 }
 
-/* Calls `see` for each request of a kept list that keeps its key in this plan, with that key. */
+/* Calls `see` for each request of the list, if it is kept, that keeps its key in this plan, with
+ * that key. */
 void replica_each_standing(struct replica *replica, const struct ranking *list, key_fn *see);
 
 #endif

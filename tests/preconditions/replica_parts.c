@@ -159,18 +159,6 @@ VIOLATES(lists, forget, replica_forget, "list->kept")
     replica_forget(&idle.ranks.by_rank[RANKED_RUNNING], &request);
 }
 
-static void see_none(void *context, struct live_request *r, int64_t key)
-{
-    (void)context;
-    (void)r;
-    (void)key;
-}
-
-VIOLATES(lists, standing, replica_each_standing, "list->kept")
-{
-    replica_each_standing(&idle, &idle.ranks.by_rank[RANKED_RUNNING], see_none);
-}
-
 VIOLATES(lists, taken_twice, replica_take_ranking, "!list->taken")
 {
     idle.ranks.by_rank[RANKED_RUNNING].taken = true;

@@ -103,8 +103,12 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
     f->n_plans = flight.n_plans;
     f->n_repeats = flight.n_repeats;
     for (uint32_t i = 0; i < n_replicas; i++)
-        for (size_t k = 0; k < replicas[i].refusals.n; k++)
-            refusals_add(&f->refusals, &replicas[i].refusals.of[k]);
+        for (size_t k = 0; k < replicas[i].refusals.n; k++) {
+            struct refusal_count count = replicas[i].refusals.of[k];
+            if (count.by == &x.watched) /* ends with this function */
+                count.by = x.planner;
+            refusals_add(&f->refusals, &count);
+        }
     f->n_at_door = flight.rejected.n_at_door;
     executor_sim_destroy(&x.sim);
     cost_destroy(cost);
