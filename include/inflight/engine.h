@@ -162,9 +162,11 @@ struct ifl_engine {
     /* Wrong input (a limit exceeded, a block out of range) is IFL_E_DEVICE; nothing is computed. */
     int (*step)(void *self, struct ifl_engine_step *, struct ifl_error *);
     size_t (*block_bytes)(const void *self);
-    /* Export and import of one block of either pool: block_bytes(self) bytes in the pool's layout
-     * go to or come from `bytes`, before the call returns. The bytes are valid in every engine of
-     * the same name that was opened with the same model, data types and block_tokens. */
+    /* Copy one block of either pool: read_block from the pool to `bytes`, write_block from `bytes`
+     * to the pool. `bytes` holds block_bytes(self) bytes in the pool's layout and is not kept. A
+     * block number beyond the pool is IFL_E_DEVICE, and nothing is copied. The bytes are valid in
+     * every engine of the same name that was opened with the same model, data types and
+     * block_tokens. */
     int (*read_block)(void *self, enum ifl_engine_pool, uint32_t block, void *bytes,
                       struct ifl_error *);
     int (*write_block)(void *self, enum ifl_engine_pool, uint32_t block, const void *bytes,

@@ -78,7 +78,8 @@ struct ifl_executor_ops {
     /* 1: *done is the earliest completion, not after until_ns. 0: there is none by then, and
      * now() >= until_ns. Negative: an error. */
     int (*next)(void *self, int64_t until_ns, struct ifl_done *, struct ifl_error *);
-    /* Optional. The request has left for good. */
+    /* Optional. The request of this serial has left the run: it has finished, or a plan has dropped
+     * it, perhaps before any step computed it. No step in flight and no later step names it. */
     void (*forget)(void *self, uint64_t serial);
     /* Optional, for speed: the loop then need not submit steps that repeat one another. Predicts
      * the durations of up to n steps in a row: `first`, and steps that each compute one more token

@@ -45,6 +45,8 @@ enum { IFL_HF_REQUIRED = -1 };
 /* A whole number from 1 to max; `otherwise` where it is missing or null, unless that is
  * IFL_HF_REQUIRED. */
 int32_t ifl_hf_count(struct ifl_hf_config *config, const char *key, int32_t otherwise, int32_t max);
+/* True or false; `otherwise` where the key is missing or null. Any other value is an error, and the
+ * result is false. */
 bool ifl_hf_flag(struct ifl_hf_config *config, const char *key, bool otherwise);
 /* Empty where the key is missing or holds no text. */
 const char *ifl_hf_text(const struct json_t *object, const char *key);

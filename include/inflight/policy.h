@@ -131,13 +131,15 @@ struct ifl_preempt_ops {
     void (*ahead)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
-/* A cached block that no request uses. */
+/* A block that no request uses: cached, or one without K/V where serving.kv.unhashed is in-order.
+ * Borrowed until the call returns. */
 struct ifl_cached {
     uint64_t last_used; /* number of the last use; later uses have larger numbers */
     int64_t last_used_ns;
     uint64_t n_uses;      /* starts on it, computing it included; in a radix cache, insertions of
                              a request that run through it */
-    int32_t depth_tokens; /* length of the prefix that ends with this block */
+    int32_t depth_tokens; /* length of the prefix that ends with this block; INT32_MAX: the block
+                             holds no cached K/V */
     /* True if a waiting request would start on the block now. Costs a walk over the waiting
      * requests. A key that has read it is asked for again when the answer changes. */
     bool (*wanted)(const struct ifl_cached *);
@@ -150,7 +152,8 @@ static inline bool ifl_wanted(const struct ifl_cached *block)
 
 struct ifl_evict_ops {
     /* The block with the smallest key is evicted first; ties go to the deepest, then to the least
-     * recently used. Asked when a block becomes unused. */
+     * recently used. Asked when a block may be evicted: it is unused and, in a tree, has no block
+     * below it. The key stands until the block is used again. */
     int64_t (*key)(const void *self, const struct ifl_view *, const struct ifl_cached *);
     /* Keys do not read depth_tokens: blocks of a prefix that became unused together share one key.
      */
@@ -202,9 +205,10 @@ struct ifl_policy {
     size_t replica_bytes; /* of a router on every replica (ifl_at), zeroed at the start of a run */
     /* Each replica has an instance of the module; a router has one for the cluster. `self` is never
      * NULL: it points to the instance's parameter struct, filled in; ifl_state finds its state.
-     * init and finish are optional. init returns 0, or a negative code and one line that says what
-     * was found and what was expected, if the parameters do not go with the limits. finish is
-     * called after a refusal, too. */
+     * init and finish are optional. init may take memory, which finish gives back. The limits stay
+     * valid until finish returns. init returns 0; IFL_E_INPUT with a line that says what was found
+     * and what was expected, if the parameters do not go with the limits; or IFL_E_NOMEM. finish is
+     * called after a failure of init, too. */
     int (*init)(void *self, const struct ifl_limits *, struct ifl_error *);
     void (*finish)(void *self);
     /* Hooks, all optional. Those of a router are in its ops. */
@@ -321,8 +325,9 @@ static inline enum ifl_keys ifl_keys_of_plan(const void *self, const struct ifl_
     return IFL_KEYS_PLAN;
 }
 
-/* A `steady` without a bound: the module gives the same answers as long as the same requests decode
- * and free blocks only fall. */
+/* A `steady` without a bound, to_the_last. The module's answers stand while no request joins or
+ * starts. They stand while blocks are taken, and when requests have had their last token and have
+ * given back their blocks and seats. */
 static inline struct ifl_promise ifl_always_steady(const void *self, const struct ifl_view *view,
                                                    struct ifl_step *step)
 {

@@ -205,7 +205,9 @@ struct ifl_points {
               struct ifl_error *error);
 };
 
-/* Writes summary.csv: one row per point, swept keys first. */
+/* Writes the file `path`: one row per point, swept keys first. The row of a failed point has its
+ * keys and its error; its other cells are empty. A failed write leaves no file of its own and an
+ * older file as it was. */
 int ifl_write_summary(const char *path, const struct ifl_points *points, struct ifl_error *error);
 /* Prints the summaries as a table for a terminal; `file` is a FILE. */
 int ifl_print_summary(void *file, const struct ifl_points *points, struct ifl_error *error);
@@ -243,7 +245,9 @@ struct ifl_joint;
 struct ifl_joint *ifl_joint_open(const char *path, bool timeline, struct ifl_error *error);
 /* Appends the file at `part`, which is left as it is. */
 int ifl_joint_append(struct ifl_joint *joint, const char *part, struct ifl_error *error);
-/* Frees the joint, also on failure. */
+/* Gives the file its name and frees the joint. On failure the unfinished file is removed and the
+ * joint is freed as well. After a failed ifl_joint_append call ifl_joint_destroy instead. A joint
+ * of timelines needs at least one part. */
 int ifl_joint_close(struct ifl_joint *joint, struct ifl_error *error);
 /* Frees the joint and removes the unfinished file. Accepts NULL. */
 void ifl_joint_destroy(struct ifl_joint *joint);
@@ -280,8 +284,9 @@ struct ifl_drawing {
 int ifl_figure_source(char **source, size_t n_runs, const char *const *run_dirs,
                       struct ifl_error *error);
 
-/* Draws out_dir/FIGURE.csv with script_dir/SCRIPT.gp. What gnuplot lacks or complains of is the
- * message of IFL_E_IO. */
+/* Draws out_dir/FIGURE.csv with script_dir/SCRIPT.gp; `script` and `figure` are names without a
+ * suffix. What gnuplot lacks or complains of is the message of IFL_E_IO. After a failure there is
+ * no FIGURE.pdf, .svg or .png, not even one of an earlier call. */
 int ifl_figure(const struct ifl_drawing *drawing, const char *script, const char *figure,
                struct ifl_error *error);
 

@@ -40,8 +40,9 @@ struct ifl_view {
     int64_t last_prefill_ns; /* duration of the last step that computed prompt tokens */
     int32_t n_ended_blocks;  /* freed by requests that have ended since the last step began */
     struct ifl_step *(*plan)(const struct ifl_view *); /* see ifl_plan */
-    /* Tells that the order's key of the request has changed. Only from hooks and from `keys` of an
-     * order. */
+    /* Tells that the order's key of the request has changed. Update the module's state first: the
+     * key of a waiting request is asked for within the call. For a request that neither waits, runs
+     * nor is swapped it does nothing. Only from hooks and from `keys` of an order. */
     void (*rerank)(const struct ifl_view *, const struct ifl_request *);
     uint32_t n_tries; /* earlier plans of this same step, none of which gave a token */
     int32_t slot;     /* of the pipeline that this plan is for, below limits->max_in_flight */
@@ -135,7 +136,9 @@ struct ifl_padding {
  *   - when a block is refused;
  *   - at the until_ns that an admission has named with a refusal in this plan;
  *   - when a request has its last token, unless the promise is to_the_last.
- * Within a run free blocks only fall, and seats are neither taken nor given back. */
+ * Within a run no block is given back and no seat is taken or given back, but for those of requests
+ * that end under to_the_last. A promise is void if the planned step computes a prompt, starts,
+ * swaps in, preempts or rejects a request. The loop may end a run earlier; then it plans. */
 struct ifl_promise {
     int32_t n_steps;         /* promised steps, the planned one not counted */
     int64_t until_ns;        /* each of them starts by then */
@@ -211,7 +214,8 @@ struct ifl_step_ops {
     enum ifl_verdict (*preempt)(struct ifl_step *, const struct ifl_request *, enum ifl_fate,
                                 enum ifl_place);
     /* Drops a waiting or swapped request for good. Reports count it as rejected, or as failed if it
-     * has run before. */
+     * has run before. Its state is IFL_DONE from now on; on_leave follows when the plan is made.
+     * Any other request is a breach of the contract. */
     void (*reject)(struct ifl_step *, const struct ifl_request *);
     /* See struct ifl_promise. The last call of a plan counts. */
     void (*promise)(struct ifl_step *, struct ifl_promise);
@@ -219,8 +223,9 @@ struct ifl_step_ops {
      * before. The earliest call of a plan counts. The run fails after IFL_MAX_VAIN_WAKES wakes in a
      * row without an arrival, a step, a preemption or a rejection. */
     void (*wake)(struct ifl_step *, int64_t at_ns);
-    /* Adds padding to the cost of this step and of the steps promised with it. An engine does not
-     * compute it. The last call of a plan counts. */
+    /* Sets the padding of this step and of each step promised with it, where it does not grow. It
+     * counts in the simulated duration alone; an engine does not compute it. The last call of a
+     * plan counts. A negative number, or more than 2^28 tokens, is a breach of the contract. */
     void (*pad)(struct ifl_step *, struct ifl_padding);
     /* Earliest arrival among waiting requests, IFL_NEVER if none; costs a walk over them. */
     int64_t (*oldest_waiting_ns)(struct ifl_step *);
@@ -235,8 +240,10 @@ struct ifl_step_ops {
      * user: `why` is a constant text that follows the module's name. The step notes refusals of
      * other modules by itself. */
     void (*refuse)(struct ifl_step *, const struct ifl_request *, const char *why);
-    /* The next plan is made before it is known how this step, and the steps promised with it, end.
-     * If a request has its last token by then,
+    /* Models a scheduler that plans one step ahead. The next plan is made when this step, or the
+     * last one promised with it, has ended; on_step_end has been called by then, and all counts are
+     * current (ifl_out_before gives the tokens that were known). Holds for one plan: call it in
+     * each. If a request had its last token in that step,
      *   - that plan still finds it running, with its blocks and its seat, and may preempt it;
      *   - tokens that the plan gives it cost time as padding does, and yield nothing;
      *   - the request leaves when that plan has been made.

@@ -86,7 +86,9 @@ struct ifl_trace_file {
     int32_t max_record_mib; /* 0: IFL_MAX_RECORD_MIB */
 };
 
-/* Reads a trace; rows stay in file order. Errors name file, line and column. */
+/* Reads a trace into *trace, which is overwritten and not freed first; rows stay in file order.
+ * `notes` may be NULL. Errors in the file's text name the file, and line and column where they are
+ * known. After an error *trace is empty. The caller frees it with ifl_trace_free. */
 int ifl_trace_read(const struct ifl_trace_file *file, const struct ifl_notes *notes,
                    struct ifl_trace *trace, struct ifl_error *error);
 
@@ -102,13 +104,17 @@ int ifl_trace_cut(const struct ifl_trace *whole, const struct ifl_trace_window *
  * carry. */
 int ifl_trace_share_prefix(struct ifl_trace *trace, int32_t n_tokens, struct ifl_error *error);
 
-/* Sorts rows by arrival, stably. Adds a note if they were not sorted. */
+/* Sorts rows by arrival, stably. If a row moves, the columns are new arrays and request_id is
+ * filled in, so that rows keep their identity. Adds a note if stamps were out of order. Fails only
+ * with IFL_E_NOMEM, and the trace is then unchanged. `notes` may be NULL. */
 int ifl_trace_sort(struct ifl_trace *trace, const struct ifl_notes *notes, struct ifl_error *error);
 
 struct ifl_trace_format {
-    const char *name, *doc, *columns;
+    const char *name;    /* as in ifl_trace_file.format */
+    const char *doc;     /* one line */
+    const char *columns; /* text for the user; optional ones are in brackets */
 };
-/* The formats, ending with a NULL name. */
+/* The formats, without `auto`; the last has a NULL name. Constant: not to be freed. */
 const struct ifl_trace_format *ifl_trace_formats(void);
 
 /* The names of IFL_ATTRIBUTES_OF_ANY_FORMAT, separated by commas. */
