@@ -17,7 +17,13 @@
 
 enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
 enum cost_kind { COST_ROOFLINE, COST_LINEAR, COST_TABLE, COST_RECORDED };
-enum kv_sizing { KV_SIZING_MEMORY, KV_SIZING_WHOLE_REQUESTS, KV_SIZING_FREE_SHARE };
+/* From KV_SIZING_ENGINE on, enum memory_rule (cost/memory_engine.h). */
+enum kv_sizing {
+    KV_SIZING_MEMORY,
+    KV_SIZING_WHOLE_REQUESTS,
+    KV_SIZING_FREE_SHARE,
+    KV_SIZING_ENGINE
+};
 
 struct workload_config {
     char trace[512];      /* the file, in the working directory or the installed data */

@@ -181,12 +181,16 @@ static const struct ifl_param kv_fields[] = {
     INT("block_tokens", serving.kv.block_tokens, 16, 1, 65536, "tokens", "tokens a KV block holds"),
     INT("num_blocks", serving.kv.num_blocks, 0, 0, ANY, "blocks",
         "KV blocks on the device; 0: as many as its memory holds"),
-    CHOICE("sizing", serving.kv.sizing, "memory|whole-requests|free-share", KV_SIZING_MEMORY,
+    CHOICE("sizing", serving.kv.sizing,
+           "memory|whole-requests|free-share|vllm-0.8|vllm-0.9.1|vllm-0.17|vllm-0.20|sglang",
+           KV_SIZING_MEMORY,
            "how they are counted: what weights, activations and workspace leave, whole requests of "
-           "max_model_len beside the layers' weights (Vidur), or a share of what the three leave "
-           "(TensorRT-LLM)"),
+           "max_model_len beside the layers' weights (Vidur), a share of what the three leave "
+           "(TensorRT-LLM), or as the engine does from that release on (vllm-*: by a step of "
+           "batching.max_batched_tokens and max_seqs)"),
     REAL("memory_utilization", serving.kv.memory_utilization, 0.9, 0.01, 1, "",
-         "share of the GPU's memory for weights, workspace and KV; free-share: of the rest, KV"),
+         "share of the GPU's memory for weights, workspace and KV; free-share: of the rest, KV; "
+         "sglang: mem_fraction_static, for weights and KV alone"),
     REAL("swap_gib", serving.kv.swap_gib, 4, 0, 1e6, "GiB", "host memory for swapped blocks"),
     CHOICE("swap_full", serving.kv.swap_full, "recompute|fail", SWAP_FULL_RECOMPUTE,
            "what happens when it is full"),

@@ -96,6 +96,8 @@ struct block_copy_profile {
 struct memory_profile {
     double workspace_gib;     /* beside weights, activations and KV: context, libraries, graphs */
     double activation_tokens; /* tokens of the largest step for which activations are reserved */
+    double drawn_sds; /* no field of the file: how far a member of an ensemble lies from the count
+                         of memory_engine.h, in standard deviations */
 };
 
 struct hardware {

@@ -1,4 +1,4 @@
-#include "cost/memory.h"
+#include "cost/memory_parts.h"
 
 #include <math.h>
 
@@ -27,8 +27,43 @@ static void arithmetic_of_free(const struct memory_plan *plan, char *text, size_
              (double)plan->block_bytes / gib * 1024);
 }
 
-static void arithmetic(const struct memory_plan *plan, char *text, size_t n_bytes)
+/* By an engine's rule. The error is given as one standard deviation. */
+static void arithmetic_of_engine(const struct memory_plan *plan, char *text, size_t n_bytes)
 {
+    char widest[64] = "a layer";
+    if (plan->sampled_seqs > 0)
+        snprintf(widest, sizeof widest, "logits of %d sequences", plan->sampled_seqs);
+    snprintf(text, n_bytes,
+             "by the rule %s %.2f GiB x %g = %.2f, less %.2f weights, %.2f activations (%s), %.2f "
+             "context and libraries, %.2f collectives, %.2f CUDA graphs leaves %.2f +- %.2f GiB "
+             "for KV blocks of %.3f MiB",
+             plan->rule, (double)plan->gpu_bytes / gib, plan->utilization,
+             (double)plan->usable_bytes / gib, (double)plan->weight_bytes / gib,
+             (double)plan->activation_bytes / gib, widest, (double)plan->workspace_bytes / gib,
+             (double)plan->collective_bytes / gib, (double)plan->graph_bytes / gib,
+             (double)plan->kv_bytes / gib, (double)plan->error_bytes / gib,
+             (double)plan->block_bytes / gib * 1024);
+}
+
+/* SGLang's share is of what is free before weights are there; the rest holds all but K/V. */
+static void arithmetic_of_static(const struct memory_plan *plan, char *text, size_t n_bytes)
+{
+    snprintf(text, n_bytes,
+             "by the rule %s (%.2f GiB, less %.2f context and libraries, %.2f collectives) x %g = "
+             "%.2f, less %.2f weights leaves %.2f +- %.2f GiB for KV blocks of %.3f MiB",
+             plan->rule, (double)plan->gpu_bytes / gib, (double)plan->workspace_bytes / gib,
+             (double)plan->collective_bytes / gib, plan->utilization,
+             (double)plan->usable_bytes / gib, (double)plan->weight_bytes / gib,
+             (double)plan->kv_bytes / gib, (double)plan->error_bytes / gib,
+             (double)plan->block_bytes / gib * 1024);
+}
+
+void memory_arithmetic(const struct memory_plan *plan, char *text, size_t n_bytes)
+{
+    if (plan->rule) {
+        (plan->of_free ? arithmetic_of_static : arithmetic_of_engine)(plan, text, n_bytes);
+        return;
+    }
     if (plan->of_free) {
         arithmetic_of_free(plan, text, n_bytes);
         return;
@@ -56,28 +91,34 @@ static int check_options(const struct memory_options *options, struct ifl_error 
     return 0;
 }
 
-static int64_t count_blocks(const struct memory_plan *plan)
+int32_t memory_blocks(int64_t kv_bytes, int64_t block_bytes)
 {
-    const int64_t n = plan->kv_bytes > 0 ? plan->kv_bytes / plan->block_bytes : 0;
-    return ifl_min(n, INT32_MAX);
+    const int64_t n = kv_bytes > 0 ? kv_bytes / block_bytes : 0;
+    return (int32_t)ifl_min(n, INT32_MAX);
 }
 
-/* An error, with the arithmetic, if not even one block fits. */
-static int judge(const struct model *model, const struct hardware *hardware,
+int32_t memory_end(const struct memory_plan *plan, enum memory_end end)
+{
+    const double sds = 1.6448536269514722; /* the 95th percentile of a standard normal */
+    const double bytes = sds * (double)plan->error_bytes;
+    const double blocks =
+        plan->n_blocks + (end == MEMORY_HIGH ? bytes : -bytes) / (double)plan->block_bytes;
+    return (int32_t)fmin(fmax(blocks, 0), INT32_MAX);
+}
+
+int memory_judge(const struct model *model, const struct hardware *hardware,
                  const struct memory_plan *plan, struct ifl_error *error)
 {
-    char why[320];
+    char why[MEMORY_TEXT_BYTES];
     if (plan->n_blocks > 0)
         return 0;
-    arithmetic(plan, why, sizeof why);
+    memory_arithmetic(plan, why, sizeof why);
     return ifl_fail(error, IFL_E_INPUT,
                     "%s does not fit on %s at parallel.tensor %d: %s, expected room for one",
                     model->name, hardware->name, plan->tensor_parallel, why);
 }
 
-/* Fills what does not depend on how a system weighs: `gpu_bytes` is what it takes the GPU to have.
- */
-static int start_plan(const struct model *model, const struct memory_options *options,
+int memory_start_plan(const struct model *model, const struct memory_options *options,
                       double gpu_bytes, struct memory_plan *plan, struct ifl_error *error)
 {
     const int32_t tensor_parallel = options->tensor_parallel;
@@ -99,7 +140,7 @@ static int weigh(const struct model *model, const struct hardware *hardware,
                  const struct memory_options *options, struct memory_plan *plan,
                  struct ifl_error *error)
 {
-    if (start_plan(model, options, hardware->gpu.memory_gib * gib, plan, error))
+    if (memory_start_plan(model, options, hardware->gpu.memory_gib * gib, plan, error))
         return IFL_E_INPUT;
     plan->weight_bytes = model_weight_bytes(model, plan->tensor_parallel);
     plan->activation_bytes = activation_bytes(model, hardware, plan->tensor_parallel);
@@ -119,8 +160,8 @@ int memory_plan(const struct model *model, const struct hardware *hardware,
     if (weigh(model, hardware, options, plan, error))
         return IFL_E_INPUT;
     plan->kv_bytes = left_bytes(plan);
-    plan->n_blocks = (int32_t)count_blocks(plan);
-    return judge(model, hardware, plan, error);
+    plan->n_blocks = memory_blocks(plan->kv_bytes, plan->block_bytes);
+    return memory_judge(model, hardware, plan, error);
 }
 
 int memory_plan_free_share(const struct model *model, const struct hardware *hardware,
@@ -136,14 +177,14 @@ int memory_plan_free_share(const struct model *model, const struct hardware *har
     const int64_t n_tokens = plan->kv_bytes > 0 ? plan->kv_bytes / token_bytes : 0;
     const int64_t n_blocks = (n_tokens + plan->block_tokens - 1) / plan->block_tokens;
     plan->n_blocks = (int32_t)ifl_min(n_blocks, INT32_MAX);
-    return judge(model, hardware, plan, error);
+    return memory_judge(model, hardware, plan, error);
 }
 
 int memory_plan_whole_requests(const struct model *model, const struct hardware *hardware,
                                const struct memory_options *options, int32_t max_tokens,
                                struct memory_plan *plan, struct ifl_error *error)
 {
-    if (start_plan(model, options, ceil(hardware->gpu.memory_gib) * gib, plan, error))
+    if (memory_start_plan(model, options, ceil(hardware->gpu.memory_gib) * gib, plan, error))
         return IFL_E_INPUT;
     const int64_t token_bytes = plan->block_bytes / plan->block_tokens;
     plan->weight_bytes = model_matrices_bytes(model, plan->tensor_parallel);
@@ -151,14 +192,18 @@ int memory_plan_whole_requests(const struct model *model, const struct hardware 
     const int64_t n_requests = plan->kv_bytes > 0 ? plan->kv_bytes / (token_bytes * max_tokens) : 0;
     const int64_t n_blocks = n_requests * (max_tokens / options->block_tokens);
     plan->n_blocks = (int32_t)ifl_min(n_blocks, INT32_MAX);
-    return judge(model, hardware, plan, error);
+    return memory_judge(model, hardware, plan, error);
 }
 
 void memory_print(const struct memory_plan *plan, FILE *out)
 {
-    char why[320];
-    arithmetic(plan, why, sizeof why);
-    fprintf(out, "KV memory of each of %d GPU%s: %s:\n%d blocks of %d tokens, %lld tokens.\n",
+    char why[MEMORY_TEXT_BYTES];
+    memory_arithmetic(plan, why, sizeof why);
+    fprintf(out, "KV memory of each of %d GPU%s: %s:\n%d blocks of %d tokens, %lld tokens",
             plan->tensor_parallel, plan->tensor_parallel == 1 ? "" : "s", why, plan->n_blocks,
             plan->block_tokens, (long long)plan->n_blocks * plan->block_tokens);
+    if (plan->error_bytes > 0)
+        fprintf(out, "; 90%% of counts lie from %d to %d", memory_end(plan, MEMORY_LOW),
+                memory_end(plan, MEMORY_HIGH));
+    fprintf(out, ".\n");
 }

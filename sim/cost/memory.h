@@ -25,6 +25,13 @@ struct memory_plan {
     int64_t weight_bytes, activation_bytes, workspace_bytes;
     int64_t kv_bytes;    /* what is left for K/V; may be negative when the plan failed */
     int64_t block_bytes; /* K and V of block_tokens tokens, all layers */
+    /* By memory_plan_engine alone (memory_engine.h); 0 and NULL otherwise. workspace_bytes is then
+     * what a process holds outside of its tensors' allocator, but for collective_bytes. */
+    const char *rule;
+    int64_t collective_bytes; /* communicators and the buffers of all-reduces */
+    int64_t graph_bytes;      /* captured CUDA graphs */
+    int64_t error_bytes;      /* standard deviation of kv_bytes */
+    int32_t sampled_seqs;     /* whose logits are the widest activations; 0: those of a layer are */
 };
 
 struct memory_options {
@@ -32,6 +39,11 @@ struct memory_options {
     double utilization; /* share of the GPU's memory that may be used; by the rule of the free
                            share, of the memory that is free beside everything else */
 };
+
+/* The ends of the central 90% of the number of blocks, the error taken as normal; n_blocks itself
+ * where error_bytes is 0. */
+enum memory_end { MEMORY_LOW, MEMORY_HIGH };
+int32_t memory_end(const struct memory_plan *plan, enum memory_end end);
 
 /* IFL_E_INPUT, with the arithmetic, where not even one block fits. */
 int memory_plan(const struct model *model, const struct hardware *hardware,

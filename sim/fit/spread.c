@@ -187,6 +187,8 @@ int spread_draw(const char *name, const struct spread *spread, struct hardware *
         rc = draw_all(root, spread, hardware, error);
     if (rc == 0 && spread->host_error_frac > 0)
         slow_host(&hardware->host, class_factor(spread, FIT_HOST, spread->host_error_frac));
+    if (rc == 0)
+        hardware->memory.drawn_sds = normal(spread, FIT_OPS, 0);
     tree_free(root);
     return rc;
 }

@@ -6,6 +6,7 @@
  *   - the time of each operation class, by one lognormal factor. Its median absolute error is that
  *     of the rows that were held out. The few shapes of a model recur in every step, so the error
  *     of a class does not average out over a run;
+ *   - the memory that is left for K/V, where an engine's rule counts it (cost/memory_engine.h);
  *   - the times of the host, by host_error_frac. They depend on the deployment, so the
  *     configuration gives their error.
  *

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cost/memory.h"
+#include "cost/memory_engine.h"
 
 /* ---- model and hardware ---- */
 
@@ -85,11 +85,43 @@ static struct memory_options memory_options(const struct config *config)
                                    kv->memory_utilization};
 }
 
+/* The value of a parameter of the module that is a whole number; 0 if it has none of that name. */
+static int32_t whole_number(const struct module_config *module, const char *name)
+{
+    const struct ifl_policy *policy = module->policy;
+    for (size_t i = 0; policy && i < policy->n_params; i++) {
+        const struct ifl_param *param = &policy->params[i];
+        if (param->type == IFL_INT && strcmp(param->name, name) == 0)
+            return *(const int32_t *)((const char *)module->params + param->offset);
+    }
+    return 0;
+}
+
+static int plan_engine(const struct config *config, const struct machine *machine,
+                       struct memory_plan *plan, struct ifl_error *error)
+{
+    const struct module_config *batching = &config->serving.modules[IFL_BATCHING];
+    const struct memory_options options = memory_options(config);
+    const enum memory_rule rule = (enum memory_rule)(config->serving.kv.sizing - KV_SIZING_ENGINE);
+    const struct memory_profile_run run = {whole_number(batching, "max_batched_tokens"),
+                                           whole_number(batching, "max_seqs")};
+    if (memory_rule_profiles(rule) && (run.max_batched_tokens < 1 || run.max_seqs < 1))
+        return ifl_fail_at(error, config->path, 0, 0,
+                           "serving.kv.sizing goes by serving.batching.max_batched_tokens and "
+                           "max_seqs, which %s does not have, expected serving.kv.num_blocks or "
+                           "sizing: memory",
+                           batching->policy->name);
+    return memory_plan_engine(&machine->stage, &machine->hardware, &options, rule, &run, plan,
+                              error);
+}
+
 /* As many blocks as there is room for. */
 static int fill_memory(const struct config *config, const struct machine *machine,
                        struct memory_plan *plan, struct ifl_error *error)
 {
     const struct memory_options options = memory_options(config);
+    if (config->serving.kv.sizing >= KV_SIZING_ENGINE)
+        return plan_engine(config, machine, plan, error);
     if (config->serving.kv.sizing == KV_SIZING_FREE_SHARE)
         return memory_plan_free_share(&machine->stage, &machine->hardware, &options, plan, error);
     return memory_plan(&machine->stage, &machine->hardware, &options, plan, error);
@@ -119,7 +151,7 @@ static void doubt(const struct config *config, const struct machine *machine,
     if (rc < 0)
         snprintf(text, MACHINE_TEXT_BYTES, "serving.kv.num_blocks is given, although %s",
                  error.text);
-    else if (kv->num_blocks > plan.n_blocks)
+    else if (kv->num_blocks > memory_end(&plan, MEMORY_HIGH))
         snprintf(text, MACHINE_TEXT_BYTES,
                  "serving.kv.num_blocks is %d, more than the %d that memory has room for",
                  kv->num_blocks, plan.n_blocks);

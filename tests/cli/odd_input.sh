@@ -162,6 +162,29 @@ for preset in trtllm-no-evict trtllm-static trtllm-max-utilization; do
         --set model=llama-2-7b --set hardware=h100-sxm
 done
 
+# vLLM's, for a step of 8192 tokens and 1024 sequences, whose 32000 logits weigh 37 bytes each and later 14.4: shares
+# of 79.22 GiB, and 0.66, 0.25 and 0.25 GiB of context and libraries; at last 102 graphs of 32 layers
+vllm_counts() {
+    flies "$head\n0,10,5\n" "note: serving.kv.num_blocks is 9000, more than the $(awk -v util=$2 -v logit=$3 -v outside=$4 \
+        -v n_graphs=$5 'BEGIN {
+        sampler = 1024 * 32000 * logit + 8192 * 4096 * 2
+        layer = 8192 * 2 * (3 * 11008 + 3 * 4096)
+        graphs = n_graphs ? 0.19 * 2 ^ 30 + 0.205 * 2 ^ 20 * n_graphs * 32 : 0
+        kv = (79.22 * util - 0.07 - outside) * 2 ^ 30 - 2 * 6738415616 - graphs
+        print int((kv - (sampler > layer ? sampler : layer)) / 2 ^ 23) - 1
+    }') that memory has room for" --set serving.preset=$1 --set serving.kv.num_blocks=9000 \
+        --set model=llama-2-7b --set hardware=h100-sxm
+}
+vllm_counts vllm-v1-2025-05 0.9 37 0.66 0
+vllm_counts vllm-v1-2026-04 0.92 14.4 0.25 0
+vllm_counts vllm-v1-2026-08 0.92 14.4 0.25 102
+vllm_counts vllm-v1 0.92 14.4 0.25 102
+
+# a rule that goes by what a step may hold, and a batching that does not say it
+refuses 'config.yaml: serving.kv.sizing goes by serving.batching.max_batched_tokens and max_seqs, which mixed does not*' \
+    "$inflight" run config.yaml --set serving.preset=vllm-v1-2026-08 --set 'serving.batching={policy: mixed}' \
+    --set serving.kv.num_blocks=0 --set model=llama-2-7b --set hardware=h100-sxm
+
 # the end of time: 9.2e9 s fit into 63 bits of nanoseconds
 printf "$head\n9.1e9,10,200\n" >trace
 refuses 'config.yaml: step 100 takes 1e+06 s*, expected a run that ends before 9.2e9 s' \

@@ -128,6 +128,22 @@ Test(spread, parameters_vary_by_their_standard_error)
     free(drawn);
 }
 
+/* Of the fitted profile 0; of the members a standard normal: its mean within 4 standard errors, and
+ * 95% of it within 1.96. */
+Test(spread, memory_is_off_by_standard_deviations)
+{
+    struct drawn *drawn = draw("fit:\n  gemm: {std_error: {launch_us: 0.25}}\n");
+    double sum = 0, n_inside = 0;
+    for (int i = 0; i < N; i++) {
+        sum += drawn->member[i].memory.drawn_sds;
+        n_inside += fabs(drawn->member[i].memory.drawn_sds) < 1.96;
+    }
+    cr_expect_eq(drawn->nominal.memory.drawn_sds, 0);
+    cr_expect_float_eq(sum / N, 0, 4 / sqrt(N));
+    cr_expect_float_eq(n_inside / N, 0.95, 4 * sqrt(0.95 * 0.05 / N));
+    free(drawn);
+}
+
 Test(spread, a_draw_depends_on_seed_and_member_alone)
 {
     struct ifl_error error = {0};

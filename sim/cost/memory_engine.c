@@ -1,0 +1,161 @@
+#include "cost/memory_engine.h"
+
+#include <math.h>
+
+#include "inflight/minmax.h"
+
+#include "cost/memory_parts.h"
+
+static const double gib = 1024.0 * 1024 * 1024, mib = 1024.0 * 1024;
+
+static const struct engine_rule {
+    const char *name;
+    double logit_bytes, libraries_gib;
+    bool counts_context, counts_graphs, is_static;
+} rules[] = {
+    [MEMORY_VLLM_0_8] = {"vllm-0.8", 37, 0.13, true, false, false},
+    [MEMORY_VLLM_0_9_1] = {"vllm-0.9.1", 37, 0.13, false, false, false},
+    [MEMORY_VLLM_0_17] = {"vllm-0.17", 14.4, 0.25, false, false, false},
+    [MEMORY_VLLM_0_20] = {"vllm-0.20", 14.4, 0.25, false, true, false},
+    [MEMORY_SGLANG] = {"sglang", 0, 0, true, false, true},
+};
+
+static const double context_gib = 0.53, rest_gib = 0.07;
+/* Data sheets give 600 to 1800 GB/s for NVLink, 32 to 64 for a card's PCIe. */
+static const double least_nvlink_gb_per_s = 75;
+
+bool memory_rule_profiles(enum memory_rule rule)
+{
+    return !rules[rule].is_static;
+}
+
+/* ---- activations ---- */
+
+/* Gate and up projection side by side, or the one projection of a plain MLP. */
+static double wide_columns(const struct model *model, int32_t tensor_parallel)
+{
+    return (model->mlp == MODEL_MLP_GATED ? 2.0 : 1.0) * model->d_ffn / tensor_parallel;
+}
+
+static double layer_bytes(const struct model *model, int32_t tensor_parallel, double n_tokens)
+{
+    const double ffn_columns = (double)model->d_ffn / tensor_parallel;
+    const double mlp =
+        model->n_experts > 0 ? 0 : wide_columns(model, tensor_parallel) + ffn_columns;
+    return n_tokens * model->weight_bytes * (mlp + 3.0 * model->d_model);
+}
+
+static double expert_bytes(const struct model *model, int32_t tensor_parallel, double n_tokens)
+{
+    const double d = model->d_model, ffn_columns = (double)model->d_ffn / tensor_parallel;
+    const double row = fmax(ffn_columns, d) + fmax(wide_columns(model, tensor_parallel), d);
+    return model->n_experts > 0 ? n_tokens * model->experts_per_token * row * model->weight_bytes
+                                : 0;
+}
+
+static void weigh_activations(const struct model *model, const struct engine_rule *rule,
+                              const struct memory_profile_run *run, struct memory_plan *plan)
+{
+    const int32_t ranks = plan->tensor_parallel, n_tokens = run->max_batched_tokens;
+    const int32_t n_seqs = ifl_min(run->max_seqs, n_tokens);
+    const double layer = layer_bytes(model, ranks, n_tokens);
+    const double sampler = (double)n_seqs * model->vocab * rule->logit_bytes +
+                           (double)n_tokens * model->d_model * model->weight_bytes;
+    plan->sampled_seqs = sampler > layer ? n_seqs : 0;
+    plan->activation_bytes =
+        (int64_t)(fmax(layer, sampler) + expert_bytes(model, ranks, n_tokens) + rest_gib * gib);
+}
+
+/* ---- CUDA graphs ---- */
+
+/* The batch sizes 1, 2, 4, every 8th up to 256 and every 16th up to 512 (vllm/config/vllm.py,
+ * _set_cudagraph_sizes) that are no larger than `most`. */
+static int32_t graph_sizes(int32_t most)
+{
+    int32_t n = (most >= 1) + (most >= 2) + (most >= 4);
+    n += ifl_min(most, 256) / 8;
+    return n + (most > 256 ? (ifl_min(most, 512) - 256) / 16 : 0);
+}
+
+/* Graphs of pieces up to twice the sequences, for steps with prompts, and whole ones up to the
+ * sequences. */
+static int64_t graph_bytes(const struct model *model, int32_t max_seqs)
+{
+    const int32_t twice = 2 * ifl_min(max_seqs, 256);
+    const int32_t n = graph_sizes(twice) + graph_sizes(ifl_min(max_seqs, twice));
+    return (int64_t)(0.19 * gib + 0.205 * mib * n * model->layers);
+}
+
+/* ---- collectives ---- */
+
+static bool has_nvlink(const struct hardware *hardware, int32_t n_gpus)
+{
+    const struct lines_profile *lines = hardware_allreduce(hardware, n_gpus);
+    return lines && fmax(lines->gb_per_s, lines->bulk_gb_per_s) >= least_nvlink_gb_per_s;
+}
+
+static int64_t collective_bytes(const struct hardware *hardware, int32_t n_gpus)
+{
+    if (n_gpus == 1)
+        return 0;
+    return (int64_t)((has_nvlink(hardware, n_gpus) ? 1.76 + 0.03 * n_gpus : 0.2) * gib);
+}
+
+/* ---- the plan ---- */
+
+static void leave(const struct engine_rule *rule, struct memory_plan *plan)
+{
+    const int64_t outside = plan->workspace_bytes + plan->collective_bytes;
+    const double memory = (double)(plan->gpu_bytes - (rule->is_static ? outside : 0));
+    plan->usable_bytes = (int64_t)(memory * plan->utilization);
+    plan->kv_bytes = plan->usable_bytes - plan->weight_bytes;
+    if (!rule->is_static)
+        plan->kv_bytes -= plan->activation_bytes + outside + plan->graph_bytes;
+}
+
+static int64_t error_bytes(const struct memory_plan *plan)
+{
+    const double graphs_gib = plan->graph_bytes > 0 ? 0.13 : 0;
+    return (int64_t)hypot(hypot(0.15, graphs_gib) * gib, 0.1 * (double)plan->collective_bytes);
+}
+
+static void count(const struct engine_rule *rule, struct memory_plan *plan)
+{
+    plan->n_blocks = memory_blocks(plan->kv_bytes, plan->block_bytes);
+    if (!rule->is_static && plan->n_blocks > 0)
+        plan->n_blocks--; /* the null block (vllm/v1/core/block_pool.py) */
+}
+
+/* An engine that starts has a block, however far off the draw is. */
+static void draw(const struct engine_rule *rule, double sds, struct memory_plan *plan)
+{
+    plan->kv_bytes += (int64_t)(sds * (double)plan->error_bytes);
+    count(rule, plan);
+    plan->n_blocks = ifl_max(plan->n_blocks, 1);
+}
+
+int memory_plan_engine(const struct model *model, const struct hardware *hardware,
+                       const struct memory_options *options, enum memory_rule of,
+                       const struct memory_profile_run *run, struct memory_plan *plan,
+                       struct ifl_error *error)
+{
+    const struct engine_rule *rule = &rules[of];
+    const int32_t ranks = options->tensor_parallel;
+    if (memory_start_plan(model, options, hardware->gpu.memory_gib * gib, plan, error))
+        return IFL_E_INPUT;
+    plan->rule = rule->name;
+    plan->of_free = rule->is_static;
+    plan->weight_bytes = model_weight_bytes(model, ranks);
+    plan->workspace_bytes =
+        (int64_t)((rule->libraries_gib + (rule->counts_context ? context_gib : 0)) * gib);
+    plan->collective_bytes = collective_bytes(hardware, ranks);
+    plan->graph_bytes = rule->counts_graphs ? graph_bytes(model, run->max_seqs) : 0;
+    if (!rule->is_static)
+        weigh_activations(model, rule, run, plan);
+    leave(rule, plan);
+    plan->error_bytes = error_bytes(plan);
+    count(rule, plan);
+    if (plan->n_blocks > 0 && hardware->memory.drawn_sds != 0)
+        draw(rule, hardware->memory.drawn_sds, plan);
+    return memory_judge(model, hardware, plan, error);
+}

@@ -1,0 +1,373 @@
+#include "cost/memory_engine.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/table.h"
+#include "loading.h"
+
+static const double gib = 1024.0 * 1024 * 1024;
+
+/* ---- the start-up logs ---- */
+
+struct row {
+    const struct table *table;
+    size_t i;
+};
+
+static double number(const struct row *row, const char *column)
+{
+    const int at = table_column(row->table, column);
+    double value = NAN;
+    struct ifl_error error = {0};
+    cr_assert_geq(at, 0, "no column %s", column);
+    cr_assert_eq(table_number(row->table, row->i, (size_t)at, 0, 1e9, &value, &error), 0, "%s",
+                 error.text);
+    return value;
+}
+
+static const char *word(const struct row *row, const char *column)
+{
+    return table_cell(row->table, row->i, (size_t)table_column(row->table, column));
+}
+
+static struct model model_of(const struct row *row)
+{
+    return (struct model){
+        .layers = (int32_t)number(row, "layers"),
+        .d_model = (int32_t)number(row, "d_model"),
+        .n_q_heads = (int32_t)number(row, "q_heads"),
+        .n_kv_heads = (int32_t)number(row, "kv_heads"),
+        .d_head = (int32_t)number(row, "d_head"),
+        .d_ffn = (int32_t)number(row, "d_ffn"),
+        .vocab = (int32_t)number(row, "vocab"),
+        .tied_embeddings = number(row, "tied") > 0,
+        .mlp = number(row, "plain") > 0 ? MODEL_MLP_PLAIN : MODEL_MLP_GATED,
+        .n_experts = (int32_t)number(row, "experts"),
+        .experts_per_token = (int32_t)number(row, "experts_per_token"),
+        .quantization = strcmp(word(row, "quantization"), "fp8") == 0 ? MODEL_FP8 : MODEL_PLAIN,
+        .weight_bytes = 2,
+        .kv_bytes = 2,
+    };
+}
+
+static enum memory_rule rule_of(const struct row *row)
+{
+    const char *const names[] = {"vllm-0.8", "vllm-0.9.1", "vllm-0.17", "vllm-0.20", "sglang"};
+    int i = 0;
+    while (i < MEMORY_SGLANG && strcmp(names[i], word(row, "rule")) != 0)
+        i++;
+    cr_assert_str_eq(names[i], word(row, "rule"));
+    return (enum memory_rule)i;
+}
+
+static struct memory_plan plan_of(const struct row *row)
+{
+    const struct model model = model_of(row);
+    struct hardware hardware =
+        load_hardware(strcmp(word(row, "link"), "nvlink") == 0 ? "h100-sxm" : "rtx-4090");
+    const struct memory_options options = {(int32_t)number(row, "tensor"), 16,
+                                           number(row, "utilization")};
+    const struct memory_profile_run run = {(int32_t)number(row, "max_batched_tokens"),
+                                           (int32_t)number(row, "max_seqs")};
+    struct memory_plan plan;
+    struct ifl_error error = {0};
+    hardware.gpu.memory_gib = number(row, "memory_gib");
+    cr_assert_eq(memory_plan_engine(&model, &hardware, &options, rule_of(row), &run, &plan, &error),
+                 0, "%s: %s", word(row, "model"), error.text);
+    return plan;
+}
+
+/* The plan's memory outside of K/V less the log's, in GiB. Logs without the amount of K/V give its
+ * blocks, or the parts that are no weights. */
+static double residual_gib(const struct row *row, const struct memory_plan *plan)
+{
+    const double kv_gib = number(row, "kv_gib"), blocks = number(row, "blocks");
+    if (kv_gib > 0)
+        return kv_gib - (double)plan->kv_bytes / gib;
+    if (blocks > 0)
+        return (blocks * (double)plan->block_bytes - (double)plan->kv_bytes) / gib;
+    const int64_t parts = plan->activation_bytes + plan->workspace_bytes + plan->collective_bytes;
+    return (double)parts / gib - number(row, "activations_gib") - number(row, "outside_gib");
+}
+
+/* The null block included, as logs count. NAN where the log has no count. */
+static double block_error(const struct row *row, const struct memory_plan *plan)
+{
+    const double logged = number(row, "blocks");
+    const int32_t n = plan->n_blocks + (rule_of(row) != MEMORY_SGLANG);
+    return logged > 0 ? n / logged - 1 : NAN;
+}
+
+static bool kv_is_a_quarter(const struct row *row, const struct memory_plan *plan)
+{
+    return number(row, "blocks") * (double)plan->block_bytes > 0.25 * (double)plan->gpu_bytes;
+}
+
+static void show(const struct row *row, const struct memory_plan *plan, double off)
+{
+    printf("# %-8s %-8s %-10s %-20s x%d: weights %.2f (%g) activations %.2f (%g) outside %.2f (%g) "
+           "residual %+.2f GiB, blocks %d (%g)\n",
+           word(row, "source"), word(row, "half"), word(row, "rule"), word(row, "model"),
+           plan->tensor_parallel, (double)plan->weight_bytes / gib, number(row, "weights_gib"),
+           (double)plan->activation_bytes / gib, number(row, "activations_gib"),
+           (double)(plan->workspace_bytes + plan->collective_bytes) / gib,
+           number(row, "outside_gib"), off, plan->n_blocks + 1, number(row, "blocks"));
+}
+/* The table is freed by the caller. */
+static struct table read_logs(void)
+{
+    struct table table;
+    struct ifl_error error = {0};
+    cr_assert_eq(table_read("tests/cost/data/vllm_startup.csv", &table, &error), 0, "%s",
+                 error.text);
+    return table;
+}
+
+/* Within 0.35 GiB, and 0.6 on several GPUs; blocks within 5% and 8%. */
+static void expect_near(const struct row *row)
+{
+    const struct memory_plan plan = plan_of(row);
+    const double off = residual_gib(row, &plan), blocks = block_error(row, &plan);
+    const bool alone = plan.tensor_parallel == 1;
+    show(row, &plan, off);
+    cr_expect_lt(fabs(off), alone ? 0.35 : 0.6, "%s: %+.2f GiB", word(row, "model"), off);
+    if (kv_is_a_quarter(row, &plan))
+        cr_expect_lt(fabs(blocks), alone ? 0.05 : 0.08, "%s: blocks %+.1f%%", word(row, "model"),
+                     100 * blocks);
+}
+
+static bool is_rtx_4090(const struct row *row)
+{
+    return strcmp(word(row, "source"), "L") == 0;
+}
+
+static void expect_half(const char *half, size_t n_expected)
+{
+    struct table table = read_logs();
+    size_t n = 0;
+    for (size_t i = 0; i < table.n_rows; i++) {
+        const struct row row = {&table, i};
+        if (strcmp(word(&row, "half"), half) != 0 || is_rtx_4090(&row))
+            continue;
+        expect_near(&row);
+        n++;
+    }
+    cr_expect_eq(n, n_expected, "%zu rows", n);
+    table_free(&table);
+}
+
+Test(memory_engine, logs_of_the_fit)
+{
+    expect_half("fit", 19);
+}
+
+Test(memory_engine, logs_held_out)
+{
+    expect_half("held out", 9);
+}
+
+/* The one log that the rules miss: 0.38 GiB too much is left on an RTX 4090, where K/V has a fifth
+ * of the card. The old rule left 0.44 GiB too much. */
+Test(memory_engine, rtx_4090_falls_short)
+{
+    struct table table = read_logs();
+    for (size_t i = 0; i < table.n_rows; i++) {
+        const struct row row = {&table, i};
+        if (!is_rtx_4090(&row))
+            continue;
+        const struct memory_plan plan = plan_of(&row);
+        const double off = residual_gib(&row, &plan);
+        show(&row, &plan, off);
+        cr_expect(off < -0.35 && off > -0.40, "%+.2f GiB", off);
+    }
+    table_free(&table);
+}
+
+/* Estimates of v0.19, within 0.3 GiB but for one: Granite 2B printed 1.6 GiB and then took 0.84. */
+Test(memory_engine, graphs_as_logged)
+{
+    struct table table = read_logs();
+    size_t n = 0, n_far = 0;
+    for (size_t i = 0; i < table.n_rows; i++) {
+        const struct row row = {&table, i};
+        const double logged = number(&row, "graphs_gib");
+        if (logged == 0)
+            continue;
+        const struct model model = model_of(&row);
+        const struct memory_options options = {(int32_t)number(&row, "tensor"), 16, 0.95};
+        const struct memory_profile_run run = {8192, 1024};
+        const struct hardware hardware = load_hardware("h100-sxm");
+        struct memory_plan plan;
+        struct ifl_error error = {0};
+        cr_assert_eq(
+            memory_plan_engine(&model, &hardware, &options, MEMORY_VLLM_0_20, &run, &plan, &error),
+            0, "%s", error.text);
+        const double off = (double)plan.graph_bytes / gib - logged;
+        printf("# %-8s %-20s graphs %+.2f GiB\n", word(&row, "half"), word(&row, "model"), off);
+        n++;
+        n_far += fabs(off) > 0.3;
+    }
+    cr_expect_eq(n, 9, "%zu", n);
+    cr_expect_eq(n_far, 1, "%zu", n_far);
+    table_free(&table);
+}
+
+/* ---- two A100 with Llama-3.1-70B ---- */
+
+/* The deployment of llm-d of May 2025: utilisation 0.95, 2048 tokens, 256 sequences, vLLM 0.9.0.
+ * Its recordings have up to about 2,290 blocks in use whenever a request waits. */
+static const struct memory_options two_a100 = {2, 16, 0.95};
+static const struct memory_profile_run of_a100 = {2048, 256};
+
+static struct memory_plan plan_70b(const struct hardware *hardware)
+{
+    const struct model model = load_model("llama-3.1-70b");
+    struct memory_plan plan;
+    struct ifl_error error = {0};
+    cr_assert_eq(
+        memory_plan_engine(&model, hardware, &two_a100, MEMORY_VLLM_0_8, &of_a100, &plan, &error),
+        0, "%s", error.text);
+    return plan;
+}
+
+Test(memory_engine, llama_70b_on_two_a100)
+{
+    const struct hardware hardware = load_hardware("a100-80gb-sxm");
+    const struct memory_plan plan = plan_70b(&hardware);
+    cr_expect_lt(fabs(plan.n_blocks / 2290.0 - 1), 0.05, "%d", plan.n_blocks);
+    cr_expect(memory_end(&plan, MEMORY_LOW) < 2290 && memory_end(&plan, MEMORY_HIGH) > 2290);
+}
+
+/* 0.53 + 0.13 of context and libraries, 1.76 + 2 x 0.03 of collectives; 256 x 128256 logits of 37
+ * bytes beside 2048 hidden states of 16 KiB, and 0.07 GiB. */
+Test(memory_engine, the_terms_by_hand)
+{
+    const struct hardware hardware = load_hardware("a100-80gb-sxm");
+    const struct memory_plan plan = plan_70b(&hardware);
+    cr_expect_float_eq((double)plan.workspace_bytes, 0.66 * gib, 2);
+    cr_expect_float_eq((double)plan.collective_bytes, 1.82 * gib, 2);
+    cr_expect_float_eq((double)plan.activation_bytes,
+                       256.0 * 128256 * 37 + 2048.0 * 8192 * 2 + 0.07 * gib, 2);
+    cr_expect_eq(plan.sampled_seqs, 256);
+    cr_expect_eq(plan.graph_bytes, 0);
+    cr_expect_eq(plan.kv_bytes, plan.usable_bytes - plan.weight_bytes - plan.activation_bytes -
+                                    plan.workspace_bytes - plan.collective_bytes);
+    cr_expect_eq(plan.n_blocks, plan.kv_bytes / (16 * 163840) - 1); /* the null block */
+}
+
+Test(memory_engine, the_arithmetic_is_printed)
+{
+    const struct hardware hardware = load_hardware("a100-80gb-sxm");
+    const struct memory_plan plan = plan_70b(&hardware);
+    char text[768] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    cr_assert_not_null(out);
+    memory_print(&plan, out);
+    fclose(out);
+    cr_expect_str_eq(
+        text,
+        "KV memory of each of 2 GPUs: by the rule vllm-0.8 79.15 GiB x 0.95 = 75.19, less 65.71 "
+        "weights, 1.23 activations (logits of 256 sequences), 0.66 context and libraries, 1.82 "
+        "collectives, 0.00 CUDA graphs leaves 5.77 +- 0.24 GiB for KV blocks of 2.500 MiB:\n"
+        "2362 blocks of 16 tokens, 37792 tokens; 90% of counts lie from 2203 to 2520.\n");
+}
+
+/* Ends of the interval are 1.645 standard deviations away; a draw of one moves the count by one. */
+Test(memory_engine, a_draw_moves_the_count)
+{
+    struct hardware hardware = load_hardware("a100-80gb-sxm");
+    const struct memory_plan plan = plan_70b(&hardware);
+    const double sd = (double)plan.error_bytes / (double)plan.block_bytes;
+    cr_expect_float_eq((double)plan.error_bytes, hypot(0.15, 0.182) * gib, 2);
+    cr_expect_leq(abs(memory_end(&plan, MEMORY_HIGH) - (int)(plan.n_blocks + 1.6449 * sd)), 1);
+    hardware.memory.drawn_sds = -1;
+    cr_expect_leq(abs(plan_70b(&hardware).n_blocks - (int)(plan.n_blocks - sd)), 1);
+    hardware.memory.drawn_sds = -100;
+    cr_expect_eq(plan_70b(&hardware).n_blocks, 1);
+}
+
+Test(memory_engine, what_does_not_fit_is_said_with_its_arithmetic)
+{
+    const struct model model = load_model("llama-3.1-70b");
+    const struct hardware hardware = load_hardware("h100-sxm");
+    const struct memory_options one = {1, 16, 0.92};
+    struct memory_plan plan;
+    struct ifl_error error = {0};
+    cr_expect_eq(
+        memory_plan_engine(&model, &hardware, &one, MEMORY_VLLM_0_20, &of_a100, &plan, &error),
+        IFL_E_INPUT);
+    cr_expect_not_null(strstr(error.text, "131.42 weights"), "%s", error.text);
+    cr_expect_not_null(strstr(error.text, "CUDA graphs leaves -"), "%s", error.text);
+    cr_expect_eq(
+        memory_plan_engine(&model, &hardware, &one, MEMORY_SGLANG, &of_a100, &plan, &error),
+        IFL_E_INPUT);
+    cr_expect_not_null(strstr(error.text, "by the rule sglang"), "%s", error.text);
+}
+
+/* ---- what moves a count ---- */
+
+static struct memory_plan plan_8b(enum memory_rule rule, struct memory_profile_run run)
+{
+    const struct model model = load_model("llama-3-8b");
+    const struct hardware hardware = load_hardware("h100-sxm");
+    const struct memory_options options = {1, 16, 0.9};
+    struct memory_plan plan;
+    struct ifl_error error = {0};
+    cr_assert_eq(memory_plan_engine(&model, &hardware, &options, rule, &run, &plan, &error), 0,
+                 "%s", error.text);
+    return plan;
+}
+
+/* Start-up logs: 51 and 35 graphs with 256 sequences, 5 and 4 with 8. */
+Test(memory_engine, graphs_by_their_sizes)
+{
+    const double each = 0.205 * 1024 * 1024 * 32, base = 0.19 * gib;
+    const double of_256 =
+        (double)plan_8b(MEMORY_VLLM_0_20, (struct memory_profile_run){2048, 256}).graph_bytes;
+    const double of_8 =
+        (double)plan_8b(MEMORY_VLLM_0_20, (struct memory_profile_run){2048, 8}).graph_bytes;
+    cr_expect_float_eq((of_256 - base) / each, 51 + 35, 1e-3);
+    cr_expect_float_eq((of_8 - base) / each, 5 + 4, 1e-3);
+}
+
+Test(memory_engine, few_sequences_leave_the_layer_as_the_widest)
+{
+    const struct memory_plan plan =
+        plan_8b(MEMORY_VLLM_0_17, (struct memory_profile_run){8192, 16});
+    cr_expect_eq(plan.sampled_seqs, 0);
+    cr_expect_float_eq((double)plan.activation_bytes,
+                       8192.0 * 2 * (3 * 14336 + 3 * 4096) + 0.07 * gib, 2);
+}
+
+/* 256 sequences are not sampled in a step of 64 tokens. */
+Test(memory_engine, a_small_step_samples_fewer)
+{
+    cr_expect_eq(plan_8b(MEMORY_VLLM_0_17, (struct memory_profile_run){64, 256}).sampled_seqs, 64);
+}
+
+Test(memory_engine, releases_count_differently)
+{
+    const struct memory_profile_run run = {8192, 1024};
+    const struct memory_plan oldest = plan_8b(MEMORY_VLLM_0_8, run);
+    const struct memory_plan older = plan_8b(MEMORY_VLLM_0_9_1, run);
+    const struct memory_plan old = plan_8b(MEMORY_VLLM_0_17, run);
+    const struct memory_plan now = plan_8b(MEMORY_VLLM_0_20, run);
+    cr_expect_float_eq((double)(older.kv_bytes - oldest.kv_bytes), 0.53 * gib, 4);
+    cr_expect_gt(old.kv_bytes, older.kv_bytes);
+    cr_expect_eq(old.kv_bytes - now.kv_bytes, now.graph_bytes);
+}
+
+Test(memory_engine, options_out_of_range_are_refused)
+{
+    const struct model model = load_model("llama-3-8b");
+    const struct hardware hardware = load_hardware("h100-sxm");
+    const struct memory_options wrong[] = {{1, 0, 0.9}, {1, 16, 1.5}, {3, 16, 0.9}};
+    struct memory_plan plan;
+    struct ifl_error error = {0};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        cr_expect_eq(memory_plan_engine(&model, &hardware, &wrong[i], MEMORY_VLLM_0_20, &of_a100,
+                                        &plan, &error),
+                     IFL_E_INPUT);
+}
