@@ -219,7 +219,7 @@ static int gather(const struct ifl_trace *whole, struct ifl_trace *part, const u
     return rc == 0 ? copy_client_names(whole, part, error) : rc;
 }
 
-static inline bool are_rows(const uint64_t *order, size_t n, size_t n_rows)
+IFL_FOR_ASSERTS static inline bool are_rows(const uint64_t *order, size_t n, size_t n_rows)
 {
     for (size_t i = 0; i < n; i++)
         if (order[i] >= n_rows)

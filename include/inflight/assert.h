@@ -38,6 +38,9 @@ ifl_assert_fail(const char *file, int line, const char *function, const char *co
 #define ifl_assert(condition) ((void)sizeof((condition) ? 1 : 0))
 #endif
 
+/* In front of a function that conditions alone use: no warning where they are off. */
+#define IFL_FOR_ASSERTS __attribute__((unused))
+
 /* ---- conditions over arrays ---- */
 
 static inline bool ifl_ascends(const int64_t *value, size_t n)

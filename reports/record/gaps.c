@@ -149,7 +149,7 @@ static size_t append(struct gaps *gaps, const int64_t *gap_ns, size_t n, uint32_
     return i;
 }
 
-static inline int64_t sum_of(const int64_t *gap_ns, size_t n)
+IFL_FOR_ASSERTS static inline int64_t sum_of(const int64_t *gap_ns, size_t n)
 {
     int64_t sum = 0;
     for (size_t i = 0; i < n; i++)

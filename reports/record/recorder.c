@@ -271,7 +271,7 @@ static bool fits_64_bits(const struct ifl_stretch_record *of)
 
 /* For the precondition: the steps follow one another, and the uses of the pool cover all of them.
  */
-static inline bool is_whole(const struct ifl_stretch_record *of)
+IFL_FOR_ASSERTS static inline bool is_whole(const struct ifl_stretch_record *of)
 {
     int64_t at_ns = of->first->start_ns;
     size_t i = 0, use = 0;

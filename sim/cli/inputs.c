@@ -164,7 +164,7 @@ bool inputs_newer_than(const struct inputs *inputs, const struct timespec *when)
 
 /* ---- all ---- */
 
-static inline bool no_plugins_yet(void)
+IFL_FOR_ASSERTS static inline bool no_plugins_yet(void)
 {
     size_t i = 0;
     while (registry_at(i) && registry_is_builtin(registry_at(i)))

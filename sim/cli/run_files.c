@@ -309,7 +309,7 @@ void run_files_finish(struct run_files *files)
     pthread_mutex_destroy(&files->joining);
 }
 
-static inline bool are_closed(const struct run_files *files)
+IFL_FOR_ASSERTS static inline bool are_closed(const struct run_files *files)
 {
     for (int kind = 0; kind < N_REPORTS; kind++)
         if (files->joints[kind])

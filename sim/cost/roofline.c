@@ -229,7 +229,7 @@ static void remembered_run_s(struct cost *cost, const struct ifl_step_totals *fi
         plain_run_s(&line, &run, n, s);
 }
 
-static inline bool can_share(const struct model *model, int32_t tensor_parallel)
+IFL_FOR_ASSERTS static inline bool can_share(const struct model *model, int32_t tensor_parallel)
 {
     struct ifl_error why;
     return model_check_parallel(model, tensor_parallel, &why) == 0;

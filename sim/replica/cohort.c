@@ -198,7 +198,8 @@ void cohort_regrow(struct cohort *cohort, struct live_request *r)
 
 /* ---- growing by count ---- */
 
-static inline bool is_listed(const struct cohort *cohort, const struct live_request *r)
+IFL_FOR_ASSERTS static inline bool is_listed(const struct cohort *cohort,
+                                             const struct live_request *r)
 {
     return r->links[GROWING].prev || cohort->grow[r->grow_phase].head == r;
 }

@@ -31,8 +31,8 @@ static void list_in_plan(struct replica *replica, struct planned one)
     replica_stir_keys(replica);
 }
 
-static inline bool holds_blocks(const struct replica *replica, const struct live_request *r,
-                                int32_t n)
+IFL_FOR_ASSERTS static inline bool holds_blocks(const struct replica *replica,
+                                                const struct live_request *r, int32_t n)
 {
     const int32_t hold_tokens = r->pub.stale.n_computed + n;
     return replica_hold_blocks(replica, r, hold_tokens) <= r->pub.stale.n_blocks;

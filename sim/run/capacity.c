@@ -471,7 +471,7 @@ static void add_ensemble(struct search *search)
 }
 
 /* GSL tells which error handler is set only by setting another one: its "off", if that was set. */
-static inline bool gsl_does_not_abort(void)
+IFL_FOR_ASSERTS static inline bool gsl_does_not_abort(void)
 {
     gsl_error_handler_t *const was = gsl_set_error_handler_off();
     return was == gsl_set_error_handler_off();

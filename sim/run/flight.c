@@ -435,7 +435,7 @@ static int run(struct loop *loop, struct ifl_error *error)
     return rc < 0 ? rc : record_last_preemptions(flight, error);
 }
 
-static inline bool are_numbered(const struct flight *flight)
+IFL_FOR_ASSERTS static inline bool are_numbered(const struct flight *flight)
 {
     for (uint32_t i = 0; i < flight->n_replicas; i++)
         if (flight->replicas[i].fixed.number != i)

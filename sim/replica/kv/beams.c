@@ -203,7 +203,7 @@ static int32_t fork_column(struct kv_beams *b, int32_t i, const int32_t *parents
     return n_lost;
 }
 
-static inline bool are_seqs(const int32_t *parents, int32_t n_seqs)
+IFL_FOR_ASSERTS static inline bool are_seqs(const int32_t *parents, int32_t n_seqs)
 {
     for (int32_t i = 0; i < n_seqs; i++)
         if (parents[i] < 0 || parents[i] >= n_seqs)

@@ -31,7 +31,7 @@ void kv_evictor_destroy(struct kv_evictor *evictor)
 }
 
 /* For the precondition of a new rank. */
-static inline bool ranks_before(const struct kv_rank *x, const struct kv_rank *y)
+IFL_FOR_ASSERTS static inline bool ranks_before(const struct kv_rank *x, const struct kv_rank *y)
 {
     if (x->key != y->key)
         return x->key < y->key;
