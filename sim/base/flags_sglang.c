@@ -1,26 +1,8 @@
 /* The arguments of SGLang 0.5: the fields of ServerArgs (python/sglang/srt/server_args.py) as a
  * server of 2026-02 logs them, and some of 0.2 to 0.4 and of 2026-08. */
-#include "base/server_flags.h"
+#include "base/flag_rows.h"
 
-#define MAPS(name, aliases, takes, key, value)                                                     \
-    {                                                                                              \
-        name, aliases, TAKES_##takes, FLAG_MAPS, key, value, NULL, NULL                            \
-    }
-#define HARMLESS(name, takes)                                                                      \
-    {                                                                                              \
-        name, NULL, TAKES_##takes, FLAG_HARMLESS, NULL, "", NULL, NULL                             \
-    }
-#define UNMODELLED(name, aliases, takes, neutral, what)                                            \
-    {                                                                                              \
-        name, aliases, TAKES_##takes, FLAG_UNMODELLED, NULL, "", neutral, what                     \
-    }
-
-#define KERNELS "kernels: those of the hardware profile count"
 #define WEIGHTS_OUTSIDE "weights outside the GPU"
-#define GRAPHS "CUDA graphs and compilation: those of the hardware profile count"
-#define HYBRID "models with several kinds of K/V layers"
-#define POOLING "models that answer without decoding"
-#define EXPERTS "expert parallelism: experts are cut like the layers"
 #define K_V_OUTSIDE "K/V outside the GPU"
 #define STAGES "batches in several pipeline stages at a time"
 #define QUANTISED "quantised weights: a step takes as long as with engine.dtype"

@@ -1,21 +1,6 @@
 /* The arguments of TensorRT-LLM: trtllm-serve 1.x (tensorrt_llm/commands/serve.py), trtllm-build,
  * and the settings of the Triton backend. */
-#include "base/server_flags.h"
-
-#define MAPS(name, aliases, takes, key, value)                                                     \
-    {                                                                                              \
-        name, aliases, TAKES_##takes, FLAG_MAPS, key, value, NULL, NULL                            \
-    }
-#define HARMLESS(name, takes)                                                                      \
-    {                                                                                              \
-        name, NULL, TAKES_##takes, FLAG_HARMLESS, NULL, "", NULL, NULL                             \
-    }
-#define UNMODELLED(name, aliases, takes, neutral, what)                                            \
-    {                                                                                              \
-        name, aliases, TAKES_##takes, FLAG_UNMODELLED, NULL, "", neutral, what                     \
-    }
-
-#define KERNELS "kernels: those of the hardware profile count"
+#include "base/flag_rows.h"
 
 static const struct server_flag flags[] = {
     MAPS("capacity_scheduler_policy", "batch_scheduler_policy scheduler_policy", VALUE,

@@ -1,29 +1,11 @@
 /* The arguments of vLLM 0.6 to 0.33: vllm/engine/arg_utils.py of 0.8.5 to 0.33.0, those of the API
  * server (vllm/entrypoints), those of 0.6 and 0.7 as their logs list them, and the names in the
  * line "Initializing ... LLM engine with config". */
-#include "base/server_flags.h"
+#include "base/flag_rows.h"
 
-#define MAPS(name, aliases, takes, key, value)                                                     \
-    {                                                                                              \
-        name, aliases, TAKES_##takes, FLAG_MAPS, key, value, NULL, NULL                            \
-    }
-#define HARMLESS(name, takes)                                                                      \
-    {                                                                                              \
-        name, NULL, TAKES_##takes, FLAG_HARMLESS, NULL, "", NULL, NULL                             \
-    }
-#define UNMODELLED(name, aliases, takes, neutral, what)                                            \
-    {                                                                                              \
-        name, aliases, TAKES_##takes, FLAG_UNMODELLED, NULL, "", neutral, what                     \
-    }
-
-#define EXPERTS "expert parallelism: experts are cut like the layers"
-#define KERNELS "kernels: those of the hardware profile count"
-#define GRAPHS "CUDA graphs and compilation: those of the hardware profile count"
-#define POOLING "models that answer without decoding"
 #define OFFLOADED "weights or K/V outside the GPU"
 #define WHICH_RANK "which rank a request goes to: see cluster.router"
 #define ADAPTERS "adapters"
-#define HYBRID "models with several kinds of K/V layers"
 #define SHAPE "another shape of the model"
 #define RETENTION "which cached blocks stay"
 #define DRAFTS "speculative decoding"
