@@ -80,13 +80,19 @@ const struct server_flag *server_flag_meant(const char *word, enum server *serve
     return NULL;
 }
 
+const char *server_flag_spell(const char *name, enum server server, char text[64])
+{
+    snprintf(text, 64, "--%s", name);
+    for (char *c = text; *c; c++)
+        *c = *c == '_' && server != SERVER_TRTLLM ? '-' : *c;
+    return text;
+}
+
 const char *server_flag_describe(const struct server_flag *flag, enum server server, char *text,
                                  size_t n_bytes)
 {
     char name[64];
-    snprintf(name, sizeof name, "--%s", flag->name);
-    for (char *c = name; *c; c++)
-        *c = *c == '_' && server != SERVER_TRTLLM ? '-' : *c;
-    snprintf(text, n_bytes, "%s's %s is %s%s", server_name(server), name, flag->key, flag->value);
+    snprintf(text, n_bytes, "%s's %s is %s%s", server_name(server),
+             server_flag_spell(flag->name, server, name), flag->key, flag->value);
     return text;
 }

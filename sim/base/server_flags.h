@@ -49,6 +49,9 @@ const char *server_name(enum server server);
  * none. With `abbreviated`, the start of one name alone will do, as with Python's argparse. */
 const struct server_flag *server_flag_find(enum server server, const char *word, bool abbreviated);
 
+/* The flag as a command line has it, with dashes but for TensorRT-LLM: "--max-num-seqs". */
+const char *server_flag_spell(const char *name, enum server server, char text[64]);
+
 /* ---- messages ---- */
 
 /* The flag with a key that a word names, of any server; NULL if none. Of a dotted key the last part

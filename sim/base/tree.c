@@ -178,6 +178,11 @@ bool tree_is_null(const struct node *node)
     return !*node->text || strcmp(node->text, "~") == 0 || strcmp(node->text, "null") == 0;
 }
 
+const char *tree_text(const struct node *node)
+{
+    return node && node->kind == NODE_SCALAR && !tree_is_null(node) ? node->text : NULL;
+}
+
 const char *tree_describe(const struct node *node, char text[128])
 {
     if (node->kind != NODE_SCALAR)

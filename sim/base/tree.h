@@ -43,6 +43,8 @@ int tree_print(const struct node *root, FILE *out, struct ifl_error *error);
 bool tree_is_null(const struct node *node);
 /* A node in words, for messages: "a map", "a list", or its text, in quotes if the file has them. */
 const char *tree_describe(const struct node *node, char text[128]);
+/* The text of a scalar; NULL for a null, for a map or list, and for NULL. */
+const char *tree_text(const struct node *node);
 /* The child of a map, or NULL. */
 struct node *tree_child(const struct node *map, const char *key);
 /* Removes the child from the map and frees it, if there is one. */

@@ -15,15 +15,9 @@
 
 /* ---- the load, from the run's config.yaml ---- */
 
-static const char *text_at(const struct node *root, const char *key)
-{
-    const struct node *node = tree_at(root, key);
-    return node && node->kind == NODE_SCALAR && !tree_is_null(node) ? node->text : NULL;
-}
-
 static double number_at(const struct node *root, const char *key)
 {
-    const char *text = text_at(root, key);
+    const char *text = tree_text(tree_at(root, key));
     return text ? strtod(text, NULL) : (double)NAN;
 }
 
@@ -31,8 +25,8 @@ static double number_at(const struct node *root, const char *key)
  * gaps, and JSON has no infinity. */
 static void describe_load(const struct node *root, struct ifl_bench_export *export)
 {
-    const char *process = text_at(root, "workload.arrivals.process");
-    export->model = text_at(root, "model");
+    const char *process = tree_text(tree_at(root, "workload.arrivals.process"));
+    export->model = tree_text(tree_at(root, "model"));
     export->rate_rps = export->burstiness = NAN;
     if (!process)
         return;

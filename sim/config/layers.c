@@ -8,8 +8,7 @@
 /* The module's policy in this layer; NULL if the layer names none. */
 static const char *policy_of(const struct node *module)
 {
-    const struct node *name = tree_child(module, "policy");
-    return name && name->kind == NODE_SCALAR && !tree_is_null(name) ? name->text : NULL;
+    return tree_text(tree_child(module, "policy"));
 }
 
 static void clear_parameters(struct node *below, const struct node *above)
@@ -114,7 +113,7 @@ static int expand_filter(struct node *root, struct ifl_error *error)
                   {"workload.filter.max_prompt", "1024"},
                   {"workload.filter.max_total", "2048"}};
     const struct node *word = tree_at(root, "workload.filter");
-    if (!word || word->kind != NODE_SCALAR || tree_is_null(word))
+    if (!tree_text(word))
         return 0;
     const bool none = strcmp(word->text, "none") == 0;
     if (!none && strcmp(word->text, "sharegpt") != 0) {
@@ -142,7 +141,7 @@ static int expand_list(struct node *list, struct ifl_error *error)
     int code = 0;
     for (size_t i = 0; i < list->n && code == 0; i++) {
         struct node *word = list->of[i];
-        if (word->kind != NODE_SCALAR || tree_is_null(word))
+        if (!tree_text(word))
             continue;
         struct node *map = tree_node(NODE_MAP, word), *name = tree_copy(word);
         code = map && name ? tree_append(map, "policy", name, error) : ifl_fail_nomem(error);
@@ -167,7 +166,7 @@ static int expand_module(struct node *root, const struct key_section *section,
     struct node *word = tree_at(root, path);
     if (word && section->may_be_list && (word->kind == NODE_LIST || tree_is_elements(word)))
         return expand_list(word, error);
-    if (!word || word->kind != NODE_SCALAR || tree_is_null(word))
+    if (!tree_text(word))
         return 0;
     struct node *name = tree_copy(word), *map = tree_node(NODE_MAP, word);
     int code = name && map ? tree_put(root, path, map, error) : ifl_fail_nomem(error);

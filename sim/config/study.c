@@ -52,7 +52,8 @@ static int blame(const struct node *node, struct ifl_error *error)
 
 static bool names_preset(const struct node *name)
 {
-    return name && name->kind == NODE_SCALAR && !tree_is_null(name) && *name->text;
+    const char *text = tree_text(name);
+    return text && *text;
 }
 
 static const struct node *find_preset(const struct study *study, const char *name)

@@ -67,8 +67,8 @@ static void add(struct writer *w, const char *format, ...)
 
 static const char *text_at(const struct node *root, const char *key)
 {
-    const struct node *node = tree_at(root, key);
-    return node && node->kind == NODE_SCALAR && !tree_is_null(node) ? node->text : "";
+    const char *text = tree_text(tree_at(root, key));
+    return text ? text : "";
 }
 
 static bool is_at(const struct node *root, const char *key, const char *text)
@@ -134,10 +134,9 @@ static void value_of(const struct writer *w, const struct server_flag *flag, cha
         text = text_at(w->root, "serving.batching.chunk_tokens");
     else if (strcmp(flag->name, "chunked_prefill_size") == 0 && strcmp(text, "0") == 0)
         text = "-1";
-    else if (strcmp(flag->name, "preemption_mode") == 0 && strcmp(text, "swap") != 0 &&
-             strcmp(text, "recompute") != 0)
-        text = "";
-    else if (strcmp(flag->name, "scheduling_policy") == 0 && strcmp(text, "priority") != 0)
+    else if ((strcmp(flag->name, "preemption_mode") == 0 && strcmp(text, "swap") != 0 &&
+              strcmp(text, "recompute") != 0) ||
+             (strcmp(flag->name, "scheduling_policy") == 0 && strcmp(text, "priority") != 0))
         text = "";
     const bool alone = strcmp(text, "1") == 0 &&
                        (strncmp(key, "parallel.", 9) == 0 || strcmp(key, "cluster.replicas") == 0);
@@ -150,12 +149,9 @@ static void value_of(const struct writer *w, const struct server_flag *flag, cha
 static void add_switch(struct writer *w, const char *name, bool on, bool dflt)
 {
     char flag[64];
-    snprintf(flag, sizeof flag, "%s", name);
-    for (char *c = flag; *c; c++)
-        *c = *c == '_' ? '-' : *c;
-    if (!has(w->dialect, name) || on == dflt)
-        return;
-    add(w, " --%s%s", on ? "" : "no-", flag);
+    if (has(w->dialect, name) && on != dflt)
+        add(w, " --%s%s", on ? "" : "no-",
+            server_flag_spell(name, w->dialect->server, flag) + strlen("--"));
 }
 
 static void add_switches_vllm(struct writer *w)
@@ -196,11 +192,8 @@ static void write_command(struct writer *w)
             strcmp(flag->key, "model") == 0 || !has(w->dialect, flag->name))
             continue;
         value_of(w, flag, value);
-        snprintf(name, sizeof name, "%s", flag->name);
-        for (char *c = name; *c; c++)
-            *c = *c == '_' ? '-' : *c;
         if (*value)
-            add(w, " --%s %s", name, value);
+            add(w, " %s %s", server_flag_spell(flag->name, w->dialect->server, name), value);
     }
     if (w->dialect->server == SERVER_VLLM)
         add_switches_vllm(w);

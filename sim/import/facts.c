@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 void facts_free(struct facts *facts)
 {
     for (size_t i = 0; i < facts->n; i++)
@@ -52,32 +54,29 @@ int facts_set_server(struct facts *facts, enum server server, struct place at,
 
 /* ---- facts ---- */
 
-/* Doubles the array when it is full. */
-static void *grown(void *of, size_t n, size_t *cap, size_t bytes)
+/* Doubles the array that the pointer points to when it is full. */
+static int make_room(void *pointer_to_array, size_t n, size_t *cap, size_t element_bytes)
 {
-    if (n < *cap)
-        return of;
     const size_t wanted = *cap ? 2 * *cap : 64;
-    void *more = realloc(of, wanted * bytes);
-    if (more)
-        *cap = wanted;
-    return more;
+    if (n < *cap)
+        return 0;
+    if (array_grow(pointer_to_array, n, wanted, element_bytes) < 0)
+        return IFL_E_NOMEM;
+    *cap = wanted;
+    return 0;
 }
 
 int facts_also(struct facts *facts, const char *name, const char *value, struct place at,
                struct ifl_error *error)
 {
-    struct fact *of = grown(facts->of, facts->n, &facts->cap, sizeof *of);
     char *copy = strdup(value);
-    if (of)
-        facts->of = of;
-    if (!of || !copy) {
+    if (!copy || make_room(&facts->of, facts->n, &facts->cap, sizeof *facts->of) < 0) {
         free(copy);
         return ifl_fail_nomem(error);
     }
-    of[facts->n] = (struct fact){.value = copy, .at = at};
-    snprintf(of[facts->n].name, sizeof of->name, "%s", name);
-    facts->n++;
+    struct fact *fact = &facts->of[facts->n++];
+    *fact = (struct fact){.value = copy, .at = at};
+    snprintf(fact->name, sizeof fact->name, "%s", name);
     return 0;
 }
 
@@ -150,19 +149,16 @@ int facts_say(struct facts *facts, const char *name, const char *value, struct p
 int facts_find(struct facts *facts, enum finding_kind kind, struct place at, const char *what,
                const char *key, const char *says, struct ifl_error *error)
 {
-    struct finding *of =
-        grown(facts->findings, facts->n_findings, &facts->cap_findings, sizeof *of);
     char *copy = strdup(what);
-    if (of)
-        facts->findings = of;
-    if (!of || !copy) {
+    if (!copy || make_room(&facts->findings, facts->n_findings, &facts->cap_findings,
+                           sizeof *facts->findings) < 0) {
         free(copy);
         return ifl_fail_nomem(error);
     }
     for (char *c = copy; *c; c++) /* one line of the report */
         if ((unsigned char)*c < ' ' || *c == 0x7f)
             *c = '?';
-    of[facts->n_findings++] = (struct finding){kind, at, copy, key, says};
+    facts->findings[facts->n_findings++] = (struct finding){kind, at, copy, key, says};
     return 0;
 }
 
@@ -221,11 +217,11 @@ int facts_argument(struct facts *facts, const struct server_flag *flag, const ch
     const char *says = asked(flag, value);
     if (is_secret(flag->name))
         written = flag->name;
-    if (flag->sense == FLAG_UNMODELLED && !is_neutral(value, flag->neutral) &&
-        facts_also(facts, flag->name, value, at, error) < 0)
-        return error->code;
-    if (flag->sense == FLAG_UNMODELLED && !is_neutral(value, flag->neutral))
-        return facts_find(facts, FOUND_UNMODELLED, at, written, NULL, flag->what, error);
+    if (flag->sense == FLAG_UNMODELLED && !is_neutral(value, flag->neutral)) {
+        const int rc = facts_also(facts, flag->name, value, at, error);
+        return rc < 0 ? rc
+                      : facts_find(facts, FOUND_UNMODELLED, at, written, NULL, flag->what, error);
+    }
     if (flag->sense != FLAG_MAPS || !says)
         return facts_find(facts, FOUND_HARMLESS, at, written, NULL, NULL, error);
     int code = 0;

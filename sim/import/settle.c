@@ -22,17 +22,23 @@ void settle_put(struct settled *s, const char *key, const char *format, ...)
     tree_free(value);
 }
 
+void settle_find(struct settled *s, enum finding_kind kind, struct place at, const char *what,
+                 const char *key, const char *says)
+{
+    if (s->code == 0)
+        s->code = facts_find(s->facts, kind, at, what, key, says, s->error);
+}
+
 void settle_assume(struct settled *s, const char *key, const char *value, const char *says)
 {
     settle_put(s, key, "%s", value);
-    if (s->code == 0)
-        s->code = facts_find(s->facts, FOUND_ASSUMED, (struct place){0}, "", key, says, s->error);
+    settle_find(s, FOUND_ASSUMED, (struct place){0}, "", key, says);
 }
 
 void settle_fail(struct settled *s, const char *name, const char *format, ...)
 {
     const struct fact *fact = name ? facts_get(s->facts, name) : NULL;
-    const struct place at = fact ? fact->at : s->facts->server_at;
+    const struct place at = fact ? fact->at : (struct place){s->facts->server_at.file, 0};
     char text[512];
     va_list args;
     if (s->code < 0)
@@ -40,8 +46,7 @@ void settle_fail(struct settled *s, const char *name, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    s->code = at.file ? ifl_fail_at(s->error, at.file, fact ? (int)at.line : 0, 0, "%s", text)
-                      : ifl_fail(s->error, IFL_E_INPUT, "the command line: %s", text);
+    s->code = facts_fail(at, s->error, "%s", text);
 }
 
 long long settle_number(struct settled *s, const char *name, long long dflt)
@@ -60,6 +65,15 @@ void settle_count(struct settled *s, const char *name, const char *key)
         settle_put(s, key, "%lld", count);
 }
 
+void settle_count_or(struct settled *s, const char *name, const char *key, const char *dflt,
+                     const char *says)
+{
+    if (settle_number(s, name, 0) > 0)
+        settle_count(s, name, key);
+    else
+        settle_assume(s, key, dflt, says);
+}
+
 void settle_real(struct settled *s, const char *name, const char *key)
 {
     const char *text = facts_text(s->facts, name);
@@ -72,12 +86,6 @@ void settle_real(struct settled *s, const char *name, const char *key)
     settle_put(s, key, "%.15g", x);
 }
 
-static void find(struct settled *s, enum finding_kind kind, const char *what, const char *says)
-{
-    if (s->code == 0)
-        s->code = facts_find(s->facts, kind, s->facts->server_at, what, NULL, says, s->error);
-}
-
 static void settle_model(struct settled *s)
 {
     const char *name = s->facts->server == SERVER_SGLANG ? "model_path" : "model";
@@ -87,9 +95,10 @@ static void settle_model(struct settled *s)
     if (profile)
         settle_put(s, "model", "%s", profile);
     else
-        find(s, FOUND_UNKNOWN, model ? model : "no model is named",
-             "no model of configs/models has this name: set model, `inflight model` reads a "
-             "config.json");
+        settle_find(s, FOUND_UNKNOWN, s->facts->server_at, model ? model : "no model is named",
+                    NULL,
+                    "no model of configs/models has this name: set model, `inflight model` reads "
+                    "a config.json");
 }
 
 static void settle_hardware(struct settled *s)
@@ -100,8 +109,8 @@ static void settle_hardware(struct settled *s)
     if (chosen || (gpu && gpu->profile))
         settle_put(s, "hardware", "%s", chosen ? chosen : gpu->profile);
     else
-        find(s, FOUND_UNKNOWN, name ? name : "no GPU is named",
-             "no profile of configs/hardware has this name: set hardware");
+        settle_find(s, FOUND_UNKNOWN, s->facts->server_at, name ? name : "no GPU is named", NULL,
+                    "no profile of configs/hardware has this name: set hardware");
 }
 
 /* auto is the checkpoint's; engine.dtype has the same word. */
@@ -130,7 +139,8 @@ void settle_common(struct settled *s, const char *tensor, const char *pipeline,
         settle_count(s, replicas, "cluster.replicas");
 }
 
-long long settle_blocks(struct settled *s, long long block_tokens)
+/* tokens / block_tokens blocks where `num_gpu_blocks` is not said; 0: neither is said. */
+static long long count_blocks(struct settled *s, long long block_tokens)
 {
     const long long tokens = settle_number(s, "num_tokens", 0);
     const long long blocks = settle_number(s, "num_gpu_blocks", 0);
@@ -141,4 +151,27 @@ long long settle_blocks(struct settled *s, long long block_tokens)
         settle_fail(s, "num_tokens", "%lld tokens of K/V, expected a multiple of a block's %lld",
                     tokens, block_tokens);
     return blocks > 0 ? blocks : tokens / block_tokens;
+}
+
+void settle_pool(struct settled *s, const struct pool_names *names)
+{
+    const long long block = settle_number(s, names->block, names->dflt);
+    const long long asked = settle_number(s, names->tokens, 0);
+    char dflt[32];
+    if (block < 1)
+        settle_fail(s, names->block, "%s is %lld, expected at least 1", names->block, block);
+    if (s->code < 0)
+        return;
+    const long long blocks = count_blocks(s, block);
+    if (blocks == 0 && s->from_log)
+        settle_fail(s, NULL, "%s: the log ends too early", names->missing);
+    snprintf(dflt, sizeof dflt, "%lld", names->dflt);
+    if (facts_get(s->facts, names->block))
+        settle_put(s, "serving.kv.block_tokens", "%lld", block);
+    else
+        settle_assume(s, "serving.kv.block_tokens", dflt, names->dflt_is);
+    const long long rounding = names->rounds_up ? block - 1 : 0;
+    if (blocks > 0 || asked > 0)
+        settle_put(s, "serving.kv.num_blocks", "%lld",
+                   blocks > 0 ? blocks : (asked + rounding) / block);
 }

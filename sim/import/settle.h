@@ -22,10 +22,16 @@ void settle_put(struct settled *s, const char *key, const char *format, ...);
 void settle_assume(struct settled *s, const char *key, const char *value, const char *says);
 /* Copies a count that the server was given, if it is said and above 0; an error if it is none. */
 void settle_count(struct settled *s, const char *name, const char *key);
-/* The same for a number. */
+/* The same, or a default where it is not said or 0, with what that rests on. */
+void settle_count_or(struct settled *s, const char *name, const char *key, const char *dflt,
+                     const char *says);
+/* As settle_count for a number. */
 void settle_real(struct settled *s, const char *name, const char *key);
 /* The count that a fact says; `dflt` where it is not said. */
 long long settle_number(struct settled *s, const char *name, long long dflt);
+/* A line of the report. */
+void settle_find(struct settled *s, enum finding_kind kind, struct place at, const char *what,
+                 const char *key, const char *says);
 /* Ends with an error at the place of a fact, or of nothing at all. */
 IFL_PRINTF(3, 4)
 void settle_fail(struct settled *s, const char *name, const char *format, ...);
@@ -33,8 +39,18 @@ void settle_fail(struct settled *s, const char *name, const char *format, ...);
 /* model, hardware, parallel, engine.dtype: of any server. `replicas` names the fact. */
 void settle_common(struct settled *s, const char *tensor, const char *pipeline,
                    const char *replicas);
-/* tokens / block_tokens blocks where `num_gpu_blocks` is not said; 0: neither is said. */
-long long settle_blocks(struct settled *s, long long block_tokens);
+
+/* How a server speaks of its K/V. */
+struct pool_names {
+    const char *block; /* the fact: tokens of a block */
+    long long dflt;    /* of it, and what that rests on */
+    const char *dflt_is;
+    const char *tokens;  /* the fact: tokens of K/V that were asked for */
+    bool rounds_up;      /* they take a block for the last ones */
+    const char *missing; /* what a log that says neither tokens nor blocks lacks */
+};
+/* serving.kv.block_tokens and num_blocks. */
+void settle_pool(struct settled *s, const struct pool_names *names);
 
 /* Orders of the queue: SGLang's --schedule-policy, and the module here. */
 struct sglang_order {

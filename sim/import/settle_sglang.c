@@ -60,26 +60,13 @@ static void settle_cache(struct settled *s)
         settle_put(s, "serving.evict.policy", "%s", eviction);
 }
 
-static void settle_kv(struct settled *s)
-{
-    const long long page = settle_number(s, "page_size", 1);
-    const long long asked = settle_number(s, "max_total_tokens", 0);
-    if (page < 1)
-        settle_fail(s, "page_size", "page_size is %lld, expected at least 1", page);
-    if (s->code < 0)
-        return;
-    const long long blocks = settle_blocks(s, page);
-    if (blocks == 0 && s->from_log)
-        settle_fail(s, NULL,
-                    "no line says how many tokens of K/V there are (\"max_total_num_tokens\"): the "
-                    "log ends too early");
-    if (facts_get(s->facts, "page_size"))
-        settle_put(s, "serving.kv.block_tokens", "%lld", page);
-    else
-        settle_assume(s, "serving.kv.block_tokens", "1", "SGLang's default");
-    if (blocks > 0 || asked > 0)
-        settle_put(s, "serving.kv.num_blocks", "%lld", blocks > 0 ? blocks : asked / page);
-}
+static const struct pool_names pool = {
+    .block = "page_size",
+    .dflt = 1,
+    .dflt_is = "SGLang's default",
+    .tokens = "max_total_tokens",
+    .missing = "no line says how many tokens of K/V there are (\"max_total_num_tokens\")",
+};
 
 void settle_sglang(struct settled *s)
 {
@@ -93,10 +80,7 @@ void settle_sglang(struct settled *s)
     settle_count(s, "context_length", "serving.max_model_len");
     settle_count(s, "max_prefill_tokens", "serving.batching.max_prefill_tokens");
     settle_real(s, "schedule_conservativeness", "serving.admit.conservativeness");
-    if (settle_number(s, "max_running_requests", 0) > 0)
-        settle_count(s, "max_running_requests", "serving.batching.max_seqs");
-    else
-        settle_assume(s, "serving.batching.max_seqs", "4096",
-                      "the most that SGLang takes by default");
-    settle_kv(s);
+    settle_count_or(s, "max_running_requests", "serving.batching.max_seqs", "4096",
+                    "the most that SGLang takes by default");
+    settle_pool(s, &pool);
 }

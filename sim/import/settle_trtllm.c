@@ -52,28 +52,15 @@ static void settle_world(struct settled *s)
     }
 }
 
-static void settle_kv(struct settled *s)
-{
-    const long long block = settle_number(s, "tokens_per_block", 64);
-    const long long asked = settle_number(s, "max_tokens_in_paged_kv_cache", 0);
-    if (block < 1)
-        settle_fail(s, "tokens_per_block", "tokens_per_block is %lld, expected at least 1", block);
-    if (s->code < 0)
-        return;
-    const long long blocks = settle_blocks(s, block);
-    if (blocks == 0 && s->from_log)
-        settle_fail(s, NULL,
-                    "no line says how many K/V blocks there are (\"KV cache primary pool\", \"max "
-                    "tokens in paged KV cache\"): the log ends too early");
-    if (facts_get(s->facts, "tokens_per_block"))
-        settle_put(s, "serving.kv.block_tokens", "%lld", block);
-    else
-        settle_assume(s, "serving.kv.block_tokens", "64", "the preset's");
-    if (blocks > 0 || asked > 0)
-        settle_put(s, "serving.kv.num_blocks", "%lld",
-                   blocks > 0 ? blocks : (asked + block - 1) / block);
-    settle_real(s, "free_gpu_memory_fraction", "serving.kv.memory_utilization");
-}
+static const struct pool_names pool = {
+    .block = "tokens_per_block",
+    .dflt = 64,
+    .dflt_is = "the preset's",
+    .tokens = "max_tokens_in_paged_kv_cache",
+    .rounds_up = true,
+    .missing = "no line says how many K/V blocks there are (\"KV cache primary pool\", \"max "
+               "tokens in paged KV cache\")",
+};
 
 void settle_trtllm(struct settled *s)
 {
@@ -82,13 +69,10 @@ void settle_trtllm(struct settled *s)
     settle_common(s, "tensor_parallel_size", "pipeline_parallel_size", "no such fact");
     settle_world(s);
     settle_count(s, "max_seq_len", "serving.max_model_len");
-    if (settle_number(s, "max_batch_size", 0) > 0)
-        settle_count(s, "max_batch_size", "serving.batching.max_seqs");
-    else
-        settle_assume(s, "serving.batching.max_seqs", "2048", "TensorRT-LLM's default");
-    if (settle_number(s, "max_num_tokens", 0) > 0)
-        settle_count(s, "max_num_tokens", "serving.batching.max_batched_tokens");
-    else
-        settle_assume(s, "serving.batching.max_batched_tokens", "8192", "TensorRT-LLM's default");
-    settle_kv(s);
+    settle_count_or(s, "max_batch_size", "serving.batching.max_seqs", "2048",
+                    "TensorRT-LLM's default");
+    settle_count_or(s, "max_num_tokens", "serving.batching.max_batched_tokens", "8192",
+                    "TensorRT-LLM's default");
+    settle_pool(s, &pool);
+    settle_real(s, "free_gpu_memory_fraction", "serving.kv.memory_utilization");
 }

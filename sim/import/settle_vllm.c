@@ -22,10 +22,7 @@ enum { FIRST_VERSION = 600, LAST_VERSION = 3399, NEWEST = 3300 };
 
 static void assume(struct vllm *v, const char *what, const char *says)
 {
-    struct settled *s = v->s;
-    if (s->code == 0)
-        s->code =
-            facts_find(s->facts, FOUND_ASSUMED, (struct place){0}, what, NULL, says, s->error);
+    settle_find(v->s, FOUND_ASSUMED, (struct place){0}, what, NULL, says);
 }
 
 static void read_version(struct vllm *v)
@@ -321,10 +318,9 @@ static void settle_v1(struct vllm *v)
         settle_put(s, "serving.admit.room_for", "%s",
                    facts_true(s->facts, "scheduler_reserve_full_isl", true) ? "prompt" : "chunk");
     const struct fact *chunked = facts_get(s->facts, "enable_chunked_prefill");
-    if (s->code == 0 && chunked && !facts_true(s->facts, "enable_chunked_prefill", true))
-        s->code =
-            facts_find(s->facts, FOUND_UNMODELLED, chunked->at, "enable_chunked_prefill=False",
-                       NULL, "engine V1 without chunks", s->error);
+    if (chunked && !facts_true(s->facts, "enable_chunked_prefill", true))
+        settle_find(s, FOUND_UNMODELLED, chunked->at, "enable_chunked_prefill=False", NULL,
+                    "engine V1 without chunks");
 }
 
 /* ---- engine V0 ---- */
@@ -353,13 +349,12 @@ static void settle_preset_v0(struct vllm *v)
                           : "vllm-v0");
     if (mode && (v->chunked || priority || !swap))
         settle_put(s, "serving.preempt.fate", "%s", mode);
-    if (priority && v->chunked)
+    if (priority && v->chunked) {
         settle_put(s, "serving.order.policy", "priority");
-    if (s->code == 0 && priority && v->chunked)
-        s->code =
-            facts_find(s->facts, FOUND_UNMODELLED, facts_get(s->facts, "scheduling_policy")->at,
-                       "scheduling_policy=priority", NULL,
-                       "priorities with chunks: they order the queue alone", s->error);
+        settle_find(s, FOUND_UNMODELLED, facts_get(s->facts, "scheduling_policy")->at,
+                    "scheduling_policy=priority", NULL,
+                    "priorities with chunks: they order the queue alone");
+    }
     /* Block manager v1 is gone in 0.6.4. */
     if (!v->chunked && !priority &&
         (v->version >= 604 || facts_true(s->facts, "use_v2_block_manager", false)))
@@ -379,10 +374,7 @@ static void settle_v0(struct vllm *v)
     else if (v->chunked)
         settle_assume(s, "serving.batching.chunk_tokens", v->version < 605 ? "512" : "2048",
                       "vLLM's default with chunks: 512 before 0.6.5, then 2048");
-    if (settle_number(s, "max_num_seqs", 0) > 0)
-        settle_count(s, "max_num_seqs", "serving.batching.max_seqs");
-    else
-        settle_assume(s, "serving.batching.max_seqs", "256", "engine V0's default");
+    settle_count_or(s, "max_num_seqs", "serving.batching.max_seqs", "256", "engine V0's default");
     if (!v->chunked)
         settle_real(s, "scheduler_delay_factor", "serving.batching.delay_factor");
     settle_real(s, "swap_space", "serving.kv.swap_gib");
