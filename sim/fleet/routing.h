@@ -21,8 +21,8 @@ struct routing {
     struct routing_fleet fleet;
     struct ifl_load *loads;    /* [n] */
     struct live_request probe; /* the request that is asked about, while it is at no replica */
-    struct arrival *held;      /* [n_held] at the gateway, in order of arrival */
-    size_t n_held, cap_held;
+    struct arrival *held;      /* [first_held, n_held) at the gateway, in order of arrival */
+    size_t first_held, n_held, cap_held;
     struct refusals refusals; /* of requests that the router dropped */
 };
 
@@ -39,6 +39,10 @@ static inline int routing_pick(struct routing *routing, const struct arrival *ar
 {
     *route = ifl_send(0);
     return routing->router ? routing_ask(routing, arrival, now_ns, route, error) : 0;
+}
+static inline bool routing_holds(const struct routing *routing)
+{
+    return routing->first_held < routing->n_held;
 }
 /* The request waits at the gateway, behind all that are held. */
 int routing_hold(struct routing *routing, const struct arrival *arrival, struct ifl_error *error);

@@ -305,7 +305,7 @@ static int plan_due(struct loop *loop, struct ifl_error *error)
         rc = plan_step(loop, replica, error);
         wakes_set_due(&replica->wakes, false);
         routing_note(&loop->routing, replica);
-        loop->asks_held = loop->asks_held || loop->routing.n_held > 0;
+        loop->asks_held = loop->asks_held || routing_holds(&loop->routing);
     }
     loop->n_due = 0;
     return rc;
@@ -316,7 +316,7 @@ static int plan_due(struct loop *loop, struct ifl_error *error)
 static int plan_and_ask(struct loop *loop, struct ifl_error *error)
 {
     int rc = plan_due(loop, error);
-    while (rc == 0 && loop->asks_held && loop->routing.n_held > 0) {
+    while (rc == 0 && loop->asks_held && routing_holds(&loop->routing)) {
         rc = loop_ask_held(loop, error);
         if (rc == 0)
             rc = plan_due(loop, error);

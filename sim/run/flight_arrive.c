@@ -1,8 +1,6 @@
 /* Arrivals of a flight: turned away at the door, sent to a replica, held back or dropped. */
 #include "run/flight_loop.h"
 
-#include <string.h>
-
 /* vllm/v1/engine/async_llm.py, check_admission (v0.33): the server knows what it has let in and
  * what it has answered, not how far a prompt is. */
 static bool door_is_closed(const struct flight *flight, const struct arrival *a)
@@ -96,13 +94,11 @@ int loop_let_one_arrive(struct loop *loop, struct ifl_error *error)
 int loop_ask_held(struct loop *loop, struct ifl_error *error)
 {
     struct routing *routing = &loop->routing;
-    const size_t n = routing->n_held;
+    const size_t first = routing->first_held, n = routing->n_held;
     int rc = 0;
     loop->asks_held = false;
-    if (n == 0)
-        return 0;
-    routing->n_held = 0;
-    for (size_t i = 0; i < n && rc == 0; i++) {
+    routing->first_held = routing->n_held = 0;
+    for (size_t i = first; i < n && rc == 0; i++) {
         const struct arrival a = routing->held[i];
         rc = dispatch(loop, &a, loop->now_ns, error);
     }
@@ -112,11 +108,9 @@ int loop_ask_held(struct loop *loop, struct ifl_error *error)
 int loop_give_up_held(struct loop *loop, struct ifl_error *error)
 {
     struct routing *routing = &loop->routing;
-    if (routing->n_held == 0)
+    if (!routing_holds(routing))
         return 0;
-    const struct arrival a = routing->held[0];
-    routing->n_held--;
-    memmove(routing->held, routing->held + 1, routing->n_held * sizeof *routing->held);
+    const struct arrival a = routing->held[routing->first_held++];
     const int rc =
         shed(loop, &a, loop->now_ns, "it holds it back, and no request is left to wait for", error);
     return rc < 0 ? rc : 1;
