@@ -240,13 +240,15 @@ static void mark_answers(struct guarded *g)
         g->ops.evict.key = key;
         g->marked.ops.evict = &g->ops.evict;
         break;
-    default:
+    case IFL_ROUTE:
         g->ops.route = *g->bare->ops.route;
         g->ops.route.pick = pick_replica;
         MARK(&g->ops.route, on_sent);
         MARK(&g->ops.route, on_first_token);
         MARK(&g->ops.route, on_end);
         g->marked.ops.route = &g->ops.route;
+        break;
+    default: /* the registry has refused it */
         break;
     }
 }

@@ -138,11 +138,6 @@ static const char *not_flown(const struct ifl_policy *policy)
     return NULL;
 }
 
-static bool is_of_cluster(const struct ifl_policy *policy)
-{
-    return policy->kind == IFL_ROUTE || policy->kind == IFL_SCALE;
-}
-
 static bool has_replica_hooks(const struct ifl_policy *policy)
 {
     return policy->on_join || policy->on_start || policy->on_undo || policy->on_preempt ||
@@ -161,7 +156,7 @@ static const char *check_policy(const struct ifl_policy *policy)
         return "has parameters without a table";
     if (policy->params && policy->n_params == 0)
         return "has a table of parameters and n_params 0: none of them would be read";
-    if (is_of_cluster(policy) && has_replica_hooks(policy))
+    if (module_is_of_cluster(policy->kind) && has_replica_hooks(policy))
         return "has a hook of a replica, which a module of the cluster never hears: its own hooks "
                "are in its ops";
     for (size_t i = 0; i < policy->n_params; i++) {

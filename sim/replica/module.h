@@ -14,6 +14,12 @@ struct module_config {
     void *params; /* [policy->params_bytes], owned */
 };
 
+/* One instance for the cluster; of the other kinds each replica has one. */
+static inline bool module_is_of_cluster(enum ifl_kind kind)
+{
+    return kind == IFL_ROUTE || kind == IFL_SCALE;
+}
+
 struct module {
     const struct ifl_policy *policy;
     void *self; /* parameters, then state, then its part of each client and replica */

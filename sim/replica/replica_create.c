@@ -61,7 +61,7 @@ static int create_modules(struct replica *replica, const struct replica_options 
     for (int i = 0; i < N_MODULES; i++) {
         const struct module_config *config = &options->modules[i];
         struct module *module = &replica->fixed.modules[i];
-        if (!config->policy || i == IFL_ROUTE || i == IFL_SCALE)
+        if (!config->policy || module_is_of_cluster((enum ifl_kind)i))
             continue;
         const int rc = module_create(module, config, &replica->fixed.limits, parts_bytes, error);
         if (rc < 0)
