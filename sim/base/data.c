@@ -112,6 +112,7 @@ static const struct kind *kind_of(const char *name)
     static const struct kind kinds[] = {
         {"models", "models", "configs/models", "*.yaml", ".yaml", "model"},
         {"hardware", "hardware", "configs/hardware", "*.yaml", ".yaml", "hardware profile"},
+        {"deployments", "deployments", "configs/deployments", "*.yaml", ".yaml", "deployment"},
         {"serving", "presets", "configs/serving", "*.yaml", ".yaml", "preset"},
         {"traces", "traces", "traces/data", "*.[cj]s*", "", "trace"},
     };
@@ -226,7 +227,7 @@ static bool ends_with(const char *text, const char *end)
     return n_text >= n_end && strcmp(text + n_text - n_end, end) == 0;
 }
 
-static bool is_path(const char *name)
+bool data_is_path(const char *name)
 {
     return strchr(name, '/') || ends_with(name, ".yaml") || ends_with(name, ".json");
 }
@@ -283,7 +284,7 @@ int data_resolve(const char *kind_name, const char *name, char found[512], struc
 {
     const struct kind *kind = kind_of(kind_name);
     char relative[MAX_PATH_BYTES];
-    if (is_path(name)) {
+    if (data_is_path(name)) {
         snprintf(found, MAX_PATH_BYTES, "%s", name);
         return exists(name) ? 0
                             : ifl_fail(error, IFL_E_INPUT, "there is no file %.200s, expected a %s",

@@ -2,6 +2,7 @@
 #ifndef SIM_BASE_DATA_H
 #define SIM_BASE_DATA_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "inflight/error.h"
@@ -27,8 +28,11 @@ void name_list_free(struct name_list *names);
 
 /* Finds the file of a name in a configuration: in the working directory's configs/, then in the
  * installed data. Writes the path into `found`. An unknown name is an error that offers the nearest
- * right one. kind is "models", "hardware" or "serving". A name with a slash or an extension is a
+ * right one. kind is "models", "hardware", "deployments" or
+ * "serving". A name with a slash or an extension is a
  * path already. */
 int data_resolve(const char *kind, const char *name, char found[512], struct ifl_error *error);
+/* True for such a path. */
+bool data_is_path(const char *name);
 
 #endif

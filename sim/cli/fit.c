@@ -81,18 +81,18 @@ static int evaluate(const struct request *request, struct ifl_error *error)
 {
     struct fit_data data;
     struct fit_verdict verdict;
-    struct hardware hardware;
-    int code = hardware_load(request->evaluate, &hardware, error);
+    struct platform platform;
+    int code = hardware_load(request->evaluate, &platform, error);
     if (!code)
         code = read_data(request, &data, error);
     if (code)
         return code;
-    code = fit_judge(&data, &hardware, &verdict, error);
+    code = fit_judge(&data, &platform, &verdict, error);
     if (!code) {
         code = fit_write_evaluation(&data, &verdict, "evaluation.csv", error);
         if (!code && request->corrections)
             code = fit_write_corrections(&data, &verdict, request->corrections, error);
-        print_head(hardware.name);
+        print_head(platform.hardware.name);
         for (int op = FIT_GEMM; op < FIT_OPS; op++)
             print_errors(form_of(op)->section, &verdict.rows[op]);
         print_errors("gemm, sum of a layer", &verdict.layers);
@@ -104,9 +104,9 @@ static int evaluate(const struct request *request, struct ifl_error *error)
 
 /* ---- inflight fit ---- */
 
-static void print_parameters(const struct hardware *hardware, const struct fit_op_report *of)
+static void print_parameters(const struct platform *platform, const struct fit_op_report *of)
 {
-    struct hardware copy = *hardware;
+    struct platform copy = *platform;
     printf("%s", of->form->section);
     for (int i = 0; i < of->form->n_parameters; i++) {
         const double value = *form_parameter_at(&copy, &of->form->parameters[i]);
@@ -121,13 +121,13 @@ static void print_parameters(const struct hardware *hardware, const struct fit_o
     printf("\n");
 }
 
-static void print_fit(const struct hardware *hardware, const struct fit_report *report)
+static void print_fit(const struct platform *platform, const struct fit_report *report)
 {
     for (int op = FIT_GEMM; op < FIT_OPS; op++) {
         const struct fit_op_report *of = &report->of[op];
         if (!of->form)
             continue;
-        print_parameters(hardware, of);
+        print_parameters(platform, of);
         print_errors("fitted", &of->fitted);
         print_errors("held out", &of->held_out);
         print_errors("held out, layer sums", &of->held_out_layers);
@@ -167,7 +167,7 @@ static int read_hold(const char *text, struct fit_hold *hold, struct ifl_error *
 }
 
 /* Fills `like` with the profile that the fit begins from. */
-static int begin(const struct request *request, const struct fit_data *data, struct hardware *like,
+static int begin(const struct request *request, const struct fit_data *data, struct platform *like,
                  struct ifl_error *error)
 {
     return request->like ? hardware_load(request->like, like, error)
@@ -177,35 +177,35 @@ static int begin(const struct request *request, const struct fit_data *data, str
 /* Writes factors on top of the forms to a file beside the profile. Then fits again what is fitted
  * to whole steps, since the factors change these. */
 static int correct(const struct request *request, const struct fit_data *data,
-                   const struct fit_options *options, struct hardware *hardware,
+                   const struct fit_options *options, struct platform *platform,
                    struct fit_report *report, struct ifl_error *error)
 {
     const char *path = request->corrections, *slash = strrchr(path, '/');
     struct fit_verdict verdict;
-    snprintf(hardware->corrections_path, sizeof hardware->corrections_path, "%s",
+    snprintf(platform->hardware.corrections_path, sizeof platform->hardware.corrections_path, "%s",
              slash ? slash + 1 : path);
-    int code = fit_judge(data, hardware, &verdict, error);
+    int code = fit_judge(data, platform, &verdict, error);
     if (code)
         return code;
     code = fit_write_corrections(data, &verdict, path, error);
     fit_verdict_free(&verdict);
     if (!code)
-        code = corrections_read(path, &hardware->corrections, error);
+        code = corrections_read(path, &platform->hardware.corrections, error);
     return code || !report->of[FIT_HOST].form
                ? code
-               : fit_host_again(data, options, hardware, report, error);
+               : fit_host_again(data, options, platform, report, error);
 }
 
-static int put_out(const struct request *request, struct hardware *hardware,
-                   const struct hardware *like, const struct fit_report *report,
+static int put_out(const struct request *request, struct platform *platform,
+                   const struct platform *like, const struct fit_report *report,
                    struct ifl_error *error)
 {
     int code = request->like ? 0 : calibration_check_whole(report, error);
     print_head("");
-    print_fit(hardware, report);
-    profile_describe(hardware, request->like ? like : NULL, &request->texts, report);
+    print_fit(platform, report);
+    profile_describe(platform, request->like ? like : NULL, &request->texts, report);
     if (!code && request->out_path)
-        code = profile_write(hardware, report, request->out_path, error);
+        code = profile_write(platform, report, request->out_path, error);
     if (!code && request->plots_dir)
         code = draw(report, request->plots_dir, error);
     return code;
@@ -224,18 +224,18 @@ static int fit(const struct request *request, struct ifl_error *error)
             return error->code;
     struct fit_data data;
     struct fit_report report;
-    struct hardware like, hardware;
+    struct platform like, platform;
     int code = read_data(request, &data, error);
     if (code)
         return code;
     code = begin(request, &data, &like, error);
-    hardware = like;
+    platform = like;
     if (!code)
-        code = fit_profile(&data, &options, &hardware, &report, error);
+        code = fit_profile(&data, &options, &platform, &report, error);
     if (!code && request->corrections)
-        code = correct(request, &data, &options, &hardware, &report, error);
+        code = correct(request, &data, &options, &platform, &report, error);
     if (!code) {
-        code = put_out(request, &hardware, &like, &report, error);
+        code = put_out(request, &platform, &like, &report, error);
         fit_report_free(&report);
     }
     fit_data_free(&data);

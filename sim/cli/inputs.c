@@ -37,13 +37,16 @@ static void take(struct inputs *inputs, const char *path, struct checksum *sum)
 static void take_hardware(struct inputs *inputs, const char *path, struct checksum *sum)
 {
     char corrections[HARDWARE_PATH_BYTES];
-    struct hardware *hardware = malloc(sizeof *hardware);
+    struct platform *platform = malloc(sizeof *platform);
     struct ifl_error error;
     take(inputs, path, sum);
-    if (hardware && hardware_load(path, hardware, &error) == 0 &&
-        hardware_corrections(path, hardware, corrections))
-        take(inputs, corrections, sum);
-    free(hardware);
+    if (platform && hardware_load(path, platform, &error) == 0) {
+        if (hardware_corrections(path, &platform->hardware, corrections))
+            take(inputs, corrections, sum);
+        if (*platform->deployment_path)
+            take(inputs, platform->deployment_path, sum);
+    }
+    free(platform);
 }
 
 static void take_folder(struct inputs *inputs, const char *dir, struct checksum *sum)
@@ -86,6 +89,8 @@ static void path_of(const struct config *config, enum input_kind kind, char path
         path[0] = '\0';
     if (kind == INPUT_HARDWARE && *config->hardware &&
         data_resolve("hardware", config->hardware, path, &error) < 0)
+        path[0] = '\0';
+    if (kind == INPUT_DEPLOYMENT && deployment_find(config->deployment, NULL, path, &error) < 0)
         path[0] = '\0';
     if (kind == INPUT_COST && cost->model == COST_TABLE)
         snprintf(path, MAX_PATH_BYTES, "%s", cost->dir);
@@ -146,8 +151,8 @@ int inputs_sum(struct inputs *inputs, const struct config *config, struct input_
 void inputs_describe(const struct inputs *inputs, const struct config *config, enum input_kind kind,
                      char text[640])
 {
-    static const char *const names[N_INPUTS] = {"trace", "model", "hardware profile", "cost.dir",
-                                                "plug-in"};
+    static const char *const names[N_INPUTS] = {"trace",      "model",    "hardware profile",
+                                                "deployment", "cost.dir", "plug-in"};
     char path[MAX_PATH_BYTES];
     if (kind == INPUT_PLUGINS)
         snprintf(path, sizeof path, "%s", inputs->n_plugins == 1 ? inputs->plugins[0] : "");

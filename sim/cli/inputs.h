@@ -12,9 +12,10 @@
 enum input_kind {
     INPUT_TRACE,
     INPUT_MODEL,
-    INPUT_HARDWARE, /* and its corrections */
-    INPUT_COST,     /* the tables of cost.dir */
-    INPUT_PLUGINS,  /* all of them */
+    INPUT_HARDWARE,   /* and its corrections and deployment */
+    INPUT_DEPLOYMENT, /* that the configuration names */
+    INPUT_COST,       /* the tables of cost.dir */
+    INPUT_PLUGINS,    /* all of them */
     N_INPUTS
 };
 

@@ -24,9 +24,9 @@ static void print_sizes(const struct portrait *portrait)
     const struct portrait_options *options = &portrait->options;
     const char *of_rank = options->tensor_parallel > 1 ? " a rank" : "";
     printf("%s on %d x %s\n", portrait->model.name, options->tensor_parallel,
-           portrait->hardware.name);
-    if (portrait->hardware.assumed[0])
-        printf("  assumed, not measured: %s\n", portrait->hardware.assumed);
+           portrait->platform.hardware.name);
+    if (portrait->platform.hardware.assumed[0])
+        printf("  assumed, not measured: %s\n", portrait->platform.hardware.assumed);
     if (portrait->model.window_tokens > 0)
         printf("  not modelled: its window of %d tokens\n", portrait->model.window_tokens);
     printf("\n  %-22s %12.4g\n", "parameters", (double)portrait->parameters);

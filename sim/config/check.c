@@ -146,6 +146,28 @@ static int check_recorded(const struct node *root, struct config *config, struct
     return fail_key(root, "cost.dir", error, text);
 }
 
+/* An older key adds to what the deployment says, so it contradicts a new one beside it. */
+static int check_older_keys(const struct node *root, const struct cost_config *cost,
+                            struct ifl_error *error)
+{
+    const struct {
+        const char *old, *new;
+        double value;
+    } keys[] = {{"cost.host_step_s", "deployment.host.step_s", cost->host_step_s},
+                {"cost.host_seq_s", "deployment.host.seq_s", cost->host_seq_s},
+                {"cost.host_floor_s", "deployment.host.floor_s", cost->host_floor_s}};
+    char text[256];
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const struct node *new = tree_at(root, keys[i].new);
+        if (keys[i].value <= 0 || !new || tree_is_null(new))
+            continue;
+        snprintf(text, sizeof text, "%s is set beside %s, expected the latter alone", keys[i].old,
+                 keys[i].new);
+        return fail_key(root, keys[i].old, error, text);
+    }
+    return 0;
+}
+
 static int check_cost(const struct node *root, struct config *config, struct ifl_error *error)
 {
     const struct cost_config *cost = &config->cost;
@@ -261,6 +283,7 @@ int config_check(const struct node *root, struct config *config, struct ifl_erro
         check_trace(root, &config->workload, error) < 0 ||
         check_arrivals(root, &config->workload.arrivals, error) < 0 ||
         check_kv(root, &config->serving.kv, error) < 0 || check_cost(root, config, error) < 0 ||
+        check_older_keys(root, &config->cost, error) < 0 ||
         check_cluster(root, config, error) < 0 || check_parallel(root, config, error) < 0 ||
         check_beams(root, config, error) < 0 || check_engine(root, config, error) < 0 ||
         check_replications(root, config, error) < 0)

@@ -15,6 +15,8 @@
 #include "replica/module.h"
 #include "replica/predictor.h"
 
+struct node;
+
 enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
 enum cost_kind { COST_ROOFLINE, COST_LINEAR, COST_TABLE, COST_RECORDED };
 /* From KV_SIZING_ENGINE on, enum memory_rule (cost/memory_engine.h). */
@@ -78,8 +80,8 @@ static inline struct module_config *serving_admit(const struct serving_config *s
 struct cost_config {
     enum cost_kind model;
     double step_s, prefill_token_s, decode_seq_s, context_token_s; /* linear */
-    double host_step_s, host_seq_s; /* roofline: added to the profile's */
-    double host_floor_s;            /* roofline: in place of the profile's if it is above */
+    double host_step_s, host_seq_s; /* roofline: added to the deployment's */
+    double host_floor_s;            /* roofline: in place of the deployment's if it is above */
     char dir[512];          /* table, recorded: in the working directory or the installed data */
     char dir_name[512];     /* as the configuration writes it */
     int32_t ensemble;       /* runs with drawn costs beside the nominal one */
@@ -126,6 +128,7 @@ struct config {
     enum executor_kind executor;
     struct workload_config workload;
     struct serving_config serving;
+    struct node *deployment; /* owned: what is laid over the profile's (deployment.h); or NULL */
     struct cost_config cost;
     struct engine_config engine;
     int32_t tensor_parallel;

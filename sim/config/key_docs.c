@@ -41,12 +41,22 @@ static struct columns fit_all(void)
     return columns;
 }
 
+/* `dflt_of_all`: in place of the field's own, if not NULL. */
+static void print_default(const struct ifl_param *field, const char *dflt_of_all, char *text,
+                          size_t n_bytes)
+{
+    if (dflt_of_all)
+        snprintf(text, n_bytes, "%s", dflt_of_all);
+    else
+        field_print_default(field, text, n_bytes);
+}
+
 static void print_fields(FILE *out, const struct columns *columns, const char *where,
-                         const struct ifl_param *fields, size_t n)
+                         const struct ifl_param *fields, size_t n, const char *dflt_of_all)
 {
     char path[MAX_KEY_CHARS], dflt[MAX_TEXT], takes[MAX_TEXT];
     for (size_t i = 0; i < n; i++) {
-        field_print_default(&fields[i], dflt, sizeof dflt);
+        print_default(&fields[i], dflt_of_all, dflt, sizeof dflt);
         field_describe(&fields[i], takes, sizeof takes);
         fprintf(out, "%-*s  %-*s  %s (%s)\n", columns->key, key_join(where, fields[i].name, path),
                 columns->dflt, dflt, fields[i].doc, takes);
@@ -57,7 +67,8 @@ static void print_section(FILE *out, const struct columns *columns,
                           const struct key_section *section)
 {
     char path[MAX_KEY_CHARS];
-    print_fields(out, columns, section->where, section->fields, section->n_fields);
+    print_fields(out, columns, section->where, section->fields, section->n_fields,
+                 section->is_deployment ? "the profile's" : NULL);
     for (size_t i = 0; i < section->n_by_hand; i++) {
         const struct key_by_hand *key = &section->by_hand[i];
         fprintf(out, "%-*s  %-*s  %s (%s)\n", columns->key,
@@ -74,7 +85,7 @@ static void print_modules(FILE *out, const struct columns *columns,
         if (policy->kind != section->kind || policy->n_params == 0)
             continue;
         fprintf(out, "\n%s: {policy: %s}\n", section->where, policy->name);
-        print_fields(out, columns, section->where, policy->params, policy->n_params);
+        print_fields(out, columns, section->where, policy->params, policy->n_params, NULL);
     }
 }
 

@@ -70,7 +70,7 @@ bool key_has_short_form(const char *dotted)
 {
     char plain[MAX_KEY_CHARS];
     const char *where = key_plain(dotted, plain);
-    if (strcmp(where, "workload.filter") == 0)
+    if (strcmp(where, "workload.filter") == 0 || strcmp(where, "deployment") == 0)
         return true;
     for (size_t i = 0; i < n_key_sections; i++)
         if (key_sections[i].is_module && strcmp(key_sections[i].where, where) == 0)

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "cost/deployment.h"
+
 #define AT(member) offsetof(struct config, member)
 #define CAP(member) ((double)sizeof((struct config *)0)->member)
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
@@ -205,6 +207,12 @@ static const struct ifl_param kv_fields[] = {
            "it in the very step that computes them"),
 };
 
+static const struct key_by_hand deployment_by_hand[] = {
+    {"base", "a deployment of configs/deployments, or a path", "the profile's",
+     "how the server runs the engine; the keys beside it override its own, key by key (NAME alone: "
+     "{base: NAME})"},
+};
+
 static const struct ifl_param cost_fields[] = {
     CHOICE("model", cost.model, "roofline|linear|table|recorded", COST_ROOFLINE,
            "from the hardware profile, the four coefficients below, lookup tables, or the "
@@ -215,13 +223,15 @@ static const struct ifl_param cost_fields[] = {
     REAL("decode_seq_s", cost.decode_seq_s, 0, 0, 1e6, "s", "linear: per decoding sequence"),
     REAL("context_token_s", cost.context_token_s, 0, 0, 1e6, "s",
          "linear: per token whose K/V a decoding sequence reads"),
-    REAL("host_step_s", cost.host_step_s, 0, 0, 1, "s",
-         "roofline: host time a step that this deployment has beyond the profile's"),
+    REAL(
+        "host_step_s", cost.host_step_s, 0, 0, 1, "s",
+        "roofline: added to the deployment's host.step_s; older than deployment.host.step_s, which "
+        "replaces it"),
     REAL("host_seq_s", cost.host_seq_s, 0, 0, 1, "s",
-         "roofline: the same for each sequence in the step"),
+         "roofline: the same for each sequence in the step; older than deployment.host.seq_s"),
     REAL("host_floor_s", cost.host_floor_s, 0, 0, 10, "s",
-         "roofline: shortest forward pass, where this deployment's host launches more slowly than "
-         "the profile's"),
+         "roofline: the deployment's host.floor_s is at least this; older than "
+         "deployment.host.floor_s"),
     TEXT("dir", cost.dir_name, NULL,
          "table: the directory of its three tables, see sim/cost/cost.h; recorded: the folder of a "
          "run with a steps.csv, whose steps this one must plan again"),
@@ -307,6 +317,9 @@ static const struct key_by_hand capacity_by_hand[] = {
 
 #define FIELDS(section) .fields = section##_fields, .n_fields = COUNT_OF(section##_fields)
 #define BY_HAND(section) .by_hand = section##_by_hand, .n_by_hand = COUNT_OF(section##_by_hand)
+#define DEPLOYMENT(section)                                                                        \
+    .fields = deployment##section##_fields, .n_fields = COUNT_OF(deployment##section##_fields),    \
+    .is_deployment = true
 #define MODULE(of_kind) .is_module = true, .kind = of_kind
 
 const struct key_section key_sections[] = {
@@ -323,6 +336,9 @@ const struct key_section key_sections[] = {
     {.where = "serving.preempt", BY_HAND(module), MODULE(IFL_PREEMPT)},
     {.where = "serving.evict", BY_HAND(module), MODULE(IFL_EVICT), .dflt_policy = "lru"},
     {.where = "serving.kv", FIELDS(kv)},
+    {.where = "deployment", DEPLOYMENT(), BY_HAND(deployment)},
+    {.where = "deployment.host", DEPLOYMENT(_host)},
+    {.where = "deployment.memory", DEPLOYMENT(_memory)},
     {.where = "cost", FIELDS(cost)},
     {.where = "engine", FIELDS(engine)},
     {.where = "parallel", FIELDS(parallel)},

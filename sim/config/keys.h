@@ -19,6 +19,7 @@ struct key_section {
     size_t n_fields;
     const struct key_by_hand *by_hand;
     size_t n_by_hand;
+    bool is_deployment;      /* its fields are those of struct deployment, and without defaults */
     bool is_module;          /* its short form is the module's name alone */
     bool may_be_list;        /* several modules may stand in a list, asked in order */
     enum ifl_kind kind;      /* of the module */

@@ -157,29 +157,38 @@ static int expand_list(struct node *list, struct ifl_error *error)
     return code;
 }
 
-/* Expands `order: fcfs` to `order: {policy: fcfs}`. */
-static int expand_module(struct node *root, const struct key_section *section,
-                         struct ifl_error *error)
+/* Expands the word at `path` to a map with the word under `key`. */
+static int expand_word(struct node *root, const char *path, const char *key,
+                       struct ifl_error *error)
 {
-    const char *path = section->where;
-    char policy[MAX_KEY_CHARS];
-    struct node *word = tree_at(root, path);
-    if (word && section->may_be_list && (word->kind == NODE_LIST || tree_is_elements(word)))
-        return expand_list(word, error);
+    char dotted[MAX_KEY_CHARS];
+    const struct node *word = tree_at(root, path);
     if (!tree_text(word))
         return 0;
     struct node *name = tree_copy(word), *map = tree_node(NODE_MAP, word);
     int code = name && map ? tree_put(root, path, map, error) : ifl_fail_nomem(error);
     if (code == 0)
-        code = tree_put(root, key_join(path, "policy", policy), name, error);
+        code = tree_put(root, key_join(path, key, dotted), name, error);
     tree_free(name);
     tree_free(map);
     return code;
 }
 
+/* Expands `order: fcfs` to `order: {policy: fcfs}`. */
+static int expand_module(struct node *root, const struct key_section *section,
+                         struct ifl_error *error)
+{
+    struct node *word = tree_at(root, section->where);
+    if (word && section->may_be_list && (word->kind == NODE_LIST || tree_is_elements(word)))
+        return expand_list(word, error);
+    return expand_word(root, section->where, "policy", error);
+}
+
 int layer_expand(struct node *root, struct ifl_error *error)
 {
     int code = expand_filter(root, error);
+    if (code == 0)
+        code = expand_word(root, "deployment", "base", error);
     for (size_t i = 0; i < n_key_sections && code == 0; i++)
         if (key_sections[i].is_module)
             code = expand_module(root, &key_sections[i], error);

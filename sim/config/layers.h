@@ -15,7 +15,8 @@ int layer_lay(struct node *under, const struct node *over, struct ifl_error *err
 int layer_of(const char *dotted, const struct node *value, struct node **layer,
              struct ifl_error *error);
 
-/* `workload.filter: sharegpt` becomes the map that it stands for. */
+/* Words become the maps that they stand for: `workload.filter: sharegpt`, `deployment: NAME` and
+ * the names of modules. */
 int layer_expand(struct node *root, struct ifl_error *error);
 
 /* The preset of that name or path as a configuration, laid over the presets that it extends. */

@@ -7,6 +7,7 @@
 #include "inflight/nearest.h"
 
 #include "config/keys.h"
+#include "cost/deployment.h"
 
 /* ---- modules ---- */
 
@@ -186,6 +187,21 @@ static int read_prices(const struct node *root, struct capacity_config *capacity
     return 0;
 }
 
+/* ---- the deployment ---- */
+
+/* Keeps the map, since it is laid over the profile's deployment, which is not loaded here. Reading
+ * it over another one finds its errors. */
+static int read_deployment(const struct node *root, struct config *config, struct ifl_error *error)
+{
+    const struct node *map = tree_child(root, "deployment");
+    struct deployment any = {.name = "any"};
+    if (!map || tree_is_null(map))
+        return 0;
+    config->deployment = tree_copy(map);
+    return config->deployment ? deployment_lay(map, "deployment", NULL, &any, error)
+                              : ifl_fail_nomem(error);
+}
+
 /* ---- all of it ---- */
 
 static int read_section(const struct node *root, const struct key_section *section,
@@ -194,6 +210,8 @@ static int read_section(const struct node *root, const struct key_section *secti
     const char *others[MAX_KEYS_BELOW + 1];
     if (section->is_module)
         return read_modules(root, section, &config->serving, error);
+    if (section->is_deployment)
+        return 0;
     key_others(section, others);
     return fields_read(*section->where ? tree_at(root, section->where) : root, section->where,
                        section->fields, section->n_fields, others, config, error);
@@ -209,6 +227,8 @@ int config_read(const struct node *root, struct config *config, struct ifl_error
         code = read_pieces(root, &config->workload.arrivals, error);
     if (code == 0)
         code = read_prices(root, &config->capacity, error);
+    if (code == 0)
+        code = read_deployment(root, config, error);
     if (code < 0)
         config_finish(config);
     return code;
@@ -216,6 +236,8 @@ int config_read(const struct node *root, struct config *config, struct ifl_error
 
 void config_finish(struct config *config)
 {
+    tree_free(config->deployment);
+    config->deployment = NULL;
     for (size_t i = 0; i < N_MODULES; i++) {
         free(config->serving.modules[i].params);
         config->serving.modules[i] = (struct module_config){0};

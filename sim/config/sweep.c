@@ -81,12 +81,19 @@ static bool holds(const char *map, const char *dotted)
            (dotted[n_chars] == '\0' || dotted[n_chars] == '.');
 }
 
+/* The name of a deployment sets its base alone. */
+static bool decides(const char *axis, const char *dotted)
+{
+    const bool names_base = strcmp(axis, "deployment") == 0;
+    return names_base ? strcmp(dotted, "deployment.base") == 0 : holds(axis, dotted);
+}
+
 bool sweep_decides(const struct node *sweep, const char *dotted)
 {
     char plain[MAX_KEY_CHARS];
     for (size_t axis = 0; axis < n_axes(sweep); axis++)
-        if (holds(sweep->of[axis]->key, dotted) ||
-            holds(key_plain(sweep->of[axis]->key, plain), dotted))
+        if (decides(sweep->of[axis]->key, dotted) ||
+            decides(key_plain(sweep->of[axis]->key, plain), dotted))
             return true;
     return false;
 }

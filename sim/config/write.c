@@ -125,11 +125,32 @@ static int put_prices(const struct key_skip *skip, const struct capacity_config 
     return put_yaml(root, path, text, error);
 }
 
+/* Copies what the configuration says. The profile, which has the rest, is written by its name. */
+static int put_deployment(const struct key_skip *skip, const char *where, const struct node *map,
+                          struct node *root, struct ifl_error *error)
+{
+    char path[MAX_KEY_CHARS];
+    int code = 0;
+    for (size_t i = 0; map && i < map->n && code == 0; i++) {
+        const struct node *child = map->of[i];
+        key_join(where, child->key, path);
+        if (child->kind == NODE_MAP)
+            code = put_deployment(skip, path, child, root, error);
+        else if (!tree_is_null(child) && !skip->skips(skip->context, path))
+            code = tree_put(root, path, child, error);
+    }
+    return code;
+}
+
 static int put_section(const struct key_skip *skip, const struct key_section *section,
                        const struct config *config, struct node *root, struct ifl_error *error)
 {
     if (section->is_module)
         return put_module(skip, section, &config->serving, root, error);
+    if (section->is_deployment)
+        return strcmp(section->where, "deployment") != 0
+                   ? 0
+                   : put_deployment(skip, section->where, config->deployment, root, error);
     int code =
         put_fields(skip, section->where, section->fields, section->n_fields, config, root, error);
     if (code == 0 && strcmp(section->where, "workload.arrivals") == 0)

@@ -28,10 +28,10 @@ struct linear_cost { /* seconds */
  *          + context_token_s x tokens of K/V that decoding sequences read, the new ones included */
 struct cost *cost_create_linear(const struct linear_cost *linear, struct ifl_error *error);
 
-/* The model and the profile are copied. tensor_parallel ranks share every layer. Each of the
+/* The model and the platform are copied. tensor_parallel ranks share every layer. Each of the
  * pipeline_parallel stages has an equal part of the layers; a step runs through the stages one
  * after the other. */
-struct cost *cost_create_roofline(const struct model *model, const struct hardware *hardware,
+struct cost *cost_create_roofline(const struct model *model, const struct platform *platform,
                                   int32_t tensor_parallel, int32_t pipeline_parallel,
                                   int32_t block_tokens, struct ifl_error *error);
 

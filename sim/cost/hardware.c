@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/data.h"
 #include "base/tree.h"
 #include "cost/document.h"
 
@@ -78,15 +79,6 @@ static const struct ifl_param send_recv_fields[] = {
     {REAL(send_recv, latency_us, 0, 0, 1e6, "us", "of a message between pipeline stages")},
     {REAL(send_recv, gb_per_s, 0, 0, 1e6, "GB/s", "0: unknown")},
 };
-static const struct ifl_param host_fields[] = {
-    {REAL(host, layer_us, NAN, 0, 1e6, "us", "of a step, for each layer")},
-    {REAL(host, step_us, 0, 0, 1e9, "us", "of a step")},
-    {REAL(host, seq_us, 0, 0, 1e6, "us", "of a step, for each sequence in it")},
-    {REAL(host, floor_ms, 0, 0, 1e6, "ms",
-          "shortest forward pass, where the host launches eagerly")},
-    {"eager", IFL_BOOL, offsetof(struct host_profile, eager), 0, 0, 1, NULL, "",
-     "kernels are launched one by one, not from CUDA graphs: allreduce_N_eager counts"},
-};
 static const struct ifl_param swap_fields[] = {
     {REAL(swap, piece_bytes, 0, 0, 1e12, "bytes", "of one copy; 0: a whole block, all layers")},
 };
@@ -103,13 +95,6 @@ static const struct ifl_param block_copy_fields[] = {
     {REAL(block_copy, launch_us, 2, 0, 1e6, "us", "of copying blocks within the device")},
     {REAL(block_copy, memory_frac, 0.7, 1e-3, 10, "", "share of peak bytes/s, read and written")},
 };
-static const struct ifl_param memory_fields[] = {
-    {REAL(memory, workspace_gib, NAN, 0, 1e6, "GiB",
-          "what weights, activations and KV do not hold: context, libraries, graphs")},
-    {REAL(memory, activation_tokens, 4096, 0, 1e9, "tokens",
-          "of the largest step, for which activations are reserved")},
-};
-
 #define SECTION(type, field)                                                                       \
     type##_fields, sizeof type##_fields / sizeof *type##_fields, offsetof(struct hardware, field)
 
@@ -135,12 +120,10 @@ static const struct section {
     {"allreduce_4_eager", SECTION(lines, allreduce_eager[1]), true},
     {"allreduce_8_eager", SECTION(lines, allreduce_eager[2]), true},
     {"send_recv", SECTION(send_recv, send_recv), true},
-    {"host", SECTION(host, host), false},
     {"swap", SECTION(swap, swap), true},
     {"swap_out", SECTION(piece, swap_out), false},
     {"swap_in", SECTION(piece, swap_in), false},
     {"block_copy", SECTION(block_copy, block_copy), true},
-    {"memory", SECTION(memory, memory), false},
 };
 enum { N_SECTIONS = sizeof sections / sizeof *sections };
 
@@ -159,9 +142,12 @@ static const struct ifl_param texts[] = {
 
 static int read_texts(const struct node *root, struct hardware *hardware, struct ifl_error *error)
 {
-    const char *elsewhere[N_SECTIONS + 2] = {"fit"}; /* errors, for fit/spread.c */
+    const char *elsewhere[N_SECTIONS + 5] = {"fit", "deployment"}; /* fit: for fit/spread.c */
+    size_t n = 2;
     for (size_t i = 0; i < N_SECTIONS; i++)
-        elsewhere[i + 1] = sections[i].name;
+        elsewhere[n++] = sections[i].name;
+    for (size_t i = 0; deployment_old_sections[i]; i++)
+        elsewhere[n++] = deployment_old_sections[i];
     return fields_read(root, "", texts, sizeof texts / sizeof *texts, elsewhere, hardware, error);
 }
 
@@ -175,12 +161,48 @@ static int read_section(const struct node *root, const struct section *section,
                        (char *)hardware + section->offset, error);
 }
 
-static int read_profile(const struct node *root, struct hardware *hardware, struct ifl_error *error)
+static const struct node *old_section(const struct node *root)
 {
-    int code = read_texts(root, hardware, error);
-    for (size_t i = 0; i < N_SECTIONS && !code; i++)
-        code = read_section(root, &sections[i], hardware, error);
+    const struct node *found = NULL;
+    for (size_t i = 0; deployment_old_sections[i] && !found; i++)
+        found = tree_child(root, deployment_old_sections[i]);
+    return found;
+}
+
+static int read_deployment(const struct node *root, const char *profile, struct platform *platform,
+                           struct ifl_error *error)
+{
+    char folder[HARDWARE_PATH_BYTES];
+    const struct node *map = tree_child(root, "deployment"), *old = old_section(root);
+    const char *name = tree_text(map), *slash = strrchr(profile, '/');
+    struct deployment *deployment = &platform->deployment;
+    const bool is_given = map && !tree_is_null(map);
+    if (is_given && old)
+        return tree_fail(old, error,
+                         "%s beside deployment, which holds the same numbers, expected one of them",
+                         old->key);
+    if (!is_given && !old)
+        return tree_fail(root, error,
+                         "deployment is missing, expected the name of one, a path or a map");
+    snprintf(folder, sizeof folder, "%.*s", slash ? (int)(slash + 1 - profile) : 0, profile);
+    int code = is_given ? deployment_lay(map, "deployment", folder, deployment, error)
+                        : deployment_read_old(root, deployment, error);
+    if (code == 0)
+        code = deployment_find(map, folder, platform->deployment_path, error);
+    if (code == 0 && name && !data_is_path(name))
+        snprintf(platform->deployment_name, sizeof platform->deployment_name, "%.127s", name);
+    if (code == 0 && !*deployment->name)
+        memcpy(deployment->name, platform->hardware.name, sizeof deployment->name);
     return code;
+}
+
+static int read_profile(const struct node *root, const char *path, struct platform *platform,
+                        struct ifl_error *error)
+{
+    int code = read_texts(root, &platform->hardware, error);
+    for (size_t i = 0; i < N_SECTIONS && !code; i++)
+        code = read_section(root, &sections[i], &platform->hardware, error);
+    return code ? code : read_deployment(root, path, platform, error);
 }
 
 /* The path is relative to the profile's folder, unless it is absolute. */
@@ -201,21 +223,21 @@ static int read_corrections(const char *profile, struct hardware *hardware, stru
     return corrections_read(path, &hardware->corrections, error);
 }
 
-int hardware_load(const char *name, struct hardware *hardware, struct ifl_error *error)
+int hardware_load(const char *name, struct platform *platform, struct ifl_error *error)
 {
     struct document document;
     struct node *root = NULL;
-    *hardware = (struct hardware){.name = ""};
+    *platform = (struct platform){.deployment_name = ""};
     int code = document_find("hardware", name, &document, error);
     if (code)
         return code;
-    memcpy(hardware->name, document.stem, sizeof hardware->name);
+    memcpy(platform->hardware.name, document.stem, sizeof platform->hardware.name);
     code = tree_load(document.path, &root, error);
     if (code)
         return code;
-    code = read_profile(root, hardware, error);
+    code = read_profile(root, document.path, platform, error);
     tree_free(root);
-    return code ? code : read_corrections(document.path, hardware, error);
+    return code ? code : read_corrections(document.path, &platform->hardware, error);
 }
 
 /* ---- writing ---- */
@@ -233,15 +255,15 @@ static bool is_unknown(const struct hardware *hardware, const struct section *se
     return !is_known;
 }
 
-static void write_remark(hardware_remark_fn *remark, void *context, const char *section,
-                         const char *field, FILE *out)
+static void write_remark(remark_fn *remark, void *context, const char *section, const char *field,
+                         FILE *out)
 {
     const char *text = remark ? remark(context, section, field) : NULL;
     fprintf(out, text ? "  # %s\n" : "\n", text);
 }
 
 static void write_section(const struct hardware *hardware, const struct section *section,
-                          hardware_remark_fn *remark, void *context, FILE *out)
+                          remark_fn *remark, void *context, FILE *out)
 {
     char text[64];
     fprintf(out, "\n%s:", section->name);
@@ -254,9 +276,9 @@ static void write_section(const struct hardware *hardware, const struct section 
     }
 }
 
-void hardware_write(const struct hardware *hardware, hardware_remark_fn *remark, void *context,
-                    FILE *out)
+void hardware_write(const struct platform *platform, remark_fn *remark, void *context, FILE *out)
 {
+    const struct hardware *hardware = &platform->hardware;
     char text[1100];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         if (texts[i].offset == offsetof(struct hardware, corrections_path) &&
@@ -265,15 +287,19 @@ void hardware_write(const struct hardware *hardware, hardware_remark_fn *remark,
         field_print(&texts[i], hardware, text, sizeof text);
         fprintf(out, "%s: %s\n", texts[i].name, text);
     }
+    if (*platform->deployment_name)
+        fprintf(out, "deployment: %s\n", platform->deployment_name);
     for (size_t i = 0; i < N_SECTIONS; i++)
         if (!is_unknown(hardware, &sections[i]))
             write_section(hardware, &sections[i], remark, context, out);
+    if (!*platform->deployment_name)
+        deployment_write(&platform->deployment, remark, context, out);
 }
 
-const struct lines_profile *hardware_allreduce(const struct hardware *hardware, int32_t n_gpus)
+const struct lines_profile *hardware_allreduce(const struct hardware *hardware, bool eager,
+                                               int32_t n_gpus)
 {
-    const struct lines_profile *of =
-        hardware->host.eager ? hardware->allreduce_eager : hardware->allreduce;
+    const struct lines_profile *of = eager ? hardware->allreduce_eager : hardware->allreduce;
     for (int i = 0; i < HARDWARE_ALLREDUCES; i++)
         if (n_gpus == 2 << i && of[i].gb_per_s > 0)
             return &of[i];

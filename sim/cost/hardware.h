@@ -2,7 +2,11 @@
  *
  * A profile is a YAML file (configs/hardware/) with one map for each section below and text about
  * where the numbers come from. Fractions are of the data sheet's peaks. The form in which the
- * numbers enter is in kernels.h. */
+ * numbers enter is in kernels.h.
+ *
+ * A profile's file also says which deployment (deployment.h) applies where a configuration names
+ * none: `deployment: NAME`, a path relative to the profile's folder, or a map in place. In place of
+ * it the file may have the sections `host`, in microseconds, and `memory`. */
 #ifndef SIM_COST_HARDWARE_H
 #define SIM_COST_HARDWARE_H
 
@@ -13,6 +17,7 @@
 #include "inflight/error.h"
 
 #include "cost/correction.h"
+#include "cost/deployment.h"
 
 struct gpu_profile {
     double peak_tflops;     /* dense, 16-bit inputs */
@@ -77,12 +82,6 @@ struct send_recv_profile {
     double latency_us, gb_per_s;
 };
 
-struct host_profile {
-    double layer_us, step_us, seq_us; /* of a step, for each layer, once, for each sequence */
-    double floor_ms; /* least forward time: an eager engine's host takes longer than small steps */
-    bool eager;      /* kernels are not replayed from CUDA graphs: all-reduces are the eager ones */
-};
-
 struct swap_profile {
     double piece_bytes; /* bytes of one copy; 0: a whole block, all layers together */
 };
@@ -91,13 +90,6 @@ struct swap_profile {
 struct block_copy_profile {
     double launch_us;
     double memory_frac;
-};
-
-struct memory_profile {
-    double workspace_gib;     /* beside weights, activations and KV: context, libraries, graphs */
-    double activation_tokens; /* tokens of the largest step for which activations are reserved */
-    double drawn_sds; /* no field of the file: how far a member of an ensemble lies from the count
-                         of memory_engine.h, in standard deviations */
 };
 
 struct hardware {
@@ -117,28 +109,34 @@ struct hardware {
     struct lines_profile allreduce[HARDWARE_ALLREDUCES];
     struct lines_profile allreduce_eager[HARDWARE_ALLREDUCES]; /* outside CUDA graphs */
     struct send_recv_profile send_recv;                        /* 0 GB/s: unknown */
-    struct host_profile host;
     struct swap_profile swap;
     struct lines_profile swap_out, swap_in; /* of one piece, to the host and from it */
     struct block_copy_profile block_copy;
-    struct memory_profile memory;
+};
+
+/* What steps are computed on: a GPU, and how a server runs on it. */
+struct platform {
+    struct hardware hardware;
+    struct deployment deployment;
+    char deployment_name[128]; /* as the profile names it; empty for a map or a path */
+    char deployment_path[512]; /* of the file that the profile's deployment is from; empty: none */
 };
 
 /* The path of the corrections of the profile at that path; false if it has none. */
 enum { HARDWARE_PATH_BYTES = 1024 };
 bool hardware_corrections(const char *profile, const struct hardware *hardware,
                           char path[HARDWARE_PATH_BYTES]);
-/* `name` is the name of a file in configs/hardware or a path. */
-int hardware_load(const char *name, struct hardware *hardware, struct ifl_error *error);
+/* Loads a profile and its deployment. `name` is the name of a file in configs/hardware or a path.
+ */
+int hardware_load(const char *name, struct platform *platform, struct ifl_error *error);
 
-/* Writes the profile as YAML that hardware_load reads back to the same bits. `remark` gives the
- * comment behind a section (field NULL) or a field, or NULL for none. Optional sections without
- * numbers are left out. */
-typedef const char *hardware_remark_fn(void *context, const char *section, const char *field);
-void hardware_write(const struct hardware *hardware, hardware_remark_fn *remark, void *context,
-                    FILE *out);
+/* Writes the profile as YAML that hardware_load reads back to the same bits, with the deployment as
+ * its name where it has one. `remark` may be NULL. Optional sections without numbers are left out.
+ */
+void hardware_write(const struct platform *platform, remark_fn *remark, void *context, FILE *out);
 
-/* The lines for that many GPUs in the profile's engine mode, or NULL. */
-const struct lines_profile *hardware_allreduce(const struct hardware *hardware, int32_t n_gpus);
+/* The lines for that many GPUs, of all-reduces outside of CUDA graphs if `eager`; or NULL. */
+const struct lines_profile *hardware_allreduce(const struct hardware *hardware, bool eager,
+                                               int32_t n_gpus);
 
 #endif

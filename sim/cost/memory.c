@@ -8,12 +8,12 @@ enum { MAX_BLOCK_TOKENS = 1 << 20 };
 
 static const double gib = 1024.0 * 1024 * 1024;
 
-static int64_t activation_bytes(const struct model *model, const struct hardware *hardware,
+static int64_t activation_bytes(const struct model *model, double activation_tokens,
                                 int32_t tensor_parallel)
 {
     const double ffn_columns = (double)model->d_ffn / tensor_parallel;
     const double row = (model->mlp == MODEL_MLP_GATED ? 3 : 2) * ffn_columns + 4.0 * model->d_model;
-    return (int64_t)(row * model->weight_bytes * hardware->memory.activation_tokens);
+    return (int64_t)(row * model->weight_bytes * activation_tokens);
 }
 
 static void arithmetic_of_free(const struct memory_plan *plan, char *text, size_t n_bytes)
@@ -136,15 +136,17 @@ int memory_start_plan(const struct model *model, const struct memory_options *op
 }
 
 /* Fills the plan except for what is left for K/V. */
-static int weigh(const struct model *model, const struct hardware *hardware,
+static int weigh(const struct model *model, const struct platform *platform,
                  const struct memory_options *options, struct memory_plan *plan,
                  struct ifl_error *error)
 {
-    if (memory_start_plan(model, options, hardware->gpu.memory_gib * gib, plan, error))
+    const struct deployment_memory *memory = &platform->deployment.memory;
+    if (memory_start_plan(model, options, platform->hardware.gpu.memory_gib * gib, plan, error))
         return IFL_E_INPUT;
     plan->weight_bytes = model_weight_bytes(model, plan->tensor_parallel);
-    plan->activation_bytes = activation_bytes(model, hardware, plan->tensor_parallel);
-    plan->workspace_bytes = (int64_t)(hardware->memory.workspace_gib * gib);
+    plan->activation_bytes =
+        activation_bytes(model, memory->activation_tokens, plan->tensor_parallel);
+    plan->workspace_bytes = (int64_t)(memory->workspace_gib * gib);
     return 0;
 }
 
@@ -153,22 +155,22 @@ static int64_t left_bytes(const struct memory_plan *plan)
     return plan->usable_bytes - plan->weight_bytes - plan->activation_bytes - plan->workspace_bytes;
 }
 
-int memory_plan(const struct model *model, const struct hardware *hardware,
+int memory_plan(const struct model *model, const struct platform *platform,
                 const struct memory_options *options, struct memory_plan *plan,
                 struct ifl_error *error)
 {
-    if (weigh(model, hardware, options, plan, error))
+    if (weigh(model, platform, options, plan, error))
         return IFL_E_INPUT;
     plan->kv_bytes = left_bytes(plan);
     plan->n_blocks = memory_blocks(plan->kv_bytes, plan->block_bytes);
-    return memory_judge(model, hardware, plan, error);
+    return memory_judge(model, &platform->hardware, plan, error);
 }
 
-int memory_plan_free_share(const struct model *model, const struct hardware *hardware,
+int memory_plan_free_share(const struct model *model, const struct platform *platform,
                            const struct memory_options *options, struct memory_plan *plan,
                            struct ifl_error *error)
 {
-    if (weigh(model, hardware, options, plan, error))
+    if (weigh(model, platform, options, plan, error))
         return IFL_E_INPUT;
     const int64_t token_bytes = plan->block_bytes / plan->block_tokens;
     plan->of_free = true;
@@ -177,14 +179,15 @@ int memory_plan_free_share(const struct model *model, const struct hardware *har
     const int64_t n_tokens = plan->kv_bytes > 0 ? plan->kv_bytes / token_bytes : 0;
     const int64_t n_blocks = (n_tokens + plan->block_tokens - 1) / plan->block_tokens;
     plan->n_blocks = (int32_t)ifl_min(n_blocks, INT32_MAX);
-    return memory_judge(model, hardware, plan, error);
+    return memory_judge(model, &platform->hardware, plan, error);
 }
 
-int memory_plan_whole_requests(const struct model *model, const struct hardware *hardware,
+int memory_plan_whole_requests(const struct model *model, const struct platform *platform,
                                const struct memory_options *options, int32_t max_tokens,
                                struct memory_plan *plan, struct ifl_error *error)
 {
-    if (memory_start_plan(model, options, ceil(hardware->gpu.memory_gib) * gib, plan, error))
+    if (memory_start_plan(model, options, ceil(platform->hardware.gpu.memory_gib) * gib, plan,
+                          error))
         return IFL_E_INPUT;
     const int64_t token_bytes = plan->block_bytes / plan->block_tokens;
     plan->weight_bytes = model_matrices_bytes(model, plan->tensor_parallel);
@@ -192,7 +195,7 @@ int memory_plan_whole_requests(const struct model *model, const struct hardware 
     const int64_t n_requests = plan->kv_bytes > 0 ? plan->kv_bytes / (token_bytes * max_tokens) : 0;
     const int64_t n_blocks = n_requests * (max_tokens / options->block_tokens);
     plan->n_blocks = (int32_t)ifl_min(n_blocks, INT32_MAX);
-    return memory_judge(model, hardware, plan, error);
+    return memory_judge(model, &platform->hardware, plan, error);
 }
 
 void memory_print(const struct memory_plan *plan, FILE *out)

@@ -3,12 +3,12 @@
  *     blocks = floor((memory x utilisation - weights - activations - workspace) / block)
  *
  * all for one rank of the tensor-parallel group. Activations are what a step of
- * hardware->memory.activation_tokens tokens keeps alive at its widest place, the MLP: up
+ * deployment->memory.activation_tokens tokens keeps alive at its widest place, the MLP: up
  * projections and their product (3 f gated, 2 f plain) beside four rows of d_model. With that and
  * 0.26 GiB of workspace the three counts published for vLLM 0.11 on an H100 come out within a
  * block or two; OPT-13B on an A100-40GB comes out 9% below the 12 GiB of the vLLM paper,
  * DistServe's six counts within 4%; see the tests. A caller that knows the engine's token budget
- * sets activation_tokens in its copy of the profile. */
+ * sets activation_tokens in its copy of the platform. */
 #ifndef SIM_COST_MEMORY_H
 #define SIM_COST_MEMORY_H
 
@@ -46,7 +46,7 @@ enum memory_end { MEMORY_LOW, MEMORY_HIGH };
 int32_t memory_end(const struct memory_plan *plan, enum memory_end end);
 
 /* IFL_E_INPUT, with the arithmetic, where not even one block fits. */
-int memory_plan(const struct model *model, const struct hardware *hardware,
+int memory_plan(const struct model *model, const struct platform *platform,
                 const struct memory_options *options, struct memory_plan *plan,
                 struct ifl_error *error);
 
@@ -56,7 +56,7 @@ int memory_plan(const struct model *model, const struct hardware *hardware,
  *
  *     blocks = ceil(floor((memory - weights - activations - workspace) x utilisation / KV of a
  *              token) / block_tokens) */
-int memory_plan_free_share(const struct model *model, const struct hardware *hardware,
+int memory_plan_free_share(const struct model *model, const struct platform *platform,
                            const struct memory_options *options, struct memory_plan *plan,
                            struct ifl_error *error);
 
@@ -67,7 +67,7 @@ int memory_plan_free_share(const struct model *model, const struct hardware *har
  *              x floor(max_tokens / block_tokens)
  *
  * with the memory in whole GiB, as on the box. */
-int memory_plan_whole_requests(const struct model *model, const struct hardware *hardware,
+int memory_plan_whole_requests(const struct model *model, const struct platform *platform,
                                const struct memory_options *options, int32_t max_tokens,
                                struct memory_plan *plan, struct ifl_error *error);
 

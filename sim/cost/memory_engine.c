@@ -88,17 +88,18 @@ static int64_t graph_bytes(const struct model *model, int32_t max_seqs)
 
 /* ---- collectives ---- */
 
-static bool has_nvlink(const struct hardware *hardware, int32_t n_gpus)
+static bool has_nvlink(const struct platform *platform, int32_t n_gpus)
 {
-    const struct lines_profile *lines = hardware_allreduce(hardware, n_gpus);
+    const struct lines_profile *lines =
+        hardware_allreduce(&platform->hardware, platform->deployment.host.eager, n_gpus);
     return lines && fmax(lines->gb_per_s, lines->bulk_gb_per_s) >= least_nvlink_gb_per_s;
 }
 
-static int64_t collective_bytes(const struct hardware *hardware, int32_t n_gpus)
+static int64_t collective_bytes(const struct platform *platform, int32_t n_gpus)
 {
     if (n_gpus == 1)
         return 0;
-    return (int64_t)((has_nvlink(hardware, n_gpus) ? 1.76 + 0.03 * n_gpus : 0.2) * gib);
+    return (int64_t)((has_nvlink(platform, n_gpus) ? 1.76 + 0.03 * n_gpus : 0.2) * gib);
 }
 
 /* ---- the plan ---- */
@@ -134,28 +135,29 @@ static void draw(const struct engine_rule *rule, double sds, struct memory_plan 
     plan->n_blocks = ifl_max(plan->n_blocks, 1);
 }
 
-int memory_plan_engine(const struct model *model, const struct hardware *hardware,
+int memory_plan_engine(const struct model *model, const struct platform *platform,
                        const struct memory_options *options, enum memory_rule of,
                        const struct memory_profile_run *run, struct memory_plan *plan,
                        struct ifl_error *error)
 {
     const struct engine_rule *rule = &rules[of];
+    const double drawn_sds = platform->deployment.memory.drawn_sds;
     const int32_t ranks = options->tensor_parallel;
-    if (memory_start_plan(model, options, hardware->gpu.memory_gib * gib, plan, error))
+    if (memory_start_plan(model, options, platform->hardware.gpu.memory_gib * gib, plan, error))
         return IFL_E_INPUT;
     plan->rule = rule->name;
     plan->of_free = rule->is_static;
     plan->weight_bytes = model_weight_bytes(model, ranks);
     plan->workspace_bytes =
         (int64_t)((rule->libraries_gib + (rule->counts_context ? context_gib : 0)) * gib);
-    plan->collective_bytes = collective_bytes(hardware, ranks);
+    plan->collective_bytes = collective_bytes(platform, ranks);
     plan->graph_bytes = rule->counts_graphs ? graph_bytes(model, run->max_seqs) : 0;
     if (!rule->is_static)
         weigh_activations(model, rule, run, plan);
     leave(rule, plan);
     plan->error_bytes = error_bytes(plan);
     count(rule, plan);
-    if (plan->n_blocks > 0 && hardware->memory.drawn_sds != 0)
-        draw(rule, hardware->memory.drawn_sds, plan);
-    return memory_judge(model, hardware, plan, error);
+    if (plan->n_blocks > 0 && drawn_sds != 0)
+        draw(rule, drawn_sds, plan);
+    return memory_judge(model, &platform->hardware, plan, error);
 }

@@ -55,8 +55,8 @@ struct memory_profile_run {
 bool memory_rule_profiles(enum memory_rule rule);
 
 /* IFL_E_INPUT, with the arithmetic, where not even one block fits. The plan moves by
- * hardware->memory.drawn_sds of its standard deviation, but keeps a block. */
-int memory_plan_engine(const struct model *model, const struct hardware *hardware,
+ * deployment->memory.drawn_sds of its standard deviation, but keeps a block. */
+int memory_plan_engine(const struct model *model, const struct platform *platform,
                        const struct memory_options *options, enum memory_rule rule,
                        const struct memory_profile_run *run, struct memory_plan *plan,
                        struct ifl_error *error);

@@ -10,12 +10,12 @@
 
 static double peak_flops_per_s(const struct portrait *portrait)
 {
-    return portrait->hardware.gpu.peak_tflops * 1e12;
+    return portrait->platform.hardware.gpu.peak_tflops * 1e12;
 }
 
 static double peak_bytes_per_s(const struct portrait *portrait)
 {
-    return portrait->hardware.gpu.memory_gb_per_s * 1e9;
+    return portrait->platform.hardware.gpu.memory_gb_per_s * 1e9;
 }
 
 /* ---- a phase ---- */
@@ -91,7 +91,7 @@ static void show_memory(struct portrait *portrait)
     const struct memory_options memory = {options->tensor_parallel, options->block_tokens,
                                           options->utilization};
     const int code =
-        memory_plan(&portrait->model, &portrait->hardware, &memory, &portrait->memory, &error);
+        memory_plan(&portrait->model, &portrait->platform, &memory, &portrait->memory, &error);
     portrait->fits = code == 0;
     if (code < 0) {
         memcpy(portrait->misfit, error.text, sizeof portrait->misfit);
@@ -162,11 +162,11 @@ int portrait_make(const struct portrait_options *options, struct portrait *portr
     if (!code)
         code = model_load(options->model, &portrait->model, error);
     if (!code)
-        code = hardware_load(options->hardware, &portrait->hardware, error);
+        code = hardware_load(options->hardware, &portrait->platform, error);
     if (code)
         return code;
     struct cost *cost =
-        cost_create_roofline(&portrait->model, &portrait->hardware, options->tensor_parallel, 1,
+        cost_create_roofline(&portrait->model, &portrait->platform, options->tensor_parallel, 1,
                              options->block_tokens, error);
     if (!cost)
         return error->code;

@@ -35,7 +35,7 @@ struct portrait_batch {
 struct portrait {
     struct portrait_options options;
     struct model model;
-    struct hardware hardware;
+    struct platform platform;
     int64_t parameters, weight_bytes, kv_bytes_per_token; /* the bytes of one rank */
     double ridge_flops_per_byte;
     double training_flops; /* of a step over batch x length tokens, the whole model */

@@ -20,7 +20,7 @@ enum { MEMO_TOKENS = 16384, MEMO_ROWS = 4096 };
 struct roofline {
     struct cost base;
     struct model model;
-    struct hardware hardware;
+    struct platform platform;
     struct roofline_rank rank;        /* points at both */
     double tokens_s[MEMO_TOKENS + 1]; /* 0: not computed yet */
     double rows_s[MEMO_ROWS + 1];
@@ -131,10 +131,10 @@ static double decode_s(const struct roofline_rank *rank, const struct ifl_step_t
 
 static double host_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
-    const struct host_profile *host = &rank->hardware->host;
+    const struct host_times *host = rank->host;
     const int32_t layers = totals->n_tokens > 0 ? rank->model->layers : 0;
     const int32_t n_seqs = totals->n_prefill_seqs + totals->n_decode_seqs;
-    return (host->step_us + host->layer_us * layers + host->seq_us * n_seqs) * 1e-6;
+    return host->step_s + host->layer_s * layers + host->seq_s * n_seqs;
 }
 
 /* matrices_s: the time of all products and element-wise operations. */
@@ -142,7 +142,7 @@ static double step_s(const struct roofline_rank *rank, const struct ifl_step_tot
                      double matrices_s)
 {
     const struct hardware *hardware = rank->hardware;
-    const double floor_s = hardware->host.floor_ms * 1e-3;
+    const double floor_s = rank->host->floor_s;
     double s = host_s(rank, totals);
     if (totals->n_tokens > 0) {
         const double forward_s =
@@ -218,7 +218,7 @@ static void remembered_run_s(struct cost *cost, const struct ifl_step_totals *fi
     const struct run run = {
         .matrices_s = tokens_s(roofline, first->n_tokens) + rows_s(roofline, first->n_sampled),
         .host_s = host_s(rank, first),
-        .floor_s = hardware->host.floor_ms * 1e-3,
+        .floor_s = rank->host->floor_s,
         .layers = rank->model->layers,
         .context_tokens = (double)first->decode_context,
         .growth_tokens = growth_tokens,
@@ -236,13 +236,15 @@ IFL_FOR_ASSERTS static inline bool can_share(const struct model *model, int32_t 
 }
 
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
-                       const struct hardware *hardware, int32_t tensor_parallel, int32_t n_stages,
+                       const struct platform *platform, int32_t tensor_parallel, int32_t n_stages,
                        int32_t block_tokens)
 {
+    const struct host_times *host = &platform->deployment.host;
     ifl_assert(can_share(model, tensor_parallel));
-    *rank = (struct roofline_rank){.model = model, .hardware = hardware, .n_stages = n_stages};
+    *rank = (struct roofline_rank){
+        .model = model, .hardware = &platform->hardware, .host = host, .n_stages = n_stages};
     if (tensor_parallel > 1)
-        rank->allreduce = hardware_allreduce(hardware, tensor_parallel);
+        rank->allreduce = hardware_allreduce(rank->hardware, host->eager, tensor_parallel);
     model_layer_linears(model, tensor_parallel, rank->linears);
     rank->head = model_lm_head(model, tensor_parallel);
     rank->heads = (struct attention_heads){
@@ -256,15 +258,17 @@ void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
         (double)model_kv_bytes_per_token(model, tensor_parallel) * block_tokens / n_stages;
 }
 
-struct cost *cost_create_roofline(const struct model *model, const struct hardware *hardware,
+struct cost *cost_create_roofline(const struct model *model, const struct platform *platform,
                                   int32_t tensor_parallel, int32_t pipeline_parallel,
                                   int32_t block_tokens, struct ifl_error *error)
 {
+    const struct hardware *hardware = &platform->hardware;
+    const bool eager = platform->deployment.host.eager;
     struct model stage;
     if (model_stage(model, pipeline_parallel, &stage, error) ||
         model_check_parallel(model, tensor_parallel, error))
         return NULL;
-    if (tensor_parallel > 1 && !hardware_allreduce(hardware, tensor_parallel)) {
+    if (tensor_parallel > 1 && !hardware_allreduce(hardware, eager, tensor_parallel)) {
         ifl_fail(error, IFL_E_INPUT,
                  "parallel.tensor is %d, expected 1 or a number of GPUs for which %s has an "
                  "all-reduce (allreduce_2, allreduce_4, allreduce_8)",
@@ -291,8 +295,8 @@ struct cost *cost_create_roofline(const struct model *model, const struct hardwa
     roofline->base.step_s = remembered_step_s;
     roofline->base.run_s = remembered_run_s;
     roofline->model = *model;
-    roofline->hardware = *hardware;
-    roofline_rank_set(&roofline->rank, &roofline->model, &roofline->hardware, tensor_parallel,
+    roofline->platform = *platform;
+    roofline_rank_set(&roofline->rank, &roofline->model, &roofline->platform, tensor_parallel,
                       pipeline_parallel, block_tokens);
     return &roofline->base;
 }

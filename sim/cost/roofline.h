@@ -10,8 +10,9 @@
 #include "cost/model.h"
 
 struct roofline_rank {
-    const struct model *model; /* both borrowed */
+    const struct model *model; /* all three borrowed */
     const struct hardware *hardware;
+    const struct host_times *host;
     struct model_linear linears[MODEL_LINEARS], head;
     const struct lines_profile *allreduce; /* mostly in `hardware`; NULL on one GPU */
     struct attention_heads heads;          /* of a rank */
@@ -24,7 +25,7 @@ struct roofline_rank {
  * lines of their all-reduce, `allreduce` is NULL, and the caller sets others before
  * roofline_step_s. */
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
-                       const struct hardware *hardware, int32_t tensor_parallel, int32_t n_stages,
+                       const struct platform *platform, int32_t tensor_parallel, int32_t n_stages,
                        int32_t block_tokens);
 double roofline_step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals);
 

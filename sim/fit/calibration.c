@@ -221,18 +221,18 @@ static double rounded(double value)
  *   - one kernel for decodes with and without prefill beside them (decode_mixed 0);
  *   - no kernel that leaves contexts whole (stream_gb_per_s 0);
  *   - possibly one for products of a single row. */
-static int set_peaks(const struct table *table, struct hardware *hardware, struct ifl_error *error)
+static int set_peaks(const struct table *table, struct platform *platform, struct ifl_error *error)
 {
     char units[256], memory_gib[256];
-    *hardware = (struct hardware){
-        .gpu = {.peak_tflops = rounded(ceiling(table, "ceiling_gemm", "flops") * 1e-12),
-                .memory_gb_per_s = rounded(ceiling(table, "ceiling_copy", "bytes") * 1e-9),
-                .n_sms = atoi(table_remark(table, "units", units)),
-                .memory_gib = strtod(table_remark(table, "memory_gib", memory_gib), NULL)},
-        .gemm = {.vector_frac = 1},
-        .memory = {.activation_tokens = 4096},
+    *platform = (struct platform){
+        .hardware.gpu = {.peak_tflops = rounded(ceiling(table, "ceiling_gemm", "flops") * 1e-12),
+                         .memory_gb_per_s = rounded(ceiling(table, "ceiling_copy", "bytes") * 1e-9),
+                         .n_sms = atoi(table_remark(table, "units", units)),
+                         .memory_gib = strtod(table_remark(table, "memory_gib", memory_gib), NULL)},
+        .hardware.gemm = {.vector_frac = 1},
+        .deployment.memory = {.activation_tokens = 4096},
     };
-    const struct gpu_profile *gpu = &hardware->gpu;
+    const struct gpu_profile *gpu = &platform->hardware.gpu;
     if (gpu->peak_tflops > 0 && gpu->memory_gb_per_s > 0 && gpu->n_sms > 0 && gpu->memory_gib > 0)
         return 0;
     return ifl_fail_at(error, table->path, 1, 0,
@@ -240,13 +240,14 @@ static int set_peaks(const struct table *table, struct hardware *hardware, struc
                        "and \"# memory_gib: N\", expected them all, or --like");
 }
 
-int calibration_begin(const struct fit_data *data, struct hardware *hardware,
+int calibration_begin(const struct fit_data *data, struct platform *platform,
                       struct ifl_error *error)
 {
     char processor[256], software[256], engine[256], model[256], threads[256];
     const struct table *table = first_sheet(data, error);
-    if (!table || set_peaks(table, hardware, error))
+    if (!table || set_peaks(table, platform, error))
         return error->code;
+    struct hardware *hardware = &platform->hardware;
     snprintf(hardware->about, sizeof hardware->about, "%.100s; %.110s; engine %.8s",
              table_remark(table, "processor", processor), table_remark(table, "software", software),
              table_remark(table, "engine", engine));

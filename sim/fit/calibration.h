@@ -17,7 +17,7 @@ int calibration_sample(const struct adapter_row *row, struct fit_sample *sample,
                        struct ifl_error *error);
 
 /* A profile with the peaks of the first sheet among the data and the texts about its machine. */
-int calibration_begin(const struct fit_data *data, struct hardware *hardware,
+int calibration_begin(const struct fit_data *data, struct platform *platform,
                       struct ifl_error *error);
 /* An error if an operation that a sheet has was not fitted. */
 int calibration_check_whole(const struct fit_report *report, struct ifl_error *error);

@@ -51,11 +51,11 @@ static size_t switches(const struct fit_sample *const *rows, size_t n, double ca
 
 /* Fits both lines for each candidate size at which the second may begin, and keeps the best. */
 static int solve_lines(const struct form *form, const struct fit_sample *const *rows, size_t n,
-                       enum solve_demand demand, struct hardware *hardware,
+                       enum solve_demand demand, struct platform *platform,
                        struct solution *solution, struct ifl_error *error)
 {
     double candidates[MAX_SWITCHES + 1], best_from = 0, best_cost = INFINITY;
-    double *from = (double *)((char *)hardware + form->switch_offset);
+    double *from = (double *)((char *)platform + form->switch_offset);
     const size_t n_candidates = switches(rows, n, candidates, error);
     if (n_candidates == 0)
         return ifl_fail(error, IFL_E_INPUT,
@@ -64,7 +64,7 @@ static int solve_lines(const struct form *form, const struct fit_sample *const *
                         n, form->section, 2 * LEAST_PER_LINE);
     for (size_t i = 0; i < n_candidates; i++) {
         *from = candidates[i];
-        if (solve(form, rows, n, SOLVE_ROUGHLY, hardware, solution, error))
+        if (solve(form, rows, n, SOLVE_ROUGHLY, platform, solution, error))
             return error->code;
         if (solution->cost < best_cost) {
             best_cost = solution->cost;
@@ -72,15 +72,15 @@ static int solve_lines(const struct form *form, const struct fit_sample *const *
         }
     }
     *from = best_from;
-    return solve(form, rows, n, demand, hardware, solution, error);
+    return solve(form, rows, n, demand, platform, solution, error);
 }
 
 static int solve_form(const struct form *form, const struct fit_sample *const *rows, size_t n,
-                      enum solve_demand demand, struct hardware *hardware,
+                      enum solve_demand demand, struct platform *platform,
                       struct solution *solution, struct ifl_error *error)
 {
-    return form->switch_offset ? solve_lines(form, rows, n, demand, hardware, solution, error)
-                               : solve(form, rows, n, demand, hardware, solution, error);
+    return form->switch_offset ? solve_lines(form, rows, n, demand, platform, solution, error)
+                               : solve(form, rows, n, demand, platform, solution, error);
 }
 
 /* ---- which rows are held out ---- */
@@ -139,8 +139,8 @@ static size_t keep_others(struct job *job, int fold)
     return n;
 }
 
-static int hold_out(struct job *job, int fold, const struct hardware *peaks,
-                    struct solution *solution, struct hardware *fitted, enum solve_demand demand,
+static int hold_out(struct job *job, int fold, const struct platform *peaks,
+                    struct solution *solution, struct platform *fitted, enum solve_demand demand,
                     struct ifl_error *error)
 {
     const size_t n = keep_others(job, fold);
@@ -162,58 +162,58 @@ static int summarise(const struct job *job, struct fit_op_report *report, struct
     return code;
 }
 
-static int summarise_fit(struct job *job, const struct hardware *hardware,
+static int summarise_fit(struct job *job, const struct platform *platform,
                          struct fit_op_report *report, struct ifl_error *error)
 {
     for (size_t i = 0; i < job->n; i++)
-        job->predicted_s[i] = job->form->predict_s(hardware, job->rows[i]);
+        job->predicted_s[i] = job->form->predict_s(platform, job->rows[i]);
     const struct predictions of = {job->rows, job->predicted_s, job->n};
     return errors_of_rows(&of, &report->fitted, error);
 }
 
-static int fit_by_name(struct job *job, struct hardware *hardware, struct fit_op_report *report,
+static int fit_by_name(struct job *job, struct platform *platform, struct fit_op_report *report,
                        struct ifl_error *error)
 {
-    struct hardware fitted;
-    if (hold_out(job, 0, hardware, &report->solution, &fitted, SOLVE_DETERMINED, error) ||
+    struct platform fitted;
+    if (hold_out(job, 0, platform, &report->solution, &fitted, SOLVE_DETERMINED, error) ||
         summarise(job, report, error))
         return error->code;
-    *hardware = fitted;
+    *platform = fitted;
     for (size_t i = 0; i < job->n; i++)
         job->predicted_s[i] =
-            job->fold[i] == 0 ? NAN : job->form->predict_s(hardware, job->rows[i]);
+            job->fold[i] == 0 ? NAN : job->form->predict_s(platform, job->rows[i]);
     const struct predictions of = {job->rows, job->predicted_s, job->n};
     return errors_of_rows(&of, &report->fitted, error);
 }
 
-static int fit_in_folds(struct job *job, struct hardware *hardware, struct fit_op_report *report,
+static int fit_in_folds(struct job *job, struct platform *platform, struct fit_op_report *report,
                         struct ifl_error *error)
 {
-    struct hardware fitted = *hardware;
+    struct platform fitted = *platform;
     int n_folds = 0;
     if (solve_form(job->form, job->rows, job->n, SOLVE_DETERMINED, &fitted, &report->solution,
                    error) ||
         deal_round(job, &n_folds, error))
         return error->code;
     for (int fold = 0; fold < n_folds && n_folds > 1; fold++) {
-        struct hardware without;
+        struct platform without;
         struct solution solution;
-        if (hold_out(job, fold, hardware, &solution, &without, SOLVE_ROUGHLY, error))
+        if (hold_out(job, fold, platform, &solution, &without, SOLVE_ROUGHLY, error))
             return error->code;
     }
-    *hardware = fitted;
+    *platform = fitted;
     const int code = summarise(job, report, error);
-    return code ? code : summarise_fit(job, hardware, report, error);
+    return code ? code : summarise_fit(job, platform, report, error);
 }
 
-static int run_job(struct job *job, struct hardware *hardware, struct fit_op_report *report,
+static int run_job(struct job *job, struct platform *platform, struct fit_op_report *report,
                    struct ifl_error *error)
 {
     for (size_t i = 0; i < job->n; i++)
         job->predicted_s[i] = NAN;
     report->form = job->form;
-    return deal_by_name(job) ? fit_by_name(job, hardware, report, error)
-                             : fit_in_folds(job, hardware, report, error);
+    return deal_by_name(job) ? fit_by_name(job, platform, report, error)
+                             : fit_in_folds(job, platform, report, error);
 }
 
 static void free_job(struct job *job)
@@ -234,12 +234,12 @@ static bool is_held(const struct fit_hold *hold, const char *section,
     return strcmp(name, hold->name) == 0;
 }
 
-static void take_out(const struct fit_hold *hold, struct form *form, struct hardware *hardware)
+static void take_out(const struct fit_hold *hold, struct form *form, struct platform *platform)
 {
     int n = 0;
     for (int i = 0; i < form->n_parameters; i++) {
         if (is_held(hold, form->section, &form->parameters[i]))
-            *form_parameter_at(hardware, &form->parameters[i]) = hold->value;
+            *form_parameter_at(platform, &form->parameters[i]) = hold->value;
         else
             form->parameters[n++] = form->parameters[i];
     }
@@ -266,12 +266,12 @@ static int check_holds(const struct fit_options *options, struct ifl_error *erro
 }
 
 static int fit_op(const struct fit_data *data, const struct fit_options *options, enum fit_op op,
-                  struct hardware *hardware, struct fit_op_report *report, struct ifl_error *error)
+                  struct platform *platform, struct fit_op_report *report, struct ifl_error *error)
 {
     struct job job = {.form = &report->free_form, .options = options};
     report->free_form = *form_of(op);
     for (size_t i = 0; i < options->n_hold; i++)
-        take_out(&options->hold[i], &report->free_form, hardware);
+        take_out(&options->hold[i], &report->free_form, platform);
     job.rows = malloc((data->n + 1) * sizeof *job.rows);
     job.some = malloc((data->n + 1) * sizeof *job.some);
     job.fold = malloc((data->n + 1) * sizeof *job.fold);
@@ -283,7 +283,7 @@ static int fit_op(const struct fit_data *data, const struct fit_options *options
         if (data->samples[i].op == op)
             job.rows[job.n++] = &data->samples[i];
     if (!code && job.n > 0)
-        code = run_job(&job, hardware, report, error);
+        code = run_job(&job, platform, report, error);
     free_job(&job);
     return code;
 }
@@ -306,7 +306,7 @@ static int check_train(const struct fit_data *data, const struct fit_options *op
     return 0;
 }
 
-static int predict_all(const struct fit_data *data, const struct hardware *hardware,
+static int predict_all(const struct fit_data *data, const struct platform *platform,
                        struct fit_report *report, struct ifl_error *error)
 {
     report->rows = malloc((data->n + 1) * sizeof *report->rows);
@@ -318,35 +318,35 @@ static int predict_all(const struct fit_data *data, const struct hardware *hardw
         if (sample->op == FIT_NONE)
             continue;
         report->rows[report->n] = sample;
-        report->predicted_s[report->n++] = form_of(sample->op)->predict_s(hardware, sample);
+        report->predicted_s[report->n++] = form_of(sample->op)->predict_s(platform, sample);
     }
     return 0;
 }
 
 int fit_profile(const struct fit_data *data, const struct fit_options *options,
-                struct hardware *hardware, struct fit_report *report, struct ifl_error *error)
+                struct platform *platform, struct fit_report *report, struct ifl_error *error)
 {
     *report = (struct fit_report){.n = 0};
-    hardware->corrections_path[0] = '\0'; /* corrections of the old numbers */
-    hardware->corrections.n_of = 0;
+    platform->hardware.corrections_path[0] = '\0'; /* corrections of the old numbers */
+    platform->hardware.corrections.n_of = 0;
     int code = check_train(data, options, error);
     if (!code)
         code = check_holds(options, error);
     for (int op = FIT_GEMM; op < FIT_OPS && !code; op++)
-        code = fit_op(data, options, op, hardware, &report->of[op], error);
+        code = fit_op(data, options, op, platform, &report->of[op], error);
     if (!code)
-        code = predict_all(data, hardware, report, error);
+        code = predict_all(data, platform, report, error);
     if (code)
         fit_report_free(report);
     return code;
 }
 
 int fit_host_again(const struct fit_data *data, const struct fit_options *options,
-                   struct hardware *hardware, struct fit_report *report, struct ifl_error *error)
+                   struct platform *platform, struct fit_report *report, struct ifl_error *error)
 {
-    const int code = fit_op(data, options, FIT_HOST, hardware, &report->of[FIT_HOST], error);
+    const int code = fit_op(data, options, FIT_HOST, platform, &report->of[FIT_HOST], error);
     fit_report_free(report);
-    return code ? code : predict_all(data, hardware, report, error);
+    return code ? code : predict_all(data, platform, report, error);
 }
 
 void fit_report_free(struct fit_report *report)

@@ -56,13 +56,13 @@ struct fit_report {
     size_t n;
 };
 
-/* Overwrites in `hardware` the sections that the data covers. The peaks are not changed. */
+/* Overwrites in `platform` the sections that the data covers. The peaks are not changed. */
 int fit_profile(const struct fit_data *data, const struct fit_options *options,
-                struct hardware *hardware, struct fit_report *report, struct ifl_error *error);
+                struct platform *platform, struct fit_report *report, struct ifl_error *error);
 /* Fits only the host's part again, for a profile that has got corrections after the fit. On an
  * error the report is freed. */
 int fit_host_again(const struct fit_data *data, const struct fit_options *options,
-                   struct hardware *hardware, struct fit_report *report, struct ifl_error *error);
+                   struct platform *platform, struct fit_report *report, struct ifl_error *error);
 void fit_report_free(struct fit_report *report);
 
 /* ---- judging ---- */
@@ -72,7 +72,7 @@ struct fit_verdict {
     double *predicted_s; /* [data->n]; NaN for rows without an operation or a prediction */
 };
 
-int fit_judge(const struct fit_data *data, const struct hardware *hardware,
+int fit_judge(const struct fit_data *data, const struct platform *platform,
               struct fit_verdict *verdict, struct ifl_error *error);
 /* evaluation.csv: the tables' columns, then op_class, measured_s, predicted_s. */
 int fit_write_evaluation(const struct fit_data *data, const struct fit_verdict *verdict,
@@ -85,6 +85,6 @@ int fit_write_corrections(const struct fit_data *data, const struct fit_verdict 
 void fit_verdict_free(struct fit_verdict *verdict);
 
 /* True if the profile has numbers for the operation. */
-bool fit_covers(const struct hardware *hardware, const struct form *form);
+bool fit_covers(const struct platform *platform, const struct form *form);
 
 #endif

@@ -3,14 +3,14 @@
 #include "cost/kernels.h"
 #include "cost/roofline.h"
 
-static double predict_gemm(const struct hardware *hardware, const struct fit_sample *sample)
+static double predict_gemm(const struct platform *platform, const struct fit_sample *sample)
 {
-    return gemm_s(hardware, sample->m, sample->n, sample->k, sample->element_bytes);
+    return gemm_s(&platform->hardware, sample->m, sample->n, sample->k, sample->element_bytes);
 }
 
-static double predict_gemm_fp8(const struct hardware *hardware, const struct fit_sample *sample)
+static double predict_gemm_fp8(const struct platform *platform, const struct fit_sample *sample)
 {
-    return gemm_fp8_s(hardware, sample->m, sample->n, sample->k);
+    return gemm_fp8_s(&platform->hardware, sample->m, sample->n, sample->k);
 }
 
 static struct attention_heads heads_of(const struct fit_sample *sample)
@@ -19,39 +19,40 @@ static struct attention_heads heads_of(const struct fit_sample *sample)
                                     sample->element_bytes};
 }
 
-static double predict_prefill(const struct hardware *hardware, const struct fit_sample *sample)
+static double predict_prefill(const struct platform *platform, const struct fit_sample *sample)
 {
     const double n = sample->n_seqs, q = sample->new_tokens, c = sample->context_tokens;
     const double longest_kv = sample->longest_kv > 0 ? sample->longest_kv : c + q;
     const struct prefill_shape shape = {n * q, n * q * c, n * q * q, longest_kv, n};
     const struct attention_heads heads = heads_of(sample);
-    return prefill_attention_s(hardware, &heads, &shape);
+    return prefill_attention_s(&platform->hardware, &heads, &shape);
 }
 
-static double predict_decode(const struct hardware *hardware, const struct fit_sample *sample)
+static double predict_decode(const struct platform *platform, const struct fit_sample *sample)
 {
     const double n = sample->n_seqs;
     const struct decode_shape shape = {n, n * (sample->context_tokens + 1)};
     const struct attention_heads heads = heads_of(sample);
-    return decode_attention_s(hardware, &heads, &shape);
+    return decode_attention_s(&platform->hardware, &heads, &shape);
 }
 
-static double predict_mixed(const struct hardware *hardware, const struct fit_sample *sample)
+static double predict_mixed(const struct platform *platform, const struct fit_sample *sample)
 {
     const double n = sample->n_decode_seqs;
     const struct decode_shape shape = {n, n * (sample->decode_context_tokens + 1)};
     const struct attention_heads heads = heads_of(sample);
-    return predict_prefill(hardware, sample) + decode_attention_mixed_s(hardware, &heads, &shape);
+    return predict_prefill(platform, sample) +
+           decode_attention_mixed_s(&platform->hardware, &heads, &shape);
 }
 
 /* If the profile has no all-reduce for that many ranks, the one for two ranks is used, scaled to
  * the traffic of a ring: 2 (n - 1) / n of the message. */
-static double predict_step(const struct hardware *hardware, const struct fit_sample *sample)
+static double predict_step(const struct platform *platform, const struct fit_sample *sample)
 {
     const int32_t t = sample->tensor_parallel;
     struct roofline_rank rank;
-    struct lines_profile ring = hardware->allreduce[0];
-    roofline_rank_set(&rank, sample->model, hardware, t, 1, 16);
+    struct lines_profile ring = platform->hardware.allreduce[0];
+    roofline_rank_set(&rank, sample->model, platform, t, 1, 16);
     ring.gb_per_s *= t / (2.0 * (t - 1));
     ring.bulk_gb_per_s *= t / (2.0 * (t - 1));
     if (t > 1 && !rank.allreduce)
@@ -59,7 +60,7 @@ static double predict_step(const struct hardware *hardware, const struct fit_sam
     return roofline_step_s(&rank, &sample->totals);
 }
 
-static double predict_host(const struct hardware *hardware, const struct fit_sample *sample)
+static double predict_host(const struct platform *platform, const struct fit_sample *sample)
 {
     const struct model model = {
         .layers = (int32_t)sample->n_layers,
@@ -73,35 +74,37 @@ static double predict_host(const struct hardware *hardware, const struct fit_sam
         .kv_bytes = (int32_t)sample->element_bytes,
     };
     struct roofline_rank rank;
-    roofline_rank_set(&rank, &model, hardware, 1, 1, 16);
+    roofline_rank_set(&rank, &model, platform, 1, 1, 16);
     return roofline_step_s(&rank, &sample->totals);
 }
 
-static double predict_elementwise(const struct hardware *hardware, const struct fit_sample *sample)
+static double predict_elementwise(const struct platform *platform, const struct fit_sample *sample)
 {
-    return elementwise_s(hardware, sample->n_launches > 0 ? sample->n_launches : 1, sample->bytes);
+    return elementwise_s(&platform->hardware, sample->n_launches > 0 ? sample->n_launches : 1,
+                         sample->bytes);
 }
 
-static double predict_send_recv(const struct hardware *hardware, const struct fit_sample *sample)
+static double predict_send_recv(const struct platform *platform, const struct fit_sample *sample)
 {
-    return send_recv_s(hardware, sample->bytes);
+    return send_recv_s(&platform->hardware, sample->bytes);
 }
 
-static double predict_swap(const struct hardware *hardware, const struct fit_sample *sample)
+static double predict_swap(const struct platform *platform, const struct fit_sample *sample)
 {
-    return swap_s(hardware, sample->op == FIT_SWAP_OUT ? SWAP_OUT : SWAP_IN, sample->n_seqs,
-                  sample->bytes);
+    return swap_s(&platform->hardware, sample->op == FIT_SWAP_OUT ? SWAP_OUT : SWAP_IN,
+                  sample->n_seqs, sample->bytes);
 }
 
-static double predict_block_copy(const struct hardware *hardware, const struct fit_sample *sample)
+static double predict_block_copy(const struct platform *platform, const struct fit_sample *sample)
 {
-    return block_copy_s(hardware, sample->n_seqs, sample->bytes);
+    return block_copy_s(&platform->hardware, sample->n_seqs, sample->bytes);
 }
 
-static double predict_allreduce(const struct hardware *hardware, const struct fit_sample *sample)
+static double predict_allreduce(const struct platform *platform, const struct fit_sample *sample)
 {
     const bool eager = sample->op >= FIT_ALLREDUCE_2_EAGER;
     const int i = sample->op - (eager ? FIT_ALLREDUCE_2_EAGER : FIT_ALLREDUCE_2);
+    const struct hardware *hardware = &platform->hardware;
     return lines_s(eager ? &hardware->allreduce_eager[i] : &hardware->allreduce[i], sample->bytes);
 }
 
@@ -135,17 +138,26 @@ static bool shares_no_kv_head(const struct fit_sample *sample)
 
 #define LOG(section, name, low, high, start, negligible)                                           \
     {                                                                                              \
-#name, offsetof(struct hardware, section.name), low, high, start, true, negligible         \
+#name, offsetof(struct platform, hardware.section.name), low, high, start, true,           \
+            negligible                                                                             \
     }
 #define LINEAR(section, name, low, high, start, negligible)                                        \
     {                                                                                              \
-#name, offsetof(struct hardware, section.name), low, high, start, false, negligible        \
+#name, offsetof(struct platform, hardware.section.name), low, high, start, false,          \
+            negligible                                                                             \
     }
 
 /* A parameter of FIT_STEP: a step depends on several sections. */
 #define IN_STEP(section, path, low, high, start, negligible)                                       \
     {                                                                                              \
-        section, offsetof(struct hardware, path), low, high, start, true, negligible, NULL, false  \
+        section, offsetof(struct platform, hardware.path), low, high, start, true, negligible,     \
+            NULL, false                                                                            \
+    }
+/* A time of the host, in seconds. Older profiles have its error in microseconds, as `us_name`. */
+#define HOST(name, field, us_name, low, high, start, negligible)                                   \
+    {                                                                                              \
+        name, offsetof(struct platform, deployment.host.field), low, high, start, true,            \
+            negligible, NULL, false, us_name                                                       \
     }
 
 #define GEMM(section)                                                                              \
@@ -154,7 +166,7 @@ static bool shares_no_kv_head(const struct fit_sample *sample)
             LOG(section, memory_frac, 0.01, 2, 0.75, 0), LOG(section, exponent, 1, 50, 2, 0),      \
             LINEAR(section, wave_frac, 0, 1, 0.1, 0.05),                                           \
             {"vector_frac",                                                                        \
-             offsetof(struct hardware, section.vector_frac),                                       \
+             offsetof(struct platform, hardware.section.vector_frac),                              \
              0.01,                                                                                 \
              10,                                                                                   \
              0.75,                                                                                 \
@@ -174,7 +186,7 @@ static bool shares_no_kv_head(const struct fit_sample *sample)
 #define COLLECTIVE(of_op, name, field)                                                             \
     {                                                                                              \
         .op = of_op, .section = name, .parameters = LINES(field), .n_parameters = 4, .n_folds = 2, \
-        .switch_offset = offsetof(struct hardware, field.bulk_from_bytes),                         \
+        .switch_offset = offsetof(struct platform, hardware.field.bulk_from_bytes),                \
         .predict_s = predict_allreduce                                                             \
     }
 
@@ -197,11 +209,11 @@ static const struct form forms[] = {
                     LOG(prefill, compute_frac, 0.01, 2, 0.6, 0),
                     LOG(prefill, overhead_tokens, 1, 1e5, 300, 50),
                     /* Rows of whole prompts determine only its ratio to compute_frac. */
-                    {"causal_frac", offsetof(struct hardware, prefill.causal_frac), 0.25, 2, 0.6,
-                     false, 0.15, has_context, false},
+                    {"causal_frac", offsetof(struct platform, hardware.prefill.causal_frac), 0.25,
+                     2, 0.6, false, 0.15, has_context, false},
                     LINEAR(prefill, tail_tiles, 0, 4, 0.3, 0.2),
-                    {"head_us", offsetof(struct hardware, prefill.head_us), 1e-2, 100, 3, true, 0.3,
-                     has_many_seqs, false}},
+                    {"head_us", offsetof(struct platform, hardware.prefill.head_us), 1e-2, 100, 3,
+                     true, 0.3, has_many_seqs, false}},
      .n_parameters = 6,
      .n_folds = 5,
      .predict_s = predict_prefill},
@@ -210,22 +222,22 @@ static const struct form forms[] = {
      .parameters = {LOG(decode, launch_us, 0.1, 1000, 12, 1),
                     LOG(decode, head_us, 1e-3, 100, 1, 0.3),
                     LOG(decode, memory_frac, 0.01, 2, 0.75, 0),
-                    {"split_us", offsetof(struct hardware, decode.split_us), 1e-2, 100, 1, true, 1,
-                     has_long_context, false},
-                    {"stream_gb_per_s", offsetof(struct hardware, decode.stream_gb_per_s), 1, 1e4,
-                     30, true, 1, shares_no_kv_head, true}},
+                    {"split_us", offsetof(struct platform, hardware.decode.split_us), 1e-2, 100, 1,
+                     true, 1, has_long_context, false},
+                    {"stream_gb_per_s", offsetof(struct platform, hardware.decode.stream_gb_per_s),
+                     1, 1e4, 30, true, 1, shares_no_kv_head, true}},
      .n_parameters = 5,
      .n_folds = 5,
      .predict_s = predict_decode},
     {.op = FIT_DECODE_MIXED,
      .section = "decode_mixed",
-     .parameters = {{"head_us", offsetof(struct hardware, decode_mixed.head_us), 1e-3, 100, 1, true,
-                     0.3, NULL, true},
-                    {"memory_frac", offsetof(struct hardware, decode_mixed.memory_frac), 0.01, 20,
-                     1.5, true, 0, NULL, true},
+     .parameters = {{"head_us", offsetof(struct platform, hardware.decode_mixed.head_us), 1e-3, 100,
+                     1, true, 0.3, NULL, true},
+                    {"memory_frac", offsetof(struct platform, hardware.decode_mixed.memory_frac),
+                     0.01, 20, 1.5, true, 0, NULL, true},
                     {"shared_launch_frac",
-                     offsetof(struct hardware, decode_mixed.shared_launch_frac), 0, 1, 0.5, false,
-                     0.1, NULL, true}},
+                     offsetof(struct platform, hardware.decode_mixed.shared_launch_frac), 0, 1, 0.5,
+                     false, 0.1, NULL, true}},
      .n_parameters = 3,
      .n_folds = 5,
      .predict_s = predict_mixed},
@@ -272,7 +284,8 @@ static const struct form forms[] = {
      .predict_s = predict_block_copy},
     {.op = FIT_HOST,
      .section = "host",
-     .parameters = {LOG(host, step_us, 0.1, 1e5, 20, 10), LOG(host, seq_us, 0.1, 1e4, 10, 10)},
+     .parameters = {HOST("step_s", step_s, "step_us", 1e-7, 0.1, 20e-6, 10e-6),
+                    HOST("seq_s", seq_s, "seq_us", 1e-7, 0.01, 10e-6, 10e-6)},
      .n_parameters = 2,
      .n_folds = 5,
      .predict_s = predict_host},
@@ -282,8 +295,8 @@ static const struct form forms[] = {
                     IN_STEP("gemm.memory_frac", gemm.memory_frac, 0.01, 2, 0.75, 0),
                     IN_STEP("prefill.compute_frac", prefill.compute_frac, 0.01, 2, 0.5, 0),
                     IN_STEP("decode.memory_frac", decode.memory_frac, 0.01, 2, 0.75, 0),
-                    IN_STEP("host.layer_us", host.layer_us, 0.1, 1000, 20, 3),
-                    IN_STEP("host.seq_us", host.seq_us, 0.1, 1000, 10, 3),
+                    HOST("host.layer_s", layer_s, "host.layer_us", 1e-7, 1e-3, 20e-6, 3e-6),
+                    HOST("host.seq_s", seq_s, "host.seq_us", 1e-7, 1e-3, 10e-6, 3e-6),
                     IN_STEP("allreduce_2.latency_us", allreduce[0].latency_us, 0.1, 1000, 8, 3),
                     IN_STEP("allreduce_2.bulk_gb_per_s", allreduce[0].bulk_gb_per_s, 1, 1e4, 400,
                             0),

@@ -16,7 +16,7 @@ enum { FORM_MAX_PARAMETERS = 12 };
  *   - It is determined if its standard error is below half of it, or below `negligible`. */
 struct form_parameter {
     const char *name;
-    size_t offset; /* of a double in struct hardware */
+    size_t offset; /* of a double in struct platform */
     double low, high, start;
     bool log;
     double negligible;
@@ -24,6 +24,7 @@ struct form_parameter {
      * and keeps its value otherwise. NULL: always fitted */
     bool (*shows)(const struct fit_sample *sample);
     bool of_some_kernels; /* a value of 0 is kept: it means that the kernel has no such term */
+    const char *us_name;  /* the name in older profiles, in microseconds; NULL: there is none */
 };
 
 struct form {
@@ -32,15 +33,15 @@ struct form {
     struct form_parameter parameters[FORM_MAX_PARAMETERS];
     int n_parameters;
     int n_folds;          /* folds of groups, each of which is held out once */
-    size_t switch_offset; /* of bulk_from_bytes in struct hardware; 0: there is no second line */
-    double (*predict_s)(const struct hardware *hardware, const struct fit_sample *sample);
+    size_t switch_offset; /* of bulk_from_bytes in struct platform; 0: there is no second line */
+    double (*predict_s)(const struct platform *platform, const struct fit_sample *sample);
 };
 
 const struct form *form_of(enum fit_op op); /* NULL for FIT_NONE */
 
-static inline double *form_parameter_at(struct hardware *hardware, const struct form_parameter *of)
+static inline double *form_parameter_at(struct platform *platform, const struct form_parameter *of)
 {
-    return (double *)((char *)hardware + of->offset);
+    return (double *)((char *)platform + of->offset);
 }
 
 #endif

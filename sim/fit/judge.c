@@ -6,9 +6,9 @@
 #include "base/new_file.h"
 #include "fit/fit.h"
 
-bool fit_covers(const struct hardware *hardware, const struct form *form)
+bool fit_covers(const struct platform *platform, const struct form *form)
 {
-    struct hardware copy = *hardware;
+    struct platform copy = *platform;
     return *form_parameter_at(&copy, &form->parameters[1]) > 0; /* a share or a rate */
 }
 
@@ -29,17 +29,17 @@ static int judge_op(const struct fit_data *data, enum fit_op op, const double *p
     return code;
 }
 
-static void predict(const struct fit_data *data, const struct hardware *hardware,
+static void predict(const struct fit_data *data, const struct platform *platform,
                     double *predicted_s)
 {
     for (size_t i = 0; i < data->n; i++) {
         const struct form *form = form_of(data->samples[i].op);
         predicted_s[i] =
-            form && fit_covers(hardware, form) ? form->predict_s(hardware, &data->samples[i]) : NAN;
+            form && fit_covers(platform, form) ? form->predict_s(platform, &data->samples[i]) : NAN;
     }
 }
 
-int fit_judge(const struct fit_data *data, const struct hardware *hardware,
+int fit_judge(const struct fit_data *data, const struct platform *platform,
               struct fit_verdict *verdict, struct ifl_error *error)
 {
     const struct fit_sample **rows = malloc(data->n * sizeof *rows);
@@ -47,7 +47,7 @@ int fit_judge(const struct fit_data *data, const struct hardware *hardware,
     *verdict = (struct fit_verdict){.predicted_s = malloc(data->n * sizeof(double))};
     int code = rows && of_op && verdict->predicted_s ? 0 : ifl_fail_nomem(error);
     if (!code)
-        predict(data, hardware, verdict->predicted_s);
+        predict(data, platform, verdict->predicted_s);
     for (int op = FIT_GEMM; op < FIT_OPS && !code; op++)
         code = judge_op(data, op, verdict->predicted_s, rows, of_op, verdict, error);
     free(rows);

@@ -20,9 +20,20 @@ static const char *const sections[] = {"gemm",        "prefill",     "decode",  
                                        "elementwise", "allreduce_2", "allreduce_4", "allreduce_8",
                                        "host",        "swap_out",    "swap_in",     "block_copy"};
 
-void profile_describe(struct hardware *hardware, const struct hardware *like,
+/* Fitted times are of no deployment that has a name. Its other numbers stay. */
+static void own_deployment(struct platform *platform, const struct fit_report *report)
+{
+    struct deployment *deployment = &platform->deployment;
+    if (!report->of[FIT_HOST].form && !report->of[FIT_STEP].form)
+        return;
+    platform->deployment_name[0] = '\0';
+    deployment->about[0] = deployment->source[0] = deployment->assumed[0] = '\0';
+}
+
+void profile_describe(struct platform *platform, const struct platform *like,
                       const struct profile_texts *texts, const struct fit_report *report)
 {
+    struct hardware *hardware = &platform->hardware;
     char assumed[sizeof hardware->assumed] = "";
     size_t n = 0;
     for (size_t i = 0; i < sizeof sections / sizeof *sections; i++)
@@ -31,15 +42,16 @@ void profile_describe(struct hardware *hardware, const struct hardware *like,
                                   sections[i]);
     if (like)
         snprintf(hardware->assumed, sizeof hardware->assumed, "%.300s%s%.128s", assumed,
-                 n ? ": as in " : "", n ? like->name : "");
+                 n ? ": as in " : "", n ? like->hardware.name : "");
     else
-        snprintf(hardware->assumed, sizeof hardware->assumed, "memory, host.layer_us");
+        snprintf(hardware->assumed, sizeof hardware->assumed, "memory, host.layer_s");
     if (texts->assumed)
         snprintf(hardware->assumed, sizeof hardware->assumed, "%s", texts->assumed);
     if (texts->about)
         snprintf(hardware->about, sizeof hardware->about, "%s", texts->about);
     if (texts->source)
         snprintf(hardware->source, sizeof hardware->source, "%s", texts->source);
+    own_deployment(platform, report);
 }
 
 /* ---- remarks behind the numbers ---- */
@@ -108,7 +120,7 @@ static void put_fit(FILE *out, const struct fit_op_report *of)
     fprintf(out, "}}\n");
 }
 
-int profile_write(const struct hardware *hardware, const struct fit_report *report,
+int profile_write(const struct platform *platform, const struct fit_report *report,
                   const char *path, struct ifl_error *error)
 {
     struct remarks remarks = {.report = report};
@@ -116,7 +128,7 @@ int profile_write(const struct hardware *hardware, const struct fit_report *repo
     if (new_file_open(&file, path, error))
         return error->code;
     fprintf(file.out, "# Written by inflight fit; errors are |predicted - measured| / measured.\n");
-    hardware_write(hardware, remark, &remarks, file.out);
+    hardware_write(platform, remark, &remarks, file.out);
     fprintf(file.out, "\nfit:\n");
     for (int op = FIT_GEMM; op < FIT_OPS; op++)
         if (report->of[op].form)

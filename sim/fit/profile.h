@@ -10,14 +10,14 @@ struct profile_texts {
     const char *about, *source, *assumed;
 };
 
-/* Sets the texts of `hardware`. The assumed sections are those that the data does not cover, with
+/* Sets the texts of the profile. The assumed sections are those that the data does not cover, with
  * the values of `like`. If `like` is NULL, they are those that no sheet of inflight calibrate
  * covers.
  */
-void profile_describe(struct hardware *hardware, const struct hardware *like,
+void profile_describe(struct platform *platform, const struct platform *like,
                       const struct profile_texts *texts, const struct fit_report *report);
 
-int profile_write(const struct hardware *hardware, const struct fit_report *report,
+int profile_write(const struct platform *platform, const struct fit_report *report,
                   const char *path, struct ifl_error *error);
 
 /* Writes measured_vs_fitted.csv: for each operation at most a thousand rows, evenly picked. */

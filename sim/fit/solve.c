@@ -21,9 +21,9 @@ struct problem {
     const struct form *form;
     const struct fit_sample *const *rows;
     size_t n_rows;
-    struct hardware hardware;
+    struct platform platform;
     const struct form_parameter *free[FORM_MAX_PARAMETERS];
-    size_t n_free; /* other parameters keep their values in `hardware` */
+    size_t n_free; /* other parameters keep their values in `platform` */
 };
 
 /* ---- bounds by transformation ---- */
@@ -55,7 +55,7 @@ static double slope(const struct form_parameter *of, double u)
 static void set_parameters(struct problem *problem, const gsl_vector *u)
 {
     for (size_t i = 0; i < problem->n_free; i++)
-        *form_parameter_at(&problem->hardware, problem->free[i]) =
+        *form_parameter_at(&problem->platform, problem->free[i]) =
             to_bounded(problem->free[i], gsl_vector_get(u, i));
 }
 
@@ -65,7 +65,7 @@ static int residuals(const gsl_vector *u, void *context, gsl_vector *f)
     set_parameters(problem, u);
     for (size_t i = 0; i < problem->n_rows; i++) {
         const struct fit_sample *row = problem->rows[i];
-        const double predicted_s = problem->form->predict_s(&problem->hardware, row);
+        const double predicted_s = problem->form->predict_s(&problem->platform, row);
         gsl_vector_set(f, i, log(predicted_s / row->measured_s));
     }
     return GSL_SUCCESS;
@@ -256,7 +256,7 @@ static void choose_free(struct problem *problem, struct solution *solution)
 {
     for (int i = 0; i < problem->form->n_parameters; i++) {
         const struct form_parameter *of = &problem->form->parameters[i];
-        const bool absent = of->of_some_kernels && *form_parameter_at(&problem->hardware, of) == 0;
+        const bool absent = of->of_some_kernels && *form_parameter_at(&problem->platform, of) == 0;
         solution->held[i] = absent || !is_shown(of, problem);
         if (!solution->held[i])
             problem->free[problem->n_free++] = of;
@@ -268,7 +268,7 @@ static void round_parameters(struct problem *problem)
 {
     for (size_t i = 0; i < problem->n_free; i++) {
         char digits[32];
-        double *value = form_parameter_at(&problem->hardware, problem->free[i]);
+        double *value = form_parameter_at(&problem->platform, problem->free[i]);
         snprintf(digits, sizeof digits, "%.5g", *value);
         *value = strtod(digits, NULL);
     }
@@ -283,14 +283,14 @@ static void find(struct work *work, struct problem *problem, struct solution *so
     solution->cost = reweight(work, problem);
     round_parameters(problem);
     for (int i = 0; i < problem->form->n_parameters; i++)
-        solution->value[i] = *form_parameter_at(&problem->hardware, &problem->form->parameters[i]);
+        solution->value[i] = *form_parameter_at(&problem->platform, &problem->form->parameters[i]);
 }
 
 int solve(const struct form *form, const struct fit_sample *const *rows, size_t n_rows,
-          enum solve_demand demand, struct hardware *hardware, struct solution *solution,
+          enum solve_demand demand, struct platform *platform, struct solution *solution,
           struct ifl_error *error)
 {
-    struct problem problem = {.form = form, .rows = rows, .n_rows = n_rows, .hardware = *hardware};
+    struct problem problem = {.form = form, .rows = rows, .n_rows = n_rows, .platform = *platform};
     struct work work;
     *solution = (struct solution){.n_rows = n_rows};
     if (check_count(form, n_rows, error))
@@ -308,6 +308,6 @@ int solve(const struct form *form, const struct fit_sample *const *rows, size_t 
         return ifl_fail_nomem(error);
     if (demand == SOLVE_DETERMINED && check_determined(form, solution, error))
         return error->code;
-    *hardware = problem.hardware;
+    *platform = problem.platform;
     return 0;
 }

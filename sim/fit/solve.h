@@ -26,10 +26,10 @@ enum solve_demand {
     SOLVE_DETERMINED /* an error that names the parameter if the rows do not determine one */
 };
 
-/* Writes the values into `hardware`. Its other numbers, such as peaks, are input to the form. An
+/* Writes the values into `platform`. Its other numbers, such as peaks, are input to the form. An
  * error leaves it unchanged. */
 int solve(const struct form *form, const struct fit_sample *const *rows, size_t n_rows,
-          enum solve_demand demand, struct hardware *hardware, struct solution *solution,
+          enum solve_demand demand, struct platform *platform, struct solution *solution,
           struct ifl_error *error);
 
 #endif

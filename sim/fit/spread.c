@@ -46,15 +46,25 @@ static int read_error(const struct node *map, const char *key, double *value,
 
 /* ---- parameters ---- */
 
+/* The standard error of a parameter, in its own unit. */
+static int read_std_error(const struct node *errors, const struct form_parameter *of,
+                          double *std_error, struct ifl_error *error)
+{
+    const bool in_us = of->us_name && errors && tree_child(errors, of->us_name);
+    const int rc = read_error(errors, in_us ? of->us_name : of->name, std_error, error);
+    *std_error /= in_us ? 1e6 : 1;
+    return rc;
+}
+
 static int draw_parameters(const struct form *form, const struct node *fit,
-                           const struct spread *spread, struct hardware *hardware,
+                           const struct spread *spread, struct platform *platform,
                            struct ifl_error *error)
 {
     const struct node *errors = tree_child(fit, "std_error");
     for (int i = 0; i < form->n_parameters; i++) {
         const struct form_parameter *of = &form->parameters[i];
-        double *value = form_parameter_at(hardware, of), std_error;
-        if (read_error(errors, of->name, &std_error, error))
+        double *value = form_parameter_at(platform, of), std_error;
+        if (read_std_error(errors, of, &std_error, error))
             return error->code;
         if (std_error == 0 || *value == 0)
             continue;
@@ -137,18 +147,18 @@ static void slow(struct hardware *hardware, enum fit_op op, double factor)
 }
 
 static int draw_class(const struct form *form, const struct node *fit, const struct spread *spread,
-                      struct hardware *hardware, struct ifl_error *error)
+                      struct platform *platform, struct ifl_error *error)
 {
     double median;
-    if (draw_parameters(form, fit, spread, hardware, error) ||
+    if (draw_parameters(form, fit, spread, platform, error) ||
         read_error(fit, "held_out_median", &median, error))
         return error->code;
     if (median > 0)
-        slow(hardware, form->op, class_factor(spread, form->op, median));
+        slow(&platform->hardware, form->op, class_factor(spread, form->op, median));
     return 0;
 }
 
-static int draw_all(const struct node *root, const struct spread *spread, struct hardware *hardware,
+static int draw_all(const struct node *root, const struct spread *spread, struct platform *platform,
                     struct ifl_error *error)
 {
     const struct node *fits = tree_child(root, "fit");
@@ -161,21 +171,21 @@ static int draw_all(const struct node *root, const struct spread *spread, struct
         const struct form *form = form_of((enum fit_op)op);
         const struct node *fit = form ? tree_child(fits, form->section) : NULL;
         if (fit && fit->kind == NODE_MAP)
-            rc = draw_class(form, fit, spread, hardware, error);
+            rc = draw_class(form, fit, spread, platform, error);
     }
     return rc;
 }
 
 /* The host has no class: where an engine's profile fits it, the fit is to whole passes. */
-static void slow_host(struct host_profile *host, double factor)
+static void slow_host(struct host_times *host, double factor)
 {
-    host->layer_us *= factor;
-    host->step_us *= factor;
-    host->seq_us *= factor;
-    host->floor_ms *= factor;
+    host->layer_s *= factor;
+    host->step_s *= factor;
+    host->seq_s *= factor;
+    host->floor_s *= factor;
 }
 
-int spread_draw(const char *name, const struct spread *spread, struct hardware *hardware,
+int spread_draw(const char *name, const struct spread *spread, struct platform *platform,
                 struct ifl_error *error)
 {
     struct document document;
@@ -184,11 +194,12 @@ int spread_draw(const char *name, const struct spread *spread, struct hardware *
     if (rc == 0)
         rc = tree_load(document.path, &root, error);
     if (rc == 0)
-        rc = draw_all(root, spread, hardware, error);
+        rc = draw_all(root, spread, platform, error);
     if (rc == 0 && spread->host_error_frac > 0)
-        slow_host(&hardware->host, class_factor(spread, FIT_HOST, spread->host_error_frac));
+        slow_host(&platform->deployment.host,
+                  class_factor(spread, FIT_HOST, spread->host_error_frac));
     if (rc == 0)
-        hardware->memory.drawn_sds = normal(spread, FIT_OPS, 0);
+        platform->deployment.memory.drawn_sds = normal(spread, FIT_OPS, 0);
     tree_free(root);
     return rc;
 }

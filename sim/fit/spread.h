@@ -22,9 +22,9 @@ struct spread {
     double host_error_frac; /* median relative error of all times of the host; 0: none is drawn */
 };
 
-/* Draws a member. `hardware` is the profile that was loaded by that name. The draw depends on the
+/* Draws a member. `platform` is the profile that was loaded by that name. The draw depends on the
  * spread and the profile alone. IFL_E_INPUT if the profile has no errors of a fit. */
-int spread_draw(const char *name, const struct spread *spread, struct hardware *hardware,
+int spread_draw(const char *name, const struct spread *spread, struct platform *platform,
                 struct ifl_error *error);
 
 #endif

@@ -5,16 +5,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tree.h"
 #include "cost/memory_engine.h"
 
 /* ---- model and hardware ---- */
 
-/* Adds the deployment's times on the host to those of the machine. */
-static void deploy(const struct cost_config *cost, struct host_profile *host)
+/* Lays what the configuration says over the profile's deployment. */
+static int deploy(const struct config *config, struct deployment *deployment,
+                  struct ifl_error *error)
 {
-    host->step_us += cost->host_step_s * 1e6;
-    host->seq_us += cost->host_seq_s * 1e6;
-    host->floor_ms = fmax(host->floor_ms, cost->host_floor_s * 1e3);
+    const struct cost_config *cost = &config->cost;
+    struct host_times *host = &deployment->host;
+    if (deployment_lay(config->deployment, "deployment", NULL, deployment, error) < 0)
+        return error->code;
+    host->step_s += cost->host_step_s;
+    host->seq_s += cost->host_seq_s;
+    host->floor_s = fmax(host->floor_s, cost->host_floor_s);
+    return 0;
 }
 
 int machine_load(struct machine *machine, const struct config *config, struct profile_shelf *shelf,
@@ -28,8 +35,9 @@ int machine_load(struct machine *machine, const struct config *config, struct pr
     if (rc == 0 && machine->has_model)
         rc = model_stage(&machine->model, config->pipeline_parallel, &machine->stage, error);
     if (rc == 0 && machine->has_hardware)
-        rc = profile_shelf_hardware(shelf, config->hardware, &machine->hardware, error);
-    deploy(&config->cost, &machine->hardware.host);
+        rc = profile_shelf_hardware(shelf, config->hardware, &machine->platform, error);
+    if (rc == 0)
+        rc = deploy(config, &machine->platform.deployment, error);
     if (rc < 0 || (machine->has_model && machine->has_hardware))
         return rc;
     return wanted ? ifl_fail_at(error, config->path, 0, 0,
@@ -66,16 +74,17 @@ static void explain(const struct memory_plan *plan, char text[MACHINE_TEXT_BYTES
 }
 
 /* Sums of tokens on the device are 32 bits wide. */
-static int check_pool(const struct config *config, struct ifl_error *error)
+static int check_pool(const struct config *config, const char *key, int32_t num_blocks,
+                      struct ifl_error *error)
 {
-    const struct kv_config *kv = &config->serving.kv;
-    const int64_t n_tokens = (int64_t)kv->num_blocks * kv->block_tokens;
+    const int32_t block_tokens = config->serving.kv.block_tokens;
+    const int64_t n_tokens = (int64_t)num_blocks * block_tokens;
     if (n_tokens <= INT32_MAX)
         return 0;
     return ifl_fail_at(error, config->path, 0, 0,
-                       "serving.kv.num_blocks is %d, with blocks of %d tokens room for %lld "
-                       "tokens, expected at most %d",
-                       kv->num_blocks, kv->block_tokens, (long long)n_tokens, INT32_MAX);
+                       "%s is %d, with blocks of %d tokens room for %lld tokens, expected at most "
+                       "%d",
+                       key, num_blocks, block_tokens, (long long)n_tokens, INT32_MAX);
 }
 
 static struct memory_options memory_options(const struct config *config)
@@ -111,7 +120,7 @@ static int plan_engine(const struct config *config, const struct machine *machin
                            "max_seqs, which %s does not have, expected serving.kv.num_blocks or "
                            "sizing: memory",
                            batching->policy->name);
-    return memory_plan_engine(&machine->stage, &machine->hardware, &options, rule, &run, plan,
+    return memory_plan_engine(&machine->stage, &machine->platform, &options, rule, &run, plan,
                               error);
 }
 
@@ -123,8 +132,8 @@ static int fill_memory(const struct config *config, const struct machine *machin
     if (config->serving.kv.sizing >= KV_SIZING_ENGINE)
         return plan_engine(config, machine, plan, error);
     if (config->serving.kv.sizing == KV_SIZING_FREE_SHARE)
-        return memory_plan_free_share(&machine->stage, &machine->hardware, &options, plan, error);
-    return memory_plan(&machine->stage, &machine->hardware, &options, plan, error);
+        return memory_plan_free_share(&machine->stage, &machine->platform, &options, plan, error);
+    return memory_plan(&machine->stage, &machine->platform, &options, plan, error);
 }
 
 static int plan_memory(const struct config *config, const struct machine *machine,
@@ -133,8 +142,17 @@ static int plan_memory(const struct config *config, const struct machine *machin
     const struct memory_options options = memory_options(config);
     if (config->serving.kv.sizing != KV_SIZING_WHOLE_REQUESTS)
         return fill_memory(config, machine, plan, error);
-    return memory_plan_whole_requests(&machine->stage, &machine->hardware, &options, max_tokens,
+    return memory_plan_whole_requests(&machine->stage, &machine->platform, &options, max_tokens,
                                       plan, error);
+}
+
+/* The number of blocks that the configuration gives, or its deployment; 0: none. */
+static int32_t given_blocks(const struct config *config, const struct machine *machine,
+                            const char **key)
+{
+    const int32_t num_blocks = config->serving.kv.num_blocks;
+    *key = num_blocks > 0 ? "serving.kv.num_blocks" : "deployment.num_blocks";
+    return num_blocks > 0 ? num_blocks : machine->platform.deployment.num_blocks;
 }
 
 /* A number of blocks that is given is taken as it is. A note says so if memory has no room for
@@ -142,19 +160,18 @@ static int plan_memory(const struct config *config, const struct machine *machin
 static void doubt(const struct config *config, const struct machine *machine,
                   char text[MACHINE_TEXT_BYTES])
 {
-    const struct kv_config *kv = &config->serving.kv;
+    const char *key;
+    const int32_t num_blocks = given_blocks(config, machine, &key);
     struct memory_plan plan = {0};
     struct ifl_error error;
     if (!machine->has_model || !machine->has_hardware)
         return;
     const int rc = fill_memory(config, machine, &plan, &error);
     if (rc < 0)
-        snprintf(text, MACHINE_TEXT_BYTES, "serving.kv.num_blocks is given, although %s",
-                 error.text);
-    else if (kv->num_blocks > memory_end(&plan, MEMORY_HIGH))
-        snprintf(text, MACHINE_TEXT_BYTES,
-                 "serving.kv.num_blocks is %d, more than the %d that memory has room for",
-                 kv->num_blocks, plan.n_blocks);
+        snprintf(text, MACHINE_TEXT_BYTES, "%s is given, although %s", key, error.text);
+    else if (num_blocks > memory_end(&plan, MEMORY_HIGH))
+        snprintf(text, MACHINE_TEXT_BYTES, "%s is %d, more than the %d that memory has room for",
+                 key, num_blocks, plan.n_blocks);
 }
 
 int machine_size_pool(const struct machine *machine, const struct config *config,
@@ -163,19 +180,21 @@ int machine_size_pool(const struct machine *machine, const struct config *config
 {
     const struct kv_config *kv = &config->serving.kv;
     struct memory_plan plan;
+    const char *key;
+    const int32_t num_blocks = given_blocks(config, machine, &key);
     arithmetic[0] = '\0';
     *limits = (struct ifl_limits){
         .block_tokens = kv->block_tokens,
-        .n_blocks = kv->num_blocks,
+        .n_blocks = num_blocks,
         .n_host_blocks = host_blocks(config, machine),
         .max_model_tokens = config->serving.max_model_len,
         .n_clients = 1,
     };
     if (limits->max_model_tokens == 0)
         limits->max_model_tokens = machine->has_model ? machine->model.max_model_len : 1 << 20;
-    if (kv->num_blocks > 0) {
+    if (num_blocks > 0) {
         doubt(config, machine, arithmetic);
-        return check_pool(config, error);
+        return check_pool(config, key, num_blocks, error);
     }
     if (!machine->has_model || !machine->has_hardware)
         return ifl_fail_at(error, config->path, 0, 0,
@@ -203,7 +222,7 @@ struct cost *machine_cost(const struct machine *machine, const struct config *co
         return cost_create_recorded(c->dir, error);
     if (c->model == COST_TABLE)
         return cost_create_table(&machine->model, c->dir, error);
-    return cost_create_roofline(&machine->model, &machine->hardware, config->tensor_parallel,
+    return cost_create_roofline(&machine->model, &machine->platform, config->tensor_parallel,
                                 config->pipeline_parallel, config->serving.kv.block_tokens, error);
 }
 
@@ -220,13 +239,20 @@ static void add(char *text, size_t n_bytes, const char *format, ...)
     va_end(args);
 }
 
-static void disclose_hardware(const struct machine *machine, char *text, size_t n_bytes)
+/* A profile speaks for its own deployment, too. */
+static void disclose_hardware(const struct machine *machine, const struct config *config,
+                              char *text, size_t n_bytes)
 {
-    const struct hardware *hardware = &machine->hardware;
+    const struct hardware *hardware = &machine->platform.hardware;
+    const struct deployment *deployment = &machine->platform.deployment;
     const char *warning = cost_roofline_warning(&machine->model);
     if (hardware->assumed[0] || warning)
         add(text, n_bytes, "%s: %s%s%s", hardware->name, hardware->assumed,
             hardware->assumed[0] && warning ? "; " : "", warning ? warning : "");
+    const bool is_another =
+        tree_child(config->deployment, "base") || tree_child(config->deployment, "assumed");
+    if (is_another && deployment->assumed[0])
+        add(text, n_bytes, "deployment %s: %s", deployment->name, deployment->assumed);
 }
 
 void machine_disclose(const struct machine *machine, const struct config *config,
@@ -239,7 +265,7 @@ void machine_disclose(const struct machine *machine, const struct config *config
     if (config->executor != EXECUTOR_SIM || kind == COST_RECORDED)
         return;
     if (kind == COST_ROOFLINE)
-        disclose_hardware(machine, text, n_bytes);
+        disclose_hardware(machine, config, text, n_bytes);
     if (model->window_tokens > 0 && model->window_tokens < max_model_tokens)
         add(text, n_bytes,
             "attention and KV blocks span the whole context, not the window of %d tokens of %s",

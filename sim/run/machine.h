@@ -15,7 +15,7 @@ enum { MACHINE_TEXT_BYTES = 1024 };
 struct machine {
     bool has_model, has_hardware; /* the configuration names one; else it is zeroed */
     struct model model, stage; /* stage: the part of the model that one GPU of the pipeline holds */
-    struct hardware hardware;  /* the deployment's time on the host included */
+    struct platform platform;  /* with the deployment that the configuration says */
 };
 
 int machine_load(struct machine *machine, const struct config *config, struct profile_shelf *shelf,

@@ -174,7 +174,7 @@ static int assemble(const struct point_options *options, struct point *point,
         rc = spread_draw(config->hardware,
                          &(struct spread){options->member.seed, options->member.number,
                                           config->cost.host_error_frac},
-                         &point->machine.hardware, error);
+                         &point->machine.platform, error);
     if (rc == 0)
         rc = load_trace(options, &point->trace, error);
     result->read_s = wall_s() - began_s;

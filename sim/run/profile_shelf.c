@@ -11,7 +11,7 @@ struct shelved_profile {
     char *name;
     union {
         struct model model;
-        struct hardware hardware;
+        struct platform platform;
     } of;
 };
 
@@ -58,7 +58,7 @@ static struct shelved_profile *read_file(enum kind kind, const char *name, struc
     }
     one->kind = kind;
     const int rc = kind == MODEL ? model_load(name, &one->of.model, error)
-                                 : hardware_load(name, &one->of.hardware, error);
+                                 : hardware_load(name, &one->of.platform, error);
     if (rc == 0)
         return one;
     discard(one);
@@ -104,8 +104,8 @@ int profile_shelf_model(struct profile_shelf *shelf, const char *name, struct mo
     return take_copy(shelf, MODEL, name, model, sizeof *model, error);
 }
 
-int profile_shelf_hardware(struct profile_shelf *shelf, const char *name, struct hardware *hardware,
+int profile_shelf_hardware(struct profile_shelf *shelf, const char *name, struct platform *platform,
                            struct ifl_error *error)
 {
-    return take_copy(shelf, HARDWARE, name, hardware, sizeof *hardware, error);
+    return take_copy(shelf, HARDWARE, name, platform, sizeof *platform, error);
 }

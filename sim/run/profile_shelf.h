@@ -24,7 +24,7 @@ void profile_shelf_finish(struct profile_shelf *shelf);
 /* As model_load and hardware_load. */
 int profile_shelf_model(struct profile_shelf *shelf, const char *name, struct model *model,
                         struct ifl_error *error);
-int profile_shelf_hardware(struct profile_shelf *shelf, const char *name, struct hardware *hardware,
+int profile_shelf_hardware(struct profile_shelf *shelf, const char *name, struct platform *platform,
                            struct ifl_error *error);
 
 #endif

@@ -1,0 +1,281 @@
+#include "cost/deployment.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/data.h"
+#include "base/tree.h"
+#include "cost/document.h"
+
+/* ---- the table ---- */
+
+#define COUNT_OF(array) (sizeof(array) / sizeof *(array))
+
+#define REAL(section, field, dflt, min, max, unit, doc)                                            \
+    {                                                                                              \
+        .name = #field, .type = IFL_REAL, .offset = offsetof(struct section, field), dflt, min,    \
+        max, NULL, unit, doc                                                                       \
+    }
+#define BOOL(section, field, doc)                                                                  \
+    {                                                                                              \
+        .name = #field, .type = IFL_BOOL, .offset = offsetof(struct section, field), 0, 0, 1,      \
+        NULL, "", doc                                                                              \
+    }
+#define TEXT(field, doc)                                                                           \
+    {                                                                                              \
+        .name = #field, .type = IFL_TEXT, .offset = offsetof(struct deployment, field), 0, 0,      \
+        sizeof(((struct deployment *)0)->field), NULL, "", doc                                     \
+    }
+
+const struct ifl_param deployment_fields[DEPLOYMENT_FIELDS] = {
+    TEXT(about, "the server and its software"),
+    TEXT(source, "where the numbers come from"),
+    TEXT(assumed, "the numbers that no measurement covers"),
+    {"num_blocks", IFL_INT, offsetof(struct deployment, num_blocks), 0, 0, INT32_MAX, NULL,
+     "blocks",
+     "KV blocks that the server reports; serving.kv.num_blocks overrides it; 0: computed"},
+};
+const struct ifl_param deployment_host_fields[DEPLOYMENT_HOST_FIELDS] = {
+    REAL(host_times, layer_s, NAN, 0, 1, "s", "host time of a step, for each layer"),
+    REAL(host_times, step_s, 0, 0, 1000, "s", "host time of a step"),
+    REAL(host_times, seq_s, 0, 0, 1, "s", "host time of a step, for each sequence in it"),
+    REAL(host_times, floor_s, 0, 0, 1000, "s",
+         "shortest forward pass, where the host launches eagerly"),
+    BOOL(host_times, eager,
+         "kernels are launched one by one, not from CUDA graphs: allreduce_N_eager counts"),
+};
+const struct ifl_param deployment_memory_fields[DEPLOYMENT_MEMORY_FIELDS] = {
+    REAL(deployment_memory, workspace_gib, NAN, 0, 1e6, "GiB",
+         "what weights, activations and KV do not hold: context, libraries, graphs"),
+    REAL(deployment_memory, activation_tokens, 4096, 0, 1e9, "tokens",
+         "of the largest step, for which activations are reserved"),
+};
+
+const struct deployment_section deployment_sections[] = {
+    {"host", deployment_host_fields, DEPLOYMENT_HOST_FIELDS, offsetof(struct deployment, host)},
+    {"memory", deployment_memory_fields, DEPLOYMENT_MEMORY_FIELDS,
+     offsetof(struct deployment, memory)},
+};
+const size_t deployment_n_sections = COUNT_OF(deployment_sections);
+
+/* ---- finding ---- */
+
+/* The text of a word, or of a map's base; NULL for none. */
+static const struct node *base_of(const struct node *map)
+{
+    const struct node *base = map && map->kind == NODE_MAP ? tree_child(map, "base") : map;
+    return base && !tree_is_null(base) ? base : NULL;
+}
+
+/* An unknown name is an error at the node. */
+static int blame(const struct node *node, struct ifl_error *error)
+{
+    char reason[sizeof error->text];
+    snprintf(reason, sizeof reason, "%s", error->text);
+    return error->code == IFL_E_INPUT ? tree_fail(node, error, "%s", reason) : error->code;
+}
+
+static int find_document(const struct node *base, const char *where, const char *beside,
+                         struct document *document, struct ifl_error *error)
+{
+    char path[sizeof document->path], found[128];
+    const char *name = tree_text(base);
+    if (!name)
+        return tree_fail(base, error,
+                         "%s is %s, expected the name of a deployment, a path or a map", where,
+                         tree_describe(base, found));
+    const bool joins = beside && *name != '/' && data_is_path(name);
+    if (snprintf(path, sizeof path, "%s%s", joins ? beside : "", name) >= (int)sizeof path)
+        return tree_fail(base, error, "%s is a path of more than %zu bytes", where, sizeof path);
+    return document_find("deployments", path, document, error) < 0 ? blame(base, error) : 0;
+}
+
+int deployment_find(const struct node *map, const char *beside, char path[512],
+                    struct ifl_error *error)
+{
+    struct document document = {.path = ""};
+    const struct node *base = base_of(map);
+    const int code = base ? find_document(base, "deployment", beside, &document, error) : 0;
+    memcpy(path, document.path, sizeof document.path);
+    return code;
+}
+
+/* ---- reading ---- */
+
+enum { MAX_SECTION_FIELDS = 16, MAX_SECTIONS = 16 };
+
+/* Makes the value that stands in `before` the field's default. */
+static void take_default(struct ifl_param *field, const char *before)
+{
+    const void *at = before + field->offset;
+    if (field->type == IFL_REAL)
+        field->dflt = *(const double *)at;
+    else if (field->type == IFL_INT)
+        field->dflt = *(const int32_t *)at;
+    else if (field->type == IFL_BOOL)
+        field->dflt = *(const bool *)at;
+    else
+        field->choices = at;
+    ifl_assert(field->type != IFL_COUNT && field->type != IFL_TIME && field->type != IFL_CHOICE);
+}
+
+/* fields_read, but with the values of `before` as defaults; NULL: with those of the table. */
+static int lay_fields(const struct node *map, const char *where, const struct ifl_param *fields,
+                      size_t n, const char *const *others, const void *before, void *out,
+                      struct ifl_error *error)
+{
+    struct ifl_param over[MAX_SECTION_FIELDS];
+    ifl_require(n <= MAX_SECTION_FIELDS);
+    memcpy(over, fields, n * sizeof *fields);
+    for (size_t i = 0; before && i < n; i++)
+        take_default(&over[i], before);
+    return fields_read(map, where, over, n, others, out, error);
+}
+
+static int lay_section(const struct node *root, const char *where,
+                       const struct deployment_section *section, const struct deployment *before,
+                       struct deployment *deployment, struct ifl_error *error)
+{
+    char path[64];
+    const struct node *map = tree_child(root, section->name);
+    snprintf(path, sizeof path, "%s%s%s", where, *where ? "." : "", section->name);
+    if (!before && (!map || tree_is_null(map)))
+        return tree_fail(root, error, "%s is missing, expected a map of keys", path);
+    return lay_fields(map, path, section->fields, section->n_fields, NULL,
+                      before ? (const char *)before + section->offset : NULL,
+                      (char *)deployment + section->offset, error);
+}
+
+/* Lays a map over `deployment`, or reads a whole one. */
+static int lay_map(const struct node *map, const char *where, bool is_file, bool is_whole,
+                   struct deployment *deployment, struct ifl_error *error)
+{
+    const struct deployment copy = *deployment, *before = is_whole ? NULL : &copy;
+    const char *others[MAX_SECTIONS + 2] = {NULL};
+    size_t n = 0;
+    for (; n < deployment_n_sections; n++)
+        others[n] = deployment_sections[n].name;
+    if (!is_file)
+        others[n] = "base";
+    int code = lay_fields(map, where, deployment_fields, DEPLOYMENT_FIELDS, others, before,
+                          deployment, error);
+    for (size_t i = 0; i < deployment_n_sections && code == 0; i++)
+        code = lay_section(map, where, &deployment_sections[i], before, deployment, error);
+    return code;
+}
+
+static int load_document(const struct document *document, struct deployment *deployment,
+                         struct ifl_error *error)
+{
+    struct node *root;
+    *deployment = (struct deployment){.name = ""};
+    memcpy(deployment->name, document->stem, sizeof deployment->name);
+    if (tree_load(document->path, &root, error) < 0)
+        return error->code;
+    const int code = lay_map(root, "", true, true, deployment, error);
+    tree_free(root);
+    return code;
+}
+
+int deployment_load(const char *name, struct deployment *deployment, struct ifl_error *error)
+{
+    struct document document;
+    const int code = document_find("deployments", name, &document, error);
+    return code < 0 ? code : load_document(&document, deployment, error);
+}
+
+int deployment_lay(const struct node *map, const char *where, const char *beside,
+                   struct deployment *deployment, struct ifl_error *error)
+{
+    struct document document;
+    const struct node *base = base_of(map);
+    const bool is_whole = !base && !*deployment->name;
+    if (!map || tree_is_null(map))
+        return 0;
+    if (base && base->kind != NODE_LIST &&
+        (find_document(base, base == map ? where : "deployment.base", beside, &document, error) ||
+         load_document(&document, deployment, error)))
+        return error->code;
+    return base == map && map->kind == NODE_SCALAR
+               ? 0
+               : lay_map(map, where, false, is_whole, deployment, error);
+}
+
+/* ---- sections of profiles before there were deployments ---- */
+
+struct old_host {
+    double layer_us, step_us, seq_us, floor_ms;
+    bool eager;
+};
+
+static const struct ifl_param old_host_fields[] = {
+    REAL(old_host, layer_us, NAN, 0, 1e6, "us", "of a step, for each layer"),
+    REAL(old_host, step_us, 0, 0, 1e9, "us", "of a step"),
+    REAL(old_host, seq_us, 0, 0, 1e6, "us", "of a step, for each sequence in it"),
+    REAL(old_host, floor_ms, 0, 0, 1e6, "ms", "shortest forward pass"),
+    BOOL(old_host, eager, "kernels are launched one by one"),
+};
+
+const char *const deployment_old_sections[] = {"host", "memory", NULL};
+
+static int read_old_section(const struct node *root, const char *name,
+                            const struct ifl_param *fields, size_t n, void *out,
+                            struct ifl_error *error)
+{
+    const struct node *map = tree_child(root, name);
+    if (!map || tree_is_null(map))
+        return tree_fail(root, error, "%s is missing, expected a map of keys", name);
+    return fields_read(map, name, fields, n, NULL, out, error);
+}
+
+/* Division, not multiplication by 1e-6: it gives the double that is nearest to the decimal number
+ * in seconds. */
+int deployment_read_old(const struct node *root, struct deployment *deployment,
+                        struct ifl_error *error)
+{
+    struct old_host old = {0};
+    if (read_old_section(root, "host", old_host_fields, COUNT_OF(old_host_fields), &old, error) ||
+        read_old_section(root, "memory", deployment_memory_fields, DEPLOYMENT_MEMORY_FIELDS,
+                         &deployment->memory, error))
+        return error->code;
+    deployment->host = (struct host_times){.layer_s = old.layer_us / 1e6,
+                                           .step_s = old.step_us / 1e6,
+                                           .seq_s = old.seq_us / 1e6,
+                                           .floor_s = old.floor_ms / 1e3,
+                                           .eager = old.eager};
+    return 0;
+}
+
+/* ---- writing ---- */
+
+static void write_remark(remark_fn *remark, void *context, const char *section, const char *field,
+                         FILE *out)
+{
+    const char *text = remark ? remark(context, section, field) : NULL;
+    fprintf(out, text ? "  # %s\n" : "\n", text);
+}
+
+void deployment_write(const struct deployment *deployment, remark_fn *remark, void *context,
+                      FILE *out)
+{
+    char text[1100];
+    fprintf(out, "\ndeployment:\n");
+    for (size_t i = 0; i < DEPLOYMENT_FIELDS; i++) {
+        const struct ifl_param *field = &deployment_fields[i];
+        field_print(field, deployment, text, sizeof text);
+        if (field->type == IFL_TEXT ? *((const char *)deployment + field->offset) != '\0'
+                                    : strcmp(text, "0") != 0)
+            fprintf(out, "  %s: %s\n", field->name, text);
+    }
+    for (size_t i = 0; i < deployment_n_sections; i++) {
+        const struct deployment_section *section = &deployment_sections[i];
+        fprintf(out, "  %s:", section->name);
+        write_remark(remark, context, section->name, NULL, out);
+        for (size_t j = 0; j < section->n_fields; j++) {
+            const struct ifl_param *field = &section->fields[j];
+            field_print(field, (const char *)deployment + section->offset, text, sizeof text);
+            fprintf(out, "    %s: %s", field->name, text);
+            write_remark(remark, context, section->name, field->name, out);
+        }
+    }
+}
