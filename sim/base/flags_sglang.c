@@ -37,7 +37,7 @@ static const struct server_flag flags[] = {
     UNMODELLED("decode_attention_backend", NULL, VALUE, "auto|none|default", KERNELS),
     UNMODELLED("disable_cuda_graph", NULL, NOTHING, NULL,
                "steps without CUDA graphs: those of the hardware profile have them, "
-               "cost.host_floor_s may hold the difference"),
+               "deployment.host.floor_s may hold the difference"),
     UNMODELLED("disable_cuda_graph_padding", NULL, NOTHING, NULL, GRAPHS),
     UNMODELLED("disable_custom_all_reduce", NULL, NOTHING, "auto|none|default", KERNELS),
     UNMODELLED("disable_flashinfer", NULL, NOTHING, "auto|none|default", KERNELS),

@@ -76,7 +76,7 @@ static const struct server_flag flags[] = {
     UNMODELLED("enable_prompt_adapter", NULL, NOTHING, NULL, ADAPTERS),
     UNMODELLED("enforce_eager", NULL, NOTHING, NULL,
                "steps without CUDA graphs: those of the hardware profile have them, "
-               "cost.host_floor_s may hold the difference"),
+               "deployment.host.floor_s may hold the difference"),
     UNMODELLED("eplb_config", NULL, JSON, NULL, EXPERTS),
     UNMODELLED("gdn_prefill_backend", NULL, VALUE, "auto|None", KERNELS),
     UNMODELLED("hf_config_path", NULL, VALUE, NULL, SHAPE),

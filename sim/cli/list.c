@@ -59,7 +59,7 @@ static int list_policies(struct ifl_error *error)
     return 0;
 }
 
-/* ---- presets, models, hardware ---- */
+/* ---- presets, models, hardware, deployments ---- */
 
 static const char *text_of(const struct node *map, const char *key)
 {
@@ -109,19 +109,16 @@ static int list_names(const char *kind, struct ifl_error *error)
     return code;
 }
 
-static int list_presets(struct ifl_error *error)
+/* Prints the file of a name. */
+static int list_one(const char *kind, const char *name, struct ifl_error *error)
 {
-    return list_names("serving", error);
-}
-
-static int list_models(struct ifl_error *error)
-{
-    return list_names("models", error);
-}
-
-static int list_hardware(struct ifl_error *error)
-{
-    return list_names("hardware", error);
+    char path[512];
+    struct node *root;
+    if (data_resolve(kind, name, path, error) < 0 || tree_load(path, &root, error) < 0)
+        return error->code;
+    const int code = tree_print(root, stdout, error);
+    tree_free(root);
+    return code;
 }
 
 /* ---- traces ---- */
@@ -184,15 +181,25 @@ static int list_figures(struct ifl_error *error)
 
 static const struct topic {
     const char *name;
+    const char *kind; /* of files, as data_names takes it; NULL: `list` prints the topic */
     int (*list)(struct ifl_error *error);
-} topics[] = {{"policies", list_policies}, {"presets", list_presets}, {"models", list_models},
-              {"hardware", list_hardware}, {"traces", list_traces},   {"keys", list_keys},
-              {"figures", list_figures}};
+} topics[] = {{"policies", NULL, list_policies},
+              {"presets", "serving", NULL},
+              {"models", "models", NULL},
+              {"hardware", "hardware", NULL},
+              {"deployments", "deployments", NULL},
+              {"traces", NULL, list_traces},
+              {"keys", NULL, list_keys},
+              {"figures", NULL, list_figures}};
 
-static int list(const struct topic *topic)
+/* `name`: of one file; NULL: all. */
+static int list(const struct topic *topic, const char *name)
 {
     struct ifl_error error;
-    return topic->list(&error) < 0 ? cli_fail(&error) : 0;
+    const int code = !topic->kind ? topic->list(&error)
+                     : name       ? list_one(topic->kind, name, &error)
+                                  : list_names(topic->kind, &error);
+    return code < 0 ? cli_fail(&error) : 0;
 }
 
 int cli_list(int argc, char **argv)
@@ -205,8 +212,8 @@ int cli_list(int argc, char **argv)
     for (size_t i = 0; i < plugins.n; i++)
         if (registry_load_plugin(plugins.of[i], &error) < 0)
             return cli_fail(&error);
-    for (size_t i = 0; wanted.n == 1 && i < sizeof topics / sizeof *topics; i++)
-        if (strcmp(wanted.of[0], topics[i].name) == 0)
-            return list(&topics[i]);
+    for (size_t i = 0; wanted.n > 0 && i < sizeof topics / sizeof *topics; i++)
+        if (strcmp(wanted.of[0], topics[i].name) == 0 && wanted.n <= (topics[i].kind ? 2u : 1u))
+            return list(&topics[i], wanted.n == 2 ? wanted.of[1] : NULL);
     return usage_fail("list");
 }

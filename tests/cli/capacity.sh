@@ -113,7 +113,7 @@ done
 
 # An ensemble. Every forward pass takes the host's floor of S = 0.1 s: an M/D/1 queue again. A member's floor is S f,
 # f lognormal around 1 with a median error of 20%, so the log of f has the standard deviation 0.2 / 0.6745 = 0.2965.
-sed -e 's/layer_us: 24/layer_us: 0/' -e 's/floor_ms: 0/floor_ms: 100/' \
+sed 's/^deployment: .*/deployment: {base: vllm, host: {layer_s: 0, floor_s: 0.1}}/' \
     "$INFLIGHT_DATA/configs/hardware/a100-80gb-sxm.yaml" >floor.yaml
 "$inflight" trace generate -n 3000 --prompt fixed:100 --output-tokens fixed:1 -o short.csv
 cat >ensemble.yaml <<'END'

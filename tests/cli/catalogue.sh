@@ -4,7 +4,7 @@
 . "$(dirname "$0")/expect.sh"
 
 # lists: the title of each kind, and every file of its folder
-for topic in policies presets models hardware traces keys; do
+for topic in policies presets models hardware deployments traces keys; do
     succeeds "$inflight" list $topic
     cp logs/out $topic
 done
@@ -25,13 +25,17 @@ each_file() {
 each_file presets configs/serving .yaml .yaml
 each_file models configs/models .yaml .yaml
 each_file hardware configs/hardware .yaml .yaml
+each_file deployments configs/deployments .yaml .yaml
+succeeds "$inflight" list deployments eager-2024
+printed '  eager: true'
+refuses 'unknown deployment vlm, did you mean vllm?' "$inflight" list deployments vlm
 each_file traces traces/data .gz ''
 for format in azure sharegpt vidur burstgpt mooncake bailian llmservingsim inflight \
     requests bench aiperf guidellm llmservingsim-run blis llm-d vtc; do
     listed traces "^    $format  *[^ ]"
 done
 for key in model workload.trace workload.arrivals.rate_rps serving.preset serving.kv.num_blocks \
-    cost.step_s slo.ttft_s output.dir serving.batching.max_seqs serving.preempt.fate; do
+    deployment.base deployment.host.step_s deployment.memory.workspace_gib cost.step_s slo.ttft_s output.dir serving.batching.max_seqs serving.preempt.fate; do
     listed keys "^$key  *[^ ]"
 done
 
@@ -115,7 +119,7 @@ fi
 
 # lists without data are errors that name the searched folders
 mkdir bare
-for topic in presets models hardware traces; do
+for topic in presets models hardware deployments traces; do
     refuses 'here and none in /nonexistent; INFLIGHT_DATA may name' \
         sh -c 'cd bare && INFLIGHT_DATA=/nonexistent exec "$1" list "$2"' - "$inflight" $topic
 done

@@ -109,6 +109,17 @@ fresh_inputs
 partly hardware
 printf '# remark\n' >>hardware.yaml
 says 'note: hardware/.parts: hardware profile ./hardware.yaml has changed since' hardware
+# the deployment that the profile names
+printf 'host: {layer_s: 1e-5}\nmemory: {workspace_gib: 1}\n' >server.yaml
+sed -i 's/^deployment: .*/deployment: .\/server.yaml/' hardware.yaml
+partly server
+printf '# remark\n' >>server.yaml
+says 'note: server/.parts: hardware profile ./hardware.yaml has changed since' server
+fresh_inputs
+# and one that the configuration names
+partly deployed --set deployment=./server.yaml
+printf '# remark\n' >>server.yaml
+says 'note: deployed/.parts: deployment ./server.yaml has changed since' deployed --set deployment=./server.yaml
 fresh_inputs
 printf 'corrections: corrections.csv\n' >>hardware.yaml
 printf 'op,n,k,size,factor\ngemm,,,1,1.5\n' >corrections.csv

@@ -22,7 +22,7 @@ to_full() {
     code=$? wanted=1 pattern='No space left on device'
     judge
 }
-for topic in policies presets models hardware traces keys; do
+for topic in policies presets models hardware deployments traces keys; do
     to_full "$inflight" list $topic
 done
 to_full "$inflight" --version

@@ -46,7 +46,7 @@ Test(study_errors, values)
     expect_wrong(SMALL "workload.limit: 3\n", 4, 1,
                  "unknown key workload.limit, expected one of "
                  "model, hardware, executor, replications, steady_state, sweep, workload, serving, "
-                 "cost, engine, parallel, "
+                 "deployment, cost, engine, parallel, "
                  "cluster, slo, output, capacity");
 }
 

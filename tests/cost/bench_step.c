@@ -10,12 +10,12 @@ enum { N_STEPS = 1000000 };
 int main(void)
 {
     struct model model;
-    struct hardware hardware;
+    struct platform platform;
     struct ifl_error error;
     int64_t sum_ns = 0;
-    if (model_load("llama-2-7b", &model, &error) || hardware_load("h100-sxm", &hardware, &error))
+    if (model_load("llama-2-7b", &model, &error) || hardware_load("h100-sxm", &platform, &error))
         return 1;
-    struct cost *cost = cost_create_roofline(&model, &hardware, 1, 1, 16, &error);
+    struct cost *cost = cost_create_roofline(&model, &platform, 1, 1, 16, &error);
     if (!cost)
         return 1;
     const clock_t begin = clock();

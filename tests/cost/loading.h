@@ -17,12 +17,17 @@ static inline struct model load_model(const char *name)
     return model;
 }
 
+static inline struct platform load_platform(const char *name)
+{
+    struct platform platform;
+    struct ifl_error error = {0};
+    cr_assert_eq(hardware_load(name, &platform, &error), 0, "%s: %s", name, error.text);
+    return platform;
+}
+
 static inline struct hardware load_hardware(const char *name)
 {
-    struct hardware hardware;
-    struct ifl_error error = {0};
-    cr_assert_eq(hardware_load(name, &hardware, &error), 0, "%s: %s", name, error.text);
-    return hardware;
+    return load_platform(name).hardware;
 }
 
 /* Writes a file of its own under /tmp and leaves its path. */

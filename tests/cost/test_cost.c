@@ -5,19 +5,19 @@
 #include "inflight/random.h"
 #include "loading.h"
 
-static struct cost *roofline(const struct model *model, const struct hardware *hardware,
+static struct cost *roofline(const struct model *model, const struct platform *platform,
                              int32_t tensor_parallel)
 {
     struct ifl_error error = {0};
-    struct cost *cost = cost_create_roofline(model, hardware, tensor_parallel, 1, 16, &error);
+    struct cost *cost = cost_create_roofline(model, platform, tensor_parallel, 1, 16, &error);
     cr_assert_not_null(cost, "%s", error.text);
     return cost;
 }
 
-static int64_t step_ns(const struct model *model, const struct hardware *hardware,
+static int64_t step_ns(const struct model *model, const struct platform *platform,
                        int32_t tensor_parallel, struct ifl_step_totals totals)
 {
-    struct cost *cost = roofline(model, hardware, tensor_parallel);
+    struct cost *cost = roofline(model, platform, tensor_parallel);
     const int64_t ns = cost_step_ns(cost, &totals);
     cost_destroy(cost);
     return ns;
@@ -88,20 +88,21 @@ Test(linear, refuses_what_is_no_duration)
 
 /* ---- roofline: one term at a time, all others negligible ---- */
 
-static struct hardware weightless(void)
+static struct platform weightless(void)
 {
-    return (struct hardware){
-        .name = "weightless",
-        .gpu = {.peak_tflops = 1e12, .memory_gb_per_s = 1e15, .n_sms = 100, .memory_gib = 80},
-        .gemm = {.compute_frac = 1, .memory_frac = 1, .exponent = 2},
-        .prefill = {.compute_frac = 1, .causal_frac = 0.5},
-        .decode = {.memory_frac = 1},
-        .decode_mixed = {.memory_frac = 1},
-        .elementwise = {.memory_frac = 1},
-        .allreduce = {{.gb_per_s = 1e15}, {.gb_per_s = 1e15}, {.gb_per_s = 1e15}},
-        .swap_out = {.gb_per_s = 1e15},
-        .swap_in = {.gb_per_s = 1e15},
-    };
+    return (struct platform){
+        .hardware = {
+            .name = "weightless",
+            .gpu = {.peak_tflops = 1e12, .memory_gb_per_s = 1e15, .n_sms = 100, .memory_gib = 80},
+            .gemm = {.compute_frac = 1, .memory_frac = 1, .exponent = 2},
+            .prefill = {.compute_frac = 1, .causal_frac = 0.5},
+            .decode = {.memory_frac = 1},
+            .decode_mixed = {.memory_frac = 1},
+            .elementwise = {.memory_frac = 1},
+            .allreduce = {{.gb_per_s = 1e15}, {.gb_per_s = 1e15}, {.gb_per_s = 1e15}},
+            .swap_out = {.gb_per_s = 1e15},
+            .swap_in = {.gb_per_s = 1e15},
+        }};
 }
 
 static struct model tiny(void)
@@ -121,18 +122,18 @@ static struct model tiny(void)
 Test(roofline, counts_its_launches)
 {
     const struct model model = tiny();
-    struct hardware hw = weightless();
-    hw.gemm.launch_us = 1;
+    struct platform hw = weightless();
+    hw.hardware.gemm.launch_us = 1;
     cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 41000); /* 4 a layer and the head */
     hw = weightless();
-    hw.elementwise.launch_us = 1;
+    hw.hardware.elementwise.launch_us = 1;
     cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 40000);
     hw = weightless();
-    hw.prefill.launch_us = 1;
+    hw.hardware.prefill.launch_us = 1;
     cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 1);
     cr_expect_eq(step_ns(&model, &hw, 1, prefilling(3, 10)), 10000);
     hw = weightless();
-    hw.decode.launch_us = 1;
+    hw.hardware.decode.launch_us = 1;
     cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 10000);
     cr_expect_eq(step_ns(&model, &hw, 1, prefilling(3, 10)), 1);
 }
@@ -140,13 +141,13 @@ Test(roofline, counts_its_launches)
 Test(roofline, two_all_reduces_a_layer_among_ranks)
 {
     const struct model model = tiny();
-    struct hardware hw = weightless();
-    hw.allreduce[0].latency_us = 2;
-    hw.allreduce[1].latency_us = 3;
+    struct platform hw = weightless();
+    hw.hardware.allreduce[0].latency_us = 2;
+    hw.hardware.allreduce[1].latency_us = 3;
     cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 1);
     cr_expect_eq(step_ns(&model, &hw, 2, decoding(3, 10)), 40000);
     cr_expect_eq(step_ns(&model, &hw, 4, decoding(3, 10)), 60000);
-    hw.allreduce[0] = (struct lines_profile){.gb_per_s = 1};
+    hw.hardware.allreduce[0] = (struct lines_profile){.gb_per_s = 1};
     /* 20 x 3 tokens x 64 x 2 bytes at 1 byte/ns */
     cr_expect_eq(step_ns(&model, &hw, 2, decoding(3, 10)), 7680);
 }
@@ -156,8 +157,8 @@ Test(roofline, two_all_reduces_a_layer_among_ranks)
 Test(roofline, decoding_reads_the_kv)
 {
     const struct model model = tiny();
-    struct hardware hw = weightless();
-    hw.decode.memory_frac = hw.decode_mixed.memory_frac = 1e-15;
+    struct platform hw = weightless();
+    hw.hardware.decode.memory_frac = hw.hardware.decode_mixed.memory_frac = 1e-15;
     cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 19200);
     cr_expect_eq(step_ns(&model, &hw, 2, decoding(3, 10)), 9600);
     struct ifl_step_totals mixed = decoding(3, 10);
@@ -170,8 +171,8 @@ Test(roofline, decoding_reads_the_kv)
 Test(roofline, prefill_computes_its_pairs)
 {
     const struct model model = tiny();
-    struct hardware hw = weightless();
-    hw.prefill.compute_frac = 1e-15;
+    struct platform hw = weightless();
+    hw.hardware.prefill.compute_frac = 1e-15;
     cr_expect_eq(step_ns(&model, &hw, 1, prefilling(6, 4)), 42 * 4 * 8 * 8 * 10);
     cr_expect_eq(step_ns(&model, &hw, 4, prefilling(6, 4)), 42 * 4 * 8 * 2 * 10);
 }
@@ -179,12 +180,12 @@ Test(roofline, prefill_computes_its_pairs)
 Test(roofline, host_and_floor)
 {
     const struct model model = tiny();
-    struct hardware hw = weightless();
-    hw.host = (struct host_profile){.layer_us = 2, .step_us = 50, .seq_us = 1};
+    struct platform hw = weightless();
+    hw.deployment.host = (struct host_times){.layer_s = 2e-6, .step_s = 50e-6, .seq_s = 1e-6};
     cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 20000 + 50000 + 3000);
-    hw.host.floor_ms = 4;
+    hw.deployment.host.floor_s = 4e-3;
     cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 73000 + 4000000);
-    hw.gemm.launch_us = 1000;
+    hw.hardware.gemm.launch_us = 1000;
     cr_expect_eq(step_ns(&model, &hw, 1, decoding(3, 10)), 73000 + 41000000);
 }
 
@@ -192,16 +193,16 @@ Test(roofline, host_and_floor)
 Test(roofline, swaps_alone)
 {
     const struct model model = tiny();
-    struct hardware hw = weightless();
-    hw.host = (struct host_profile){.layer_us = 2, .step_us = 50, .floor_ms = 4};
-    hw.swap_out = (struct lines_profile){.latency_us = 3, .gb_per_s = 1};
-    hw.swap_in = (struct lines_profile){.latency_us = 5, .gb_per_s = 2};
-    hw.block_copy = (struct block_copy_profile){.launch_us = 7, .memory_frac = 1};
+    struct platform hw = weightless();
+    hw.deployment.host = (struct host_times){.layer_s = 2e-6, .step_s = 50e-6, .floor_s = 4e-3};
+    hw.hardware.swap_out = (struct lines_profile){.latency_us = 3, .gb_per_s = 1};
+    hw.hardware.swap_in = (struct lines_profile){.latency_us = 5, .gb_per_s = 2};
+    hw.hardware.block_copy = (struct block_copy_profile){.launch_us = 7, .memory_frac = 1};
     struct ifl_step_totals totals = {.n_blocks_out = 2, .n_blocks_in = 1};
     const int64_t swaps_ns = 50000 + 2 * (3000 + 10240) + 5000 + 5120;
     cr_expect_eq(step_ns(&model, &hw, 1, totals), swaps_ns);
     totals.n_blocks_copied = 3;
-    const double copies_ns = 7000 + 2 * 3 * 10240 / hw.gpu.memory_gb_per_s;
+    const double copies_ns = 7000 + 2 * 3 * 10240 / hw.hardware.gpu.memory_gb_per_s;
     cr_expect_eq(step_ns(&model, &hw, 1, totals), swaps_ns + (int64_t)(copies_ns + 0.5));
     cr_expect_eq(step_ns(&model, &hw, 1, (struct ifl_step_totals){0}), 50000);
 }
@@ -211,13 +212,13 @@ Test(roofline, swaps_alone)
 Test(roofline, stages_send_hidden_states)
 {
     const struct model model = tiny();
-    struct hardware hw = weightless();
+    struct platform hw = weightless();
     struct ifl_error error = {0};
     cr_expect_null(cost_create_roofline(&model, &hw, 1, 2, 16, &error));
     cr_expect_not_null(strstr(error.text, "send_recv"), "%s", error.text);
-    hw.send_recv = (struct send_recv_profile){.latency_us = 9, .gb_per_s = 1};
-    hw.swap_out = (struct lines_profile){.latency_us = 3, .gb_per_s = 1};
-    hw.host.layer_us = 2;
+    hw.hardware.send_recv = (struct send_recv_profile){.latency_us = 9, .gb_per_s = 1};
+    hw.hardware.swap_out = (struct lines_profile){.latency_us = 3, .gb_per_s = 1};
+    hw.deployment.host.layer_s = 2e-6;
     struct cost *cost = cost_create_roofline(&model, &hw, 1, 2, 16, &error);
     cr_assert_not_null(cost, "%s", error.text);
     struct ifl_step_totals totals = decoding(4, 10);
@@ -232,7 +233,7 @@ Test(roofline, stages_send_hidden_states)
 Test(roofline, memory_of_durations_changes_none)
 {
     const struct model model = load_model("llama-3-8b");
-    const struct hardware hw = load_hardware("h100-sxm");
+    const struct platform hw = load_platform("h100-sxm");
     struct cost *cost = roofline(&model, &hw, 1);
     const int32_t sizes[] = {1, 7, 4096, 16384, 16385, 40000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
@@ -247,7 +248,7 @@ Test(roofline, memory_of_durations_changes_none)
 Test(roofline, more_work_never_takes_less)
 {
     const struct model model = load_model("llama-3-70b");
-    const struct hardware hw = load_hardware("a100-80gb-sxm");
+    const struct platform hw = load_platform("a100-80gb-sxm");
     struct cost *cost = roofline(&model, &hw, 4);
     int64_t last_prefill_ns = 0, last_decode_ns = 0, last_context_ns = 0;
     for (int32_t n = 1; n < 20000; n += 37) {
@@ -266,12 +267,12 @@ Test(roofline, more_work_never_takes_less)
 Test(roofline, refuses_ranks_without_a_line)
 {
     const struct model model = load_model("llama-2-7b");
-    struct hardware hw = load_hardware("h100-sxm");
+    struct platform hw = load_platform("h100-sxm");
     struct ifl_error error = {0};
     cr_expect_null(cost_create_roofline(&model, &hw, 16, 1, 16, &error));
     cr_expect_not_null(strstr(error.text, "parallel.tensor is 16"));
     cr_expect_null(cost_create_roofline(&model, &hw, 3, 1, 16, &error));
-    hw.allreduce[0] = (struct lines_profile){0};
+    hw.hardware.allreduce[0] = (struct lines_profile){0};
     cr_expect_null(cost_create_roofline(&model, &hw, 2, 1, 16, &error));
     cr_expect_not_null(strstr(error.text, "h100-sxm"));
 }
@@ -282,7 +283,7 @@ Test(roofline, refuses_ranks_without_a_line)
 static double decode_s(const char *model_name, int32_t prompt, int32_t output)
 {
     const struct model model = load_model(model_name);
-    const struct hardware hw = load_hardware("h100-sxm");
+    const struct platform hw = load_platform("h100-sxm");
     struct cost *cost = roofline(&model, &hw, 1);
     int64_t ns = 0;
     for (int32_t i = 1; i < output; i++) {
@@ -309,7 +310,7 @@ static double prefill_error(const char *model_name, int32_t prompt, int32_t cach
                             double measured_s)
 {
     const struct model model = load_model(model_name);
-    const struct hardware hw = load_hardware("h100-sxm");
+    const struct platform hw = load_platform("h100-sxm");
     const struct ifl_step_totals totals = prefilling(prompt - cached, cached);
     return (double)step_ns(&model, &hw, 1, totals) * 1e-9 / measured_s - 1;
 }
@@ -366,13 +367,13 @@ Test(run, of_a_roofline_is_its_steps)
     for (size_t m = 0; m < 2; m++)
         for (size_t p = 0; p < 3; p++) {
             const struct model model = load_model(models[m]);
-            struct hardware hardware = load_hardware(profiles[p]);
-            expect_runs_as_steps(roofline(&model, &hardware, 1));
-            hardware.host.floor_ms = 30;
-            hardware.corrections = (struct corrections){
+            struct platform platform = load_platform(profiles[p]);
+            expect_runs_as_steps(roofline(&model, &platform, 1));
+            platform.deployment.host.floor_s = 0.03;
+            platform.hardware.corrections = (struct corrections){
                 .of = {{CORRECT_DECODE, 0, 0, 1000, 1.3}, {CORRECT_DECODE, 0, 0, 200000, 0.9}},
                 .n_of = 2};
-            expect_runs_as_steps(roofline(&model, &hardware, 1));
+            expect_runs_as_steps(roofline(&model, &platform, 1));
         }
 }
 

@@ -27,11 +27,12 @@ Test(hardware, profiles_hold_the_data_sheets_peaks)
 Test(hardware, all_reduces_are_for_2_4_and_8_gpus)
 {
     const struct hardware hw = load_hardware("h100-sxm");
-    cr_expect_eq(hardware_allreduce(&hw, 4), &hw.allreduce[1]);
-    cr_expect_eq(hardware_allreduce(&hw, 8), &hw.allreduce[2]);
-    cr_expect_null(hardware_allreduce(&hw, 1));
-    cr_expect_null(hardware_allreduce(&hw, 3));
-    cr_expect_null(hardware_allreduce(&hw, 16));
+    cr_expect_eq(hardware_allreduce(&hw, false, 4), &hw.allreduce[1]);
+    cr_expect_eq(hardware_allreduce(&hw, false, 8), &hw.allreduce[2]);
+    cr_expect_null(hardware_allreduce(&hw, false, 1));
+    cr_expect_null(hardware_allreduce(&hw, false, 3));
+    cr_expect_null(hardware_allreduce(&hw, false, 16));
+    cr_expect_eq(hardware_allreduce(&hw, true, 4), &hw.allreduce_eager[1]);
 }
 
 static const char *const gpu =
@@ -47,32 +48,32 @@ static const char *const rest =
     "swap_in: {latency_us: 1, gb_per_s: 1}\n";
 
 static int load_text(const char *first, const char *middle, const char *last,
-                     struct hardware *hardware, struct ifl_error *error)
+                     struct platform *platform, struct ifl_error *error)
 {
     char text[2048], path[64];
     snprintf(text, sizeof text, "%s%s%s", first, middle, last);
     write_temporary("inflight-hardware", "yaml", text, path);
     *error = (struct ifl_error){0};
-    const int code = hardware_load(path, hardware, error);
+    const int code = hardware_load(path, platform, error);
     remove(path);
     return code;
 }
 
 Test(hardware, optional_keys_have_defaults)
 {
-    struct hardware hw;
+    struct platform hw;
     struct ifl_error error;
     cr_assert_eq(load_text(gpu, rest, "memory: {workspace_gib: 1}\n", &hw, &error), 0, "%s",
                  error.text);
-    cr_expect_eq(hw.memory.activation_tokens, 4096);
-    cr_expect_eq(hw.host.floor_ms, 0);
-    cr_expect_eq(hw.swap.piece_bytes, 0);
-    cr_expect_null(hardware_allreduce(&hw, 2));
+    cr_expect_eq(hw.deployment.memory.activation_tokens, 4096);
+    cr_expect_eq(hw.deployment.host.floor_s, 0);
+    cr_expect_eq(hw.hardware.swap.piece_bytes, 0);
+    cr_expect_null(hardware_allreduce(&hw.hardware, false, 2));
 }
 
 static void expect_error(const char *first, const char *last, int line, const char *words)
 {
-    struct hardware hw;
+    struct platform hw;
     struct ifl_error error;
     cr_expect_eq(load_text(first, rest, last, &hw, &error), IFL_E_INPUT, "%s", words);
     cr_expect_eq(error.line, line, "%s: line %d", error.text, error.line);

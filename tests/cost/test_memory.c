@@ -5,7 +5,7 @@
 #include "cost/memory.h"
 #include "loading.h"
 
-static int32_t blocks(const char *model_name, const struct hardware *hw, int32_t tensor_parallel,
+static int32_t blocks(const char *model_name, const struct platform *hw, int32_t tensor_parallel,
                       double utilization)
 {
     const struct model model = load_model(model_name);
@@ -27,8 +27,9 @@ static const struct model small = {.layers = 1,
                                    .max_model_len = 64,
                                    .weight_bytes = 2,
                                    .kv_bytes = 2};
-static const struct hardware one_gib = {
-    .gpu = {.memory_gib = 1}, .memory = {.workspace_gib = 0.125, .activation_tokens = 1000}};
+static const struct platform one_gib = {
+    .hardware.gpu = {.memory_gib = 1},
+    .deployment.memory = {.workspace_gib = 0.125, .activation_tokens = 1000}};
 
 /* 1 GiB, half of it usable, 128 MiB workspace; a model of one layer, all terms by hand. */
 Test(memory, by_hand)
@@ -67,7 +68,7 @@ Test(memory, free_share_as_tensorrt_llm_logs)
 {
     const struct model model = load_model("llama-2-7b");
     const double weights_gib = (double)model_weight_bytes(&model, 2) / (1 << 30);
-    const struct hardware hw = {.gpu = {.memory_gib = 70.48 + weights_gib}};
+    const struct platform hw = {.hardware.gpu = {.memory_gib = 70.48 + weights_gib}};
     struct memory_plan plan;
     struct ifl_error error = {0};
     const struct memory_options options = {2, 64, 0.9};
@@ -79,7 +80,7 @@ Test(memory, free_share_as_tensorrt_llm_logs)
 Test(memory, free_share_refuses_with_its_arithmetic)
 {
     const struct model model = load_model("llama-2-70b");
-    const struct hardware hw = load_hardware("h100-sxm");
+    const struct platform hw = load_platform("h100-sxm");
     struct memory_plan plan;
     struct ifl_error error = {0};
     const struct memory_options options = {1, 64, 0.9};
@@ -91,12 +92,12 @@ Test(memory, free_share_refuses_with_its_arithmetic)
  * of 16, token budgets 4096 and 64. */
 Test(memory, vllm_on_h100_within_two_blocks)
 {
-    struct hardware hw = load_hardware("h100-sxm");
+    struct platform hw = load_platform("h100-sxm");
     cr_expect_leq(abs(blocks("llama-2-7b", &hw, 1, 0.9) - 7438), 2, "%d",
                   blocks("llama-2-7b", &hw, 1, 0.9));
     cr_expect_leq(abs(blocks("codellama-34b", &hw, 1, 0.9) - 2537), 2, "%d",
                   blocks("codellama-34b", &hw, 1, 0.9));
-    hw.memory.activation_tokens = 64;
+    hw.deployment.memory.activation_tokens = 64;
     cr_expect_leq(abs(blocks("codellama-34b", &hw, 1, 0.9) - 2790), 2, "%d",
                   blocks("codellama-34b", &hw, 1, 0.9));
 }
@@ -105,7 +106,7 @@ Test(memory, vllm_on_h100_within_two_blocks)
  * 0.95. Its runtime reserves otherwise than vLLM does. */
 Test(memory, distserve_on_a100_within_four_percent)
 {
-    const struct hardware hw = load_hardware("a100-80gb-sxm");
+    const struct platform hw = load_platform("a100-80gb-sxm");
     const struct {
         const char *model;
         int32_t tensor_parallel, tokens;
@@ -124,7 +125,7 @@ Test(memory, distserve_on_a100_within_four_percent)
 Test(memory, what_does_not_fit_is_said_with_its_arithmetic)
 {
     const struct model model = load_model("llama-2-70b");
-    const struct hardware hw = load_hardware("h100-sxm");
+    const struct platform hw = load_platform("h100-sxm");
     struct memory_plan plan;
     struct ifl_error error = {0};
     cr_expect_eq(memory_plan(&model, &hw, &(struct memory_options){1, 16, 0.9}, &plan, &error),
@@ -138,7 +139,7 @@ Test(memory, what_does_not_fit_is_said_with_its_arithmetic)
 Test(memory, options_out_of_range_are_refused)
 {
     const struct model model = load_model("llama-2-7b");
-    const struct hardware hw = load_hardware("h100-sxm");
+    const struct platform hw = load_platform("h100-sxm");
     struct memory_plan plan;
     struct ifl_error error = {0};
     cr_expect_eq(memory_plan(&model, &hw, &(struct memory_options){1, 0, 0.9}, &plan, &error),
@@ -179,7 +180,7 @@ Test(memory, prints_a_paragraph)
 static int32_t whole_requests(const char *model_name, int32_t tensor_parallel)
 {
     const struct model model = load_model(model_name);
-    const struct hardware hw = load_hardware("a100-80gb-sxm");
+    const struct platform hw = load_platform("a100-80gb-sxm");
     struct memory_plan plan;
     struct ifl_error error = {0};
     cr_assert_eq(memory_plan_whole_requests(&model, &hw,
@@ -201,7 +202,7 @@ Test(memory, whole_requests_as_vidur_counts)
 Test(memory, opt_13b_on_a100_40gb)
 {
     const struct model model = load_model("opt-13b");
-    const struct hardware hw = load_hardware("a100-40gb-sxm");
+    const struct platform hw = load_platform("a100-40gb-sxm");
     cr_expect_eq(INT64_C(12) * (1 << 30) / model_kv_bytes_per_token(&model, 1), 15728);
     const int32_t n_slots = 16 * blocks("opt-13b", &hw, 1, 0.9);
     cr_expect_lt(fabs(n_slots / 15728.0 - 1), 0.10, "%d slots", n_slots);

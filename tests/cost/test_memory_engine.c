@@ -65,16 +65,16 @@ static enum memory_rule rule_of(const struct row *row)
 static struct memory_plan plan_of(const struct row *row)
 {
     const struct model model = model_of(row);
-    struct hardware hardware =
-        load_hardware(strcmp(word(row, "link"), "nvlink") == 0 ? "h100-sxm" : "rtx-4090");
+    struct platform platform =
+        load_platform(strcmp(word(row, "link"), "nvlink") == 0 ? "h100-sxm" : "rtx-4090");
     const struct memory_options options = {(int32_t)number(row, "tensor"), 16,
                                            number(row, "utilization")};
     const struct memory_profile_run run = {(int32_t)number(row, "max_batched_tokens"),
                                            (int32_t)number(row, "max_seqs")};
     struct memory_plan plan;
     struct ifl_error error = {0};
-    hardware.gpu.memory_gib = number(row, "memory_gib");
-    cr_assert_eq(memory_plan_engine(&model, &hardware, &options, rule_of(row), &run, &plan, &error),
+    platform.hardware.gpu.memory_gib = number(row, "memory_gib");
+    cr_assert_eq(memory_plan_engine(&model, &platform, &options, rule_of(row), &run, &plan, &error),
                  0, "%s: %s", word(row, "model"), error.text);
     return plan;
 }
@@ -198,11 +198,11 @@ Test(memory_engine, graphs_as_logged)
         const struct model model = model_of(&row);
         const struct memory_options options = {(int32_t)number(&row, "tensor"), 16, 0.95};
         const struct memory_profile_run run = {8192, 1024};
-        const struct hardware hardware = load_hardware("h100-sxm");
+        const struct platform platform = load_platform("h100-sxm");
         struct memory_plan plan;
         struct ifl_error error = {0};
         cr_assert_eq(
-            memory_plan_engine(&model, &hardware, &options, MEMORY_VLLM_0_20, &run, &plan, &error),
+            memory_plan_engine(&model, &platform, &options, MEMORY_VLLM_0_20, &run, &plan, &error),
             0, "%s", error.text);
         const double off = (double)plan.graph_bytes / gib - logged;
         printf("# %-8s %-20s graphs %+.2f GiB\n", word(&row, "half"), word(&row, "model"), off);
@@ -221,21 +221,21 @@ Test(memory_engine, graphs_as_logged)
 static const struct memory_options two_a100 = {2, 16, 0.95};
 static const struct memory_profile_run of_a100 = {2048, 256};
 
-static struct memory_plan plan_70b(const struct hardware *hardware)
+static struct memory_plan plan_70b(const struct platform *platform)
 {
     const struct model model = load_model("llama-3.1-70b");
     struct memory_plan plan;
     struct ifl_error error = {0};
     cr_assert_eq(
-        memory_plan_engine(&model, hardware, &two_a100, MEMORY_VLLM_0_8, &of_a100, &plan, &error),
+        memory_plan_engine(&model, platform, &two_a100, MEMORY_VLLM_0_8, &of_a100, &plan, &error),
         0, "%s", error.text);
     return plan;
 }
 
 Test(memory_engine, llama_70b_on_two_a100)
 {
-    const struct hardware hardware = load_hardware("a100-80gb-sxm");
-    const struct memory_plan plan = plan_70b(&hardware);
+    const struct platform platform = load_platform("a100-80gb-sxm");
+    const struct memory_plan plan = plan_70b(&platform);
     cr_expect_lt(fabs(plan.n_blocks / 2290.0 - 1), 0.05, "%d", plan.n_blocks);
     cr_expect(memory_end(&plan, MEMORY_LOW) < 2290 && memory_end(&plan, MEMORY_HIGH) > 2290);
 }
@@ -244,8 +244,8 @@ Test(memory_engine, llama_70b_on_two_a100)
  * bytes beside 2048 hidden states of 16 KiB, and 0.07 GiB. */
 Test(memory_engine, the_terms_by_hand)
 {
-    const struct hardware hardware = load_hardware("a100-80gb-sxm");
-    const struct memory_plan plan = plan_70b(&hardware);
+    const struct platform platform = load_platform("a100-80gb-sxm");
+    const struct memory_plan plan = plan_70b(&platform);
     cr_expect_float_eq((double)plan.workspace_bytes, 0.66 * gib, 2);
     cr_expect_float_eq((double)plan.collective_bytes, 1.82 * gib, 2);
     cr_expect_float_eq((double)plan.activation_bytes,
@@ -259,8 +259,8 @@ Test(memory_engine, the_terms_by_hand)
 
 Test(memory_engine, the_arithmetic_is_printed)
 {
-    const struct hardware hardware = load_hardware("a100-80gb-sxm");
-    const struct memory_plan plan = plan_70b(&hardware);
+    const struct platform platform = load_platform("a100-80gb-sxm");
+    const struct memory_plan plan = plan_70b(&platform);
     char text[768] = "";
     FILE *out = fmemopen(text, sizeof text, "w");
     cr_assert_not_null(out);
@@ -277,31 +277,31 @@ Test(memory_engine, the_arithmetic_is_printed)
 /* Ends of the interval are 1.645 standard deviations away; a draw of one moves the count by one. */
 Test(memory_engine, a_draw_moves_the_count)
 {
-    struct hardware hardware = load_hardware("a100-80gb-sxm");
-    const struct memory_plan plan = plan_70b(&hardware);
+    struct platform platform = load_platform("a100-80gb-sxm");
+    const struct memory_plan plan = plan_70b(&platform);
     const double sd = (double)plan.error_bytes / (double)plan.block_bytes;
     cr_expect_float_eq((double)plan.error_bytes, hypot(0.15, 0.182) * gib, 2);
     cr_expect_leq(abs(memory_end(&plan, MEMORY_HIGH) - (int)(plan.n_blocks + 1.6449 * sd)), 1);
-    hardware.memory.drawn_sds = -1;
-    cr_expect_leq(abs(plan_70b(&hardware).n_blocks - (int)(plan.n_blocks - sd)), 1);
-    hardware.memory.drawn_sds = -100;
-    cr_expect_eq(plan_70b(&hardware).n_blocks, 1);
+    platform.deployment.memory.drawn_sds = -1;
+    cr_expect_leq(abs(plan_70b(&platform).n_blocks - (int)(plan.n_blocks - sd)), 1);
+    platform.deployment.memory.drawn_sds = -100;
+    cr_expect_eq(plan_70b(&platform).n_blocks, 1);
 }
 
 Test(memory_engine, what_does_not_fit_is_said_with_its_arithmetic)
 {
     const struct model model = load_model("llama-3.1-70b");
-    const struct hardware hardware = load_hardware("h100-sxm");
+    const struct platform platform = load_platform("h100-sxm");
     const struct memory_options one = {1, 16, 0.92};
     struct memory_plan plan;
     struct ifl_error error = {0};
     cr_expect_eq(
-        memory_plan_engine(&model, &hardware, &one, MEMORY_VLLM_0_20, &of_a100, &plan, &error),
+        memory_plan_engine(&model, &platform, &one, MEMORY_VLLM_0_20, &of_a100, &plan, &error),
         IFL_E_INPUT);
     cr_expect_not_null(strstr(error.text, "131.42 weights"), "%s", error.text);
     cr_expect_not_null(strstr(error.text, "CUDA graphs leaves -"), "%s", error.text);
     cr_expect_eq(
-        memory_plan_engine(&model, &hardware, &one, MEMORY_SGLANG, &of_a100, &plan, &error),
+        memory_plan_engine(&model, &platform, &one, MEMORY_SGLANG, &of_a100, &plan, &error),
         IFL_E_INPUT);
     cr_expect_not_null(strstr(error.text, "by the rule sglang"), "%s", error.text);
 }
@@ -311,11 +311,11 @@ Test(memory_engine, what_does_not_fit_is_said_with_its_arithmetic)
 static struct memory_plan plan_8b(enum memory_rule rule, struct memory_profile_run run)
 {
     const struct model model = load_model("llama-3-8b");
-    const struct hardware hardware = load_hardware("h100-sxm");
+    const struct platform platform = load_platform("h100-sxm");
     const struct memory_options options = {1, 16, 0.9};
     struct memory_plan plan;
     struct ifl_error error = {0};
-    cr_assert_eq(memory_plan_engine(&model, &hardware, &options, rule, &run, &plan, &error), 0,
+    cr_assert_eq(memory_plan_engine(&model, &platform, &options, rule, &run, &plan, &error), 0,
                  "%s", error.text);
     return plan;
 }
@@ -362,12 +362,12 @@ Test(memory_engine, releases_count_differently)
 Test(memory_engine, options_out_of_range_are_refused)
 {
     const struct model model = load_model("llama-3-8b");
-    const struct hardware hardware = load_hardware("h100-sxm");
+    const struct platform platform = load_platform("h100-sxm");
     const struct memory_options wrong[] = {{1, 0, 0.9}, {1, 16, 1.5}, {3, 16, 0.9}};
     struct memory_plan plan;
     struct ifl_error error = {0};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
-        cr_expect_eq(memory_plan_engine(&model, &hardware, &wrong[i], MEMORY_VLLM_0_20, &of_a100,
+        cr_expect_eq(memory_plan_engine(&model, &platform, &wrong[i], MEMORY_VLLM_0_20, &of_a100,
                                         &plan, &error),
                      IFL_E_INPUT);
 }

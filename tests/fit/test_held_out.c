@@ -19,13 +19,13 @@ static struct fit_report fly(const struct trial *trial)
 {
     struct fit_data data;
     struct fit_report report;
-    struct hardware hardware;
+    struct platform platform;
     struct ifl_error error = {0};
     const struct fit_options options = {trial->train, trial->n_train};
-    cr_assert_eq(hardware_load(trial->gpu, &hardware, &error), 0, "%s", error.text);
+    cr_assert_eq(hardware_load(trial->gpu, &platform, &error), 0, "%s", error.text);
     cr_assert_eq(fit_data_read(trial->tables, trial->n_tables, &data, &error), 0, "%s", error.text);
     cr_assert_eq(where_keep(&data, trial->where, trial->n_where, &error), 0, "%s", error.text);
-    cr_assert_eq(fit_profile(&data, &options, &hardware, &report, &error), 0, "%s", error.text);
+    cr_assert_eq(fit_profile(&data, &options, &platform, &report, &error), 0, "%s", error.text);
     fit_report_free(&report);
     fit_data_free(&data);
     return report;
@@ -126,7 +126,7 @@ Test(held_out, all_reduces_of_other_sizes)
 
 /* Fits step logs of one and two ranks and predicts four: the all-reduce of two ranks is scaled as
  * in a ring. */
-static void expect_steps(const struct hardware *hardware, const char *const *where, size_t n_where,
+static void expect_steps(const struct platform *platform, const char *const *where, size_t n_where,
                          size_t n_rows, double median, double p95)
 {
     struct fit_data data;
@@ -135,7 +135,7 @@ static void expect_steps(const struct hardware *hardware, const char *const *whe
     const char *const four[] = {DATA "aic_fpm_b300_qwen3-32b_tp4_steps.csv.gz"};
     cr_assert_eq(fit_data_read(four, 1, &data, &error), 0, "%s", error.text);
     cr_assert_eq(where_keep(&data, where, n_where, &error), 0, "%s", error.text);
-    cr_assert_eq(fit_judge(&data, hardware, &verdict, &error), 0, "%s", error.text);
+    cr_assert_eq(fit_judge(&data, platform, &verdict, &error), 0, "%s", error.text);
     expect_below(where[0], &verdict.rows[FIT_STEP], n_rows, median, p95);
     fit_verdict_free(&verdict);
     fit_data_free(&data);
@@ -150,13 +150,13 @@ Test(held_out, steps_of_four_ranks)
     const struct fit_options options = {NULL, 0};
     struct fit_data data;
     struct fit_report report;
-    struct hardware hardware;
+    struct platform platform;
     struct ifl_error error = {0};
-    cr_assert_eq(hardware_load("b300", &hardware, &error), 0, "%s", error.text);
+    cr_assert_eq(hardware_load("b300", &platform, &error), 0, "%s", error.text);
     cr_assert_eq(fit_data_read(tables, 2, &data, &error), 0, "%s", error.text);
-    cr_assert_eq(fit_profile(&data, &options, &hardware, &report, &error), 0, "%s", error.text);
+    cr_assert_eq(fit_profile(&data, &options, &platform, &report, &error), 0, "%s", error.text);
     fit_report_free(&report);
     fit_data_free(&data);
-    expect_steps(&hardware, decode, 1, 6650, 0.035, 0.07);
-    expect_steps(&hardware, mixed, 2, 211, 0.08, 0.25);
+    expect_steps(&platform, decode, 1, 6650, 0.035, 0.07);
+    expect_steps(&platform, mixed, 2, 211, 0.08, 0.25);
 }

@@ -16,17 +16,17 @@ struct rows {
 };
 
 /* An A100's peaks, and kernels made up. */
-static const struct hardware truth = {
-    .gpu = {.peak_tflops = 312, .memory_gb_per_s = 2039, .n_sms = 108},
-    .gemm = {6, 0.8, 0.7, 1.7, 0.2},
-    .prefill = {12, 0.6, 250, 0.9, 0.4, 4},
-    .decode = {15, 1.5, 0.8, 5, 25},
-    .elementwise = {3, 0.6},
-    .allreduce = {{5, 180, 40, 200, 4e6}},
-    .send_recv = {12, 150},
-    .swap_out = {.latency_us = 7, .gb_per_s = 22},
-    .swap_in = {.latency_us = 5, .gb_per_s = 25},
-    .block_copy = {4, 0.8},
+static const struct platform truth = {
+    .hardware.gpu = {.peak_tflops = 312, .memory_gb_per_s = 2039, .n_sms = 108},
+    .hardware.gemm = {6, 0.8, 0.7, 1.7, 0.2},
+    .hardware.prefill = {12, 0.6, 250, 0.9, 0.4, 4},
+    .hardware.decode = {15, 1.5, 0.8, 5, 25},
+    .hardware.elementwise = {3, 0.6},
+    .hardware.allreduce = {{5, 180, 40, 200, 4e6}},
+    .hardware.send_recv = {12, 150},
+    .hardware.swap_out = {.latency_us = 7, .gb_per_s = 22},
+    .hardware.swap_in = {.latency_us = 5, .gb_per_s = 25},
+    .hardware.block_copy = {4, 0.8},
 };
 
 static void add(struct rows *rows, struct fit_sample sample)
@@ -78,19 +78,20 @@ static void measure(const struct form *form, struct rows *rows, double noise, bo
     gsl_rng_free(rng);
 }
 
-static struct hardware blank(void)
+static struct platform blank(void)
 {
-    struct hardware hardware = {.gpu = truth.gpu};
-    hardware.prefill.causal_frac = 0.5;
-    hardware.decode_mixed = (struct decode_mixed_profile){1, 1}; /* likewise */
-    hardware.decode.stream_gb_per_s = 10; /* not 0: contexts of unshared KV heads are not split */
-    hardware.allreduce[0].bulk_from_bytes = truth.allreduce[0].bulk_from_bytes;
-    return hardware;
+    struct platform platform = {.hardware.gpu = truth.hardware.gpu};
+    platform.hardware.prefill.causal_frac = 0.5;
+    platform.hardware.decode_mixed = (struct decode_mixed_profile){1, 1}; /* likewise */
+    platform.hardware.decode.stream_gb_per_s =
+        10; /* not 0: contexts of unshared KV heads are not split */
+    platform.hardware.allreduce[0].bulk_from_bytes = truth.hardware.allreduce[0].bulk_from_bytes;
+    return platform;
 }
 
 static double true_value(const struct form_parameter *of)
 {
-    struct hardware copy = truth;
+    struct platform copy = truth;
     return *form_parameter_at(&copy, of);
 }
 
@@ -103,7 +104,7 @@ static void expect_recovery(enum fit_op op)
     int n = 0, n_far = 0;
     make_rows(op, &rows);
     for (unsigned long seed = 1; n < 200; seed++) {
-        struct hardware fitted = blank();
+        struct platform fitted = blank();
         struct solution solution;
         struct ifl_error error = {0};
         measure(form, &rows, 0.03, false, seed);
@@ -155,27 +156,29 @@ Test(solve, outliers_hardly_pull)
 {
     static struct rows rows;
     const struct form *form = form_of(FIT_GEMM);
-    struct hardware fitted = blank();
+    struct platform fitted = blank();
     struct solution solution;
     struct ifl_error error = {0};
     make_rows(FIT_GEMM, &rows);
     measure(form, &rows, 0.01, true, 7);
     cr_assert_eq(solve(form, rows.at, rows.n, SOLVE_DETERMINED, &fitted, &solution, &error), 0,
                  "%s", error.text);
-    cr_expect_lt(fabs(fitted.gemm.compute_frac / 0.8 - 1), 0.08, "%g", fitted.gemm.compute_frac);
-    cr_expect_lt(fabs(fitted.gemm.memory_frac / 0.7 - 1), 0.08, "%g", fitted.gemm.memory_frac);
+    cr_expect_lt(fabs(fitted.hardware.gemm.compute_frac / 0.8 - 1), 0.08, "%g",
+                 fitted.hardware.gemm.compute_frac);
+    cr_expect_lt(fabs(fitted.hardware.gemm.memory_frac / 0.7 - 1), 0.08, "%g",
+                 fitted.hardware.gemm.memory_frac);
 }
 
 static void expect_refusal(const struct rows *rows, enum fit_op op, const char *name)
 {
-    struct hardware fitted = blank();
+    struct platform fitted = blank();
     struct solution solution;
     struct ifl_error error = {0};
     cr_expect_eq(
         solve(form_of(op), rows->at, rows->n, SOLVE_DETERMINED, &fitted, &solution, &error),
         IFL_E_INPUT, "%s was determined", name);
     cr_expect_not_null(strstr(error.text, name), "%s, not %s", error.text, name);
-    cr_expect_eq(fitted.gemm.launch_us, 0, "a refusal left numbers behind");
+    cr_expect_eq(fitted.hardware.gemm.launch_us, 0, "a refusal left numbers behind");
 }
 
 Test(solve, refuses_too_few_rows)
@@ -203,7 +206,7 @@ Test(solve, holds_what_only_a_context_shows)
 {
     static struct rows rows;
     const struct form *form = form_of(FIT_PREFILL);
-    struct hardware fitted = blank();
+    struct platform fitted = blank();
     struct solution solution;
     struct ifl_error error = {0};
     make_rows(FIT_PREFILL, &rows);
@@ -212,9 +215,9 @@ Test(solve, holds_what_only_a_context_shows)
     measure(form, &rows, 0.01, false, 1);
     cr_assert_eq(solve(form, rows.at, rows.n, SOLVE_DETERMINED, &fitted, &solution, &error), 0,
                  "%s", error.text);
-    cr_expect_eq(fitted.prefill.causal_frac, 0.5);
+    cr_expect_eq(fitted.hardware.prefill.causal_frac, 0.5);
     cr_expect(solution.held[3]);
     /* 0.9 / 0.6 as 0.5 / e_a */
-    cr_expect_lt(fabs(fitted.prefill.compute_frac / (0.6 * 0.5 / 0.9) - 1), 0.02, "%g",
-                 fitted.prefill.compute_frac);
+    cr_expect_lt(fabs(fitted.hardware.prefill.compute_frac / (0.6 * 0.5 / 0.9) - 1), 0.02, "%g",
+                 fitted.hardware.prefill.compute_frac);
 }

@@ -26,7 +26,7 @@ static void write_profile(const char *fit, char path[64])
 }
 
 struct drawn {
-    struct hardware nominal, member[N];
+    struct platform nominal, member[N];
 };
 
 static struct drawn *draw_with_host(const char *fit, double host_error_frac)
@@ -63,11 +63,11 @@ Test(spread, a_class_is_off_by_one_factor)
 {
     struct drawn *drawn = draw("fit:\n  gemm: {held_out_median: 0.08}\n");
     static double off[N];
-    const double small = gemm_s(&drawn->nominal, 1, 4096, 4096, 2);
-    const double large = gemm_s(&drawn->nominal, 4096, 11008, 4096, 2);
+    const double small = gemm_s(&drawn->nominal.hardware, 1, 4096, 4096, 2);
+    const double large = gemm_s(&drawn->nominal.hardware, 4096, 11008, 4096, 2);
     for (int i = 0; i < N; i++) {
-        const double factor = gemm_s(&drawn->member[i], 1, 4096, 4096, 2) / small;
-        cr_assert_float_eq(gemm_s(&drawn->member[i], 4096, 11008, 4096, 2) / large, factor,
+        const double factor = gemm_s(&drawn->member[i].hardware, 1, 4096, 4096, 2) / small;
+        cr_assert_float_eq(gemm_s(&drawn->member[i].hardware, 4096, 11008, 4096, 2) / large, factor,
                            1e-9 * factor);
         off[i] = fabs(log(factor));
     }
@@ -85,9 +85,9 @@ Test(spread, attention_takes_its_factor_whole)
     const struct prefill_shape short_one = {64, 0, 4096, 64, 1},
                                long_one = {512, 1048576, 262144, 2560, 1};
     const struct decode_shape few = {1, 100}, many = {64, 100000};
-    const struct hardware *of = &drawn->nominal;
+    const struct hardware *of = &drawn->nominal.hardware;
     for (int i = 0; i < 50; i++) {
-        const struct hardware *m = &drawn->member[i];
+        const struct hardware *m = &drawn->member[i].hardware;
         const double prefill =
             prefill_attention_s(m, &(struct attention_heads){32, 8, 128, 2}, &short_one) /
             prefill_attention_s(of, &(struct attention_heads){32, 8, 128, 2}, &short_one);
@@ -118,10 +118,12 @@ Test(spread, parameters_vary_by_their_standard_error)
     struct drawn *drawn = draw("fit:\n  gemm: {std_error: {launch_us: 0.25}}\n");
     double sum = 0, squares = 0;
     for (int i = 0; i < N; i++) {
-        const double off = drawn->member[i].gemm.launch_us - drawn->nominal.gemm.launch_us;
+        const double off =
+            drawn->member[i].hardware.gemm.launch_us - drawn->nominal.hardware.gemm.launch_us;
         sum += off;
         squares += off * off;
-        cr_assert_eq(drawn->member[i].gemm.memory_frac, drawn->nominal.gemm.memory_frac);
+        cr_assert_eq(drawn->member[i].hardware.gemm.memory_frac,
+                     drawn->nominal.hardware.gemm.memory_frac);
     }
     cr_expect_float_eq(sum / N, 0, 4 * 0.25 / sqrt(N));
     cr_expect_float_eq(sqrt(squares / N), 0.25, 4 * 0.25 / sqrt(2.0 * N));
@@ -135,10 +137,10 @@ Test(spread, memory_is_off_by_standard_deviations)
     struct drawn *drawn = draw("fit:\n  gemm: {std_error: {launch_us: 0.25}}\n");
     double sum = 0, n_inside = 0;
     for (int i = 0; i < N; i++) {
-        sum += drawn->member[i].memory.drawn_sds;
-        n_inside += fabs(drawn->member[i].memory.drawn_sds) < 1.96;
+        sum += drawn->member[i].deployment.memory.drawn_sds;
+        n_inside += fabs(drawn->member[i].deployment.memory.drawn_sds) < 1.96;
     }
-    cr_expect_eq(drawn->nominal.memory.drawn_sds, 0);
+    cr_expect_eq(drawn->nominal.deployment.memory.drawn_sds, 0);
     cr_expect_float_eq(sum / N, 0, 4 / sqrt(N));
     cr_expect_float_eq(n_inside / N, 0.95, 4 * sqrt(0.95 * 0.05 / N));
     free(drawn);
@@ -147,26 +149,27 @@ Test(spread, memory_is_off_by_standard_deviations)
 Test(spread, a_draw_depends_on_seed_and_member_alone)
 {
     struct ifl_error error = {0};
-    struct hardware first, again, other;
+    struct platform first, again, other;
     cr_assert_eq(hardware_load("h100-sxm", &first, &error), 0, "%s", error.text);
     again = other = first;
-    const struct hardware nominal = first;
+    const struct platform nominal = first;
     cr_assert_eq(spread_draw("h100-sxm", &(struct spread){1, 5, 0}, &first, &error), 0, "%s",
                  error.text);
     cr_assert_eq(spread_draw("h100-sxm", &(struct spread){1, 5, 0}, &again, &error), 0, "%s",
                  error.text);
     cr_assert_eq(spread_draw("h100-sxm", &(struct spread){2, 5, 0}, &other, &error), 0, "%s",
                  error.text);
-    cr_expect_eq(first.gemm.launch_us, again.gemm.launch_us);
-    cr_expect_neq(first.gemm.launch_us, other.gemm.launch_us);
-    cr_expect_eq(first.elementwise.launch_us, nominal.elementwise.launch_us, "nobody fitted it");
-    cr_expect_eq(first.host.layer_us, nominal.host.layer_us);
+    cr_expect_eq(first.hardware.gemm.launch_us, again.hardware.gemm.launch_us);
+    cr_expect_neq(first.hardware.gemm.launch_us, other.hardware.gemm.launch_us);
+    cr_expect_eq(first.hardware.elementwise.launch_us, nominal.hardware.elementwise.launch_us,
+                 "nobody fitted it");
+    cr_expect_eq(first.deployment.host.layer_s, nominal.deployment.host.layer_s);
 }
 
 Test(spread, a_profile_without_a_fit_has_no_errors)
 {
     struct ifl_error error = {0};
-    struct hardware hardware;
+    struct platform hardware;
     char path[64];
     write_profile("", path);
     cr_assert_eq(hardware_load(path, &hardware, &error), 0, "%s", error.text);
@@ -185,8 +188,10 @@ Test(spread, the_host_of_a_deployment)
     struct drawn *drawn = draw_with_host("fit:\n  gemm: {fitted_median: 0.08}\n", 0.05);
     static double off[N];
     for (int i = 0; i < N; i++) {
-        const double factor = drawn->member[i].host.layer_us / drawn->nominal.host.layer_us;
-        cr_assert_eq(drawn->member[i].gemm.launch_us, drawn->nominal.gemm.launch_us);
+        const double factor =
+            drawn->member[i].deployment.host.layer_s / drawn->nominal.deployment.host.layer_s;
+        cr_assert_eq(drawn->member[i].hardware.gemm.launch_us,
+                     drawn->nominal.hardware.gemm.launch_us);
         off[i] = fabs(log(factor));
     }
     qsort(off, N, sizeof *off, compare);

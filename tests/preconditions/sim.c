@@ -103,17 +103,17 @@ static const struct model four_heads = {
 
 VIOLATES(cost, uneven_ranks, roofline_rank_set, "can_share")
 {
-    const struct hardware hardware = {0};
+    const struct platform platform = {0};
     struct roofline_rank rank;
-    roofline_rank_set(&rank, &four_heads, &hardware, 3, 1, 16);
+    roofline_rank_set(&rank, &four_heads, &platform, 3, 1, 16);
 }
 
 VIOLATES(cost, ranks_without_a_line, roofline_step_s, "rank->allreduce")
 {
-    const struct hardware hardware = {0};
+    const struct platform platform = {0};
     const struct ifl_step_totals totals = {0};
     struct roofline_rank rank;
-    roofline_rank_set(&rank, &four_heads, &hardware, 2, 1, 16);
+    roofline_rank_set(&rank, &four_heads, &platform, 2, 1, 16);
     roofline_step_s(&rank, &totals);
 }
 

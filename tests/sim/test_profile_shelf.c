@@ -40,16 +40,16 @@ Test(profile_shelf, a_model_and_a_hardware_of_one_name_are_two)
 {
     struct profile_shelf shelf;
     struct model model;
-    struct hardware hardware;
+    struct platform platform;
     struct ifl_error error;
     char path[40];
     write_model(path, 7);
     profile_shelf_init(&shelf);
     cr_expect_eq(profile_shelf_model(&shelf, path, &model, &error), 0);
-    cr_expect_lt(profile_shelf_hardware(&shelf, path, &hardware, &error), 0);
-    cr_assert_eq(profile_shelf_hardware(&shelf, "h100-sxm", &hardware, &error), 0, "%s",
+    cr_expect_lt(profile_shelf_hardware(&shelf, path, &platform, &error), 0);
+    cr_assert_eq(profile_shelf_hardware(&shelf, "h100-sxm", &platform, &error), 0, "%s",
                  error.text);
-    cr_expect_eq(hardware.gpu.n_sms, 132);
+    cr_expect_eq(platform.hardware.gpu.n_sms, 132);
     profile_shelf_finish(&shelf);
     unlink(path);
 }
