@@ -72,10 +72,11 @@ static const struct usage {
      "DIR... [-o DIR] [--figure NAME]... [--columns 1|2] [--rate REQUESTS_PER_S]",
      "`inflight list figures` names what can be drawn."},
     {"list", "what there is to choose from",
-     "policies|traces|keys|figures [--plugin FILE.so]...\n"
-     "presets|models|hardware|deployments [NAME]",
-     "With --plugin, policies and keys tell of its modules, too. With NAME, the file of that name "
-     "is printed."},
+     "policies|presets|models|hardware|deployments|traces|keys|figures [NAME] [--plugin "
+     "FILE.so]...",
+     "With --plugin, policies and keys tell of its modules, too. With the NAME of a preset, a "
+     "model, "
+     "a hardware profile or a deployment, that file is printed."},
 };
 enum { N_USAGES = sizeof usages / sizeof *usages };
 

@@ -130,6 +130,23 @@ Test(spread, parameters_vary_by_their_standard_error)
     free(drawn);
 }
 
+/* Profiles from before there were deployments have the errors of the host in microseconds. */
+Test(spread, errors_of_the_host_in_microseconds_are_the_same)
+{
+    struct drawn *older = draw("fit:\n  step: {std_error: {host.layer_us: 3}}\n");
+    struct drawn *newer = draw("fit:\n  step: {std_error: {host.layer_s: 3e-6}}\n");
+    double squares = 0;
+    for (int i = 0; i < N; i++) {
+        const double layer_s = newer->member[i].deployment.host.layer_s;
+        const double off = layer_s - newer->nominal.deployment.host.layer_s;
+        squares += off * off;
+        cr_assert_eq(older->member[i].deployment.host.layer_s, layer_s);
+    }
+    cr_expect_float_eq(sqrt(squares / N), 3e-6, 4 * 3e-6 / sqrt(2.0 * N));
+    free(older);
+    free(newer);
+}
+
 /* Of the fitted profile 0; of the members a standard normal: its mean within 4 standard errors, and
  * 95% of it within 1.96. */
 Test(spread, memory_is_off_by_standard_deviations)
