@@ -76,7 +76,8 @@ static void put_point(FILE *out, const char *series, int32_t batch, double inten
 
 static void put_roof(FILE *out, const struct portrait *portrait)
 {
-    const double ridge = portrait->ridge_flops_per_byte, peak = portrait->platform.hardware.gpu.peak_tflops;
+    const double ridge = portrait->ridge_flops_per_byte,
+                 peak = portrait->platform.hardware.gpu.peak_tflops;
     const double last = fmax(portrait->prefill.intensity, ridge);
     put_point(out, "roof", 0, 0.5, peak / ridge / 2);
     put_point(out, "roof", 0, ridge, peak);
