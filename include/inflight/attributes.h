@@ -52,6 +52,14 @@
       "answers to the same prompt, which share its blocks", "1")                                   \
     X(SESSION, GROUP, session, "session", 1, 0, "the conversation it is a turn of, any word",      \
       "none")                                                                                      \
+    X(ABORT, SECONDS, abort_ns, "abort_s", 0, IFL_NEVER,                                           \
+      "the client's patience: it leaves so many seconds after `arrival_s`, answered or not",       \
+      "`workload.patience`")                                                                       \
+    X(ABORT_TOKENS, WHOLE, abort_tokens, "abort_tokens", 1, 0,                                     \
+      "the client leaves as it has so many tokens of the answer", "it stays")                      \
+    X(DEADLINE, SECONDS, deadline_ns, "deadline_s", 0, IFL_NEVER,                                  \
+      "the server gives the request up so many seconds after `arrival_s`",                         \
+      "`workload.deadline_s`")                                                                     \
     X(THINK, SECONDS, think_ns, "think_s", 0, -1,                                                  \
       "seconds from the end of the session's previous row to the arrival of this one",             \
       "it arrives at `arrival_s`")                                                                 \

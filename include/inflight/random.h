@@ -24,6 +24,8 @@ enum ifl_purpose {
     IFL_DRAW_PREDICTION = 11,    /* error of a predicted length: request_id, which draw */
     IFL_DRAW_SAMPLED_TOKEN = 12, /* first token of a further sample: serial, sequence */
     IFL_DRAW_BEAM = 13,          /* which beam goes on from which: serial, token and beam */
+    IFL_DRAW_PATIENCE = 14,      /* how long a client waits: request_id */
+    IFL_DRAW_BACKOFF = 15,       /* before a client tries again: request_id, attempt */
     IFL_DRAW_ENSEMBLE = 30,      /* a fitted number, from what its fit leaves open: member, which */
 };
 

@@ -16,13 +16,26 @@
 
 #define IFL_PATH_BYTES 640
 
-enum ifl_status { IFL_FINISHED, IFL_REJECTED, IFL_FAILED, IFL_N_STATUSES };
+/* A request that leaves before its last token was ABORTED by its client or TIMED_OUT at its
+ * deadline, whether it ran or not. SHED: turned away by the gateway or the door because of the
+ * load; REJECTED: by a module of a replica, or because it can never fit; FAILED: dropped after it
+ * ran. */
+enum ifl_status {
+    IFL_FINISHED,
+    IFL_REJECTED,
+    IFL_FAILED,
+    IFL_ABORTED,
+    IFL_TIMED_OUT,
+    IFL_SHED,
+    IFL_N_STATUSES
+};
 
 /* Names of the statuses in requests.csv and timeline.json. */
 static const char *const ifl_status_names[IFL_N_STATUSES] = {
-    [IFL_FINISHED] = "finished", [IFL_REJECTED] = "rejected", [IFL_FAILED] = "failed"};
+    [IFL_FINISHED] = "finished", [IFL_REJECTED] = "rejected",   [IFL_FAILED] = "failed",
+    [IFL_ABORTED] = "aborted",   [IFL_TIMED_OUT] = "timed_out", [IFL_SHED] = "shed"};
 
-/* A request that has finished, failed or was rejected. Times are IFL_NEVER where undefined. */
+/* A request that has left. Times are IFL_NEVER where undefined. */
 struct ifl_request_record {
     uint64_t request_id;
     /* first_scheduled_ns: start of the first step that computes tokens of it */
@@ -34,6 +47,9 @@ struct ifl_request_record {
     int32_t prompt_tokens, output_tokens, cached_tokens;
     int32_t preemptions, swap_outs;
     int32_t replica;
+    /* that were computed for a request which was not answered; those that preemptions had dropped
+     * before are not counted */
+    int32_t wasted_tokens;
     enum ifl_status status;
 };
 
@@ -177,6 +193,10 @@ struct ifl_summary {
     double warmup_s;
     double kv_shared_frac; /* blocks saved by sharing / blocks that would be used without sharing */
     double cached_prompt_frac; /* of the prompt tokens of finished requests, found in the cache */
+    /* Requests that left early; 0 where none did, and then no file names them. */
+    uint64_t n_aborted, n_timed_out, n_shed;
+    uint64_t wasted_tokens; /* computed for requests that were not answered, see the record */
+    double wasted_frac;     /* of the tokens computed for all requests */
     char error[256]; /* why the point failed, empty if it did not; if it did, nothing else is set */
     /* Assumptions in the simulated durations that replace a measurement; the recorder leaves it
      * empty. */

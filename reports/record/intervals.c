@@ -83,7 +83,8 @@ int ifl_write_intervals(const struct ifl_ensemble *ensemble, const char *path,
     int rc = whole_open(&file, path, error);
     if (rc == IFL_OK)
         rc = whole_write(&file, "point,metric,value,members,mean,p05,p50,p95\n", error);
-    for (size_t c = 0; rc == IFL_OK && c < n_summary_columns; c++)
+    const size_t n_columns = summary_columns_of(ensemble->nominal);
+    for (size_t c = 0; rc == IFL_OK && c < n_columns; c++)
         if (is_number(&summary_columns[c]) && ensemble->n > 0)
             rc = write_column(&file, ensemble, &summary_columns[c], value, error);
     rc = whole_finish(&file, rc, error);

@@ -136,13 +136,13 @@ int ifl_mean_of_runs(void *context, size_t point, const char **values, struct if
 
 /* ---- replications.csv ---- */
 
-static int write_head(struct whole_file *file, const struct ifl_points *runs,
+static int write_head(struct whole_file *file, const struct ifl_points *runs, size_t n_columns,
                       struct ifl_error *error)
 {
     size_t n_bytes = 64;
     for (size_t key = 0; key + 1 < runs->n_keys; key++)
         n_bytes += row_text_bytes(runs->keys[key]);
-    for (size_t i = 0; i < n_summary_columns; i++)
+    for (size_t i = 0; i < n_columns; i++)
         n_bytes += 2 * strlen(summary_columns[i].name) + 16;
     char *at = whole_room(file, n_bytes, error);
     if (!at)
@@ -150,7 +150,7 @@ static int write_head(struct whole_file *file, const struct ifl_points *runs,
     for (size_t key = 0; key + 1 < runs->n_keys; key++)
         at = row_text(at, runs->keys[key]);
     at = row_word(row_word(at, "runs"), "saturated_runs");
-    for (size_t i = 0; i < n_summary_columns; i++) {
+    for (size_t i = 0; i < n_columns; i++) {
         char name[64];
         if (!is_number(&summary_columns[i]))
             continue;
@@ -162,9 +162,9 @@ static int write_head(struct whole_file *file, const struct ifl_points *runs,
 }
 
 static int write_group(struct whole_file *file, const struct group *group, size_t n_keys,
-                       struct ifl_error *error)
+                       size_t n_columns, struct ifl_error *error)
 {
-    size_t n_bytes = 2 * ROW_NUMBER_BYTES + 2 * n_summary_columns * ROW_REAL_BYTES;
+    size_t n_bytes = 2 * ROW_NUMBER_BYTES + 2 * n_columns * ROW_REAL_BYTES;
     for (size_t key = 0; key < n_keys; key++)
         n_bytes += row_text_bytes(group->values[key]);
     char *at = whole_room(file, n_bytes, error);
@@ -173,7 +173,7 @@ static int write_group(struct whole_file *file, const struct group *group, size_
     for (size_t key = 0; key < n_keys; key++)
         at = row_text(at, group->values[key]);
     at = row_uint(row_uint(at, group->n_flown), group->n_saturated);
-    for (size_t i = 0; i < n_summary_columns; i++) {
+    for (size_t i = 0; i < n_columns; i++) {
         if (!is_number(&summary_columns[i]))
             continue;
         const struct ifl_interval of = estimate(group, &summary_columns[i]);
@@ -187,13 +187,16 @@ static int write_groups(struct whole_file *file, const struct ifl_replications *
                         struct ifl_error *error)
 {
     struct group group;
+    size_t n_columns = 0;
     int code = group_create(&group, of, error);
     if (!code)
-        code = write_head(file, of->runs, error);
+        code = summary_columns_of_points(of->runs, &n_columns, error);
+    if (!code)
+        code = write_head(file, of->runs, n_columns, error);
     for (size_t point = 0; point < of->runs->n_points / of->n && !code; point++) {
         code = group_read(&group, of, point, error);
         if (!code)
-            code = write_group(file, &group, of->runs->n_keys - 1, error);
+            code = write_group(file, &group, of->runs->n_keys - 1, n_columns, error);
     }
     group_destroy(&group);
     return code;

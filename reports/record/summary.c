@@ -54,13 +54,20 @@ static void count_requests(const struct summary_input *input, struct ifl_summary
     const struct tally *tally = input->tally;
     const double duration_s = span_s(input), output_tokens = (double)tally->output_tokens;
     summary->n_requests = tally->n;
-    summary->n_finished = tally->n_finished;
-    summary->n_rejected = tally->n_rejected;
-    summary->n_failed = tally->n_failed;
+    summary->n_finished = tally->n_of[IFL_FINISHED];
+    summary->n_rejected = tally->n_of[IFL_REJECTED];
+    summary->n_failed = tally->n_of[IFL_FAILED];
+    summary->n_aborted = tally->n_of[IFL_ABORTED];
+    summary->n_timed_out = tally->n_of[IFL_TIMED_OUT];
+    summary->n_shed = tally->n_of[IFL_SHED];
+    summary->wasted_tokens = (uint64_t)tally->wasted_tokens;
+    summary->wasted_frac =
+        ratio((double)tally->wasted_tokens, (double)(tally->wasted_tokens + tally->prompt_tokens +
+                                                     tally->output_tokens - tally->cached_tokens));
     summary->preemptions = tally->preemptions;
     summary->swap_outs = tally->swap_outs;
     summary->duration_s = duration_s;
-    summary->request_throughput_rps = ratio((double)tally->n_finished, duration_s);
+    summary->request_throughput_rps = ratio((double)summary->n_finished, duration_s);
     summary->output_throughput_tok_per_s = ratio(output_tokens, duration_s);
     summary->total_throughput_tok_per_s =
         ratio((double)tally->prompt_tokens + output_tokens, duration_s);

@@ -49,31 +49,31 @@ static char *put_texts(char *at, const char *const *text, size_t n)
 }
 
 static int write_header(struct whole_file *file, const char *const *keys, size_t n_keys,
-                        struct ifl_error *error)
+                        size_t n_columns, struct ifl_error *error)
 {
     size_t n_bytes = texts_bytes(keys, n_keys);
-    for (size_t i = 0; i < n_summary_columns; i++)
+    for (size_t i = 0; i < n_columns; i++)
         n_bytes += row_text_bytes(summary_columns[i].name);
     char *at = whole_room(file, n_bytes, error);
     if (!at)
         return error->code;
     at = put_texts(at, keys, n_keys);
-    for (size_t i = 0; i < n_summary_columns; i++)
+    for (size_t i = 0; i < n_columns; i++)
         at = row_word(at, summary_columns[i].name);
     whole_commit(file, row_end(at));
     return IFL_OK;
 }
 
 static int write_point(struct whole_file *file, const char *const *values, size_t n_keys,
-                       const struct ifl_summary *summary, struct ifl_error *error)
+                       size_t n_columns, const struct ifl_summary *summary, struct ifl_error *error)
 {
-    const size_t n_bytes = texts_bytes(values, n_keys) + n_summary_columns * ROW_REAL_BYTES +
+    const size_t n_bytes = texts_bytes(values, n_keys) + n_columns * ROW_REAL_BYTES +
                            row_text_bytes(summary->error) + row_text_bytes(summary->assumed);
     char *at = whole_room(file, n_bytes, error);
     if (!at)
         return error->code;
     at = put_texts(at, values, n_keys);
-    for (size_t i = 0; i < n_summary_columns; i++)
+    for (size_t i = 0; i < n_columns; i++)
         at = put_metric(at, &summary_columns[i], summary);
     whole_commit(file, row_end(at));
     return IFL_OK;
@@ -83,13 +83,16 @@ static int write_points(struct whole_file *file, const struct ifl_points *points
                         struct ifl_error *error)
 {
     struct ifl_summary summary;
+    size_t n_columns = 0;
     const char **values = calloc(points->n_keys + 1, sizeof *values);
     int code =
-        values ? write_header(file, points->keys, points->n_keys, error) : ifl_fail_nomem(error);
+        values ? summary_columns_of_points(points, &n_columns, error) : ifl_fail_nomem(error);
+    if (!code)
+        code = write_header(file, points->keys, points->n_keys, n_columns, error);
     for (size_t i = 0; i < points->n_points && !code; i++) {
         code = points->at(points->context, i, values, &summary, error);
         if (!code)
-            code = write_point(file, values, points->n_keys, &summary, error);
+            code = write_point(file, values, points->n_keys, n_columns, &summary, error);
     }
     free(values);
     return code;

@@ -34,13 +34,12 @@ void tally_life(struct tally *tally, const struct life *life)
     ifl_assert(tally->n == 0 || life->arrival_ns >= tally->first_arrival_ns);
     if (tally->n++ == 0)
         tally->first_arrival_ns = life->arrival_ns;
-    tally->n_rejected += life->status == IFL_REJECTED;
-    tally->n_failed += life->status == IFL_FAILED;
+    tally->n_of[life->status]++;
+    tally->wasted_tokens += life->rare->wasted_tokens;
     tally->preemptions += (uint64_t)life->rare->preemptions;
     tally->swap_outs += (uint64_t)life->rare->swap_outs;
     if (!life_finished(life))
         return;
-    tally->n_finished++;
     tally->n_meeting_slos += life_meets_slos(life);
     tally->prompt_tokens += life->prompt_tokens;
     tally->cached_tokens += life->rare->cached_tokens;

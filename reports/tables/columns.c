@@ -53,9 +53,37 @@ const struct column summary_columns[] = {
     REAL("warmup_s", warmup_s),
     REAL("kv_shared_frac", kv_shared_frac),
     REAL("cached_prompt_frac", cached_prompt_frac),
+    COUNT("aborted", n_aborted),
+    COUNT("timed_out", n_timed_out),
+    COUNT("shed", n_shed),
+    COUNT("wasted_tokens", wasted_tokens),
+    REAL("wasted_frac", wasted_frac),
 };
 
+enum { N_OF_EARLY_LEAVERS = 5 };
 const size_t n_summary_columns = sizeof summary_columns / sizeof *summary_columns;
+const size_t n_common_columns =
+    sizeof summary_columns / sizeof *summary_columns - N_OF_EARLY_LEAVERS;
+
+size_t summary_columns_of(const struct ifl_summary *summary)
+{
+    return summary->n_aborted + summary->n_timed_out + summary->n_shed > 0 ? n_summary_columns
+                                                                           : n_common_columns;
+}
+
+int summary_columns_of_points(const struct ifl_points *points, size_t *n, struct ifl_error *error)
+{
+    *n = n_common_columns;
+    for (size_t i = 0; i < points->n_points && *n == n_common_columns; i++) {
+        struct ifl_summary summary;
+        const int rc = points->at(points->context, i, NULL, &summary, error);
+        if (rc < 0)
+            return rc;
+        if (!summary.error[0])
+            *n = summary_columns_of(&summary);
+    }
+    return 0;
+}
 
 const char *column_short_key(const char *key)
 {

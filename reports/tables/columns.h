@@ -4,6 +4,8 @@
 
 #include <stddef.h>
 
+#include "inflight/report.h"
+
 enum column_type { COLUMN_COUNT, COLUMN_REAL, COLUMN_FLAG, COLUMN_TEXT };
 
 struct column {
@@ -14,6 +16,14 @@ struct column {
 
 extern const struct column summary_columns[];
 extern const size_t n_summary_columns;
+/* The leading columns, which every file has. The others count requests that left early, and stand
+ * in files of runs in which some did. */
+extern const size_t n_common_columns;
+
+/* Columns of a file about that summary, or about those points. Negative code: a point could not be
+ * read. */
+size_t summary_columns_of(const struct ifl_summary *summary);
+int summary_columns_of_points(const struct ifl_points *points, size_t *n, struct ifl_error *error);
 
 /* The last part of a swept key, for tables and labels: rate_rps of workload.arrivals.rate_rps. */
 const char *column_short_key(const char *key);

@@ -222,6 +222,14 @@ static void put_counts(FILE *out, const struct ifl_summary *s)
         put_count(out, "rejected", s->n_rejected);
     if (s->n_failed)
         put_count(out, "failed", s->n_failed);
+    if (s->n_aborted)
+        put_count(out, "aborted", s->n_aborted);
+    if (s->n_timed_out)
+        put_count(out, "timed out", s->n_timed_out);
+    if (s->n_shed)
+        put_count(out, "shed", s->n_shed);
+    if (s->wasted_tokens)
+        put_line(out, "wasted", 1, s->wasted_frac * 100, "% of the computed tokens");
     put_line(out, "duration", 3, s->duration_s, "s");
     put_line(out, "request throughput", 3, s->request_throughput_rps, "req/s");
     put_line(out, "output throughput", 1, s->output_throughput_tok_per_s, "tok/s");

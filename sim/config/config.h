@@ -10,8 +10,10 @@
 #include "inflight/policy.h"
 #include "inflight/trace.h"
 
+#include "fleet/clients.h"
 #include "replica/kv/beams.h"
 #include "replica/kv/pool.h"
+#include "replica/leaving.h"
 #include "replica/module.h"
 #include "replica/predictor.h"
 
@@ -36,6 +38,9 @@ struct workload_config {
     int32_t shared_prefix_tokens;   /* that every prompt begins with */
     struct ifl_arrivals arrivals;
     struct predictor predictor;
+    struct patience patience;
+    struct retries retries;
+    double deadline_s; /* after which the server gives up requests without one; 0: never */
     struct beam_search beams;
 };
 
@@ -64,6 +69,7 @@ struct serving_config {
     struct door door;
     struct module_config modules[N_MODULES]; /* the cluster's router included */
     struct kv_config kv;
+    enum leave leave;
     int32_t in_flight, run_ahead; /* only one value is allowed so far */
     bool steady_runs;             /* skip plans that are promised to repeat */
     bool check_steady;            /* plan each promised step anyway and compare */

@@ -80,6 +80,8 @@ static const struct ifl_param workload_fields[] = {
     COUNT("shuffle_seed", workload.window.shuffle_seed, 0, "", "of that order"),
     INT("shared_prefix_tokens", workload.shared_prefix_tokens, 0, 0, ANY, "tokens",
         "that all prompts without a prefix group of their own begin with, for the prefix cache"),
+    REAL("deadline_s", workload.deadline_s, 0, 0, A_BILLION, "s",
+         "after its arrival the server gives up a request that names no deadline; 0: never"),
 };
 
 static const struct key_by_hand workload_by_hand[] = {
@@ -133,6 +135,29 @@ static const struct ifl_param predictor_fields[] = {
     COUNT("seed", workload.predictor.seed, 0, "", "of the errors"),
 };
 
+static const struct ifl_param patience_fields[] = {
+    CHOICE("process", workload.patience.process, "none|constant|exponential|lognormal",
+           PATIENCE_NONE,
+           "how long a client waits that names no abort_s: it leaves then, answered or not"),
+    REAL("mean_s", workload.patience.mean_s, 60, 0, A_BILLION, "s", "of that time"),
+    REAL("cv", workload.patience.cv, 1, 0.01, 50, "", "lognormal: its coefficient of variation"),
+    BOOL("until_first_token", workload.patience.until_first_token, false,
+         "a client that has its first token stays, one that names an abort_s, too"),
+    COUNT("seed", workload.patience.seed, 0, "", "of the draws"),
+};
+
+static const struct ifl_param retry_fields[] = {
+    INT("most", workload.retries.most, 0, 0, 100, "times",
+        "a client sends a request again that was shed, timed out or aborted; OpenAI's client: 2"),
+    REAL("backoff_s", workload.retries.backoff_s, 0.5, 0, A_BILLION, "s",
+         "before it does so for the first time"),
+    REAL("factor", workload.retries.factor, 2, 1, 1000, "", "by which that grows each time"),
+    REAL("max_backoff_s", workload.retries.max_backoff_s, 8, 0, A_BILLION, "s", "at most"),
+    REAL("jitter_frac", workload.retries.jitter_frac, 0.25, 0, 1, "",
+         "share of it, drawn uniformly, by which it is shorter"),
+    COUNT("seed", workload.retries.seed, 0, "", "of the draws"),
+};
+
 static const struct ifl_param beams_fields[] = {
     BOOL("search", workload.beams.search, false,
          "the samples of a request are the beams of a search, which copy each other; executor sim"),
@@ -152,6 +177,10 @@ static const struct ifl_param serving_fields[] = {
     INT("max_queued_tokens", serving.door.max_queued_tokens, 0, 0, ANY, "tokens",
         "an arrival is rejected while prompts without a first token, cached tokens included, are "
         "so long together (vLLM's max_num_queued_tokens); 0: no limit"),
+    CHOICE(
+        "leave", serving.leave, "step_end|next_step", LEAVE_STEP_END,
+        "an aborted or timed out request on the device leaves as the step in flight ends (vLLM), "
+        "or as the one behind it ends (SGLang)"),
     INT("in_flight", serving.in_flight, 1, 1, 1, "steps", "steps unfinished at a time"),
     CHOICE("run_ahead", serving.run_ahead, "false", 0, "a request may be in two unfinished steps"),
     BOOL("steady_runs", serving.steady_runs, true, "skip plans that are promised to repeat"),
@@ -328,6 +357,8 @@ const struct key_section key_sections[] = {
     {.where = "workload.filter", FIELDS(filter)},
     {.where = "workload.arrivals", FIELDS(arrivals), BY_HAND(arrivals)},
     {.where = "workload.predictor", FIELDS(predictor)},
+    {.where = "workload.patience", FIELDS(patience)},
+    {.where = "workload.retry", FIELDS(retry)},
     {.where = "workload.beams", FIELDS(beams)},
     {.where = "serving", FIELDS(serving)},
     {.where = "serving.batching", BY_HAND(module), MODULE(IFL_BATCHING)},

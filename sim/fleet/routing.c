@@ -1,6 +1,7 @@
 #include "fleet/routing.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "inflight/minmax.h"
 #include "inflight/random.h"
@@ -161,6 +162,24 @@ int routing_hold(struct routing *routing, const struct arrival *arrival, struct 
     }
     routing->held[routing->n_held++] = *arrival;
     return 0;
+}
+
+size_t routing_find_held(const struct routing *routing, uint64_t serial)
+{
+    size_t i = routing->first_held;
+    while (i < routing->n_held && routing->held[i].serial != serial)
+        i++;
+    return i;
+}
+
+void routing_give_up_held(struct routing *routing, uint64_t serial, struct arrival *arrival)
+{
+    const size_t at = routing_find_held(routing, serial);
+    ifl_assert(at < routing->n_held);
+    *arrival = routing->held[at];
+    routing->n_held--;
+    memmove(routing->held + at, routing->held + at + 1,
+            (routing->n_held - at) * sizeof *routing->held);
 }
 
 void routing_note_shed(struct routing *routing, const char *why)

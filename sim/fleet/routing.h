@@ -46,6 +46,10 @@ static inline bool routing_holds(const struct routing *routing)
 }
 /* The request waits at the gateway, behind all that are held. */
 int routing_hold(struct routing *routing, const struct arrival *arrival, struct ifl_error *error);
+/* The index of a held request; n_held: no request with that serial is held. */
+size_t routing_find_held(const struct routing *routing, uint64_t serial);
+/* A request that is held leaves the gateway. */
+void routing_give_up_held(struct routing *routing, uint64_t serial, struct arrival *arrival);
 /* The router has dropped the request; counted for the note at the end of the run. */
 void routing_note_shed(struct routing *routing, const char *why);
 /* Call it after the replica has changed. */

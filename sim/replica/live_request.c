@@ -94,7 +94,9 @@ void live_describe(struct live_request *r, const struct arrival *a)
     ifl_assert(r->pub.n_prompt == 0 && r->pub.serial == 0 && r->pub.stale.n_tokens == 0);
     struct ifl_request *pub = &r->pub;
     r->row = a->row;
+    r->attempt = a->attempt;
     r->n_output = a->n_output;
+    r->cut = a->cut;
     r->stream_tokens = a->stream_tokens;
     r->named_tokens = a->named_tokens;
     r->first_scheduled_ns = r->pub.first_token_ns = IFL_NEVER;

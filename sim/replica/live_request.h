@@ -11,6 +11,8 @@
 
 #include "inflight/attributes.h"
 #include "inflight/error.h"
+#include "inflight/minmax.h"
+#include "inflight/report.h"
 #include "inflight/request.h"
 #include "inflight/time.h"
 
@@ -42,6 +44,7 @@ struct live_request {
     struct ifl_request pub; /* first: policies hold pointers to it */
 
     size_t row;            /* in the trace */
+    int32_t attempt;       /* 0: its client sends it for the first time */
     int32_t n_output;      /* the true output length */
     int32_t stream_tokens; /* leading tokens, answer included, that are its prefix group's stream */
     int32_t named_tokens;  /* leading tokens, answer included, that its hash ids stand for */
@@ -59,6 +62,10 @@ struct live_request {
     /* cohort membership, see cohort.h */
     bool in_cohort, fresh;
     bool ended; /* it has had its last token, and the next plan, made ahead, still counts on it */
+    enum ifl_status left; /* it leaves early, as aborted or timed out; IFL_FINISHED: it does not */
+    int32_t stays_steps;  /* that end before it leaves; 0: it does not wait for the end of a step */
+    bool cut;             /* its client leaves as it has n_output tokens */
+    int32_t n_lost;       /* tokens computed for it, as it left early */
     int64_t synced_tick, finish_tick;
     int64_t shares_tick; /* the first tick with a gap that it shares with the other members */
     int32_t grow_phase;  /* its blocks are full at ticks of that phase */
@@ -92,14 +99,24 @@ struct live_request {
 /* What the workload says about a request that arrives. */
 struct arrival {
     size_t row;
+    int32_t attempt;
     uint64_t serial;
     int64_t at_ns;
     int32_t n_prompt, n_output, n_predicted;
+    bool cut; /* the answer goes on behind n_output tokens, for which the client does not wait */
     int32_t stream_tokens, named_tokens;
     struct ifl_attributes said;
     const uint64_t *hash_ids; /* of its blocks, borrowed from the trace, or NULL */
     int32_t n_hash_ids, hash_id_tokens;
 };
+
+/* The time at which the request leaves, if it is still there, and as what; IFL_NEVER: never. */
+static inline int64_t arrival_leaves_ns(const struct arrival *a, enum ifl_status *as)
+{
+    const int64_t after_ns = ifl_min(a->said.abort_ns, a->said.deadline_ns);
+    *as = a->said.abort_ns <= a->said.deadline_ns ? IFL_ABORTED : IFL_TIMED_OUT;
+    return after_ns > IFL_LAST_NS - a->at_ns ? IFL_NEVER : a->at_ns + after_ns;
+}
 
 static inline struct live_request *live(const struct ifl_request *r)
 {

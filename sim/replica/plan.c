@@ -181,6 +181,17 @@ void plan_remove(struct plan *plan, const struct live_request *r)
     }
 }
 
+bool plan_forget_prompt(struct plan *plan, const struct live_request *r)
+{
+    const size_t n_before = plan->n_planned;
+    size_t n = 0;
+    for (size_t i = 0; i < n_before; i++)
+        if (plan->planned[i].r != r)
+            plan->planned[n++] = plan->planned[i];
+    plan->n_planned = n;
+    return n < n_before;
+}
+
 void plan_pad_for_ended(struct plan *plan, const struct planned *one)
 {
     ifl_assert(!one || one->r->ended);

@@ -150,6 +150,10 @@ static inline void plan_count_rejected(struct plan *plan)
     plan->n_rejected++;
 }
 
+/* Once the plan is committed: r, whose prompt takes part in the step, leaves it. False: it takes no
+ * part with a prompt. */
+bool plan_forget_prompt(struct plan *plan, const struct live_request *r);
+
 /* ---- copies ---- */
 
 /* r gives up its n blocks on one side for as many on the other. from, only where blocks have

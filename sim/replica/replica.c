@@ -43,17 +43,18 @@ static bool may_wait_undescribed(const struct replica *replica)
 }
 
 static void take_place(struct replica *replica, struct live_request *r,
-                       const struct arrival *arrival)
+                       const struct arrival *arrival, bool pinned)
 {
     const int64_t key = first_key(replica, r);
-    if (may_wait_undescribed(replica) && waiting_line_up(&replica->here.waiting, arrival, key))
+    if (!pinned && may_wait_undescribed(replica) &&
+        waiting_line_up(&replica->here.waiting, arrival, key))
         live_give(&replica->here.pool, r);
     else
         waiting_push(&replica->here.waiting, r, key, r->pub.arrival_ns);
 }
 
 int replica_join(struct replica *replica, const struct arrival *arrival, int64_t now_ns,
-                 struct ifl_error *error)
+                 struct live_request **pinned, struct ifl_error *error)
 {
     ifl_assert(now_ns >= arrival->at_ns);
     const size_t n_here = replica_requests(replica) + 1;
@@ -67,7 +68,9 @@ int replica_join(struct replica *replica, const struct arrival *arrival, int64_t
     replica_tell_run(replica);
     view_set_now(&replica->view, now_ns);
     tell_join(replica, r);
-    take_place(replica, r, arrival);
+    take_place(replica, r, arrival, pinned != NULL);
+    if (pinned)
+        *pinned = r;
     plan_void_promise(&replica->plan);
     wakes_end_vain(&replica->wakes);
     return 0;
@@ -145,7 +148,7 @@ static void bound_promise(struct replica *replica)
 {
     struct ifl_promise promise = replica->plan.promise;
     if (!replica_only_ticks(replica) || replica->kv.device.cache.asked_lost ||
-        replica->leaving.n_ended > 0)
+        replica->leaving.n_ended + replica->leaving.n_early > 0)
         promise.n_steps = 0;
     if (promise.n_steps > REPLICA_LONGEST_RUN - 1)
         promise.n_steps = REPLICA_LONGEST_RUN - 1;
@@ -225,10 +228,19 @@ bool replica_repeat(struct replica *replica, int64_t now_ns)
 
 /* ---- leaving ---- */
 
+static enum ifl_status how_it_ended(const struct live_request *r)
+{
+    if (r->pub.stale.n_out == r->n_output)
+        return r->cut ? IFL_ABORTED : IFL_FINISHED;
+    if (r->left != IFL_FINISHED)
+        return r->left;
+    return r->first_scheduled_ns == IFL_NEVER ? IFL_REJECTED : IFL_FAILED;
+}
+
 void replica_report(const struct replica *replica, const struct live_request *r,
                     struct ifl_request_record *record)
 {
-    const bool finished = r->pub.stale.n_out == r->n_output;
+    const bool answered = r->pub.stale.n_out == r->n_output, finished = answered && !r->cut;
     *record = (struct ifl_request_record){
         .request_id = r->row,
         .replica = (int32_t)replica->fixed.number,
@@ -242,26 +254,30 @@ void replica_report(const struct replica *replica, const struct live_request *r,
         .ttft_slo_ns = r->pub.ttft_slo_ns,
         .tpot_slo_ns = r->pub.tpot_slo_ns,
         .prompt_tokens = r->pub.n_prompt,
-        .output_tokens = finished ? r->n_output : r->pub.stale.n_out,
+        .output_tokens = answered ? r->n_output : r->pub.stale.n_out,
         .cached_tokens = r->cached_tokens,
         .preemptions = r->pub.n_preempted,
         .swap_outs = r->n_swap_outs,
-        .status = finished                             ? IFL_FINISHED
-                  : r->first_scheduled_ns == IFL_NEVER ? IFL_REJECTED
-                                                       : IFL_FAILED,
+        .wasted_tokens = r->cut ? r->pub.stale.n_computed - r->cached_tokens : r->n_lost,
+        .status = how_it_ended(r),
     };
 }
 
 static void tell_leave(struct replica *replica, const struct live_request *r)
 {
-    const bool finished = r->pub.stale.n_out == r->n_output;
-    const enum ifl_leave why = finished ? IFL_LEAVE_FINISHED : IFL_LEAVE_REJECTED;
+    static const enum ifl_leave why_of[IFL_N_STATUSES] = {
+        [IFL_FINISHED] = IFL_LEAVE_FINISHED, [IFL_REJECTED] = IFL_LEAVE_REJECTED,
+        [IFL_FAILED] = IFL_LEAVE_REJECTED,   [IFL_ABORTED] = IFL_LEAVE_ABORTED,
+        [IFL_TIMED_OUT] = IFL_LEAVE_ABORTED, [IFL_SHED] = IFL_LEAVE_REJECTED};
+    const enum ifl_leave why = why_of[how_it_ended(r)];
     FOR_EACH_LISTENER (module, &replica->on.leave)
         module->policy->on_leave(module->self, &replica->view, &r->pub, why);
 }
 
 static void retire(struct replica *replica, struct live_request *r)
 {
+    if (r->stays_steps > 0)
+        leaving_forget_early(&replica->leaving, r);
     tell_leave(replica, r);
     replica_forget_rank(replica, r);
     live_give(&replica->here.pool, r);

@@ -75,6 +75,7 @@ struct replica_fixed {
     struct ifl_limits limits;
     struct kv_block block;
     enum swap_full swap_full;
+    enum leave leave;
     uint64_t seed;
     bool wants_work; /* the executor wants the work of each sequence */
     int32_t max_samples;
@@ -109,6 +110,7 @@ struct replica_options {
     enum kv_unhashed unhashed;
     enum kv_publish publish;
     enum swap_full swap_full;
+    enum leave leave;
     uint64_t seed;
     bool wants_work;
     int32_t max_samples; /* of a request; 0 counts as 1 */
@@ -126,10 +128,11 @@ static inline size_t replica_requests(const struct replica *replica)
     return replica->here.pool.n_live + waiting_undescribed(&replica->here.waiting);
 }
 
-/* The request joins the queue at now_ns: when it arrived, or later if a router held it back.
- * Negative without memory. */
+/* The request joins the queue at now_ns: when it arrived, or later if a router held it back. If
+ * `pinned` is not NULL, the request gets a record at once, which *pinned points to until it is
+ * recycled. Negative without memory. */
 int replica_join(struct replica *replica, const struct arrival *arrival, int64_t now_ns,
-                 struct ifl_error *error);
+                 struct live_request **pinned, struct ifl_error *error);
 /* Whether the request can ever run here. */
 enum replica_fit { REPLICA_FITS, REPLICA_BEYOND_MODEL, REPLICA_BEYOND_POOL };
 enum replica_fit replica_fit(const struct replica *replica, const struct arrival *arrival);
@@ -155,6 +158,10 @@ bool replica_commit(struct replica *replica);
  * is dropped before one in host memory, and that before one in the queue. It is in `gone`
  * afterwards. False: the plan has refused no request. */
 bool replica_give_up(struct replica *replica, bool at_end);
+/* The request leaves early, as aborted or timed out: at once, and is then in `gone`, or as a step
+ * ends (replica_leave.c). Call it once for a request. */
+void replica_leave(struct replica *replica, struct live_request *r, enum ifl_status status,
+                   int64_t now_ns);
 /* The step in flight has ended. Finished requests are in `gone` afterwards. Negative, too, if steps
  * in a row have produced no token for longer than filling all K/V memory one token at a time takes:
  * preemption then undoes prompts faster than they are computed, for ever. */

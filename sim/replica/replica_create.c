@@ -44,6 +44,7 @@ static struct replica_fixed fixed_of(const struct replica_options *options)
         .limits = options->limits,
         .block = kv_block_of(options->limits.block_tokens),
         .swap_full = options->swap_full,
+        .leave = options->leave,
         .seed = options->seed,
         .wants_work = options->wants_work,
         .max_samples = options->max_samples > 1 ? options->max_samples : 1,

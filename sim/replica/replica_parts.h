@@ -30,6 +30,12 @@ static inline const struct module *replica_next_admit(const struct replica *repl
 /* True if the plan decodes and does nothing else. Only such a plan may promise to repeat itself. */
 bool replica_only_ticks(const struct replica *replica);
 
+/* ---- replica_leave.c ---- */
+
+/* As a step ends, before its tokens are counted: requests that leave with it give back what they
+ * have. They are still in leaving.early. */
+void replica_detach_early(struct replica *replica);
+
 /* ---- step_builder.c and its siblings: what a policy may do in a plan ---- */
 
 extern const struct ifl_step_ops replica_step_ops;

@@ -300,11 +300,13 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
 {
     ifl_assert(replica->in_flight.busy && done->step == replica->in_flight.desc.step);
     const int64_t end_ns = done->end_ns;
-    const size_t n_requests =
-        (replica->in_flight.ticks ? replica->here.cohort.n : 0) + replica->plan.n_planned;
     int rc = 0;
     const int32_t n_steps = in_flight_end(&replica->in_flight, done);
     view_end(&replica->view, 1, end_ns);
+    if (replica->leaving.n_early > 0)
+        replica_detach_early(replica);
+    const size_t n_requests =
+        (replica->in_flight.ticks ? replica->here.cohort.n : 0) + replica->plan.n_planned;
     if (done->start_ns != replica->in_flight.desc.start_ns)
         stamp_starts(replica, done->start_ns);
     if (replica->in_flight.desc.totals.n_prefill_tokens > 0)
@@ -328,6 +330,8 @@ int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl
                      replica->in_flight.record.preempted);
     join_decoding(replica);
     let_go(replica);
+    if (replica->leaving.n_early > 0 && leaving_end_step(&replica->leaving) > 0)
+        plan_void_promise(&replica->plan);
     if (replica->leaving.n_gone > 0 && !outlasts_finishes(replica))
         plan_void_promise(&replica->plan);
     return rc;

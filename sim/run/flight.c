@@ -9,10 +9,9 @@
 
 /* ---- requests that end ---- */
 
-static int report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
+int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
     struct flight *flight = loop->flight;
-    const struct ifl_trace *trace = flight->workload->trace;
     int rc = 0;
     for (size_t i = 0; i < replica->leaving.n_gone && rc == 0; i++) {
         const struct live_request *r = replica->leaving.gone[i];
@@ -20,10 +19,11 @@ static int report_gone(struct loop *loop, struct replica *replica, struct ifl_er
         if (flight->executor->forget)
             flight->executor->forget(flight->executor_self, r->pub.serial);
         replica_report(replica, r, &record);
-        record.request_id = ifl_trace_id(trace, r->row);
+        record.request_id = workload_id(flight->workload, r->row, r->attempt);
         rc = ifl_record_request(flight->recorder, &record, error);
         if (rc == 0)
-            rc = workload_ended(flight->workload, r->row, r->pub.serial, loop->now_ns, error);
+            rc = workload_ended(flight->workload, r->row, r->pub.serial, r->attempt, record.status,
+                                loop->now_ns, error);
         routing_tell_end(&loop->routing, replica, r);
     }
     loop->asks_held = loop->asks_held || replica->leaving.n_gone > 0;
@@ -110,7 +110,6 @@ static int fall_asleep(struct loop *loop, struct replica *replica, bool moved,
 static int record_work(const struct flight *flight, const struct replica *replica,
                        const struct ifl_done *done, struct ifl_error *error)
 {
-    const struct ifl_trace *trace = flight->workload->trace;
     int rc = 0;
     for (size_t i = 0; i < replica->in_flight.desc.n_work && rc == 0; i++) {
         const struct ifl_work *work = &replica->in_flight.work[i];
@@ -118,7 +117,7 @@ static int record_work(const struct flight *flight, const struct replica *replic
         const bool decodes = work->n_context >= r->pub.n_prefill;
         const struct ifl_work_record record = {
             .step = replica->in_flight.desc.step,
-            .request_id = ifl_trace_id(trace, r->row),
+            .request_id = workload_id(flight->workload, r->row, r->attempt),
             .start_ns = done->start_ns,
             .duration_ns = done->end_ns - done->start_ns,
             .replica = (int32_t)replica->fixed.number,
@@ -148,7 +147,7 @@ static inline int end_one(struct loop *loop, struct replica *replica, const stru
     routing_tell_first_tokens(&loop->routing, replica);
     if (rc == 0 && loop->flight->records_work)
         rc = record_work(loop->flight, replica, done, error);
-    return rc == 0 && replica->leaving.n_gone > 0 ? report_gone(loop, replica, error) : rc;
+    return rc == 0 && replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : rc;
 }
 
 /* ---- steps that are ended without being submitted ---- */
@@ -161,11 +160,13 @@ static bool sees_ahead(const struct flight *flight)
            flight->steady_runs && !flight->check_steady && !flight->records_work;
 }
 
-static int64_t next_event_ns(const struct loop *loop)
+static int64_t next_event_ns(struct loop *loop)
 {
     const int64_t arrival_ns = workload_next_ns(loop->flight->workload);
     const int64_t wake_ns = event_next_ns(&loop->wakes);
-    const int64_t next_ns = ifl_min(arrival_ns, wake_ns);
+    int64_t next_ns = ifl_min(arrival_ns, wake_ns);
+    if (loop->departures.at.n > 0)
+        next_ns = ifl_min(next_ns, loop_next_departure_ns(loop));
     return ifl_min(next_ns, IFL_LAST_NS);
 }
 
@@ -214,7 +215,7 @@ static int end_after_arrivals(struct loop *loop, struct replica *replica,
 {
     loop->now_ns = done->end_ns - 1;
     wake(loop);
-    const int rc = loop_let_arrive(loop, error);
+    const int rc = loop_let_come_and_go(loop, error);
     return rc < 0 ? rc : end_one(loop, replica, done, error);
 }
 
@@ -267,12 +268,12 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
                            replica->leaving.n_ended > 0 || replica->wakes.wake_ns == loop->now_ns;
         n_tries = replica->plan.n_rejected > 0 ? 0 : n_tries; /* rejections are finite */
         const bool submits = replica_commit(replica);
-        if (replica->leaving.n_gone > 0 && (rc = report_gone(loop, replica, error)) < 0)
+        if (replica->leaving.n_gone > 0 && (rc = loop_report_gone(loop, replica, error)) < 0)
             return rc;
         if (!submits && (!moved || n_tries > replica_requests(replica) + 1)) {
             if (sleeps(loop, replica) || !replica_give_up(replica, false))
                 return fall_asleep(loop, replica, moved, error);
-            if ((rc = report_gone(loop, replica, error)) < 0)
+            if ((rc = loop_report_gone(loop, replica, error)) < 0)
                 return rc;
             n_tries = 0;
         }
@@ -281,7 +282,7 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
         rc = loop->sees_ahead ? end_foreseen(loop, replica, error) : 1;
         if (rc != 0)
             return rc < 0 ? rc : submit(loop, replica, error);
-        if ((rc = loop_let_arrive(loop, error)) < 0 || (rc = check_stop(flight, error)) < 0)
+        if ((rc = loop_let_come_and_go(loop, error)) < 0 || (rc = check_stop(flight, error)) < 0)
             return rc;
         n_tries = 0;
     }
@@ -356,7 +357,7 @@ static int give_up(struct loop *loop, struct ifl_error *error)
         if (!replica_give_up(replica, true))
             return fail_idle(flight, replica, error);
         loop_fall_due(loop, replica);
-        rc = report_gone(loop, replica, error) < 0 ? error->code : 1;
+        rc = loop_report_gone(loop, replica, error) < 0 ? error->code : 1;
     }
     return rc == 0 ? loop_give_up_held(loop, error) : rc;
 }
@@ -404,6 +405,8 @@ static int advance(struct loop *loop, struct ifl_error *error)
     int64_t until_ns = workload_next_ns(flight->workload);
     if (event_next_ns(&loop->wakes) < until_ns)
         until_ns = event_next_ns(&loop->wakes);
+    if (loop_next_departure_ns(loop) < until_ns)
+        until_ns = loop_next_departure_ns(loop);
     if (loop->n_busy == 0 && until_ns == IFL_NEVER)
         return 0;
     int rc = flight->executor->next(flight->executor_self, until_ns, &done, error);
@@ -413,6 +416,8 @@ static int advance(struct loop *loop, struct ifl_error *error)
         rc = end_step(loop, &done, error);
     if (rc == 0)
         rc = end_others(loop, error);
+    if (rc == 0)
+        rc = loop_let_leave(loop, error);
     wake(loop);
     return rc < 0 ? rc : 1;
 }
@@ -426,7 +431,7 @@ static int run(struct loop *loop, struct ifl_error *error)
         if (rc == 0 && loop->asks_held)
             rc = loop_ask_held(loop, error);
         if (rc == 0)
-            rc = loop_let_arrive(loop, error);
+            rc = loop_let_come_and_go(loop, error);
         if (rc == 0)
             rc = plan_and_ask(loop, error);
         if (rc < 0)
@@ -462,6 +467,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     flight->shed = loop.routing.refusals;
     routing_destroy(&loop.routing);
     event_heap_destroy(&loop.wakes);
+    loop_drop_departures(&loop);
     free(loop.due);
     return rc;
 }

@@ -2,9 +2,9 @@
  * to the last token. The loop is the same in virtual and in wall time: it waits for the next event,
  * delivers arrivals, and plans for the replicas that fell due.
  *
- * At equal times: ends of steps, then wakes, then requests that a router holds back, then arrivals,
- * then plans. Of several of a kind: by the number of the replica, then by the serial of the
- * request. */
+ * At equal times: ends of steps, then requests that leave, then wakes, then requests that a router
+ * holds back, then arrivals, then plans. Of several of a kind: by the number of the replica, then
+ * by the serial of the request. */
 #ifndef SIM_RUN_FLIGHT_H
 #define SIM_RUN_FLIGHT_H
 

@@ -18,23 +18,23 @@ static bool door_is_closed(const struct flight *flight, const struct arrival *a)
 }
 
 /* A request that is longer than the model or the pool could never finish. */
-static bool is_turned_away(struct flight *flight, const struct arrival *a)
+static bool is_turned_away(struct flight *flight, const struct arrival *a, enum ifl_status *status)
 {
     const enum replica_fit fit = replica_fit(&flight->replicas[0], a);
     const bool at_door = fit == REPLICA_FITS && door_is_closed(flight, a);
     flight->rejected.n_beyond_model += fit == REPLICA_BEYOND_MODEL;
     flight->rejected.n_beyond_pool += fit == REPLICA_BEYOND_POOL;
     flight->rejected.n_at_door += at_door;
+    *status = at_door ? IFL_SHED : IFL_REJECTED;
     return fit != REPLICA_FITS || at_door;
 }
 
-static int turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
-                     struct ifl_error *error)
+int loop_turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
+                   enum ifl_status status, struct ifl_error *error)
 {
     struct flight *flight = loop->flight;
-    const struct ifl_trace *trace = flight->workload->trace;
     const struct ifl_request_record record = {
-        .request_id = trace->request_id ? trace->request_id[a->row] : a->row,
+        .request_id = workload_id(flight->workload, a->row, a->attempt),
         .arrival_ns = a->at_ns,
         .first_scheduled_ns = IFL_NEVER,
         .first_token_ns = IFL_NEVER,
@@ -43,18 +43,25 @@ static int turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
         .ttft_slo_ns = a->said.ttft_slo_ns,
         .tpot_slo_ns = a->said.tpot_slo_ns,
         .prompt_tokens = a->n_prompt,
-        .status = IFL_REJECTED,
+        .status = status,
     };
     loop_count_ended(loop, 1);
     const int rc = ifl_record_request(flight->recorder, &record, error);
-    return rc < 0 ? rc : workload_ended(flight->workload, a->row, a->serial, now_ns, error);
+    return rc < 0 ? rc
+                  : workload_ended(flight->workload, a->row, a->serial, a->attempt, status, now_ns,
+                                   error);
 }
 
 static int send_to(struct loop *loop, uint32_t number, const struct arrival *a, int64_t now_ns,
                    struct ifl_error *error)
 {
     struct replica *replica = &loop->flight->replicas[number];
-    const int rc = replica_join(replica, a, now_ns, error);
+    struct live_request *r;
+    enum ifl_status as;
+    const bool leaves = arrival_leaves_ns(a, &as) != IFL_NEVER;
+    int rc = replica_join(replica, a, now_ns, leaves ? &r : NULL, error);
+    if (rc == 0 && leaves)
+        rc = loop_note_departure(loop, a, number, r, error);
     loop_fall_due(loop, replica);
     routing_note(&loop->routing, replica);
     routing_tell_sent(&loop->routing, a, number, now_ns);
@@ -65,7 +72,13 @@ static int shed(struct loop *loop, const struct arrival *a, int64_t now_ns, cons
                 struct ifl_error *error)
 {
     routing_note_shed(&loop->routing, why);
-    return turn_away(loop, a, now_ns, error);
+    return loop_turn_away(loop, a, now_ns, IFL_SHED, error);
+}
+
+static int hold(struct loop *loop, const struct arrival *a, struct ifl_error *error)
+{
+    const int rc = routing_hold(&loop->routing, a, error);
+    return rc < 0 ? rc : loop_note_departure(loop, a, 0, NULL, error);
 }
 
 /* As the router says. */
@@ -78,8 +91,7 @@ static int dispatch(struct loop *loop, const struct arrival *a, int64_t now_ns,
         return rc;
     if (route.what == IFL_SEND)
         return send_to(loop, (uint32_t)route.prefill, a, now_ns, error);
-    return route.what == IFL_HOLD ? routing_hold(&loop->routing, a, error)
-                                  : shed(loop, a, now_ns, route.why, error);
+    return route.what == IFL_HOLD ? hold(loop, a, error) : shed(loop, a, now_ns, route.why, error);
 }
 
 int loop_let_one_arrive(struct loop *loop, struct ifl_error *error)
@@ -87,8 +99,9 @@ int loop_let_one_arrive(struct loop *loop, struct ifl_error *error)
     struct flight *flight = loop->flight;
     struct arrival a;
     workload_take(flight->workload, &a);
-    return is_turned_away(flight, &a) ? turn_away(loop, &a, a.at_ns, error)
-                                      : dispatch(loop, &a, a.at_ns, error);
+    enum ifl_status status;
+    return is_turned_away(flight, &a, &status) ? loop_turn_away(loop, &a, a.at_ns, status, error)
+                                               : dispatch(loop, &a, a.at_ns, error);
 }
 
 int loop_ask_held(struct loop *loop, struct ifl_error *error)

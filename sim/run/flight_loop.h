@@ -2,8 +2,18 @@
 #ifndef SIM_RUN_FLIGHT_LOOP_H
 #define SIM_RUN_FLIGHT_LOOP_H
 
+#include "inflight/minmax.h"
+
 #include "fleet/routing.h"
 #include "run/flight.h"
+
+/* Requests whose leaving time is known (flight_leave.c). */
+struct departures {
+    struct event_heap at; /* payload: a slot */
+    struct departure *of; /* [n] slots */
+    size_t *free;         /* [n_free] slots */
+    size_t n, n_free;
+};
 
 /* What the loop keeps while it runs. */
 struct loop {
@@ -15,6 +25,7 @@ struct loop {
     bool sees_ahead;         /* steps may end without having been submitted */
     uint64_t n_untold;       /* requests that have ended, for the progress line */
     struct event_heap wakes; /* payload: the replica */
+    struct departures departures;
     bool asks_held; /* requests have left since those at the gateway were last asked about */
     int64_t now_ns;
 };
@@ -42,23 +53,54 @@ static inline void loop_fall_due(struct loop *loop, struct replica *replica)
     loop->due[loop->n_due++] = replica->fixed.number;
 }
 
+/* ---- flight.c ---- */
+
+/* Records the requests that have left the replica, and tells the workload and the router. */
+int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error);
+
+/* ---- flight_leave.c ---- */
+
+/* When the next request leaves before it is answered; IFL_NEVER: none will. */
+int64_t loop_next_departure_ns(struct loop *loop);
+/* Notes when the request leaves, if ever. r: at that replica; NULL: it is held at the gateway. */
+int loop_note_departure(struct loop *loop, const struct arrival *a, uint32_t replica,
+                        struct live_request *r, struct ifl_error *error);
+/* The request of loop_next_departure_ns leaves. */
+int loop_let_one_leave(struct loop *loop, struct ifl_error *error);
+/* All whose time has come leave. */
+int loop_let_leave(struct loop *loop, struct ifl_error *error);
+void loop_drop_departures(struct loop *loop);
+
 /* ---- flight_arrive.c ---- */
 
 /* The workload's next request arrives: it is turned away, or goes where the router says. */
 int loop_let_one_arrive(struct loop *loop, struct ifl_error *error);
 
-static inline int loop_let_arrive(struct loop *loop, struct ifl_error *error)
-{
-    int rc = 0;
-    while (rc == 0 && workload_next_ns(loop->flight->workload) <= loop->now_ns)
-        rc = loop_let_one_arrive(loop, error);
-    return rc;
-}
+/* A request turned away at now_ns is recorded with that status. */
+int loop_turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
+                   enum ifl_status status, struct ifl_error *error);
 
 /* The router is asked again about the requests that it holds back, in order of arrival. */
 int loop_ask_held(struct loop *loop, struct ifl_error *error);
 /* No event is left after which the router would be asked again: drops the first request that it
  * holds back. 1: it has; 0: it holds none. */
 int loop_give_up_held(struct loop *loop, struct ifl_error *error);
+
+/* Requests leave and arrive, in order of time, until now_ns. */
+static inline int loop_let_come_and_go(struct loop *loop, struct ifl_error *error)
+{
+    int rc = 0;
+    while (rc == 0) {
+        const int64_t arrival_ns = workload_next_ns(loop->flight->workload);
+        const int64_t until_ns = ifl_min(arrival_ns, loop->now_ns);
+        if (loop->departures.at.n > 0 && loop_next_departure_ns(loop) <= until_ns)
+            rc = loop_let_one_leave(loop, error);
+        else if (arrival_ns <= loop->now_ns)
+            rc = loop_let_one_arrive(loop, error);
+        else
+            break;
+    }
+    return rc;
+}
 
 #endif

@@ -124,6 +124,7 @@ static int create_replicas(const struct point_options *options, struct point *po
         .unhashed = config->serving.kv.unhashed,
         .publish = config->serving.kv.publish,
         .swap_full = config->serving.kv.swap_full,
+        .leave = config->serving.leave,
         .seed = config->workload.arrivals.seed,
         .wants_work = config->executor != EXECUTOR_SIM || records_work(options),
         .max_samples = max_samples(&point->trace),
@@ -156,12 +157,22 @@ static int create_recorder(const struct point_options *options, struct point *po
 {
     struct ifl_recorder_options reports = options->reports;
     reports.point = options->point;
-    reports.n_requests = point->trace.n;
+    reports.n_requests = point->trace.n * (1 + (size_t)options->config->workload.retries.most);
     reports.timeline_from_ns = ifl_ns_from_s(options->config->output.timeline_from_s);
     reports.timeline_to_ns = ifl_ns_from_s(options->config->output.timeline_to_s);
     reports.timeline_every = (uint64_t)options->config->output.timeline_every;
     point->recorder = ifl_recorder_create(&reports, error);
     return point->recorder ? 0 : error->code;
+}
+
+static void describe_clients(const struct config *config, struct workload *workload)
+{
+    workload->predictor = config->workload.predictor;
+    workload->patience = config->workload.patience;
+    workload_slo(workload, config->ttft_slo_s, config->tpot_slo_s);
+    workload_deadline(workload, config->workload.deadline_s);
+    if (config->workload.retries.most > 0)
+        workload_retry(workload, &config->workload.retries);
 }
 
 static int assemble(const struct point_options *options, struct point *point,
@@ -182,8 +193,8 @@ static int assemble(const struct point_options *options, struct point *point,
         atomic_fetch_add(options->n_requests, point->trace.n);
     if (rc == 0)
         rc = workload_create(&point->workload, &point->trace, concurrency(config), error);
-    point->workload.predictor = config->workload.predictor;
-    workload_slo(&point->workload, config->ttft_slo_s, config->tpot_slo_s);
+    if (rc == 0)
+        describe_clients(config, &point->workload);
     if (rc == 0)
         rc = create_replicas(options, point, result, error);
     if (rc == 0)

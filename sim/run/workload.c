@@ -143,15 +143,20 @@ void workload_destroy(struct workload *workload)
     *workload = (struct workload){0};
 }
 
-static int64_t slo_ns(double slo_s)
+static int64_t bound_ns(double bound_s)
 {
-    return slo_s > 0 ? ifl_ns_from_s(slo_s) : IFL_NEVER;
+    return bound_s > 0 ? ifl_ns_from_s(bound_s) : IFL_NEVER;
 }
 
 void workload_slo(struct workload *workload, double ttft_s, double tpot_s)
 {
-    workload->plain.said.ttft_slo_ns = slo_ns(ttft_s);
-    workload->plain.said.tpot_slo_ns = slo_ns(tpot_s);
+    workload->plain.said.ttft_slo_ns = bound_ns(ttft_s);
+    workload->plain.said.tpot_slo_ns = bound_ns(tpot_s);
+}
+
+void workload_deadline(struct workload *workload, double deadline_s)
+{
+    workload->plain.said.deadline_ns = bound_ns(deadline_s);
 }
 
 static int32_t smaller(int64_t a, int64_t b)
@@ -189,12 +194,37 @@ static void describe(const struct workload *workload, size_t row, struct arrival
         ifl_trace_attributes_of(trace, row, &a->said);
         name_tokens(workload, row, a);
     }
+    if (a->said.abort_ns == IFL_NEVER)
+        a->said.abort_ns = patience_ns(&workload->patience, ifl_trace_id(trace, row));
     const bool declared = a->said.max_tokens > 0;
     a->n_predicted = /* undeclared, the limit is the answer itself: no bound for a prediction */
         predictor_tell(&workload->predictor, ifl_trace_id(trace, row), a->n_output,
                        declared ? a->said.max_tokens : INT32_MAX);
     if (!declared)
         a->said.max_tokens = a->n_output;
+    a->cut = a->said.abort_tokens > 0 && a->said.abort_tokens < a->n_output;
+    if (a->cut)
+        a->n_output = a->said.abort_tokens;
+}
+
+/* What waits in `released`: an attempt at a row, or, in a closed loop, the next row there is. */
+struct released {
+    bool held;
+    int32_t attempt;
+    size_t row;
+};
+
+/* The payload of an event: attempt * (n + 1) + row, row n standing for the next one. */
+static uint64_t pack(const struct workload *workload, struct released of)
+{
+    const uint64_t n = workload->trace->n;
+    return (uint64_t)of.attempt * (n + 1) + (of.held ? n : of.row);
+}
+
+static struct released unpack(const struct workload *workload, uint64_t payload)
+{
+    const uint64_t n = workload->trace->n, row = payload % (n + 1);
+    return (struct released){row == n, (int32_t)(payload / (n + 1)), row};
 }
 
 void workload_take(struct workload *workload, struct arrival *arrival)
@@ -202,8 +232,10 @@ void workload_take(struct workload *workload, struct arrival *arrival)
     ifl_assert(workload->next_ns != IFL_NEVER);
     const int64_t now_ns = workload->next_ns;
     if (now_ns < workload->streamed_ns) {
-        const size_t turn = event_pop(&workload->released).payload;
-        describe(workload, workload->closed ? workload->next_held++ : turn, arrival);
+        const struct released next = unpack(workload, event_pop(&workload->released).payload);
+        workload->n_next -= next.held;
+        describe(workload, next.held ? workload->next_held++ : next.row, arrival);
+        arrival->attempt = next.attempt;
     } else {
         describe(workload, workload->next++, arrival);
         look_upstream(workload);
@@ -213,25 +245,65 @@ void workload_take(struct workload *workload, struct arrival *arrival)
     look_ahead(workload);
 }
 
-int workload_ended(struct workload *workload, size_t row, uint64_t serial, int64_t now_ns,
+/* ---- what an end leads to ---- */
+
+void workload_retry(struct workload *workload, const struct retries *retries)
+{
+    uint64_t most = 0;
+    for (size_t row = 0; row < workload->trace->n; row++)
+        most = ifl_max(most, ifl_trace_id(workload->trace, row));
+    workload->retries = *retries;
+    workload->first_retry_id = most + 1;
+}
+
+static int release(struct workload *workload, int64_t at_ns, uint64_t serial, struct released what,
                    struct ifl_error *error)
 {
-    ifl_assert(row < workload->trace->n);
-    const struct ifl_trace *trace = workload->trace;
-    int rc = 0;
-    if (workload->closed && workload->next_held + workload->released.n < trace->n) {
-        rc = event_push(&workload->released, now_ns, serial, 0);
-    } else if (workload->next_turn && workload->next_turn[row]) {
-        const size_t turn = workload->next_turn[row] - 1;
-        if (trace->think_ns[turn] > IFL_LAST_NS - now_ns)
-            return ifl_fail(
-                error, IFL_E_INPUT,
-                "row %zu thinks for %g s from %g s on, expected an arrival before 9.2e9 s",
-                turn + 1, ifl_s_from_ns(trace->think_ns[turn]), ifl_s_from_ns(now_ns));
-        rc = event_push(&workload->released, now_ns + trace->think_ns[turn], serial, turn);
-    } else {
-        return 0;
-    }
+    if (event_push(&workload->released, at_ns, serial, pack(workload, what)) < 0)
+        return ifl_fail_nomem(error);
+    workload->n_next += what.held;
     look_ahead(workload);
-    return rc < 0 ? ifl_fail_nomem(error) : 0;
+    return 0;
+}
+
+static bool tries_again(const struct workload *workload, int32_t attempt, enum ifl_status status)
+{
+    const bool may = status == IFL_SHED || status == IFL_TIMED_OUT || status == IFL_ABORTED;
+    return may && attempt < workload->retries.most;
+}
+
+static int try_again(struct workload *workload, size_t row, uint64_t serial, int32_t attempt,
+                     int64_t now_ns, struct ifl_error *error)
+{
+    const int64_t after_ns =
+        retries_backoff_ns(&workload->retries, ifl_trace_id(workload->trace, row), attempt);
+    const struct released again = {.attempt = attempt + 1, .row = row};
+    return after_ns > IFL_LAST_NS - now_ns
+               ? 0
+               : release(workload, now_ns + after_ns, serial, again, error);
+}
+
+/* The next turn of the session arrives. */
+static int go_on(struct workload *workload, size_t turn, uint64_t serial, int64_t now_ns,
+                 struct ifl_error *error)
+{
+    const int64_t think_ns = workload->trace->think_ns[turn];
+    if (think_ns > IFL_LAST_NS - now_ns)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "row %zu thinks for %g s from %g s on, expected an arrival before 9.2e9 s",
+                        turn + 1, ifl_s_from_ns(think_ns), ifl_s_from_ns(now_ns));
+    return release(workload, now_ns + think_ns, serial, (struct released){.row = turn}, error);
+}
+
+int workload_ended(struct workload *workload, size_t row, uint64_t serial, int32_t attempt,
+                   enum ifl_status status, int64_t now_ns, struct ifl_error *error)
+{
+    ifl_assert(row < workload->trace->n);
+    if (tries_again(workload, attempt, status))
+        return try_again(workload, row, serial, attempt, now_ns, error);
+    if (workload->closed && workload->next_held + workload->n_next < workload->trace->n)
+        return release(workload, now_ns, serial, (struct released){.held = true}, error);
+    if (workload->next_turn && workload->next_turn[row])
+        return go_on(workload, workload->next_turn[row] - 1, serial, now_ns, error);
+    return 0;
 }

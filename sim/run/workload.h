@@ -11,21 +11,26 @@
 #include "inflight/trace.h"
 
 #include "base/event_heap.h"
+#include "fleet/clients.h"
 #include "replica/predictor.h"
 #include "replica/replica.h"
 
 struct workload {
     const struct ifl_trace *trace;
     struct predictor predictor; /* an oracle unless set after workload_create */
-    struct arrival plain;       /* defaults of what the trace does not say */
-    bool says_more;             /* the trace says more than lengths and stamps */
-    size_t next, limit;         /* rows [next, limit) stream by their stamps */
-    size_t next_held;           /* closed loop: rows [next_held, n) have not arrived */
+    struct patience patience;   /* of clients for which the trace says nothing; none unless set */
+    struct retries retries;     /* none unless set by workload_retry */
+    uint64_t first_retry_id;
+    struct arrival plain; /* defaults of what the trace does not say */
+    bool says_more;       /* the trace says more than lengths and stamps */
+    size_t next, limit;   /* rows [next, limit) stream by their stamps */
+    size_t next_held;     /* closed loop: rows [next_held, n) have not arrived */
     bool closed;
     uint32_t *repeated_by; /* [n] row + 1 of the turn that repeats the row's answer, or NULL */
     uint32_t *next_turn;   /* [n] row + 1 of the turn that waits for the row, or NULL */
     bool *waits;           /* [n] the row waits for its previous turn */
     struct event_heap released;
+    size_t n_next;       /* of `released`: those that stand for the next row */
     int64_t streamed_ns; /* when the next row that streams arrives, IFL_NEVER without one */
     int64_t next_ns;     /* when the next request arrives */
     uint64_t n_arrived;
@@ -38,6 +43,19 @@ void workload_destroy(struct workload *workload);
 /* Deadlines of the tokens of rows that have none of their own; 0: none. */
 void workload_slo(struct workload *workload, double ttft_s, double tpot_s);
 
+/* The deadline of rows that have none of their own; 0: none. */
+void workload_deadline(struct workload *workload, double deadline_s);
+/* Clients try again as said. */
+void workload_retry(struct workload *workload, const struct retries *retries);
+/* The request_id in the reports of an attempt at the row: that of the trace for the first one, and
+ * numbers above all of these for the others. */
+static inline uint64_t workload_id(const struct workload *workload, size_t row, int32_t attempt)
+{
+    return attempt == 0
+               ? ifl_trace_id(workload->trace, row)
+               : workload->first_retry_id + (uint64_t)(attempt - 1) * workload->trace->n + row;
+}
+
 /* When the next request arrives, IFL_NEVER if none is known to. */
 static inline int64_t workload_next_ns(const struct workload *workload)
 {
@@ -46,9 +64,10 @@ static inline int64_t workload_next_ns(const struct workload *workload)
 
 /* Takes the request that arrives at workload_next_ns. */
 void workload_take(struct workload *workload, struct arrival *arrival);
-/* The request of `row`, the serial-th to arrive, has ended; this may release another. Requests that
- * are released for the same time arrive in the order of the serials of those that released them. */
-int workload_ended(struct workload *workload, size_t row, uint64_t serial, int64_t now_ns,
-                   struct ifl_error *error);
+/* That attempt at `row`, the serial-th request to arrive, has ended. It may be sent again, or may
+ * release another request. Requests that are released for the same time arrive in the order of the
+ * serials of those that released them. */
+int workload_ended(struct workload *workload, size_t row, uint64_t serial, int32_t attempt,
+                   enum ifl_status status, int64_t now_ns, struct ifl_error *error);
 
 #endif

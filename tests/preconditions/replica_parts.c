@@ -259,7 +259,7 @@ VIOLATES(blocks_of, not_swapped, step_remove_swapped, "r->pub.state == IFL_SWAPP
 VIOLATES(life, joins_before_it_arrives, replica_join, "now_ns >= arrival->at_ns")
 {
     const struct arrival arrival = {.at_ns = 2};
-    replica_join(&idle, &arrival, 1, &error);
+    replica_join(&idle, &arrival, 1, NULL, &error);
 }
 
 VIOLATES(life, plan, replica_plan, "!replica->in_flight.busy")

@@ -216,7 +216,7 @@ VIOLATES(run, row, workload_ended, "row < workload->trace->n")
     static const struct ifl_trace empty;
     struct workload workload;
     workload_create(&workload, &empty, 0, &error);
-    workload_ended(&workload, 0, 0, 0, &error);
+    workload_ended(&workload, 0, 0, 0, IFL_FINISHED, 0, &error);
 }
 
 static struct token_ids ids;

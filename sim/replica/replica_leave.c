@@ -1,0 +1,98 @@
+/* Requests that leave before they are answered: the client has gone, or a deadline has passed.
+ *
+ *   waits, or is in host memory       it leaves at once
+ *   on the device, no step in flight  it leaves at once, or (serving.leave: next_step) as the next
+ *                                     step ends
+ *   on the device, a step in flight   it leaves as that step ends, or as the one behind it does
+ *
+ * A step with which a request leaves computes for it, and its token is not counted. vLLM
+ * (v1/engine/core.py, v0.33) looks at aborts before it processes the outputs of a step: step_end.
+ * SGLang (managers/scheduler.py, abort_request, v0.5) marks a running request, which leaves behind
+ * its next forward pass: next_step. */
+#include "replica/replica_parts.h"
+
+#include "inflight/minmax.h"
+#include "replica/step_builder.h"
+
+/* What was found in a cache was not computed for it. */
+static void note_lost(const struct replica *replica, struct live_request *r)
+{
+    r->n_lost = (int32_t)ifl_max(replica_slots(replica, r) - r->cached_tokens, 0);
+}
+
+static void leave_host(struct replica *replica, struct live_request *r)
+{
+    note_lost(replica, r);
+    step_remove_swapped(replica, r);
+    kv_release(&replica->kv.host, r->pub.n_host_blocks, r->blocks);
+    r->pub.n_host_blocks = 0;
+}
+
+/* The tokens of a step in flight are computed: those of a prompt are counted, and its whole blocks
+ * stay in the cache; the one of a tick is not. */
+static void leave_step(struct replica *replica, struct live_request *r)
+{
+    if (r->in_cohort && replica->in_flight.ticks)
+        accounts_add_tokens(&replica->kv, -r->pub.n_seqs);
+    if (plan_forget_prompt(&replica->plan, r))
+        replica_publish_prompt(replica, r, r->pub.stale.n_computed);
+}
+
+static void leave_device(struct replica *replica, struct live_request *r)
+{
+    const int32_t n_free_before = replica->kv.device.n_free;
+    here_stop(&replica->here, r);
+    note_lost(replica, r);
+    replica_note_rank(replica, RANKED_RUNNING, r);
+    replica_drop_blocks(replica, r, true);
+    view_free_blocks(&replica->view, replica->kv.device.n_free - n_free_before);
+}
+
+static void detach(struct replica *replica, struct live_request *r)
+{
+    if (r->pub.state == IFL_WAITING)
+        waiting_leave(&replica->here.waiting, r);
+    else if (r->pub.state == IFL_SWAPPED)
+        leave_host(replica, r);
+    else
+        leave_device(replica, r);
+    r->pub.state = IFL_DONE;
+    replica_stir_keys(replica);
+}
+
+void replica_detach_early(struct replica *replica)
+{
+    const struct leaving *leaving = &replica->leaving;
+    for (size_t i = 0; i < leaving->n_early; i++) {
+        struct live_request *r = leaving->early[i];
+        if (r->stays_steps > 1)
+            continue;
+        leave_step(replica, r);
+        detach(replica, r);
+    }
+}
+
+/* Steps that end before a request on the device leaves. */
+static int32_t steps_to_stay(const struct replica *replica)
+{
+    return replica->in_flight.busy + (replica->fixed.leave == LEAVE_NEXT_STEP);
+}
+
+void replica_leave(struct replica *replica, struct live_request *r, enum ifl_status status,
+                   int64_t now_ns)
+{
+    ifl_assert(status == IFL_ABORTED || status == IFL_TIMED_OUT);
+    ifl_assert(r->pub.state != IFL_DONE && r->left == IFL_FINISHED);
+    const int32_t n_steps = r->pub.state == IFL_RUNNING ? steps_to_stay(replica) : 0;
+    replica_tell_run(replica);
+    view_set_now(&replica->view, now_ns);
+    r->left = status;
+    if (n_steps > 0) {
+        leaving_note_early(&replica->leaving, r, n_steps);
+    } else {
+        detach(replica, r);
+        leaving_add(&replica->leaving, r);
+    }
+    plan_void_promise(&replica->plan);
+    wakes_end_vain(&replica->wakes);
+}

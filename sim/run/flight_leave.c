@@ -1,0 +1,127 @@
+/* Requests that leave a flight before they are answered, at a time that is known as they arrive. */
+#include "run/flight_loop.h"
+
+#include "base/array.h"
+
+/* A request that is to leave, at a replica, or held at the gateway. */
+struct departure {
+    int64_t at_ns;
+    struct live_request *r; /* NULL: held */
+    uint64_t serial;        /* r is another request by now if it has another serial */
+    uint32_t replica;
+    enum ifl_status status;
+};
+
+static bool is_held(const struct routing *routing, uint64_t serial)
+{
+    return routing_find_held(routing, serial) < routing->n_held;
+}
+
+/* True if the request is still where it was when its departure was noted. */
+static bool is_there(const struct loop *loop, const struct departure *of)
+{
+    if (!of->r)
+        return is_held(&loop->routing, of->serial);
+    return of->r->pub.serial == of->serial && of->r->pub.state != IFL_DONE && !of->r->ended &&
+           of->r->left == IFL_FINISHED;
+}
+
+static const struct departure *next_departure(const struct loop *loop)
+{
+    return &loop->departures.of[loop->departures.at.of[0].payload];
+}
+
+static struct departure take_departure(struct loop *loop)
+{
+    struct departures *departures = &loop->departures;
+    const size_t slot = event_pop(&departures->at).payload;
+    departures->free[departures->n_free++] = slot;
+    return departures->of[slot];
+}
+
+int64_t loop_next_departure_ns(struct loop *loop)
+{
+    while (loop->departures.at.n > 0 && !is_there(loop, next_departure(loop)))
+        take_departure(loop);
+    return event_next_ns(&loop->departures.at);
+}
+
+static int reserve_slot(struct departures *departures)
+{
+    if (departures->n_free > 0)
+        return 0;
+    const size_t n = departures->n, cap = n ? 2 * n : 64;
+    if (array_grow(&departures->of, n, cap, sizeof *departures->of) < 0 ||
+        array_grow(&departures->free, 0, cap, sizeof *departures->free) < 0)
+        return IFL_E_NOMEM;
+    for (size_t slot = cap; slot > n; slot--)
+        departures->free[departures->n_free++] = slot - 1;
+    departures->n = cap;
+    return 0;
+}
+
+int loop_note_departure(struct loop *loop, const struct arrival *a, uint32_t replica,
+                        struct live_request *r, struct ifl_error *error)
+{
+    struct departures *departures = &loop->departures;
+    enum ifl_status status;
+    const int64_t at_ns = arrival_leaves_ns(a, &status);
+    if (at_ns == IFL_NEVER)
+        return 0;
+    if (reserve_slot(departures) < 0)
+        return ifl_fail_nomem(error);
+    const size_t slot = departures->free[--departures->n_free];
+    departures->of[slot] = (struct departure){at_ns, r, a->serial, replica, status};
+    return event_push(&departures->at, at_ns, a->serial, slot) < 0 ? ifl_fail_nomem(error) : 0;
+}
+
+/* A client that has its first token may have no reason to leave any more. */
+static bool is_content(const struct loop *loop, const struct departure *of)
+{
+    return of->status == IFL_ABORTED && loop->flight->workload->patience.until_first_token &&
+           of->r && of->r->pub.first_token_ns != IFL_NEVER;
+}
+
+static int leave_gateway(struct loop *loop, const struct departure *of, struct ifl_error *error)
+{
+    struct arrival a;
+    routing_give_up_held(&loop->routing, of->serial, &a);
+    return loop_turn_away(loop, &a, of->at_ns, of->status, error);
+}
+
+static int leave_replica(struct loop *loop, const struct departure *of, struct ifl_error *error)
+{
+    struct replica *replica = &loop->flight->replicas[of->replica];
+    replica_leave(replica, of->r, of->status, of->at_ns);
+    loop_fall_due(loop, replica);
+    const int rc = replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : 0;
+    routing_note(&loop->routing, replica);
+    return rc;
+}
+
+int loop_let_one_leave(struct loop *loop, struct ifl_error *error)
+{
+    const struct departure of = take_departure(loop);
+    const int64_t now_ns = loop->now_ns;
+    if (is_content(loop, &of))
+        return 0;
+    loop->now_ns = of.at_ns;
+    const int rc = of.r ? leave_replica(loop, &of, error) : leave_gateway(loop, &of, error);
+    loop->now_ns = now_ns;
+    return rc;
+}
+
+int loop_let_leave(struct loop *loop, struct ifl_error *error)
+{
+    int rc = 0;
+    while (rc == 0 && loop_next_departure_ns(loop) <= loop->now_ns)
+        rc = loop_let_one_leave(loop, error);
+    return rc;
+}
+
+void loop_drop_departures(struct loop *loop)
+{
+    event_heap_destroy(&loop->departures.at);
+    free(loop->departures.of);
+    free(loop->departures.free);
+}
