@@ -205,11 +205,10 @@ static int assemble(const struct point_options *options, struct point *point,
 
 /* ---- flying ---- */
 
-/* Adds up the refusals of the router and of all replicas. */
-static void sum_refusals(const struct point *point, const struct flight *flight,
-                         struct refusals *all)
+/* Adds up the refusals of all replicas. */
+static void sum_refusals(const struct point *point, struct refusals *all)
 {
-    *all = flight->shed;
+    *all = (struct refusals){0};
     for (uint32_t i = 0; i < point->n_replicas; i++)
         for (size_t k = 0; k < point->replicas[i].refusals.n; k++)
             refusals_add(all, &point->replicas[i].refusals.of[k]);
@@ -223,8 +222,8 @@ static const char *then(const char **before)
     return now;
 }
 
-static void list_turned_away(FILE *to, const struct flight_rejections *rejected,
-                             const struct ifl_limits *limits, const char **before)
+static void list_misfits(FILE *to, const struct flight_rejections *rejected,
+                         const struct ifl_limits *limits, const char **before)
 {
     if (rejected->n_beyond_model > 0)
         fprintf(to, "%s%" PRIu64 " longer than max_model_len, %" PRId32 " tokens", then(before),
@@ -232,6 +231,11 @@ static void list_turned_away(FILE *to, const struct flight_rejections *rejected,
     if (rejected->n_beyond_pool > 0)
         fprintf(to, "%s%" PRIu64 " larger than the KV pool, %" PRId64 " tokens", then(before),
                 rejected->n_beyond_pool, (int64_t)limits->n_blocks * limits->block_tokens);
+}
+
+static void list_turned_away(FILE *to, const struct flight_rejections *rejected,
+                             const char **before)
+{
     if (rejected->n_at_door > 0)
         fprintf(to,
                 "%s%" PRIu64 " turned away at the door (serving.max_queued_reqs, "
@@ -251,27 +255,38 @@ static void list_refusals(FILE *to, const struct refusals *refusals, bool failed
     }
 }
 
-/* Says why requests were rejected or failed; a row of summary.csv only counts them. */
+/* Says why requests have that status; a row of summary.csv only counts them. */
+static void explain(const struct point_options *options, const struct point *point,
+                    const struct flight *flight, const struct ifl_limits *limits,
+                    enum ifl_status status)
+{
+    struct refusals refusals;
+    char head[32];
+    const char *before = head;
+    char *note = NULL;
+    size_t n_bytes;
+    FILE *to = open_memstream(&note, &n_bytes);
+    if (!to)
+        return;
+    sum_refusals(point, &refusals);
+    snprintf(head, sizeof head, "%s requests: ", ifl_status_names[status]);
+    if (status == IFL_REJECTED)
+        list_misfits(to, &flight->rejected, limits, &before);
+    if (status == IFL_SHED)
+        list_turned_away(to, &flight->rejected, &before);
+    list_refusals(to, status == IFL_SHED ? &flight->shed : &refusals, status == IFL_FAILED,
+                  &before);
+    if (fclose(to) == 0 && before != head)
+        options->notes.say(options->notes.context, note);
+    free(note);
+}
+
 static void explain_refusals(const struct point_options *options, const struct point *point,
                              const struct flight *flight, const struct ifl_limits *limits)
 {
-    struct refusals refusals;
-    sum_refusals(point, flight, &refusals);
-    for (int failed = 0; failed < 2 && options->notes.say; failed++) {
-        const char *before = failed ? "failed requests: " : "rejected requests: ";
-        const char *const first = before;
-        char *note = NULL;
-        size_t n_bytes;
-        FILE *to = open_memstream(&note, &n_bytes);
-        if (!to)
-            return;
-        if (!failed)
-            list_turned_away(to, &flight->rejected, limits, &before);
-        list_refusals(to, &refusals, failed, &before);
-        if (fclose(to) == 0 && before != first)
-            options->notes.say(options->notes.context, note);
-        free(note);
-    }
+    static const enum ifl_status of[] = {IFL_REJECTED, IFL_FAILED, IFL_SHED};
+    for (size_t i = 0; i < sizeof of / sizeof *of && options->notes.say; i++)
+        explain(options, point, flight, limits, of[i]);
 }
 
 /* One replica takes every request, unless the router may say no or not yet: the built-in ones never

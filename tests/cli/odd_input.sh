@@ -144,12 +144,13 @@ flies "$head\n0,10,5\n0,10,5\n" \
 counts 2,0,2,0
 # a server with a limit of two rejects the third request, and admits the fourth, after the first two
 flies "$head\n0,10,5\n0,20,3\n0.01,10,5\n1,10,5\n" \
-    'note: rejected requests: 1 turned away at the door (serving.max_queued_reqs, max_queued_tokens)' \
+    'note: shed requests: 1 turned away at the door (serving.max_queued_reqs, max_queued_tokens)' \
     --set serving.max_queued_reqs=2
-counts 4,3,1,0
+counts 4,3,0,0
+same "$(columns out/summary.csv aborted,timed_out,shed)" 0,0,1 'summary.csv counts it'
 same "$(columns out/requests.csv request_id,status)" '0,finished
 1,finished
-2,rejected
+2,shed
 3,finished' 'what the door turns away'
 
 # TensorRT-LLM's rule for its presets: 79.22 GiB minus 6,738,415,616 parameters, the activations of 4096 tokens

@@ -6,7 +6,7 @@
  *     == config                serving and cost keys, as in any configuration
  *     == requests              id, arrival_s, prompt, output [, NAME=VALUE of other columns]
  *     == steps                 one line a step, as below
- *     == end                   `ID rejected` or `ID failed` for each that does not finish
+ *     == end                   `ID STATUS`, such as `X rejected`, for each that does not finish
  *
  * A step is `START  ID:TOKENS ...  [| EVENT ...]`, in the order of the batch; a star marks a
  * sampled token; decodes stand before prompts. Events are out:ID and in:ID (swaps, with the number
@@ -252,8 +252,7 @@ static void write_unfinished(struct scribe *s, const struct capture *capture)
         for (size_t i = 0; i < capture->n_requests; i++) {
             const struct ifl_request_record *r = &capture->requests[i];
             if (r->request_id == row && r->status != IFL_FINISHED)
-                add(&s->unfinished, "%s %s\n", s->t->names[row],
-                    r->status == IFL_REJECTED ? "rejected" : "failed");
+                add(&s->unfinished, "%s %s\n", s->t->names[row], ifl_status_names[r->status]);
         }
 }
 
@@ -274,6 +273,7 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
         .unhashed = config->serving.kv.unhashed,
         .publish = config->serving.kv.publish,
         .swap_full = config->serving.kv.swap_full,
+        .leave = config->serving.leave,
         .wants_work = true,
         .max_samples = MAX_SAMPLES,
         .beams = config->workload.beams,

@@ -39,7 +39,7 @@ class Rules(VllmV1):
             self.let_in.append(r)
 
     def drop_at_door(self, r):
-        r.status = 'rejected'
+        r.status = 'shed'
         self.done.append(r)
 
     def seats(self):

@@ -57,6 +57,7 @@ static int create_replicas(const struct fixture *f, struct replica *replicas, ui
                                       .swap_full = f->swap_full,
                                       .wants_work = f->check_blocks,
                                       .max_samples = f->max_samples,
+                                      .leave = f->leave,
                                       .beams = f->beams};
     int rc = 0;
     for (; options.number < n && rc == 0; options.number++)
@@ -96,6 +97,9 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
                                   &parts_bytes, error);
     if (rc == 0)
         rc = workload_create(&workload, &f->trace, f->concurrency, error);
+    workload.patience = f->patience;
+    if (rc == 0 && f->retries.most > 0)
+        workload_retry(&workload, &f->retries);
     if (rc == 0)
         rc = flight_run(&flight, error);
     if (rc == 0 && f->check_blocks)

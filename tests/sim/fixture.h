@@ -16,6 +16,9 @@ struct fixture {
     enum kv_unhashed unhashed;
     enum kv_publish publish;
     enum swap_full swap_full;
+    enum leave leave;
+    struct patience patience;
+    struct retries retries;
     bool no_steady_runs, check_steady, check_blocks;
     int32_t concurrency;
     uint32_t n_replicas; /* 0: one */

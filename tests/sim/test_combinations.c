@@ -128,6 +128,24 @@ static void roll_setup(struct fixture *f, uint64_t seed)
     roll_requests(f, &dice);
 }
 
+/* About half of the requests leave early, each in one of three ways. */
+static void roll_departures(struct fixture *f, uint64_t seed)
+{
+    struct dice dice = {seed, UINT64_C(1) << 32};
+    const size_t n = f->trace.n;
+    f->leave = roll(&dice, 0, 1) ? LEAVE_NEXT_STEP : LEAVE_STEP_END;
+    f->trace.abort_ns = calloc(n, sizeof *f->trace.abort_ns);
+    f->trace.deadline_ns = calloc(n, sizeof *f->trace.deadline_ns);
+    f->trace.abort_tokens = calloc(n, sizeof *f->trace.abort_tokens);
+    for (size_t i = 0; i < n; i++) {
+        const int32_t how = roll(&dice, 0, 5);
+        const int64_t after_ns = (int64_t)roll(&dice, 0, 200) * 25000000;
+        f->trace.abort_ns[i] = how == 0 ? after_ns : IFL_NEVER;
+        f->trace.deadline_ns[i] = how == 1 ? after_ns : IFL_NEVER;
+        f->trace.abort_tokens[i] = how == 2 ? roll(&dice, 1, 20) : 0;
+    }
+}
+
 /* ---- checks of a run ---- */
 
 static const char *name_of(const struct fixture *f, enum ifl_kind kind)
@@ -176,6 +194,62 @@ static void check_one(uint64_t seed, struct count *count)
     }
     cr_expect(rc == 0 || rc == IFL_E_INPUT || for_ever, WHAT "%s", WHICH(&f, seed), error.text);
     fixture_free(&f);
+}
+
+/* ---- requests that leave ---- */
+
+enum { STEADY, PLANNED, CHECKED, N_WAYS };
+
+static bool same(const struct capture *a, const struct capture *b)
+{
+    return a->n_requests == b->n_requests && a->n_steps == b->n_steps &&
+           memcmp(a->requests, b->requests, a->n_requests * sizeof *a->requests) == 0 &&
+           memcmp(a->steps, b->steps, a->n_steps * sizeof *a->steps) == 0;
+}
+
+static size_t count_left(const struct capture *capture)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < capture->n_requests; i++)
+        n += capture->requests[i].status >= IFL_ABORTED;
+    return n;
+}
+
+/* Flies the seed with steady runs, planning each step, and checking each promise. The blocks are
+ * checked in the last two. */
+static void check_departures(uint64_t seed, size_t *n_left)
+{
+    struct fixture f[N_WAYS];
+    int rc[N_WAYS];
+    for (int way = 0; way < N_WAYS; way++) {
+        struct ifl_error error = {0};
+        roll_setup(&f[way], seed);
+        roll_departures(&f[way], seed);
+        f[way].no_steady_runs = way == PLANNED;
+        f[way].check_steady = way == CHECKED;
+        f[way].check_blocks = way != STEADY;
+        rc[way] = fixture_fly(&f[way], &error);
+        cr_expect(rc[way] == 0 || rc[way] == IFL_E_INPUT || rc[way] == IFL_E_STALLED, WHAT "%s",
+                  WHICH(&f[way], seed), error.text);
+        if (rc[way] == 0)
+            check_ends(&f[way], seed);
+        cr_expect_eq(f[way].complaint[0], '\0', WHAT "%s", WHICH(&f[way], seed), f[way].complaint);
+        cr_expect(rc[way] == rc[0] && (rc[0] != 0 || same(&f[way].capture, &f[0].capture)),
+                  WHAT "way %d differs", WHICH(&f[way], seed), way);
+    }
+    *n_left += count_left(&f[0].capture);
+    for (int way = 0; way < N_WAYS; way++)
+        fixture_free(&f[way]);
+}
+
+Test(combinations, requests_leave_early, .timeout = 600)
+{
+    const char *asked = getenv("COMBINATIONS");
+    const uint64_t n = asked ? strtoull(asked, NULL, 10) : FEW;
+    size_t n_left = 0;
+    for (uint64_t seed = 0; seed < n; seed++)
+        check_departures(seed, &n_left);
+    cr_expect(n_left > n, "%zu left early", n_left);
 }
 
 /* Seeds in which the preempt module is asked for a victim while no request runs. */

@@ -90,12 +90,14 @@ Test(identity, a_run_has_each_request_once)
             "request_id is 3 as on line 2");
 }
 
-Test(identity, a_status_is_one_of_three)
+Test(identity, a_status_is_one_of_six)
 {
     refuses("requests", REQUESTS "0,3,finised,0,1,1,1,1,0,0\n", 2, 5,
-            "status is \"finised\", expected finished, rejected or failed; did you mean finished?");
+            "status is \"finised\", expected finished, rejected, failed, aborted, timed_out or "
+            "shed; did you mean finished?");
     refuses("requests", REQUESTS "0,3,,0,1,1,1,1,0,0\n", 2, 5,
-            "status is \"\", expected finished, rejected or failed");
+            "status is \"\", expected finished, rejected, failed, aborted, timed_out or shed");
     refuses("requests", REQUESTS "0,3,Finished,0,1,1,1,1,0,0\n", 2, 5, "did you mean finished?");
-    refuses("requests", REQUESTS "0,3,ok,0,1,1,1,1,0,0\n", 2, 5, "expected finished, rejected or");
+    refuses("requests", REQUESTS "0,3,ok,0,1,1,1,1,0,0\n", 2, 5,
+            "expected finished, rejected, failed");
 }

@@ -55,7 +55,8 @@ static int take_status(const struct trace_row *row, enum ifl_status *status,
             return 0;
         }
     const char *near = ifl_nearest(text, ifl_status_names, IFL_N_STATUSES);
-    snprintf(expected, sizeof expected, "a status of inflight's%s%s%s",
+    snprintf(expected, sizeof expected,
+             "finished, rejected, failed, aborted, timed_out or shed%s%s%s",
              near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
     return trace_row_fail(row, STATUS, expected, error);
 }
