@@ -2,7 +2,12 @@
  *
  * Pollaczek-Khinchine: E[W] = lambda E[S^2] / (2 (1 - rho)); for constant service, M/D/1,
  * rho S / (2 (1 - rho)). The simulated mean must lie within three standard errors, estimated by
- * the method of batch means (64 batches; queues forget slowly, so the batches are long). */
+ * the method of batch means (64 batches; queues forget slowly, so the batches are long).
+ *
+ * With c seats and clients that leave the queue after an exponential time it is M/M/c+M (Erlang A;
+ * Palm 1957; Mandelbaum and Zeltyn, "Service engineering in action", 2007, section 2): a birth and
+ * death process with birth rate lambda and death rate min(n, c) mu + max(n - c, 0) theta. With Q
+ * the number that waits, E[W] = E[Q] / lambda, and theta E[Q] / lambda of the clients leave. */
 #include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_statistics_double.h>
@@ -149,4 +154,107 @@ Test(queueing, two_point_middle)
 Test(queueing, two_point_high)
 {
     check_law(TWO_POINT, 0.9);
+}
+
+/* ---- Erlang A ---- */
+
+enum { N_IMPATIENT = 400000, SERVICE_STEPS = 1000 };
+
+struct erlang_a {
+    int32_t n_seats;
+    double load;          /* lambda / (c mu) */
+    double patience_mean; /* of services */
+};
+
+static double mean_queue(const struct erlang_a *q)
+{
+    const double mu = 1.0 / SERVICE_STEPS, theta = mu / q->patience_mean;
+    const double lambda = q->load * q->n_seats * mu;
+    double p = 1, sum = 1, waiting = 0;
+    for (int n = 1; n < 2000; n++) {
+        const int served = n < q->n_seats ? n : q->n_seats;
+        p *= lambda / (served * mu + (n - served) * theta);
+        sum += p;
+        waiting += (n - served) * p;
+    }
+    return waiting / sum;
+}
+
+static void roll_impatient(struct fixture *f, const struct erlang_a *q)
+{
+    double at_s = 0;
+    fixture_trace(f, N_IMPATIENT);
+    for (size_t i = 0; i < N_IMPATIENT; i++) {
+        const double u = ifl_uniform(ifl_draw(5, IFL_DRAW_ARRIVAL, i, 0));
+        const double v = ifl_uniform(ifl_draw(5, IFL_DRAW_OUTPUT, i, 0));
+        at_s += gsl_cdf_exponential_Pinv(u, SERVICE_STEPS / (q->load * q->n_seats));
+        f->trace.arrival_ns[i] = ifl_ns_from_s(at_s);
+        f->trace.n_prompt[i] = 1;
+        f->trace.n_output[i] = (int32_t)ceil(gsl_cdf_exponential_Pinv(v, SERVICE_STEPS));
+    }
+}
+
+/* The waits of all clients and the share that left, in batches. */
+static void measure(const struct fixture *f, double wait[N_BATCHES], double left[N_BATCHES])
+{
+    const size_t n_warm_up = N_IMPATIENT / 10, per_batch = (N_IMPATIENT - n_warm_up) / N_BATCHES;
+    for (size_t i = 0; i < N_BATCHES * per_batch; i++) {
+        const struct ifl_request_record *r = &f->capture.requests[n_warm_up + i];
+        const bool aborted = r->status == IFL_ABORTED;
+        const int64_t ns = aborted ? patience_ns(&f->patience, r->request_id)
+                                   : r->first_scheduled_ns - r->arrival_ns;
+        wait[i / per_batch] += ifl_s_from_ns(ns) / (double)per_batch;
+        left[i / per_batch] += (double)aborted / (double)per_batch;
+    }
+}
+
+static void check_mean(const char *what, const double of[N_BATCHES], double expected)
+{
+    const double mean = gsl_stats_mean(of, 1, N_BATCHES);
+    const double standard_error = gsl_stats_sd(of, 1, N_BATCHES) / sqrt(N_BATCHES);
+    cr_expect(fabs(mean - expected) < 3 * standard_error, "%s: %g, expected %g +- %g", what, mean,
+              expected, standard_error);
+    cr_expect(standard_error < 0.01 * expected, "%s: %g +- %g is too loose", what, mean,
+              standard_error);
+}
+
+static void check_erlang_a(struct erlang_a q)
+{
+    struct fixture f = {
+        .limits = {.block_tokens = 16, .n_blocks = 100000, .max_model_tokens = 100000},
+        .linear = {.step_s = 1},
+        .patience = {.process = PATIENCE_EXPONENTIAL,
+                     .mean_s = q.patience_mean * SERVICE_STEPS,
+                     .until_first_token = true,
+                     .seed = 9}};
+    struct ifl_error error;
+    double wait[N_BATCHES] = {0}, left[N_BATCHES] = {0};
+    char seats[32];
+    snprintf(seats, sizeof seats, "{max_seqs: %d}", q.n_seats);
+    fixture_module(&f, IFL_BATCHING, "mixed", seats);
+    fixture_module(&f, IFL_ORDER, "fcfs", NULL);
+    fixture_module(&f, IFL_ADMIT, "prompt-fits", NULL);
+    fixture_module(&f, IFL_PREEMPT, "tail", NULL);
+    roll_impatient(&f, &q);
+    cr_assert_eq(fixture_fly(&f, &error), 0, "%s", error.text);
+    cr_assert_eq(f.capture.n_requests, N_IMPATIENT);
+    qsort(f.capture.requests, N_IMPATIENT, sizeof *f.capture.requests, by_arrival);
+    measure(&f, wait, left);
+    const double queue = mean_queue(&q), lambda = q.load * q.n_seats / SERVICE_STEPS;
+    check_mean("mean wait", wait, queue / lambda);
+    check_mean("share that leaves", left, queue / lambda / (q.patience_mean * SERVICE_STEPS));
+    fixture_free(&f);
+}
+
+Test(queueing, erlang_a_one_seat, .timeout = 600)
+{
+    check_erlang_a((struct erlang_a){1, 0.9, 1});
+}
+Test(queueing, erlang_a_four_seats, .timeout = 600)
+{
+    check_erlang_a((struct erlang_a){4, 1.0, 2});
+}
+Test(queueing, erlang_a_overload, .timeout = 600)
+{
+    check_erlang_a((struct erlang_a){8, 1.5, 0.5});
 }
