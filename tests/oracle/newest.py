@@ -28,14 +28,13 @@ class Rules(VllmV1):
         """The server knows ended requests and first tokens at once, before the scheduler does."""
         inside = [q for q in self.let_in if q.finish is None and q.status is None]
         prefilling = sum(q.prompt for q in inside if q.first_token is None)
-        n_done = len(self.done)
-        if self.s['max_reqs'] and len(inside) + 1 > self.s['max_reqs']:
+        full = self.s['max_reqs'] and len(inside) + 1 > self.s['max_reqs']
+        busy = self.s['max_tokens'] and prefilling >= self.s['max_tokens']
+        super().arrive(r)
+        if r.status is None and (full or busy):
+            self.waiting.remove(r)
             self.drop_at_door(r)
-        elif self.s['max_tokens'] and prefilling >= self.s['max_tokens']:
-            self.drop_at_door(r)
-        else:
-            super().arrive(r)
-        if len(self.done) == n_done:
+        elif r.status is None:
             self.let_in.append(r)
 
     def drop_at_door(self, r):
