@@ -283,7 +283,7 @@ static int read_line(struct reader *r)
         facts_say(r->facts, "api_server", "True", r->at, false, r->error) < 0)
         return r->error->code;
     for (size_t i = 0; i < n_log_lines; i++) {
-        regmatch_t groups[MAX_LINE_FACTS + 1];
+        regmatch_t groups[MAX_LINE_FACTS + 1] = {{0}};
         if ((known && log_lines[i].form == LINE_HARMLESS) || !matches(r, i, groups))
             continue;
         known = true;

@@ -97,10 +97,12 @@ static char *value_end(char *at)
             quote = *at;
         } else if (strchr("([{<", *at)) {
             depth++;
-        } else if (strchr(")]}>", *at) && depth-- == 0) {
-            return at;
-        } else if (depth == 0 && (*at == ',' || (*at == ' ' && is_name_ahead(at + 1)))) {
-            return at;
+        } else {
+            const bool ends = *at == ',' || (*at == ' ' && is_name_ahead(at + 1));
+            const bool closes = strchr(")]}>", *at) != NULL;
+            if (depth == 0 && (closes || ends))
+                return at;
+            depth -= closes;
         }
     }
     return at;
@@ -125,7 +127,7 @@ static char *trim(char *text)
 
 bool argument_next(char **at, struct argument *argument)
 {
-    char *begin = *at + strspn(*at, " ,"), *name_end = begin;
+    char *begin = *at + strspn(*at, " ,"), *name_end;
     if (!*begin || strchr(")]}>", *begin))
         return false;
     const char quote = *begin == '\'' || *begin == '"' ? *begin : '\0';

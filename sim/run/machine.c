@@ -179,7 +179,7 @@ int machine_size_pool(const struct machine *machine, const struct config *config
                       struct ifl_error *error)
 {
     const struct kv_config *kv = &config->serving.kv;
-    struct memory_plan plan;
+    struct memory_plan plan = {0};
     const char *key;
     const int32_t num_blocks = given_blocks(config, machine, &key);
     arithmetic[0] = '\0';
