@@ -19,22 +19,30 @@ enum ifl_replica_state {
 };
 
 struct ifl_load {
-    /* The replica's own report, exact in this version. */
+    /* The replica's own report, as of taken_ns: exact, unless cluster.news makes it old. */
     int32_t n_running, n_waiting, n_swapped; /* requests */
     int32_t n_free_blocks;                   /* on the device */
     int64_t n_waiting_tokens; /* of the waiting requests: prompts, and tokens generated before a
                                  preemption */
-    /* The router's own count, exact at any time. */
+    /* The router's own counts, exact at any time. */
     uint64_t n_routed; /* requests that were ever sent to it */
     /* What does not change. */
     const struct ifl_limits *limits;
     unsigned roles; /* bits of enum ifl_role */
+    int64_t taken_ns;
+    uint64_t n_sent; /* of n_routed, those that the report does not know of; 0 where it is exact */
 };
 
-/* Requests at a replica: running, waiting and swapped. */
+/* Requests at a replica, by its own report: running, waiting and swapped. */
 static inline int32_t ifl_outstanding(const struct ifl_load *load)
 {
     return load->n_running + load->n_waiting + load->n_swapped;
+}
+
+/* The same with those that were sent to it since. */
+static inline int64_t ifl_outstanding_and_sent(const struct ifl_load *load)
+{
+    return ifl_outstanding(load) + (int64_t)load->n_sent;
 }
 
 struct ifl_fleet;
@@ -49,8 +57,8 @@ struct ifl_fleet_ops {
     size_t (*nth)(const struct ifl_fleet *, unsigned roles, size_t k);
     /* How many replicas are up and have all of these roles. */
     size_t (*up)(const struct ifl_fleet *, unsigned roles);
-    /* Of the replicas that `up` counts, the one with the fewest outstanding requests, ties by
-     * number; fleet->n: there is none. */
+    /* Of the replicas that `up` counts, the one with the fewest requests
+     * (ifl_outstanding_and_sent), ties by number; fleet->n: there is none. */
     size_t (*least)(const struct ifl_fleet *, unsigned roles);
     /* Tokens of the request's prompt that the prefix cache of replica i holds. Costs one look-up
      * for each cached block of the prompt. */
@@ -123,8 +131,8 @@ static inline bool ifl_migrate(const struct ifl_fleet *fleet, const struct ifl_r
 enum ifl_destination {
     IFL_SEND, /* to the replicas named */
     IFL_HOLD, /* not yet: the request waits at the gateway and is asked about again when a step has
-                 ended or a plan has been made */
-    IFL_REFUSE_ARRIVAL /* drop it; reports count it as rejected */
+                 ended or a plan has been made, or news have come */
+    IFL_REFUSE_ARRIVAL /* drop it; reports count it as shed */
 };
 
 struct ifl_route {

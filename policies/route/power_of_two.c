@@ -2,9 +2,9 @@
  * IEEE TPDS 12(10), 2001). The second is drawn from the others; a tie goes to the first. */
 #include "inflight/policy.h"
 
-static int32_t outstanding(const struct ifl_fleet *fleet, size_t replica)
+static int64_t outstanding(const struct ifl_fleet *fleet, size_t replica)
 {
-    return ifl_outstanding(ifl_load_of(fleet, replica));
+    return ifl_outstanding_and_sent(ifl_load_of(fleet, replica));
 }
 
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)

@@ -30,7 +30,8 @@ struct extremes {
 static void look_at(struct extremes *found, const struct ifl_fleet *fleet, size_t i)
 {
     const struct ifl_load *load = ifl_load_of(fleet, i);
-    const int32_t outstanding = ifl_outstanding(load), n_cached = ifl_cached_tokens(fleet, i);
+    const int32_t outstanding = (int32_t)ifl_outstanding_and_sent(load);
+    const int32_t n_cached = ifl_cached_tokens(fleet, i);
     if (outstanding < found->min_outstanding) {
         found->least = i;
         found->min_outstanding = outstanding;

@@ -194,9 +194,23 @@ static int check_cost(const struct node *root, struct config *config, struct ifl
     return 0;
 }
 
+static int check_news(const struct node *root, const struct news_options *news,
+                      struct ifl_error *error)
+{
+    enum { MOST_REPORTS = 1000 }; /* on their way at a time; each holds the load of all replicas */
+    if (news->delay_ns == 0 ||
+        (news->interval_ns > 0 && news->delay_ns / news->interval_ns <= MOST_REPORTS))
+        return 0;
+    return fail_key(root, "cluster.news.delay_s", error,
+                    "cluster.news.delay_s is above 0, expected an interval_s beside it, and at "
+                    "most 1000 times that");
+}
+
 static int check_cluster(const struct node *root, const struct config *config,
                          struct ifl_error *error)
 {
+    if (check_news(root, &config->news, error) < 0)
+        return error->code;
     if (config->replicas == 1 || config->executor == EXECUTOR_SIM)
         return 0;
     return fail_key(root, "cluster.replicas", error,

@@ -11,6 +11,7 @@
 #include "inflight/trace.h"
 
 #include "fleet/clients.h"
+#include "fleet/news.h"
 #include "replica/kv/beams.h"
 #include "replica/kv/pool.h"
 #include "replica/leaving.h"
@@ -140,6 +141,7 @@ struct config {
     int32_t tensor_parallel;
     int32_t pipeline_parallel;
     int32_t replicas;
+    struct news_options news;
     double ttft_slo_s, tpot_slo_s;
     struct output_config output;
     struct capacity_config capacity;

@@ -298,6 +298,12 @@ static const struct ifl_param cluster_fields[] = {
     INT("replicas", replicas, 1, 1, 65536, "replicas", "copies of the model that share the load"),
 };
 
+static const struct ifl_param news_fields[] = {
+    TIME("interval_s", news.interval_ns, 0, 0, A_BILLION,
+         "the router hears of the replicas at its multiples; 0: it knows them as they are"),
+    TIME("delay_s", news.delay_ns, 0, 0, 3600, "so long after their loads were taken"),
+};
+
 static const struct ifl_param slo_fields[] = {
     REAL("ttft_s", ttft_slo_s, 0, 0, A_BILLION, "s",
          "the first token of who brings no ttft_slo_s is due so soon: for goodput, and for "
@@ -374,6 +380,7 @@ const struct key_section key_sections[] = {
     {.where = "engine", FIELDS(engine)},
     {.where = "parallel", FIELDS(parallel)},
     {.where = "cluster", FIELDS(cluster)},
+    {.where = "cluster.news", FIELDS(news)},
     {.where = "cluster.router", BY_HAND(router), MODULE(IFL_ROUTE), .dflt_policy = "round-robin"},
     {.where = "slo", FIELDS(slo)},
     {.where = "output", FIELDS(output)},

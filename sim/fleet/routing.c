@@ -40,7 +40,7 @@ static size_t least(const struct ifl_fleet *fleet, unsigned roles)
     size_t best = 0;
     (void)roles;
     for (size_t i = 1; i < fleet->n; i++)
-        if (ifl_outstanding(&loads[i]) < ifl_outstanding(&loads[best]))
+        if (ifl_outstanding_and_sent(&loads[i]) < ifl_outstanding_and_sent(&loads[best]))
             best = i;
     return best;
 }
@@ -71,8 +71,19 @@ static const struct ifl_fleet_ops fleet_ops = {
 
 /* ---- creating ---- */
 
+static void describe(const struct replica *replica, int64_t now_ns, struct ifl_load *load)
+{
+    load->n_running = (int32_t)(replica->here.running.n - replica->leaving.n_ended);
+    load->n_waiting = (int32_t)replica->here.waiting.n;
+    load->n_swapped = (int32_t)replica->here.n_swapped;
+    load->n_free_blocks = replica->kv.device.n_free;
+    load->n_waiting_tokens = replica->here.waiting.n_tokens;
+    load->taken_ns = now_ns;
+}
+
 int routing_create(struct routing *routing, struct replica *replicas, uint32_t n,
-                   const struct module *router, uint64_t seed, struct ifl_error *error)
+                   const struct module *router, const struct news_options *news, uint64_t seed,
+                   struct ifl_error *error)
 {
     ifl_require(n == 1 || router);
     *routing = (struct routing){.replicas = replicas, .n = n, .router = router, .seed = seed};
@@ -84,27 +95,29 @@ int routing_create(struct routing *routing, struct replica *replicas, uint32_t n
     for (uint32_t i = 0; i < n; i++) {
         routing->loads[i].limits = &replicas[i].fixed.limits;
         routing->loads[i].roles = IFL_PREFILLS | IFL_DECODES;
-        routing_note_load(routing, &replicas[i]);
+        describe(&replicas[i], 0, &routing->loads[i]);
     }
-    return 0;
+    return news_create(&routing->news, news, routing->loads, n) < 0 ? ifl_fail_nomem(error) : 0;
 }
 
 void routing_destroy(struct routing *routing)
 {
+    news_destroy(&routing->news);
     free(routing->loads);
     free(routing->held);
     *routing = (struct routing){0};
 }
 
-void routing_note_load(struct routing *routing, const struct replica *replica)
+void routing_note_load(struct routing *routing, const struct replica *replica, int64_t now_ns)
 {
     ifl_assert(replica == &routing->replicas[replica->fixed.number]);
-    struct ifl_load *load = &routing->loads[replica->fixed.number];
-    load->n_running = (int32_t)(replica->here.running.n - replica->leaving.n_ended);
-    load->n_waiting = (int32_t)replica->here.waiting.n;
-    load->n_swapped = (int32_t)replica->here.n_swapped;
-    load->n_free_blocks = replica->kv.device.n_free;
-    load->n_waiting_tokens = replica->here.waiting.n_tokens;
+    const uint32_t number = replica->fixed.number;
+    const bool old = news_are_old(&routing->news);
+    struct ifl_load *load = old ? &routing->news.live[number] : &routing->loads[number];
+    describe(replica, now_ns, load);
+    load->n_routed = routing->loads[number].n_routed;
+    if (old)
+        news_note(&routing->news, now_ns);
 }
 
 /* ---- asking ---- */
@@ -148,6 +161,7 @@ int routing_ask(struct routing *routing, const struct arrival *arrival, int64_t 
     if (rc == 0 && route->what == IFL_SEND) {
         routing->n_routed++;
         routing->loads[route->prefill].n_routed++;
+        routing->loads[route->prefill].n_sent += news_are_old(&routing->news);
     }
     return rc;
 }

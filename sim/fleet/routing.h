@@ -5,6 +5,7 @@
 #ifndef SIM_FLEET_ROUTING_H
 #define SIM_FLEET_ROUTING_H
 
+#include "fleet/news.h"
 #include "replica/replica.h"
 
 /* What the router is shown. */
@@ -19,7 +20,8 @@ struct routing {
     const struct module *router; /* NULL: one replica takes every request */
     uint64_t seed, n_routed;
     struct routing_fleet fleet;
-    struct ifl_load *loads;    /* [n] */
+    struct ifl_load *loads; /* [n] as the router knows them */
+    struct news news;
     struct live_request probe; /* the request that is asked about, while it is at no replica */
     struct arrival *held;      /* [first_held, n_held) at the gateway, in order of arrival */
     size_t first_held, n_held, cap_held;
@@ -28,7 +30,8 @@ struct routing {
 
 /* router may be NULL where there is one replica. Zeroed memory is valid for routing_destroy. */
 int routing_create(struct routing *routing, struct replica *replicas, uint32_t n,
-                   const struct module *router, uint64_t seed, struct ifl_error *error);
+                   const struct module *router, const struct news_options *news, uint64_t seed,
+                   struct ifl_error *error);
 void routing_destroy(struct routing *routing);
 
 /* The router's answer at now_ns, checked: a replica that is sent to exists. */
@@ -52,12 +55,24 @@ size_t routing_find_held(const struct routing *routing, uint64_t serial);
 void routing_give_up_held(struct routing *routing, uint64_t serial, struct arrival *arrival);
 /* The router has dropped the request; counted for the note at the end of the run. */
 void routing_note_shed(struct routing *routing, const char *why);
-/* Call it after the replica has changed. */
-void routing_note_load(struct routing *routing, const struct replica *replica);
-static inline void routing_note(struct routing *routing, const struct replica *replica)
+/* Call it after the replica has changed, at now_ns. */
+void routing_note_load(struct routing *routing, const struct replica *replica, int64_t now_ns);
+static inline void routing_note(struct routing *routing, const struct replica *replica,
+                                int64_t now_ns)
 {
     if (routing->router)
-        routing_note_load(routing, replica);
+        routing_note_load(routing, replica, now_ns);
+}
+/* When the router next hears of the replicas; IFL_NEVER: not before something changes, or its loads
+ * are exact. */
+static inline int64_t routing_next_news_ns(const struct routing *routing)
+{
+    return news_next_ns(&routing->news);
+}
+/* True: it has heard something. */
+static inline bool routing_hear_news(struct routing *routing, int64_t now_ns)
+{
+    return news_hear(&routing->news, now_ns, routing->loads);
 }
 
 /* ---- what a router hears: each costs a look where it has no such hook ---- */

@@ -305,7 +305,7 @@ static int plan_due(struct loop *loop, struct ifl_error *error)
         struct replica *replica = &loop->flight->replicas[loop->due[i]];
         rc = plan_step(loop, replica, error);
         wakes_set_due(&replica->wakes, false);
-        routing_note(&loop->routing, replica);
+        routing_note(&loop->routing, replica, loop->now_ns);
         loop->asks_held = loop->asks_held || routing_holds(&loop->routing);
     }
     loop->n_due = 0;
@@ -379,7 +379,7 @@ static int end_step(struct loop *loop, const struct ifl_done *done, struct ifl_e
     const int rc = end_one(loop, replica, done, error);
     loop->n_busy--;
     loop_fall_due(loop, replica);
-    routing_note(&loop->routing, replica);
+    routing_note(&loop->routing, replica, loop->now_ns);
     return rc;
 }
 
@@ -407,6 +407,10 @@ static int advance(struct loop *loop, struct ifl_error *error)
         until_ns = event_next_ns(&loop->wakes);
     if (loop_next_departure_ns(loop) < until_ns)
         until_ns = loop_next_departure_ns(loop);
+    if (loop->n_busy == 0 && until_ns == IFL_NEVER && !routing_holds(&loop->routing))
+        return 0;
+    if (routing_next_news_ns(&loop->routing) < until_ns)
+        until_ns = routing_next_news_ns(&loop->routing);
     if (loop->n_busy == 0 && until_ns == IFL_NEVER)
         return 0;
     int rc = flight->executor->next(flight->executor_self, until_ns, &done, error);
@@ -418,6 +422,7 @@ static int advance(struct loop *loop, struct ifl_error *error)
         rc = end_others(loop, error);
     if (rc == 0)
         rc = loop_let_leave(loop, error);
+    loop->asks_held |= routing_hear_news(&loop->routing, loop->now_ns);
     wake(loop);
     return rc < 0 ? rc : 1;
 }
@@ -454,7 +459,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     ifl_assert(are_numbered(flight));
     struct loop loop = {.flight = flight, .due = calloc(flight->n_replicas, sizeof *loop.due)};
     int rc = loop.due ? routing_create(&loop.routing, flight->replicas, flight->n_replicas,
-                                       flight->router, flight->seed, error)
+                                       flight->router, &flight->news, flight->seed, error)
                       : ifl_fail_nomem(error);
     loop.sees_ahead = sees_ahead(flight);
     for (uint32_t i = 0; i < flight->n_replicas; i++) {

@@ -2,9 +2,9 @@
  * to the last token. The loop is the same in virtual and in wall time: it waits for the next event,
  * delivers arrivals, and plans for the replicas that fell due.
  *
- * At equal times: ends of steps, then requests that leave, then wakes, then requests that a router
- * holds back, then arrivals, then plans. Of several of a kind: by the number of the replica, then
- * by the serial of the request. */
+ * At equal times: ends of steps, then requests that leave, then news, then wakes, then requests
+ * that a router holds back, then arrivals, then plans. Of several of a kind: by the number of the
+ * replica, then by the serial of the request. */
 #ifndef SIM_RUN_FLIGHT_H
 #define SIM_RUN_FLIGHT_H
 
@@ -15,6 +15,7 @@
 #include "inflight/report.h"
 
 #include "config/config.h"
+#include "fleet/news.h"
 #include "replica/replica.h"
 #include "run/workload.h"
 
@@ -29,6 +30,7 @@ struct flight {
     uint32_t n_replicas;
     const struct module *router; /* NULL: there is one replica, and it takes every request */
     struct door door;            /* of the cluster */
+    struct news_options news;    /* of the replicas, for the router */
     uint64_t seed;               /* of the router's draws */
     struct workload *workload;
     const struct ifl_executor_ops *executor;

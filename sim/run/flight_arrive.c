@@ -63,7 +63,7 @@ static int send_to(struct loop *loop, uint32_t number, const struct arrival *a, 
     if (rc == 0 && leaves)
         rc = loop_note_departure(loop, a, number, r, error);
     loop_fall_due(loop, replica);
-    routing_note(&loop->routing, replica);
+    routing_note(&loop->routing, replica, now_ns);
     routing_tell_sent(&loop->routing, a, number, now_ns);
     return rc;
 }

@@ -95,7 +95,7 @@ static int leave_replica(struct loop *loop, const struct departure *of, struct i
     replica_leave(replica, of->r, of->status, of->at_ns);
     loop_fall_due(loop, replica);
     const int rc = replica->leaving.n_gone > 0 ? loop_report_gone(loop, replica, error) : 0;
-    routing_note(&loop->routing, replica);
+    routing_note(&loop->routing, replica, of->at_ns);
     return rc;
 }
 

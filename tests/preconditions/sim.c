@@ -152,7 +152,7 @@ static const struct replica stranger = {.fixed = {.number = 0}};
 
 VIOLATES(fleet, load_of_a_stranger, routing_note_load, "&routing->replicas[replica->fixed.number]")
 {
-    routing_note_load(&routing, &stranger);
+    routing_note_load(&routing, &stranger, 0);
 }
 
 VIOLATES(fleet, tokens_of_a_stranger, routing_tell_first_tokens, "&routing->replicas")

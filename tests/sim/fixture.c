@@ -79,6 +79,7 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         .router = n_replicas > 1 ? &router : NULL,
         .seed = f->seed,
         .door = f->door,
+        .news = f->news,
         .workload = &workload,
         .executor = f->check_blocks ? &inspector_ops : &executor_sim_ops,
         .executor_self = f->check_blocks ? (void *)&x : (void *)&x.sim,

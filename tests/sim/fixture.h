@@ -19,6 +19,7 @@ struct fixture {
     enum leave leave;
     struct patience patience;
     struct retries retries;
+    struct news_options news;
     bool no_steady_runs, check_steady, check_blocks;
     int32_t concurrency;
     uint32_t n_replicas; /* 0: one */

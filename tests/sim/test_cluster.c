@@ -265,3 +265,94 @@ Test(cluster, a_door_counts_answers)
     cr_expect_eq(turned_away_of_four(&(struct door){.max_queued_tokens = 61}), 2);
     cr_expect_eq(turned_away_of_four(&(struct door){.max_queued_tokens = 121}), 1);
 }
+
+/* ---- news ---- */
+
+enum { MS = 1000000 };
+
+/* Replicas with one seat; a request takes 10 s. */
+static void at_once(struct fixture *f, const char *router, const char *params, uint32_t n_replicas,
+                    size_t n_requests, int64_t gap_ns)
+{
+    set_up(f, router, n_replicas, n_requests);
+    free(f->modules[IFL_ROUTE].params);
+    f->modules[IFL_ROUTE] = (struct module_config){0};
+    fixture_module(f, IFL_ROUTE, router, params);
+    for (size_t i = 0; i < n_requests; i++) {
+        f->trace.arrival_ns[i] = (int64_t)i * gap_ns;
+        f->trace.n_prompt[i] = 10000;
+        f->trace.n_output[i] = 1;
+    }
+}
+
+static void check_places(struct fixture *f, const char *expected)
+{
+    struct ifl_error error;
+    cr_assert_eq(fixture_fly(f, &error), 0, "%s", error.text);
+    char found[64] = "";
+    for (size_t row = 0; row < f->trace.n; row++)
+        for (size_t i = 0; i < f->capture.n_requests; i++)
+            if (f->capture.requests[i].request_id == row)
+                found[row] = (char)('0' + f->capture.requests[i].replica);
+    cr_expect_str_eq(found, expected);
+    fixture_free(f);
+}
+
+/* Two idle replicas, news each 100 ms, arrivals at 0, 1, 2, 3 ms: a router that does not count what
+ * it sends follows the last report, in which both are idle. */
+Test(cluster, old_news_send_all_to_one)
+{
+    struct fixture f;
+    at_once(&f, "least-outstanding", "{counts_sent: false}", 2, 4, MS);
+    f.news = (struct news_options){100 * MS, 0};
+    check_places(&f, "0000");
+}
+
+Test(cluster, own_counts_make_up_for_old_news)
+{
+    struct fixture f;
+    at_once(&f, "least-outstanding", NULL, 2, 4, MS);
+    f.news = (struct news_options){100 * MS, 0};
+    check_places(&f, "0101");
+}
+
+/* Arrivals at 0, 30, 60, ... ms. The report of 100 ms, which comes at 150, says 4 for replica 0; so
+ * the requests of 150 and 180 go to replica 1. The report of 200, which comes at 250, says 5 and 2
+ * (0 had 150's: no, it came at 150, behind the news): 4 + 1 of 120 = 5 at 0, 150 and 180 at 1. */
+Test(cluster, a_report_is_heard_after_its_delay)
+{
+    struct fixture f;
+    at_once(&f, "least-outstanding", "{counts_sent: false}", 2, 10, 30 * MS);
+    f.news = (struct news_options){100 * MS, 50 * MS};
+    check_places(&f, "0000011111");
+}
+
+/* A report counts what has been sent before it was taken, so own counts are of what came since. */
+Test(cluster, own_counts_begin_with_the_report)
+{
+    struct fixture f;
+    at_once(&f, "least-outstanding", NULL, 2, 10, 30 * MS);
+    f.news = (struct news_options){100 * MS, 50 * MS};
+    check_places(&f, "0101010101");
+}
+
+/* With an interval below every gap between events, and no delay, old news are as good as exact
+ * ones: steps end at whole milliseconds, arrivals come half a microsecond behind. */
+Test(cluster, quick_news_are_exact_ones)
+{
+    struct fixture f[2];
+    struct ifl_error error;
+    for (int old = 0; old < 2; old++) {
+        set_up(&f[old], "least-outstanding", 3, 2000);
+        poisson_exponential(&f[old], 0.8);
+        for (size_t i = 0; i < f[old].trace.n; i++)
+            f[old].trace.arrival_ns[i] = f[old].trace.arrival_ns[i] / MS * MS + 500;
+        f[old].news = (struct news_options){old ? 100 : 0, 0};
+        cr_assert_eq(fixture_fly(&f[old], &error), 0, "%s", error.text);
+    }
+    cr_assert_eq(f[0].capture.n_requests, f[1].capture.n_requests);
+    cr_expect(memcmp(f[0].capture.requests, f[1].capture.requests,
+                     f[0].capture.n_requests * sizeof *f[0].capture.requests) == 0);
+    for (int old = 0; old < 2; old++)
+        fixture_free(&f[old]);
+}
