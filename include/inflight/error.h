@@ -40,8 +40,15 @@ struct ifl_error {
 #define IFL_PRINTF(format_index, first_index)
 #endif
 
+/* Code that leads to a failure is set apart from the code that runs. */
+#if defined(__GNUC__)
+#define IFL_COLD __attribute__((cold))
+#else
+#define IFL_COLD
+#endif
+
 /* Fills `error` and returns `code`. The location stays empty. */
-IFL_PRINTF(3, 4)
+IFL_COLD IFL_PRINTF(3, 4)
 static inline int ifl_fail(struct ifl_error *error, int code, const char *format, ...)
 {
     va_list args;
@@ -53,7 +60,7 @@ static inline int ifl_fail(struct ifl_error *error, int code, const char *format
 }
 
 /* Wrong input at a place in a file; returns IFL_E_INPUT. `line` and `column` may be 0. */
-IFL_PRINTF(5, 6)
+IFL_COLD IFL_PRINTF(5, 6)
 static inline int ifl_fail_at(struct ifl_error *error, const char *file, int line, int column,
                               const char *format, ...)
 {
@@ -66,7 +73,7 @@ static inline int ifl_fail_at(struct ifl_error *error, const char *file, int lin
     return IFL_E_INPUT;
 }
 
-static inline int ifl_fail_nomem(struct ifl_error *error)
+IFL_COLD static inline int ifl_fail_nomem(struct ifl_error *error)
 {
     ifl_fail(error, IFL_E_NOMEM, "out of memory");
     return IFL_E_NOMEM;

@@ -158,18 +158,19 @@ static void unmark_growth(struct cohort *cohort, int32_t phase)
 
 /* Ticks from one of that phase to the first at which a member takes blocks, 0 for that tick itself.
  * There must be a growing member. */
-static size_t ticks_to_growth(const struct cohort *cohort, int32_t phase)
+static size_t ticks_to_growth(const struct cohort *cohort, uint32_t phase)
 {
+    const uint32_t block_tokens = (uint32_t)cohort->block.tokens;
     uint64_t marks = cohort->grows[phase / 64] >> phase % 64;
-    int32_t at = phase - phase % 64;
+    uint32_t at = phase - phase % 64;
     if (marks)
         return (size_t)__builtin_ctzll(marks);
     do {
-        at = at + 64 < cohort->block.tokens ? at + 64 : 0;
+        at = at + 64 < block_tokens ? at + 64 : 0;
         marks = cohort->grows[at / 64];
     } while (marks == 0);
-    at += __builtin_ctzll(marks);
-    return (size_t)(at < phase ? at + cohort->block.tokens - phase : at - phase);
+    at += (uint32_t)__builtin_ctzll(marks);
+    return at < phase ? at + block_tokens - phase : at - phase;
 }
 
 static void grow_insert(struct cohort *cohort, struct live_request *r)
@@ -382,7 +383,7 @@ size_t cohort_pass(struct cohort *cohort, size_t n)
     const uint32_t next = (uint32_t)cohort->phase + 1;
     uint32_t phase = next < block_tokens ? next : 0;
     if (n > 1 && cohort->n_growing > 0) {
-        n = ifl_min(n, 1 + ticks_to_growth(cohort, (int32_t)phase));
+        n = ifl_min(n, 1 + ticks_to_growth(cohort, phase));
         phase += (uint32_t)n - 1;
         phase -= phase < block_tokens ? 0 : block_tokens;
     } else if (n > 1) {

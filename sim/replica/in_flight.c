@@ -207,9 +207,19 @@ static void fill_record(struct replica *replica)
     record_pool(replica);
 }
 
+/* Preemptions of earlier plans are recorded once, and not again with the next tick. */
+static bool is_tick(const struct replica *replica)
+{
+    const struct in_flight *in_flight = &replica->in_flight;
+    const struct ifl_step_desc *desc = &in_flight->desc;
+    return in_flight->ticks && replica->plan.n_planned == 0 && in_flight->record.preempted == 0 &&
+           desc->n_outs + desc->n_ins + desc->n_copies == 0 && !replica->fixed.wants_work;
+}
+
 void in_flight_submit(struct replica *replica)
 {
     fill_record(replica);
+    replica->in_flight.only_ticks = is_tick(replica);
     replica->in_flight.busy = true;
 }
 

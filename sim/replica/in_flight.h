@@ -15,6 +15,8 @@ enum { REPLICA_LONGEST_RUN = 1024 };
 struct in_flight {
     bool busy;  /* a step is in flight */
     bool ticks; /* the cohort takes part in it */
+    bool only_ticks; /* and nothing else: the next tick has the same description and record, but for
+                        sums and times */
     struct ifl_step_desc desc;
     struct ifl_work *work; /* only for executors that want it */
     uint32_t *tables;      /* block tables of the sequences of groups */

@@ -6,6 +6,17 @@ static void listen(struct listener_list *list, const struct module *module, bool
         list->of[list->n++] = module;
 }
 
+/* The bit of IFL_BATCHING, which each plan has set, stands for all plans: those that a module with
+ * step hooks limits. The batching module itself makes the promise and is asked nothing. */
+static void limit(struct listeners *on, const struct module *module)
+{
+    const struct ifl_policy *policy = module->policy;
+    const unsigned all = policy->on_step_start || policy->on_step_end ? 1u << IFL_BATCHING : 0;
+    const unsigned own = policy->kind == IFL_BATCHING ? 0 : 1u << policy->kind;
+    if (all | own)
+        on->bounds[on->n_bounds++] = (struct bound){module, all | own};
+}
+
 void listeners_add(struct listeners *on, const struct module *module)
 {
     const struct ifl_policy *policy = module->policy;
@@ -16,6 +27,7 @@ void listeners_add(struct listeners *on, const struct module *module)
     listen(&on->leave, module, policy->on_leave != NULL);
     listen(&on->step_start, module, policy->on_step_start != NULL);
     listen(&on->step_end, module, policy->on_step_end != NULL);
+    limit(on, module);
     if (policy->kind == IFL_PREEMPT)
         on->has_ahead = policy->ops.preempt->ahead != NULL;
 }

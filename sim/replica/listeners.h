@@ -9,8 +9,16 @@ struct listener_list { /* modules that have a certain hook, in order of their ki
     size_t n;
 };
 
+/* A module that limits the promises of the plans that have asked it, or of all plans. */
+struct bound {
+    const struct module *module;
+    unsigned asked; /* it limits those with one of these bits in step->asked */
+};
+
 struct listeners {
     struct listener_list join, start, undo, preempt, step_start, step_end, leave;
+    struct bound bounds[N_MODULES]; /* in order of their kinds */
+    size_t n_bounds;
     bool has_ahead; /* the preempt module has `ahead`, to be asked after each plan */
 };
 

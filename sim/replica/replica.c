@@ -138,6 +138,20 @@ static bool was_asked(const struct replica *replica, enum ifl_kind kind)
     return kind != IFL_BATCHING && replica->plan.step.asked & 1u << kind;
 }
 
+/* Cuts the promise to what the module says. */
+static void cut_promise(struct replica *replica, const struct module *module,
+                        struct ifl_promise *promise)
+{
+    const struct ifl_policy *policy = module->policy;
+    const struct ifl_promise other =
+        policy->steady ? policy->steady(module->self, &replica->view, &replica->plan.step)
+                       : (struct ifl_promise){0};
+    promise->to_the_last &= !was_asked(replica, policy->kind) || other.to_the_last;
+    promise->n_steps = ifl_min(promise->n_steps, other.n_steps);
+    promise->until_ns = ifl_min(promise->until_ns, other.until_ns);
+    promise->min_free_blocks = ifl_max(promise->min_free_blocks, other.min_free_blocks);
+}
+
 /* Limits the promise of the plan:
  * - It is void unless the step does nothing but tick.
  * - It ends before the time that a refusal named.
@@ -147,27 +161,19 @@ static bool was_asked(const struct replica *replica, enum ifl_kind kind)
 static void bound_promise(struct replica *replica)
 {
     struct ifl_promise promise = replica->plan.promise;
-    if (!replica_only_ticks(replica) || replica->kv.device.cache.asked_lost ||
-        replica->leaving.n_ended + replica->leaving.n_early > 0)
-        promise.n_steps = 0;
-    if (promise.n_steps > REPLICA_LONGEST_RUN - 1)
-        promise.n_steps = REPLICA_LONGEST_RUN - 1;
+    const struct bound *bound = replica->on.bounds, *end = bound + replica->on.n_bounds;
+    if (promise.n_steps <= 0 || !replica_only_ticks(replica) ||
+        replica->kv.device.cache.asked_lost ||
+        replica->leaving.n_ended + replica->leaving.n_early > 0) {
+        plan_void_promise(&replica->plan);
+        return;
+    }
+    promise.n_steps = ifl_min(promise.n_steps, REPLICA_LONGEST_RUN - 1);
     if (replica->plan.refused_until_ns <= promise.until_ns)
         promise.until_ns = replica->plan.refused_until_ns - 1;
-    FOR_EACH_MODULE (module, replica) {
-        const struct ifl_policy *policy = module->policy;
-        const bool asked = was_asked(replica, policy->kind);
-        if (promise.n_steps <= 0 || (!asked && !policy->on_step_start && !policy->on_step_end))
-            continue;
-        const struct ifl_promise other =
-            policy->steady ? policy->steady(module->self, &replica->view, &replica->plan.step)
-                           : (struct ifl_promise){0};
-        promise.to_the_last &= !asked || other.to_the_last;
-        promise.n_steps = ifl_min(promise.n_steps, other.n_steps);
-        promise.until_ns = ifl_min(promise.until_ns, other.until_ns);
-        if (other.min_free_blocks > promise.min_free_blocks)
-            promise.min_free_blocks = other.min_free_blocks;
-    }
+    for (; bound < end && promise.n_steps > 0; bound++)
+        if (bound->asked & replica->plan.step.asked)
+            cut_promise(replica, bound->module, &promise);
     plan_promise(&replica->plan, promise);
 }
 

@@ -6,13 +6,8 @@
 
 bool replica_coasts(const struct replica *replica)
 {
-    const struct ifl_step_desc *desc = &replica->in_flight.desc;
-    return replica->plan.promise.n_steps > 0 && replica->in_flight.ticks &&
-           replica->plan.n_planned == 0 &&
-           replica->in_flight.record.preempted ==
-               0 && /* those of earlier plans are recorded once */
-           desc->n_outs + desc->n_ins + desc->n_copies == 0 &&
-           !replica->fixed.wants_work && cohort_ticks_left(&replica->here.cohort) > 0;
+    return replica->in_flight.only_ticks && replica->plan.promise.n_steps > 0 &&
+           cohort_ticks_left(&replica->here.cohort) > 0;
 }
 
 /* ---- one by one ---- */

@@ -330,6 +330,14 @@ static void collect(struct replica *replica, struct ranking *list)
 
 /* ---- a plan asks ---- */
 
+/* All keys are asked anew before the next look. */
+static void let_keys_go(struct rankings *ranks)
+{
+    ranks->ranks_stale = true;
+    for (int which = 0; which < N_RANKED; which++)
+        ranks->by_rank[which].stale = true;
+}
+
 void replica_ask_keys(struct replica *replica)
 {
     ifl_assert(!replica->ranks.keys_asked);
@@ -339,9 +347,8 @@ void replica_ask_keys(struct replica *replica)
     replica->ranks.keys_asked = true;
     replica->ranks.order_keys = ops->keys ? ops->keys(order->self, &replica->view) : IFL_KEYS_MOVE;
     replica->ranks.keys_change = moved || replica_keys_move(replica);
-    replica->ranks.ranks_stale |= replica->ranks.keys_change;
-    for (int which = 0; which < N_RANKED; which++)
-        replica->ranks.by_rank[which].stale |= replica->ranks.keys_change;
+    if (replica->ranks.keys_change)
+        let_keys_go(&replica->ranks);
     waiting_set_moves(&replica->here.waiting, replica->ranks.order_keys == IFL_KEYS_MOVE);
     replica_check_keys(replica);
 }

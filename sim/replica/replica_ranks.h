@@ -45,8 +45,8 @@ static inline bool replica_keys_move(const struct replica *replica)
  * it; and on n_computed of a waiting request, which shows its hit. */
 static inline void replica_stir_keys(struct replica *replica)
 {
-    const bool may_change = replica->ranks.keys_read_plan || replica->kv.device.cached;
-    replica->ranks.ranks_stale |= may_change && replica->ranks.order_keys == IFL_KEYS_MOVE;
+    if (replica->ranks.order_keys == IFL_KEYS_MOVE)
+        replica->ranks.ranks_stale |= replica->ranks.keys_read_plan || replica->kv.device.cached;
 }
 /* Call it after a hook within the plan: it may have changed what the keys of its module depend
  * on. */

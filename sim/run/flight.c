@@ -255,6 +255,13 @@ static int check_stop(const struct flight *flight, struct ifl_error *error)
     return flight->stop && *flight->stop ? ifl_fail(error, IFL_E_INTERRUPTED, "interrupted") : 0;
 }
 
+/* True if the plan has changed more than the step, or is to be followed by another at once. */
+static bool has_moved(const struct loop *loop, const struct replica *replica)
+{
+    return replica->plan.n_rejected > 0 || replica->plan.step.n_preempted > 0 ||
+           replica->wakes.wake_ns == loop->now_ns;
+}
+
 /* Plans until the executor has work to wait for, or nothing changes any more. A plan that only
  * preempts or rejects is followed by another at the same time. */
 static int plan_step(struct loop *loop, struct replica *replica, struct ifl_error *error)
@@ -264,21 +271,22 @@ static int plan_step(struct loop *loop, struct replica *replica, struct ifl_erro
         int rc = plan_once(flight, replica, loop->now_ns, error);
         if (rc < 0)
             return rc;
-        const bool moved = replica->plan.n_rejected > 0 || replica->plan.step.n_preempted > 0 ||
-                           replica->leaving.n_ended > 0 || replica->wakes.wake_ns == loop->now_ns;
-        n_tries = replica->plan.n_rejected > 0 ? 0 : n_tries; /* rejections are finite */
+        const bool lets_ended_go = replica->leaving.n_ended > 0;
         const bool submits = replica_commit(replica);
         if (replica->leaving.n_gone > 0 && (rc = loop_report_gone(loop, replica, error)) < 0)
             return rc;
-        if (!submits && (!moved || n_tries > replica_requests(replica) + 1)) {
+        if (!submits) {
+            const bool moved = lets_ended_go || has_moved(loop, replica);
+            n_tries = replica->plan.n_rejected > 0 ? 0 : n_tries; /* rejections are finite */
+            if (moved && n_tries <= replica_requests(replica) + 1)
+                continue;
             if (sleeps(loop, replica) || !replica_give_up(replica, false))
                 return fall_asleep(loop, replica, moved, error);
             if ((rc = loop_report_gone(loop, replica, error)) < 0)
                 return rc;
             n_tries = 0;
-        }
-        if (!submits)
             continue;
+        }
         rc = loop->sees_ahead ? end_foreseen(loop, replica, error) : 1;
         if (rc != 0)
             return rc < 0 ? rc : submit(loop, replica, error);
