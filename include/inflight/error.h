@@ -40,16 +40,20 @@ struct ifl_error {
 #define IFL_PRINTF(format_index, first_index)
 #endif
 
-/* Code that leads to a failure is set apart from the code that runs. */
+/* IFL_COLD, in front of a function: what leads to a call of it lies apart from the code that runs.
+ * IFL_APART, in front of the rare path of a short function: it is called, not inlined, so that the
+ * short function saves no registers for it. */
 #if defined(__GNUC__)
 #define IFL_COLD __attribute__((cold))
+#define IFL_APART __attribute__((noinline))
 #else
 #define IFL_COLD
+#define IFL_APART
 #endif
 
 /* Fills `error` and returns `code`. The location stays empty. */
-IFL_COLD IFL_PRINTF(3, 4)
-static inline int ifl_fail(struct ifl_error *error, int code, const char *format, ...)
+IFL_COLD IFL_PRINTF(3, 4) static inline int ifl_fail(struct ifl_error *error, int code,
+                                                     const char *format, ...)
 {
     va_list args;
     *error = (struct ifl_error){.code = code};
@@ -60,9 +64,9 @@ static inline int ifl_fail(struct ifl_error *error, int code, const char *format
 }
 
 /* Wrong input at a place in a file; returns IFL_E_INPUT. `line` and `column` may be 0. */
-IFL_COLD IFL_PRINTF(5, 6)
-static inline int ifl_fail_at(struct ifl_error *error, const char *file, int line, int column,
-                              const char *format, ...)
+IFL_COLD IFL_PRINTF(5, 6) static inline int ifl_fail_at(struct ifl_error *error, const char *file,
+                                                        int line, int column, const char *format,
+                                                        ...)
 {
     va_list args;
     *error = (struct ifl_error){.code = IFL_E_INPUT, .line = line, .column = column};

@@ -109,6 +109,19 @@ static int make_room(struct gaps *gaps, struct ifl_error *error)
     return gaps->binned ? bin_pairs(gaps, error) : merge_or_bin(gaps, error);
 }
 
+static inline int put(struct gaps *gaps, int64_t gap_ns, uint32_t requests)
+{
+    gaps->gap_ns[gaps->n] = gap_ns;
+    gaps->requests[gaps->n++] = requests;
+    return IFL_OK;
+}
+
+IFL_APART static int put_in_new_room(struct gaps *gaps, int64_t gap_ns, uint32_t requests,
+                                     struct ifl_error *error)
+{
+    return make_room(gaps, error) ? error->code : put(gaps, gap_ns, requests);
+}
+
 static inline int add(struct gaps *gaps, int64_t gap_ns, uint32_t requests, struct ifl_error *error)
 {
     const size_t last = gaps->n - 1;
@@ -116,20 +129,26 @@ static inline int add(struct gaps *gaps, int64_t gap_ns, uint32_t requests, stru
         gaps->requests[last] += requests;
         return IFL_OK;
     }
-    if (gaps->n == gaps->cap && make_room(gaps, error))
-        return error->code;
-    gaps->gap_ns[gaps->n] = gap_ns;
-    gaps->requests[gaps->n++] = requests;
-    return IFL_OK;
+    return gaps->n < gaps->cap ? put(gaps, gap_ns, requests)
+                               : put_in_new_room(gaps, gap_ns, requests, error);
+}
+
+/* More requests than one pair counts. */
+IFL_APART static int add_many(struct gaps *gaps, int64_t gap_ns, int64_t requests,
+                              struct ifl_error *error)
+{
+    for (; requests > UINT32_MAX; requests -= UINT32_MAX)
+        if (add(gaps, gap_ns, UINT32_MAX, error))
+            return error->code;
+    return add(gaps, gap_ns, (uint32_t)requests, error);
 }
 
 int gaps_add(struct gaps *gaps, int64_t gap_ns, int64_t requests, struct ifl_error *error)
 {
     exact_add(&gaps->total_ns, gap_ns, requests);
     gaps->n_gaps += requests;
-    for (; requests > UINT32_MAX; requests -= UINT32_MAX)
-        if (add(gaps, gap_ns, UINT32_MAX, error))
-            return error->code;
+    if (requests > UINT32_MAX)
+        return add_many(gaps, gap_ns, requests, error);
     return requests > 0 ? add(gaps, gap_ns, (uint32_t)requests, error) : IFL_OK;
 }
 

@@ -158,8 +158,8 @@ static int write_step(struct ifl_recorder *recorder, const struct ifl_step_recor
     return IFL_OK;
 }
 
-static int show_step(struct ifl_recorder *recorder, const struct ifl_step_record *step,
-                     struct ifl_error *error)
+IFL_APART static int show_step(struct ifl_recorder *recorder, const struct ifl_step_record *step,
+                               struct ifl_error *error)
 {
     if (whole_is_open(&recorder->steps) && write_step(recorder, step, error))
         return error->code;

@@ -357,21 +357,26 @@ static void forget_old_gaps(struct cohort *cohort)
         memmove(cohort->gaps, cohort->gaps + n, cohort->n_gaps * sizeof *cohort->gaps);
 }
 
+IFL_APART static int make_room_for_gap(struct cohort *cohort)
+{
+    forget_old_gaps(cohort);
+    if (cohort->cap_gaps > 0 && cohort->n_gaps * 2 <= cohort->cap_gaps)
+        return 0;
+    const size_t cap = cohort->cap_gaps ? 2 * cohort->cap_gaps : 256;
+    struct gap *gaps = realloc(cohort->gaps, cap * sizeof *gaps);
+    if (!gaps)
+        return IFL_E_NOMEM;
+    cohort->gaps = gaps;
+    cohort->cap_gaps = cap;
+    return 0;
+}
+
 static inline int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
 {
     while (cohort->n_gaps > 0 && cohort->gaps[cohort->n_gaps - 1].gap_ns <= gap_ns)
         cohort->n_gaps--;
-    if (cohort->n_gaps == cohort->cap_gaps) {
-        forget_old_gaps(cohort);
-        if (cohort->n_gaps * 2 > cohort->cap_gaps || cohort->cap_gaps == 0) {
-            const size_t cap = cohort->cap_gaps ? 2 * cohort->cap_gaps : 256;
-            struct gap *gaps = realloc(cohort->gaps, cap * sizeof *gaps);
-            if (!gaps)
-                return IFL_E_NOMEM;
-            cohort->gaps = gaps;
-            cohort->cap_gaps = cap;
-        }
-    }
+    if (cohort->n_gaps == cohort->cap_gaps && make_room_for_gap(cohort) < 0)
+        return IFL_E_NOMEM;
     cohort->gaps[cohort->n_gaps++] = (struct gap){tick, gap_ns};
     return 0;
 }

@@ -13,8 +13,8 @@ struct replica;
 enum { REPLICA_LONGEST_RUN = 1024 };
 
 struct in_flight {
-    bool busy;  /* a step is in flight */
-    bool ticks; /* the cohort takes part in it */
+    bool busy;       /* a step is in flight */
+    bool ticks;      /* the cohort takes part in it */
     bool only_ticks; /* and nothing else: the next tick has the same description and record, but for
                         sums and times */
     struct ifl_step_desc desc;

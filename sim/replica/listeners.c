@@ -27,6 +27,7 @@ void listeners_add(struct listeners *on, const struct module *module)
     listen(&on->leave, module, policy->on_leave != NULL);
     listen(&on->step_start, module, policy->on_step_start != NULL);
     listen(&on->step_end, module, policy->on_step_end != NULL);
+    listen(&on->admission, module, policy->kind == IFL_ADMIT);
     limit(on, module);
     if (policy->kind == IFL_PREEMPT)
         on->has_ahead = policy->ops.preempt->ahead != NULL;

@@ -1,4 +1,4 @@
-/* Which modules of a replica have which hook. */
+/* Which modules of a replica have which hook, and which are asked about what. */
 #ifndef SIM_REPLICA_LISTENERS_H
 #define SIM_REPLICA_LISTENERS_H
 
@@ -17,6 +17,7 @@ struct bound {
 
 struct listeners {
     struct listener_list join, start, undo, preempt, step_start, step_end, leave;
+    struct listener_list admission; /* the admit modules, in the order in which they are asked */
     struct bound bounds[N_MODULES]; /* in order of their kinds */
     size_t n_bounds;
     bool has_ahead; /* the preempt module has `ahead`, to be asked after each plan */
@@ -26,7 +27,8 @@ struct listeners {
 void listeners_add(struct listeners *on, const struct module *module);
 
 #define FOR_EACH_LISTENER(module, listeners)                                                       \
-    for (const struct module *const *at_ = (listeners)->of, *module;                               \
-         at_ < (listeners)->of + (listeners)->n && (module = *at_, true); at_++)
+    for (const struct module *const *at_ = (listeners)->of, *const *end_ = at_ + (listeners)->n,   \
+                                    *module;                                                       \
+         at_ < end_ && (module = *at_, true); at_++)
 
 #endif

@@ -12,19 +12,6 @@
          module < (replica)->fixed.modules + N_MODULES; module++)                                  \
         if (module->policy)
 
-/* The admit modules, in the order in which they are asked. */
-#define FOR_EACH_ADMIT(m, replica)                                                                 \
-    for (const struct module *m = (replica)->fixed.modules + IFL_ADMIT; m;                         \
-         m = replica_next_admit(replica, m))
-
-static inline const struct module *replica_next_admit(const struct replica *replica,
-                                                      const struct module *module)
-{
-    const struct module *more = replica->fixed.modules + IFL_N_KINDS, *end = more + MAX_MORE_ADMITS;
-    module = module < more ? more : module + 1;
-    return module < end && module->policy ? module : NULL;
-}
-
 /* ---- replica.c: what a plan does ---- */
 
 /* True if the plan decodes and does nothing else. Only such a plan may promise to repeat itself. */
@@ -174,8 +161,8 @@ bool replica_stands_on(const struct replica *replica, const struct live_request 
 /* Asks again for every key that is said to stand. A key that has changed is a breach. */
 void replica_check_keys(struct replica *replica);
 /* Writes down what a module was asked within this plan, and its answer. */
-void replica_say(struct replica *replica, const struct module *module, uint64_t question,
-                 int64_t answer);
+IFL_COLD void replica_say(struct replica *replica, const struct module *module, uint64_t question,
+                          int64_t answer);
 static inline void replica_note_said(struct replica *replica, const struct module *module,
                                      uint64_t question, int64_t answer)
 {

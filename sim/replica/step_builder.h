@@ -6,7 +6,7 @@
 #include "replica/replica_parts.h"
 
 /* Notes that the policy has broken its contract; the first breach counts. */
-void step_breach(struct replica *replica, const char *what);
+IFL_COLD void step_breach(struct replica *replica, const char *what);
 /* Remembers why r does not move on. Of several refusals in a plan the last one counts, for each
  * state. */
 static inline void step_note_refusal(struct replica *replica, const struct ifl_request *r,

@@ -62,14 +62,13 @@ static struct ifl_admission answer_of_all(struct replica *replica,
                                           const struct ifl_request *request, int32_t n)
 {
     struct ifl_admission answer = {IFL_YES, 0, 0};
-    FOR_EACH_ADMIT(admit, replica)
-    {
-        const struct ifl_admission own = admit->policy->ops.admit->ask(
-            admit->self, &replica->view, &replica->plan.step, request, n);
-        replica_note_said(replica, admit, request->serial << 32 | (uint32_t)n,
+    FOR_EACH_LISTENER (module, &replica->on.admission) {
+        const struct ifl_admission own = module->policy->ops.admit->ask(
+            module->self, &replica->view, &replica->plan.step, request, n);
+        replica_note_said(replica, module, request->serial << 32 | (uint32_t)n,
                           (int64_t)own.verdict << 32 | (uint32_t)own.hold_tokens);
         if (own.verdict != IFL_YES) {
-            note_verdict(replica, admit->policy, request, own.verdict);
+            note_verdict(replica, module->policy, request, own.verdict);
             note_hour(replica, own.until_ns);
             return own;
         }
@@ -124,13 +123,12 @@ double step_room(struct ifl_step *step, double enough)
 {
     struct replica *replica = replica_of(step);
     double least = INFINITY;
-    FOR_EACH_ADMIT(admit, replica)
-    {
-        const struct ifl_admit_ops *ops = admit->policy->ops.admit;
+    FOR_EACH_LISTENER (module, &replica->on.admission) {
+        const struct ifl_admit_ops *ops = module->policy->ops.admit;
         if (!ops->room)
             continue;
         plan_ask(&replica->plan, IFL_ADMIT);
-        least = fmin(least, ops->room(admit->self, &replica->view, step, enough));
+        least = fmin(least, ops->room(module->self, &replica->view, step, enough));
     }
     return least;
 }
