@@ -229,7 +229,8 @@ struct ifl_policy {
      * that has had its last token is still running. */
     void (*on_step_end)(void *self, const struct ifl_view *, const struct ifl_step_end *);
     /* The request leaves the replica. The last call for it; its K/V is free by then, on the device
-     * and in host memory. */
+     * and in host memory. Its state is IFL_DONE, wherever it was: a module that counts requests on
+     * the device keeps a flag in its part. */
     void (*on_leave)(void *self, const struct ifl_view *, const struct ifl_request *,
                      enum ifl_leave why);
     /* Optional, for speed: how long the module's answers of this plan stand while the same requests

@@ -34,8 +34,9 @@ struct ifl_view {
     int64_t now_ns;
     uint64_t step; /* number of the earliest step in flight; without one, of the next step */
     const struct ifl_limits *limits;
-    size_t n_running, n_waiting, n_swapped; /* before this plan */
-    uint64_t n_in_flight;                   /* steps that have begun and not ended */
+    /* before this plan; outside of a plan, before the last one */
+    size_t n_running, n_waiting, n_swapped;
+    uint64_t n_in_flight; /* steps that have begun and not ended */
     int32_t n_free_blocks, n_free_host_blocks;
     int64_t last_prefill_ns; /* duration of the last step that computed prompt tokens */
     int32_t n_ended_blocks;  /* freed by requests that have ended since the last step began */
@@ -561,7 +562,8 @@ static inline bool ifl_dropped_as_too_wide(struct ifl_step *s, const struct ifl_
     return true;
 }
 
-/* Rejects r if it never fits. Returns false if r must wait, and so must all requests behind it. */
+/* Rejects r if it never fits. Returns false if r must wait, and so must all requests behind it that
+ * would start. Running requests of the same list still have their turn. */
 static inline bool ifl_settled(struct ifl_step *s, const struct ifl_request *r,
                                enum ifl_verdict verdict)
 {

@@ -22,7 +22,8 @@ struct tail {
 static const struct ifl_param params[] = {
     {"fate", IFL_CHOICE, offsetof(struct tail, fate), FATE_RECOMPUTE, 0, 0,
      "recompute|swap|never|swap-groups", "",
-     "what becomes of the victim's K/V; never: nobody gives way; swap-groups: a single sequence is "
+     "what becomes of the victim's K/V; never: no request gives way; swap-groups: a single "
+     "sequence is "
      "recomputed, a group of several swapped"},
     {"of", IFL_CHOICE, offsetof(struct tail, tail_of), TAIL_OF_STARTED, 0, 0, "started|ranked", "",
      "the tail of the running list in order of start, or in order of rank"},

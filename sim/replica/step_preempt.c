@@ -198,7 +198,7 @@ bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
                       victim.request ? (int64_t)victim.request->serial : -1);
     if (!victim.request || victim.fate == IFL_KEEP) {
         step_note_refusal(replica, needy, preempt->policy,
-                          "it lacks K/V blocks, and nobody gives way", true);
+                          "it lacks K/V blocks, and no request gives way", true);
         return false;
     }
     return step_preempt(step, victim.request, victim.fate, victim.place) == IFL_YES &&

@@ -186,7 +186,7 @@ Test(refusals, nobody_gives_way)
                            .n_finished = 1,
                            .n_failed = 1,
                            .by = "preempt",
-                           .why = "nobody gives way"});
+                           .why = "no request gives way"});
     /* 33 tokens fill two blocks of 32, and no token of the answer needs a third */
     check(&(struct set_up){.what = "a spare block is not to be had alone on the device",
                            .batching = {"prefill-first", "{append_rule: one-free}"},
