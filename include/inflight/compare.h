@@ -19,9 +19,9 @@ struct ifl_comparison {
     /* NULL, or a swept key, by its full name or the last part of it: compare the points of the base
      * with base_value of this key with the points of the other run with other_value. */
     const char *key, *base_value, *other_value;
-    const char *out_path; /* of the CSV file */
-    FILE *table;          /* a table for a terminal; NULL: none */
-    ifl_compare_note_fn *say;
+    const char *out_path;     /* of the CSV file */
+    FILE *table;              /* a table for a terminal; NULL: none */
+    ifl_compare_note_fn *say; /* NULL: silent */
     void *context;
 };
 
@@ -35,11 +35,12 @@ struct ifl_comparison {
  * metric of summary.csv is paired by replication. A latency of requests.csv is paired by request: a
  * sample is the mean over a replication. A single replication is cut into twenty batches in order
  * of arrival, and a sample is the mean of a batch (batch means), because latencies of neighbours
- * are correlated. lower_frac and higher_frac are the fractions of pairs in which the other run's
- * value is lower, or higher.
+ * are correlated; below 200 requests it is one sample. lower_frac and higher_frac are the fractions
+ * of pairs in which the other run's value is lower, or higher. The interval and p_value of a single
+ * sample are empty cells.
  *
- * Runs that sweep different keys, share no point, or pair requests of different lengths are
- * IFL_E_INPUT. */
+ * Runs that cannot be read, sweep different keys, share no point, or pair requests of different
+ * lengths are IFL_E_INPUT. After an error out_path is as it was before. */
 int ifl_compare(const struct ifl_comparison *comparison, struct ifl_error *error);
 
 #endif

@@ -141,12 +141,15 @@ struct ifl_route {
     const char *why;        /* of a refusal: a constant text that reads on behind the name */
 };
 
+/* One replica computes all of the request. It must be up and have both roles; in this version every
+ * replica is and has. A number that is not below fleet->n ends the run with IFL_E_POLICY. */
 static inline struct ifl_route ifl_send(size_t replica)
 {
     return (struct ifl_route){IFL_SEND, replica, replica, NULL};
 }
 
-/* The prompt is computed by one replica and handed over to another one, which goes on. */
+/* The prompt is computed by one replica and handed over to another one, which goes on. In this
+ * version replicas hand nothing over: two different numbers end the run with IFL_E_POLICY. */
 static inline struct ifl_route ifl_send_pair(size_t prefill, size_t decode)
 {
     return (struct ifl_route){IFL_SEND, prefill, decode, NULL};

@@ -21,7 +21,8 @@ struct json_t *ifl_hf_document(const char *path, int64_t max_bytes, struct ifl_e
 
 /* ---- a configuration, key by key ---- */
 
-/* The first error is kept in `code` and `error`; reads after it do nothing. */
+/* The first error is kept in `code` and `error`; reads after it do nothing, and return
+ * their `otherwise`. */
 struct ifl_hf_config {
     struct json_t *root; /* an object */
     const char *path;    /* borrowed */
@@ -33,7 +34,8 @@ struct ifl_hf_config {
 int ifl_hf_open(const char *path, struct ifl_hf_config *config, struct ifl_error *error);
 void ifl_hf_close(struct ifl_hf_config *config);
 
-/* NULL where the key is missing or null. */
+/* The value of a key, borrowed from the object. NULL where the key is missing or null, or where
+ * `object` is no JSON object. */
 const struct json_t *ifl_hf_value(const struct json_t *object, const char *key);
 
 /* "KEY is VALUE, expected ..."; without a value, "KEY is missing". */
@@ -42,8 +44,9 @@ void ifl_hf_fail(struct ifl_hf_config *config, const char *key, const struct jso
 
 enum { IFL_HF_REQUIRED = -1 };
 
-/* A whole number from 1 to max; `otherwise` where it is missing or null, unless that is
- * IFL_HF_REQUIRED. */
+/* A whole number from 1 to max. Where the key is missing or null: `otherwise`, which may be any
+ * number, such as 0; if it is IFL_HF_REQUIRED, an error. Any other value is an error. The result of
+ * an error is 0. */
 int32_t ifl_hf_count(struct ifl_hf_config *config, const char *key, int32_t otherwise, int32_t max);
 /* True or false; `otherwise` where the key is missing or null. Any other value is an error, and the
  * result is false. */

@@ -267,7 +267,8 @@ static inline void *ifl_state(const void *self)
     return (void *)((uintptr_t)self + ((const struct ifl_instance *)self)[-1].state_offset);
 }
 
-/* The instance's own part of a request, 16-byte aligned. */
+/* The instance's own part of a request, of request_bytes bytes, 16-byte aligned. Valid from on_join
+ * until on_leave has returned. A router has no parts of requests. */
 static inline void *ifl_mine(const void *self, const struct ifl_request *r)
 {
     return (void *)((uintptr_t)r->parts + ((const struct ifl_instance *)self)[-1].part_offset);

@@ -203,8 +203,11 @@ struct ifl_summary {
     char assumed[800];
 };
 
-/* Finds the end of the warm-up by MSER-5, the arrival of the first request behind it. All requests
- * of the run must have been recorded. */
+/* Sets *from_ns to the end of the warm-up, the arrival of the first request behind it: the later of
+ * those that MSER-5 finds in TTFT and in end-to-end latency. It is 0 if there is no warm-up, or if
+ * fewer than 50 requests finished. All requests of the run must have been recorded. A second
+ * recorder with this from_ns in its options, for the same run again, leaves the warm-up out. Fails
+ * only with IFL_E_NOMEM. */
 int ifl_recorder_warmup(const struct ifl_recorder *recorder, int64_t *from_ns,
                         struct ifl_error *error);
 
@@ -310,6 +313,8 @@ int ifl_figure_source(char **source, size_t n_runs, const char *const *run_dirs,
 int ifl_figure(const struct ifl_drawing *drawing, const char *script, const char *figure,
                struct ifl_error *error);
 
+/* Takes a note of ifl_plot, in its thread: one line without a line feed, valid until the function
+ * returns. */
 typedef void ifl_plot_note_fn(void *context, const char *text);
 
 /* Figures for papers from the reports of one or more runs, overlaid. Each figure has a CSV file of
@@ -317,7 +322,7 @@ typedef void ifl_plot_note_fn(void *context, const char *text);
 struct ifl_plot_options {
     size_t n_runs;
     const char *const *run_dirs;
-    struct ifl_drawing drawing; /* ifl_plot fills in its source */
+    struct ifl_drawing drawing; /* its source and note are not read: ifl_plot makes them */
     size_t n_figures;           /* 0: all figures for which the runs have the reports */
     const char *const *figures; /* names, as of ifl_plot_figure */
     double rate_rps;            /* for figures at one rate; 0: the middle of those in all runs */
@@ -325,6 +330,10 @@ struct ifl_plot_options {
     void *context;
 };
 
+/* Draws the figures into drawing.out_dir, which must exist. Those drawn before an error stay. A
+ * name of no figure, a named figure for which the runs lack the reports, a rate_rps at which a run
+ * has no point, and a run that cannot be read are IFL_E_INPUT. Failures of gnuplot and of writing
+ * are IFL_E_IO. If no request of the runs has finished, nothing is drawn, and the result is 0. */
 int ifl_plot(const struct ifl_plot_options *options, struct ifl_error *error);
 
 struct ifl_plot_figure {

@@ -66,6 +66,8 @@ struct ifl_counts {
 /* Shared by requests that decode together: the number of times their counts have changed. */
 struct ifl_ticks {
     uint64_t n;
+    /* Brings `stale` of the request up to date and sets its read_at to n, although the pointer is
+     * to const. The replica implements it; ifl_counts calls it where read_at is another number. */
     void (*refresh)(const struct ifl_ticks *, const struct ifl_request *);
 };
 

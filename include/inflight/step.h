@@ -156,8 +156,11 @@ enum { IFL_MAX_VAIN_WAKES = 1000000 }; /* see wake */
 struct ifl_step_ops {
     size_t size_bytes; /* sizeof(struct ifl_step_ops): it may grow at its end */
     /* The next request of the lists (a union of enum ifl_list) in rank order, NULL at the end.
-     *   - Requests pushed to the front of waiting come first, those preempted in this plan
-     *     included.
+     *   - Several lists are merged by rank. A cursor that has shown requests of IFL_IN_RUNNING is
+     *     not for IFL_IN_PREFILL, nor the other way round.
+     *   - Requests pushed to the front of waiting come first, before those of all other lists;
+     *     those preempted in this plan are included.
+     *   - IFL_IN_LOADED shows nothing in this version, in which no request is LOADED.
      *   - Requests that left their list in this plan are skipped.
      *   - Requests that this plan started are not shown.
      *   - A cursor shows a request once, unless the request has come to wait again since.
@@ -177,9 +180,10 @@ struct ifl_step_ops {
     struct ifl_hit (*hit)(struct ifl_step *, const struct ifl_request *);
     /* The parent of `node` in the radix cache's tree; of the root, which is 0, the root itself. */
     uint32_t (*above)(struct ifl_step *, uint32_t node);
-    /* Free device blocks that the request would take in order to hold `hold_tokens` tokens: the
-     * blocks that it lacks; for a waiting request also the blocks of its hit that are in no other
-     * use. */
+    /* Free device blocks that the request would take for all its sequences in order to hold
+     * `hold_tokens` tokens of each: the blocks that it lacks, 0 or more; for a waiting request also
+     * the blocks of its hit that are in no other use. With limits->contiguous it is rounded up as
+     * they are allocated; it is above n_free_blocks if no place is free, or for one that grows. */
     int32_t (*need)(struct ifl_step *, const struct ifl_request *, int32_t hold_tokens);
     /* The verdict of the admit modules on starting a waiting or swapped request with n new tokens,
      * if spare_blocks fewer blocks were free. Starts nothing. Sets *takes, unless NULL, to the
@@ -204,8 +208,10 @@ struct ifl_step_ops {
      * start: to all or to none. Returns false, and gives none, unless spare_blocks remain free
      * afterwards. Does the same as `schedule` of each, faster. */
     bool (*schedule_ready)(struct ifl_step *, int32_t spare_blocks);
-    /* Asks the preempt module for a victim and preempts it. Returns true if another request than
-     * `needy` was preempted; false if it was `needy`, or none. */
+    /* Asks the preempt module for a victim in favour of `needy`, which runs or waits, and preempts
+     * it. Returns true if another request than `needy` was preempted; its blocks may be too few, so
+     * that another call is needed. Returns false if it was `needy`, whose `state` tells, or none.
+     * In `ask` of an admit module or `pick` of a preempt module it breaks the contract. */
     bool (*make_room)(struct ifl_step *, const struct ifl_request *needy);
     /* Takes a running request off the device and undoes what this plan has scheduled for it.
      * Returns IFL_YES, or IFL_WAIT for IFL_KEEP. Two victims are a breach of the contract:
@@ -221,8 +227,9 @@ struct ifl_step_ops {
     /* See struct ifl_promise. The last call of a plan counts. */
     void (*promise)(struct ifl_step *, struct ifl_promise);
     /* If this plan gives no token, plan again at `at_ns`, which may be now, even if nothing happens
-     * before. The earliest call of a plan counts. The run fails after IFL_MAX_VAIN_WAKES wakes in a
-     * row without an arrival, a step, a preemption or a rejection. */
+     * before. The earliest at_ns of a plan counts; if it is before now, there is no wake. IFL_NEVER
+     * asks for none. The run fails with IFL_E_STALLED after IFL_MAX_VAIN_WAKES wakes in a row
+     * without an arrival, a step, a preemption or a rejection. */
     void (*wake)(struct ifl_step *, int64_t at_ns);
     /* Sets the padding of this step and of each step promised with it, where it does not grow. It
      * counts in the simulated duration alone; an engine does not compute it. The last call of a
@@ -261,7 +268,8 @@ struct ifl_step_ops {
      * serving.kv.keep, and gives back the blocks of the others. */
     void (*keep)(struct ifl_step *, const struct ifl_request *, int32_t n_slots);
     /* Brings n tokens of K/V of a waiting request that follow its hit (hit.n_below) to the device,
-     * and takes their blocks now. IFL_YES or IFL_NO_BLOCKS; a refusal changes nothing. */
+     * and takes their blocks now. IFL_YES or IFL_NO_BLOCKS; a refusal changes nothing. In this
+     * version n > 0 ends the run, and n = 0 does nothing and returns IFL_YES. */
     enum ifl_verdict (*load)(struct ifl_step *, const struct ifl_request *, int32_t n,
                              enum ifl_load_way);
     /* Requests on the device, after the changes so far, that are computed with the adapter. */
