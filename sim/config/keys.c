@@ -376,6 +376,7 @@ const struct key_section key_sections[] = {
     {.where = "deployment", DEPLOYMENT(), BY_HAND(deployment)},
     {.where = "deployment.host", DEPLOYMENT(_host)},
     {.where = "deployment.memory", DEPLOYMENT(_memory)},
+    {.where = "deployment.front_end", DEPLOYMENT(_front_end)},
     {.where = "cost", FIELDS(cost)},
     {.where = "engine", FIELDS(engine)},
     {.where = "parallel", FIELDS(parallel)},

@@ -50,11 +50,20 @@ const struct ifl_param deployment_memory_fields[DEPLOYMENT_MEMORY_FIELDS] = {
     REAL(deployment_memory, activation_tokens, 4096, 0, 1e9, "tokens",
          "of the largest step, for which activations are reserved"),
 };
+const struct ifl_param deployment_front_end_fields[DEPLOYMENT_FRONT_END_FIELDS] = {
+    REAL(front_end, request_s, 0, 0, 1000, "s",
+         "before the engine has a request that its client has sent"),
+    REAL(front_end, prompt_token_s, 0, 0, 1, "s", "the same, for each token of the prompt"),
+    REAL(front_end, token_s, 0, 0, 1000, "s",
+         "from the end of a step until the clients have its tokens"),
+};
 
 const struct deployment_section deployment_sections[] = {
     {"host", deployment_host_fields, DEPLOYMENT_HOST_FIELDS, offsetof(struct deployment, host)},
     {"memory", deployment_memory_fields, DEPLOYMENT_MEMORY_FIELDS,
      offsetof(struct deployment, memory)},
+    {"front_end", deployment_front_end_fields, DEPLOYMENT_FRONT_END_FIELDS,
+     offsetof(struct deployment, front_end)},
 };
 const size_t deployment_n_sections = COUNT_OF(deployment_sections);
 
@@ -132,6 +141,15 @@ static int lay_fields(const struct node *map, const char *where, const struct if
     return fields_read(map, where, over, n, others, out, error);
 }
 
+/* True if a whole deployment has to have the section. */
+static bool is_required(const struct deployment_section *section)
+{
+    for (size_t i = 0; i < section->n_fields; i++)
+        if (isnan(section->fields[i].dflt))
+            return true;
+    return false;
+}
+
 static int lay_section(const struct node *root, const char *where,
                        const struct deployment_section *section, const struct deployment *before,
                        struct deployment *deployment, struct ifl_error *error)
@@ -139,7 +157,7 @@ static int lay_section(const struct node *root, const char *where,
     char path[64];
     const struct node *map = tree_child(root, section->name);
     snprintf(path, sizeof path, "%s%s%s", where, *where ? "." : "", section->name);
-    if (!before && (!map || tree_is_null(map)))
+    if (!before && is_required(section) && (!map || tree_is_null(map)))
         return tree_fail(root, error, "%s is missing, expected a map of keys", path);
     return lay_fields(map, path, section->fields, section->n_fields, NULL,
                       before ? (const char *)before + section->offset : NULL,
@@ -255,6 +273,20 @@ static void write_remark(remark_fn *remark, void *context, const char *section, 
     fprintf(out, text ? "  # %s\n" : "\n", text);
 }
 
+/* True if the section need not be written. */
+static bool is_absent(const struct deployment_section *section, const struct deployment *deployment)
+{
+    char is[64], dflt[64];
+    bool absent = !is_required(section);
+    for (size_t i = 0; i < section->n_fields && absent; i++) {
+        const struct ifl_param *field = &section->fields[i];
+        field_print(field, (const char *)deployment + section->offset, is, sizeof is);
+        field_print_default(field, dflt, sizeof dflt);
+        absent = strcmp(is, dflt) == 0;
+    }
+    return absent;
+}
+
 void deployment_write(const struct deployment *deployment, remark_fn *remark, void *context,
                       FILE *out)
 {
@@ -269,6 +301,8 @@ void deployment_write(const struct deployment *deployment, remark_fn *remark, vo
     }
     for (size_t i = 0; i < deployment_n_sections; i++) {
         const struct deployment_section *section = &deployment_sections[i];
+        if (is_absent(section, deployment))
+            continue;
         fprintf(out, "  %s:", section->name);
         write_remark(remark, context, section->name, NULL, out);
         for (size_t j = 0; j < section->n_fields; j++) {

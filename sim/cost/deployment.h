@@ -32,6 +32,12 @@ struct deployment_memory {
                          of memory_engine.h, in standard deviations */
 };
 
+/* From the client to the engine, and back: HTTP, tokenizer, proxies (run/workload.h). */
+struct front_end {
+    double request_s, prompt_token_s; /* before the engine has the request */
+    double token_s;                   /* from the end of a step until the client has its token */
+};
+
 struct deployment {
     char name[128];     /* of the file, or of the profile that holds the map */
     char about[256];    /* the server and its software */
@@ -40,14 +46,21 @@ struct deployment {
     int32_t num_blocks; /* KV blocks that the server reports; 0: they are computed */
     struct host_times host;
     struct deployment_memory memory;
+    struct front_end front_end;
 };
 
 /* ---- the table ---- */
 
-enum { DEPLOYMENT_FIELDS = 4, DEPLOYMENT_HOST_FIELDS = 5, DEPLOYMENT_MEMORY_FIELDS = 2 };
+enum {
+    DEPLOYMENT_FIELDS = 4,
+    DEPLOYMENT_HOST_FIELDS = 5,
+    DEPLOYMENT_MEMORY_FIELDS = 2,
+    DEPLOYMENT_FRONT_END_FIELDS = 3
+};
 extern const struct ifl_param deployment_fields[DEPLOYMENT_FIELDS]; /* those in no section */
 extern const struct ifl_param deployment_host_fields[DEPLOYMENT_HOST_FIELDS];
 extern const struct ifl_param deployment_memory_fields[DEPLOYMENT_MEMORY_FIELDS];
+extern const struct ifl_param deployment_front_end_fields[DEPLOYMENT_FRONT_END_FIELDS];
 
 struct deployment_section {
     const char *name;
@@ -87,7 +100,8 @@ int deployment_read_old(const struct node *root, struct deployment *deployment,
 /* The comment behind a section (field NULL) or a field, or NULL for none. */
 typedef const char *remark_fn(void *context, const char *section, const char *field);
 /* Writes the sections as a map below `deployment:`, which deployment_lay reads back to the same
- * bits. `remark` may be NULL. */
+ * bits. A section whose fields all have defaults, and have them, is left out. `remark` may be
+ * NULL. */
 void deployment_write(const struct deployment *deployment, remark_fn *remark, void *context,
                       FILE *out);
 

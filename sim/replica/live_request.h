@@ -89,6 +89,7 @@ struct live_request {
     int32_t cached_tokens; /* of its prompt, when it first started */
 
     /* for the report */
+    int64_t sent_ns; /* by its client; pub.arrival_ns is when it came out of the front end */
     int64_t first_scheduled_ns, last_token_ns, max_itl_ns;
     int64_t stalled_ns, stalled_prefill_ns, stalled_since_ns;
     int64_t stall_began_ns, stall_ended_ns; /* last stall; IFL_NEVER: none to report */
@@ -101,7 +102,7 @@ struct arrival {
     size_t row;
     int32_t attempt;
     uint64_t serial;
-    int64_t at_ns;
+    int64_t sent_ns, at_ns; /* by its client; when the router and the engine have it */
     int32_t n_prompt, n_output, n_predicted;
     bool cut; /* the answer goes on behind n_output tokens, for which the client does not wait */
     int32_t stream_tokens, named_tokens;
@@ -115,7 +116,7 @@ static inline int64_t arrival_leaves_ns(const struct arrival *a, enum ifl_status
 {
     const int64_t after_ns = ifl_min(a->said.abort_ns, a->said.deadline_ns);
     *as = a->said.abort_ns <= a->said.deadline_ns ? IFL_ABORTED : IFL_TIMED_OUT;
-    return after_ns > IFL_LAST_NS - a->at_ns ? IFL_NEVER : a->at_ns + after_ns;
+    return after_ns > IFL_LAST_NS - a->sent_ns ? IFL_NEVER : a->sent_ns + after_ns;
 }
 
 static inline struct live_request *live(const struct ifl_request *r)

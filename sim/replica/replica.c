@@ -250,7 +250,7 @@ void replica_report(const struct replica *replica, const struct live_request *r,
     *record = (struct ifl_request_record){
         .request_id = r->row,
         .replica = (int32_t)replica->fixed.number,
-        .arrival_ns = r->pub.arrival_ns,
+        .arrival_ns = r->sent_ns,
         .first_scheduled_ns = r->first_scheduled_ns,
         .first_token_ns = r->pub.first_token_ns,
         .finish_ns = finished ? r->last_token_ns : IFL_NEVER,

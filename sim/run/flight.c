@@ -9,6 +9,14 @@
 
 /* ---- requests that end ---- */
 
+/* A client has its last token later than the engine; no token comes behind another end. */
+static int64_t ended_for_client_ns(const struct loop *loop, const struct live_request *r)
+{
+    const bool by_token = r->pub.stale.n_out == r->n_output;
+    const int64_t after_ns = by_token ? loop->flight->workload->token_ns : 0;
+    return ifl_min(loop->now_ns + after_ns, IFL_LAST_NS);
+}
+
 int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
     struct flight *flight = loop->flight;
@@ -20,10 +28,11 @@ int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_erro
             flight->executor->forget(flight->executor_self, r->pub.serial);
         replica_report(replica, r, &record);
         record.request_id = workload_id(flight->workload, r->row, r->attempt);
+        workload_deliver(flight->workload, &record);
         rc = ifl_record_request(flight->recorder, &record, error);
         if (rc == 0)
             rc = workload_ended(flight->workload, r->row, r->pub.serial, r->attempt, record.status,
-                                loop->now_ns, error);
+                                ended_for_client_ns(loop, r), error);
         routing_tell_end(&loop->routing, replica, r);
     }
     loop->asks_held = loop->asks_held || replica->leaving.n_gone > 0;

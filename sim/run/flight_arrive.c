@@ -35,7 +35,7 @@ int loop_turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
     struct flight *flight = loop->flight;
     const struct ifl_request_record record = {
         .request_id = workload_id(flight->workload, a->row, a->attempt),
-        .arrival_ns = a->at_ns,
+        .arrival_ns = a->sent_ns,
         .first_scheduled_ns = IFL_NEVER,
         .first_token_ns = IFL_NEVER,
         .finish_ns = IFL_NEVER,
@@ -98,8 +98,11 @@ int loop_let_one_arrive(struct loop *loop, struct ifl_error *error)
 {
     struct flight *flight = loop->flight;
     struct arrival a;
-    workload_take(flight->workload, &a);
     enum ifl_status status;
+    if (!workload_take(flight->workload, &a)) {
+        arrival_leaves_ns(&a, &status);
+        return loop_turn_away(loop, &a, a.at_ns, status, error);
+    }
     return is_turned_away(flight, &a, &status) ? loop_turn_away(loop, &a, a.at_ns, status, error)
                                                : dispatch(loop, &a, a.at_ns, error);
 }

@@ -79,7 +79,7 @@ int loop_note_departure(struct loop *loop, const struct arrival *a, uint32_t rep
 static bool is_content(const struct loop *loop, const struct departure *of)
 {
     return of->status == IFL_ABORTED && loop->flight->workload->patience.until_first_token &&
-           of->r && of->r->pub.first_token_ns != IFL_NEVER;
+           of->r && of->r->pub.first_token_ns <= of->at_ns - loop->flight->workload->token_ns;
 }
 
 static int leave_gateway(struct loop *loop, const struct departure *of, struct ifl_error *error)

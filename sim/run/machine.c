@@ -16,6 +16,8 @@ static int deploy(const struct config *config, struct deployment *deployment,
 {
     const struct cost_config *cost = &config->cost;
     struct host_times *host = &deployment->host;
+    if (!config->hardware[0]) /* its times and memory are of no use, and need not be there */
+        memcpy(deployment->name, "none", sizeof "none");
     if (deployment_lay(config->deployment, "deployment", NULL, deployment, error) < 0)
         return error->code;
     host->step_s += cost->host_step_s;

@@ -196,6 +196,9 @@ static int assemble(const struct point_options *options, struct point *point,
     if (rc == 0)
         describe_clients(config, &point->workload);
     if (rc == 0)
+        rc = workload_go_through(&point->workload, &point->machine.platform.deployment.front_end,
+                                 error);
+    if (rc == 0)
         rc = create_replicas(options, point, result, error);
     if (rc == 0)
         rc = create_recorder(options, point, error);

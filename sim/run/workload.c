@@ -106,10 +106,10 @@ static void look_upstream(struct workload *workload)
         workload->next < workload->limit ? workload->trace->arrival_ns[workload->next] : IFL_NEVER;
 }
 
-static void look_ahead(struct workload *workload)
+static int64_t next_sent_ns(const struct workload *workload)
 {
     const int64_t released_ns = event_next_ns(&workload->released);
-    workload->next_ns = ifl_min(released_ns, workload->streamed_ns);
+    return ifl_min(released_ns, workload->streamed_ns);
 }
 
 int workload_create(struct workload *workload, const struct ifl_trace *trace, int32_t concurrency,
@@ -130,7 +130,7 @@ int workload_create(struct workload *workload, const struct ifl_trace *trace, in
     if (trace->session && follow_sessions(workload) < 0)
         return ifl_fail_nomem(error);
     look_upstream(workload);
-    look_ahead(workload);
+    workload->next_ns = next_sent_ns(workload);
     return 0;
 }
 
@@ -139,7 +139,9 @@ void workload_destroy(struct workload *workload)
     free(workload->repeated_by);
     free(workload->next_turn);
     free(workload->waits);
+    free(workload->sent_ns);
     event_heap_destroy(&workload->released);
+    event_heap_destroy(&workload->in_front);
     *workload = (struct workload){0};
 }
 
@@ -227,22 +229,98 @@ static struct released unpack(const struct workload *workload, uint64_t payload)
     return (struct released){row == n, (int32_t)(payload / (n + 1)), row};
 }
 
-void workload_take(struct workload *workload, struct arrival *arrival)
+/* Takes the request that is sent next, at next_sent_ns. */
+static struct released take_sent(struct workload *workload)
+{
+    struct released sent = {.row = workload->next};
+    if (event_next_ns(&workload->released) < workload->streamed_ns) {
+        sent = unpack(workload, event_pop(&workload->released).payload);
+        workload->n_next -= sent.held;
+        sent.row = sent.held ? workload->next_held++ : sent.row;
+        sent.held = false;
+    } else {
+        workload->next++;
+        look_upstream(workload);
+    }
+    return sent;
+}
+
+/* ---- the front end ---- */
+
+/* When the request leaves the front end. */
+static int64_t out_of_front_ns(const struct workload *workload, const struct arrival *a)
+{
+    const struct front_end *front = &workload->front;
+    const int64_t after_ns = ifl_ns_from_s(front->request_s + front->prompt_token_s * a->n_prompt);
+    return ifl_min(after_ns, IFL_LAST_NS - a->sent_ns) + a->sent_ns;
+}
+
+static void send(struct workload *workload)
+{
+    struct arrival a;
+    enum ifl_status status;
+    const int64_t now_ns = next_sent_ns(workload);
+    const struct released of = take_sent(workload);
+    describe(workload, of.row, &a);
+    a.sent_ns = workload->sent_ns[of.row] = now_ns;
+    const int64_t out_ns = out_of_front_ns(workload, &a),
+                  leaves_ns = arrival_leaves_ns(&a, &status);
+    /* There is room: of each row there is one request at a time. */
+    ifl_require(event_push(&workload->in_front, ifl_min(out_ns, leaves_ns), workload->n_sent++,
+                           pack(workload, of)) == 0);
+}
+
+/* Sends those into the front end that may leave it before all that are in it. */
+static int64_t look_through_front(struct workload *workload)
+{
+    while (next_sent_ns(workload) < event_next_ns(&workload->in_front))
+        send(workload);
+    return event_next_ns(&workload->in_front);
+}
+
+static void look_ahead(struct workload *workload)
+{
+    workload->next_ns = workload->sent_ns ? look_through_front(workload) : next_sent_ns(workload);
+}
+
+int workload_go_through(struct workload *workload, const struct front_end *front,
+                        struct ifl_error *error)
+{
+    ifl_assert(workload->n_arrived == 0);
+    const size_t n = workload->trace->n;
+    workload->front = *front;
+    workload->token_ns = ifl_ns_from_s(front->token_s);
+    if (front->request_s <= 0 && front->prompt_token_s <= 0)
+        return 0;
+    workload->sent_ns = malloc((n + 1) * sizeof *workload->sent_ns);
+    if (!workload->sent_ns || event_reserve(&workload->in_front, n) < 0)
+        return ifl_fail_nomem(error);
+    look_ahead(workload);
+    return 0;
+}
+
+void workload_deliver(const struct workload *workload, struct ifl_request_record *record)
+{
+    if (record->first_token_ns != IFL_NEVER)
+        record->first_token_ns += workload->token_ns;
+    if (record->finish_ns != IFL_NEVER)
+        record->finish_ns += workload->token_ns;
+}
+
+bool workload_take(struct workload *workload, struct arrival *arrival)
 {
     ifl_assert(workload->next_ns != IFL_NEVER);
     const int64_t now_ns = workload->next_ns;
-    if (now_ns < workload->streamed_ns) {
-        const struct released next = unpack(workload, event_pop(&workload->released).payload);
-        workload->n_next -= next.held;
-        describe(workload, next.held ? workload->next_held++ : next.row, arrival);
-        arrival->attempt = next.attempt;
-    } else {
-        describe(workload, workload->next++, arrival);
-        look_upstream(workload);
-    }
+    const struct released of = workload->sent_ns
+                                   ? unpack(workload, event_pop(&workload->in_front).payload)
+                                   : take_sent(workload);
+    describe(workload, of.row, arrival);
+    arrival->attempt = of.attempt;
     arrival->at_ns = now_ns;
+    arrival->sent_ns = workload->sent_ns ? workload->sent_ns[of.row] : now_ns;
     arrival->serial = workload->n_arrived++;
     look_ahead(workload);
+    return !workload->sent_ns || now_ns == out_of_front_ns(workload, arrival);
 }
 
 /* ---- what an end leads to ---- */

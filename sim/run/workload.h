@@ -4,13 +4,19 @@
  * the next row. Sessions: a turn with a think time arrives that long after the session's previous
  * turn has ended. Everything else arrives at its stamp.
  *
+ * All these times are those of the clients. With a front end a request goes through it first, and
+ * comes to the router and the engine as it leaves it, so that one with a short prompt may overtake
+ * another. Clients have their tokens later than the engine, too, and count from then.
+ *
  * What a turn's answer has in common with the next turn's prompt is found here, too. */
 #ifndef SIM_RUN_WORKLOAD_H
 #define SIM_RUN_WORKLOAD_H
 
+#include "inflight/report.h"
 #include "inflight/trace.h"
 
 #include "base/event_heap.h"
+#include "cost/deployment.h"
 #include "fleet/clients.h"
 #include "replica/predictor.h"
 #include "replica/replica.h"
@@ -31,9 +37,15 @@ struct workload {
     bool *waits;           /* [n] the row waits for its previous turn */
     struct event_heap released;
     size_t n_next;       /* of `released`: those that stand for the next row */
-    int64_t streamed_ns; /* when the next row that streams arrives, IFL_NEVER without one */
-    int64_t next_ns;     /* when the next request arrives */
+    int64_t streamed_ns; /* when the next row that streams is sent, IFL_NEVER without one */
+    int64_t next_ns;     /* when the next request comes to the engine */
     uint64_t n_arrived;
+
+    struct front_end front;     /* none unless set by workload_go_through */
+    int64_t token_ns;           /* front.token_s */
+    struct event_heap in_front; /* requests that are in the front end */
+    int64_t *sent_ns;           /* [n] when those of in_front were sent; NULL: no front end */
+    uint64_t n_sent;            /* requests that went into it */
 };
 
 /* The trace is borrowed and must be sorted by arrival. concurrency 0: not closed. */
@@ -45,6 +57,10 @@ void workload_slo(struct workload *workload, double ttft_s, double tpot_s);
 
 /* The deadline of rows that have none of their own; 0: none. */
 void workload_deadline(struct workload *workload, double deadline_s);
+/* Requests and tokens go through that front end. Call it last before the first request is taken:
+ * what is known of clients is asked as they send. */
+int workload_go_through(struct workload *workload, const struct front_end *front,
+                        struct ifl_error *error);
 /* Clients try again as said. */
 void workload_retry(struct workload *workload, const struct retries *retries);
 /* The request_id in the reports of an attempt at the row: that of the trace for the first one, and
@@ -56,17 +72,20 @@ static inline uint64_t workload_id(const struct workload *workload, size_t row, 
                : workload->first_retry_id + (uint64_t)(attempt - 1) * workload->trace->n + row;
 }
 
-/* When the next request arrives, IFL_NEVER if none is known to. */
+/* When the next request comes to the engine, IFL_NEVER if none is known to. */
 static inline int64_t workload_next_ns(const struct workload *workload)
 {
     return workload->next_ns;
 }
 
-/* Takes the request that arrives at workload_next_ns. */
-void workload_take(struct workload *workload, struct arrival *arrival);
-/* That attempt at `row`, the serial-th request to arrive, has ended. It may be sent again, or may
- * release another request. Requests that are released for the same time arrive in the order of the
- * serials of those that released them. */
+/* Takes the request of workload_next_ns. False: its client leaves then, while the request is still
+ * in the front end. */
+bool workload_take(struct workload *workload, struct arrival *arrival);
+/* Times of the record that are the engine's become the client's. */
+void workload_deliver(const struct workload *workload, struct ifl_request_record *record);
+/* That attempt at `row`, the serial-th request to arrive, has ended for its client. It may be sent
+ * again, or may release another request. Requests that are released for the same time arrive in the
+ * order of the serials of those that released them. */
 int workload_ended(struct workload *workload, size_t row, uint64_t serial, int32_t attempt,
                    enum ifl_status status, int64_t now_ns, struct ifl_error *error);
 
