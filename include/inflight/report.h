@@ -144,6 +144,9 @@ struct ifl_recorder_options {
     uint64_t timeline_events;   /* most events of the timeline; it ends before the first beyond */
     /* the timeline shows steps and requests that overlap this window; to 0: to the end */
     int64_t timeline_from_ns, timeline_to_ns;
+    /* from the end of a step until clients have its tokens, in requests' records: the timeline
+     * shows when the steps end */
+    int64_t timeline_token_ns;
     uint64_t timeline_every; /* the timeline shows every so many-th step and request; 0 is 1 */
     const char *label;       /* UTF-8, names the point in the timeline; borrowed by the recorder */
     size_t n_requests;       /* most request records that will come */

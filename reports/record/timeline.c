@@ -77,6 +77,7 @@ int timeline_open(struct timeline *timeline, const struct ifl_recorder_options *
         .label = options->label,
         .from_ns = options->timeline_from_ns,
         .to_ns = options->timeline_to_ns > 0 ? options->timeline_to_ns : INT64_MAX,
+        .token_ns = options->timeline_token_ns,
         .every = options->timeline_every > 0 ? options->timeline_every : 1,
         .max_events = options->timeline_events,
         .max_spans = n_spans < MAX_SPANS ? (size_t)n_spans : MAX_SPANS,
@@ -225,11 +226,19 @@ enum { N_PHASES = 3, N_MARKS = N_PHASES + 1 };
 
 static const char *const phase_name[N_PHASES] = {"queued", "prefill", "decode"};
 
-/* The times at the ends of the phases. Returns the number of phases with a known end. */
-static size_t find_marks(const struct life *life, int64_t mark_ns[N_MARKS])
+/* The end of the step that gave the token. */
+static int64_t given_ns(const struct timeline *timeline, int64_t token_ns)
 {
-    const int64_t ns[N_MARKS] = {life->arrival_ns, life->first_scheduled_ns, life->first_token_ns,
-                                 life->finish_ns};
+    return token_ns == IFL_NEVER ? IFL_NEVER : token_ns - timeline->token_ns;
+}
+
+/* The times at the ends of the phases. Returns the number of phases with a known end. */
+static size_t find_marks(const struct timeline *timeline, const struct life *life,
+                         int64_t mark_ns[N_MARKS])
+{
+    const int64_t ns[N_MARKS] = {life->arrival_ns, life->first_scheduled_ns,
+                                 given_ns(timeline, life->first_token_ns),
+                                 given_ns(timeline, life->finish_ns)};
     size_t n = 0;
     memcpy(mark_ns, ns, sizeof ns);
     while (n < N_PHASES && ns[n + 1] != IFL_NEVER)
@@ -265,7 +274,7 @@ static int put_arrival(struct timeline *timeline, const struct life *life, struc
 static int put_span(struct timeline *timeline, const struct life *life, const struct span *span,
                     struct ifl_error *error)
 {
-    const bool again = life->first_token_ns <= span->start_ns; /* IFL_NEVER is late */
+    const bool again = given_ns(timeline, life->first_token_ns) <= span->start_ns;
     const char *name = span->kind == SPAN_SWAPPED     ? "swapped"
                        : span->kind == SPAN_PREEMPTED ? "preempted"
                        : again                        ? "recompute"
@@ -291,9 +300,9 @@ static int put_spans(struct timeline *timeline, const struct life *life, size_t 
 static int put_lifeline(struct timeline *timeline, const struct life *life, struct ifl_error *error)
 {
     int64_t mark_ns[N_MARKS];
-    const size_t n_phases = find_marks(life, mark_ns);
+    const size_t n_phases = find_marks(timeline, life, mark_ns);
     size_t next = first_span(timeline, life->request_id), end = next;
-    int64_t end_ns = mark_ns[n_phases];
+    int64_t end_ns = n_phases == N_PHASES ? life->finish_ns : mark_ns[n_phases];
     for (; end < timeline->n_spans && timeline->spans[end].request_id == life->request_id; end++)
         if (timeline->spans[end].end_ns > end_ns)
             end_ns = timeline->spans[end].end_ns;
@@ -313,7 +322,7 @@ static int put_lifeline(struct timeline *timeline, const struct life *life, stru
 void timeline_request(struct timeline *timeline, const struct life *life)
 {
     int64_t mark_ns[N_MARKS];
-    const size_t n_phases = find_marks(life, mark_ns);
+    const size_t n_phases = find_marks(timeline, life, mark_ns);
     timeline->n_requests++;
     if (life->request_id % timeline->every != 0 ||
         !in_window(timeline, life->arrival_ns, mark_ns[n_phases]) ||

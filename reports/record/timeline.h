@@ -51,6 +51,7 @@ struct timeline {
     int32_t point;
     const char *label; /* borrowed, may be NULL */
     int64_t from_ns, to_ns;
+    int64_t token_ns; /* from the end of a step until clients have its tokens */
     uint64_t every;
     int32_t n_replicas_named;
     struct span *spans; /* [max_spans], owned: nothing is allocated while the run goes on */

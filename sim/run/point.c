@@ -160,6 +160,7 @@ static int create_recorder(const struct point_options *options, struct point *po
     reports.n_requests = point->trace.n * (1 + (size_t)options->config->workload.retries.most);
     reports.timeline_from_ns = ifl_ns_from_s(options->config->output.timeline_from_s);
     reports.timeline_to_ns = ifl_ns_from_s(options->config->output.timeline_to_s);
+    reports.timeline_token_ns = ifl_ns_from_s(point->machine.platform.deployment.front_end.token_s);
     reports.timeline_every = (uint64_t)options->config->output.timeline_every;
     point->recorder = ifl_recorder_create(&reports, error);
     return point->recorder ? 0 : error->code;

@@ -42,6 +42,7 @@ static void expect_round_trip(const char *text, size_t n_points)
         cr_expect_eq(is.host.eager, was.host.eager);
         cr_expect_eq(is.memory.workspace_gib, was.memory.workspace_gib);
         cr_expect_eq(is.num_blocks, was.num_blocks);
+        cr_expect_eq(memcmp(&is.front_end, &was.front_end, sizeof is.front_end), 0, "%s", once);
         cr_expect_str_eq(is.name, was.name);
     }
     free(once);
@@ -123,6 +124,25 @@ Test(deployment, edits_and_sweeps_reach_its_keys)
     cr_expect_eq(last.host.seq_s, 1e-5);
     study_free(study);
     expect_round_trip(text, 4);
+}
+
+/* Its latencies need no GPU: costs may be linear, and no other number of the deployment is used. */
+Test(deployment, a_front_end_needs_no_hardware)
+{
+    const char *const text =
+        TRACE SERVING "cost: {model: linear, step_s: 0.1}\n"
+                      "deployment: {front_end: {request_s: 0.005, prompt_token_s: 2e-6}}\n";
+    const struct deployment of = deployed_by(text);
+    cr_expect_eq(of.front_end.request_s, 0.005);
+    cr_expect_eq(of.front_end.prompt_token_s, 2e-6);
+    cr_expect_eq(of.front_end.token_s, 0);
+    expect_round_trip(text, 1);
+    static const char *const sets[] = {"deployment.front_end.token_s=0.001"};
+    struct study *study = load_with(FLIES, sets, 1);
+    cr_expect_eq(deployed(study, 0).front_end.token_s, 0.001);
+    cr_expect_eq(deployed(study, 0).host.layer_s, 21e-6);
+    study_free(study);
+    expect_round_trip(FLIES "sweep: {deployment.front_end.request_s: [0, 0.01]}\n", 2);
 }
 
 /* What they meant before there were deployments: they add, and the larger floor counts. */

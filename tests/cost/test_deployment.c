@@ -134,6 +134,7 @@ static void expect_same(const struct deployment *is, const struct deployment *wa
     cr_expect_eq(is->host.eager, was->host.eager);
     cr_expect_eq(is->memory.workspace_gib, was->memory.workspace_gib);
     cr_expect_eq(is->memory.activation_tokens, was->memory.activation_tokens);
+    cr_expect_eq(memcmp(&is->front_end, &was->front_end, sizeof is->front_end), 0);
     cr_expect_str_eq(is->assumed, was->assumed);
 }
 
@@ -163,4 +164,27 @@ Test(deployment, a_written_profile_reads_back_to_the_same_bits)
     of = loaded("deployment: vllm-0.11\n");
     again = written_and_read(&of, "\ndeployment: vllm-0.11\n");
     expect_same(&again.deployment, &of.deployment);
+}
+
+/* None: zeros, which no file has to say, and no written profile says. */
+Test(deployment, a_front_end_may_be_left_out)
+{
+    struct platform of = loaded("deployment: {host: {layer_s: 0}, memory: {workspace_gib: 1}}\n"),
+                    again;
+    char text[8192] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    cr_assert_not_null(out);
+    cr_expect_eq(of.deployment.front_end.request_s, 0);
+    cr_expect_eq(of.deployment.front_end.prompt_token_s, 0);
+    cr_expect_eq(of.deployment.front_end.token_s, 0);
+    hardware_write(&of, NULL, NULL, out);
+    cr_assert_eq(fclose(out), 0);
+    cr_expect_null(strstr(text, "front_end"), "%s", text);
+    of = loaded("deployment: {base: vllm, num_blocks: 9, front_end: {prompt_token_s: 3e-6}}\n");
+    again = written_and_read(&of, "\n  front_end:\n    request_s: 0\n    prompt_token_s: 3e-06\n");
+    expect_same(&again.deployment, &of.deployment);
+    expect_error("deployment: {base: vllm, front_end: {token_s: -1}}\n", KERNEL_LINES + 1,
+                 "deployment.front_end.token_s is -1, expected a number from 0 to 1000 s");
+    expect_error("deployment: {base: vllm, front_end: {token: 1}}\n", KERNEL_LINES + 1,
+                 "unknown key deployment.front_end.token, did you mean token_s?");
 }

@@ -278,6 +278,7 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
         .max_samples = MAX_SAMPLES,
         .beams = config->workload.beams,
     };
+    struct deployment deployment = {.name = "none"};
     struct capture capture = {0};
     struct workload workload;
     struct flight flight = {.replicas = s->replica,
@@ -294,6 +295,10 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
         rc = workload_create(&workload, &s->t->trace, 0, error);
     workload.predictor = config->workload.predictor;
     workload_slo(&workload, config->ttft_slo_s, config->tpot_slo_s);
+    if (rc == 0)
+        rc = deployment_lay(config->deployment, "deployment", NULL, &deployment, error);
+    if (rc == 0)
+        rc = workload_go_through(&workload, &deployment.front_end, error);
     if (rc == 0)
         rc = flight_run(&flight, error);
     workload_destroy(&workload);

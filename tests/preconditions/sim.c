@@ -211,6 +211,13 @@ VIOLATES(run, nothing_to_take, workload_take, "workload->next_ns != IFL_NEVER")
     workload_take(&workload, &arrival);
 }
 
+VIOLATES(run, front_end_of_requests_taken, workload_go_through, "workload->n_arrived == 0")
+{
+    static const struct front_end none;
+    struct workload workload = {.n_arrived = 1};
+    workload_go_through(&workload, &none, &error);
+}
+
 VIOLATES(run, row, workload_ended, "row < workload->trace->n")
 {
     static const struct ifl_trace empty;

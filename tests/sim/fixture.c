@@ -102,6 +102,8 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
     if (rc == 0 && f->retries.most > 0)
         workload_retry(&workload, &f->retries);
     if (rc == 0)
+        rc = workload_go_through(&workload, &f->front, error);
+    if (rc == 0)
         rc = flight_run(&flight, error);
     if (rc == 0 && f->check_blocks)
         inspector_end(&x);

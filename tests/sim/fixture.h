@@ -20,6 +20,7 @@ struct fixture {
     struct patience patience;
     struct retries retries;
     struct news_options news;
+    struct front_end front;
     bool no_steady_runs, check_steady, check_blocks;
     int32_t concurrency;
     uint32_t n_replicas; /* 0: one */

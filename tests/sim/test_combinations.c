@@ -128,7 +128,8 @@ static void roll_setup(struct fixture *f, uint64_t seed)
     roll_requests(f, &dice);
 }
 
-/* About half of the requests leave early, each in one of three ways. */
+/* About half of the requests leave early, each in one of three ways. Half of the servers have a
+ * front end. */
 static void roll_departures(struct fixture *f, uint64_t seed)
 {
     struct dice dice = {seed, UINT64_C(1) << 32};
@@ -144,6 +145,9 @@ static void roll_departures(struct fixture *f, uint64_t seed)
         f->trace.deadline_ns[i] = how == 1 ? after_ns : IFL_NEVER;
         f->trace.abort_tokens[i] = how == 2 ? roll(&dice, 1, 20) : 0;
     }
+    if (roll(&dice, 0, 1))
+        f->front = (struct front_end){roll(&dice, 0, 2) * 0.05, roll(&dice, 0, 2) * 0.01,
+                                      roll(&dice, 0, 2) * 0.05};
 }
 
 /* ---- checks of a run ---- */
