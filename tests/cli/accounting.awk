@@ -1,16 +1,16 @@
 # Balances of requests.csv and steps.csv, in whole nanoseconds: prints a line for each that does not hold.
-# Arrivals and departures go to the file `events`, as point, time and +1 or -1.
+# token_ns: from the end of a step until clients have its tokens. Arrivals and departures go to the file `events`, as point, time and +1 or -1.
 #
-#     awk -F, -v events=FILE -f accounting.awk requests.csv steps.csv summary.csv
+#     awk -F, -v events=FILE [-v token_ns=NUMBER] -f accounting.awk requests.csv steps.csv summary.csv
 
 function ns(text, parts) {
     split(text, parts, ".")
     return parts[1] * 1000000000 + parts[2]
 }
 
-# As a subscript: awk may round a number that it turns into text.
-function moment(text) {
-    return sprintf("%.0f", ns(text))
+# When the step ended that gave the token, as a subscript: awk may round a number that it turns into text.
+function given(at_ns) {
+    return sprintf("%.0f", at_ns - token_ns)
 }
 
 function wrong(what) {
@@ -70,7 +70,7 @@ n_files == 1 && $at["status"] == "finished" {
     if (!(point in begin))
         begin[point] = arrival
     starts[point] = starts[point] " " $at["first_scheduled_s"]
-    tokens[point, moment($at["first_token_s"])] = tokens[point, moment($at["finish_s"])] = 1
+    tokens[point, given(first)] = tokens[point, given(finish)] = 1
     n[point]++
     sum_e2e[point] += e2e
     prompt[point] += $at["prompt_tokens"]
@@ -101,12 +101,12 @@ n_files == 2 {
 n_files == 3 {
     point = FNR - 2
     mean_e2e = sum_e2e[point] / n[point] / 1e9
-    duration = (free_at[point] - begin[point]) / 1e9
+    duration = (free_at[point] + token_ns - begin[point]) / 1e9
     holds($at["requests"] == n[point], "not all requests are finished")
     holds($at["steps"] == n_steps[point], "not as many steps as in steps.csv")
     holds($at["preemptions"] == preempted[point], "not as many preemptions as in requests.csv")
     holds($at["preemptions"] == stops[point], "not as many preemptions as in steps.csv")
-    holds(near($at["duration_s"], duration, 1e-8), "the duration is not first arrival to last step")
+    holds(near($at["duration_s"], duration, 1e-8), "the duration is not first arrival to last token")
     holds(near($at["mean_e2e_s"], mean_e2e, 1e-8), "mean_e2e_s is another")
     holds(near($at["request_throughput_rps"], n[point] / duration, 1e-8), "the throughput is another")
     holds(near($at["output_throughput_tok_per_s"], output[point] / duration, 1e-8),

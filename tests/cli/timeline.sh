@@ -6,15 +6,16 @@ set -- "$1" "$2"
 . "$(dirname "$0")/expect.sh"
 
 # 200 requests into a pool that is too small for them, by recompute and by swap, on one replica or two:
-# tells PRESET REPLICAS
+# tells PRESET REPLICAS [SETTING...]
 tells() {
     preset=$1
     replicas=$2
+    shift 2
     succeeds "$inflight" run "$INFLIGHT_DATA/configs/quickstart.yaml" --quiet -o out \
         --set sweep=null --set serving.preset="$preset" --set workload.limit=200 \
         --set serving.kv.num_blocks=250 --set workload.arrivals.rate_rps=16 \
         --set cluster.replicas="$replicas" --set output.plots=false --set output.steps=true \
-        --set output.work=true --set output.timeline=true
+        --set output.work=true --set output.timeline=true "$@"
     awk -F, -v OFS=' ' '
         FNR == 1 { n_files++; split("", at); for (i = 1; i <= NF; i++) at[$i] = i; next }
         n_files == 1 { requests++; stalls += $at["preemptions"] }
@@ -41,6 +42,8 @@ tells() {
 tells vllm-v0 1
 tells vllm-v0-swap 2
 tells sarathi 1
+# phases end with the steps, not when clients have the tokens, which may be several steps later
+tells vllm-v0 1 --set deployment.front_end.request_s=0.03 --set deployment.front_end.token_s=0.2
 
 # a window and a sample are smaller, and whole
 succeeds "$inflight" run out/config.yaml --quiet -o part --set output.timeline_from_s=2 \

@@ -225,7 +225,9 @@ struct sharing {
     enum kv_publish publish;
     bool prefixes, by_ids, samples, talks;
     int32_t concurrency; /* 0: all come at once */
-    uint64_t n_cached;   /* out: tokens */
+    struct front_end front;
+    uint64_t n_cached;                        /* out: tokens */
+    int64_t least_queue_ns, least_prefill_ns; /* out */
 };
 
 /* Requests have one, two and three sequences in turn. */
@@ -270,6 +272,7 @@ static uint64_t fly_sharing(struct listener *l, int32_t n_blocks, const char *fa
                                             .wants_work = true};
     cr_assert_eq(replica_create(&replica, &options, &error), 0);
     cr_assert_eq(workload_create(&workload, &f.trace, sharing->concurrency, &error), 0);
+    cr_assert_eq(workload_go_through(&workload, &sharing->front, &error), 0);
     open_engine(l, &f, spoils ? &replica.kv.device : NULL);
     n_not_finite = n_copied = 0;
     struct flight flight = {
@@ -285,8 +288,15 @@ static uint64_t fly_sharing(struct listener *l, int32_t n_blocks, const char *fa
     cr_expect_eq(n_not_finite, 0, "a sampled logit is no number");
     expect_all_said(l, &f.trace);
     const uint64_t n = preemptions(&f);
-    for (size_t i = 0; i < f.capture.n_requests; i++)
-        sharing->n_cached += (uint64_t)f.capture.requests[i].cached_tokens;
+    sharing->least_queue_ns = sharing->least_prefill_ns = IFL_NEVER;
+    for (size_t i = 0; i < f.capture.n_requests; i++) {
+        const struct ifl_request_record *r = &f.capture.requests[i];
+        const int64_t queue_ns = r->first_scheduled_ns - r->arrival_ns,
+                      prefill_ns = r->first_token_ns - r->first_scheduled_ns;
+        sharing->n_cached += (uint64_t)r->cached_tokens;
+        sharing->least_queue_ns = ifl_min(sharing->least_queue_ns, queue_ns);
+        sharing->least_prefill_ns = ifl_min(sharing->least_prefill_ns, prefill_ns);
+    }
     executor_engine_destroy(l->engine);
     workload_destroy(&workload);
     replica_destroy(&replica);
@@ -321,6 +331,17 @@ Test(flight, preemption_changes_no_word)
     expect_same_words("swap");
     fly(&pressed, 1000, "{fate: recompute}", true);
     expect_same_words("spoilt blocks");
+}
+
+/* The loop waits for the wall's clock, and words stay what they are. */
+Test(flight, a_front_end_takes_its_time)
+{
+    struct sharing through = {.front = {.request_s = 0.05, .token_s = 0.2}};
+    fly(&calm, 1000, "{fate: recompute}", false);
+    fly_sharing(&pressed, 1000, "{fate: recompute}", false, &through);
+    cr_expect_geq(through.least_queue_ns, 50000000);
+    cr_expect_geq(through.least_prefill_ns, 200000000);
+    expect_same_words("front end");
 }
 
 /* Flies with a cache in a large and in a small pool: tokens stay the same whether cached blocks are
