@@ -38,7 +38,8 @@ static const char *const ifl_status_names[IFL_N_STATUSES] = {
 /* A request that has left. Times are IFL_NEVER where undefined. */
 struct ifl_request_record {
     uint64_t request_id;
-    /* first_scheduled_ns: start of the first step that computes tokens of it */
+    /* Arrival and tokens are the client's: before and behind a front end. first_scheduled_ns: start
+     * of the first step that computes tokens of it. */
     int64_t arrival_ns, first_scheduled_ns, first_token_ns, finish_ns;
     int64_t max_itl_ns;         /* longest gap between two of its tokens; -1 with fewer than two */
     int64_t stalled_ns;         /* total time preempted and not yet scheduled again */

@@ -75,7 +75,7 @@ struct ifl_ticks {
  * valid until on_leave. */
 struct ifl_request {
     uint64_t serial; /* order of arrival in the run; the last tie-break everywhere */
-    int64_t arrival_ns;
+    int64_t arrival_ns;               /* behind the front end, if there is one */
     int64_t queued_ns;                /* when it last entered waiting */
     int64_t started_ns;               /* when it last left waiting, IFL_NEVER before */
     int64_t first_token_ns;           /* IFL_NEVER before */
