@@ -74,11 +74,11 @@ struct ifl_ticks {
 /* Only passed by pointer, so the struct may grow at its end. A pointer from a hook or a list stays
  * valid until on_leave. */
 struct ifl_request {
-    uint64_t serial; /* order of arrival in the run; the last tie-break everywhere */
-    int64_t arrival_ns;               /* behind the front end, if there is one */
-    int64_t queued_ns;                /* when it last entered waiting */
-    int64_t started_ns;               /* when it last left waiting, IFL_NEVER before */
-    int64_t first_token_ns;           /* IFL_NEVER before */
+    uint64_t serial;        /* order of arrival in the run; the last tie-break everywhere */
+    int64_t arrival_ns;     /* behind the front end, if there is one */
+    int64_t queued_ns;      /* when it last entered waiting */
+    int64_t started_ns;     /* when it last left waiting, IFL_NEVER before */
+    int64_t first_token_ns; /* IFL_NEVER before */
     int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER where none */
     enum ifl_state state;
     int32_t n_prompt;
