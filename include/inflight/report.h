@@ -133,6 +133,19 @@ struct ifl_stall_record {
     bool swapped; /* its K/V lay in host memory; false: its K/V was dropped */
 };
 
+/* A sequence of a step that was planned otherwise than a recording has it; -1 for what one of the
+ * two lacks. */
+struct ifl_difference_record {
+    int32_t replica;
+    int64_t step, recorded_step;
+    int64_t start_ns;    /* planned; or recorded, where step is -1 */
+    bool of_all;         /* of the step's sums: the recording names no requests */
+    uint64_t request_id; /* 0 where of_all */
+    int64_t planned_tokens, recorded_tokens;
+    int64_t planned_context, recorded_context; /* tokens computed before the step; of_all: read by
+                                                  decoding sequences */
+};
+
 struct ifl_recorder;
 
 struct ifl_recorder_options {
@@ -142,7 +155,8 @@ struct ifl_recorder_options {
     const char *work_path;      /* NULL: not written; a row for each request of each step */
     const char *quantiles_path; /* NULL: not written; the latencies' quantiles, a row each half % */
     const char *timeline_path;  /* NULL: not written; a part for ifl_joint_append */
-    uint64_t timeline_events;   /* most events of the timeline; it ends before the first beyond */
+    const char *differences_path; /* NULL: not written; steps planned otherwise than recorded */
+    uint64_t timeline_events;     /* most events of the timeline; it ends before the first beyond */
     /* the timeline shows steps and requests that overlap this window; to 0: to the end */
     int64_t timeline_from_ns, timeline_to_ns;
     /* from the end of a step until clients have its tokens, in requests' records: the timeline
@@ -177,6 +191,9 @@ int ifl_record_work(struct ifl_recorder *recorder, const struct ifl_work_record 
                     struct ifl_error *error);
 int ifl_record_stall(struct ifl_recorder *recorder, const struct ifl_stall_record *record,
                      struct ifl_error *error);
+/* Writes a row where there is a differences_path. */
+int ifl_record_difference(struct ifl_recorder *recorder, const struct ifl_difference_record *record,
+                          struct ifl_error *error);
 
 struct ifl_quantiles {
     double mean, p50, p90, p95, p99; /* NaN where there is no sample */

@@ -12,12 +12,13 @@
 
 #define STEP_ROW_BYTES (25 * ROW_NUMBER_BYTES)
 #define WORK_ROW_BYTES (8 * ROW_NUMBER_BYTES)
+#define DIFFERENCE_ROW_BYTES (10 * ROW_NUMBER_BYTES)
 #define QUANTILE_ROW_BYTES (8 * ROW_NUMBER_BYTES)
 
 struct ifl_recorder {
     int32_t point;
     int64_t from_ns; /* the summary begins there */
-    struct whole_file requests, steps, work, quantiles;
+    struct whole_file requests, steps, work, quantiles, differences;
     struct timeline timeline;
     bool shows_steps; /* steps or timeline is open */
     struct lives lives;
@@ -35,6 +36,10 @@ static const char steps_header[] =
 
 static const char work_header[] =
     "point,replica,step,request_id,prefill_tokens,decode_tokens,context_tokens,preemptions\n";
+
+static const char differences_header[] =
+    "point,replica,step,recorded_step,start_s,request_id,planned_tokens,recorded_tokens,"
+    "planned_context_tokens,recorded_context_tokens\n";
 
 static const char quantiles_header[] =
     "point,quantile,ttft_s,tpot_s,itl_s,e2e_s,normalized_latency_s,queue_s\n";
@@ -56,6 +61,10 @@ static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_o
     if (options->quantiles_path &&
         (whole_open(&recorder->quantiles, options->quantiles_path, error) ||
          whole_write(&recorder->quantiles, quantiles_header, error)))
+        return error->code;
+    if (options->differences_path &&
+        (whole_open(&recorder->differences, options->differences_path, error) ||
+         whole_write(&recorder->differences, differences_header, error)))
         return error->code;
     if (options->timeline_path && timeline_open(&recorder->timeline, options, error))
         return error->code;
@@ -91,6 +100,7 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
     whole_discard(&recorder->steps);
     whole_discard(&recorder->work);
     whole_discard(&recorder->quantiles);
+    whole_discard(&recorder->differences);
     timeline_discard(&recorder->timeline);
     gaps_finish(&recorder->gaps);
     lives_close(&recorder->lives);
@@ -327,6 +337,34 @@ int ifl_record_stall(struct ifl_recorder *recorder, const struct ifl_stall_recor
     return IFL_OK;
 }
 
+/* Nothing for a negative number. */
+static char *row_count(char *at, int64_t value)
+{
+    return value < 0 ? row_word(at, "") : row_int(at, value);
+}
+
+int ifl_record_difference(struct ifl_recorder *recorder, const struct ifl_difference_record *record,
+                          struct ifl_error *error)
+{
+    if (!whole_is_open(&recorder->differences))
+        return IFL_OK;
+    char *at = whole_room(&recorder->differences, DIFFERENCE_ROW_BYTES, error);
+    if (!at)
+        return error->code;
+    at = row_int(at, recorder->point);
+    at = row_int(at, record->replica);
+    at = row_count(at, record->step);
+    at = row_count(at, record->recorded_step);
+    at = row_seconds(at, record->start_ns);
+    at = record->of_all ? row_word(at, "") : row_uint(at, record->request_id);
+    at = row_count(at, record->planned_tokens);
+    at = row_count(at, record->recorded_tokens);
+    at = row_count(at, record->planned_context);
+    at = row_count(at, record->recorded_context);
+    whole_commit(&recorder->differences, row_end(at));
+    return IFL_OK;
+}
+
 /* ---- the end ---- */
 
 static int64_t nearest_ns(double ns)
@@ -412,9 +450,10 @@ static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct tal
 /* All files are closed before the first gets its name: with a full disk none appears. */
 static int publish(struct ifl_recorder *recorder, struct ifl_error *error)
 {
-    enum { N_FILES = 5 };
-    struct whole_file *files[N_FILES] = {&recorder->requests, &recorder->steps, &recorder->work,
-                                         &recorder->quantiles, &recorder->timeline.file};
+    enum { N_FILES = 6 };
+    struct whole_file *files[N_FILES] = {&recorder->requests,    &recorder->steps,
+                                         &recorder->work,        &recorder->quantiles,
+                                         &recorder->differences, &recorder->timeline.file};
     for (size_t i = 0; i < N_FILES; i++)
         if (whole_close(files[i], error))
             return error->code;

@@ -8,6 +8,7 @@
 
 #include "base/data.h"
 #include "cost/hardware.h"
+#include "cost/step_log.h"
 
 enum { MAX_PATH_BYTES = 512 };
 
@@ -95,7 +96,7 @@ static void path_of(const struct config *config, enum input_kind kind, char path
     if (kind == INPUT_COST && cost->model == COST_TABLE)
         snprintf(path, MAX_PATH_BYTES, "%s", cost->dir);
     if (kind == INPUT_COST && cost->model == COST_RECORDED &&
-        snprintf(path, MAX_PATH_BYTES, "%s/steps.csv", cost->dir) >= MAX_PATH_BYTES)
+        step_log_find(cost->dir, path, &error) < 0)
         path[0] = '\0';
 }
 

@@ -19,6 +19,7 @@ enum report_kind {
     REPORT_QUANTILES,
     REPORT_TIMELINE,
     REPORT_INTERVALS,
+    REPORT_DIFFERENCES,
     N_REPORTS
 };
 
@@ -72,8 +73,8 @@ const char *run_files_damaged(const struct run_files *files, size_t point,
                               const struct point_record *record);
 
 /* Appends the points that are recorded and not yet joined, up to the first that is missing, to
- * requests.csv, steps.csv, work.csv, quantiles.csv, timeline.json and intervals.csv, so that little
- * is left to do when the last point has ended. Any thread may call it; if another thread is at it,
+ * requests.csv, steps.csv, work.csv, quantiles.csv, timeline.json and the others, so that little is
+ * left to do when the last point has ended. Any thread may call it; if another thread is at it,
  * it returns at once. */
 int run_files_join(struct run_files *files, struct ifl_error *error);
 /* Joins the rest and gives the reports their names. To be called before run_files_write_config. */

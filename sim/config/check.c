@@ -139,10 +139,12 @@ static int check_recorded(const struct node *root, struct config *config, struct
     char text[sizeof error->text];
     if (!*cost->dir_name)
         return fail_key(root, "cost.dir", error,
-                        "cost.dir is missing, expected the folder of a run with its steps.csv");
+                        "cost.dir is missing, expected the folder of a run with its steps.csv, or "
+                        "an engine's log of its steps");
     if (data_path(cost->dir_name, cost->dir) == 0)
         return 0;
-    snprintf(text, sizeof text, "there is no folder %s, expected one of a run", cost->dir_name);
+    snprintf(text, sizeof text, "there is no folder %s, expected one of a run or an engine's log",
+             cost->dir_name);
     return fail_key(root, "cost.dir", error, text);
 }
 
@@ -288,9 +290,9 @@ static int check_replications(const struct node *root, const struct config *conf
 int config_check(const struct node *root, struct config *config, struct ifl_error *error)
 {
     const bool simulated = config->executor == EXECUTOR_SIM;
-    const bool alone =
-        simulated && (config->cost.model == COST_LINEAR || config->cost.model == COST_RECORDED);
-    const bool roofline = simulated && config->cost.model == COST_ROOFLINE;
+    const enum cost_kind computed = cost_computed(&config->cost);
+    const bool alone = simulated && (computed == COST_LINEAR || computed == COST_RECORDED);
+    const bool roofline = simulated && computed == COST_ROOFLINE;
     *error = (struct ifl_error){0};
     if (check_name(root, "models", "model", config->model, alone, error) < 0 ||
         check_name(root, "hardware", "hardware", config->hardware, !roofline, error) < 0 ||

@@ -22,6 +22,7 @@ struct node;
 
 enum executor_kind { EXECUTOR_SIM, EXECUTOR_CPU, EXECUTOR_CUDA };
 enum cost_kind { COST_ROOFLINE, COST_LINEAR, COST_TABLE, COST_RECORDED };
+enum cost_otherwise { COST_OTHERWISE_FAIL, COST_OTHERWISE_RECORDED, COST_OTHERWISE_PREDICTED };
 /* From KV_SIZING_ENGINE on, enum memory_rule (cost/memory_engine.h). */
 enum kv_sizing {
     KV_SIZING_MEMORY,
@@ -89,11 +90,22 @@ struct cost_config {
     double step_s, prefill_token_s, decode_seq_s, context_token_s; /* linear */
     double host_step_s, host_seq_s; /* roofline: added to the deployment's */
     double host_floor_s;            /* roofline: in place of the deployment's if it is above */
+    enum cost_otherwise otherwise;  /* recorded: of steps that are planned otherwise */
     char dir[512];          /* table, recorded: in the working directory or the installed data */
     char dir_name[512];     /* as the configuration writes it */
     int32_t ensemble;       /* runs with drawn costs beside the nominal one */
     double host_error_frac; /* of these runs: median relative error of the host's times */
 };
+
+/* The costs that steps are computed with. COST_RECORDED: none is. */
+static inline enum cost_kind cost_computed(const struct cost_config *cost)
+{
+    const double linear_s =
+        cost->step_s + cost->prefill_token_s + cost->decode_seq_s + cost->context_token_s;
+    if (cost->model != COST_RECORDED || cost->otherwise != COST_OTHERWISE_PREDICTED)
+        return cost->model;
+    return linear_s > 0 ? COST_LINEAR : COST_ROOFLINE;
+}
 
 struct engine_config { /* for the executors cpu and cuda */
     char weights[512]; /* "random", or a directory */
@@ -146,6 +158,13 @@ struct config {
     struct output_config output;
     struct capacity_config capacity;
 };
+
+/* True if a run writes differences.csv. */
+static inline bool config_lists_differences(const struct config *config)
+{
+    return config->executor == EXECUTOR_SIM && config->cost.model == COST_RECORDED &&
+           config->cost.otherwise != COST_OTHERWISE_FAIL;
+}
 
 /* ---- a study: the file, its --set edits and the points of its sweep ---- */
 

@@ -262,8 +262,12 @@ static const struct ifl_param cost_fields[] = {
          "roofline: the deployment's host.floor_s is at least this; older than "
          "deployment.host.floor_s"),
     TEXT("dir", cost.dir_name, NULL,
-         "table: the directory of its three tables, see sim/cost/cost.h; recorded: the folder of a "
-         "run with a steps.csv, whose steps this one must plan again"),
+         "table: the directory of its three tables, see sim/cost/cost.h; recorded: a run's folder "
+         "or its steps.csv, or an engine's log of its steps"),
+    CHOICE("otherwise", cost.otherwise, "fail|recorded|predicted", COST_OTHERWISE_FAIL,
+           "recorded: a step that is planned otherwise ends the run, takes as long as the recorded "
+           "one, or as the linear coefficients say if one is given and else the roofline; the last "
+           "two list such steps in differences.csv"),
     INT("ensemble", cost.ensemble, 0, 0, 10000, "runs",
         "roofline: repeat each point with costs drawn from the errors of their fit, and write 90% "
         "intervals of the summary to intervals.csv; inflight capacity widens its interval by them"),

@@ -99,8 +99,6 @@ size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_
     double s[COST_MAX_RUN];
     struct ifl_step_totals all;
     ifl_require(n <= COST_MAX_RUN);
-    if (cost->recorded_ns)
-        return 0;
     if (n == 1 || !cost->run_s)
         return run_one_by_one(cost, first, n, ns);
     const struct ifl_step_totals *totals = with_padding(first, &all);
@@ -111,18 +109,6 @@ size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_
         return run_one_by_one(cost, first, n, ns);
     round_short_ns(s, n, ns);
     return n;
-}
-
-int64_t cost_start_ns(const struct cost *cost, uint32_t replica, int64_t start_ns)
-{
-    return cost->recorded_start_ns ? cost->recorded_start_ns(cost, replica, start_ns) : start_ns;
-}
-
-int64_t cost_step_from_ns(struct cost *cost, uint32_t replica, int64_t start_ns,
-                          const struct ifl_step_totals *totals)
-{
-    return cost->recorded_ns ? cost->recorded_ns(cost, replica, start_ns, totals)
-                             : cost_step_ns(cost, totals);
 }
 
 int cost_why_not(const struct cost *cost, const struct ifl_step_totals *totals,

@@ -5,9 +5,8 @@
  *              fitted numbers of a hardware profile
  *   table      looks operations up, as other simulators do, so that schedulers can be compared at
  *              equal cost
- *   recorded   replays the measured steps of a run one by one
  *
- * Durations of the first three depend only on the integer totals of the step. A cost caches what it
+ * Durations depend only on the integer totals of the step. A cost caches what it
  * has computed, so each cost is used by one thread. */
 #ifndef SIM_COST_COST_H
 #define SIM_COST_COST_H
@@ -40,8 +39,6 @@ struct cost *cost_create_roofline(const struct model *model, const struct platfo
  * op_table.c. The model is copied. */
 struct cost *cost_create_table(const struct model *model, const char *dir, struct ifl_error *error);
 
-/* The measured steps of a run: its steps.csv in `dir`, gzipped or not, with a single point. */
-struct cost *cost_create_recorded(const char *dir, struct ifl_error *error);
 void cost_destroy(struct cost *cost);
 
 /* A warning about the roofline's durations for this model, or NULL. */
@@ -52,18 +49,10 @@ const char *cost_roofline_warning(const struct model *model);
 int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals);
 /* The durations of up to n consecutive steps, each with one more token for the same sequences.
  * Fills ns[0 .. k) and returns k:
- *   - 0 for a recorded cost;
  *   - it stops before a step without a duration;
  *   - durations after the first are below 2^31 ns, and it stops before a longer one. */
 size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_t n, int64_t *ns);
 enum { COST_MAX_RUN = 64 }; /* n may not be larger */
-/* When the next step of a replica begins, if it may begin at start_ns. A recorded step does not
- * begin before its recorded time; any other step begins at start_ns. */
-int64_t cost_start_ns(const struct cost *cost, uint32_t replica, int64_t start_ns);
-/* The duration of the next step of a replica, which begins at start_ns, by any kind of cost. A
- * recorded cost has durations only by this function. */
-int64_t cost_step_from_ns(struct cost *cost, uint32_t replica, int64_t start_ns,
-                          const struct ifl_step_totals *totals);
 int cost_why_not(const struct cost *cost, const struct ifl_step_totals *totals,
                  struct ifl_error *error);
 

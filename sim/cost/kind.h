@@ -14,11 +14,6 @@ struct cost {
      * step reads growth_tokens more tokens than the one before. */
     void (*run_s)(struct cost *, const struct ifl_step_totals *first, int32_t growth_tokens,
                   size_t n, double *s);
-    /* In place of step_s for a cost that depends on more than the totals; negative if the step has
-     * no duration. */
-    int64_t (*recorded_start_ns)(const struct cost *, uint32_t replica, int64_t start_ns);
-    int64_t (*recorded_ns)(struct cost *, uint32_t replica, int64_t start_ns,
-                           const struct ifl_step_totals *);
 };
 
 #endif

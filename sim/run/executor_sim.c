@@ -37,6 +37,17 @@ static int64_t earliest_start(const struct lane *lane, int64_t submitted_ns)
     return ifl_max(last->end_ns, submitted_ns);
 }
 
+static int time_step(const struct executor_sim *sim, const struct ifl_step_desc *desc,
+                     int64_t earliest_ns, int64_t *start_ns, int64_t *duration_ns,
+                     struct ifl_error *error)
+{
+    if (sim->recorded)
+        return recorded_step(sim->recorded, desc, earliest_ns, start_ns, duration_ns, error);
+    *start_ns = earliest_ns;
+    *duration_ns = cost_step_ns(sim->cost, &desc->totals);
+    return *duration_ns < 0 ? cost_why_not(sim->cost, &desc->totals, error) : 0;
+}
+
 static int sim_submit(void *self, const struct ifl_step_desc *desc, struct ifl_error *error)
 {
     struct executor_sim *sim = self;
@@ -44,12 +55,10 @@ static int sim_submit(void *self, const struct ifl_step_desc *desc, struct ifl_e
     if (lane->n == EXECUTOR_SIM_MAX_IN_FLIGHT)
         return ifl_fail(error, IFL_E_DEVICE, "more than %d steps in flight",
                         EXECUTOR_SIM_MAX_IN_FLIGHT);
-    const int64_t start_ns =
-        cost_start_ns(sim->cost, desc->replica, earliest_start(lane, desc->start_ns));
-    const int64_t duration_ns =
-        cost_step_from_ns(sim->cost, desc->replica, start_ns, &desc->totals);
-    if (duration_ns < 0)
-        return cost_why_not(sim->cost, &desc->totals, error);
+    int64_t start_ns, duration_ns;
+    if (time_step(sim, desc, earliest_start(lane, desc->start_ns), &start_ns, &duration_ns, error) <
+        0)
+        return error->code;
     if (duration_ns > IFL_LAST_NS - start_ns)
         return ifl_fail(
             error, IFL_E_INPUT,
@@ -87,6 +96,8 @@ static size_t sim_durations(void *self, const struct ifl_step_desc *first, size_
                             int64_t *duration_ns)
 {
     const struct executor_sim *sim = self;
+    if (sim->recorded)
+        return 0;
     return cost_run_ns(sim->cost, &first->totals, ifl_min(n, COST_MAX_RUN), duration_ns);
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/event_heap.h"
 #include "cost/cost.h"
+#include "run/recorded.h"
 
 enum { EXECUTOR_SIM_MAX_IN_FLIGHT = 16 };
 
@@ -16,7 +17,8 @@ struct lane {
 };
 
 struct executor_sim {
-    struct cost *cost; /* borrowed */
+    struct cost *cost;         /* borrowed; not used where steps are replayed */
+    struct recorded *recorded; /* borrowed; NULL: no steps are replayed */
     int64_t now_ns;
     struct lane *lanes; /* [n_replicas] */
     struct event_heap ends;

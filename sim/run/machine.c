@@ -215,14 +215,14 @@ struct cost *machine_cost(const struct machine *machine, const struct config *co
                           struct ifl_error *error)
 {
     const struct cost_config *c = &config->cost;
-    if (c->model == COST_LINEAR) {
+    const enum cost_kind kind = cost_computed(c);
+    ifl_require(kind != COST_RECORDED);
+    if (kind == COST_LINEAR) {
         const struct linear_cost linear = {c->step_s, c->prefill_token_s, c->decode_seq_s,
                                            c->context_token_s};
         return cost_create_linear(&linear, error);
     }
-    if (c->model == COST_RECORDED)
-        return cost_create_recorded(c->dir, error);
-    if (c->model == COST_TABLE)
+    if (kind == COST_TABLE)
         return cost_create_table(&machine->model, c->dir, error);
     return cost_create_roofline(&machine->model, &machine->platform, config->tensor_parallel,
                                 config->pipeline_parallel, config->serving.kv.block_tokens, error);
@@ -261,7 +261,7 @@ void machine_disclose(const struct machine *machine, const struct config *config
                       int32_t max_model_tokens, struct ifl_summary *summary)
 {
     const struct model *model = &machine->model;
-    const int kind = config->cost.model;
+    const enum cost_kind kind = cost_computed(&config->cost);
     char *text = summary->assumed;
     const size_t n_bytes = sizeof summary->assumed;
     if (config->executor != EXECUTOR_SIM || kind == COST_RECORDED)

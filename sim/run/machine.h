@@ -25,8 +25,8 @@ int machine_load(struct machine *machine, const struct config *config, struct pr
 int machine_size_pool(const struct machine *machine, const struct config *config,
                       struct ifl_limits *limits, char arithmetic[MACHINE_TEXT_BYTES],
                       struct ifl_error *error);
-/* The cost model that the configuration names, which the caller destroys. NULL, and `error`, on
- * failure. */
+/* The cost model that steps are computed with (cost_computed, not COST_RECORDED), which the caller
+ * destroys. NULL, and `error`, on failure. */
 struct cost *machine_cost(const struct machine *machine, const struct config *config,
                           struct ifl_error *error);
 /* Fills summary->assumed: which of the simulated durations rest on no measurement, and what of the

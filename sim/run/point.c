@@ -23,7 +23,8 @@ struct point {
     struct module router;
     struct executor_sim simulator;
     struct executor_engine *engine; /* NULL: simulated */
-    struct cost *cost;
+    struct cost *cost;              /* NULL: no step's duration is computed */
+    struct recorded *recorded;      /* NULL: no steps are replayed */
     struct ifl_recorder *recorder;
     int64_t warmup_end_ns; /* by MSER-5, once flown */
 };
@@ -80,16 +81,40 @@ static int32_t max_samples(const struct ifl_trace *trace)
     return most;
 }
 
+static int create_simulator(const struct point_options *options, struct point *point,
+                            struct ifl_error *error)
+{
+    const struct config *config = options->config;
+    const struct cost_config *cost = &config->cost;
+    const bool replays = cost->model == COST_RECORDED;
+    if (cost_computed(cost) != COST_RECORDED) {
+        point->cost = machine_cost(&point->machine, config, error);
+        if (!point->cost)
+            return error->code;
+    }
+    if (replays) {
+        const struct recorded_options recorded = {
+            .name = cost->dir,
+            .otherwise = (enum recorded_otherwise)cost->otherwise,
+            .predictor = point->cost,
+            .trace = &point->trace,
+            .recorder = point->recorder,
+        };
+        point->recorded = recorded_create(&recorded, error);
+        if (!point->recorded)
+            return error->code;
+    }
+    const int rc = executor_sim_create(&point->simulator, point->cost, point->n_replicas, error);
+    point->simulator.recorded = point->recorded;
+    return rc;
+}
+
 static int create_executor(const struct point_options *options, struct point *point,
                            const struct point_result *result, struct ifl_error *error)
 {
     const struct config *config = options->config;
-    if (config->executor == EXECUTOR_SIM) {
-        point->cost = machine_cost(&point->machine, config, error);
-        return point->cost
-                   ? executor_sim_create(&point->simulator, point->cost, point->n_replicas, error)
-                   : error->code;
-    }
+    if (config->executor == EXECUTOR_SIM)
+        return create_simulator(options, point, error);
     const struct engine_setup setup = {
         .config = config,
         .model = &point->machine.model,
@@ -126,7 +151,8 @@ static int create_replicas(const struct point_options *options, struct point *po
         .swap_full = config->serving.kv.swap_full,
         .leave = config->serving.leave,
         .seed = config->workload.arrivals.seed,
-        .wants_work = config->executor != EXECUTOR_SIM || records_work(options),
+        .wants_work = config->executor != EXECUTOR_SIM || config->cost.model == COST_RECORDED ||
+                      records_work(options),
         .max_samples = max_samples(&point->trace),
         .beams = config->workload.beams,
     };
@@ -293,6 +319,22 @@ static void explain_refusals(const struct point_options *options, const struct p
         explain(options, point, flight, limits, of[i]);
 }
 
+/* Says how far the plans were those of the recording, to the terminal and in summary.csv. */
+static void explain_differences(const struct point_options *options, const struct point *point,
+                                struct ifl_summary *summary)
+{
+    const struct recorded_counts counts = recorded_counts(point->recorded);
+    char text[256];
+    snprintf(text, sizeof text,
+             "%" PRIu64 " of %" PRIu64 " steps were planned otherwise than recorded, %" PRIu64
+             " recorded steps were not planned, %" PRIu64 " not reached",
+             counts.n_otherwise, counts.n_steps, counts.n_unplanned, counts.n_left);
+    snprintf(summary->assumed, sizeof summary->assumed, "%s", text);
+    if (!options->notes.say)
+        return;
+    options->notes.say(options->notes.context, text);
+}
+
 /* One replica takes every request, unless the router may say no or not yet: the built-in ones never
  * do. */
 static bool asks_router(const struct point *point)
@@ -331,6 +373,8 @@ static int fly(const struct point_options *options, struct point *point,
         rc = ifl_recorder_warmup(point->recorder, &point->warmup_end_ns, error);
     if (rc == 0)
         rc = ifl_recorder_finish(point->recorder, &result->summary, error);
+    if (rc == 0 && config_lists_differences(options->config))
+        explain_differences(options, point, &result->summary);
     result->simulate_s = flown_s - began_s;
     result->write_s = wall_s() - flown_s;
     result->n_plans = flight.n_plans;
@@ -366,6 +410,7 @@ static int fly_once(const struct point_options *options, struct point_result *re
     ifl_recorder_destroy(point->recorder);
     executor_engine_destroy(point->engine);
     executor_sim_destroy(&point->simulator);
+    recorded_destroy(point->recorded);
     cost_destroy(point->cost);
     destroy_replicas(point);
     workload_destroy(&point->workload);

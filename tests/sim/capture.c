@@ -53,6 +53,16 @@ int ifl_record_gaps(struct ifl_recorder *recorder, int64_t gap_ns, int64_t count
     return 0;
 }
 
+int ifl_record_difference(struct ifl_recorder *recorder, const struct ifl_difference_record *record,
+                          struct ifl_error *error)
+{
+    struct capture *c = (struct capture *)(void *)recorder;
+    (void)error;
+    ifl_require(c->n_differences < sizeof c->differences / sizeof *c->differences);
+    c->differences[c->n_differences++] = *record;
+    return 0;
+}
+
 int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *record,
                     struct ifl_error *error)
 {

@@ -10,6 +10,8 @@ struct capture {
     size_t n_requests, cap_requests;
     struct ifl_step_record *steps;
     size_t n_steps, cap_steps;
+    struct ifl_difference_record differences[16];
+    size_t n_differences;
     int64_t n_gaps, gap_sum_ns; /* gaps between tokens */
     bool keep_steps;
     size_t n_growths; /* allocations made by the recorder itself */

@@ -1,0 +1,54 @@
+/* Replays the steps of a recorded run, one after the other.
+ *
+ * A step that is planned as recorded begins no earlier than the recorded one and ends when that
+ * ended, so the host's time between two steps is included. If it begins after the recorded one has
+ * ended it takes as long as that took.
+ *
+ * For a step that is planned otherwise the next RECORDED_LOOK_AHEAD recorded steps are searched for
+ * its equal; those before the equal are then `unplanned`. Without an equal it is compared with the
+ * next recorded step if that is its counterpart: it computes tokens of a request at the same place,
+ * or, in a recording of sums alone, begins within its own length. Otherwise the step is `extra`,
+ * and the next recorded step stays next. An extra step takes as long as the next recorded one, or
+ * as the last one. */
+#ifndef SIM_RUN_RECORDED_H
+#define SIM_RUN_RECORDED_H
+
+#include "inflight/executor.h"
+#include "inflight/report.h"
+#include "inflight/trace.h"
+
+#include "cost/cost.h"
+#include "cost/step_log.h"
+
+enum recorded_otherwise { OTHERWISE_FAIL, OTHERWISE_RECORDED, OTHERWISE_PREDICTED };
+
+enum { RECORDED_LOOK_AHEAD = 64 };
+
+struct recorded_options {
+    const char *name; /* for step_log_read */
+    enum recorded_otherwise otherwise;
+    struct cost *predictor;        /* borrowed; of steps that are planned otherwise */
+    const struct ifl_trace *trace; /* borrowed; numbers of its requests */
+    struct ifl_recorder *recorder; /* borrowed; takes the differences, NULL: nothing does */
+};
+
+struct recorded_counts {
+    uint64_t n_steps;     /* planned */
+    uint64_t n_otherwise; /* of them, planned otherwise than recorded; extra ones included */
+    uint64_t n_unplanned; /* recorded, between two that were planned */
+    uint64_t n_left;      /* recorded, behind the last that was planned */
+};
+
+struct recorded; /* opaque */
+
+struct recorded *recorded_create(const struct recorded_options *options, struct ifl_error *error);
+void recorded_destroy(struct recorded *recorded); /* accepts NULL */
+
+/* The next step of a replica, which may begin at earliest_ns. `desc` has its work. A step planned
+ * otherwise is an error with OTHERWISE_FAIL. */
+int recorded_step(struct recorded *recorded, const struct ifl_step_desc *desc, int64_t earliest_ns,
+                  int64_t *start_ns, int64_t *duration_ns, struct ifl_error *error);
+
+struct recorded_counts recorded_counts(const struct recorded *recorded);
+
+#endif
