@@ -52,7 +52,8 @@ struct kv_config {
     enum kv_unhashed unhashed;
     enum kv_publish publish;
     int32_t block_tokens;
-    int32_t num_blocks;        /* 0: computed from memory */
+    int32_t num_blocks;        /* as the engine counts; 0: computed from memory */
+    int32_t null_blocks;       /* of num_blocks, those that no request gets */
     enum kv_sizing sizing;     /* the rule by which num_blocks is computed */
     double memory_utilization; /* share of the memory; KV_SIZING_FREE_SHARE: of its free part */
     double swap_gib;

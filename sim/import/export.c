@@ -109,13 +109,14 @@ static const char *order_word(const char *policy)
 static void put_blocks(const struct writer *w, char value[64])
 {
     const long long blocks = atoll(text_at(w->root, "serving.kv.num_blocks"));
+    const long long null_blocks = atoll(text_at(w->root, "serving.kv.null_blocks"));
     const long long each = atoll(text_at(w->root, "serving.kv.block_tokens"));
     if (blocks == 0)
         *value = '\0';
     else if (w->dialect->server == SERVER_SGLANG)
         snprintf(value, 64, "%lld", blocks * each);
     else
-        snprintf(value, 64, "%lld", blocks + w->dialect->v1);
+        snprintf(value, 64, "%lld", blocks - null_blocks + w->dialect->v1);
 }
 
 /* The value of a flag that takes one, "" where it is better left out. */

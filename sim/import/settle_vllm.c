@@ -147,7 +147,7 @@ static long long blocks_from_log(struct vllm *v)
     return blocks;
 }
 
-/* V1 keeps one of its blocks as a null block (block_pool.py, since 0.8.3). */
+/* V1 keeps one of its blocks as a null block (block_pool.py) since 0.8.3, as its presets say. */
 static void settle_kv(struct vllm *v)
 {
     struct settled *s = v->s;
@@ -168,7 +168,9 @@ static void settle_kv(struct vllm *v)
                     "no line says how many K/V blocks there are (\"GPU KV cache size\", \"# GPU "
                     "blocks\"): the log ends too early");
     if (blocks > 0)
-        settle_put(s, "serving.kv.num_blocks", "%lld", blocks - (v->v1 && v->version >= 803));
+        settle_put(s, "serving.kv.num_blocks", "%lld", blocks);
+    if (blocks > 0 && v->v1 && v->version < 803)
+        settle_put(s, "serving.kv.null_blocks", "0");
     char size[32];
     snprintf(size, sizeof size, "%lld", v->block_size);
     if (facts_get(s->facts, "block_size"))

@@ -51,11 +51,12 @@ int machine_load(struct machine *machine, const struct config *config, struct pr
 
 static int32_t host_blocks(const struct config *config, const struct machine *machine)
 {
-    const int32_t block_tokens = config->serving.kv.block_tokens;
-    const double pool_bytes = config->serving.kv.swap_gib * 1073741824.0;
+    const struct kv_config *kv = &config->serving.kv;
+    const int32_t block_tokens = kv->block_tokens;
+    const double pool_bytes = kv->swap_gib * 1073741824.0;
     if (!machine->has_model) /* a token has no bytes: as many host blocks as could ever be swapped
                                 out */
-        return pool_bytes > 0 ? config->serving.kv.num_blocks : 0;
+        return pool_bytes > 0 && kv->num_blocks > 0 ? kv->num_blocks - kv->null_blocks : 0;
     const double block_bytes =
         (double)model_kv_bytes_per_token(&machine->stage, config->tensor_parallel) * block_tokens;
     const double n = pool_bytes / block_bytes;
@@ -148,7 +149,8 @@ static int plan_memory(const struct config *config, const struct machine *machin
                                       plan, error);
 }
 
-/* The number of blocks that the configuration gives, or its deployment; 0: none. */
+/* The number of blocks that the configuration gives, or its deployment, null blocks included; 0:
+ * none. */
 static int32_t given_blocks(const struct config *config, const struct machine *machine,
                             const char **key)
 {
@@ -164,6 +166,7 @@ static void doubt(const struct config *config, const struct machine *machine,
 {
     const char *key;
     const int32_t num_blocks = given_blocks(config, machine, &key);
+    const int32_t null_blocks = config->serving.kv.null_blocks;
     struct memory_plan plan = {0};
     struct ifl_error error;
     if (!machine->has_model || !machine->has_hardware)
@@ -171,9 +174,9 @@ static void doubt(const struct config *config, const struct machine *machine,
     const int rc = fill_memory(config, machine, &plan, &error);
     if (rc < 0)
         snprintf(text, MACHINE_TEXT_BYTES, "%s is given, although %s", key, error.text);
-    else if (num_blocks > memory_end(&plan, MEMORY_HIGH))
+    else if (num_blocks - null_blocks > memory_end(&plan, MEMORY_HIGH))
         snprintf(text, MACHINE_TEXT_BYTES, "%s is %d, more than the %d that memory has room for",
-                 key, num_blocks, plan.n_blocks);
+                 key, num_blocks, plan.n_blocks + null_blocks);
 }
 
 int machine_size_pool(const struct machine *machine, const struct config *config,
@@ -187,13 +190,17 @@ int machine_size_pool(const struct machine *machine, const struct config *config
     arithmetic[0] = '\0';
     *limits = (struct ifl_limits){
         .block_tokens = kv->block_tokens,
-        .n_blocks = num_blocks,
+        .n_blocks = num_blocks > kv->null_blocks ? num_blocks - kv->null_blocks : 0,
         .n_host_blocks = host_blocks(config, machine),
         .max_model_tokens = config->serving.max_model_len,
         .n_clients = 1,
     };
     if (limits->max_model_tokens == 0)
         limits->max_model_tokens = machine->has_model ? machine->model.max_model_len : 1 << 20;
+    if (num_blocks > 0 && limits->n_blocks == 0)
+        return ifl_fail_at(error, config->path, 0, 0,
+                           "%s is %d, expected more than serving.kv.null_blocks, %d", key,
+                           num_blocks, kv->null_blocks);
     if (num_blocks > 0) {
         doubt(config, machine, arithmetic);
         return check_pool(config, key, num_blocks, error);
@@ -239,6 +246,30 @@ static void add(char *text, size_t n_bytes, const char *format, ...)
     if (at + (size_t)n < n_bytes)
         vsnprintf(text + at + n, n_bytes - at - (size_t)n, format, args);
     va_end(args);
+}
+
+void machine_unused_costs(const struct config *config, char text[MACHINE_TEXT_BYTES])
+{
+    const struct cost_config *c = &config->cost;
+    const enum cost_kind kind = cost_computed(c);
+    const struct {
+        const char *name;
+        double value;
+        enum cost_kind of;
+    } keys[] = {
+        {"step_s", c->step_s, COST_LINEAR},
+        {"prefill_token_s", c->prefill_token_s, COST_LINEAR},
+        {"decode_seq_s", c->decode_seq_s, COST_LINEAR},
+        {"context_token_s", c->context_token_s, COST_LINEAR},
+        {"host_step_s", c->host_step_s, COST_ROOFLINE},
+        {"host_seq_s", c->host_seq_s, COST_ROOFLINE},
+        {"host_floor_s", c->host_floor_s, COST_ROOFLINE},
+    };
+    text[0] = '\0';
+    for (size_t i = 0; config->executor == EXECUTOR_SIM && i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].value > 0 && keys[i].of != kind)
+            add(text, MACHINE_TEXT_BYTES, "cost.%s is %g and has no effect: it is of %s costs",
+                keys[i].name, keys[i].value, keys[i].of == COST_LINEAR ? "linear" : "roofline");
 }
 
 /* A profile speaks for its own deployment, too. */

@@ -29,6 +29,9 @@ int machine_size_pool(const struct machine *machine, const struct config *config
  * destroys. NULL, and `error`, on failure. */
 struct cost *machine_cost(const struct machine *machine, const struct config *config,
                           struct ifl_error *error);
+/* Names the keys of cost.* that are set and that its model does not use; empty if there are none.
+ */
+void machine_unused_costs(const struct config *config, char text[MACHINE_TEXT_BYTES]);
 /* Fills summary->assumed: which of the simulated durations rest on no measurement, and what of the
  * configuration they leave out. max_model_tokens is that of the limits. */
 void machine_disclose(const struct machine *machine, const struct config *config,

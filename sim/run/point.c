@@ -81,12 +81,21 @@ static int32_t max_samples(const struct ifl_trace *trace)
     return most;
 }
 
+static void say(const struct point_options *options, const char *text)
+{
+    if (text[0] && options->notes.say)
+        options->notes.say(options->notes.context, text);
+}
+
 static int create_simulator(const struct point_options *options, struct point *point,
                             struct ifl_error *error)
 {
     const struct config *config = options->config;
     const struct cost_config *cost = &config->cost;
     const bool replays = cost->model == COST_RECORDED;
+    char unused[MACHINE_TEXT_BYTES];
+    machine_unused_costs(config, unused);
+    say(options, unused);
     if (cost_computed(cost) != COST_RECORDED) {
         point->cost = machine_cost(&point->machine, config, error);
         if (!point->cost)
@@ -137,8 +146,7 @@ static int create_replicas(const struct point_options *options, struct point *po
     int rc = machine_size_pool(&point->machine, config, &result->limits, arithmetic, error);
     if (rc < 0)
         return rc;
-    if (arithmetic[0] && options->notes.say)
-        options->notes.say(options->notes.context, arithmetic);
+    say(options, arithmetic);
     if (point->trace.n_clients > 1)
         result->limits.n_clients = point->trace.n_clients;
     struct replica_options replica = {
@@ -330,9 +338,7 @@ static void explain_differences(const struct point_options *options, const struc
              " recorded steps were not planned, %" PRIu64 " not reached",
              counts.n_otherwise, counts.n_steps, counts.n_unplanned, counts.n_left);
     snprintf(summary->assumed, sizeof summary->assumed, "%s", text);
-    if (!options->notes.say)
-        return;
-    options->notes.say(options->notes.context, text);
+    say(options, text);
 }
 
 /* One replica takes every request, unless the router may say no or not yet: the built-in ones never

@@ -172,7 +172,7 @@ vllm_counts() {
         layer = 8192 * 2 * (3 * 11008 + 3 * 4096)
         graphs = n_graphs ? 0.19 * 2 ^ 30 + 0.205 * 2 ^ 20 * n_graphs * 32 : 0
         kv = (79.22 * util - 0.07 - outside) * 2 ^ 30 - 2 * 6738415616 - graphs
-        print int((kv - (sampler > layer ? sampler : layer)) / 2 ^ 23) - 1
+        print int((kv - (sampler > layer ? sampler : layer)) / 2 ^ 23)
     }') that memory has room for" --set serving.preset=$1 --set serving.kv.num_blocks=9000 \
         --set model=llama-2-7b --set hardware=h100-sxm
 }

@@ -94,6 +94,7 @@ def configuration(cls, settings, cost, names):
         'serving.preset': cls.preset,
         'serving.max_model_len': settings['max_model_len'],
         'serving.kv.num_blocks': settings['num_blocks'],
+        'serving.kv.null_blocks': 0,
         'serving.kv.block_tokens': settings['block_tokens'],
         'serving.kv.prefix_cache': 'none',
         'cost.model': 'linear',

@@ -4,7 +4,7 @@ docs/formats.md. vLLM V1, 0.10 and later, with synchronous scheduling:
     STEP_LOG=DIR PYTHONPATH=tests/vllm vllm serve MODEL --no-async-scheduling --scheduler-cls step_log.Logged
 
 DIR gets step_log.csv, a row for each request of each step, and requests.csv, a trace with a row for
-each request that has finished, in the order in which they finished. STEP_LOG_TOKENS=1 adds the ids
+each request that has finished, in order of arrival. STEP_LOG_TOKENS=1 adds the ids
 of the prompt's tokens, from which prefixes are found: the text itself, to whoever has the tokenizer.
 
 The number of a request counts calls of add_request, from 0. It arrives with the first plan that may
@@ -35,7 +35,8 @@ class Logged(Scheduler):
         self.rows.write(REQUESTS + (",token_ids\n" if self.with_tokens else "\n"))
         self.begun = time.monotonic()
         self.numbers, self.arrivals, self.new, self.live = {}, {}, [], []
-        self.n_requests = self.n_steps = 0
+        self.n_requests = self.n_steps = self.n_written = 0
+        self.finished = {}  # rows behind a request that has not finished
         self.open_step = None  # (start, end, parts)
 
     def now(self):
@@ -82,13 +83,16 @@ class Logged(Scheduler):
                 self.close_step(self.open_step[1])
         for request in [r for r in self.live if r.is_finished()]:
             self.live.remove(request)
-            self.write_request(request)
+            self.finish(request)
+        while self.n_written in self.finished:
+            self.rows.write(self.finished.pop(self.n_written))
+            self.n_written += 1
+        self.rows.flush()
         return outputs
 
-    def write_request(self, request):
+    def finish(self, request):
         row = [self.numbers.pop(request.request_id), f"{self.arrivals.pop(request.request_id):.9f}",
                request.num_prompt_tokens, len(request.output_token_ids)]
         if self.with_tokens:
             row.append(" ".join(map(str, request.prompt_token_ids)))
-        self.rows.write(",".join(map(str, row)) + "\n")
-        self.rows.flush()
+        self.finished[row[0]] = ",".join(map(str, row)) + "\n"
