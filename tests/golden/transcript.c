@@ -264,7 +264,7 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
     const struct replica_options options = {
         .modules = config->serving.modules,
         .limits = {.block_tokens = config->serving.kv.block_tokens,
-                   .n_blocks = config->serving.kv.num_blocks,
+                   .n_blocks = config->serving.kv.num_blocks - config->serving.kv.null_blocks,
                    .n_host_blocks = (int32_t)config->serving.kv.swap_gib,
                    .max_model_tokens = config->serving.max_model_len,
                    .n_clients = MAX_REQUESTS},
