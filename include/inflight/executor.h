@@ -89,6 +89,10 @@ struct ifl_executor_ops {
      *     range. */
     size_t (*durations)(void *self, const struct ifl_step_desc *first, size_t n,
                         int64_t *duration_ns);
+    /* Optional. Takes the steps of n replicas, numbered upwards, that run in lockstep: they start
+     * together, at the start_ns of the first, and end together. */
+    int (*submit_group)(void *self, const struct ifl_step_desc *const *, size_t n,
+                        struct ifl_error *);
 };
 
 /* ---- requests that no trace told of ---- */

@@ -95,7 +95,8 @@ static int check(const struct config *config, struct ifl_error *error)
 
 static void price(const struct config *config, struct record *record)
 {
-    record->n_gpus = config->tensor_parallel * config->pipeline_parallel * config->replicas;
+    record->n_gpus = config->tensor_parallel * config->pipeline_parallel * config->data_parallel *
+                     config->replicas;
     record->usd_per_hour = gpu_price(config) * record->n_gpus;
 }
 

@@ -124,8 +124,14 @@ static int check_parallel(const struct node *root, const struct config *config,
     const bool simulated = config->executor == EXECUTOR_SIM;
     const char *key = config->tensor_parallel > 1     ? "parallel.tensor"
                       : config->pipeline_parallel > 1 ? "parallel.pipeline"
+                      : config->data_parallel > 1     ? "parallel.data"
+                      : config->expert_parallel > 1   ? "parallel.expert"
                                                       : NULL;
     char text[sizeof error->text];
+    if (simulated && config->cost.model == COST_RECORDED && config->data_parallel > 1)
+        return fail_key(root, "parallel.data", error,
+                        "parallel.data is above 1, expected 1 where cost.model is recorded: each "
+                        "replica's steps are recorded by themselves (cluster.replicas)");
     if (!key || (simulated && config->cost.model != COST_TABLE))
         return 0;
     snprintf(text, sizeof text, "%s is above 1, expected 1 where %s", key,
@@ -211,8 +217,13 @@ static int check_news(const struct node *root, const struct news_options *news,
 static int check_cluster(const struct node *root, const struct config *config,
                          struct ifl_error *error)
 {
+    char text[sizeof error->text];
+    snprintf(text, sizeof text, "cluster.replicas x parallel.data is %lld, expected at most 65536",
+             (long long)config->replicas * config->data_parallel);
     if (check_news(root, &config->news, error) < 0)
         return error->code;
+    if ((int64_t)config->replicas * config->data_parallel > 65536)
+        return fail_key(root, "cluster.replicas", error, text);
     if (config->replicas == 1 || config->executor == EXECUTOR_SIM)
         return 0;
     return fail_key(root, "cluster.replicas", error,

@@ -153,6 +153,8 @@ struct config {
     struct engine_config engine;
     int32_t tensor_parallel;
     int32_t pipeline_parallel;
+    int32_t data_parallel, expert_parallel, context_parallel;
+    bool sequence_parallel;
     int32_t replicas;
     struct news_options news;
     double ttft_slo_s, tpot_slo_s;

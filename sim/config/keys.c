@@ -298,6 +298,20 @@ static const struct ifl_param parallel_fields[] = {
     INT("tensor", tensor_parallel, 1, 1, 64, "GPUs", "GPUs that share every layer"),
     INT("pipeline", pipeline_parallel, 1, 1, 64, "stages",
         "stages that the layers are cut into; one step is in them at a time"),
+    INT("data", data_parallel, 1, 1, 256, "groups",
+        "groups of parallel.tensor GPUs that share the experts alone: each has its own requests "
+        "and "
+        "K/V, and all run their steps in lockstep"),
+    INT("expert", expert_parallel, 1, 1, 4096, "GPUs",
+        "GPUs of tensor x data over which experts are dealt out whole; the others divide each "
+        "one's "
+        "columns"),
+    INT("context", context_parallel, 1, 1, 64, "GPUs",
+        "GPUs that share the context of a KV head, of those that tensor gives the same head: a "
+        "block "
+        "then has so many times kv.block_tokens"),
+    BOOL("sequence", sequence_parallel, false,
+         "norms and residuals are divided among the GPUs of tensor, each all-reduce in two halves"),
 };
 
 static const struct ifl_param cluster_fields[] = {
@@ -383,6 +397,8 @@ const struct key_section key_sections[] = {
     {.where = "deployment.host", DEPLOYMENT(_host)},
     {.where = "deployment.memory", DEPLOYMENT(_memory)},
     {.where = "deployment.front_end", DEPLOYMENT(_front_end)},
+    {.where = "deployment.all_reduce", DEPLOYMENT(_all_reduce)},
+    {.where = "deployment.exchange", DEPLOYMENT(_exchange)},
     {.where = "cost", FIELDS(cost)},
     {.where = "engine", FIELDS(engine)},
     {.where = "parallel", FIELDS(parallel)},

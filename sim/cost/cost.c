@@ -48,6 +48,21 @@ int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals)
     return rounded_ns(cost->step_s(cost, with_padding(totals, &all)));
 }
 
+int64_t cost_group_step_ns(struct cost *cost, const struct ifl_step_totals *const *of, size_t n)
+{
+    struct ifl_step_totals padded[COST_MAX_RANKS];
+    const struct ifl_step_totals *all[COST_MAX_RANKS];
+    double longest_s = 0;
+    ifl_require(n <= COST_MAX_RANKS);
+    for (size_t i = 0; i < n; i++)
+        all[i] = with_padding(of[i], &padded[i]);
+    if (cost->group_s)
+        return rounded_ns(cost->group_s(cost, all, n));
+    for (size_t i = 0; i < n; i++)
+        longest_s = fmax(longest_s, cost->step_s(cost, all[i]));
+    return rounded_ns(longest_s);
+}
+
 static bool only_decodes(const struct ifl_step_totals *totals)
 {
     return totals->n_decode_seqs > 0 && totals->n_prefill_tokens == 0 &&

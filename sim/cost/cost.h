@@ -27,12 +27,11 @@ struct linear_cost { /* seconds */
  *          + context_token_s x tokens of K/V that decoding sequences read, the new ones included */
 struct cost *cost_create_linear(const struct linear_cost *linear, struct ifl_error *error);
 
-/* The model and the platform are copied. tensor_parallel ranks share every layer. Each of the
- * pipeline_parallel stages has an equal part of the layers; a step runs through the stages one
- * after the other. */
+/* The model and the platform are copied. Each stage of the pipeline has an equal part of the
+ * layers; a step runs through the stages one after the other. */
 struct cost *cost_create_roofline(const struct model *model, const struct platform *platform,
-                                  int32_t tensor_parallel, int32_t pipeline_parallel,
-                                  int32_t block_tokens, struct ifl_error *error);
+                                  const struct parallel *parallel, int32_t block_tokens,
+                                  struct ifl_error *error);
 
 /* `dir` holds one file each ending in linear_ms_per_layer.csv, attn_decode_ms_per_layer.csv and
  * attn_prefill_ms_per_layer.csv, gzipped or not: milliseconds a layer on one GPU, the columns in
@@ -47,6 +46,10 @@ const char *cost_roofline_warning(const struct model *model);
 /* The duration of a step in nanoseconds, rounded once, at least 1. Negative if the cost has no
  * duration for it; cost_why_not then fills the error, such as the row that a table lacks. */
 int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals);
+/* The duration of the step of a group of data-parallel ranks, of which n have work. Requires that
+ * no total of them lacks a duration. */
+int64_t cost_group_step_ns(struct cost *cost, const struct ifl_step_totals *const *of, size_t n);
+enum { COST_MAX_RANKS = 256 }; /* n may not be larger */
 /* The durations of up to n consecutive steps, each with one more token for the same sequences.
  * Fills ns[0 .. k) and returns k:
  *   - it stops before a step without a duration;

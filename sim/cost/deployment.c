@@ -41,6 +41,8 @@ const struct ifl_param deployment_host_fields[DEPLOYMENT_HOST_FIELDS] = {
     REAL(host_times, seq_s, 0, 0, 1, "s", "host time of a step, for each sequence in it"),
     REAL(host_times, floor_s, 0, 0, 1000, "s",
          "shortest forward pass, where the host launches eagerly"),
+    REAL(host_times, prompt_layer_s, 0, 0, 1, "s",
+         "host time of a step with prompts, for each layer in addition"),
     BOOL(host_times, eager,
          "kernels are launched one by one, not from CUDA graphs: allreduce_N_eager counts"),
 };
@@ -58,12 +60,45 @@ const struct ifl_param deployment_front_end_fields[DEPLOYMENT_FRONT_END_FIELDS] 
          "from the end of a step until the clients have its tokens"),
 };
 
+const struct ifl_param deployment_all_reduce_fields[DEPLOYMENT_ALL_REDUCE_FIELDS] = {
+    REAL(deployment_all_reduce, latency_s, 0, 0, 1, "s", "of an all-reduce of small messages"),
+    REAL(deployment_all_reduce, gb_per_s, 0, 0, 1e6, "GB/s",
+         "of the message; 0: the all-reduce is the profile's"),
+    REAL(deployment_all_reduce, bulk_latency_s, 0, 0, 1, "s", "of large messages"),
+    REAL(deployment_all_reduce, bulk_gb_per_s, 0, 0, 1e6, "GB/s",
+         "of large messages; 0: all are alike"),
+    REAL(deployment_all_reduce, bulk_from_bytes, 0, 0, 1e15, "bytes",
+         "of the smallest large message; 0: the faster of the two counts"),
+};
+const struct ifl_param deployment_exchange_fields[DEPLOYMENT_EXCHANGE_FIELDS] = {
+    {"method", IFL_CHOICE, offsetof(struct deployment_exchange, method), EXCHANGE_GATHER, 0, 0,
+     "gather|all_to_all", "",
+     "parallel.data: every rank receives all tokens, or those that have an expert there"},
+    REAL(deployment_exchange, latency_s, 0, 0, 1, "s",
+         "of the way to the experts, and of the way back"),
+    REAL(deployment_exchange, gb_per_s, 0, 0, 1e6, "GB/s",
+         "of a rank's tokens to and from experts; 0: as an all-reduce of the ranks"),
+    REAL(deployment_exchange, dispatch_bytes, 0, 0, 16, "bytes",
+         "of an element on the way to the experts; 0: as activations"),
+    REAL(deployment_exchange, combine_bytes, 0, 0, 16, "bytes", "the same on the way back"),
+    REAL(deployment_exchange, imbalance, 1, 1, 1e3, "",
+         "parallel.expert: tokens of the rank whose experts get most of them, over the mean"),
+    {"padded_tokens", IFL_INT, offsetof(struct deployment_exchange, padded_tokens), 512, 0, 1e6,
+     NULL, "tokens",
+     "parallel.data: where no rank has more, all compute as many as the one with most, as in CUDA "
+     "graphs"},
+};
+
 const struct deployment_section deployment_sections[] = {
     {"host", deployment_host_fields, DEPLOYMENT_HOST_FIELDS, offsetof(struct deployment, host)},
     {"memory", deployment_memory_fields, DEPLOYMENT_MEMORY_FIELDS,
      offsetof(struct deployment, memory)},
     {"front_end", deployment_front_end_fields, DEPLOYMENT_FRONT_END_FIELDS,
      offsetof(struct deployment, front_end)},
+    {"all_reduce", deployment_all_reduce_fields, DEPLOYMENT_ALL_REDUCE_FIELDS,
+     offsetof(struct deployment, all_reduce)},
+    {"exchange", deployment_exchange_fields, DEPLOYMENT_EXCHANGE_FIELDS,
+     offsetof(struct deployment, exchange)},
 };
 const size_t deployment_n_sections = COUNT_OF(deployment_sections);
 
@@ -119,13 +154,13 @@ static void take_default(struct ifl_param *field, const char *before)
     const void *at = before + field->offset;
     if (field->type == IFL_REAL)
         field->dflt = *(const double *)at;
-    else if (field->type == IFL_INT)
+    else if (field->type == IFL_INT || field->type == IFL_CHOICE)
         field->dflt = *(const int32_t *)at;
     else if (field->type == IFL_BOOL)
         field->dflt = *(const bool *)at;
     else
         field->choices = at;
-    ifl_assert(field->type != IFL_COUNT && field->type != IFL_TIME && field->type != IFL_CHOICE);
+    ifl_assert(field->type != IFL_COUNT && field->type != IFL_TIME);
 }
 
 /* fields_read, but with the values of `before` as defaults; NULL: with those of the table. */
@@ -261,7 +296,13 @@ int deployment_read_old(const struct node *root, struct deployment *deployment,
                                            .seq_s = old.seq_us / 1e6,
                                            .floor_s = old.floor_ms / 1e3,
                                            .eager = old.eager};
-    return 0;
+    int code = 0;
+    for (size_t i = 0; i < deployment_n_sections && code == 0; i++)
+        if (!is_required(&deployment_sections[i]))
+            code = fields_read(NULL, deployment_sections[i].name, deployment_sections[i].fields,
+                               deployment_sections[i].n_fields, NULL,
+                               (char *)deployment + deployment_sections[i].offset, error);
+    return code;
 }
 
 /* ---- writing ---- */

@@ -21,6 +21,8 @@ struct node;
 /* Of a step: for each layer, once, for each sequence. */
 struct host_times {
     double layer_s, step_s, seq_s;
+    double prompt_layer_s; /* more for each layer of a step with prompts: between CUDA graphs of
+                              pieces, attention is launched by the host */
     double floor_s; /* least forward time: an eager engine's host takes longer than small steps */
     bool eager;     /* kernels are not replayed from CUDA graphs: all-reduces are the eager ones */
 };
@@ -38,6 +40,25 @@ struct front_end {
     double token_s;                   /* from the end of a step until the client has its token */
 };
 
+/* Between the data-parallel ranks of a model with experts, in every layer (collective.h). */
+enum exchange_method { EXCHANGE_GATHER, EXCHANGE_ALL_TO_ALL };
+struct deployment_exchange {
+    int32_t method;   /* enum exchange_method */
+    double latency_s; /* of each of its two ways */
+    double gb_per_s;  /* of what a rank receives or sends; 0: as an all-reduce of the ranks */
+    double dispatch_bytes, combine_bytes; /* of an element on each way; 0: as activations */
+    double imbalance; /* tokens of the rank whose experts get most, over the mean; 0 is 1 */
+    /* Where no rank has more tokens than this, all have as many as the one with most: CUDA graphs
+     * are of one size for all ranks. */
+    int32_t padded_tokens;
+};
+
+/* In place of the profile's lines, for the number of GPUs that is deployed. */
+struct deployment_all_reduce {
+    double latency_s, gb_per_s; /* 0 GB/s: the profile's lines count */
+    double bulk_latency_s, bulk_gb_per_s, bulk_from_bytes;
+};
+
 struct deployment {
     char name[128];     /* of the file, or of the profile that holds the map */
     char about[256];    /* the server and its software */
@@ -47,20 +68,21 @@ struct deployment {
     struct host_times host;
     struct deployment_memory memory;
     struct front_end front_end;
+    struct deployment_all_reduce all_reduce;
+    struct deployment_exchange exchange;
 };
 
 /* ---- the table ---- */
 
-enum {
-    DEPLOYMENT_FIELDS = 4,
-    DEPLOYMENT_HOST_FIELDS = 5,
-    DEPLOYMENT_MEMORY_FIELDS = 2,
-    DEPLOYMENT_FRONT_END_FIELDS = 3
-};
+enum { DEPLOYMENT_FIELDS = 4, DEPLOYMENT_HOST_FIELDS = 6, DEPLOYMENT_MEMORY_FIELDS = 2 };
+enum { DEPLOYMENT_FRONT_END_FIELDS = 3 };
+enum { DEPLOYMENT_ALL_REDUCE_FIELDS = 5, DEPLOYMENT_EXCHANGE_FIELDS = 7 };
 extern const struct ifl_param deployment_fields[DEPLOYMENT_FIELDS]; /* those in no section */
 extern const struct ifl_param deployment_host_fields[DEPLOYMENT_HOST_FIELDS];
 extern const struct ifl_param deployment_memory_fields[DEPLOYMENT_MEMORY_FIELDS];
 extern const struct ifl_param deployment_front_end_fields[DEPLOYMENT_FRONT_END_FIELDS];
+extern const struct ifl_param deployment_all_reduce_fields[DEPLOYMENT_ALL_REDUCE_FIELDS];
+extern const struct ifl_param deployment_exchange_fields[DEPLOYMENT_EXCHANGE_FIELDS];
 
 struct deployment_section {
     const char *name;

@@ -14,6 +14,9 @@ struct cost {
      * step reads growth_tokens more tokens than the one before. */
     void (*run_s)(struct cost *, const struct ifl_step_totals *first, int32_t growth_tokens,
                   size_t n, double *s);
+    /* Optional: seconds of the step of data-parallel ranks, of which n have work; otherwise the
+     * longest of their own. */
+    double (*group_s)(struct cost *, const struct ifl_step_totals *const *of, size_t n);
 };
 
 #endif

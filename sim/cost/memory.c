@@ -125,7 +125,7 @@ int memory_start_plan(const struct model *model, const struct memory_options *op
     if (model_check_parallel(model, tensor_parallel, error) || check_options(options, error))
         return IFL_E_INPUT;
     *plan = (struct memory_plan){
-        .block_tokens = options->block_tokens,
+        .block_tokens = options->block_tokens * ifl_max(options->context, 1),
         .tensor_parallel = tensor_parallel,
         .utilization = options->utilization,
         .gpu_bytes = (int64_t)gpu_bytes,
@@ -193,7 +193,7 @@ int memory_plan_whole_requests(const struct model *model, const struct platform 
     plan->weight_bytes = model_matrices_bytes(model, plan->tensor_parallel);
     plan->kv_bytes = plan->usable_bytes - plan->weight_bytes;
     const int64_t n_requests = plan->kv_bytes > 0 ? plan->kv_bytes / (token_bytes * max_tokens) : 0;
-    const int64_t n_blocks = n_requests * (max_tokens / options->block_tokens);
+    const int64_t n_blocks = n_requests * (max_tokens / plan->block_tokens);
     plan->n_blocks = (int32_t)ifl_min(n_blocks, INT32_MAX);
     return memory_judge(model, &platform->hardware, plan, error);
 }

@@ -38,6 +38,8 @@ struct memory_options {
     int32_t tensor_parallel, block_tokens;
     double utilization; /* share of the GPU's memory that may be used; by the rule of the free
                            share, of the memory that is free beside everything else */
+    int32_t context;    /* ranks that share the context of a KV head, so that a block has as many
+                           times block_tokens; 0: one */
 };
 
 /* The ends of the central 90% of the number of blocks, the error taken as normal; n_blocks itself

@@ -4,6 +4,7 @@
 
 #include "inflight/minmax.h"
 
+#include "cost/collective.h"
 #include "cost/memory_parts.h"
 
 static const double gib = 1024.0 * 1024 * 1024, mib = 1024.0 * 1024;
@@ -62,8 +63,9 @@ static void weigh_activations(const struct model *model, const struct engine_rul
     const double sampler = (double)n_seqs * model->vocab * rule->logit_bytes +
                            (double)n_tokens * model->d_model * model->weight_bytes;
     plan->sampled_seqs = sampler > layer ? n_seqs : 0;
-    plan->activation_bytes =
-        (int64_t)(fmax(layer, sampler) + expert_bytes(model, ranks, n_tokens) + rest_gib * gib);
+    const double expert_tokens = (double)n_tokens * ifl_max(run->n_data_ranks, 1);
+    plan->activation_bytes = (int64_t)(fmax(layer, sampler) +
+                                       expert_bytes(model, ranks, expert_tokens) + rest_gib * gib);
 }
 
 /* ---- CUDA graphs ---- */
@@ -90,9 +92,9 @@ static int64_t graph_bytes(const struct model *model, int32_t max_seqs)
 
 static bool has_nvlink(const struct platform *platform, int32_t n_gpus)
 {
-    const struct lines_profile *lines =
-        hardware_allreduce(&platform->hardware, platform->deployment.host.eager, n_gpus);
-    return lines && fmax(lines->gb_per_s, lines->bulk_gb_per_s) >= least_nvlink_gb_per_s;
+    struct lines_profile lines;
+    return allreduce_lines(platform, n_gpus, &lines) &&
+           fmax(lines.gb_per_s, lines.bulk_gb_per_s) >= least_nvlink_gb_per_s;
 }
 
 static int64_t collective_bytes(const struct platform *platform, int32_t n_gpus)
@@ -150,7 +152,7 @@ int memory_plan_engine(const struct model *model, const struct platform *platfor
     plan->weight_bytes = model_weight_bytes(model, ranks);
     plan->workspace_bytes =
         (int64_t)((rule->libraries_gib + (rule->counts_context ? context_gib : 0)) * gib);
-    plan->collective_bytes = collective_bytes(platform, ranks);
+    plan->collective_bytes = collective_bytes(platform, ranks * ifl_max(run->n_data_ranks, 1));
     plan->graph_bytes = rule->counts_graphs ? graph_bytes(model, run->max_seqs) : 0;
     if (!rule->is_static)
         weigh_activations(model, rule, run, plan);

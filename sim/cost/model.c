@@ -59,7 +59,8 @@ static int64_t layer_biases(const struct model *model, const struct model_linear
 static int64_t layer_matrices(const struct model *model, int32_t tensor_parallel)
 {
     struct model_linear linears[MODEL_LINEARS];
-    const int64_t n_mlps = model->n_experts > 0 ? model->n_experts : 1;
+    const int64_t n_experts = model->n_rank_experts > 0 ? model->n_rank_experts : model->n_experts;
+    const int64_t n_mlps = n_experts > 0 ? n_experts : 1;
     int64_t n = 0;
     model_layer_linears(model, tensor_parallel, linears);
     for (int i = 0; i < MODEL_LINEARS; i++)
@@ -158,6 +159,55 @@ int model_stage(const struct model *model, int32_t pipeline, struct model *stage
     if (pipeline > 1)
         stage->tied_embeddings = true;
     return 0;
+}
+
+struct parallel model_tensor_parallel(int32_t tensor)
+{
+    return (struct parallel){tensor, 1, 1, 1, 1, false};
+}
+
+static int check_context(const struct model *model, const struct parallel *parallel,
+                         struct ifl_error *error)
+{
+    const int32_t copies = parallel->tensor / model->n_kv_heads;
+    if (parallel->context == 1 || (copies > 0 && copies % parallel->context == 0))
+        return 0;
+    return ifl_fail(error, IFL_E_INPUT,
+                    "parallel.context is %d, expected a divisor of the %d ranks that hold the same "
+                    "of the %d KV heads of %s at parallel.tensor %d",
+                    parallel->context, copies > 0 ? copies : 1, model->n_kv_heads, model->name,
+                    parallel->tensor);
+}
+
+int model_spread(const struct model *model, const struct parallel *parallel, struct model *spread,
+                 struct ifl_error *error)
+{
+    const int32_t n_ranks = parallel->tensor * parallel->data, e = parallel->expert;
+    const bool spreads = e > 1 || parallel->data > 1;
+    if (check_context(model, parallel, error))
+        return error->code;
+    *spread = *model;
+    if (!spreads)
+        return 0;
+    if (model->n_experts == 0)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "parallel.%s is %d, expected 1 for %s, which has no experts: its replicas "
+                        "share nothing (cluster.replicas)",
+                        e > 1 ? "expert" : "data", e > 1 ? e : parallel->data, model->name);
+    if (n_ranks % e != 0 || model->n_experts % e != 0 || model->d_ffn % (n_ranks / e) != 0)
+        return ifl_fail(error, IFL_E_INPUT,
+                        "parallel.expert is %d, expected a divisor of the %d ranks of "
+                        "parallel.tensor x parallel.data and of the %d experts of %s, whose %d "
+                        "columns the ranks that are left share evenly",
+                        e, n_ranks, model->n_experts, model->name, model->d_ffn);
+    spread->n_rank_experts = model->n_experts / e;
+    spread->d_ffn = model->d_ffn / (n_ranks / e) * parallel->tensor;
+    return 0;
+}
+
+double model_rank_experts_frac(const struct model *model)
+{
+    return model->n_rank_experts > 0 ? (double)model->n_rank_experts / model->n_experts : 1;
 }
 
 const char *model_complete(struct model *model, struct ifl_error *error)

@@ -46,7 +46,8 @@ struct model {
     int32_t quantization;      /* enum model_quantization */
     int32_t n_experts; /* MLPs of d_ffn in a layer, of which a router picks; 0: one, dense */
     int32_t experts_per_token;
-    int32_t window_tokens; /* attention sees no further back; 0: no limit. No cost reads it */
+    int32_t n_rank_experts; /* those that a rank holds, or a part of each; 0: all (model_spread) */
+    int32_t window_tokens;  /* attention sees no further back; 0: no limit. No cost reads it */
 };
 
 /* `name` is the name of a file in configs/models or a path; a path that ends in .json is read as a
@@ -63,6 +64,26 @@ int model_check_parallel(const struct model *model, int32_t tensor_parallel,
  * divided equally. */
 int model_stage(const struct model *model, int32_t pipeline, struct model *stage,
                 struct ifl_error *error);
+
+/* How a replica is spread over GPUs. All are at least 1. */
+struct parallel {
+    int32_t tensor;   /* t: ranks that share every layer */
+    int32_t pipeline; /* stages that the layers are cut into */
+    int32_t data;     /* D: groups of t ranks that share the experts alone, each with its batch */
+    int32_t expert;   /* ranks of the t D over which experts are dealt out whole */
+    int32_t context;  /* C: of the t ranks, those that share the context of a KV head */
+    bool sequence;    /* norms and residuals are divided by t, as Megatron does */
+};
+/* One GPU, and t of them. */
+struct parallel model_tensor_parallel(int32_t tensor);
+
+/* The model of a rank's experts: of `expert` ranks each holds E / expert of them, cut by columns
+ * over the t D / expert ranks that hold the same. Errors where ranks cannot share experts or
+ * context evenly, and for a dense model with data or expert above 1. `spread` may be the model. */
+int model_spread(const struct model *model, const struct parallel *parallel, struct model *spread,
+                 struct ifl_error *error);
+/* n_rank_experts / E of model_spread; 1 without. */
+double model_rank_experts_frac(const struct model *model);
 
 int32_t model_q_heads_per_rank(const struct model *model, int32_t tensor_parallel);
 int32_t model_kv_heads_per_rank(const struct model *model, int32_t tensor_parallel);

@@ -157,6 +157,7 @@ static void show_sizes(struct portrait *portrait)
 int portrait_make(const struct portrait_options *options, struct portrait *portrait,
                   struct ifl_error *error)
 {
+    const struct parallel parallel = model_tensor_parallel(options->tensor_parallel);
     *portrait = (struct portrait){.options = *options};
     int code = check(portrait, error);
     if (!code)
@@ -165,9 +166,8 @@ int portrait_make(const struct portrait_options *options, struct portrait *portr
         code = hardware_load(options->hardware, &portrait->platform, error);
     if (code)
         return code;
-    struct cost *cost =
-        cost_create_roofline(&portrait->model, &portrait->platform, options->tensor_parallel, 1,
-                             options->block_tokens, error);
+    struct cost *cost = cost_create_roofline(&portrait->model, &portrait->platform, &parallel,
+                                             options->block_tokens, error);
     if (!cost)
         return error->code;
     const struct pass prefill = {options->batch, options->length, 0, false};

@@ -8,8 +8,17 @@
  * with L layers, m all new tokens of the step and rows those that are sampled; kernels.h has the
  * operations. All ranks do the same work and synchronise in the all-reduces, so one rank stands for
  * all. The stages of a pipeline run one after the other and swap side by side. A step without
- * tokens has no forward pass, and the host does not launch its layers. */
+ * tokens has no forward pass, and the host does not launch its layers.
+ *
+ * Data-parallel ranks share the experts, and wait for each other in every layer's exchange: the
+ * experts compute the tokens of all ranks, M in place of m, the layer has an exchange
+ * (collective.h) in addition, and the step of all lasts as long as the longest. Each rank has its
+ * part of the experts' rows, M k / expert, times the imbalance. A rank without work computes one
+ * token. */
+#include <math.h>
 #include <stdlib.h>
+
+#include "inflight/minmax.h"
 
 #include "cost/kind.h"
 #include "cost/roofline.h"
@@ -26,37 +35,53 @@ struct roofline {
     double rows_s[MEMO_ROWS + 1];
 };
 
+/* New tokens of a step: of this rank, and of all data-parallel ranks. */
+struct tokens {
+    double own, all;
+};
+
+/* The part of the tokens' picks that the experts of this rank get. */
+static double experts_share(const struct roofline_rank *rank)
+{
+    const double imbalance = rank->exchange->imbalance;
+    const int32_t n_ranks = rank->parallel.expert;
+    return n_ranks > 1 ? fmax(imbalance, 1) / n_ranks : 1;
+}
+
 /* Four fused kernels a layer: two norms that also add the residual (read x and the residual, write
  * both), rotary embedding of queries and keys in place, and the MLP's activation. */
-static double layer_elementwise_s(const struct roofline_rank *rank, double m)
+static double layer_elementwise_s(const struct roofline_rank *rank, struct tokens m)
 {
     const struct model *model = rank->model;
-    const double norm_elements = 4.0 * model->d_model;
+    const int32_t shares = rank->parallel.sequence ? rank->parallel.tensor : 1;
+    const double norm_elements = 4.0 * model->d_model / shares;
     const double rotary_elements = 2 * (rank->heads.q_heads + rank->heads.kv_heads) * model->d_head;
     const double activation_elements = (model->mlp == MODEL_MLP_GATED ? 3 : 2) * rank->ffn_columns *
-                                       model_experts_per_token(model);
+                                       model_experts_per_token(model) * experts_share(rank) *
+                                       (m.own > 0 ? m.all / m.own : 1);
     const double elements = 2 * norm_elements + rotary_elements + activation_elements;
-    return elementwise_s(rank->hardware, 4, m * elements * model->weight_bytes);
+    return elementwise_s(rank->hardware, 4, m.own * elements * model->weight_bytes);
 }
 
 /* Experts run as one group: the tokens' picks are its rows, and the router is a small product. */
-static double linear_s(const struct roofline_rank *rank, int i, double m)
+static double linear_s(const struct roofline_rank *rank, int i, struct tokens m)
 {
     const struct model *model = rank->model;
     const bool experts = i >= MODEL_MLP_UP;
     const struct gemm_group group = {
-        .m = m * (experts ? model_experts_per_token(model) : 1),
+        .m = experts ? m.all * model_experts_per_token(model) * experts_share(rank) : m.own,
         .n = (double)rank->linears[i].n,
         .k = (double)rank->linears[i].k,
-        .n_weights = experts ? model_distinct_experts(model, m) : 1,
+        .n_weights =
+            experts ? model_distinct_experts(model, m.all) * model_rank_experts_frac(model) : 1,
         .element_bytes = model->weight_bytes,
         .weight_bytes = model_matrix_bytes(model),
         .fp8 = model->quantization == MODEL_FP8,
     };
     const bool routes = i == MODEL_MLP_UP && model->n_experts > 0;
-    const double router_s =
-        routes ? gemm_s(rank->hardware, m, model->n_experts, model->d_model, model->weight_bytes)
-               : 0;
+    const double router_s = routes ? gemm_s(rank->hardware, m.own, model->n_experts, model->d_model,
+                                            model->weight_bytes)
+                                   : 0;
     return router_s + gemm_group_s(rank->hardware, &group);
 }
 
@@ -64,21 +89,56 @@ static double linear_s(const struct roofline_rank *rank, int i, double m)
 static double stages_s(const struct roofline_rank *rank, double m)
 {
     const struct model *model = rank->model;
-    if (rank->n_stages <= 1)
+    if (rank->parallel.pipeline <= 1)
         return 0;
-    return (rank->n_stages - 1) *
+    return (rank->parallel.pipeline - 1) *
            send_recv_s(rank->hardware, m * model->d_model * model->weight_bytes);
 }
 
-static double dense_s(const struct roofline_rank *rank, double m)
+/* A reduce-scatter and an all-gather send half of an all-reduce's bytes each. */
+static double reductions_s(const struct roofline_rank *rank, double m)
+{
+    const double bytes = m * rank->model->d_model * rank->model->weight_bytes;
+    if (rank->parallel.tensor <= 1)
+        return 0;
+    return rank->parallel.sequence ? 4 * lines_s(&rank->allreduce, bytes / 2)
+                                   : 2 * lines_s(&rank->allreduce, bytes);
+}
+
+/* Ranks that share the context of a KV head gather one another's queries and merge their outputs by
+ * the log-sum-exp of their parts: 2 d_head of 16 bits and 4 bytes for each query head of theirs. */
+static double merge_s(const struct roofline_rank *rank, double m)
+{
+    const double bytes =
+        m * rank->decode_heads.q_heads * (2.0 * rank->heads.d_head * rank->model->weight_bytes + 4);
+    return rank->parallel.context > 1 ? 2 * lines_s(&rank->merge, bytes / 2) : 0;
+}
+
+static double experts_exchange_s(const struct roofline_rank *rank, struct tokens m)
+{
+    const struct model *model = rank->model;
+    const struct deployment_exchange *exchange = rank->exchange;
+    const struct exchange_shape shape = {m.own,
+                                         m.all,
+                                         model->d_model,
+                                         model_experts_per_token(model),
+                                         rank->parallel.data,
+                                         model->weight_bytes};
+    if (rank->parallel.data <= 1)
+        return 0;
+    if (exchange->gb_per_s > 0)
+        return exchange_s(exchange, &shape);
+    return 2 * lines_s(&rank->gather, m.all * model->d_model * model->weight_bytes / 2);
+}
+
+static double dense_s(const struct roofline_rank *rank, struct tokens m)
 {
     const struct model *model = rank->model;
     double layer_s = layer_elementwise_s(rank, m);
     for (int i = 0; i < MODEL_LINEARS; i++)
         layer_s += linear_s(rank, i, m);
-    if (rank->allreduce)
-        layer_s += 2 * lines_s(rank->allreduce, m * model->d_model * model->weight_bytes);
-    return model->layers * layer_s + stages_s(rank, m);
+    layer_s += reductions_s(rank, m.own) + merge_s(rank, m.own) + experts_exchange_s(rank, m);
+    return model->layers * layer_s + stages_s(rank, m.own);
 }
 
 static double head_s(const struct roofline_rank *rank, double rows)
@@ -89,11 +149,12 @@ static double head_s(const struct roofline_rank *rank, double rows)
 
 static double tokens_s(struct roofline *roofline, int32_t n_tokens)
 {
+    const struct tokens m = {n_tokens, n_tokens};
     if (n_tokens > MEMO_TOKENS)
-        return dense_s(&roofline->rank, n_tokens);
+        return dense_s(&roofline->rank, m);
     double *known = &roofline->tokens_s[n_tokens];
     if (*known == 0)
-        *known = dense_s(&roofline->rank, n_tokens);
+        *known = dense_s(&roofline->rank, m);
     return *known;
 }
 
@@ -123,10 +184,11 @@ static double prefill_s(const struct roofline_rank *rank, const struct ifl_step_
 
 static double decode_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
-    const struct decode_shape shape = {totals->n_decode_seqs, (double)totals->decode_context};
+    const struct decode_shape shape = {totals->n_decode_seqs,
+                                       (double)totals->decode_context / rank->parallel.context};
     if (totals->n_prefill_tokens > 0)
-        return decode_attention_mixed_s(rank->hardware, &rank->heads, &shape);
-    return decode_attention_s(rank->hardware, &rank->heads, &shape);
+        return decode_attention_mixed_s(rank->hardware, &rank->decode_heads, &shape);
+    return decode_attention_s(rank->hardware, &rank->decode_heads, &shape);
 }
 
 static double host_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
@@ -134,7 +196,8 @@ static double host_s(const struct roofline_rank *rank, const struct ifl_step_tot
     const struct host_times *host = rank->host;
     const int32_t layers = totals->n_tokens > 0 ? rank->model->layers : 0;
     const int32_t n_seqs = totals->n_prefill_seqs + totals->n_decode_seqs;
-    return host->step_s + host->layer_s * layers + host->seq_s * n_seqs;
+    const double prompt_s = totals->n_prefill_tokens > 0 ? host->prompt_layer_s * layers : 0;
+    return host->step_s + host->layer_s * layers + host->seq_s * n_seqs + prompt_s;
 }
 
 /* matrices_s: the time of all products and element-wise operations. */
@@ -160,8 +223,9 @@ static double step_s(const struct roofline_rank *rank, const struct ifl_step_tot
 
 double roofline_step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals)
 {
-    ifl_assert(rank->allreduce || rank->heads.q_heads == rank->model->n_q_heads);
-    return step_s(rank, totals, dense_s(rank, totals->n_tokens) + head_s(rank, totals->n_sampled));
+    const struct tokens m = {totals->n_tokens, totals->n_tokens};
+    ifl_assert(rank->allreduce.gb_per_s > 0 || rank->heads.q_heads == rank->model->n_q_heads);
+    return step_s(rank, totals, dense_s(rank, m) + head_s(rank, totals->n_sampled));
 }
 
 static double remembered_step_s(struct cost *cost, const struct ifl_step_totals *totals)
@@ -169,6 +233,35 @@ static double remembered_step_s(struct cost *cost, const struct ifl_step_totals 
     struct roofline *roofline = (struct roofline *)cost;
     return step_s(&roofline->rank, totals,
                   tokens_s(roofline, totals->n_tokens) + rows_s(roofline, totals->n_sampled));
+}
+
+/* ---- data-parallel ranks ---- */
+
+/* What all ranks compute together. Ranks without work have a token each. */
+static double group_tokens(const struct roofline_rank *rank,
+                           const struct ifl_step_totals *const *of, size_t n)
+{
+    const int32_t n_ranks = rank->parallel.data;
+    int32_t most = 1;
+    double sum = n_ranks - (double)n;
+    for (size_t i = 0; i < n; i++) {
+        most = ifl_max(most, of[i]->n_tokens);
+        sum += ifl_max(of[i]->n_tokens, 1);
+    }
+    return most <= rank->exchange->padded_tokens ? (double)n_ranks * most : sum;
+}
+
+static double group_s(struct cost *cost, const struct ifl_step_totals *const *of, size_t n)
+{
+    const struct roofline_rank *rank = &((struct roofline *)cost)->rank;
+    const double all = group_tokens(rank, of, n);
+    double longest_s = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct tokens m = {ifl_max(of[i]->n_tokens, 1), all};
+        const double s = step_s(rank, of[i], dense_s(rank, m) + head_s(rank, of[i]->n_sampled));
+        longest_s = fmax(longest_s, s);
+    }
+    return longest_s;
 }
 
 /* ---- steps that follow one another ---- */
@@ -214,14 +307,15 @@ static void remembered_run_s(struct cost *cost, const struct ifl_step_totals *fi
     struct roofline *roofline = (struct roofline *)cost;
     const struct roofline_rank *rank = &roofline->rank;
     const struct hardware *hardware = rank->hardware;
-    const struct decode_line line = decode_line(hardware, &rank->heads, first->n_decode_seqs);
+    const struct decode_line line =
+        decode_line(hardware, &rank->decode_heads, first->n_decode_seqs);
     const struct run run = {
         .matrices_s = tokens_s(roofline, first->n_tokens) + rows_s(roofline, first->n_sampled),
         .host_s = host_s(rank, first),
         .floor_s = rank->host->floor_s,
         .layers = rank->model->layers,
-        .context_tokens = (double)first->decode_context,
-        .growth_tokens = growth_tokens,
+        .context_tokens = (double)first->decode_context / rank->parallel.context,
+        .growth_tokens = (double)growth_tokens / rank->parallel.context,
     };
     if (hardware->corrections.n_of > 0)
         corrected_run_s(hardware, &line, &run, n, s);
@@ -235,16 +329,29 @@ IFL_FOR_ASSERTS static inline bool can_share(const struct model *model, int32_t 
     return model_check_parallel(model, tensor_parallel, &why) == 0;
 }
 
+static void set_lines(struct roofline_rank *rank, const struct platform *platform)
+{
+    const struct parallel *parallel = &rank->parallel;
+    if (parallel->tensor > 1)
+        allreduce_lines(platform, parallel->tensor, &rank->allreduce);
+    if (parallel->context > 1)
+        allreduce_lines(platform, parallel->context, &rank->merge);
+    if (parallel->data > 1)
+        allreduce_lines(platform, parallel->data, &rank->gather);
+}
+
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
-                       const struct platform *platform, int32_t tensor_parallel, int32_t n_stages,
+                       const struct platform *platform, const struct parallel *parallel,
                        int32_t block_tokens)
 {
-    const struct host_times *host = &platform->deployment.host;
+    const int32_t tensor_parallel = parallel->tensor;
     ifl_assert(can_share(model, tensor_parallel));
-    *rank = (struct roofline_rank){
-        .model = model, .hardware = &platform->hardware, .host = host, .n_stages = n_stages};
-    if (tensor_parallel > 1)
-        rank->allreduce = hardware_allreduce(rank->hardware, host->eager, tensor_parallel);
+    *rank = (struct roofline_rank){.model = model,
+                                   .hardware = &platform->hardware,
+                                   .host = &platform->deployment.host,
+                                   .exchange = &platform->deployment.exchange,
+                                   .parallel = *parallel};
+    set_lines(rank, platform);
     model_layer_linears(model, tensor_parallel, rank->linears);
     rank->head = model_lm_head(model, tensor_parallel);
     rank->heads = (struct attention_heads){
@@ -253,34 +360,47 @@ void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
         .d_head = model->d_head,
         .element_bytes = model->kv_bytes,
     };
+    rank->decode_heads = rank->heads;
+    rank->decode_heads.q_heads *= parallel->context;
     rank->ffn_columns = (double)model->d_ffn / tensor_parallel;
-    rank->block_bytes =
-        (double)model_kv_bytes_per_token(model, tensor_parallel) * block_tokens / n_stages;
+    rank->block_bytes = (double)model_kv_bytes_per_token(model, tensor_parallel) * block_tokens /
+                        parallel->pipeline;
+}
+
+/* The profile has what ranks need to tell one another. */
+static int check_links(const struct platform *platform, const struct parallel *parallel,
+                       struct ifl_error *error)
+{
+    const struct hardware *hardware = &platform->hardware;
+    struct lines_profile lines;
+    const bool reduces = allreduce_lines(platform, 2, &lines);
+    const bool exchanges = reduces || platform->deployment.exchange.gb_per_s > 0;
+    if ((parallel->tensor > 1 && !reduces) || (parallel->data > 1 && !exchanges))
+        return ifl_fail(
+            error, IFL_E_INPUT,
+            "parallel.%s is %d, expected 1 or a profile with an all-reduce "
+            "(allreduce_2, allreduce_4, allreduce_8), which %s lacks, or a deployment with %s",
+            parallel->tensor > 1 ? "tensor" : "data",
+            parallel->tensor > 1 ? parallel->tensor : parallel->data, hardware->name,
+            parallel->tensor > 1 ? "all_reduce" : "exchange.gb_per_s");
+    if (parallel->pipeline > 1 && hardware->send_recv.gb_per_s <= 0)
+        return ifl_fail(
+            error, IFL_E_INPUT,
+            "parallel.pipeline is %d, expected 1 or a profile with send_recv, which %s lacks",
+            parallel->pipeline, hardware->name);
+    return 0;
 }
 
 struct cost *cost_create_roofline(const struct model *model, const struct platform *platform,
-                                  int32_t tensor_parallel, int32_t pipeline_parallel,
-                                  int32_t block_tokens, struct ifl_error *error)
+                                  const struct parallel *parallel, int32_t block_tokens,
+                                  struct ifl_error *error)
 {
     const struct hardware *hardware = &platform->hardware;
-    const bool eager = platform->deployment.host.eager;
-    struct model stage;
-    if (model_stage(model, pipeline_parallel, &stage, error) ||
-        model_check_parallel(model, tensor_parallel, error))
+    struct model stage, spread;
+    if (model_stage(model, parallel->pipeline, &stage, error) ||
+        model_check_parallel(model, parallel->tensor, error) ||
+        model_spread(model, parallel, &spread, error) || check_links(platform, parallel, error))
         return NULL;
-    if (tensor_parallel > 1 && !hardware_allreduce(hardware, eager, tensor_parallel)) {
-        ifl_fail(error, IFL_E_INPUT,
-                 "parallel.tensor is %d, expected 1 or a number of GPUs for which %s has an "
-                 "all-reduce (allreduce_2, allreduce_4, allreduce_8)",
-                 tensor_parallel, hardware->name);
-        return NULL;
-    }
-    if (pipeline_parallel > 1 && hardware->send_recv.gb_per_s <= 0) {
-        ifl_fail(error, IFL_E_INPUT,
-                 "parallel.pipeline is %d, expected 1 or a profile with send_recv, which %s lacks",
-                 pipeline_parallel, hardware->name);
-        return NULL;
-    }
     if (model->quantization == MODEL_FP8 && hardware->gemm_fp8.compute_frac <= 0) {
         ifl_fail(error, IFL_E_INPUT,
                  "%s has fp8 weights, expected a profile with gemm_fp8, which %s lacks",
@@ -294,10 +414,11 @@ struct cost *cost_create_roofline(const struct model *model, const struct platfo
     }
     roofline->base.step_s = remembered_step_s;
     roofline->base.run_s = remembered_run_s;
-    roofline->model = *model;
+    roofline->base.group_s = group_s;
+    roofline->model = spread;
     roofline->platform = *platform;
-    roofline_rank_set(&roofline->rank, &roofline->model, &roofline->platform, tensor_parallel,
-                      pipeline_parallel, block_tokens);
+    roofline_rank_set(&roofline->rank, &roofline->model, &roofline->platform, parallel,
+                      block_tokens);
     return &roofline->base;
 }
 

@@ -5,28 +5,33 @@
 
 #include "inflight/executor.h"
 
+#include "cost/collective.h"
 #include "cost/hardware.h"
 #include "cost/kernels.h"
 #include "cost/model.h"
 
 struct roofline_rank {
-    const struct model *model; /* all three borrowed */
+    const struct model *model; /* all four borrowed */
     const struct hardware *hardware;
     const struct host_times *host;
+    const struct deployment_exchange *exchange;
     struct model_linear linears[MODEL_LINEARS], head;
-    const struct lines_profile *allreduce; /* mostly in `hardware`; NULL on one GPU */
-    struct attention_heads heads;          /* of a rank */
-    double ffn_columns;                    /* of a rank */
-    double block_bytes;                    /* of a rank, all its layers */
-    int32_t n_stages;                      /* of the pipeline */
+    struct parallel parallel;
+    struct lines_profile allreduce; /* of the tensor-parallel ranks; 0 GB/s: there is none */
+    struct lines_profile merge;     /* of the ranks that share the context of a KV head */
+    struct lines_profile gather;    /* of the data-parallel ranks, where `exchange` has no rate */
+    struct attention_heads heads;   /* of a rank */
+    struct attention_heads decode_heads; /* the same with the queries of ranks that share context */
+    double ffn_columns;                  /* of a rank, in one expert */
+    double block_bytes;                  /* of a rank, all its layers */
 };
 
-/* Requires that the ranks can share the model (model_check_parallel). Where the profile has no
- * lines of their all-reduce, `allreduce` is NULL, and the caller sets others before
- * roofline_step_s. */
+/* Requires that the ranks can share the model (model_check_parallel), which is spread over them
+ * (model_spread). */
 void roofline_rank_set(struct roofline_rank *rank, const struct model *model,
-                       const struct platform *platform, int32_t tensor_parallel, int32_t n_stages,
+                       const struct platform *platform, const struct parallel *parallel,
                        int32_t block_tokens);
+/* Of a rank alone. Requires an all-reduce where there are tensor-parallel ranks. */
 double roofline_step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals);
 
 #endif

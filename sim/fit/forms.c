@@ -45,18 +45,11 @@ static double predict_mixed(const struct platform *platform, const struct fit_sa
            decode_attention_mixed_s(&platform->hardware, &heads, &shape);
 }
 
-/* If the profile has no all-reduce for that many ranks, the one for two ranks is used, scaled to
- * the traffic of a ring: 2 (n - 1) / n of the message. */
 static double predict_step(const struct platform *platform, const struct fit_sample *sample)
 {
-    const int32_t t = sample->tensor_parallel;
+    const struct parallel parallel = model_tensor_parallel(sample->tensor_parallel);
     struct roofline_rank rank;
-    struct lines_profile ring = platform->hardware.allreduce[0];
-    roofline_rank_set(&rank, sample->model, platform, t, 1, 16);
-    ring.gb_per_s *= t / (2.0 * (t - 1));
-    ring.bulk_gb_per_s *= t / (2.0 * (t - 1));
-    if (t > 1 && !rank.allreduce)
-        rank.allreduce = &ring;
+    roofline_rank_set(&rank, sample->model, platform, &parallel, 16);
     return roofline_step_s(&rank, &sample->totals);
 }
 
@@ -73,8 +66,9 @@ static double predict_host(const struct platform *platform, const struct fit_sam
         .weight_bytes = (int32_t)sample->element_bytes,
         .kv_bytes = (int32_t)sample->element_bytes,
     };
+    const struct parallel one = model_tensor_parallel(1);
     struct roofline_rank rank;
-    roofline_rank_set(&rank, &model, platform, 1, 1, 16);
+    roofline_rank_set(&rank, &model, platform, &one, 16);
     return roofline_step_s(&rank, &sample->totals);
 }
 
@@ -300,8 +294,9 @@ static const struct form forms[] = {
                     IN_STEP("allreduce_2.latency_us", allreduce[0].latency_us, 0.1, 1000, 8, 3),
                     IN_STEP("allreduce_2.bulk_gb_per_s", allreduce[0].bulk_gb_per_s, 1, 1e4, 400,
                             0),
-                    IN_STEP("decode.head_us", decode.head_us, 0.001, 100, 2, 1)},
-     .n_parameters = 9,
+                    IN_STEP("decode.head_us", decode.head_us, 0.001, 100, 2, 1),
+                    HOST("host.prompt_layer_s", prompt_layer_s, NULL, 1e-7, 1e-3, 10e-6, 3e-6)},
+     .n_parameters = 10,
      .n_folds = 3,
      .predict_s = predict_step},
 };

@@ -48,17 +48,13 @@ static int time_step(const struct executor_sim *sim, const struct ifl_step_desc 
     return *duration_ns < 0 ? cost_why_not(sim->cost, &desc->totals, error) : 0;
 }
 
-static int sim_submit(void *self, const struct ifl_step_desc *desc, struct ifl_error *error)
+static int take(struct executor_sim *sim, const struct ifl_step_desc *desc, int64_t start_ns,
+                int64_t duration_ns, struct ifl_error *error)
 {
-    struct executor_sim *sim = self;
     struct lane *lane = &sim->lanes[desc->replica];
     if (lane->n == EXECUTOR_SIM_MAX_IN_FLIGHT)
         return ifl_fail(error, IFL_E_DEVICE, "more than %d steps in flight",
                         EXECUTOR_SIM_MAX_IN_FLIGHT);
-    int64_t start_ns, duration_ns;
-    if (time_step(sim, desc, earliest_start(lane, desc->start_ns), &start_ns, &duration_ns, error) <
-        0)
-        return error->code;
     if (duration_ns > IFL_LAST_NS - start_ns)
         return ifl_fail(
             error, IFL_E_INPUT,
@@ -74,6 +70,31 @@ static int sim_submit(void *self, const struct ifl_step_desc *desc, struct ifl_e
     return event_push(&sim->ends, start_ns + duration_ns, desc->replica, desc->replica) < 0
                ? ifl_fail_nomem(error)
                : 0;
+}
+
+static int sim_submit(void *self, const struct ifl_step_desc *desc, struct ifl_error *error)
+{
+    struct executor_sim *sim = self;
+    const int64_t earliest_ns = earliest_start(&sim->lanes[desc->replica], desc->start_ns);
+    int64_t start_ns, duration_ns;
+    if (time_step(sim, desc, earliest_ns, &start_ns, &duration_ns, error) < 0)
+        return error->code;
+    return take(sim, desc, start_ns, duration_ns, error);
+}
+
+static int sim_submit_group(void *self, const struct ifl_step_desc *const *of, size_t n,
+                            struct ifl_error *error)
+{
+    struct executor_sim *sim = self;
+    const struct ifl_step_totals *totals[COST_MAX_RANKS];
+    int rc = 0;
+    ifl_require(n > 0 && n <= COST_MAX_RANKS);
+    for (size_t i = 0; i < n; i++)
+        totals[i] = &of[i]->totals;
+    const int64_t duration_ns = cost_group_step_ns(sim->cost, totals, n);
+    for (size_t i = 0; i < n && rc == 0; i++)
+        rc = take(sim, of[i], of[0]->start_ns, duration_ns, error);
+    return rc;
 }
 
 static int sim_next(void *self, int64_t until_ns, struct ifl_done *done, struct ifl_error *error)
@@ -108,4 +129,5 @@ const struct ifl_executor_ops executor_sim_ops = {
     .submit = sim_submit,
     .next = sim_next,
     .durations = sim_durations,
+    .submit_group = sim_submit_group,
 };

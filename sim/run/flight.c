@@ -256,6 +256,10 @@ static int submit(struct loop *loop, const struct replica *replica, struct ifl_e
 {
     const struct flight *flight = loop->flight;
     loop->n_busy++;
+    if (loop->lockstep.n_ranks > 0) {
+        lockstep_get_ready(&loop->lockstep, replica->fixed.number);
+        return 0;
+    }
     return flight->executor->submit(flight->executor_self, &replica->in_flight.desc, error);
 }
 
@@ -326,7 +330,9 @@ static int plan_due(struct loop *loop, struct ifl_error *error)
         loop->asks_held = loop->asks_held || routing_holds(&loop->routing);
     }
     loop->n_due = 0;
-    return rc;
+    return rc == 0 ? lockstep_start(&loop->lockstep, loop->flight->replicas, loop->flight->executor,
+                                    loop->flight->executor_self, error)
+                   : rc;
 }
 
 /* A plan changes the loads, so that the router may send on what it has held back, for which
@@ -390,12 +396,22 @@ static int record_last_preemptions(const struct flight *flight, struct ifl_error
     return rc;
 }
 
+/* All ranks of a group may plan again. */
+static void fall_due_together(struct loop *loop, struct replica *replica)
+{
+    const uint32_t n = loop->lockstep.n_ranks > 0 ? loop->lockstep.n_ranks : 1;
+    const uint32_t first = replica->fixed.number / n * n;
+    for (uint32_t i = first; i < first + n; i++)
+        loop_fall_due(loop, &loop->flight->replicas[i]);
+}
+
 static int end_step(struct loop *loop, const struct ifl_done *done, struct ifl_error *error)
 {
     struct replica *replica = &loop->flight->replicas[done->replica];
     const int rc = end_one(loop, replica, done, error);
     loop->n_busy--;
-    loop_fall_due(loop, replica);
+    if (lockstep_end(&loop->lockstep, done->replica))
+        fall_due_together(loop, replica);
     routing_note(&loop->routing, replica, loop->now_ns);
     return rc;
 }
@@ -478,6 +494,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
     int rc = loop.due ? routing_create(&loop.routing, flight->replicas, flight->n_replicas,
                                        flight->router, &flight->news, flight->seed, error)
                       : ifl_fail_nomem(error);
+    if (rc == 0)
+        rc = lockstep_create(&loop.lockstep, flight->n_replicas, flight->n_ranks, error);
     loop.sees_ahead = sees_ahead(flight);
     for (uint32_t i = 0; i < flight->n_replicas; i++) {
         replica_check(&flight->replicas[i], flight->check_steady);
@@ -487,6 +505,8 @@ int flight_run(struct flight *flight, struct ifl_error *error)
         rc = run(&loop, error);
     loop_tell_progress(&loop);
     flight->shed = loop.routing.refusals;
+    flight->n_dummies = loop.lockstep.n_dummies;
+    lockstep_destroy(&loop.lockstep);
     routing_destroy(&loop.routing);
     event_heap_destroy(&loop.wakes);
     loop_drop_departures(&loop);

@@ -28,6 +28,7 @@ struct flight_rejections {
 struct flight {
     struct replica *replicas; /* [n_replicas], numbered from 0, alike */
     uint32_t n_replicas;
+    uint32_t n_ranks;            /* consecutive replicas that run in lockstep; 0 and 1: none */
     const struct module *router; /* NULL: there is one replica, and it takes every request */
     struct door door;            /* of the cluster */
     struct news_options news;    /* of the replicas, for the router */
@@ -44,6 +45,7 @@ struct flight {
     uint64_t n_plans, n_repeats;       /* out */
     struct flight_rejections rejected; /* out */
     struct refusals shed;              /* out: by the router */
+    uint64_t n_dummies;                /* out: steps in which a replica in lockstep had no work */
 };
 
 /* Negative: the run failed; the recorder is then left to be destroyed. */

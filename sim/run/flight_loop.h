@@ -6,6 +6,7 @@
 
 #include "fleet/routing.h"
 #include "run/flight.h"
+#include "run/lockstep.h"
 
 /* Requests whose leaving time is known (flight_leave.c). */
 struct departures {
@@ -26,6 +27,7 @@ struct loop {
     uint64_t n_untold;       /* requests that have ended, for the progress line */
     struct event_heap wakes; /* payload: the replica */
     struct departures departures;
+    struct lockstep lockstep;
     bool asks_held; /* requests have left since those at the gateway were last asked about */
     int64_t now_ns;
 };
@@ -47,7 +49,8 @@ static inline void loop_count_ended(struct loop *loop, uint64_t n)
 
 static inline void loop_fall_due(struct loop *loop, struct replica *replica)
 {
-    if (replica->wakes.due || replica->in_flight.busy)
+    if (replica->wakes.due || replica->in_flight.busy ||
+        lockstep_flies(&loop->lockstep, replica->fixed.number))
         return;
     wakes_set_due(&replica->wakes, true);
     loop->due[loop->n_due++] = replica->fixed.number;

@@ -26,6 +26,16 @@ static int deploy(const struct config *config, struct deployment *deployment,
     return 0;
 }
 
+static struct parallel parallel_of(const struct config *config)
+{
+    return (struct parallel){.tensor = config->tensor_parallel,
+                             .pipeline = config->pipeline_parallel,
+                             .data = config->data_parallel,
+                             .expert = config->expert_parallel,
+                             .context = config->context_parallel,
+                             .sequence = config->sequence_parallel};
+}
+
 int machine_load(struct machine *machine, const struct config *config, struct profile_shelf *shelf,
                  struct ifl_error *error)
 {
@@ -36,6 +46,9 @@ int machine_load(struct machine *machine, const struct config *config, struct pr
         rc = profile_shelf_model(shelf, config->model, &machine->model, error);
     if (rc == 0 && machine->has_model)
         rc = model_stage(&machine->model, config->pipeline_parallel, &machine->stage, error);
+    const struct parallel parallel = parallel_of(config);
+    if (rc == 0 && machine->has_model)
+        rc = model_spread(&machine->stage, &parallel, &machine->stage, error);
     if (rc == 0 && machine->has_hardware)
         rc = profile_shelf_hardware(shelf, config->hardware, &machine->platform, error);
     if (rc == 0)
@@ -80,7 +93,7 @@ static void explain(const struct memory_plan *plan, char text[MACHINE_TEXT_BYTES
 static int check_pool(const struct config *config, const char *key, int32_t num_blocks,
                       struct ifl_error *error)
 {
-    const int32_t block_tokens = config->serving.kv.block_tokens;
+    const int32_t block_tokens = config->serving.kv.block_tokens * config->context_parallel;
     const int64_t n_tokens = (int64_t)num_blocks * block_tokens;
     if (n_tokens <= INT32_MAX)
         return 0;
@@ -94,7 +107,7 @@ static struct memory_options memory_options(const struct config *config)
 {
     const struct kv_config *kv = &config->serving.kv;
     return (struct memory_options){config->tensor_parallel, kv->block_tokens,
-                                   kv->memory_utilization};
+                                   kv->memory_utilization, config->context_parallel};
 }
 
 /* The value of a parameter of the module that is a whole number; 0 if it has none of that name. */
@@ -116,7 +129,8 @@ static int plan_engine(const struct config *config, const struct machine *machin
     const struct memory_options options = memory_options(config);
     const enum memory_rule rule = (enum memory_rule)(config->serving.kv.sizing - KV_SIZING_ENGINE);
     const struct memory_profile_run run = {whole_number(batching, "max_batched_tokens"),
-                                           whole_number(batching, "max_seqs")};
+                                           whole_number(batching, "max_seqs"),
+                                           config->data_parallel};
     if (memory_rule_profiles(rule) && (run.max_batched_tokens < 1 || run.max_seqs < 1))
         return ifl_fail_at(error, config->path, 0, 0,
                            "serving.kv.sizing goes by serving.batching.max_batched_tokens and "
@@ -189,7 +203,7 @@ int machine_size_pool(const struct machine *machine, const struct config *config
     const int32_t num_blocks = given_blocks(config, machine, &key);
     arithmetic[0] = '\0';
     *limits = (struct ifl_limits){
-        .block_tokens = kv->block_tokens,
+        .block_tokens = kv->block_tokens * config->context_parallel,
         .n_blocks = num_blocks > kv->null_blocks ? num_blocks - kv->null_blocks : 0,
         .n_host_blocks = host_blocks(config, machine),
         .max_model_tokens = config->serving.max_model_len,
@@ -231,8 +245,9 @@ struct cost *machine_cost(const struct machine *machine, const struct config *co
     }
     if (kind == COST_TABLE)
         return cost_create_table(&machine->model, c->dir, error);
-    return cost_create_roofline(&machine->model, &machine->platform, config->tensor_parallel,
-                                config->pipeline_parallel, config->serving.kv.block_tokens, error);
+    const struct parallel parallel = parallel_of(config);
+    return cost_create_roofline(&machine->model, &machine->platform, &parallel,
+                                config->serving.kv.block_tokens, error);
 }
 
 static void add(char *text, size_t n_bytes, const char *format, ...)

@@ -164,10 +164,11 @@ static int create_replicas(const struct point_options *options, struct point *po
         .max_samples = max_samples(&point->trace),
         .beams = config->workload.beams,
     };
-    point->replicas = calloc((size_t)config->replicas, sizeof *point->replicas);
+    const uint32_t n_replicas = (uint32_t)(config->replicas * config->data_parallel);
+    point->replicas = calloc(n_replicas, sizeof *point->replicas);
     if (!point->replicas)
         return ifl_fail_nomem(error);
-    for (; rc == 0 && replica.number < (uint32_t)config->replicas; replica.number++) {
+    for (; rc == 0 && replica.number < n_replicas; replica.number++) {
         point->n_replicas++;
         rc = replica_create(&point->replicas[replica.number], &replica, error);
     }
@@ -341,6 +342,15 @@ static void explain_differences(const struct point_options *options, const struc
     say(options, text);
 }
 
+static void tell_dummies(const struct point_options *options, const struct flight *flight)
+{
+    char note[96];
+    snprintf(note, sizeof note, "dummy steps of data-parallel ranks without work: %" PRIu64,
+             flight->n_dummies);
+    if (flight->n_dummies > 0 && options->notes.say)
+        options->notes.say(options->notes.context, note);
+}
+
 /* One replica takes every request, unless the router may say no or not yet: the built-in ones never
  * do. */
 static bool asks_router(const struct point *point)
@@ -354,6 +364,7 @@ static int fly(const struct point_options *options, struct point *point,
     struct flight flight = {
         .replicas = point->replicas,
         .n_replicas = point->n_replicas,
+        .n_ranks = (uint32_t)options->config->data_parallel,
         .router = asks_router(point) ? &point->router : NULL,
         .door = options->config->serving.door,
         .news = options->config->news,
@@ -373,6 +384,8 @@ static int fly(const struct point_options *options, struct point *point,
     const double flown_s = wall_s();
     if (rc == 0)
         explain_refusals(options, point, &flight, &result->limits);
+    if (rc == 0)
+        tell_dummies(options, &flight);
     workload_destroy(&point->workload); /* the recorder needs the room that the trace has */
     ifl_trace_free(&point->trace);
     if (rc == 0 && options->config->steady_state)

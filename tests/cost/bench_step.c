@@ -15,7 +15,8 @@ int main(void)
     int64_t sum_ns = 0;
     if (model_load("llama-2-7b", &model, &error) || hardware_load("h100-sxm", &platform, &error))
         return 1;
-    struct cost *cost = cost_create_roofline(&model, &platform, 1, 1, 16, &error);
+    const struct parallel one = model_tensor_parallel(1);
+    struct cost *cost = cost_create_roofline(&model, &platform, &one, 16, &error);
     if (!cost)
         return 1;
     const clock_t begin = clock();

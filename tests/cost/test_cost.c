@@ -9,7 +9,8 @@ static struct cost *roofline(const struct model *model, const struct platform *p
                              int32_t tensor_parallel)
 {
     struct ifl_error error = {0};
-    struct cost *cost = cost_create_roofline(model, platform, tensor_parallel, 1, 16, &error);
+    const struct parallel parallel = model_tensor_parallel(tensor_parallel);
+    struct cost *cost = cost_create_roofline(model, platform, &parallel, 16, &error);
     cr_assert_not_null(cost, "%s", error.text);
     return cost;
 }
@@ -214,19 +215,22 @@ Test(roofline, stages_send_hidden_states)
     const struct model model = tiny();
     struct platform hw = weightless();
     struct ifl_error error = {0};
-    cr_expect_null(cost_create_roofline(&model, &hw, 1, 2, 16, &error));
+    cr_expect_null(
+        cost_create_roofline(&model, &hw, &(struct parallel){1, 2, 1, 1, 1, false}, 16, &error));
     cr_expect_not_null(strstr(error.text, "send_recv"), "%s", error.text);
     hw.hardware.send_recv = (struct send_recv_profile){.latency_us = 9, .gb_per_s = 1};
     hw.hardware.swap_out = (struct lines_profile){.latency_us = 3, .gb_per_s = 1};
     hw.deployment.host.layer_s = 2e-6;
-    struct cost *cost = cost_create_roofline(&model, &hw, 1, 2, 16, &error);
+    struct cost *cost =
+        cost_create_roofline(&model, &hw, &(struct parallel){1, 2, 1, 1, 1, false}, 16, &error);
     cr_assert_not_null(cost, "%s", error.text);
     struct ifl_step_totals totals = decoding(4, 10);
     cr_expect_eq(cost_step_ns(cost, &totals), step_ns(&model, &hw, 1, totals) + 9000 + 4 * 64 * 2);
     totals = (struct ifl_step_totals){.n_blocks_out = 2};
     cr_expect_eq(cost_step_ns(cost, &totals), 2 * (3000 + 10240 / 2));
     cost_destroy(cost);
-    cr_expect_null(cost_create_roofline(&model, &hw, 1, 3, 16, &error));
+    cr_expect_null(
+        cost_create_roofline(&model, &hw, &(struct parallel){1, 3, 1, 1, 1, false}, 16, &error));
     cr_expect_not_null(strstr(error.text, "divisor of the 10 layers"), "%s", error.text);
 }
 
@@ -267,13 +271,18 @@ Test(roofline, more_work_never_takes_less)
 Test(roofline, refuses_ranks_without_a_line)
 {
     const struct model model = load_model("llama-2-7b");
+    const struct parallel sixteen = model_tensor_parallel(16), three = model_tensor_parallel(3);
     struct platform hw = load_platform("h100-sxm");
     struct ifl_error error = {0};
-    cr_expect_null(cost_create_roofline(&model, &hw, 16, 1, 16, &error));
-    cr_expect_not_null(strstr(error.text, "parallel.tensor is 16"));
-    cr_expect_null(cost_create_roofline(&model, &hw, 3, 1, 16, &error));
-    hw.hardware.allreduce[0] = (struct lines_profile){0};
-    cr_expect_null(cost_create_roofline(&model, &hw, 2, 1, 16, &error));
+    cr_expect_null(cost_create_roofline(&model, &hw, &three, 16, &error));
+    cr_expect_not_null(strstr(error.text, "shares the 32 query heads"), "%s", error.text);
+    struct cost *cost = cost_create_roofline(&model, &hw, &sixteen, 16, &error);
+    cr_expect_not_null(cost);
+    cost_destroy(cost);
+    for (int i = 0; i < HARDWARE_ALLREDUCES; i++)
+        hw.hardware.allreduce[i] = (struct lines_profile){0};
+    cr_expect_null(cost_create_roofline(&model, &hw, &sixteen, 16, &error));
+    cr_expect_not_null(strstr(error.text, "parallel.tensor is 16"), "%s", error.text);
     cr_expect_not_null(strstr(error.text, "h100-sxm"));
 }
 

@@ -105,15 +105,17 @@ VIOLATES(cost, uneven_ranks, roofline_rank_set, "can_share")
 {
     const struct platform platform = {0};
     struct roofline_rank rank;
-    roofline_rank_set(&rank, &four_heads, &platform, 3, 1, 16);
+    const struct parallel three = model_tensor_parallel(3);
+    roofline_rank_set(&rank, &four_heads, &platform, &three, 16);
 }
 
-VIOLATES(cost, ranks_without_a_line, roofline_step_s, "rank->allreduce")
+VIOLATES(cost, ranks_without_a_line, roofline_step_s, "rank->allreduce.gb_per_s")
 {
     const struct platform platform = {0};
     const struct ifl_step_totals totals = {0};
     struct roofline_rank rank;
-    roofline_rank_set(&rank, &four_heads, &platform, 2, 1, 16);
+    const struct parallel two = model_tensor_parallel(2);
+    roofline_rank_set(&rank, &four_heads, &platform, &two, 16);
     roofline_step_s(&rank, &totals);
 }
 

@@ -1,0 +1,42 @@
+/* Lockstep groups: replicas that are data-parallel ranks of one model with experts, as in vLLM
+ * (v1/engine/core.py, DPEngineCoreProc). The ranks of a group wait for each other in every layer,
+ * so that their steps begin and end together. A rank without work takes part with a dummy step. A
+ * request that comes in the meantime is planned for when the step has ended. */
+#ifndef SIM_RUN_LOCKSTEP_H
+#define SIM_RUN_LOCKSTEP_H
+
+#include "inflight/executor.h"
+
+#include "replica/replica.h"
+
+struct lockstep {
+    uint32_t n_ranks; /* of a group: consecutive replicas; 0: each replica flies alone */
+    uint32_t n_replicas;
+    uint32_t *n_flying; /* [groups] steps of the group at the executor */
+    bool *is_ready;     /* [replicas] a step is planned and has not begun */
+    uint64_t n_dummies;
+};
+
+int lockstep_create(struct lockstep *lockstep, uint32_t n_replicas, uint32_t n_ranks,
+                    struct ifl_error *error);
+void lockstep_destroy(struct lockstep *lockstep); /* zeroed memory is valid */
+
+/* True if the group of that replica has a step under way. */
+static inline bool lockstep_flies(const struct lockstep *lockstep, uint32_t number)
+{
+    return lockstep->n_ranks > 1 && lockstep->n_flying[number / lockstep->n_ranks] > 0;
+}
+/* The replica's step is committed, and begins with those of its group. */
+static inline void lockstep_get_ready(struct lockstep *lockstep, uint32_t number)
+{
+    lockstep->is_ready[number] = true;
+}
+/* Submits the steps that are ready, a group at a time. Call it once all due replicas are planned.
+ */
+int lockstep_start(struct lockstep *lockstep, const struct replica *replicas,
+                   const struct ifl_executor_ops *executor, void *executor_self,
+                   struct ifl_error *error);
+/* A step of the replica has ended. True: it was the last of its group. */
+bool lockstep_end(struct lockstep *lockstep, uint32_t number);
+
+#endif
