@@ -16,7 +16,7 @@ tables() {
 }
 tables llmd-a100-tp2 llmd-a100-tp2-1rps
 for name in blis-h100-llama-2-7b blis-h100-codellama-34b blis-h100-codellama-34b-budget-64 \
-    llmservingsim-rtx-pro-6000 llmservingsim-rtx-4090; do
+    llmservingsim-rtx-pro-6000 llmservingsim-rtx-pro-6000-qwen3-30b-a3b llmservingsim-rtx-4090; do
     tables $name
 done
 
@@ -37,6 +37,7 @@ within blis-h100-llama-2-7b - 0.02 0.02 0.015
 within blis-h100-codellama-34b 0.05 0.02 0.02 0.015
 within blis-h100-codellama-34b-budget-64 - 0.02 0.02 0.015
 within llmservingsim-rtx-pro-6000 0.05 0.02 0.02 -
+within llmservingsim-rtx-pro-6000-qwen3-30b-a3b 0.05 0.03 0.03 0.03
 within llmservingsim-rtx-4090 0.05 0.05 0.05 -
 
 # service of the VTC artifact's clients: within 10%, and each scheduler against the others
