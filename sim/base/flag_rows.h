@@ -17,7 +17,7 @@
         name, aliases, TAKES_##takes, FLAG_UNMODELLED, NULL, "", neutral, what                     \
     }
 
-#define EXPERTS "expert parallelism: experts are cut like the layers"
+#define EXPERTS "expert parallelism beyond parallel.expert and deployment.exchange"
 #define KERNELS "kernels: those of the hardware profile count"
 #define GRAPHS "CUDA graphs and compilation: those of the hardware profile count"
 #define POOLING "models that answer without decoding"

@@ -17,9 +17,9 @@
  * A ring has 2 (n - 1) hops and sends 2 (n - 1) / n of the message over each link (Patarasuk and
  * Yuan, 2009). The constant beside the hops is measured: NCCL takes 1.5 and 2.5 times as long over
  * 4 and 8 GPUs as over 2 for small messages (ai-dynamo/aiconfigurator at 095f58a5: 6.2, 9.5, 15.6
- * us on H100; 10.3, 15.1, 25.1 us on B200). The latency of large messages, which is a pipe's that
- * fills, does not grow (8 MiB in vLLM's graphs: 51, 43, 39 us on B200). False: there is no
- * all-reduce.
+ * us on H100; 10.3, 15.1, 25.1 us on B200; over PCIe more, 1.9 and 3.9 on L40S). The latency of
+ * large messages, which is a pipe's that fills, does not grow (8 MiB in vLLM's graphs: 51, 43, 39
+ * us on B200). False: there is no all-reduce.
  */
 bool allreduce_lines(const struct platform *platform, int32_t n_gpus, struct lines_profile *lines);
 

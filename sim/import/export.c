@@ -139,6 +139,8 @@ static void value_of(const struct writer *w, const struct server_flag *flag, cha
               strcmp(text, "recompute") != 0) ||
              (strcmp(flag->name, "scheduling_policy") == 0 && strcmp(text, "priority") != 0))
         text = "";
+    if (strcmp(flag->name, "data_parallel_size") == 0 && !is_at(w->root, "parallel.data", "1"))
+        text = text_at(w->root, "parallel.data");
     const bool alone = strcmp(text, "1") == 0 &&
                        (strncmp(key, "parallel.", 9) == 0 || strcmp(key, "cluster.replicas") == 0);
     const bool none = strcmp(text, "0") == 0 && strcmp(flag->name, "swap_space") != 0;
@@ -161,6 +163,7 @@ static void add_switches_vllm(struct writer *w)
     const bool hash = is_at(w->root, "serving.kv.prefix_cache", "hash");
     const bool ahead = is_at(w->root, "serving.batching.ahead", "true");
     add_switch(w, "enable_prefix_caching", hash, v1);
+    add_switch(w, "enable_expert_parallel", !is_at(w->root, "parallel.expert", "1"), false);
     add_switch(w, "async_scheduling", ahead, w->dialect->number >= 1400);
     add_switch(w, "scheduler_reserve_full_isl", is_at(w->root, "serving.admit.room_for", "prompt"),
                true);

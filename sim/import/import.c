@@ -121,14 +121,22 @@ static void print_place(struct place at, FILE *out)
         fprintf(out, "%s: ", at.file);
 }
 
+/* Data-parallel ranks are replicas, unless they share experts. */
+static const char *key_of(const struct finding *f, const struct node *root)
+{
+    const bool shares = strcmp(f->key, "cluster.replicas") == 0 && tree_at(root, "parallel.data");
+    return shares ? "parallel.data" : f->key;
+}
+
 static void print_key(const struct finding *f, const struct node *root, FILE *out)
 {
-    const struct node *value = tree_at(root, f->key);
+    const char *key = key_of(f, root);
+    const struct node *value = tree_at(root, key);
     const char *arrow = *f->what ? " -> " : "";
     if (value && value->kind == NODE_SCALAR)
-        fprintf(out, "%s%s=%s", arrow, f->key, value->text);
+        fprintf(out, "%s%s=%s", arrow, key, value->text);
     else
-        fprintf(out, "%s%s, left as it is", arrow, f->key);
+        fprintf(out, "%s%s, left as it is", arrow, key);
 }
 
 /* Harmless findings of one line stand side by side. */

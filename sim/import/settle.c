@@ -162,7 +162,9 @@ void settle_pool(struct settled *s, const struct pool_names *names)
         settle_fail(s, names->block, "%s is %lld, expected at least 1", names->block, block);
     if (s->code < 0)
         return;
-    const long long blocks = count_blocks(s, block);
+    /* A block of vLLM's log is of all ranks that share a context. */
+    const long long n_sharing = settle_number(s, "decode_context_parallel_size", 1);
+    const long long blocks = count_blocks(s, block * n_sharing);
     if (blocks == 0 && s->from_log)
         settle_fail(s, NULL, "%s: the log ends too early", names->missing);
     snprintf(dflt, sizeof dflt, "%lld", names->dflt);

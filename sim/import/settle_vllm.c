@@ -382,6 +382,22 @@ static void settle_v0(struct vllm *v)
     settle_real(s, "swap_space", "serving.kv.swap_gib");
 }
 
+/* With experts in parallel, data-parallel ranks share them and are no replicas. */
+static void settle_parallel(struct settled *s)
+{
+    const bool experts = facts_true(s->facts, "enable_expert_parallel", false);
+    const long long ranks = settle_number(s, "data_parallel_size", 1);
+    const long long experts_ranks = settle_number(s, "tensor_parallel_size", 1) * ranks;
+    settle_common(s, "tensor_parallel_size", "pipeline_parallel_size",
+                  experts ? "no such fact" : "data_parallel_size");
+    if (experts && ranks > 1)
+        settle_count(s, "data_parallel_size", "parallel.data");
+    if (experts && experts_ranks > 1)
+        settle_put(s, "parallel.expert", "%lld", experts_ranks);
+    if (settle_number(s, "decode_context_parallel_size", 1) > 1)
+        settle_count(s, "decode_context_parallel_size", "parallel.context");
+}
+
 void settle_vllm(struct settled *s)
 {
     struct vllm v = {.s = s};
@@ -397,7 +413,7 @@ void settle_vllm(struct settled *s)
         settle_v1(&v);
     else
         settle_v0(&v);
-    settle_common(s, "tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size");
+    settle_parallel(s);
     settle_count(s, "max_model_len", "serving.max_model_len");
     settle_kv(&v);
 }

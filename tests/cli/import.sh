@@ -105,6 +105,14 @@ printed 'preset: vllm-v1-2025-05'
 if grep -q secret logs/out; then complain "$ran" '    a secret is printed'; fi
 
 # ranks that share one model are no replicas
+succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-30B-A3B --tensor-parallel-size 8 --data-parallel-size 2
+    --enable-expert-parallel -dcp 2 --max-num-seqs 8 --max-num-batched-tokens 2048'
+printed 'maps          --data-parallel-size 2 -> parallel.data=2'
+printed 'maps          --enable-expert-parallel -> parallel.expert=16'
+printed 'maps          -dcp 2 -> parallel.context=2'
+if grep -q 'replicas: 2' logs/out; then complain "$ran" '    made replicas of the ranks'; fi
+succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-8B --data-parallel-size 2 --max-num-seqs 8 --max-num-batched-tokens 2048'
+printed 'replicas: 2'
 succeeds "$inflight" import -c 'python -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B --tp 8 --dp 8
     --enable-dp-attention --mem-fraction-static 0.8 --chunked-prefill-size -1'
 printed 'not modelled  --enable-dp-attention: attention with data parallelism'

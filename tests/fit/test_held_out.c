@@ -125,7 +125,7 @@ Test(held_out, all_reduces_of_other_sizes)
 }
 
 /* Fits step logs of one and two ranks and predicts four: the all-reduce of two ranks is scaled as
- * in a ring. */
+ * in a ring (cost/collective.h). */
 static void expect_steps(const struct platform *platform, const char *const *where, size_t n_where,
                          size_t n_rows, double median, double p95)
 {
@@ -146,6 +146,8 @@ Test(held_out, steps_of_four_ranks)
     static const char *const tables[] = {DATA "aic_fpm_b300_qwen3-32b_tp1_steps.csv.gz",
                                          DATA "aic_fpm_b300_qwen3-32b_tp2_steps.csv.gz"};
     static const char *const decode[] = {"sum_prefill_tokens=0"};
+    static const char *const one[] = {"num_decode_requests=1", "sum_prefill_tokens=0"};
+    static const char *const small[] = {"sum_prefill_tokens<200", "sum_prefill_tokens>0"};
     static const char *const mixed[] = {"sum_prefill_tokens>0", "num_decode_requests>0"};
     const struct fit_options options = {NULL, 0};
     struct fit_data data;
@@ -157,6 +159,8 @@ Test(held_out, steps_of_four_ranks)
     cr_assert_eq(fit_profile(&data, &options, &platform, &report, &error), 0, "%s", error.text);
     fit_report_free(&report);
     fit_data_free(&data);
-    expect_steps(&platform, decode, 1, 6650, 0.035, 0.07);
-    expect_steps(&platform, mixed, 2, 211, 0.08, 0.25);
+    expect_steps(&platform, decode, 1, 6650, 0.02, 0.075);
+    expect_steps(&platform, one, 2, 403, 0.025, 0.04);
+    expect_steps(&platform, small, 2, 26, 0.04, 0.2);
+    expect_steps(&platform, mixed, 2, 211, 0.04, 0.16);
 }
