@@ -303,6 +303,22 @@ static void disclose_hardware(const struct machine *machine, const struct config
         add(text, n_bytes, "deployment %s: %s", deployment->name, deployment->assumed);
 }
 
+/* All-reduces that the profile does not have. */
+static void disclose_collectives(const struct machine *machine, const struct config *config,
+                                 char *text, size_t n_bytes)
+{
+    const struct deployment *deployment = &machine->platform.deployment;
+    const int32_t n = config->tensor_parallel;
+    if (n > 1 && deployment->all_reduce.gb_per_s <= 0 &&
+        !hardware_allreduce(&machine->platform.hardware, deployment->host.eager, n))
+        add(text, n_bytes, "all-reduces of %d GPUs are scaled from those of fewer, as in a ring",
+            n);
+    if (config->data_parallel > 1 && deployment->exchange.gb_per_s <= 0)
+        add(text, n_bytes,
+            "experts exchange tokens at the rate of an all-reduce "
+            "(deployment.exchange.gb_per_s)");
+}
+
 void machine_disclose(const struct machine *machine, const struct config *config,
                       int32_t max_model_tokens, struct ifl_summary *summary)
 {
@@ -312,8 +328,10 @@ void machine_disclose(const struct machine *machine, const struct config *config
     const size_t n_bytes = sizeof summary->assumed;
     if (config->executor != EXECUTOR_SIM || kind == COST_RECORDED)
         return;
-    if (kind == COST_ROOFLINE)
+    if (kind == COST_ROOFLINE) {
         disclose_hardware(machine, config, text, n_bytes);
+        disclose_collectives(machine, config, text, n_bytes);
+    }
     if (model->window_tokens > 0 && model->window_tokens < max_model_tokens)
         add(text, n_bytes,
             "attention and KV blocks span the whole context, not the window of %d tokens of %s",

@@ -161,6 +161,6 @@ Test(held_out, steps_of_four_ranks)
     fit_data_free(&data);
     expect_steps(&platform, decode, 1, 6650, 0.02, 0.075);
     expect_steps(&platform, one, 2, 403, 0.025, 0.04);
-    expect_steps(&platform, small, 2, 26, 0.04, 0.2);
+    expect_steps(&platform, small, 2, 26, 0.04, 0.25);
     expect_steps(&platform, mixed, 2, 211, 0.04, 0.16);
 }
