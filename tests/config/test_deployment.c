@@ -38,7 +38,12 @@ static void expect_round_trip(const char *text, size_t n_points)
     cr_assert_eq(study_n_points(again), n_points);
     for (size_t i = 0; i < n_points; i++) {
         const struct deployment was = deployed(study, i), is = deployed(again, i);
-        cr_expect_eq(memcmp(&is.host, &was.host, 4 * sizeof(double)), 0, "%s", once);
+        cr_expect_eq(memcmp(&is.host, &was.host, 5 * sizeof(double)), 0, "%s", once);
+        cr_expect_eq(memcmp(&is.all_reduce, &was.all_reduce, sizeof is.all_reduce), 0, "%s", once);
+        cr_expect_eq(is.exchange.method, was.exchange.method, "%s", once);
+        cr_expect_eq(is.exchange.gb_per_s, was.exchange.gb_per_s, "%s", once);
+        cr_expect_eq(is.exchange.imbalance, was.exchange.imbalance, "%s", once);
+        cr_expect_eq(is.exchange.padded_tokens, was.exchange.padded_tokens, "%s", once);
         cr_expect_eq(is.host.eager, was.host.eager);
         cr_expect_eq(is.memory.workspace_gib, was.memory.workspace_gib);
         cr_expect_eq(is.num_blocks, was.num_blocks);
@@ -49,6 +54,28 @@ static void expect_round_trip(const char *text, size_t n_points)
     free(twice);
     study_free(study);
     study_free(again);
+}
+
+/* No deployment of the shipped files has these sections: what is not said has its default. */
+Test(deployment, collectives_are_laid_over)
+{
+    const char *const text =
+        FLIES "deployment:\n"
+              "  all_reduce: {latency_s: 20e-6, gb_per_s: 18}\n"
+              "  exchange: {method: all_to_all, gb_per_s: 40, imbalance: 1.5}\n";
+    const struct deployment of = deployed_by(text), none = deployed_by(FLIES);
+    cr_expect_eq(of.all_reduce.latency_s, 20e-6);
+    cr_expect_eq(of.all_reduce.gb_per_s, 18);
+    cr_expect_eq(of.exchange.method, EXCHANGE_ALL_TO_ALL);
+    cr_expect_eq(of.exchange.gb_per_s, 40);
+    cr_expect_eq(of.exchange.imbalance, 1.5);
+    cr_expect_eq(of.exchange.padded_tokens, 512);
+    cr_expect_eq(of.host.layer_s, 21e-6);
+    cr_expect_eq(none.exchange.method, EXCHANGE_GATHER);
+    cr_expect_eq(none.exchange.imbalance, 1);
+    cr_expect_eq(none.all_reduce.gb_per_s, 0);
+    expect_round_trip(text, 1);
+    expect_round_trip(FLIES "sweep: {deployment.exchange.gb_per_s: [10, 20]}\n", 2);
 }
 
 Test(deployment, without_one_the_profiles_applies)
@@ -159,7 +186,7 @@ Test(deployment, older_keys_of_cost_add_to_it)
     expect_round_trip(text, 1);
     const struct deployment b300 =
         deployed_by(TRACE SERVING MODEL "hardware: b300\ncost: {host_seq_s: 0.0001}\n");
-    cr_expect_float_eq(b300.host.seq_s, 0.0001 + 24.51e-6, 1e-18);
+    cr_expect_float_eq(b300.host.seq_s, 0.0001 + 19.622e-6, 1e-18);
 }
 
 Test(deployment, errors_have_their_line)
