@@ -5,6 +5,7 @@
 #include "cost/collective.h"
 #include "cost/cost.h"
 #include "cost/memory.h"
+#include "cost/memory_engine.h"
 #include "loading.h"
 
 static void expect_near(double a, double b)
@@ -86,6 +87,30 @@ Test(parallel, shared_context_doubles_the_tokens)
     cr_expect_eq(shared.block_tokens, 32);
     cr_expect_eq(shared.n_blocks, alone.n_blocks);
     cr_expect_eq(shared.block_bytes, alone.block_bytes);
+}
+
+/* The picks of 2048 tokens more, 8 each, in and out of an expert: rows of 2048 + 2048 elements of
+ * two bytes. Two ranks without NVLink have communicators of 0.2 GiB. */
+Test(parallel, experts_compute_the_tokens_of_all_ranks)
+{
+    const struct model model = load_model("qwen3-30b-a3b");
+    const struct platform hw = load_platform("rtx-pro-6000");
+    const struct memory_options options = {1, 16, 0.9, 1};
+    struct memory_plan alone, both;
+    struct model spread;
+    struct ifl_error error = {0};
+    cr_assert_eq(model_spread(&model, &(struct parallel){1, 1, 2, 2, 1, false}, &spread, &error),
+                 0);
+    cr_assert_eq(memory_plan_engine(&model, &hw, &options, MEMORY_VLLM_0_17,
+                                    &(struct memory_profile_run){2048, 128, 1}, &alone, &error),
+                 0);
+    cr_assert_eq(memory_plan_engine(&spread, &hw, &options, MEMORY_VLLM_0_17,
+                                    &(struct memory_profile_run){2048, 128, 2}, &both, &error),
+                 0);
+    cr_expect_eq(both.activation_bytes - alone.activation_bytes, 2048 * 8 * (2048 + 2048) * 2);
+    cr_expect_eq(alone.collective_bytes, 0);
+    cr_expect_eq(both.collective_bytes, (int64_t)(0.2 * 1024 * 1024 * 1024));
+    cr_expect_eq(alone.weight_bytes - both.weight_bytes, INT64_C(28991029248));
 }
 
 /* ---- all-reduces and exchanges ---- */
