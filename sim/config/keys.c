@@ -169,6 +169,9 @@ static const struct ifl_param beams_fields[] = {
 static const struct ifl_param serving_fields[] = {
     TEXT("preset", serving.preset, NULL,
          "a published system of configs/serving, or a path; keys beside it override its own"),
+    TEXT("engine", serving.engine, NULL,
+         "the engine whose scheduler this is: vllm, sglang, trtllm, tgi, lightllm; a summary says "
+         "where the profile's kernels are another engine's, and nothing else depends on it"),
     INT("max_model_len", serving.max_model_len, 0, 0, ANY, "tokens",
         "longest prompt and output of a request; 0: the model's (without a model: 2^20)"),
     INT("max_queued_reqs", serving.door.max_queued_reqs, 0, 0, ANY, "sequences",

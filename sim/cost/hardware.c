@@ -24,6 +24,8 @@ static const struct ifl_param gemm_fields[] = {
     {REAL(gemm, memory_frac, NAN, 1e-3, 10, "", "e_m: share of peak bytes/s")},
     {REAL(gemm, exponent, NAN, 1, 100, "", "p: how sharp the roofline's corner is")},
     {REAL(gemm, wave_frac, 0, 0, 1, "", "a: how far tiles that do not fill the GPU are paid for")},
+    {REAL(gemm, tile_frac, 0, 0, 1, "", "b: how far rows that do not fill a tile are paid for")},
+    {REAL(gemm, tile_rows, 0, 0, 4096, "rows", "of a tile of more than 512 rows; 0: 128")},
     {REAL(gemm, vector_frac, 0, 0, 10, "",
           "e_v: e_m of a product of one row, where that is a kernel of its own; 0: it is not")},
 };
@@ -135,6 +137,7 @@ static const struct ifl_param texts[] = {
     {TEXT(about, "the machine and the software stack")},
     {TEXT(source, "where the numbers come from")},
     {TEXT(assumed, "the numbers that no measurement covers")},
+    {TEXT(kernels, "the engine, as serving.engine, and the version whose kernels were measured")},
     {"corrections", IFL_TEXT, offsetof(struct hardware, corrections_path), 0, 0,
      sizeof((struct hardware *)0)->corrections_path, NULL, "",
      "a CSV of factors on the forms' times, beside the profile; see sim/cost/correction.h"},
@@ -281,8 +284,10 @@ void hardware_write(const struct platform *platform, remark_fn *remark, void *co
     const struct hardware *hardware = &platform->hardware;
     char text[1100];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        if (texts[i].offset == offsetof(struct hardware, corrections_path) &&
-            !*hardware->corrections_path)
+        const char *text_of = (const char *)hardware + texts[i].offset;
+        const bool may_lack = texts[i].offset == offsetof(struct hardware, corrections_path) ||
+                              texts[i].offset == offsetof(struct hardware, kernels);
+        if (may_lack && !*text_of)
             continue;
         field_print(&texts[i], hardware, text, sizeof text);
         fprintf(out, "%s: %s\n", texts[i].name, text);

@@ -31,6 +31,8 @@ struct gemm_profile {
     double compute_frac, memory_frac; /* e_c, e_m */
     double exponent;                  /* p: how sharply compute- turns into memory-bound */
     double wave_frac;                 /* a: how far partial waves of tiles cost as full ones */
+    double tile_frac;                 /* b: how far rows that do not fill a tile cost as its rows */
+    double tile_rows;                 /* of a tile of products of more than 512 rows; 0: 128 */
     double vector_frac;               /* e_v: e_m of one row, if that has a kernel of its own */
 };
 
@@ -97,6 +99,7 @@ struct hardware {
     char about[256];            /* the machine and the software stack */
     char source[512];           /* where the numbers come from */
     char assumed[512];          /* the numbers that no measurement covers; empty if none */
+    char kernels[64];           /* the engine and version that they are of; empty: of none */
     char corrections_path[512]; /* of a CSV, as the profile writes it; empty if there is none */
     struct corrections corrections;
     struct gpu_profile gpu;

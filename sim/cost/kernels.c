@@ -22,17 +22,32 @@ static double corrected(const struct hardware *hardware, enum correction_op op, 
     return corrections->n_of > 0 ? correction_factor(corrections, op, n, k, size) : 1;
 }
 
+enum { TILE = 128, SMALL_TILE = 64, LARGE_FROM = 512 };
+
+static double tile_rows(const struct gemm_profile *gemm)
+{
+    return gemm->tile_rows > TILE ? gemm->tile_rows : TILE;
+}
+
 /* The ratio of whole waves of tiles to the work, to the power of wave_frac. */
 static double wave_factor(const struct hardware *hardware, const struct gemm_profile *gemm,
                           double m, double n, double n_weights)
 {
-    enum { TILE = 128 };
     if (gemm->wave_frac <= 0)
         return 1;
-    const double sms = hardware->gpu.n_sms;
-    const double tiles = n_weights * ceil(m / n_weights / TILE) * ceil(n / TILE);
+    const double sms = hardware->gpu.n_sms, rows = tile_rows(gemm);
+    const double tiles = n_weights * ceil(m / n_weights / rows) * ceil(n / TILE);
     const double waves = ceil(tiles / sms);
-    return pow(waves * sms * TILE * TILE / (m * n), gemm->wave_frac);
+    return pow(waves * sms * rows * TILE / (m * n), gemm->wave_frac);
+}
+
+/* The ratio of the rows of whole tiles to the rows of one weight, to the power of tile_frac. */
+static double tile_factor(const struct gemm_profile *gemm, double m)
+{
+    if (gemm->tile_frac <= 0)
+        return 1;
+    const double tile = m <= SMALL_TILE ? SMALL_TILE : m <= LARGE_FROM ? TILE : tile_rows(gemm);
+    return pow(ceil(m / tile) * tile / m, gemm->tile_frac);
 }
 
 /* Scaled by the larger term, so that no power under- or overflows. */
@@ -49,8 +64,8 @@ double gemm_group_s(const struct hardware *hardware, const struct gemm_group *gr
     if (m <= 0)
         return 0;
     const double peak = (group->fp8 ? 2 : 1) * flops_per_s(hardware, gemm->compute_frac);
-    const double compute_s =
-        2 * m * n * k * wave_factor(hardware, gemm, m, n, group->n_weights) / peak;
+    const double compute_s = 2 * m * n * k * wave_factor(hardware, gemm, m, n, group->n_weights) *
+                             tile_factor(gemm, m / group->n_weights) / peak;
     const double input_bytes = group->fp8 ? group->weight_bytes : group->element_bytes;
     const double bytes = m * k * input_bytes + m * n * group->element_bytes +
                          group->n_weights * n * k * group->weight_bytes;

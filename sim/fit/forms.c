@@ -159,6 +159,11 @@ static bool shares_no_kv_head(const struct fit_sample *sample)
         LOG(section, launch_us, 0.1, 1000, 5, 1), LOG(section, compute_frac, 0.01, 2, 0.75, 0),    \
             LOG(section, memory_frac, 0.01, 2, 0.75, 0), LOG(section, exponent, 1, 50, 2, 0),      \
             LINEAR(section, wave_frac, 0, 1, 0.1, 0.05),                                           \
+            {"tile_frac", offsetof(struct hardware, section.tile_frac),                            \
+             0,           1,                                                                       \
+             0.3,         false,                                                                   \
+             0.05,        NULL,                                                                    \
+             true},                                                                                \
             {"vector_frac",                                                                        \
              offsetof(struct platform, hardware.section.vector_frac),                              \
              0.01,                                                                                 \
@@ -188,13 +193,13 @@ static const struct form forms[] = {
     {.op = FIT_GEMM,
      .section = "gemm",
      .parameters = GEMM(gemm),
-     .n_parameters = 6,
+     .n_parameters = 7,
      .n_folds = 5,
      .predict_s = predict_gemm},
     {.op = FIT_GEMM_FP8,
      .section = "gemm_fp8",
      .parameters = GEMM(gemm_fp8),
-     .n_parameters = 6,
+     .n_parameters = 7,
      .n_folds = 5,
      .predict_s = predict_gemm_fp8},
     {.op = FIT_PREFILL,

@@ -287,6 +287,12 @@ void machine_unused_costs(const struct config *config, char text[MACHINE_TEXT_BY
                 keys[i].name, keys[i].value, keys[i].of == COST_LINEAR ? "linear" : "roofline");
 }
 
+static bool same_engine(const char *engine, const char *kernels)
+{
+    const size_t n = strcspn(kernels, " ");
+    return strlen(engine) == n && memcmp(engine, kernels, n) == 0;
+}
+
 /* A profile speaks for its own deployment, too. */
 static void disclose_hardware(const struct machine *machine, const struct config *config,
                               char *text, size_t n_bytes)
@@ -297,6 +303,9 @@ static void disclose_hardware(const struct machine *machine, const struct config
     if (hardware->assumed[0] || warning)
         add(text, n_bytes, "%s: %s%s%s", hardware->name, hardware->assumed,
             hardware->assumed[0] && warning ? "; " : "", warning ? warning : "");
+    const char *engine = config->serving.engine;
+    if (*engine && *hardware->kernels && !same_engine(engine, hardware->kernels))
+        add(text, n_bytes, "the scheduler of %s on kernels of %s", engine, hardware->kernels);
     const bool is_another =
         tree_child(config->deployment, "base") || tree_child(config->deployment, "assumed");
     if (is_another && deployment->assumed[0])

@@ -34,6 +34,16 @@ tells 'parallel.pipeline' 0
 tells "$linear" 1 --set cost.model=linear --set cost.step_s=0.01 --set parallel.pipeline=2
 tells 'window' 0 --set cost.model=linear --set cost.step_s=0.01 --set model=llama-2-7b
 
+# A scheduler on kernels of another engine; a policy of no engine, and a profile of none, say nothing.
+other='the scheduler of trtllm on kernels of vllm 0.14'
+tells "$other" 1 --set serving.preset=trtllm-1.2-no-evict
+tells "$other" 1 --set serving.preset=trtllm-static --set hardware=a10g --set serving.kv.num_blocks=800
+for set in serving.preset=vllm-v1 serving.preset=sjf serving.preset=vtc serving.engine=vllm; do
+    tells 'the scheduler of' 0 --set $set
+done
+tells 'the scheduler of' 0 --set serving.preset=trtllm-no-evict --set hardware=a100-80gb-sxm-trtllm1.0
+tells 'the scheduler of' 0 --set serving.preset=trtllm-no-evict --set hardware=a100-80gb-sxm-vidur2024
+
 # The same from a config.json that leaves its window out.
 cat >config.json <<'END'
 {"model_type": "mistral", "num_hidden_layers": 2, "hidden_size": 640, "num_attention_heads": 64,

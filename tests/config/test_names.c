@@ -80,9 +80,12 @@ Test(names, a_family_is_offered_as_a_whole)
     expect_near("serving", "vllm-next", vllm);
     expect_near("serving", "sarathi-serve",
                 "sarathi, sarathi-dynamic, sarathi-orca, sarathi-simple-chunking or sarathi-vllm");
-    expect_near("serving", "trt-llm", "trtllm-max-utilization, trtllm-no-evict or trtllm-static");
+    expect_near("serving", "trt-llm",
+                "trtllm-1.2-max-utilization, trtllm-1.2-no-evict, trtllm-max-utilization, "
+                "trtllm-no-evict or trtllm-static");
     expect_near("hardware", "a100",
-                "a100-40gb-sxm, a100-80gb-pcie, a100-80gb-sxm or a100-80gb-sxm-vidur2024");
+                "a100-40gb-sxm, a100-80gb-pcie, a100-80gb-sxm, a100-80gb-sxm-trtllm1.0 or "
+                "a100-80gb-sxm-vidur2024");
     expect_near("models", "qwen3-next", "qwen3-30b-a3b, qwen3-32b or qwen3-8b");
 }
 
@@ -93,7 +96,7 @@ Test(names, a_misspelt_name_is_offered_alone)
     expect_near("serving", "sarthi", "sarathi");
     expect_near("serving", "vllm-v2", "vllm-v0 or vllm-v1");
     expect_near("models", "Llama2-7B", "llama-2-7b");
-    expect_near("hardware", "H200", "h200-sxm");
+    expect_near("hardware", "H200", "h200-sxm or h200-sxm-trtllm1.2");
 }
 
 Test(names, no_data_is_an_error_that_says_where_it_was_looked_for)

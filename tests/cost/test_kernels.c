@@ -39,6 +39,28 @@ Test(kernels, gemm_by_hand)
     expect_close(gemm_s(&hw, 0, 1000, 1000, 2), 0);
 }
 
+/* With b = 1, rows are paid for as whole tiles: 10 as 64, 65 as 128, 300 as 384, and 520 as 640 or,
+ * with tiles of 256 rows above 512, as 768. Eight weights share 80 rows, ten each. */
+Test(kernels, gemm_rows_of_whole_tiles)
+{
+    static const double rows[][3] = {{10, 64, 64},    {64, 64, 64},    {65, 128, 128},
+                                     {300, 384, 384}, {520, 640, 768}, {1024, 1024, 1024}};
+    struct hardware hw = plain();
+    hw.gemm.tile_frac = 1;
+    for (int large = 0; large < 2; large++) {
+        hw.gemm.tile_rows = large ? 256 : 128;
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+            const double m = rows[i][0], bytes = 2 * (2000 * m + 1e6);
+            expect_close(gemm_s(&hw, m, 1000, 1000, 2),
+                         2e6 * rows[i][large + 1] * 1e-12 + bytes * 1e-12);
+        }
+    }
+    const struct gemm_group experts = {80, 1000, 1000, 8, 2, 2, false};
+    expect_close(gemm_group_s(&hw, &experts), 8 * 64 * 2e6 * 1e-12 + (2 * 16e4 + 16e6) * 1e-12);
+    hw.gemm.tile_frac = 0.5;
+    expect_close(gemm_s(&hw, 32, 1000, 1000, 2), sqrt(2) * 64e-6 + (128e3 + 2e6) * 1e-12);
+}
+
 /* A large exponent is the roofline with a sharp corner. */
 Test(kernels, gemm_tends_to_the_maximum)
 {

@@ -1,6 +1,7 @@
 /* Errors on models and shapes that were not fitted, on the tables in configs/hardware/data. The
  * bounds are guarantees; the profiles have the errors reached today. */
 #include <criterion/criterion.h>
+#include <math.h>
 #include <string.h>
 
 #include "fit/where.h"
@@ -41,21 +42,86 @@ static void expect_below(const char *what, const struct error_summary *got, size
 
 #define DATA "configs/hardware/data/"
 
+static struct trial products(const char *gpu, const char *table, const char *const *train)
+{
+    return (struct trial){
+        .gpu = gpu, .tables = {table}, .train = train, .n_tables = 1, .n_train = 2};
+}
+
+static const char a100_products[] = DATA "vidur_a100_linear.csv.gz";
+static const char h100_products[] = DATA "vidur_h100_linear.csv.gz";
+
 Test(held_out, products_of_models_never_measured)
 {
-    struct trial trial = {.gpu = "a100-80gb-sxm",
-                          .tables = {DATA "vidur_a100_linear.csv.gz"},
-                          .train = two_models,
-                          .n_tables = 1,
-                          .n_train = 2};
-    struct fit_report report = fly(&trial);
+    const struct trial a100 = products("a100-80gb-sxm-vidur2024", a100_products, two_models);
+    struct fit_report report = fly(&a100);
     expect_below("A100", &report.of[FIT_GEMM].held_out, 14068, 0.05, 0.18);
-    expect_below("A100 layers", &report.of[FIT_GEMM].held_out_layers, 3479, 0.035, 0.12);
-    trial.gpu = "h100-sxm";
-    trial.tables[0] = DATA "vidur_h100_linear.csv.gz";
+    expect_below("A100 layers", &report.of[FIT_GEMM].held_out_layers, 3479, 0.03, 0.10);
+    const struct trial h100 = products("h100-sxm-vidur2024", h100_products, two_models);
+    report = fly(&h100);
+    expect_below("H100", &report.of[FIT_GEMM].held_out, 5220, 0.06, 0.24);
+    expect_below("H100 layers", &report.of[FIT_GEMM].held_out_layers, 1295, 0.045, 0.16);
+}
+
+/* Two splits that were assigned before the tiles' rows came into the form and flown once it stood.
+ */
+Test(held_out, products_of_other_splits)
+{
+    static const char *const small_and_large[] = {"CodeLlama-34b", "phi-2"};
+    static const char *const middle[] = {"Llama-3-8B", "internlm-20b"};
+    static const char *const llamas[] = {"Llama-2-7b", "Llama-2-70b"};
+    struct trial trial = products("a100-80gb-sxm-vidur2024", a100_products, middle);
+    struct fit_report report = fly(&trial);
+    expect_below("A100 layers", &report.of[FIT_GEMM].held_out_layers, 3367, 0.03, 0.09);
+    trial.train = small_and_large;
     report = fly(&trial);
-    expect_below("H100", &report.of[FIT_GEMM].held_out, 5220, 0.065, 0.25);
-    expect_below("H100 layers", &report.of[FIT_GEMM].held_out_layers, 1295, 0.055, 0.20);
+    expect_below("A100 layers", &report.of[FIT_GEMM].held_out_layers, 4256, 0.035, 0.11);
+    trial = products("h100-sxm-vidur2024", h100_products, llamas);
+    report = fly(&trial);
+    expect_below("H100 layers", &report.of[FIT_GEMM].held_out_layers, 1295, 0.045, 0.15);
+    trial.train = small_and_large;
+    report = fly(&trial);
+    expect_below("H100 layers", &report.of[FIT_GEMM].held_out_layers, 2072, 0.045, 0.15);
+}
+
+/* The time of all products of one more row of tiles over that of the last, both of held-out rows.
+ */
+static double step_of(const struct fit_data *data, const double *s, double from, double to)
+{
+    double sum[2] = {0, 0};
+    for (size_t i = 0; i < data->n; i++) {
+        const struct fit_sample *row = &data->samples[i];
+        const bool trains =
+            strcmp(row->group, two_models[0]) == 0 || strcmp(row->group, two_models[1]) == 0;
+        if (!trains && (row->m == from || row->m == to))
+            sum[row->m == to] += s ? s[i] : row->measured_s;
+    }
+    return sum[1] / sum[0];
+}
+
+Test(held_out, steps_between_tiles)
+{
+    static const double edges[][2] = {{64, 72}, {128, 136}};
+    static const char *const tables[] = {a100_products};
+    const struct fit_options options = {two_models, 2};
+    struct fit_data data;
+    struct fit_report report;
+    struct fit_verdict verdict;
+    struct platform platform;
+    struct ifl_error error = {0};
+    cr_assert_eq(hardware_load("a100-80gb-sxm-vidur2024", &platform, &error), 0);
+    cr_assert_eq(fit_data_read(tables, 1, &data, &error), 0);
+    cr_assert_eq(fit_profile(&data, &options, &platform, &report, &error), 0, "%s", error.text);
+    cr_assert_eq(fit_judge(&data, &platform, &verdict, &error), 0, "%s", error.text);
+    for (int i = 0; i < 2; i++) {
+        const double measured = step_of(&data, NULL, edges[i][0], edges[i][1]);
+        const double predicted = step_of(&data, verdict.predicted_s, edges[i][0], edges[i][1]);
+        cr_expect_lt(fabs(predicted - measured), 0.07, "%g to %g rows: x %.3f, measured x %.3f",
+                     edges[i][0], edges[i][1], predicted, measured);
+    }
+    fit_verdict_free(&verdict);
+    fit_report_free(&report);
+    fit_data_free(&data);
 }
 
 static struct trial attention(const char *gpu, const char *context, const char *generation)
