@@ -12,6 +12,7 @@ struct prompt_fits {
     double watermark_frac;
     int32_t swap_in_asks;
     int32_t hits;
+    int32_t paused_prompt_tokens;
 };
 
 static const struct ifl_param params[] = {
@@ -25,17 +26,28 @@ static const struct ifl_param params[] = {
      "",
      "blocks of a prompt that the prefix cache holds: others use them already, so that only the "
      "rest must be free (nano-vLLM), or as many must be free as if it held none (vLLM v0)"},
+    {"paused_prompt_tokens", IFL_INT, offsetof(struct prompt_fits, paused_prompt_tokens), 0, 0,
+     1 << 30, NULL, "tokens",
+     "most tokens of a paused request that count as its prompt, as in batching capacity; 0: any"},
 };
+
+static int32_t prompt_of(const struct prompt_fits *p, const struct ifl_request *r)
+{
+    const int32_t n_tokens = ifl_n_tokens(r);
+    return p->paused_prompt_tokens > 0 && r->n_preempted > 0
+               ? ifl_min(n_tokens, p->paused_prompt_tokens)
+               : n_tokens;
+}
 
 /* Sequences of a group share the prompt: its whole blocks count once. */
 static int32_t blocks_asked(const struct prompt_fits *p, const struct ifl_view *view,
                             struct ifl_step *step, const struct ifl_request *r)
 {
     const int32_t block_tokens = view->limits->block_tokens;
-    const int32_t need = ifl_need(step, r, ifl_n_tokens(r));
+    const int32_t need = ifl_need(step, r, prompt_of(p, r));
     if (p->hits == HITS_SAVED)
         return need;
-    const int32_t whole = (ifl_n_tokens(r) + block_tokens - 1) / block_tokens;
+    const int32_t whole = (prompt_of(p, r) + block_tokens - 1) / block_tokens;
     return ifl_max(whole, need);
 }
 
@@ -58,7 +70,7 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     if (n_blocks - need < watermark)
         return ifl_admission(IFL_NEVER_FITS, 0);
     const bool fits = step->n_free_blocks - need >= watermark;
-    return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_tokens(r));
+    return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, prompt_of(p, r));
 }
 
 static const struct ifl_admit_ops ops = {ask};

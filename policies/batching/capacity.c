@@ -10,7 +10,12 @@
  * The walk: when blocks run short, running and waiting requests are visited in one rank order. A
  * request that lacks blocks pauses the last running request not visited yet. Behind the first
  * paused request no request starts. The walk is also used when another request may rank before a
- * decode: a paused request that is first in the queue, or a prompt that has begun. */
+ * decode: a paused request that is first in the queue, or a prompt that has begun.
+ *
+ * In 1.2 (tensorrt_llm/_torch/pyexecutor/py_executor.py) the walk is made one step ahead, and a
+ * pause keeps max_input_len tokens of a request, 2048: what it had computed beyond them it decodes
+ * again, a token a step (LlmRequest::pause in cpp/include/tensorrt_llm/batch_manager/llmRequest.h).
+ */
 #include "inflight/minmax.h"
 #include "inflight/policy.h"
 
@@ -25,6 +30,8 @@ struct capacity {
     int32_t chunking;
     int32_t chunk_unit_tokens; /* 0: a block */
     int32_t join;
+    int32_t paused_prompt_tokens; /* 0: any */
+    bool ahead;
 };
 
 static const struct ifl_param params[] = {
@@ -40,7 +47,63 @@ static const struct ifl_param params[] = {
      "chunks that do not end their prompt are multiples of it; 0: a block's tokens"},
     {"join", IFL_CHOICE, offsetof(struct capacity, join), JOIN_ALWAYS, 0, 0, "always|when-idle", "",
      "when-idle: nobody starts while someone runs (STATIC_BATCH)"},
+    {"paused_prompt_tokens", IFL_INT, offsetof(struct capacity, paused_prompt_tokens), 0, 0,
+     1 << 30, NULL, "tokens",
+     "most tokens that a paused request computes again as a prompt (max_input_len); those behind "
+     "them it decodes again, one a step; 0: any"},
+    {"ahead", IFL_BOOL, offsetof(struct capacity, ahead), 0, 0, 1, NULL, "",
+     "a step is planned as the one before it begins (the overlap scheduler)"},
 };
+
+struct last_step {
+    int64_t start_ns; /* of the step planned last, or of the first that it promised */
+};
+
+static struct last_step *last_step_of(const void *self)
+{
+    return ifl_state(self);
+}
+
+/* False of a request that ended with the last token it may have, which a plan made ahead knows
+ * (GENERATION_TO_COMPLETE): it is not scheduled and takes no seat. */
+static bool may_go_on(const struct ifl_view *view, const struct ifl_request *r)
+{
+    return ifl_n_out(r) < r->n_max_new && ifl_n_tokens(r) < view->limits->max_model_tokens;
+}
+
+/* Those that may not go on have given their seats back. */
+static bool seats_are_free_ahead(const struct capacity *p, const struct ifl_view *view,
+                                 struct ifl_step *step)
+{
+    const struct ifl_requests running = ifl_running(step);
+    int32_t n = step->n_running_seqs;
+    for (size_t i = 0; i < running.n; i++)
+        n -= may_go_on(view, running.of[i]) ? 0 : running.of[i]->n_seqs;
+    return n < p->max_seqs;
+}
+
+static inline bool seats_are_taken(const struct capacity *p, const struct ifl_view *view,
+                                   struct ifl_step *step)
+{
+    return step->n_running_seqs >= p->max_seqs &&
+           !(p->ahead && seats_are_free_ahead(p, view, step));
+}
+
+/* True if a paused request has its prompt again and decodes what it had decoded before. */
+static bool decodes_again(const struct capacity *p, const struct ifl_request *r)
+{
+    return p->paused_prompt_tokens > 0 && r->n_preempted > 0 && !ifl_decodes(r) &&
+           ifl_n_computed(r) >= p->paused_prompt_tokens;
+}
+
+/* Tokens that r has to compute before its next token, or before it decodes again. */
+static int32_t todo_of(const struct capacity *p, const struct ifl_request *r)
+{
+    const int32_t todo = ifl_todo(r);
+    if (p->paused_prompt_tokens == 0 || r->n_preempted == 0)
+        return todo;
+    return ifl_min(todo, ifl_max(p->paused_prompt_tokens - ifl_n_computed(r), 1));
+}
 
 static int32_t unit_tokens(const struct capacity *p, const struct ifl_view *view)
 {
@@ -51,7 +114,7 @@ static int32_t unit_tokens(const struct capacity *p, const struct ifl_view *view
 static int32_t share_of(const struct capacity *p, const struct ifl_view *view,
                         const struct ifl_request *r, int32_t left)
 {
-    const int32_t todo = ifl_todo(r), unit = unit_tokens(p, view);
+    const int32_t todo = todo_of(p, r), unit = unit_tokens(p, view);
     if (todo <= left)
         return todo;
     return p->chunking == CHUNKING_NONE || left < unit ? 0 : left / unit * unit;
@@ -63,7 +126,7 @@ static bool never_fits(const struct capacity *p, const struct ifl_view *view,
                        const struct ifl_request *r)
 {
     const int32_t most = p->max_batched_tokens;
-    return ifl_todo(r) > most && (p->chunking == CHUNKING_NONE || unit_tokens(p, view) > most);
+    return todo_of(p, r) > most && (p->chunking == CHUNKING_NONE || unit_tokens(p, view) > most);
 }
 
 static bool may_join(const struct capacity *p, const struct ifl_view *view)
@@ -73,13 +136,22 @@ static bool may_join(const struct capacity *p, const struct ifl_view *view)
 
 /* ---- blocks suffice: decodes are scheduled already ---- */
 
-static void continue_prompts(const struct capacity *p, const struct ifl_view *view,
-                             struct ifl_step *step)
+static void continue_some(const struct capacity *p, const struct ifl_view *view,
+                          struct ifl_step *step, bool decode_again)
 {
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
     while ((r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
-        ifl_give(step, r, share_of(p, view, r, p->max_batched_tokens - step->n_tokens), 0);
+        if (decodes_again(p, r) == decode_again)
+            ifl_give(step, r, share_of(p, view, r, p->max_batched_tokens - step->n_tokens), 0);
+}
+
+static void continue_prompts(const struct capacity *p, const struct ifl_view *view,
+                             struct ifl_step *step)
+{
+    if (p->paused_prompt_tokens > 0)
+        continue_some(p, view, step, true);
+    continue_some(p, view, step, false);
 }
 
 /* ---- equal progress ---- */
@@ -101,13 +173,13 @@ static const struct ifl_request *next_context(struct contexts *of)
     return r;
 }
 
-static int64_t tokens_at_level(struct ifl_step *step, int32_t level)
+static int64_t tokens_at_level(const struct capacity *p, struct ifl_step *step, int32_t level)
 {
     struct contexts contexts = {.step = step};
     const struct ifl_request *r;
     int64_t n = 0;
     while ((r = next_context(&contexts)))
-        n += ifl_min(ifl_todo(r), level);
+        n += ifl_min(todo_of(p, r), level);
     return n;
 }
 
@@ -131,14 +203,14 @@ static void progress_equally(const struct capacity *p, const struct ifl_view *vi
     struct contexts again = {.step = step}, contexts = {.step = step};
     const struct ifl_request *r;
     int32_t level = 0;
-    while (tokens_at_level(step, level + unit) <= left &&
-           tokens_at_level(step, level + unit) > tokens_at_level(step, level))
+    while (tokens_at_level(p, step, level + unit) <= left &&
+           tokens_at_level(p, step, level + unit) > tokens_at_level(p, step, level))
         level += unit;
-    int64_t spare = left - tokens_at_level(step, level), spare_after = spare;
+    int64_t spare = left - tokens_at_level(p, step, level), spare_after = spare;
     while ((r = next_context(&again)))
-        (void)grown(ifl_min(ifl_todo(r), level), ifl_todo(r), unit, &spare_after);
+        (void)grown(ifl_min(todo_of(p, r), level), todo_of(p, r), unit, &spare_after);
     while ((r = next_context(&contexts))) {
-        const int32_t todo = ifl_todo(r);
+        const int32_t todo = todo_of(p, r);
         const int32_t n = grown(ifl_min(todo, level), todo, unit, &spare);
         ifl_give(step, r, grown(n, todo, unit, &spare_after), 0);
     }
@@ -149,19 +221,21 @@ static void progress_equally(const struct capacity *p, const struct ifl_view *vi
 /* In rank order until one must wait. With equal progress a prompt starts here without tokens, if
  * the budget has a first unit for it and for all prompts before it. */
 static void start_prompts(const struct capacity *p, const struct ifl_view *view,
-                          struct ifl_step *step)
+                          struct ifl_step *step, int64_t since_ns)
 {
     const bool equal = p->chunking == CHUNKING_EQUAL;
     const int32_t unit = unit_tokens(p, view);
-    int64_t promised = equal ? tokens_at_level(step, unit) : 0;
+    int64_t promised = equal ? tokens_at_level(p, step, unit) : 0;
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    while (step->n_running_seqs < p->max_seqs && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+    while (!seats_are_taken(p, view, step) && (r = ifl_next(step, IFL_IN_WAITING, &cursor))) {
+        if (r->arrival_ns > since_ns)
+            continue;
         if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
             continue;
         const int32_t left = p->max_batched_tokens - step->n_tokens;
         const int32_t n = equal ? 0 : share_of(p, view, r, left);
-        const int32_t first = ifl_min(ifl_todo(r), unit);
+        const int32_t first = ifl_min(todo_of(p, r), unit);
         enum ifl_verdict verdict = IFL_WAIT;
         if (never_fits(p, view, r))
             verdict = ifl_never(step, r, too_long);
@@ -177,17 +251,23 @@ static void start_prompts(const struct capacity *p, const struct ifl_view *view,
 /* ---- blocks are short: the walk ---- */
 
 struct walk {
+    int64_t since_ns; /* requests that arrived later are not known yet */
     int32_t n_decodes_ahead, n_running_ahead;
     bool joins; /* requests may still start */
 };
 
-static void count_ahead(struct ifl_step *step, struct walk *walk)
+static bool takes_one(const struct capacity *p, const struct ifl_request *r)
+{
+    return ifl_decodes(r) || decodes_again(p, r);
+}
+
+static void count_ahead(const struct capacity *p, struct ifl_step *step, struct walk *walk)
 {
     const struct ifl_requests running = ifl_running(step);
     walk->n_running_ahead = (int32_t)running.n;
     walk->n_decodes_ahead = 0;
     for (size_t i = 0; i < running.n; i++)
-        walk->n_decodes_ahead += ifl_decodes(running.of[i]);
+        walk->n_decodes_ahead += takes_one(p, running.of[i]);
 }
 
 /* Tokens for a prompt; those of the decodes that are not visited yet are set aside. With equal
@@ -204,9 +284,9 @@ static bool finds_tokens(const struct capacity *p, const struct ifl_view *view,
                          struct ifl_step *step, const struct ifl_request *r, int32_t n,
                          const struct walk *walk)
 {
-    const int32_t unit = unit_tokens(p, view), first = ifl_min(ifl_todo(r), unit);
+    const int32_t unit = unit_tokens(p, view), first = ifl_min(todo_of(p, r), unit);
     const int32_t left = p->max_batched_tokens - step->n_tokens - walk->n_decodes_ahead;
-    return p->chunking == CHUNKING_EQUAL ? tokens_at_level(step, unit) + first <= left : n > 0;
+    return p->chunking == CHUNKING_EQUAL ? tokens_at_level(p, step, unit) + first <= left : n > 0;
 }
 
 /* Returns false to stop the walk. With chunking, a request without tokens is skipped so that
@@ -215,7 +295,7 @@ static bool pass_waiting(const struct capacity *p, const struct ifl_view *view,
                          struct ifl_step *step, const struct ifl_request *r, struct walk *walk)
 {
     const int32_t n = tokens_in_walk(p, view, step, r, walk);
-    if (step->n_running_seqs >= p->max_seqs)
+    if (seats_are_taken(p, view, step))
         return false;
     if (ifl_dropped_as_too_wide(step, r, p->max_seqs))
         return true;
@@ -244,16 +324,18 @@ static bool goes_on(const struct ifl_step *step, struct walk *walk)
 }
 
 static void walk_everyone(const struct capacity *p, const struct ifl_view *view,
-                          struct ifl_step *step)
+                          struct ifl_step *step, int64_t since_ns)
 {
-    struct walk walk = {.joins = may_join(p, view)};
+    struct walk walk = {.since_ns = since_ns, .joins = may_join(p, view)};
     struct ifl_cursor cursor = {{0}};
     const struct ifl_request *r;
-    count_ahead(step, &walk);
+    count_ahead(p, step, &walk);
     while ((r = ifl_next(step, IFL_IN_RUNNING | IFL_IN_WAITING, &cursor))) {
-        const bool runs = r->state == IFL_RUNNING, decodes = runs && ifl_decodes(r);
+        const bool runs = r->state == IFL_RUNNING, decodes = runs && takes_one(p, r);
         walk.n_decodes_ahead -= decodes;
         walk.n_running_ahead -= runs;
+        if (p->ahead && (runs ? !may_go_on(view, r) : r->arrival_ns > walk.since_ns))
+            continue;
         if (runs)
             ifl_give(step, r, decodes ? 1 : tokens_in_walk(p, view, step, r, &walk), 0);
         else if (must_wait(p, view, step, r, &walk) && !goes_on(step, &walk))
@@ -281,12 +363,41 @@ static bool prompt_has_begun(const struct capacity *p, const struct ifl_view *vi
     return p->chunking == CHUNKING_FIRST_COME && view->n_swapped == 0 && step->n_in_prefill > 0;
 }
 
-static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+/* A plan made ahead knows what had arrived when the last step began. */
+static int64_t known_until_ns(const void *self, const struct ifl_view *view)
 {
-    const struct capacity *p = self;
+    return view->n_tries == 0 ? last_step_of(self)->start_ns : IFL_NEVER;
+}
+
+static bool hides(struct ifl_step *step, int64_t since_ns)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (since_ns < IFL_NEVER && (r = ifl_next(step, IFL_IN_WAITING, &cursor)))
+        if (r->arrival_ns > since_ns)
+            return true;
+    return false;
+}
+
+static void promise(const struct capacity *p, const struct ifl_view *view, struct ifl_step *step,
+                    int64_t since_ns)
+{
+    if (!p->ahead)
+        ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
+    else if (hides(step, since_ns))
+        ifl_wake(step, view->now_ns);
+    else if (step->n_prefill_tokens == 0 && step->n_swapped_in == 0)
+        ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
+}
+
+static void make_plan(const struct capacity *p, const struct ifl_view *view, struct ifl_step *step,
+                      int64_t since_ns)
+{
     if (paused_one_is_next(view, step) || prompt_has_begun(p, view, step) ||
         !ifl_schedule_ready(step, 0)) {
-        walk_everyone(p, view, step);
+        walk_everyone(p, view, step, since_ns);
+        if (hides(step, since_ns))
+            ifl_wake(step, view->now_ns);
         return;
     }
     if (p->chunking != CHUNKING_EQUAL && (size_t)step->n_requests < view->n_running)
@@ -294,10 +405,23 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     if (view->n_swapped > 0 && step->n_preempted == 0)
         ifl_return_swapped(step, p->max_seqs);
     if (may_join(p, view) && step->n_preempted == 0 && step->n_swapped == 0)
-        start_prompts(p, view, step);
+        start_prompts(p, view, step, since_ns);
     if (p->chunking == CHUNKING_EQUAL)
         progress_equally(p, view, step);
-    ifl_promise_to_the_last(step, INT32_MAX, IFL_NEVER, 0);
+    promise(p, view, step, since_ns);
+}
+
+static void plan(const void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    const struct capacity *p = self;
+    if (!p->ahead) {
+        make_plan(p, view, step, IFL_NEVER);
+        return;
+    }
+    ifl_plan_ahead(step);
+    make_plan(p, view, step, known_until_ns(self, view));
+    if (step->n_tokens > 0)
+        last_step_of(self)->start_ns = view->now_ns;
 }
 
 static const struct ifl_batching_ops ops = {plan};
@@ -309,5 +433,6 @@ const struct ifl_policy policy_batching_capacity = {
     .params = params,
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct capacity),
+    .state_bytes = sizeof(struct last_step),
     .ops.batching = &ops,
 };

@@ -17,6 +17,7 @@ struct tail {
     int32_t fate;
     int32_t place;
     int32_t scheduled;
+    bool spares_ended;
 };
 
 static const struct ifl_param params[] = {
@@ -31,11 +32,15 @@ static const struct ifl_param params[] = {
      "where a recomputed victim waits: before everyone, by its rank, as if it had just arrived"},
     {"scheduled", IFL_CHOICE, offsetof(struct tail, scheduled), SCHEDULED_KEEP, 0, 0, "keep|undo",
      "", "requests that the step has scheduled already: spared, or undone like any other"},
+    {"spares_ended", IFL_BOOL, offsetof(struct tail, spares_ended), 0, 0, 1, NULL, "",
+     "where plans are made ahead: a request that has had all tokens it may have keeps its blocks "
+     "until it leaves (TensorRT-LLM)"},
 };
 
 static bool eligible(const struct tail *p, const struct ifl_request *r)
 {
-    return r->state == IFL_RUNNING && (ifl_n_now(r) == 0 || p->scheduled == SCHEDULED_UNDO);
+    return r->state == IFL_RUNNING && (ifl_n_now(r) == 0 || p->scheduled == SCHEDULED_UNDO) &&
+           !(p->spares_ended && ifl_n_out(r) >= r->n_max_new);
 }
 
 static const struct ifl_request *last_started(const struct tail *p, struct ifl_step *step)
