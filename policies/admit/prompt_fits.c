@@ -67,7 +67,8 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
         return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, ifl_n_computed(r) + n);
     }
     const int32_t need = blocks_asked(p, view, step, r);
-    if (n_blocks - need < watermark)
+    const int32_t later = p->paused_prompt_tokens > 0 ? ifl_need(step, r, ifl_n_tokens(r)) : need;
+    if (n_blocks - ifl_max(need, later) < watermark)
         return ifl_admission(IFL_NEVER_FITS, 0);
     const bool fits = step->n_free_blocks - need >= watermark;
     return ifl_admission(fits ? IFL_YES : IFL_NO_BLOCKS, prompt_of(p, r));

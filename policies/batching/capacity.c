@@ -89,11 +89,12 @@ static inline bool seats_are_taken(const struct capacity *p, const struct ifl_vi
            !(p->ahead && seats_are_free_ahead(p, view, step));
 }
 
-/* True if a paused request has its prompt again and decodes what it had decoded before. */
+/* True if a paused request has its prompt again and decodes what it had decoded before. With equal
+ * progress it is one of the prompts, with a token to go. */
 static bool decodes_again(const struct capacity *p, const struct ifl_request *r)
 {
-    return p->paused_prompt_tokens > 0 && r->n_preempted > 0 && !ifl_decodes(r) &&
-           ifl_n_computed(r) >= p->paused_prompt_tokens;
+    return p->paused_prompt_tokens > 0 && p->chunking != CHUNKING_EQUAL && r->n_preempted > 0 &&
+           !ifl_decodes(r) && ifl_n_computed(r) >= p->paused_prompt_tokens;
 }
 
 /* Tokens that r has to compute before its next token, or before it decodes again. */
@@ -420,8 +421,12 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
     }
     ifl_plan_ahead(step);
     make_plan(p, view, step, known_until_ns(self, view));
-    if (step->n_tokens > 0)
-        last_step_of(self)->start_ns = view->now_ns;
+}
+
+static void on_step_start(void *self, const struct ifl_view *view, struct ifl_step *step)
+{
+    (void)step;
+    *last_step_of(self) = (struct last_step){.start_ns = view->now_ns};
 }
 
 static const struct ifl_batching_ops ops = {plan};
@@ -434,5 +439,7 @@ const struct ifl_policy policy_batching_capacity = {
     .n_params = sizeof params / sizeof *params,
     .params_bytes = sizeof(struct capacity),
     .state_bytes = sizeof(struct last_step),
+    .on_step_start = on_step_start,
+    .steady = ifl_always_steady,
     .ops.batching = &ops,
 };
