@@ -7,6 +7,7 @@
 #ifndef INFLIGHT_COMPARE_H
 #define INFLIGHT_COMPARE_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "inflight/error.h"
@@ -14,18 +15,33 @@
 /* Takes a note of a comparison, such as a point that only one run has. */
 typedef void ifl_compare_note_fn(void *context, const char *text);
 
+/* A row of the CSV file: the difference of a point in a metric. Without an interval half_width and
+ * p_value are NaN. */
+struct ifl_compare_row {
+    size_t n_keys;
+    const char *const *keys, *const *values; /* [n_keys] of the point */
+    const char *metric;
+    bool by_request; /* false: paired by replication */
+    size_t n_pairs, n_samples;
+    double base, other, difference, half_width, p_value, lower_frac, higher_frac;
+};
+/* Takes a row, which is valid during the call. A negative code ends the comparison. */
+typedef int ifl_compare_row_fn(void *context, const struct ifl_compare_row *row,
+                               struct ifl_error *error);
+
 struct ifl_comparison {
     const char *base_dir, *other_dir; /* of runs; the same if `key` tells their points apart */
     /* NULL, or a swept key, by its full name or the last part of it: compare the points of the base
      * with base_value of this key with the points of the other run with other_value. */
     const char *key, *base_value, *other_value;
-    const char *out_path;     /* of the CSV file */
+    const char *out_path;     /* of the CSV file; NULL: none */
+    ifl_compare_row_fn *take; /* called for each row; NULL: not called */
     FILE *table;              /* a table for a terminal; NULL: none */
     ifl_compare_note_fn *say; /* NULL: silent */
     void *context;
 };
 
-/* Writes out_path, a row a point and metric: the swept keys, then
+/* Writes out_path, and hands to `take`, a row a point and metric: the swept keys, then
  *
  *     paired_by,metric,pairs,samples,base,other,difference,difference_ci95,p_value,
  *     lower_frac,higher_frac

@@ -105,12 +105,50 @@ static int write_finding(struct comparing *c, size_t group, const struct finding
     return IFL_OK;
 }
 
+static int hand_on(const struct comparing *c, size_t group, const struct finding *finding,
+                   struct ifl_error *error)
+{
+    const struct ifl_comparison *of = c->matching.of;
+    const struct difference *d = &finding->difference;
+    const char *keys[MATCHING_MAX_KEYS], *values[MATCHING_MAX_KEYS];
+    const size_t n_keys = matching_n_names(&c->matching);
+    for (size_t k = 0; k < n_keys; k++) {
+        keys[k] = matching_name(&c->matching, k);
+        values[k] = matching_value(&c->matching, group, k);
+    }
+    const struct ifl_compare_row row = {
+        .n_keys = n_keys,
+        .keys = keys,
+        .values = values,
+        .metric = finding->metric,
+        .by_request = finding->paired_by == BY_REQUEST,
+        .n_pairs = d->n_pairs,
+        .n_samples = d->n_samples,
+        .base = d->base,
+        .other = d->other,
+        .difference = d->of.mean,
+        .half_width = d->of.half_width,
+        .p_value = d->p_value,
+        .lower_frac = d->lower_frac,
+        .higher_frac = d->higher_frac,
+    };
+    return of->take(of->context, &row, error);
+}
+
+static int put_finding(struct comparing *c, size_t group, const struct finding *finding,
+                       struct ifl_error *error)
+{
+    const struct ifl_comparison *of = c->matching.of;
+    int code = of->out_path ? write_finding(c, group, finding, error) : IFL_OK;
+    return code || !of->take ? code : hand_on(c, group, finding, error);
+}
+
 static int write_group(struct comparing *c, size_t group, struct ifl_error *error)
 {
     int code = find_all(c, group, error);
     for (size_t i = 0; i < c->n && !code; i++)
         if (c->findings[i].difference.n_pairs > 0)
-            code = write_finding(c, group, &c->findings[i], error);
+            code = put_finding(c, group, &c->findings[i], error);
     if (!code && c->matching.of->table)
         compare_print_row(c->matching.of->table, &c->matching, group, c->findings, c->n);
     return code;
@@ -118,9 +156,11 @@ static int write_group(struct comparing *c, size_t group, struct ifl_error *erro
 
 static int write_all(struct comparing *c, struct ifl_error *error)
 {
-    if (whole_open(&c->file, c->matching.of->out_path, error))
-        return error->code;
-    int code = write_head(c, error);
+    const char *path = c->matching.of->out_path;
+    int code = path ? whole_open(&c->file, path, error) : IFL_OK;
+    if (code)
+        return code;
+    code = path ? write_head(c, error) : IFL_OK;
     if (!code && c->matching.of->table)
         compare_print_head(c->matching.of->table, &c->matching);
     for (size_t group = 0; group < c->matching.n_groups && !code; group++)

@@ -1,14 +1,12 @@
-/* Batch, queue and K/V pool over time, from steps.csv. A run of any length has a few hundred bins
- * of time-weighted sums; when the last bin is full, neighbours are merged into bins of twice the
- * width. Between steps batch, queue and pool count as empty. */
+/* Batch, queue and K/V pool over time, from steps.csv, as means of a few hundred bins. Between
+ * steps batch, queue and pool count as empty. */
 #include <math.h>
 #include <string.h>
 
-#include "inflight/minmax.h"
 #include "plot/figures.h"
+#include "tables/time_bins.h"
 
 enum { N_BINS = 480 };
-static const double first_width_s = 1.0 / 1024; /* binary fractions: merging is exact */
 
 enum {
     POINT,
@@ -33,38 +31,9 @@ static const char *const columns[N_COLUMNS] = {
 enum tracked { BATCH, QUEUE, TOKENS, RESERVED, INTERNAL, N_TRACKED };
 
 struct track {
-    double origin_s, width_s; /* width 0: no step has come yet */
-    size_t n_bins;            /* bins with data */
+    struct time_bins bins;
     double n_replicas, pool_slots;
-    double sum[N_BINS][N_TRACKED]; /* value x seconds */
 };
-
-static void merge_bins(struct track *track)
-{
-    for (size_t i = 0; i < N_BINS; i++)
-        for (size_t which = 0; which < N_TRACKED; which++)
-            track->sum[i][which] =
-                i < N_BINS / 2 ? track->sum[2 * i][which] + track->sum[2 * i + 1][which] : 0;
-    track->width_s *= 2;
-    track->n_bins = (track->n_bins + 1) / 2;
-}
-
-/* The values hold from begin to end, seconds behind the origin. */
-static void add_span(struct track *track, double begin_s, double end_s,
-                     const double value[N_TRACKED])
-{
-    while (end_s > track->width_s * N_BINS)
-        merge_bins(track);
-    for (size_t i = (size_t)(begin_s / track->width_s); i < N_BINS; i++) {
-        const double from_s = fmax(begin_s, (double)i * track->width_s),
-                     to_s = fmin(end_s, (double)(i + 1) * track->width_s);
-        if (to_s <= from_s)
-            break;
-        for (size_t which = 0; which < N_TRACKED; which++)
-            track->sum[i][which] += value[which] * (to_s - from_s);
-        track->n_bins = ifl_max(track->n_bins, i + 1);
-    }
-}
 
 static int take_step(void *context, size_t series, size_t replication, const double *of,
                      struct ifl_error *error)
@@ -75,14 +44,9 @@ static int take_step(void *context, size_t series, size_t replication, const dou
     struct track *track = (struct track *)context + series;
     const double value[N_TRACKED] = {of[PREFILL_SEQS] + of[DECODE_SEQS], of[WAITING] + of[SWAPPED],
                                      of[TOKEN_SLOTS], of[RESERVED_SLOTS], of[INTERNAL_SLOTS]};
-    if (track->width_s == 0) {
-        track->origin_s = of[START];
-        track->width_s = first_width_s;
-    }
     track->n_replicas = fmax(track->n_replicas, of[REPLICA] + 1);
     track->pool_slots = of[POOL_SLOTS];
-    const double begin_s = fmax(of[START] - track->origin_s, 0);
-    add_span(track, begin_s, begin_s + of[DURATION], value);
+    time_bins_add(&track->bins, of[START], of[DURATION], value);
     return IFL_OK;
 }
 
@@ -92,16 +56,17 @@ typedef size_t cells_fn(const struct track *track, size_t bin, struct figure_num
 
 static size_t batch_cells(const struct track *track, size_t bin, struct figure_number *cells)
 {
-    cells[0] = figure_number(track->sum[bin][BATCH] / track->width_s);
-    cells[1] = figure_number(track->sum[bin][QUEUE] / track->width_s);
+    cells[0] = figure_number(time_bins_sum(&track->bins, bin, BATCH) / track->bins.width_s);
+    cells[1] = figure_number(time_bins_sum(&track->bins, bin, QUEUE) / track->bins.width_s);
     return 2;
 }
 
 static size_t kv_cells(const struct track *track, size_t bin, struct figure_number *cells)
 {
-    const double all = track->width_s * track->pool_slots * track->n_replicas,
-                 tokens = track->sum[bin][TOKENS] / all, reserved = track->sum[bin][RESERVED] / all,
-                 internal = track->sum[bin][INTERNAL] / all;
+    const double all = track->bins.width_s * track->pool_slots * track->n_replicas,
+                 tokens = time_bins_sum(&track->bins, bin, TOKENS) / all,
+                 reserved = time_bins_sum(&track->bins, bin, RESERVED) / all,
+                 internal = time_bins_sum(&track->bins, bin, INTERNAL) / all;
     cells[0] = figure_number(tokens);
     cells[1] = figure_number(reserved);
     cells[2] = figure_number(internal);
@@ -115,10 +80,11 @@ static int write_track(struct whole_file *file, const struct plot *plot, size_t 
     const struct series_point *point = &plot->set->points[plot->chosen[series]];
     const struct figure_number number = figure_series_number(point),
                                rate = figure_number(point->rate_rps);
-    for (size_t i = 0; track->n_bins && i <= track->n_bins; i++) {
+    const struct time_bins *bins = &track->bins;
+    for (size_t i = 0; bins->n_bins && i <= bins->n_bins; i++) {
         struct figure_number value[4];
-        const struct figure_number at = figure_number(track->origin_s + (double)i * track->width_s);
-        const size_t bin = i < track->n_bins ? i : i - 1, n = fill(track, bin, value);
+        const struct figure_number at = figure_number(bins->origin_s + (double)i * bins->width_s);
+        const size_t bin = i < bins->n_bins ? i : i - 1, n = fill(track, bin, value);
         const char *cells[9] = {number.text, plot->set->names[series], rate.text,
                                 figure_saturated(point), at.text};
         for (size_t c = 0; c < n; c++)
@@ -137,13 +103,19 @@ static int write_tracks(struct whole_file *file, const struct plot *plot, const 
     bool any = false;
     if (!tracks)
         return ifl_fail_nomem(error);
-    int code = figure_scan(plot, "steps.csv", N_COLUMNS, columns, take_step, tracks, error);
+    int code = IFL_OK;
+    for (size_t series = 0; series < n && !code; series++)
+        code = time_bins_make(&tracks[series].bins, N_BINS, N_TRACKED, error);
+    if (!code)
+        code = figure_scan(plot, "steps.csv", N_COLUMNS, columns, take_step, tracks, error);
     if (!code)
         code = whole_write(file, header, error);
     for (size_t series = 0; series < n && !code; series++) {
         code = write_track(file, plot, series, &tracks[series], fill, error);
-        any |= tracks[series].n_bins > 0;
+        any |= tracks[series].bins.n_bins > 0;
     }
+    for (size_t series = 0; series < n; series++)
+        time_bins_free(&tracks[series].bins);
     free(tracks);
     return code || any ? code : FIGURE_EMPTY;
 }

@@ -6,7 +6,7 @@
 
 #include "inflight/error.h"
 
-enum { SCAN_MAX_COLUMNS = 12 };
+enum { SCAN_MAX_COLUMNS = 16 };
 
 /* value: [n] in the order of the names, NaN for an empty cell. A negative code ends the scan. */
 typedef int scan_row_fn(void *context, const double *value, struct ifl_error *error);

@@ -208,3 +208,36 @@ Test(compare, other_requests_under_the_same_id)
                        "%s", error.text);
     part(&pair);
 }
+
+struct taken {
+    size_t n;
+    double ttft_s;
+};
+
+static int take_row(void *context, const struct ifl_compare_row *row, struct ifl_error *unused)
+{
+    (void)unused;
+    struct taken *taken = context;
+    taken->n++;
+    if (strcmp(row->metric, "mean_ttft_s") == 0 && !row->by_request &&
+        strcmp(row->values[0], "2") == 0)
+        taken->ttft_s = row->difference;
+    return row->n_keys == 1 && strcmp(row->keys[0], "rate") == 0 ? IFL_OK : IFL_E_INPUT;
+}
+
+/* Without a path no file is written; the rows are handed on all the same, and can end it. */
+Test(compare, rows_for_a_caller)
+{
+    struct pair pair = pair_of("rate,requests,mean_ttft_s\n1,3,0.5\n2,4,1.5\n",
+                               "rate,requests,mean_ttft_s\n1,3,0.25\n2,4,4\n");
+    struct taken taken = {0};
+    const struct ifl_comparison of = {.base_dir = pair.base.dir,
+                                      .other_dir = pair.other.dir,
+                                      .take = take_row,
+                                      .context = &taken};
+    cr_assert_eq(ifl_compare(&of, &error), IFL_OK, "%s", error.text);
+    cr_expect_eq(taken.n, 4, "two points of two metrics");
+    cr_expect_float_eq(taken.ttft_s, 2.5, 1e-12);
+    cr_expect_null(scratch_read(&pair.other, "compare.csv"));
+    part(&pair);
+}
