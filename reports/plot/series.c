@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tables/columns.h"
+#include "tables/run_name.h"
 
 /* ---- reading the runs ---- */
 
@@ -87,15 +88,6 @@ static int read_run(struct series_run *run, const char *dir, struct ifl_error *e
 
 /* ---- naming the series ---- */
 
-const char *series_run_name(const char *dir)
-{
-    const char *part = dir;
-    for (const char *c = dir; *c; c++)
-        if (*c == '/' && c[1] && c[1] != '/')
-            part = c + 1;
-    return part;
-}
-
 /* The name of a preset, a model or a GPU needs no key in a label; any other value does. */
 static bool speaks_for_itself(const char *key)
 {
@@ -116,9 +108,9 @@ static void print_key(FILE *to, const struct series_run *run, size_t row, size_t
 /* Runs of the same name in different folders are told apart by the whole path. */
 static const char *unique_name(const struct series_set *set, const struct series_run *run)
 {
-    const char *name = series_run_name(run->dir);
+    const char *name = run_name(run->dir);
     for (size_t i = 0; i < set->n_runs; i++)
-        if (&set->runs[i] != run && strcmp(series_run_name(set->runs[i].dir), name) == 0)
+        if (&set->runs[i] != run && strcmp(run_name(set->runs[i].dir), name) == 0)
             return run->dir;
     return name;
 }
@@ -132,7 +124,7 @@ static void print_name(FILE *to, const struct series_set *set, const struct seri
         if (!set->has_rate || key != run->rate)
             print_key(to, run, row, key);
     if (ftell(to) == 0)
-        fputs(series_run_name(run->dir), to);
+        fputs(run_name(run->dir), to);
 }
 
 /* gnuplot reads a backslash in a cell as the beginning of an escape, and ends a name at a comma or

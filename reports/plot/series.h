@@ -34,9 +34,6 @@ struct series_set {
     bool has_rate;
 };
 
-/* The last part of a path: what a run is called. */
-const char *series_run_name(const char *dir);
-
 int series_read(struct series_set *set, size_t n_runs, const char *const *run_dirs,
                 struct ifl_error *error);
 void series_free(struct series_set *set);

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "plot/series.h"
+#include "tables/run_name.h"
 
 /* Fowler, Noll and Vo's 64-bit hash, variant 1a. */
 static uint64_t hash_rest(FILE *file, const char *first_line)
@@ -25,10 +25,10 @@ static void put_run(FILE *to, const char *dir)
     if (file && fgets(line, sizeof line, file)) {
         const uint64_t hash = hash_rest(file, line);
         line[strcspn(line, "\n")] = '\0';
-        fprintf(to, "%s: %s, config.yaml fnv1a-64 %016llx", series_run_name(dir),
+        fprintf(to, "%s: %s, config.yaml fnv1a-64 %016llx", run_name(dir),
                 line + strspn(line, "# "), (unsigned long long)hash);
     } else {
-        fprintf(to, "%s: no config.yaml", series_run_name(dir));
+        fprintf(to, "%s: no config.yaml", run_name(dir));
     }
     if (file)
         fclose(file);

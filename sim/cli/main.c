@@ -15,7 +15,8 @@ static const struct command {
 } commands[] = {{"run", cli_run},           {"capacity", cli_capacity},   {"trace", cli_trace},
                 {"model", cli_model},       {"calibrate", cli_calibrate}, {"fit", cli_fit},
                 {"validate", cli_validate}, {"import", cli_import},       {"export", cli_export},
-                {"compare", cli_compare},   {"plot", cli_plot},           {"list", cli_list}};
+                {"compare", cli_compare},   {"plot", cli_plot},           {"report", cli_report},
+                {"list", cli_list}};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 static int fail_unknown(const char *word)

@@ -71,6 +71,10 @@ static const struct usage {
     {"plot", "figures of runs",
      "DIR... [-o DIR] [--figure NAME]... [--columns 1|2] [--rate REQUESTS_PER_S]",
      "`inflight list figures` names what can be drawn."},
+    {"report", "runs as one HTML page, to open in a browser without a network",
+     "DIR... [-o FILE.html] [--from SECONDS]",
+     "Without -o the page is report.html in the first folder. Single steps are shown from --from "
+     "on."},
     {"list", "what there is to choose from",
      "policies|presets|models|hardware|deployments|traces|keys|figures [NAME] [--plugin "
      "FILE.so]...",
