@@ -24,7 +24,7 @@ struct ifl_page_options {
 enum {
     IFL_PAGE_REQUESTS = 100000,
     IFL_PAGE_BINS = 32768,
-    IFL_PAGE_STEPS = 20000,
+    IFL_PAGE_STEPS = 16000,
     IFL_PAGE_WORK = 40000,
     IFL_PAGE_PAIRS = 4000, /* of a validation */
     IFL_PAGE_POINTS = 256

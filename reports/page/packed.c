@@ -1,5 +1,7 @@
 #include "page/packed.h"
 
+#include <math.h>
+
 int packed_put_names(const struct page *page, json_t *object, const struct packed_column *columns,
                      size_t n)
 {
@@ -19,10 +21,24 @@ int packed_put_names(const struct page *page, json_t *object, const struct packe
     return code;
 }
 
+static bool same(double a, double b)
+{
+    return (a <= b && a >= b) || (isnan(a) && isnan(b));
+}
+
+/* Rows without those at the end that repeat the one before them. */
+static size_t n_needed(const double *value, size_t n_rows, size_t stride)
+{
+    while (n_rows > 1 && same(value[(n_rows - 2) * stride], value[(n_rows - 1) * stride]))
+        n_rows--;
+    return n_rows;
+}
+
 static json_t *pack_column(const struct packed_column *column, const double *value, size_t n_rows,
                            size_t stride)
 {
     struct pack pack = {0};
+    n_rows = n_needed(value, n_rows, stride);
     for (size_t row = 0; row < n_rows; row++)
         if (column->as_differences)
             pack_delta(&pack, value[row * stride], column->scale);

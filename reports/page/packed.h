@@ -1,4 +1,5 @@
-/* Rows of a point as packed columns: {"point": 3, "n": 1000, "packed": ["...", ...]}. */
+/* Rows of a point as packed columns: {"point": 3, "n": 1000, "packed": ["...", ...]}. A column with
+ * fewer numbers than n repeats its last one. */
 #ifndef INFLIGHT_REPORTS_PAGE_PACKED_H
 #define INFLIGHT_REPORTS_PAGE_PACKED_H
 

@@ -8,13 +8,15 @@ const colour = (index) => `var(--c${index % 8})`;
 function mark(index, x, y, size, hollow) {
     const style = {fill: hollow ? 'var(--ground)' : colour(index), stroke: colour(index), 'stroke-width': 1.5};
     const paths = {
-        square: `M${x - size},${y - size}h${2 * size}v${2 * size}h${-2 * size}z`,
-        triangle: `M${x},${y - size}l${size},${2 * size}h${-2 * size}z`,
-        diamond: `M${x},${y - 1.3 * size}l${1.3 * size},${1.3 * size}l${-1.3 * size},${1.3 * size}l${-1.3 * size},${-1.3 * size}z`,
-        cross: `M${x - size},${y - size}l${2 * size},${2 * size}m0,${-2 * size}l${-2 * size},${2 * size}`,
+        square: `M${x - size},${y - size}h${2 * size}v${2 * size}h${- 2 * size}z`,
+        triangle: `M${x},${y - size}l${size},${2 * size}h${- 2 * size}z`,
+        diamond: `M${x},${y - 1.3 * size}l${1.3 * size},${1.3 * size}l${- 1.3 * size},${1.3 * size}l${- 1.3 * size},${
+            - 1.3 * size}z`,
+        cross: `M${x - size},${y - size}l${2 * size},${2 * size}m0,${- 2 * size}l${- 2 * size},${2 * size}`,
     };
     const shape = MARKS[index % 8];
-    return shape === 'circle' ? svg('circle', {cx: x, cy: y, r: size, ...style}) : svg('path', {d: paths[shape], ...style});
+    return shape === 'circle' ? svg('circle', {cx: x, cy: y, r: size, ...style}) :
+                                svg('path', {d: paths[shape], ...style});
 }
 
 /* ---- axes ---- */
@@ -40,17 +42,20 @@ function logTicks(low, high) {
     return ticks;
 }
 
-/* of: {label, log, min, max, digits}; values: what is to be seen; room: pixels. */
+const tickText = (value) =>
+    value !== 0 && (Math.abs(value) < 1e-3 || Math.abs(value) >= 1e6) ? value.toExponential() : String(value);
+
+/* of: {label, log, min, max}; values: what is to be seen; room: pixels. */
 function axisOf(of, values, room) {
     const seen = values.filter((value) => Number.isFinite(value) && (!of.log || value > 0));
-    let low = of.min !== undefined ? of.min : Math.min(...seenEnds(seen)), high = of.max !== undefined ? of.max : Math.max(...seenEnds(seen));
-    if (!Number.isFinite(low) || !Number.isFinite(high))
-        [low, high] = of.log ? [0.1, 1] : [0, 1];
-    if (!(high > low))
-        [low, high] = of.log ? [low / 2, high * 2] : [low, low + (Math.abs(low) || 1)];
-    const at = of.log ? (value) => room * Math.log(value / low) / Math.log(high / low) : (value) => room * (value - low) / (high - low);
+    let low = of.min !== undefined ? of.min : Math.min(...seenEnds(seen)),
+        high = of.max !== undefined ? of.max : Math.max(...seenEnds(seen));
+    if (!Number.isFinite(low) || !Number.isFinite(high)) [low, high] = of.log ? [0.1, 1] : [0, 1];
+    if (!(high > low)) [low, high] = of.log ? [low / 2, high * 2] : [low, low + (Math.abs(low) || 1)];
+    const at = of.log ? (value) => room * Math.log(value / low) / Math.log(high / low) :
+                        (value) => room * (value - low) / (high - low);
     const ticks = of.log ? logTicks(low, high) : linearTicks(low, high, Math.max(2, room / 75));
-    return {low, high, at, ticks, digits: of.digits || ((value) => String(value)), label: of.label};
+    return {low, high, at, ticks, digits: tickText, label: of.label};
 }
 
 /* Math.min takes no hundred thousand arguments. */
@@ -65,15 +70,21 @@ function seenEnds(seen) {
 
 /* ---- a chart ---- */
 
-const MARGIN = {left: 62, right: 14, top: 8, bottom: 40};
+const MARGIN = {
+    left: 62,
+    right: 14,
+    top: 8,
+    bottom: 40
+};
 
-/* spec: {title, x, y, height, series, zero, onPick, note}. A series is {name, style, line, step, dots, small, points}; a
- * point is {x, y, low, high, text, hollow, pick}. */
+/* spec: {title, x, y, height, series, zero, onPick, note}. A series is {name, style, line, step, dots, small, points};
+ * a point is {x, y, low, high, text, hollow, pick}. */
 class Chart {
     constructor(host) {
         this.host = host;
         this.cursor = null;
-        new ResizeObserver(() => this.spec && host.clientWidth !== this.drawnWidth && this.draw(this.spec)).observe(host);
+        new ResizeObserver(() => this.spec && host.clientWidth !== this.drawnWidth && this.draw(this.spec))
+            .observe(host);
     }
 
     draw(spec) {
@@ -85,10 +96,15 @@ class Chart {
         const all = spec.series.flatMap((of) => of.points);
         const ys = all.flatMap((point) => [point.y, point.low, point.high].filter((value) => value !== undefined));
         this.x = axisOf(spec.x, all.map((point) => point.x), this.width - MARGIN.left - MARGIN.right);
-        this.y = axisOf(spec.zero && !spec.y.log ? {min: 0, ...spec.y} : spec.y, ys, this.height - MARGIN.top - MARGIN.bottom);
+        this.y = axisOf(
+            spec.zero && !spec.y.log ? {min: 0, ...spec.y} : spec.y, ys, this.height - MARGIN.top - MARGIN.bottom);
         this.root = svg('svg', {
-            viewBox: `0 0 ${this.width} ${this.height}`, height: this.height, tabindex: 0, role: 'img',
-            'aria-label': `${spec.title}. Chart of ${spec.y.label} against ${spec.x.label}, ${spec.series.length} series: ` +
+            viewBox: `0 0 ${this.width} ${this.height}`,
+            height: this.height,
+            tabindex: 0,
+            role: 'img',
+            'aria-label':
+                `${spec.title}. Chart of ${spec.y.label} against ${spec.x.label}, ${spec.series.length} series: ` +
                 `${spec.series.map((of) => of.name).join(', ')}. Arrow keys read its values.`,
             onkeydown: (event) => this.key(event),
             onpointermove: (event) => this.hover(event),
@@ -110,42 +126,75 @@ class Chart {
     drawAxes() {
         const bottom = this.height - MARGIN.bottom, right = this.width - MARGIN.right;
         for (const tickAt of this.y.ticks)
-            this.root.append(svg('line', {class: 'grid', x1: MARGIN.left, x2: right, y1: this.py(tickAt), y2: this.py(tickAt)}),
+            this.root.append(
+                svg('line', {class: 'grid', x1: MARGIN.left, x2: right, y1: this.py(tickAt), y2: this.py(tickAt)}),
                 svg('text', {x: MARGIN.left - 6, y: this.py(tickAt) + 4, 'text-anchor': 'end'}, this.y.digits(tickAt)));
         for (const tickAt of this.x.ticks)
-            this.root.append(svg('line', {class: 'axis', x1: this.px(tickAt), x2: this.px(tickAt), y1: bottom, y2: bottom + 4}),
+            this.root.append(
+                svg('line', {class: 'axis', x1: this.px(tickAt), x2: this.px(tickAt), y1: bottom, y2: bottom + 4}),
                 svg('text', {x: this.px(tickAt), y: bottom + 17, 'text-anchor': 'middle'}, this.x.digits(tickAt)));
-        this.root.append(svg('path', {class: 'axis', d: `M${MARGIN.left},${MARGIN.top}V${bottom}H${right}`}),
+        this.root.append(
+            svg('path', {class: 'axis', d: `M${MARGIN.left},${MARGIN.top}V${bottom}H${right}`}),
             svg('text', {x: (MARGIN.left + right) / 2, y: this.height - 4, 'text-anchor': 'middle'}, this.x.label),
-            svg('text', {transform: `translate(12,${(MARGIN.top + bottom) / 2}) rotate(-90)`, 'text-anchor': 'middle'}, this.y.label));
+            svg('text', {transform: `translate(12,${(MARGIN.top + bottom) / 2}) rotate(-90)`, 'text-anchor': 'middle'},
+                this.y.label));
     }
 
     visible(point) {
-        return Number.isFinite(point.x) && Number.isFinite(point.y) && (!this.spec.y.log || point.y > 0) && (!this.spec.x.log || point.x > 0);
+        return Number.isFinite(point.x) && Number.isFinite(point.y) && (!this.spec.y.log || point.y > 0) &&
+            (!this.spec.x.log || point.x > 0);
     }
 
     drawSeries(of) {
         const seen = of.points.filter((point) => this.visible(point));
         const path = seen.map((point, i) => {
-            const x = this.px(point.x).toFixed(1), y = this.py(point.y).toFixed(1);
-            return i === 0 ? `M${x},${y}` : of.step ? `H${x}V${y}` : `L${x},${y}`;
-        }).join('');
+                             const x = this.px(point.x).toFixed(1), y = this.py(point.y).toFixed(1);
+                             return i === 0 ? `M${x},${y}` : of.step ? `H${x}V${y}` : `L${x},${y}`;
+                         })
+                         .join('');
         if (of.line || of.step)
-            this.root.append(svg('path', {d: path, fill: 'none', stroke: colour(of.style), 'stroke-width': 1.8,
-                'stroke-dasharray': DASHES[of.style % 8] || null, 'stroke-linejoin': 'round'}));
+            this.root.append(svg('path', {
+                d: path,
+                fill: 'none',
+                stroke: colour(of.style),
+                'stroke-width': 1.8,
+                'stroke-dasharray': DASHES[of.style % 8] || null,
+                'stroke-linejoin': 'round'
+            }));
         for (const point of seen) {
             if (point.low !== undefined && Number.isFinite(point.low))
-                this.root.append(svg('line', {x1: this.px(point.x), x2: this.px(point.x), y1: this.py(point.low), y2: this.py(point.high),
-                    stroke: colour(of.style), 'stroke-width': 1.5}));
+                this.root.append(svg('line', {
+                    x1: this.px(point.x),
+                    x2: this.px(point.x),
+                    y1: this.py(point.low),
+                    y2: this.py(point.high),
+                    stroke: colour(of.style),
+                    'stroke-width': 1.5
+                }));
             if (of.dots)
                 this.root.append(mark(of.style, this.px(point.x), this.py(point.y), of.small ? 2 : 4, point.hollow));
         }
     }
 
     legend() {
-        return el('ul', {class: 'legend'}, this.spec.series.map((of) => el('li', {}, svg('svg', {viewBox: '0 0 34 12', 'aria-hidden': 'true'},
-            of.line || of.step ? svg('line', {x1: 0, x2: 34, y1: 6, y2: 6, stroke: colour(of.style), 'stroke-width': 2,
-                'stroke-dasharray': DASHES[of.style % 8] || null}) : '', of.dots ? mark(of.style, 17, 6, 4, false) : ''), of.name)));
+        return el(
+            'ul', {class: 'legend'},
+            this.spec.series.map(
+                (of) =>
+                    el('li', {},
+                       svg('svg', {viewBox: '0 0 34 12', 'aria-hidden': 'true'},
+                           of.line || of.step ? svg('line', {
+                               x1: 0,
+                               x2: 34,
+                               y1: 6,
+                               y2: 6,
+                               stroke: colour(of.style),
+                               'stroke-width': 2,
+                               'stroke-dasharray': DASHES[of.style % 8] || null
+                           }) :
+                                                '',
+                           of.dots ? mark(of.style, 17, 6, 4, false) : ''),
+                       of.name)));
     }
 
     /* ---- reading values ---- */
@@ -155,35 +204,33 @@ class Chart {
         const x = (event.clientX - box.left) * scale, y = (event.clientY - box.top) * scale;
         let best = null, least = Infinity;
         this.spec.series.forEach((of, s) => of.points.forEach((point, i) => {
-            if (!this.visible(point))
-                return;
+            if (!this.visible(point)) return;
             /* A curve is read at the pointer's abscissa. */
             const dx = this.px(point.x) - x, dy = (this.py(point.y) - y) * (of.dots ? 1 : 0.2), far = dx * dx + dy * dy;
-            if (far < least)
-                [best, least] = [[s, i], far];
+            if (far < least) [best, least] = [[s, i], far];
         }));
         return best;
     }
 
     show([s, i], aloud) {
         const of = this.spec.series[s], point = of.points[i], x = this.px(point.x), y = this.py(point.y);
-        const text = point.text || `${of.name}\n${this.spec.x.label}: ${digits(point.x)}\n${this.spec.y.label}: ${digits(point.y)}`;
+        const text = point.text ||
+            `${of.name}\n${this.spec.x.label}: ${digits(point.x)}\n${this.spec.y.label}: ${digits(point.y)}`;
         this.cursor = [s, i];
         this.ring.replaceChildren(svg('circle', {class: 'ring', cx: x, cy: y, r: 7}));
-        const box = this.root.getBoundingClientRect(), tip = document.getElementById('tip'), scale = box.width / this.width;
+        const box = this.root.getBoundingClientRect(), tip = document.getElementById('tip'),
+              scale = box.width / this.width;
         tip.textContent = text;
         tip.hidden = false;
         const left = Math.min(box.left + x * scale + 14, document.documentElement.clientWidth - tip.offsetWidth - 8);
         tip.style.left = `${Math.max(4, left) + window.scrollX}px`;
         tip.style.top = `${box.top + y * scale + window.scrollY - tip.offsetHeight - 12}px`;
-        if (aloud)
-            say(text.replace(/\n/g, ', '));
+        if (aloud) say(text.replace(/\n/g, ', '));
     }
 
     hover(event) {
         const found = this.nearest(event);
-        if (found)
-            this.show(found, false);
+        if (found) this.show(found, false);
     }
 
     leave() {
@@ -193,14 +240,12 @@ class Chart {
 
     click(event) {
         const found = this.nearest(event);
-        if (found)
-            this.pick(found);
+        if (found) this.pick(found);
     }
 
     pick([s, i]) {
         const point = this.spec.series[s].points[i];
-        if (this.spec.onPick && point.pick !== undefined)
-            this.spec.onPick(point.pick);
+        if (this.spec.onPick && point.pick !== undefined) this.spec.onPick(point.pick);
     }
 
     move(seriesBy, pointBy) {
@@ -219,9 +264,9 @@ class Chart {
             const of = this.spec.series[s];
             if (of) {
                 i = Math.min(i, of.points.length - 2 + (by < 0 ? 2 : 0));
-                do i += by; while (of.points[i] && !this.visible(of.points[i]));
-                if (of.points[i])
-                    this.show([s, i], true);
+                do i += by;
+                while (of.points[i] && !this.visible(of.points[i]));
+                if (of.points[i]) this.show([s, i], true);
             }
         } else {
             return;

@@ -8,7 +8,7 @@ const DIGIT = new Int8Array(128).fill(-1);
     DIGIT[letter.charCodeAt(0)] = i;
 });
 
-/* The numbers of a packed column; NaN where one is not defined. */
+/* The numbers of a packed column; NaN where one is not defined. The last one stands for all that are missing. */
 function unpack(text, n, scale, asDifferences) {
     const values = new Float64Array(n);
     let value = 0, shift = 1, last = 0, count = 0;
@@ -20,8 +20,7 @@ function unpack(text, n, scale, asDifferences) {
         }
         value += (digit & 31) * shift;
         shift *= 32;
-        if (digit & 32)
-            continue;
+        if (digit & 32) continue;
         const half = Math.floor(value / 2);
         const number = value % 2 ? -half : half;
         last = asDifferences ? last + number : number;
@@ -29,14 +28,13 @@ function unpack(text, n, scale, asDifferences) {
         value = 0;
         shift = 1;
     }
-    return values;
+    return values.fill(values[count - 1], count);
 }
 
 /* The columns of a point in a packed table of a run, by name; null where it has none. */
 function columnsOf(table, number) {
     const rows = table && table.points.find((of) => of.point === number);
-    if (!rows)
-        return null;
+    if (!rows) return null;
     if (!rows.columns) {
         rows.columns = {n: rows.n};
         table.columns.forEach((name, i) => {
@@ -60,9 +58,13 @@ const speaksForItself = (key) => shortKey(key) === 'preset' || key === 'model' |
 const isRate = (key) => shortKey(key) === 'rate_rps';
 
 function labelOf(keys, values, leftOut) {
-    return keys.map((key, i) => leftOut(key) ? null
-        : speaksForItself(key) ? values[i] : `${shortKey(key)} ${values[i]}`)
-        .filter((part) => part !== null).join(' / ');
+    return keys
+        .map(
+            (key, i) => leftOut(key) ? null :
+                speaksForItself(key) ? values[i] :
+                                       `${shortKey(key)} ${values[i]}`)
+        .filter((part) => part !== null)
+        .join(' / ');
 }
 
 const severalRuns = data.runs.length > 1;
@@ -80,20 +82,20 @@ const points = []; /* those shown in detail */
 const seriesNames = [];
 
 function seriesNumber(name) {
-    if (!seriesNames.includes(name))
-        seriesNames.push(name);
+    if (!seriesNames.includes(name)) seriesNames.push(name);
     return seriesNames.indexOf(name);
 }
 
 function cellsByName(table, row) {
     const cells = {};
-    table.columns.forEach((name, i) => { cells[name] = row[i]; });
+    table.columns.forEach((name, i) => {
+        cells[name] = row[i];
+    });
     return cells;
 }
 
 function prefixed(run, label) {
-    if (!severalRuns)
-        return label || run.title;
+    if (!severalRuns) return label || run.title;
     return label ? `${run.title}: ${label}` : run.title;
 }
 
@@ -104,7 +106,8 @@ function addRun(run) {
     const nReplications = means ? Math.round(run.summary.rows.length / means.rows.length) : 1;
     run.sweptKeys = swept;
     run.summary.rows.slice(0, run.detailed).forEach((row, number) => {
-        points.push({run, number, label: prefixed(run, labelOf(keys, row, () => false)), replication: number % nReplications});
+        points.push(
+            {run, number, label: prefixed(run, labelOf(keys, row, () => false)), replication: number % nReplications});
     });
     (means || run.summary).rows.forEach((row, i) => {
         const table = means || run.summary;
@@ -134,14 +137,16 @@ const rowOf = (point) => rows.find((row) => row.run === point.run && row.number 
 /* The requests of a point as columns, with what follows from them. */
 function requestsOf(point) {
     const of = columnsOf(point.run.requests, point.number);
-    if (!of || of.tpot_s)
-        return of;
+    if (!of || of.tpot_s) return of;
+    /* prefill_more_us: by how many microseconds prefill_s is more than what follows from the two others (requests.c) */
+    const micro = (time) => Math.round(time * 1e6);
+    const prefill = of.prefill_more_us.map((more, i) => (micro(of.ttft_s[i]) - micro(of.queue_s[i]) + more) / 1e6);
     const tpot = new Float64Array(of.n), decode = new Float64Array(of.n), normalized = new Float64Array(of.n);
     for (let i = 0; i < of.n; i++) {
         const more = of.output_tokens[i] - 1;
         tpot[i] = more > 0 ? (of.e2e_s[i] - of.ttft_s[i]) / more : NaN;
-        decode[i] = of.e2e_s[i] - of.queue_s[i] - of.prefill_s[i] - of.stalled_s[i];
+        decode[i] = of.e2e_s[i] - of.queue_s[i] - prefill[i] - of.stalled_s[i];
         normalized[i] = of.e2e_s[i] / of.output_tokens[i];
     }
-    return Object.assign(of, {tpot_s: tpot, decode_s: decode, normalized_latency_s: normalized});
+    return Object.assign(of, {prefill_s: prefill, tpot_s: tpot, decode_s: decode, normalized_latency_s: normalized});
 }

@@ -13,13 +13,17 @@ function fill(element, attributes, children) {
 }
 
 const el = (tag, attributes, ...children) => fill(document.createElement(tag), attributes, children);
-const svg = (tag, attributes, ...children) => fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
+const svg = (tag, attributes, ...children) =>
+    fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
 
-const say = (text) => { document.getElementById('live').textContent = text; };
+const say = (text) => {
+    document.getElementById('live').textContent = text;
+};
 
 /* A section with a heading, listed in the contents. */
 function section(id, title, ...children) {
-    const made = el('section', {id, 'aria-labelledby': `${id}-title`}, el('h2', {id: `${id}-title`}, title), ...children);
+    const made =
+        el('section', {id, 'aria-labelledby': `${id}-title`}, el('h2', {id: `${id}-title`}, title), ...children);
     document.getElementById('main').append(made);
     document.getElementById('contents').append(el('a', {href: `#${id}`}, title));
     return made;
@@ -27,14 +31,17 @@ function section(id, title, ...children) {
 
 /* A list to choose from: [[value, text], ...]. */
 function choice(id, label, options, chosen, onChoose) {
-    const list = el('select', {id, onchange: () => onChoose(list.value)},
-        options.map(([value, text]) => el('option', {value, selected: String(value) === String(chosen)}, text)));
-    return el('label', {for: id}, label, list);
+    const list =
+        el('select', {id, onchange: () => onChoose(list.value)},
+           options.map(([value, text]) => el('option', {value, selected: String(value) === String(chosen)}, text)));
+    return el('label', {for: id
+    }, label, list);
 }
 
 function tick(id, label, checked, onTick) {
     const box = el('input', {type: 'checkbox', id, checked, onchange: () => onTick(box.checked)});
-    return el('label', {for: id}, box, label);
+    return el('label', {for: id
+    }, box, label);
 }
 
 /* ---- tables ---- */
@@ -43,8 +50,7 @@ const MOST_ROWS = 500;
 
 function compare(a, b) {
     const none = (value) => value === null || value === undefined || Number.isNaN(value) || value === '';
-    if (none(a) || none(b))
-        return none(a) - none(b);
+    if (none(a) || none(b)) return none(a) - none(b);
     const x = Number(a), y = Number(b);
     return Number.isNaN(x) || Number.isNaN(y) ? String(a).localeCompare(String(b)) : x - y;
 }
@@ -67,39 +73,59 @@ class Table {
 
     head(column) {
         const sorted = this.sortedBy === column;
-        return el('th', {scope: 'col', class: column.number && 'number', 'aria-sort': sorted ? (this.rising ? 'ascending' : 'descending') : null},
-            el('button', {type: 'button', 'data-column': column.name, onclick: () => this.sort(column)},
-                column.label, sorted ? (this.rising ? ' ▲' : ' ▼') : ''));
+        return el(
+            'th', {
+                scope: 'col',
+                class: column.number && 'number',
+                'aria-sort': sorted ? (this.rising ? 'ascending' : 'descending') : null
+            },
+            el('button', {type: 'button', 'data-column': column.name, onclick: () => this.sort(column)}, column.label,
+               sorted ? (this.rising ? ' ▲' : ' ▼') : ''));
     }
 
     cell(row, column, isHead) {
         const value = column.value(row), text = column.text ? column.text(row) : String(value === null ? '-' : value);
-        const inside = isHead && this.onRow ? el('button', {type: 'button', onclick: () => this.onRow(row)}, text) : text;
-        return el(isHead ? 'th' : 'td', {
-            scope: isHead && 'row',
-            class: [column.number && 'number', column.sure && column.sure(row) && 'sure'].filter(Boolean).join(' ') || null,
-            'data-column': column.name,
-            'data-value': value === null || value === undefined ? '' : value,
-            title: column.number && typeof value === 'number' ? String(value) : null,
-        }, inside);
+        const inside =
+            isHead && this.onRow ? el('button', {type: 'button', onclick: () => this.onRow(row)}, text) : text;
+        return el(
+            isHead ? 'th' : 'td', {
+                scope: isHead && 'row',
+                class:
+                    [column.number && 'number', column.sure && column.sure(row) && 'sure'].filter(Boolean).join(' ') ||
+                    null,
+                'data-column': column.name,
+                'data-value': value === null || value === undefined ? '' : value,
+                title: column.number && typeof value === 'number' ? String(value) : null,
+            },
+            inside);
     }
 
     draw() {
         const order = [...this.tableRows];
         if (this.sortedBy)
             order.sort((a, b) => (this.rising ? 1 : -1) * compare(this.sortedBy.value(a), this.sortedBy.value(b)));
-        const lines = order.slice(0, MOST_ROWS).map((row) => el('tr', {'aria-current': row === this.current ? 'true' : null},
-            this.columns.map((column, i) => this.cell(row, column, i === 0))));
+        const lines = order.slice(0, MOST_ROWS)
+                          .map(
+                              (row) =>
+                                  el('tr', {'aria-current': row === this.current ? 'true' : null},
+                                     this.columns.map((column, i) => this.cell(row, column, i === 0))));
         const cut = order.length > MOST_ROWS ? `; the first ${MOST_ROWS} of ${order.length} rows in this order` : '';
-        this.host.replaceChildren(el('table', {}, el('caption', {}, this.caption + cut),
-            el('thead', {}, el('tr', {}, this.columns.map((column) => this.head(column)))), el('tbody', {}, lines)));
+        this.host.replaceChildren(
+            el('table', {}, el('caption', {}, this.caption + cut),
+               el('thead', {}, el('tr', {}, this.columns.map((column) => this.head(column)))), el('tbody', {}, lines)));
     }
 }
 
 /* A small table without sorting: heads, and rows of texts of which the first is the row's head. */
 function plainTable(caption, heads, lines) {
-    return el('div', {class: 'plain', tabindex: 0, role: 'region', 'aria-label': caption}, el('table', {}, el('caption', {}, caption),
-        el('thead', {}, el('tr', {}, heads.map((head, i) => el('th', {scope: 'col', class: i && 'number'}, head)))),
-        el('tbody', {}, lines.map((cells) => el('tr', {}, cells.map((cell, i) =>
-            el(i ? 'td' : 'th', {scope: i ? null : 'row', class: i && 'number'}, cell)))))));
+    return el(
+        'div', {class: 'plain', tabindex: 0, role: 'region', 'aria-label': caption},
+        el('table', {}, el('caption', {}, caption),
+           el('thead', {}, el('tr', {}, heads.map((head, i) => el('th', {scope: 'col', class: i && 'number'}, head)))),
+           el('tbody', {},
+              lines.map(
+                  (cells) => el(
+                      'tr', {},
+                      cells.map(
+                          (cell, i) => el(i ? 'td' : 'th', {scope: i ? null : 'row', class: i && 'number'}, cell)))))));
 }

@@ -2,8 +2,7 @@
 
 function kept(name, value) {
     try { /* a browser may keep nothing for a file */
-        if (value !== undefined)
-            localStorage.setItem(name, value);
+        if (value !== undefined) localStorage.setItem(name, value);
         return localStorage.getItem(name);
     } catch (refused) {
         return null;
@@ -28,14 +27,19 @@ function setUpTheme() {
 }
 
 function showChosen() {
-    const list = choice('point', 'shown in detail', points.map((point, i) => [i, point.label]), 0, (value) => choosePoint(Number(value)));
+    const list = choice(
+        'point', 'shown in detail', points.map((point, i) => [i, point.label]), 0,
+        (value) => choosePoint(Number(value)));
     document.getElementById('main').append(el('div', {class: 'sticky controls'}, list));
-    whenChanged('point', () => { document.getElementById('point').value = state.point; });
+    whenChanged('point', () => {
+        document.getElementById('point').value = state.point;
+    });
 }
 
 /* In the middle of the rates, as figures choose. */
 function firstPoint() {
-    const rates = [...new Set(rows.map((row) => row.rate))].sort((a, b) => a - b), middle = rates[Math.floor((rates.length - 1) / 2)];
+    const rates = [...new Set(rows.map((row) => row.rate))].sort((a, b) => a - b),
+          middle = rates[Math.floor((rates.length - 1) / 2)];
     const row = rows.find((of) => of.rate === middle) || rows[0];
     return row ? Math.max(0, pointOf(row)) : -1;
 }
@@ -44,7 +48,8 @@ function build() {
     const names = data.runs.map((run) => run.title).join(', ');
     document.title = `${names} - inflight`;
     document.getElementById('title').textContent = names;
-    document.getElementById('made').textContent = `inflight ${data.version}: ${data.runs.length} run${severalRuns ? 's' : ''}, ${rows.length} points`;
+    document.getElementById('made').textContent =
+        `inflight ${data.version}: ${data.runs.length} run${severalRuns ? 's' : ''}, ${rows.length} points`;
     setUpTheme();
     showFlown();
     showSummary();

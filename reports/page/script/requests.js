@@ -1,72 +1,105 @@
 /* Requests of the window, and the life of one. */
 
 const MOST_DOTS = 2500, SLOWEST = 100;
-const REQUEST_METRICS = ['e2e_s', 'ttft_s', 'tpot_s', 'queue_s', 'stalled_s', 'max_itl_s', 'normalized_latency_s', 'prompt_tokens', 'output_tokens',
-    'cached_tokens', 'preemptions'];
+const REQUEST_METRICS = [
+    'e2e_s', 'ttft_s', 'tpot_s', 'queue_s', 'stalled_s', 'max_itl_s', 'normalized_latency_s', 'prompt_tokens',
+    'output_tokens', 'cached_tokens', 'preemptions'
+];
 
 /* Rows whose time between arrival and end overlaps the window. */
 function requestsIn(point, from, to) {
     const requests = requestsOf(point), chosen = [];
     for (let i = 0; requests && i < requests.n; i++)
-        if (requests.arrival_s[i] <= to && requests.arrival_s[i] + (requests.e2e_s[i] || 0) >= from)
-            chosen.push(i);
+        if (requests.arrival_s[i] <= to && requests.arrival_s[i] + (requests.e2e_s[i] || 0) >= from) chosen.push(i);
     return chosen;
 }
 
 /* Of many, every k-th and those with the largest values. */
 function thinned(chosen, value) {
-    if (chosen.length <= MOST_DOTS)
-        return {chosen, note: ''};
+    if (chosen.length <= MOST_DOTS) return {chosen, note: ''};
     const every = Math.ceil(chosen.length / (MOST_DOTS - SLOWEST));
     const largest = [...chosen].sort((a, b) => (value(b) || 0) - (value(a) || 0)).slice(0, SLOWEST);
     const kept = new Set([...chosen.filter((_, i) => i % every === 0), ...largest]);
-    return {chosen: chosen.filter((i) => kept.has(i)), note: `, every ${every}th and the ${SLOWEST} largest of them drawn`};
+    return {chosen: chosen.filter((i) => kept.has(i)), note: `; drawn are one in ${every}, and the ${SLOWEST} largest`};
 }
 
-const statusOf = (requests, i) => Number.isFinite(requests.e2e_s[i]) ? 'finished' : Number.isFinite(requests.queue_s[i]) ? 'failed' : 'never ran';
+const statusOf = (requests, i) => Number.isFinite(requests.e2e_s[i]) ? 'finished' :
+    Number.isFinite(requests.queue_s[i])                             ? 'failed' :
+                                                                       'never ran';
 
 function requestText(requests, i, metric) {
-    return `request ${requests.request_id[i]}, arrives at ${digits(requests.arrival_s[i])} s\n${requests.prompt_tokens[i]} + ${requests.output_tokens[i]} tokens\n` +
+    return `request ${requests.request_id[i]}, arrives at ${digits(requests.arrival_s[i])} s\n${
+               requests.prompt_tokens[i]} + ${requests.output_tokens[i]} tokens\n` +
         `${withUnit(metric)}: ${shown(metric, requests[metric][i])}`;
 }
 
 /* ---- a life ---- */
 
-const PHASES = [['queue_s', 'in the queue', 'var(--wait)'], ['prefill_s', 'prefill', 'var(--c1)'], ['decode_s', 'decode', 'var(--c0)'], ['stalled_s', 'stalled', 'var(--stall)']];
+const PHASES = [
+    ['queue_s', 'in the queue', 'var(--wait)'], ['prefill_s', 'prefill', 'var(--c1)'],
+    ['decode_s', 'decode', 'var(--c0)'], ['stalled_s', 'stalled', 'var(--stall)']
+];
 
 /* Of a finished request: the queue, until the first token, until the last. */
 function lifeSpans(requests, i) {
     const arrival = requests.arrival_s[i];
-    return [[arrival, arrival + requests.queue_s[i], 'var(--wait)', 'in the queue'], [arrival + requests.queue_s[i], arrival + requests.ttft_s[i], 'var(--c1)', 'until the first token'],
-        [arrival + requests.ttft_s[i], arrival + requests.e2e_s[i], 'var(--c0)', 'until the last token']].filter(([from, to]) => to >= from);
+    return [
+        [arrival, arrival + requests.queue_s[i], 'var(--wait)', 'in the queue'],
+        [arrival + requests.queue_s[i], arrival + requests.ttft_s[i], 'var(--c1)', 'until the first token'],
+        [arrival + requests.ttft_s[i], arrival + requests.e2e_s[i], 'var(--c0)', 'until the last token']
+    ].filter(([from, to]) => to >= from);
 }
 
 function lifeBars(requests, i, width) {
-    const spans = lifeSpans(requests, i), [first, last] = [requests.arrival_s[i], requests.arrival_s[i] + requests.e2e_s[i]], room = width - 110;
+    const spans = lifeSpans(requests, i),
+          [first, last] = [requests.arrival_s[i], requests.arrival_s[i] + requests.e2e_s[i]], room = width - 110;
     const toX = (t) => 100 + room * (t - first) / (last - first || 1);
     let at = 0;
     const shares = PHASES.map(([name, text, fillWith]) => {
-        const part = requests[name][i] / requests.e2e_s[i] * room, bar = svg('rect', {x: 100 + at, y: 40, width: Math.max(0, part), height: 20, fill: fillWith},
-            svg('title', {}, `${text}: ${seconds(requests[name][i])}`));
+        const part = requests[name][i] / requests.e2e_s[i] * room,
+              bar =
+                  svg('rect', {x: 100 + at, y: 40, width: Math.max(0, part), height: 20, fill: fillWith},
+                      svg('title', {}, `${text}: ${seconds(requests[name][i])}`));
         at += part;
         return bar;
     });
-    return svg('svg', {viewBox: `0 0 ${width} 84`, height: 84, role: 'img', 'aria-label': PHASES.map(([name, text]) => `${text} ${seconds(requests[name][i])}`).join(', ')},
-        svg('text', {x: 92, y: 25, 'text-anchor': 'end'}, 'when'), svg('text', {x: 92, y: 54, 'text-anchor': 'end'}, 'where it went'),
-        spans.map(([from, to, fillWith, text]) => svg('rect', {x: toX(from), y: 11, width: Math.max(0.5, toX(to) - toX(from)), height: 20, fill: fillWith},
-            svg('title', {}, `${text}: ${seconds(to - from)}`))), shares,
-        svg('text', {x: 100, y: 78}, `${digits(first)} s`), svg('text', {x: width - 10, y: 78, 'text-anchor': 'end'}, `${digits(last)} s`));
+    return svg(
+        'svg', {
+            viewBox: `0 0 ${width} 84`,
+            height: 84,
+            preserveAspectRatio: 'xMinYMid',
+            role: 'img',
+            'aria-label': PHASES.map(([name, text]) => `${text} ${seconds(requests[name][i])}`).join(', ')
+        },
+        svg('text', {x: 92, y: 25, 'text-anchor': 'end'}, 'when'),
+        svg('text', {x: 92, y: 54, 'text-anchor': 'end'}, 'where it went'),
+        spans.map(
+            ([from, to, fillWith, text]) => svg(
+                'rect', {x: toX(from), y: 11, width: Math.max(0.5, toX(to) - toX(from)), height: 20, fill: fillWith},
+                svg('title', {}, `${text}: ${seconds(to - from)}`))),
+        shares, svg('text', {x: 100, y: 78}, `${digits(first)} s`),
+        svg('text', {x: width - 10, y: 78, 'text-anchor': 'end'}, `${digits(last)} s`));
 }
 
 function lifeOf(point, i, width) {
     const requests = requestsOf(point), status = statusOf(requests, i);
-    const lines = ['arrival_s', 'queue_s', 'prefill_s', 'decode_s', 'stalled_s', 'ttft_s', 'tpot_s', 'e2e_s', 'max_itl_s', 'prompt_tokens', 'output_tokens', 'cached_tokens', 'preemptions', 'replica']
-        .map((name) => [metricOf(name).label, shown(name, requests[name][i])]);
-    return [el('h3', {}, `Request ${requests.request_id[i]}: ${status}`),
+    const lines = [
+        'arrival_s', 'queue_s', 'prefill_s', 'decode_s', 'stalled_s', 'ttft_s', 'tpot_s', 'e2e_s', 'max_itl_s',
+        'prompt_tokens', 'output_tokens', 'cached_tokens', 'preemptions', 'replica'
+    ].map((name) => [metricOf(name).label, shown(name, requests[name][i])]);
+    return [
+        el('h3', {}, `Request ${requests.request_id[i]}: ${status}`),
         status === 'finished' ? lifeBars(requests, i, width) : null,
-        status === 'finished' ? el('ul', {class: 'legend'}, PHASES.map(([, text, fillWith]) => el('li', {}, svg('svg', {viewBox: '0 0 34 12', 'aria-hidden': 'true'},
-            svg('rect', {width: 34, height: 12, fill: fillWith})), text))) : null,
-        plainTable(`What requests.csv says of request ${requests.request_id[i]}`, ['', ''], lines)];
+        status === 'finished' ? el('ul', {class: 'legend'},
+                                   PHASES.map(
+                                       ([, text, fillWith]) =>
+                                           el('li', {},
+                                              svg('svg', {viewBox: '0 0 34 12', 'aria-hidden': 'true'},
+                                                  svg('rect', {width: 34, height: 12, fill: fillWith})),
+                                              text))) :
+                                null,
+        el('dl', {class: 'facts'}, lines.map(([name, text]) => el('div', {}, el('dt', {}, name), el('dd', {}, text))))
+    ];
 }
 
 /* ---- the section ---- */
@@ -82,23 +115,68 @@ function showRequests() {
             note.textContent = `No requests.csv: ${NONE}.`;
             return;
         }
-        const {chosen, note: thinning} = thinned(all, (i) => requests[metric][i]), of = metricOf(metric), every = here().run.requests.every;
-        note.textContent = `${all.length} requests in the window${every > 1 ? `, of every ${every}th row of requests.csv` : ''}${thinning}.`;
-        chart.draw({title: `Requests: ${of.label}`, x: {label: 'arrival (s)'}, y: {label: withUnit(metric), log, digits}, zero: true, height: 300, onPick: chooseRequest,
-            series: [{name: 'requests', style: 0, dots: true, small: true, points: chosen.map((i) => ({x: requests.arrival_s[i], y: requests[metric][i] * of.scale, pick: i, text: requestText(requests, i, metric)}))}]});
+        const {chosen, note: thinning} = thinned(all, (i) => requests[metric][i]), of = metricOf(metric),
+                             every = here().run.requests.every;
+        note.textContent = `${all.length} requests in the window${
+            every > 1 ? `, of one row in ${every} of requests.csv` : ''}${thinning}.`;
+        chart.draw({
+            title: `Requests: ${of.label}`,
+            x: {label: 'arrival (s)'},
+            y: {label: withUnit(metric), log},
+            zero: true,
+            height: 300,
+            onPick: chooseRequest,
+            series: [{
+                name: 'requests',
+                style: 0,
+                dots: true,
+                small: true,
+                points: chosen.map((i) => ({
+                                       x: requests.arrival_s[i],
+                                       y: requests[metric][i] * of.scale,
+                                       pick: i,
+                                       text: requestText(requests, i, metric)
+                                   }))
+            }]
+        });
     };
-    const id = el('input', {type: 'text', id: 'request-id', inputmode: 'numeric', onchange: () => {
-        const requests = requestsOf(here()), found = requests ? requests.request_id.indexOf(Number(id.value)) : -1;
-        say(found < 0 ? `no request ${id.value} on this page` : `request ${id.value}`);
-        id.setAttribute('aria-invalid', found < 0);
-        if (found >= 0)
-            chooseRequest(found);
-    }});
-    section('requests', 'Requests', note, el('div', {class: 'controls'},
-        choice('request-metric', 'metric', REQUEST_METRICS.map((name) => [name, withUnit(name)]), metric, (name) => { metric = name; draw(); }),
-        tick('request-log', 'logarithmic', false, (on) => { log = on; draw(); }), el('label', {for: 'request-id'}, 'request', id)), holder, life);
+    const id = el('input', {
+        type: 'text',
+        id: 'request-id',
+        inputmode: 'numeric',
+        onchange: () => {
+            const requests = requestsOf(here()), found = requests ? requests.request_id.indexOf(Number(id.value)) : -1;
+            say(found < 0 ? `no request ${id.value} on this page` : `request ${id.value}`);
+            id.setAttribute('aria-invalid', found < 0);
+            if (found >= 0) chooseRequest(found);
+        }
+    });
+    section(
+        'requests', 'Requests', note,
+        el('div', {class: 'controls'},
+           choice(
+               'request-metric', 'metric', REQUEST_METRICS.map((name) => [name, withUnit(name)]), metric,
+               (name) => {
+                   metric = name;
+                   draw();
+               }),
+           tick(
+               'request-log', 'logarithmic', false,
+               (on) => {
+                   log = on;
+                   draw();
+               }),
+           el('label',
+              {for: 'request-id'
+              },
+              'request', id)),
+        holder, life);
     whenChanged('window', draw);
     whenChanged('request', () => {
-        life.replaceChildren(...(state.request === null ? [] : lifeOf(here(), state.request, Math.max(320, Math.min(900, life.clientWidth || 800))).filter((part) => part)));
+        life.replaceChildren(
+            ...(state.request === null ?
+                    [] :
+                    lifeOf(here(), state.request, Math.max(320, Math.min(900, life.clientWidth || 800)))
+                        .filter((part) => part)));
     });
 }

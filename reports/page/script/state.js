@@ -13,8 +13,7 @@ const whenChanged = (what, listener) => state.listeners[what].push(listener);
 const tell = (what) => state.listeners[what].forEach((listener) => listener());
 
 function choosePoint(index) {
-    if (index < 0)
-        return;
+    if (index < 0) return;
     state.point = index;
     state.window = null;
     state.request = null;
@@ -40,8 +39,7 @@ const here = () => points[state.point];
 
 /* From the first arrival or step to the last end of a point, in seconds. */
 function spanOf(point) {
-    if (point.span)
-        return point.span;
+    if (point.span) return point.span;
     let first = Infinity, last = -Infinity;
     const requests = requestsOf(point), bins = columnsOf(point.run.over_time, point.number);
     for (let i = 0; requests && i < requests.n; i++) {
