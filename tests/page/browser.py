@@ -11,9 +11,27 @@ import tempfile
 import time
 
 MOST_S = 60
-FLAGS = ['--headless=new', '--no-sandbox', '--disable-gpu', '--remote-debugging-pipe', '--disable-background-networking', '--no-first-run',
-         '--disable-dev-shm-usage', '--force-device-scale-factor=1', '--hide-scrollbars']
-KEYS = {'Tab': 9, 'Enter': 13, 'Escape': 27, 'ArrowLeft': 37, 'ArrowUp': 38, 'ArrowRight': 39, 'ArrowDown': 40, ' ': 32, '+': 187, '-': 189}
+FLAGS = [
+    '--headless=new',
+    '--no-sandbox',
+    '--disable-gpu',
+    '--remote-debugging-pipe',
+    '--disable-background-networking',
+    '--no-first-run',
+    '--disable-dev-shm-usage',
+    '--force-device-scale-factor=1',
+    '--hide-scrollbars']
+KEYS = {
+    'Tab': 9,
+    'Enter': 13,
+    'Escape': 27,
+    'ArrowLeft': 37,
+    'ArrowUp': 38,
+    'ArrowRight': 39,
+    'ArrowDown': 40,
+    ' ': 32,
+    '+': 187,
+    '-': 189}
 
 
 class Browser:
@@ -31,8 +49,14 @@ class Browser:
             os.dup2(reader, 3)
             os.dup2(writer, 4)
 
-        self.process = subprocess.Popen([program, *FLAGS, f'--user-data-dir={self.folder}', 'about:blank'], close_fds=False,
-                                        preexec_fn=at_three_and_four, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen([program,
+                                         *FLAGS,
+                                         f'--user-data-dir={self.folder}',
+                                         'about:blank'],
+                                        close_fds=False,
+                                        preexec_fn=at_three_and_four,
+                                        stdout=subprocess.DEVNULL,
+                                        stderr=subprocess.DEVNULL)
         os.close(down_read)
         os.close(up_write)
         self.session = None
@@ -120,7 +144,8 @@ class Browser:
     def drag(self, x, y, to_x):
         self.mouse('mousePressed', x, y)
         for i in range(1, 6):
-            self.call('Input.dispatchMouseEvent', type='mouseMoved', x=x + (to_x - x) * i / 5, y=y, button='left', buttons=1)
+            self.call('Input.dispatchMouseEvent', type='mouseMoved', x=x +
+                      (to_x - x) * i / 5, y=y, button='left', buttons=1)
         self.mouse('mouseReleased', to_x, y)
 
     def click(self, selector):
@@ -137,7 +162,14 @@ class Browser:
     def screenshot(self, path, whole=True):
         import base64
         size = self.call('Page.getLayoutMetrics')['cssContentSize']
-        clip = {'x': 0, 'y': 0, 'width': size['width'], 'height': min(size['height'], 16000), 'scale': 1} if whole else None
+        clip = {
+            'x': 0,
+            'y': 0,
+            'width': size['width'],
+            'height': min(
+                size['height'],
+                16000),
+            'scale': 1} if whole else None
         answer = self.call('Page.captureScreenshot', captureBeyondViewport=whole, **({'clip': clip} if clip else {}))
         with open(path, 'wb') as file:
             file.write(base64.b64decode(answer['data']))
