@@ -10,8 +10,8 @@ struct ifl_page_options {
     size_t n_runs;               /* 1 or more */
     const char *const *run_dirs; /* each with a summary.csv; their other files are optional */
     const char *out_path;
-    const char *version;   /* of inflight, as the page shows it */
-    double from_s;         /* single steps are shown from then on, since the start of a run */
+    const char *version; /* of inflight, as the page shows it */
+    double from_s;       /* single steps are shown from then on, since the start of a run */
 };
 
 /* Most of what a page holds, over all runs. What lies above is down-sampled by a rule that the page

@@ -101,29 +101,20 @@ static int match_keys(struct matching *matching, struct ifl_error *error)
 
 /* ---- the points ---- */
 
-/* 4 and 4.0 are the same rate. */
-static bool same_value(const char *a, const char *b)
-{
-    char *a_end, *b_end;
-    if (strcmp(a, b) == 0)
-        return true;
-    const double x = strtod(a, &a_end), y = strtod(b, &b_end);
-    return *a && *b && !*a_end && !*b_end && x >= y && x <= y;
-}
-
 /* Does the row take part in the comparison? */
 static bool is_wanted(const struct matching *matching, enum run run, size_t row)
 {
     const struct ifl_comparison *of = matching->of;
-    return !of->key || same_value(sheet_cell(&matching->summary[run], row, matching->compared[run]),
-                                  run == BASE ? of->base_value : of->other_value);
+    return !of->key ||
+           sheet_same_value(sheet_cell(&matching->summary[run], row, matching->compared[run]),
+                            run == BASE ? of->base_value : of->other_value);
 }
 
 static bool same_point(const struct matching *matching, size_t base_row, size_t other_row)
 {
     bool same = is_wanted(matching, OTHER, other_row);
     for (size_t k = 0; k < matching->n_keys && same; k++)
-        same = same_value(
+        same = sheet_same_value(
             sheet_cell(&matching->summary[BASE], base_row, matching->column[BASE][k]),
             sheet_cell(&matching->summary[OTHER], other_row, matching->column[OTHER][k]));
     return same;

@@ -116,3 +116,12 @@ int sheet_number(const struct sheet *sheet, size_t row, size_t column, double *v
     return ifl_fail_at(error, sheet->path, (int)row + 2, (int)column + 1,
                        "%s is \"%s\", expected a number", sheet_header(sheet, column), text);
 }
+
+bool sheet_same_value(const char *a, const char *b)
+{
+    char *a_end, *b_end;
+    if (strcmp(a, b) == 0)
+        return true;
+    const double x = strtod(a, &a_end), y = strtod(b, &b_end);
+    return *a && *b && !*a_end && !*b_end && x >= y && x <= y;
+}

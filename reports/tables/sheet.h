@@ -2,6 +2,7 @@
 #ifndef INFLIGHT_REPORTS_SHEET_H
 #define INFLIGHT_REPORTS_SHEET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,5 +32,8 @@ int sheet_require(const struct sheet *sheet, const char *name, size_t *column,
 /* NaN for an empty cell; anything that is no number is an error. */
 int sheet_number(const struct sheet *sheet, size_t row, size_t column, double *value,
                  struct ifl_error *error);
+
+/* Equal cells, or equal numbers: 4 and 4.0 are the same rate. */
+bool sheet_same_value(const char *a, const char *b);
 
 #endif

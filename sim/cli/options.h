@@ -58,6 +58,7 @@ int cli_validate(int argc, char **argv);
 int cli_compare(int argc, char **argv);
 int cli_plot(int argc, char **argv);
 int cli_report(int argc, char **argv);
+int cli_table(int argc, char **argv);
 int cli_list(int argc, char **argv);
 
 #endif

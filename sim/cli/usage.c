@@ -75,6 +75,14 @@ static const struct usage {
      "DIR... [-o FILE.html] [--from SECONDS]",
      "Without -o the page is report.html in the first folder. Single steps are shown from --from "
      "on."},
+    {"table", "summaries of runs as a table in LaTeX, Markdown or CSV",
+     "DIR... [--rows KEY,...] [--columns METRIC|KEY,...] [--where KEY=VALUE]...\n"
+     "[--format markdown|latex|csv] [--digits N] [-o FILE]",
+     "A key is one that was swept, or run; a metric is a column of summary.csv. A key among the "
+     "columns\n"
+     "gives each of its values columns of its own. With replications a cell is a mean and half the "
+     "width\n"
+     "of its 95% interval. The best of a column is bold."},
     {"list", "what there is to choose from",
      "policies|presets|models|hardware|deployments|traces|keys|figures [NAME] [--plugin "
      "FILE.so]...",

@@ -1,0 +1,78 @@
+#include "tables/metric.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *column, *label, *unit;
+    double scale;
+    int better;
+} known[] = {
+    {"requests", "requests", "", 1, 0},
+    {"finished", "finished", "", 1, 1},
+    {"rejected", "rejected", "", 1, -1},
+    {"failed", "failed", "", 1, -1},
+    {"duration_s", "duration", "s", 1, 0},
+    {"request_throughput_rps", "requests", "req/s", 1, 1},
+    {"output_throughput_tok_per_s", "output", "tok/s", 1, 1},
+    {"total_throughput_tok_per_s", "prompt and output", "tok/s", 1, 1},
+    {"goodput_rps", "goodput", "req/s", 1, 1},
+    {"attainment_frac", "SLO attainment", "%", 100, 1},
+    {"preemptions", "preemptions", "", 1, -1},
+    {"swap_outs", "swap-outs", "", 1, -1},
+    {"steps", "steps", "", 1, 0},
+    {"mean_batch_seqs", "mean batch", "seqs", 1, 0},
+    {"kv_token_frac", "K/V holds tokens", "%", 100, 0},
+    {"kv_reserved_frac", "K/V reserved", "%", 100, 0},
+    {"kv_internal_frac", "K/V internal waste", "%", 100, 0},
+    {"kv_external_frac", "K/V external", "%", 100, 0},
+    {"kv_shared_frac", "K/V saved by sharing", "%", 100, 0},
+    {"cached_prompt_frac", "prompts from cache", "%", 100, 0},
+    {"warmup_requests", "warm-up", "requests", 1, 0},
+    {"warmup_s", "warm-up", "s", 1, 0},
+};
+
+static const struct {
+    const char *name, *label, *unit;
+    double scale;
+} latencies[] = {
+    {"ttft_s", "TTFT", "s", 1},
+    {"tpot_s", "TPOT", "ms", 1e3},
+    {"itl_s", "ITL", "ms", 1e3},
+    {"e2e_s", "end to end", "s", 1},
+    {"queue_s", "in the queue", "s", 1},
+    {"normalized_latency_s", "normalized latency", "ms/tok", 1e3},
+};
+
+/* "mean_" or "p99_" in front of a latency. */
+static bool is_statistic(const char *word, size_t n_chars)
+{
+    return (n_chars == 4 && strncmp(word, "mean", 4) == 0) ||
+           (n_chars > 1 && word[0] == 'p' && isdigit((unsigned char)word[1]));
+}
+
+struct metric metric_of(const char *column)
+{
+    struct metric metric = {.unit = "", .scale = 1};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (strcmp(known[i].column, column) == 0) {
+            metric = (struct metric){
+                .unit = known[i].unit, .scale = known[i].scale, .better = known[i].better};
+            snprintf(metric.label, sizeof metric.label, "%s", known[i].label);
+            return metric;
+        }
+    const size_t n_chars = strcspn(column, "_");
+    for (size_t i = 0; column[n_chars] && i < sizeof latencies / sizeof *latencies; i++)
+        if (is_statistic(column, n_chars) && strcmp(column + n_chars + 1, latencies[i].name) == 0) {
+            metric = (struct metric){
+                .unit = latencies[i].unit, .scale = latencies[i].scale, .better = -1};
+            snprintf(metric.label, sizeof metric.label, "%s, %.*s", latencies[i].label,
+                     (int)n_chars, column);
+            return metric;
+        }
+    snprintf(metric.label, sizeof metric.label, "%s", column);
+    return metric;
+}
