@@ -338,6 +338,11 @@ int ifl_figure(const struct ifl_drawing *drawing, const char *script, const char
  * returns. */
 typedef void ifl_plot_note_fn(void *context, const char *text);
 
+/* A chart of 80 columns for a terminal, in UTF-8: a column of summary.csv against the arrival rate,
+ * a letter a series, capital where saturated; where no rate is swept, a bar a point. */
+int ifl_plot_terminal(FILE *out, size_t n_runs, const char *const *run_dirs, const char *column,
+                      struct ifl_error *error);
+
 /* Figures for papers from the reports of one or more runs, overlaid. Each figure has a CSV file of
  * the data that it draws. Its metadata hold the version and the hash of config.yaml of each run. */
 struct ifl_plot_options {

@@ -1,4 +1,5 @@
 /* inflight compare: paired differences between two runs. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -28,11 +29,13 @@ int cli_compare(int argc, char **argv)
 {
     struct text_list runs = {0};
     const char *out_dir = NULL, *given = NULL;
+    bool plots = false;
     char between[512], path[IFL_PATH_BYTES];
     struct ifl_error error;
     const struct option_spec options[] = {
         {"--output", "-o", OPTION_TEXT, &out_dir},
         {"--between", NULL, OPTION_TEXT, &given},
+        {"--plot", NULL, OPTION_FLAG, &plots},
     };
     if (options_read("compare", argc, argv, options, sizeof options / sizeof *options, &runs) < 0)
         return 2;
@@ -47,6 +50,10 @@ int cli_compare(int argc, char **argv)
     if (given && read_between(between, &comparison) < 0)
         return 2;
     snprintf(path, sizeof path, "%s/compare.csv", out_dir ? out_dir : comparison.other_dir);
-    const int rc = out_dir ? out_dir_make(out_dir, &error) : 0;
-    return rc < 0 || ifl_compare(&comparison, &error) < 0 ? cli_fail(&error) : 0;
+    int rc = out_dir ? out_dir_make(out_dir, &error) : 0;
+    if (rc == 0)
+        rc = ifl_compare(&comparison, &error);
+    if (rc == 0 && plots)
+        rc = ifl_plot_terminal(stdout, runs.n, runs.of, CLI_PLOTTED, &error);
+    return rc < 0 ? cli_fail(&error) : 0;
 }

@@ -13,7 +13,7 @@ enum { LAUNCH_MAX_NOTES = 32 };
 struct launch {
     const char *command, *out_dir;
     long long n_threads;
-    bool quiet, timing, resume;
+    bool quiet, timing, resume, plot;
     struct text_list configs, sets, plugins;
     struct study *study;
     struct inputs inputs;

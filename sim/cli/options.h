@@ -46,6 +46,9 @@ void cli_note(void *context, const char *text);
 /* Checks the range of --max-record, in MiB. 0, or -1 after printing one line. */
 int cli_check_max_record(const char *command, long long mib);
 
+/* What --plot draws: the metric of the papers' first figure. */
+#define CLI_PLOTTED "mean_normalized_latency_s"
+
 int cli_capacity(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_calibrate(int argc, char **argv);

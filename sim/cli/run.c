@@ -229,6 +229,12 @@ static int fail_some(struct run *run, const struct outcome *outcome)
     return rc;
 }
 
+static int print_plot(struct run *run)
+{
+    const char *const dirs[] = {run->files.dir};
+    return ifl_plot_terminal(stdout, 1, dirs, CLI_PLOTTED, &run->launch.error);
+}
+
 /* Rank 0, when all points are done with. */
 static int finish(struct run *run)
 {
@@ -242,6 +248,8 @@ static int finish(struct run *run)
     int rc = write_reports(run);
     if (rc == 0 && !run->launch.quiet)
         rc = with_points(run, print_table);
+    if (rc == 0 && run->launch.plot)
+        rc = print_plot(run);
     if (rc < 0)
         return rc;
     parts_remove(&run->files.parts);

@@ -9,9 +9,10 @@ static const struct usage {
 } usages[] = {
     {"run", "fly a configuration: every point of its sweep",
      "CONFIG.yaml [--set path.to.key=value]... [--plugin FILE.so]... [-o DIR] [-j N] [--resume] "
-     "[--quiet] [--timing]",
+     "[--quiet] [--timing] [--plot]",
      "-j N flies points on N threads, mpirun on many machines; the reports have the same bytes.\n"
-     "--resume does what a killed run has not finished. `inflight list keys` names every key."},
+     "--resume does what a killed run has not finished. `inflight list keys` names every key.\n"
+     "--plot draws the latency against the rate, for a terminal of 80 columns."},
     {"capacity", "the highest rate that meets the objectives, and what it costs",
      "CONFIG.yaml [--set path.to.key=value]... [--plugin FILE.so]... [-o DIR] [-j N] [--resume] "
      "[--quiet] [--timing]",
@@ -67,7 +68,8 @@ static const struct usage {
      "a run in the JSON of vllm bench serve, or a configuration as a server's command line",
      "DIR [-o FILE.json], or --server vllm|sglang CONFIG.yaml [-o FILE]", NULL},
     {"compare", "paired differences of two runs, with intervals",
-     "DIR DIR [-o DIR], or one DIR with --between KEY=VALUE,VALUE", NULL},
+     "DIR DIR [-o DIR] [--plot], or one DIR with --between KEY=VALUE,VALUE",
+     "--plot draws the latency of both against the rate, for a terminal of 80 columns."},
     {"plot", "figures of runs",
      "DIR... [-o DIR] [--figure NAME]... [--columns 1|2] [--rate REQUESTS_PER_S]",
      "`inflight list figures` names what can be drawn."},

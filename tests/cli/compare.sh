@@ -22,6 +22,9 @@ succeeds "$inflight" run md1.yaml --quiet -j 2
 succeeds "$inflight" run md1.yaml --quiet -j 2 -o slow --set cost.prefill_token_s=0.00011
 succeeds "$inflight" compare fast slow
 printed 'rate_rps'
+succeeds "$inflight" compare fast slow --plot
+printed 'normalized latency, mean (ms/tok) against the arrival rate (req/s)'
+printed 'a fast  b slow'
 grep ',request,queue_s,' slow/compare.csv >waits
 cat waits
 awk -F, 'function wait(rate, s) { return rate * s * s / (2 * (1 - rate * s)) }

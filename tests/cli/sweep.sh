@@ -22,6 +22,11 @@ alike() {
 }
 
 succeeds "$inflight" run config.yaml --quiet -o whole
+succeeds "$inflight" run config.yaml --quiet --plot -o plotted
+printed 'normalized latency, mean (ms/tok)'
+same "$(grep -c '^step_s 0.0' logs/out)" 3 'bars of a sweep without a rate'
+alike whole plotted
+refuses 'inflight capacity: unknown option --plot' "$inflight" capacity config.yaml --plot
 
 # a point that fails is recorded, and the rest go on
 traces='sweep.workload.trace=[broken.csv,three.csv,broken.csv]'
