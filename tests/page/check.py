@@ -110,8 +110,8 @@ def check_summary(browser, name):
 def check_percentiles(browser, name, number):
     for latency, scale in ('ttft_s', 1), ('itl_s', 1000), ('queue_s', 1):
         choose(browser, 'latency', latency)
-        shown = browser.run(
-            "[...document.querySelector('#distributions tbody tr').children].map((cell) => cell.textContent)")
+        shown = browser.run('''[...[...document.querySelectorAll('#distributions tbody tr')].find((line) =>
+            line.firstChild.textContent === here().label).children].map((cell) => cell.textContent)''')
         rows = {float(row['quantile']): row for row in read(f'{name}/quantiles.csv') if int(row['point']) == number}
         for text, q in zip(shown[1:], (0.5, 0.9, 0.95, 0.99, 0.999, 1)):
             near(float(text), float(rows[q][latency]) * scale, f'quantile {q} of {latency}', 5.1e-4, 1e-6 * scale)

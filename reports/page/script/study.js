@@ -130,13 +130,19 @@ function loadPoint(row, x, metric) {
     return half ? {...point, low: (value - half) * of.scale, high: (value + half) * of.scale} : point;
 }
 
+/* A latency that grows by powers of ten is drawn on a logarithm at first. */
+function growsBeyond(metric) {
+    const [low, high] = seenEnds(rows.map((row) => row.cells[metric]).filter((value) => value > 0));
+    return high > 30 * low;
+}
+
 function showLoad() {
     const {figure: holder, chart} = figure(
         'A hollow mark is saturated: its backlog grew until the end of the arrivals, so its height says how long the run was. ' +
         'Enter or a click shows the point in detail.');
     const metrics =
         LOAD_METRICS.filter((name) => rows.some((row) => row.cells[name] !== null && row.cells[name] !== undefined));
-    let metric = metrics[0], log = false, against = hasRate ? 'rate' : 'request_throughput_rps';
+    let metric = metrics[0], log = growsBeyond(metric), against = hasRate ? 'rate' : 'request_throughput_rps';
     const xOf = (row) => against === 'rate' ? row.rate : row.cells[against];
     const draw = () => {
         const series = seriesNames
@@ -183,7 +189,7 @@ function showLoad() {
                    draw();
                }),
            tick(
-               'load-log', 'logarithmic', false,
+               'load-log', 'logarithmic', log,
                (on) => {
                    log = on;
                    draw();
@@ -197,13 +203,15 @@ function showLoad() {
 const LATENCIES = ['ttft_s', 'tpot_s', 'itl_s', 'e2e_s', 'normalized_latency_s', 'queue_s'];
 const QUANTILES = [0.5, 0.9, 0.95, 0.99, 0.999, 1];
 
-/* The chosen point, and those at its rate of the other series and runs; of a study without a rate, all. */
+/* The chosen point, and those at its rate of the other series and runs; of a study without a rate, all. In the order of
+ * the series, whose colours they have. */
 function besidePoint() {
     const row = rowOf(here());
     const beside = rows.filter((other) => !hasRate || other.rate === row.rate)
                        .map(pointOf)
                        .filter((index) => index >= 0 && index !== state.point);
-    return [state.point, ...beside].slice(0, 8).map((index) => points[index]);
+    const style = (point) => rowOf(point).series;
+    return [state.point, ...beside].slice(0, 8).map((index) => points[index]).sort((a, b) => style(a) - style(b));
 }
 
 function quantile(curve, latency, q) {
@@ -241,9 +249,12 @@ function showDistributions() {
             x: {label: withUnit(latency), log},
             y: tails ? {label: 'share above (%)', log: true, min: 0.01, max: 100} :
                        {label: 'share at or below (%)', min: 0, max: 100},
-            series: curves.map(
-                ({point, curve}, style) =>
-                    ({name: point.label, style, step: true, points: tailPoints(curve, latency, point.label, !tails)}))
+            series: curves.map(({point, curve}) => ({
+                                   name: point.label,
+                                   style: rowOf(point).series,
+                                   step: true,
+                                   points: tailPoints(curve, latency, point.label, !tails)
+                               }))
         });
         table.replaceChildren(plainTable(
             `Percentiles of ${withUnit(latency)}`,
