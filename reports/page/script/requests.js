@@ -24,7 +24,7 @@ function thinned(chosen, value) {
 }
 
 const statusOf = (requests, i) => Number.isFinite(requests.e2e_s[i]) ? 'finished' :
-    Number.isFinite(requests.queue_s[i])                             ? 'failed' :
+    Number.isFinite(requests.queue_s[i])                             ? 'did not finish' :
                                                                        'never ran';
 
 function requestText(requests, i, metric) {
