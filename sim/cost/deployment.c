@@ -314,18 +314,23 @@ static void write_remark(remark_fn *remark, void *context, const char *section, 
     fprintf(out, text ? "  # %s\n" : "\n", text);
 }
 
-/* True if the section need not be written. */
+/* True if the section need not be written: it was never filled, or all is at its default. */
 static bool is_absent(const struct deployment_section *section, const struct deployment *deployment)
 {
     char is[64], dflt[64];
-    bool absent = !is_required(section);
-    for (size_t i = 0; i < section->n_fields && absent; i++) {
+    bool unfilled = true, at_defaults = true;
+    for (size_t i = 0; i < section->n_fields; i++) {
         const struct ifl_param *field = &section->fields[i];
-        field_print(field, (const char *)deployment + section->offset, is, sizeof is);
+        const char *values = (const char *)deployment + section->offset;
+        field_print(field, values, is, sizeof is);
         field_print_default(field, dflt, sizeof dflt);
-        absent = strcmp(is, dflt) == 0;
+        unfilled =
+            unfilled && (field->type == IFL_REAL
+                             ? *(const double *)(const void *)(values + field->offset) == 0
+                             : *(const int32_t *)(const void *)(values + field->offset) == 0);
+        at_defaults = at_defaults && strcmp(is, dflt) == 0;
     }
-    return absent;
+    return !is_required(section) && (unfilled || at_defaults);
 }
 
 void deployment_write(const struct deployment *deployment, remark_fn *remark, void *context,

@@ -196,7 +196,7 @@ Test(study_errors, lists_of_modules)
                  "requests");
     expect_wrong(TWO_ADMITS ", admit: {1: {max_rpm: 2}}}\n", 3, 65,
                  "unknown key serving.admit.1.max_rpm, expected one of watermark_frac, "
-                 "swap_in_asks, hits, policy");
+                 "swap_in_asks, hits, paused_prompt_tokens, policy");
     expect_wrong(TWO_ADMITS "}\nsweep: {serving.admit.max_rpm: [1]}\n", 4, 33,
                  "serving.admit.max_rpm is set, and serving.admit is a list of 2 modules, expected "
                  "a number before the key, as in serving.admit.0.max_rpm");
