@@ -159,6 +159,8 @@ static const char *check_policy(const struct ifl_policy *policy)
     if (module_is_of_cluster(policy->kind) && has_replica_hooks(policy))
         return "has a hook of a replica, which a module of the cluster never hears: its own hooks "
                "are in its ops";
+    if (module_is_of_cluster(policy->kind) && policy->request_bytes > 0)
+        return "has request_bytes, and a module of the cluster has no part of a request";
     for (size_t i = 0; i < policy->n_params; i++) {
         const char *wrong = check_param(&policy->params[i], policy->params_bytes);
         for (size_t j = 0; j < i && !wrong; j++)

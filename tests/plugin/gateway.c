@@ -1,5 +1,5 @@
 /* Out-of-tree routers: one that holds requests back and drops some, one that keeps its own count of
- * requests at each replica, and two that need hooks that this version does not support. */
+ * requests at each replica, and others that ask for what this version does not give a router. */
 #include <inflight/policy.h>
 
 struct gate {
@@ -117,6 +117,12 @@ static const struct ifl_policy later = {.kind = IFL_ROUTE,
                                         .name = "later",
                                         .doc = "hears nothing",
                                         .on_join = on_join,
+                                        .ops.route = &gate_ops};
+#elif defined(ASKS_FOR_PARTS)
+static const struct ifl_policy later = {.kind = IFL_ROUTE,
+                                        .name = "later",
+                                        .doc = "keeps a part of each request",
+                                        .request_bytes = 8,
                                         .ops.route = &gate_ops};
 #elif defined(ASKS_FOR_PARAMS)
 static const struct ifl_policy later = {.kind = IFL_ROUTE,
