@@ -2,7 +2,12 @@
  *
  * Numbers are never reused: a replica that has gone keeps its number. The fleet answers from books
  * that the loop keeps, so that no module walks over ten thousand replicas. A load is reached by
- * pointer and may grow at its end. */
+ * pointer and may grow at its end. No pointer that a module is given is NULL but where its comment
+ * says so; all are borrowed until the module returns.
+ *
+ * In this version a cluster keeps its size and its requests stay where they are: every replica is
+ * up and has both roles, and a router with `balance` or `pick_decode` and every scaling rule are
+ * refused when they are loaded. */
 #ifndef INFLIGHT_FLEET_H
 #define INFLIGHT_FLEET_H
 
@@ -39,7 +44,7 @@ static inline int32_t ifl_outstanding(const struct ifl_load *load)
     return load->n_running + load->n_waiting + load->n_swapped;
 }
 
-/* The same with those that were sent to it since. */
+/* The same with those that were sent to it since the report. */
 static inline int64_t ifl_outstanding_and_sent(const struct ifl_load *load)
 {
     return ifl_outstanding(load) + (int64_t)load->n_sent;
@@ -50,25 +55,29 @@ struct ifl_fleet;
 /* A router calls these as ifl_load_of, ifl_least and so on, below. */
 struct ifl_fleet_ops {
     size_t size_bytes; /* sizeof(struct ifl_fleet_ops): it may grow at its end */
-    /* The load of replica i, below fleet->n. Borrowed until the module returns. */
+    /* The load of replica i, below fleet->n. */
     const struct ifl_load *(*load)(const struct ifl_fleet *, size_t i);
-    /* The k-th of the replicas that are up and have all of these roles, in order of number, for k
-     * below `up`. With every replica up it costs nothing. */
+    /* The number of the k-th of the replicas that are up and have all of these roles (bits of enum
+     * ifl_role; 0: any), in order of number. k must be below `up`. With every replica up it costs
+     * nothing. */
     size_t (*nth)(const struct ifl_fleet *, unsigned roles, size_t k);
     /* How many replicas are up and have all of these roles. */
     size_t (*up)(const struct ifl_fleet *, unsigned roles);
     /* Of the replicas that `up` counts, the one with the fewest requests
      * (ifl_outstanding_and_sent), ties by number; fleet->n: there is none. */
     size_t (*least)(const struct ifl_fleet *, unsigned roles);
-    /* Tokens of the request's prompt that the prefix cache of replica i holds. Costs one look-up
-     * for each cached block of the prompt. */
+    /* Tokens of the prompt of fleet->request that the prefix cache of replica i holds now, however
+     * old the news; 0 without a cache. Costs one look-up for each cached block of the prompt. Only
+     * from `pick` and on_sent; elsewhere it is 0. */
     int32_t (*cached)(const struct ifl_fleet *, size_t i);
-    /* A random number that depends on (workload.arrivals.seed, request, index) alone. */
+    /* 64 random bits that depend on (workload.arrivals.seed, request, index) alone: the same index
+     * gives the same number again. Only where fleet->request is not NULL. */
     uint64_t (*draw)(const struct ifl_fleet *, uint32_t index);
-    /* Requests on the device of replica i, in order of start. From `balance` alone. */
+    /* Requests on the device of replica i, in order of start. From `balance` alone: in this version
+     * this pointer and the next one are NULL. */
     struct ifl_requests (*running)(const struct ifl_fleet *, size_t i);
-    /* Moves a running request to replica `to` while it goes on decoding. From `balance` alone.
-     * False: it is on its way already, or the replica takes none. */
+    /* Moves a running request to replica `to`, below fleet->n, while it goes on decoding. From
+     * `balance` alone. False: it is on its way already, or the replica takes none. */
     bool (*migrate)(const struct ifl_fleet *, const struct ifl_request *, size_t to);
 };
 
@@ -131,14 +140,16 @@ static inline bool ifl_migrate(const struct ifl_fleet *fleet, const struct ifl_r
 enum ifl_destination {
     IFL_SEND, /* to the replicas named */
     IFL_HOLD, /* not yet: the request waits at the gateway and is asked about again when a step has
-                 ended or a plan has been made, or news have come */
+                 ended or a plan has been made, or news have come; if no event is left, the first
+                 of those held is dropped, and reports count it as shed */
     IFL_REFUSE_ARRIVAL /* drop it; reports count it as shed */
 };
 
 struct ifl_route {
     enum ifl_destination what;
     size_t prefill, decode; /* below fleet->n; equal: one replica computes all of it */
-    const char *why;        /* of a refusal: a constant text that reads on behind the name */
+    const char *why; /* of a refusal: a constant text that reads on behind the name and stays valid
+                        until the run ends; NULL: "it drops it" */
 };
 
 /* One replica computes all of the request. It must be up and have both roles; in this version every
@@ -155,30 +166,40 @@ static inline struct ifl_route ifl_send_pair(size_t prefill, size_t decode)
     return (struct ifl_route){IFL_SEND, prefill, decode, NULL};
 }
 
+/* Asks for IFL_HOLD. */
 static inline struct ifl_route ifl_hold_back(void)
 {
     return (struct ifl_route){IFL_HOLD, 0, 0, NULL};
 }
 
+/* Drops the request; `why` is that of struct ifl_route. */
 static inline struct ifl_route ifl_shed(const char *why)
 {
     return (struct ifl_route){IFL_REFUSE_ARRIVAL, 0, 0, why};
 }
 
 struct ifl_route_ops {
-    /* The destination of a request that has just arrived, or was held. */
+    /* The destination of fleet->request, which has just arrived, or was held. It is not yet at a
+     * replica: it waits, and only what the trace says of it is set. */
     struct ifl_route (*pick)(const void *self, const struct ifl_fleet *);
     /* Optional: the replica that decodes, asked when the prompt is computed. Without it the answer
-     * of `pick` stands. */
+     * of `pick` stands. A router that has it is refused when it is loaded in this version. */
     size_t (*pick_decode)(const void *self, const struct ifl_fleet *);
-    /* Optional hooks. The request is fleet->request. */
+    /* Optional hooks. The request is fleet->request, and `replica` the number of its replica. For
+     * each request that `pick` has sent, on_sent and on_end come once, and on_first_token at most
+     * once between them; for one that was shed or left while it was held, none comes.
+     *   - on_sent: it has joined the replica, and loads that are not old count it.
+     *   - on_first_token: a step with its first token has ended; the request may have ended, too.
+     *   - on_end: it has its last token, was dropped, or has left. */
     void (*on_sent)(void *self, const struct ifl_fleet *, size_t replica);
     void (*on_first_token)(void *self, const struct ifl_fleet *, size_t replica);
-    void (*on_end)(void *self, const struct ifl_fleet *, size_t replica); /* answered or gone */
+    void (*on_end)(void *self, const struct ifl_fleet *, size_t replica);
+    /* The replica has come to that state. Not called in this version. */
     void (*on_replica)(void *self, const struct ifl_fleet *, size_t replica,
                        enum ifl_replica_state);
     /* Optional: moves requests between replicas (ifl_migrate). Returns when to be asked again,
-     * later than fleet->now_ns. Asked first at time 0. */
+     * later than fleet->now_ns. Asked first at time 0. fleet->request is NULL. A router that has it
+     * is refused when it is loaded in this version. */
     int64_t (*balance)(void *self, const struct ifl_fleet *);
 };
 
@@ -187,7 +208,8 @@ struct ifl_route_ops {
 struct ifl_scale_ops {
     /* Returns the number of replicas that should be up. The loop boots missing ones and drains
      * surplus ones, the highest numbers first. *again_ns: when to be asked again, later than
-     * fleet->now_ns. */
+     * fleet->now_ns; not NULL, and always set. fleet->request is NULL. In this version a module of
+     * this kind is refused when it is loaded. */
     int32_t (*want)(void *self, const struct ifl_fleet *, int64_t *again_ns);
 };
 

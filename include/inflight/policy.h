@@ -4,6 +4,8 @@
  * asks for the batching module. A module is one `struct ifl_policy`.
  *   - It sees only the view and acts only through the step.
  *   - It has no clock, no I/O and no random numbers but ifl_policy_draw.
+ *   - No pointer that it is given is NULL. The view, the step and lists are borrowed until it
+ *     returns; a request is valid from on_join until on_leave has returned.
  *   - Its state changes in hooks only; planning and answering read it. Two exceptions: sums that no
  *     answer depends on, and what an order brings up to date in `keys`.
  *
@@ -59,7 +61,12 @@ struct ifl_param {
 /* ---- the kinds ---- */
 
 struct ifl_batching_ops {
-    /* Decides which requests run in this step, each with how many tokens. */
+    /* Decides which requests run in this step, each with how many tokens. Called when no step is in
+     * flight and a request is here. It may give no token: the next plan is made at the next event
+     * or wake (ifl_wake). A plan that gives none, changes nothing and asks for no wake drops a
+     * request that it refused for want of blocks, for good or by ifl_refuse. What it refused with
+     * IFL_WAIT or IFL_SKIP is dropped when no event is left. If it refused nothing then, the run
+     * ends with IFL_E_STALLED. */
     void (*plan)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
@@ -73,9 +80,10 @@ enum ifl_keys {
 };
 
 struct ifl_order_ops {
-    /* Sets key[i] for the request of[i], i < n. Smaller keys go first; ties go by arrival, then by
-     * serial. May read the step through ifl_plan(view), which is NULL outside of a plan, for
-     * example the requests that this plan has started. */
+    /* Sets key[i] for the request of[i], i < n; n may be 0, and any int64_t is a key. The requests
+     * wait, run or are in host memory; on_join has been called for each. Smaller keys go first;
+     * ties go by arrival, then by serial. May read the step through ifl_plan(view), which is NULL
+     * outside of a plan, for example the requests that this plan has started. */
     void (*rank)(const void *self, const struct ifl_view *, const struct ifl_request *const *of,
                  size_t n, int64_t *key);
     /* Optional, for speed; without it IFL_KEYS_MOVE. Called once a plan, before the plan first
@@ -88,9 +96,12 @@ struct ifl_admission {
     enum ifl_verdict verdict;
     int32_t
         hold_tokens;  /* blocks are taken now for so many tokens, or for those computed if more */
-    int64_t until_ns; /* of a refusal: ask again then, even if nothing happens; 0: not given */
+    int64_t until_ns; /* of a refusal: ask again then, even if nothing happens; 0, or any time that
+                         is not later than now: not given */
 };
 
+/* The answer without until_ns. hold_tokens is per sequence, and not read of a refusal; 0: blocks
+ * for the computed tokens alone. */
 static inline struct ifl_admission ifl_admission(enum ifl_verdict verdict, int32_t hold_tokens)
 {
     return (struct ifl_admission){verdict, hold_tokens, 0};
@@ -112,22 +123,27 @@ static inline struct ifl_admission ifl_skip_until(int64_t until_ns)
  * not IFL_YES counts. If all say yes, the largest hold_tokens counts. Of several rooms the smallest
  * counts. */
 struct ifl_admit_ops {
-    /* May `request`, waiting or swapped, start with n new tokens? */
+    /* May `request`, waiting or swapped, start with n new tokens, 0 <= n <= ifl_todo? Asked for
+     * ifl_start and for ifl_ask, so that a yes is not yet a start: see on_start. The blocks that
+     * ifl_ask_beyond sets aside are missing in step->n_free_blocks. ifl_start turns a yes for which
+     * too few blocks are free into IFL_NO_BLOCKS; ifl_ask does not. Must not call ifl_ask,
+     * ifl_start or ifl_make_room. */
     struct ifl_admission (*ask)(const void *self, const struct ifl_view *, struct ifl_step *,
                                 const struct ifl_request *request, int32_t n);
     /* Optional. K/V tokens on the device that are left to the rest of this plan after the future
-     * demand of the running requests; negative if that demand is larger than the free pool.
-     * Returns `enough` if there are more. */
+     * demand of the running requests; negative if that demand is larger than the free pool. Returns
+     * `enough` if there are more. Called at any time in a plan; only reads. */
     double (*room)(const void *self, const struct ifl_view *, struct ifl_step *, double enough);
 };
 
 struct ifl_preempt_ops {
-    /* The request that is preempted in favour of `needy`, and its fate. What the plan has scheduled
-     * for the victim is undone. */
+    /* The request that is preempted in favour of `needy`, and its fate; {0}: none. The request must
+     * run, as for ifl_preempt; `needy` itself may be it if it runs. What the plan has scheduled for
+     * the victim is undone. Must not call ifl_ask, ifl_start or ifl_make_room. */
     struct ifl_victim (*pick)(const void *self, const struct ifl_view *, struct ifl_step *,
                               const struct ifl_request *needy);
-    /* Optional. Called when the plan is made, so that requests can be swapped out ahead of need
-     * with ifl_preempt (FastServe). */
+    /* Optional. Called at the end of each plan, behind the batching module, so that requests can be
+     * swapped out ahead of need with ifl_preempt (FastServe), and nothing else. */
     void (*ahead)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
@@ -145,6 +161,7 @@ struct ifl_cached {
     bool (*wanted)(const struct ifl_cached *);
 };
 
+/* Only within `key`. */
 static inline bool ifl_wanted(const struct ifl_cached *block)
 {
     return block->wanted(block);
@@ -153,10 +170,10 @@ static inline bool ifl_wanted(const struct ifl_cached *block)
 struct ifl_evict_ops {
     /* The block with the smallest key is evicted first; ties go to the deepest, then to the least
      * recently used. Asked when a block may be evicted: it is unused and, in a tree, has no block
-     * below it. The key stands until the block is used again. */
+     * below it. The key stands until the block is used again. May be asked outside of a plan. */
     int64_t (*key)(const void *self, const struct ifl_view *, const struct ifl_cached *);
-    /* Keys do not read depth_tokens: blocks of a prefix that became unused together share one key.
-     */
+    /* True: keys do not read depth_tokens, so that blocks of a prefix that became unused together
+     * share one key. */
     bool ignores_depth;
 };
 
@@ -187,7 +204,7 @@ struct ifl_step_end {
 
 /* The requests that were given tokens, and how many: first those of ifl_schedule_ready in order of
  * start, then the others in the order in which the plan scheduled them. The list is made when it is
- * first asked for, which costs a walk over the requests. */
+ * first asked for, which costs a walk over the requests. Only within on_step_end. */
 static inline struct ifl_results ifl_results(const struct ifl_step_end *end)
 {
     return end->results(end);
@@ -200,15 +217,17 @@ struct ifl_policy {
     size_t n_params;
     size_t params_bytes;  /* of the parameter struct */
     size_t state_bytes;   /* of the instance's own state, zeroed at the start of a run */
-    size_t request_bytes; /* on every request (ifl_mine), zeroed when it joins a replica */
+    size_t request_bytes; /* on every request (ifl_mine), zeroed when it joins a replica; a router
+                             that asks for some is refused when it is loaded */
     size_t client_bytes;  /* on every client (ifl_client), zeroed at the start of a run */
-    size_t replica_bytes; /* of a router on every replica (ifl_at), zeroed at the start of a run */
+    size_t replica_bytes; /* of a router on every replica (ifl_at), zeroed at the start of a run;
+                             other kinds: 0 */
     /* Each replica has an instance of the module; a router has one for the cluster. `self` is never
      * NULL: it points to the instance's parameter struct, filled in; ifl_state finds its state.
      * init and finish are optional. init may take memory, which finish gives back. The limits stay
      * valid until finish returns. init returns 0; IFL_E_INPUT with a line that says what was found
      * and what was expected, if the parameters do not go with the limits; or IFL_E_NOMEM. finish is
-     * called after a failure of init, too. */
+     * called once, after a failure of init, too. */
     int (*init)(void *self, const struct ifl_limits *, struct ifl_error *);
     void (*finish)(void *self);
     /* Hooks, all optional. Those of a router are in its ops. */
@@ -261,20 +280,25 @@ struct ifl_instance {
     uint64_t replica_stride; /* from the part of a replica to that of the next */
 };
 
-/* The state of an instance, 16-byte aligned. */
+/* The next four find bytes that the module has asked for in its struct ifl_policy, 16-byte aligned.
+ * `self` is the instance that was passed. Where it has asked for 0 bytes the address is invalid:
+ * its use ends the run with the module's name. */
+
+/* The state of an instance, of state_bytes; valid from init until finish returns. */
 static inline void *ifl_state(const void *self)
 {
     return (void *)((uintptr_t)self + ((const struct ifl_instance *)self)[-1].state_offset);
 }
 
-/* The instance's own part of a request, of request_bytes bytes, 16-byte aligned. Valid from on_join
- * until on_leave has returned. A router has no parts of requests. */
+/* The instance's own part of a request, of request_bytes. Valid from on_join until on_leave has
+ * returned. A router has no parts of requests. */
 static inline void *ifl_mine(const void *self, const struct ifl_request *r)
 {
     return (void *)((uintptr_t)r->parts + ((const struct ifl_instance *)self)[-1].part_offset);
 }
 
-/* The instance's own part of the request's client, 16-byte aligned. */
+/* The instance's own part of the request's client, of client_bytes. Instances of other replicas
+ * have their own. */
 static inline void *ifl_client(const void *self, const struct ifl_request *r)
 {
     const struct ifl_instance *instance = (const struct ifl_instance *)self - 1;
@@ -282,7 +306,7 @@ static inline void *ifl_client(const void *self, const struct ifl_request *r)
                     r->client * instance->client_stride);
 }
 
-/* A router's own part of a replica, 16-byte aligned. */
+/* A router's own part of a replica, of replica_bytes; `replica` is below fleet->n. */
 static inline void *ifl_at(const void *self, size_t replica)
 {
     const struct ifl_instance *instance = (const struct ifl_instance *)self - 1;
@@ -303,7 +327,8 @@ __attribute__((visibility("default"))) /* also of what is built with -fvisibilit
 #endif
 extern const struct ifl_policy_list ifl_policies_v3;
 
-/* Defines the list from addresses of policies: IFL_POLICIES(&my_order, &my_admission); */
+/* Defines the list from addresses of 1 to 16 policies, which are never freed:
+ * IFL_POLICIES(&my_order, &my_admission); once in a shared object. */
 #define IFL_POLICIES(...)                                                                          \
     const struct ifl_policy_list ifl_policies_v3 = {                                               \
         IFL_POLICY_ABI,                                                                            \

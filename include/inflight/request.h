@@ -116,6 +116,9 @@ struct ifl_request {
 
 /* ---- counts that steps change, always current ---- */
 
+/* All counts. The pointer stays valid as long as r; the numbers are current until the step changes,
+ * when the function must be called again. The functions up to ifl_n_pending read one member
+ * each. */
 static inline const struct ifl_counts *ifl_counts(const struct ifl_request *r)
 {
     if (r->ticks && r->ticks->n != r->read_at)
@@ -166,15 +169,16 @@ static inline int32_t ifl_n_slots(const struct ifl_request *r)
     return ifl_counts(r)->n_computed - ifl_counts(r)->n_dropped;
 }
 
-/* Tokens that are still to be computed before the next one can be sampled, beyond those given in
- * the step being built. */
+/* Tokens of each sequence that are still to be computed before the next one can be sampled, beyond
+ * those given in the step being built; 0 or more. Of a waiting request those beyond its hit. */
 static inline int32_t ifl_todo(const struct ifl_request *r)
 {
     const struct ifl_counts *counts = ifl_counts(r);
     return counts->n_tokens + counts->n_pending - counts->n_computed - counts->n_now;
 }
 
-/* The one test for "prefill or decode" that policies, costs and reports share. */
+/* The one test for "prefill or decode" that policies, costs and reports share. Only for requests on
+ * the device or in host memory: of a waiting request it is always true. */
 static inline bool ifl_decodes(const struct ifl_request *r)
 {
     return ifl_counts(r)->n_computed >= r->n_prefill;

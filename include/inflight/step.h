@@ -5,8 +5,13 @@
  * come in a table, so that a plug-in has no undefined symbol.
  *
  * A refusal is an answer and changes nothing. A breach of the contract ends the run with the
- * policy's name: for example, tokens for a request that is not on the device, or more tokens than
- * a request has left to compute. */
+ * policy's name: for example, tokens for a request that is not on the device, or more tokens than a
+ * request has left to compute. From the breach until the plan returns every call refuses: the
+ * answer is NULL, false, IFL_WAIT or IFL_NO_BLOCKS.
+ *
+ * Only `plan` of the batching module changes the step; `ahead` of a preempt module may preempt. All
+ * other functions of modules ask, and no more. No pointer may be NULL unless its comment says
+ * so. */
 #ifndef INFLIGHT_STEP_H
 #define INFLIGHT_STEP_H
 
@@ -43,7 +48,8 @@ struct ifl_view {
     struct ifl_step *(*plan)(const struct ifl_view *); /* see ifl_plan */
     /* Tells that the order's key of the request has changed. Update the module's state first: the
      * key of a waiting request is asked for within the call. For a request that neither waits, runs
-     * nor is swapped it does nothing. Only from hooks and from `keys` of an order. */
+     * nor is swapped it does nothing, nor for one that was pushed to the front of waiting. Only
+     * from hooks and from `keys` of an order. */
     void (*rerank)(const struct ifl_view *, const struct ifl_request *);
     uint32_t n_tries; /* earlier plans of this same step, none of which gave a token */
     int32_t slot;     /* of the pipeline that this plan is for, below limits->max_in_flight */
@@ -105,17 +111,19 @@ struct ifl_hit {
     uint32_t node;    /* of a radix cache, where the match ends; 0: the root, or another cache */
 };
 
-struct ifl_requests { /* borrowed until the plan returns */
+struct ifl_requests { /* borrowed until the plan returns; its length does not change */
     const struct ifl_request *const *of;
     size_t n;
 };
 
-/* How K/V comes to the device. */
+/* How K/V comes to the device, and when ifl_start may follow ifl_load. */
 enum ifl_load_way {
     IFL_LOAD_APART,   /* while steps go on: the request is MOVING, then LOADED, or waits again with
-                         what has come if the rest was lost */
-    IFL_LOAD_BEFORE,  /* this step begins when it is there */
-    IFL_LOAD_BY_LAYER /* this step begins at once, and each layer waits for its own part */
+                         what has come if the rest was lost; a plan starts it once it is LOADED */
+    IFL_LOAD_BEFORE,  /* this step begins when it is there; a later plan finds the request LOADED
+                         and starts it */
+    IFL_LOAD_BY_LAYER /* this step begins at once, and each layer waits for its own part: this plan
+                         may start the request at once */
 };
 
 /* Work of a step that yields no token: prompts padded to the longest prompt of their batch, and
@@ -142,7 +150,7 @@ struct ifl_padding {
  * swaps in, preempts or rejects a request. The loop may end a run earlier; then it plans. */
 struct ifl_promise {
     int32_t n_steps;         /* promised steps, the planned one not counted */
-    int64_t until_ns;        /* each of them starts by then */
+    int64_t until_ns;        /* each of them starts by then; IFL_NEVER: no bound */
     int32_t min_free_blocks; /* that each of them leaves free after taking its own */
     /* The run goes on with the remaining requests when some have had their last token, provided
      * that no request waits or is swapped out and that all requests on the device take part. Must
@@ -156,8 +164,10 @@ enum { IFL_MAX_VAIN_WAKES = 1000000 }; /* see wake */
 struct ifl_step_ops {
     size_t size_bytes; /* sizeof(struct ifl_step_ops): it may grow at its end */
     /* The next request of the lists (a union of enum ifl_list) in rank order, NULL at the end.
-     *   - Several lists are merged by rank. A cursor that has shown requests of IFL_IN_RUNNING is
-     *     not for IFL_IN_PREFILL, nor the other way round.
+     *   - Several lists are merged by rank. Calls with one cursor may name different lists: it
+     *     keeps a place in each.
+     *   - A cursor that has shown requests of IFL_IN_RUNNING is not for IFL_IN_PREFILL, nor the
+     *     other way round.
      *   - Requests pushed to the front of waiting come first, before those of all other lists;
      *     those preempted in this plan are included.
      *   - IFL_IN_LOADED shows nothing in this version, in which no request is LOADED.
@@ -170,15 +180,18 @@ struct ifl_step_ops {
     /* The requests on the device before this plan, in order of start. A request that has been
      * preempted since is still listed, with another `state`. */
     struct ifl_requests (*running)(struct ifl_step *);
-    /* A request of the same list by its rank, counted from the end: for `at` 0 the one that
-     * ifl_next shows last, for 1 the one before it, NULL beyond the one that it shows first. */
+    /* A request on the device before this plan by its rank, counted from the end: for `at` 0 the
+     * one that ifl_next shows last, for 1 the one before it, NULL beyond the one that it shows
+     * first. A request that has been preempted since is still counted, with another `state`. */
     const struct ifl_request *(*last_ranked)(struct ifl_step *, size_t at);
     /* Waiting requests that this plan has started, in order of start; swapped requests that came
-     * back are not listed. A request that has been preempted since is still listed. */
+     * back are not listed. A request that has been preempted since is still listed; one that was
+     * then started again is listed twice. A later start needs another call. */
     struct ifl_requests (*started)(struct ifl_step *);
     /* What the prefix cache holds of a waiting request; {0} without a cache. */
     struct ifl_hit (*hit)(struct ifl_step *, const struct ifl_request *);
-    /* The parent of `node` in the radix cache's tree; of the root, which is 0, the root itself. */
+    /* The parent of `node` in the radix cache's tree; of the root, which is 0, the root itself; 0
+     * also for a number that is no node. */
     uint32_t (*above)(struct ifl_step *, uint32_t node);
     /* Free device blocks that the request would take for all its sequences in order to hold
      * `hold_tokens` tokens of each: the blocks that it lacks, 0 or more; for a waiting request also
@@ -186,27 +199,31 @@ struct ifl_step_ops {
      * they are allocated; it is above n_free_blocks if no place is free, or for one that grows. */
     int32_t (*need)(struct ifl_step *, const struct ifl_request *, int32_t hold_tokens);
     /* The verdict of the admit modules on starting a waiting or swapped request with n new tokens,
-     * if spare_blocks fewer blocks were free. Starts nothing. Sets *takes, unless NULL, to the
-     * blocks that a start would take. */
+     * 0 <= n <= todo, if spare_blocks fewer blocks were free (below 0: 0). Starts nothing. Sets
+     * *takes, unless NULL, to the blocks that a start would take, whatever the verdict; whether
+     * they are free it does not ask. In `ask` of an admit module or `pick` of a preempt module it
+     * breaks the contract, as `start` does. */
     enum ifl_verdict (*ask)(struct ifl_step *, const struct ifl_request *, int32_t n,
                             int32_t spare_blocks, int32_t *takes);
     /* K/V tokens that the admit modules leave to the rest of this plan, `enough` if there are more;
      * negative if they have promised more than there is. INFINITY if no module says. */
     double (*room)(struct ifl_step *, double enough);
-    /* Starts a waiting or swapped request with n new tokens (0 is allowed) after those of its hit,
-     * if every admit module says yes. It computes fewer if its hit has grown since the plan looked.
-     * It takes the blocks that the admission named, shares the cached ones, and swaps in its
-     * blocks in host memory. Returns the verdict: IFL_NO_BLOCKS also if all say yes and the blocks
-     * are not free. */
+    /* Starts a waiting or swapped request with n new tokens, 0 <= n <= todo, after those of its
+     * hit, if every admit module says yes. Any other request or n is a breach of the contract. It
+     * computes fewer if its hit has grown since the plan looked. It takes the blocks that the
+     * admission named, shares the cached ones, and swaps in its blocks in host memory. Returns the
+     * verdict: IFL_NO_BLOCKS also if all say yes and the blocks are not free. */
     enum ifl_verdict (*start)(struct ifl_step *, const struct ifl_request *, int32_t n);
-    /* Gives a running request n more tokens, 0 < n <= todo, once a step. It then holds blocks for
-     * hold_tokens, or for what it has computed if that is more. Returns IFL_YES or
-     * IFL_NO_BLOCKS. */
+    /* Gives a running request n more tokens, 0 < n <= todo, once a step. Any other request or n,
+     * and a second call in a step, is a breach of the contract. The request then holds blocks for
+     * hold_tokens (0: no more than it needs), or for what it has computed if that is more. Returns
+     * IFL_YES or IFL_NO_BLOCKS. */
     enum ifl_verdict (*schedule)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                  int32_t hold_tokens);
     /* Gives one token to every running request that decodes and is not scheduled yet, in order of
      * start: to all or to none. Returns false, and gives none, unless spare_blocks remain free
-     * afterwards. Does the same as `schedule` of each, faster. */
+     * afterwards. Does the same as `schedule` of each, faster. True if there is no such request. A
+     * second call in a plan may return false and gives none. */
     bool (*schedule_ready)(struct ifl_step *, int32_t spare_blocks);
     /* Asks the preempt module for a victim in favour of `needy`, which runs or waits, and preempts
      * it. Returns true if another request than `needy` was preempted; its blocks may be too few, so
@@ -214,7 +231,10 @@ struct ifl_step_ops {
      * In `ask` of an admit module or `pick` of a preempt module it breaks the contract. */
     bool (*make_room)(struct ifl_step *, const struct ifl_request *needy);
     /* Takes a running request off the device and undoes what this plan has scheduled for it.
-     * Returns IFL_YES, or IFL_WAIT for IFL_KEEP. Two victims are a breach of the contract:
+     * Returns IFL_YES, or IFL_WAIT for IFL_KEEP. The place is read where the request waits again:
+     * after IFL_RECOMPUTE, and after IFL_SWAP if the request has no K/V or the pool is full. These
+     * victims are a breach of the contract:
+     *   - a request that is not running;
      *   - a request that this plan has swapped in;
      *   - a request with tokens in this step that are part of the hit of a request that this plan
      *     has started (serving.kv.publish: scheduled). */
@@ -233,7 +253,8 @@ struct ifl_step_ops {
     void (*wake)(struct ifl_step *, int64_t at_ns);
     /* Sets the padding of this step and of each step promised with it, where it does not grow. It
      * counts in the simulated duration alone; an engine does not compute it. The last call of a
-     * plan counts. A negative number, or more than 2^28 tokens, is a breach of the contract. */
+     * plan counts. A negative number, more than 2^28 tokens or sequences, and more than 2^56 in
+     * prefill_q_q or decode_context are a breach of the contract. */
     void (*pad)(struct ifl_step *, struct ifl_padding);
     /* Earliest arrival among waiting requests, IFL_NEVER if none; costs a walk over them. */
     int64_t (*oldest_waiting_ns)(struct ifl_step *);
@@ -242,11 +263,13 @@ struct ifl_step_ops {
     /* Only from on_step_start: true if the plan gave the request tokens or moved it to the device.
      */
     bool (*took_part)(struct ifl_step *, const struct ifl_request *);
-    /* The requests that this plan has given tokens so far, in no particular order. */
+    /* The requests that this plan has given tokens so far, in no particular order. The next call
+     * overwrites the list. */
     struct ifl_requests (*scheduled)(struct ifl_step *);
     /* Notes why the batching module does not start a request, or is about to reject it, for the
-     * user: `why` is a constant text that follows the module's name. The step notes refusals of
-     * other modules by itself. */
+     * user: `why` is a constant text that follows the module's name, and stays valid until the run
+     * ends. The step notes refusals of other modules by itself. For requests of one state the last
+     * refusal of a plan counts. Changes nothing else. */
     void (*refuse)(struct ifl_step *, const struct ifl_request *, const char *why);
     /* Models a scheduler that plans one step ahead. The next plan is made when this step, or the
      * last one promised with it, has ended; on_step_end has been called by then, and all counts are
@@ -265,14 +288,16 @@ struct ifl_step_ops {
     enum ifl_verdict (*schedule_drafts)(struct ifl_step *, const struct ifl_request *, int32_t n,
                                         int32_t n_draft, int32_t hold_tokens);
     /* At the end of this step a running request keeps the K/V of n_slots tokens, chosen by
-     * serving.kv.keep, and gives back the blocks of the others. */
+     * serving.kv.keep, and gives back the blocks of the others. With n_slots of all its tokens it
+     * does nothing. */
     void (*keep)(struct ifl_step *, const struct ifl_request *, int32_t n_slots);
     /* Brings n tokens of K/V of a waiting request that follow its hit (hit.n_below) to the device,
      * and takes their blocks now. IFL_YES or IFL_NO_BLOCKS; a refusal changes nothing. In this
      * version n > 0 ends the run, and n = 0 does nothing and returns IFL_YES. */
     enum ifl_verdict (*load)(struct ifl_step *, const struct ifl_request *, int32_t n,
                              enum ifl_load_way);
-    /* Requests on the device, after the changes so far, that are computed with the adapter. */
+    /* Requests on the device, after the changes so far, that are computed with the adapter; adapter
+     * 0: those with none. */
     int32_t (*adapter_users)(struct ifl_step *, uint32_t adapter);
 };
 
@@ -305,7 +330,7 @@ static inline void ifl_rerank(const struct ifl_view *view, const struct ifl_requ
     view->rerank(view, r);
 }
 
-/* False if all of the lists are empty. */
+/* False if all of the lists are empty. If true, ifl_next may still show nothing. */
 static inline bool ifl_may_list(const struct ifl_step *s, unsigned lists)
 {
     return (lists & IFL_IN_WAITING && s->n_waiting > 0) ||
@@ -356,6 +381,7 @@ static inline int32_t ifl_need(struct ifl_step *s, const struct ifl_request *r, 
     return s->ops->need(s, r, hold_tokens);
 }
 
+/* `ask` with no blocks set aside. */
 static inline enum ifl_verdict ifl_ask(struct ifl_step *s, const struct ifl_request *r, int32_t n)
 {
     return s->ops->ask(s, r, n, 0, NULL);
@@ -367,8 +393,9 @@ static inline enum ifl_verdict ifl_ask_beyond(struct ifl_step *s, const struct i
     return s->ops->ask(s, r, n, spare_blocks, NULL);
 }
 
-/* For several requests one after another, none of which is started. *taken holds the blocks that
- * the requests before r would take; the blocks of r are added if the verdict is IFL_YES. */
+/* For several requests one after another, none of which is started. *taken, 0 before the first,
+ * holds the blocks that the requests before r would take; the blocks of r are added if the verdict
+ * is IFL_YES. */
 static inline enum ifl_verdict ifl_ask_in_turn(struct ifl_step *s, const struct ifl_request *r,
                                                int32_t n, int32_t *taken)
 {
@@ -487,7 +514,7 @@ static inline bool ifl_took_part(struct ifl_step *s, const struct ifl_request *r
 
 /* ---- what most batching modules do with them ---- */
 
-/* Sequences of the widest group on the device before this plan. */
+/* Sequences of the widest group on the device before this plan; 1 if nothing runs. */
 static inline int32_t ifl_widest_group(struct ifl_step *s)
 {
     int32_t n = 1;
@@ -505,14 +532,15 @@ struct ifl_demand {
     int64_t n_seqs, n_tokens, n_blocks;
 };
 
+/* True if no number of *demand is above that of *most. */
 static inline bool ifl_within(const struct ifl_demand *demand, const struct ifl_demand *most)
 {
     return demand->n_seqs <= most->n_seqs && demand->n_tokens <= most->n_tokens &&
            demand->n_blocks <= most->n_blocks;
 }
 
-/* Adds the demand of every waiting request, each with all its missing tokens. Returns false as soon
- * as `most` is exceeded; *demand is then incomplete. */
+/* Adds to *demand, which the caller sets before, the demand of every waiting request, each with all
+ * its missing tokens. Returns false as soon as `most` is exceeded; *demand is then incomplete. */
 static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand,
                                    const struct ifl_demand *most)
 {
@@ -528,9 +556,10 @@ static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand
     return ifl_within(demand, most);
 }
 
-/* Gives a running request n tokens. While fewer than spare_blocks blocks are free, or fewer than
- * the n tokens need, the preempt module picks a victim. When it finds no further victim, blocks for
- * the n tokens suffice. Returns false if the request was preempted itself or got no blocks. */
+/* Gives a running request n tokens, n <= todo, once a step; n <= 0 gives none. While fewer than
+ * spare_blocks blocks are free, or fewer than the n tokens need, the preempt module picks a victim.
+ * When it finds no further victim, blocks for the n tokens suffice. Returns false if the request
+ * was preempted itself or got no blocks. */
 static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int32_t n,
                             int32_t spare_blocks)
 {
@@ -542,7 +571,8 @@ static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int
     return r->state == IFL_RUNNING;
 }
 
-/* One token for each running request that decodes, in order of start, each by ifl_give. */
+/* One token for each running request that decodes, in order of start, each by ifl_give. None of
+ * them may have got tokens in this plan before: `schedule` would break the contract. */
 static inline void ifl_decode_one_by_one(struct ifl_step *s, int32_t spare_blocks)
 {
     const struct ifl_requests running = ifl_running(s);
@@ -551,7 +581,8 @@ static inline void ifl_decode_one_by_one(struct ifl_step *s, int32_t spare_block
             ifl_give(s, running.of[i], 1, spare_blocks);
 }
 
-/* The batching module's verdict on a request that it could never start. */
+/* The batching module's verdict on a request that it could never start, for ifl_settled. `why` is
+ * that of ifl_refuse. */
 static inline enum ifl_verdict ifl_never(struct ifl_step *s, const struct ifl_request *r,
                                          const char *why)
 {
@@ -559,7 +590,8 @@ static inline enum ifl_verdict ifl_never(struct ifl_step *s, const struct ifl_re
     return IFL_NEVER_FITS;
 }
 
-/* Rejects a request with more sequences than max_seqs; returns true if it did. */
+/* Rejects a waiting or swapped request with more sequences than max_seqs; returns true if it
+ * did. */
 static inline bool ifl_dropped_as_too_wide(struct ifl_step *s, const struct ifl_request *r,
                                            int32_t max_seqs)
 {
@@ -570,8 +602,9 @@ static inline bool ifl_dropped_as_too_wide(struct ifl_step *s, const struct ifl_
     return true;
 }
 
-/* Rejects r if it never fits. Returns false if r must wait, and so must all requests behind it that
- * would start. Running requests of the same list still have their turn. */
+/* `verdict` is that of ifl_start or ifl_ask on r. Rejects r if it never fits. Returns false if r
+ * must wait, and so must all requests behind it that would start. Running requests of the same list
+ * still have their turn. */
 static inline bool ifl_settled(struct ifl_step *s, const struct ifl_request *r,
                                enum ifl_verdict verdict)
 {

@@ -31,7 +31,7 @@ static void plan(const void *self, const struct ifl_view *view, struct ifl_step 
            (r = ifl_next(step, IFL_IN_WAITING, &cursor)))
         if (ifl_load(step, r, ifl_hit(step, r).n_below, IFL_LOAD_BEFORE) != IFL_YES)
             break;
-    while ((r = ifl_next(step, IFL_IN_LOADED, &cursor)))
+    while ((r = ifl_next(step, IFL_IN_LOADED, &cursor))) /* loaded before an earlier step */
         (void)ifl_start(step, r, 1);
     ifl_decode_one_by_one(step, 0);
 }
