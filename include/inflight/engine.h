@@ -157,10 +157,23 @@ enum ifl_engine_pool { IFL_DEVICE_POOL, IFL_HOST_POOL };
 struct ifl_engine {
     uint32_t abi;
     size_t engine_bytes, options_bytes, step_bytes; /* sizes of the three structs */
-    const char *name;
+    /* Besides describe and measure no function may be NULL: such an engine is refused when it is
+     * loaded. Functions with an error return 0, or a negative code with the error filled in. */
+    const char *name; /* names the engine to the user */
+    /* Opens an engine: *self, which all other functions are given. The options and what they point
+     * to are borrowed until it returns, but `stop` until `close`. The limits (block_tokens to
+     * max_step_seqs, and n_threads) are 1 or more, n_host_blocks is 0 or more; any other number, an
+     * unreadable checkpoint and too little memory are errors. After an error *self is NULL and all
+     * is given back. */
     int (*open)(const struct ifl_engine_options *, void **self, struct ifl_error *);
-    /* Wrong input (a limit exceeded, a block out of range) is IFL_E_DEVICE; nothing is computed. */
+    /* Computes the step and returns when it has ended, with its `out` members filled in. n_seqs,
+     * n_tokens and counts of blocks may be 0. Every sequence has at least one token, n_rows and
+     * n_voters at most its tokens, and a block table for all its slots. An array may be NULL where
+     * its count is 0. Wrong input (a limit exceeded, a block out of range) is IFL_E_DEVICE; nothing
+     * is computed. After IFL_E_INTERRUPTED, or a failure of the device, the contents of the blocks
+     * are undefined. */
     int (*step)(void *self, struct ifl_engine_step *, struct ifl_error *);
+    /* Bytes of one block of all layers, the same in both pools; does not change after `open`. */
     size_t (*block_bytes)(const void *self);
     /* Copy one block of either pool: read_block from the pool to `bytes`, write_block from `bytes`
      * to the pool. `bytes` holds block_bytes(self) bytes in the pool's layout and is not kept. A
@@ -171,11 +184,14 @@ struct ifl_engine {
                       struct ifl_error *);
     int (*write_block)(void *self, enum ifl_engine_pool, uint32_t block, const void *bytes,
                        struct ifl_error *);
-    void (*close)(void *self); /* accepts NULL */
-    int (*describe)(const void *self, struct ifl_engine_machine *, struct ifl_error *);
-    /* Runs one operation and sets its `ns`. The contents of all blocks are lost. An operation that
-     * does not fit into bench_bytes, or exceeds the limits, is IFL_E_DEVICE. NULL: the engine
+    void (*close)(void *self); /* gives all back; accepts NULL */
+    /* Fills in the machine that the engine runs on; texts are cut to their arrays. NULL: the engine
      * cannot be calibrated. */
+    int (*describe)(const void *self, struct ifl_engine_machine *, struct ifl_error *);
+    /* Runs one operation, waits for its end and sets its `ns`. Of m, n, k, n_bytes and `step` it
+     * reads what its kind names; `step` is borrowed until it returns. The contents of all blocks
+     * are lost. An operation that does not fit into bench_bytes, or exceeds the limits, is
+     * IFL_E_DEVICE. NULL: the engine cannot be calibrated. */
     int (*measure)(void *self, struct ifl_engine_op *, struct ifl_error *);
 };
 

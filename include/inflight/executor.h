@@ -3,7 +3,7 @@
  * `submit` returns at once; `next` returns the earliest completion. In virtual time the clock jumps
  * to it, in wall time the call waits for it; the event loop is the same for both. Functions that
  * can fail return 0 or more, or a negative code with `error` filled in, which ends the run. All
- * calls come from one thread. */
+ * calls come from one thread. No pointer is NULL. `self` is the executor's own state, passed on. */
 #ifndef INFLIGHT_EXECUTOR_H
 #define INFLIGHT_EXECUTOR_H
 
@@ -68,22 +68,28 @@ struct ifl_done {             /* a step that has ended */
 };
 
 struct ifl_executor_ops {
-    size_t size_bytes;
+    size_t size_bytes; /* sizeof(struct ifl_executor_ops): it may grow at its end */
     const char *name;
     bool wants_work; /* descriptions carry one ifl_work a sequence, with block tables */
-    /* Time since the start of the run; in a simulation, that of its last answer. */
+    /* Time since the start of the run; in a simulation, that of its last answer of `next`: the end
+     * of that step, or until_ns. Never falls. */
     int64_t (*now)(void *self);
-    /* Takes the step; the steps of a replica execute in the order they were submitted. */
+    /* Takes the step and returns 0; the steps of a replica execute in the order they were
+     * submitted. What the description points to is borrowed until `submit` returns. A step with
+     * copies alone, or with padding alone, is possible. */
     int (*submit)(void *self, const struct ifl_step_desc *, struct ifl_error *);
-    /* 1: *done is the earliest completion, not after until_ns. 0: there is none by then, and
-     * now() >= until_ns. Negative: an error. */
+    /* 1: *done is the earliest completion, not after until_ns; each step is told once. 0: there is
+     * none by then, and now() >= until_ns. Negative: an error, also that of a step that failed.
+     * until_ns may be in the past: what has ended is told and nothing is waited for. It is
+     * IFL_NEVER only while a step is in flight. */
     int (*next)(void *self, int64_t until_ns, struct ifl_done *, struct ifl_error *);
     /* Optional. The request of this serial has left the run: it has finished, or a plan has dropped
      * it, perhaps before any step computed it. No step in flight and no later step names it. */
     void (*forget)(void *self, uint64_t serial);
     /* Optional, for speed: the loop then need not submit steps that repeat one another. Predicts
      * the durations of up to n steps in a row: `first`, and steps that each compute one more token
-     * of the same sequences. Fills duration_ns[0..k) and returns k. It may stop early; it must stop
+     * of the same sequences. `first` is borrowed as by `submit`; nothing is submitted. Fills
+     * duration_ns[0..k), room for n, and returns k. It may stop early; it must stop
      *   - before a duration that is known only by submitting the step (k may be 0);
      *   - before a duration of 2^31 ns or more that is not the first, so that sums stay in
      *     range. */
@@ -108,7 +114,9 @@ enum ifl_source_answer { IFL_SOURCE_EMPTY, IFL_SOURCE_ARRIVAL, IFL_SOURCE_CLOSED
  * question; a request arrives at the later of now_ns and 1 ns after the last event. */
 struct ifl_source_ops {
     size_t size_bytes;
-    /* An answer of enum ifl_source_answer; *incoming is filled in for an arrival. */
+    /* An answer of enum ifl_source_answer; *incoming is filled in for an arrival. Returns at once.
+     * IFL_SOURCE_EMPTY: there may be one later; IFL_SOURCE_CLOSED: there is none any more, and no
+     * further question. In this version no run has a source. */
     int (*take)(void *self, int64_t now_ns, struct ifl_incoming *incoming);
 };
 
