@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* For ifl_assert. Prints one line to stderr and aborts. */
 #if defined(__GNUC__)
 __attribute__((noreturn, cold))
 #endif
@@ -43,6 +44,8 @@ ifl_assert_fail(const char *file, int line, const char *function, const char *co
 
 /* ---- conditions over arrays ---- */
 
+/* True if no value is below the one before it: equal neighbours are in order, and so are n = 0, for
+ * which `value` may be NULL, and n = 1. */
 static inline bool ifl_ascends(const int64_t *value, size_t n)
 {
     for (size_t i = 1; i < n; i++)
@@ -51,6 +54,7 @@ static inline bool ifl_ascends(const int64_t *value, size_t n)
     return true;
 }
 
+/* The same; NaN is in order beside any value. */
 static inline bool ifl_ascends_real(const double *value, size_t n)
 {
     for (size_t i = 1; i < n; i++)

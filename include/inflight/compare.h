@@ -12,7 +12,8 @@
 
 #include "inflight/error.h"
 
-/* Takes a note of a comparison, such as a point that only one run has. */
+/* Takes a note of a comparison, such as a point that only one run has: one line without a line
+ * feed, valid until the function returns. It is called in the thread of ifl_compare. */
 typedef void ifl_compare_note_fn(void *context, const char *text);
 
 /* A row of the CSV file: the difference of a point in a metric. Without an interval half_width and
@@ -32,11 +33,12 @@ typedef int ifl_compare_row_fn(void *context, const struct ifl_compare_row *row,
 struct ifl_comparison {
     const char *base_dir, *other_dir; /* of runs; the same if `key` tells their points apart */
     /* NULL, or a swept key, by its full name or the last part of it: compare the points of the base
-     * with base_value of this key with the points of the other run with other_value. */
+     * with base_value of this key with the points of the other run with other_value. Without a key
+     * the two values are not read, else neither is NULL. */
     const char *key, *base_value, *other_value;
     const char *out_path;     /* of the CSV file; NULL: none */
     ifl_compare_row_fn *take; /* called for each row; NULL: not called */
-    FILE *table;              /* a table for a terminal; NULL: none */
+    FILE *table;              /* a table for a terminal, not closed; NULL: none */
     ifl_compare_note_fn *say; /* NULL: silent */
     void *context;
 };

@@ -1,8 +1,9 @@
 /* Errors: a negative code and one line for the user. Notes: one line that is no error.
  *
- * Functions that can fail return 0 or a negative `enum ifl_code` and fill the caller's
- * `struct ifl_error`. One that has none to fill, since only memory can fail, returns 0 or
- * IFL_E_NOMEM. Libraries never print and never exit; only the command line does.
+ * Functions that can fail return 0 or a negative `enum ifl_code` and fill the caller's struct
+ * ifl_error, which must not be NULL and need not be zeroed; after a success it is undefined. One
+ * that has none to fill, since only memory can fail, returns 0 or IFL_E_NOMEM. Libraries never
+ * print and never exit; only the command line does.
  *
  *     return ifl_fail_at(error, path, line, 0, "rate_rps is -4, expected a number above 0");
  */
@@ -51,7 +52,9 @@ struct ifl_error {
 #define IFL_APART
 #endif
 
-/* Fills `error` and returns `code`. The location stays empty. */
+/* Fills `error` and returns `code`, a negative enum ifl_code. The location stays empty. The text,
+ * one line without a line feed, is cut to its array. The arguments must not point into *error,
+ * which is cleared first. */
 IFL_COLD IFL_PRINTF(3, 4) static inline int ifl_fail(struct ifl_error *error, int code,
                                                      const char *format, ...)
 {
@@ -63,7 +66,8 @@ IFL_COLD IFL_PRINTF(3, 4) static inline int ifl_fail(struct ifl_error *error, in
     return code;
 }
 
-/* Wrong input at a place in a file; returns IFL_E_INPUT. `line` and `column` may be 0. */
+/* Wrong input at a place in a file; returns IFL_E_INPUT. `line` and `column` may be 0. `file` is
+ * not NULL, is copied, and must not point into *error; for the rest see ifl_fail. */
 IFL_COLD IFL_PRINTF(5, 6) static inline int ifl_fail_at(struct ifl_error *error, const char *file,
                                                         int line, int column, const char *format,
                                                         ...)
@@ -77,6 +81,7 @@ IFL_COLD IFL_PRINTF(5, 6) static inline int ifl_fail_at(struct ifl_error *error,
     return IFL_E_INPUT;
 }
 
+/* Fills `error` without a location; returns IFL_E_NOMEM. */
 IFL_COLD static inline int ifl_fail_nomem(struct ifl_error *error)
 {
     ifl_fail(error, IFL_E_NOMEM, "out of memory");
@@ -92,7 +97,9 @@ static inline int ifl_blame_file(struct ifl_error *error, const char *file)
     return error->code;
 }
 
-/* Takes a note: one line for the user (rows skipped, stamps sorted, lengths estimated ...). */
+/* Takes a note: one line for the user (rows skipped, stamps sorted, lengths estimated ...) without
+ * a line feed. It is called in the thread of the function that notes; `text` is valid until it
+ * returns. */
 typedef void ifl_note_fn(void *context, const char *text);
 struct ifl_notes {
     ifl_note_fn *say; /* NULL: silent */

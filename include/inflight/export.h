@@ -6,7 +6,7 @@
 #include "inflight/trace.h"
 
 struct ifl_bench_export {
-    const struct ifl_trace *trace; /* with outcomes; rows in order of arrival */
+    const struct ifl_trace *trace; /* with outcomes and stamps; rows in order of arrival */
     const char *dir;               /* of the run, for its quantiles.csv; NULL: without */
     const char *model;             /* UTF-8; NULL: none is named */
     double rate_rps, burstiness;   /* of the arrivals; INFINITY: all at once; NAN: not drawn */
@@ -16,7 +16,9 @@ struct ifl_bench_export {
 /* Writes the JSON of `vllm bench serve --save-detailed` to `path`: one object, in its units, with
  * an entry a request in input_lens, output_lens, ttfts, itls, start_times and errors. Requests that
  * did not finish are listed as failed. A run does not keep the gaps of each request: itls repeats
- * the mean gap of the request, and itls_are_means says so. The aggregates of ITL are exact. */
+ * the mean gap of the request, and itls_are_means says so. The aggregates of ITL are exact; without
+ * a quantiles.csv its quantiles are null. A failed write is IFL_E_IO. After an error `path` is as
+ * it was before. */
 int ifl_export_bench(const struct ifl_bench_export *export, const char *path,
                      struct ifl_error *error);
 

@@ -15,14 +15,17 @@
 
 struct json_t; /* of jansson */
 
-/* The document in a regular file of at most max_bytes; the caller releases it. On an error, NULL
- * and one line with its place in the file. A repeated key is an error. */
+/* The document in a regular file of at most max_bytes; the caller releases it with json_decref. It
+ * is an object or a list: the caller checks which. On an error, NULL and one line with its place in
+ * the file: IFL_E_INPUT, also for a file that cannot be read, or IFL_E_NOMEM. A repeated key is an
+ * error. */
 struct json_t *ifl_hf_document(const char *path, int64_t max_bytes, struct ifl_error *error);
 
 /* ---- a configuration, key by key ---- */
 
-/* The first error is kept in `code` and `error`; reads after it do nothing, and return
- * their `otherwise`. */
+/* The first error is kept in `code` and `error`; reads after it do nothing, and return their
+ * `otherwise`. So a caller may read all keys and look at `code` once, at the end: it is 0, or
+ * negative. */
 struct ifl_hf_config {
     struct json_t *root; /* an object */
     const char *path;    /* borrowed */
@@ -30,28 +33,33 @@ struct ifl_hf_config {
     int code;
 };
 
-/* Reads a config.json, of at most 1 MiB; the caller closes it, also after an error. */
+/* Reads a config.json, of at most 1 MiB, into *config, which need not be zeroed. Returns its code.
+ * The caller closes it, also after an error. `path` and `error` are borrowed until then. */
 int ifl_hf_open(const char *path, struct ifl_hf_config *config, struct ifl_error *error);
+/* Releases the document, and with it all values and texts that were borrowed. A second call does
+ * nothing. */
 void ifl_hf_close(struct ifl_hf_config *config);
 
 /* The value of a key, borrowed from the object. NULL where the key is missing or null, or where
  * `object` is no JSON object. */
 const struct json_t *ifl_hf_value(const struct json_t *object, const char *key);
 
-/* "KEY is VALUE, expected ..."; without a value, "KEY is missing". */
+/* Makes "KEY is VALUE, expected EXPECTED" the error, IFL_E_INPUT, unless there is one already. For
+ * a `value` of NULL it says that KEY is missing. */
 void ifl_hf_fail(struct ifl_hf_config *config, const char *key, const struct json_t *value,
                  const char *expected);
 
 enum { IFL_HF_REQUIRED = -1 };
 
-/* A whole number from 1 to max. Where the key is missing or null: `otherwise`, which may be any
- * number, such as 0; if it is IFL_HF_REQUIRED, an error. Any other value is an error. The result of
- * an error is 0. */
+/* The whole number from 1 to max of a key of the root. Where the key is missing or null:
+ * `otherwise`, which may be any number, such as 0; if it is IFL_HF_REQUIRED, an error. Any other
+ * value is an error. The result of an error is 0. */
 int32_t ifl_hf_count(struct ifl_hf_config *config, const char *key, int32_t otherwise, int32_t max);
-/* True or false; `otherwise` where the key is missing or null. Any other value is an error, and the
- * result is false. */
+/* The same for true or false; `otherwise` where the key is missing or null. Any other value is an
+ * error, and the result is false. */
 bool ifl_hf_flag(struct ifl_hf_config *config, const char *key, bool otherwise);
-/* Empty where the key is missing or holds no text. */
+/* The text of a key, borrowed from the object. Empty where the key is missing or holds no text, or
+ * where `object` is no JSON object; never NULL. */
 const char *ifl_hf_text(const struct json_t *object, const char *key);
 
 /* ---- decoders of Llama's kind: RMSNorm, rotary positions, gated MLPs ---- */
@@ -63,8 +71,10 @@ struct ifl_hf_decoder {
     int32_t n_window_layers;       /* that ask for a window, even where none is set */
 };
 
-/* model_type must be llama, mistral, mixtral, phi3, qwen2, qwen3 or qwen3_moe. Of experts only what
- * a dense model has as well is read. */
+/* Fills in *decoder from an open configuration. Errors are kept in config->code; *decoder is then
+ * incomplete. model_type must be llama, mistral, mixtral, phi3, qwen2, qwen3 or qwen3_moe: look
+ * before with ifl_hf_text, because any other aborts. Of experts only what a dense model has as well
+ * is read. */
 void ifl_hf_read_decoder(struct ifl_hf_config *config, struct ifl_hf_decoder *decoder);
 
 #endif

@@ -5,8 +5,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The candidate nearest to `word` by edit distance, at most one slip in three letters; else the
- * first candidate that goes on with _ or - after the word ("ttft_s" for "ttft"); else NULL. */
+/* The candidate nearest to `word` by edit distance, at most one slip in three letters (below six
+ * letters one), of several the first; else the first candidate that goes on with _ or - after a
+ * word of two letters or more ("ttft_s" for "ttft"); else NULL, as for n = 0. The result is one of
+ * the candidates, borrowed. No distance is measured to words of more than 63 bytes. Upper and lower
+ * case differ. */
 const char *ifl_nearest(const char *word, const char *const *candidates, size_t n);
 
 /* The candidates near to `word` among names that come in families, such as llama-2-7b or vllm-v1.
@@ -18,8 +21,8 @@ const char *ifl_nearest(const char *word, const char *const *candidates, size_t 
  *   5. the name begins with the first parts of the word ("sarathi" of "sarathi-serve", "vllm" of
  *      "vllm1");
  *   6. the nearest by edit distance, as in ifl_nearest.
- * Fills `near` with up to `cap` of them in the candidates' order; returns their number, which may
- * be larger than cap. */
+ * Fills `near`, which may be NULL if cap is 0, with up to `cap` of them, borrowed, in the
+ * candidates' order; returns their number, which may be larger than cap, or 0. */
 size_t ifl_nearest_names(const char *word, const char *const *candidates, size_t n,
                          const char **near, size_t cap);
 

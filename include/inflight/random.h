@@ -38,14 +38,16 @@ static inline uint64_t ifl_mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-/* 64 random bits. */
+/* 64 random bits. What `request` and `index` are for a purpose stands there; 0 where it names
+ * less. */
 static inline uint64_t ifl_draw(uint64_t seed, enum ifl_purpose purpose, uint64_t request,
                                 uint64_t index)
 {
     return ifl_mix(ifl_mix(ifl_mix(ifl_mix(seed) ^ (uint64_t)purpose) ^ request) ^ index);
 }
 
-/* In the open interval (0, 1): safe for every inverse CDF. */
+/* The number in the open interval (0, 1) that a draw of ifl_draw stands for: safe for every inverse
+ * CDF. */
 static inline double ifl_uniform(uint64_t draw)
 {
     return ((double)(draw >> 12) + 0.5) * 0x1p-52;

@@ -1,7 +1,8 @@
 /* Files that are read as a whole, such as configurations and checkpoints.
  *
  * A path may name a pipe, which may wait for a writer for ever, or a device, which may never end:
- * both are refused before anything is read. */
+ * both are refused before anything is read. The header needs POSIX.1-2008: with -std=c17 define
+ * _POSIX_C_SOURCE as 200809L. */
 #ifndef INFLIGHT_REGULAR_FILE_H
 #define INFLIGHT_REGULAR_FILE_H
 
@@ -14,9 +15,10 @@
 
 #include "inflight/error.h"
 
-/* Opens a regular file of at most max_bytes for reading. Returns a descriptor, which the caller
- * closes, and sets *n_bytes, unless NULL, to the file's size. Any failure is IFL_E_INPUT;
- * `expected` says in its line what the file should be. */
+/* Opens a regular file of at most max_bytes for reading, from its beginning. Returns a descriptor,
+ * 0 or more, which the caller closes, and sets *n_bytes, unless NULL, to the file's size. Any
+ * failure returns IFL_E_INPUT and leaves *n_bytes as it was; `expected` says in its line what the
+ * file should be, such as "a JSON object". */
 static inline int ifl_open_regular(const char *path, int64_t max_bytes, const char *expected,
                                    int64_t *n_bytes, struct ifl_error *error)
 {

@@ -3,7 +3,12 @@
  * The event loop passes records of requests and steps to a recorder. The recorder writes
  * requests.csv, steps.csv and timeline.json during the run and computes the summary at its end. One
  * recorder serves one point of a sweep and is used by one thread. Files appear under their final
- * names only when they are whole. */
+ * names only when they are whole: until then a file is written beside, as PATH.tmp, and replaces an
+ * older one of its name at the end. Folders are not made: they must exist.
+ *
+ * No pointer may be NULL unless its comment says so. Functions with an error return 0, or a
+ * negative code with the error filled in: IFL_E_IO if a file cannot be written, IFL_E_NOMEM, or
+ * what their comment names. What they are given is borrowed until they return. */
 #ifndef INFLIGHT_REPORT_H
 #define INFLIGHT_REPORT_H
 
@@ -93,7 +98,8 @@ struct ifl_stretch_record {
     size_t n_uses;
 };
 
-/* Fills in step i of the stretch with its use of the pool. For i > 0 *step must hold step i - 1. */
+/* Fills in *step for step i < n of the stretch. `use` is the first of its uses with i < until. For
+ * i > 0 *step must hold step i - 1; for i = 0 it is overwritten. */
 static inline void ifl_stretch_step(const struct ifl_stretch_record *of,
                                     const struct ifl_pool_use *use, size_t i,
                                     struct ifl_step_record *step)
@@ -164,29 +170,39 @@ struct ifl_recorder_options {
     int64_t timeline_token_ns;
     uint64_t timeline_every; /* the timeline shows every so many-th step and request; 0 is 1 */
     const char *label;       /* UTF-8, names the point in the timeline; borrowed by the recorder */
-    size_t n_requests;       /* most request records that will come */
+    size_t n_requests;       /* most request records that will come, below 2^32 - 1; more abort */
     int64_t from_ns; /* the summary and the quantiles count requests that arrive from then on */
 };
 
+/* Opens the files. NULL after an error, and then no file is left. The options are copied; of their
+ * texts only the label is borrowed, until ifl_recorder_destroy, which the caller must call. */
 struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *options,
                                          struct ifl_error *error);
-/* Removes unfinished files. Accepts NULL. */
+/* Frees the recorder and removes unfinished files, which are all before ifl_recorder_finish has
+ * succeeded. Accepts NULL. */
 void ifl_recorder_destroy(struct ifl_recorder *recorder);
 
-/* Records may come in any order; rows of requests.csv are sorted by arrival, then request_id. */
+/* The records below are copied. After an error of one of them only ifl_recorder_destroy may
+ * follow. */
+
+/* One record for each request that has left, once. Records may come in any order; rows of
+ * requests.csv are sorted by arrival, then request_id. Never fails. */
 int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_record *record,
                        struct ifl_error *error);
-/* `count` gaps between two tokens of a request lasted gap_ns. */
+/* `count` gaps between two tokens of a request, of as many requests, lasted gap_ns. The gaps that
+ * end with a step come before the record of the step. */
 int ifl_record_gaps(struct ifl_recorder *recorder, int64_t gap_ns, int64_t count,
                     struct ifl_error *error);
+/* One record for each step that has ended, in order of their ends. */
 int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *record,
                     struct ifl_error *error);
-/* Equal to ifl_record_step and ifl_record_gaps for each step of the stretch. */
+/* Equal to ifl_record_step and ifl_record_gaps for each step of the stretch. n and n_uses are 1 or
+ * more, each step starts as the one before it ends, and the uses rise and cover all n steps. */
 int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_record *record,
                        struct ifl_error *error);
 
-/* The next two are for recorders with a work_path or a timeline_path. The records of a step come
- * after the step before it, and before the records of requests that end with the step. */
+/* The next two are for recorders with a work_path or a timeline_path alone. The records of a step
+ * come after the step before it, and before the records of requests that end with the step. */
 int ifl_record_work(struct ifl_recorder *recorder, const struct ifl_work_record *record,
                     struct ifl_error *error);
 int ifl_record_stall(struct ifl_recorder *recorder, const struct ifl_stall_record *record,
@@ -232,7 +248,9 @@ struct ifl_summary {
 int ifl_recorder_warmup(const struct ifl_recorder *recorder, int64_t *from_ns,
                         struct ifl_error *error);
 
-/* Completes the files under their final names and computes the summary. */
+/* Completes the files under their final names and computes the summary. Called once, when all
+ * records have come; then ifl_recorder_destroy. After an error in writing no file has its name.
+ * *summary is overwritten, and holds nothing to read after an error. */
 int ifl_recorder_finish(struct ifl_recorder *recorder, struct ifl_summary *summary,
                         struct ifl_error *error);
 
@@ -243,8 +261,10 @@ struct ifl_points {
     size_t n_points, n_keys;
     const char *const *keys; /* [n_keys] swept */
     void *context;
-    /* Fills in the swept values [n_keys], which outlive the points, and the summary; either
-     * pointer may be NULL. */
+    /* Fills in the swept values [n_keys], which outlive the points, and the summary; either pointer
+     * may be NULL. Asked for any point below n_points, in any order and more than once, with the
+     * same answer. A point that failed has its reason in summary->error, and the result is 0; a
+     * negative code, with the error filled in, ends the function that asked, which returns it. */
     int (*at)(void *context, size_t point, const char **values, struct ifl_summary *summary,
               struct ifl_error *error);
 };
@@ -253,7 +273,8 @@ struct ifl_points {
  * keys and its error; its other cells are empty. A failed write leaves no file of its own and an
  * older file as it was. */
 int ifl_write_summary(const char *path, const struct ifl_points *points, struct ifl_error *error);
-/* Prints the summaries as a table for a terminal; `file` is a FILE. */
+/* Prints the summaries as a table for a terminal; `file` is a FILE *, which stays open and whose
+ * errors the caller looks for with ferror. */
 int ifl_print_summary(void *file, const struct ifl_points *points, struct ifl_error *error);
 
 /* ---- several runs of each point ---- */
@@ -262,21 +283,25 @@ struct ifl_interval {
     double mean, half_width; /* NaN where there are too few samples */
 };
 
-/* The 95% confidence interval of a mean of independent samples (Student's t). */
+/* The 95% confidence interval of a mean of independent samples (Student's t). Of one sample only
+ * the mean is a number; of none, for which `sample` may be NULL, neither is. */
 struct ifl_interval ifl_interval_95(const double *sample, size_t n);
 
-/* Runs that come in groups of n replications: the innermost swept key numbers them. */
+/* Runs that come in groups of n replications: the innermost swept key, the last one, numbers them.
+ * n and runs->n_keys are 1 or more, and runs->n_points is a multiple of n. */
 struct ifl_replications {
     const struct ifl_points *runs;
     size_t n;
 };
 
 /* Writes replications.csv: a row per n replications, the swept keys first, then of each metric the
- * mean and, under its name with _ci95, the half width of the interval. */
+ * mean and, under its name with _ci95, the half width of the interval. Failed runs are left out,
+ * and the columns `runs` and saturated_runs count those that are not. */
 int ifl_write_replications(const char *path, const struct ifl_replications *of,
                            struct ifl_error *error);
 /* An `at` of struct ifl_points with a struct ifl_replications as its context: a point is the mean
- * of n runs. */
+ * of n runs, without those that failed. Such points have n_points / n points and n_keys - 1 keys.
+ * If all runs failed, the summary has the first one's error. */
 int ifl_mean_of_runs(void *context, size_t point, const char **values, struct ifl_summary *summary,
                      struct ifl_error *error);
 
@@ -286,8 +311,10 @@ int ifl_mean_of_runs(void *context, size_t point, const char **values, struct if
  * timelines in one JSON array. It appears at its path when it is closed. */
 struct ifl_joint;
 
+/* NULL after an error. `path` is copied. A timeline's parts are those of a timeline_path. */
 struct ifl_joint *ifl_joint_open(const char *path, bool timeline, struct ifl_error *error);
-/* Appends the file at `part`, which is left as it is. */
+/* Appends the file at `part`, which is left as it is. Of CSV files the first line of each part but
+ * the first is left out. A part that cannot be read is IFL_E_IO. */
 int ifl_joint_append(struct ifl_joint *joint, const char *part, struct ifl_error *error);
 /* Gives the file its name and frees the joint. On failure the unfinished file is removed and the
  * joint is freed as well. After a failed ifl_joint_append call ifl_joint_destroy instead. A joint
@@ -305,7 +332,8 @@ struct ifl_ensemble {
     size_t n;
 };
 /* Writes intervals.csv: a row per number of the summary, with the nominal value and, over the
- * members, the mean, the median and the quantiles 0.05 and 0.95, between which 90% of them lie. */
+ * members, the mean, the median and the quantiles 0.05 and 0.95, between which 90% of them lie.
+ * Members in which a number is NaN do not count for it; for n = 0 there are no rows. */
 int ifl_write_intervals(const struct ifl_ensemble *ensemble, const char *path,
                         struct ifl_error *error);
 
@@ -322,15 +350,16 @@ struct ifl_drawing {
                          * one line; may be NULL */
 };
 
-/* Makes *source, which the caller frees: "RUN: inflight 0.1.0, config.yaml fnv1a-64
+/* Makes *source, which the caller frees after a success: "RUN: inflight 0.1.0, config.yaml fnv1a-64
  * 0123456789abcdef; ...", for each run the first line of its config.yaml, which names the version,
- * and the hash of the file's bytes. For a run without the file, such as a recording, it says so. */
+ * and the hash of the file's bytes. For a run without the file, such as a recording, it says so.
+ * Fails only with IFL_E_NOMEM; *source is then not to be freed. */
 int ifl_figure_source(char **source, size_t n_runs, const char *const *run_dirs,
                       struct ifl_error *error);
 
-/* Draws out_dir/FIGURE.csv with script_dir/SCRIPT.gp; `script` and `figure` are names without a
- * suffix. What gnuplot lacks or complains of is the message of IFL_E_IO. After a failure there is
- * no FIGURE.pdf, .svg or .png, not even one of an earlier call. */
+/* Draws out_dir/FIGURE.csv, which must be there, with script_dir/SCRIPT.gp; `script` and `figure`
+ * are names without a suffix. What gnuplot lacks or complains of is the message of IFL_E_IO. After
+ * a failure there is no FIGURE.pdf, .svg or .png, not even one of an earlier call. */
 int ifl_figure(const struct ifl_drawing *drawing, const char *script, const char *figure,
                struct ifl_error *error);
 
@@ -365,7 +394,8 @@ int ifl_plot(const struct ifl_plot_options *options, struct ifl_error *error);
 struct ifl_plot_figure {
     const char *name, *doc;
 };
-/* The i-th figure that ifl_plot can draw; its name is NULL at the end. */
+/* The i-th figure that ifl_plot can draw, from 0; its name is NULL at and behind the end. The texts
+ * are constant. */
 struct ifl_plot_figure ifl_plot_figure(size_t i);
 
 #endif

@@ -37,6 +37,7 @@ static inline int32_t ifl_short_ns_from_s(double s)
     return (int32_t)(s * 1e9 + 0.5);
 }
 
+/* The next two round and saturate as ifl_ns_from_s. */
 static inline int64_t ifl_ns_from_us(double us)
 {
     return ifl_ns_from_s(us * 1e-6);
@@ -47,6 +48,7 @@ static inline int64_t ifl_ns_from_ms(double ms)
     return ifl_ns_from_s(ms * 1e-3);
 }
 
+/* IFL_NEVER is no special number here: 9.2e9 s. */
 static inline double ifl_s_from_ns(int64_t ns)
 {
     return (double)ns * 1e-9;

@@ -2,7 +2,10 @@
  *
  * A trace is a table of columns with one row per request. Every trace has these three columns; the
  * others are NULL where the format or the file lacks them. The owner calls ifl_trace_free; a zeroed
- * trace is a valid empty one. */
+ * trace is a valid empty one.
+ *
+ * No pointer may be NULL unless its comment says so; `notes` may. Functions with an error return 0,
+ * or a negative code with the error filled in. A `path` beside a trace names it in errors alone. */
 #ifndef INFLIGHT_TRACE_H
 #define INFLIGHT_TRACE_H
 
@@ -48,8 +51,10 @@ struct ifl_trace {
     uint32_t n_clients;  /* 1 + the largest client number; 1 without the column */
 };
 
+/* Frees all columns and zeroes the trace, so that a second call does nothing. */
 void ifl_trace_free(struct ifl_trace *trace);
 
+/* The request_id of a row below n; without the column the row's number. */
 static inline uint64_t ifl_trace_id(const struct ifl_trace *trace, size_t row)
 {
     return trace->request_id ? trace->request_id[row] : row;
@@ -57,9 +62,10 @@ static inline uint64_t ifl_trace_id(const struct ifl_trace *trace, size_t row)
 
 /* Of a row that says nothing. */
 extern const struct ifl_attributes ifl_attributes_absent;
-/* True if some row may say something. */
+/* True if some row may say something: the trace has a column of IFL_ATTRIBUTES. */
 bool ifl_trace_has_attributes(const struct ifl_trace *trace);
-/* Overwrites what the row says, and leaves the rest. */
+/* Overwrites what the row, below n, says, and leaves the rest: *attributes is set before, for
+ * example to ifl_attributes_absent. */
 void ifl_trace_attributes_of(const struct ifl_trace *trace, size_t row,
                              struct ifl_attributes *attributes);
 
@@ -82,31 +88,34 @@ enum { IFL_MAX_RECORD_MIB = 256 };
 
 struct ifl_trace_file {
     const char *path;       /* gzip or plain */
-    const char *format;     /* auto, or a name of ifl_trace_formats */
+    const char *format;     /* "auto", or a name of ifl_trace_formats; not NULL */
     int32_t max_record_mib; /* 0: IFL_MAX_RECORD_MIB */
 };
 
-/* Reads a trace into *trace, which is overwritten and not freed first; rows stay in file order.
- * `notes` may be NULL. Errors in the file's text name the file, and line and column where they are
- * known. After an error *trace is empty. The caller frees it with ifl_trace_free. */
+/* Reads a trace into *trace, which is overwritten and not freed first; rows stay in file order. A
+ * file that cannot be opened, read or understood, and an unknown format, are IFL_E_INPUT. Errors in
+ * the file's text name the file, and line and column where they are known. After an error *trace is
+ * empty. The caller frees it with ifl_trace_free. */
 int ifl_trace_read(const struct ifl_trace_file *file, const struct ifl_notes *notes,
                    struct ifl_trace *trace, struct ifl_error *error);
 
 /* Copies the rows of the window to a new trace with request_id filled in, so that rows keep their
  * identity. `whole` does not change and may be cut by several threads at once. An empty result is
- * an error that says which condition removed the last row. */
+ * an error, IFL_E_INPUT, that says which condition removed the last row; so is a window of stamps
+ * of a trace without stamps. *trace is overwritten, is not `whole`, and is empty after an error;
+ * the caller frees it. */
 int ifl_trace_cut(const struct ifl_trace *whole, const struct ifl_trace_window *window,
                   const char *path, const struct ifl_notes *notes, struct ifl_trace *trace,
                   struct ifl_error *error);
 
 /* Puts all rows without a prefix group into one new group: their first n_tokens tokens, or whole
- * prompts if shorter, are the same. For recorded runs that shared a prefix which their files do not
- * carry. */
+ * prompts if shorter, are the same; n_tokens is 0 or more. For recorded runs that shared a prefix
+ * which their files do not carry. Fails only with IFL_E_NOMEM. */
 int ifl_trace_share_prefix(struct ifl_trace *trace, int32_t n_tokens, struct ifl_error *error);
 
 /* Sorts rows by arrival, stably. If a row moves, the columns are new arrays and request_id is
  * filled in, so that rows keep their identity. Adds a note if stamps were out of order. Fails only
- * with IFL_E_NOMEM, and the trace is then unchanged. `notes` may be NULL. */
+ * with IFL_E_NOMEM, and the trace is then unchanged. */
 int ifl_trace_sort(struct ifl_trace *trace, const struct ifl_notes *notes, struct ifl_error *error);
 
 struct ifl_trace_format {
@@ -117,7 +126,7 @@ struct ifl_trace_format {
 /* The formats, without `auto`; the last has a NULL name. Constant: not to be freed. */
 const struct ifl_trace_format *ifl_trace_formats(void);
 
-/* The names of IFL_ATTRIBUTES_OF_ANY_FORMAT, separated by commas. */
+/* The names of IFL_ATTRIBUTES_OF_ANY_FORMAT, separated by commas. Constant: not to be freed. */
 const char *ifl_trace_attributes(void);
 
 /* ---- arrivals ---- */
@@ -137,18 +146,23 @@ enum ifl_process {
  * mapped through the inverse of the cumulative rate). */
 struct ifl_arrivals {
     enum ifl_process process;
-    double speedup;      /* trace */
-    double rate_rps;     /* poisson, gamma, constant: mean rate */
-    double cv;           /* gamma */
-    int32_t concurrency; /* closed */
+    double speedup;      /* trace: above 0; 1 leaves the stamps as they are */
+    double rate_rps;     /* poisson, gamma, constant: mean rate, above 0; not read with pieces */
+    double cv;           /* gamma: 0.01 to 50 */
+    int32_t concurrency; /* closed: 1 or more */
     uint64_t seed;
-    size_t n_pieces; /* piecewise: from piece_from_s[i] on the rate is piece_rate_rps[i] */
+    size_t n_pieces; /* 0: the rate is rate_rps */
+    /* piecewise: from piece_from_s[i] on the rate is piece_rate_rps[i]. Times begin with 0 and
+     * rise; rates are 0 or more, the last one above 0. */
     double piece_from_s[IFL_MAX_RATE_PIECES], piece_rate_rps[IFL_MAX_RATE_PIECES];
-    /* rate x (1 + a sin(2 pi (t + phase) / T)) */
+    /* rate x (1 + a sin(2 pi (t + phase) / T)), a from 0 to 1 and T above 0; not with pieces; a 0:
+     * no sine */
     double sine_amplitude_frac, sine_period_s, sine_phase_s;
 };
 
-/* Overwrites arrival_ns and sorts. For CLOSED all times are 0; the run releases the requests. */
+/* Overwrites arrival_ns, in order of the rows, and sorts. For CLOSED all times are 0; the run
+ * releases the requests. Parameters out of range, TRACE without stamps and an arrival later than
+ * 9.2e9 s are IFL_E_INPUT; arrival_ns may then be overwritten in part. */
 int ifl_trace_arrive(struct ifl_trace *trace, const struct ifl_arrivals *arrivals, const char *path,
                      const struct ifl_notes *notes, struct ifl_error *error);
 
@@ -168,10 +182,13 @@ struct ifl_trace_stats {
     size_t n_ttft_slos, n_tpot_slos, n_limits, n_in_groups; /* rows with a value */
     int32_t least_priority, most_priority, most_samples;
 };
+/* Fills in *stats; the trace does not change. An empty trace is IFL_E_INPUT. */
 int ifl_trace_measure(const struct ifl_trace *trace, struct ifl_trace_stats *stats,
                       struct ifl_error *error);
 
-/* Writes inflight's own CSV: the three columns and every optional one that the trace has. */
+/* Writes inflight's own CSV: the lengths, arrival_s if the trace has stamps, and every optional
+ * column that it has. Hash ids, outcomes and gaps are not written. `out` is flushed and stays open.
+ * A failed write is IFL_E_IO. */
 int ifl_trace_write(const struct ifl_trace *trace, FILE *out, struct ifl_error *error);
 
 enum ifl_length_law { IFL_LENGTH_FIXED, IFL_LENGTH_UNIFORM, IFL_LENGTH_LOGNORMAL, IFL_LENGTH_ZIPF };
@@ -181,7 +198,10 @@ struct ifl_length_spec {
     double exponent;  /* zipf over [min, max] */
     int32_t min, max; /* bounds: clipped for lognormal */
 };
-/* n rows without stamps; draws are keyed by (seed, row). */
+/* Makes n rows, 1 or more, without stamps; draws are keyed by (seed, row). *trace is overwritten,
+ * and empty after an error; the caller frees it. IFL_E_INPUT unless 1 <= min <= max (not read by
+ * fixed), the mean is 1 or more, cv 0 or more, the exponent from 0 to 20, and zipf has at most 2^24
+ * lengths. */
 int ifl_trace_generate(size_t n, uint64_t seed, const struct ifl_length_spec *prompt,
                        const struct ifl_length_spec *output, struct ifl_trace *trace,
                        struct ifl_error *error);

@@ -12,15 +12,18 @@
 
 struct ifl_unpacker; /* opaque */
 
-/* `path` is borrowed until ifl_unpack_close, which the caller must call after a success. */
+/* Opens the file. `path` is borrowed until ifl_unpack_close, which the caller must call after a
+ * success. After an error, which names the file, *unpacker is NULL: IFL_E_INPUT if the file cannot
+ * be opened, or IFL_E_NOMEM. */
 int ifl_unpack_open(const char *path, struct ifl_unpacker **unpacker, struct ifl_error *error);
 
 /* Fills `bytes` with the next *n bytes, at least one and at most `cap` (above 0); *n is 0 at the
- * end of the file. Errors name the file. */
+ * end of the file, and again after it. A damaged stream or a failed read is IFL_E_INPUT; errors
+ * name the file. After an error only ifl_unpack_close may follow. */
 int ifl_unpack(struct ifl_unpacker *unpacker, void *bytes, size_t cap, size_t *n,
                struct ifl_error *error);
 
-/* NULL is allowed. */
+/* Closes the file and frees the unpacker. NULL is allowed. */
 void ifl_unpack_close(struct ifl_unpacker *unpacker);
 
 #endif

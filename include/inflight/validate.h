@@ -20,13 +20,15 @@ struct ifl_run {
 struct ifl_validation {
     struct ifl_run simulated, measured;
     const char *out_dir;    /* exists */
-    FILE *table;            /* a table for a terminal; NULL: none */
-    uint64_t part, n_parts; /* judge only requests with id % n_parts == part; n_parts 0: all */
+    FILE *table;            /* a table for a terminal, not closed; NULL: none */
+    uint64_t part, n_parts; /* judge only requests with id % n_parts == part; n_parts 0: all, else
+                               part is below it */
 };
 
 /* Pairs the runs' requests by request_id; if output lengths of the pairs differ, pairs requests of
- * equal lengths in order of arrival. Runs that have no finished request in common are IFL_E_INPUT.
- * Writes to out_dir
+ * equal lengths in order of arrival. A trace without outcomes, and runs that have no finished
+ * request in common, are IFL_E_INPUT; a failed write is IFL_E_IO. Files that were written before an
+ * error stay; each is whole. The caller keeps the traces, which do not change. Writes to out_dir
  *
  *     validation.csv           metric,statistic,n,simulated,measured,error,relative_error,
  *                              p05,p95,inside: the interval of an ensemble (intervals.csv)
