@@ -14,7 +14,7 @@
  * three of them in flight: 12 KiB a warp at dim 128, 144 KiB an H100 multiprocessor at its three
  * blocks, where latency times bandwidth asks for about 30. Warps meet once, at a segment's end.
  *
- * Registers by ptxas 13.0 for sm_80, sm_90, none spilled: dim 128: 166, 166; dim 64: 119, 128. At
+ * Registers by ptxas 13.0 for sm_80, sm_90, none spilled: dim 128: 168, 166; dim 64: 118, 128. At
  * dim 128, 64 KiB of shared memory: two blocks fit an A100 multiprocessor. Speed is to be measured.
  */
 #ifndef GPU_CUDA_ATTN_DECODE_CUH
@@ -90,19 +90,19 @@ decode_segment_read(attn_rows<HEAD_DIM, 1> &rows, const struct attn_args &attn,
     Ring ring = ring_open<Ring>(attn, segment.seq, heads.kv_head, first, end, 0);
     ring.slots = slots;
 
-    int row = ring.row(0);
+    kv_place place = ring.look_up(0);
     previous_kernel_wait();
-    ring.ask(0, row);
-    ring.ask(1, row);
-    row = ring.row(1);
-    ring.ask(2, row);
-    int next_row = ring.row(2);
+    ring.ask(0, place);
+    ring.ask(1, place);
+    place = ring.look_up(1);
+    ring.ask(2, place);
+    kv_place next = ring.look_up(2);
     decode_q_load<T, HEAD_DIM>(q_held, attn, heads, segment.seq);
     for (int run = 0; 2 * run < ring.n_half_tiles; run++) {
         float s[1][DECODE_WARP_TOKENS / 8][4];
         copy_async_wait<DECODE_RING - 2>();
         __syncwarp();
-        ring.ask(2 * run + 3, row);
+        ring.ask(2 * run + 3, place);
         scores_compute<T, HEAD_DIM, 1, DECODE_WARP_TOKENS>(s, q, ring.half_tile(2 * run));
         const int left = end - first - run * TILE_STRIDE;
         if (left < DECODE_WARP_TOKENS) {
@@ -112,9 +112,9 @@ decode_segment_read(attn_rows<HEAD_DIM, 1> &rows, const struct attn_args &attn,
         softmax_advance<HEAD_DIM, 1, DECODE_WARP_TOKENS>(rows, s, attn.scale * LOG2_E);
         copy_async_wait<DECODE_RING - 2>();
         __syncwarp();
-        ring.ask(2 * run + 4, next_row);
-        row = next_row;
-        next_row = ring.row(run + 3);
+        ring.ask(2 * run + 4, next);
+        place = next;
+        next = ring.look_up(run + 3);
         values_add<T, HEAD_DIM, 1, DECODE_WARP_TOKENS>(rows, s, ring.half_tile(2 * run + 1));
     }
     rows_finish(rows); /* the groups still pending are empty */
@@ -191,7 +191,7 @@ decode_write(const struct attn_decode_args &args, const struct attn_segment &seg
 }
 
 template <class T, int HEAD_DIM>
-static __global__ void __launch_bounds__(ATTN_THREADS, 3)
+static __global__ void __launch_bounds__(ATTN_THREADS, HEAD_DIM == 64 ? 4 : 3)
     attn_decode_kernel(const struct attn_decode_args args, int n_head_tiles)
 {
     char *shared = dynamic_shared<char>();

@@ -1,4 +1,5 @@
-/* The merge of a cut sequence's parts: one block per (merge, head).
+/* The merge of parts: of cut sequences after decode, one block per (merge, head), and of cut tiles
+ * after prefill, one block per (merge, KV head, sixteen rows).
  *
  *   parts [part][n_heads][dim] fp32, each divided by its own sum
  *   part_logsum [part][n_heads], log2 of that sum     ->   out [seq][n_heads][dim]
@@ -69,6 +70,49 @@ static __global__ void __launch_bounds__(ATTN_THREADS)
     T *to = static_cast<T *>(args.attn.out) + ((size_t)merge.seq * n_heads + blockIdx.y) * HEAD_DIM;
     reinterpret_cast<uint32_t *>(to)[warp * WARP_LANES + lane] =
         T::pack(total.x / whole, total.y / whole);
+}
+
+/* A row a warp and turn. Parts [part][kv_head][row of the tile][dim], four rows a warp. */
+template <class T, int HEAD_DIM>
+static __global__ void __launch_bounds__(ATTN_THREADS)
+    attn_tile_merge_kernel(const struct attn_prefill_args args)
+{
+    constexpr int PAIRS = HEAD_DIM / 64;
+    previous_kernel_wait();
+    const int n_kv_heads = args.attn.kv.n_kv_heads, group = args.attn.n_heads / n_kv_heads;
+    const int kv_head = blockIdx.x % n_kv_heads;
+    const struct attn_tile_merge merge = args.merges[blockIdx.x / n_kv_heads];
+    const int q_first = args.q_indptr[merge.seq], q_end = args.q_indptr[merge.seq + 1];
+    const int lane = threadIdx.x % WARP_LANES, warp = threadIdx.x / WARP_LANES;
+    const size_t stride = (size_t)n_kv_heads * ATTN_LOW_TILE; /* rows from part to part */
+    for (int r = warp; r < FRAGMENT_ROWS; r += ATTN_WARPS) {
+        const int of_tile = blockIdx.y * FRAGMENT_ROWS + r, row = merge.first_row + of_tile;
+        if (row >= (q_end - q_first) * group)
+            return;
+        const size_t first =
+            ((size_t)merge.first_part * n_kv_heads + kv_head) * ATTN_LOW_TILE + of_tile;
+        const float max = merge_max(args.part_logsum + first, merge.n_parts, (int)stride);
+        float2 out[PAIRS] = {};
+        float sum = 0.0f;
+#pragma unroll 4
+        for (int p = 0; p < merge.n_parts; p++) {
+            const size_t at = first + p * stride;
+            const float weight = exp2_fast(args.part_logsum[at] - max);
+            const float2 *part = reinterpret_cast<const float2 *>(args.parts + at * HEAD_DIM);
+            for (int i = 0; i < PAIRS; i++) {
+                const float2 pair = part[i * WARP_LANES + lane];
+                out[i].x += weight * pair.x;
+                out[i].y += weight * pair.y;
+            }
+            sum += weight;
+        }
+        const size_t place =
+            (size_t)(q_first + row / group) * args.attn.n_heads + kv_head * group + row % group;
+        T *to = static_cast<T *>(args.attn.out) + place * HEAD_DIM;
+        for (int i = 0; i < PAIRS; i++)
+            reinterpret_cast<uint32_t *>(to)[i * WARP_LANES + lane] =
+                T::pack(out[i].x / sum, out[i].y / sum);
+    }
 }
 
 #endif

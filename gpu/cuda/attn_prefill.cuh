@@ -1,4 +1,5 @@
-/* Ragged paged prefill attention: one block per (tile of rows, KV head).
+/* Ragged paged prefill attention: one block per (tile of rows, KV head), or per part of its
+ * context.
  *
  *   q   [token][n_heads][dim], ragged by q_indptr     out [token][n_heads][dim]
  *   pool [block][layer][K|V][kv_head][token][dim]     through block_id, ragged by block_indptr
@@ -6,15 +7,16 @@
  * A tile has 4 warps of M x 16 rows (attn_tile.cuh); each warp keeps its rows' sums in registers
  * and all share K and V, which pass through a ring of three half tiles, K0 V0 K1 V1 ..., 64 tokens
  * each: while one is used the next is in flight and the third is being asked for, with one barrier
- * a half tile. New tokens see the past and themselves: token i of q_len sees
+ * a half tile. KV heads are the fastest in the grid, so that the heaviest tiles of all heads start
+ * first. New tokens see the past and themselves: token i of q_len sees
  * kv_len - q_len + i + 1 tokens, so chunked prefill and prefix reuse are the same case. Where a
  * window ends before that, the first tile begins with the first token that any of its rows sees.
  *
  * With M = 2 each K and V fragment read from shared memory feeds two mma: at M = 1 reading them
  * takes as long as multiplying them (128 bytes against 1024 FMA a clock on sm_80).
  *
- * Registers by ptxas 13.0 for sm_80, sm_90, none spilled: dim 128, M = 2: 255, 255; M = 1: 187,
- * 186; dim 64, M = 2: 225, 222; M = 1: 139, 143. Shared memory at dim 128: 80 KiB, 64 KiB; so two
+ * Registers by ptxas 13.0 for sm_80, sm_90, none spilled: dim 128, M = 2: 255, 255; M = 1: 182,
+ * 187; dim 64, M = 2: 220, 216; M = 1: 137, 143. Shared memory at dim 128: 80 KiB, 64 KiB; so two
  * blocks fit a multiprocessor of either. Speed is to be measured. */
 #ifndef GPU_CUDA_ATTN_PREFILL_CUH
 #define GPU_CUDA_ATTN_PREFILL_CUH
@@ -30,12 +32,11 @@ constexpr size_t PREFILL_SHARED_BYTES =
 /* The sequence, rows and head of a thread block. */
 struct prefill_tile {
     int q_first, q_len; /* rows of q and out; new tokens */
-    int first_token;    /* no row sees K and V of a token before it */
-    int n_past;         /* tokens from first_token to the first new one */
+    int n_past;         /* tokens from the item's first to the first new one; may be negative */
     int group, kv_head;
 };
 
-/* Counted from first_token on, as all token indices below. */
+/* Counted from the item's first token on, as all token indices below. */
 __device__ __forceinline__ int row_n_visible(const prefill_tile &tile, int row)
 {
     return tile.n_past + row / tile.group + 1;
@@ -47,12 +48,9 @@ __device__ __forceinline__ prefill_tile prefill_tile_find(const struct attn_pref
     prefill_tile tile;
     tile.q_first = args.q_indptr[item.seq];
     tile.q_len = args.q_indptr[item.seq + 1] - tile.q_first;
-    tile.n_past = args.attn.kv_len[item.seq] - tile.q_len;
+    tile.n_past = args.attn.kv_len[item.seq] - tile.q_len - item.first_token;
     tile.group = args.attn.n_heads / args.attn.kv.n_kv_heads;
-    tile.kv_head = blockIdx.y;
-    const int unseen = row_n_visible(tile, item.first_row) - args.attn.window_tokens;
-    tile.first_token = unseen > 0 ? unseen : 0;
-    tile.n_past -= tile.first_token;
+    tile.kv_head = blockIdx.x % args.attn.kv.n_kv_heads;
     return tile;
 }
 
@@ -108,6 +106,28 @@ __device__ __forceinline__ void prefill_write(const struct attn_args &attn,
     }
 }
 
+/* The rows of a part: sums divided by their total, and its logarithm. */
+template <int HEAD_DIM>
+__device__ __forceinline__ void prefill_part_write(const struct attn_prefill_args &args, int part,
+                                                   int kv_head, const attn_rows<HEAD_DIM, 1> &rows)
+{
+    const int lane = threadIdx.x % WARP_LANES, warp = threadIdx.x / WARP_LANES;
+    const float scale = args.attn.scale * LOG2_E;
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+        const size_t row = ((size_t)part * args.attn.kv.n_kv_heads + kv_head) * ATTN_LOW_TILE +
+                           warp * FRAGMENT_ROWS + h * 8 + lane / 4;
+        float *out = args.parts + row * HEAD_DIM + lane % 4 * 2;
+        const float share = 1.0f / rows.sum[0][h];
+#pragma unroll
+        for (int n = 0; n < HEAD_DIM / 8; n++)
+            *reinterpret_cast<float2 *>(out + n * 8) = {rows.out[0][n][2 * h] * share,
+                                                        rows.out[0][n][2 * h + 1] * share};
+        if (lane % 4 == 0)
+            args.part_logsum[row] = rows.max[0][h] * scale + log2f(rows.sum[0][h]);
+    }
+}
+
 /* The number of tokens from `first` on that each of the warp's rows sees. */
 template <int M>
 __device__ __forceinline__ void prefill_limits(int limit[M][2], const prefill_tile &tile,
@@ -146,43 +166,50 @@ static __global__ void __launch_bounds__(ATTN_THREADS, 2)
     attn_prefill_kernel(const struct attn_prefill_args args)
 {
     using Ring = kv_ring<T, HEAD_DIM, PREFILL_RING, PREFILL_TOKENS>;
-    const struct attn_prefill_item item = args.items[blockIdx.x];
+    const struct attn_prefill_item item = args.items[blockIdx.x / args.attn.kv.n_kv_heads];
     const prefill_tile tile = prefill_tile_find(args, item);
     const int warp = threadIdx.x / WARP_LANES, warp_row = item.first_row + warp * M * FRAGMENT_ROWS;
-    const int n_tiles = (item.n_visible - tile.first_token + PREFILL_TOKENS - 1) / PREFILL_TOKENS;
+    const int n_tiles = (item.end - item.first_token + PREFILL_TOKENS - 1) / PREFILL_TOKENS;
     const float scale = args.attn.scale * LOG2_E;
 
     T *q_tile = dynamic_shared<T>() + warp * M * FRAGMENT_ROWS * HEAD_DIM;
     auto q = [&](int m, int k, uint32_t a[4]) {
         q_fragment<T, HEAD_DIM>(a, q_tile + m * FRAGMENT_ROWS * HEAD_DIM, k);
     };
-    Ring ring = ring_open<Ring>(args.attn, item.seq, tile.kv_head, tile.first_token, item.n_visible,
+    Ring ring = ring_open<Ring>(args.attn, item.seq, tile.kv_head, item.first_token, item.end,
                                 warp * FRAGMENT_ROWS);
     ring.slots = dynamic_shared<T>() + ATTN_WARPS * M * FRAGMENT_ROWS * HEAD_DIM;
 
-    int row = ring.row(0);
+    kv_place place = ring.look_up(0);
     previous_kernel_wait();
     prefill_q_copy<T, HEAD_DIM, M>(args.attn, tile, warp_row, q_tile);
-    ring.ask(0, row);
-    ring.ask(1, row);
-    row = ring.row(1);
+    ring.ask(0, place);
+    ring.ask(1, place);
+    place = ring.look_up(1);
     attn_rows<HEAD_DIM, M> rows;
     rows_clear(rows);
     for (int i = 0; i < n_tiles; i++) {
         float s[M][PREFILL_TOKENS / 8][4];
         copy_async_wait<1>();
         __syncthreads();
-        ring.ask(2 * i + 2, row);
+        ring.ask(2 * i + 2, place);
         scores_compute<T, HEAD_DIM, M, PREFILL_TOKENS>(s, q, ring.half_tile(2 * i));
         prefill_mask<M>(s, tile, args.attn.window_tokens, warp_row, i);
         softmax_advance<HEAD_DIM, M, PREFILL_TOKENS>(rows, s, scale);
         copy_async_wait<1>();
         __syncthreads();
-        ring.ask(2 * i + 3, row);
-        row = ring.row(i + 2);
+        ring.ask(2 * i + 3, place);
+        place = ring.look_up(i + 2);
         values_add<T, HEAD_DIM, M, PREFILL_TOKENS>(rows, s, ring.half_tile(2 * i + 1));
     }
     rows_finish(rows); /* the groups still pending are empty */
+    if constexpr (M == 1) {
+        const int part = args.items[blockIdx.x / args.attn.kv.n_kv_heads].part;
+        if (part >= 0) {
+            prefill_part_write<HEAD_DIM>(args, part, tile.kv_head, rows);
+            return;
+        }
+    }
     prefill_write<T, HEAD_DIM, M>(args.attn, tile, warp_row, rows);
 }
 

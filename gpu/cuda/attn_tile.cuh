@@ -50,6 +50,12 @@ __device__ __forceinline__ void rows_copy_async(T *tile, const T *rows, int row_
     }
 }
 
+/* Where a token's K lies. The block is as loaded from the block table: what is computed from it
+ * waits for the load. */
+struct kv_place {
+    int block, offset; /* block < 0: past the end */
+};
+
 /* One head's K and V on their way through a ring of N_SLOTS half tiles, K0 V0 K1 V1 ..., of
  * N_TOKENS each, TILE_STRIDE apart in the context. Each warp copies sixteen rows of a half tile;
  * lane l looks up row l % 16 in the block table, a turn before it is needed. */
@@ -63,22 +69,29 @@ template <class T, int HEAD_DIM, int N_SLOTS, int N_TOKENS> struct kv_ring {
     int block_tokens, block_rows, head_row, v_rows;
     int warp_row; /* of a half tile, where this warp's rows begin */
 
-    /* The pool's row of K, < 0 past the end. */
-    __device__ __forceinline__ int row(int tile) const
+    /* Loads; nothing is computed from what is loaded. */
+    __device__ __forceinline__ kv_place look_up(int tile) const
     {
         const unsigned at = token + tile * TILE_STRIDE;
-        if ((int)at >= end)
-            return -1;
-        return blocks[at / block_tokens] * block_rows + head_row + (int)(at % block_tokens);
+        kv_place place = {-1, (int)(at % block_tokens)};
+        if ((int)at < end)
+            place.block = blocks[at / block_tokens];
+        return place;
+    }
+    /* The pool's row of K, < 0 past the end. */
+    __device__ __forceinline__ int row(const kv_place &place) const
+    {
+        return place.block < 0 ? -1 : place.block * block_rows + head_row + place.offset;
     }
     __device__ __forceinline__ T *half_tile(int half) const
     {
         return slots + half % N_SLOTS * N_TOKENS * HEAD_DIM;
     }
-    /* Starts the copy of a half tile: K if `half` is even, V if odd; k_row is the row of K in the
-     * tile. Commits one group in each case, an empty one past the end. */
-    __device__ __forceinline__ void ask(int half, int k_row) const
+    /* Starts the copy of a half tile: K if `half` is even, V if odd. Commits one group in each
+     * case, an empty one past the end. */
+    __device__ __forceinline__ void ask(int half, const kv_place &place) const
     {
+        const int k_row = row(place);
         if (half < n_half_tiles)
             rows_copy_async<T, HEAD_DIM>(half_tile(half) + warp_row * HEAD_DIM, pool,
                                          k_row < 0 || half % 2 == 0 ? k_row : k_row + v_rows);

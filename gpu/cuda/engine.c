@@ -55,8 +55,8 @@ static int find_device(struct ifl_error *error)
     return 0;
 }
 
-/* Decode attention cuts a batch into as many shares as the device works on at a time. */
-static int set_shares(struct cuda_engine *engine, struct ifl_error *error)
+/* Attention cuts a batch into as many pieces as the device works on at a time. */
+static int set_pass_limits(struct cuda_engine *engine, struct ifl_error *error)
 {
     const struct ifl_engine_model *m = &engine->limits.model;
     const struct attn_args attn = {
@@ -64,10 +64,12 @@ static int set_shares(struct cuda_engine *engine, struct ifl_error *error)
         .n_heads = m->n_q_heads,
         .kv = {.n_kv_heads = m->n_kv_heads, .head_dim = engine->head_width},
     };
+    struct attn_prefill_slots slots;
     int32_t n_shares;
     TRY_CUDA(attn_decode_shares(&attn, &n_shares));
+    TRY_CUDA(attn_prefill_slots(&attn, &slots));
     pass_limits_set(&engine->pass_limits, &engine->limits, engine->architecture.window_tokens,
-                    n_shares);
+                    n_shares, slots);
     return 0;
 }
 
@@ -104,7 +106,7 @@ static int set_up(struct cuda_engine *engine, const struct checkpoint *checkpoin
     TRY(check_shapes(engine, error));
     TRY(check_pool(engine, error));
     TRY(find_device(error));
-    TRY(set_shares(engine, error));
+    TRY(set_pass_limits(engine, error));
     TRY(gemm_create(&engine->gemm, engine->element, error));
     TRY(cuda_take_memory(engine, error));
     TRY(cuda_load_angles(engine, error));

@@ -31,6 +31,8 @@ struct cuda_scratch {           /* n: rows of a pass; all on the device */
     float *logits;              /* [CUDA_LOGIT_ROWS][logit_stride] */
     int32_t *sampled;           /* [n] */
     float *parts, *part_logsum; /* [2 n_shares][n_q_heads][width], [2 n_shares][n_q_heads] */
+    float *tile_parts;          /* [slots.low][ATTN_LOW_TILE][width] */
+    float *tile_logsum;         /* [slots.low][ATTN_LOW_TILE] */
     struct block_pair *pairs;   /* [CUDA_PAIRS] */
 };
 

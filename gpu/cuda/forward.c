@@ -144,14 +144,20 @@ static int attend_prefills(const struct forward *f, int32_t layer, struct ifl_er
         .attn = attention_of(f, layer),
         .q_indptr = f->plan.q_indptr,
         .items = f->plan.items,
+        .merges = f->plan.tile_merges,
         .n_items = f->shape->n_items,
+        .n_merges = f->shape->n_tile_merges,
         .tile_rows = f->shape->tile_rows,
+        .parts = f->engine->scratch.tile_parts,
+        .part_logsum = f->engine->scratch.tile_logsum,
     };
     if (f->shape->n_prefills == 0)
         return 0;
     args.attn.kv_len += f->shape->n_decodes;
     args.attn.block_indptr += f->shape->n_decodes;
     TRY_CUDA(attn_prefill_launch(&args, f->engine->stream));
+    if (args.n_merges > 0)
+        TRY_CUDA(attn_prefill_merge_launch(&args, f->engine->stream));
     return 0;
 }
 

@@ -125,14 +125,21 @@ struct attn_args {
 };
 
 /* Sequences with several new tokens: token i of a sequence's q_len sees its first
- * kv_len - q_len + i + 1 tokens, or the window's end of them. */
+ * kv_len - q_len + i + 1 tokens, or the window's end of them. Tiles whose context the plan cuts
+ * leave their parts in the workspace; the merge then writes their rows. */
 struct attn_prefill_args {
     struct attn_args attn;
     const int32_t *q_indptr;               /* [seq + 1] rows of q and out */
     const struct attn_prefill_item *items; /* [n_items] from attn_prefill_plan */
-    int32_t n_items, tile_rows;
+    const struct attn_tile_merge *merges;  /* [n_merges] */
+    int32_t n_items, n_merges, tile_rows;
+    float *parts;       /* [part][n_kv_heads][ATTN_LOW_TILE][head_dim] */
+    float *part_logsum; /* [part][n_kv_heads][ATTN_LOW_TILE] */
 };
 int attn_prefill_launch(const struct attn_prefill_args *args, struct CUstream_st *stream);
+int attn_prefill_merge_launch(const struct attn_prefill_args *args, struct CUstream_st *stream);
+/* Blocks of each tile that the current device works on at a time. */
+int attn_prefill_slots(const struct attn_args *attn, struct attn_prefill_slots *slots);
 
 /* Sequences with one new token: row r is sequence r. The plan has the windows in it. Sequences cut
  * by the plan leave their parts in the workspace; the merge then writes their rows. */

@@ -32,6 +32,7 @@ static size_t lay_out_scratch(struct cuda_engine *engine, void *base)
     const size_t width = (size_t)engine->head_width, q_heads = (size_t)m->n_q_heads;
     const size_t n_parts = 2 * (size_t)limits->n_shares, d_ffn = (size_t)m->d_ffn;
     const size_t row = (size_t)m->d_model * element;
+    const size_t tile_rows = (size_t)limits->slots.low * ATTN_LOW_TILE; /* of all heads together */
     struct stretch memory = {base, 0};
     s->x = cut(&memory, n * row);
     s->normed = cut(&memory, n * row);
@@ -45,6 +46,8 @@ static size_t lay_out_scratch(struct cuda_engine *engine, void *base)
     s->sampled = cut(&memory, n * sizeof *s->sampled);
     s->parts = cut(&memory, n_parts * q_heads * width * sizeof *s->parts);
     s->part_logsum = cut(&memory, n_parts * q_heads * sizeof *s->part_logsum);
+    s->tile_parts = cut(&memory, tile_rows * width * sizeof *s->tile_parts);
+    s->tile_logsum = cut(&memory, tile_rows * sizeof *s->tile_logsum);
     s->pairs = cut(&memory, CUDA_PAIRS * sizeof *s->pairs);
     engine->gemm.workspace = cut(&memory, GEMM_WORKSPACE_BYTES);
     engine->plan = cut(&memory, pass_max_bytes(limits));
@@ -150,19 +153,33 @@ static int take_pinned_nearby(struct cuda_engine *engine, struct ifl_error *erro
     return rc;
 }
 
+static int take_pass(struct cuda_engine *engine, struct ifl_error *error)
+{
+    const struct pass_limits *limits = &engine->pass_limits;
+    const size_t n_seqs = (size_t)limits->max_seqs, n_items = (size_t)pass_max_items(limits);
+    const size_t n_parts = (size_t)attn_prefill_max_parts(limits->n_kv_heads, limits->slots);
+    struct pass *pass = &engine->pass;
+    pass->pieces = malloc(n_seqs * sizeof *pass->pieces);
+    pass->row_of = malloc(n_seqs * sizeof *pass->row_of);
+    pass->q_indptr = malloc((n_seqs + 1) * sizeof *pass->q_indptr);
+    pass->kv_len = malloc(n_seqs * sizeof *pass->kv_len);
+    pass->prefill.items = malloc(n_items * sizeof *pass->prefill.items);
+    pass->prefill.merges = malloc((n_parts + 1) * sizeof *pass->prefill.merges);
+    if (!pass->pieces || !pass->row_of || !pass->q_indptr || !pass->kv_len ||
+        !pass->prefill.items || !pass->prefill.merges)
+        return ifl_fail_nomem(error);
+    return 0;
+}
+
 static int take_host(struct cuda_engine *engine, struct ifl_error *error)
 {
     const struct ifl_engine_options *o = &engine->limits;
     struct cuda_moves *moves = &engine->moves;
-    const size_t n_blocks = (size_t)o->n_blocks, n_seqs = (size_t)engine->pass_limits.max_seqs;
+    const size_t n_blocks = (size_t)o->n_blocks;
     engine->at = calloc((size_t)o->model.n_layers, sizeof *engine->at);
-    engine->pass.pieces = malloc(n_seqs * sizeof *engine->pass.pieces);
-    engine->pass.row_of = malloc(n_seqs * sizeof *engine->pass.row_of);
-    engine->pass.q_indptr = malloc((n_seqs + 1) * sizeof *engine->pass.q_indptr);
     moves->leaving = calloc(4 * n_blocks, sizeof *moves->leaving);
     moves->landing = calloc((size_t)o->n_host_blocks + 1, sizeof *moves->landing);
-    if (!engine->at || !engine->pass.pieces || !engine->pass.row_of || !engine->pass.q_indptr ||
-        !moves->leaving || !moves->landing)
+    if (!engine->at || !moves->leaving || !moves->landing)
         return ifl_fail_nomem(error);
     moves->arriving = moves->leaving + n_blocks;
     moves->read = moves->arriving + n_blocks;
@@ -191,6 +208,7 @@ int cuda_take_memory(struct cuda_engine *engine, struct ifl_error *error)
     TRY(take_streams(engine, error));
     TRY(take_device(engine, error));
     TRY(take_host(engine, error));
+    TRY(take_pass(engine, error));
     return take_pinned_nearby(engine, error);
 }
 
@@ -228,9 +246,10 @@ void cuda_give_memory(struct cuda_engine *engine)
     void *const device[] = {engine->weights, engine->kv, engine->bench, engine->scratch_memory};
     void *const pinned[] = {engine->host, engine->plan_host, engine->moves.pairs,
                             engine->sampled_host};
-    void *const host[] = {(void *)(uintptr_t)engine->at, engine->pass.pieces,
-                          engine->pass.row_of,           engine->pass.q_indptr,
-                          engine->moves.leaving,         engine->moves.landing};
+    void *const host[] = {
+        (void *)(uintptr_t)engine->at, engine->pass.pieces,   engine->pass.row_of,
+        engine->pass.q_indptr,         engine->pass.kv_len,   engine->pass.prefill.items,
+        engine->pass.prefill.merges,   engine->moves.leaving, engine->moves.landing};
     give_streams(engine);
     for (size_t i = 0; i < sizeof device / sizeof *device; i++)
         if (device[i])

@@ -7,7 +7,7 @@
 #include "step_slots.h"
 
 void pass_limits_set(struct pass_limits *limits, const struct ifl_engine_options *o,
-                     int32_t window_tokens, int32_t n_shares)
+                     int32_t window_tokens, int32_t n_shares, struct attn_prefill_slots slots)
 {
     const int32_t table = (o->max_tokens + o->block_tokens - 1) / o->block_tokens;
     *limits = (struct pass_limits){
@@ -16,7 +16,9 @@ void pass_limits_set(struct pass_limits *limits, const struct ifl_engine_options
         .block_tokens = o->block_tokens,
         .window_tokens = window_tokens,
         .n_shares = n_shares,
+        .slots = slots,
         .group = o->model.n_q_heads / o->model.n_kv_heads,
+        .n_kv_heads = o->model.n_kv_heads,
     };
     const int64_t all_tables = (int64_t)table * limits->max_seqs;
     limits->max_blocks = ifl_max(table, (int32_t)ifl_min(all_tables, PASS_MAX_BLOCKS));
@@ -51,20 +53,27 @@ size_t pass_lay_out(const struct pass_limits *limits, const struct pass_shape *s
     a->decode.merges = place(base, &at, n_shares, sizeof *a->decode.merges);
     a->decode.n_merges = place(base, &at, 1, word);
     a->items = place(base, &at, (size_t)shape->n_items, sizeof *a->items);
+    a->tile_merges = place(base, &at, (size_t)shape->n_tile_merges, sizeof *a->tile_merges);
     a->block_id = base ? (int32_t *)(void *)((char *)base + at) : NULL;
     return at;
 }
 
+int32_t pass_max_items(const struct pass_limits *limits)
+{
+    return attn_prefill_max_items((int64_t)limits->max_rows * limits->group, limits->max_seqs,
+                                  limits->n_kv_heads, limits->slots);
+}
+
 size_t pass_max_bytes(const struct pass_limits *limits)
 {
-    const int64_t rows = (int64_t)limits->max_rows * limits->group;
     const int32_t max_seqs = ifl_max(limits->max_seqs, PASS_GRAPH_SEQS);
     const struct pass_shape most = {
         .n_rows = limits->max_rows,
         .n_decodes = max_seqs,
         .n_prefills = max_seqs,
         .n_logit_rows = ifl_max(limits->max_rows, PASS_GRAPH_SEQS),
-        .n_items = (int32_t)(rows / 64) + max_seqs,
+        .n_items = pass_max_items(limits),
+        .n_tile_merges = attn_prefill_max_parts(limits->n_kv_heads, limits->slots),
     };
     struct pass_arrays arrays;
     return pass_lay_out(limits, &most, NULL, &arrays) +
@@ -95,8 +104,26 @@ static void set_shape(struct pass *pass, int32_t n_rows)
         shape->n_rows = shape->n_decodes = shape->n_logit_rows = gemm_rows(n_rows);
 }
 
+static void plan_prefills(const struct pass_limits *limits, struct pass *pass)
+{
+    struct pass_shape *shape = &pass->shape;
+    const struct attn_prefill_batch batch = {
+        .q_indptr = pass->q_indptr,
+        .kv_len = pass->kv_len,
+        .n_seqs = shape->n_prefills,
+        .group = limits->group,
+        .n_kv_heads = limits->n_kv_heads,
+        .window_tokens = limits->window_tokens,
+        .slots = limits->slots,
+    };
+    attn_prefill_plan(&pass->prefill, &batch);
+    shape->tile_rows = pass->prefill.tile_rows;
+    shape->n_items = pass->prefill.n_items;
+    shape->n_tile_merges = pass->prefill.n_merges;
+}
+
 /* Decodes first, then prefills, each in the step's order. */
-static void give_rows(const struct pass_limits *limits, struct pass *pass)
+static void give_rows(const struct ifl_engine_step *step, struct pass *pass)
 {
     struct pass_shape *shape = &pass->shape;
     int32_t decode_row = 0, prefill_row = shape->n_decodes, n_prefills = 0;
@@ -104,14 +131,13 @@ static void give_rows(const struct pass_limits *limits, struct pass *pass)
         const int32_t n = pass->pieces[i].n;
         int32_t *row = n == 1 ? &decode_row : &prefill_row;
         pass->row_of[i] = *row;
-        if (n > 1)
+        if (n > 1) {
+            pass->kv_len[n_prefills] = kv_len_of(step, &pass->pieces[i]);
             pass->q_indptr[n_prefills++] = *row;
+        }
         *row += n;
     }
     pass->q_indptr[n_prefills] = prefill_row;
-    shape->tile_rows = attn_prefill_tile_rows(pass->q_indptr, n_prefills, limits->group);
-    shape->n_items =
-        attn_prefill_n_items(pass->q_indptr, n_prefills, limits->group, shape->tile_rows);
 }
 
 bool pass_cut(const struct pass_limits *limits, const struct ifl_engine_step *step,
@@ -137,7 +163,8 @@ bool pass_cut(const struct pass_limits *limits, const struct ifl_engine_step *st
         pass->pieces[pass->n_pieces++] = piece;
     }
     set_shape(pass, n_rows);
-    give_rows(limits, pass);
+    give_rows(step, pass);
+    plan_prefills(limits, pass);
     return pass->n_pieces > 0;
 }
 
@@ -195,9 +222,10 @@ static void write_padding(const struct pass_shape *shape, int32_t n_rows, int32_
 }
 
 size_t pass_write(const struct pass_limits *limits, const struct ifl_engine_step *step,
-                  const struct pass *pass, void *base)
+                  struct pass *pass, void *base)
 {
     const struct pass_shape *shape = &pass->shape;
+    const struct attn_prefill_plan *prefill = &pass->prefill;
     struct pass_arrays a;
     const size_t head_bytes = pass_lay_out(limits, shape, base, &a);
     int32_t n_rows = 0, n_logit_rows = 0;
@@ -212,7 +240,8 @@ size_t pass_write(const struct pass_limits *limits, const struct ifl_engine_step
     const int32_t n_blocks = write_seqs(limits, step, pass, &a);
     attn_decode_plan(&a.decode, limits->n_shares, limits->window_tokens, a.kv_len,
                      shape->n_decodes);
-    attn_prefill_plan(a.items, a.q_indptr, a.kv_len + shape->n_decodes, shape->n_prefills,
-                      limits->group, shape->tile_rows);
+    pass->n_merges = *a.decode.n_merges;
+    memcpy(a.items, prefill->items, (size_t)shape->n_items * sizeof *a.items);
+    memcpy(a.tile_merges, prefill->merges, (size_t)shape->n_tile_merges * sizeof *a.tile_merges);
     return head_bytes + (size_t)n_blocks * sizeof *a.block_id;
 }

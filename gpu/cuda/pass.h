@@ -9,7 +9,7 @@
  *     token_id[rows] position[rows] slot[rows]
  *     kv_len[seqs] block_indptr[seqs + 1] q_indptr[prefills + 1] logit_row[logit_rows]
  *     share_indptr[shares + 1] segments[decodes + shares] merges[shares] n_merges[1]
- *     items[items]
+ *     items[items] tile_merges[tile_merges]
  *     block_id[...]
  *
  * Each array is aligned to 16 bytes, and its offset depends on the shape alone: a captured graph
@@ -30,12 +30,13 @@ enum {
 /* What never changes after opening. */
 struct pass_limits {
     int32_t max_rows, max_seqs, max_blocks;
-    int32_t block_tokens, n_shares, group; /* group: query heads of a KV head */
-    int32_t window_tokens;                 /* of attention; 0: none */
+    int32_t block_tokens, n_shares, group, n_kv_heads; /* group: query heads of a KV head */
+    int32_t window_tokens;                             /* of attention; 0: none */
+    struct attn_prefill_slots slots;
 };
 
 struct pass_shape {
-    int32_t n_rows, n_decodes, n_prefills, n_logit_rows, n_items, tile_rows;
+    int32_t n_rows, n_decodes, n_prefills, n_logit_rows, n_items, n_tile_merges, tile_rows;
     bool is_graph; /* decodes alone, their number rounded up */
 };
 
@@ -54,6 +55,7 @@ struct pass_arrays {
     int32_t *kv_len, *block_indptr, *q_indptr, *logit_row;
     struct attn_decode_plan decode;
     struct attn_prefill_item *items;
+    struct attn_tile_merge *tile_merges;
     int32_t *block_id;
 };
 
@@ -61,12 +63,17 @@ struct pass {
     struct pass_shape shape;
     struct pass_piece *pieces; /* [max_seqs] */
     int32_t n_pieces, n_logit_rows;
-    int32_t *row_of;   /* [max_seqs] a piece's first row in the pass */
-    int32_t *q_indptr; /* [max_seqs + 1] first rows of the prefills, and the end */
+    int32_t n_merges;                 /* of decodes, set by pass_write */
+    int32_t *row_of;                  /* [max_seqs] a piece's first row in the pass */
+    int32_t *q_indptr;                /* [max_seqs + 1] first rows of the prefills, and the end */
+    int32_t *kv_len;                  /* [max_seqs] of the prefills */
+    struct attn_prefill_plan prefill; /* arrays of pass_max_items and of as many parts as it says */
 };
 
 void pass_limits_set(struct pass_limits *limits, const struct ifl_engine_options *options,
-                     int32_t window_tokens, int32_t n_shares);
+                     int32_t window_tokens, int32_t n_shares, struct attn_prefill_slots slots);
+/* Most items of prefill attention in a pass. */
+int32_t pass_max_items(const struct pass_limits *limits);
 /* Bytes that any pass's plan fits into. */
 size_t pass_max_bytes(const struct pass_limits *limits);
 
@@ -79,6 +86,6 @@ bool pass_cut(const struct pass_limits *limits, const struct ifl_engine_step *st
               struct pass_cursor *cursor, struct pass *pass);
 /* Writes the plan to host memory; returns its bytes. */
 size_t pass_write(const struct pass_limits *limits, const struct ifl_engine_step *step,
-                  const struct pass *pass, void *base);
+                  struct pass *pass, void *base);
 
 #endif

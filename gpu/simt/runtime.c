@@ -51,6 +51,9 @@ static void *shared;
 
 static size_t n_ended, n_waited; /* lanes of this launch */
 
+static uint32_t *products; /* [products_cap] of each block */
+static size_t n_blocks, products_cap, this_block;
+
 static char order_start, order_end, order_barrier[2];
 static unsigned n_barriers;
 static uint64_t dice = 1;
@@ -246,6 +249,25 @@ static void block_run(void)
     fiber_acquire(&order_end);
 }
 
+static void products_clear(size_t n)
+{
+    if (n > products_cap) {
+        products = realloc(products, n * sizeof *products);
+        products_cap = n;
+        if (!products)
+            fail("no memory for another block");
+    }
+    n_blocks = n;
+    for (size_t i = 0; i < n; i++)
+        products[i] = 0;
+}
+
+const uint32_t *simt_products(size_t *n)
+{
+    *n = n_blocks;
+    return products;
+}
+
 void simt_launch(struct simt_index grid, struct simt_index block, size_t shared_bytes,
                  void (*body)(void *closure), void *closure)
 {
@@ -267,7 +289,9 @@ void simt_launch(struct simt_index grid, struct simt_index block, size_t shared_
     shared = rounded ? aligned_alloc(16, rounded) : NULL;
     if (rounded && !shared)
         fail("no memory for shared memory");
-    for (size_t i = 0; i < (size_t)grid.x * grid.y * grid.z; i++) {
+    products_clear((size_t)grid.x * grid.y * grid.z);
+    for (size_t i = 0; i < n_blocks; i++) {
+        this_block = i;
         if (rounded)
             memset(shared, 0xff, rounded);
         const size_t row = i / grid.x;
@@ -378,6 +402,7 @@ static void warp_op_finish(struct warp *warp, unsigned mask)
     if (wrong)
         fail(wrong);
     warp->n_syncs += last->op == SIMT_SYNCWARP;
+    products[this_block] += last->op == SIMT_MMA_BF16 || last->op == SIMT_MMA_FP16;
     warp->at_op &= ~mask;
     warp->ready |= mask;
 }

@@ -72,6 +72,9 @@ void simt_launch(struct simt_index grid, struct simt_index block, size_t shared_
 /* Whether every lane of the last launch has waited for the launch before; it is a failure if only
  * some have. */
 bool simt_all_waited(void);
+/* Matrix operations of each block of the last launch, in the order in which a device starts blocks;
+ * [*n_blocks], valid until the next launch. */
+const uint32_t *simt_products(size_t *n_blocks);
 /* Seeds the draws of the next lane. The same seed gives the same order. */
 void simt_seed(uint64_t seed);
 

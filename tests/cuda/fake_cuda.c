@@ -216,9 +216,26 @@ int __wrap_block_copy_launch(const struct block_copy_args *args, struct CUstream
     return fake_enqueue(stream, block_copy_run, args, sizeof *args);
 }
 
-/* Its arguments are decode's. */
+/* Their arguments are decode's and prefill's. */
 int __real_attn_merge_launch(const struct attn_decode_args *args, struct CUstream_st *stream);
 int __wrap_attn_merge_launch(const struct attn_decode_args *args, struct CUstream_st *stream);
+
+int __real_attn_prefill_merge_launch(const struct attn_prefill_args *args,
+                                     struct CUstream_st *stream);
+int __wrap_attn_prefill_merge_launch(const struct attn_prefill_args *args,
+                                     struct CUstream_st *stream);
+
+static int attn_prefill_merge_run(const void *args)
+{
+    fake_takes(FAKE_KERNEL_US);
+    return __real_attn_prefill_merge_launch(args, NULL);
+}
+
+int __wrap_attn_prefill_merge_launch(const struct attn_prefill_args *args,
+                                     struct CUstream_st *stream)
+{
+    return fake_enqueue(stream, attn_prefill_merge_run, args, sizeof *args);
+}
 
 static int attn_merge_run(const void *args)
 {

@@ -130,17 +130,13 @@ VIOLATES(plans, shares, attn_decode_plan, "n_shares > 0")
     attn_decode_plan(NULL, 0, 0, NULL, 0);
 }
 
-VIOLATES(plans, tile_rows, attn_prefill_tile_rows, "group > 0")
+VIOLATES(plans, prefill, attn_prefill_plan, "batch->group > 0")
 {
-    attn_prefill_tile_rows(first_token, 1, 0);
+    const struct attn_prefill_batch batch = {.n_kv_heads = 1, .slots = {1, 1}};
+    attn_prefill_plan(NULL, &batch);
 }
 
-VIOLATES(plans, items, attn_prefill_n_items, "tile_rows > 0")
+VIOLATES(plans, parts, attn_prefill_max_parts, "n_kv_heads > 0")
 {
-    attn_prefill_n_items(first_token, 1, 1, 0);
-}
-
-VIOLATES(plans, prefill, attn_prefill_plan, "tile_rows > 0")
-{
-    attn_prefill_plan(NULL, first_token, positions, 1, 1, 0);
+    attn_prefill_max_parts(0, (struct attn_prefill_slots){1, 1});
 }

@@ -1,4 +1,5 @@
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "check.h"
@@ -168,21 +169,71 @@ static void bench_judge(struct attn_bench *bench, const struct attn_case *c, con
 
 /* ---- prefill ---- */
 
+enum { MAX_ITEMS = 400 };
+
+static void prefill_launch(struct attn_bench *bench, const struct attn_prefill_plan *plan)
+{
+    const struct attn_args *attn = &bench->args;
+    const size_t part_rows = (size_t)plan->n_parts * attn->kv.n_kv_heads * ATTN_LOW_TILE;
+    const struct attn_prefill_args args = {
+        .attn = *attn,
+        .q_indptr = device_new(sizeof bench->q_indptr, bench->q_indptr),
+        .items = device_new((size_t)plan->n_items * sizeof *plan->items, plan->items),
+        .merges = device_new((size_t)plan->n_merges * sizeof *plan->merges, plan->merges),
+        .n_items = plan->n_items,
+        .n_merges = plan->n_merges,
+        .tile_rows = plan->tile_rows,
+        .parts = device_new(part_rows * attn->kv.head_dim * sizeof(float), NULL),
+        .part_logsum = device_new(part_rows * sizeof(float), NULL)};
+    device_check(attn_prefill_launch(&args, NULL), "attn_prefill");
+    if (plan->n_merges > 0)
+        device_check(attn_prefill_merge_launch(&args, NULL), "attn_prefill_merge");
+}
+
+/* The device that the plan is made for decides on the tile, and on cuts. */
+static void prefill_on(const struct attn_case *c, struct attn_prefill_slots slots, const char *what)
+{
+    static struct attn_prefill_item items[MAX_ITEMS];
+    static struct attn_tile_merge merges[MAX_ITEMS];
+    struct attn_bench bench = bench_new(c);
+    const struct attn_prefill_batch batch = {.q_indptr = bench.q_indptr,
+                                             .kv_len = bench.kv_len,
+                                             .n_seqs = c->n_seqs,
+                                             .group = c->n_heads / c->n_kv_heads,
+                                             .n_kv_heads = c->n_kv_heads,
+                                             .window_tokens = c->window_tokens + c->planted,
+                                             .slots = slots};
+    const int64_t n_rows = (int64_t)bench.q_indptr[c->n_seqs] * batch.group;
+    struct attn_prefill_plan plan = {.items = items, .merges = merges};
+    if (attn_prefill_max_items(n_rows, c->n_seqs, c->n_kv_heads, slots) > MAX_ITEMS)
+        abort();
+    attn_prefill_plan(&plan, &batch);
+    prefill_launch(&bench, &plan);
+    char text[80];
+    snprintf(text, sizeof text, "prefill, tiles of %d%s", plan.tile_rows, what);
+    bench_judge(&bench, c, text);
+}
+
+static int32_t n_low_blocks(const struct attn_case *c)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < c->n_seqs; i++)
+        n += (c->q_len[i] * (c->n_heads / c->n_kv_heads) + ATTN_LOW_TILE - 1) / ATTN_LOW_TILE;
+    return n * c->n_kv_heads;
+}
+
+/* A device with one slot for low tiles takes tall ones. One with a slot for each low tile takes
+ * them as they are, and one with several cuts their contexts. */
 static void prefill_round(const struct attn_case *c, int32_t tile_rows)
 {
-    struct attn_bench bench = bench_new(c);
-    const int32_t group = c->n_heads / c->n_kv_heads;
-    const int32_t n_items = attn_prefill_n_items(bench.q_indptr, c->n_seqs, group, tile_rows);
-    struct attn_prefill_item *items = malloc((size_t)n_items * sizeof *items);
-    if (!items)
-        abort();
-    attn_prefill_plan(items, bench.q_indptr, bench.kv_len, c->n_seqs, group, tile_rows);
-    const struct attn_prefill_args args = {
-        bench.args, device_new((size_t)(c->n_seqs + 1) * sizeof *bench.q_indptr, bench.q_indptr),
-        device_new((size_t)n_items * sizeof *items, items), n_items, tile_rows};
-    device_check(attn_prefill_launch(&args, NULL), "attn_prefill");
-    free(items);
-    bench_judge(&bench, c, tile_rows == 64 ? "prefill, tiles of 64" : "prefill, tiles of 128");
+    const int32_t n = tile_rows == ATTN_TALL_TILE ? 1 : n_low_blocks(c);
+    prefill_on(c, (struct attn_prefill_slots){n, n_low_blocks(c)}, "");
+}
+
+static void prefill_cut_round(const struct attn_case *c, int32_t n_cuts)
+{
+    const int32_t n = n_cuts * n_low_blocks(c);
+    prefill_on(c, (struct attn_prefill_slots){n, n}, " and cuts");
 }
 
 /* Any element, grouping, head dim and block size. */
@@ -237,6 +288,48 @@ static void prefill_windows(void)
     }
 }
 
+/* Chunks behind long contexts, and parts of which some rows see nothing. */
+static void prefill_cuts(void)
+{
+    struct attn_case c = {ELEMENT_BF16,     4, 2, 64,   16, 3, {20, 40, 9},
+                          {1200, 60, 2300}, 0, 0, false};
+    prefill_cut_round(&c, 2);
+    prefill_cut_round(&c, 8);
+    c.window_tokens = 1100;
+    prefill_cut_round(&c, 4);
+    c = (struct attn_case){ELEMENT_FP16, 6, 2, 128, 5, 2, {50, 1}, {1500, 700}, 0, 0, false};
+    prefill_cut_round(&c, 6);
+}
+
+/* How busy a list schedule of the launched blocks keeps n_slots: the work of each is the matrix
+ * operations that it did. Blocks start in the order of their numbers. */
+static double slots_busy(const uint32_t *products, size_t n_blocks, int32_t n_slots)
+{
+    uint64_t ends[64] = {0}, all = 0, last = 0;
+    for (size_t i = 0; i < n_blocks; i++) {
+        int32_t first = 0;
+        for (int32_t s = 1; s < n_slots; s++)
+            first = ends[s] < ends[first] ? s : first;
+        ends[first] += products[i];
+        all += products[i];
+        last = ends[first] > last ? ends[first] : last;
+    }
+    return (double)all / ((double)last * n_slots);
+}
+
+static void prefill_order(void)
+{
+    const struct attn_case c = {ELEMENT_BF16, 8, 8, 64, 16, 1, {300}, {300}, 0, 0, false};
+    enum { SLOTS = 12 };
+    size_t n_blocks;
+    prefill_round(&c, ATTN_LOW_TILE);
+    const uint32_t *products = device_products(&n_blocks);
+    if (!products)
+        return;
+    const double busy = slots_busy(products, n_blocks, SLOTS);
+    verdict(busy > 0.9, "prefill's blocks keep %d slots busy for %.2f of the time", SLOTS, busy);
+}
+
 void check_attn_prefill(void)
 {
     struct attn_case c = {ELEMENT_BF16, 4, 2, 64, 16, 3, {0}, {0}, 0, 0, false};
@@ -250,6 +343,8 @@ void check_attn_prefill(void)
     if (check_is_small)
         return;
     prefill_windows();
+    prefill_cuts();
+    prefill_order();
     c.is_far = true;
     prefill_round(&c, 128);
     for (int i = 0; i < 10; i++) {

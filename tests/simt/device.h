@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* False, with a line on stderr, if there is no device. */
 bool device_open(void);
@@ -17,6 +18,9 @@ void device_read(void *to, const void *from, size_t n_bytes);
 void device_free_all(void);
 /* After a launch: waits and fails the program on an error. */
 void device_check(int launch_error, const char *kernel);
+/* Matrix operations of each block of the last launch, in the order in which blocks start; NULL if
+ * the device does not tell. */
+const uint32_t *device_products(size_t *n_blocks);
 /* Makes the synchronising call number `which` do nothing. False on a real device. */
 bool device_leave_out(int which);
 /* Prints one line, starting with #, with statistics of the device. */

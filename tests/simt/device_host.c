@@ -86,6 +86,11 @@ void device_check(int launch_error, const char *kernel)
     exit(1);
 }
 
+const uint32_t *device_products(size_t *n_blocks)
+{
+    return simt_products(n_blocks);
+}
+
 bool device_leave_out(int which)
 {
     simt_leave_out(which);
