@@ -1,6 +1,8 @@
-/* Argmax: one block per row of logits, four logits a load.
+/* Argmax: one block per part of a row of logits, four logits a load. The block of a row that ends
+ * last compares the parts: one launch does, and a row of a large vocabulary keeps many
+ * multiprocessors busy.
  *
- *   logits [row][stride]   ->   token [row]
+ *   logits [row][stride]   ->   part_keys [row][part]   ->   token [row]
  *
  * A candidate is one 64-bit key: the logit mapped to an unsigned number of the same order, then
  * the complement of its index, so that the larger key is the larger logit or the earlier index.
@@ -11,7 +13,7 @@
 #include "element.cuh"
 #include "reduce.cuh"
 
-enum { ARGMAX_THREADS = 512 };
+enum { ARGMAX_THREADS = 128 };
 
 /* Negative numbers turn around, positive ones move above them; NaN becomes 0, below -infinity. */
 __device__ __forceinline__ uint64_t argmax_key(float logit, unsigned index)
@@ -38,35 +40,69 @@ __device__ __forceinline__ uint64_t warp_max_key(uint64_t key)
     return key;
 }
 
-template <int N_THREADS>
-static __global__ void __launch_bounds__(N_THREADS)
-    argmax_kernel(int32_t *token, const float *logits, int n_vocab, int stride)
+/* The key of the largest logit that a thread meets. Most logits cost a comparison and two moves;
+ * only a thread that meets none above -infinity looks again, for the first that is a number. */
+__device__ __forceinline__ uint64_t argmax_part_key(const float *row, int first, int end)
 {
-    __shared__ uint64_t of_warp[N_THREADS / WARP_LANES];
-    previous_kernel_wait();
-    const float *row = logits + (size_t)blockIdx.x * stride;
-    const int n_fours = n_vocab / 4;
-    uint64_t key = 0;
-#pragma unroll 4
-    for (int i = threadIdx.x; i < n_fours; i += N_THREADS) {
-        const float4 four = reinterpret_cast<const float4 *>(row)[i];
-        key = larger_key(key, argmax_key(four.x, 4 * i));
-        key = larger_key(key, argmax_key(four.y, 4 * i + 1));
-        key = larger_key(key, argmax_key(four.z, 4 * i + 2));
-        key = larger_key(key, argmax_key(four.w, 4 * i + 3));
+    float most = -INFINITY;
+    int at = -1;
+#pragma unroll 8
+    for (int i = first + 4 * (int)threadIdx.x; i + 3 < end; i += 4 * ARGMAX_THREADS) {
+        const float4 four = *reinterpret_cast<const float4 *>(row + i);
+        if (four.x > most)
+            most = four.x, at = i;
+        if (four.y > most)
+            most = four.y, at = i + 1;
+        if (four.z > most)
+            most = four.z, at = i + 2;
+        if (four.w > most)
+            most = four.w, at = i + 3;
     }
-    const int rest = 4 * n_fours + (int)threadIdx.x;
-    if (rest < n_vocab)
-        key = larger_key(key, argmax_key(row[rest], rest));
-    key = warp_max_key(key);
+    uint64_t key = at < 0 ? 0 : argmax_key(most, at);
+    if (at < 0)
+        for (int i = first + 4 * (int)threadIdx.x; i + 3 < end; i += 4 * ARGMAX_THREADS)
+            for (int j = i; j < i + 4; j++)
+                key = larger_key(key, argmax_key(row[j], j));
+    const int rest = end - end % 4 + (int)threadIdx.x;
+    return rest < end ? larger_key(key, argmax_key(row[rest], rest)) : key;
+}
+
+static __global__ void __launch_bounds__(ARGMAX_THREADS)
+    argmax_kernel(const struct argmax_args args)
+{
+    __shared__ uint64_t of_warp[ARGMAX_THREADS / WARP_LANES];
+    previous_kernel_wait();
+    const int part = blockIdx.x, row = blockIdx.y, n_parts = gridDim.x;
+    const int first = part * ARGMAX_PART, left = args.n_vocab - first;
+    const uint64_t mine =
+        warp_max_key(argmax_part_key(args.logits + (size_t)row * args.stride, first,
+                                     first + (left < ARGMAX_PART ? left : ARGMAX_PART)));
     if (threadIdx.x % WARP_LANES == 0)
-        of_warp[threadIdx.x / WARP_LANES] = key;
+        of_warp[threadIdx.x / WARP_LANES] = mine;
     __syncthreads();
     if (threadIdx.x >= WARP_LANES)
         return;
-    key = warp_max_key(threadIdx.x < N_THREADS / WARP_LANES ? of_warp[threadIdx.x] : 0);
-    if (threadIdx.x == 0)
-        token[blockIdx.x] = (int32_t) ~(uint32_t)key;
+    const int lane = threadIdx.x;
+    uint64_t key = warp_max_key(lane < ARGMAX_THREADS / WARP_LANES ? of_warp[lane] : 0);
+    if (n_parts > 1) {
+        uint64_t *keys = args.part_keys + (size_t)row * n_parts;
+        unsigned n_before = 0;
+        if (lane == 0) {
+            keys[part] = key;
+            __threadfence();
+            n_before = atomicInc(args.n_done + row, n_parts - 1); /* to 0 again behind the last */
+        }
+        __syncwarp(); /* the other lanes read what lane 0 wrote */
+        if (__shfl_sync(ALL_LANES, n_before, 0) != (unsigned)n_parts - 1)
+            return;
+        __threadfence();
+        key = 0;
+        for (int p = lane; p < n_parts; p += WARP_LANES)
+            key = larger_key(key, load_past_l1(keys + p));
+        key = warp_max_key(key);
+    }
+    if (lane == 0)
+        args.token[row] = (int32_t) ~(uint32_t)key;
 }
 
 #endif

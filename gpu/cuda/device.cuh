@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "overlap.h"
+
 #ifndef __CUDACC__
 #include "simt/dialect.h"
 #else
@@ -21,12 +23,18 @@
 
 enum { SHARED_BYTES_WITHOUT_ASKING = 48 * 1024 };
 
+/* Kernels with much shared memory are to have as many blocks on a multiprocessor as fit: the driver
+ * would leave a larger part of the memory to L1. */
 template <class... P> static int shared_memory_allow(void (*kernel)(P...), size_t shared_bytes)
 {
-    if (shared_bytes <= SHARED_BYTES_WITHOUT_ASKING)
-        return cudaSuccess;
-    return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                (int)shared_bytes);
+    int failed = cudaSuccess;
+    if (shared_bytes > 0)
+        failed = cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                      cudaSharedmemCarveoutMaxShared);
+    if (!failed && shared_bytes > SHARED_BYTES_WITHOUT_ASKING)
+        failed = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                      (int)shared_bytes);
+    return failed;
 }
 
 /* Whether a kernel may start beside the tail of the previous one. That needs
@@ -68,7 +76,7 @@ static int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_byt
                   cudaStream_t stream, A... args)
 {
     static const bool overlaps = launches_overlap(kernel);
-    return launch_as(overlaps, kernel, grid, block, shared_bytes, stream, args...);
+    return launch_as(overlaps && launches_may_overlap, kernel, grid, block, shared_bytes, stream, args...);
 }
 
 /* Launches a kernel that starts when all previous work on the stream has ended, copies included. */
@@ -114,6 +122,12 @@ __device__ __forceinline__ void next_kernel_admit()
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;");
 #endif
+}
+
+/* A load that sees what other blocks wrote before their __threadfence. */
+__device__ __forceinline__ uint64_t load_past_l1(const uint64_t *from)
+{
+    return __ldcg(reinterpret_cast<const unsigned long long *>(from));
 }
 
 template <class T> __device__ __forceinline__ T *dynamic_shared()

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "overlap.h"
 #include "step_check.h"
 
 /* ---- opening ---- */
@@ -38,21 +39,59 @@ static int check_pool(const struct cuda_engine *engine, struct ifl_error *error)
     return 0;
 }
 
-static int find_device(struct ifl_error *error)
+/* A driver that is too old for this build is not the same as none: the machine has a device. */
+static int count_devices(struct ifl_error *error)
 {
-    int n_devices = 0;
+    int n_devices = 0, driver = 0;
     const cudaError_t failed = cudaGetDeviceCount(&n_devices);
+    if (failed == cudaErrorInsufficientDriver && !cudaDriverGetVersion(&driver) && driver > 0)
+        return ifl_fail(error, IFL_E_DEVICE,
+                        "the driver supports CUDA %d.%d, this build needs %d.%d: update the "
+                        "driver, or build with an older toolkit",
+                        driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000,
+                        CUDART_VERSION % 1000 / 10);
     if (failed || n_devices == 0)
         return ifl_fail(error, IFL_E_DEVICE, "no CUDA device: %s",
                         failed ? cudaGetErrorString(failed) : "none found");
-    TRY_CUDA(cudaSetDevice(0)); /* CUDA_VISIBLE_DEVICES chooses */
+    return 0;
+}
+
+/* The first call that needs a context; CUDA_VISIBLE_DEVICES chooses the device. */
+static int take_device(const struct cudaDeviceProp *device, struct ifl_error *error)
+{
+    int mode = cudaComputeModeDefault;
+    TRY_CUDA(cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, 0));
+    if (mode == cudaComputeModeProhibited)
+        return ifl_fail(error, IFL_E_DEVICE,
+                        "%.120s is in compute mode prohibited, expected default or exclusive "
+                        "(nvidia-smi -c 0)",
+                        device->name);
+    cudaError_t failed = cudaSetDevice(0);
+    if (!failed)
+        failed = cudaFree(NULL);
+    if (failed == cudaErrorDevicesUnavailable && mode == cudaComputeModeExclusiveProcess)
+        return ifl_fail(error, IFL_E_DEVICE,
+                        "%.120s is in exclusive mode and another process has it: wait for that "
+                        "process, or choose another device (CUDA_VISIBLE_DEVICES)",
+                        device->name);
+    if (failed == cudaErrorDevicesUnavailable)
+        return ifl_fail(error, IFL_E_DEVICE,
+                        "%.120s is busy or unavailable: end what uses it, or choose another device "
+                        "(CUDA_VISIBLE_DEVICES)",
+                        device->name);
+    return failed ? cuda_fail(error, "cudaSetDevice", failed) : 0;
+}
+
+static int find_device(struct ifl_error *error)
+{
+    TRY(count_devices(error));
     struct cudaDeviceProp device;
     TRY_CUDA(cudaGetDeviceProperties(&device, 0));
     if (device.major < 8)
         return ifl_fail(error, IFL_E_DEVICE,
                         "%.120s has compute capability %d.%d, executor cuda expects 8.0 or more",
                         device.name, device.major, device.minor);
-    return 0;
+    return take_device(&device, error);
 }
 
 /* Attention cuts a batch into as many pieces as the device works on at a time. */
@@ -107,12 +146,17 @@ static int set_up(struct cuda_engine *engine, const struct checkpoint *checkpoin
     TRY(check_pool(engine, error));
     TRY(find_device(error));
     TRY(set_pass_limits(engine, error));
+    engine->gemm.is_lost = &engine->is_lost;
     TRY(gemm_create(&engine->gemm, engine->element, error));
     TRY(cuda_take_memory(engine, error));
     TRY(cuda_load_angles(engine, error));
     if (engine->limits.bench_bytes > 0)
         TRY(cuda_fill_bench(engine, error));
-    return cuda_load_weights(engine, &source, error);
+    TRY(cuda_load_weights(engine, &source, error));
+    if (m->n_layers > 1)
+        engine->layer_bytes = (size_t)((const char *)engine->at[1][WEIGHT_NORM_IN] -
+                                       (const char *)engine->at[0][WEIGHT_NORM_IN]);
+    return cuda_warm(engine, error);
 }
 
 static int open_checkpoint_and_set_up(struct cuda_engine *engine, struct ifl_error *error)
@@ -131,16 +175,26 @@ static int open_checkpoint_and_set_up(struct cuda_engine *engine, struct ifl_err
     return rc;
 }
 
+void cuda_drain(struct cuda_engine *engine)
+{
+    const cudaStream_t streams[] = {engine->stream, engine->moves.out, engine->moves.in};
+    struct ifl_error dropped;
+    for (size_t i = 0; i < sizeof streams / sizeof *streams; i++)
+        if (streams[i] && !engine->is_lost)
+            (void)wait_stream(streams[i], &engine->is_lost, &dropped);
+}
+
 static void engine_close(void *self)
 {
     struct cuda_engine *engine = self;
     if (!engine)
         return;
-    if (engine->stream)
-        cudaDeviceSynchronize();
-    cuda_give_memory(engine);
-    gemm_finish(&engine->gemm);
-    free(engine);
+    cuda_drain(engine);
+    if (!engine->is_lost) { /* to free memory is to wait; what is lost goes with the process */
+        cuda_give_memory(engine);
+        gemm_finish(&engine->gemm);
+        free(engine);
+    }
 }
 
 static int engine_open(const struct ifl_engine_options *options, void **self,
@@ -154,6 +208,7 @@ static int engine_open(const struct ifl_engine_options *options, void **self,
     if (!engine)
         return ifl_fail_nomem(error);
     engine->limits = *options;
+    launches_may_overlap = !cuda_does_without(engine, IFL_WITHOUT_DEPENDENT_LAUNCH);
     const int rc = open_checkpoint_and_set_up(engine, error);
     if (rc < 0)
         engine_close(engine);
@@ -168,7 +223,7 @@ static int engine_open(const struct ifl_engine_options *options, void **self,
 int cuda_send_plan(struct cuda_engine *engine, const struct ifl_engine_step *step,
                    struct ifl_error *error)
 {
-    TRY_CUDA(cudaEventSynchronize(engine->plan_copied));
+    TRY(wait_event(engine->plan_copied, &engine->is_lost, error));
     const size_t n_bytes = pass_write(&engine->pass_limits, step, &engine->pass, engine->plan_host);
     TRY_CUDA(cudaMemcpyAsync(engine->plan, engine->plan_host, n_bytes, cudaMemcpyHostToDevice,
                              engine->stream));
@@ -217,8 +272,7 @@ static int enqueue(struct cuda_engine *engine, const struct ifl_engine_step *ste
     if (step->n_ins > 0)
         TRY_CUDA(cudaStreamWaitEvent(engine->stream, engine->moves.in_done, 0));
     TRY_CUDA(cudaEventRecord(engine->ended, engine->stream));
-    TRY_CUDA(cudaEventSynchronize(engine->ended));
-    return 0;
+    return wait_event(engine->ended, &engine->is_lost, error);
 }
 
 static int check_features(const struct ifl_engine_step *step, struct ifl_error *error)
@@ -246,7 +300,7 @@ static int engine_step(void *self, struct ifl_engine_step *step, struct ifl_erro
     TRY(check_features(step, error));
     const int rc = enqueue(engine, step, &n_rows, error);
     if (rc < 0) {
-        cudaDeviceSynchronize(); /* the caller's arrays may still be read */
+        cuda_drain(engine); /* the caller's arrays may still be read */
         return rc;
     }
     if (n_rows > 0)
@@ -272,20 +326,22 @@ static char *block_at(const struct cuda_engine *engine, enum ifl_engine_pool poo
 static int engine_read_block(void *self, enum ifl_engine_pool pool, uint32_t block, void *bytes,
                              struct ifl_error *error)
 {
-    const struct cuda_engine *engine = self;
+    struct cuda_engine *engine = self;
     TRY(block_check(&engine->limits, pool, block, error));
     const char *from = block_at(engine, pool, block);
-    if (pool == IFL_DEVICE_POOL)
-        TRY_CUDA(cudaMemcpy(bytes, from, engine->block_bytes, cudaMemcpyDeviceToHost));
-    else
-        memcpy(bytes, from, engine->block_bytes);
+    if (pool == IFL_DEVICE_POOL) {
+        TRY_CUDA(cudaMemcpyAsync(bytes, from, engine->block_bytes, cudaMemcpyDeviceToHost,
+                                 engine->stream));
+        return wait_stream(engine->stream, &engine->is_lost, error);
+    }
+    memcpy(bytes, from, engine->block_bytes);
     return 0;
 }
 
 static int engine_write_block(void *self, enum ifl_engine_pool pool, uint32_t block,
                               const void *bytes, struct ifl_error *error)
 {
-    const struct cuda_engine *engine = self;
+    struct cuda_engine *engine = self;
     TRY(block_check(&engine->limits, pool, block, error));
     char *to = block_at(engine, pool, block);
     if (pool == IFL_DEVICE_POOL)

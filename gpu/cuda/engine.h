@@ -13,6 +13,7 @@
 #include "gemm.h"
 #include "kernels.h"
 #include "pass.h"
+#include "wait.h"
 #include "weights.h"
 
 enum {
@@ -22,6 +23,9 @@ enum {
     CUDA_N_GRAPHS = 36     /* buckets of gemm_rows up to PASS_GRAPH_SEQS */
 };
 
+/* Left free on the device: modules that the driver loads late, and graphs. */
+static const size_t CUDA_LEFT_BYTES = (size_t)512 << 20;
+
 struct cuda_scratch {           /* n: rows of a pass; all on the device */
     void *x, *normed;           /* [n][d_model] */
     void *qkv;                  /* [n][(n_q_heads + 2 n_kv_heads) width] */
@@ -30,6 +34,8 @@ struct cuda_scratch {           /* n: rows of a pass; all on the device */
     void *last, *last_normed;   /* [CUDA_LOGIT_ROWS][d_model] */
     float *logits;              /* [CUDA_LOGIT_ROWS][logit_stride] */
     int32_t *sampled;           /* [n] */
+    uint64_t *argmax_keys;      /* [CUDA_LOGIT_ROWS][argmax_parts] */
+    uint32_t *argmax_done;      /* [CUDA_LOGIT_ROWS] */
     float *parts, *part_logsum; /* [2 n_shares][n_q_heads][width], [2 n_shares][n_q_heads] */
     float *tile_parts;          /* [slots.low][ATTN_LOW_TILE][width] */
     float *tile_logsum;         /* [slots.low][ATTN_LOW_TILE] */
@@ -57,6 +63,7 @@ struct cuda_engine {
     int32_t head_width; /* 64 or 128 */
     int32_t logit_stride;
     size_t block_bytes, weights_bytes;
+    size_t layer_bytes;                /* from a layer's weight to the next layer's */
     char *weights, *kv;                /* device; kv: [blocks][block_bytes] */
     char *bench;                       /* device, [limits.bench_bytes] what measure works on */
     char *host;                        /* pinned, [host blocks][block_bytes] */
@@ -70,21 +77,35 @@ struct cuda_engine {
     char *plan_host, *plan; /* pinned, device: pass_max_bytes each */
     int32_t *sampled_host;  /* pinned, [max_step_tokens] */
     struct cuda_moves moves;
-    cudaGraphExec_t graphs[CUDA_N_GRAPHS]; /* NULL: no step of that bucket yet */
+    cudaGraphExec_t graphs[CUDA_N_GRAPHS][2]; /* without and with the merge of cut sequences */
     cudaStream_t stream;
     cudaEvent_t started, ended, plan_copied;
+    bool is_lost; /* the device no longer answers: nothing may wait for it */
 };
+
+static inline bool cuda_does_without(const struct cuda_engine *engine, enum ifl_engine_without what)
+{
+    return (engine->limits.without & (uint32_t)what) != 0;
+}
+
+/* ---- warm.c ---- */
+
+/* Chooses algorithms, loads modules and captures graphs for passes of every size, so that no step
+ * pays for them. */
+int cuda_warm(struct cuda_engine *engine, struct ifl_error *error);
 
 /* ---- memory.c ---- */
 
 int cuda_take_memory(struct cuda_engine *engine, struct ifl_error *error);
 void cuda_give_memory(struct cuda_engine *engine);
 /* Copies from any host memory to the device; on return every stream sees the bytes. */
-int cuda_send(const struct cuda_engine *engine, void *to, const void *from, size_t n_bytes,
+int cuda_send(struct cuda_engine *engine, void *to, const void *from, size_t n_bytes,
               struct ifl_error *error);
 
 /* ---- engine.c ---- */
 
+/* Waits for all streams, whatever fails. */
+void cuda_drain(struct cuda_engine *engine);
 /* Sends the plan of engine->pass to the device. */
 int cuda_send_plan(struct cuda_engine *engine, const struct ifl_engine_step *step,
                    struct ifl_error *error);
@@ -108,6 +129,13 @@ int cuda_move_blocks(struct cuda_engine *engine, const struct ifl_engine_step *s
 /* Runs the pass that was last sent to the device, from embedding to sampled tokens. `logits` (host)
  * is NULL or receives the pass's rows of logits. */
 int cuda_forward(struct cuda_engine *engine, float *logits, struct ifl_error *error);
+
+/* Products of layer 0 and of the head on n_rows rows of scratch: chooses their algorithms. */
+int cuda_warm_products(struct cuda_engine *engine, int32_t n_rows, struct ifl_error *error);
+/* The pass that was last sent, all kernels one after the other: loads them. */
+int cuda_warm_kernels(struct cuda_engine *engine, struct ifl_error *error);
+/* Captures the pass that was last sent, with and without merges. */
+int cuda_capture(struct cuda_engine *engine, struct ifl_error *error);
 
 /* Runs one operation of one layer of the pass that was last sent to the device. */
 int cuda_run_op(struct cuda_engine *engine, enum ifl_engine_op_kind kind, int32_t layer,

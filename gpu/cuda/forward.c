@@ -1,6 +1,7 @@
 /* The decoder's forward pass, enqueued layer by layer; decodes alone as a captured graph. */
 #include <cuda_runtime_api.h>
 #include <math.h>
+#include <string.h>
 
 #include "engine.h"
 #include "inflight/minmax.h"
@@ -10,6 +11,7 @@ struct forward {
     const struct pass_shape *shape;
     struct pass_arrays plan; /* on the device */
     float *logits;           /* on the host, or NULL */
+    bool merges;             /* some decode's context is cut */
 };
 
 static int multiply(const struct forward *f, const void *x, const void *w, const void *bias,
@@ -24,6 +26,8 @@ static int multiply(const struct forward *f, const void *x, const void *w, const
         .n = n,
         .k = k,
         .accumulates = accumulates,
+        .w_bytes = f->engine->layer_bytes,
+        .n_w = f->engine->limits.model.n_layers,
     };
     return gemm_run(&f->engine->gemm, &call, f->engine->stream, error);
 }
@@ -133,7 +137,8 @@ static int attend_decodes(const struct forward *f, int32_t layer, struct ifl_err
     if (f->shape->n_decodes == 0)
         return 0;
     TRY_CUDA(attn_decode_launch(&args, e->stream));
-    TRY_CUDA(attn_merge_launch(&args, e->stream));
+    if (f->merges)
+        TRY_CUDA(attn_merge_launch(&args, e->stream));
     return 0;
 }
 
@@ -161,21 +166,34 @@ static int attend_prefills(const struct forward *f, int32_t layer, struct ifl_er
     return 0;
 }
 
-static int attention_part(const struct forward *f, int32_t layer, struct ifl_error *error)
+static int project_qkv(const struct forward *f, int32_t layer, struct ifl_error *error)
 {
     const struct cuda_engine *e = f->engine;
     const struct ifl_engine_model *m = &e->limits.model;
-    const struct cuda_scratch *s = &e->scratch;
+    const int32_t width = (m->n_q_heads + 2 * m->n_kv_heads) * e->head_width;
+    return multiply(f, e->scratch.normed, e->at[layer][WEIGHT_Q], NULL, width, m->d_model,
+                    e->scratch.qkv, false, error);
+}
+
+static int project_out(const struct forward *f, int32_t layer, struct ifl_error *error)
+{
+    const struct cuda_engine *e = f->engine;
+    const struct ifl_engine_model *m = &e->limits.model;
     const void *const *w = e->at[layer];
-    const int32_t q_width = m->n_q_heads * e->head_width;
-    const int32_t qkv_width = q_width + 2 * m->n_kv_heads * e->head_width;
-    TRY(normalise(f, s->x, w[WEIGHT_NORM_IN], f->shape->n_rows, s->normed, error));
-    TRY(multiply(f, s->normed, w[WEIGHT_Q], NULL, qkv_width, m->d_model, s->qkv, false, error));
+    return multiply(f, e->scratch.attended, w[WEIGHT_OUT], w[WEIGHT_OUT_BIAS], m->d_model,
+                    m->n_q_heads * e->head_width, e->scratch.x, true, error);
+}
+
+static int attention_part(const struct forward *f, int32_t layer, struct ifl_error *error)
+{
+    const struct cuda_scratch *s = &f->engine->scratch;
+    TRY(normalise(f, s->x, f->engine->at[layer][WEIGHT_NORM_IN], f->shape->n_rows, s->normed,
+                  error));
+    TRY(project_qkv(f, layer, error));
     TRY(place_heads(f, layer, error));
     TRY(attend_decodes(f, layer, error));
     TRY(attend_prefills(f, layer, error));
-    return multiply(f, s->attended, w[WEIGHT_OUT], w[WEIGHT_OUT_BIAS], m->d_model, q_width, s->x,
-                    true, error);
+    return project_out(f, layer, error);
 }
 
 /* ---- MLP ---- */
@@ -189,18 +207,32 @@ static int activate(const struct forward *f, struct ifl_error *error)
     return 0;
 }
 
-static int mlp_part(const struct forward *f, int32_t layer, struct ifl_error *error)
+static int project_up(const struct forward *f, int32_t layer, struct ifl_error *error)
 {
     const struct cuda_engine *e = f->engine;
     const struct ifl_engine_model *m = &e->limits.model;
-    const struct cuda_scratch *s = &e->scratch;
     const void *const *w = e->at[layer];
-    TRY(normalise(f, s->x, w[WEIGHT_NORM_MLP], f->shape->n_rows, s->normed, error));
-    TRY(multiply(f, s->normed, w[WEIGHT_GATE], w[WEIGHT_GATE_BIAS], 2 * m->d_ffn, m->d_model,
-                 s->gate_up, false, error));
+    return multiply(f, e->scratch.normed, w[WEIGHT_GATE], w[WEIGHT_GATE_BIAS], 2 * m->d_ffn,
+                    m->d_model, e->scratch.gate_up, false, error);
+}
+
+static int project_down(const struct forward *f, int32_t layer, struct ifl_error *error)
+{
+    const struct cuda_engine *e = f->engine;
+    const struct ifl_engine_model *m = &e->limits.model;
+    const void *const *w = e->at[layer];
+    return multiply(f, e->scratch.activated, w[WEIGHT_DOWN], w[WEIGHT_DOWN_BIAS], m->d_model,
+                    m->d_ffn, e->scratch.x, true, error);
+}
+
+static int mlp_part(const struct forward *f, int32_t layer, struct ifl_error *error)
+{
+    const struct cuda_scratch *s = &f->engine->scratch;
+    TRY(normalise(f, s->x, f->engine->at[layer][WEIGHT_NORM_MLP], f->shape->n_rows, s->normed,
+                  error));
+    TRY(project_up(f, layer, error));
     TRY(activate(f, error));
-    return multiply(f, s->activated, w[WEIGHT_DOWN], w[WEIGHT_DOWN_BIAS], m->d_model, m->d_ffn,
-                    s->x, true, error);
+    return project_down(f, layer, error);
 }
 
 /* ---- the next tokens ---- */
@@ -248,6 +280,8 @@ static int sample(const struct forward *f, int32_t first, int32_t n, struct ifl_
         .n_rows = n,
         .n_vocab = e->limits.model.n_vocab,
         .stride = e->logit_stride,
+        .part_keys = e->scratch.argmax_keys,
+        .n_done = e->scratch.argmax_done,
     };
     TRY(gather_rows(f, first, n, error));
     TRY(multiply_head(f, n, error));
@@ -315,10 +349,12 @@ static int capture(const struct forward *f, cudaGraphExec_t *graph, struct ifl_e
     }
     const cudaError_t failed = cudaGraphInstantiate(graph, captured, 0);
     cudaGraphDestroy(captured);
-    if (!failed)
-        return 0;
-    *graph = NULL;
-    return cuda_fail(error, "cudaGraphInstantiate", failed);
+    if (failed) {
+        *graph = NULL;
+        return cuda_fail(error, "cudaGraphInstantiate", failed);
+    }
+    TRY_CUDA(cudaGraphUpload(*graph, stream));
+    return 0;
 }
 
 /* gemm_rows' buckets in order: 1, 2, 4, 8, 16, ... */
@@ -327,27 +363,79 @@ static size_t bucket_of(int32_t n_rows)
     return n_rows <= 2 ? (size_t)n_rows - 1 : n_rows <= 4 ? 2 : (size_t)n_rows / 8 + 2;
 }
 
-/* The first pass of a bucket runs without a graph: libraries load modules then, which a capture
- * forbids. The graph is captured for the next pass while the device works on this one. */
-static int run_decodes(const struct forward *f, struct ifl_error *error)
+static struct forward forward_of(struct cuda_engine *engine)
 {
-    cudaGraphExec_t *graph = &f->engine->graphs[bucket_of(f->shape->n_rows)];
-    if (*graph) {
-        TRY_CUDA(cudaGraphLaunch(*graph, f->engine->stream));
-        return 0;
+    struct forward f = {
+        .engine = engine, .shape = &engine->pass.shape, .merges = engine->pass.n_merges > 0};
+    pass_lay_out(&engine->pass_limits, f.shape, engine->plan, &f.plan);
+    return f;
+}
+
+/* A graph cannot leave a kernel out, so there is one for either case. */
+int cuda_capture(struct cuda_engine *engine, struct ifl_error *error)
+{
+    struct forward f = forward_of(engine);
+    cudaGraphExec_t *graphs = engine->graphs[bucket_of(f.shape->n_rows)];
+    for (int merges = 0; merges < 2; merges++) {
+        f.merges = merges;
+        TRY(capture(&f, &graphs[merges], error));
     }
-    TRY(enqueue_decodes(f, error));
-    return capture(f, graph, error);
+    return 0;
 }
 
 int cuda_forward(struct cuda_engine *engine, float *logits, struct ifl_error *error)
 {
-    struct forward f = {.engine = engine, .shape = &engine->pass.shape, .logits = logits};
-    pass_lay_out(&engine->pass_limits, f.shape, engine->plan, &f.plan);
+    struct forward f = forward_of(engine);
+    f.logits = logits;
     if (!f.shape->is_graph)
         return run_eagerly(&f, error);
-    TRY(run_decodes(&f, error));
+    const cudaGraphExec_t graph = engine->graphs[bucket_of(f.shape->n_rows)][f.merges];
+    if (graph)
+        TRY_CUDA(cudaGraphLaunch(graph, engine->stream));
+    else
+        TRY(enqueue_decodes(&f, error));
     return copy_logits(&f, 0, engine->pass.n_logit_rows, error);
+}
+
+/* ---- before the first step ---- */
+
+int cuda_warm_products(struct cuda_engine *engine, int32_t n_rows, struct ifl_error *error)
+{
+    const struct pass_shape shape = {.n_rows = n_rows};
+    const struct forward f = {.engine = engine, .shape = &shape};
+    TRY(project_qkv(&f, 0, error));
+    TRY(project_out(&f, 0, error));
+    TRY(project_up(&f, 0, error));
+    TRY(project_down(&f, 0, error));
+    return n_rows <= CUDA_LOGIT_ROWS ? multiply_head(&f, n_rows, error) : 0;
+}
+
+/* A tile of no rows that meets one token, of block 0, and its merge. */
+static int warm_prefills(struct cuda_engine *engine, int32_t tile_rows, struct ifl_error *error)
+{
+    struct pass_shape *shape = &engine->pass.shape;
+    struct pass_arrays plan;
+    *shape = (struct pass_shape){
+        .n_prefills = 1, .n_items = 1, .n_tile_merges = 1, .tile_rows = tile_rows};
+    TRY(wait_event(engine->plan_copied, &engine->is_lost, error));
+    const size_t head_bytes = pass_lay_out(&engine->pass_limits, shape, engine->plan_host, &plan);
+    const size_t n_bytes = head_bytes + sizeof *plan.block_id;
+    memset(engine->plan_host, 0, n_bytes);
+    plan.items->end = 1;
+    TRY_CUDA(cudaMemcpyAsync(engine->plan, engine->plan_host, n_bytes, cudaMemcpyHostToDevice,
+                             engine->stream));
+    TRY_CUDA(cudaEventRecord(engine->plan_copied, engine->stream));
+    const struct forward f = forward_of(engine);
+    return attend_prefills(&f, 0, error);
+}
+
+int cuda_warm_kernels(struct cuda_engine *engine, struct ifl_error *error)
+{
+    struct forward f = forward_of(engine);
+    f.merges = true;
+    TRY(enqueue_decodes(&f, error));
+    TRY(warm_prefills(engine, ATTN_LOW_TILE, error));
+    return warm_prefills(engine, ATTN_TALL_TILE, error);
 }
 
 /* ---- one operation, to be measured ---- */
@@ -356,8 +444,7 @@ int cuda_run_op(struct cuda_engine *engine, enum ifl_engine_op_kind kind, int32_
                 struct ifl_error *error)
 {
     const struct cuda_scratch *s = &engine->scratch;
-    struct forward f = {.engine = engine, .shape = &engine->pass.shape};
-    pass_lay_out(&engine->pass_limits, f.shape, engine->plan, &f.plan);
+    const struct forward f = forward_of(engine);
     switch (kind) {
     case IFL_OP_NORM:
         return normalise(&f, s->x, engine->at[layer][WEIGHT_NORM_IN], f.shape->n_rows, s->normed,

@@ -1,8 +1,9 @@
 /* Matrix products by cuBLASLt: y[m][n] = x[m][k] w[n][k]^T, sums in fp32.
  *
- * cuBLASLt is asked once for the algorithm of a shape. To have few shapes, the number of rows is
- * rounded up to whole tiles of the tensor cores, which compute the padding in any case. Padding
- * rows hold no result; all arrays have room for them. */
+ * cuBLASLt is asked once for the algorithms of a shape. Its first answer is taken, or the fastest
+ * of several while gemm->times is set: for few rows its estimates are often wrong. To have few
+ * shapes, the number of rows is rounded up to whole tiles of the tensor cores, which compute the
+ * padding in any case. Padding rows hold no result; all arrays have room for them. */
 #ifndef GPU_CUDA_GEMM_H
 #define GPU_CUDA_GEMM_H
 
@@ -13,7 +14,12 @@
 #include "kernels.h"
 #include "try.h"
 
-enum { GEMM_WORKSPACE_BYTES = 32 << 20, GEMM_CAP_SHAPES = 2048 /* a power of two */ };
+enum {
+    GEMM_WORKSPACE_BYTES = 32 << 20,
+    GEMM_CAP_SHAPES = 2048, /* a power of two */
+    GEMM_TIMED = 8,         /* algorithms of a shape that are timed */
+    GEMM_TIMED_ROWS = 256   /* more rows are bound by arithmetic: the first answer is good */
+};
 
 struct gemm_shape {
     int32_t m, n, k;
@@ -34,6 +40,9 @@ struct gemm {
     void *workspace;             /* [GEMM_WORKSPACE_BYTES] on the device */
     struct gemm_choice *choices; /* [GEMM_CAP_SHAPES], open addressing */
     int32_t n_choices;
+    bool times;               /* shapes not seen before */
+    cudaEvent_t began, ended; /* of what is timed */
+    bool *is_lost;            /* see wait.h */
 };
 
 struct gemm_call {
@@ -42,6 +51,10 @@ struct gemm_call {
     int32_t n_rows, n, k;
     bool accumulates;
     int32_t y_stride; /* 0: elements */
+    /* While algorithms are timed: further weights of the shape, w_bytes apart, are read in turn, as
+     * a step does: one alone might stay in the cache. */
+    size_t w_bytes;
+    int32_t n_w;
 };
 
 /* 1, 2, 4, multiples of 8 up to 256, of 64 up to 1024, of 128 beyond. */

@@ -57,12 +57,19 @@ struct swiglu_args {
 int swiglu_launch(const struct swiglu_args *args, struct CUstream_st *stream);
 
 /* The index of each row's largest logit, the smallest such index among equals. NaN is smaller
- * than any number; a row of NaN gives 0. */
+ * than any number; a row of NaN gives 0. A row is cut into argmax_parts(n_vocab) parts. */
 struct argmax_args {
     int32_t *token;      /* [n_rows] */
     const float *logits; /* [n_rows][stride], stride a multiple of 4 */
     int32_t n_rows, n_vocab, stride;
+    uint64_t *part_keys; /* [n_rows][parts] */
+    uint32_t *n_done;    /* [n_rows] 0 before the first launch, and after each */
 };
+enum { ARGMAX_PART = 4096 /* logits */ };
+static inline int32_t argmax_parts(int32_t n_vocab)
+{
+    return (n_vocab + ARGMAX_PART - 1) / ARGMAX_PART;
+}
 int argmax_launch(const struct argmax_args *args, struct CUstream_st *stream);
 
 /* ---- the paged KV pool ----

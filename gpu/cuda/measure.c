@@ -28,8 +28,8 @@ static void make_numbers(uint16_t *numbers, size_t n)
 }
 
 /* Sends the given numbers once and doubles them on the device until the memory is full. */
-static int fill(const struct cuda_engine *engine, char *memory, size_t n_bytes,
-                const uint16_t *numbers, size_t numbers_bytes, struct ifl_error *error)
+static int fill(struct cuda_engine *engine, char *memory, size_t n_bytes, const uint16_t *numbers,
+                size_t numbers_bytes, struct ifl_error *error)
 {
     size_t filled = ifl_min(numbers_bytes, n_bytes);
     TRY(cuda_send(engine, memory, numbers, filled, error));
@@ -55,8 +55,7 @@ static int fill_all(struct cuda_engine *engine, const uint16_t *numbers, size_t 
     TRY(fill(engine, s->x, rows * (size_t)m->d_model, numbers, n_bytes, error));
     TRY(fill(engine, s->qkv, rows * heads * (size_t)engine->head_width, numbers, n_bytes, error));
     TRY(fill(engine, s->gate_up, rows * 2 * (size_t)m->d_ffn, numbers, n_bytes, error));
-    TRY_CUDA(cudaDeviceSynchronize());
-    return 0;
+    return wait_stream(engine->stream, &engine->is_lost, error);
 }
 
 int cuda_fill_bench(struct cuda_engine *engine, struct ifl_error *error)
@@ -141,8 +140,8 @@ static int send_step(struct cuda_engine *engine, const struct ifl_engine_op *op,
                         "a step to measure has %d tokens, of which a pass takes %d",
                         op->step->n_tokens, n_rows);
     TRY(cuda_send_plan(engine, op->step, error));
-    TRY_CUDA(cudaStreamSynchronize(engine->stream)); /* not a part of what is measured */
-    return 0;
+    return wait_stream(engine->stream, &engine->is_lost,
+                       error); /* not a part of what is measured */
 }
 
 static int enqueue(struct cuda_engine *engine, const struct ifl_engine_op *op,
@@ -179,7 +178,7 @@ static int time_op(struct cuda_engine *engine, struct ifl_engine_op *op, struct 
     TRY_CUDA(cudaEventRecord(engine->started, engine->stream));
     TRY(enqueue(engine, op, error));
     TRY_CUDA(cudaEventRecord(engine->ended, engine->stream));
-    TRY_CUDA(cudaEventSynchronize(engine->ended));
+    TRY(wait_event(engine->ended, &engine->is_lost, error));
     TRY_CUDA(cudaEventElapsedTime(&lasted_ms, engine->started, engine->ended));
     op->ns = (int64_t)llround((double)lasted_ms * 1e6);
     return 0;
@@ -189,7 +188,7 @@ int cuda_measure(void *self, struct ifl_engine_op *op, struct ifl_error *error)
 {
     const int rc = time_op(self, op, error);
     if (rc < 0)
-        cudaDeviceSynchronize(); /* the caller's arrays may still be read */
+        cuda_drain(self); /* the caller's arrays may still be read */
     return rc;
 }
 

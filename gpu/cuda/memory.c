@@ -4,6 +4,7 @@
 
 #include "engine.h"
 #include "host_memory.h"
+#include "inflight/minmax.h"
 #include "numa.h"
 
 static const double GIB = 1073741824.0;
@@ -32,7 +33,9 @@ static size_t lay_out_scratch(struct cuda_engine *engine, void *base)
     const size_t width = (size_t)engine->head_width, q_heads = (size_t)m->n_q_heads;
     const size_t n_parts = 2 * (size_t)limits->n_shares, d_ffn = (size_t)m->d_ffn;
     const size_t row = (size_t)m->d_model * element;
-    const size_t tile_rows = (size_t)limits->slots.low * ATTN_LOW_TILE; /* of all heads together */
+    const size_t tile_rows = /* of all heads together; warm.c writes a part on any device */
+        (size_t)ifl_max(limits->slots.low, m->n_kv_heads) * ATTN_LOW_TILE;
+    const size_t n_keys = CUDA_LOGIT_ROWS * (size_t)argmax_parts(m->n_vocab);
     struct stretch memory = {base, 0};
     s->x = cut(&memory, n * row);
     s->normed = cut(&memory, n * row);
@@ -44,6 +47,8 @@ static size_t lay_out_scratch(struct cuda_engine *engine, void *base)
     s->last_normed = cut(&memory, CUDA_LOGIT_ROWS * row);
     s->logits = cut(&memory, CUDA_LOGIT_ROWS * (size_t)engine->logit_stride * sizeof *s->logits);
     s->sampled = cut(&memory, n * sizeof *s->sampled);
+    s->argmax_keys = cut(&memory, n_keys * sizeof *s->argmax_keys);
+    s->argmax_done = cut(&memory, CUDA_LOGIT_ROWS * sizeof *s->argmax_done);
     s->parts = cut(&memory, n_parts * q_heads * width * sizeof *s->parts);
     s->part_logsum = cut(&memory, n_parts * q_heads * sizeof *s->part_logsum);
     s->tile_parts = cut(&memory, tile_rows * width * sizeof *s->tile_parts);
@@ -67,13 +72,13 @@ static int refuse(const struct cuda_engine *engine, size_t scratch_bytes, const 
     return ifl_fail(
         error, IFL_E_NOMEM,
         "out of memory: the engine asks for %.2f GiB of weights, %.2f GiB of KV blocks, "
-        "%.2f GiB of scratch and %.2f GiB to measure on in %s; the device has %.2f "
-        "GiB, %.2f of them free",
+        "%.2f GiB of scratch and %.2f GiB to measure on in %s, and leaves %.2f to the driver; the "
+        "device has %.2f GiB, %.2f of them free",
         (double)engine->weights_bytes / GIB,
         (double)engine->limits.n_blocks * (double)engine->block_bytes / GIB,
         (double)scratch_bytes / GIB, (double)engine->limits.bench_bytes / GIB,
-        engine->element == ELEMENT_BF16 ? "bf16" : "fp16", (double)room->all_bytes / GIB,
-        (double)room->free_bytes / GIB);
+        engine->element == ELEMENT_BF16 ? "bf16" : "fp16", (double)CUDA_LEFT_BYTES / GIB,
+        (double)room->all_bytes / GIB, (double)room->free_bytes / GIB);
 }
 
 static int take_device(struct cuda_engine *engine, struct ifl_error *error)
@@ -89,6 +94,10 @@ static int take_device(struct cuda_engine *engine, struct ifl_error *error)
                   {&engine->scratch_memory, scratch_bytes}};
     struct room room;
     TRY_CUDA(cudaMemGetInfo(&room.free_bytes, &room.all_bytes));
+    if ((double)engine->weights_bytes + (double)kv_bytes + (double)engine->limits.bench_bytes +
+            (double)scratch_bytes + (double)CUDA_LEFT_BYTES >
+        (double)room.free_bytes)
+        return refuse(engine, scratch_bytes, &room, error);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         if (wanted[i].n_bytes == 0)
             continue;
@@ -101,6 +110,9 @@ static int take_device(struct cuda_engine *engine, struct ifl_error *error)
         }
     }
     lay_out_scratch(engine, engine->scratch_memory);
+    TRY_CUDA(cudaMemsetAsync(engine->scratch.argmax_done, 0,
+                             CUDA_LOGIT_ROWS * sizeof *engine->scratch.argmax_done,
+                             engine->stream));
     return 0;
 }
 
@@ -214,12 +226,11 @@ int cuda_take_memory(struct cuda_engine *engine, struct ifl_error *error)
 
 /* cudaMemcpy may return before the last bytes have arrived, and it uses a stream that the engine's
  * streams do not wait for. */
-int cuda_send(const struct cuda_engine *engine, void *to, const void *from, size_t n_bytes,
+int cuda_send(struct cuda_engine *engine, void *to, const void *from, size_t n_bytes,
               struct ifl_error *error)
 {
     TRY_CUDA(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, engine->stream));
-    TRY_CUDA(cudaStreamSynchronize(engine->stream));
-    return 0;
+    return wait_stream(engine->stream, &engine->is_lost, error);
 }
 
 /* ---- giving back ---- */
@@ -231,8 +242,9 @@ static void give_streams(struct cuda_engine *engine)
     const cudaEvent_t events[] = {engine->started, engine->ended,  engine->plan_copied,
                                   moves->out_done, moves->in_done, moves->pairs_copied};
     for (size_t i = 0; i < CUDA_N_GRAPHS; i++)
-        if (engine->graphs[i])
-            cudaGraphExecDestroy(engine->graphs[i]);
+        for (size_t merges = 0; merges < 2; merges++)
+            if (engine->graphs[i][merges])
+                cudaGraphExecDestroy(engine->graphs[i][merges]);
     for (size_t i = 0; i < sizeof events / sizeof *events; i++)
         if (events[i])
             cudaEventDestroy(events[i]);

@@ -6,24 +6,33 @@
 
 /* ---- batches of stretches ---- */
 
-/* One call for many stretches where CUDA has it: a call costs microseconds. */
-static int copy_stretches(struct cuda_moves *moves, size_t n, enum cudaMemcpyKind kind,
-                          cudaStream_t stream, struct ifl_error *error)
-{
 #if CUDART_VERSION >= 13000
+static int copy_batch(const struct cuda_moves *moves, size_t n, cudaStream_t stream,
+                      struct ifl_error *error)
+{
     struct cudaMemcpyAttributes attributes = {
         .srcAccessOrder = cudaMemcpySrcAccessOrderStream,
         .flags = cudaMemcpyFlagPreferOverlapWithCompute,
     };
     size_t first = 0;
-    (void)kind;
     if (n > 0)
         TRY_CUDA(cudaMemcpyBatchAsync(moves->to, moves->from, moves->bytes, n, &attributes, &first,
                                       1, stream));
-#else
+    return 0;
+}
+#endif
+
+/* One call for many stretches where CUDA has it: a call costs microseconds. */
+static int copy_stretches(const struct cuda_engine *engine, size_t n, enum cudaMemcpyKind kind,
+                          cudaStream_t stream, struct ifl_error *error)
+{
+    const struct cuda_moves *moves = &engine->moves;
+#if CUDART_VERSION >= 13000
+    if (!cuda_does_without(engine, IFL_WITHOUT_BATCHED_COPIES))
+        return copy_batch(moves, n, stream, error);
+#endif
     for (size_t i = 0; i < n; i++)
         TRY_CUDA(cudaMemcpyAsync(moves->to[i], moves->from[i], moves->bytes[i], kind, stream));
-#endif
     return 0;
 }
 
@@ -42,14 +51,14 @@ static int swap(struct cuda_engine *engine, char *to, const char *from,
             continue;
         }
         if (n == CUDA_MOVES) {
-            TRY(copy_stretches(moves, n, kind, stream, error));
+            TRY(copy_stretches(engine, n, kind, stream, error));
             n = 0;
         }
         moves->to[n] = to + copies[i].to * block;
         moves->from[n] = from + copies[i].from * block;
         moves->bytes[n++] = block;
     }
-    return copy_stretches(moves, n, kind, stream, error);
+    return copy_stretches(engine, n, kind, stream, error);
 }
 
 /* ---- order of the streams ---- */
@@ -128,8 +137,7 @@ static int launch_pairs(struct cuda_engine *engine, int32_t n, struct ifl_error 
                              cudaMemcpyHostToDevice, engine->stream));
     TRY_CUDA(cudaEventRecord(moves->pairs_copied, engine->stream));
     TRY_CUDA(block_copy_launch(&args, engine->stream));
-    TRY_CUDA(cudaEventSynchronize(moves->pairs_copied));
-    return 0;
+    return wait_event(moves->pairs_copied, &engine->is_lost, error);
 }
 
 /* Copies of one launch run in any order, so a copy that touches a block written by another begins

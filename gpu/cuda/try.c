@@ -11,11 +11,18 @@ static int fail(struct ifl_error *error, int code, const char *call, const char 
 
 int cuda_fail(struct ifl_error *error, const char *call, int cuda_error)
 {
-    const int code = cuda_error == cudaErrorMemoryAllocation ? IFL_E_NOMEM : IFL_E_DEVICE;
-    return fail(error, code, call, cudaGetErrorString((cudaError_t)cuda_error));
+    const cudaError_t failed = (cudaError_t)cuda_error;
+    if (failed == cudaErrorECCUncorrectable || failed == cudaErrorHardwareStackError ||
+        failed == cudaErrorDeviceUninitialized || failed == cudaErrorUnknown)
+        return ifl_fail(error, IFL_E_DEVICE,
+                        "%.*s: %s: the device is lost; it needs a reset (nvidia-smi) before a run",
+                        (int)strcspn(call, "("), call, cudaGetErrorString(failed));
+    return fail(error, failed == cudaErrorMemoryAllocation ? IFL_E_NOMEM : IFL_E_DEVICE, call,
+                cudaGetErrorString(failed));
 }
 
 int cublas_fail(struct ifl_error *error, const char *call, int cublas_status)
 {
-    return fail(error, IFL_E_DEVICE, call, cublasLtGetStatusString((cublasStatus_t)cublas_status));
+    const int code = cublas_status == CUBLAS_STATUS_ALLOC_FAILED ? IFL_E_NOMEM : IFL_E_DEVICE;
+    return fail(error, code, call, cublasLtGetStatusString((cublasStatus_t)cublas_status));
 }

@@ -132,6 +132,22 @@ static inline int __any_sync(unsigned mask, int vote, SIMT_HERE)
     return __ballot_sync(mask, vote, file, line) != 0;
 }
 
+/* ---- memory of other blocks, which run before or after this one ---- */
+
+static inline void __threadfence() {}
+
+static inline unsigned atomicInc(unsigned *count, unsigned most)
+{
+    const unsigned before = *count;
+    *count = before >= most ? 0 : before + 1;
+    return before;
+}
+
+static inline uint64_t load_past_l1(const uint64_t *from)
+{
+    return *from;
+}
+
 /* ---- arithmetic ---- */
 
 static inline float exp2_fast(float x)

@@ -56,6 +56,15 @@ struct ifl_engine_model {
  * types get later numbers; an engine refuses a number that it does not know. */
 enum ifl_engine_dtype { IFL_DTYPE_AUTO, IFL_DTYPE_FP32, IFL_DTYPE_BF16, IFL_DTYPE_FP16 };
 
+/* Ways of an engine to be fast, each of which may be left out: a wrong result that goes away
+ * without one of them comes from it. An engine that has no such way ignores its bit. */
+enum ifl_engine_without {
+    IFL_WITHOUT_DEPENDENT_LAUNCH = 1, /* a kernel starts beside the end of the one before */
+    IFL_WITHOUT_GRAPHS = 2,           /* kernels of a step are captured and launched at once */
+    IFL_WITHOUT_BATCHED_COPIES = 4,   /* many swaps are one call */
+    IFL_WITHOUT_TIMED_ALGORITHMS = 8, /* the fastest algorithm of a matrix product is measured */
+};
+
 struct ifl_engine_options {
     struct ifl_engine_model model;
     enum ifl_engine_dtype dtype;    /* of weights and activations */
@@ -70,6 +79,7 @@ struct ifl_engine_options {
     int32_t max_tokens;      /* of a sequence: its positions and its K/V slots are below it */
     int32_t max_step_tokens; /* new tokens of a step, all sequences together */
     int32_t max_step_seqs;
+    uint32_t without;   /* of enum ifl_engine_without */
     size_t bench_bytes; /* of device memory for `measure` to work on; 0: `measure` is not called */
     const volatile sig_atomic_t *stop; /* not 0: open and step soon return IFL_E_INTERRUPTED */
     struct ifl_notes notes; /* `open` notes what is odd about a checkpoint, in the calling thread */

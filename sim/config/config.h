@@ -116,6 +116,7 @@ struct engine_config { /* for the executors cpu and cuda */
     uint64_t seed;
     int32_t window_tokens; /* of random weights; 0: the model's */
     int32_t threads;
+    bool dependent_launch, graphs, batched_copies, timed_algorithms; /* see ifl_engine_without */
     bool spoil_free_blocks;
 };
 

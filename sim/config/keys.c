@@ -293,6 +293,15 @@ static const struct ifl_param engine_fields[] = {
         "checkpoint says itself"),
     INT("threads", engine.threads, 1, 1, 1024, "threads",
         "executor cpu: threads that compute; cuda: that load weights"),
+    BOOL("dependent_launch", engine.dependent_launch, true,
+         "executor cuda: a kernel may start beside the end of the one before (Hopper)"),
+    BOOL("graphs", engine.graphs, true,
+         "executor cuda: the kernels of a step of decodes alone are launched as one graph"),
+    BOOL("batched_copies", engine.batched_copies, true,
+         "executor cuda: the swaps of a step are one call in each direction"),
+    BOOL("timed_algorithms", engine.timed_algorithms, true,
+         "executor cuda: matrix products of up to 256 rows take the algorithm that is fastest when "
+         "the engine opens; false: the library's first choice, the same in every run"),
     BOOL("spoil_free_blocks", engine.spoil_free_blocks, false,
          "fill KV blocks that nobody owns with NaN, to find who reads them"),
 };

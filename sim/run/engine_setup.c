@@ -25,6 +25,14 @@ static void set_limits(const struct engine_setup *setup, struct ifl_engine_optio
     options->max_step_seqs = at_most(limits->n_blocks, n_seqs ? (int64_t)n_seqs : 1);
 }
 
+static uint32_t without(const struct engine_config *config)
+{
+    return (config->dependent_launch ? 0u : IFL_WITHOUT_DEPENDENT_LAUNCH) |
+           (config->graphs ? 0u : IFL_WITHOUT_GRAPHS) |
+           (config->batched_copies ? 0u : IFL_WITHOUT_BATCHED_COPIES) |
+           (config->timed_algorithms ? 0u : IFL_WITHOUT_TIMED_ALGORITHMS);
+}
+
 struct executor_engine *engine_set_up(const struct engine_setup *setup, struct ifl_error *error)
 {
     const struct engine_config *config = &setup->config->engine;
@@ -36,6 +44,7 @@ struct executor_engine *engine_set_up(const struct engine_setup *setup, struct i
                  .window_tokens =
                      config->window_tokens ? config->window_tokens : setup->model->window_tokens,
                  .n_threads = config->threads,
+                 .without = without(config),
                  .stop = setup->stop,
                  .notes = setup->notes},
         .token_seed = config->seed,

@@ -41,8 +41,11 @@ static float *numbers(size_t n)
 static void open_fixture(struct fixture_model *f, const char *name, enum ifl_engine_dtype dtype)
 {
     fixture_model_load(f, name);
-    const struct ifl_engine_options options = {
-        .model = f->model, .weights_dir = f->dir, .dtype = dtype, .max_tokens = f->n_tokens};
+    const struct ifl_engine_options options = {.model = f->model,
+                                               .weights_dir = f->dir,
+                                               .dtype = dtype,
+                                               .max_tokens = f->n_tokens,
+                                               .max_step_tokens = 128};
     must(driver_open(&driver, &ifl_engine_v1, &options));
 }
 

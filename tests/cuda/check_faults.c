@@ -44,6 +44,8 @@ static const struct ifl_engine_options options = {
     .n_blocks = 8,
     .n_host_blocks = 2,
     .max_tokens = 16,
+    .max_step_tokens = 16,
+    .max_step_seqs = 2,
     .bench_bytes = 1 << 14,
 };
 
@@ -160,7 +162,9 @@ static void fail_each_call(void)
 static void expect_time(enum ifl_engine_op_kind kind, double us, const char *what)
 {
     int64_t ns = 0;
-    const int rc = measure(kind, &ns);
+    int rc = measure(kind, &ns); /* loads modules, as the first run of a calibration */
+    if (rc == 0)
+        rc = measure(kind, &ns);
     verdict(rc == 0 && fabs((double)ns - us * 1e3) < 2, "%s takes %lld ns, expected %.0f", what,
             (long long)ns, us * 1e3);
 }
@@ -173,7 +177,8 @@ static void measure_the_device_alone(void)
     if (rc < 0)
         return;
     expect_time(IFL_OP_NORM, FAKE_KERNEL_US, "a norm");
-    expect_time(IFL_OP_ATTENTION, 3 * FAKE_KERNEL_US, "decode attention, merge and prefill");
+    expect_time(IFL_OP_ATTENTION, 2 * FAKE_KERNEL_US,
+                "decode attention and prefill, without a merge of what is whole");
     expect_time(IFL_OP_GEMM, 2.0 * 4 * 16 * 8 / FAKE_FLOPS_PER_US, "a product of 3 rows, 4 made");
     driver_close(&driver);
 }

@@ -27,8 +27,11 @@ static void start(const char *name)
 {
     fixture_model_load(&f, name);
     ifl_require(f.n_tokens == N && f.model.n_vocab == VOCAB);
-    const struct ifl_engine_options options = {
-        .model = f.model, .weights_dir = f.dir, .dtype = IFL_DTYPE_BF16, .max_tokens = N};
+    const struct ifl_engine_options options = {.model = f.model,
+                                               .weights_dir = f.dir,
+                                               .dtype = IFL_DTYPE_BF16,
+                                               .max_tokens = N,
+                                               .max_step_tokens = 128};
     must(driver_open(driver, &ifl_engine_v1, &options));
     for (uint32_t i = 0; i < N_SEQS * 20; i++)
         tables[i / 20][i % 20] = i * 211 % 512;

@@ -3,6 +3,7 @@
  * - without sums in 16 bits;
  * - of memory with the alignment that the heuristic assumes by default. */
 #include <cublasLt.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fake_queue.h"
@@ -123,7 +124,30 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p
     }
 }
 
-/* The algorithm stores its shape: using it for another shape is an error. */
+/* An algorithm stores its shape: using it for another shape is an error. */
+struct algorithm {
+    uint64_t shape[4], number;
+};
+_Static_assert(sizeof(struct algorithm) <= sizeof(cublasLtMatmulAlgo_t), "fits");
+int fake_n_algorithms = 1;
+
+/* Its module is loaded when it is first launched. */
+static void load_once(const struct algorithm *algorithm)
+{
+    enum { CAP = 4096 };
+    static struct algorithm loaded[CAP];
+    static size_t n;
+    size_t i = 0;
+    while (i < n && memcmp(&loaded[i], algorithm, sizeof *algorithm) != 0)
+        i++;
+    if (i < n)
+        return;
+    if (n == CAP)
+        abort();
+    loaded[n++] = *algorithm;
+    fake_loads();
+}
+
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
@@ -131,13 +155,20 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulHeuristicResult_t *found, int *n_found)
 {
     const struct preference *p = (const void *)preference;
-    (void)handle, (void)desc, (void)c, (void)n_wanted;
+    (void)handle, (void)desc, (void)c;
     const struct layout *y = (const void *)d, *w = (const void *)a, *x = (const void *)b;
-    const uint64_t shape[] = {y->n_rows, y->n_columns, w->n_rows, (uint64_t)x->type};
-    memset(found, 0, sizeof *found);
-    memcpy(&found->algo, shape, sizeof shape);
-    *n_found = p->workspace_bytes > 0 && p->reductions == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE &&
-               !fake_fails();
+    const bool is_sound =
+        p->workspace_bytes > 0 && p->reductions == CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    fake_loads();
+    for (*n_found = 0; is_sound && *n_found < n_wanted && *n_found < fake_n_algorithms;
+         ++*n_found) {
+        const struct algorithm algorithm = {{y->n_rows, y->n_columns, w->n_rows, (uint64_t)x->type},
+                                            (uint64_t)*n_found};
+        memset(found + *n_found, 0, sizeof *found);
+        memcpy(&found[*n_found].algo, &algorithm, sizeof algorithm);
+    }
+    if (fake_fails())
+        *n_found = 0;
     return CUBLAS_STATUS_SUCCESS;
 }
 
@@ -149,6 +180,7 @@ struct product {
     const char *from_w, *from_x;
     char *to;
     float alpha, beta;
+    int slowness;
 };
 
 static double number_at(const char *memory, cudaDataType type, size_t i)
@@ -174,16 +206,26 @@ static void number_put(char *memory, cudaDataType type, size_t i, double number)
     memcpy(memory + i * sizeof bits, &bits, sizeof bits);
 }
 
+enum { MOST_WEIGHTS = 1 << 18 };
+static double w_wide[MOST_WEIGHTS], x_wide[MOST_WEIGHTS];
+
+static void widen(const char *from, const struct layout *layout, size_t column, double *wide)
+{
+    for (size_t i = 0; i < layout->n_rows; i++)
+        wide[i] = number_at(from, layout->type, column * (size_t)layout->stride + i);
+}
+
 /* Column `column` of the result: y = w^T x. */
 static void multiply_column(const struct product *p, size_t column)
 {
     const size_t k = (size_t)p->w.n_rows;
+    widen(p->from_x, &p->x, column, x_wide);
     for (size_t row = 0; row < p->y.n_rows; row++) {
         const size_t at = column * (size_t)p->y.stride + row;
+        const double *w = w_wide + row * k;
         double sum = 0;
         for (size_t i = 0; i < k; i++)
-            sum += number_at(p->from_w, p->w.type, row * (size_t)p->w.stride + i) *
-                   number_at(p->from_x, p->x.type, column * (size_t)p->x.stride + i);
+            sum += w[i] * x_wide[i];
         sum *= (double)p->alpha;
         if (p->beta != 0)
             sum += (double)p->beta * number_at(p->to, p->y.type, at);
@@ -197,7 +239,11 @@ static int product_run(const void *args)
 {
     const struct product *p = args;
     const double products = (double)p->y.n_rows * (double)p->y.n_columns * (double)p->w.n_rows;
-    fake_takes(2 * products / FAKE_FLOPS_PER_US);
+    fake_takes(2 * products / FAKE_FLOPS_PER_US * p->slowness);
+    if (p->w.n_rows * p->w.n_columns > MOST_WEIGHTS)
+        abort();
+    for (size_t row = 0; row < p->w.n_columns; row++)
+        widen(p->from_w, &p->w, row, w_wide + row * p->w.n_rows);
     for (size_t column = 0; column < p->y.n_columns; column++)
         multiply_column(p, column);
     return 0;
@@ -232,6 +278,10 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
         workspace_bytes == 0 || p.w.n_columns != p.y.n_rows || p.x.n_columns != p.y.n_columns ||
         p.w.n_rows != p.x.n_rows || memcmp(algo, shape, sizeof shape) != 0)
         return CUBLAS_STATUS_INVALID_VALUE;
+    struct algorithm algorithm;
+    memcpy(&algorithm, algo, sizeof algorithm);
+    load_once(&algorithm);
+    p.slowness = fake_n_algorithms - (int)algorithm.number;
     return fake_enqueue(stream, product_run, &p, sizeof p) ? CUBLAS_STATUS_ALLOC_FAILED
                                                            : CUBLAS_STATUS_SUCCESS;
 }

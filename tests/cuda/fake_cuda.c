@@ -9,14 +9,19 @@
 
 /* ---- the device ---- */
 
+int fake_driver = CUDART_VERSION, fake_mode;
+bool fake_is_taken;
+
 cudaError_t cudaGetDeviceCount(int *n)
 {
     *n = 1;
-    return fake_fails() ? cudaErrorInsufficientDriver : cudaSuccess;
+    return fake_fails() || fake_driver < CUDART_VERSION ? cudaErrorInsufficientDriver : cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device)
 {
+    if (fake_is_taken)
+        return cudaErrorDevicesUnavailable;
     return device == 0 && !fake_fails() ? cudaSuccess : cudaErrorInvalidDevice;
 }
 
@@ -32,17 +37,19 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     return fake_fails() ? cudaErrorInvalidDevice : cudaSuccess;
 }
 
-/* Knows one attribute: the NUMA node of host memory near the device. */
+/* Knows two attributes: the NUMA node of host memory near the device, and the compute mode. */
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
 {
     (void)device;
-    *value = fake_node;
-    return attribute == cudaDevAttrHostNumaId ? cudaSuccess : cudaErrorInvalidValue;
+    *value = attribute == cudaDevAttrComputeMode ? fake_mode : fake_node;
+    return attribute == cudaDevAttrHostNumaId || attribute == cudaDevAttrComputeMode
+               ? cudaSuccess
+               : cudaErrorInvalidValue;
 }
 
 cudaError_t cudaDriverGetVersion(int *version)
 {
-    *version = CUDART_VERSION;
+    *version = fake_driver;
     return fake_fails() ? cudaErrorInvalidValue : cudaSuccess;
 }
 
@@ -112,6 +119,8 @@ struct copy {
     int fill; /* < 0: copied */
 };
 
+int fake_n_copies, fake_n_batches;
+
 static int copy_run(const void *args)
 {
     const struct copy *c = args;
@@ -130,6 +139,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 {
     const struct copy copy = {to, from, to_pitch, from_pitch, width, n_rows, -1};
     (void)kind;
+    fake_n_copies++;
     return (cudaError_t)fake_enqueue(stream, copy_run, &copy, sizeof copy);
 }
 
@@ -149,6 +159,7 @@ cudaError_t cudaMemcpyBatchAsync(void *const *to, const void *const *from, const
         attributes->srcAccessOrder != cudaMemcpySrcAccessOrderStream)
         return cudaErrorInvalidValue;
     cudaError_t failed = cudaSuccess;
+    fake_n_batches++;
     while (!failed && n-- > 0)
         failed = cudaMemcpyAsync(to[n], from[n], n_bytes[n], cudaMemcpyDefault, stream);
     return failed;
@@ -184,6 +195,10 @@ cudaError_t cudaMemcpy(void *to, const void *from, size_t n_bytes, enum cudaMemc
     }                                                                                              \
     int __wrap_##name##_launch(const struct name##_args *args, struct CUstream_st *stream)         \
     {                                                                                              \
+        static bool is_loaded;                                                                     \
+        if (!is_loaded)                                                                            \
+            fake_loads();                                                                          \
+        is_loaded = true;                                                                          \
         return fake_enqueue(stream, name##_run, args, sizeof *args);                               \
     }
 
@@ -217,6 +232,8 @@ int __wrap_block_copy_launch(const struct block_copy_args *args, struct CUstream
 }
 
 /* Their arguments are decode's and prefill's. */
+int fake_n_merges;
+bool fake_captures_no_merge;
 int __real_attn_merge_launch(const struct attn_decode_args *args, struct CUstream_st *stream);
 int __wrap_attn_merge_launch(const struct attn_decode_args *args, struct CUstream_st *stream);
 
@@ -240,10 +257,13 @@ int __wrap_attn_prefill_merge_launch(const struct attn_prefill_args *args,
 static int attn_merge_run(const void *args)
 {
     fake_takes(FAKE_KERNEL_US);
+    fake_n_merges++;
     return __real_attn_merge_launch(args, NULL);
 }
 
 int __wrap_attn_merge_launch(const struct attn_decode_args *args, struct CUstream_st *stream)
 {
+    if (fake_captures_no_merge && fake_is_captured(stream))
+        return cudaSuccess;
     return fake_enqueue(stream, attn_merge_run, args, sizeof *args);
 }

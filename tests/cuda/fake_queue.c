@@ -41,6 +41,16 @@ static int sticky; /* as on a device, the first failure stays */
 static double host_us;
 static struct CUstream_st *running;
 
+void fake_loads(void)
+{
+    host_us += FAKE_LOAD_US;
+}
+
+bool fake_is_captured(struct CUstream_st *stream)
+{
+    return stream->capturing != NULL;
+}
+
 void fake_takes(double us)
 {
     running->us += us;
@@ -169,6 +179,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t stream)
     return (cudaError_t)sticky;
 }
 
+bool fake_hangs;
+
+cudaError_t cudaStreamQuery(cudaStream_t stream)
+{
+    const cudaError_t failed = fake_hangs ? cudaErrorNotReady : cudaStreamSynchronize(stream);
+    return fake_fails() ? cudaErrorLaunchFailure : failed;
+}
+
 cudaError_t cudaDeviceSynchronize(void)
 {
     for (size_t i = 0; i < MAX_STREAMS; i++)
@@ -241,6 +259,11 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     return fake_fails() ? cudaErrorLaunchFailure : (cudaError_t)sticky;
 }
 
+cudaError_t cudaEventQuery(cudaEvent_t event)
+{
+    return fake_hangs ? cudaErrorNotReady : cudaEventSynchronize(event);
+}
+
 cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
 {
     *ms = (float)((to->us - from->us) * 1e-3);
@@ -279,6 +302,7 @@ cudaError_t cudaGraphInstantiate(cudaGraphExec_t *exec, cudaGraph_t graph, unsig
         list_add(&copy->ops, op->run, op->args, sizeof op->args);
         free(op);
     }
+    fake_loads();
     *exec = (cudaGraphExec_t)(void *)copy;
     return cudaSuccess;
 }
@@ -304,7 +328,16 @@ static int run_graph(const void *args)
     return failed;
 }
 
+int fake_n_graphs;
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream)
 {
+    fake_n_graphs++;
     return (cudaError_t)fake_enqueue(stream, run_graph, &exec, sizeof exec);
+}
+
+cudaError_t cudaGraphUpload(cudaGraphExec_t exec, cudaStream_t stream)
+{
+    (void)exec, (void)stream;
+    return fake_fails() ? cudaErrorMemoryAllocation : cudaSuccess;
 }

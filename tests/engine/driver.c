@@ -61,6 +61,8 @@ int driver_step(struct driver *d, struct driven *seqs, const int32_t *n_new, int
     const int rc = d->engine->step(d->self, step, &d->error);
     for (int32_t i = 0; rc == 0 && i < n; i++)
         seqs[i].n_computed += n_new[i];
+    if (d->device_ns)
+        *d->device_ns = step->device_ns;
     *step = (struct ifl_engine_step){0};
     return rc;
 }
@@ -77,6 +79,7 @@ const struct ifl_engine_options small_options = {
               .n_vocab = SMALL_VOCAB},
     .seed = 5,
     .n_blocks = SMALL_BLOCKS,
+    .max_step_tokens = 64,
     .n_host_blocks = 8,
 };
 const uint32_t small_home[SMALL_HOME] = {9, 2, 17, 5, 0, 23};

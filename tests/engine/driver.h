@@ -24,6 +24,7 @@ struct driver {
     uint32_t block_ids[DRIVER_MAX_SEQS * DRIVER_MAX_BLOCKS];
     int32_t n_rows[DRIVER_MAX_SEQS];
     int32_t sampled[DRIVER_MAX_ROWS];
+    int64_t *device_ns; /* NULL, or where the time of a step goes */
 };
 
 struct driven {

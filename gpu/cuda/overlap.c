@@ -1,0 +1,3 @@
+#include "overlap.h"
+
+bool launches_may_overlap = true;
