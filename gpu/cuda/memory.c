@@ -54,7 +54,6 @@ static size_t lay_out_scratch(struct cuda_engine *engine, void *base)
     s->tile_parts = cut(&memory, tile_rows * width * sizeof *s->tile_parts);
     s->tile_logsum = cut(&memory, tile_rows * sizeof *s->tile_logsum);
     s->pairs = cut(&memory, CUDA_PAIRS * sizeof *s->pairs);
-    engine->gemm.workspace = cut(&memory, GEMM_WORKSPACE_BYTES);
     engine->plan = cut(&memory, pass_max_bytes(limits));
     engine->angles = cut(&memory, (size_t)engine->limits.max_tokens * width * sizeof(float));
     return memory.at;
@@ -76,9 +75,10 @@ static int refuse(const struct cuda_engine *engine, size_t scratch_bytes, const 
         "device has %.2f GiB, %.2f of them free",
         (double)engine->weights_bytes / GIB,
         (double)engine->limits.n_blocks * (double)engine->block_bytes / GIB,
-        (double)scratch_bytes / GIB, (double)engine->limits.bench_bytes / GIB,
-        engine->element == ELEMENT_BF16 ? "bf16" : "fp16", (double)CUDA_LEFT_BYTES / GIB,
-        (double)room->all_bytes / GIB, (double)room->free_bytes / GIB);
+        (double)(scratch_bytes + GEMM_WORKSPACE_BYTES) / GIB,
+        (double)engine->limits.bench_bytes / GIB, engine->element == ELEMENT_BF16 ? "bf16" : "fp16",
+        (double)CUDA_LEFT_BYTES / GIB, (double)room->all_bytes / GIB,
+        (double)room->free_bytes / GIB);
 }
 
 static int take_device(struct cuda_engine *engine, struct ifl_error *error)
@@ -91,11 +91,12 @@ static int take_device(struct cuda_engine *engine, struct ifl_error *error)
     } wanted[] = {{(void **)&engine->weights, engine->weights_bytes},
                   {(void **)&engine->kv, kv_bytes},
                   {(void **)&engine->bench, engine->limits.bench_bytes},
+                  {&engine->gemm.workspace, GEMM_WORKSPACE_BYTES},
                   {&engine->scratch_memory, scratch_bytes}};
     struct room room;
     TRY_CUDA(cudaMemGetInfo(&room.free_bytes, &room.all_bytes));
     if ((double)engine->weights_bytes + (double)kv_bytes + (double)engine->limits.bench_bytes +
-            (double)scratch_bytes + (double)CUDA_LEFT_BYTES >
+            (double)scratch_bytes + (double)GEMM_WORKSPACE_BYTES + (double)CUDA_LEFT_BYTES >
         (double)room.free_bytes)
         return refuse(engine, scratch_bytes, &room, error);
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
@@ -255,7 +256,8 @@ static void give_streams(struct cuda_engine *engine)
 
 void cuda_give_memory(struct cuda_engine *engine)
 {
-    void *const device[] = {engine->weights, engine->kv, engine->bench, engine->scratch_memory};
+    void *const device[] = {engine->weights, engine->kv, engine->bench, engine->gemm.workspace,
+                            engine->scratch_memory};
     void *const pinned[] = {engine->host, engine->plan_host, engine->moves.pairs,
                             engine->sampled_host};
     void *const host[] = {

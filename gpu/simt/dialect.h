@@ -48,21 +48,28 @@ typedef struct CUstream_st *cudaStream_t;
 enum { cudaSuccess = 0, cudaErrorInvalidValue = 1 };
 
 template <class... P, class... A>
-int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t,
-           A... args)
+int launch_as(bool may_overlap, void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
+              A... args)
 {
     auto call = [=] { kernel(args...); };
     simt_launch(
-        {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes,
+        {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, shared_bytes, may_overlap,
         [](void *closure) { (*static_cast<decltype(call) *>(closure))(); }, &call);
     return cudaSuccess;
 }
 
 template <class... P, class... A>
-int launch_apart(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes,
-                 cudaStream_t stream, A... args)
+int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t,
+           A... args)
 {
-    return launch(kernel, grid, block, shared_bytes, stream, args...);
+    return launch_as(launches_may_overlap, kernel, grid, block, shared_bytes, args...);
+}
+
+template <class... P, class... A>
+int launch_apart(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t,
+                 A... args)
+{
+    return launch_as(false, kernel, grid, block, shared_bytes, args...);
 }
 
 /* Blocks that a device holds at a time: here a number small enough to make them loop. */
@@ -77,7 +84,10 @@ static inline void previous_kernel_wait()
     simt_previous_wait();
 }
 
-static inline void next_kernel_admit() {}
+static inline void next_kernel_admit()
+{
+    simt_next_admit();
+}
 
 template <class T> static inline T *dynamic_shared()
 {

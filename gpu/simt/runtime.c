@@ -6,12 +6,13 @@
 #include <string.h>
 
 #include "fiber.h"
+#include "memory.h"
 #include "warp.h"
 
 enum { MAX_GRID_X = INT32_MAX, MAX_GRID_YZ = 65535 }; /* of every device since Kepler */
 enum { MAX_WARPS = SIMT_MAX_LANES / SIMT_WARP_LANES, MAX_CALLS = 64, MAX_COPIES = 256 };
 
-enum lane_state { LANE_READY, LANE_AT_BARRIER, LANE_AT_WARP_OP, LANE_DONE };
+enum lane_state { LANE_READY, LANE_AT_BARRIER, LANE_AT_WARP_OP, LANE_AT_WAIT, LANE_DONE };
 
 /* Asynchronous copies in the order of issue: groups[0] copies of the oldest group first. */
 struct copy_queue {
@@ -33,7 +34,7 @@ struct lane {
 };
 
 struct warp {
-    uint32_t ready, at_op, at_barrier, live;
+    uint32_t ready, at_op, at_barrier, at_wait, live;
     unsigned n_syncs;
     char order[2]; /* happens-before marks of even and odd __syncwarps */
     struct warp_operand in[SIMT_WARP_LANES], out[SIMT_WARP_LANES];
@@ -56,6 +57,7 @@ static size_t n_blocks, products_cap, this_block;
 
 static char order_start, order_end, order_barrier[2];
 static unsigned n_barriers;
+static bool sees_past; /* this block's lanes wait for the launch before */
 static uint64_t dice = 1;
 
 static struct simt_site calls[MAX_CALLS];
@@ -74,7 +76,7 @@ static void waiting_print(void)
         const struct lane *lane = lanes[i];
         if (lane->state == LANE_DONE)
             fprintf(stderr, "  lane %4u has ended\n", i);
-        else if (lane->state != LANE_READY)
+        else if (lane->state == LANE_AT_BARRIER || lane->state == LANE_AT_WARP_OP)
             fprintf(stderr, "  lane %4u waits at %s:%d, %s, mask %08x\n", i, lane->site.file,
                     lane->site.line, state_text(lane), lane->mask);
     }
@@ -144,6 +146,25 @@ static void barrier_open(void)
     n_barriers++;
 }
 
+/* The launch before ends when nothing else can happen. */
+static bool wait_open(void)
+{
+    bool any = false;
+    for (unsigned i = 0; i < n_lanes; i++)
+        if (lanes[i]->state == LANE_AT_WAIT) {
+            lanes[i]->state = LANE_READY;
+            any = true;
+        }
+    for (unsigned w = 0; w < n_warps; w++) {
+        warps[w].ready |= warps[w].at_wait;
+        warps[w].at_wait = 0;
+    }
+    if (any && sees_past)
+        memory_show(false);
+    sees_past = sees_past && !any;
+    return any;
+}
+
 /* The current warp runs on with a fixed probability, so that warps drift apart; else any other. */
 static unsigned ready_warp(void)
 {
@@ -161,9 +182,11 @@ static void run_next(struct fiber *from)
 {
     unsigned w = ready_warp();
     if (w == MAX_WARPS && any_live()) {
-        if (!all_at_barrier())
-            fail("deadlock: nobody can run");
-        barrier_open();
+        if (!wait_open()) {
+            if (!all_at_barrier())
+                fail("deadlock: nobody can run");
+            barrier_open();
+        }
         w = ready_warp();
     }
     if (w == MAX_WARPS) {
@@ -241,12 +264,18 @@ static void block_run(void)
     }
     for (unsigned w = 0; w < n_warps; w++) {
         warps[w].ready = warps[w].live = ~0u;
-        warps[w].at_op = warps[w].at_barrier = 0;
+        warps[w].at_op = warps[w].at_barrier = warps[w].at_wait = 0;
     }
     current = 0;
+    sees_past = memory_is_hidden();
+    if (sees_past)
+        memory_hide();
     fiber_release(&order_start);
     run_next(&host);
     fiber_acquire(&order_end);
+    if (sees_past)
+        memory_show(false);
+    memory_show(true);
 }
 
 static void products_clear(size_t n)
@@ -269,7 +298,7 @@ const uint32_t *simt_products(size_t *n)
 }
 
 void simt_launch(struct simt_index grid, struct simt_index block, size_t shared_bytes,
-                 void (*body)(void *closure), void *closure)
+                 bool may_overlap, void (*body)(void *closure), void *closure)
 {
     grid_size = grid;
     block_size = block;
@@ -289,6 +318,7 @@ void simt_launch(struct simt_index grid, struct simt_index block, size_t shared_
     shared = rounded ? aligned_alloc(16, rounded) : NULL;
     if (rounded && !shared)
         fail("no memory for shared memory");
+    memory_launch(may_overlap);
     products_clear((size_t)grid.x * grid.y * grid.z);
     for (size_t i = 0; i < n_blocks; i++) {
         this_block = i;
@@ -300,6 +330,7 @@ void simt_launch(struct simt_index grid, struct simt_index block, size_t shared_
         block_run();
     }
     free(shared);
+    memory_launched();
 }
 
 bool simt_all_waited(void)
@@ -309,7 +340,20 @@ bool simt_all_waited(void)
 
 void simt_previous_wait(void)
 {
-    me()->has_waited = true;
+    struct lane *lane = me();
+    lane->has_waited = true;
+    if (!sees_past)
+        return;
+    struct warp *warp = my_warp();
+    lane->state = LANE_AT_WAIT;
+    warp->ready &= ~(1u << simt_lane());
+    warp->at_wait |= 1u << simt_lane();
+    run_next(&lane->fiber);
+}
+
+void simt_next_admit(void)
+{
+    memory_admit();
 }
 
 struct simt_index simt_thread_index(void)

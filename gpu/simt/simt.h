@@ -9,6 +9,11 @@
  * its destination with garbage when it is issued and with the data at its wait: the hardware may
  * write at any time between the two.
  *
+ * A launch that may overlap the one before (programmatic dependent launch) sees memory as that one
+ * found it, until its lanes wait. If that one admitted the next before it waited itself, this is
+ * the memory before the launch before it, and so on. Copies by the host in between are seen by no
+ * wait: CUDA's documents promise more, nothing here relies on it.
+ *
  * Divergent barriers, wrong masks and deadlocks print every waiting lane and abort.
  *
  * Not modelled: warp-synchronous timing, the weak memory model, bank conflicts, races between
@@ -68,7 +73,20 @@ struct simt_copy {
 /* Runs body(closure) once per lane of every block. Dynamic shared memory is filled with NaN
  * before each block. */
 void simt_launch(struct simt_index grid, struct simt_index block, size_t shared_bytes,
-                 void (*body)(void *closure), void *closure);
+                 bool may_overlap, void (*body)(void *closure), void *closure);
+
+/* ---- global memory, for launches that overlap ---- */
+
+/* From here on launches see older contents of this memory where they may; until it is dropped. */
+void simt_memory_add(void *memory, size_t n_bytes);
+void simt_memory_drop(const void *memory);
+/* The launch before the next one writes this memory: the next finds NaN there until it waits. */
+void simt_memory_written(void *memory, size_t n_bytes);
+/* The host is about to write memory, behind the last launch and before the next. */
+void simt_host_writes(const void *memory, size_t n_bytes);
+/* Other work has run that ends before the next launch begins. */
+void simt_fence(void);
+
 /* Whether every lane of the last launch has waited for the launch before; it is a failure if only
  * some have. */
 bool simt_all_waited(void);
@@ -98,6 +116,8 @@ void *simt_shared(void);
 /* Records that this lane waits for the previous launch. On a device two launches may overlap until
  * every lane has waited. */
 void simt_previous_wait(void);
+/* The next launch may begin. */
+void simt_next_admit(void);
 void simt_barrier(struct simt_site site);
 /* Posts `in`, waits for every lane in mask to do the same operation, returns this lane's `out`. */
 void simt_warp(enum simt_op op, unsigned mask, const void *in, size_t in_bytes, void *out,

@@ -8,6 +8,7 @@
 
 #include "fake_queue.h"
 #include "simt/half.h"
+#include "simt/simt.h"
 
 /* ---- descriptions, kept in the opaque structs ---- */
 
@@ -238,6 +239,7 @@ static void multiply_column(const struct product *p, size_t column)
 static int product_run(const void *args)
 {
     const struct product *p = args;
+    simt_fence();
     const double products = (double)p->y.n_rows * (double)p->y.n_columns * (double)p->w.n_rows;
     fake_takes(2 * products / FAKE_FLOPS_PER_US * p->slowness);
     if (p->w.n_rows * p->w.n_columns > MOST_WEIGHTS)

@@ -6,6 +6,7 @@
 
 #include "cuda/kernels.h"
 #include "fake_queue.h"
+#include "simt/simt.h"
 
 /* ---- the device ---- */
 
@@ -67,7 +68,8 @@ void (*fake_pins)(void);
 
 /* ---- memory: all bits set, NaN in every format; as aligned as a device's ---- */
 
-enum { ALIGNED_BYTES = 256 };
+/* Larger arrays are cuBLASLt's workspace, or of tests that look at no overlap. */
+enum { ALIGNED_BYTES = 256, MOST_TRACKED = 16 << 20 };
 
 static void *poisoned(size_t n_bytes)
 {
@@ -81,6 +83,8 @@ static void *poisoned(size_t n_bytes)
 cudaError_t cudaMalloc(void **memory, size_t n_bytes)
 {
     *memory = fake_fails() ? NULL : poisoned(n_bytes);
+    if (*memory && n_bytes < MOST_TRACKED)
+        simt_memory_add(*memory, n_bytes);
     return *memory ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
@@ -94,6 +98,7 @@ cudaError_t cudaHostAlloc(void **memory, size_t n_bytes, unsigned flags)
 
 cudaError_t cudaFree(void *memory)
 {
+    simt_memory_drop(memory);
     free(memory);
     return cudaSuccess;
 }
@@ -124,6 +129,8 @@ int fake_n_copies, fake_n_batches;
 static int copy_run(const void *args)
 {
     const struct copy *c = args;
+    for (size_t row = 0; row < c->n_rows; row++)
+        simt_host_writes((char *)c->to + row * c->to_pitch, c->width);
     for (size_t row = 0; row < c->n_rows; row++)
         if (c->fill < 0)
             memcpy((char *)c->to + row * c->to_pitch, (const char *)c->from + row * c->from_pitch,

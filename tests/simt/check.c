@@ -9,6 +9,8 @@
 #include "device.h"
 #include "simt/half.h"
 
+bool check_is_small;
+
 static uint64_t dice;
 
 void draw_seed(uint64_t seed)
@@ -97,6 +99,7 @@ struct tensor tensor_random(enum element element, size_t n, double spread)
 void tensor_send_behind(struct tensor *tensor, size_t n_before)
 {
     tensor->device = device_new_behind(n_before, tensor->n * sizeof *tensor->bits, tensor->bits);
+    device_written(tensor->device, tensor->n * sizeof *tensor->bits);
 }
 
 void tensor_send(struct tensor *tensor)
@@ -117,9 +120,12 @@ void tensor_free(struct tensor *tensor)
     free(tensor->bits);
 }
 
-/* ---- verdicts ---- */
+bool check_far(void)
+{
+    return !check_is_small && device_has(FAR_ELEMENTS * sizeof(uint16_t));
+}
 
-bool check_is_small;
+/* ---- verdicts ---- */
 
 static int n_verdicts, n_failed;
 

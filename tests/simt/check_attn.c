@@ -345,7 +345,7 @@ void check_attn_prefill(void)
     prefill_windows();
     prefill_cuts();
     prefill_order();
-    c.is_far = true;
+    c.is_far = check_far();
     prefill_round(&c, 128);
     for (int i = 0; i < 10; i++) {
         c = case_draw(3);
@@ -427,7 +427,7 @@ void check_attn_decode(void)
     decode_round(&c, 3);
     c.head_dim = 128;
     decode_round(&c, 4);
-    c.is_far = !check_is_small;
+    c.is_far = check_far();
     decode_round(&c, 3);
     c.is_far = false;
     if (!check_is_small)

@@ -149,7 +149,7 @@ void check_rope(void)
     rope_round((struct rope_shape){ELEMENT_BF16, 7, 1, 64, 1, false, true, false});
     rope_round((struct rope_shape){ELEMENT_FP16, 3, 1, 128, 5, true, true, false});
     rope_round((struct rope_shape){ELEMENT_BF16, 14, 2, 64, 32, true, false, false});
-    if (!check_is_small)
+    if (check_far())
         rope_round((struct rope_shape){ELEMENT_BF16, 8, 2, 128, 16, false, false, true});
     const struct rope_args odd = {.n_tokens = 1, .n_heads = 1, .kv = {.head_dim = 96}};
     verdict(rope_launch(&odd, NULL) != 0, "rope refuses a head dim that it has no code for");
@@ -192,6 +192,6 @@ void check_block_copy(void)
     block_copy_round(16, 0);
     block_copy_round(4096, 0);
     block_copy_round(16 * 1024 * 3 + 48, 0);
-    if (!check_is_small)
+    if (check_far())
         block_copy_round(1 << 14, FAR_ELEMENTS * sizeof(uint16_t) >> 14);
 }

@@ -187,6 +187,7 @@ static void argmax_round(int32_t n_vocab)
         device_new(sizeof none, none),
     };
     int n_wrong = 0;
+    device_written((void *)(uintptr_t)args.logits, n_bytes);
     for (int again = 0; again < 2; again++) { /* the counts are as they were */
         device_check(argmax_launch(&args, NULL), "argmax");
         device_read(token, args.token, sizeof token);

@@ -14,6 +14,11 @@ bool device_open(void);
 void *device_new(size_t n_bytes, const void *init);
 /* As device_new, behind n_before bytes that are never used. */
 void *device_new_behind(size_t n_before, size_t n_bytes, const void *init);
+/* The kernel before the next one wrote this memory: until the next waits, its contents are not
+ * there (on the shim). */
+void device_written(void *memory, size_t n_bytes);
+/* Whether the device has so much memory. */
+bool device_has(size_t n_bytes);
 void device_read(void *to, const void *from, size_t n_bytes);
 void device_free_all(void);
 /* After a launch: waits and fails the program on an error. */

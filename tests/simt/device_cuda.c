@@ -20,7 +20,16 @@ static void must(cudaError_t error, const char *what)
 bool device_open(void)
 {
     int n_devices = 0;
+    int driver = 0;
     const cudaError_t error = cudaGetDeviceCount(&n_devices);
+    if (error == cudaErrorInsufficientDriver && !cudaDriverGetVersion(&driver) && driver > 0) {
+        fprintf(stderr,
+                "the driver supports CUDA %d.%d, this build needs %d.%d: update the driver, or "
+                "build with an older toolkit\n",
+                driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000,
+                CUDART_VERSION % 1000 / 10);
+        exit(1);
+    }
     if (!error && n_devices > 0)
         return true;
     fprintf(stderr, "no CUDA device: %s\n", error ? cudaGetErrorString(error) : "none found");
@@ -46,6 +55,18 @@ void *device_new_behind(size_t n_before, size_t n_bytes, const void *init)
 void *device_new(size_t n_bytes, const void *init)
 {
     return device_new_behind(0, n_bytes, init);
+}
+
+void device_written(void *memory, size_t n_bytes)
+{
+    (void)memory, (void)n_bytes;
+}
+
+bool device_has(size_t n_bytes)
+{
+    size_t n_free, n_all;
+    must(cudaMemGetInfo(&n_free, &n_all), "cudaMemGetInfo");
+    return n_bytes + ((size_t)1 << 30) < n_free;
 }
 
 void device_read(void *to, const void *from, size_t n_bytes)

@@ -12,6 +12,7 @@ enum { MAX_HELD = 256 };
 static struct {
     void *area;
     size_t n_mapped; /* 0: from the heap */
+    void *tracked;
 } held[MAX_HELD];
 static size_t n_held;
 
@@ -23,6 +24,18 @@ static void hold(void *area, size_t n_bytes, size_t n_mapped)
     }
     held[n_held].area = area;
     held[n_held++].n_mapped = n_mapped;
+}
+
+void device_written(void *memory, size_t n_bytes)
+{
+    simt_memory_written(memory, n_bytes);
+}
+
+/* Pages that no test touches are none. */
+bool device_has(size_t n_bytes)
+{
+    (void)n_bytes;
+    return true;
 }
 
 bool device_open(void)
@@ -40,6 +53,8 @@ void *device_new(size_t n_bytes, const void *init)
     /* No padding, so that AddressSanitizer guards the exact end. */
     void *memory = malloc(n_bytes ? n_bytes : 1);
     hold(memory, n_bytes, 0);
+    simt_memory_add(memory, n_bytes);
+    held[n_held - 1].tracked = memory;
     return filled(memory, n_bytes, init);
 }
 
@@ -52,6 +67,8 @@ void *device_new_behind(size_t n_before, size_t n_bytes, const void *init)
     char *area = mmap(NULL, n_all, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     hold(area == MAP_FAILED ? NULL : area, n_all, n_all);
+    simt_memory_add(area + n_before, n_bytes);
+    held[n_held - 1].tracked = area + n_before;
     return filled(area + n_before, n_bytes, init);
 }
 
@@ -64,6 +81,7 @@ void device_free_all(void)
 {
     while (n_held > 0) {
         n_held--;
+        simt_memory_drop(held[n_held].tracked);
         if (held[n_held].n_mapped)
             munmap(held[n_held].area, held[n_held].n_mapped);
         else

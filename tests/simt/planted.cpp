@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "cuda/device.cuh"
 
@@ -115,6 +116,59 @@ template <bool IS_SOUND> static __global__ void overlap_kernel(float *out)
     out[threadIdx.x] = 1.0f;
 }
 
+/* ---- two launches ---- */
+
+static __global__ void admitting_kernel(float *out)
+{
+    next_kernel_admit();
+    previous_kernel_wait();
+    out[threadIdx.x] = 1.0f;
+}
+
+/* Reads what the launch before writes, before or after it waits for it. */
+template <bool IS_SOUND> static __global__ void early_kernel(float *out)
+{
+    if (IS_SOUND)
+        previous_kernel_wait();
+    const float seen = out[threadIdx.x];
+    previous_kernel_wait();
+    out[threadIdx.x] = seen;
+}
+
+static __global__ void gathering_kernel(float *out, const float *from)
+{
+    previous_kernel_wait();
+    out[threadIdx.x] = from[threadIdx.x];
+}
+
+static void overlap_run(void (*kernel)(float *), float *out)
+{
+    launch(admitting_kernel, dim3(1), dim3(N_THREADS), 0, nullptr, out);
+    launch(kernel, dim3(2), dim3(N_THREADS), 0, nullptr, out);
+}
+
+/* What the host copies behind a launch that admits the next is not there when the next waits: that
+ * one is to be launched apart. */
+template <bool IS_SOUND> static void copied_run(float *out)
+{
+    float *other = out + N_THREADS, *from = other + N_THREADS;
+    launch(admitting_kernel, dim3(1), dim3(N_THREADS), 0, nullptr, other);
+    simt_host_writes(from, N_THREADS * sizeof *from);
+    for (int i = 0; i < N_THREADS; i++)
+        from[i] = 1.0f;
+    if (IS_SOUND)
+        launch_apart(gathering_kernel, dim3(1), dim3(N_THREADS), 0, nullptr, out, from);
+    else
+        launch(gathering_kernel, dim3(1), dim3(N_THREADS), 0, nullptr, out, from);
+}
+
+/* Rows of 128 elements behind 2^32 of them: a product in 32 bits names another row. */
+template <bool IS_SOUND> static __global__ void offset_kernel(float *out)
+{
+    const unsigned row = (1u << 25) + threadIdx.x, width = 128;
+    out[IS_SOUND ? (size_t)row * width : row * width] = 1.0f;
+}
+
 #define TWINS(name)                                                                                \
     {#name, name##_kernel<false>},                                                                 \
     {                                                                                              \
@@ -147,8 +201,62 @@ static int run(void (*kernel)(float *out))
     return sum == sum ? 0 : 3;
 }
 
+static int judge(const float *out)
+{
+    float sum = 0.0f;
+    for (int i = 0; i < N_THREADS; i++)
+        sum += out[i];
+    if (sum == sum)
+        printf("survived\n");
+    else
+        fprintf(stderr, "the result is NaN\n");
+    return sum == sum ? 0 : 3;
+}
+
+static const struct {
+    const char *name;
+    void (*run)(float *out);
+} pairs[] = {{"early", [](float *out) { overlap_run(early_kernel<false>, out); }},
+             {"early_sound", [](float *out) { overlap_run(early_kernel<true>, out); }},
+             {"copied", copied_run<false>},
+             {"copied_sound", copied_run<true>}};
+
+static int run_pair(void (*run)(float *out))
+{
+    float *out = static_cast<float *>(malloc(3 * N_THREADS * sizeof *out));
+    if (!out)
+        return 1;
+    memset(out, 0xff, 3 * N_THREADS * sizeof *out);
+    simt_memory_add(out, 3 * N_THREADS * sizeof *out);
+    run(out);
+    const int rc = judge(out);
+    free(out);
+    return rc;
+}
+
+static int run_far(void (*kernel)(float *out))
+{
+    const size_t n = ((size_t)1 << 32) + 128 * N_THREADS;
+    float *out = static_cast<float *>(mmap(NULL, n * sizeof *out, PROT_READ | PROT_WRITE,
+                                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    if (out == MAP_FAILED)
+        return 1;
+    launch(kernel, dim3(1), dim3(N_THREADS), 0, nullptr, out);
+    float reached[N_THREADS];
+    for (int i = 0; i < N_THREADS; i++)
+        reached[i] = out[((size_t)1 << 32) + (size_t)i * 128] == 1.0f ? 1.0f : NAN;
+    return judge(reached);
+}
+
 int main(int argc, char *argv[])
 {
+    for (const auto &p : pairs)
+        if (argc == 2 && !strcmp(argv[1], p.name))
+            return run_pair(p.run);
+    if (argc == 2 && !strcmp(argv[1], "offset"))
+        return run_far(offset_kernel<false>);
+    if (argc == 2 && !strcmp(argv[1], "offset_sound"))
+        return run_far(offset_kernel<true>);
     for (const auto &p : planted)
         if (argc == 2 && !strcmp(argv[1], p.name))
             return run(p.kernel);
