@@ -425,6 +425,7 @@ static int warm_prefills(struct cuda_engine *engine, int32_t tile_rows, struct i
     TRY_CUDA(cudaMemcpyAsync(engine->plan, engine->plan_host, n_bytes, cudaMemcpyHostToDevice,
                              engine->stream));
     TRY_CUDA(cudaEventRecord(engine->plan_copied, engine->stream));
+    TRY(wait_stream(engine->stream, &engine->is_lost, error)); /* attention may overlap a copy */
     const struct forward f = forward_of(engine);
     return attend_prefills(&f, 0, error);
 }

@@ -1,5 +1,6 @@
 /* The CUDA engine against Hugging Face transformers and against itself, on a GPU or on the fake
- * device. Usage: check_engine [logits | slots | blocks | refusals]; ENGINE_FIXTURES names the
+ * device. Usage: check_engine [--without SWITCH] [logits | slots | blocks | refusals];
+ * SWITCH is a key of engine.*, or all; ENGINE_FIXTURES names the
  * folder of fixtures. Exit 77: no GPU. */
 #include <math.h>
 #include <stdlib.h>
@@ -506,8 +507,26 @@ static void check_refusals(void)
     steps_are_refused();
 }
 
+/* The bit of a switch's name; 0: there is none. */
+static uint32_t switch_named(const char *name)
+{
+    static const char *const names[] = {"dependent_launch", "graphs", "batched_copies",
+                                        "timed_algorithms"};
+    for (uint32_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i]) == 0)
+            return 1u << i;
+    return strcmp(name, "all") == 0 ? 15 : 0;
+}
+
 int main(int argc, char *argv[])
 {
+    if (argc > 2 && strcmp(argv[1], "--without") == 0) {
+        driver_without = switch_named(argv[2]);
+        if (!driver_without)
+            return 2;
+        argc -= 2;
+        argv += 2;
+    }
     const char *group = argc > 1 ? argv[1] : "";
     if (!has_device())
         return 77;

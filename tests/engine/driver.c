@@ -7,11 +7,14 @@
 #include "architecture.h"
 #include "safetensors.h"
 
+uint32_t driver_without;
+
 int driver_open(struct driver *driver, const struct ifl_engine *engine,
                 const struct ifl_engine_options *options)
 {
     struct ifl_engine_options *o = &driver->options;
     *driver = (struct driver){.engine = engine, .options = *options};
+    o->without |= driver_without;
     o->n_threads = o->n_threads ? o->n_threads : 1;
     o->block_tokens = o->block_tokens ? o->block_tokens : 4;
     o->n_blocks = o->n_blocks ? o->n_blocks : DRIVER_MAX_BLOCKS;

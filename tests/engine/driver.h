@@ -33,6 +33,9 @@ struct driven {
     const uint32_t *blocks;
 };
 
+/* What every engine opened from here on leaves out, of enum ifl_engine_without. */
+extern uint32_t driver_without;
+
 /* Blocks of 4 tokens, contexts of up to 1024, unless the options say otherwise (not 0). */
 int driver_open(struct driver *driver, const struct ifl_engine *engine,
                 const struct ifl_engine_options *options);
