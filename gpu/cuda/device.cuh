@@ -76,7 +76,8 @@ static int launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared_byt
                   cudaStream_t stream, A... args)
 {
     static const bool overlaps = launches_overlap(kernel);
-    return launch_as(overlaps && launches_may_overlap, kernel, grid, block, shared_bytes, stream, args...);
+    return launch_as(overlaps && launches_may_overlap, kernel, grid, block, shared_bytes, stream,
+                     args...);
 }
 
 /* Launches a kernel that starts when all previous work on the stream has ended, copies included. */
