@@ -217,6 +217,7 @@ int trace_rows_end(struct trace_rows *rows, struct ifl_error *error)
         return ifl_fail_at(error, rows->path, 0, 0,
                            "no request is left: %zu of %zu %s, expected at least one usable record",
                            rows->n_skipped, rows->n_records, rows->skipped);
+    rows->trace->n_skipped = rows->n_skipped;
     if (rows->n_skipped > 0)
         trace_note(rows->notes, "%s: %zu of %zu %s; skipped", rows->path, rows->n_skipped,
                    rows->n_records, rows->skipped);

@@ -172,6 +172,9 @@ struct ifl_recorder_options {
     const char *label;       /* UTF-8, names the point in the timeline; borrowed by the recorder */
     size_t n_requests;       /* most request records that will come, below 2^32 - 1; more abort */
     int64_t from_ns; /* the summary and the quantiles count requests that arrive from then on */
+    /* hears each request's record as it comes; NULL: nothing does */
+    void (*on_request)(void *context, const struct ifl_request_record *record);
+    void *on_request_context;
 };
 
 /* Opens the files. NULL after an error, and then no file is left. The options are copied; of their

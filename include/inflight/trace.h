@@ -29,6 +29,7 @@ struct ifl_outcome {
 
 struct ifl_trace {
     size_t n;
+    size_t n_skipped;       /* records that the reader left out: requests that failed */
     bool has_stamps;        /* arrival_ns holds the trace's own stamps */
     bool lengths_estimated; /* token counts come from characters */
     /* The columns of inflight/attributes.h, [n] or NULL. arrival_ns counts from the trace's first

@@ -23,6 +23,8 @@ struct ifl_recorder {
     bool shows_steps; /* steps or timeline is open */
     struct lives lives;
     int64_t now_ns; /* the end of the last step */
+    void (*on_request)(void *context, const struct ifl_request_record *record);
+    void *on_request_context;
     struct gaps gaps;
     struct distribution itl; /* of the gaps, once all are there */
     struct step_sums sums;
@@ -81,8 +83,11 @@ struct ifl_recorder *ifl_recorder_create(const struct ifl_recorder_options *opti
         ifl_fail_nomem(error);
         return NULL;
     }
-    *recorder = (struct ifl_recorder){
-        .point = options->point, .from_ns = options->from_ns, .sums = {.last_end_ns = INT64_MIN}};
+    *recorder = (struct ifl_recorder){.point = options->point,
+                                      .from_ns = options->from_ns,
+                                      .sums = {.last_end_ns = INT64_MIN},
+                                      .on_request = options->on_request,
+                                      .on_request_context = options->on_request_context};
     gaps_init(&recorder->gaps, GAPS_MAX_PAIRS);
     if (lives_open(&recorder->lives, options->n_requests, error) ||
         open_files(recorder, options, error)) {
@@ -115,6 +120,8 @@ int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_r
     const struct life *life = lives_add(&recorder->lives, record);
     if (whole_is_open(&recorder->timeline.file))
         timeline_request(&recorder->timeline, life);
+    if (recorder->on_request)
+        recorder->on_request(recorder->on_request_context, record);
     (void)error;
     return IFL_OK;
 }

@@ -18,6 +18,7 @@ static const struct command {
                 {"model", cli_model},
                 {"calibrate", cli_calibrate},
                 {"fit", cli_fit},
+                {"identify", cli_identify},
                 {"validate", cli_validate},
                 {"import", cli_import},
                 {"export", cli_export},

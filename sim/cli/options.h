@@ -53,6 +53,7 @@ int cli_capacity(int argc, char **argv);
 int cli_run(int argc, char **argv);
 int cli_calibrate(int argc, char **argv);
 int cli_fit(int argc, char **argv);
+int cli_identify(int argc, char **argv);
 int cli_model(int argc, char **argv);
 int cli_trace(int argc, char **argv);
 int cli_export(int argc, char **argv);

@@ -52,6 +52,15 @@ static const struct usage {
      "--even-octaves lets products of 1, 2 to 3, 4 to 7 rows and so on count the same, however "
      "many\n"
      "sizes a table has."},
+    {"identify", "what no document says of a deployment, from its recorded runs",
+     "CONFIG.yaml RECORDED... [--set path.to.key=value]... [--plugin FILE.so]... [-o OUT.yaml]\n"
+     "[--share FRAC] [--hold PARAMETER]... [--free PARAMETER]... [--requests TRACE]...\n"
+     "[--predict RECORDED]... [--format NAME]",
+     "The first half of each run (--share 0.5) is fitted, the rest judges the fit. -o writes the "
+     "deployment\n"
+     "that other configurations name; --predict judges it on further runs. --requests names "
+     "traces that\n"
+     "know more of the recorded requests, such as shared prefixes."},
     {"validate", "a simulated run against a recorded one",
      "SIM_DIR REAL [-o DIR] [--format NAME] [--part K/N] [--no-plots] [--max-record MIB]",
      "A line or JSON object of more than --max-record MiB (256) is refused."},

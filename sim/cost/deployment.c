@@ -333,29 +333,44 @@ static bool is_absent(const struct deployment_section *section, const struct dep
     return !is_required(section) && (unfilled || at_defaults);
 }
 
-void deployment_write(const struct deployment *deployment, remark_fn *remark, void *context,
-                      FILE *out)
+/* Below `indent` blanks. */
+static void write_map(const struct deployment *deployment, const char *indent, remark_fn *remark,
+                      void *context, FILE *out)
 {
     char text[1100];
-    fprintf(out, "\ndeployment:\n");
     for (size_t i = 0; i < DEPLOYMENT_FIELDS; i++) {
         const struct ifl_param *field = &deployment_fields[i];
         field_print(field, deployment, text, sizeof text);
-        if (field->type == IFL_TEXT ? *((const char *)deployment + field->offset) != '\0'
-                                    : strcmp(text, "0") != 0)
-            fprintf(out, "  %s: %s\n", field->name, text);
+        if (field->type == IFL_TEXT ? *((const char *)deployment + field->offset) == '\0'
+                                    : strcmp(text, "0") == 0)
+            continue;
+        fprintf(out, "%s%s: %s", indent, field->name, text);
+        write_remark(remark, context, "", field->name, out);
     }
     for (size_t i = 0; i < deployment_n_sections; i++) {
         const struct deployment_section *section = &deployment_sections[i];
         if (is_absent(section, deployment))
             continue;
-        fprintf(out, "  %s:", section->name);
+        fprintf(out, "%s%s:", indent, section->name);
         write_remark(remark, context, section->name, NULL, out);
         for (size_t j = 0; j < section->n_fields; j++) {
             const struct ifl_param *field = &section->fields[j];
             field_print(field, (const char *)deployment + section->offset, text, sizeof text);
-            fprintf(out, "    %s: %s", field->name, text);
+            fprintf(out, "%s  %s: %s", indent, field->name, text);
             write_remark(remark, context, section->name, field->name, out);
         }
     }
+}
+
+void deployment_write(const struct deployment *deployment, remark_fn *remark, void *context,
+                      FILE *out)
+{
+    fprintf(out, "\ndeployment:\n");
+    write_map(deployment, "  ", remark, context, out);
+}
+
+void deployment_write_file(const struct deployment *deployment, remark_fn *remark, void *context,
+                           FILE *out)
+{
+    write_map(deployment, "", remark, context, out);
 }

@@ -119,12 +119,16 @@ int deployment_read_old(const struct node *root, struct deployment *deployment,
 
 /* ---- writing ---- */
 
-/* The comment behind a section (field NULL) or a field, or NULL for none. */
+/* The comment behind a section (field NULL) or a field, or NULL for none. The section is "" for the
+ * fields that are in none. */
 typedef const char *remark_fn(void *context, const char *section, const char *field);
 /* Writes the sections as a map below `deployment:`, which deployment_lay reads back to the same
  * bits. A section whose fields all have defaults, and have them, is left out. `remark` may be
  * NULL. */
 void deployment_write(const struct deployment *deployment, remark_fn *remark, void *context,
                       FILE *out);
+/* The same as a file of configs/deployments. */
+void deployment_write_file(const struct deployment *deployment, remark_fn *remark, void *context,
+                           FILE *out);
 
 #endif

@@ -1,8 +1,11 @@
 #include "run/executor_sim.h"
 
+#include <gsl/gsl_cdf.h>
+#include <math.h>
 #include <stdlib.h>
 
 #include "inflight/minmax.h"
+#include "inflight/random.h"
 
 int executor_sim_create(struct executor_sim *sim, struct cost *cost, uint32_t n_replicas,
                         struct ifl_error *error)
@@ -37,6 +40,18 @@ static int64_t earliest_start(const struct lane *lane, int64_t submitted_ns)
     return ifl_max(last->end_ns, submitted_ns);
 }
 
+static int64_t with_noise(const struct executor_sim *sim, uint32_t replica, uint64_t step,
+                          int64_t duration_ns)
+{
+    const double sigma = sim->noise.sigma;
+    if (sigma <= 0 || duration_ns < 0)
+        return duration_ns;
+    const uint64_t draw = ifl_draw(sim->noise.seed, IFL_DRAW_STEP_NOISE, step, replica);
+    const double z = gsl_cdf_ugaussian_Pinv(ifl_uniform(draw));
+    const double noisy_ns = (double)duration_ns * exp(sigma * z - sigma * sigma / 2);
+    return noisy_ns > 1 ? llround(noisy_ns) : 1;
+}
+
 static int time_step(const struct executor_sim *sim, const struct ifl_step_desc *desc,
                      int64_t earliest_ns, int64_t *start_ns, int64_t *duration_ns,
                      struct ifl_error *error)
@@ -44,7 +59,8 @@ static int time_step(const struct executor_sim *sim, const struct ifl_step_desc 
     if (sim->recorded)
         return recorded_step(sim->recorded, desc, earliest_ns, start_ns, duration_ns, error);
     *start_ns = earliest_ns;
-    *duration_ns = cost_step_ns(sim->cost, &desc->totals);
+    *duration_ns =
+        with_noise(sim, desc->replica, desc->step, cost_step_ns(sim->cost, &desc->totals));
     return *duration_ns < 0 ? cost_why_not(sim->cost, &desc->totals, error) : 0;
 }
 
@@ -119,7 +135,11 @@ static size_t sim_durations(void *self, const struct ifl_step_desc *first, size_
     const struct executor_sim *sim = self;
     if (sim->recorded)
         return 0;
-    return cost_run_ns(sim->cost, &first->totals, ifl_min(n, COST_MAX_RUN), duration_ns);
+    const size_t n_known =
+        cost_run_ns(sim->cost, &first->totals, ifl_min(n, COST_MAX_RUN), duration_ns);
+    for (size_t i = 0; sim->noise.sigma > 0 && i < n_known; i++)
+        duration_ns[i] = with_noise(sim, first->replica, first->step + i, duration_ns[i]);
+    return n_known;
 }
 
 const struct ifl_executor_ops executor_sim_ops = {

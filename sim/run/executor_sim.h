@@ -16,9 +16,16 @@ struct lane {
     unsigned first, n;
 };
 
+/* Each step takes its cost times a lognormal factor of mean 1, keyed by the step's number. */
+struct step_noise {
+    double sigma; /* standard deviation of the factor's logarithm; 0: none */
+    uint64_t seed;
+};
+
 struct executor_sim {
     struct cost *cost;         /* borrowed; not used where steps are replayed */
     struct recorded *recorded; /* borrowed; NULL: no steps are replayed */
+    struct step_noise noise;
     int64_t now_ns;
     struct lane *lanes; /* [n_replicas] */
     struct event_heap ends;

@@ -41,13 +41,24 @@ static double wall_s(void)
 /* Sequences that a request may have. */
 enum { MAX_SAMPLES = 1024 };
 
+static int take_rows(const struct point_options *options, struct ifl_trace *trace,
+                     struct ifl_error *error)
+{
+    const struct workload_config *w = &options->config->workload;
+    const struct ifl_notes *notes = &options->notes;
+    const struct ifl_trace_file file = {w->trace, w->format, w->max_record_mib};
+    if (!options->trial.trace)
+        return trace_shelf_cut(options->traces, &file, &w->window, notes, trace, error);
+    return ifl_trace_cut(options->trial.trace, &(struct ifl_trace_window){0}, w->trace, notes,
+                         trace, error);
+}
+
 static int load_trace(const struct point_options *options, struct ifl_trace *trace,
                       struct ifl_error *error)
 {
     const struct workload_config *w = &options->config->workload;
     const struct ifl_notes *notes = &options->notes;
-    const struct ifl_trace_file file = {w->trace, w->format, w->max_record_mib};
-    int rc = trace_shelf_cut(options->traces, &file, &w->window, notes, trace, error);
+    int rc = take_rows(options, trace, error);
     if (rc == 0 && w->shared_prefix_tokens > 0)
         rc = ifl_trace_share_prefix(trace, w->shared_prefix_tokens, error);
     if (rc == 0)
@@ -115,6 +126,8 @@ static int create_simulator(const struct point_options *options, struct point *p
     }
     const int rc = executor_sim_create(&point->simulator, point->cost, point->n_replicas, error);
     point->simulator.recorded = point->recorded;
+    const int rc = rc;
+    point->simulator.noise = options->trial.noise;
     return rc;
 }
 
@@ -222,6 +235,8 @@ static int assemble(const struct point_options *options, struct point *point,
                          &(struct spread){options->member.seed, options->member.number,
                                           config->cost.host_error_frac},
                          &point->machine.platform, error);
+    if (rc == 0 && options->trial.change)
+        options->trial.change(options->trial.context, &point->machine);
     if (rc == 0)
         rc = load_trace(options, &point->trace, error);
     result->read_s = wall_s() - began_s;

@@ -9,6 +9,8 @@
 #include "inflight/report.h"
 
 #include "config/config.h"
+#include "run/executor_sim.h"
+#include "run/machine.h"
 #include "run/profile_shelf.h"
 #include "run/trace_shelf.h"
 
@@ -18,10 +20,21 @@ struct point_member {
     uint64_t seed;   /* of the draws: the same number and seed draw the same costs */
 };
 
+/* A flight that stands for another than the configuration says: of requests in memory, on a
+ * machine that is changed. Zeroed: it changes nothing. */
+struct point_trial {
+    const struct ifl_trace *trace; /* flown in place of workload.trace, whole; borrowed */
+    /* changes the machine before it is flown on */
+    void (*change)(void *context, struct machine *machine);
+    void *context;
+    struct step_noise noise;
+};
+
 struct point_options {
     const struct config *config;
     int32_t point;
     struct point_member member;
+    struct point_trial trial;
     struct ifl_recorder_options reports; /* the paths; the rest is filled in */
     const char *intervals_path;          /* written where cost.ensemble asks for members */
     struct trace_shelf *traces;          /* shared by the points of a study */

@@ -1,0 +1,182 @@
+/* inflight identify: what no document says of a deployment, from its recorded runs. */
+#include <gsl/gsl_errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/identify_files.h"
+#include "cli/interrupt.h"
+#include "cli/options.h"
+#include "cli/usage.h"
+
+struct request {
+    struct text_list words, sets, plugins, holds, releases, requests, predicts;
+    const char *format, *out_path;
+    double share;
+};
+
+struct work {
+    const struct request *request;
+    struct study *study;
+    struct config config;
+    struct trace_shelf traces;
+    struct profile_shelf profiles;
+    struct recording *recordings; /* [n], then those that are predicted */
+    size_t n, n_predicted;
+    struct identify_options options;
+    struct identified found;
+    struct ifl_error error;
+};
+
+static int load(struct work *work)
+{
+    const struct request *request = work->request;
+    const struct study_options study = {request->words.of[0], request->sets.of, request->sets.n};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < request->plugins.n; i++)
+        rc = registry_load_plugin(request->plugins.of[i], &work->error);
+    if (rc == 0)
+        rc = study_load(&study, &work->study, &work->error);
+    if (rc == 0 && study_n_points(work->study) > 1)
+        rc =
+            ifl_fail_at(&work->error, request->words.of[0], 0, 0,
+                        "%zu points, expected one: a recorded run has no sweep and no replications",
+                        study_n_points(work->study));
+    if (rc == 0)
+        rc = study_read(work->study, 0, &work->config, &work->error);
+    if (rc == 0 &&
+        (work->config.executor != EXECUTOR_SIM || work->config.cost.model != COST_ROOFLINE))
+        rc = ifl_fail_at(&work->error, request->words.of[0], 0, 0,
+                         "expected executor: sim and cost.model: roofline, whose parameters are "
+                         "looked for");
+    return rc;
+}
+
+static int read_recordings(struct work *work)
+{
+    const struct request *request = work->request;
+    const struct ifl_notes notes = {cli_note, NULL};
+    const size_t n = request->words.n - 1;
+    struct recording_options options = {
+        .config = &work->config,
+        .format = request->format,
+        .fit_frac = request->share,
+        .requests = request->requests.of,
+        .n_requests = request->requests.n,
+        .notes = &notes,
+    };
+    int rc = 0;
+    work->recordings = calloc(n + request->predicts.n, sizeof *work->recordings);
+    if (!work->recordings)
+        return ifl_fail_nomem(&work->error);
+    for (work->n = 0; rc == 0 && work->n < n; work->n++)
+        rc = recording_read(&work->recordings[work->n], request->words.of[work->n + 1], &options,
+                            &work->error);
+    options.fit_frac = 1;
+    for (; rc == 0 && work->n_predicted < request->predicts.n; work->n_predicted++)
+        rc = recording_read(&work->recordings[work->n + work->n_predicted],
+                            request->predicts.of[work->n_predicted], &options, &work->error);
+    return rc;
+}
+
+static int find(struct work *work)
+{
+    work->options = (struct identify_options){
+        .setting = {&work->config, &work->traces, &work->profiles, &interrupt_asked},
+        .recordings = work->recordings,
+        .n_recordings = work->n,
+    };
+    for (size_t i = 0; i < work->request->holds.n; i++)
+        work->options.hold[parameter_find(work->request->holds.of[i])] = true;
+    for (size_t i = 0; i < work->request->releases.n; i++)
+        work->options.release[parameter_find(work->request->releases.of[i])] = true;
+    return identify(&work->options, &work->found, &work->error);
+}
+
+static int report(struct work *work)
+{
+    const struct identify_report report = {
+        .options = &work->options,
+        .found = &work->found,
+        .predicted = work->recordings + work->n,
+        .n_predicted = work->n_predicted,
+        .config_path = work->request->words.of[0],
+        .table = stdout,
+    };
+    int rc = identify_print(&report, &work->error);
+    if (rc == 0 && work->request->out_path)
+        rc = identify_write_overlay(&report, work->request->out_path, &work->error);
+    return rc;
+}
+
+static int check_parameters(const char *option, const struct text_list *words)
+{
+    const char *keys[N_PARAMETERS];
+    for (enum parameter p = 0; p < N_PARAMETERS; p++)
+        keys[p] = parameter_rows[p].key;
+    for (size_t i = 0; i < words->n; i++)
+        if (parameter_find(words->of[i]) < 0) {
+            fprintf(stderr, "inflight identify: %s %s: no parameter, ", option, words->of[i]);
+            cli_suggest(words->of[i], keys, N_PARAMETERS);
+            return -1;
+        }
+    return 0;
+}
+
+static int check_request(const struct request *request)
+{
+    if (check_parameters("--hold", &request->holds) < 0 ||
+        check_parameters("--free", &request->releases) < 0)
+        return -1;
+    if (request->share > 0 && request->share <= 1)
+        return 0;
+    fprintf(stderr, "inflight identify: --share %g: expected more than 0 and at most 1\n",
+            request->share);
+    return -1;
+}
+
+int cli_identify(int argc, char **argv)
+{
+    struct request request = {.format = "auto", .share = 0.5};
+    const struct option_spec options[] = {
+        {"--set", NULL, OPTION_LIST, &request.sets},
+        {"--plugin", NULL, OPTION_LIST, &request.plugins},
+        {"--output", "-o", OPTION_TEXT, &request.out_path},
+        {"--format", NULL, OPTION_TEXT, &request.format},
+        {"--share", NULL, OPTION_REAL, &request.share},
+        {"--hold", NULL, OPTION_LIST, &request.holds},
+        {"--free", NULL, OPTION_LIST, &request.releases},
+        {"--requests", NULL, OPTION_LIST, &request.requests},
+        {"--predict", NULL, OPTION_LIST, &request.predicts},
+    };
+    struct work work = {.request = &request};
+    if (options_read("identify", argc, argv, options, sizeof options / sizeof *options,
+                     &request.words) < 0 ||
+        check_request(&request) < 0)
+        return 2;
+    if (request.words.n < 2)
+        return usage_fail("identify");
+    gsl_set_error_handler_off();
+    interrupt_catch();
+    trace_shelf_init(&work.traces, (struct ifl_notes){0});
+    profile_shelf_init(&work.profiles);
+    int rc = load(&work);
+    const bool has_config = rc == 0;
+    if (rc == 0)
+        rc = read_recordings(&work);
+    if (rc == 0)
+        rc = find(&work);
+    if (rc == 0)
+        rc = report(&work);
+    const int code = rc < 0 ? cli_fail(&work.error) : 0;
+    for (size_t i = 0; work.recordings && i < request.words.n - 1 + request.predicts.n; i++)
+        recording_free(&work.recordings[i]);
+    free(work.recordings);
+    if (has_config)
+        config_finish(&work.config);
+    study_free(work.study);
+    trace_shelf_finish(&work.traces);
+    profile_shelf_finish(&work.profiles);
+    return code;
+}

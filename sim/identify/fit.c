@@ -1,0 +1,400 @@
+#include "identify/fit_parts.h"
+
+#include <gsl/gsl_errno.h>
+#include <gsl/gsl_multifit_nlinear.h>
+#include <math.h>
+#include <string.h>
+
+/* Derivatives are differences over this part of a unit to both sides. */
+static const double reach = 0.2;
+
+enum latency fit_latency(enum parameter parameter)
+{
+    return parameter == FRONT_REQUEST || parameter == FRONT_PROMPT_TOKEN ? TTFT : TPOT;
+}
+
+double fit_unit(const struct fit *fit, enum parameter parameter)
+{
+    const struct recording *r = fit->residuals->recordings;
+    switch (parameter) {
+    case HOST_STEP:
+        return r->tpot_s / 10;
+    case HOST_SEQ:
+        return r->tpot_s / r->running / 10;
+    case FRONT_REQUEST:
+        return r->ttft_s / 10;
+    case FRONT_PROMPT_TOKEN:
+        return r->ttft_s / r->prompt / 10;
+    default:
+        return 0.1; /* of a logarithm */
+    }
+}
+
+void fit_move(const struct fit *fit, enum parameter p, double units, double value[N_PARAMETERS])
+{
+    const double by = units * fit_unit(fit, p);
+    value[p] = parameter_rows[p].is_log ? value[p] * exp(by) : value[p] + by;
+}
+
+int fit_open(struct fit *fit, struct residuals *residuals, struct ifl_error *error)
+{
+    bool room = true;
+    *fit = (struct fit){.residuals = residuals};
+    for (int l = 0; l < N_LATENCIES; l++)
+        room = (fit->predicted_s[l] = malloc((residuals->n + 1) * sizeof(double))) && room;
+    return room ? 0 : ifl_fail_nomem(error);
+}
+
+void fit_close(struct fit *fit)
+{
+    for (int l = 0; l < N_LATENCIES; l++)
+        free(fit->predicted_s[l]);
+}
+
+int fit_predict(struct fit *fit, const double value[N_PARAMETERS], struct ifl_error *error)
+{
+    fit->n_flights += RESIDUAL_SHIFTS * fit->residuals->n_recordings;
+    return residuals_predict(fit->residuals, value, fit->predicted_s, error);
+}
+
+static void fill_residuals(const struct fit *fit, enum latency latency, double *r)
+{
+    for (size_t i = 0; i < fit->residuals->n; i++)
+        r[i] = residual_of(fit->residuals, latency, i, fit->predicted_s[latency][i]);
+}
+
+/* ---- the host, by the times per token ---- */
+
+struct descent {
+    struct fit *fit;
+    enum parameter of[N_PARAMETERS];
+    size_t k;
+    double start[N_PARAMETERS];
+    double *r; /* scratch */
+    struct ifl_error *error;
+};
+
+static void place(const struct descent *d, const gsl_vector *x, double value[])
+{
+    memcpy(value, d->start, N_PARAMETERS * sizeof *value);
+    for (size_t j = 0; j < d->k; j++)
+        fit_move(d->fit, d->of[j], gsl_vector_get(x, j), value);
+}
+
+static int descent_f(const gsl_vector *x, void *context, gsl_vector *f)
+{
+    struct descent *d = context;
+    double value[N_PARAMETERS];
+    place(d, x, value);
+    if (fit_predict(d->fit, value, d->error) < 0)
+        return GSL_EFAILED;
+    fill_residuals(d->fit, TPOT, d->r);
+    for (size_t i = 0; i < d->fit->residuals->n; i++)
+        gsl_vector_set(f, i, isnan(d->r[i]) ? 0 : loss_signed(d->r[i] / d->fit->scale[TPOT]));
+    return GSL_SUCCESS;
+}
+
+static int descent_df(const gsl_vector *x, void *context, gsl_matrix *J)
+{
+    struct descent *d = context;
+    const size_t n = d->fit->residuals->n;
+    gsl_vector *at = gsl_vector_alloc(d->k), *up = gsl_vector_alloc(n), *down = gsl_vector_alloc(n);
+    int status = at && up && down ? GSL_SUCCESS : GSL_ENOMEM;
+    for (size_t j = 0; status == GSL_SUCCESS && j < d->k; j++) {
+        gsl_vector_memcpy(at, x);
+        gsl_vector_set(at, j, gsl_vector_get(x, j) + reach);
+        status = descent_f(at, d, up);
+        gsl_vector_set(at, j, gsl_vector_get(x, j) - reach);
+        status = status == GSL_SUCCESS ? descent_f(at, d, down) : status;
+        gsl_vector_sub(up, down);
+        gsl_vector_scale(up, 1 / (2 * reach));
+        gsl_matrix_set_col(J, j, up);
+    }
+    gsl_vector_free(at);
+    gsl_vector_free(up);
+    gsl_vector_free(down);
+    return status;
+}
+
+static int run_descent(struct descent *d, size_t n_iterations)
+{
+    gsl_multifit_nlinear_parameters how = gsl_multifit_nlinear_default_parameters();
+    const size_t n = d->fit->residuals->n;
+    gsl_multifit_nlinear_fdf fdf = {
+        .f = descent_f, .df = descent_df, .n = n, .p = d->k, .params = d};
+    gsl_multifit_nlinear_workspace *w =
+        gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &how, n, d->k);
+    gsl_vector *x = gsl_vector_calloc(d->k);
+    int info = 0;
+    if (!w || !x)
+        return ifl_fail_nomem(d->error);
+    d->error->code = 0;
+    int status = gsl_multifit_nlinear_init(x, &fdf, w);
+    if (status == GSL_SUCCESS)
+        gsl_multifit_nlinear_driver(n_iterations, 3e-3, 0, 1e-6, NULL, NULL, &info, w);
+    place(d, gsl_multifit_nlinear_position(w), d->fit->value);
+    gsl_multifit_nlinear_free(w);
+    gsl_vector_free(x);
+    return d->error->code;
+}
+
+size_t fit_list_free(const struct fit *fit, enum latency latency, enum parameter of[])
+{
+    size_t k = 0;
+    for (enum parameter p = 0; p < N_PARAMETERS; p++)
+        if (fit->is_free[p] && p != BLOCKS && fit_latency(p) == latency)
+            of[k++] = p;
+    return k;
+}
+
+static int rescale(struct fit *fit, enum latency latency, double *r)
+{
+    fill_residuals(fit, latency, r);
+    fit->scale[latency] = robust_scale(r, fit->residuals->n);
+    if (latency != TPOT)
+        return 0;
+    fill_residuals(fit, E2E, r);
+    fit->scale[E2E] = robust_scale(r, fit->residuals->n);
+    return 0;
+}
+
+/* Steps of Newton for the equations sum of instrument x score = 0. The derivatives of single
+ * residuals are noisy, since requests meet other steps, and so are least squares with them; their
+ * sums with smooth instruments are not. */
+static int polish(struct fit *fit, enum latency latency, const enum parameter of[], size_t k,
+                  struct ifl_error *error)
+{
+    enum { MOST_STEPS = 4 };
+    struct slopes slopes;
+    double by[N_PARAMETERS];
+    int rc = slopes_open(&slopes, fit, of, k, error);
+    for (int i = 0; rc == 0 && i < MOST_STEPS; i++) {
+        double most = 0;
+        slopes_newton(&slopes, fit, latency, by);
+        for (size_t j = 0; j < k; j++) {
+            const double units = fmax(-2, fmin(2, by[j]));
+            fit_move(fit, of[j], units, fit->value);
+            most = fmax(most, fabs(units));
+        }
+        rc = fit_predict(fit, fit->value, error);
+        if (most < 0.002)
+            break;
+    }
+    slopes_close(&slopes);
+    return rc;
+}
+
+/* A descent finds the place and the scale of what is left. */
+static int fit_host(struct fit *fit, bool descend, struct ifl_error *error)
+{
+    struct descent d = {.fit = fit, .error = error};
+    d.k = fit_list_free(fit, TPOT, d.of);
+    d.r = malloc((fit->residuals->n + 1) * sizeof *d.r);
+    int rc = d.r ? fit_predict(fit, fit->value, error) : ifl_fail_nomem(error);
+    if (rc == 0)
+        rescale(fit, TPOT, d.r);
+    if (rc == 0 && d.k > 0 && descend) {
+        memcpy(d.start, fit->value, sizeof d.start);
+        rc = run_descent(&d, 4);
+        rc = rc == 0 ? fit_predict(fit, fit->value, error) : rc;
+        rescale(fit, TPOT, d.r);
+    }
+    if (rc == 0 && d.k > 0)
+        rc = polish(fit, TPOT, d.of, d.k, error);
+    if (rc == 0)
+        rescale(fit, TPOT, d.r);
+    free(d.r);
+    return rc;
+}
+
+/* ---- the front end, by the times to the first token ---- */
+
+struct front {
+    struct fit *fit;
+    enum parameter of[2];
+    size_t k;
+    double *engine_s; /* [n] what the front end comes on top of */
+    bool *shows;      /* [n] requests that show it */
+    double scale;     /* of their residuals */
+};
+
+static double prompt_of(const struct fit *fit, size_t i)
+{
+    const struct fitted_row *row = &fit->residuals->rows[i];
+    return fit->residuals->recordings[row->recording].flown.n_prompt[row->row];
+}
+
+/* By one unit of the parameter, s. */
+double fit_front_slope_s(const struct fit *fit, enum parameter p, size_t i)
+{
+    return fit_unit(fit, p) * (p == FRONT_PROMPT_TOKEN ? prompt_of(fit, i) : 1);
+}
+
+static double front_s(const struct front *front, const gsl_vector *x, size_t i)
+{
+    double s = front->engine_s[i];
+    for (size_t j = 0; j < front->k; j++)
+        s += gsl_vector_get(x, j) * fit_front_slope_s(front->fit, front->of[j], i);
+    return fmax(s, 1e-6);
+}
+
+/* Of a request that queues the front end's time shortens the wait, and the first token comes as it
+ * would. */
+bool fit_shows_front(const struct fit *fit, size_t i)
+{
+    const struct residuals *residuals = fit->residuals;
+    return residuals->wait_s[i] < 2 * residuals->recordings[residuals->rows[i].recording].tpot_s;
+}
+
+size_t fit_n_front(const struct fit *fit)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < fit->residuals->n; i++)
+        n += fit_shows_front(fit, i);
+    return n / RESIDUAL_SHIFTS;
+}
+
+static int front_f(const gsl_vector *x, void *context, gsl_vector *f)
+{
+    const struct front *front = context;
+    for (size_t i = 0; i < front->fit->residuals->n; i++) {
+        const double r = residual_of(front->fit->residuals, TTFT, i, front_s(front, x, i));
+        gsl_vector_set(f, i, front->shows[i] ? loss_signed(r / front->scale) : 0);
+    }
+    return GSL_SUCCESS;
+}
+
+/* Least losses over the front end, with the engine's part of the latencies as it was flown. */
+static int descend_front(struct front *front, struct ifl_error *error)
+{
+    gsl_multifit_nlinear_parameters how = gsl_multifit_nlinear_default_parameters();
+    const size_t n = front->fit->residuals->n;
+    gsl_multifit_nlinear_fdf fdf = {.f = front_f, .n = n, .p = front->k, .params = front};
+    gsl_multifit_nlinear_workspace *w =
+        gsl_multifit_nlinear_alloc(gsl_multifit_nlinear_trust, &how, n, front->k);
+    gsl_vector *x = gsl_vector_calloc(front->k);
+    int info;
+    if (!w || !x)
+        return ifl_fail_nomem(error);
+    if (gsl_multifit_nlinear_init(x, &fdf, w) == GSL_SUCCESS)
+        gsl_multifit_nlinear_driver(50, 1e-5, 1e-8, 1e-8, NULL, NULL, &info, w);
+    for (size_t j = 0; j < front->k; j++)
+        front->fit->value[front->of[j]] += gsl_vector_get(gsl_multifit_nlinear_position(w), j) *
+                                           fit_unit(front->fit, front->of[j]);
+    gsl_multifit_nlinear_free(w);
+    gsl_vector_free(x);
+    return 0;
+}
+
+/* The scale of the requests that show the front end. */
+static void take_engine(struct front *front, double *r)
+{
+    const struct fit *fit = front->fit;
+    memcpy(front->engine_s, fit->predicted_s[TTFT], fit->residuals->n * sizeof(double));
+    for (size_t i = 0; i < fit->residuals->n; i++) {
+        front->shows[i] = fit_shows_front(fit, i) && isfinite(front->engine_s[i]);
+        r[i] = front->shows[i] ? residual_of(fit->residuals, TTFT, i, front->engine_s[i])
+                               : (double)NAN;
+    }
+    front->scale = robust_scale(r, fit->residuals->n);
+}
+
+static int fit_front(struct fit *fit, size_t n_rounds, struct ifl_error *error)
+{
+    const size_t n = fit->residuals->n;
+    struct front front = {
+        .fit = fit, .engine_s = malloc((n + 1) * sizeof(double)), .shows = malloc(n + 1)};
+    double *r = malloc((n + 1) * sizeof *r);
+    int rc = front.engine_s && front.shows && r ? 0 : ifl_fail_nomem(error);
+    front.k = fit_list_free(fit, TTFT, front.of);
+    for (size_t round = 0; rc == 0 && front.k > 0 && round < n_rounds; round++) {
+        take_engine(&front, r);
+        rc = descend_front(&front, error);
+        if (rc == 0)
+            rc = fit_predict(fit, fit->value, error);
+    }
+    if (rc == 0) {
+        take_engine(&front, r);
+        fit->front_scale = front.scale;
+        if (front.k > 0)
+            rc = polish(fit, TTFT, front.of, front.k, error);
+    }
+    if (rc == 0) {
+        take_engine(&front, r);
+        fit->front_scale = front.scale;
+        rescale(fit, TTFT, r);
+    }
+    free(front.engine_s);
+    free(front.shows);
+    free(r);
+    return rc;
+}
+
+/* ---- all ---- */
+
+int fit_refit(struct fit *fit, struct ifl_error *error)
+{
+    const int rc = fit_host(fit, false, error);
+    return rc == 0 ? fit_front(fit, 1, error) : rc;
+}
+
+static int fit_both(struct fit *fit, struct ifl_error *error)
+{
+    const int rc = fit_host(fit, true, error);
+    return rc == 0 ? fit_front(fit, 2, error) : rc;
+}
+
+/* A pool that is far off makes the host look faster or slower than it is, so it comes first. */
+static int find_pool(struct fit *fit, double least_blocks, double most_blocks,
+                     struct ifl_error *error)
+{
+    double *r = malloc((fit->residuals->n + 1) * sizeof *r);
+    int rc = r ? fit_predict(fit, fit->value, error) : ifl_fail_nomem(error);
+    if (rc == 0) {
+        rescale(fit, TPOT, r);
+        rescale(fit, TTFT, r);
+        rc = pool_search(fit, POOL_COARSE, least_blocks, most_blocks, false, error);
+    }
+    free(r);
+    return rc;
+}
+
+int fit_find(struct fit *fit, double least_blocks, double most_blocks, struct ifl_error *error)
+{
+    int rc = 0;
+    if (fit->is_free[BLOCKS])
+        rc = find_pool(fit, least_blocks, most_blocks, error);
+    if (rc == 0)
+        rc = fit_both(fit, error);
+    if (rc == 0 && fit->is_free[BLOCKS])
+        rc = fit_refine(fit, 1.3, error);
+    return rc == 0 ? interval_bound(fit, error) : rc;
+}
+
+int fit_again(struct fit *fit, struct ifl_error *error)
+{
+    const int rc = fit_both(fit, error);
+    return rc == 0 ? interval_bound(fit, error) : rc;
+}
+
+double fit_lost(const struct fit *fit)
+{
+    double sum = 0;
+    for (size_t i = 0; i < fit->residuals->n; i++)
+        for (enum latency l = TTFT; l <= TPOT; l++) {
+            const double r = residual_of(fit->residuals, l, i, fit->predicted_s[l][i]);
+            sum += isnan(r) ? 0 : loss(r / fit->scale[l]) + log(fit->scale[l]);
+        }
+    return sum;
+}
+
+int fit_refine(struct fit *fit, double ratio, struct ifl_error *error)
+{
+    const double middle = fit->value[BLOCKS];
+    int rc = 0;
+    if (fit->is_free[BLOCKS])
+        rc = pool_search(fit, POOL_FINE, middle / ratio, middle * ratio, true, error);
+    if (rc == 0)
+        rc = fit_both(fit, error);
+    return rc == 0 ? interval_bound(fit, error) : rc;
+}

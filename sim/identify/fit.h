@@ -1,0 +1,45 @@
+/* The fit: the parameters of the host from the times per token, those of the front end from the
+ * times to the first token, and the pool from both.
+ *
+ * Each parameter is fitted to the latency that it acts on directly. The time to the first token
+ * also depends on the host, but on the part of a step in which a request arrives far more: its
+ * derivative by the host's times is noise.
+ *
+ * Intervals are those of an M-estimator whose scores are correlated within a span of time: the
+ * sandwich of Liang and Zeger (Biometrika 73(1), 1986), with Student's t for the spans. That of the
+ * pool is a bootstrap of the spans over its profile. */
+#ifndef SIM_IDENTIFY_FIT_H
+#define SIM_IDENTIFY_FIT_H
+
+#include "identify/residuals.h"
+
+struct fit {
+    struct residuals *residuals;
+    double value[N_PARAMETERS];
+    bool is_free[N_PARAMETERS];
+    /* out, of free parameters */
+    double low[N_PARAMETERS], high[N_PARAMETERS]; /* 90% */
+    double covariance[N_PARAMETERS][N_PARAMETERS];
+    double front_scale;               /* of the times to the first token that show the front end */
+    double scale[N_LATENCIES];        /* of the residuals, logarithms */
+    double *predicted_s[N_LATENCIES]; /* [residuals->n] at the value */
+    size_t n_flights;
+};
+
+int fit_open(struct fit *fit, struct residuals *residuals, struct ifl_error *error);
+void fit_close(struct fit *fit);
+/* From fit->value on. The pool, if it is free, is searched between the given numbers of blocks, in
+ * steps of a twelfth. */
+int fit_find(struct fit *fit, double least_blocks, double most_blocks, struct ifl_error *error);
+/* Without the pool. */
+int fit_again(struct fit *fit, struct ifl_error *error);
+/* The pool in finer steps, up to `ratio` times more or less. */
+int fit_refine(struct fit *fit, double ratio, struct ifl_error *error);
+/* The negative logarithm of the likelihood at the value, but for a constant. */
+double fit_lost(const struct fit *fit);
+/* Which latency a parameter is fitted to. */
+enum latency fit_latency(enum parameter parameter);
+/* A step of the parameter that changes the median latency it is fitted to by a tenth. */
+double fit_unit(const struct fit *fit, enum parameter parameter);
+
+#endif

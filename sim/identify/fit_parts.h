@@ -1,0 +1,51 @@
+/* The parts of a fit, for its files alone. */
+#ifndef SIM_IDENTIFY_FIT_PARTS_H
+#define SIM_IDENTIFY_FIT_PARTS_H
+
+#include "identify/fit.h"
+
+/* Moves a value by so many units of its parameter. */
+void fit_move(const struct fit *fit, enum parameter parameter, double units,
+              double value[N_PARAMETERS]);
+/* Fills fit->predicted_s. */
+int fit_predict(struct fit *fit, const double value[N_PARAMETERS], struct ifl_error *error);
+/* The free parameters, but the pool, that are fitted to the latency. */
+size_t fit_list_free(const struct fit *fit, enum latency latency, enum parameter of[]);
+/* Host and front end from where they stand, without a descent. */
+int fit_refit(struct fit *fit, struct ifl_error *error);
+/* True of a row whose time to the first token shows the front end. */
+bool fit_shows_front(const struct fit *fit, size_t row);
+/* How many requests show it, in the mean of the flights. */
+size_t fit_n_front(const struct fit *fit);
+/* By how much a unit of a parameter of the front end moves the row's first token, s. */
+double fit_front_slope_s(const struct fit *fit, enum parameter parameter, size_t row);
+
+/* ---- pool.c ---- */
+
+enum { POOL_COARSE = 12, POOL_FINE = 13 };
+/* n points between low and high blocks; fills the interval. */
+int pool_search(struct fit *fit, size_t n, double low, double high, bool refit,
+                struct ifl_error *error);
+
+/* ---- interval.c ---- */
+
+/* Derivatives of the logarithms of the latencies, and the instruments that scores are summed
+ * with. */
+struct slopes {
+    enum parameter of[N_PARAMETERS];
+    size_t k;
+    double *of_row[N_PARAMETERS][N_LATENCIES]; /* [rows] by a unit */
+    double *load; /* [rows] sequences in the steps of a request's decode */
+};
+
+/* Leaves fit->predicted_s at fit->value. The caller owes slopes_close, also after an error. */
+int slopes_open(struct slopes *slopes, struct fit *fit, const enum parameter of[], size_t k,
+                struct ifl_error *error);
+void slopes_close(struct slopes *slopes);
+/* The step of Newton in units, for the residuals of TTFT, or those of TPOT and end to end. */
+void slopes_newton(const struct slopes *slopes, const struct fit *fit, enum latency latency,
+                   double by[]);
+/* Fills the intervals and the covariance of all free parameters but the pool. */
+int interval_bound(struct fit *fit, struct ifl_error *error);
+
+#endif

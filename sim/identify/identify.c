@@ -1,0 +1,463 @@
+#include "identify/identify.h"
+#include "identify/fit_parts.h"
+
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_linalg.h>
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "inflight/minmax.h"
+#include "inflight/random.h"
+
+/* ---- where the search begins ---- */
+
+struct quest {
+    const struct identify_options *options;
+    struct identified *found;
+    struct residuals residuals;
+    struct fit fit;
+    double layers, peak_blocks;
+    bool has_blocks; /* the configuration says how many */
+    bool waits;      /* requests wait for memory in some recording */
+};
+
+static int load_start(struct quest *quest, struct ifl_error *error)
+{
+    const struct config *config = quest->options->setting.config;
+    struct machine *machine = malloc(sizeof *machine);
+    struct ifl_limits limits;
+    char arithmetic[MACHINE_TEXT_BYTES];
+    int rc = machine ? machine_load(machine, config, quest->options->setting.profiles, error)
+                     : ifl_fail_nomem(error);
+    if (rc == 0)
+        rc = machine_size_pool(machine, config, &limits, arithmetic, error);
+    if (rc == 0) {
+        parameters_of(machine, config, limits.n_blocks, quest->found->start);
+        quest->layers = machine->model.layers;
+        quest->found->deployment = machine->platform.deployment;
+        quest->has_blocks =
+            config->serving.kv.num_blocks > 0 || machine->platform.deployment.num_blocks > 0;
+    }
+    free(machine);
+    return rc;
+}
+
+/* Requests that had their first token long after the simulation gives it to them with all the
+ * memory that they could use. */
+static size_t count_waiting(const struct recording *r, const struct trial *trial)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n_fit; i++)
+        n += r->of[TTFT][i] > 3 * trial->of[TTFT][i] + 10 * r->tpot_s;
+    return n;
+}
+
+/* Where requests wait, the pool is as large as what was in use then. */
+static int look_for_waits(struct quest *quest, struct ifl_error *error)
+{
+    const struct identify_options *options = quest->options;
+    const int32_t block_tokens = options->setting.config->serving.kv.block_tokens;
+    double value[N_PARAMETERS];
+    for (size_t k = 0; k < options->n_recordings; k++) {
+        const struct recording *r = &options->recordings[k];
+        struct trial *trial = &quest->residuals.trials[k];
+        memset(trial->cached_tokens, 0, r->n * sizeof *trial->cached_tokens);
+        memcpy(value, quest->found->start, sizeof value);
+        value[BLOCKS] =
+            fmax(value[BLOCKS], 4 * recording_peak_blocks(r, trial->cached_tokens, block_tokens));
+        if (trial_fly(&options->setting, r, value, 0, trial, error) < 0)
+            return error->code;
+        const size_t n = count_waiting(r, trial);
+        quest->waits = quest->waits || n >= ifl_max((size_t)5, r->n_fit / 50);
+        quest->peak_blocks =
+            fmax(quest->peak_blocks, recording_peak_blocks(r, trial->cached_tokens, block_tokens));
+    }
+    return 0;
+}
+
+/* ---- what is fitted, and what is not ---- */
+
+IFL_PRINTF(4, 5)
+static void leave(struct identified *found, enum parameter p, enum finding_state state,
+                  const char *format, ...)
+{
+    va_list args;
+    found->of[p].state = state;
+    va_start(args, format);
+    vsnprintf(found->of[p].why, sizeof found->of[p].why, format, args);
+    va_end(args);
+}
+
+static void choose(struct quest *quest)
+{
+    struct identified *found = quest->found;
+    const struct config *config = quest->options->setting.config;
+    for (enum parameter p = 0; p < N_PARAMETERS; p++)
+        quest->fit.is_free[p] = !quest->options->hold[p];
+    for (enum parameter p = 0; p < N_PARAMETERS; p++)
+        if (quest->options->hold[p])
+            leave(found, p, GIVEN, "held");
+    quest->fit.is_free[HOST_LAYER] = quest->fit.is_free[ALLREDUCE_LATENCY] = false;
+    leave(found, HOST_LAYER, UNKNOWN, "acts as host.step_s in every step of one model");
+    leave(found, ALLREDUCE_LATENCY, UNKNOWN, "acts as host.step_s in every step of one model");
+    if (config->tensor_parallel < 2) {
+        quest->fit.is_free[ALLREDUCE_RATE] = false;
+        leave(found, ALLREDUCE_RATE, GIVEN, "one GPU: there is no all-reduce");
+        leave(found, ALLREDUCE_LATENCY, GIVEN, "one GPU: there is no all-reduce");
+    } else if (!quest->options->release[ALLREDUCE_RATE]) {
+        quest->fit.is_free[ALLREDUCE_RATE] = false;
+        leave(found, ALLREDUCE_RATE, GIVEN, "the hardware profile says it");
+    }
+    if (quest->has_blocks && !quest->options->release[BLOCKS]) {
+        quest->fit.is_free[BLOCKS] = false;
+        leave(found, BLOCKS, GIVEN, "the configuration says it");
+    } else if (!quest->waits) {
+        quest->fit.is_free[BLOCKS] = false;
+        leave(found, BLOCKS, UNKNOWN, "no request waits for memory; at least %.0f",
+              quest->peak_blocks);
+    }
+}
+
+/* A unit changes the median latency by a tenth, or the number by a tenth. */
+static double widest_units(enum parameter p)
+{
+    return parameter_rows[p].is_log ? 8 : 3;
+}
+
+static double width_units(const struct fit *fit, enum parameter p)
+{
+    const double unit = fit_unit(fit, p);
+    return parameter_rows[p].is_log ? log(fit->high[p] / fit->low[p]) / unit
+                                    : (fit->high[p] - fit->low[p]) / unit;
+}
+
+static double correlation(const struct fit *fit, enum parameter a, enum parameter b)
+{
+    return fit->covariance[a][b] / sqrt(fit->covariance[a][a] * fit->covariance[b][b]);
+}
+
+/* The parameter that acts most like p, among those before it. */
+static enum parameter likest(const struct fit *fit, enum parameter p, double *how)
+{
+    enum parameter found = p;
+    *how = 0;
+    for (enum parameter q = 0; q < p; q++)
+        if (fit->is_free[q] && fit_latency(p) == fit_latency(q) && q != BLOCKS &&
+            fabs(correlation(fit, p, q)) > fabs(*how)) {
+            *how = correlation(fit, p, q);
+            found = q;
+        }
+    return found;
+}
+
+static bool is_wide(const struct fit *fit, enum parameter p)
+{
+    return !(width_units(fit, p) <= widest_units(p)); /* NaN, too */
+}
+
+static int drop(struct quest *quest, enum parameter p, struct ifl_error *error)
+{
+    struct fit *fit = &quest->fit;
+    fit->is_free[p] = false;
+    fit->value[p] = quest->found->start[p];
+    return fit_again(fit, error);
+}
+
+static void say_wide(struct quest *quest, enum parameter p, enum parameter like, double how)
+{
+    const struct fit *fit = &quest->fit;
+    const struct parameter_row *row = &parameter_rows[p];
+    char text[80] = "";
+    if (fabs(how) > 0.9) {
+        snprintf(text, sizeof text, ", correlation %.2f with %s", how, parameter_rows[like].key);
+        leave(quest->found, like, FOUND, "stands for %s, too", row->key);
+    }
+    leave(quest->found, p, UNKNOWN, "90%% from %.4g to %.4g %s is too wide%s",
+          fmax(fit->low[p], row->low) * row->shown, fit->high[p] * row->shown, row->unit, text);
+}
+
+/* Leaves out the last parameter that the recordings do not determine. 1, 0 if there is none. */
+static int leave_one(struct quest *quest, struct ifl_error *error)
+{
+    struct fit *fit = &quest->fit;
+    int rc = 0;
+    for (enum parameter p = N_PARAMETERS; p-- > 0;) {
+        double how;
+        if (!fit->is_free[p] || p == BLOCKS)
+            continue;
+        if (!is_wide(fit, p))
+            continue;
+        const enum parameter like = likest(fit, p, &how);
+        say_wide(quest, p, like, how);
+        rc = drop(quest, p, error);
+        return rc < 0 ? rc : 1;
+    }
+    return 0;
+}
+
+/* The host may take less a layer than its profile says: less a step than nothing. */
+static double least_value(const struct quest *quest, enum parameter p)
+{
+    return p == HOST_STEP ? -quest->layers * quest->found->start[HOST_LAYER]
+                          : parameter_rows[p].low;
+}
+
+/* A parameter below its least value stays there. 1, 0 if there is none. */
+static int bound_one(struct quest *quest, struct ifl_error *error)
+{
+    struct fit *fit = &quest->fit;
+    for (enum parameter p = 0; p < N_PARAMETERS; p++) {
+        const double low = least_value(quest, p);
+        if (!fit->is_free[p] || p == BLOCKS || fit->value[p] >= low)
+            continue;
+        const double high = low + fit->high[p] - fit->value[p];
+        quest->found->of[p] = (struct finding){AT_BOUND, low, low, high, ""};
+        fit->is_free[p] = false;
+        fit->value[p] = low;
+        const int rc = fit_again(fit, error);
+        return rc < 0 ? rc : 1;
+    }
+    return 0;
+}
+
+static void keep_findings(struct quest *quest)
+{
+    struct identified *found = quest->found;
+    const struct fit *fit = &quest->fit;
+    for (enum parameter p = 0; p < N_PARAMETERS; p++) {
+        struct finding *finding = &found->of[p];
+        found->unit[p] = fit_unit(fit, p);
+        finding->value = fit->value[p];
+        if (!fit->is_free[p])
+            continue;
+        finding->state = FOUND;
+        finding->low = fmax(fit->low[p], least_value(quest, p));
+        finding->high = fit->high[p];
+        found->n_fitted++;
+        for (enum parameter q = 0; q < N_PARAMETERS; q++)
+            found->covariance[p][q] = fit->is_free[q] ? fit->covariance[p][q] : 0;
+    }
+    memcpy(found->value, fit->value, sizeof found->value);
+    memcpy(found->scale, fit->scale, sizeof found->scale);
+    found->n_flights = fit->n_flights;
+    found->n_spans = quest->residuals.n_spans;
+}
+
+/* Less a step than nothing is less a layer. */
+static void split_host(struct quest *quest)
+{
+    struct finding *step = &quest->found->of[HOST_STEP], *layer = &quest->found->of[HOST_LAYER];
+    if (step->value >= 0 || quest->layers <= 0)
+        return;
+    const double start = quest->found->start[HOST_LAYER], per = 1 / quest->layers;
+    *layer = (struct finding){step->state, start + step->value * per,
+                              fmax(0, start + step->low * per), start + step->high * per, ""};
+    quest->found->value[HOST_LAYER] = layer->value;
+    quest->found->value[HOST_STEP] = 0;
+    *step = (struct finding){.state = GIVEN, .why = "0: host.layer_s stands for both"};
+}
+
+/* A pool that the recordings leave open by half is not determined. */
+static void leave_pool(struct quest *quest)
+{
+    struct fit *fit = &quest->fit;
+    if (!fit->is_free[BLOCKS] || fit->high[BLOCKS] < 1.5 * fit->low[BLOCKS])
+        return;
+    leave(quest->found, BLOCKS, UNKNOWN, "90%% from %.0f to %.0f blocks: too wide",
+          fit->low[BLOCKS], fit->high[BLOCKS]);
+    fit->is_free[BLOCKS] = false;
+}
+
+/* The front end shows in requests that find a free server. */
+static int leave_front(struct quest *quest, struct ifl_error *error)
+{
+    struct fit *fit = &quest->fit;
+    if (!fit->is_free[FRONT_REQUEST] && !fit->is_free[FRONT_PROMPT_TOKEN])
+        return 0;
+    const int rc = fit_predict(fit, fit->value, error);
+    const size_t n = rc == 0 ? fit_n_front(fit) : 0;
+    for (enum parameter p = FRONT_REQUEST; rc == 0 && p <= FRONT_PROMPT_TOKEN; p++)
+        if (fit->is_free[p] && n < RECORDING_LEAST) {
+            fit->is_free[p] = false;
+            fit->value[p] = quest->found->start[p];
+            leave(quest->found, p, UNKNOWN, "%zu requests find a free server, expected %d", n,
+                  RECORDING_LEAST);
+        }
+    return rc;
+}
+
+static int solve(struct quest *quest, struct ifl_error *error)
+{
+    const double least = quest->peak_blocks * 0.65, most = quest->peak_blocks * 1.5;
+    int rc = leave_front(quest, error);
+    if (rc == 0)
+        rc = fit_find(&quest->fit, least, most, error);
+    if (rc == 0)
+        rc = leave_front(quest, error);
+    while (rc == 0 && ((rc = leave_one(quest, error)) > 0 || (rc = bound_one(quest, error)) > 0))
+        rc = 0;
+    if (rc == 0)
+        rc = fit_refine(&quest->fit, 1.08, error);
+    while (rc == 0 && (rc = bound_one(quest, error)) > 0)
+        rc = 0;
+    if (rc == 0)
+        leave_pool(quest);
+    return rc;
+}
+
+/* ---- are the recordings of one deployment? ---- */
+
+/* By how much a time per token may be off, in the median, when the host was fitted to another run:
+ * 15%, more than the load does. */
+static const double most_apart = 0.15;
+
+/* The host of recording k alone. */
+static int fit_alone(const struct quest *quest, size_t k, double value[], struct ifl_error *error)
+{
+    struct residuals residuals = {.setting = &quest->options->setting,
+                                  .recordings = &quest->options->recordings[k],
+                                  .n_recordings = 1};
+    struct fit fit = {0};
+    int rc = residuals_open(&residuals, error);
+    if (rc == 0)
+        rc = fit_open(&fit, &residuals, error);
+    if (rc == 0) {
+        memcpy(fit.value, quest->fit.value, sizeof fit.value);
+        fit.is_free[HOST_STEP] = !quest->options->hold[HOST_STEP];
+        rc = fit_again(&fit, error);
+    }
+    memcpy(value, fit.value, sizeof fit.value);
+    fit_close(&fit);
+    residuals_close(&residuals);
+    return rc;
+}
+
+/* The median of log(measured / simulated) time per token of recording k. */
+static int measure_apart(const struct quest *quest, size_t k, const double value[], double *apart,
+                         struct ifl_error *error)
+{
+    const struct recording *r = &quest->options->recordings[k];
+    struct trial *trial = &quest->residuals.trials[k];
+    double *e = malloc((r->n_fit + 1) * sizeof *e);
+    size_t n = 0;
+    int rc =
+        e ? trial_fly(&quest->options->setting, r, value, 0, trial, error) : ifl_fail_nomem(error);
+    for (size_t i = 0; rc == 0 && i < r->n_fit; i++) {
+        const double one = log(r->of[TPOT][i] / trial->of[TPOT][i]);
+        if (isfinite(one))
+            e[n++] = one;
+    }
+    *apart = n ? gsl_stats_median(e, 1, n) : 0;
+    free(e);
+    return rc;
+}
+
+/* Each run's own host must serve for the other one. */
+static int check_pair(const struct quest *quest, size_t a, size_t b, struct ifl_error *error)
+{
+    const struct recording *recordings = quest->options->recordings;
+    double of_a[N_PARAMETERS], of_b[N_PARAMETERS], a_by_b, b_by_a;
+    int rc = fit_alone(quest, a, of_a, error);
+    if (rc == 0)
+        rc = fit_alone(quest, b, of_b, error);
+    if (rc == 0)
+        rc = measure_apart(quest, b, of_a, &b_by_a, error);
+    if (rc == 0)
+        rc = measure_apart(quest, a, of_b, &a_by_b, error);
+    if (rc < 0 || fabs(a_by_b) < most_apart || fabs(b_by_a) < most_apart || a_by_b * b_by_a > 0)
+        return rc;
+    return ifl_fail_at(
+        error, recordings[b].path, 0, 0,
+        "a step takes %.3g ms %s than in %s (%+.0f%% in the time per token): not of one deployment",
+        1e3 * fabs(of_b[HOST_STEP] - of_a[HOST_STEP]), b_by_a > 0 ? "more" : "less",
+        recordings[a].path, 100 * (exp(b_by_a) - 1));
+}
+
+static int check_pairs(const struct quest *quest, struct ifl_error *error)
+{
+    int rc = 0;
+    for (size_t k = 1; rc == 0 && k < quest->options->n_recordings; k++)
+        rc = check_pair(quest, 0, k, error);
+    return rc;
+}
+
+int identify(const struct identify_options *options, struct identified *found,
+             struct ifl_error *error)
+{
+    struct quest quest = {.options = options,
+                          .found = found,
+                          .residuals = {.setting = &options->setting,
+                                        .recordings = options->recordings,
+                                        .n_recordings = options->n_recordings}};
+    *found = (struct identified){0};
+    int rc = residuals_open(&quest.residuals, error);
+    if (rc == 0)
+        rc = fit_open(&quest.fit, &quest.residuals, error);
+    if (rc == 0)
+        rc = load_start(&quest, error);
+    if (rc == 0)
+        rc = look_for_waits(&quest, error);
+    if (rc == 0) {
+        choose(&quest);
+        memcpy(quest.fit.value, found->start, sizeof found->start);
+        if (quest.fit.is_free[BLOCKS])
+            quest.fit.value[BLOCKS] = quest.peak_blocks;
+        else if (!quest.waits)
+            quest.fit.value[BLOCKS] = fmax(found->start[BLOCKS], ceil(quest.peak_blocks));
+        rc = solve(&quest, error);
+    }
+    if (rc == 0)
+        rc = check_pairs(&quest, error);
+    if (rc == 0) {
+        keep_findings(&quest);
+        split_host(&quest);
+    }
+    fit_close(&quest.fit);
+    residuals_close(&quest.residuals);
+    return rc;
+}
+
+/* ---- what the fit leaves open ---- */
+
+static double normal(uint64_t draw, uint64_t index)
+{
+    return gsl_cdf_ugaussian_Pinv(
+        ifl_uniform(ifl_draw(1, IFL_DRAW_TRIAL, UINT64_MAX - draw, index)));
+}
+
+/* The covariance is at most N_PARAMETERS wide; parameters that were not fitted have none. */
+static void draw_fitted(const struct identified *found, uint64_t draw, double value[])
+{
+    gsl_matrix *root = gsl_matrix_calloc(N_PARAMETERS, N_PARAMETERS);
+    for (enum parameter p = 0; p < N_PARAMETERS; p++)
+        for (enum parameter q = 0; q < N_PARAMETERS; q++)
+            gsl_matrix_set(root, p, q, found->covariance[p][q] + (p == q ? 1e-12 : 0));
+    if (gsl_linalg_cholesky_decomp1(root) != 0)
+        gsl_matrix_set_zero(root);
+    for (enum parameter p = 0; p < N_PARAMETERS; p++) {
+        double units = 0;
+        for (enum parameter q = 0; q <= p; q++)
+            units += gsl_matrix_get(root, p, q) * normal(draw, q);
+        if (found->covariance[p][p] > 0)
+            value[p] = parameter_rows[p].is_log ? value[p] * exp(units * found->unit[p])
+                                                : value[p] + units * found->unit[p];
+    }
+    gsl_matrix_free(root);
+}
+
+void identified_draw(const struct identified *found, uint64_t draw, double value[N_PARAMETERS])
+{
+    const struct finding *blocks = &found->of[BLOCKS];
+    memcpy(value, found->value, N_PARAMETERS * sizeof *value);
+    if (draw == 0)
+        return;
+    draw_fitted(found, draw, value);
+    if (blocks->state == FOUND) /* normal in the logarithm, with the interval's width */
+        value[BLOCKS] *= exp(normal(draw, N_PARAMETERS) * log(blocks->high / blocks->low) / 2 /
+                             gsl_cdf_ugaussian_Pinv(0.95));
+    for (enum parameter p = 0; p < N_PARAMETERS; p++)
+        if (p != HOST_STEP)
+            value[p] = fmax(value[p], parameter_rows[p].low);
+}

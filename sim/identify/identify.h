@@ -1,0 +1,58 @@
+/* What no document says of a deployment, found from recorded runs: the simulator is the likelihood.
+ *
+ * The recorded requests are flown with trial parameters, and the parameters with which the
+ * latencies come out as recorded are those of the deployment. A parameter on which the recordings
+ * say too little keeps its value, and the finding says why. */
+#ifndef SIM_IDENTIFY_IDENTIFY_H
+#define SIM_IDENTIFY_IDENTIFY_H
+
+#include "identify/fit.h"
+#include "identify/judge.h"
+
+enum finding_state {
+    FOUND,
+    AT_BOUND, /* found to be as small as it can be; high is the end of the interval */
+    GIVEN,    /* the configuration says it, or the caller holds it */
+    UNKNOWN   /* the recordings do not determine it: `why` */
+};
+
+struct finding {
+    enum finding_state state;
+    double value, low, high; /* low and high: 90%, where found */
+    char why[160];
+};
+
+struct identify_options {
+    struct trial_setting setting;
+    const struct recording *recordings; /* [n_recordings] of one deployment */
+    size_t n_recordings;
+    bool hold[N_PARAMETERS];    /* at what the configuration says */
+    bool release[N_PARAMETERS]; /* although the configuration or the profile says it */
+};
+
+enum { IDENTIFY_NOTICES = 6 };
+
+struct identified {
+    struct finding of[N_PARAMETERS];
+    double start[N_PARAMETERS], value[N_PARAMETERS];
+    double covariance[N_PARAMETERS][N_PARAMETERS]; /* of units; 0 where not fitted */
+    double unit[N_PARAMETERS];
+    struct deployment deployment; /* where the search began: what the configuration says */
+    double scale[N_LATENCIES];
+    size_t n_flights, n_fitted, n_spans;
+    char notices[IDENTIFY_NOTICES][320]; /* where the configuration may be another deployment's */
+    size_t n_notices;
+};
+
+int identify(const struct identify_options *options, struct identified *found,
+             struct ifl_error *error);
+
+/* A draw of the parameters from what the fit leaves open; 0: the fitted values. */
+void identified_draw(const struct identified *found, uint64_t draw, double value[N_PARAMETERS]);
+
+/* Lines on what the fit cannot explain: another preset, model or GPU, a cache that the
+ * configuration lacks. `after`: flown with the found values, a trial a recording. */
+void identify_suspect(const struct identify_options *options, const struct trial *after,
+                      struct identified *found);
+
+#endif

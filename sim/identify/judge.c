@@ -1,0 +1,29 @@
+#include "identify/judge.h"
+
+#include <gsl/gsl_statistics_double.h>
+#include <math.h>
+
+int judge(const struct recording *recording, const struct trial *trial, size_t from, size_t to,
+          struct judged *judged, struct ifl_error *error)
+{
+    double *of_request = malloc((to - from + 1) * sizeof *of_request);
+    if (!of_request)
+        return ifl_fail_nomem(error);
+    *judged = (struct judged){.n = to - from};
+    for (int l = 0; l < N_LATENCIES; l++) {
+        double simulated = 0, measured = 0;
+        size_t n = 0;
+        for (size_t i = from; i < to; i++) {
+            const double a = trial->of[l][i], b = recording->of[l][i];
+            if (isnan(a) || isnan(b))
+                continue;
+            simulated += a;
+            measured += b;
+            of_request[n++] = fabs(a / b - 1);
+        }
+        judged->mean[l] = n ? simulated / measured - 1 : (double)NAN;
+        judged->request[l] = n ? gsl_stats_median(of_request, 1, n) : (double)NAN;
+    }
+    free(of_request);
+    return 0;
+}

@@ -1,0 +1,49 @@
+/* What identification looks for: the numbers of a deployment that no document says.
+ *
+ * A parameter is a row of the table. Its value is absolute: it replaces what configuration and
+ * hardware profile say. */
+#ifndef SIM_IDENTIFY_PARAMETERS_H
+#define SIM_IDENTIFY_PARAMETERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "config/config.h"
+#include "run/machine.h"
+
+/* In the order in which they are kept where two act alike. */
+enum parameter {
+    HOST_STEP,
+    HOST_SEQ,
+    FRONT_REQUEST,
+    FRONT_PROMPT_TOKEN,
+    BLOCKS,
+    ALLREDUCE_RATE,
+    HOST_LAYER,        /* acts as HOST_STEP in every step of one model */
+    ALLREDUCE_LATENCY, /* acts as HOST_STEP, too */
+    N_PARAMETERS
+};
+
+struct parameter_row {
+    const char *key;  /* path below `deployment` */
+    const char *unit; /* of the printed value */
+    double shown;     /* the printed value is the value times this */
+    bool is_log;      /* the fit moves its logarithm */
+    bool is_whole;    /* a count */
+    double low;       /* least value that means anything */
+};
+
+extern const struct parameter_row parameter_rows[N_PARAMETERS];
+
+/* The parameter of that key, or -1. */
+int parameter_find(const char *key);
+
+/* What the machine and the configuration say, n_blocks as the pool was counted. */
+void parameters_of(const struct machine *machine, const struct config *config, int32_t n_blocks,
+                   double value[N_PARAMETERS]);
+/* Puts the values of host, front end and all-reduce into the machine. A front end below 0, which a
+ * search may try, is none. */
+void parameters_change(const double value[N_PARAMETERS], const struct config *config,
+                       struct machine *machine);
+
+#endif

@@ -1,0 +1,51 @@
+/* A recorded run as identification sees it: what was measured, and the requests that are flown. */
+#ifndef SIM_IDENTIFY_RECORDING_H
+#define SIM_IDENTIFY_RECORDING_H
+
+#include "inflight/trace.h"
+
+#include "config/config.h"
+
+enum latency { TTFT, TPOT, E2E, N_LATENCIES };
+extern const char *const latency_names[N_LATENCIES];
+
+struct recording {
+    const char *path;
+    struct ifl_trace trace; /* with outcomes, in order of arrival */
+    struct ifl_trace flown; /* the same requests, with what is known of their prompts */
+    size_t n;
+    size_t n_fit;            /* the first of them are fitted, the others judged */
+    double *of[N_LATENCIES]; /* [n] s; NaN: a request of one token has no TPOT */
+    /* of the fitted requests alone */
+    double tpot_s, ttft_s;  /* medians */
+    double running, prompt; /* mean requests between first and last token; mean prompt, tokens */
+};
+
+/* Fewest requests that are fitted. */
+enum { RECORDING_LEAST = 30 };
+
+struct recording_options {
+    const struct config *config;
+    const char *format; /* of the recording */
+    double fit_frac;    /* of the requests, the first ones */
+    /* traces that may know more of the requests, such as which prompts begin alike: the first one
+     * with the same answers is flown. The configuration's own trace is one of them. */
+    const char *const *requests;
+    size_t n_requests;
+    const struct ifl_notes *notes;
+};
+
+/* Reads the run, checks that a fit means something, and takes what else is known of its
+ * requests. The caller owes recording_free, also after an error. */
+int recording_read(struct recording *recording, const char *path,
+                   const struct recording_options *options, struct ifl_error *error);
+/* The same from a trace in memory, which is moved into the recording. */
+int recording_take(struct recording *recording, const char *path, struct ifl_trace *trace,
+                   const struct recording_options *options, struct ifl_error *error);
+/* The most blocks that fitted requests held at a time between first and last token, what they found
+ * in a cache left out. */
+double recording_peak_blocks(const struct recording *recording, const int32_t cached_tokens[],
+                             int32_t block_tokens);
+void recording_free(struct recording *recording);
+
+#endif

@@ -1,0 +1,116 @@
+#include "identify/trial.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "inflight/random.h"
+
+int trial_open(struct trial *trial, size_t n, struct ifl_error *error)
+{
+    bool room = true;
+    *trial = (struct trial){.n = n};
+    for (int k = 0; k < N_LATENCIES; k++)
+        room = (trial->of[k] = malloc((n + 1) * sizeof(double))) && room;
+    trial->wait_s = malloc((n + 1) * sizeof *trial->wait_s);
+    trial->cached_tokens = malloc((n + 1) * sizeof *trial->cached_tokens);
+    return room && trial->wait_s && trial->cached_tokens ? 0 : ifl_fail_nomem(error);
+}
+
+void trial_close(struct trial *trial)
+{
+    for (int k = 0; k < N_LATENCIES; k++)
+        free(trial->of[k]);
+    free(trial->wait_s);
+    free(trial->cached_tokens);
+    *trial = (struct trial){0};
+}
+
+struct flown {
+    const struct recording *recording;
+    const struct config *config;
+    const double *value;
+    struct trial *trial;
+};
+
+static void change(void *context, struct machine *machine)
+{
+    const struct flown *flown = context;
+    parameters_change(flown->value, flown->config, machine);
+}
+
+static double front_s(const double value[], const struct recording *r, size_t i)
+{
+    return fmax(0, value[FRONT_REQUEST]) +
+           fmax(0, value[FRONT_PROMPT_TOKEN]) * r->flown.n_prompt[i];
+}
+
+/* What a front end below 0 would take off the latency. */
+static double below_s(const double value[], const struct recording *r, size_t i)
+{
+    return fmin(0, value[FRONT_REQUEST]) +
+           fmin(0, value[FRONT_PROMPT_TOKEN]) * r->flown.n_prompt[i];
+}
+
+static void hear(void *context, const struct ifl_request_record *record)
+{
+    struct flown *flown = context;
+    const size_t i = (size_t)record->request_id;
+    struct trial *trial = flown->trial;
+    if (record->status != IFL_FINISHED)
+        return;
+    const double below = below_s(flown->value, flown->recording, i);
+    const double first_s = ifl_s_from_ns(record->first_token_ns - record->arrival_ns);
+    const double last_s = ifl_s_from_ns(record->finish_ns - record->arrival_ns);
+    trial->of[TTFT][i] = below + first_s;
+    trial->of[E2E][i] = below + last_s;
+    if (record->output_tokens > 1)
+        trial->of[TPOT][i] = (last_s - first_s) / (record->output_tokens - 1);
+    trial->cached_tokens[i] = record->cached_tokens;
+    trial->wait_s[i] = ifl_s_from_ns(record->first_scheduled_ns - record->arrival_ns) -
+                       front_s(flown->value, flown->recording, i);
+}
+
+/* The shift is the same for all values of the parameters. */
+static int arrive(const struct recording *r, unsigned shift, struct ifl_trace *trace,
+                  struct ifl_error *error)
+{
+    for (size_t i = 0; shift && i < r->n; i++)
+        trace->arrival_ns[i] +=
+            ifl_ns_from_s(ifl_uniform(ifl_draw(0, IFL_DRAW_TRIAL, i, shift)) * r->tpot_s);
+    return ifl_trace_sort(trace, NULL, error);
+}
+
+int trial_fly(const struct trial_setting *setting, const struct recording *recording,
+              const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
+              struct ifl_error *error)
+{
+    struct config config = *setting->config;
+    struct flown flown = {recording, &config, value, trial};
+    struct ifl_trace trace = {0};
+    struct point_result result;
+    const struct point_options options = {
+        .config = &config,
+        .trial = {.trace = &trace, .change = change, .context = &flown, .noise = setting->noise},
+        .reports = {.on_request = hear, .on_request_context = &flown},
+        .traces = setting->traces,
+        .profiles = setting->profiles,
+        .stop = setting->stop,
+    };
+    config.workload.arrivals = (struct ifl_arrivals){.process = IFL_ARRIVE_TRACE, .speedup = 1};
+    config.serving.kv.num_blocks = (int32_t)lround(value[BLOCKS]);
+    config.steady_state = false;
+    for (size_t i = 0; i < trial->n; i++) {
+        for (int k = 0; k < N_LATENCIES; k++)
+            trial->of[k][i] = (double)NAN;
+        trial->cached_tokens[i] = 0;
+        trial->wait_s[i] = INFINITY;
+    }
+    int rc = ifl_trace_cut(&recording->flown, &(struct ifl_trace_window){0}, recording->path, NULL,
+                           &trace, error);
+    if (rc == 0)
+        rc = arrive(recording, shift, &trace, error);
+    if (rc == 0)
+        rc = point_fly(&options, &result, error);
+    ifl_trace_free(&trace);
+    return rc;
+}

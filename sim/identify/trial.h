@@ -1,0 +1,37 @@
+/* A trial: the requests of a recording flown with given parameters. */
+#ifndef SIM_IDENTIFY_TRIAL_H
+#define SIM_IDENTIFY_TRIAL_H
+
+#include <signal.h>
+
+#include "identify/parameters.h"
+#include "identify/recording.h"
+#include "run/point.h"
+
+struct trial_setting {
+    const struct config *config;
+    struct trace_shelf *traces;
+    struct profile_shelf *profiles;
+    const volatile sig_atomic_t *stop;
+    struct step_noise noise; /* of the steps; zeroed: none */
+};
+
+struct trial {
+    size_t n;
+    double *of[N_LATENCIES]; /* [n] s, from the arrival at the front end; NaN: none */
+    double *wait_s;          /* [n] from the arrival at the engine to the first step */
+    int32_t *cached_tokens;  /* [n] */
+};
+
+int trial_open(struct trial *trial, size_t n, struct ifl_error *error);
+void trial_close(struct trial *trial);
+
+/* What the flights of a trial have in common. `shift` 0: the stamps as they are. Otherwise each
+ * stamp is moved by up to a time per token, drawn by row and `shift`: when a request arrives
+ * within a step is not known that well, and the mean over some shifts is smooth in the
+ * parameters. */
+int trial_fly(const struct trial_setting *setting, const struct recording *recording,
+              const double value[N_PARAMETERS], unsigned shift, struct trial *trial,
+              struct ifl_error *error);
+
+#endif

@@ -1,0 +1,66 @@
+#!/bin/sh
+# A deployment whose host is known is found again from its run; what cannot be fitted is refused in one line.
+. "$(dirname "$0")/expect.sh"
+
+cat >config.yaml <<'EOF'
+model: llama-2-7b
+hardware: a100-80gb-sxm
+workload: {trace: trace.csv}
+serving: {preset: vllm-v1-2026-08, max_model_len: 4096}
+output: {plots: false}
+EOF
+succeeds "$inflight" trace generate -n 240 --seed 3 --prompt lognormal:400,0.8,8,2000 \
+    --output-tokens lognormal:150,0.6,4,600 --process poisson --rate 4 -o trace.csv
+succeeds "$inflight" run config.yaml -q --set deployment.host.step_s=0.004 -o truth
+cp truth/requests.csv run.csv
+
+# ---- found again, with the same bytes twice, and written down ----
+succeeds "$inflight" identify config.yaml run.csv -o found.yaml
+cp logs/out first
+printed '120 requests of 1 recorded runs fitted'
+printed 'not determined: no request waits for memory'
+printed 'not determined: acts as host.step_s'
+same "$(awk '$1 == "host.step_s" && $NF == "determined" { print ($4 < 4 && 4 < $6) }' first)" 1 '4 ms in the interval'
+same "$(awk '$1 == "after" { sub("%", "", $3); print ($3 * $3 < 0.25) }' first)" 1 'TPOT of the rest within 0.5%'
+succeeds "$inflight" identify config.yaml run.csv -o again.yaml
+cmp -s logs/out first || complain 'the table has other bytes the second time'
+cmp -s found.yaml again.yaml || complain 'the deployment has other bytes the second time'
+grep -q '  step_s: .*# 90%: ' found.yaml || complain "no interval in found.yaml"
+succeeds "$inflight" run config.yaml -q --set deployment=./found.yaml -o with-found
+succeeds "$inflight" identify config.yaml run.csv --share 1 --predict run.csv
+printed '240 requests predicted'
+
+# ---- what a parameter is called, and what stays as it is ----
+succeeds "$inflight" identify config.yaml run.csv --hold host.seq_s
+printed 'given: held'
+refuses 'did you mean host.step_s' "$inflight" identify config.yaml run.csv --hold host.step
+refuses 'expected more than 0 and at most 1' "$inflight" identify config.yaml run.csv --share 1.5
+try "$inflight" identify config.yaml
+same "$code" 2 'exit code without a recording'
+
+# ---- recordings that no fit would mean anything for ----
+head -40 run.csv >few.csv
+refuses '20 requests to fit, of 39, expected at least 30' "$inflight" identify config.yaml few.csv
+column() { head -1 run.csv | tr ',' '\n' | grep -nx "$1" | cut -d: -f1; }
+awk -F, -v OFS=, -v c="$(column arrival_s)" 'NR == 121 { $c -= 20 } 1' run.csv >jumps.csv
+refuses 'a clock that jumps' "$inflight" identify config.yaml jumps.csv
+succeeds "$inflight" run config.yaml -q --set serving.max_model_len=900 -o failing
+refuses 'a run with failures' "$inflight" identify config.yaml failing/requests.csv
+refuses 'without measured latencies' "$inflight" identify config.yaml trace.csv
+gzip -c run.csv | head -c 3000 >cut.csv.gz
+refuses 'cut.csv.gz' "$inflight" identify config.yaml cut.csv.gz
+succeeds "$inflight" run config.yaml -q --set deployment.host.step_s=0.03 -o slow
+refuses 'not of one deployment' "$inflight" identify config.yaml run.csv slow/requests.csv
+refuses 'expected one: a recorded run has no sweep' "$inflight" identify config.yaml run.csv \
+    --set 'sweep={deployment.host.step_s: [0, 0.001]}'
+
+# ---- a model that is not the recorded one is noticed: a cache that the configuration lacks ----
+succeeds "$inflight" trace generate -n 240 --seed 5 --prompt fixed:1800 --output-tokens lognormal:100,0.5,4,400 \
+    --process poisson --rate 1.5 -o long.csv
+awk -F, 'NR == 1 { print $0 ",prefix_group,prefix_tokens" } NR > 1 { print $0 "," (NR % 2 ? "a,1700" : ",") }' \
+    long.csv >shared.csv
+succeeds "$inflight" run config.yaml -q --set workload.trace=shared.csv --set serving.kv.prefix_cache=hash -o hits
+succeeds "$inflight" identify config.yaml hits/requests.csv --set workload.trace=long.csv
+printed 'found in a cache, of which the flown requests know nothing'
+
+finish

@@ -1,0 +1,252 @@
+/* Deployments whose truth is known: flown with noise, then identified. The 90% intervals of the
+ * parameters that are said to be determined must hold the truth as often as they say. */
+#include <criterion/criterion.h>
+#include <gsl/gsl_cdf.h>
+#include <gsl/gsl_errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "identify/identify.h"
+#include "inflight/random.h"
+
+static const double noise_sigma = 0.03;
+
+struct system {
+    const char *model, *hardware, *preset;
+    int32_t ranks;
+};
+
+static const struct system systems[] = {
+    {"llama-2-7b", "a100-80gb-sxm", "vllm-v1-2026-08", 1},
+    {"llama-3-8b", "h100-sxm", "vllm-v1-2025-05", 1},
+    {"llama-3-8b", "rtx-4090", "vllm-v1-2026-08", 1},
+    {"qwen3-8b", "h200-sxm", "vllm-v1-2025-05", 1},
+    {"llama-2-13b", "a100-80gb-sxm", "vllm-v0", 1},
+    {"llama-3.1-70b", "a100-80gb-sxm", "vllm-v1-2025-05", 2},
+    {"codellama-34b", "h100-sxm", "sarathi-vllm", 1},
+    {"llama-3-70b", "h100-sxm", "sglang", 4},
+};
+enum { N_SYSTEMS = sizeof systems / sizeof *systems };
+
+struct deployment_case {
+    const struct system *system;
+    double truth[N_PARAMETERS];
+    bool tight; /* the pool is small enough that requests wait */
+    struct study *study;
+    struct config config;
+    struct trace_shelf traces;
+    struct profile_shelf profiles;
+    struct recording recording;
+};
+
+static double uniform(uint64_t number, uint64_t index)
+{
+    return ifl_uniform(ifl_draw(20261122, IFL_DRAW_TRIAL, number, index));
+}
+
+static void must(int rc, const struct ifl_error *error)
+{
+    cr_assert(rc == 0, "%s: %s", error->file, error->text);
+}
+
+static void load(struct deployment_case *c)
+{
+    char sets[6][128];
+    const char *set[6];
+    struct ifl_error error;
+    snprintf(sets[0], 128, "model=%s", c->system->model);
+    snprintf(sets[1], 128, "hardware=%s", c->system->hardware);
+    snprintf(sets[2], 128, "serving.preset=%s", c->system->preset);
+    snprintf(sets[3], 128, "parallel.tensor=%d", c->system->ranks);
+    for (int i = 0; i < 4; i++)
+        set[i] = sets[i];
+    const struct study_options options = {"tests/identify/deployment.yaml", set, 4};
+    must(study_load(&options, &c->study, &error), &error);
+    must(study_read(c->study, 0, &c->config, &error), &error);
+    trace_shelf_init(&c->traces, (struct ifl_notes){0});
+    profile_shelf_init(&c->profiles);
+}
+
+static struct trial_setting setting_of(struct deployment_case *c)
+{
+    return (struct trial_setting){
+        .config = &c->config, .traces = &c->traces, .profiles = &c->profiles};
+}
+
+static double start_of(struct deployment_case *c, double value[N_PARAMETERS])
+{
+    struct machine *machine = malloc(sizeof *machine);
+    struct ifl_limits limits;
+    char text[MACHINE_TEXT_BYTES];
+    struct ifl_error error;
+    must(machine_load(machine, &c->config, &c->profiles, &error), &error);
+    must(machine_size_pool(machine, &c->config, &limits, text, &error), &error);
+    parameters_of(machine, &c->config, limits.n_blocks, value);
+    free(machine);
+    return limits.n_blocks;
+}
+
+static void draw_requests(struct ifl_trace *trace, uint64_t number, size_t n, double rate_rps)
+{
+    const struct ifl_length_spec prompt = {
+        IFL_LENGTH_LOGNORMAL, 300 + 700 * uniform(number, 1), 0.9, 0, 8, 2500};
+    const struct ifl_length_spec output = {
+        IFL_LENGTH_LOGNORMAL, 120 + 200 * uniform(number, 2), 0.7, 0, 2, 1200};
+    struct ifl_arrivals arrivals = {
+        .process = IFL_ARRIVE_POISSON, .rate_rps = rate_rps, .cv = 1, .seed = number};
+    struct ifl_error error;
+    must(ifl_trace_generate(n, number, &prompt, &output, trace, &error), &error);
+    must(ifl_trace_arrive(trace, &arrivals, "in memory", NULL, &error), &error);
+    trace->has_stamps = true;
+    trace->outcome = malloc((n + 1) * sizeof *trace->outcome);
+    for (size_t i = 0; i < n; i++)
+        trace->outcome[i] = (struct ifl_outcome){IFL_NEVER, 1, 1000000, -1};
+}
+
+/* The run that the truth gives, with the noise. False if a request did not finish. */
+static bool record(struct deployment_case *c, uint64_t number, double rate_rps, size_t n)
+{
+    struct ifl_trace trace;
+    struct trial trial;
+    struct ifl_error error;
+    struct trial_setting setting = setting_of(c);
+    bool whole = true;
+    setting.noise = (struct step_noise){noise_sigma, number + 1};
+    draw_requests(&trace, number, n, rate_rps);
+    must(recording_take(&c->recording, "in memory", &trace,
+                        &(struct recording_options){.config = &c->config, .fit_frac = 1}, &error),
+         &error);
+    must(trial_open(&trial, n, &error), &error);
+    must(trial_fly(&setting, &c->recording, c->truth, 0, &trial, &error), &error);
+    struct ifl_trace flown = c->recording.trace;
+    c->recording.trace = (struct ifl_trace){0};
+    for (size_t i = 0; i < n; i++) {
+        whole = whole && isfinite(trial.of[E2E][i]);
+        if (whole)
+            flown.outcome[i] = (struct ifl_outcome){IFL_NEVER, ifl_ns_from_s(trial.of[TTFT][i]),
+                                                    ifl_ns_from_s(trial.of[E2E][i]), -1};
+    }
+    trial_close(&trial);
+    recording_free(&c->recording);
+    if (whole)
+        must(recording_take(&c->recording, "in memory", &flown,
+                            &(struct recording_options){.config = &c->config, .fit_frac = 1},
+                            &error),
+             &error);
+    else
+        ifl_trace_free(&flown);
+    return whole;
+}
+
+/* A load at which the server is neither idle nor drowned: half to nine tenths of the rate at which
+ * it serves them when all come at once. */
+static double choose_rate(struct deployment_case *c, uint64_t number)
+{
+    double last_s = 0;
+    struct ifl_trace trace;
+    struct trial trial;
+    struct ifl_error error;
+    struct trial_setting setting = setting_of(c);
+    const size_t n = 300;
+    draw_requests(&trace, number, n, 1e6);
+    must(recording_take(&c->recording, "in memory", &trace,
+                        &(struct recording_options){.config = &c->config, .fit_frac = 1}, &error),
+         &error);
+    must(trial_open(&trial, n, &error), &error);
+    must(trial_fly(&setting, &c->recording, c->truth, 0, &trial, &error), &error);
+    for (size_t i = 0; i < n; i++)
+        last_s = isfinite(trial.of[E2E][i]) ? fmax(last_s, trial.of[E2E][i]) : last_s;
+    trial_close(&trial);
+    recording_free(&c->recording);
+    return (c->tight ? 0.9 + 0.2 * uniform(number, 3) : 0.4 + 0.4 * uniform(number, 3)) *
+           (double)n / last_s;
+}
+
+static void draw_truth(struct deployment_case *c, uint64_t number)
+{
+    double *truth = c->truth;
+    const double computed = start_of(c, truth);
+    truth[HOST_STEP] = 0.003 * uniform(number, 4);
+    truth[HOST_SEQ] = 60e-6 * uniform(number, 5);
+    truth[FRONT_REQUEST] = 0.04 * uniform(number, 6);
+    truth[FRONT_PROMPT_TOKEN] = 20e-6 * uniform(number, 7);
+    c->tight = uniform(number, 8) < 0.5;
+    truth[BLOCKS] = round(c->tight ? fmin(computed, 600 + 1400 * uniform(number, 9)) : computed);
+}
+
+static FILE *show; /* IDENTIFY_SHOW names a file: every interval */
+
+static struct tally {
+    int n[N_PARAMETERS], inside[N_PARAMETERS], unknown[N_PARAMETERS];
+} tally;
+
+static void check(const struct deployment_case *c, uint64_t number, const struct identified *found)
+{
+    for (enum parameter p = 0; p < BLOCKS + 1; p++) {
+        const struct finding *f = &found->of[p];
+        const bool determined = (f->state == FOUND || f->state == AT_BOUND) && !*f->why;
+        tally.unknown[p] += !determined;
+        if (!determined)
+            continue;
+        const bool inside = c->truth[p] >= f->low && c->truth[p] <= f->high;
+        tally.n[p]++;
+        tally.inside[p] += inside;
+        if (show)
+            fprintf(show, "%3d %s %s %s: %g in %g to %g%s\n", (int)number, c->system->model,
+                    c->system->preset, parameter_rows[p].key, c->truth[p], f->low, f->high,
+                    inside ? "" : "  OUTSIDE");
+    }
+}
+
+static void try(uint64_t number)
+{
+    struct deployment_case c = {.system = &systems[number % N_SYSTEMS]};
+    struct identified found;
+    struct ifl_error error;
+    load(&c);
+    draw_truth(&c, number);
+    if (record(&c, number, choose_rate(&c, number), 400)) {
+        const struct identify_options options = {
+            .setting = setting_of(&c), .recordings = &c.recording, .n_recordings = 1};
+        must(identify(&options, &found, &error), &error);
+        check(&c, number, &found);
+        recording_free(&c.recording);
+    }
+    trace_shelf_finish(&c.traces);
+    profile_shelf_finish(&c.profiles);
+    config_finish(&c.config);
+    study_free(c.study);
+}
+
+Test(truth, intervals_hold_it)
+{
+    const char *asked = getenv("IDENTIFY_DEPLOYMENTS");
+    const int n = asked ? atoi(asked) : 8;
+    int n_all = 0, inside = 0;
+    gsl_set_error_handler_off();
+    if (getenv("IDENTIFY_SHOW"))
+        show = fopen(getenv("IDENTIFY_SHOW"), "w");
+    for (int i = 0; i < n; i++)
+        try((uint64_t)i);
+    for (enum parameter p = 0; p < BLOCKS + 1; p++) {
+        if (show)
+            fprintf(show, "# %-26s %d of %d inside, %d undetermined\n", parameter_rows[p].key,
+                    tally.inside[p], tally.n[p], tally.unknown[p]);
+        n_all += tally.n[p];
+        inside += tally.inside[p];
+    }
+    if (show)
+        fprintf(show, "# all: %d of %d\n", inside, n_all);
+    if (show)
+        fclose(show);
+    cr_assert(n_all >= 2 * n, "%d intervals of %d deployments", n_all, n);
+    /* As few as a coverage of 0.85 has once in a thousand times, or as many as 0.95 has. */
+    const unsigned of = (unsigned)n_all, in = (unsigned)inside;
+    cr_assert(gsl_cdf_binomial_P(in, 0.85, of) > 1e-3, "%d of %d inside", inside, n_all);
+    if (n >= 100)
+        cr_assert(inside <= 0.95 * n_all, "%d of %d inside: too wide", inside, n_all);
+    if (n >= 100)
+        cr_assert(inside >= 0.85 * n_all, "%d of %d inside: too narrow", inside, n_all);
+}
