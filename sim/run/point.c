@@ -126,7 +126,6 @@ static int create_simulator(const struct point_options *options, struct point *p
     }
     const int rc = executor_sim_create(&point->simulator, point->cost, point->n_replicas, error);
     point->simulator.recorded = point->recorded;
-    const int rc = rc;
     point->simulator.noise = options->trial.noise;
     return rc;
 }
