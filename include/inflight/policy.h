@@ -23,6 +23,7 @@
 #ifndef INFLIGHT_POLICY_H
 #define INFLIGHT_POLICY_H
 
+#include "inflight/batching.h"
 #include "inflight/error.h"
 #include "inflight/fleet.h"
 #include "inflight/step.h"

@@ -36,7 +36,7 @@ def code_of(path):
 def fields_of_headers(folder):
     """Members of structs and unions, function pointers among them."""
     fields = set()
-    for name in ('request.h', 'step.h', 'fleet.h', 'policy.h', 'error.h'):
+    for name in ('request.h', 'step.h', 'batching.h', 'fleet.h', 'policy.h', 'error.h'):
         code = code_of(os.path.join(folder, 'inflight', name))
         for body in re.findall(r'(?:struct|union)\s*\w*\s*\{(.*?)\n\s*\}', code, flags=re.S):
             fields |= set(re.findall(r'\(\*(\w+)\)', body))

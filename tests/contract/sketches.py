@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-HEADERS = ['request.h', 'step.h', 'fleet.h', 'policy.h', 'engine.h']
+HEADERS = ['request.h', 'step.h', 'batching.h', 'fleet.h', 'policy.h', 'engine.h']
 MOST_LINES = 40
 FLAGS = ['-std=c17', '-Wall', '-Wextra', '-Werror', '-fsyntax-only']
 

@@ -1,0 +1,133 @@
+/* What most batching modules do in a plan: combinations of the calls of step.h, each in one
+ * function. A module may do without them. */
+#ifndef INFLIGHT_BATCHING_H
+#define INFLIGHT_BATCHING_H
+
+#include "inflight/step.h"
+
+/* Sequences of the widest group on the device before this plan; 1 if nothing runs. */
+static inline int32_t ifl_widest_group(struct ifl_step *s)
+{
+    int32_t n = 1;
+    if (s->n_running_seqs == s->n_running_requests)
+        return n;
+    const struct ifl_requests running = ifl_running(s);
+    for (size_t i = 0; i < running.n; i++)
+        if (running.of[i]->state == IFL_RUNNING && running.of[i]->n_seqs > n)
+            n = running.of[i]->n_seqs;
+    return n;
+}
+
+/* What requests would take of a step at most, or what the step has. */
+struct ifl_demand {
+    int64_t n_seqs, n_tokens, n_blocks;
+};
+
+/* True if no number of *demand is above that of *most. */
+static inline bool ifl_within(const struct ifl_demand *demand, const struct ifl_demand *most)
+{
+    return demand->n_seqs <= most->n_seqs && demand->n_tokens <= most->n_tokens &&
+           demand->n_blocks <= most->n_blocks;
+}
+
+/* Adds to *demand, which the caller sets before, the demand of every waiting request, each with all
+ * its missing tokens. Returns false as soon as `most` is exceeded; *demand is then incomplete. */
+static inline bool ifl_add_waiting(struct ifl_step *s, struct ifl_demand *demand,
+                                   const struct ifl_demand *most)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    for (int32_t left = s->n_waiting;
+         left > 0 && ifl_within(demand, most) && (r = ifl_next(s, IFL_IN_WAITING, &cursor));
+         left--) {
+        demand->n_seqs += r->n_seqs;
+        demand->n_tokens += (int64_t)r->n_seqs * ifl_todo(r);
+        demand->n_blocks += ifl_need(s, r, ifl_n_tokens(r));
+    }
+    return ifl_within(demand, most);
+}
+
+/* Gives a running request n tokens, n <= todo, once a step; n <= 0 gives none. While fewer than
+ * spare_blocks blocks are free, or fewer than the n tokens need, the preempt module picks a victim.
+ * When it finds no further victim, blocks for the n tokens suffice. Returns false if the request
+ * was preempted itself or got no blocks. */
+static inline bool ifl_give(struct ifl_step *s, const struct ifl_request *r, int32_t n,
+                            int32_t spare_blocks)
+{
+    while (n > 0 && r->state == IFL_RUNNING &&
+           (s->n_free_blocks < spare_blocks || ifl_schedule(s, r, n, 0) != IFL_YES))
+        if (!ifl_make_room(s, r))
+            return r->state == IFL_RUNNING && s->n_free_blocks < spare_blocks &&
+                   ifl_schedule(s, r, n, 0) == IFL_YES;
+    return r->state == IFL_RUNNING;
+}
+
+/* One token for each running request that decodes, in order of start, each by ifl_give. None of
+ * them may have got tokens in this plan before: `schedule` would break the contract. */
+static inline void ifl_decode_one_by_one(struct ifl_step *s, int32_t spare_blocks)
+{
+    const struct ifl_requests running = ifl_running(s);
+    for (size_t i = 0; i < running.n; i++)
+        if (running.of[i]->state == IFL_RUNNING && ifl_decodes(running.of[i]))
+            ifl_give(s, running.of[i], 1, spare_blocks);
+}
+
+/* The batching module's verdict on a request that it could never start, for ifl_settled. `why` is
+ * that of ifl_refuse. */
+static inline enum ifl_verdict ifl_never(struct ifl_step *s, const struct ifl_request *r,
+                                         const char *why)
+{
+    ifl_refuse(s, r, why);
+    return IFL_NEVER_FITS;
+}
+
+/* Rejects a waiting or swapped request with more sequences than max_seqs; returns true if it
+ * did. */
+static inline bool ifl_dropped_as_too_wide(struct ifl_step *s, const struct ifl_request *r,
+                                           int32_t max_seqs)
+{
+    if (r->n_seqs <= max_seqs)
+        return false;
+    (void)ifl_never(s, r, "the request has more sequences than max_seqs");
+    ifl_reject(s, r);
+    return true;
+}
+
+/* `verdict` is that of ifl_start or ifl_ask on r. Rejects r if it never fits. Returns false if r
+ * must wait, and so must all requests behind it that would start. Running requests of the same list
+ * still have their turn. */
+static inline bool ifl_settled(struct ifl_step *s, const struct ifl_request *r,
+                               enum ifl_verdict verdict)
+{
+    if (verdict == IFL_NEVER_FITS)
+        ifl_reject(s, r);
+    return verdict == IFL_YES || verdict == IFL_SKIP || verdict == IFL_NEVER_FITS;
+}
+
+/* True if this plan has preempted r by recompute: it waits again, from now on. */
+static inline bool ifl_gave_way_now(const struct ifl_view *view, const struct ifl_step *s,
+                                    const struct ifl_request *r)
+{
+    return r->state == IFL_WAITING && s->n_preempted > 0 && r->n_preempted > 0 &&
+           r->queued_ns == view->now_ns;
+}
+
+/* Tokens that r had generated when the step that has just ended began: all that a plan made at that
+ * time can know of. */
+static inline int32_t ifl_out_before(const struct ifl_view *view, const struct ifl_request *r)
+{
+    return ifl_n_out(r) - (ifl_last_end_ns(r) == view->now_ns);
+}
+
+/* Starts swapped requests with one token each, in rank order, until one of them must wait or
+ * max_seqs sequences run. */
+static inline void ifl_return_swapped(struct ifl_step *s, int32_t max_seqs)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    while (s->n_running_seqs < max_seqs && (r = ifl_next(s, IFL_IN_SWAPPED, &cursor)))
+        if (!ifl_settled(s, r, ifl_start(s, r, 1)))
+            return;
+}
+
+#endif
