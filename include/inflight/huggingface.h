@@ -27,14 +27,15 @@ struct json_t *ifl_hf_document(const char *path, int64_t max_bytes, struct ifl_e
  * `otherwise`. So a caller may read all keys and look at `code` once, at the end: it is 0, or
  * negative. */
 struct ifl_hf_config {
-    struct json_t *root; /* an object */
+    struct json_t *root; /* an object; after an error of ifl_hf_open perhaps not, or NULL */
     const char *path;    /* borrowed */
     struct ifl_error *error;
     int code;
 };
 
-/* Reads a config.json, of at most 1 MiB, into *config, which need not be zeroed. Returns its code.
- * The caller closes it, also after an error. `path` and `error` are borrowed until then. */
+/* Reads a config.json, of at most 1 MiB, into *config, which need not be zeroed. Returns its code:
+ * 0, or that of ifl_hf_document; a document that is no object is IFL_E_INPUT. The caller closes it,
+ * also after an error. `path` and `error` are borrowed until then. */
 int ifl_hf_open(const char *path, struct ifl_hf_config *config, struct ifl_error *error);
 /* Releases the document, and with it all values and texts that were borrowed. A second call does
  * nothing. */
@@ -71,10 +72,10 @@ struct ifl_hf_decoder {
     int32_t n_window_layers;       /* that ask for a window, even where none is set */
 };
 
-/* Fills in *decoder from an open configuration. Errors are kept in config->code; *decoder is then
- * incomplete. model_type must be llama, mistral, mixtral, phi3, qwen2, qwen3 or qwen3_moe: look
- * before with ifl_hf_text, because any other aborts. Of experts only what a dense model has as well
- * is read. */
+/* Fills in *decoder from a configuration that ifl_hf_open has read without an error. Errors are
+ * kept in config->code; *decoder is then incomplete. model_type must be llama, mistral, mixtral,
+ * phi3, qwen2, qwen3 or qwen3_moe: look before with ifl_hf_text, because any other aborts. Of
+ * experts only what a dense model has as well is read. */
 void ifl_hf_read_decoder(struct ifl_hf_config *config, struct ifl_hf_decoder *decoder);
 
 #endif

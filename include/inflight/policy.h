@@ -63,11 +63,12 @@ struct ifl_param {
 
 struct ifl_batching_ops {
     /* Decides which requests run in this step, each with how many tokens. Called when no step is in
-     * flight and a request is here. It may give no token: the next plan is made at the next event
-     * or wake (ifl_wake). A plan that gives none, changes nothing and asks for no wake drops a
-     * request that it refused for want of blocks, for good or by ifl_refuse. What it refused with
-     * IFL_WAIT or IFL_SKIP is dropped when no event is left. If it refused nothing then, the run
-     * ends with IFL_E_STALLED. */
+     * flight and a request waits, runs or is swapped out. (limits->max_in_flight and view->slot are
+     * there for pipelines; in this version both are 0.) It may give no token: the next plan is made
+     * at the next event or wake (ifl_wake). A plan that gives none, changes nothing and asks for no
+     * wake drops a request that it refused for want of blocks, for good or by ifl_refuse. What it
+     * refused with IFL_WAIT or IFL_SKIP is dropped when no event is left. If it refused nothing
+     * then, the run ends with IFL_E_STALLED. */
     void (*plan)(const void *self, const struct ifl_view *, struct ifl_step *);
 };
 
@@ -232,7 +233,9 @@ struct ifl_policy {
     int (*init)(void *self, const struct ifl_limits *, struct ifl_error *);
     void (*finish)(void *self);
     /* Hooks, all optional. Those of a router are in its ops. */
-    /* A request has come to the replica, at view->now_ns, and is about to wait. */
+    /* A request has come to the replica, at view->now_ns, and is about to wait: its state is
+     * IFL_WAITING, and no list or count has it yet. Its key is asked for after the hook. Called
+     * once for a request, outside of a plan; a step may be in flight. */
     void (*on_join)(void *self, const struct ifl_view *, const struct ifl_request *);
     /* Within a plan: the request has started, from waiting or from host memory. It has its blocks
      * and its tokens of this step (ifl_n_now); from waiting also a new started_ns. */

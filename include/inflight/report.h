@@ -205,7 +205,9 @@ int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_r
                        struct ifl_error *error);
 
 /* The next two are for recorders with a work_path or a timeline_path alone. The records of a step
- * come after the step before it, and before the records of requests that end with the step. */
+ * come after the record of the step before it, and before those of requests that end with the step.
+ * A stall belongs to the step that gives the request tokens again; only the timeline shows it, and
+ * its record never fails. */
 int ifl_record_work(struct ifl_recorder *recorder, const struct ifl_work_record *record,
                     struct ifl_error *error);
 int ifl_record_stall(struct ifl_recorder *recorder, const struct ifl_stall_record *record,

@@ -141,6 +141,8 @@ static inline int32_t ifl_n_out(const struct ifl_request *r)
     return ifl_counts(r)->n_out;
 }
 
+/* On the device; 0 while r waits or is swapped out. A block that its sequences share counts once,
+ * one that it shares with other requests in full. */
 static inline int32_t ifl_n_blocks(const struct ifl_request *r)
 {
     return ifl_counts(r)->n_blocks;

@@ -6,8 +6,9 @@
  *
  * A refusal is an answer and changes nothing. A breach of the contract ends the run with the
  * policy's name: for example, tokens for a request that is not on the device, or more tokens than a
- * request has left to compute. From the breach until the plan returns every call refuses: the
- * answer is NULL, false, IFL_WAIT or IFL_NO_BLOCKS.
+ * request has left to compute. From the breach until the plan returns ifl_next and every call that
+ * gives a verdict or changes the step refuse: the answer is NULL, false, IFL_WAIT or IFL_NO_BLOCKS.
+ * Other questions are still answered.
  *
  * Only `plan` of the batching module changes the step; `ahead` of a preempt module may preempt. All
  * other functions of modules ask, and no more. No pointer may be NULL unless its comment says
@@ -49,7 +50,8 @@ struct ifl_view {
     /* Tells that the order's key of the request has changed. Update the module's state first: the
      * key of a waiting request is asked for within the call. For a request that neither waits, runs
      * nor is swapped it does nothing, nor for one that was pushed to the front of waiting. Only
-     * from hooks and from `keys` of an order. */
+     * from hooks and from `keys` of an order; not for the request that on_join, on_undo or
+     * on_preempt tells of, which is in no list yet. */
     void (*rerank)(const struct ifl_view *, const struct ifl_request *);
     uint32_t n_tries; /* earlier plans of this same step, none of which gave a token */
     int32_t slot;     /* of the pipeline that this plan is for, below limits->max_in_flight */
@@ -205,8 +207,10 @@ struct ifl_step_ops {
      * breaks the contract, as `start` does. */
     enum ifl_verdict (*ask)(struct ifl_step *, const struct ifl_request *, int32_t n,
                             int32_t spare_blocks, int32_t *takes);
-    /* K/V tokens that the admit modules leave to the rest of this plan, `enough` if there are more;
-     * negative if they have promised more than there is. INFINITY if no module says. */
+    /* K/V tokens that the admit modules leave to the rest of this plan, the least that one of them
+     * says: `enough` if there are more; negative if they have promised more than there is.
+     * INFINITY if no module says, whatever `enough`. Not from `room` of an admit module, which
+     * would be asked again without end. */
     double (*room)(struct ifl_step *, double enough);
     /* Starts a waiting or swapped request with n new tokens, 0 <= n <= todo, after those of its
      * hit, if every admit module says yes. Any other request or n is a breach of the contract. It

@@ -15,8 +15,8 @@
 #define IFL_LAST_NS 9200000000000000000LL
 #define IFL_NS_PER_S 1000000000LL
 
-/* Nearest nanosecond, halves away from 0; saturates at IFL_NEVER and -IFL_NEVER. `s` must not be
- * NaN. */
+/* Nearest nanosecond, halves away from 0. From 9.2e9 s on (IFL_LAST_NS) it is IFL_NEVER, down from
+ * -9.2e9 s it is -IFL_NEVER. `s` may be infinite, and must not be NaN. */
 static inline int64_t ifl_ns_from_s(double s)
 {
     ifl_assert(s == s);

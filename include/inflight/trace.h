@@ -90,13 +90,13 @@ enum { IFL_MAX_RECORD_MIB = 256 };
 struct ifl_trace_file {
     const char *path;       /* gzip or plain */
     const char *format;     /* "auto", or a name of ifl_trace_formats; not NULL */
-    int32_t max_record_mib; /* 0: IFL_MAX_RECORD_MIB */
+    int32_t max_record_mib; /* longer records are errors; 0 or less: IFL_MAX_RECORD_MIB */
 };
 
 /* Reads a trace into *trace, which is overwritten and not freed first; rows stay in file order. A
- * file that cannot be opened, read or understood, and an unknown format, are IFL_E_INPUT. Errors in
- * the file's text name the file, and line and column where they are known. After an error *trace is
- * empty. The caller frees it with ifl_trace_free. */
+ * file that cannot be opened, read or understood, or has no request that is not skipped, and an
+ * unknown format are IFL_E_INPUT. Errors in the file's text name the file, and line and column
+ * where they are known. After an error *trace is empty. The caller frees it with ifl_trace_free. */
 int ifl_trace_read(const struct ifl_trace_file *file, const struct ifl_notes *notes,
                    struct ifl_trace *trace, struct ifl_error *error);
 

@@ -18,8 +18,9 @@ struct ifl_unpacker; /* opaque */
 int ifl_unpack_open(const char *path, struct ifl_unpacker **unpacker, struct ifl_error *error);
 
 /* Fills `bytes` with the next *n bytes, at least one and at most `cap` (above 0); *n is 0 at the
- * end of the file, and again after it. A damaged stream or a failed read is IFL_E_INPUT; errors
- * name the file. After an error only ifl_unpack_close may follow. */
+ * end of the file, and again after it. A damaged stream or a failed read is IFL_E_INPUT, and
+ * memory may run out; errors name the file. After an error `bytes` and *n say nothing, and only
+ * ifl_unpack_close may follow. */
 int ifl_unpack(struct ifl_unpacker *unpacker, void *bytes, size_t cap, size_t *n,
                struct ifl_error *error);
 

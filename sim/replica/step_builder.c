@@ -7,7 +7,8 @@
  *   step_lists.c     show lists
  *
  * Everything here happens within one plan. A refusal changes nothing. A breach of the contract is
- * noted once, after which every call refuses until the plan returns and the run ends. */
+ * noted once. From then on verdicts and changes are refused, until the plan returns and the run
+ * ends. */
 #include "replica/step_builder.h"
 
 #include "inflight/random.h"
