@@ -212,11 +212,14 @@ void slopes_newton(const struct slopes *slopes, const struct fit *fit, enum late
 
 /* ---- intervals ---- */
 
-/* V = B^-1 M B^-T. */
+/* V = B^-1 M B^-T. Scores at the fitted values are too small, as the fit has followed each span in
+ * part. The jackknife's correction divides the score of span s by 1 - h_s (MacKinnon and White,
+ * Journal of Econometrics 29, 1985, HC3; Cameron and Miller, Journal of Human Resources 50, 2015,
+ * section VI, for groups of rows); h_s, which add up to k, are taken as equal. */
 static void fill_sandwich(const gsl_matrix *scores, const gsl_matrix *inverse, gsl_matrix *cov)
 {
     const size_t k = inverse->size1, n_spans = scores->size1;
-    const double small = (double)n_spans / (double)(n_spans - k);
+    const double kept = 1 - (double)k / (double)n_spans, small = 1 / (kept * kept);
     gsl_matrix *filling = gsl_matrix_alloc(k, k), *half = gsl_matrix_alloc(k, k);
     gsl_blas_dgemm(CblasTrans, CblasNoTrans, small, scores, scores, 0, filling);
     gsl_blas_dgemm(CblasNoTrans, CblasNoTrans, 1, inverse, filling, 0, half);
