@@ -12,21 +12,11 @@
 static const struct command {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {{"run", cli_run},
-                {"capacity", cli_capacity},
-                {"trace", cli_trace},
-                {"model", cli_model},
-                {"calibrate", cli_calibrate},
-                {"fit", cli_fit},
-                {"identify", cli_identify},
-                {"validate", cli_validate},
-                {"import", cli_import},
-                {"export", cli_export},
-                {"compare", cli_compare},
-                {"plot", cli_plot},
-                {"report", cli_report},
-                {"table", cli_table},
-                {"list", cli_list}};
+} commands[] = {{"run", cli_run},           {"capacity", cli_capacity},   {"trace", cli_trace},
+                {"model", cli_model},       {"calibrate", cli_calibrate}, {"fit", cli_fit},
+                {"identify", cli_identify}, {"validate", cli_validate},   {"import", cli_import},
+                {"export", cli_export},     {"compare", cli_compare},     {"plot", cli_plot},
+                {"report", cli_report},     {"table", cli_table},         {"list", cli_list}};
 enum { N_COMMANDS = sizeof commands / sizeof *commands };
 
 static int fail_unknown(const char *word)
