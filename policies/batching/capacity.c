@@ -89,12 +89,11 @@ static inline bool seats_are_taken(const struct capacity *p, const struct ifl_vi
            !(p->ahead && seats_are_free_ahead(p, view, step));
 }
 
-/* True if a paused request has its prompt again and decodes what it had decoded before. With equal
- * progress it is one of the prompts, with a token to go. */
+/* True if a paused request has its prompt again and decodes what it had decoded before. */
 static bool decodes_again(const struct capacity *p, const struct ifl_request *r)
 {
-    return p->paused_prompt_tokens > 0 && p->chunking != CHUNKING_EQUAL && r->n_preempted > 0 &&
-           !ifl_decodes(r) && ifl_n_computed(r) >= p->paused_prompt_tokens;
+    return p->paused_prompt_tokens > 0 && r->n_preempted > 0 && !ifl_decodes(r) &&
+           ifl_n_computed(r) >= p->paused_prompt_tokens;
 }
 
 /* Tokens that r has to compute before its next token, or before it decodes again. */
@@ -152,7 +151,8 @@ static void continue_prompts(const struct capacity *p, const struct ifl_view *vi
 {
     if (p->paused_prompt_tokens > 0)
         continue_some(p, view, step, true);
-    continue_some(p, view, step, false);
+    if (p->chunking != CHUNKING_EQUAL)
+        continue_some(p, view, step, false);
 }
 
 /* ---- equal progress ---- */
@@ -163,10 +163,12 @@ struct contexts { /* walk over prompts on the device: begun before this plan, th
     size_t i_started;
 };
 
-static const struct ifl_request *next_context(struct contexts *of)
+static const struct ifl_request *next_context(const struct capacity *p, struct contexts *of)
 {
     const struct ifl_requests started = ifl_started(of->step);
     const struct ifl_request *r = ifl_next(of->step, IFL_IN_PREFILL, &of->cursor);
+    while (r && decodes_again(p, r))
+        r = ifl_next(of->step, IFL_IN_PREFILL, &of->cursor);
     while (!r && of->i_started < started.n) {
         const struct ifl_request *s = started.of[of->i_started++];
         r = s->state == IFL_RUNNING && !ifl_decodes(s) ? s : NULL;
@@ -179,7 +181,7 @@ static int64_t tokens_at_level(const struct capacity *p, struct ifl_step *step, 
     struct contexts contexts = {.step = step};
     const struct ifl_request *r;
     int64_t n = 0;
-    while ((r = next_context(&contexts)))
+    while ((r = next_context(p, &contexts)))
         n += ifl_min(todo_of(p, r), level);
     return n;
 }
@@ -208,9 +210,9 @@ static void progress_equally(const struct capacity *p, const struct ifl_view *vi
            tokens_at_level(p, step, level + unit) > tokens_at_level(p, step, level))
         level += unit;
     int64_t spare = left - tokens_at_level(p, step, level), spare_after = spare;
-    while ((r = next_context(&again)))
+    while ((r = next_context(p, &again)))
         (void)grown(ifl_min(todo_of(p, r), level), todo_of(p, r), unit, &spare_after);
-    while ((r = next_context(&contexts))) {
+    while ((r = next_context(p, &contexts))) {
         const int32_t todo = todo_of(p, r);
         const int32_t n = grown(ifl_min(todo, level), todo, unit, &spare);
         ifl_give(step, r, grown(n, todo, unit, &spare_after), 0);
@@ -308,12 +310,15 @@ static bool pass_waiting(const struct capacity *p, const struct ifl_view *view,
     return p->chunking != CHUNKING_NONE;
 }
 
-/* True if r was paused in this plan, or cannot start: no request behind it may start. */
+/* True if r was paused in this plan, or cannot start: no request behind it may start. A plan made
+ * ahead may have paused one that had ended, which is on no list any more; as the last to run it
+ * stood before all that wait, first come, first served. */
 static bool must_wait(const struct capacity *p, const struct ifl_view *view, struct ifl_step *step,
                       const struct ifl_request *r, struct walk *walk)
 {
-    return ifl_gave_way_now(view, step, r) ||
-           (walk->joins && !pass_waiting(p, view, step, r, walk));
+    if (ifl_gave_way_now(view, step, r) || (p->ahead && step->n_preempted > 0))
+        return true;
+    return walk->joins && !pass_waiting(p, view, step, r, walk);
 }
 
 /* No further request starts. The walk goes on while running requests are left, which still get
@@ -391,17 +396,29 @@ static void promise(const struct capacity *p, const struct ifl_view *view, struc
         ifl_promise(step, INT32_MAX, IFL_NEVER, 0);
 }
 
+/* Most blocks that requests take to decode again: they rank among the decodes, so that the walk is
+ * made if there are fewer. */
+static int32_t n_blocks_to_decode_again(const struct capacity *p, struct ifl_step *step)
+{
+    struct ifl_cursor cursor = {{0}};
+    const struct ifl_request *r;
+    int32_t n = 0;
+    while (p->paused_prompt_tokens > 0 && (r = ifl_next(step, IFL_IN_PREFILL, &cursor)))
+        n += decodes_again(p, r) ? ifl_need(step, r, ifl_n_computed(r) + 1) : 0;
+    return n;
+}
+
 static void make_plan(const struct capacity *p, const struct ifl_view *view, struct ifl_step *step,
                       int64_t since_ns)
 {
     if (paused_one_is_next(view, step) || prompt_has_begun(p, view, step) ||
-        !ifl_schedule_ready(step, 0)) {
+        !ifl_schedule_ready(step, n_blocks_to_decode_again(p, step))) {
         walk_everyone(p, view, step, since_ns);
         if (hides(step, since_ns))
             ifl_wake(step, view->now_ns);
         return;
     }
-    if (p->chunking != CHUNKING_EQUAL && (size_t)step->n_requests < view->n_running)
+    if ((size_t)step->n_requests < view->n_running)
         continue_prompts(p, view, step);
     if (view->n_swapped > 0 && step->n_preempted == 0)
         ifl_return_swapped(step, p->max_seqs);

@@ -37,17 +37,23 @@ static const struct ifl_param params[] = {
      "until it leaves (TensorRT-LLM)"},
 };
 
-static bool eligible(const struct tail *p, const struct ifl_request *r)
+static bool is_at_limit(const struct ifl_view *view, const struct ifl_request *r)
 {
-    return r->state == IFL_RUNNING && (ifl_n_now(r) == 0 || p->scheduled == SCHEDULED_UNDO) &&
-           !(p->spares_ended && ifl_n_out(r) >= r->n_max_new);
+    return ifl_n_out(r) >= r->n_max_new || ifl_n_tokens(r) >= view->limits->max_model_tokens;
 }
 
-static const struct ifl_request *last_started(const struct tail *p, struct ifl_step *step)
+static bool eligible(const struct tail *p, const struct ifl_view *view, const struct ifl_request *r)
+{
+    return r->state == IFL_RUNNING && (ifl_n_now(r) == 0 || p->scheduled == SCHEDULED_UNDO) &&
+           !(p->spares_ended && is_at_limit(view, r));
+}
+
+static const struct ifl_request *last_started(const struct tail *p, const struct ifl_view *view,
+                                              struct ifl_step *step)
 {
     const struct ifl_requests running = ifl_running(step);
     for (size_t i = running.n; i-- > 0;)
-        if (eligible(p, running.of[i]))
+        if (eligible(p, view, running.of[i]))
             return running.of[i];
     return NULL;
 }
@@ -55,12 +61,12 @@ static const struct ifl_request *last_started(const struct tail *p, struct ifl_s
 /* The search ends at the needy request if scheduled requests are spared: the batching module has
  * visited those that rank before it. They are spared, too, even if they got no tokens, as prompts
  * do while decodes are served. */
-static const struct ifl_request *last_ranked(const struct tail *p, struct ifl_step *step,
-                                             const struct ifl_request *needy)
+static const struct ifl_request *last_ranked(const struct tail *p, const struct ifl_view *view,
+                                             struct ifl_step *step, const struct ifl_request *needy)
 {
     const struct ifl_request *last;
     for (size_t i = 0; (last = ifl_last_ranked(step, i)); i++) {
-        if (eligible(p, last))
+        if (eligible(p, view, last))
             return last;
         if (last == needy && p->scheduled == SCHEDULED_KEEP)
             return NULL;
@@ -80,11 +86,11 @@ static struct ifl_victim pick(const void *self, const struct ifl_view *view, str
                               const struct ifl_request *needy)
 {
     const struct tail *p = self;
-    (void)view;
     if (p->fate == FATE_NEVER)
         return (struct ifl_victim){NULL, IFL_KEEP, IFL_FRONT};
-    const struct ifl_request *last =
-        p->tail_of == TAIL_OF_RANKED ? last_ranked(p, step, needy) : last_started(p, step);
+    const struct ifl_request *last = p->tail_of == TAIL_OF_RANKED
+                                         ? last_ranked(p, view, step, needy)
+                                         : last_started(p, view, step);
     const struct ifl_request *victim = last ? last : needy;
     if (victim->state != IFL_RUNNING)
         return (struct ifl_victim){NULL, IFL_KEEP, IFL_FRONT};
