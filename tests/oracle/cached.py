@@ -204,7 +204,7 @@ class VllmV1AsyncCached(VllmV1Cached, VllmV1Async):
             self.keep(r, r.computed if r.decodes else r.computed + n)
 
     def recompute(self, step, r):
-        n_known = r.computed - (r in self.in_flight and r not in step.tokens and r not in self.overrun)
+        n_known = r.computed - (r in self.in_flight and r not in step.tokens and r not in step.for_nothing)
         for block in r.table[n_known // self.s['block_tokens']:]:
             self.pool.forget(block)
         VllmV1Async.recompute(self, step, r)

@@ -56,7 +56,7 @@ class Step:
         self.preempted = 0
         self.blocks_out = self.blocks_in = 0
         self.moved = False      # something was dropped or preempted
-        self.for_nothing = False    # it computes tokens that no request receives
+        self.for_nothing = []   # ended requests that decode once more: tokens that no request receives
 
     @property
     def empty(self):
@@ -64,7 +64,8 @@ class Step:
 
     @property
     def n_tokens(self):
-        return sum(n * (r.samples if r.decodes else 1) for r, n in self.tokens.items())
+        given = sum(n * (r.samples if r.decodes else 1) for r, n in self.tokens.items())
+        return given + len(self.for_nothing)
 
 
 class Scheduler:

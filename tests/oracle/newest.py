@@ -22,7 +22,7 @@ class Rules(VllmV1):
 
     def __init__(self, settings):
         super().__init__(settings)
-        self.let_in, self.whole_budget = [], settings['budget']
+        self.let_in = []
 
     def arrive(self, r):
         """The server knows ended requests and first tokens at once, before the scheduler does."""
@@ -49,7 +49,7 @@ class Rules(VllmV1):
         if n <= 1:
             return 0
         if threshold and self.s['adapts'] == 'true':
-            return max(threshold, self.whole_budget // n)
+            return max(threshold, self.s['budget'] // n)
         return threshold
 
 

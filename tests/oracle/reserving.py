@@ -1,5 +1,6 @@
 """Engines that estimate the memory of a whole request before they start it: TGI, LightLLM, TensorRT-LLM."""
 
+from ahead import PlannedAhead
 from machine import Scheduler
 
 
@@ -237,15 +238,19 @@ class TrtNoEvict(Reserving):
     def unit(self):
         return self.s['unit'] or self.s['block_tokens']
 
+    def todo(self, r):
+        """Tokens of the prompt that are not computed."""
+        return r.todo
+
     def share(self, r, left):
         """A whole prompt, or a chunk of whole units; the last chunk may be shorter."""
         unit = self.unit
-        if r.todo <= left:
-            return r.todo
+        if self.todo(r) <= left:
+            return self.todo(r)
         return max(0, left // unit * unit) if self.s['chunking'] == 'first-come' else 0
 
     def too_long(self, r):
-        return self.s['chunking'] == 'none' and r.todo > self.s['budget']
+        return self.s['chunking'] == 'none' and self.todo(r) > self.s['budget']
 
     def may_join(self):
         return True
@@ -263,7 +268,7 @@ class TrtNoEvict(Reserving):
             self.give(step, r, n)
 
     def first_units(self, contexts):
-        return sum(min(r.todo, self.unit) for r in contexts)
+        return sum(min(self.todo(r), self.unit) for r in contexts)
 
     def join_for_a_unit(self, step, contexts, left):
         """Admits waiting requests, in order, while a first unit of each fits beside those of the contexts."""
@@ -286,7 +291,7 @@ class TrtNoEvict(Reserving):
         while grown:
             grown = False
             for r in contexts:
-                more = min(self.unit, r.todo - chunk[r])
+                more = min(self.unit, self.todo(r) - chunk[r])
                 if more and sum(chunk.values()) + more <= left:
                     chunk[r] += more
                     grown = True
@@ -330,9 +335,13 @@ class TrtMaxUtilization(TrtNoEvict):
         self.waiting.append(r)
         self.waiting.sort(key=lambda r: (r.arrival, r.number))
 
+    def generates(self, r):
+        """True of a request that takes a token a step: its prompt is computed."""
+        return r.decodes
+
     def left_for_contexts(self, step, ahead):
         """The budget left for contexts; a token is set aside for each decode that is still to be planned."""
-        decoding = sum(1 for other in ahead if other in self.running and other.decodes)
+        decoding = sum(1 for other in ahead if other in self.running and self.generates(other))
         return self.s['budget'] - step.n_tokens - decoding
 
     def finds_room(self, step, r, need, active):
@@ -351,11 +360,11 @@ class TrtMaxUtilization(TrtNoEvict):
         """False ends the plan. A request without tokens ends only the admissions behind it (`joins`)."""
         equal = self.s['chunking'] == 'equal-progress'
         left = self.left_for_contexts(step, active)
-        contexts = [other for other in self.running if not other.decodes]
+        contexts = [other for other in self.running if not self.generates(other)]
         tokens = self.share(r, left)
         if len(self.running) >= self.s['max_seqs']:
             return False
-        need = self.blocks_for(r.tokens)
+        need = self.blocks_for(self.todo(r))
         if self.too_long(r):
             self.drop(step, r, 'failed' if r.first_scheduled is not None else 'rejected')
             return True
@@ -374,7 +383,7 @@ class TrtMaxUtilization(TrtNoEvict):
 
     def go_on(self, step, r, active):
         """False if the request was paused."""
-        if r.decodes:
+        if self.generates(r):
             if not self.finds_room(step, r, self.lacks(r, r.computed + 1), active):
                 return False
             self.take(r, self.lacks(r, r.computed + 1))
@@ -398,5 +407,50 @@ class TrtMaxUtilization(TrtNoEvict):
             elif self.joins and not self.start(step, r, active):
                 break
         if self.s['chunking'] == 'equal-progress':
-            contexts = [r for r in self.running if not r.decodes]
+            contexts = [r for r in self.running if not self.generates(r)]
             self.grow_equally(step, contexts, self.s['budget'] - step.n_tokens)
+
+
+class GenerationToComplete(PlannedAhead):
+    """tensorrt_llm/_torch/pyexecutor/py_executor.py of 1.2, _executor_loop_overlap. A request that reaches its limit with
+    the step in flight is GENERATION_TO_COMPLETE: the capacity scheduler passes it over, so that it has no seat and does
+    not pause, and its blocks are not free yet."""
+
+    def plan_unknowing(self, step):
+        to_complete = [r for r in self.ended_now if self.at_limit(r)]
+        self.running = [r for r in self.running if r not in to_complete]
+        super().plan_unknowing(step)
+        self.running += to_complete     # what is learnt next takes them off
+
+
+class Trt12NoEvict(GenerationToComplete, TrtNoEvict):
+    preset = 'trtllm-1.2-no-evict'
+
+
+class Trt12MaxUtilization(GenerationToComplete, TrtMaxUtilization):
+    """LlmRequest::pause(max_input_len): of a paused request no more tokens than that are its prompt. The others it
+    generates again, a token a step, and these are not sent."""
+    preset = 'trtllm-1.2-max-utilization'
+
+    @staticmethod
+    def draw(rng):
+        settings = {**TrtMaxUtilization.draw(rng), 'kept': rng.choice([0, 1, 4, 10, 2048])}
+        # a model so short that many an answer ends at its length, while others lack a block
+        short = {'max_model_len': 10, 'block_tokens': 1, 'num_blocks': rng.randint(12, 24)}
+        return {**settings, **rng.choice([{}, {}, short])}
+
+    keys = {**TrtMaxUtilization.keys, 'kept': 'serving.batching.paused_prompt_tokens'}
+
+    @staticmethod
+    def more_sets(settings):
+        return {'serving.admit.paused_prompt_tokens': settings['kept']}
+
+    def prompt(self, r):
+        """The tokens that are its prompt since it was last paused."""
+        return min(r.tokens, self.s['kept']) if r.preemptions and self.s['kept'] else r.tokens
+
+    def generates(self, r):
+        return r.decodes or r.computed >= self.prompt(r)
+
+    def todo(self, r):
+        return self.prompt(r) - r.computed

@@ -6,6 +6,7 @@ configuration.
 
 import random
 
+from ahead import PlannedAhead
 from machine import EngineFails, Scheduler
 
 
@@ -252,93 +253,17 @@ class VllmV1(Scheduler):
             self.admit_waiting(step)
 
 
-class VllmV1Async(VllmV1):
-    """vllm/v1/engine/core.py, step_with_batch_queue: a step is planned when the previous one begins, without that
-    one's results:
-    - a request that ends in it is still in the running list; it gets no tokens if it has reached its declared limit
-      (async_scheduler.py);
-    - a request that arrives during it is not in the queue."""
+class VllmV1Async(PlannedAhead, VllmV1):
+    """vllm/v1/engine/core.py, step_with_batch_queue; a request gets no tokens if it has reached its declared limit
+    (async_scheduler.py)."""
     preset = 'vllm-v1-2026-08-async'
 
     @staticmethod
     def columns(rng, prompt, output):
         return {'max_tokens': output + rng.choice([0] * 15 + [3])}
 
-    def __init__(self, settings):
-        super().__init__(dict(settings))
-        self.door, self.ended_now = [], []      # arrivals and ends that are not known yet
-        self.last_begin = -1
-        self.overrun = []                       # ended requests that decode once more
-
-    def arrive(self, r):
-        before = len(self.waiting)
-        super().arrive(r)
-        if len(self.waiting) > before:
-            self.door.append(self.waiting.pop())
-
     def amount(self, r, step):
-        if r in self.ended_now and (r.out >= r.max_new or r.tokens >= self.s['max_model_len']):
-            return 0
-        return super().amount(r, step)
-
-    def give(self, step, r, n):
-        if r not in self.ended_now:
-            super().give(step, r, n)
-        else:
-            self.overrun.append(r)
-            self.s['budget'] -= 1
-
-    def recompute(self, step, r):
-        """A request that has ended can be the victim like any other, and does not return to the queue."""
-        if r not in self.ended_now:
-            return super().recompute(step, r)
-        if r in self.overrun:
-            self.overrun.remove(r)
-            self.s['budget'] += 1
-        self.running.remove(r)
-        self.release(r)
-        self.ended_now.remove(r)
-        step.moved = True
-
-    def learn(self):
-        """Applies the results of the step in flight."""
-        for r in self.ended_now:
-            self.running.remove(r)
-            self.release(r)
-        self.ended_now = []
-        self.waiting += self.door
-        self.door = []
-
-    def plan(self, step):
-        budget = self.s['budget']
-        self.overrun = []
-        known = [r for r in self.door if r.arrival <= self.last_begin]
-        self.waiting += known
-        self.door = [r for r in self.door if r not in known]
-        super().plan(step)
-        step.for_nothing = bool(self.overrun)
-        if step.empty and not step.moved:
-            self.learn()
-            super().plan(step)
-        self.learn()
-        self.s['budget'] = budget
-
-    def padding(self, step):
-        return 0, len(self.overrun), sum(r.tokens for r in self.overrun)
-
-    def started(self, step):
-        super().started(step)
-        self.last_begin = self.now
-
-    def end(self, step, begin, end):
-        running = list(self.running)
-        super().end(step, begin, end)
-        self.ended_now = [r for r in running if r not in self.running]
-        self.running = running
-
-    def release(self, r):
-        if r.finish is None or r in self.ended_now:
-            super().release(r)
+        return 0 if r in self.ended_now and self.at_limit(r) else super().amount(r, step)
 
 
 class VllmV1May2025(VllmV1):
