@@ -341,7 +341,7 @@ int step_log_read(const char *name, struct step_log *log, struct ifl_error *erro
     free(reader.last);
     if (rc < 0)
         step_log_free(log);
-    for (size_t i = 0; rc == 0 && i < log->n_steps; i++)
+    for (size_t i = 0; rc == 0 && log->parts && i < log->n_steps; i++)
         qsort(log->parts + log->steps[i].first_part, log->steps[i].n_parts, sizeof *log->parts,
               step_part_order);
     return rc;
