@@ -19,11 +19,6 @@ struct comparing {
 
 /* ---- a point's differences ---- */
 
-static bool is_number(const struct column *column)
-{
-    return column->type == COLUMN_COUNT || column->type == COLUMN_REAL;
-}
-
 static int find_metric(struct comparing *c, size_t group, const char *metric,
                        struct ifl_error *error)
 {
@@ -44,7 +39,7 @@ static int find_all(struct comparing *c, size_t group, struct ifl_error *error)
     int code = IFL_OK;
     c->n = 0;
     for (size_t i = 0; i < n_summary_columns && !code; i++)
-        if (is_number(&summary_columns[i]))
+        if (column_is_number(&summary_columns[i]))
             code = find_metric(c, group, summary_columns[i].name, error);
     for (int latency = 0; latency < N_LATENCIES && c->requests.n > 0; latency++) {
         struct finding *finding = &c->findings[c->n++];

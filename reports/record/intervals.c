@@ -68,11 +68,6 @@ static int write_column(struct whole_file *file, const struct ifl_ensemble *ense
     return IFL_OK;
 }
 
-static bool is_number(const struct column *column)
-{
-    return column->type == COLUMN_COUNT || column->type == COLUMN_REAL;
-}
-
 int ifl_write_intervals(const struct ifl_ensemble *ensemble, const char *path,
                         struct ifl_error *error)
 {
@@ -85,7 +80,7 @@ int ifl_write_intervals(const struct ifl_ensemble *ensemble, const char *path,
         rc = whole_write(&file, "point,metric,value,members,mean,p05,p50,p95\n", error);
     const size_t n_columns = summary_columns_of(ensemble->nominal);
     for (size_t c = 0; rc == IFL_OK && c < n_columns; c++)
-        if (is_number(&summary_columns[c]) && ensemble->n > 0)
+        if (column_is_number(&summary_columns[c]) && ensemble->n > 0)
             rc = write_column(&file, ensemble, &summary_columns[c], value, error);
     rc = whole_finish(&file, rc, error);
     free(value);

@@ -88,11 +88,6 @@ static struct ifl_interval estimate(const struct group *group, const struct colu
     return ifl_interval_95(group->sample, n);
 }
 
-static bool is_number(const struct column *column)
-{
-    return column->type == COLUMN_COUNT || column->type == COLUMN_REAL;
-}
-
 /* ---- the means as a summary ---- */
 
 static void average(const struct group *group, struct ifl_summary *summary)
@@ -103,7 +98,7 @@ static void average(const struct group *group, struct ifl_summary *summary)
     for (size_t i = 0; i < n_summary_columns; i++) {
         const struct column *column = &summary_columns[i];
         char *field = (char *)summary + column->offset;
-        if (!is_number(column))
+        if (!column_is_number(column))
             continue;
         const double mean = estimate(group, column).mean;
         const uint64_t count = mean >= 0 ? (uint64_t)(mean + 0.5) : 0;
@@ -152,7 +147,7 @@ static int write_head(struct whole_file *file, const struct ifl_points *runs, si
     at = row_word(row_word(at, "runs"), "saturated_runs");
     for (size_t i = 0; i < n_columns; i++) {
         char name[64];
-        if (!is_number(&summary_columns[i]))
+        if (!column_is_number(&summary_columns[i]))
             continue;
         snprintf(name, sizeof name, "%s_ci95", summary_columns[i].name);
         at = row_word(row_word(at, summary_columns[i].name), name);
@@ -174,7 +169,7 @@ static int write_group(struct whole_file *file, const struct group *group, size_
         at = row_text(at, group->values[key]);
     at = row_uint(row_uint(at, group->n_flown), group->n_saturated);
     for (size_t i = 0; i < n_columns; i++) {
-        if (!is_number(&summary_columns[i]))
+        if (!column_is_number(&summary_columns[i]))
             continue;
         const struct ifl_interval of = estimate(group, &summary_columns[i]);
         at = row_real(row_real(at, of.mean), of.half_width);

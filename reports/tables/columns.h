@@ -14,6 +14,11 @@ struct column {
     size_t offset;         /* in struct ifl_summary */
 };
 
+static inline bool column_is_number(const struct column *column)
+{
+    return column->type == COLUMN_COUNT || column->type == COLUMN_REAL;
+}
+
 extern const struct column summary_columns[];
 extern const size_t n_summary_columns;
 /* The leading columns, which every file has. The others count requests that left early, and stand

@@ -193,7 +193,7 @@ static const struct ifl_param serving_fields[] = {
 
 static const struct key_by_hand module_by_hand[] = {
     {"policy", "the name of a module, see `inflight list policies`", "the preset's",
-     "who decides; the keys beside it are its parameters (NAME alone: {policy: NAME})"},
+     "the module that decides; the keys beside it are its parameters (NAME alone: {policy: NAME})"},
 };
 
 static const struct key_by_hand admit_by_hand[] = {
@@ -303,7 +303,7 @@ static const struct ifl_param engine_fields[] = {
          "executor cuda: matrix products of up to 256 rows take the algorithm that is fastest when "
          "the engine opens; false: the library's first choice, the same in every run"),
     BOOL("spoil_free_blocks", engine.spoil_free_blocks, false,
-         "fill KV blocks that nobody owns with NaN, to find who reads them"),
+         "fill KV blocks that no request owns with NaN, to find what reads them"),
 };
 
 static const struct ifl_param parallel_fields[] = {
@@ -338,9 +338,8 @@ static const struct ifl_param news_fields[] = {
 
 static const struct ifl_param slo_fields[] = {
     REAL("ttft_s", ttft_slo_s, 0, 0, A_BILLION, "s",
-         "the first token of who brings no ttft_slo_s is due so soon: for goodput, and for "
-         "policies that "
-         "know deadlines; 0: no such goal"),
+         "the first token of a request without a ttft_slo_s is due so soon: for goodput, and for "
+         "policies that know deadlines; 0: no such goal"),
     REAL("tpot_s", tpot_slo_s, 0, 0, A_BILLION, "s",
          "the same for the mean gap between tokens and tpot_slo_s"),
 };

@@ -185,6 +185,17 @@ static bool is_required(const struct deployment_section *section)
     return false;
 }
 
+int deployment_fill_optional(struct deployment *deployment, struct ifl_error *error)
+{
+    int code = 0;
+    for (size_t i = 0; i < deployment_n_sections && code == 0; i++)
+        if (!is_required(&deployment_sections[i]))
+            code = fields_read(NULL, deployment_sections[i].name, deployment_sections[i].fields,
+                               deployment_sections[i].n_fields, NULL,
+                               (char *)deployment + deployment_sections[i].offset, error);
+    return code;
+}
+
 static int lay_section(const struct node *root, const char *where,
                        const struct deployment_section *section, const struct deployment *before,
                        struct deployment *deployment, struct ifl_error *error)
@@ -296,13 +307,7 @@ int deployment_read_old(const struct node *root, struct deployment *deployment,
                                            .seq_s = old.seq_us / 1e6,
                                            .floor_s = old.floor_ms / 1e3,
                                            .eager = old.eager};
-    int code = 0;
-    for (size_t i = 0; i < deployment_n_sections && code == 0; i++)
-        if (!is_required(&deployment_sections[i]))
-            code = fields_read(NULL, deployment_sections[i].name, deployment_sections[i].fields,
-                               deployment_sections[i].n_fields, NULL,
-                               (char *)deployment + deployment_sections[i].offset, error);
-    return code;
+    return deployment_fill_optional(deployment, error);
 }
 
 /* ---- writing ---- */
@@ -314,23 +319,18 @@ static void write_remark(remark_fn *remark, void *context, const char *section, 
     fprintf(out, text ? "  # %s\n" : "\n", text);
 }
 
-/* True if the section need not be written: it was never filled, or all is at its default. */
+/* True if the section need not be written. */
 static bool is_absent(const struct deployment_section *section, const struct deployment *deployment)
 {
     char is[64], dflt[64];
-    bool unfilled = true, at_defaults = true;
-    for (size_t i = 0; i < section->n_fields; i++) {
+    bool absent = !is_required(section);
+    for (size_t i = 0; i < section->n_fields && absent; i++) {
         const struct ifl_param *field = &section->fields[i];
-        const char *values = (const char *)deployment + section->offset;
-        field_print(field, values, is, sizeof is);
+        field_print(field, (const char *)deployment + section->offset, is, sizeof is);
         field_print_default(field, dflt, sizeof dflt);
-        unfilled =
-            unfilled && (field->type == IFL_REAL
-                             ? *(const double *)(const void *)(values + field->offset) == 0
-                             : *(const int32_t *)(const void *)(values + field->offset) == 0);
-        at_defaults = at_defaults && strcmp(is, dflt) == 0;
+        absent = strcmp(is, dflt) == 0;
     }
-    return !is_required(section) && (unfilled || at_defaults);
+    return absent;
 }
 
 /* Below `indent` blanks. */

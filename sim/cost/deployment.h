@@ -110,6 +110,9 @@ int deployment_lay(const struct node *map, const char *where, const char *beside
 int deployment_find(const struct node *map, const char *beside, char path[512],
                     struct ifl_error *error);
 
+/* Fills the sections that a whole deployment may lack with their defaults. */
+int deployment_fill_optional(struct deployment *deployment, struct ifl_error *error);
+
 /* ---- the sections `host` and `memory` that profiles had before, in microseconds ---- */
 
 extern const char *const deployment_old_sections[]; /* NULL-ended */

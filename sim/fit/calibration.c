@@ -234,7 +234,7 @@ static int set_peaks(const struct table *table, struct platform *platform, struc
     };
     const struct gpu_profile *gpu = &platform->hardware.gpu;
     if (gpu->peak_tflops > 0 && gpu->memory_gb_per_s > 0 && gpu->n_sms > 0 && gpu->memory_gib > 0)
-        return 0;
+        return deployment_fill_optional(&platform->deployment, error);
     return ifl_fail_at(error, table->path, 1, 0,
                        "the sheet lacks ceiling_copy, ceiling_gemm or the remarks \"# units: N\" "
                        "and \"# memory_gib: N\", expected them all, or --like");

@@ -57,8 +57,10 @@ static int64_t next_arrival_ns(const struct news *news)
 
 int64_t news_next_ns(const struct news *news)
 {
-    const int64_t arrival_ns = news_are_old(news) ? next_arrival_ns(news) : IFL_NEVER;
-    return news_are_old(news) ? ifl_min(news->next_take_ns, arrival_ns) : IFL_NEVER;
+    if (!news_are_old(news))
+        return IFL_NEVER;
+    const int64_t arrival_ns = next_arrival_ns(news);
+    return ifl_min(news->next_take_ns, arrival_ns);
 }
 
 static void take(struct news *news)
@@ -92,8 +94,7 @@ bool news_hear(struct news *news, int64_t now_ns, struct ifl_load *loads)
     if (!news_are_old(news))
         return false;
     for (int64_t at_ns; (at_ns = news_next_ns(news)) <= now_ns;) {
-        const bool takes = news->next_take_ns == at_ns;
-        if (takes)
+        if (news->next_take_ns == at_ns)
             take(news);
         if (next_arrival_ns(news) <= at_ns) {
             arrive(news, loads);

@@ -23,9 +23,7 @@ static void note_lost(const struct replica *replica, struct live_request *r)
 static void leave_host(struct replica *replica, struct live_request *r)
 {
     note_lost(replica, r);
-    step_remove_swapped(replica, r);
-    kv_release(&replica->kv.host, r->pub.n_host_blocks, r->blocks);
-    r->pub.n_host_blocks = 0;
+    step_leave_host(replica, r);
 }
 
 /* The tokens of a step in flight are computed: those of a prompt are counted, and its whole blocks

@@ -51,5 +51,7 @@ void step_reject(struct ifl_step *step, const struct ifl_request *request);
 void step_refuse(struct ifl_step *step, const struct ifl_request *request, const char *why);
 /* Takes r off the list of swapped requests. */
 void step_remove_swapped(struct replica *replica, struct live_request *r);
+/* The same, and gives back its blocks in host memory. */
+void step_leave_host(struct replica *replica, struct live_request *r);
 
 #endif

@@ -11,6 +11,13 @@ void step_remove_swapped(struct replica *replica, struct live_request *r)
     replica_note_rank(replica, RANKED_SWAPPED, r);
 }
 
+void step_leave_host(struct replica *replica, struct live_request *r)
+{
+    step_remove_swapped(replica, r);
+    kv_release(&replica->kv.host, r->pub.n_host_blocks, r->blocks);
+    r->pub.n_host_blocks = 0;
+}
+
 /* ---- preemption ---- */
 
 /* True if this plan has started r: preempting r takes the start back. */
@@ -220,9 +227,7 @@ static void take_off(struct replica *replica, struct live_request *r)
     if (r->pub.state == IFL_WAITING) {
         waiting_leave(&replica->here.waiting, r);
     } else if (r->pub.state == IFL_SWAPPED) {
-        step_remove_swapped(replica, r);
-        kv_release(&replica->kv.host, r->pub.n_host_blocks, r->blocks);
-        r->pub.n_host_blocks = 0;
+        step_leave_host(replica, r);
     } else {
         replica_settle_keys(replica);
         step_sync(replica, r);
