@@ -210,18 +210,28 @@ static const struct {
 enum { N_CRASHES = sizeof crashes / sizeof *crashes };
 static struct sigaction was[N_CRASHES];
 
-/* Ends with the former action: the signal is raised again, and delivered when this handler returns,
- * with the address of the crash. */
-static void on_crash(int number)
+static void tell_crash(const char *words)
 {
     struct line line;
+    begin(&line);
+    blame(&line, " crashed in ", "crashed outside of the calls of plug-ins and engines");
+    add(&line, words);
+    say(&line);
+}
+
+/* Ends with the former action: the signal is raised again, and delivered when this handler returns,
+ * with the address of the crash. Of threads that crash together only the first one tells; the
+ * others leave it the time that this takes. */
+static void on_crash(int number)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
     int i = 0;
     while (i < N_CRASHES - 1 && crashes[i].number != number)
         i++;
-    begin(&line);
-    blame(&line, " crashed in ", "crashed outside of the calls of plug-ins and engines");
-    add(&line, crashes[i].words);
-    say(&line);
+    if (!atomic_flag_test_and_set(&told))
+        tell_crash(crashes[i].words);
+    else
+        sleep(1);
     sigaction(number, &was[i], NULL);
     raise(number);
 }

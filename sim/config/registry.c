@@ -161,6 +161,8 @@ static const char *check_policy(const struct ifl_policy *policy)
                "are in its ops";
     if (module_is_of_cluster(policy->kind) && policy->request_bytes > 0)
         return "has request_bytes, and a module of the cluster has no part of a request";
+    if (policy->kind != IFL_ROUTE && policy->replica_bytes > 0)
+        return "has replica_bytes, and only a router has a part of each replica";
     for (size_t i = 0; i < policy->n_params; i++) {
         const char *wrong = check_param(&policy->params[i], policy->params_bytes);
         for (size_t j = 0; j < i && !wrong; j++)

@@ -48,7 +48,7 @@ struct plan {
     struct ifl_padding padding;              /* stays while the promise holds */
     bool pads_for_ended;                     /* the step computes for requests that have ended */
     bool broken;                             /* a policy broke the contract; `error` is filled */
-    bool answering; /* a module has been asked by the plan and has not answered yet */
+    const struct ifl_policy *answering;      /* asked by the plan, and has not answered yet; NULL */
     struct ifl_error error;
 };
 
@@ -77,8 +77,8 @@ static inline void plan_ask(struct plan *plan, enum ifl_kind kind)
 {
     plan->step.asked |= 1u << kind;
 }
-/* A module is asked on behalf of the plan, or has answered. */
-static inline void plan_set_answering(struct plan *plan, bool answering)
+/* A module is asked on behalf of the plan, or has answered (NULL). */
+static inline void plan_set_answering(struct plan *plan, const struct ifl_policy *answering)
 {
     plan->answering = answering;
 }

@@ -16,15 +16,21 @@
 #include "replica/step_limits.h"
 #include "replica/step_lists.h"
 
-void step_breach(struct replica *replica, const char *what)
+void step_breach_by(struct replica *replica, const struct ifl_policy *by, const char *what)
 {
     struct ifl_error error;
     if (replica->plan.broken)
         return;
     ifl_fail(&error, IFL_E_POLICY, "policy %s broke its contract in step %llu at %.9f s: %s",
-             replica->fixed.modules[IFL_BATCHING].policy->name,
-             (unsigned long long)replica->view.step, ifl_s_from_ns(replica->view.now_ns), what);
+             by->name, (unsigned long long)replica->view.step, ifl_s_from_ns(replica->view.now_ns),
+             what);
     plan_break(&replica->plan, &error);
+}
+
+void step_breach(struct replica *replica, const char *what)
+{
+    const struct ifl_policy *answering = replica->plan.answering;
+    step_breach_by(replica, answering ? answering : step_planner(replica), what);
 }
 
 static int32_t op_need(struct ifl_step *step, const struct ifl_request *r, int32_t hold_tokens)
@@ -88,10 +94,11 @@ static enum ifl_verdict op_load(struct ifl_step *step, const struct ifl_request 
 {
     (void)r;
     (void)way;
-    if (n > 0)
-        step_breach(replica_of(step),
-                    "it loads K/V from below the device, where this version keeps none");
-    return IFL_YES;
+    if (n == 0)
+        return IFL_YES;
+    step_breach(replica_of(step),
+                "it loads K/V from below the device, where this version keeps none");
+    return IFL_WAIT;
 }
 
 static int32_t op_adapter_users(struct ifl_step *step, uint32_t adapter)

@@ -5,8 +5,12 @@
 
 #include "replica/replica_parts.h"
 
-/* Notes that the policy has broken its contract; the first breach counts. */
+/* Notes that a module has broken its contract; the first breach counts. It is the module that the
+ * plan has asked and that has not answered, or else the batching module. */
 IFL_COLD void step_breach(struct replica *replica, const char *what);
+/* Likewise, of a module that has answered. */
+IFL_COLD void step_breach_by(struct replica *replica, const struct ifl_policy *by,
+                             const char *what);
 /* Remembers why r does not move on. Of several refusals in a plan the last one counts, for each
  * state. */
 static inline void step_note_refusal(struct replica *replica, const struct ifl_request *r,

@@ -16,7 +16,7 @@ static inline bool step_has_room(const struct replica *replica)
 }
 
 static const char step_no_room[] = "it starts and preempts the same requests over and over";
-static const char step_no_question[] = "a module that it asked puts the question back";
+static const char step_no_question[] = "it answers a question of the plan with a question";
 
 /* Blocks that a question leaves aside: from none to all that there are. */
 static inline int32_t step_spare(const struct replica *replica, int32_t spare_blocks)

@@ -150,25 +150,34 @@ static bool others_stand_on(const struct replica *replica, const struct live_req
     return i < replica->plan.started.n;
 }
 
-enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *request,
-                              enum ifl_fate fate, enum ifl_place place)
+/* What the contract says against preempting r; NULL: nothing. */
+static const char *may_not_preempt(const struct replica *replica, const struct live_request *r)
 {
-    struct replica *replica = replica_of(step);
-    struct live_request *r = live(request);
-    if (!replica->plan.broken && request->state != IFL_RUNNING)
-        step_breach(replica, "it preempted a request that is not on the device");
-    if (!replica->plan.broken && swapped_in_now(replica, r))
-        step_breach(replica, "it preempted a request that it swapped in in the same plan");
-    if (!replica->plan.broken && others_stand_on(replica, r))
-        step_breach(replica,
-                    "it preempted a request on whose tokens of this plan it started another");
+    if (r->pub.state != IFL_RUNNING)
+        return "it preempted a request that is not on the device";
+    if (swapped_in_now(replica, r))
+        return "it preempted a request that it swapped in in the same plan";
+    if (others_stand_on(replica, r))
+        return "it preempted a request on whose tokens of this plan it started another";
+    return NULL;
+}
+
+/* The module `by` has named the victim. */
+static enum ifl_verdict preempt(struct replica *replica, const struct ifl_policy *by,
+                                const struct ifl_victim *victim)
+{
+    struct live_request *r = live(victim->request);
+    enum ifl_fate fate = victim->fate;
+    const char *wrong = replica->plan.broken ? NULL : may_not_preempt(replica, r);
+    if (wrong)
+        step_breach_by(replica, by, wrong);
     if (replica->plan.broken || fate == IFL_KEEP)
         return IFL_WAIT;
     replica_settle_keys(replica);
     step_sync(replica, r);
-    if (fate == IFL_SWAP && request->stale.n_blocks > replica->kv.host.n_free) {
+    if (fate == IFL_SWAP && r->pub.stale.n_blocks > replica->kv.host.n_free) {
         if (replica->fixed.swap_full == SWAP_FULL_FAIL)
-            return swap_is_full(replica, request);
+            return swap_is_full(replica, victim->request);
         fate = IFL_RECOMPUTE;
     }
     step_show(replica, r);
@@ -183,33 +192,39 @@ enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *r
     else if (fate == IFL_SWAP && r->pub.stale.n_computed > 0)
         send_to_host(replica, r);
     else
-        send_to_waiting(replica, r, place);
+        send_to_waiting(replica, r, victim->place);
     step_count_blocks(replica);
     return IFL_YES;
+}
+
+enum ifl_verdict step_preempt(struct ifl_step *step, const struct ifl_request *request,
+                              enum ifl_fate fate, enum ifl_place place)
+{
+    struct replica *replica = replica_of(step);
+    return preempt(replica, step_planner(replica), &(struct ifl_victim){request, fate, place});
 }
 
 bool step_make_room(struct ifl_step *step, const struct ifl_request *needy)
 {
     struct replica *replica = replica_of(step);
-    const struct module *preempt = &replica->fixed.modules[IFL_PREEMPT];
+    const struct module *module = &replica->fixed.modules[IFL_PREEMPT];
     if (replica->plan.answering)
         step_breach(replica, step_no_question);
     if (replica->plan.broken)
         return false;
     plan_ask(&replica->plan, IFL_PREEMPT);
-    plan_set_answering(&replica->plan, true);
+    plan_set_answering(&replica->plan, module->policy);
     const struct ifl_victim victim =
-        preempt->policy->ops.preempt->pick(preempt->self, &replica->view, step, needy);
-    plan_set_answering(&replica->plan, false);
-    replica_note_said(replica, preempt, needy->serial,
+        module->policy->ops.preempt->pick(module->self, &replica->view, step, needy);
+    plan_set_answering(&replica->plan, NULL);
+    replica_note_said(replica, module, needy->serial,
                       victim.request ? (int64_t)victim.request->serial : -1);
     if (!victim.request || victim.fate == IFL_KEEP) {
-        step_note_refusal(replica, needy, preempt->policy,
+        step_note_refusal(replica, needy, module->policy,
                           "it lacks K/V blocks, and no request gives way", true);
         return false;
     }
-    return step_preempt(step, victim.request, victim.fate, victim.place) == IFL_YES &&
-           victim.request != needy;
+    return preempt(replica, module->policy, &victim) == IFL_YES && victim.request != needy;
 }
 
 /* ---- dropping a request for good ---- */

@@ -61,10 +61,14 @@ static void note_hour(struct replica *replica, int64_t until_ns)
 static struct ifl_admission answer_of_all(struct replica *replica,
                                           const struct ifl_request *request, int32_t n)
 {
+    const enum ifl_state state = request->state;
     struct ifl_admission answer = {IFL_YES, 0, 0};
     FOR_EACH_LISTENER (module, &replica->on.admission) {
+        plan_set_answering(&replica->plan, module->policy);
         const struct ifl_admission own = module->policy->ops.admit->ask(
             module->self, &replica->view, &replica->plan.step, request, n);
+        if (request->state != state)
+            step_breach(replica, "it moved the request that it was asked about");
         replica_note_said(replica, module, request->serial << 32 | (uint32_t)n,
                           (int64_t)own.verdict << 32 | (uint32_t)own.hold_tokens);
         if (own.verdict != IFL_YES) {
@@ -83,13 +87,9 @@ static struct ifl_admission admission(struct replica *replica, const struct ifl_
 {
     if (!may_start(replica, request, n))
         return ifl_admission(IFL_WAIT, 0);
-    const enum ifl_state state = request->state;
     plan_ask(&replica->plan, IFL_ADMIT);
-    plan_set_answering(&replica->plan, true);
     const struct ifl_admission answer = answer_of_all(replica, request, n);
-    plan_set_answering(&replica->plan, false);
-    if (request->state != state)
-        step_breach(replica, "its admit module moved the request that it was asked about");
+    plan_set_answering(&replica->plan, NULL);
     return replica->plan.broken ? ifl_admission(IFL_WAIT, 0) : answer;
 }
 

@@ -124,6 +124,20 @@ static const struct ifl_policy later = {.kind = IFL_ROUTE,
                                         .doc = "keeps a part of each request",
                                         .request_bytes = 8,
                                         .ops.route = &gate_ops};
+#elif defined(ASKS_FOR_REPLICAS)
+static int64_t key(const void *self, const struct ifl_view *view, const struct ifl_cached *block)
+{
+    (void)self;
+    (void)view;
+    (void)block;
+    return 0;
+}
+static const struct ifl_evict_ops evict_ops = {.key = key};
+static const struct ifl_policy later = {.kind = IFL_EVICT,
+                                        .name = "later",
+                                        .doc = "keeps a part of each replica",
+                                        .replica_bytes = 8,
+                                        .ops.evict = &evict_ops};
 #elif defined(ASKS_FOR_PARAMS)
 static const struct ifl_policy later = {.kind = IFL_ROUTE,
                                         .name = "later",

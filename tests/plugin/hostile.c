@@ -177,11 +177,16 @@ static struct ifl_admission ask(const void *self, const struct ifl_view *view,
     return ifl_admission(IFL_YES, ifl_n_tokens(r));
 }
 
+enum preempt_way { ASKS_BACK, PICKS_WAITING };
+
 static struct ifl_victim pick_victim(const void *self, const struct ifl_view *view,
                                      struct ifl_step *step, const struct ifl_request *needy)
 {
-    (void)self;
+    const struct hostile *p = self;
+    const struct ifl_request *waiting = first_waiting(step);
     (void)view;
+    if (p->way == PICKS_WAITING && waiting)
+        return (struct ifl_victim){waiting, IFL_RECOMPUTE, IFL_FRONT};
     ifl_make_room(step, needy);
     return (struct ifl_victim){needy, IFL_RECOMPUTE, IFL_FRONT};
 }
@@ -224,7 +229,14 @@ static const struct ifl_policy admit = {
     .ops.admit = &admit_ops,
 };
 static const struct ifl_policy preempt = {
-    .kind = IFL_PREEMPT, .name = "hostile", .doc = "asks when asked", .ops.preempt = &preempt_ops};
+    .kind = IFL_PREEMPT,
+    .name = "hostile",
+    .doc = "asks when asked",
+    .params = params,
+    .n_params = 1,
+    .params_bytes = sizeof(struct hostile),
+    .ops.preempt = &preempt_ops,
+};
 static const struct ifl_policy route = {
     .kind = IFL_ROUTE,
     .name = "hostile",
