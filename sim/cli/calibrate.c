@@ -3,8 +3,8 @@
 
 #include "base/engine_module.h"
 #include "base/new_file.h"
+#include "cli/commands.h"
 #include "cli/interrupt.h"
-#include "cli/options.h"
 #include "cli/usage.h"
 #include "fit/calibrate/calibrate.h"
 
@@ -26,32 +26,60 @@ static int write_sheet(const struct calibration *calibration, const char *path,
     return new_file_close(&file, calibrate(calibration, file.out, error), error);
 }
 
-int cli_calibrate(int argc, char **argv)
+struct request {
+    const char *engine, *path, *model_name, *dtype;
+    long long n_threads, n_runs, n_blocks;
+    struct text_list rest;
+};
+
+static int run_command(int argc, char **argv)
 {
-    const char *engine = NULL, *path = NULL, *model_name = "llama-160m", *dtype = "auto";
-    long long n_threads = 1, n_runs = 15, n_blocks = 0;
-    struct text_list rest = {.n = 0};
+    struct request request = {
+        .model_name = "llama-160m", .dtype = "auto", .n_threads = 1, .n_runs = 15};
     struct ifl_error error;
-    const struct option_spec options[] = {
-        {"--engine", NULL, OPTION_TEXT, &engine},    {"--output", "-o", OPTION_TEXT, &path},
-        {"--model", NULL, OPTION_TEXT, &model_name}, {"--threads", NULL, OPTION_COUNT, &n_threads},
-        {"--runs", NULL, OPTION_COUNT, &n_runs},     {"--blocks", NULL, OPTION_COUNT, &n_blocks},
-        {"--dtype", NULL, OPTION_TEXT, &dtype},
-    };
-    if (options_read("calibrate", argc, argv, options, sizeof options / sizeof *options, &rest) < 0)
+    if (options_read(&command_calibrate, &request, argc, argv, &request.rest) < 0)
         return 2;
-    if (!engine || !path || rest.n > 0)
-        return usage_fail("calibrate");
+    if (!request.engine || !request.path || request.rest.n > 0)
+        return usage_fail(&command_calibrate);
     struct model model;
-    struct calibration calibration = {.engine = engine,
+    struct calibration calibration = {.engine = request.engine,
                                       .model = &model,
-                                      .n_threads = (int32_t)n_threads,
-                                      .max_runs = (int32_t)n_runs,
-                                      .n_blocks = (int32_t)n_blocks,
+                                      .n_threads = (int32_t)request.n_threads,
+                                      .max_runs = (int32_t)request.n_runs,
+                                      .n_blocks = (int32_t)request.n_blocks,
                                       .stop = &interrupt_asked};
     interrupt_catch();
-    if (dtype_read(dtype, engine, &calibration.dtype, &error) ||
-        model_load(model_name, &model, &error) || write_sheet(&calibration, path, &error))
+    if (dtype_read(request.dtype, request.engine, &calibration.dtype, &error) ||
+        model_load(request.model_name, &model, &error) ||
+        write_sheet(&calibration, request.path, &error))
         return cli_fail(&error);
     return 0;
 }
+
+static const struct option_spec options[] = {
+    {"--engine", NULL, OPTION_TEXT, offsetof(struct request, engine), "cpu|cuda",
+     "the engine that is timed", COMPLETE_NOTHING},
+    {"--output", "-o", OPTION_TEXT, offsetof(struct request, path), "FILE.csv",
+     "where the sheet goes", COMPLETE_FILE},
+    {"--model", NULL, OPTION_TEXT, offsetof(struct request, model_name), "MODEL",
+     "whose shapes are timed, with random weights (llama-160m)", COMPLETE_MODEL},
+    {"--dtype", NULL, OPTION_TEXT, offsetof(struct request, dtype), "auto|fp32|bf16|fp16",
+     "of the weights: fp32 on cpu, bf16 or fp16 on cuda (auto)", COMPLETE_NOTHING},
+    {"--threads", NULL, OPTION_COUNT, offsetof(struct request, n_threads), "N",
+     "of the cpu engine (1)", COMPLETE_NOTHING},
+    {"--runs", NULL, OPTION_COUNT, offsetof(struct request, n_runs), "N",
+     "the most of a shape (15)", COMPLETE_NOTHING},
+    {"--blocks", NULL, OPTION_COUNT, offsetof(struct request, n_blocks), "N",
+     "of K/V; 0: as many as fit (0)", COMPLETE_NOTHING},
+};
+
+const struct command command_calibrate = {
+    .name = "calibrate",
+    .doc = "what this machine takes for an engine's operations",
+    .arguments = "--engine cpu|cuda -o FILE.csv",
+    .example = "inflight calibrate --engine cpu -o cpu.csv",
+    .completion = COMPLETE_NOTHING,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run_command,
+};

@@ -8,6 +8,7 @@
 
 #include "base/new_file.h"
 #include "cli/capacity_files.h"
+#include "cli/commands.h"
 #include "cli/crew.h"
 #include "cli/interrupt.h"
 #include "cli/launch.h"
@@ -363,10 +364,10 @@ static int search_all(struct quest *quest)
     return rc;
 }
 
-int cli_capacity(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct quest quest = {0};
-    if (launch_read(&quest.launch, "capacity", argc, argv) < 0)
+    if (launch_read(&quest.launch, &command_capacity, argc, argv) < 0)
         return 2;
     gsl_set_error_handler_off();
     int rc = launch_load(&quest.launch);
@@ -375,3 +376,17 @@ int cli_capacity(int argc, char **argv)
     run_files_finish(&quest.files);
     return launch_end(&quest.launch, rc);
 }
+
+static const struct option_spec options[] = {LAUNCH_OPTIONS};
+
+const struct command command_capacity = {
+    .name = "capacity",
+    .doc = "the highest rate that meets the objectives, and what it costs",
+    .arguments = "CONFIG.yaml",
+    .example = "inflight capacity quickstart.yaml --set slo.ttft_s=1 -o results/capacity",
+    .notes = "The objectives are the keys under `capacity` and `slo`.",
+    .completion = COMPLETE_CONFIG,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run_command,
+};

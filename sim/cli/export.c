@@ -9,7 +9,7 @@
 
 #include "base/new_file.h"
 #include "base/tree.h"
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "cli/usage.h"
 #include "import/import.h"
 
@@ -90,22 +90,43 @@ static int export_command(const char *config, enum server server, const char *pa
     return new_file_close(&file, export_server(config, server, file.out, &notes, error), error);
 }
 
-int cli_export(int argc, char **argv)
+struct request {
+    struct text_list from;
+    const char *path, *server;
+};
+
+static int run_command(int argc, char **argv)
 {
-    struct text_list from = {0};
-    const char *path = NULL, *server = NULL;
+    struct request request = {0};
     struct ifl_error error;
-    const struct option_spec options[] = {{"--output", "-o", OPTION_TEXT, &path},
-                                          {"--server", NULL, OPTION_TEXT, &server}};
-    if (options_read("export", argc, argv, options, 2, &from) < 0)
+    if (options_read(&command_export, &request, argc, argv, &request.from) < 0)
         return 2;
-    if (from.n != 1)
-        return usage_fail("export");
+    if (request.from.n != 1)
+        return usage_fail(&command_export);
+    const char *from = request.from.of[0], *server = request.server;
     const bool vllm = server && strcmp(server, "vllm") == 0;
     if (server && !vllm && strcmp(server, "sglang") != 0)
         return fail_server(server);
     const int rc =
-        server ? export_command(from.of[0], vllm ? SERVER_VLLM : SERVER_SGLANG, path, &error)
-               : export_run(from.of[0], path, &error);
+        server ? export_command(from, vllm ? SERVER_VLLM : SERVER_SGLANG, request.path, &error)
+               : export_run(from, request.path, &error);
     return rc < 0 ? cli_fail(&error) : 0;
 }
+
+static const struct option_spec options[] = {
+    {"--output", "-o", OPTION_TEXT, offsetof(struct request, path), "FILE",
+     "where the JSON goes (into DIR), or the command line (standard output)", COMPLETE_FILE},
+    {"--server", NULL, OPTION_TEXT, offsetof(struct request, server), "vllm|sglang",
+     "write CONFIG.yaml as the command line of this server", COMPLETE_NOTHING},
+};
+
+const struct command command_export = {
+    .name = "export",
+    .doc = "a run in the JSON of vllm bench serve, or a configuration as a server's command line",
+    .arguments = "DIR|CONFIG.yaml",
+    .example = "inflight export --server vllm deployment.yaml",
+    .completion = COMPLETE_CONFIG,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run_command,
+};

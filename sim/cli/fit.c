@@ -5,7 +5,7 @@
 #include "inflight/report.h"
 
 #include "base/data.h"
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "cli/out_dir.h"
 #include "cli/usage.h"
 #include "config/config.h"
@@ -56,7 +56,7 @@ struct request {
     const char *like, *out_path, *plots_dir, *evaluate, *corrections;
     struct profile_texts texts;
     struct text_list train, where, holds, files;
-    bool even_octaves;
+    bool even_octaves, tables;
 };
 
 static int read_data(const struct request *request, struct fit_data *data, struct ifl_error *error)
@@ -244,33 +244,58 @@ static int fit(const struct request *request, struct ifl_error *error)
 
 /* ---- the command ---- */
 
-int cli_fit(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct request request = {0};
-    bool tables = false;
     struct ifl_error error;
-    const struct option_spec options[] = {
-        {"--like", NULL, OPTION_TEXT, &request.like},
-        {"--output", "-o", OPTION_TEXT, &request.out_path},
-        {"--plots", NULL, OPTION_TEXT, &request.plots_dir},
-        {"--train", NULL, OPTION_LIST, &request.train},
-        {"--about", NULL, OPTION_TEXT, &request.texts.about},
-        {"--source", NULL, OPTION_TEXT, &request.texts.source},
-        {"--assumed", NULL, OPTION_TEXT, &request.texts.assumed},
-        {"--where", NULL, OPTION_LIST, &request.where},
-        {"--hold", NULL, OPTION_LIST, &request.holds},
-        {"--even-octaves", NULL, OPTION_FLAG, &request.even_octaves},
-        {"--evaluate", NULL, OPTION_TEXT, &request.evaluate},
-        {"--corrections", NULL, OPTION_TEXT, &request.corrections},
-        {"--tables", NULL, OPTION_FLAG, &tables},
-    };
-    const size_t n_options = sizeof options / sizeof *options;
-    if (options_read("fit", argc, argv, options, n_options, &request.files) < 0)
+    if (options_read(&command_fit, &request, argc, argv, &request.files) < 0)
         return 2;
-    if (tables)
+    if (request.tables)
         return print_tables();
     if (request.files.n == 0)
-        return usage_fail("fit");
+        return usage_fail(&command_fit);
     const int code = request.evaluate ? evaluate(&request, &error) : fit(&request, &error);
     return code < 0 ? cli_fail(&error) : 0;
 }
+
+static const struct option_spec options[] = {
+    {"--like", NULL, OPTION_TEXT, offsetof(struct request, like), "PROFILE",
+     "gives the peaks and what the tables do not cover", COMPLETE_HARDWARE},
+    {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_path), "OUT.yaml",
+     "where the profile goes", COMPLETE_FILE},
+    {"--train", NULL, OPTION_LIST, offsetof(struct request, train), "GROUP",
+     "fit this group of rows and hold out the others", COMPLETE_NOTHING},
+    {"--where", NULL, OPTION_LIST, offsetof(struct request, where), "CONDITION",
+     "keep rows such as m>=16", COMPLETE_NOTHING},
+    {"--about", NULL, OPTION_TEXT, offsetof(struct request, texts.about), "TEXT",
+     "what the profile says of itself", COMPLETE_NOTHING},
+    {"--source", NULL, OPTION_TEXT, offsetof(struct request, texts.source), "TEXT",
+     "where the measurements are from", COMPLETE_NOTHING},
+    {"--assumed", NULL, OPTION_TEXT, offsetof(struct request, texts.assumed), "TEXT",
+     "what was not measured", COMPLETE_NOTHING},
+    {"--hold", NULL, OPTION_LIST, offsetof(struct request, holds), "SECTION.FIELD=NUMBER",
+     "a parameter that is not fitted", COMPLETE_NOTHING},
+    {"--even-octaves", NULL, OPTION_FLAG, offsetof(struct request, even_octaves), NULL,
+     "products of 1, 2 to 3, 4 to 7 rows and so on count the same, however many sizes a table has",
+     COMPLETE_NOTHING},
+    {"--corrections", NULL, OPTION_TEXT, offsetof(struct request, corrections), "OUT.csv",
+     "write factors on top of the forms, and fit with them", COMPLETE_FILE},
+    {"--plots", NULL, OPTION_TEXT, offsetof(struct request, plots_dir), "DIR",
+     "draw measured against fitted", COMPLETE_FOLDER},
+    {"--evaluate", NULL, OPTION_TEXT, offsetof(struct request, evaluate), "PROFILE",
+     "judge this profile on the tables instead", COMPLETE_HARDWARE},
+    {"--tables", NULL, OPTION_FLAG, offsetof(struct request, tables), NULL,
+     "list the columns of the tables that are known", COMPLETE_NOTHING},
+};
+
+const struct command command_fit = {
+    .name = "fit",
+    .doc = "a hardware profile from measurements",
+    .arguments = "FILE...",
+    .example = "inflight fit cpu.csv -o cpu.yaml",
+    .notes = "All tables but a sheet of inflight calibrate need --like.",
+    .completion = COMPLETE_FILE,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run_command,
+};

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/commands.h"
 #include "cli/identify_files.h"
 #include "cli/interrupt.h"
-#include "cli/options.h"
 #include "cli/usage.h"
 
 struct request {
@@ -136,27 +136,15 @@ static int check_request(const struct request *request)
     return -1;
 }
 
-int cli_identify(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct request request = {.format = "auto", .share = 0.5};
-    const struct option_spec options[] = {
-        {"--set", NULL, OPTION_LIST, &request.sets},
-        {"--plugin", NULL, OPTION_LIST, &request.plugins},
-        {"--output", "-o", OPTION_TEXT, &request.out_path},
-        {"--format", NULL, OPTION_TEXT, &request.format},
-        {"--share", NULL, OPTION_REAL, &request.share},
-        {"--hold", NULL, OPTION_LIST, &request.holds},
-        {"--free", NULL, OPTION_LIST, &request.releases},
-        {"--requests", NULL, OPTION_LIST, &request.requests},
-        {"--predict", NULL, OPTION_LIST, &request.predicts},
-    };
     struct work work = {.request = &request};
-    if (options_read("identify", argc, argv, options, sizeof options / sizeof *options,
-                     &request.words) < 0 ||
+    if (options_read(&command_identify, &request, argc, argv, &request.words) < 0 ||
         check_request(&request) < 0)
         return 2;
     if (request.words.n < 2)
-        return usage_fail("identify");
+        return usage_fail(&command_identify);
     gsl_set_error_handler_off();
     interrupt_catch();
     trace_shelf_init(&work.traces, (struct ifl_notes){0});
@@ -180,3 +168,35 @@ int cli_identify(int argc, char **argv)
     profile_shelf_finish(&work.profiles);
     return code;
 }
+
+static const struct option_spec options[] = {
+    {"--set", NULL, OPTION_LIST, offsetof(struct request, sets), "KEY=VALUE",
+     "set a key of the configuration", COMPLETE_SETTING},
+    {"--plugin", NULL, OPTION_LIST, offsetof(struct request, plugins), "FILE.so",
+     "load policies of your own", COMPLETE_FILE},
+    {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_path), "OUT.yaml",
+     "where the deployment goes, for other configurations to name", COMPLETE_FILE},
+    {"--format", NULL, OPTION_TEXT, offsetof(struct request, format), "NAME",
+     "of the recorded runs (auto)", COMPLETE_FORMAT},
+    {"--share", NULL, OPTION_REAL, offsetof(struct request, share), "FRAC",
+     "of each run that is fitted; the rest judges the fit (0.5)", COMPLETE_NOTHING},
+    {"--hold", NULL, OPTION_LIST, offsetof(struct request, holds), "PARAMETER",
+     "is taken from the configuration", COMPLETE_NOTHING},
+    {"--free", NULL, OPTION_LIST, offsetof(struct request, releases), "PARAMETER",
+     "is looked for, though the configuration says it", COMPLETE_NOTHING},
+    {"--requests", NULL, OPTION_LIST, offsetof(struct request, requests), "TRACE",
+     "knows more of the recorded requests, such as shared prefixes", COMPLETE_FILE},
+    {"--predict", NULL, OPTION_LIST, offsetof(struct request, predicts), "RECORDED",
+     "judge the result on this run, too", COMPLETE_FILE},
+};
+
+const struct command command_identify = {
+    .name = "identify",
+    .doc = "what no document says of a deployment, from its recorded runs",
+    .arguments = "CONFIG.yaml RECORDED...",
+    .example = "inflight identify deployment.yaml morning.jsonl noon.jsonl -o mine.yaml",
+    .completion = COMPLETE_FILE,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run_command,
+};

@@ -2,7 +2,7 @@
 #include <stdio.h>
 
 #include "base/new_file.h"
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "cli/usage.h"
 #include "import/import.h"
 
@@ -26,26 +26,18 @@ static int write_to(const char *path, const struct facts *facts, const struct no
     return new_file_close(&file, write_config(facts, root, file.out, error), error);
 }
 
-int cli_import(int argc, char **argv)
+struct request {
+    struct text_list logs;
+    struct import_sources sources;
+    const char *path;
+};
+
+static int import(struct import_sources *sources, const char *path)
 {
-    struct text_list logs = {0};
-    struct import_sources sources = {0};
-    const char *path = NULL;
     struct facts facts;
     struct node *root;
     struct ifl_error error;
-    const struct option_spec options[] = {{"--command", "-c", OPTION_TEXT, &sources.command},
-                                          {"--output", "-o", OPTION_TEXT, &path},
-                                          {"--engine-version", NULL, OPTION_TEXT, &sources.version},
-                                          {"--model", NULL, OPTION_TEXT, &sources.model},
-                                          {"--hardware", NULL, OPTION_TEXT, &sources.hardware}};
-    if (options_read("import", argc, argv, options, 5, &logs) < 0)
-        return 2;
-    if (logs.n == 0 && !sources.command)
-        return usage_fail("import");
-    sources.logs = logs.of;
-    sources.n_logs = logs.n;
-    int rc = import_read(&sources, &facts, &root, &error);
+    int rc = import_read(sources, &facts, &root, &error);
     if (rc == 0)
         rc = write_to(path, &facts, root, &error);
     if (rc == 0 && path)
@@ -54,3 +46,42 @@ int cli_import(int argc, char **argv)
     tree_free(rc == 0 ? root : NULL);
     return rc < 0 ? cli_fail(&error) : 0;
 }
+
+static int run_command(int argc, char **argv)
+{
+    struct request request = {0};
+    if (options_read(&command_import, &request, argc, argv, &request.logs) < 0)
+        return 2;
+    if (request.logs.n == 0 && !request.sources.command)
+        return usage_fail(&command_import);
+    request.sources.logs = request.logs.of;
+    request.sources.n_logs = request.logs.n;
+    return import(&request.sources, request.path);
+}
+
+static const struct option_spec options[] = {
+    {"--command", "-c", OPTION_TEXT, offsetof(struct request, sources.command), "TEXT",
+     "the command line, as \"vllm serve ...\"", COMPLETE_NOTHING},
+    {"--output", "-o", OPTION_TEXT, offsetof(struct request, path), "CONFIG.yaml",
+     "where the configuration goes (standard output)", COMPLETE_FILE},
+    {"--engine-version", NULL, OPTION_TEXT, offsetof(struct request, sources.version), "VERSION",
+     "where the log does not say it", COMPLETE_NOTHING},
+    {"--model", NULL, OPTION_TEXT, offsetof(struct request, sources.model), "NAME",
+     "where the log does not say it", COMPLETE_MODEL},
+    {"--hardware", NULL, OPTION_TEXT, offsetof(struct request, sources.hardware), "NAME",
+     "where the log does not say it", COMPLETE_HARDWARE},
+};
+
+const struct command command_import = {
+    .name = "import",
+    .doc = "a server's start-up log and command line as a configuration",
+    .arguments = "[LOG...]",
+    .example = "inflight import server.log -o deployment.yaml",
+    .notes = "Logs and command lines of vLLM 0.6 to 0.33, SGLang and TensorRT-LLM. Every flag and "
+             "every line is listed: what it maps to, or that it is harmless, not modelled or "
+             "unknown. Several logs are parts of the log of one server.",
+    .completion = COMPLETE_FILE,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run_command,
+};

@@ -48,27 +48,15 @@ char *launch_label(const struct launch *launch, size_t point)
 
 /* ---- the beginning ---- */
 
-int launch_read(struct launch *launch, const char *command, int argc, char **argv)
+int launch_read(struct launch *launch, const struct command *command, int argc, char **argv)
 {
-    const struct option_spec options[] = {
-        {"--set", NULL, OPTION_LIST, &launch->sets},
-        {"--plugin", NULL, OPTION_LIST, &launch->plugins},
-        {"--output", "-o", OPTION_TEXT, &launch->out_dir},
-        {"--jobs", "-j", OPTION_COUNT, &launch->n_threads},
-        {"--resume", NULL, OPTION_FLAG, &launch->resume},
-        {"--quiet", "-q", OPTION_FLAG, &launch->quiet},
-        {"--timing", NULL, OPTION_FLAG, &launch->timing},
-        {"--plot", NULL, OPTION_FLAG, &launch->plot}, /* of a run alone, so the last */
-    };
-    const size_t n_options = sizeof options / sizeof *options - (strcmp(command, "run") != 0);
-    launch->command = command;
     launch->n_threads = 1;
     guard_erase_with(progress_erase());
     pthread_mutex_init(&launch->lock, NULL);
-    if (options_read(command, argc, argv, options, n_options, &launch->configs) < 0)
+    if (options_read(command, launch, argc, argv, &launch->configs) < 0)
         return -1;
     if (launch->n_threads < 1) {
-        fprintf(stderr, "inflight %s: -j 0: expected a whole number from 1 on\n", command);
+        fprintf(stderr, "inflight %s: -j 0: expected a whole number from 1 on\n", command->name);
         return -1;
     }
     if (launch->configs.n == 1 && *launch->configs.of[0])

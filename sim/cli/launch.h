@@ -11,7 +11,7 @@
 enum { LAUNCH_MAX_NOTES = 32 };
 
 struct launch {
-    const char *command, *out_dir;
+    const char *out_dir;
     long long n_threads;
     bool quiet, timing, resume, plot;
     struct text_list configs, sets, plugins;
@@ -24,8 +24,29 @@ struct launch {
     size_t n_notes;
 };
 
+/* Rows of the option tables of these commands. */
+#define LAUNCH_OPTION(name, alias, kind, member, ...)                                              \
+    {                                                                                              \
+        name, alias, OPTION_##kind, offsetof(struct launch, member), __VA_ARGS__                   \
+    }
+#define LAUNCH_OPTIONS                                                                             \
+    LAUNCH_OPTION("--set", NULL, LIST, sets, "KEY=VALUE", "set a key of the configuration",        \
+                  COMPLETE_SETTING),                                                               \
+        LAUNCH_OPTION("--plugin", NULL, LIST, plugins, "FILE.so", "load policies of your own",     \
+                      COMPLETE_FILE),                                                              \
+        LAUNCH_OPTION("--output", "-o", TEXT, out_dir, "DIR",                                      \
+                      "where the reports go (the key output.dir)", COMPLETE_FOLDER),               \
+        LAUNCH_OPTION("--jobs", "-j", COUNT, n_threads, "N",                                       \
+                      "threads that fly points side by side (1)", COMPLETE_NOTHING),               \
+        LAUNCH_OPTION("--resume", NULL, FLAG, resume, NULL, "do what a killed run has not done",   \
+                      COMPLETE_NOTHING),                                                           \
+        LAUNCH_OPTION("--quiet", "-q", FLAG, quiet, NULL, "no table, notes or progress",           \
+                      COMPLETE_NOTHING),                                                           \
+        LAUNCH_OPTION("--timing", NULL, FLAG, timing, NULL, "say what took how long at the end",   \
+                      COMPLETE_NOTHING)
+
 /* Reads the options. 0, or -1 after a line on stderr. */
-int launch_read(struct launch *launch, const char *command, int argc, char **argv);
+int launch_read(struct launch *launch, const struct command *command, int argc, char **argv);
 /* Joins the other ranks and loads the study. Returns the same code on every rank. */
 int launch_load(struct launch *launch);
 /* Leaves the ranks and frees everything; rank 0 prints the error. Returns the exit code, which is 0

@@ -8,7 +8,7 @@
 
 #include "base/data.h"
 #include "base/tree.h"
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "cli/usage.h"
 #include "config/config.h"
 #include "config/layers.h"
@@ -202,18 +202,40 @@ static int list(const struct topic *topic, const char *name)
     return code < 0 ? cli_fail(&error) : 0;
 }
 
-int cli_list(int argc, char **argv)
+struct request {
+    struct text_list wanted, plugins;
+};
+
+static int run_command(int argc, char **argv)
 {
-    struct text_list wanted = {0}, plugins = {0};
+    struct request request = {0};
+    const struct text_list *wanted = &request.wanted, *plugins = &request.plugins;
     struct ifl_error error;
-    const struct option_spec options[] = {{"--plugin", NULL, OPTION_LIST, &plugins}};
-    if (options_read("list", argc, argv, options, 1, &wanted) < 0)
+    if (options_read(&command_list, &request, argc, argv, &request.wanted) < 0)
         return 2;
-    for (size_t i = 0; i < plugins.n; i++)
-        if (registry_load_plugin(plugins.of[i], &error) < 0)
+    for (size_t i = 0; i < plugins->n; i++)
+        if (registry_load_plugin(plugins->of[i], &error) < 0)
             return cli_fail(&error);
-    for (size_t i = 0; wanted.n > 0 && i < sizeof topics / sizeof *topics; i++)
-        if (strcmp(wanted.of[0], topics[i].name) == 0 && wanted.n <= (topics[i].kind ? 2u : 1u))
-            return list(&topics[i], wanted.n == 2 ? wanted.of[1] : NULL);
-    return usage_fail("list");
+    for (size_t i = 0; wanted->n > 0 && i < sizeof topics / sizeof *topics; i++)
+        if (strcmp(wanted->of[0], topics[i].name) == 0 && wanted->n <= (topics[i].kind ? 2u : 1u))
+            return list(&topics[i], wanted->n == 2 ? wanted->of[1] : NULL);
+    return usage_fail(&command_list);
 }
+
+static const struct option_spec options[] = {
+    {"--plugin", NULL, OPTION_LIST, offsetof(struct request, plugins), "FILE.so",
+     "tell of the policies and keys of this module, too", COMPLETE_FILE},
+};
+
+const struct command command_list = {
+    .name = "list",
+    .doc = "what there is to choose from",
+    .arguments = "policies|presets|models|hardware|deployments|traces|keys|figures [NAME]",
+    .example = "inflight list presets",
+    .notes = "With the NAME of a preset, a model, a hardware profile or a deployment, that file is "
+             "printed.",
+    .completion = COMPLETE_TOPIC,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run_command,
+};

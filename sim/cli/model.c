@@ -2,8 +2,8 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "cli/commands.h"
 #include "cli/model_files.h"
-#include "cli/options.h"
 #include "cli/usage.h"
 #include "cost/compute_optimal.h"
 #include "cost/cost.h"
@@ -142,37 +142,69 @@ static bool fits_int32(long long n)
     return n <= INT32_MAX;
 }
 
-int cli_model(int argc, char **argv)
+struct request {
+    struct portrait_options portrait;
+    struct text_list names;
+    long long tensor, batch, length, block;
+    const char *out_dir;
+    double flops;
+};
+
+static int run_command(int argc, char **argv)
 {
-    struct portrait_options portrait = {.hardware = "a100-80gb-sxm"};
-    long long tensor = 1, batch = 1, length = 2048, block = 16;
-    const char *out_dir = NULL;
-    double flops = 0;
-    struct text_list names = {0};
-    portrait.utilization = 0.9;
-    const struct option_spec options[] = {
-        {"--hardware", "-g", OPTION_TEXT, &portrait.hardware},
-        {"--tensor", "-t", OPTION_COUNT, &tensor},
-        {"--batch", "-b", OPTION_COUNT, &batch},
-        {"--length", "-l", OPTION_COUNT, &length},
-        {"--block", NULL, OPTION_COUNT, &block},
-        {"--utilization", "-u", OPTION_REAL, &portrait.utilization},
-        {"--price", NULL, OPTION_REAL, &portrait.usd_per_gpu_hour},
-        {"--compute", NULL, OPTION_REAL, &flops},
-        {"--output", "-o", OPTION_TEXT, &out_dir},
-    };
-    if (options_read("model", argc, argv, options, sizeof options / sizeof *options, &names) < 0)
+    struct request request = {.portrait = {.hardware = "a100-80gb-sxm", .utilization = 0.9},
+                              .tensor = 1,
+                              .batch = 1,
+                              .length = 2048,
+                              .block = 16};
+    struct portrait_options *portrait = &request.portrait;
+    const struct text_list *names = &request.names;
+    if (options_read(&command_model, &request, argc, argv, &request.names) < 0)
         return 2;
-    if (names.n > 1 || (names.n == 0 && flops == 0) || portrait.usd_per_gpu_hour < 0 ||
-        !fits_int32(tensor) || !fits_int32(batch) || !fits_int32(length) || !fits_int32(block))
-        return usage_fail("model");
-    portrait.model = names.of[0];
-    portrait.tensor_parallel = (int32_t)tensor;
-    portrait.batch = (int32_t)batch;
-    portrait.length = (int32_t)length;
-    portrait.block_tokens = (int32_t)block;
-    int code = names.n ? show(&portrait, out_dir) : 0;
-    if (code == 0 && flops != 0)
-        code = show_compute_optimal(flops);
+    if (names->n > 1 || (names->n == 0 && request.flops == 0) || portrait->usd_per_gpu_hour < 0 ||
+        !fits_int32(request.tensor) || !fits_int32(request.batch) || !fits_int32(request.length) ||
+        !fits_int32(request.block))
+        return usage_fail(&command_model);
+    portrait->model = names->of[0];
+    portrait->tensor_parallel = (int32_t)request.tensor;
+    portrait->batch = (int32_t)request.batch;
+    portrait->length = (int32_t)request.length;
+    portrait->block_tokens = (int32_t)request.block;
+    int code = names->n ? show(portrait, request.out_dir) : 0;
+    if (code == 0 && request.flops != 0)
+        code = show_compute_optimal(request.flops);
     return code;
 }
+
+static const struct option_spec options[] = {
+    {"--hardware", "-g", OPTION_TEXT, offsetof(struct request, portrait.hardware), "NAME",
+     "a profile that `inflight list hardware` names (a100-80gb-sxm)", COMPLETE_HARDWARE},
+    {"--tensor", "-t", OPTION_COUNT, offsetof(struct request, tensor), "N",
+     "GPUs that share each layer (1)", COMPLETE_NOTHING},
+    {"--batch", "-b", OPTION_COUNT, offsetof(struct request, batch), "N",
+     "sequences of a decode step (1)", COMPLETE_NOTHING},
+    {"--length", "-l", OPTION_COUNT, offsetof(struct request, length), "TOKENS",
+     "context of each sequence (2048)", COMPLETE_NOTHING},
+    {"--block", NULL, OPTION_COUNT, offsetof(struct request, block), "TOKENS",
+     "of a K/V block (16)", COMPLETE_NOTHING},
+    {"--utilization", "-u", OPTION_REAL, offsetof(struct request, portrait.utilization), "FRAC",
+     "of the GPU memory, for weights and K/V (0.9)", COMPLETE_NOTHING},
+    {"--price", NULL, OPTION_REAL, offsetof(struct request, portrait.usd_per_gpu_hour), "USD",
+     "of a GPU hour", COMPLETE_NOTHING},
+    {"--compute", NULL, OPTION_REAL, offsetof(struct request, flops), "FLOPS",
+     "find the model size and data that a training budget is best spent on; with a NAME or alone",
+     COMPLETE_NOTHING},
+    {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_dir), "DIR",
+     "where the tables go as CSV", COMPLETE_FOLDER},
+};
+
+const struct command command_model = {
+    .name = "model",
+    .doc = "a model on a GPU: sizes, FLOPs, roofline, memory",
+    .arguments = "NAME|config.json",
+    .example = "inflight model llama-3-8b --hardware h100-sxm --batch 32",
+    .completion = COMPLETE_MODEL,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run_command,
+};

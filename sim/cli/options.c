@@ -10,14 +10,15 @@
 
 #include "base/server_flags.h"
 
-enum { MAX_OPTIONS = 16 };
+enum { MAX_OPTIONS = 32 };
 
-static const struct option_spec *find(const struct option_spec *options, size_t n, const char *word)
+static const struct option_spec *find(const struct command *command, const char *word)
 {
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(options[i].name, word) == 0 ||
-            (options[i].alias && strcmp(options[i].alias, word) == 0))
-            return &options[i];
+    for (size_t i = 0; i < command->n_options; i++) {
+        const struct option_spec *option = &command->options[i];
+        if (strcmp(option->name, word) == 0 || (option->alias && strcmp(option->alias, word) == 0))
+            return option;
+    }
     return NULL;
 }
 
@@ -33,17 +34,17 @@ void cli_suggest(const char *word, const char *const *names, size_t n)
 }
 
 /* One line: the option, and the nearest right one or all of them. */
-static int fail_unknown(const char *command, const char *word, const struct option_spec *options,
-                        size_t n)
+static int fail_unknown(const struct command *command, const char *word)
 {
     const char *names[MAX_OPTIONS] = {0};
+    const size_t n = command->n_options;
     ifl_require(n <= MAX_OPTIONS);
     for (size_t i = 0; i < n; i++)
-        names[i] = options[i].name;
+        names[i] = command->options[i].name;
     enum server server;
     const struct server_flag *flag = server_flag_meant(word, &server);
     char text[256];
-    fprintf(stderr, "inflight %s: unknown option %s, ", command, word);
+    fprintf(stderr, "inflight %s: unknown option %s, ", command->name, word);
     if (flag)
         fprintf(stderr, "%s here, a key of the configuration: --set KEY=VALUE\n",
                 server_flag_describe(flag, server, text, sizeof text));
@@ -61,24 +62,25 @@ static bool add(struct text_list *list, const char *text)
 }
 
 /* True if `text` is a value of the option's kind. */
-static bool store(const struct option_spec *option, const char *text)
+static bool store(const struct option_spec *option, void *values, const char *text)
 {
+    void *target = (char *)values + option->at;
     char *end;
     errno = 0;
     switch (option->kind) {
     case OPTION_TEXT:
-        *(const char **)option->target = text;
+        *(const char **)target = text;
         return true;
     case OPTION_LIST:
-        return add(option->target, text);
+        return add(target, text);
     case OPTION_COUNT: {
         const long long n = strtoll(text, &end, 10);
-        *(long long *)option->target = n;
+        *(long long *)target = n;
         return end != text && !*end && errno == 0 && n >= 0;
     }
     case OPTION_REAL: {
         const double x = strtod(text, &end);
-        *(double *)option->target = x;
+        *(double *)target = x;
         return end != text && !*end && errno == 0 && x - x == 0;
     }
     case OPTION_FLAG:
@@ -95,13 +97,12 @@ static const char *expected(enum option_kind kind)
 }
 
 /* The short option of a word such as "-j2", "-j" with its value attached; NULL: it is none. */
-static const struct option_spec *find_attached(const struct option_spec *options, size_t n,
-                                               const char *word)
+static const struct option_spec *find_attached(const struct command *command, const char *word)
 {
     if (word[0] != '-' || word[1] == '-' || strlen(word) < 3)
         return NULL;
     const char alias[3] = {word[0], word[1], '\0'};
-    const struct option_spec *option = find(options, n, alias);
+    const struct option_spec *option = find(command, alias);
     return option && option->kind != OPTION_FLAG ? option : NULL;
 }
 
@@ -112,31 +113,31 @@ static int fail_value(const char *command, const char *word, const char *value,
     return -1;
 }
 
-int options_read(const char *command, int argc, char **argv, const struct option_spec *options,
-                 size_t n_options, struct text_list *positional)
+int options_read(const struct command *command, void *values, int argc, char **argv,
+                 struct text_list *positional)
 {
     for (int i = 0; i < argc; i++) {
-        const struct option_spec *option = find(options, n_options, argv[i]);
-        const struct option_spec *attached = find_attached(options, n_options, argv[i]);
+        const struct option_spec *option = find(command, argv[i]);
+        const struct option_spec *attached = find_attached(command, argv[i]);
         if (!option && attached) {
-            if (!store(attached, argv[i] + 2))
-                return fail_value(command, attached->alias, argv[i] + 2, attached->kind);
+            if (!store(attached, values, argv[i] + 2))
+                return fail_value(command->name, attached->alias, argv[i] + 2, attached->kind);
             continue;
         }
         if (!option && argv[i][0] == '-' && argv[i][1])
-            return fail_unknown(command, argv[i], options, n_options);
+            return fail_unknown(command, argv[i]);
         if (!option) {
             if (!add(positional, argv[i])) {
-                fprintf(stderr, "inflight %s: more than 256 files\n", command);
+                fprintf(stderr, "inflight %s: more than 256 files\n", command->name);
                 return -1;
             }
         } else if (option->kind == OPTION_FLAG) {
-            *(bool *)option->target = true;
+            *(bool *)((char *)values + option->at) = true;
         } else if (i + 1 == argc) {
-            fprintf(stderr, "inflight %s: %s expects a value\n", command, argv[i]);
+            fprintf(stderr, "inflight %s: %s expects a value\n", command->name, argv[i]);
             return -1;
-        } else if (!store(option, argv[++i])) {
-            return fail_value(command, argv[i - 1], argv[i], option->kind);
+        } else if (!store(option, values, argv[++i])) {
+            return fail_value(command->name, argv[i - 1], argv[i], option->kind);
         }
     }
     return 0;

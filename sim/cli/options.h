@@ -1,4 +1,4 @@
-/* Command-line options by a table: "--name value", "--name" for flags, "-x" short forms. */
+/* Commands and their options by tables: "--name value", "--name" for flags, "-x" short forms. */
 #ifndef SIM_CLI_OPTIONS_H
 #define SIM_CLI_OPTIONS_H
 
@@ -18,17 +18,50 @@ struct text_list {
     size_t n;
 };
 
+/* What the shell offers in place of a value, or of a word that is no option. */
+enum completion {
+    COMPLETE_NOTHING, /* or the words between bars, where the value is like "cpu|cuda" */
+    COMPLETE_FILE,
+    COMPLETE_FOLDER,
+    COMPLETE_CONFIG,  /* a YAML file, or one that comes with inflight by its name */
+    COMPLETE_SETTING, /* KEY=VALUE of a configuration */
+    COMPLETE_KEY,
+    COMPLETE_MODEL,
+    COMPLETE_HARDWARE,
+    COMPLETE_FORMAT, /* of traces */
+    COMPLETE_FIGURE,
+    COMPLETE_COMMAND,
+    COMPLETE_TOPIC /* of `inflight list`, then a name of that topic */
+};
+
 struct option_spec {
     const char *name;  /* "--set" */
     const char *alias; /* "-s" or NULL */
     enum option_kind kind;
-    void *target;
+    size_t at;         /* of its value in the struct that options_read fills */
+    const char *value; /* "KEY=VALUE", as the help has it; NULL for a flag */
+    const char *doc;   /* a line, without a full stop; defaults in brackets */
+    enum completion completion;
 };
 
-/* Reads argv[0..argc); words that are no options go to `positional`. 0, or -1 after printing one
- * line to stderr that names the command. */
-int options_read(const char *command, int argc, char **argv, const struct option_spec *options,
-                 size_t n_options, struct text_list *positional);
+/* A command of the program: all that its help, its man page and its completion say. */
+struct command {
+    const char *name;      /* "run", "trace stats" */
+    const char *doc;       /* a line */
+    const char *arguments; /* the words that are no options, as "CONFIG.yaml" */
+    const char *example;   /* a whole command line */
+    const char *notes;     /* a paragraph or NULL */
+    enum completion completion;
+    const struct option_spec *options;
+    size_t n_options;
+    int (*run)(int argc, char **argv);
+};
+
+/* Reads argv[0..argc) into the struct at `values`, whose offsets the command's options have. Words
+ * that are no options go to `positional`. 0, or -1 after printing one line to stderr that names the
+ * command. */
+int options_read(const struct command *command, void *values, int argc, char **argv,
+                 struct text_list *positional);
 
 /* ---- what commands share ---- */
 
@@ -48,21 +81,5 @@ int cli_check_max_record(const char *command, long long mib);
 
 /* What --plot draws: the metric of the papers' first figure. */
 #define CLI_PLOTTED "mean_normalized_latency_s"
-
-int cli_capacity(int argc, char **argv);
-int cli_run(int argc, char **argv);
-int cli_calibrate(int argc, char **argv);
-int cli_fit(int argc, char **argv);
-int cli_identify(int argc, char **argv);
-int cli_model(int argc, char **argv);
-int cli_trace(int argc, char **argv);
-int cli_export(int argc, char **argv);
-int cli_import(int argc, char **argv);
-int cli_validate(int argc, char **argv);
-int cli_compare(int argc, char **argv);
-int cli_plot(int argc, char **argv);
-int cli_report(int argc, char **argv);
-int cli_table(int argc, char **argv);
-int cli_list(int argc, char **argv);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/data.h"
 #include "base/tree.h"
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "cli/out_dir.h"
 #include "cli/usage.h"
 #include "config/config.h"
@@ -67,21 +67,14 @@ static int plot(const struct plot_request *request)
     return rc < 0 || ifl_plot(&options, &error) < 0 ? cli_fail(&error) : 0;
 }
 
-int cli_plot(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct plot_request request = {.columns = 1};
     struct ifl_error error;
-    const struct option_spec options[] = {
-        {"--output", "-o", OPTION_TEXT, &request.out_dir},
-        {"--figure", "-f", OPTION_LIST, &request.figures},
-        {"--columns", NULL, OPTION_COUNT, &request.columns},
-        {"--rate", NULL, OPTION_REAL, &request.rate_rps},
-    };
-    if (options_read("plot", argc, argv, options, sizeof options / sizeof *options, &request.dirs) <
-        0)
+    if (options_read(&command_plot, &request, argc, argv, &request.dirs) < 0)
         return 2;
     if (request.dirs.n == 0)
-        return usage_fail("plot");
+        return usage_fail(&command_plot);
     if (request.columns < 1 || request.columns > 2) {
         fprintf(stderr, "inflight plot: --columns is %lld, expected 1 or 2\n", request.columns);
         return 2;
@@ -92,3 +85,25 @@ int cli_plot(int argc, char **argv)
         return cli_fail(&error);
     return plot(&request);
 }
+
+static const struct option_spec options[] = {
+    {"--output", "-o", OPTION_TEXT, offsetof(struct plot_request, out_dir), "DIR",
+     "where the figures go (the first DIR)", COMPLETE_FOLDER},
+    {"--figure", "-f", OPTION_LIST, offsetof(struct plot_request, figures), "NAME",
+     "draw this one, one that `inflight list figures` names", COMPLETE_FIGURE},
+    {"--columns", NULL, OPTION_COUNT, offsetof(struct plot_request, columns), "1|2",
+     "of the paper that the figure fills (1)", COMPLETE_NOTHING},
+    {"--rate", NULL, OPTION_REAL, offsetof(struct plot_request, rate_rps), "RPS",
+     "the rate at which figures of one rate are drawn", COMPLETE_NOTHING},
+};
+
+const struct command command_plot = {
+    .name = "plot",
+    .doc = "figures of runs",
+    .arguments = "DIR...",
+    .example = "inflight plot results/quickstart --figure latency_vs_rate",
+    .completion = COMPLETE_FOLDER,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run_command,
+};

@@ -4,34 +4,52 @@
 #include "inflight/page.h"
 #include "inflight/report.h"
 
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "cli/usage.h"
 
-int cli_report(int argc, char **argv)
+struct request {
+    struct text_list runs;
+    const char *out_path;
+    double from_s;
+};
+
+static int run_command(int argc, char **argv)
 {
-    struct text_list runs = {0};
-    const char *out_path = NULL;
+    struct request request = {0};
     char path[IFL_PATH_BYTES];
-    double from_s = 0;
     struct ifl_error error;
-    const struct option_spec options[] = {
-        {"--output", "-o", OPTION_TEXT, &out_path},
-        {"--from", NULL, OPTION_REAL, &from_s},
-    };
-    if (options_read("report", argc, argv, options, sizeof options / sizeof *options, &runs) < 0)
+    if (options_read(&command_report, &request, argc, argv, &request.runs) < 0)
         return 2;
-    if (runs.n == 0)
-        return usage_fail("report");
-    snprintf(path, sizeof path, "%s/report.html", runs.of[0]);
+    if (request.runs.n == 0)
+        return usage_fail(&command_report);
+    snprintf(path, sizeof path, "%s/report.html", request.runs.of[0]);
     const struct ifl_page_options page = {
-        .n_runs = runs.n,
-        .run_dirs = runs.of,
-        .out_path = out_path ? out_path : path,
+        .n_runs = request.runs.n,
+        .run_dirs = request.runs.of,
+        .out_path = request.out_path ? request.out_path : path,
         .version = INFLIGHT_VERSION,
-        .from_s = from_s,
+        .from_s = request.from_s,
     };
     if (ifl_page(&page, &error) < 0)
         return cli_fail(&error);
     printf("%s\n", page.out_path);
     return 0;
 }
+
+static const struct option_spec options[] = {
+    {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_path), "FILE.html",
+     "where the page goes (report.html in the first DIR)", COMPLETE_FILE},
+    {"--from", NULL, OPTION_REAL, offsetof(struct request, from_s), "SECONDS",
+     "show single steps from this time on (0)", COMPLETE_NOTHING},
+};
+
+const struct command command_report = {
+    .name = "report",
+    .doc = "runs as one HTML page, to open in a browser without a network",
+    .arguments = "DIR...",
+    .example = "inflight report results/quickstart",
+    .completion = COMPLETE_FOLDER,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run_command,
+};

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/data.h"
+#include "cli/commands.h"
 #include "cli/crew.h"
 #include "cli/interrupt.h"
 #include "cli/launch.h"
@@ -300,10 +301,10 @@ static int run_study(struct run *run)
     return rc;
 }
 
-int cli_run(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct run run = {0};
-    if (launch_read(&run.launch, "run", argc, argv) < 0)
+    if (launch_read(&run.launch, &command_run, argc, argv) < 0)
         return 2;
     int rc = launch_load(&run.launch);
     if (rc == 0)
@@ -311,3 +312,23 @@ int cli_run(int argc, char **argv)
     run_files_finish(&run.files);
     return launch_end(&run.launch, rc);
 }
+
+static const struct option_spec options[] = {
+    LAUNCH_OPTIONS,
+    LAUNCH_OPTION("--plot", NULL, FLAG, plot, NULL,
+                  "draw the latency against the rate, for a terminal of 80 columns",
+                  COMPLETE_NOTHING),
+};
+
+const struct command command_run = {
+    .name = "run",
+    .doc = "fly a configuration: every point of its sweep",
+    .arguments = "CONFIG.yaml",
+    .example = "inflight run quickstart.yaml --set serving.preset=sarathi -o results/quickstart",
+    .notes = "-j N flies points on N threads, mpirun on many machines; the reports have the same "
+             "bytes. `inflight list keys` names every key.",
+    .completion = COMPLETE_CONFIG,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run_command,
+};

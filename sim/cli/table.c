@@ -5,7 +5,7 @@
 #include "inflight/typeset.h"
 
 #include "base/new_file.h"
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "cli/usage.h"
 
 static const char *const format_names[IFL_N_TABLE_FORMATS] = {
@@ -87,25 +87,44 @@ static int make_table(const struct request *request)
     return write_table(&table, request->out_path, &error) < 0 ? cli_fail(&error) : 0;
 }
 
-int cli_table(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
     struct request request = {.format = "markdown", .digits = 3};
-    const struct option_spec options[] = {
-        {"--rows", NULL, OPTION_TEXT, &request.rows},
-        {"--columns", NULL, OPTION_TEXT, &request.columns},
-        {"--where", NULL, OPTION_LIST, &request.where},
-        {"--format", "-f", OPTION_TEXT, &request.format},
-        {"--digits", NULL, OPTION_COUNT, &request.digits},
-        {"--output", "-o", OPTION_TEXT, &request.out_path},
-    };
-    if (options_read("table", argc, argv, options, sizeof options / sizeof *options,
-                     &request.runs) < 0)
+    if (options_read(&command_table, &request, argc, argv, &request.runs) < 0)
         return 2;
     if (request.runs.n == 0)
-        return usage_fail("table");
+        return usage_fail(&command_table);
     if (request.digits < 1 || request.digits > 9) {
         fprintf(stderr, "inflight table: --digits is %lld, expected 1 to 9\n", request.digits);
         return 2;
     }
     return make_table(&request);
 }
+
+static const struct option_spec options[] = {
+    {"--rows", NULL, OPTION_TEXT, offsetof(struct request, rows), "KEY,...",
+     "keys that were swept, or run: a row for each of their values", COMPLETE_NOTHING},
+    {"--columns", NULL, OPTION_TEXT, offsetof(struct request, columns), "METRIC|KEY,...",
+     "columns of summary.csv; a key gives each of its values columns of its own", COMPLETE_NOTHING},
+    {"--where", NULL, OPTION_LIST, offsetof(struct request, where), "KEY=VALUE",
+     "keep the points of this value", COMPLETE_NOTHING},
+    {"--format", "-f", OPTION_TEXT, offsetof(struct request, format), "markdown|latex|csv",
+     "of the table (markdown)", COMPLETE_NOTHING},
+    {"--digits", NULL, OPTION_COUNT, offsetof(struct request, digits), "N",
+     "that count in a number (3)", COMPLETE_NOTHING},
+    {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_path), "FILE",
+     "where the table goes (standard output)", COMPLETE_FILE},
+};
+
+const struct command command_table = {
+    .name = "table",
+    .doc = "summaries of runs as a table in LaTeX, Markdown or CSV",
+    .arguments = "DIR...",
+    .example = "inflight table results/quickstart --columns p99_ttft_s,throughput_rps",
+    .notes = "With replications a cell is a mean and half the width of its 95% interval. The best "
+             "of a column is bold.",
+    .completion = COMPLETE_FOLDER,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run_command,
+};

@@ -7,7 +7,7 @@
 #include "inflight/trace.h"
 
 #include "base/new_file.h"
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "cli/usage.h"
 
 static const struct ifl_notes notes = {cli_note, NULL};
@@ -74,26 +74,61 @@ static int print_stats(const struct ifl_trace_file *file)
     return 0;
 }
 
+struct reading {
+    struct text_list files;
+    const char *format, *path;
+    long long max_record_mib;
+};
+
+/* 0, or 2 after a line on stderr. */
+static int read_files(struct reading *reading, const struct command *command, int argc, char **argv)
+{
+    *reading = (struct reading){.format = "auto", .max_record_mib = IFL_MAX_RECORD_MIB};
+    if (options_read(command, reading, argc, argv, &reading->files) < 0 ||
+        cli_check_max_record(command->name, reading->max_record_mib) < 0)
+        return 2;
+    return 0;
+}
+
+static struct ifl_trace_file file_at(const struct reading *reading, size_t i)
+{
+    return (struct ifl_trace_file){reading->files.of[i], reading->format,
+                                   (int32_t)reading->max_record_mib};
+}
+
 static int trace_stats(int argc, char **argv)
 {
-    struct text_list files = {0};
-    const char *format = "auto";
-    long long max_record_mib = IFL_MAX_RECORD_MIB;
-    const struct option_spec options[] = {{"--format", "-f", OPTION_TEXT, &format},
-                                          {"--max-record", NULL, OPTION_COUNT, &max_record_mib}};
-    if (options_read("trace stats", argc, argv, options, 2, &files) < 0 ||
-        cli_check_max_record("trace stats", max_record_mib) < 0)
+    struct reading reading;
+    if (read_files(&reading, &command_trace_stats, argc, argv) != 0)
         return 2;
-    if (files.n == 0)
-        return usage_fail("trace stats");
+    if (reading.files.n == 0)
+        return usage_fail(&command_trace_stats);
     int worst = 0;
-    for (size_t i = 0; i < files.n; i++) {
-        const int rc =
-            print_stats(&(struct ifl_trace_file){files.of[i], format, (int32_t)max_record_mib});
+    for (size_t i = 0; i < reading.files.n; i++) {
+        const struct ifl_trace_file file = file_at(&reading, i);
+        const int rc = print_stats(&file);
         worst = rc > worst ? rc : worst;
     }
     return worst;
 }
+
+static const struct option_spec stats_options[] = {
+    {"--format", "-f", OPTION_TEXT, offsetof(struct reading, format), "NAME",
+     "of the files, one that `inflight list traces` names (auto)", COMPLETE_FORMAT},
+    {"--max-record", NULL, OPTION_COUNT, offsetof(struct reading, max_record_mib), "MIB",
+     "the most that a line or JSON object may have (256)", COMPLETE_NOTHING},
+};
+
+const struct command command_trace_stats = {
+    .name = "trace stats",
+    .doc = "rate, burstiness and lengths of traces",
+    .arguments = "FILE...",
+    .example = "inflight trace stats traces/data/azure_conv_2023.csv",
+    .completion = COMPLETE_FILE,
+    .options = stats_options,
+    .n_options = sizeof stats_options / sizeof *stats_options,
+    .run = trace_stats,
+};
 
 /* ---- writing ---- */
 
@@ -118,29 +153,43 @@ static int write_trace(const struct ifl_trace *trace, const char *path, struct i
 
 static int trace_convert(int argc, char **argv)
 {
-    struct text_list files = {0};
-    const char *format = "auto", *path = NULL;
+    struct reading reading;
     struct ifl_trace trace = {0};
     struct ifl_error error;
-    long long max_record_mib = IFL_MAX_RECORD_MIB;
-    const struct option_spec options[] = {{"--format", "-f", OPTION_TEXT, &format},
-                                          {"--max-record", NULL, OPTION_COUNT, &max_record_mib},
-                                          {"--output", "-o", OPTION_TEXT, &path}};
-    if (options_read("trace convert", argc, argv, options, 3, &files) < 0 ||
-        cli_check_max_record("trace convert", max_record_mib) < 0)
+    if (read_files(&reading, &command_trace_convert, argc, argv) != 0)
         return 2;
-    if (files.n != 1)
-        return usage_fail("trace convert");
-    const struct ifl_trace_file file = {files.of[0], format, (int32_t)max_record_mib};
+    if (reading.files.n != 1)
+        return usage_fail(&command_trace_convert);
+    const struct ifl_trace_file file = file_at(&reading, 0);
     int rc = ifl_trace_read(&file, &notes, &trace, &error);
     if (rc == 0 && trace.hash_at)
         cli_note(NULL, "hash ids and token ids of prompts are not written to inflight's CSV: what "
                        "prompts share is left out");
     if (rc == 0)
-        rc = write_trace(&trace, path, &error);
+        rc = write_trace(&trace, reading.path, &error);
     ifl_trace_free(&trace);
     return rc < 0 ? cli_fail(&error) : 0;
 }
+
+static const struct option_spec convert_options[] = {
+    {"--format", "-f", OPTION_TEXT, offsetof(struct reading, format), "NAME",
+     "of the files, one that `inflight list traces` names (auto)", COMPLETE_FORMAT},
+    {"--max-record", NULL, OPTION_COUNT, offsetof(struct reading, max_record_mib), "MIB",
+     "the most that a line or JSON object may have (256)", COMPLETE_NOTHING},
+    {"--output", "-o", OPTION_TEXT, offsetof(struct reading, path), "OUT.csv",
+     "where the trace goes (standard output)", COMPLETE_FILE},
+};
+
+const struct command command_trace_convert = {
+    .name = "trace convert",
+    .doc = "a trace of any format as inflight's own CSV",
+    .arguments = "FILE",
+    .example = "inflight trace convert traces/data/azure_conv_2023.csv -o trace.csv",
+    .completion = COMPLETE_FILE,
+    .options = convert_options,
+    .n_options = sizeof convert_options / sizeof *convert_options,
+    .run = trace_convert,
+};
 
 /* ---- generating ---- */
 
@@ -229,58 +278,80 @@ static int parse_process(const char *name, enum ifl_process *process)
     return -1;
 }
 
-static int trace_generate(int argc, char **argv)
+struct generation {
+    struct text_list words;
+    const char *prompt_law, *output_law, *process, *path;
+    long long n, seed;
+    struct ifl_arrivals arrivals;
+};
+
+static int generate(struct generation *of)
 {
-    const char *prompt_law = "lognormal:200,1.2,4,1024";
-    const char *output_law = "lognormal:220,1.0,4,1024";
-    const char *path = NULL, *process = NULL;
-    long long n = 0, seed = 1;
-    struct ifl_arrivals arrivals = {.speedup = 1, .cv = 1};
     struct ifl_length_spec prompt, output;
     struct ifl_trace trace = {0};
     struct ifl_error error;
-    struct text_list files = {0};
-    const struct option_spec options[] = {
-        {"--count", "-n", OPTION_COUNT, &n},
-        {"--seed", NULL, OPTION_COUNT, &seed},
-        {"--prompt", NULL, OPTION_TEXT, &prompt_law},
-        {"--output-tokens", NULL, OPTION_TEXT, &output_law},
-        {"--process", NULL, OPTION_TEXT, &process},
-        {"--rate", NULL, OPTION_REAL, &arrivals.rate_rps},
-        {"--cv", NULL, OPTION_REAL, &arrivals.cv},
-        {"--output", "-o", OPTION_TEXT, &path},
-    };
-    const size_t n_options = sizeof options / sizeof *options;
-    if (options_read("trace generate", argc, argv, options, n_options, &files) < 0)
+    if (parse_law("--prompt", of->prompt_law, &prompt) < 0 ||
+        parse_law("--output-tokens", of->output_law, &output) < 0 ||
+        (of->process && parse_process(of->process, &of->arrivals.process) < 0))
         return 2;
-    if (n == 0 || files.n > 0)
-        return usage_fail("trace generate");
-    if (parse_law("--prompt", prompt_law, &prompt) < 0 ||
-        parse_law("--output-tokens", output_law, &output) < 0 ||
-        (process && parse_process(process, &arrivals.process) < 0))
-        return 2;
-    if (!process && arrivals.rate_rps != 0) {
+    if (!of->process && of->arrivals.rate_rps != 0) {
         fprintf(stderr, "inflight trace generate: --rate without --process, expected one of "
                         "poisson, gamma and constant\n");
         return 2;
     }
-    arrivals.seed = (uint64_t)seed;
-    int rc = ifl_trace_generate((size_t)n, (uint64_t)seed, &prompt, &output, &trace, &error);
-    if (rc == 0 && process)
-        rc = ifl_trace_arrive(&trace, &arrivals, "generated trace", &notes, &error);
+    of->arrivals.seed = (uint64_t)of->seed;
+    int rc =
+        ifl_trace_generate((size_t)of->n, (uint64_t)of->seed, &prompt, &output, &trace, &error);
+    if (rc == 0 && of->process)
+        rc = ifl_trace_arrive(&trace, &of->arrivals, "generated trace", &notes, &error);
     if (rc == 0)
-        rc = write_trace(&trace, path, &error);
+        rc = write_trace(&trace, of->path, &error);
     ifl_trace_free(&trace);
     return rc < 0 ? cli_fail(&error) : 0;
 }
 
-int cli_trace(int argc, char **argv)
+static int trace_generate(int argc, char **argv)
 {
-    if (argc >= 1 && strcmp(argv[0], "stats") == 0)
-        return trace_stats(argc - 1, argv + 1);
-    if (argc >= 1 && strcmp(argv[0], "convert") == 0)
-        return trace_convert(argc - 1, argv + 1);
-    if (argc >= 1 && strcmp(argv[0], "generate") == 0)
-        return trace_generate(argc - 1, argv + 1);
-    return usage_fail("trace");
+    struct generation of = {.prompt_law = "lognormal:200,1.2,4,1024",
+                            .output_law = "lognormal:220,1.0,4,1024",
+                            .seed = 1,
+                            .arrivals = {.speedup = 1, .cv = 1}};
+    if (options_read(&command_trace_generate, &of, argc, argv, &of.words) < 0)
+        return 2;
+    if (of.n == 0 || of.words.n > 0)
+        return usage_fail(&command_trace_generate);
+    return generate(&of);
 }
+
+static const struct option_spec generate_options[] = {
+    {"--count", "-n", OPTION_COUNT, offsetof(struct generation, n), "N", "how many requests",
+     COMPLETE_NOTHING},
+    {"--seed", NULL, OPTION_COUNT, offsetof(struct generation, seed), "N",
+     "of the random draws (1)", COMPLETE_NOTHING},
+    {"--prompt", NULL, OPTION_TEXT, offsetof(struct generation, prompt_law), "LAW",
+     "lengths of prompts (lognormal:200,1.2,4,1024)", COMPLETE_NOTHING},
+    {"--output-tokens", NULL, OPTION_TEXT, offsetof(struct generation, output_law), "LAW",
+     "lengths of outputs (lognormal:220,1.0,4,1024)", COMPLETE_NOTHING},
+    {"--process", NULL, OPTION_TEXT, offsetof(struct generation, process),
+     "poisson|gamma|constant|burst", "of arrivals; without it the trace has no times",
+     COMPLETE_NOTHING},
+    {"--rate", NULL, OPTION_REAL, offsetof(struct generation, arrivals.rate_rps), "RPS",
+     "requests a second", COMPLETE_NOTHING},
+    {"--cv", NULL, OPTION_REAL, offsetof(struct generation, arrivals.cv), "X",
+     "coefficient of variation of the gaps, with gamma (1)", COMPLETE_NOTHING},
+    {"--output", "-o", OPTION_TEXT, offsetof(struct generation, path), "OUT.csv",
+     "where the trace goes (standard output)", COMPLETE_FILE},
+};
+
+const struct command command_trace_generate = {
+    .name = "trace generate",
+    .doc = "a synthetic trace",
+    .arguments = "-n N",
+    .example = "inflight trace generate -n 1000 --process poisson --rate 4 -o synthetic.csv",
+    .notes = "LAW is fixed:TOKENS, uniform:MIN,MAX, lognormal:MEAN,CV[,MIN,MAX] or "
+             "zipf:EXPONENT,MIN,MAX.",
+    .completion = COMPLETE_NOTHING,
+    .options = generate_options,
+    .n_options = sizeof generate_options / sizeof *generate_options,
+    .run = trace_generate,
+};

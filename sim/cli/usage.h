@@ -1,16 +1,31 @@
-/* How each command is called: one table for `inflight --help`, for `inflight COMMAND --help`, and
- * for the message after a call with wrong arguments. */
+/* How each command is called, from its row of the table of commands: for `inflight --help`, for
+ * `inflight COMMAND --help`, and for the message after a call with wrong arguments. */
 #ifndef SIM_CLI_USAGE_H
 #define SIM_CLI_USAGE_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "cli/commands.h"
+
+enum { USAGE_OPTION_CHARS = 64 };
+
+/* "-o, --output DIR" */
+const char *usage_option(const struct option_spec *option, char text[USAGE_OPTION_CHARS]);
+/* What the option does; of one that may be given again, that it may. */
+const char *usage_doc(const struct option_spec *option, char text[256]);
+
 /* Every command with a line on what it is for. */
 void usage_list(FILE *out);
+/* Prints the help of the command that the words name, or of all kinds of "trace"; of no words, the
+ * list of commands. Negative if there is no such command; then nothing is printed. */
+int usage_explain(int n_words, char *const *words);
 /* If the arguments ask for help, prints it on standard output and returns true. */
 bool usage_helped(int argc, char **argv);
-/* Prints how to call `command` ("run", "trace stats"; "trace": all of its kinds) on standard error.
- * Returns 2, the exit code for wrong arguments. */
-int usage_fail(const char *command);
+/* Prints how to call the command on standard error. Returns 2, the exit code for wrong arguments.
+ */
+int usage_fail(const struct command *command);
+/* The same of a word that begins the names of several commands, as "trace". Negative if none. */
+int usage_fail_group(const char *group);
+
 #endif

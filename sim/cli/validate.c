@@ -9,7 +9,7 @@
 #include "inflight/validate.h"
 
 #include "base/data.h"
-#include "cli/options.h"
+#include "cli/commands.h"
 #include "cli/out_dir.h"
 #include "cli/usage.h"
 #include "config/config.h"
@@ -54,6 +54,8 @@ struct request {
     const char *simulated, *measured, *format, *out_dir, *part;
     uint64_t part_of, n_parts;
     long long max_record_mib;
+    struct text_list runs;
+    bool no_plots;
 };
 
 /* "0/2": every second request, from the first on. */
@@ -101,31 +103,46 @@ static int validate(const struct request *request, struct ifl_error *error)
     return rc;
 }
 
-int cli_validate(int argc, char **argv)
+static int run_command(int argc, char **argv)
 {
-    struct text_list runs = {0};
     struct request request = {.format = "auto", .max_record_mib = IFL_MAX_RECORD_MIB};
+    const struct text_list *runs = &request.runs;
     struct ifl_error error;
-    bool no_plots = false;
-    const struct option_spec options[] = {
-        {"--output", "-o", OPTION_TEXT, &request.out_dir},
-        {"--format", NULL, OPTION_TEXT, &request.format},
-        {"--max-record", NULL, OPTION_COUNT, &request.max_record_mib},
-        {"--part", NULL, OPTION_TEXT, &request.part},
-        {"--no-plots", NULL, OPTION_FLAG, &no_plots},
-    };
-    if (options_read("validate", argc, argv, options, sizeof options / sizeof *options, &runs) <
-            0 ||
+    if (options_read(&command_validate, &request, argc, argv, &request.runs) < 0 ||
         read_part(&request) < 0 || cli_check_max_record("validate", request.max_record_mib) < 0)
         return 2;
-    if (runs.n != 2)
-        return usage_fail("validate");
-    request.simulated = runs.of[0];
-    request.measured = runs.of[1];
+    if (runs->n != 2)
+        return usage_fail(&command_validate);
+    request.simulated = runs->of[0];
+    request.measured = runs->of[1];
     const int rc = validate(&request, &error);
     if (rc < 0)
         return cli_fail(&error);
-    if (!no_plots)
-        draw(request.out_dir ? request.out_dir : request.simulated, runs.of);
+    if (!request.no_plots)
+        draw(request.out_dir ? request.out_dir : request.simulated, runs->of);
     return 0;
 }
+
+static const struct option_spec options[] = {
+    {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_dir), "DIR",
+     "where tables and figures go (SIM_DIR)", COMPLETE_FOLDER},
+    {"--format", NULL, OPTION_TEXT, offsetof(struct request, format), "NAME",
+     "of REAL, one that `inflight list traces` names (auto)", COMPLETE_FORMAT},
+    {"--max-record", NULL, OPTION_COUNT, offsetof(struct request, max_record_mib), "MIB",
+     "the most that a line or JSON object may have (256)", COMPLETE_NOTHING},
+    {"--part", NULL, OPTION_TEXT, offsetof(struct request, part), "K/N",
+     "compare every N-th request, from the K-th on", COMPLETE_NOTHING},
+    {"--no-plots", NULL, OPTION_FLAG, offsetof(struct request, no_plots), NULL, "draw no figures",
+     COMPLETE_NOTHING},
+};
+
+const struct command command_validate = {
+    .name = "validate",
+    .doc = "a simulated run against a recorded one",
+    .arguments = "SIM_DIR REAL",
+    .example = "inflight validate results/quickstart recorded.jsonl",
+    .completion = COMPLETE_FILE,
+    .options = options,
+    .n_options = sizeof options / sizeof *options,
+    .run = run_command,
+};
