@@ -3,6 +3,7 @@
 #include "base/flag_rows.h"
 
 static const struct server_flag flags[] = {
+    MAPS("backend", NULL, VALUE, "serving.preset", ""),
     MAPS("capacity_scheduler_policy", "batch_scheduler_policy scheduler_policy", VALUE,
          "serving.preset", ""),
     MAPS("context_chunking_policy", NULL, VALUE, "serving.batching.chunking", ""),
@@ -16,6 +17,7 @@ static const struct server_flag flags[] = {
     MAPS("max_seq_len", NULL, VALUE, "serving.max_model_len", ""),
     MAPS("max_tokens_in_paged_kv_cache", NULL, VALUE, "serving.kv.num_blocks", ""),
     MAPS("model", NULL, VALUE, "model", ""),
+    MAPS("moe_expert_parallel_size", "ep_size", VALUE, "parallel.expert", ""),
     MAPS("pipeline_parallel_size", "pp_size pp", VALUE, "parallel.pipeline", ""),
     MAPS("tensor_parallel_size", "tp_size tp", VALUE, "parallel.tensor", ""),
     MAPS("tokens_per_block", NULL, VALUE, "serving.kv.block_tokens", ""),
@@ -36,9 +38,7 @@ static const struct server_flag flags[] = {
     UNMODELLED("max_draft_len", NULL, VALUE, "0", "speculative decoding"),
     UNMODELLED("max_input_len", NULL, VALUE, NULL, "a limit of the prompt alone"),
     UNMODELLED("moe_cluster_parallel_size", "cluster_size", VALUE, "1",
-               "expert parallelism: experts are cut like the layers"),
-    UNMODELLED("moe_expert_parallel_size", "ep_size", VALUE, "1",
-               "expert parallelism: experts are cut like the layers"),
+               "experts over clusters: parallel.expert deals them out over GPUs"),
     UNMODELLED("multiple_profiles", NULL, VALUE, "enable|disable", KERNELS),
     UNMODELLED("paged_kv_cache", NULL, VALUE, "enable", "K/V that is not in pages"),
     UNMODELLED("quantization", NULL, VALUE, NULL,
@@ -52,7 +52,6 @@ static const struct server_flag flags[] = {
     UNMODELLED("use_fp8_context_fmha", NULL, VALUE, "disable", KERNELS),
     UNMODELLED("use_paged_context_fmha", NULL, VALUE, "enable|disable", KERNELS),
     HARMLESS("auto_parallel", VALUE),
-    HARMLESS("backend", VALUE),
     HARMLESS("build_config", VALUE),
     HARMLESS("chat_template", VALUE),
     HARMLESS("checkpoint_dir", VALUE),

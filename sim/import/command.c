@@ -15,15 +15,16 @@ static const struct program {
     const char *part;
     const char *next; /* the word behind it; NULL: any */
     enum server server;
+    const char *backend; /* NULL: what its flag says */
 } programs[] = {
-    {"vllm", "serve", SERVER_VLLM},
-    {"vllm.entrypoints.openai.api_server", NULL, SERVER_VLLM},
-    {"vllm.entrypoints.api_server", NULL, SERVER_VLLM},
-    {"vllm-openai", NULL, SERVER_VLLM},
-    {"sglang", "serve", SERVER_SGLANG},
-    {"sglang.launch_server", NULL, SERVER_SGLANG},
-    {"trtllm-serve", NULL, SERVER_TRTLLM},
-    {"trtllm-build", NULL, SERVER_TRTLLM},
+    {"vllm", "serve", SERVER_VLLM, NULL},
+    {"vllm.entrypoints.openai.api_server", NULL, SERVER_VLLM, NULL},
+    {"vllm.entrypoints.api_server", NULL, SERVER_VLLM, NULL},
+    {"vllm-openai", NULL, SERVER_VLLM, NULL},
+    {"sglang", "serve", SERVER_SGLANG, NULL},
+    {"sglang.launch_server", NULL, SERVER_SGLANG, NULL},
+    {"trtllm-serve", NULL, SERVER_TRTLLM, NULL},
+    {"trtllm-build", NULL, SERVER_TRTLLM, "tensorrt"},
 };
 enum { N_PROGRAMS = sizeof programs / sizeof *programs };
 
@@ -264,6 +265,8 @@ static int read_words(const struct words *words, struct facts *facts, struct ifl
                         "python -m vllm.entrypoints.openai.api_server, python -m "
                         "sglang.launch_server, trtllm-serve or trtllm-build");
     int code = facts_set_server(facts, program->server, here, error);
+    if (code == 0 && program->backend)
+        code = facts_say(facts, "backend", program->backend, here, false, error);
     if (code == 0)
         code = read_before(words, at, facts, error);
     if (code == 0)

@@ -68,15 +68,40 @@ static const struct pool_names pool = {
     .missing = "no line says how many tokens of K/V there are (\"max_total_num_tokens\")",
 };
 
+/* A server has --tp-size GPUs. With attention in parallel (server_args.py, enable_dp_attention)
+ * they are dp_size groups that share the experts; without, the groups are replicas of that many
+ * GPUs. DeepEP, and before 0.5 --enable-ep-moe, deal the experts out over all of them. */
+static void settle_parallel(struct settled *s)
+{
+    const struct facts *facts = s->facts;
+    const char *exchange = facts_text(facts, "moe_a2a_backend");
+    const bool shares = facts_true(facts, "enable_dp_attention", false);
+    const bool deals = facts_true(facts, "enable_ep_moe", false) ||
+                       facts_true(facts, "enable_deepep_moe", false) ||
+                       (exchange && strcmp(exchange, "deepep") == 0);
+    const long long gpus = settle_number(s, "tp_size", 1);
+    const long long groups = shares ? settle_number(s, "dp_size", 1) : 1;
+    const long long experts = deals ? gpus : settle_number(s, "ep_size", 1);
+    settle_common(s, shares ? "no such fact" : "tp_size", "pp_size",
+                  shares ? "no such fact" : "dp_size");
+    if (groups < 1 || gpus % groups != 0)
+        settle_fail(s, "dp_size", "dp_size is %lld, expected a divisor of tp_size (%lld)", groups,
+                    gpus);
+    else if (shares && gpus > groups)
+        settle_put(s, "parallel.tensor", "%lld", gpus / groups);
+    if (groups > 1)
+        settle_put(s, "parallel.data", "%lld", groups);
+    if (experts > 1)
+        settle_put(s, "parallel.expert", "%lld", experts);
+}
+
 void settle_sglang(struct settled *s)
 {
     settle_loop(s);
     settle_order(s);
     settle_chunk(s);
     settle_cache(s);
-    /* With attention in parallel, the ranks share one model: they are no replicas. */
-    settle_common(s, "tp_size", "pp_size",
-                  facts_get(s->facts, "enable_dp_attention") ? "no such fact" : "dp_size");
+    settle_parallel(s);
     settle_count(s, "context_length", "serving.max_model_len");
     settle_count(s, "max_prefill_tokens", "serving.batching.max_prefill_tokens");
     settle_real(s, "schedule_conservativeness", "serving.admit.conservativeness");

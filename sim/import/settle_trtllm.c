@@ -1,20 +1,33 @@
-/* TensorRT-LLM. The presets are of 2024-09. */
+/* TensorRT-LLM: presets of 2024-09 for the C++ executor, of 1.2 for the PyTorch one. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "import/settle.h"
 
+/* The PyTorch executor plans a step ahead. trtllm-serve takes it since 1.0
+ * (tensorrt_llm/commands/serve.py), unless it is told --backend tensorrt; trtllm-build builds for
+ * the other one. A log without a version is of the C++ executor's time. */
+static bool is_pytorch(const struct settled *s)
+{
+    const char *backend = facts_text(s->facts, "backend");
+    const char *version = facts_text(s->facts, "version");
+    if (backend)
+        return strcmp(backend, "pytorch") == 0;
+    return version ? strtol(version, NULL, 10) >= 1 : !s->from_log;
+}
+
 static void settle_capacity(struct settled *s)
 {
-    static const char *const presets[][2] = {{"GUARANTEED_NO_EVICT", "trtllm-no-evict"},
-                                             {"guaranteed_no_evict", "trtllm-no-evict"},
-                                             {"MAX_UTILIZATION", "trtllm-max-utilization"},
-                                             {"max_utilization", "trtllm-max-utilization"},
-                                             {"STATIC_BATCH", "trtllm-static"}};
+    static const char *const presets[][3] = {
+        {"GUARANTEED_NO_EVICT", "trtllm-no-evict", "trtllm-1.2-no-evict"},
+        {"MAX_UTILIZATION", "trtllm-max-utilization", "trtllm-1.2-max-utilization"},
+        {"STATIC_BATCH", "trtllm-static", "trtllm-static"}};
     const char *policy = facts_text(s->facts, "capacity_scheduler_policy");
+    const int executor = is_pytorch(s) ? 2 : 1;
     for (size_t i = 0; policy && i < sizeof presets / sizeof *presets; i++)
-        if (strcmp(policy, presets[i][0]) == 0) {
-            settle_put(s, "serving.preset", "%s", presets[i][1]);
+        if (strcasecmp(policy, presets[i][0]) == 0) {
+            settle_put(s, "serving.preset", "%s", presets[i][executor]);
             return;
         }
     if (policy)
@@ -23,7 +36,7 @@ static void settle_capacity(struct settled *s)
                     "MAX_UTILIZATION or STATIC_BATCH",
                     policy);
     else
-        settle_assume(s, "serving.preset", "trtllm-no-evict", "TensorRT-LLM's default");
+        settle_assume(s, "serving.preset", presets[0][executor], "TensorRT-LLM's default");
 }
 
 static void settle_chunking(struct settled *s)
@@ -52,15 +65,18 @@ static void settle_world(struct settled *s)
     }
 }
 
-static const struct pool_names pool = {
-    .block = "tokens_per_block",
-    .dflt = 64,
-    .dflt_is = "the preset's",
-    .tokens = "max_tokens_in_paged_kv_cache",
-    .rounds_up = true,
-    .missing = "no line says how many K/V blocks there are (\"KV cache primary pool\", \"max "
-               "tokens in paged KV cache\")",
-};
+static void settle_blocks(struct settled *s)
+{
+    settle_pool(s, &(struct pool_names){
+                       .block = "tokens_per_block",
+                       .dflt = is_pytorch(s) ? 32 : 64,
+                       .dflt_is = "the preset's",
+                       .tokens = "max_tokens_in_paged_kv_cache",
+                       .rounds_up = true,
+                       .missing = "no line says how many K/V blocks there are (\"KV cache primary "
+                                  "pool\", \"max tokens in paged KV cache\")",
+                   });
+}
 
 void settle_trtllm(struct settled *s)
 {
@@ -68,11 +84,13 @@ void settle_trtllm(struct settled *s)
     settle_chunking(s);
     settle_common(s, "tensor_parallel_size", "pipeline_parallel_size", "no such fact");
     settle_world(s);
+    if (settle_number(s, "moe_expert_parallel_size", 1) > 1)
+        settle_count(s, "moe_expert_parallel_size", "parallel.expert");
     settle_count(s, "max_seq_len", "serving.max_model_len");
     settle_count_or(s, "max_batch_size", "serving.batching.max_seqs", "2048",
                     "TensorRT-LLM's default");
     settle_count_or(s, "max_num_tokens", "serving.batching.max_batched_tokens", "8192",
                     "TensorRT-LLM's default");
-    settle_pool(s, &pool);
+    settle_blocks(s);
     settle_real(s, "free_gpu_memory_fraction", "serving.kv.memory_utilization");
 }

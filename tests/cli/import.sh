@@ -115,10 +115,32 @@ succeeds "$inflight" import -c 'vllm serve Qwen/Qwen3-8B --data-parallel-size 2 
 printed 'replicas: 2'
 succeeds "$inflight" import -c 'python -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B --tp 8 --dp 8
     --enable-dp-attention --mem-fraction-static 0.8 --chunked-prefill-size -1'
-printed 'not modelled  --enable-dp-attention: attention with data parallelism'
+printed 'maps          --enable-dp-attention -> parallel.data=8'
 printed 'not modelled  --mem-fraction-static 0.8: the share of weights and K/V alone'
 printed 'chunk_tokens: 0'
 if grep -q 'replicas: 8' logs/out; then complain "$ran" '    made replicas of the ranks'; fi
+succeeds "$inflight" import -c 'python -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B --tp 8 --dp 2
+    --enable-dp-attention --ep-size 4 --chunked-prefill-size -1'
+printed 'maps          --dp 2 -> parallel.data=2'
+printed 'maps          --ep-size 4 -> parallel.expert=4'
+printed 'maps          --tp 8 -> parallel.tensor=4'
+succeeds "$inflight" import -c 'python -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B --tp 8
+    --moe-a2a-backend deepep --chunked-prefill-size -1'
+printed 'maps          --moe-a2a-backend deepep -> parallel.expert=8'
+refuses 'inflight: the command line: dp_size is 3, expected a divisor of tp_size (8)' "$inflight" import -c 'python -m
+    sglang.launch_server --model-path Qwen/Qwen3-30B-A3B --tp 8 --dp 3 --enable-dp-attention'
+
+# the PyTorch executor of trtllm-serve 1.x, and the C++ one
+echo '[TensorRT-LLM] TensorRT LLM version: 1.2.0' >trt.log
+echo '[TensorRT-LLM][INFO] Max KV cache blocks per sequence: 65 [window size=2051], tokens per block=32, primary blocks=116617, secondary blocks=0' >>trt.log
+succeeds "$inflight" import trt.log -c 'trtllm-serve serve Qwen/Qwen3-30B-A3B --tp_size 4 --ep_size 2'
+printed 'preset: trtllm-1.2-no-evict'
+printed 'num_blocks: 116617'
+printed 'maps          --ep_size 2 -> parallel.expert=2'
+succeeds "$inflight" import -c 'trtllm-serve Qwen/Qwen3-8B --backend tensorrt'
+printed 'preset: trtllm-no-evict'
+succeeds "$inflight" import -c 'trtllm-build --checkpoint_dir c --max_batch_size 8'
+printed 'preset: trtllm-no-evict'
 
 # what a server took counts, whatever it was asked for
 printf '[core.py:1] Initializing a V1 LLM engine (v0.9.1) with config: dtype=torch.float16, enable_prefix_caching=False\nGPU KV cache size: 16,000 tokens\n' >took.log
