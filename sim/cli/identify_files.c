@@ -192,8 +192,10 @@ static const char *remark(void *context, const char *section, const char *field)
     char key[64];
     const struct identified *found = context;
     snprintf(key, sizeof key, "%s%s%s", section, *section && field ? "." : "", field ? field : "");
-    const int p = parameter_find(key);
-    if (p < 0)
+    enum parameter p = 0;
+    while (p < N_PARAMETERS && strcmp(parameter_field(p, &found->deployment), key) != 0)
+        p++;
+    if (p == N_PARAMETERS)
         return NULL;
     const struct finding *f = &found->of[p];
     if (f->state == FOUND || f->state == AT_BOUND)
@@ -221,7 +223,8 @@ static void describe(const struct identify_report *report, struct deployment *de
     const char *before = "";
     deployment->about[0] = deployment->source[0] = deployment->assumed[0] = '\0';
     append(deployment->about, sizeof deployment->about, "%s, %s on %d x %s, as recorded",
-           config->serving.preset, config->model, config->tensor_parallel, config->hardware);
+           config->serving.preset, config->model, config->tensor_parallel * config->data_parallel,
+           config->hardware);
     append(deployment->source, sizeof deployment->source, "inflight identify %s",
            report->config_path);
     for (size_t k = 0; k < options->n_recordings; k++)
@@ -245,13 +248,6 @@ int identify_write_overlay(const struct identify_report *report, const char *pat
     struct identified *found = report->found;
     struct deployment deployment = found->deployment;
     describe(report, &deployment);
-    deployment.host.step_s = found->value[HOST_STEP];
-    deployment.host.seq_s = found->value[HOST_SEQ];
-    deployment.host.layer_s = found->value[HOST_LAYER];
-    deployment.front_end.request_s = found->value[FRONT_REQUEST];
-    deployment.front_end.prompt_token_s = found->value[FRONT_PROMPT_TOKEN];
-    if (found->of[BLOCKS].state != UNKNOWN)
-        deployment.num_blocks = (int32_t)lround(found->value[BLOCKS]);
     int rc = new_file_open(&file, path, error);
     if (rc < 0)
         return rc;

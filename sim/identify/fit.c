@@ -25,6 +25,8 @@ double fit_unit(const struct fit *fit, enum parameter parameter)
         return r->ttft_s / 10;
     case FRONT_PROMPT_TOKEN:
         return r->ttft_s / r->prompt / 10;
+    case ALLREDUCE_RATE:
+        return 1; /* a tenth would change no latency by more than chance does */
     default:
         return 0.1; /* of a logarithm */
     }

@@ -18,6 +18,7 @@ struct quest {
     struct identified *found;
     struct residuals residuals;
     struct fit fit;
+    struct machine *machine; /* as the configuration says */
     double layers, peak_blocks;
     bool has_blocks; /* the configuration says how many */
     bool waits;      /* requests wait for memory in some recording */
@@ -26,7 +27,7 @@ struct quest {
 static int load_start(struct quest *quest, struct ifl_error *error)
 {
     const struct config *config = quest->options->setting.config;
-    struct machine *machine = malloc(sizeof *machine);
+    struct machine *machine = quest->machine = malloc(sizeof *machine);
     struct ifl_limits limits;
     char arithmetic[MACHINE_TEXT_BYTES];
     int rc = machine ? machine_load(machine, config, quest->options->setting.profiles, error)
@@ -40,7 +41,6 @@ static int load_start(struct quest *quest, struct ifl_error *error)
         quest->has_blocks =
             config->serving.kv.num_blocks > 0 || machine->platform.deployment.num_blocks > 0;
     }
-    free(machine);
     return rc;
 }
 
@@ -259,6 +259,15 @@ static void split_host(struct quest *quest)
     *step = (struct finding){.state = GIVEN, .why = "0: host.layer_s stands for both"};
 }
 
+static void keep_deployment(struct quest *quest)
+{
+    struct identified *found = quest->found;
+    parameters_change(found->value, quest->options->setting.config, quest->machine);
+    found->deployment = quest->machine->platform.deployment;
+    if (found->of[BLOCKS].state != UNKNOWN)
+        found->deployment.num_blocks = (int32_t)lround(found->value[BLOCKS]);
+}
+
 /* A pool that the recordings leave open by half is not determined. */
 static void leave_pool(struct quest *quest)
 {
@@ -413,7 +422,9 @@ int identify(const struct identify_options *options, struct identified *found,
     if (rc == 0) {
         keep_findings(&quest);
         split_host(&quest);
+        keep_deployment(&quest);
     }
+    free(quest.machine);
     fit_close(&quest.fit);
     residuals_close(&quest.residuals);
     return rc;

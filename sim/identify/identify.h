@@ -37,7 +37,7 @@ struct identified {
     double start[N_PARAMETERS], value[N_PARAMETERS];
     double covariance[N_PARAMETERS][N_PARAMETERS]; /* of units; 0 where not fitted */
     double unit[N_PARAMETERS];
-    struct deployment deployment; /* where the search began: what the configuration says */
+    struct deployment deployment; /* what the configuration says, with what was found */
     double scale[N_LATENCIES];
     size_t n_flights, n_fitted, n_spans;
     char notices[IDENTIFY_NOTICES][320]; /* where the configuration may be another deployment's */

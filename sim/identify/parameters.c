@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "cost/collective.h"
+
 const struct parameter_row parameter_rows[N_PARAMETERS] = {
     [HOST_STEP] = {"host.step_s", "ms", 1e3, false, false, 0},
     [HOST_SEQ] = {"host.seq_s", "us", 1e6, false, false, 0},
@@ -22,13 +24,11 @@ int parameter_find(const char *key)
     return i;
 }
 
-static struct lines_profile *allreduce(const struct machine *machine, const struct config *config)
+static bool all_reduces(const struct machine *machine, const struct config *config,
+                        struct lines_profile *lines)
 {
-    const struct platform *platform = &machine->platform;
-    const int32_t ranks = config->tensor_parallel;
-    return ranks > 1 ? (struct lines_profile *)(uintptr_t)hardware_allreduce(
-                           &platform->hardware, platform->deployment.host.eager, ranks)
-                     : NULL;
+    return config->tensor_parallel > 1 &&
+           allreduce_lines(&machine->platform, config->tensor_parallel, lines);
 }
 
 /* The rate of large messages, those of prompts. */
@@ -41,7 +41,7 @@ void parameters_of(const struct machine *machine, const struct config *config, i
                    double value[N_PARAMETERS])
 {
     const struct host_times *host = &machine->platform.deployment.host;
-    struct lines_profile *lines = allreduce(machine, config);
+    struct lines_profile lines;
     memset(value, 0, N_PARAMETERS * sizeof *value);
     value[HOST_STEP] = host->step_s;
     value[HOST_SEQ] = host->seq_s;
@@ -49,25 +49,42 @@ void parameters_of(const struct machine *machine, const struct config *config, i
     value[FRONT_REQUEST] = machine->platform.deployment.front_end.request_s;
     value[FRONT_PROMPT_TOKEN] = machine->platform.deployment.front_end.prompt_token_s;
     value[BLOCKS] = n_blocks;
-    if (lines) {
-        value[ALLREDUCE_RATE] = *rate_of(lines);
-        value[ALLREDUCE_LATENCY] = lines->latency_us * 1e-6;
+    if (all_reduces(machine, config, &lines)) {
+        value[ALLREDUCE_RATE] = *rate_of(&lines);
+        value[ALLREDUCE_LATENCY] = lines.latency_us * 1e-6;
     }
+}
+
+static void change_all_reduce(const double value[N_PARAMETERS], struct lines_profile *lines,
+                              struct deployment_all_reduce *own)
+{
+    const double latency_us = value[ALLREDUCE_LATENCY] * 1e6;
+    if (*rate_of(lines) == value[ALLREDUCE_RATE] && lines->latency_us == latency_us)
+        return;
+    *rate_of(lines) = value[ALLREDUCE_RATE];
+    *own = (struct deployment_all_reduce){latency_us * 1e-6, lines->gb_per_s,
+                                          lines->bulk_latency_us * 1e-6, lines->bulk_gb_per_s,
+                                          lines->bulk_from_bytes};
 }
 
 void parameters_change(const double value[N_PARAMETERS], const struct config *config,
                        struct machine *machine)
 {
-    struct host_times *host = &machine->platform.deployment.host;
-    struct front_end *front = &machine->platform.deployment.front_end;
-    struct lines_profile *lines = allreduce(machine, config);
-    front->request_s = fmax(0, value[FRONT_REQUEST]);
-    front->prompt_token_s = fmax(0, value[FRONT_PROMPT_TOKEN]);
-    host->step_s = value[HOST_STEP];
-    host->seq_s = value[HOST_SEQ];
-    host->layer_s = value[HOST_LAYER];
-    if (lines) {
-        *rate_of(lines) = value[ALLREDUCE_RATE];
-        lines->latency_us = value[ALLREDUCE_LATENCY] * 1e6;
-    }
+    struct deployment *deployment = &machine->platform.deployment;
+    struct lines_profile lines;
+    deployment->front_end.request_s = fmax(0, value[FRONT_REQUEST]);
+    deployment->front_end.prompt_token_s = fmax(0, value[FRONT_PROMPT_TOKEN]);
+    deployment->host.step_s = value[HOST_STEP];
+    deployment->host.seq_s = value[HOST_SEQ];
+    deployment->host.layer_s = value[HOST_LAYER];
+    if (all_reduces(machine, config, &lines))
+        change_all_reduce(value, &lines, &deployment->all_reduce);
+}
+
+const char *parameter_field(enum parameter parameter, const struct deployment *deployment)
+{
+    if (parameter == ALLREDUCE_RATE)
+        return deployment->all_reduce.bulk_gb_per_s > 0 ? "all_reduce.bulk_gb_per_s"
+                                                        : "all_reduce.gb_per_s";
+    return parameter == ALLREDUCE_LATENCY ? "all_reduce.latency_s" : parameter_rows[parameter].key;
 }

@@ -41,9 +41,11 @@ int parameter_find(const char *key);
 /* What the machine and the configuration say, n_blocks as the pool was counted. */
 void parameters_of(const struct machine *machine, const struct config *config, int32_t n_blocks,
                    double value[N_PARAMETERS]);
-/* Puts the values of host, front end and all-reduce into the machine. A front end below 0, which a
- * search may try, is none. */
+/* Puts all values but that of blocks into the machine. A front end below 0, which a search may try,
+ * is none. What the profile says of all-reduces stays unless the values say otherwise. */
 void parameters_change(const double value[N_PARAMETERS], const struct config *config,
                        struct machine *machine);
+/* The field of a deployment that a parameter stands in, as "section.field". */
+const char *parameter_field(enum parameter parameter, const struct deployment *deployment);
 
 #endif

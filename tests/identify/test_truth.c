@@ -200,24 +200,38 @@ static void check(const struct deployment_case *c, uint64_t number, const struct
     }
 }
 
+/* N_PARAMETERS releases none. */
+static void identify_case(struct deployment_case *c, enum parameter released,
+                          struct identified *found)
+{
+    struct ifl_error error;
+    struct identify_options options = {
+        .setting = setting_of(c), .recordings = &c->recording, .n_recordings = 1};
+    if (released < N_PARAMETERS)
+        options.release[released] = true;
+    must(identify(&options, found, &error), &error);
+    recording_free(&c->recording);
+}
+
+static void unload(struct deployment_case *c)
+{
+    trace_shelf_finish(&c->traces);
+    profile_shelf_finish(&c->profiles);
+    config_finish(&c->config);
+    study_free(c->study);
+}
+
 static void try(uint64_t number)
 {
     struct deployment_case c = {.system = &systems[number % N_SYSTEMS]};
     struct identified found;
-    struct ifl_error error;
     load(&c);
     draw_truth(&c, number);
     if (record(&c, number, choose_rate(&c, number), 400)) {
-        const struct identify_options options = {
-            .setting = setting_of(&c), .recordings = &c.recording, .n_recordings = 1};
-        must(identify(&options, &found, &error), &error);
+        identify_case(&c, N_PARAMETERS, &found);
         check(&c, number, &found);
-        recording_free(&c.recording);
     }
-    trace_shelf_finish(&c.traces);
-    profile_shelf_finish(&c.profiles);
-    config_finish(&c.config);
-    study_free(c.study);
+    unload(&c);
 }
 
 Test(truth, intervals_hold_it)
@@ -249,4 +263,26 @@ Test(truth, intervals_hold_it)
         cr_assert(inside <= 0.95 * n_all, "%d of %d inside: too wide", inside, n_all);
     if (n >= 100)
         cr_assert(inside >= 0.85 * n_all, "%d of %d inside: too narrow", inside, n_all);
+}
+
+/* Four GPUs whose all-reduces are three times slower than the profile says. The deployment that is
+ * written has the rate. */
+Test(truth, all_reduce_rate_is_found)
+{
+    struct deployment_case c = {.system = &systems[7]};
+    struct identified found;
+    gsl_set_error_handler_off();
+    load(&c);
+    draw_truth(&c, 7);
+    const double profile = c.truth[ALLREDUCE_RATE];
+    c.truth[ALLREDUCE_RATE] = profile / 3;
+    cr_assert(record(&c, 7, choose_rate(&c, 7), 400));
+    identify_case(&c, ALLREDUCE_RATE, &found);
+    const struct finding *rate = &found.of[ALLREDUCE_RATE];
+    const struct deployment_all_reduce *kept = &found.deployment.all_reduce;
+    cr_expect_eq(rate->state, FOUND, "%s", rate->why);
+    cr_expect(rate->low <= profile / 3 && rate->high >= profile / 3, "%g in %g to %g", profile / 3,
+              rate->low, rate->high);
+    cr_expect_eq(kept->bulk_gb_per_s > 0 ? kept->bulk_gb_per_s : kept->gb_per_s, rate->value);
+    unload(&c);
 }
