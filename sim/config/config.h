@@ -142,6 +142,17 @@ struct capacity_config {
     double usd_per_gpu_hour[MAX_PRICES];
 };
 
+struct config;
+
+enum { MAX_POOLS = 64, MAX_POOL_NAME = 48 };
+
+/* Replicas of a cluster that are alike. */
+struct pool_config {
+    char name[MAX_POOL_NAME];
+    int32_t count;         /* replicas of parallel.data ranks each */
+    struct config *config; /* owned: the point's with the pool's keys laid over it */
+};
+
 struct config {
     char path[512];
     int32_t replications;
@@ -157,12 +168,33 @@ struct config {
     int32_t pipeline_parallel;
     int32_t data_parallel, expert_parallel, context_parallel;
     bool sequence_parallel;
-    int32_t replicas;
+    int32_t replicas; /* of a cluster without pools */
+    /* cluster.pools, in the order of the file; 0: none has a name. Keys that a pool may have are
+     * in this configuration those of the first pool. */
+    struct pool_config *pools; /* [n_pools], owned */
+    size_t n_pools;
     struct news_options news;
     double ttft_slo_s, tpot_slo_s;
     struct output_config output;
     struct capacity_config capacity;
 };
+
+/* A cluster without pools is one pool, which has no name and is of the configuration itself. */
+static inline size_t config_n_pools(const struct config *config)
+{
+    return config->n_pools > 0 ? config->n_pools : 1;
+}
+static inline const struct config *config_of_pool(const struct config *config, size_t i)
+{
+    ifl_assert(i < config_n_pools(config));
+    return config->n_pools > 0 ? config->pools[i].config : config;
+}
+/* Its replicas, each rank of parallel.data counted. */
+static inline uint32_t config_pool_replicas(const struct config *config, size_t i)
+{
+    const int32_t count = config->n_pools > 0 ? config->pools[i].count : config->replicas;
+    return (uint32_t)(count * config_of_pool(config, i)->data_parallel);
+}
 
 /* True if a run writes differences.csv. */
 static inline bool config_lists_differences(const struct config *config)

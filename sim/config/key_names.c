@@ -66,10 +66,34 @@ const char *key_plain(const char *dotted, char plain[MAX_KEY_CHARS])
     return plain;
 }
 
+const char *key_in_pool(const char *dotted)
+{
+    static const char before[] = "cluster.pools.";
+    if (strncmp(dotted, before, strlen(before)) != 0)
+        return NULL;
+    const char *name = dotted + strlen(before), *dot = strchr(name, '.');
+    return dot ? dot + 1 : name + strlen(name);
+}
+
+static const char *const of_pools[] = {"count",   "model",      "hardware", "parallel",
+                                       "serving", "deployment", "cost"};
+enum { N_OF_POOLS = sizeof of_pools / sizeof *of_pools };
+
+bool key_is_of_pools(const char *dotted)
+{
+    for (size_t i = 1; i < N_OF_POOLS; i++) {
+        const size_t n = strlen(of_pools[i]);
+        if (strncmp(dotted, of_pools[i], n) == 0 && (dotted[n] == '\0' || dotted[n] == '.'))
+            return true;
+    }
+    return false;
+}
+
 bool key_has_short_form(const char *dotted)
 {
     char plain[MAX_KEY_CHARS];
-    const char *where = key_plain(dotted, plain);
+    const char *inner = key_in_pool(dotted);
+    const char *where = key_plain(inner ? inner : dotted, plain);
     if (strcmp(where, "workload.filter") == 0 || strcmp(where, "deployment") == 0)
         return true;
     for (size_t i = 0; i < n_key_sections; i++)
@@ -169,9 +193,32 @@ static const char *with_number(const char *near, const char *dotted, char number
     return numbered;
 }
 
+/* A key of a pool: one of its own, or one that the configuration has, too. */
+static int check_pool_key(const char *inner, bool only_values, const struct node *node,
+                          struct ifl_error *error)
+{
+    char first[MAX_KEY_CHARS];
+    if (!*inner)
+        return only_values ? tree_fail(node, error, "a pool is a map of keys, expected a key of it")
+                           : 0;
+    if (strcmp(inner, "count") == 0)
+        return 0;
+    if (key_is_of_pools(inner))
+        return key_check(inner, only_values, node, error);
+    snprintf(first, sizeof first, "%.*s", (int)strcspn(inner, "."), inner);
+    const char *near = ifl_nearest(first, of_pools, N_OF_POOLS);
+    return tree_fail(node, error, "a pool has no key %.100s, %s%s", first,
+                     near ? "did you mean "
+                          : "expected count, model, hardware, or a key of "
+                            "parallel, serving, deployment or cost",
+                     near ? near : "");
+}
+
 int key_check(const char *dotted, bool only_values, const struct node *node,
               struct ifl_error *error)
 {
+    if (key_in_pool(dotted))
+        return check_pool_key(key_in_pool(dotted), only_values, node, error);
     struct key_names names;
     int code = gather(&names, error);
     if (code < 0)

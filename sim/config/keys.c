@@ -330,6 +330,14 @@ static const struct ifl_param cluster_fields[] = {
     INT("replicas", replicas, 1, 1, 65536, "replicas", "copies of the model that share the load"),
 };
 
+static const struct key_by_hand cluster_by_hand[] = {
+    {"pools", "a map of names to pools", "no pools",
+     "in place of cluster.replicas: replicas that differ, by pools; a pool is a map of `count` and "
+     "of any of model, hardware, parallel, serving, deployment and cost, laid over the "
+     "configuration's own (cluster.pools.NAME.count, cluster.pools.NAME.serving.kv.num_blocks, "
+     "...)"},
+};
+
 static const struct ifl_param news_fields[] = {
     TIME("interval_s", news.interval_ns, 0, 0, A_BILLION,
          "the router hears of the replicas at its multiples; 0: it knows them as they are"),
@@ -413,7 +421,7 @@ const struct key_section key_sections[] = {
     {.where = "cost", FIELDS(cost)},
     {.where = "engine", FIELDS(engine)},
     {.where = "parallel", FIELDS(parallel)},
-    {.where = "cluster", FIELDS(cluster)},
+    {.where = "cluster", FIELDS(cluster), BY_HAND(cluster)},
     {.where = "cluster.news", FIELDS(news)},
     {.where = "cluster.router", BY_HAND(router), MODULE(IFL_ROUTE), .dflt_policy = "round-robin"},
     {.where = "slo", FIELDS(slo)},

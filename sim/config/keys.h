@@ -43,6 +43,13 @@ void key_others(const struct key_section *section, const char *others[MAX_KEYS_B
  * key as it is. */
 const char *key_plain(const char *dotted, char plain[MAX_KEY_CHARS]);
 
+/* "serving.kv.num_blocks" of "cluster.pools.NAME.serving.kv.num_blocks", "" of the pool itself;
+ * NULL: the key is of no pool. */
+const char *key_in_pool(const char *dotted);
+
+/* True for a top key that a pool may have beside its count, and for keys below one. */
+bool key_is_of_pools(const char *dotted);
+
 /* True if a word may stand for the map at `dotted`. */
 bool key_has_short_form(const char *dotted);
 

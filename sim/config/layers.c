@@ -64,7 +64,7 @@ static int lay_module(const char *path, struct node *below, const struct node *a
     return 0;
 }
 
-int layer_lay(struct node *under, const struct node *over, struct ifl_error *error)
+static int lay_modules(struct node *under, const struct node *over, struct ifl_error *error)
 {
     int code = 0;
     for (size_t i = 0; i < n_key_sections && code == 0; i++) {
@@ -72,6 +72,25 @@ int layer_lay(struct node *under, const struct node *over, struct ifl_error *err
         struct node *below = tree_at(under, path), *above = tree_at(over, path);
         if (key_sections[i].is_module && below && above)
             code = lay_module(path, below, above, error);
+    }
+    return code;
+}
+
+static struct node *pools_of(const struct node *root)
+{
+    struct node *pools = tree_at(root, "cluster.pools");
+    return pools && pools->kind == NODE_MAP ? pools : NULL;
+}
+
+/* A pool is laid over a pool as a configuration over a configuration. */
+int layer_lay(struct node *under, const struct node *over, struct ifl_error *error)
+{
+    struct node *below = pools_of(under), *above = pools_of(over);
+    int code = lay_modules(under, over, error);
+    for (size_t i = 0; below && above && i < above->n && code == 0; i++) {
+        struct node *pool = tree_child(below, above->of[i]->key);
+        if (pool)
+            code = lay_modules(pool, above->of[i], error);
     }
     return code == 0 ? tree_overlay(under, over, error) : code;
 }
@@ -184,13 +203,22 @@ static int expand_module(struct node *root, const struct key_section *section,
     return expand_word(root, section->where, "policy", error);
 }
 
-int layer_expand(struct node *root, struct ifl_error *error)
+static int expand_words(struct node *root, struct ifl_error *error)
 {
-    int code = expand_filter(root, error);
-    if (code == 0)
-        code = expand_word(root, "deployment", "base", error);
+    int code = expand_word(root, "deployment", "base", error);
     for (size_t i = 0; i < n_key_sections && code == 0; i++)
         if (key_sections[i].is_module)
             code = expand_module(root, &key_sections[i], error);
+    return code;
+}
+
+int layer_expand(struct node *root, struct ifl_error *error)
+{
+    struct node *pools = pools_of(root);
+    int code = expand_filter(root, error);
+    if (code == 0)
+        code = expand_words(root, error);
+    for (size_t i = 0; pools && i < pools->n && code == 0; i++)
+        code = expand_words(pools->of[i], error);
     return code;
 }

@@ -236,6 +236,13 @@ int config_read(const struct node *root, struct config *config, struct ifl_error
 
 void config_finish(struct config *config)
 {
+    for (size_t i = 0; i < config->n_pools; i++) {
+        config_finish(config->pools[i].config);
+        free(config->pools[i].config);
+    }
+    free(config->pools);
+    config->pools = NULL;
+    config->n_pools = 0;
     tree_free(config->deployment);
     config->deployment = NULL;
     for (size_t i = 0; i < N_MODULES; i++) {

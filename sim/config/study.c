@@ -12,6 +12,7 @@
 
 #include "config/keys.h"
 #include "config/layers.h"
+#include "config/pools.h"
 #include "config/read.h"
 #include "config/sweep.h"
 
@@ -72,13 +73,60 @@ static int lay_preset(const struct study *study, const struct node *upper, struc
     return names_preset(name) ? layer_lay(root, find_preset(study, name->text), error) : 0;
 }
 
-static int lay_point(const struct study *study, size_t point, struct node *upper, struct node *root,
-                     struct ifl_error *error)
+/* Reads the file with the sweep's values, over its preset. */
+static int read_over_preset(const struct study *study, const struct node *upper,
+                            struct config *config, struct ifl_error *error)
 {
-    int code = sweep_lay(study->sweep, point, upper, error);
+    struct node *root = tree_node(NODE_MAP, upper);
+    int code = root ? lay_preset(study, upper, root, error) : ifl_fail_nomem(error);
     if (code == 0)
-        code = lay_preset(study, upper, root, error);
-    return code == 0 ? layer_lay(root, upper, error) : code;
+        code = layer_lay(root, upper, error);
+    if (code == 0)
+        code = config_read(root, config, error);
+    if (code == 0 && (code = config_check(root, config, error)) < 0)
+        config_finish(config);
+    tree_free(root);
+    return code;
+}
+
+static int read_pool(const struct study *study, const struct node *upper, size_t i,
+                     struct config *config, struct ifl_error *error)
+{
+    struct node *laid;
+    int code = pools_lay(upper, i, &laid, error);
+    if (code == 0)
+        code = read_over_preset(study, laid, config, error);
+    tree_free(laid);
+    return code < 0 ? pools_blame(upper, i, error) : 0;
+}
+
+/* The point's own configuration is that of its first pool. */
+static int read_pools(const struct study *study, const struct node *upper, struct config *config,
+                      struct ifl_error *error)
+{
+    const size_t n = pools_n(upper);
+    struct pool_config *pools = calloc(n, sizeof *pools);
+    int code = pools ? read_pool(study, upper, 0, config, error) : ifl_fail_nomem(error);
+    if (code < 0) {
+        free(pools);
+        return code;
+    }
+    config->pools = pools;
+    for (size_t i = 0; i < n && code == 0; i++) {
+        struct config *of = calloc(1, sizeof *of);
+        code = of ? pools_describe(upper, i, &pools[i], error) : ifl_fail_nomem(error);
+        if (code == 0)
+            code = read_pool(study, upper, i, of, error);
+        if (code == 0)
+            pools[config->n_pools++].config = of;
+        else
+            free(of);
+    }
+    if (code == 0)
+        code = pools_check(upper, config, error);
+    if (code < 0)
+        config_finish(config);
+    return code;
 }
 
 static size_t n_replications(const struct study *study)
@@ -101,16 +149,15 @@ int study_read(const struct study *study, size_t point, struct config *config,
                struct ifl_error *error)
 {
     ifl_assert(point < study->n_points || study->n_points == 0); /* 0: it is being loaded */
-    struct node *upper = tree_copy(study->user), *root = tree_node(NODE_MAP, study->user);
-    int code = upper && root ? 0 : ifl_fail_nomem(error);
+    struct node *upper = tree_copy(study->user);
+    int code = upper ? sweep_lay(study->sweep, point / n_replications(study), upper, error)
+                     : ifl_fail_nomem(error);
     if (code == 0)
-        code = lay_point(study, point / n_replications(study), upper, root, error);
+        code = pools_check_shape(upper, error);
     if (code == 0)
-        code = config_read(root, config, error);
-    if (code == 0 && (code = config_check(root, config, error)) < 0)
-        config_finish(config);
+        code = pools_n(upper) > 0 ? read_pools(study, upper, config, error)
+                                  : read_over_preset(study, upper, config, error);
     tree_free(upper);
-    tree_free(root);
     if (code == 0) {
         snprintf(config->path, sizeof config->path, "%s", study->path);
         reseed(config, point % n_replications(study));
@@ -135,12 +182,27 @@ static int learn_preset(struct study *study, const struct node *name, struct ifl
     return 0;
 }
 
-static int learn_presets(struct study *study, struct ifl_error *error)
+/* Those of the key `preset`, "serving.preset" or that of a pool, whose own keys are `own`. */
+static int learn_presets_of(struct study *study, const char *preset, const struct node *own,
+                            struct ifl_error *error)
 {
-    const struct node *swept = tree_child(study->sweep, "serving.preset");
-    int code = swept ? 0 : learn_preset(study, tree_at(study->user, "serving.preset"), error);
+    const struct node *swept = tree_child(study->sweep, preset);
+    int code = swept ? 0 : learn_preset(study, tree_at(own, "serving.preset"), error);
     for (size_t i = 0; swept && i < swept->n && code == 0; i++)
         code = learn_preset(study, swept->of[i], error);
+    return code;
+}
+
+static int learn_presets(struct study *study, struct ifl_error *error)
+{
+    const struct node *pools = tree_at(study->user, "cluster.pools");
+    char where[MAX_KEY_CHARS], preset[MAX_KEY_CHARS];
+    int code = learn_presets_of(study, "serving.preset", study->user, error);
+    for (size_t i = 0; pools && i < pools->n && code == 0; i++) {
+        key_join("cluster.pools", pools->of[i]->key, where);
+        code =
+            learn_presets_of(study, key_join(where, "serving.preset", preset), pools->of[i], error);
+    }
     return code;
 }
 
@@ -185,7 +247,7 @@ static int check_points(struct study *study, struct ifl_error *error)
 /* ---- the whole ---- */
 
 /* Finds values that stand where a map belongs, before the layers cover them. */
-static int check_maps(const struct node *user, struct ifl_error *error)
+static int check_maps_of(const struct node *user, struct ifl_error *error)
 {
     for (size_t i = 0; i < n_key_sections; i++) {
         const char *where = key_sections[i].where;
@@ -197,6 +259,17 @@ static int check_maps(const struct node *user, struct ifl_error *error)
             return error->code;
     }
     return 0;
+}
+
+static int check_maps(const struct node *user, struct ifl_error *error)
+{
+    int code = check_maps_of(user, error);
+    if (code == 0)
+        code = pools_check_shape(user, error);
+    for (size_t i = 0; i < pools_n(user) && code == 0; i++)
+        if ((code = check_maps_of(tree_at(user, "cluster.pools")->of[i], error)) < 0)
+            pools_blame(user, i, error);
+    return code;
 }
 
 /* Loads the file. Its sweep is taken out of the tree. */
@@ -315,14 +388,29 @@ static bool of_preset(const char *dotted)
 static bool differs(const void *context, const char *dotted)
 {
     const struct study *study = context;
-    return sweep_decides(study->sweep, dotted) ||
-           (of_preset(dotted) && sweep_changes_policies(study->sweep));
+    const char *inner = key_in_pool(dotted);
+    if (sweep_decides(study->sweep, dotted))
+        return true;
+    /* What a sweep says of all pools is not written with each, unless it says its own. */
+    if (inner && sweep_decides(study->sweep, inner) && !tree_at(study->user, dotted))
+        return true;
+    return of_preset(inner ? inner : dotted) && sweep_changes_policies(study->sweep);
 }
 
 static int put_copy(struct node *root, const char *key, const struct node *node,
                     struct ifl_error *error)
 {
     return node ? tree_append(root, key, tree_copy(node), error) : 0;
+}
+
+static int put_pools_serving(const struct study *study, size_t i, struct node *root,
+                             struct ifl_error *error)
+{
+    const struct node *pool = tree_at(study->user, "cluster.pools")->of[i];
+    const struct node *serving = tree_child(pool, "serving");
+    char where[MAX_KEY_CHARS], path[MAX_KEY_CHARS];
+    key_join("cluster.pools", pool->key, where);
+    return serving ? tree_put(root, key_join(where, "serving", path), serving, error) : 0;
 }
 
 static int gather(const struct study *study, struct node *root, struct ifl_error *error)
@@ -332,6 +420,9 @@ static int gather(const struct study *study, struct node *root, struct ifl_error
     int code = config_write(&study->first, &skip, root, error);
     if (code == 0 && sweep_changes_policies(study->sweep))
         code = put_copy(root, "serving", tree_child(study->user, "serving"), error);
+    for (size_t i = 0; i < pools_n(study->user) && code == 0; i++)
+        if (sweep_changes_policies(study->sweep))
+            code = put_pools_serving(study, i, root, error);
     if (code == 0 && sweep_changes_policies(study->sweep) && predictor)
         code = tree_put(root, "workload.predictor", predictor, error);
     if (code == 0 && n_swept(study))

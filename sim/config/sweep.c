@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "inflight/nearest.h"
+
 #include "config/keys.h"
 #include "config/layers.h"
 
@@ -60,16 +62,43 @@ const struct node *sweep_value(const struct node *sweep, size_t point, size_t ax
     return sweep->of[axis]->of[point % sweep->of[axis]->n];
 }
 
+/* A key of a pool that the file lacks would make a pool of a misspelt name. */
+static int check_pool(const char *dotted, const struct node *value, const struct node *root,
+                      struct ifl_error *error)
+{
+    char pool[MAX_KEY_CHARS];
+    const char *inner = key_in_pool(dotted), *words[MAX_POOLS];
+    if (!inner || !*inner)
+        return 0;
+    snprintf(pool, sizeof pool, "%.*s", (int)(inner - dotted) - 1, dotted);
+    const struct node *pools = tree_at(root, "cluster.pools");
+    size_t n = 0;
+    if (tree_at(root, pool))
+        return 0;
+    for (; pools && n < pools->n && n < MAX_POOLS; n++)
+        words[n] = pools->of[n]->key;
+    const char *name = pool + strlen("cluster.pools."), *near = ifl_nearest(name, words, n);
+    return tree_fail(value, error, "there is no pool %.60s in cluster.pools%s%s%s", name,
+                     near ? ", did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+/* Lays one value of a key over a configuration. */
+static int lay_value(const char *dotted, const struct node *value, struct node *root,
+                     struct ifl_error *error)
+{
+    struct node *layer;
+    if (check_pool(dotted, value, root, error) < 0 || layer_of(dotted, value, &layer, error) < 0)
+        return error->code;
+    const int code = layer_lay(root, layer, error);
+    tree_free(layer);
+    return code;
+}
+
 int sweep_lay(const struct node *sweep, size_t point, struct node *root, struct ifl_error *error)
 {
     int code = 0;
-    for (size_t axis = 0; axis < n_axes(sweep) && code == 0; axis++) {
-        struct node *layer;
-        code = layer_of(sweep->of[axis]->key, sweep_value(sweep, point, axis), &layer, error);
-        if (code == 0)
-            code = layer_lay(root, layer, error);
-        tree_free(layer);
-    }
+    for (size_t axis = 0; axis < n_axes(sweep) && code == 0; axis++)
+        code = lay_value(sweep->of[axis]->key, sweep_value(sweep, point, axis), root, error);
     return code;
 }
 
@@ -88,12 +117,27 @@ static bool decides(const char *axis, const char *dotted)
     return names_base ? strcmp(dotted, "deployment.base") == 0 : holds(axis, dotted);
 }
 
-bool sweep_decides(const struct node *sweep, const char *dotted)
+/* The number of a list's module is no matter. */
+static bool sets(const char *axis, const char *dotted)
 {
     char plain[MAX_KEY_CHARS];
+    return decides(axis, dotted) || decides(key_plain(axis, plain), dotted);
+}
+
+/* Keys of pools are compared within their pool. */
+static bool sets_anywhere(const char *axis, const char *dotted)
+{
+    const char *in_axis = key_in_pool(axis), *in_dotted = key_in_pool(dotted);
+    if (!in_axis || !in_dotted)
+        return !in_axis && !in_dotted && sets(axis, dotted);
+    const size_t n_chars = (size_t)(in_axis - axis);
+    return strncmp(axis, dotted, n_chars) == 0 && sets(in_axis, in_dotted);
+}
+
+bool sweep_decides(const struct node *sweep, const char *dotted)
+{
     for (size_t axis = 0; axis < n_axes(sweep); axis++)
-        if (decides(sweep->of[axis]->key, dotted) ||
-            decides(key_plain(sweep->of[axis]->key, plain), dotted))
+        if (sets_anywhere(sweep->of[axis]->key, dotted))
             return true;
     return false;
 }
@@ -101,10 +145,15 @@ bool sweep_decides(const struct node *sweep, const char *dotted)
 bool sweep_changes_policies(const struct node *sweep)
 {
     char policy[MAX_KEY_CHARS];
-    bool changes = sweep_decides(sweep, "serving.preset");
-    for (size_t i = 0; i < n_key_sections; i++)
-        if (key_sections[i].is_module && holds("serving", key_sections[i].where))
-            changes |= sweep_decides(sweep, key_join(key_sections[i].where, "policy", policy));
+    bool changes = false;
+    for (size_t axis = 0; axis < n_axes(sweep); axis++) {
+        const char *key = sweep->of[axis]->key, *inner = key_in_pool(key);
+        key = inner ? inner : key;
+        changes |= sets(key, "serving.preset");
+        for (size_t i = 0; i < n_key_sections; i++)
+            if (key_sections[i].is_module && holds("serving", key_sections[i].where))
+                changes |= sets(key, key_join(key_sections[i].where, "policy", policy));
+    }
     return changes;
 }
 
@@ -169,14 +218,11 @@ static int edit_sweep(const char *axis, const struct node *value, struct node **
 static int edit_key(const char *key, const struct node *value, struct node *root,
                     struct node *sweep, struct ifl_error *error)
 {
-    struct node *layer;
-    if (key_check(key, false, value, error) < 0 || layer_of(key, value, &layer, error) < 0)
+    if (key_check(key, false, value, error) < 0)
         return error->code;
     if (sweep && sweep->kind == NODE_MAP)
         drop_axes(sweep, key);
-    const int code = layer_lay(root, layer, error);
-    tree_free(layer);
-    return code;
+    return lay_value(key, value, root, error);
 }
 
 int edit_apply(const char *edit, struct node *root, struct node **sweep, struct ifl_error *error)

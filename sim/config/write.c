@@ -160,11 +160,64 @@ static int put_section(const struct key_skip *skip, const struct key_section *se
     return code;
 }
 
-int config_write(const struct config *config, const struct key_skip *skip, struct node *root,
-                 struct ifl_error *error)
+static int put_sections(const struct key_skip *skip, const struct config *config, struct node *root,
+                        struct ifl_error *error)
 {
     int code = 0;
     for (size_t i = 0; i < n_key_sections && code == 0; i++)
         code = put_section(skip, &key_sections[i], config, root, error);
+    return code;
+}
+
+/* ---- pools: all keys that a pool may have are written with each of them ---- */
+
+struct pool_skip {
+    const struct key_skip *skip;
+    char where[MAX_KEY_CHARS]; /* "cluster.pools.NAME" */
+};
+
+static bool is_written_with_pools(const void *context, const char *dotted)
+{
+    const struct pool_skip *of = context;
+    return key_is_of_pools(dotted) || strcmp(dotted, "cluster.replicas") == 0 ||
+           of->skip->skips(of->skip->context, dotted);
+}
+
+static bool is_not_of_pool(const void *context, const char *dotted)
+{
+    const struct pool_skip *of = context;
+    char path[2 * MAX_KEY_CHARS];
+    snprintf(path, sizeof path, "%s.%s", of->where, dotted);
+    return !key_is_of_pools(dotted) || of->skip->skips(of->skip->context, path);
+}
+
+static int put_pool(const struct key_skip *skip, const struct pool_config *pool, struct node *root,
+                    struct ifl_error *error)
+{
+    char path[MAX_KEY_CHARS], count[16];
+    struct pool_skip of = {.skip = skip};
+    const struct key_skip inner = {is_not_of_pool, &of};
+    key_join("cluster.pools", pool->name, of.where);
+    snprintf(count, sizeof count, "%d", pool->count);
+    struct node *map = tree_node(NODE_MAP, root);
+    int code = map ? 0 : ifl_fail_nomem(error);
+    if (code == 0 && !skip->skips(skip->context, key_join(of.where, "count", path)))
+        code = put_yaml(map, "count", count, error);
+    if (code == 0)
+        code = put_sections(&inner, pool->config, map, error);
+    if (code == 0)
+        code = tree_put(root, of.where, map, error);
+    tree_free(map);
+    return code;
+}
+
+int config_write(const struct config *config, const struct key_skip *skip, struct node *root,
+                 struct ifl_error *error)
+{
+    const struct pool_skip of = {.skip = skip};
+    const struct key_skip outer = {is_written_with_pools, &of};
+    int code = put_sections(config->n_pools > 0 ? &outer : skip, config, root, error);
+    for (size_t i = 0; i < config->n_pools && code == 0; i++)
+        code = put_pool(skip, &config->pools[i], root, error);
     return code;
 }
