@@ -22,13 +22,13 @@ static void say(const struct trace_rows *rows, enum trace_column column, int64_t
 static int number_name(struct trace_rows *rows, enum trace_column column, const char *name,
                        int64_t *value, struct ifl_error *error)
 {
-    const bool group = trace_columns[column].kind == TRACE_IS_GROUP;
+    const bool may_lack = trace_columns[column].kind != TRACE_IS_CLIENT;
     uint32_t number = 0;
     *value = 0;
-    if (group && name[0] == '\0')
+    if (may_lack && name[0] == '\0')
         return 0;
     const int rc = trace_names_number(&rows->names[column], name, &number, error);
-    *value = (int64_t)number + group;
+    *value = (int64_t)number + may_lack;
     return rc;
 }
 
@@ -57,19 +57,20 @@ int trace_attributes_want_row(struct trace_rows *rows, const struct trace_row *r
     return rc;
 }
 
+static int64_t most(const struct trace_column_spec *spec)
+{
+    return spec->size_bytes == sizeof(int32_t) ? INT32_MAX : INT64_MAX;
+}
+
 static int read_cell(struct trace_rows *rows, const struct trace_row *row, size_t at,
                      enum trace_column column, int64_t *value, struct ifl_error *error)
 {
     const struct trace_column_spec *spec = &trace_columns[column];
-    switch (spec->kind) {
-    case TRACE_IS_CLIENT:
-    case TRACE_IS_GROUP:
+    if (trace_kind_is_named(spec->kind))
         return number_name(rows, column, trace_row_text(row, at), value, error);
-    case TRACE_IS_SECONDS:
+    if (spec->kind == TRACE_IS_SECONDS)
         return trace_row_stamp(row, at, value, error);
-    default:
-        return trace_row_whole(row, at, spec->least, INT32_MAX, value, error);
-    }
+    return trace_row_whole(row, at, spec->least, most(spec), value, error);
 }
 
 static int take_cell(struct trace_rows *rows, const struct trace_row *row, size_t at,
@@ -142,12 +143,12 @@ static int take_key(struct trace_rows *rows, const struct trace_record *record,
                                  error);
     if (!(rows->attributes >> column & 1))
         return 0;
-    if (spec->kind == TRACE_IS_CLIENT || spec->kind == TRACE_IS_GROUP)
+    if (trace_kind_is_named(spec->kind))
         rc = take_name(rows, record, column, value, &taken, error);
     else if (value && spec->kind == TRACE_IS_SECONDS)
         rc = trace_record_stamp(record, spec->name, IFL_NS_PER_S, &taken, error);
     else if (value)
-        rc = trace_record_whole(record, spec->name, spec->least, INT32_MAX, &taken, error);
+        rc = trace_record_whole(record, spec->name, spec->least, most(spec), &taken, error);
     say(rows, column, taken);
     return rc;
 }

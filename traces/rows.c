@@ -177,6 +177,15 @@ static void settle_clients(struct trace_rows *rows)
     rows->names[TRACE_CLIENT].n = 0;
 }
 
+static void keep_model_names(struct trace_rows *rows)
+{
+    struct trace_names *models = &rows->names[TRACE_MODEL];
+    rows->trace->n_models = (uint32_t)models->n;
+    rows->trace->model_names = models->name;
+    models->name = NULL;
+    models->n = 0;
+}
+
 static int trim_hash_ids(struct trace_rows *rows, struct ifl_error *error)
 {
     struct ifl_trace *trace = rows->trace;
@@ -222,5 +231,6 @@ int trace_rows_end(struct trace_rows *rows, struct ifl_error *error)
         trace_note(rows->notes, "%s: %zu of %zu %s; skipped", rows->path, rows->n_skipped,
                    rows->n_records, rows->skipped);
     settle_clients(rows);
+    keep_model_names(rows);
     return trim(rows, error);
 }

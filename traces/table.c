@@ -100,13 +100,19 @@ int trace_column_resize(struct ifl_trace *trace, enum trace_column column, size_
     return 0;
 }
 
+static void free_names(char **names, uint32_t n)
+{
+    for (uint32_t i = 0; names && i < n; i++)
+        free(names[i]);
+    free(names);
+}
+
 void ifl_trace_free(struct ifl_trace *trace)
 {
     for (int c = 0; c < TRACE_N_COLUMNS; c++)
         free(column_get(trace, (enum trace_column)c));
-    for (uint32_t i = 0; trace->client_names && i < trace->n_clients; i++)
-        free(trace->client_names[i]);
-    free(trace->client_names);
+    free_names(trace->client_names, trace->n_clients);
+    free_names(trace->model_names, trace->n_models);
     free(trace->hash_at);
     free(trace->hash_id);
     free(trace->gap_at);
@@ -196,15 +202,14 @@ static int gather_gaps(const struct ifl_trace *whole, struct ifl_trace *part, co
     return rc;
 }
 
-static int copy_client_names(const struct ifl_trace *whole, struct ifl_trace *part,
-                             struct ifl_error *error)
+static int copy_names(char *const *from, uint32_t n, char ***to, struct ifl_error *error)
 {
-    if (!whole->client_names)
+    if (!from)
         return 0;
-    part->client_names = calloc((size_t)whole->n_clients + 1, sizeof *part->client_names);
-    bool copied = part->client_names;
-    for (uint32_t i = 0; copied && i < whole->n_clients; i++)
-        copied = (part->client_names[i] = strdup(whole->client_names[i]));
+    *to = calloc((size_t)n + 1, sizeof **to);
+    bool copied = *to;
+    for (uint32_t i = 0; copied && i < n; i++)
+        copied = ((*to)[i] = strdup(from[i]));
     return copied ? 0 : ifl_fail_nomem(error);
 }
 
@@ -216,7 +221,10 @@ static int gather(const struct ifl_trace *whole, struct ifl_trace *part, const u
         rc = gather_gaps(whole, part, order, error);
     for (int c = 0; rc == 0 && c < TRACE_N_COLUMNS; c++)
         rc = gather_column(whole, part, (enum trace_column)c, order, error);
-    return rc == 0 ? copy_client_names(whole, part, error) : rc;
+    if (rc == 0)
+        rc = copy_names(whole->client_names, whole->n_clients, &part->client_names, error);
+    return rc == 0 ? copy_names(whole->model_names, whole->n_models, &part->model_names, error)
+                   : rc;
 }
 
 IFL_FOR_ASSERTS static inline bool are_rows(const uint64_t *order, size_t n, size_t n_rows)
@@ -237,6 +245,7 @@ int trace_gather(const struct ifl_trace *whole, uint64_t *order, size_t n, struc
         .lengths_estimated = whole->lengths_estimated,
         .hash_block_tokens = whole->hash_block_tokens,
         .n_clients = whole->n_clients,
+        .n_models = whole->n_models,
     };
     const int rc = gather(whole, part, order, error);
     if (part->request_id)

@@ -116,7 +116,21 @@ enum {
 };
 #undef TRACE_PLUS_ONE
 
-enum trace_kind { TRACE_IS_WHOLE, TRACE_IS_SECONDS, TRACE_IS_CLIENT, TRACE_IS_GROUP, TRACE_IS_ID };
+enum trace_kind {
+    TRACE_IS_WHOLE,
+    TRACE_IS_SECONDS,
+    TRACE_IS_CLIENT,
+    TRACE_IS_GROUP,
+    TRACE_IS_MODEL,
+    TRACE_IS_ID,
+    TRACE_IS_ROW
+};
+
+/* True for columns whose cells are names in a file and numbers in a trace. */
+static inline bool trace_kind_is_named(enum trace_kind kind)
+{
+    return kind == TRACE_IS_CLIENT || kind == TRACE_IS_GROUP || kind == TRACE_IS_MODEL;
+}
 
 /* The table of inflight/attributes.h. */
 struct trace_column_spec {

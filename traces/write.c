@@ -18,12 +18,17 @@ static int write_seconds(FILE *out, int64_t ns)
                    (int64_t)(ns % IFL_NS_PER_S));
 }
 
+static int write_name(FILE *out, const char *name)
+{
+    return csv_fwrite(out, name, strlen(name));
+}
+
 static int write_client(FILE *out, const struct ifl_trace *trace, size_t row)
 {
     const uint32_t client = trace->client[row];
     if (!trace->client_names)
         return fprintf(out, "%" PRIu32, client);
-    return csv_fwrite(out, trace->client_names[client], strlen(trace->client_names[client]));
+    return write_name(out, trace->client_names[client]);
 }
 
 /* A cell is empty if it says nothing. Where a number stands for that, the number is written. */
@@ -35,6 +40,8 @@ static int write_cell(FILE *out, const struct ifl_trace *trace, enum trace_colum
     switch (spec->kind) {
     case TRACE_IS_CLIENT:
         return write_client(out, trace, row);
+    case TRACE_IS_MODEL:
+        return value == spec->absent ? 0 : write_name(out, trace->model_names[value - 1]);
     case TRACE_IS_SECONDS:
         return value == spec->absent ? 0 : write_seconds(out, value);
     default:

@@ -16,7 +16,10 @@
 #define IFL_CELL_SECONDS int64_t /* nanoseconds; seconds from 0 on in a file */
 #define IFL_CELL_CLIENT uint32_t /* dense numbers for names, which the trace keeps */
 #define IFL_CELL_GROUP uint32_t  /* dense numbers from 1 for names; 0: in no group */
+#define IFL_CELL_MODEL uint32_t  /* dense numbers from 1 for names, which the trace keeps; 0: none \
+                                  */
 #define IFL_CELL_ID uint64_t     /* a whole number that no other row has */
+#define IFL_CELL_ROW int64_t     /* the id of another row */
 
 /* Each format has its own names for these. */
 #define IFL_BASIC_COLUMNS(X)                                                                       \
@@ -50,6 +53,13 @@
 #define IFL_ATTRIBUTES_OF_OWN_FORMAT(X)                                                            \
     X(SAMPLES, WHOLE, samples, "samples", 1, 1,                                                    \
       "answers to the same prompt, which share its blocks", "1")                                   \
+    X(MODEL, MODEL, model, "model", 1, 0,                                                          \
+      "the model that it is for, as the configuration names it: only pools that serve the model "  \
+      "get it",                                                                                    \
+      "any model")                                                                                 \
+    X(RETRY_OF, ROW, retry_of, "retry_of", 0, -1,                                                  \
+      "the `request_id` of the row that this one repeats: its prompt has the same tokens",         \
+      "it is no retry")                                                                            \
     X(SESSION, GROUP, session, "session", 1, 0, "the conversation it is a turn of, any word",      \
       "none")                                                                                      \
     X(ABORT, SECONDS, abort_ns, "abort_s", 0, IFL_NEVER,                                           \

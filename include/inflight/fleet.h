@@ -5,6 +5,8 @@
  * pointer and may grow at its end. No pointer that a module is given is NULL but where its comment
  * says so; all are borrowed until the module returns.
  *
+ * Replicas of a cluster with pools differ: each load has its replica's limits and its pool.
+ *
  * In this version a cluster keeps its size and its requests stay where they are: every replica is
  * up and has both roles, and a router with `balance` or `pick_decode` and every scaling rule are
  * refused when they are loaded. */
@@ -36,6 +38,7 @@ struct ifl_load {
     unsigned roles; /* bits of enum ifl_role */
     int64_t taken_ns;
     uint64_t n_sent; /* of n_routed, those that the report does not know of; 0 where it is exact */
+    uint32_t pool;   /* number of its pool (cluster.pools, in the order of the file), from 0 */
 };
 
 /* Requests at a replica, by its own report: running, waiting and swapped. */
@@ -57,11 +60,12 @@ struct ifl_fleet_ops {
     size_t size_bytes; /* sizeof(struct ifl_fleet_ops): it may grow at its end */
     /* The load of replica i, below fleet->n. */
     const struct ifl_load *(*load)(const struct ifl_fleet *, size_t i);
-    /* The number of the k-th of the replicas that are up and have all of these roles (bits of enum
-     * ifl_role; 0: any), in order of number. k must be below `up`. With every replica up it costs
-     * nothing. */
+    /* The number of the k-th of the replicas that are up, have all of these roles (bits of enum
+     * ifl_role; 0: any) and, where fleet->request is asked about (`pick`), may get it: their pool
+     * serves its model and has room for it. In order of number. k must be below `up`. With every
+     * replica up it costs a look at each pool. */
     size_t (*nth)(const struct ifl_fleet *, unsigned roles, size_t k);
-    /* How many replicas are up and have all of these roles. */
+    /* How many such replicas there are: in `pick` at least one. */
     size_t (*up)(const struct ifl_fleet *, unsigned roles);
     /* Of the replicas that `up` counts, the one with the fewest requests
      * (ifl_outstanding_and_sent), ties by number; fleet->n: there is none. */
@@ -152,8 +156,8 @@ struct ifl_route {
                         until the run ends; NULL: "it drops it" */
 };
 
-/* One replica computes all of the request. It must be up and have both roles; in this version every
- * replica is and has. A number that is not below fleet->n ends the run with IFL_E_POLICY. */
+/* One replica computes all of the request. It must be one of those that `nth` shows: another one
+ * ends the run with IFL_E_POLICY. In this version every replica is up and has both roles. */
 static inline struct ifl_route ifl_send(size_t replica)
 {
     return (struct ifl_route){IFL_SEND, replica, replica, NULL};

@@ -50,6 +50,8 @@ struct ifl_trace {
     int64_t *gap_ns;
     char **client_names; /* [n_clients], or NULL where clients are numbers */
     uint32_t n_clients;  /* 1 + the largest client number; 1 without the column */
+    char **model_names;  /* [n_models]: model number m is model_names[m - 1]; or NULL */
+    uint32_t n_models;
 };
 
 /* Frees all columns and zeroes the trace, so that a second call does nothing. */

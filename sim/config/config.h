@@ -12,6 +12,7 @@
 
 #include "fleet/clients.h"
 #include "fleet/news.h"
+#include "fleet/pools.h"
 #include "replica/kv/beams.h"
 #include "replica/kv/pool.h"
 #include "replica/leaving.h"
@@ -58,12 +59,6 @@ struct kv_config {
     double memory_utilization; /* share of the memory; KV_SIZING_FREE_SHARE: of its free part */
     double swap_gib;
     enum swap_full swap_full;
-};
-
-/* The queue limits above which a server refuses arrivals; 0: no limit. */
-struct door {
-    int32_t max_queued_reqs;   /* sequences in the cluster, waiting, running or swapped out */
-    int32_t max_queued_tokens; /* prompt tokens of those without a first token */
 };
 
 struct serving_config {

@@ -175,10 +175,10 @@ static const struct ifl_param serving_fields[] = {
     INT("max_model_len", serving.max_model_len, 0, 0, ANY, "tokens",
         "longest prompt and output of a request; 0: the model's (without a model: 2^20)"),
     INT("max_queued_reqs", serving.door.max_queued_reqs, 0, 0, ANY, "sequences",
-        "an arrival is rejected that would make it more, waiting or running in the whole cluster "
+        "an arrival is shed that would make it more, waiting or running in the cluster, or pool "
         "(vLLM's max_num_queued_reqs); 0: no limit"),
     INT("max_queued_tokens", serving.door.max_queued_tokens, 0, 0, ANY, "tokens",
-        "an arrival is rejected while prompts without a first token, cached tokens included, are "
+        "an arrival is shed while prompts without a first token, cached tokens included, are "
         "so long together (vLLM's max_num_queued_tokens); 0: no limit"),
     CHOICE(
         "leave", serving.leave, "step_end|next_step", LEAVE_STEP_END,

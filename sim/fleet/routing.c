@@ -24,24 +24,35 @@ static const struct ifl_load *load_of(const struct ifl_fleet *fleet, size_t i)
 /* Every replica is up, and does both. */
 static size_t nth(const struct ifl_fleet *fleet, unsigned roles, size_t k)
 {
+    const struct routing *routing = routing_of(fleet);
     (void)roles;
-    return ifl_min(k, fleet->n);
+    for (size_t i = 0; i < routing->n_open; i++) {
+        if (k < routing->open[i].n)
+            return routing->open[i].first + k;
+        k -= routing->open[i].n;
+    }
+    return fleet->n;
 }
 
 static size_t up(const struct ifl_fleet *fleet, unsigned roles)
 {
     (void)roles;
-    return fleet->n;
+    return routing_of(fleet)->n_open_replicas;
 }
 
 static size_t least(const struct ifl_fleet *fleet, unsigned roles)
 {
-    const struct ifl_load *loads = routing_of(fleet)->loads;
-    size_t best = 0;
+    const struct routing *routing = routing_of(fleet);
+    const struct ifl_load *loads = routing->loads;
+    size_t best = fleet->n;
     (void)roles;
-    for (size_t i = 1; i < fleet->n; i++)
-        if (ifl_outstanding_and_sent(&loads[i]) < ifl_outstanding_and_sent(&loads[best]))
-            best = i;
+    for (size_t s = 0; s < routing->n_open; s++) {
+        const struct routing_span span = routing->open[s];
+        for (size_t i = span.first; i < span.first + span.n; i++)
+            if (best == fleet->n ||
+                ifl_outstanding_and_sent(&loads[i]) < ifl_outstanding_and_sent(&loads[best]))
+                best = i;
+    }
     return best;
 }
 
@@ -81,29 +92,56 @@ static void describe(const struct replica *replica, int64_t now_ns, struct ifl_l
     load->taken_ns = now_ns;
 }
 
-int routing_create(struct routing *routing, struct replica *replicas, uint32_t n,
-                   const struct module *router, const struct news_options *news, uint64_t seed,
+static void open_all(struct routing *routing)
+{
+    routing_close_all(routing);
+    for (size_t i = 0; i < routing->n_pools; i++)
+        routing_open(routing, i);
+}
+
+static void describe_all(struct routing *routing)
+{
+    for (size_t p = 0; p < routing->n_pools; p++) {
+        const struct fleet_pool *pool = &routing->pools[p];
+        for (uint32_t i = pool->first; i < pool->first + pool->n; i++) {
+            struct ifl_load *load = &routing->loads[i];
+            load->limits = &routing->replicas[i].fixed.limits;
+            load->roles = IFL_PREFILLS | IFL_DECODES;
+            load->pool = (uint32_t)p;
+            describe(&routing->replicas[i], 0, load);
+        }
+    }
+}
+
+int routing_create(struct routing *routing, const struct routing_options *options,
                    struct ifl_error *error)
 {
-    ifl_require(n == 1 || router);
-    *routing = (struct routing){.replicas = replicas, .n = n, .router = router, .seed = seed};
+    const uint32_t n = options->n;
+    ifl_require(n == 1 || options->router);
+    *routing = (struct routing){.replicas = options->replicas,
+                                .n = n,
+                                .pools = options->pools,
+                                .n_pools = options->n_pools,
+                                .router = options->router,
+                                .seed = options->seed};
     routing->fleet.routing = routing;
     routing->fleet.pub = (struct ifl_fleet){.ops = &fleet_ops, .n = n};
     routing->loads = calloc(n, sizeof *routing->loads);
-    if (!routing->loads)
+    routing->open = calloc(options->n_pools, sizeof *routing->open);
+    if (!routing->loads || !routing->open)
         return ifl_fail_nomem(error);
-    for (uint32_t i = 0; i < n; i++) {
-        routing->loads[i].limits = &replicas[i].fixed.limits;
-        routing->loads[i].roles = IFL_PREFILLS | IFL_DECODES;
-        describe(&replicas[i], 0, &routing->loads[i]);
-    }
-    return news_create(&routing->news, news, routing->loads, n) < 0 ? ifl_fail_nomem(error) : 0;
+    describe_all(routing);
+    open_all(routing);
+    return news_create(&routing->news, &options->news, routing->loads, n) < 0
+               ? ifl_fail_nomem(error)
+               : 0;
 }
 
 void routing_destroy(struct routing *routing)
 {
     news_destroy(&routing->news);
     free(routing->loads);
+    free(routing->open);
     free(routing->held);
     *routing = (struct routing){0};
 }
@@ -134,6 +172,14 @@ static const struct ifl_fleet *show(struct routing *routing, const struct arriva
     return &routing->fleet.pub;
 }
 
+static bool is_open(const struct routing *routing, size_t replica)
+{
+    for (size_t i = 0; i < routing->n_open; i++)
+        if (replica - routing->open[i].first < routing->open[i].n)
+            return true;
+    return false;
+}
+
 static int check_route(const struct routing *routing, const struct ifl_route *route,
                        struct ifl_error *error)
 {
@@ -149,6 +195,10 @@ static int check_route(const struct routing *routing, const struct ifl_route *ro
                         "policy %s hands a request over from replica %zu to replica %zu, and "
                         "replicas of this version hand nothing over",
                         name, route->prefill, route->decode);
+    if (!is_open(routing, route->prefill))
+        return ifl_fail(error, IFL_E_POLICY,
+                        "policy %s routed to replica %zu, which does not take that request", name,
+                        route->prefill);
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #define SIM_FLEET_ROUTING_H
 
 #include "fleet/news.h"
+#include "fleet/pools.h"
 #include "replica/replica.h"
 
 /* What the router is shown. */
@@ -14,11 +15,31 @@ struct routing_fleet {
     struct routing *routing;
 };
 
+struct routing_options {
+    struct replica *replicas; /* [n] */
+    uint32_t n;
+    const struct fleet_pool *pools; /* [n_pools] of all replicas */
+    size_t n_pools;
+    const struct module *router; /* may be NULL where there is one replica, which takes all */
+    struct news_options news;
+    uint64_t seed;
+};
+
+/* Consecutive replicas. */
+struct routing_span {
+    uint32_t first, n;
+};
+
 struct routing {
     struct replica *replicas; /* [n], borrowed */
     uint32_t n;
+    const struct fleet_pool *pools; /* [n_pools], borrowed */
+    size_t n_pools;
     const struct module *router; /* NULL: one replica takes every request */
     uint64_t seed, n_routed;
+    struct routing_span *open; /* [n_open] pools that take the request that is asked about */
+    size_t n_open;
+    uint32_t n_open_replicas;
     struct routing_fleet fleet;
     struct ifl_load *loads; /* [n] as the router knows them */
     struct news news;
@@ -28,13 +49,25 @@ struct routing {
     struct refusals refusals; /* of requests that the router dropped */
 };
 
-/* router may be NULL where there is one replica. Zeroed memory is valid for routing_destroy. */
-int routing_create(struct routing *routing, struct replica *replicas, uint32_t n,
-                   const struct module *router, const struct news_options *news, uint64_t seed,
+/* Pointers of the options are borrowed. Zeroed memory is valid for routing_destroy. */
+int routing_create(struct routing *routing, const struct routing_options *options,
                    struct ifl_error *error);
 void routing_destroy(struct routing *routing);
 
-/* The router's answer at now_ns, checked: a replica that is sent to exists. */
+/* No pool takes the request that is asked about next, or one more does, in order of number. */
+static inline void routing_close_all(struct routing *routing)
+{
+    routing->n_open = routing->n_open_replicas = 0;
+}
+static inline void routing_open(struct routing *routing, size_t pool)
+{
+    ifl_assert(routing->n_open < routing->n_pools);
+    const struct fleet_pool *of = &routing->pools[pool];
+    routing->open[routing->n_open++] = (struct routing_span){of->first, of->n};
+    routing->n_open_replicas += of->n;
+}
+
+/* The router's answer at now_ns, checked: a replica that is sent to is of an open pool. */
 int routing_ask(struct routing *routing, const struct arrival *arrival, int64_t now_ns,
                 struct ifl_route *route, struct ifl_error *error);
 static inline int routing_pick(struct routing *routing, const struct arrival *arrival,

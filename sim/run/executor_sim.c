@@ -10,11 +10,18 @@
 int executor_sim_create(struct executor_sim *sim, struct cost *cost, uint32_t n_replicas,
                         struct ifl_error *error)
 {
-    *sim = (struct executor_sim){.cost = cost};
+    *sim = (struct executor_sim){0};
     sim->lanes = calloc(n_replicas, sizeof *sim->lanes);
     if (!sim->lanes || event_reserve(&sim->ends, (size_t)n_replicas * EXECUTOR_SIM_MAX_IN_FLIGHT))
         return ifl_fail_nomem(error);
+    executor_sim_cost(sim, cost, 0, n_replicas);
     return 0;
+}
+
+void executor_sim_cost(struct executor_sim *sim, struct cost *cost, uint32_t first, uint32_t n)
+{
+    for (uint32_t i = first; i < first + n; i++)
+        sim->lanes[i].cost = cost;
 }
 
 void executor_sim_destroy(struct executor_sim *sim)
@@ -59,9 +66,9 @@ static int time_step(const struct executor_sim *sim, const struct ifl_step_desc 
     if (sim->recorded)
         return recorded_step(sim->recorded, desc, earliest_ns, start_ns, duration_ns, error);
     *start_ns = earliest_ns;
-    *duration_ns =
-        with_noise(sim, desc->replica, desc->step, cost_step_ns(sim->cost, &desc->totals));
-    return *duration_ns < 0 ? cost_why_not(sim->cost, &desc->totals, error) : 0;
+    struct cost *cost = sim->lanes[desc->replica].cost;
+    *duration_ns = with_noise(sim, desc->replica, desc->step, cost_step_ns(cost, &desc->totals));
+    return *duration_ns < 0 ? cost_why_not(cost, &desc->totals, error) : 0;
 }
 
 static int take(struct executor_sim *sim, const struct ifl_step_desc *desc, int64_t start_ns,
@@ -107,7 +114,7 @@ static int sim_submit_group(void *self, const struct ifl_step_desc *const *of, s
     ifl_require(n > 0 && n <= COST_MAX_RANKS);
     for (size_t i = 0; i < n; i++)
         totals[i] = &of[i]->totals;
-    const int64_t duration_ns = cost_group_step_ns(sim->cost, totals, n);
+    const int64_t duration_ns = cost_group_step_ns(sim->lanes[of[0]->replica].cost, totals, n);
     for (size_t i = 0; i < n && rc == 0; i++)
         rc = take(sim, of[i], of[0]->start_ns, duration_ns, error);
     return rc;
@@ -135,8 +142,8 @@ static size_t sim_durations(void *self, const struct ifl_step_desc *first, size_
     const struct executor_sim *sim = self;
     if (sim->recorded)
         return 0;
-    const size_t n_known =
-        cost_run_ns(sim->cost, &first->totals, ifl_min(n, COST_MAX_RUN), duration_ns);
+    const size_t n_known = cost_run_ns(sim->lanes[first->replica].cost, &first->totals,
+                                       ifl_min(n, COST_MAX_RUN), duration_ns);
     for (size_t i = 0; sim->noise.sigma > 0 && i < n_known; i++)
         duration_ns[i] = with_noise(sim, first->replica, first->step + i, duration_ns[i]);
     return n_known;

@@ -12,6 +12,7 @@ enum { EXECUTOR_SIM_MAX_IN_FLIGHT = 16 };
 
 /* The steps of a replica in flight, one after the other: a ring. */
 struct lane {
+    struct cost *cost; /* borrowed; not used where steps are replayed */
     struct ifl_done of[EXECUTOR_SIM_MAX_IN_FLIGHT];
     unsigned first, n;
 };
@@ -23,7 +24,6 @@ struct step_noise {
 };
 
 struct executor_sim {
-    struct cost *cost;         /* borrowed; not used where steps are replayed */
     struct recorded *recorded; /* borrowed; NULL: no steps are replayed */
     struct step_noise noise;
     int64_t now_ns;
@@ -31,8 +31,11 @@ struct executor_sim {
     struct event_heap ends;
 };
 
+/* The replicas have that cost, if not NULL. */
 int executor_sim_create(struct executor_sim *sim, struct cost *cost, uint32_t n_replicas,
                         struct ifl_error *error);
+/* The cost of n replicas from the first on. */
+void executor_sim_cost(struct executor_sim *sim, struct cost *cost, uint32_t first, uint32_t n);
 void executor_sim_destroy(struct executor_sim *sim); /* zeroed memory is valid */
 
 extern const struct ifl_executor_ops executor_sim_ops;

@@ -256,7 +256,7 @@ static int submit(struct loop *loop, const struct replica *replica, struct ifl_e
 {
     const struct flight *flight = loop->flight;
     loop->n_busy++;
-    if (loop->lockstep.n_ranks > 0) {
+    if (lockstep_group(&loop->lockstep, replica->fixed.number)) {
         lockstep_get_ready(&loop->lockstep, replica->fixed.number);
         return 0;
     }
@@ -399,8 +399,8 @@ static int record_last_preemptions(const struct flight *flight, struct ifl_error
 /* All ranks of a group may plan again. */
 static void fall_due_together(struct loop *loop, struct replica *replica)
 {
-    const uint32_t n = loop->lockstep.n_ranks > 0 ? loop->lockstep.n_ranks : 1;
-    const uint32_t first = replica->fixed.number / n * n;
+    const struct lockstep_group *group = lockstep_group(&loop->lockstep, replica->fixed.number);
+    const uint32_t first = group ? group->first : replica->fixed.number, n = group ? group->n : 1;
     for (uint32_t i = first; i < first + n; i++)
         loop_fall_due(loop, &loop->flight->replicas[i]);
 }
@@ -478,6 +478,14 @@ static int run(struct loop *loop, struct ifl_error *error)
     return rc < 0 ? rc : record_last_preemptions(flight, error);
 }
 
+IFL_FOR_ASSERTS static inline bool are_pooled(const struct flight *flight)
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i < flight->n_pools && flight->pools[i].first == n; i++)
+        n += flight->pools[i].n;
+    return n == flight->n_replicas;
+}
+
 IFL_FOR_ASSERTS static inline bool are_numbered(const struct flight *flight)
 {
     for (uint32_t i = 0; i < flight->n_replicas; i++)
@@ -490,12 +498,18 @@ int flight_run(struct flight *flight, struct ifl_error *error)
 {
     ifl_assert(flight->router || flight->n_replicas == 1);
     ifl_assert(are_numbered(flight));
+    ifl_assert(are_pooled(flight));
     struct loop loop = {.flight = flight, .due = calloc(flight->n_replicas, sizeof *loop.due)};
-    int rc = loop.due ? routing_create(&loop.routing, flight->replicas, flight->n_replicas,
-                                       flight->router, &flight->news, flight->seed, error)
-                      : ifl_fail_nomem(error);
+    const struct routing_options routing = {.replicas = flight->replicas,
+                                            .n = flight->n_replicas,
+                                            .pools = flight->pools,
+                                            .n_pools = flight->n_pools,
+                                            .router = flight->router,
+                                            .news = flight->news,
+                                            .seed = flight->seed};
+    int rc = loop.due ? routing_create(&loop.routing, &routing, error) : ifl_fail_nomem(error);
     if (rc == 0)
-        rc = lockstep_create(&loop.lockstep, flight->n_replicas, flight->n_ranks, error);
+        rc = lockstep_create(&loop.lockstep, flight->pools, flight->n_pools, error);
     loop.sees_ahead = sees_ahead(flight);
     for (uint32_t i = 0; i < flight->n_replicas; i++) {
         replica_check(&flight->replicas[i], flight->check_steady);

@@ -16,21 +16,23 @@
 
 #include "config/config.h"
 #include "fleet/news.h"
+#include "fleet/pools.h"
 #include "replica/replica.h"
 #include "run/workload.h"
 
-/* Requests that came to no replica: longer than the model, larger than the pool, turned away at the
- * door. Requests that modules refuse are counted by the replicas. */
+/* Requests that came to no replica: of a model that no pool serves, longer than the model, larger
+ * than the K/V pool, turned away at the door; in each pool for one of these, and counted for the
+ * last that any pool has. Requests that modules refuse are counted by the replicas. */
 struct flight_rejections {
-    uint64_t n_beyond_model, n_beyond_pool, n_at_door;
+    uint64_t n_unserved, n_beyond_model, n_beyond_pool, n_at_door;
 };
 
 struct flight {
-    struct replica *replicas; /* [n_replicas], numbered from 0, alike */
+    struct replica *replicas; /* [n_replicas], numbered from 0, alike in each pool */
     uint32_t n_replicas;
-    uint32_t n_ranks;            /* consecutive replicas that run in lockstep; 0 and 1: none */
+    const struct fleet_pool *pools; /* [n_pools] of all replicas, in order of number */
+    size_t n_pools;
     const struct module *router; /* NULL: there is one replica, and it takes every request */
-    struct door door;            /* of the cluster */
     struct news_options news;    /* of the replicas, for the router */
     uint64_t seed;               /* of the router's draws */
     struct workload *workload;

@@ -1,15 +1,19 @@
 /* Arrivals of a flight: turned away at the door, sent to a replica, held back or dropped. */
 #include "run/flight_loop.h"
 
+/* Whether a pool takes a request: if not, why, in the order in which it is asked. */
+enum answer { UNSERVED, BEYOND_MODEL, BEYOND_POOL, DOOR_CLOSED, TAKEN };
+
 /* vllm/v1/engine/async_llm.py, check_admission (v0.33): the server knows what it has let in and
  * what it has answered, not how far a prompt is. */
-static bool door_is_closed(const struct flight *flight, const struct arrival *a)
+static bool door_is_closed(const struct flight *flight, const struct fleet_pool *pool,
+                           const struct arrival *a)
 {
-    const struct door *door = &flight->door;
+    const struct door *door = &pool->door;
     int64_t n_seqs = a->said.samples, n_tokens = 0;
     if (door->max_queued_reqs == 0 && door->max_queued_tokens == 0)
         return false;
-    for (uint32_t i = 0; i < flight->n_replicas; i++) {
+    for (uint32_t i = pool->first; i < pool->first + pool->n; i++) {
         n_seqs += flight->replicas[i].here.n_seqs_here;
         n_tokens += flight->replicas[i].here.n_unanswered_tokens;
     }
@@ -17,16 +21,45 @@ static bool door_is_closed(const struct flight *flight, const struct arrival *a)
            (door->max_queued_tokens > 0 && n_tokens >= door->max_queued_tokens);
 }
 
-/* A request that is longer than the model or the pool could never finish. */
-static bool is_turned_away(struct flight *flight, const struct arrival *a, enum ifl_status *status)
+/* A request that is longer than the model or the K/V pool could never finish. `arrives`: it does
+ * so now, and comes to the door. */
+static enum answer ask_pool(const struct flight *flight, const struct fleet_pool *pool,
+                            const struct arrival *a, bool arrives)
 {
-    const enum replica_fit fit = replica_fit(&flight->replicas[0], a);
-    const bool at_door = fit == REPLICA_FITS && door_is_closed(flight, a);
-    flight->rejected.n_beyond_model += fit == REPLICA_BEYOND_MODEL;
-    flight->rejected.n_beyond_pool += fit == REPLICA_BEYOND_POOL;
-    flight->rejected.n_at_door += at_door;
-    *status = at_door ? IFL_SHED : IFL_REJECTED;
-    return fit != REPLICA_FITS || at_door;
+    if (pool->n == 0 || (a->said.model > 0 && pool->model > 0 && a->said.model != pool->model))
+        return UNSERVED;
+    const enum replica_fit fit = replica_fit(&flight->replicas[pool->first], a);
+    if (fit != REPLICA_FITS)
+        return fit == REPLICA_BEYOND_MODEL ? BEYOND_MODEL : BEYOND_POOL;
+    return arrives && door_is_closed(flight, pool, a) ? DOOR_CLOSED : TAKEN;
+}
+
+/* Opens the pools that take the request to the router. The answer of the one that comes furthest.
+ */
+static enum answer ask_pools(struct loop *loop, const struct arrival *a, bool arrives)
+{
+    const struct flight *flight = loop->flight;
+    enum answer furthest = UNSERVED;
+    routing_close_all(&loop->routing);
+    for (size_t i = 0; i < flight->n_pools; i++) {
+        const enum answer answer = ask_pool(flight, &flight->pools[i], a, arrives);
+        if (answer == TAKEN)
+            routing_open(&loop->routing, i);
+        furthest = ifl_max(furthest, answer);
+    }
+    return furthest;
+}
+
+static bool is_turned_away(struct loop *loop, const struct arrival *a, enum ifl_status *status)
+{
+    struct flight_rejections *rejected = &loop->flight->rejected;
+    const enum answer answer = ask_pools(loop, a, true);
+    rejected->n_unserved += answer == UNSERVED;
+    rejected->n_beyond_model += answer == BEYOND_MODEL;
+    rejected->n_beyond_pool += answer == BEYOND_POOL;
+    rejected->n_at_door += answer == DOOR_CLOSED;
+    *status = answer == DOOR_CLOSED ? IFL_SHED : IFL_REJECTED;
+    return answer != TAKEN;
 }
 
 int loop_turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
@@ -43,6 +76,7 @@ int loop_turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
         .ttft_slo_ns = a->said.ttft_slo_ns,
         .tpot_slo_ns = a->said.tpot_slo_ns,
         .prompt_tokens = a->n_prompt,
+        .replica = flight->pools[0].name ? -1 : 0,
         .status = status,
     };
     loop_count_ended(loop, 1);
@@ -103,8 +137,8 @@ int loop_let_one_arrive(struct loop *loop, struct ifl_error *error)
         arrival_leaves_ns(&a, &status);
         return loop_turn_away(loop, &a, a.at_ns, status, error);
     }
-    return is_turned_away(flight, &a, &status) ? loop_turn_away(loop, &a, a.at_ns, status, error)
-                                               : dispatch(loop, &a, a.at_ns, error);
+    return is_turned_away(loop, &a, &status) ? loop_turn_away(loop, &a, a.at_ns, status, error)
+                                             : dispatch(loop, &a, a.at_ns, error);
 }
 
 int loop_ask_held(struct loop *loop, struct ifl_error *error)
@@ -116,6 +150,7 @@ int loop_ask_held(struct loop *loop, struct ifl_error *error)
     routing->first_held = routing->n_held = 0;
     for (size_t i = first; i < n && rc == 0; i++) {
         const struct arrival a = routing->held[i];
+        ask_pools(loop, &a, false);
         rc = dispatch(loop, &a, loop->now_ns, error);
     }
     return rc;

@@ -5,28 +5,43 @@
 #ifndef SIM_RUN_LOCKSTEP_H
 #define SIM_RUN_LOCKSTEP_H
 
+#include "fleet/pools.h"
 #include "inflight/executor.h"
 
 #include "replica/replica.h"
 
+struct lockstep_group {
+    uint32_t first, n; /* replicas */
+    uint32_t n_flying; /* its steps at the executor */
+};
+
 struct lockstep {
-    uint32_t n_ranks; /* of a group: consecutive replicas; 0: each replica flies alone */
-    uint32_t n_replicas;
-    uint32_t *n_flying; /* [groups] steps of the group at the executor */
+    struct lockstep_group *groups; /* [n_groups]; 0: each replica flies alone */
+    size_t n_groups;
+    uint32_t *group_of; /* [replicas] 1 + its group; 0: it flies alone */
     bool *is_ready;     /* [replicas] a step is planned and has not begun */
     uint64_t n_dummies;
 };
 
-int lockstep_create(struct lockstep *lockstep, uint32_t n_replicas, uint32_t n_ranks,
+int lockstep_create(struct lockstep *lockstep, const struct fleet_pool *pools, size_t n_pools,
                     struct ifl_error *error);
 void lockstep_destroy(struct lockstep *lockstep); /* zeroed memory is valid */
 
+/* NULL: the replica flies alone. */
+static inline struct lockstep_group *lockstep_group(const struct lockstep *lockstep,
+                                                    uint32_t number)
+{
+    const uint32_t group = lockstep->n_groups > 0 ? lockstep->group_of[number] : 0;
+    return group > 0 ? &lockstep->groups[group - 1] : NULL;
+}
 /* True if the group of that replica has a step under way. */
 static inline bool lockstep_flies(const struct lockstep *lockstep, uint32_t number)
 {
-    return lockstep->n_ranks > 1 && lockstep->n_flying[number / lockstep->n_ranks] > 0;
+    const struct lockstep_group *group = lockstep_group(lockstep, number);
+    return group && group->n_flying > 0;
 }
-/* The replica's step is committed, and begins with those of its group. */
+/* The step of the replica, which does not fly alone, is committed, and begins with those of its
+ * group. */
 static inline void lockstep_get_ready(struct lockstep *lockstep, uint32_t number)
 {
     lockstep->is_ready[number] = true;

@@ -14,8 +14,16 @@
 #include "run/machine.h"
 
 /* What one flight of a point is made of. */
-struct point {
+struct point_pool {
     struct machine machine;
+    struct ifl_limits limits;
+    struct cost *cost; /* NULL: no step's duration is computed */
+};
+
+struct point {
+    struct point_pool *pools;       /* [n_pools] */
+    struct fleet_pool *fleet_pools; /* [n_pools] */
+    size_t n_pools;
     struct ifl_trace trace;
     struct workload workload;
     struct replica *replicas; /* [n_replicas] */
@@ -23,7 +31,6 @@ struct point {
     struct module router;
     struct executor_sim simulator;
     struct executor_engine *engine; /* NULL: simulated */
-    struct cost *cost;              /* NULL: no step's duration is computed */
     struct recorded *recorded;      /* NULL: no steps are replayed */
     struct ifl_recorder *recorder;
     int64_t warmup_end_ns; /* by MSER-5, once flown */
@@ -98,25 +105,48 @@ static void say(const struct point_options *options, const char *text)
         options->notes.say(options->notes.context, text);
 }
 
+/* The same of a pool, with its name if it has one. */
+static void say_of(const struct point_options *options, size_t pool, const char *text)
+{
+    const struct config *config = options->config;
+    char named[MACHINE_TEXT_BYTES + MAX_POOL_NAME + 8];
+    if (config->n_pools == 0 || !text[0]) {
+        say(options, text);
+        return;
+    }
+    snprintf(named, sizeof named, "pool %s: %s", config->pools[pool].name, text);
+    say(options, named);
+}
+
+static int create_costs(const struct point_options *options, struct point *point,
+                        struct ifl_error *error)
+{
+    for (size_t i = 0; i < point->n_pools; i++) {
+        const struct config *config = config_of_pool(options->config, i);
+        struct point_pool *pool = &point->pools[i];
+        char unused[MACHINE_TEXT_BYTES];
+        machine_unused_costs(config, unused);
+        say_of(options, i, unused);
+        if (cost_computed(&config->cost) == COST_RECORDED)
+            continue;
+        pool->cost = machine_cost(&pool->machine, config, error);
+        if (!pool->cost)
+            return error->code;
+    }
+    return 0;
+}
+
 static int create_simulator(const struct point_options *options, struct point *point,
                             struct ifl_error *error)
 {
-    const struct config *config = options->config;
-    const struct cost_config *cost = &config->cost;
-    const bool replays = cost->model == COST_RECORDED;
-    char unused[MACHINE_TEXT_BYTES];
-    machine_unused_costs(config, unused);
-    say(options, unused);
-    if (cost_computed(cost) != COST_RECORDED) {
-        point->cost = machine_cost(&point->machine, config, error);
-        if (!point->cost)
-            return error->code;
-    }
-    if (replays) {
+    const struct cost_config *cost = &options->config->cost;
+    if (create_costs(options, point, error) < 0)
+        return error->code;
+    if (cost->model == COST_RECORDED) {
         const struct recorded_options recorded = {
             .name = cost->dir,
             .otherwise = (enum recorded_otherwise)cost->otherwise,
-            .predictor = point->cost,
+            .predictor = point->pools[0].cost,
             .trace = &point->trace,
             .recorder = point->recorder,
         };
@@ -124,7 +154,10 @@ static int create_simulator(const struct point_options *options, struct point *p
         if (!point->recorded)
             return error->code;
     }
-    const int rc = executor_sim_create(&point->simulator, point->cost, point->n_replicas, error);
+    const int rc = executor_sim_create(&point->simulator, NULL, point->n_replicas, error);
+    for (size_t i = 0; rc == 0 && i < point->n_pools; i++)
+        executor_sim_cost(&point->simulator, point->pools[i].cost, point->fleet_pools[i].first,
+                          point->fleet_pools[i].n);
     point->simulator.recorded = point->recorded;
     point->simulator.noise = options->trial.noise;
     return rc;
@@ -138,7 +171,7 @@ static int create_executor(const struct point_options *options, struct point *po
         return create_simulator(options, point, error);
     const struct engine_setup setup = {
         .config = config,
-        .model = &point->machine.model,
+        .model = &point->pools[0].machine.model,
         .limits = result->limits,
         .n_requests = point->trace.n,
         .max_samples = max_samples(&point->trace),
@@ -150,45 +183,120 @@ static int create_executor(const struct point_options *options, struct point *po
     return point->engine ? 0 : error->code;
 }
 
-static int create_replicas(const struct point_options *options, struct point *point,
-                           struct point_result *result, struct ifl_error *error)
+/* The model that a pool serves, as the trace numbers it: 0 if it serves any, a number of no row if
+ * the trace does not name it. */
+static uint32_t model_number(const struct ifl_trace *trace, const char *name)
 {
-    const struct config *config = options->config;
+    uint32_t number = 0;
+    if (!*name)
+        return 0;
+    while (number < trace->n_models && strcmp(trace->model_names[number], name) != 0)
+        number++;
+    return number + 1;
+}
+
+static void describe_pools(const struct config *config, struct point *point)
+{
+    for (size_t i = 0; i < point->n_pools; i++) {
+        const struct config *of = config_of_pool(config, i);
+        point->fleet_pools[i] = (struct fleet_pool){
+            .name = config->n_pools > 0 ? config->pools[i].name : NULL,
+            .first = point->n_replicas,
+            .n = config_pool_replicas(config, i),
+            .n_ranks = (uint32_t)of->data_parallel,
+            .model = model_number(&point->trace, of->model),
+            .door = of->serving.door,
+        };
+        point->n_replicas += point->fleet_pools[i].n;
+    }
+}
+
+/* Names the pool in an input error. */
+static int blame_pool(const struct config *config, size_t pool, struct ifl_error *error)
+{
+    char reason[sizeof error->text];
+    if (config->n_pools == 0 || error->code != IFL_E_INPUT)
+        return error->code;
+    snprintf(reason, sizeof reason, "%s", error->text);
+    snprintf(error->text, sizeof error->text, "pool %s: %.*s", config->pools[pool].name,
+             (int)sizeof error->text - MAX_POOL_NAME - 8, reason);
+    return error->code;
+}
+
+static int size_pools(const struct point_options *options, struct point *point,
+                      struct ifl_error *error)
+{
     char arithmetic[MACHINE_TEXT_BYTES];
-    int rc = machine_size_pool(&point->machine, config, &result->limits, arithmetic, error);
-    if (rc < 0)
-        return rc;
-    say(options, arithmetic);
-    if (point->trace.n_clients > 1)
-        result->limits.n_clients = point->trace.n_clients;
+    for (size_t i = 0; i < point->n_pools; i++) {
+        struct point_pool *pool = &point->pools[i];
+        const struct config *config = config_of_pool(options->config, i);
+        if (machine_size_pool(&pool->machine, config, &pool->limits, arithmetic, error) < 0)
+            return blame_pool(options->config, i, error);
+        say_of(options, i, arithmetic);
+        if (point->trace.n_clients > 1)
+            pool->limits.n_clients = point->trace.n_clients;
+    }
+    return 0;
+}
+
+static int create_replicas_of(const struct point_options *options, struct point *point, size_t pool,
+                              uint32_t *n_created, struct ifl_error *error)
+{
+    const struct config *all = options->config, *config = config_of_pool(all, pool);
+    const struct fleet_pool *of = &point->fleet_pools[pool];
     struct replica_options replica = {
         .modules = config->serving.modules,
-        .limits = result->limits,
+        .limits = point->pools[pool].limits,
         .allocator = config->serving.kv.allocator,
         .prefix_cache = config->serving.kv.prefix_cache,
         .unhashed = config->serving.kv.unhashed,
         .publish = config->serving.kv.publish,
         .swap_full = config->serving.kv.swap_full,
         .leave = config->serving.leave,
-        .seed = config->workload.arrivals.seed,
-        .wants_work = config->executor != EXECUTOR_SIM || config->cost.model == COST_RECORDED ||
+        .seed = all->workload.arrivals.seed,
+        .wants_work = all->executor != EXECUTOR_SIM || config->cost.model == COST_RECORDED ||
                       records_work(options),
         .max_samples = max_samples(&point->trace),
-        .beams = config->workload.beams,
+        .beams = all->workload.beams,
     };
-    const uint32_t n_replicas = (uint32_t)(config->replicas * config->data_parallel);
-    point->replicas = calloc(n_replicas, sizeof *point->replicas);
-    if (!point->replicas)
-        return ifl_fail_nomem(error);
-    for (; rc == 0 && replica.number < n_replicas; replica.number++) {
-        point->n_replicas++;
+    int rc = 0;
+    for (replica.number = of->first; rc == 0 && replica.number < of->first + of->n;
+         replica.number++) {
+        ++*n_created;
         rc = replica_create(&point->replicas[replica.number], &replica, error);
     }
+    return rc;
+}
+
+static int create_replicas(const struct point_options *options, struct point *point,
+                           struct point_result *result, struct ifl_error *error)
+{
+    const struct config *config = options->config;
+    uint32_t n_created = 0;
+    int rc = size_pools(options, point, error);
+    if (rc < 0)
+        return rc;
+    result->limits = point->pools[0].limits;
+    describe_pools(config, point);
+    point->replicas = calloc(point->n_replicas, sizeof *point->replicas);
+    if (!point->replicas)
+        rc = ifl_fail_nomem(error);
+    for (size_t i = 0; rc == 0 && i < point->n_pools; i++)
+        rc = create_replicas_of(options, point, i, &n_created, error);
+    point->n_replicas = n_created;
     const struct module_config *router = &config->serving.modules[IFL_ROUTE];
     size_t parts_bytes = 0; /* routers have no part of a request */
     return rc < 0 ? rc
                   : module_create_router(&point->router, router, &result->limits, point->n_replicas,
                                          &parts_bytes, error);
+}
+
+static void destroy_pools(struct point *point)
+{
+    for (size_t i = 0; i < point->n_pools; i++)
+        cost_destroy(point->pools[i].cost);
+    free(point->pools);
+    free(point->fleet_pools);
 }
 
 static void destroy_replicas(struct point *point)
@@ -199,6 +307,13 @@ static void destroy_replicas(struct point *point)
     module_destroy(&point->router);
 }
 
+/* Requests go through the front end before they are routed: there is one, that of the first pool.
+ */
+static const struct front_end *front_end_of(const struct point *point)
+{
+    return &point->pools[0].machine.platform.deployment.front_end;
+}
+
 static int create_recorder(const struct point_options *options, struct point *point,
                            struct ifl_error *error)
 {
@@ -207,7 +322,7 @@ static int create_recorder(const struct point_options *options, struct point *po
     reports.n_requests = point->trace.n * (1 + (size_t)options->config->workload.retries.most);
     reports.timeline_from_ns = ifl_ns_from_s(options->config->output.timeline_from_s);
     reports.timeline_to_ns = ifl_ns_from_s(options->config->output.timeline_to_s);
-    reports.timeline_token_ns = ifl_ns_from_s(point->machine.platform.deployment.front_end.token_s);
+    reports.timeline_token_ns = ifl_ns_from_s(front_end_of(point)->token_s);
     reports.timeline_every = (uint64_t)options->config->output.timeline_every;
     point->recorder = ifl_recorder_create(&reports, error);
     return point->recorder ? 0 : error->code;
@@ -223,19 +338,41 @@ static void describe_clients(const struct config *config, struct workload *workl
         workload_retry(workload, &config->workload.retries);
 }
 
+static int load_machine(const struct point_options *options, size_t i, struct machine *machine,
+                        struct ifl_error *error)
+{
+    const struct config *config = config_of_pool(options->config, i);
+    int rc = machine_load(machine, config, options->profiles, error);
+    if (rc == 0 && options->member.number > 0)
+        rc = spread_draw(config->hardware,
+                         &(struct spread){options->member.seed, options->member.number,
+                                          config->cost.host_error_frac},
+                         &machine->platform, error);
+    if (rc == 0 && options->trial.change)
+        options->trial.change(options->trial.context, machine);
+    return rc < 0 ? blame_pool(options->config, i, error) : 0;
+}
+
+static int load_machines(const struct point_options *options, struct point *point,
+                         struct ifl_error *error)
+{
+    const size_t n = config_n_pools(options->config);
+    int rc = 0;
+    point->pools = calloc(n, sizeof *point->pools);
+    point->fleet_pools = calloc(n, sizeof *point->fleet_pools);
+    if (!point->pools || !point->fleet_pools)
+        return ifl_fail_nomem(error);
+    for (point->n_pools = 0; rc == 0 && point->n_pools < n; point->n_pools++)
+        rc = load_machine(options, point->n_pools, &point->pools[point->n_pools].machine, error);
+    return rc;
+}
+
 static int assemble(const struct point_options *options, struct point *point,
                     struct point_result *result, struct ifl_error *error)
 {
     const struct config *config = options->config;
     const double began_s = wall_s();
-    int rc = machine_load(&point->machine, config, options->profiles, error);
-    if (rc == 0 && options->member.number > 0)
-        rc = spread_draw(config->hardware,
-                         &(struct spread){options->member.seed, options->member.number,
-                                          config->cost.host_error_frac},
-                         &point->machine.platform, error);
-    if (rc == 0 && options->trial.change)
-        options->trial.change(options->trial.context, &point->machine);
+    int rc = load_machines(options, point, error);
     if (rc == 0)
         rc = load_trace(options, &point->trace, error);
     result->read_s = wall_s() - began_s;
@@ -246,8 +383,7 @@ static int assemble(const struct point_options *options, struct point *point,
     if (rc == 0)
         describe_clients(config, &point->workload);
     if (rc == 0)
-        rc = workload_go_through(&point->workload, &point->machine.platform.deployment.front_end,
-                                 error);
+        rc = workload_go_through(&point->workload, front_end_of(point), error);
     if (rc == 0)
         rc = create_replicas(options, point, result, error);
     if (rc == 0)
@@ -278,6 +414,9 @@ static const char *then(const char **before)
 static void list_misfits(FILE *to, const struct flight_rejections *rejected,
                          const struct ifl_limits *limits, const char **before)
 {
+    if (rejected->n_unserved > 0)
+        fprintf(to, "%s%" PRIu64 " for a model that no pool serves", then(before),
+                rejected->n_unserved);
     if (rejected->n_beyond_model > 0)
         fprintf(to, "%s%" PRIu64 " longer than max_model_len, %" PRId32 " tokens", then(before),
                 rejected->n_beyond_model, limits->max_model_tokens);
@@ -378,9 +517,9 @@ static int fly(const struct point_options *options, struct point *point,
     struct flight flight = {
         .replicas = point->replicas,
         .n_replicas = point->n_replicas,
-        .n_ranks = (uint32_t)options->config->data_parallel,
+        .pools = point->fleet_pools,
+        .n_pools = point->n_pools,
         .router = asks_router(point) ? &point->router : NULL,
-        .door = options->config->serving.door,
         .news = options->config->news,
         .seed = options->config->workload.arrivals.seed,
         .workload = &point->workload,
@@ -425,6 +564,23 @@ static int blame(const struct config *config, struct ifl_error *error)
     return error->code;
 }
 
+/* Which durations rest on no measurement, by pools. */
+static void disclose(const struct config *config, const struct point *point,
+                     struct ifl_summary *summary)
+{
+    for (size_t i = 0; i < point->n_pools; i++) {
+        struct ifl_summary of = {0};
+        const size_t at = strlen(summary->assumed), n_bytes = sizeof summary->assumed - at;
+        machine_disclose(&point->pools[i].machine, config_of_pool(config, i),
+                         point->pools[i].limits.max_model_tokens, &of);
+        if (of.assumed[0] && config->n_pools > 0)
+            snprintf(summary->assumed + at, n_bytes, "%spool %s: %s", at ? "; " : "",
+                     config->pools[i].name, of.assumed);
+        else if (of.assumed[0])
+            snprintf(summary->assumed + at, n_bytes, "%s%s", at ? "; " : "", of.assumed);
+    }
+}
+
 static int fly_once(const struct point_options *options, struct point_result *result,
                     int64_t *warmup_end_ns, struct ifl_error *error)
 {
@@ -435,8 +591,7 @@ static int fly_once(const struct point_options *options, struct point_result *re
     int rc = assemble(options, point, result, error);
     if (rc == 0)
         rc = fly(options, point, result, error);
-    machine_disclose(&point->machine, options->config, result->limits.max_model_tokens,
-                     &result->summary);
+    disclose(options->config, point, &result->summary);
     if (rc < 0)
         rc = blame(options->config, error);
     *warmup_end_ns = point->warmup_end_ns;
@@ -444,8 +599,8 @@ static int fly_once(const struct point_options *options, struct point_result *re
     executor_engine_destroy(point->engine);
     executor_sim_destroy(&point->simulator);
     recorded_destroy(point->recorded);
-    cost_destroy(point->cost);
     destroy_replicas(point);
+    destroy_pools(point);
     workload_destroy(&point->workload);
     ifl_trace_free(&point->trace);
     free(point);

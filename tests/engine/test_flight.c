@@ -275,9 +275,12 @@ static uint64_t fly_sharing(struct listener *l, int32_t n_blocks, const char *fa
     cr_assert_eq(workload_go_through(&workload, &sharing->front, &error), 0);
     open_engine(l, &f, spoils ? &replica.kv.device : NULL);
     n_not_finite = n_copied = 0;
+    const struct fleet_pool pool = {.n = 1};
     struct flight flight = {
         .replicas = &replica,
         .n_replicas = 1,
+        .pools = &pool,
+        .n_pools = 1,
         .workload = &workload,
         .executor = &listener_ops,
         .executor_self = l,

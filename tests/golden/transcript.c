@@ -96,6 +96,8 @@ static bool read_sections(const char *path, struct transcript *t)
 #define AS_SECONDS(value) ifl_ns_from_s(value)
 #define AS_CLIENT(value) (uint32_t)(value)
 #define AS_GROUP(value) (uint32_t)(value)
+#define AS_MODEL(value) (uint32_t)(value)
+#define AS_ROW(value) (int64_t)(value)
 
 /* Columns behind the lengths, which few transcripts need. */
 static bool read_attribute(struct ifl_trace *trace, size_t i, const char *name, double value)
@@ -281,9 +283,11 @@ static int fly(const struct config *config, struct scribe *s, struct ifl_error *
     struct deployment deployment = {.name = "none"};
     struct capture capture = {0};
     struct workload workload;
+    const struct fleet_pool pool = {.n = 1, .door = config->serving.door};
     struct flight flight = {.replicas = s->replica,
                             .n_replicas = 1,
-                            .door = config->serving.door,
+                            .pools = &pool,
+                            .n_pools = 1,
                             .workload = &workload,
                             .executor = &scribe_ops,
                             .executor_self = s,

@@ -167,6 +167,12 @@ VIOLATES(fleet, end_at_a_stranger, routing_tell_end, "&routing->replicas")
     routing_tell_end(&routing, &stranger, NULL);
 }
 
+VIOLATES(fleet, open_again, routing_open, "routing->n_open < routing->n_pools")
+{
+    struct routing none = {0};
+    routing_open(&none, 0);
+}
+
 VIOLATES(fleet, sent_beyond, routing_tell_sent, "replica < routing->n")
 {
     routing_tell_sent(&routing, NULL, 1, 0);
@@ -183,6 +189,13 @@ VIOLATES(run, two_without_router, flight_run, "flight->router || flight->n_repli
 VIOLATES(run, numbers, flight_run, "are_numbered(flight)")
 {
     struct flight flight = {.replicas = replicas + 1, .n_replicas = 1};
+    flight_run(&flight, &error);
+}
+
+VIOLATES(run, pools, flight_run, "are_pooled(flight)")
+{
+    const struct fleet_pool gap = {.first = 1, .n = 1};
+    struct flight flight = {.replicas = replicas, .n_replicas = 1, .pools = &gap, .n_pools = 1};
     flight_run(&flight, &error);
 }
 

@@ -73,12 +73,14 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
     struct workload workload = {0};
     struct inspector x = {
         .replica = replicas, .complaint = f->complaint, .complaint_bytes = sizeof f->complaint};
+    const struct fleet_pool pool = {.n = n_replicas, .door = f->door};
     struct flight flight = {
         .replicas = replicas,
         .n_replicas = n_replicas,
+        .pools = &pool,
+        .n_pools = 1,
         .router = n_replicas > 1 ? &router : NULL,
         .seed = f->seed,
-        .door = f->door,
         .news = f->news,
         .workload = &workload,
         .executor = f->check_blocks ? &inspector_ops : &executor_sim_ops,

@@ -26,6 +26,16 @@ static const struct {
                          {NULL},
                          {"[1]", "\"a\\u0000\""}},
     [TRACE_IS_GROUP] = {{"x", "y"}, {"\"x\"", "\"y\""}, {1, 2}, {NULL}, {"[1]", "\"a\\u0000\""}},
+    [TRACE_IS_MODEL] = {{"ann", "\"bob, jr\""},
+                        {"\"ann\"", "\"bob, jr\""},
+                        {1, 2},
+                        {NULL},
+                        {"[1]", "\"a\\u0000\""}},
+    [TRACE_IS_ROW] = {{"7", "9007199254740993"},
+                      {"7", "12"},
+                      {7, 9007199254740993},
+                      {"x", "-1", "1.5", "1e30"},
+                      {NULL, NULL}},
     [TRACE_IS_ID] = {{"7", "12"}, {"7", "12"}, {7, 12}, {"x", "-1", "1.5", NULL}, {NULL, NULL}},
 };
 
@@ -60,6 +70,12 @@ static void expect_cell(const struct ifl_trace *trace, enum trace_column column,
     if (spec->kind == TRACE_IS_CLIENT) {
         static const char *const names[] = {"", "ann", "bob, jr"};
         cr_expect_str_eq(trace->client_names[found], names[example + 1], "row %zu", row);
+        return;
+    }
+    if (spec->kind == TRACE_IS_MODEL && example != SAYS_NOTHING) {
+        static const char *const names[] = {"ann", "bob, jr"};
+        cr_assert(found >= 1 && found <= trace->n_models, "row %zu", row);
+        cr_expect_str_eq(trace->model_names[found - 1], names[example], "row %zu", row);
         return;
     }
     /* Groups are numbered in the order in which a reader meets them. */
@@ -197,7 +213,7 @@ Test(columns, bad_cells_are_refused_at_their_place)
         const int n = sprintf(below, "%lld", (long long)spec->least - 1);
         if (spec->kind == TRACE_IS_WHOLE)
             expect_bad_cell(c, below, (size_t)n);
-        if (spec->kind == TRACE_IS_CLIENT || spec->kind == TRACE_IS_GROUP)
+        if (trace_kind_is_named(spec->kind))
             expect_bad_cell(c, "a\0b", 3);
     }
 }

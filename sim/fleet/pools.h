@@ -1,0 +1,21 @@
+/* The pools of a cluster: consecutive replicas that are alike. */
+#ifndef SIM_FLEET_POOLS_H
+#define SIM_FLEET_POOLS_H
+
+#include <stdint.h>
+
+/* The queue limits above which a server refuses arrivals; 0: no limit. */
+struct door {
+    int32_t max_queued_reqs;   /* sequences in the pool, waiting, running or swapped out */
+    int32_t max_queued_tokens; /* prompt tokens of those without a first token */
+};
+
+struct fleet_pool {
+    const char *name;  /* borrowed; NULL: it is the whole cluster, which has no pools */
+    uint32_t first, n; /* replicas, ranks counted; n may be 0 */
+    uint32_t n_ranks;  /* consecutive replicas of it that run in lockstep; 0 and 1: none */
+    uint32_t model;    /* that it serves, as the trace numbers models; 0: any */
+    struct door door;
+};
+
+#endif
