@@ -16,10 +16,11 @@
 #define IFL_CELL_SECONDS int64_t /* nanoseconds; seconds from 0 on in a file */
 #define IFL_CELL_CLIENT uint32_t /* dense numbers for names, which the trace keeps */
 #define IFL_CELL_GROUP uint32_t  /* dense numbers from 1 for names; 0: in no group */
-#define IFL_CELL_MODEL uint32_t  /* dense numbers from 1 for names, which the trace keeps; 0: none \
-                                  */
-#define IFL_CELL_ID uint64_t     /* a whole number that no other row has */
-#define IFL_CELL_ROW int64_t     /* the id of another row */
+#define IFL_CELL_MODEL                                                                             \
+    uint32_t                 /* dense numbers from 1 for names, which the trace keeps; 0: none     \
+                              */
+#define IFL_CELL_ID uint64_t /* a whole number that no other row has */
+#define IFL_CELL_ROW int64_t /* the id of another row */
 
 /* Each format has its own names for these. */
 #define IFL_BASIC_COLUMNS(X)                                                                       \

@@ -52,7 +52,7 @@ struct ifl_request_record {
     int64_t ttft_slo_ns, tpot_slo_ns; /* IFL_NEVER: none; goodput counts requests that meet both */
     int32_t prompt_tokens, output_tokens, cached_tokens;
     int32_t preemptions, swap_outs;
-    int32_t replica;
+    int32_t replica; /* -1, in a cluster with pools alone: it came to none */
     /* that were computed for a request which was not answered; those that preemptions had dropped
      * before are not counted */
     int32_t wasted_tokens;
@@ -152,6 +152,14 @@ struct ifl_difference_record {
                                                   decoding sequences */
 };
 
+/* A pool of a cluster: replicas [first, first + n_replicas). */
+struct ifl_pool {
+    const char *name;             /* a word that needs no quotes, of at most 63 characters */
+    const char *model, *hardware; /* or "" */
+    int32_t first, n_replicas;
+    int32_t n_gpus; /* of all its replicas */
+};
+
 struct ifl_recorder;
 
 struct ifl_recorder_options {
@@ -162,7 +170,12 @@ struct ifl_recorder_options {
     const char *quantiles_path; /* NULL: not written; the latencies' quantiles, a row each half % */
     const char *timeline_path;  /* NULL: not written; a part for ifl_joint_append */
     const char *differences_path; /* NULL: not written; steps planned otherwise than recorded */
-    uint64_t timeline_events;     /* most events of the timeline; it ends before the first beyond */
+    const char *pools_path;       /* NULL: not written; a row for each pool */
+    /* The pools that together are all replicas; files that name a replica then name its pool, too.
+     * Borrowed until ifl_recorder_destroy. n_pools 0: the cluster has none. */
+    const struct ifl_pool *pools;
+    size_t n_pools;
+    uint64_t timeline_events; /* most events of the timeline; it ends before the first beyond */
     /* the timeline shows steps and requests that overlap this window; to 0: to the end */
     int64_t timeline_from_ns, timeline_to_ns;
     /* from the end of a step until clients have its tokens, in requests' records: the timeline

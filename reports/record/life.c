@@ -2,23 +2,28 @@
 
 #include "tables/row.h"
 
-#define ROW_BYTES (23 * ROW_NUMBER_BYTES)
+#define ROW_BYTES (25 * ROW_NUMBER_BYTES)
 
-static const char header[] =
-    "point,request_id,replica,status,arrival_s,first_scheduled_s,first_token_s,finish_s,"
+static const char header_begin[] = "point,request_id,replica,";
+static const char header_end[] =
+    "status,arrival_s,first_scheduled_s,first_token_s,finish_s,"
     "prompt_tokens,output_tokens,cached_tokens,ttft_s,tpot_s,e2e_s,max_itl_s,preemptions,"
     "swap_outs,queue_s,prefill_s,decode_s,stalled_s,ttft_slo_s,tpot_slo_s\n";
 
-int life_write_header(struct whole_file *file, struct ifl_error *error)
+int life_write_header(struct whole_file *file, bool has_pools, struct ifl_error *error)
 {
-    return whole_write(file, header, error);
+    if (whole_write(file, header_begin, error) ||
+        (has_pools && whole_write(file, "pool,", error)) || whole_write(file, header_end, error))
+        return error->code;
+    return IFL_OK;
 }
 
-static char *put_life(char *at, int32_t point, const struct life *life)
+static char *put_life(char *at, int32_t point, const char *pool, const struct life *life)
 {
     at = row_int(at, point);
     at = row_uint(at, life->request_id);
-    at = row_int(at, life->replica);
+    at = life->replica < 0 ? row_word(at, "") : row_int(at, life->replica);
+    at = pool ? row_word(at, pool) : at;
     at = row_word(at, ifl_status_names[life->status]);
     at = row_seconds(at, life->arrival_ns);
     at = row_seconds(at, life->first_scheduled_ns);
@@ -42,12 +47,12 @@ static char *put_life(char *at, int32_t point, const struct life *life)
     return row_end(at);
 }
 
-int life_write(struct whole_file *file, int32_t point, const struct life *life,
+int life_write(struct whole_file *file, int32_t point, const char *pool, const struct life *life,
                struct ifl_error *error)
 {
     char *at = whole_room(file, ROW_BYTES, error);
     if (!at)
         return error->code;
-    whole_commit(file, put_life(at, point, life));
+    whole_commit(file, put_life(at, point, pool, life));
     return IFL_OK;
 }

@@ -107,9 +107,10 @@ static inline bool life_meets_slos(const struct life *life)
            (tpot_slo_ns == IFL_NEVER || life_meets(life_tpot_ns(life), tpot_slo_ns));
 }
 
-/* requests.csv: the header, and a row. */
-int life_write_header(struct whole_file *file, struct ifl_error *error);
-int life_write(struct whole_file *file, int32_t point, const struct life *life,
+/* requests.csv: the header, and a row. pool: the name of its pool; NULL: there is no such column.
+ */
+int life_write_header(struct whole_file *file, bool has_pools, struct ifl_error *error);
+int life_write(struct whole_file *file, int32_t point, const char *pool, const struct life *life,
                struct ifl_error *error);
 
 #endif

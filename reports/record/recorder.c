@@ -4,14 +4,15 @@
 
 #include "record/gaps.h"
 #include "record/lives.h"
+#include "record/pools.h"
 #include "record/summary.h"
 #include "record/timeline.h"
 #include "record/warmup.h"
 #include "tables/row.h"
 #include "tables/whole_file.h"
 
-#define STEP_ROW_BYTES (25 * ROW_NUMBER_BYTES)
-#define WORK_ROW_BYTES (8 * ROW_NUMBER_BYTES)
+#define STEP_ROW_BYTES (27 * ROW_NUMBER_BYTES)
+#define WORK_ROW_BYTES (10 * ROW_NUMBER_BYTES)
 #define DIFFERENCE_ROW_BYTES (10 * ROW_NUMBER_BYTES)
 #define QUANTILE_ROW_BYTES (8 * ROW_NUMBER_BYTES)
 
@@ -28,16 +29,19 @@ struct ifl_recorder {
     struct gaps gaps;
     struct distribution itl; /* of the gaps, once all are there */
     struct step_sums sums;
+    struct pools pools;
 };
 
+static const char replica_header[] = "point,replica,";
+
 static const char steps_header[] =
-    "point,replica,step,start_s,duration_s,prefill_tokens,decode_tokens,prefill_seqs,decode_seqs,"
+    "step,start_s,duration_s,prefill_tokens,decode_tokens,prefill_seqs,decode_seqs,"
     "context_tokens,running,waiting,swapped,preempted,blocks_out,blocks_in,kv_used_blocks,"
     "kv_total_blocks,device_s,gap_s,kv_token_slots,kv_reserved_slots,kv_internal_slots,"
     "kv_pool_slots,kv_shared_blocks\n";
 
 static const char work_header[] =
-    "point,replica,step,request_id,prefill_tokens,decode_tokens,context_tokens,preemptions\n";
+    "step,request_id,prefill_tokens,decode_tokens,context_tokens,preemptions\n";
 
 static const char differences_header[] =
     "point,replica,step,recorded_step,start_s,request_id,planned_tokens,recorded_tokens,"
@@ -48,17 +52,30 @@ static const char quantiles_header[] =
 
 /* ---- opening and closing ---- */
 
+/* A file of which each row names a replica. */
+static int open_of_replicas(struct whole_file *file, const char *path, bool has_pools,
+                            const char *header, struct ifl_error *error)
+{
+    if (whole_open(file, path, error) || whole_write(file, replica_header, error) ||
+        (has_pools && whole_write(file, "pool,", error)) || whole_write(file, header, error))
+        return error->code;
+    return IFL_OK;
+}
+
 static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_options *options,
                       struct ifl_error *error)
 {
+    const bool has_pools = options->n_pools > 0;
+    if (pools_open(&recorder->pools, options, error))
+        return error->code;
     if (options->requests_path && (whole_open(&recorder->requests, options->requests_path, error) ||
-                                   life_write_header(&recorder->requests, error)))
+                                   life_write_header(&recorder->requests, has_pools, error)))
         return error->code;
-    if (options->steps_path && (whole_open(&recorder->steps, options->steps_path, error) ||
-                                whole_write(&recorder->steps, steps_header, error)))
+    if (options->steps_path &&
+        open_of_replicas(&recorder->steps, options->steps_path, has_pools, steps_header, error))
         return error->code;
-    if (options->work_path && (whole_open(&recorder->work, options->work_path, error) ||
-                               whole_write(&recorder->work, work_header, error)))
+    if (options->work_path &&
+        open_of_replicas(&recorder->work, options->work_path, has_pools, work_header, error))
         return error->code;
     if (options->quantiles_path &&
         (whole_open(&recorder->quantiles, options->quantiles_path, error) ||
@@ -68,7 +85,8 @@ static int open_files(struct ifl_recorder *recorder, const struct ifl_recorder_o
         (whole_open(&recorder->differences, options->differences_path, error) ||
          whole_write(&recorder->differences, differences_header, error)))
         return error->code;
-    if (options->timeline_path && timeline_open(&recorder->timeline, options, error))
+    if (options->timeline_path &&
+        timeline_open(&recorder->timeline, options, &recorder->pools, error))
         return error->code;
     recorder->shows_steps = options->steps_path || options->timeline_path;
     return IFL_OK;
@@ -107,6 +125,7 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
     whole_discard(&recorder->quantiles);
     whole_discard(&recorder->differences);
     timeline_discard(&recorder->timeline);
+    pools_close(&recorder->pools);
     gaps_finish(&recorder->gaps);
     lives_close(&recorder->lives);
     free(recorder);
@@ -135,10 +154,18 @@ int ifl_record_gaps(struct ifl_recorder *recorder, int64_t gap_ns, int64_t count
     return gaps_add(&recorder->gaps, gap_ns, count, error);
 }
 
-static char *put_step(char *at, int32_t point, const struct ifl_step_record *step)
+/* The replica, and its pool if there are pools. */
+static char *put_replica(const struct ifl_recorder *recorder, char *at, int32_t replica)
 {
-    at = row_int(at, point);
-    at = row_int(at, step->replica);
+    at = row_int(at, recorder->point);
+    at = row_int(at, replica);
+    return recorder->pools.n > 0 ? row_word(at, pools_name(&recorder->pools, replica)) : at;
+}
+
+static char *put_step(const struct ifl_recorder *recorder, char *at,
+                      const struct ifl_step_record *step)
+{
+    at = put_replica(recorder, at, step->replica);
     at = row_uint(at, step->step);
     at = row_seconds(at, step->start_ns);
     at = row_seconds(at, step->duration_ns);
@@ -171,7 +198,7 @@ static int write_step(struct ifl_recorder *recorder, const struct ifl_step_recor
     char *at = whole_room(&recorder->steps, STEP_ROW_BYTES, error);
     if (!at)
         return error->code;
-    whole_commit(&recorder->steps, put_step(at, recorder->point, step));
+    whole_commit(&recorder->steps, put_step(recorder, at, step));
     return IFL_OK;
 }
 
@@ -203,8 +230,11 @@ int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record 
                     struct ifl_error *error)
 {
     recorder->now_ns = step->start_ns + step->duration_ns;
-    if (recorder->from_ns <= 0 || step->start_ns >= recorder->from_ns)
+    if (recorder->from_ns <= 0 || step->start_ns >= recorder->from_ns) {
         add_step(&recorder->sums, step);
+        if (recorder->pools.n > 0)
+            add_step(&recorder->pools.steps[recorder->pools.pool_of[step->replica]], step);
+    }
     return recorder->shows_steps ? show_step(recorder, step, error) : IFL_OK;
 }
 
@@ -303,7 +333,8 @@ int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_r
                        struct ifl_error *error)
 {
     ifl_assert(is_whole(of));
-    if (recorder->shows_steps || recorder->from_ns > 0 || !fits_64_bits(of))
+    if (recorder->shows_steps || recorder->pools.n > 0 || recorder->from_ns > 0 ||
+        !fits_64_bits(of))
         return record_each(recorder, of, error);
     add_stretch(&recorder->sums, of);
     recorder->now_ns = recorder->sums.last_end_ns;
@@ -319,8 +350,7 @@ int ifl_record_work(struct ifl_recorder *recorder, const struct ifl_work_record 
         char *at = whole_room(&recorder->work, WORK_ROW_BYTES, error);
         if (!at)
             return error->code;
-        at = row_int(at, recorder->point);
-        at = row_int(at, record->replica);
+        at = put_replica(recorder, at, record->replica);
         at = row_uint(at, record->step);
         at = row_uint(at, record->request_id);
         at = row_int(at, record->prefill_tokens);
@@ -415,7 +445,9 @@ static int take_lives(struct ifl_recorder *recorder, const uint32_t *order, size
     const bool writes = whole_is_open(&recorder->requests);
     for (size_t i = 0; i < n; i++) {
         const struct life *life = life_at(recorder->lives.at, order, n, i);
-        if (writes && life_write(&recorder->requests, recorder->point, life, error))
+        const char *pool =
+            recorder->pools.n > 0 ? pools_name(&recorder->pools, life->replica) : NULL;
+        if (writes && life_write(&recorder->requests, recorder->point, pool, life, error))
             return error->code;
         if (i >= n_warmup)
             tally_life(tally, life);
@@ -433,7 +465,9 @@ static int sum_up(struct ifl_recorder *recorder, const uint32_t *order, size_t n
                                         .steps = &recorder->sums,
                                         .itl = &recorder->itl};
     struct distribution latencies[N_LATENCIES];
-    if (summarize(&input, latencies, summary, error))
+    if (summarize(&input, latencies, summary, error) ||
+        pools_write(&recorder->pools, recorder->point, input.lives, input.order, input.n, tally,
+                    recorder->sums.last_end_ns, error))
         return error->code;
     summary->n_warmup = n_warmup;
     summary->warmup_s =
@@ -457,10 +491,11 @@ static int write_rest(struct ifl_recorder *recorder, uint32_t *order, struct tal
 /* All files are closed before the first gets its name: with a full disk none appears. */
 static int publish(struct ifl_recorder *recorder, struct ifl_error *error)
 {
-    enum { N_FILES = 6 };
-    struct whole_file *files[N_FILES] = {&recorder->requests,    &recorder->steps,
-                                         &recorder->work,        &recorder->quantiles,
-                                         &recorder->differences, &recorder->timeline.file};
+    enum { N_FILES = 7 };
+    struct whole_file *files[N_FILES] = {&recorder->requests,     &recorder->steps,
+                                         &recorder->work,         &recorder->quantiles,
+                                         &recorder->differences,  &recorder->pools.file,
+                                         &recorder->timeline.file};
     for (size_t i = 0; i < N_FILES; i++)
         if (whole_close(files[i], error))
             return error->code;

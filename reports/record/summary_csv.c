@@ -1,6 +1,5 @@
 /* summary.csv: the swept keys and the numbers of every point. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "inflight/report.h"
 #include "tables/columns.h"
@@ -9,28 +8,9 @@
 
 static char *put_metric(char *at, const struct column *column, const struct ifl_summary *summary)
 {
-    const char *field = (const char *)summary + column->offset;
-    uint64_t count;
-    double real;
-    bool flag;
     if (column->type == COLUMN_TEXT)
-        return row_text(at, field);
-    if (summary->error[0])
-        return row_word(at, "");
-    switch (column->type) {
-    case COLUMN_COUNT:
-        memcpy(&count, field, sizeof count);
-        return row_uint(at, count);
-    case COLUMN_REAL:
-        memcpy(&real, field, sizeof real);
-        return row_real(at, real);
-    case COLUMN_FLAG:
-        memcpy(&flag, field, sizeof flag);
-        return row_word(at, flag ? "true" : "false");
-    case COLUMN_TEXT:
-        break;
-    }
-    return at;
+        return row_text(at, (const char *)summary + column->offset);
+    return summary->error[0] ? row_word(at, "") : column_put(at, column, summary);
 }
 
 static size_t texts_bytes(const char *const *text, size_t n)

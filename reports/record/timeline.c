@@ -60,21 +60,27 @@ static bool in_window(const struct timeline *timeline, int64_t start_ns, int64_t
 static int name_replicas(struct timeline *timeline, int32_t up_to, struct ifl_error *error)
 {
     int code = IFL_OK;
-    for (; timeline->n_replicas_named <= up_to && !code; timeline->n_replicas_named++)
-        code = put(timeline, error,
-                   "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,"
-                   "\"args\":{\"name\":\"replica %d\"}},\n",
-                   timeline->point, timeline->n_replicas_named, timeline->n_replicas_named);
+    for (; timeline->n_replicas_named <= up_to && !code; timeline->n_replicas_named++) {
+        const struct pools *pools = timeline->pools;
+        const bool pooled = pools->n > 0;
+        code =
+            put(timeline, error,
+                "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%d,\"tid\":%d,"
+                "\"args\":{\"name\":\"replica %d%s%s\"}},\n",
+                timeline->point, timeline->n_replicas_named, timeline->n_replicas_named,
+                pooled ? " of " : "", pooled ? pools_name(pools, timeline->n_replicas_named) : "");
+    }
     return code;
 }
 
 int timeline_open(struct timeline *timeline, const struct ifl_recorder_options *options,
-                  struct ifl_error *error)
+                  const struct pools *pools, struct ifl_error *error)
 {
     const uint64_t n_spans = options->timeline_events / 2;
     *timeline = (struct timeline){
         .point = options->point,
         .label = options->label,
+        .pools = pools,
         .from_ns = options->timeline_from_ns,
         .to_ns = options->timeline_to_ns > 0 ? options->timeline_to_ns : INT64_MAX,
         .token_ns = options->timeline_token_ns,
@@ -247,13 +253,19 @@ static size_t find_marks(const struct timeline *timeline, const struct life *lif
 }
 
 /* A request has no thread of its own. The id is text: JSON readers may keep 53 bits of a number. */
+/* A request that came to no replica is shown with those of the first. */
+static int32_t lane_of(const struct life *life)
+{
+    return life->replica < 0 ? 0 : life->replica;
+}
+
 static int put_edge(struct timeline *timeline, const struct life *life, const char *name, char edge,
                     int64_t at_ns, struct ifl_error *error)
 {
     return put(timeline, error,
                "{\"name\":\"%s\",\"cat\":\"request\",\"ph\":\"%c\",\"id2\":{\"local\":\"%llu\"},"
                "\"pid\":%d,\"tid\":%d,\"ts\":%s},\n",
-               name, edge, (unsigned long long)life->request_id, timeline->point, life->replica,
+               name, edge, (unsigned long long)life->request_id, timeline->point, lane_of(life),
                us(at_ns).text);
 }
 
@@ -265,7 +277,7 @@ static int put_arrival(struct timeline *timeline, const struct life *life, struc
                ",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"args\":{\"request_id\":\"%llu\","
                "\"status\":\"%s\",\"prompt_tokens\":%d,\"output_tokens\":%d,\"cached_tokens\":%d,"
                "\"preemptions\":%d,\"swap_outs\":%d,\"stalled_s\":%s}},\n",
-               id, timeline->point, life->replica, us(life->arrival_ns).text, id,
+               id, timeline->point, lane_of(life), us(life->arrival_ns).text, id,
                ifl_status_names[life->status], life->prompt_tokens, life->output_tokens,
                life->rare->cached_tokens, life->rare->preemptions, life->rare->swap_outs,
                decimal(life->rare->stalled_ns, IFL_NS_PER_S, 9).text);
@@ -282,7 +294,7 @@ static int put_span(struct timeline *timeline, const struct life *life, const st
     int code = put(timeline, error,
                    "{\"name\":\"%s\",\"cat\":\"request\",\"ph\":\"b\",\"id2\":{\"local\":\"%llu\"}"
                    ",\"pid\":%d,\"tid\":%d,\"ts\":%s,\"args\":{\"tokens\":%d}},\n",
-                   name, (unsigned long long)life->request_id, timeline->point, life->replica,
+                   name, (unsigned long long)life->request_id, timeline->point, lane_of(life),
                    us(span->start_ns).text, span->n_tokens);
     return code ? code : put_edge(timeline, life, name, 'e', span->end_ns, error);
 }

@@ -35,6 +35,7 @@
 
 #include "inflight/report.h"
 #include "record/life.h"
+#include "record/pools.h"
 #include "tables/whole_file.h"
 
 enum span_kind { SPAN_CHUNK, SPAN_PREEMPTED, SPAN_SWAPPED };
@@ -49,7 +50,8 @@ struct span {
 struct timeline {
     struct whole_file file; /* zeroed: no timeline is wanted */
     int32_t point;
-    const char *label; /* borrowed, may be NULL */
+    const char *label;         /* borrowed, may be NULL */
+    const struct pools *pools; /* borrowed */
     int64_t from_ns, to_ns;
     int64_t token_ns; /* from the end of a step until clients have its tokens */
     uint64_t every;
@@ -63,7 +65,7 @@ struct timeline {
 };
 
 int timeline_open(struct timeline *timeline, const struct ifl_recorder_options *options,
-                  struct ifl_error *error);
+                  const struct pools *pools, struct ifl_error *error);
 void timeline_discard(struct timeline *timeline); /* zeroed memory is fine */
 int timeline_step(struct timeline *timeline, const struct ifl_step_record *step,
                   struct ifl_error *error);

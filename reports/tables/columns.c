@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "inflight/report.h"
+#include "tables/row.h"
 
 /* NOLINTBEGIN(bugprone-macro-parentheses): a field cannot stand in parentheses */
 #define COUNT(name, field)                                                                         \
@@ -64,6 +65,28 @@ enum { N_OF_EARLY_LEAVERS = 5 };
 const size_t n_summary_columns = sizeof summary_columns / sizeof *summary_columns;
 const size_t n_common_columns =
     sizeof summary_columns / sizeof *summary_columns - N_OF_EARLY_LEAVERS;
+
+char *column_put(char *at, const struct column *column, const struct ifl_summary *summary)
+{
+    const char *field = (const char *)summary + column->offset;
+    uint64_t count;
+    double real;
+    bool flag;
+    switch (column->type) {
+    case COLUMN_COUNT:
+        memcpy(&count, field, sizeof count);
+        return row_uint(at, count);
+    case COLUMN_REAL:
+        memcpy(&real, field, sizeof real);
+        return row_real(at, real);
+    case COLUMN_FLAG:
+        memcpy(&flag, field, sizeof flag);
+        return row_word(at, flag ? "true" : "false");
+    case COLUMN_TEXT:
+        break;
+    }
+    return at;
+}
 
 size_t summary_columns_of(const struct ifl_summary *summary)
 {

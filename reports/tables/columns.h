@@ -25,6 +25,10 @@ extern const size_t n_summary_columns;
  * in files of runs in which some did. */
 extern const size_t n_common_columns;
 
+/* Writes the number or flag of the column and a comma, as the functions of row.h do; it takes up to
+ * ROW_REAL_BYTES. Not for COLUMN_TEXT. */
+char *column_put(char *at, const struct column *column, const struct ifl_summary *summary);
+
 /* Columns of a file about that summary, or about those points. Negative code: a point could not be
  * read. */
 size_t summary_columns_of(const struct ifl_summary *summary);

@@ -46,13 +46,26 @@ static int fail_key(const struct config *config, const char *text, struct ifl_er
 }
 
 /* USD of a GPU hour, NaN without a price for the hardware. */
-static double gpu_price(const struct config *config)
+static double gpu_price(const struct capacity_config *of, const char *hardware)
 {
-    const struct capacity_config *of = &config->capacity;
     for (size_t i = 0; i < of->n_prices; i++)
-        if (strcmp(of->price_hardware[i], config->hardware) == 0)
+        if (strcmp(of->price_hardware[i], hardware) == 0)
             return of->usd_per_gpu_hour[i];
     return (double)NAN;
+}
+
+static int check_prices(const struct config *config, struct ifl_error *error)
+{
+    for (size_t i = 0; i < config_n_pools(config); i++) {
+        const char *hardware = config_of_pool(config, i)->hardware;
+        if (config->capacity.n_prices > 0 && hardware[0] &&
+            isnan(gpu_price(&config->capacity, hardware)))
+            return ifl_fail_at(error, config->path, 0, 0,
+                               "capacity.usd_per_gpu_hour has no price of %s, expected one of "
+                               "every hardware, or none at all",
+                               hardware);
+    }
+    return 0;
 }
 
 static int check_numbers(const struct config *config, struct ifl_error *error)
@@ -62,12 +75,7 @@ static int check_numbers(const struct config *config, struct ifl_error *error)
         return ifl_fail_at(error, config->path, 0, 0,
                            "capacity.min_rate_rps is %g, expected at most max_rate_rps, %g",
                            of->min_rate_rps, of->max_rate_rps);
-    if (of->n_prices > 0 && config->hardware[0] && isnan(gpu_price(config)))
-        return ifl_fail_at(error, config->path, 0, 0,
-                           "capacity.usd_per_gpu_hour has no price of %s, expected one of every "
-                           "hardware, or none at all",
-                           config->hardware);
-    return 0;
+    return check_prices(config, error);
 }
 
 static int check(const struct config *config, struct ifl_error *error)
@@ -96,9 +104,15 @@ static int check(const struct config *config, struct ifl_error *error)
 
 static void price(const struct config *config, struct record *record)
 {
-    record->n_gpus = config->tensor_parallel * config->pipeline_parallel * config->data_parallel *
-                     config->replicas;
-    record->usd_per_hour = gpu_price(config) * record->n_gpus;
+    record->n_gpus = 0;
+    record->usd_per_hour = 0;
+    for (size_t i = 0; i < config_n_pools(config); i++) {
+        const int32_t n_gpus = config_pool_gpus(config, i);
+        record->n_gpus += n_gpus;
+        if (n_gpus > 0)
+            record->usd_per_hour +=
+                n_gpus * gpu_price(&config->capacity, config_of_pool(config, i)->hardware);
+    }
 }
 
 /* The configurations of a row's replications; *n_read of them need config_finish. */

@@ -27,3 +27,11 @@ void checksum_add(struct checksum *sum, const char *path)
     add_open(sum, fd);
     close(fd);
 }
+
+struct checksum checksum_join(struct checksum a, struct checksum b)
+{
+    return (struct checksum){
+        .n_bytes = a.n_bytes + b.n_bytes,
+        .crc = crc32_combine((uLong)a.crc, (uLong)b.crc, (z_off_t)b.n_bytes),
+    };
+}

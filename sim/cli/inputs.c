@@ -135,16 +135,28 @@ static int sum_one(struct inputs *inputs, enum input_kind kind, const char *path
     return known ? 0 : ifl_fail_nomem(error);
 }
 
+/* Those of all pools: one that changes changes the sum. */
+static int sum_kind(struct inputs *inputs, const struct config *config, enum input_kind kind,
+                    struct checksum *sum, struct ifl_error *error)
+{
+    char path[MAX_PATH_BYTES];
+    for (size_t i = 0; i < config_n_pools(config); i++) {
+        struct checksum one = {0, 0};
+        path_of(config_of_pool(config, i), kind, path);
+        if (*path && sum_one(inputs, kind, path, &one, error) < 0)
+            return error->code;
+        *sum = i == 0 ? one : checksum_join(*sum, one);
+    }
+    return 0;
+}
+
 int inputs_sum(struct inputs *inputs, const struct config *config, struct input_sums *sums,
                struct ifl_error *error)
 {
-    char path[MAX_PATH_BYTES];
     memset(sums, 0, sizeof *sums);
-    for (enum input_kind kind = 0; kind < INPUT_PLUGINS; kind++) {
-        path_of(config, kind, path);
-        if (*path && sum_one(inputs, kind, path, &sums->of[kind], error) < 0)
+    for (enum input_kind kind = 0; kind < INPUT_PLUGINS; kind++)
+        if (sum_kind(inputs, config, kind, &sums->of[kind], error) < 0)
             return error->code;
-    }
     sums->of[INPUT_PLUGINS] = inputs->plugin_sum;
     return 0;
 }

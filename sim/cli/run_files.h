@@ -20,6 +20,7 @@ enum report_kind {
     REPORT_TIMELINE,
     REPORT_INTERVALS,
     REPORT_DIFFERENCES,
+    REPORT_POOLS,
     N_REPORTS
 };
 

@@ -191,6 +191,13 @@ static inline uint32_t config_pool_replicas(const struct config *config, size_t 
     return (uint32_t)(count * config_of_pool(config, i)->data_parallel);
 }
 
+/* GPUs of all its replicas. */
+static inline int32_t config_pool_gpus(const struct config *config, size_t i)
+{
+    const struct config *of = config_of_pool(config, i);
+    return (int32_t)config_pool_replicas(config, i) * of->tensor_parallel * of->pipeline_parallel;
+}
+
 /* True if a run writes differences.csv. */
 static inline bool config_lists_differences(const struct config *config)
 {

@@ -207,11 +207,12 @@ static int check_pool_key(const char *inner, bool only_values, const struct node
         return key_check(inner, only_values, node, error);
     snprintf(first, sizeof first, "%.*s", (int)strcspn(inner, "."), inner);
     const char *near = ifl_nearest(first, of_pools, N_OF_POOLS);
-    return tree_fail(node, error, "a pool has no key %.100s, %s%s", first,
-                     near ? "did you mean "
-                          : "expected count, model, hardware, or a key of "
-                            "parallel, serving, deployment or cost",
-                     near ? near : "");
+    if (near)
+        return tree_fail(node, error, "a pool has no key %.100s, did you mean %s?", first, near);
+    return tree_fail(node, error,
+                     "a pool has no key %.100s, expected count, model, hardware, or a key of "
+                     "parallel, serving, deployment or cost",
+                     first);
 }
 
 int key_check(const char *dotted, bool only_values, const struct node *node,

@@ -23,6 +23,7 @@ struct point_pool {
 struct point {
     struct point_pool *pools;       /* [n_pools] */
     struct fleet_pool *fleet_pools; /* [n_pools] */
+    struct ifl_pool *named;         /* [n_pools] for the reports */
     size_t n_pools;
     struct ifl_trace trace;
     struct workload workload;
@@ -207,6 +208,14 @@ static void describe_pools(const struct config *config, struct point *point)
             .model = model_number(&point->trace, of->model),
             .door = of->serving.door,
         };
+        point->named[i] = (struct ifl_pool){
+            .name = point->fleet_pools[i].name,
+            .model = of->model,
+            .hardware = of->hardware,
+            .first = (int32_t)point->n_replicas,
+            .n_replicas = (int32_t)point->fleet_pools[i].n,
+            .n_gpus = config_pool_gpus(config, i),
+        };
         point->n_replicas += point->fleet_pools[i].n;
     }
 }
@@ -297,6 +306,7 @@ static void destroy_pools(struct point *point)
         cost_destroy(point->pools[i].cost);
     free(point->pools);
     free(point->fleet_pools);
+    free(point->named);
 }
 
 static void destroy_replicas(struct point *point)
@@ -320,6 +330,8 @@ static int create_recorder(const struct point_options *options, struct point *po
     struct ifl_recorder_options reports = options->reports;
     reports.point = options->point;
     reports.n_requests = point->trace.n * (1 + (size_t)options->config->workload.retries.most);
+    reports.pools = point->named;
+    reports.n_pools = options->config->n_pools;
     reports.timeline_from_ns = ifl_ns_from_s(options->config->output.timeline_from_s);
     reports.timeline_to_ns = ifl_ns_from_s(options->config->output.timeline_to_s);
     reports.timeline_token_ns = ifl_ns_from_s(front_end_of(point)->token_s);
@@ -360,7 +372,8 @@ static int load_machines(const struct point_options *options, struct point *poin
     int rc = 0;
     point->pools = calloc(n, sizeof *point->pools);
     point->fleet_pools = calloc(n, sizeof *point->fleet_pools);
-    if (!point->pools || !point->fleet_pools)
+    point->named = calloc(n, sizeof *point->named);
+    if (!point->pools || !point->fleet_pools || !point->named)
         return ifl_fail_nomem(error);
     for (point->n_pools = 0; rc == 0 && point->n_pools < n; point->n_pools++)
         rc = load_machine(options, point->n_pools, &point->pools[point->n_pools].machine, error);
@@ -411,18 +424,25 @@ static const char *then(const char **before)
     return now;
 }
 
+/* alike: all replicas have these limits. */
 static void list_misfits(FILE *to, const struct flight_rejections *rejected,
-                         const struct ifl_limits *limits, const char **before)
+                         const struct ifl_limits *limits, bool alike, const char **before)
 {
     if (rejected->n_unserved > 0)
         fprintf(to, "%s%" PRIu64 " for a model that no pool serves", then(before),
                 rejected->n_unserved);
+    const int64_t pool_tokens = (int64_t)limits->n_blocks * limits->block_tokens;
+    char tokens[2][48] = {"", ""};
+    if (alike) {
+        snprintf(tokens[0], sizeof tokens[0], ", %" PRId32 " tokens", limits->max_model_tokens);
+        snprintf(tokens[1], sizeof tokens[1], ", %" PRId64 " tokens", pool_tokens);
+    }
     if (rejected->n_beyond_model > 0)
-        fprintf(to, "%s%" PRIu64 " longer than max_model_len, %" PRId32 " tokens", then(before),
-                rejected->n_beyond_model, limits->max_model_tokens);
+        fprintf(to, "%s%" PRIu64 " longer than max_model_len%s", then(before),
+                rejected->n_beyond_model, tokens[0]);
     if (rejected->n_beyond_pool > 0)
-        fprintf(to, "%s%" PRIu64 " larger than the KV pool, %" PRId64 " tokens", then(before),
-                rejected->n_beyond_pool, (int64_t)limits->n_blocks * limits->block_tokens);
+        fprintf(to, "%s%" PRIu64 " larger than the KV pool%s", then(before),
+                rejected->n_beyond_pool, tokens[1]);
 }
 
 static void list_turned_away(FILE *to, const struct flight_rejections *rejected,
@@ -463,7 +483,7 @@ static void explain(const struct point_options *options, const struct point *poi
     sum_refusals(point, &refusals);
     snprintf(head, sizeof head, "%s requests: ", ifl_status_names[status]);
     if (status == IFL_REJECTED)
-        list_misfits(to, &flight->rejected, limits, &before);
+        list_misfits(to, &flight->rejected, limits, flight->n_pools == 1, &before);
     if (status == IFL_SHED)
         list_turned_away(to, &flight->rejected, &before);
     list_refusals(to, status == IFL_SHED ? &flight->shed : &refusals, status == IFL_FAILED,

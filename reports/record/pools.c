@@ -1,0 +1,145 @@
+#include "record/pools.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tables/columns.h"
+#include "tables/row.h"
+
+static int number_replicas(struct pools *pools)
+{
+    for (size_t i = 0; i < pools->n; i++)
+        pools->n_replicas += (size_t)pools->of[i].n_replicas;
+    pools->pool_of = calloc(pools->n_replicas + 1, sizeof *pools->pool_of);
+    pools->steps = calloc(pools->n, sizeof *pools->steps);
+    if (!pools->pool_of || !pools->steps)
+        return IFL_E_NOMEM;
+    for (size_t i = 0; i < pools->n; i++) {
+        const struct ifl_pool *pool = &pools->of[i];
+        pools->steps[i].last_end_ns = INT64_MIN;
+        for (int32_t r = pool->first; r < pool->first + pool->n_replicas; r++)
+            pools->pool_of[r] = (uint32_t)i;
+    }
+    return IFL_OK;
+}
+
+/* Gaps between tokens are not told apart by pools. */
+static bool is_of_pools(const struct column *column)
+{
+    const size_t at = offsetof(struct ifl_summary, itl_s);
+    const bool is_gap = column->offset >= at && column->offset < at + sizeof(struct ifl_quantiles);
+    return column->type != COLUMN_TEXT && !is_gap;
+}
+
+static int write_header(struct pools *pools, struct ifl_error *error)
+{
+    static const char first[] = "point,pool,model,hardware,replicas,gpus,";
+    size_t n_bytes = sizeof first;
+    for (size_t i = 0; i < n_summary_columns; i++)
+        n_bytes += row_text_bytes(summary_columns[i].name);
+    char *at = whole_room(&pools->file, n_bytes, error);
+    if (!at)
+        return error->code;
+    memcpy(at, first, sizeof first - 1);
+    at += sizeof first - 1;
+    for (size_t i = 0; i < n_summary_columns; i++)
+        if (is_of_pools(&summary_columns[i]))
+            at = row_word(at, summary_columns[i].name);
+    whole_commit(&pools->file, row_end(at));
+    return IFL_OK;
+}
+
+int pools_open(struct pools *pools, const struct ifl_recorder_options *options,
+               struct ifl_error *error)
+{
+    *pools = (struct pools){.of = options->pools, .n = options->n_pools};
+    if (pools->n > 0 && number_replicas(pools) < 0)
+        return ifl_fail_nomem(error);
+    if (pools->n == 0 || !options->pools_path)
+        return IFL_OK;
+    return whole_open(&pools->file, options->pools_path, error) ? error->code
+                                                                : write_header(pools, error);
+}
+
+void pools_close(struct pools *pools)
+{
+    whole_discard(&pools->file);
+    free(pools->pool_of);
+    free(pools->steps);
+}
+
+static int write_row(struct pools *pools, int32_t point, const struct ifl_pool *pool,
+                     const struct ifl_summary *summary, struct ifl_error *error)
+{
+    const size_t n_bytes = row_text_bytes(pool->name) + row_text_bytes(pool->model) +
+                           row_text_bytes(pool->hardware) + 3 * ROW_NUMBER_BYTES +
+                           n_summary_columns * ROW_REAL_BYTES;
+    char *at = whole_room(&pools->file, n_bytes, error);
+    if (!at)
+        return error->code;
+    at = row_int(at, point);
+    at = row_text(at, pool->name);
+    at = row_text(at, pool->model);
+    at = row_text(at, pool->hardware);
+    at = row_int(at, pool->n_replicas);
+    at = row_int(at, pool->n_gpus);
+    for (size_t i = 0; i < n_summary_columns; i++)
+        if (is_of_pools(&summary_columns[i]))
+            at = column_put(at, &summary_columns[i], summary);
+    whole_commit(&pools->file, row_end(at));
+    return IFL_OK;
+}
+
+/* Its latencies, counts and steps. Rates of pools add up: they all are per second of the run. */
+static int sum_up(const struct pools *pools, size_t i, const struct life *lives,
+                  const uint32_t *order, size_t n, const struct tally *run, int64_t last_end_ns,
+                  struct ifl_summary *summary, struct ifl_error *error)
+{
+    struct distribution latencies[N_LATENCIES], no_gaps;
+    struct step_sums steps = pools->steps[i];
+    struct tally tally;
+    quantile_describe(NULL, NULL, 0, &no_gaps);
+    no_gaps.mean_ns = (double)NAN;
+    steps.last_end_ns = last_end_ns;
+    if (tally_open(&tally, n, NULL, error))
+        return error->code;
+    for (size_t k = 0; k < n; k++)
+        tally_life(&tally, &lives[order[k]]);
+    tally.first_arrival_ns = run->first_arrival_ns;
+    tally.last_finish_ns = run->last_finish_ns;
+    const struct summary_input input = {lives, order, n, &tally, &steps, &no_gaps};
+    const int code = summarize(&input, latencies, summary, error);
+    tally_close(&tally);
+    return code;
+}
+
+static size_t take_own(const struct pools *pools, size_t i, const struct life *lives,
+                       const uint32_t *order, size_t n, uint32_t *own)
+{
+    size_t n_own = 0;
+    for (size_t k = 0; k < n; k++) {
+        const int32_t replica = lives[order[k]].replica;
+        if (replica >= 0 && pools->pool_of[replica] == i)
+            own[n_own++] = order[k];
+    }
+    return n_own;
+}
+
+int pools_write(struct pools *pools, int32_t point, const struct life *lives, const uint32_t *order,
+                size_t n, const struct tally *run, int64_t last_end_ns, struct ifl_error *error)
+{
+    struct ifl_summary summary;
+    if (!whole_is_open(&pools->file))
+        return IFL_OK;
+    uint32_t *own = malloc((n + 1) * sizeof *own);
+    int code = own ? IFL_OK : ifl_fail_nomem(error);
+    for (size_t i = 0; i < pools->n && !code; i++) {
+        const size_t n_own = take_own(pools, i, lives, order, n, own);
+        code = sum_up(pools, i, lives, own, n_own, run, last_end_ns, &summary, error);
+        if (!code)
+            code = write_row(pools, point, &pools->of[i], &summary, error);
+    }
+    free(own);
+    return code;
+}

@@ -1,0 +1,37 @@
+/* The pools of a cluster in the reports: the name of each row's pool, and pools.csv. */
+#ifndef INFLIGHT_REPORTS_POOLS_H
+#define INFLIGHT_REPORTS_POOLS_H
+
+#include "record/lives.h"
+#include "record/summary.h"
+#include "tables/whole_file.h"
+
+struct pools {
+    const struct ifl_pool *of; /* [n], borrowed; n 0: the cluster has none */
+    size_t n;
+    uint32_t *pool_of;       /* [replicas], owned */
+    struct step_sums *steps; /* [n], owned: of each pool's steps */
+    size_t n_replicas;
+    struct whole_file file; /* pools.csv */
+};
+
+/* Opens the file, if `path` is not NULL. Zeroed memory is valid for pools_close. */
+int pools_open(struct pools *pools, const struct ifl_recorder_options *options,
+               struct ifl_error *error);
+void pools_close(struct pools *pools);
+
+/* The name of the replica's pool; "" for -1, a request that came to none. */
+static inline const char *pools_name(const struct pools *pools, int32_t replica)
+{
+    if (replica < 0)
+        return "";
+    ifl_assert((size_t)replica < pools->n_replicas);
+    return pools->of[pools->pool_of[replica]].name;
+}
+
+/* A row for each pool, of its lives among lives[order[0, n)]. `run`: the tally of all of these, of
+ * which the rates take the time. */
+int pools_write(struct pools *pools, int32_t point, const struct life *lives, const uint32_t *order,
+                size_t n, const struct tally *run, int64_t last_end_ns, struct ifl_error *error);
+
+#endif
