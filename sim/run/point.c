@@ -593,10 +593,10 @@ static void disclose(const struct config *config, const struct point *point,
         const size_t at = strlen(summary->assumed), n_bytes = sizeof summary->assumed - at;
         machine_disclose(&point->pools[i].machine, config_of_pool(config, i),
                          point->pools[i].limits.max_model_tokens, &of);
-        if (of.assumed[0] && config->n_pools > 0)
+        if (config->n_pools > 0 && of.assumed[0] && config->pools[i].count > 0)
             snprintf(summary->assumed + at, n_bytes, "%spool %s: %s", at ? "; " : "",
                      config->pools[i].name, of.assumed);
-        else if (of.assumed[0])
+        else if (config->n_pools == 0 && of.assumed[0])
             snprintf(summary->assumed + at, n_bytes, "%s%s", at ? "; " : "", of.assumed);
     }
 }
