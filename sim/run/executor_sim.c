@@ -109,7 +109,7 @@ static int sim_submit_group(void *self, const struct ifl_step_desc *const *of, s
                             struct ifl_error *error)
 {
     struct executor_sim *sim = self;
-    const struct ifl_step_totals *totals[COST_MAX_RANKS];
+    const struct ifl_step_totals *totals[COST_MAX_RANKS] = {NULL};
     int rc = 0;
     ifl_require(n > 0 && n <= COST_MAX_RANKS);
     for (size_t i = 0; i < n; i++)
