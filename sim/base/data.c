@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "inflight/nearest.h"
@@ -114,6 +115,7 @@ static const struct kind *kind_of(const char *name)
         {"hardware", "hardware", "configs/hardware", "*.yaml", ".yaml", "hardware profile"},
         {"deployments", "deployments", "configs/deployments", "*.yaml", ".yaml", "deployment"},
         {"serving", "presets", "configs/serving", "*.yaml", ".yaml", "preset"},
+        {"configs", "configs", "configs", "*.yaml", ".yaml", "configuration"},
         {"traces", "traces", "traces/data", "*.[cj]s*", "", "trace"},
     };
     size_t i = 0;
@@ -292,4 +294,71 @@ int data_resolve(const char *kind_name, const char *name, char found[512], struc
     }
     snprintf(relative, sizeof relative, "%s/%.400s%s", kind->folder, name, kind->suffix);
     return data_path(relative, found) == 0 ? 0 : fail_unknown(kind, name, error);
+}
+
+/* ---- configurations ---- */
+
+static bool is_folder(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+/* "NAME.yaml", as it is or below configs/, here or in the data. */
+static bool is_config(const char *folder, const char *name, const char *suffix, bool in_data,
+                      char found[MAX_PATH_BYTES])
+{
+    char relative[MAX_PATH_BYTES];
+    if (snprintf(relative, sizeof relative, "%s%s%s", folder, name, suffix) >= MAX_PATH_BYTES)
+        return false;
+    if (in_data)
+        return data_path(relative, found) == 0 && !is_folder(found);
+    snprintf(found, MAX_PATH_BYTES, "%s", relative);
+    return exists(found) && !is_folder(found);
+}
+
+/* The names of the files here, and of those that come with inflight. */
+static int names_of_configs(struct name_list *names, struct ifl_error *error)
+{
+    const struct kind *kind = kind_of("configs");
+    glob_t found = {0};
+    int code = glob_all(kind, &found, error);
+    if (code == 0 && glob(kind->pattern, GLOB_APPEND, NULL, &found) == GLOB_NOSPACE)
+        code = ifl_fail_nomem(error);
+    if (code == 0)
+        code = take_stems(&found, kind->suffix, names, error);
+    globfree(&found);
+    return code;
+}
+
+static int fail_config(const char *name, struct ifl_error *error)
+{
+    struct name_list names = {0};
+    char stem[MAX_PATH_BYTES];
+    const int n_chars = (int)strlen(name) - (ends_with(name, ".yaml") ? 5 : 0);
+    snprintf(stem, sizeof stem, "%.*s", n_chars, name);
+    if (names_of_configs(&names, error) < 0)
+        return error->code;
+    const char *near = ifl_nearest(stem, (const char *const *)names.of, names.n);
+    if (near)
+        ifl_fail_at(error, name, 0, 0,
+                    "cannot be opened: No such file or directory, did you mean %s?", near);
+    else
+        ifl_fail_at(error, name, 0, 0,
+                    "cannot be opened: No such file or directory, nor is it of `inflight list "
+                    "configs`");
+    name_list_free(&names);
+    return error->code;
+}
+
+int data_find_config(const char *name, char found[512], struct ifl_error *error)
+{
+    const bool has_suffix = ends_with(name, ".yaml");
+    if (is_config("", name, "", false, found) ||
+        (!has_suffix && is_config("", name, ".yaml", false, found)) ||
+        is_config("configs/", name, has_suffix ? "" : ".yaml", true, found) ||
+        is_config("", name, has_suffix ? "" : ".yaml", true, found))
+        return 0;
+    snprintf(found, MAX_PATH_BYTES, "%s", name);
+    return exists(name) ? 0 : fail_config(name, error);
 }

@@ -397,7 +397,8 @@ const struct command command_capacity = {
     .name = "capacity",
     .doc = "the highest rate that meets the objectives, and what it costs",
     .arguments = "CONFIG.yaml",
-    .example = "inflight capacity quickstart.yaml --set slo.ttft_s=1 -o results/capacity",
+    .example = "inflight capacity quickstart --set 'sweep={serving.preset: [vllm-v0, sarathi]}' "
+               "--set capacity.criterion=goodput -o results/capacity",
     .notes = "The objectives are the keys under `capacity` and `slo`.",
     .completion = COMPLETE_CONFIG,
     .options = options,

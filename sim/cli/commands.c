@@ -34,7 +34,7 @@ int command_n_words(const struct command *command)
     return strchr(command->name, ' ') ? 2 : 1;
 }
 
-static bool is_named(const struct command *command, int n_words, char *const *words)
+static bool is_named(const struct command *command, int n_words, const char *const *words)
 {
     const char *space = strchr(command->name, ' ');
     if (!space)
@@ -42,7 +42,7 @@ static bool is_named(const struct command *command, int n_words, char *const *wo
     return n_words > 1 && command_is_of(command, words[0]) && strcmp(space + 1, words[1]) == 0;
 }
 
-const struct command *command_named(int n_words, char *const *words)
+const struct command *command_named(int n_words, const char *const *words)
 {
     const struct command *command;
     for (size_t i = 0; (command = command_at(i)); i++)

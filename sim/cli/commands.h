@@ -12,7 +12,7 @@ extern const struct command command_run, command_capacity, command_trace_stats,
 /* NULL behind the last. */
 const struct command *command_at(size_t i);
 /* The command that the first one or two of the words name; NULL if none does. */
-const struct command *command_named(int n_words, char *const *words);
+const struct command *command_named(int n_words, const char *const *words);
 /* True if the command is `group` or one of its kinds: "trace stats" is a "trace". */
 bool command_is_of(const struct command *command, const char *group);
 /* How many words its name has. */

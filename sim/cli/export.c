@@ -7,6 +7,7 @@
 
 #include "inflight/export.h"
 
+#include "base/data.h"
 #include "base/new_file.h"
 #include "base/tree.h"
 #include "cli/commands.h"
@@ -78,11 +79,14 @@ static int fail_server(const char *name)
     return 2;
 }
 
-static int export_command(const char *config, enum server server, const char *path,
+static int export_command(const char *name, enum server server, const char *path,
                           struct ifl_error *error)
 {
     static const struct ifl_notes notes = {cli_note, NULL};
     struct new_file file;
+    char config[512];
+    if (data_find_config(name, config, error) < 0)
+        return error->code;
     if (!path)
         return export_server(config, server, stdout, &notes, error);
     if (new_file_open(&file, path, error) < 0)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/data.h"
 #include "cli/commands.h"
 #include "cli/identify_files.h"
 #include "cli/interrupt.h"
@@ -18,6 +19,7 @@ struct request {
 
 struct work {
     const struct request *request;
+    char config_path[512];
     struct study *study;
     struct config config;
     struct trace_shelf traces;
@@ -32,8 +34,8 @@ struct work {
 static int load(struct work *work)
 {
     const struct request *request = work->request;
-    const struct study_options study = {request->words.of[0], request->sets.of, request->sets.n};
-    int rc = 0;
+    const struct study_options study = {work->config_path, request->sets.of, request->sets.n};
+    int rc = data_find_config(request->words.of[0], work->config_path, &work->error);
     for (size_t i = 0; rc == 0 && i < request->plugins.n; i++)
         rc = registry_load_plugin(request->plugins.of[i], &work->error);
     if (rc == 0)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/data.h"
 #include "base/guard.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
@@ -88,12 +89,14 @@ static int check_jobs(struct launch *launch)
 
 int launch_load(struct launch *launch)
 {
-    const struct study_options study = {launch->configs.of[0], launch->sets.of, launch->sets.n};
+    const struct study_options study = {launch->config_path, launch->sets.of, launch->sets.n};
     int rc = ranks_join(&launch->error);
     inputs_init(&launch->inputs, launch->plugins.of, launch->plugins.n);
     if (rc < 0)
         return rc;
     rc = load_plugins(&launch->plugins, &launch->error);
+    if (rc == 0)
+        rc = data_find_config(launch->configs.of[0], launch->config_path, &launch->error);
     if (rc == 0)
         rc = study_load(&study, &launch->study, &launch->error);
     if (rc == 0)

@@ -15,6 +15,7 @@ struct launch {
     long long n_threads;
     bool quiet, timing, resume, plot;
     struct text_list configs, sets, plugins;
+    char config_path[512];
     struct study *study;
     struct inputs inputs;
     struct ifl_error error;

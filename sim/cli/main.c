@@ -18,7 +18,7 @@ static int dispatch(int argc, char **argv)
     }
     if (usage_helped(argc - 1, argv + 1))
         return 0;
-    const struct command *command = command_named(argc - 1, argv + 1);
+    const struct command *command = command_named(argc - 1, (const char *const *)argv + 1);
     if (command) {
         const int n_words = 1 + command_n_words(command);
         return command->run(argc - n_words, argv + n_words);

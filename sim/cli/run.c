@@ -324,7 +324,7 @@ const struct command command_run = {
     .name = "run",
     .doc = "fly a configuration: every point of its sweep",
     .arguments = "CONFIG.yaml",
-    .example = "inflight run quickstart.yaml --set serving.preset=sarathi -o results/quickstart",
+    .example = "inflight run quickstart --set serving.preset=sarathi -o results/quickstart",
     .notes = "-j N flies points on N threads, mpirun on many machines; the reports have the same "
              "bytes. `inflight list keys` names every key.",
     .completion = COMPLETE_CONFIG,

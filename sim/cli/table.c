@@ -120,7 +120,7 @@ const struct command command_table = {
     .name = "table",
     .doc = "summaries of runs as a table in LaTeX, Markdown or CSV",
     .arguments = "DIR...",
-    .example = "inflight table results/quickstart --columns p99_ttft_s,throughput_rps",
+    .example = "inflight table results/quickstart --columns p99_ttft_s,request_throughput_rps",
     .notes = "With replications a cell is a mean and half the width of its 95% interval. The best "
              "of a column is bold.",
     .completion = COMPLETE_FOLDER,

@@ -37,6 +37,10 @@ const char *terminal_style(FILE *out, enum terminal_style style)
 void terminal_wrap(FILE *out, const char *text, int at, int indent, int columns)
 {
     bool first = true;
+    if (columns == 0) {
+        fprintf(out, "%s\n", text);
+        return;
+    }
     while (*(text += strspn(text, " "))) {
         const int n_chars = (int)strcspn(text, " ");
         if (!first && columns > 0 && at + 1 + n_chars > columns) {

@@ -6,6 +6,7 @@
 
 #include "inflight/trace.h"
 
+#include "base/data.h"
 #include "base/new_file.h"
 #include "cli/commands.h"
 #include "cli/usage.h"
@@ -90,22 +91,24 @@ static int read_files(struct reading *reading, const struct command *command, in
     return 0;
 }
 
-static struct ifl_trace_file file_at(const struct reading *reading, size_t i)
+/* A trace that comes with inflight is found from any folder. */
+static struct ifl_trace_file file_at(const struct reading *reading, size_t i, char found[512])
 {
-    return (struct ifl_trace_file){reading->files.of[i], reading->format,
-                                   (int32_t)reading->max_record_mib};
+    const char *path = data_path(reading->files.of[i], found) == 0 ? found : reading->files.of[i];
+    return (struct ifl_trace_file){path, reading->format, (int32_t)reading->max_record_mib};
 }
 
 static int trace_stats(int argc, char **argv)
 {
     struct reading reading;
+    char found[512];
     if (read_files(&reading, &command_trace_stats, argc, argv) != 0)
         return 2;
     if (reading.files.n == 0)
         return usage_fail(&command_trace_stats);
     int worst = 0;
     for (size_t i = 0; i < reading.files.n; i++) {
-        const struct ifl_trace_file file = file_at(&reading, i);
+        const struct ifl_trace_file file = file_at(&reading, i, found);
         const int rc = print_stats(&file);
         worst = rc > worst ? rc : worst;
     }
@@ -123,7 +126,7 @@ const struct command command_trace_stats = {
     .name = "trace stats",
     .doc = "rate, burstiness and lengths of traces",
     .arguments = "FILE...",
-    .example = "inflight trace stats traces/data/azure_conv_2023.csv",
+    .example = "inflight trace stats traces/data/azure-conv-2023.csv.gz",
     .completion = COMPLETE_FILE,
     .options = stats_options,
     .n_options = sizeof stats_options / sizeof *stats_options,
@@ -154,13 +157,14 @@ static int write_trace(const struct ifl_trace *trace, const char *path, struct i
 static int trace_convert(int argc, char **argv)
 {
     struct reading reading;
+    char found[512];
     struct ifl_trace trace = {0};
     struct ifl_error error;
     if (read_files(&reading, &command_trace_convert, argc, argv) != 0)
         return 2;
     if (reading.files.n != 1)
         return usage_fail(&command_trace_convert);
-    const struct ifl_trace_file file = file_at(&reading, 0);
+    const struct ifl_trace_file file = file_at(&reading, 0, found);
     int rc = ifl_trace_read(&file, &notes, &trace, &error);
     if (rc == 0 && trace.hash_at)
         cli_note(NULL, "hash ids and token ids of prompts are not written to inflight's CSV: what "
@@ -184,7 +188,7 @@ const struct command command_trace_convert = {
     .name = "trace convert",
     .doc = "a trace of any format as inflight's own CSV",
     .arguments = "FILE",
-    .example = "inflight trace convert traces/data/azure_conv_2023.csv -o trace.csv",
+    .example = "inflight trace convert traces/data/azure-conv-2023.csv.gz -o trace.csv",
     .completion = COMPLETE_FILE,
     .options = convert_options,
     .n_options = sizeof convert_options / sizeof *convert_options,

@@ -89,7 +89,7 @@ static void print_option(const struct option_spec *option)
     usage_option(option, name);
     printf("  ");
     print_name(stdout, DOC_COLUMN - 2, name);
-    if ((int)strlen(name) + 3 > DOC_COLUMN)
+    if ((int)strlen(name) + 4 > DOC_COLUMN)
         printf("\n%*s", DOC_COLUMN, "");
     terminal_wrap(stdout, usage_doc(option, doc), DOC_COLUMN, DOC_COLUMN, width_of(stdout));
 }
@@ -113,7 +113,7 @@ static void explain(const struct command *command)
     terminal_wrap(stdout, command->notes, 0, 0, columns);
 }
 
-int usage_explain(int n_words, char *const *words)
+int usage_explain(int n_words, const char *const *words)
 {
     const struct command *command = command_named(n_words, words);
     if (n_words == 0)
@@ -137,7 +137,7 @@ bool usage_helped(int argc, char **argv)
         i++;
     if (i == argc)
         return false;
-    if (usage_explain(i, argv) < 0)
+    if (usage_explain(i, (const char *const *)argv) < 0)
         usage_list(stdout);
     return true;
 }

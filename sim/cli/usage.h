@@ -19,7 +19,7 @@ const char *usage_doc(const struct option_spec *option, char text[256]);
 void usage_list(FILE *out);
 /* Prints the help of the command that the words name, or of all kinds of "trace"; of no words, the
  * list of commands. Negative if there is no such command; then nothing is printed. */
-int usage_explain(int n_words, char *const *words);
+int usage_explain(int n_words, const char *const *words);
 /* If the arguments ask for help, prints it on standard output and returns true. */
 bool usage_helped(int argc, char **argv);
 /* Prints how to call the command on standard error. Returns 2, the exit code for wrong arguments.

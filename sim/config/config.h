@@ -244,9 +244,6 @@ int study_write(const struct study *study, FILE *out, struct ifl_error *error);
  * the same reports, provided that the other files they name are the same (cli/inputs.h). */
 int study_hash(const struct study *study, uint64_t *hash, struct ifl_error *error);
 
-/* Every key: name, type, unit, range, default, one line; then the parameters of each module. */
-void config_print_keys(FILE *out);
-
 /* ---- the registry of policy modules: built in, then loaded ---- */
 
 const struct ifl_policy *registry_find(enum ifl_kind kind, const char *name);

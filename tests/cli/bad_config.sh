@@ -164,7 +164,7 @@ refuses 'inflight run: -j two: expected a whole number' "$inflight" run good.yam
 refuses 'usage: inflight run CONFIG.yaml' "$inflight" run
 refuses 'usage: inflight run CONFIG.yaml' "$inflight" run good.yaml good.yaml
 refuses 'usage: inflight list policies|' "$inflight" list colours
-refuses 'usage: inflight list policies|' "$inflight" list keys traces
+refuses 'unknown key traces' "$inflight" list keys traces
 refuses 'three.csv: not a plug-in' "$inflight" list keys --plugin three.csv
 refuses 'there is no reports/plot here and none in /nowhere; INFLIGHT_DATA may name' \
     env INFLIGHT_DATA=/nowhere "$inflight" plot out

@@ -1,0 +1,16 @@
+/* The table of keys as text, for what lists or completes them. */
+#ifndef SIM_CONFIG_KEY_DOCS_H
+#define SIM_CONFIG_KEY_DOCS_H
+
+/* All texts are valid until the function that got them returns. */
+struct key_doc {
+    const char *key; /* "serving.order.policy" */
+    const char *dflt, *doc, *takes;
+    const char *section,
+        *policy; /* of a policy's parameter: "serving.order", "deadline"; or NULL */
+};
+
+/* Every key, then the parameters of each policy, section by section. */
+void config_each_key(void (*take)(void *context, const struct key_doc *doc), void *context);
+
+#endif
