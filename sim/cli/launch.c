@@ -26,7 +26,8 @@ void launch_say(void *context, const char *text)
         i++;
     if (i == launch->n_notes && i < LAUNCH_MAX_NOTES && (launch->notes[i] = strdup(text))) {
         launch->n_notes++;
-        fprintf(stderr, "%snote: %s\n", progress_erase(), text);
+        fputs(progress_erase(), stderr);
+        cli_note(NULL, text);
     }
     pthread_mutex_unlock(&launch->lock);
 }

@@ -304,9 +304,10 @@ static int list_keys(struct listing *of, struct ifl_error *error)
 {
     (void)error;
     config_each_key(fit_key, of);
-    if (of->key_width > 0 && !of->names_only)
-        printf("%-*s  %-*s  %s\n", of->key_width, "KEY", of->dflt_width, "DEFAULT",
-               "MEANING (and what it takes)");
+    if (of->key_width > 0 && !of->names_only) {
+        printf("%-*s  %-*s  ", of->key_width, "KEY", of->dflt_width, "DEFAULT");
+        print_text(of, of->key_width + of->dflt_width + 4, 0, "MEANING (and what it takes)");
+    }
     config_each_key(print_key, of);
     return 0;
 }

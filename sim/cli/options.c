@@ -9,6 +9,7 @@
 #include "inflight/nearest.h"
 
 #include "base/server_flags.h"
+#include "cli/terminal.h"
 
 enum { MAX_OPTIONS = 32 };
 
@@ -172,13 +173,15 @@ void error_print(const struct ifl_error *error, char *text, size_t n_bytes)
 void cli_note(void *context, const char *text)
 {
     (void)context;
-    fprintf(stderr, "note: %s\n", text);
+    fprintf(stderr, "%snote:%s %s\n", terminal_style(stderr, STYLE_NOTE),
+            terminal_style(stderr, STYLE_NONE), text);
 }
 
 int cli_fail(const struct ifl_error *error)
 {
     char text[sizeof error->file + sizeof error->text + 32];
     error_print(error, text, sizeof text);
-    fprintf(stderr, "%s%s\n", error->file[0] ? "" : "inflight: ", text);
+    fprintf(stderr, "%s%s%s%s\n", terminal_style(stderr, STYLE_ERROR),
+            error->file[0] ? "" : "inflight: ", text, terminal_style(stderr, STYLE_NONE));
     return error->code == IFL_E_INPUT ? 2 : 1;
 }

@@ -1,34 +1,22 @@
 #include "cli/progress.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "cli/ranks.h"
+#include "cli/terminal.h"
 
-enum { BAR_WIDTH = 30, TICK_MS = 100, TICKS_A_LINE = 100, USUAL_COLUMNS = 80 };
-
-/* Standard error is a terminal that can erase a line. */
-static bool on_terminal(void)
-{
-    const char *kind = getenv("TERM");
-    return isatty(STDERR_FILENO) && kind && *kind && strcmp(kind, "dumb") != 0;
-}
+enum { BAR_WIDTH = 30, TICK_MS = 100, TICKS_A_LINE = 100 };
 
 const char *progress_erase(void)
 {
-    return on_terminal() ? "\r\033[K" : "";
+    return terminal_is(stderr) ? "\r\033[K" : "";
 }
 
 /* A line that wraps could not be drawn over. */
 static int most_letters(void)
 {
-    struct winsize size;
-    const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-    return (known ? size.ws_col : USUAL_COLUMNS) - 1;
+    return terminal_columns(stderr) - 1;
 }
 
 static double wall_s(void)
@@ -92,7 +80,7 @@ static void *keep_drawing(void *context)
 
 void progress_start(struct progress *progress)
 {
-    progress->terminal = on_terminal();
+    progress->terminal = terminal_is(stderr);
     progress->start_s = wall_s();
     progress->running = !progress->quiet && ranks_own() == 0 &&
                         (progress->terminal || ranks_n() > 1) &&

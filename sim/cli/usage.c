@@ -29,8 +29,10 @@ void usage_list(FILE *out)
         fputc(' ', out);
         terminal_wrap(out, command->doc, 21, 21, width_of(out));
     }
-    fprintf(out, "`inflight help COMMAND` says how to call it, `inflight --version` which one "
-                 "this is.\n");
+    terminal_wrap(out,
+                  "`inflight help COMMAND` says how to call it, `inflight --version` which one "
+                  "this is.",
+                  0, 0, width_of(out));
 }
 
 /* ---- how a command is called ---- */
