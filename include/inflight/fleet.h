@@ -91,6 +91,9 @@ struct ifl_fleet {
     size_t n;                          /* replicas that there ever were */
     uint64_t n_routed;                 /* requests of the run that were routed before */
     const struct ifl_request *request; /* that is asked about; NULL where none is */
+    /* The router's own word of that request: 0 when `pick` is asked, then what `pick` or
+     * on_first_token wrote last; what on_sent writes is lost. */
+    uint64_t *note;
 };
 
 static inline const struct ifl_load *ifl_load_of(const struct ifl_fleet *fleet, size_t i)

@@ -281,7 +281,8 @@ struct ifl_instance {
     uint64_t client_offset;  /* from self to the instance's part of client 0 */
     uint64_t client_stride;  /* from the part of a client to that of the next */
     uint64_t replica_offset; /* from self to the instance's part of replica 0 */
-    uint64_t replica_stride; /* from the part of a replica to that of the next */
+    uint32_t replica_stride; /* from the part of a replica to that of the next */
+    uint32_t n_replicas;     /* of the cluster; 0 where the module is no router */
 };
 
 /* The next four find bytes that the module has asked for in its struct ifl_policy, 16-byte aligned.
@@ -316,6 +317,12 @@ static inline void *ifl_at(const void *self, size_t replica)
     const struct ifl_instance *instance = (const struct ifl_instance *)self - 1;
     return (void *)((uintptr_t)self + instance->replica_offset +
                     replica * instance->replica_stride);
+}
+
+/* How many replicas a router's cluster has: what its init takes memory for. 0 for other kinds. */
+static inline size_t ifl_n_replicas(const void *self)
+{
+    return ((const struct ifl_instance *)self)[-1].n_replicas;
 }
 
 struct ifl_policy_list {

@@ -169,6 +169,8 @@ static const struct ifl_fleet *show(struct routing *routing, const struct arriva
     routing->fleet.pub.now_ns = now_ns;
     routing->fleet.pub.n_routed = routing->n_routed;
     routing->fleet.pub.request = &routing->probe.pub;
+    routing->fleet.pub.note = &routing->note;
+    routing->note = arrival->note;
     return &routing->fleet.pub;
 }
 
@@ -202,11 +204,13 @@ static int check_route(const struct routing *routing, const struct ifl_route *ro
     return 0;
 }
 
-int routing_ask(struct routing *routing, const struct arrival *arrival, int64_t now_ns,
+int routing_ask(struct routing *routing, struct arrival *arrival, int64_t now_ns,
                 struct ifl_route *route, struct ifl_error *error)
 {
     const struct module *router = routing->router;
+    arrival->note = 0;
     *route = router->policy->ops.route->pick(router->self, show(routing, arrival, now_ns));
+    arrival->note = routing->note;
     const int rc = check_route(routing, route, error);
     if (rc == 0 && route->what == IFL_SEND) {
         routing->n_routed++;
@@ -270,6 +274,7 @@ static const struct ifl_fleet *show_live(struct routing *routing, const struct r
     routing->fleet.pub.now_ns = replica->view.now_ns;
     routing->fleet.pub.n_routed = routing->n_routed;
     routing->fleet.pub.request = &r->pub;
+    routing->fleet.pub.note = &live(&r->pub)->note;
     return &routing->fleet.pub;
 }
 

@@ -44,6 +44,7 @@ struct routing {
     struct ifl_load *loads; /* [n] as the router knows them */
     struct news news;
     struct live_request probe; /* the request that is asked about, while it is at no replica */
+    uint64_t note;             /* the router's word of the request that it is shown */
     struct arrival *held;      /* [first_held, n_held) at the gateway, in order of arrival */
     size_t first_held, n_held, cap_held;
     struct refusals refusals; /* of requests that the router dropped */
@@ -67,11 +68,12 @@ static inline void routing_open(struct routing *routing, size_t pool)
     routing->n_open_replicas += of->n;
 }
 
-/* The router's answer at now_ns, checked: a replica that is sent to is of an open pool. */
-int routing_ask(struct routing *routing, const struct arrival *arrival, int64_t now_ns,
+/* The router's answer at now_ns, checked: a replica that is sent to is of an open pool. The arrival
+ * keeps the router's word. */
+int routing_ask(struct routing *routing, struct arrival *arrival, int64_t now_ns,
                 struct ifl_route *route, struct ifl_error *error);
-static inline int routing_pick(struct routing *routing, const struct arrival *arrival,
-                               int64_t now_ns, struct ifl_route *route, struct ifl_error *error)
+static inline int routing_pick(struct routing *routing, struct arrival *arrival, int64_t now_ns,
+                               struct ifl_route *route, struct ifl_error *error)
 {
     *route = ifl_send(0);
     return routing->router ? routing_ask(routing, arrival, now_ns, route, error) : 0;

@@ -100,6 +100,7 @@ void live_describe(struct live_request *r, const struct arrival *a)
     r->stream_tokens = a->stream_tokens;
     r->named_tokens = a->named_tokens;
     r->sent_ns = a->sent_ns;
+    r->note = a->note;
     r->first_scheduled_ns = r->pub.first_token_ns = IFL_NEVER;
     r->stalled_since_ns = r->stall_ended_ns = IFL_NEVER;
     r->max_itl_ns = -1;

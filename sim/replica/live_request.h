@@ -90,6 +90,7 @@ struct live_request {
 
     /* for the report */
     int64_t sent_ns; /* by its client; pub.arrival_ns is when it came out of the front end */
+    uint64_t note;   /* the router's word of it */
     int64_t first_scheduled_ns, last_token_ns, max_itl_ns;
     int64_t stalled_ns, stalled_prefill_ns, stalled_since_ns;
     int64_t stall_began_ns, stall_ended_ns; /* last stall; IFL_NEVER: none to report */
@@ -109,6 +110,7 @@ struct arrival {
     struct ifl_attributes said;
     const uint64_t *hash_ids; /* of its blocks, borrowed from the trace, or NULL */
     int32_t n_hash_ids, hash_id_tokens;
+    uint64_t note; /* the router's word of it */
 };
 
 /* The time at which the request leaves, if it is still there, and as what; IFL_NEVER: never. */

@@ -35,7 +35,8 @@ static struct ifl_instance lay_out(const struct ifl_policy *policy, uint32_t n_c
         .client_offset = policy->client_bytes ? clients : nowhere,
         .client_stride = aligned(policy->client_bytes),
         .replica_offset = policy->replica_bytes ? replicas : nowhere,
-        .replica_stride = aligned(policy->replica_bytes),
+        .replica_stride = (uint32_t)aligned(policy->replica_bytes),
+        .n_replicas = n_replicas,
     };
 }
 

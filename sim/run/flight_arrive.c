@@ -116,8 +116,7 @@ static int hold(struct loop *loop, const struct arrival *a, struct ifl_error *er
 }
 
 /* As the router says. */
-static int dispatch(struct loop *loop, const struct arrival *a, int64_t now_ns,
-                    struct ifl_error *error)
+static int dispatch(struct loop *loop, struct arrival *a, int64_t now_ns, struct ifl_error *error)
 {
     struct ifl_route route;
     const int rc = routing_pick(&loop->routing, a, now_ns, &route, error);
@@ -149,7 +148,7 @@ int loop_ask_held(struct loop *loop, struct ifl_error *error)
     loop->asks_held = false;
     routing->first_held = routing->n_held = 0;
     for (size_t i = first; i < n && rc == 0; i++) {
-        const struct arrival a = routing->held[i];
+        struct arrival a = routing->held[i];
         ask_pools(loop, &a, false);
         rc = dispatch(loop, &a, loop->now_ns, error);
     }

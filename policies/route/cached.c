@@ -1,0 +1,95 @@
+/* What prefix caches hold, or the session, or the lowest rate: the routers "kvaware" and "session"
+ * of vLLM's production stack (src/vllm_router/routers/routing_logic.py, commit a6c01db, 2026-08).
+ *
+ *   - the replica that holds the most of the prompt, if it lacks at most max_missing_tokens of it;
+ *   - else the replica that the request's session hashes to;
+ *   - without a session, the replica with the lowest rate of requests.
+ *
+ * The source asks a controller that hears of each cached chunk, and takes the first holder of the
+ * first chunk; here the longest holder is known as it is, equals: the first. A session is hashed to
+ * a ring there, to a number here: the same as long as no replica comes or goes. With
+ * by_cache: false it is the session router alone. Costs a look at each replica. */
+#include "inflight/policy.h"
+#include "inflight/random.h"
+
+#include "rates.h"
+
+struct cached {
+    bool by_cache;
+    int32_t max_missing_tokens, max_rated_reqs;
+    int64_t window_ns;
+};
+
+static const struct ifl_param params[] = {
+    {"by_cache", IFL_BOOL, offsetof(struct cached, by_cache), 1, 0, 1, NULL, "",
+     "look for cached prompts first"},
+    {"max_missing_tokens", IFL_INT, offsetof(struct cached, max_missing_tokens), 2000, 0, 1 << 30,
+     NULL, "tokens", "of the prompt may be missing where the most of it is held"},
+    {"window_s", IFL_TIME, offsetof(struct cached, window_ns), 60, 1e-3, 1e9, NULL, "s",
+     "a replica's rate is that of the last seconds"},
+    {"max_rated_reqs", IFL_INT, offsetof(struct cached, max_rated_reqs), 1 << 20, 1, 1 << 28, NULL,
+     "requests", "count for rates at most, the latest"},
+};
+
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    const struct cached *p = self;
+    (void)limits;
+    return rates_create(ifl_state(self), ifl_n_replicas(self), (size_t)p->max_rated_reqs,
+                        p->window_ns, error);
+}
+
+static void finish(void *self)
+{
+    rates_destroy(ifl_state(self));
+}
+
+/* fleet->n: too much is missing everywhere, or nothing is held. */
+static size_t best_holder(const struct cached *p, const struct ifl_fleet *fleet)
+{
+    const int32_t n_prompt = fleet->request->n_prompt;
+    int32_t most = 0;
+    size_t best = fleet->n;
+    for (size_t k = 0; k < ifl_up(fleet, IFL_PREFILLS); k++) {
+        const size_t i = ifl_nth(fleet, IFL_PREFILLS, k);
+        const int32_t n = ifl_cached_tokens(fleet, i);
+        best = n > most ? i : best;
+        most = n > most ? n : most;
+    }
+    return most >= n_prompt - p->max_missing_tokens ? best : fleet->n;
+}
+
+static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
+{
+    const struct cached *p = self;
+    struct rates *rates = ifl_state(self);
+    const uint32_t session = fleet->request->session;
+    const size_t holder = p->by_cache ? best_holder(p, fleet) : fleet->n;
+    if (holder < fleet->n)
+        return ifl_send(holder);
+    if (session)
+        return ifl_send(
+            ifl_nth(fleet, IFL_PREFILLS, (size_t)(ifl_mix(session) % ifl_up(fleet, IFL_PREFILLS))));
+    rates_slide(rates, fleet->now_ns);
+    return ifl_send(rates_lowest(rates, fleet));
+}
+
+static void on_sent(void *self, const struct ifl_fleet *fleet, size_t replica)
+{
+    rates_note(ifl_state(self), replica, fleet->now_ns);
+}
+
+static const struct ifl_route_ops ops = {.pick = pick, .on_sent = on_sent};
+
+const struct ifl_policy policy_route_cached = {
+    .kind = IFL_ROUTE,
+    .name = "cached",
+    .doc = "where most of the prompt is cached, else by session, else the lowest rate",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct cached),
+    .state_bytes = sizeof(struct rates),
+    .init = init,
+    .finish = finish,
+    .ops.route = &ops,
+};

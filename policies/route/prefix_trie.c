@@ -1,0 +1,133 @@
+/* A trie of all prompts that were sent, as the prefix-aware router of vLLM's production stack
+ * (src/vllm_router/routers/routing_logic.py and prefix/hashtrie.py, commit a6c01db, 2026-08): one
+ * of the replicas that were sent the longest beginning of the prompt, in chunks, drawn from them.
+ * If it is shorter than min_match_tokens, the replica with the lowest rate of requests. The source
+ * never forgets a prompt; here a replica's chunks beyond max_chunks are forgotten, the one used
+ * longest ago first.
+ *
+ * The source cuts texts into chunks of 128 characters, here 32 tokens, and an incomplete chunk at
+ * the end counts as a whole one. Costs a look at each replica, and for each matched chunk one at
+ * each replica that has it. */
+#include "inflight/policy.h"
+
+#include "holders.h"
+#include "prompt_blocks.h"
+#include "rates.h"
+
+struct trie {
+    int32_t chunk_tokens, min_match_tokens, max_chunks, max_rated_reqs;
+    int64_t window_ns;
+};
+
+static const struct ifl_param params[] = {
+    {"chunk_tokens", IFL_INT, offsetof(struct trie, chunk_tokens), 32, 1, 1 << 20, NULL, "tokens",
+     "prompts are matched in chunks of so many"},
+    {"min_match_tokens", IFL_INT, offsetof(struct trie, min_match_tokens), 0, 0, 1 << 30, NULL,
+     "tokens", "a shorter match is not followed"},
+    {"max_chunks", IFL_INT, offsetof(struct trie, max_chunks), 1 << 16, 1, 1 << 24, NULL, "chunks",
+     "of a replica are remembered at most"},
+    {"window_s", IFL_TIME, offsetof(struct trie, window_ns), 60, 1e-3, 1e9, NULL, "s",
+     "a replica's rate is that of the last seconds"},
+    {"max_rated_reqs", IFL_INT, offsetof(struct trie, max_rated_reqs), 1 << 20, 1, 1 << 28, NULL,
+     "requests", "count for rates at most, the latest"},
+};
+
+struct state {
+    struct holders trie;
+    struct rates rates;
+};
+
+struct part {
+    int32_t n_matched; /* scratch of pick: no answer depends on what was there */
+};
+
+static int init(void *self, const struct ifl_limits *limits, struct ifl_error *error)
+{
+    const struct trie *p = self;
+    struct state *state = ifl_state(self);
+    const size_t n = ifl_n_replicas(self);
+    (void)limits;
+    const int rc = rates_create(&state->rates, n, (size_t)p->max_rated_reqs, p->window_ns, error);
+    return rc < 0 ? rc : holders_create(&state->trie, n, p->max_chunks, error);
+}
+
+static void finish(void *self)
+{
+    struct state *state = ifl_state(self);
+    holders_destroy(&state->trie);
+    rates_destroy(&state->rates);
+}
+
+/* Counts the chunks from the start of the prompt at each replica; the most of any. */
+static int32_t match(const struct trie *p, const struct ifl_fleet *fleet)
+{
+    const struct state *state = ifl_state(p);
+    struct prompt_blocks chunks = prompt_blocks(fleet->request, p->chunk_tokens, 0, true);
+    int32_t most = 0;
+    for (size_t i = 0; i < fleet->n; i++)
+        ((struct part *)ifl_at(p, i))->n_matched = 0;
+    while (prompt_blocks_next(&chunks) && most == chunks.i) {
+        uint32_t pair = holders_latest(&state->trie, chunks.key);
+        for (; pair; pair = holders_before(&state->trie, pair)) {
+            struct part *part = ifl_at(p, state->trie.of[pair].replica);
+            part->n_matched += part->n_matched == chunks.i;
+            most = ifl_max(most, part->n_matched);
+        }
+    }
+    return most;
+}
+
+/* One of the replicas that match so many chunks, by one draw. */
+static size_t draw_from(const struct trie *p, const struct ifl_fleet *fleet, int32_t most)
+{
+    const size_t n = ifl_up(fleet, IFL_PREFILLS);
+    uint64_t n_equal = 0;
+    for (size_t k = 0; k < n; k++)
+        n_equal +=
+            ((const struct part *)ifl_at(p, ifl_nth(fleet, IFL_PREFILLS, k)))->n_matched == most;
+    uint64_t which = ifl_fleet_draw(fleet, 0) % n_equal;
+    size_t i = 0;
+    for (size_t k = 0; k < n; k++) {
+        i = ifl_nth(fleet, IFL_PREFILLS, k);
+        if (((const struct part *)ifl_at(p, i))->n_matched == most && which-- == 0)
+            break;
+    }
+    return i;
+}
+
+static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)
+{
+    const struct trie *p = self;
+    struct state *state = ifl_state(self);
+    const int32_t n_matched = match(p, fleet);
+    if ((int64_t)n_matched * p->chunk_tokens >= p->min_match_tokens)
+        return ifl_send(draw_from(p, fleet, n_matched));
+    rates_slide(&state->rates, fleet->now_ns);
+    return ifl_send(rates_lowest(&state->rates, fleet));
+}
+
+static void on_sent(void *self, const struct ifl_fleet *fleet, size_t replica)
+{
+    const struct trie *p = self;
+    struct state *state = ifl_state(self);
+    struct prompt_blocks chunks = prompt_blocks(fleet->request, p->chunk_tokens, 0, true);
+    rates_note(&state->rates, replica, fleet->now_ns);
+    while (prompt_blocks_next(&chunks))
+        holders_use(&state->trie, chunks.key, replica, (uint32_t)p->max_chunks);
+}
+
+static const struct ifl_route_ops ops = {.pick = pick, .on_sent = on_sent};
+
+const struct ifl_policy policy_route_prefix_trie = {
+    .kind = IFL_ROUTE,
+    .name = "prefix-trie",
+    .doc = "one of those sent the longest beginning of the prompt, however loaded",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct trie),
+    .state_bytes = sizeof(struct state),
+    .replica_bytes = sizeof(struct part),
+    .init = init,
+    .finish = finish,
+    .ops.route = &ops,
+};

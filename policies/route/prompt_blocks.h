@@ -1,0 +1,56 @@
+/* A prompt as a router sees it: blocks of tokens, each named by all that stands up to its end.
+ *
+ * Gateways cut texts; a trace has no texts, only which tokens are the same: prefix groups and hash
+ * ids. So their characters are counted in tokens, and what two prompts share in whole blocks: with
+ * smaller blocks the share is seen more exactly, at more look-ups. Where a source cuts off the end
+ * of a prompt as a shorter block, `keeps_rest` does. */
+#ifndef POLICIES_ROUTE_PROMPT_BLOCKS_H
+#define POLICIES_ROUTE_PROMPT_BLOCKS_H
+
+#include "inflight/minmax.h"
+#include "inflight/policy.h"
+#include "inflight/random.h"
+
+struct prompt_blocks {
+    const struct ifl_request *r;
+    int32_t block_tokens;
+    int32_t n; /* blocks */
+    int32_t i; /* of the block that `key` names; -1 before the first */
+    uint64_t key;
+};
+
+/* At most `most` blocks; 0: all. block_tokens > 0. */
+static inline struct prompt_blocks prompt_blocks(const struct ifl_request *r, int32_t block_tokens,
+                                                 int32_t most, bool keeps_rest)
+{
+    const int32_t whole = r->n_prompt / block_tokens;
+    const int32_t n = whole + (keeps_rest && r->n_prompt % block_tokens > 0);
+    return (struct prompt_blocks){r, block_tokens, most > 0 ? ifl_min(n, most) : n, -1, 0};
+}
+
+static inline uint64_t prompt_blocks_mix(uint64_t before, uint64_t source, uint64_t of, uint64_t at)
+{
+    return ifl_mix(ifl_mix(before ^ source << 62) ^ ifl_mix(of) ^ (at << 1 | 1));
+}
+
+/* Moves to the next block; false: there is none. The shorter block at the end has a name of its
+ * own: the length is part of it. */
+static inline bool prompt_blocks_next(struct prompt_blocks *b)
+{
+    const struct ifl_request *r = b->r;
+    if (++b->i >= b->n)
+        return false;
+    const int64_t from = (int64_t)b->i * b->block_tokens;
+    const int64_t end = from + b->block_tokens, to = end < r->n_prompt ? end : r->n_prompt;
+    const uint64_t place = (uint64_t)from << 24 | (uint64_t)(to - from);
+    if (to <= r->prefix_tokens)
+        b->key = prompt_blocks_mix(b->key, 1, r->prefix_group, place);
+    else if (to <= (int64_t)r->n_hash_ids * r->hash_id_tokens)
+        for (int64_t id = from / r->hash_id_tokens; id * r->hash_id_tokens < to; id++)
+            b->key = prompt_blocks_mix(b->key, 2, r->hash_ids[id], place);
+    else
+        b->key = prompt_blocks_mix(b->key, 3, r->serial, place);
+    return true;
+}
+
+#endif

@@ -1,0 +1,81 @@
+/* How many requests each replica was sent within the last seconds: a window that slides. Its memory
+ * is taken when it is created; beyond its room the oldest leave it early. */
+#ifndef POLICIES_ROUTE_RATES_H
+#define POLICIES_ROUTE_RATES_H
+
+#include <stdlib.h>
+
+#include "inflight/policy.h"
+
+struct sent {
+    int64_t at_ns;
+    size_t replica;
+};
+
+struct rates {
+    struct sent *of;   /* [cap]: [first, first + n) modulo cap, by time */
+    uint64_t *n_of;    /* [n_replicas]: in the window */
+    bool *was_sent_to; /* [n_replicas] ever */
+    size_t first, n, cap;
+    int64_t window_ns;
+};
+
+static inline int rates_create(struct rates *rates, size_t n_replicas, size_t cap,
+                               int64_t window_ns, struct ifl_error *error)
+{
+    *rates = (struct rates){.of = calloc(cap, sizeof *rates->of),
+                            .n_of = calloc(n_replicas, sizeof *rates->n_of),
+                            .was_sent_to = calloc(n_replicas, sizeof *rates->was_sent_to),
+                            .cap = cap,
+                            .window_ns = window_ns};
+    return rates->of && rates->n_of && rates->was_sent_to ? 0 : ifl_fail_nomem(error);
+}
+
+static inline void rates_destroy(struct rates *rates)
+{
+    free(rates->of);
+    free(rates->n_of);
+    free(rates->was_sent_to);
+    *rates = (struct rates){0};
+}
+
+static inline void rates_drop_first(struct rates *rates)
+{
+    rates->n_of[rates->of[rates->first].replica]--;
+    rates->first = (rates->first + 1) % rates->cap;
+    rates->n--;
+}
+
+/* Forgets what lies before the window that ends now. Changes no answer that is given at that time
+ * or later. */
+static inline void rates_slide(struct rates *rates, int64_t now_ns)
+{
+    while (rates->n > 0 && rates->of[rates->first].at_ns < now_ns - rates->window_ns)
+        rates_drop_first(rates);
+}
+
+static inline void rates_note(struct rates *rates, size_t replica, int64_t now_ns)
+{
+    rates_slide(rates, now_ns);
+    if (rates->n == rates->cap)
+        rates_drop_first(rates);
+    rates->of[(rates->first + rates->n++) % rates->cap] = (struct sent){now_ns, replica};
+    rates->n_of[replica]++;
+    rates->was_sent_to[replica] = true;
+}
+
+/* The first replica that was never sent a request, else the first with the fewest in the window,
+ * which rates_slide has brought up to date. */
+static inline size_t rates_lowest(const struct rates *rates, const struct ifl_fleet *fleet)
+{
+    size_t best = ifl_nth(fleet, IFL_PREFILLS, 0);
+    for (size_t k = 0; k < ifl_up(fleet, IFL_PREFILLS); k++) {
+        const size_t i = ifl_nth(fleet, IFL_PREFILLS, k);
+        if (!rates->was_sent_to[i])
+            return i;
+        best = rates->n_of[i] < rates->n_of[best] ? i : best;
+    }
+    return best;
+}
+
+#endif
