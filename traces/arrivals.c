@@ -15,7 +15,7 @@
 
 /* Near 0 the CDF is x^a / Gamma(a + 1) (1 - a x / (a + 1) + ...), DLMF 8.7.1. GSL's inverse does
  * not converge there for small shapes a, which bursty traffic has. */
-static double gamma_gap(double u, double cv)
+IFL_APART static double gamma_gap(double u, double cv)
 {
     const double shape = 1 / (cv * cv), scale = cv * cv;
     const double x = exp((gsl_sf_lngamma(shape + 1) + log(u)) / shape);

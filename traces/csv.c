@@ -156,7 +156,7 @@ static void take_cell(void *text, size_t n, void *context)
         row->rc = keep_cell(row, row->bound[place], text, n);
 }
 
-static int end_header(struct trace_row *row)
+IFL_APART static int end_header(struct trace_row *row)
 {
     if (row->n_cells > MAX_FILE_COLUMNS)
         return ifl_fail_at(row->error, row->input->path, row->input->line, 0,

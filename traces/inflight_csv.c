@@ -158,8 +158,8 @@ static int take_stamp(const struct ifl_trace *trace, const struct trace_row *row
     return 0;
 }
 
-static int take_optional(struct inflight *inflight, const struct trace_row *row, size_t n_sessions,
-                         struct ifl_error *error)
+IFL_APART static int take_optional(struct inflight *inflight, const struct trace_row *row,
+                                   size_t n_sessions, struct ifl_error *error)
 {
     int rc = trace_row_bound(row, ID) ? take_request_id(inflight->rows, row, error) : 0;
     if (rc == 0)

@@ -42,14 +42,18 @@ struct ifl_error {
 #endif
 
 /* IFL_COLD, in front of a function: what leads to a call of it lies apart from the code that runs.
- * IFL_APART, in front of the rare path of a short function: it is called, not inlined, so that the
- * short function saves no registers for it. */
+ * IFL_APART, in front of the rare path of a short function, or of what several paths share: it is
+ * called, not inlined, so that the short function saves no registers for it, and the event loop
+ * stays within the instruction cache (32 KiB on most processors; a step touches about as much).
+ * IFL_HOT, in front of a function that each step or each request runs: these lie side by side. */
 #if defined(__GNUC__)
 #define IFL_COLD __attribute__((cold))
 #define IFL_APART __attribute__((noinline))
+#define IFL_HOT __attribute__((hot))
 #else
 #define IFL_COLD
 #define IFL_APART
+#define IFL_HOT
 #endif
 
 /* Fills `error` and returns `code`, a negative enum ifl_code. The location stays empty. The text,

@@ -170,7 +170,7 @@ static void decode(const struct prefill_first *p, struct ifl_step *step,
     ifl_give(step, r, 1, p->append_rule == APPEND_ONE_FREE ? r->n_seqs : 0);
 }
 
-static void decode_one_by_one(const struct prefill_first *p, struct ifl_step *step)
+IFL_APART static void decode_one_by_one(const struct prefill_first *p, struct ifl_step *step)
 {
     if (p->walk == WALK_RANKED) {
         struct ifl_cursor cursor = {{0}};

@@ -30,8 +30,8 @@ static int carry(struct histogram *histogram, size_t bin, uint64_t times, struct
     return IFL_OK;
 }
 
-int histogram_add(struct histogram *histogram, const int64_t *value, size_t n,
-                  const uint32_t *times, size_t apart, struct ifl_error *error)
+IFL_APART int histogram_add(struct histogram *histogram, const int64_t *value, size_t n,
+                            const uint32_t *times, size_t apart, struct ifl_error *error)
 {
     ifl_assert(apart <= 1);
     if (!histogram->low && open_low(histogram, error))

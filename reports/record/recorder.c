@@ -133,8 +133,8 @@ void ifl_recorder_destroy(struct ifl_recorder *recorder)
 
 /* ---- records ---- */
 
-int ifl_record_request(struct ifl_recorder *recorder, const struct ifl_request_record *record,
-                       struct ifl_error *error)
+IFL_HOT int ifl_record_request(struct ifl_recorder *recorder,
+                               const struct ifl_request_record *record, struct ifl_error *error)
 {
     const struct life *life = lives_add(&recorder->lives, record);
     if (whole_is_open(&recorder->timeline.file))
@@ -226,8 +226,8 @@ static void add_step(struct step_sums *sums, const struct ifl_step_record *step)
     exact_add(&sums->shared_blocks_ns, lasted_ns, step->kv_shared_blocks);
 }
 
-int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *step,
-                    struct ifl_error *error)
+IFL_HOT int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *step,
+                            struct ifl_error *error)
 {
     recorder->now_ns = step->start_ns + step->duration_ns;
     if (recorder->from_ns <= 0 || step->start_ns >= recorder->from_ns) {
@@ -294,8 +294,8 @@ static void add_stretch(struct step_sums *sums, const struct ifl_stretch_record 
     sums->reserved_slots_ns.of += held.of - token.of - internal.of;
 }
 
-static int record_each(struct ifl_recorder *recorder, const struct ifl_stretch_record *of,
-                       struct ifl_error *error)
+IFL_APART static int record_each(struct ifl_recorder *recorder, const struct ifl_stretch_record *of,
+                                 struct ifl_error *error)
 {
     struct ifl_step_record step;
     size_t i = 0;
@@ -329,8 +329,8 @@ IFL_FOR_ASSERTS static inline bool is_whole(const struct ifl_stretch_record *of)
     return i > 0 && i == of->n && use > 0 && use == of->n_uses && of->use[use - 1].until == of->n;
 }
 
-int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_record *of,
-                       struct ifl_error *error)
+IFL_HOT int ifl_record_stretch(struct ifl_recorder *recorder, const struct ifl_stretch_record *of,
+                               struct ifl_error *error)
 {
     ifl_assert(is_whole(of));
     if (recorder->shows_steps || recorder->pools.n > 0 || recorder->from_ns > 0 ||

@@ -331,7 +331,7 @@ static int put_lifeline(struct timeline *timeline, const struct life *life, stru
     return code ? code : put_edge(timeline, life, "request", 'e', end_ns, error);
 }
 
-void timeline_request(struct timeline *timeline, const struct life *life)
+IFL_APART void timeline_request(struct timeline *timeline, const struct life *life)
 {
     int64_t mark_ns[N_MARKS];
     const size_t n_phases = find_marks(timeline, life, mark_ns);
@@ -367,7 +367,7 @@ static char *process_event(const struct timeline *timeline)
     return text;
 }
 
-int timeline_end(struct timeline *timeline, struct ifl_error *error)
+IFL_APART int timeline_end(struct timeline *timeline, struct ifl_error *error)
 {
     int code = IFL_OK;
     qsort(timeline->spans, timeline->n_spans, sizeof *timeline->spans, by_request_then_start);

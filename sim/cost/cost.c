@@ -42,7 +42,7 @@ static int64_t rounded_ns(double s)
     return ns > 0 ? ns : 1;
 }
 
-int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals)
+IFL_HOT int64_t cost_step_ns(struct cost *cost, const struct ifl_step_totals *totals)
 {
     struct ifl_step_totals all;
     return rounded_ns(cost->step_s(cost, with_padding(totals, &all)));
@@ -109,7 +109,8 @@ static void round_short_ns(const double *s, size_t n, int64_t *ns)
     }
 }
 
-size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_t n, int64_t *ns)
+IFL_HOT size_t cost_run_ns(struct cost *cost, const struct ifl_step_totals *first, size_t n,
+                           int64_t *ns)
 {
     double s[COST_MAX_RUN];
     struct ifl_step_totals all;

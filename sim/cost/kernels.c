@@ -105,8 +105,8 @@ double prefill_attention_s(const struct hardware *hardware, const struct attenti
                 flops_per_s(hardware, prefill->compute_frac));
 }
 
-struct decode_line decode_line(const struct hardware *hardware, const struct attention_heads *heads,
-                               double n_seqs)
+IFL_APART struct decode_line decode_line(const struct hardware *hardware,
+                                         const struct attention_heads *heads, double n_seqs)
 {
     const struct decode_profile *decode = &hardware->decode;
     const double n_streams = n_seqs * heads->kv_heads;
@@ -198,7 +198,7 @@ double swap_s(const struct hardware *hardware, enum swap_direction direction, do
     return n_blocks * (n_whole * lines_s(lines, piece) + (rest > 0 ? lines_s(lines, rest) : 0));
 }
 
-double block_copy_s(const struct hardware *hardware, double n_blocks, double block_bytes)
+IFL_APART double block_copy_s(const struct hardware *hardware, double n_blocks, double block_bytes)
 {
     const struct block_copy_profile *copy = &hardware->block_copy;
     return copy->launch_us * us +

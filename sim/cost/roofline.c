@@ -96,7 +96,7 @@ static double stages_s(const struct roofline_rank *rank, double m)
 }
 
 /* A reduce-scatter and an all-gather send half of an all-reduce's bytes each. */
-static double reductions_s(const struct roofline_rank *rank, double m)
+IFL_APART static double reductions_s(const struct roofline_rank *rank, double m)
 {
     const double bytes = m * rank->model->d_model * rank->model->weight_bytes;
     if (rank->parallel.tensor <= 1)
@@ -131,7 +131,7 @@ static double experts_exchange_s(const struct roofline_rank *rank, struct tokens
     return 2 * lines_s(&rank->gather, m.all * model->d_model * model->weight_bytes / 2);
 }
 
-static double dense_s(const struct roofline_rank *rank, struct tokens m)
+IFL_HOT static double dense_s(const struct roofline_rank *rank, struct tokens m)
 {
     const struct model *model = rank->model;
     double layer_s = layer_elementwise_s(rank, m);
@@ -201,8 +201,8 @@ static double host_s(const struct roofline_rank *rank, const struct ifl_step_tot
 }
 
 /* matrices_s: the time of all products and element-wise operations. */
-static double step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals,
-                     double matrices_s)
+IFL_HOT static double step_s(const struct roofline_rank *rank, const struct ifl_step_totals *totals,
+                             double matrices_s)
 {
     const struct hardware *hardware = rank->hardware;
     const double floor_s = rank->host->floor_s;
@@ -228,7 +228,7 @@ double roofline_step_s(const struct roofline_rank *rank, const struct ifl_step_t
     return step_s(rank, totals, dense_s(rank, m) + head_s(rank, totals->n_sampled));
 }
 
-static double remembered_step_s(struct cost *cost, const struct ifl_step_totals *totals)
+IFL_HOT static double remembered_step_s(struct cost *cost, const struct ifl_step_totals *totals)
 {
     struct roofline *roofline = (struct roofline *)cost;
     return step_s(&roofline->rank, totals,
@@ -291,8 +291,9 @@ static void plain_run_s(const struct decode_line *line, const struct run *run, s
         s[i] = run_step_s(run, decode_line_s(line, run_context(run, i)));
 }
 
-static void corrected_run_s(const struct hardware *hardware, const struct decode_line *line,
-                            const struct run *run, size_t n, double *s)
+IFL_APART static void corrected_run_s(const struct hardware *hardware,
+                                      const struct decode_line *line, const struct run *run,
+                                      size_t n, double *s)
 {
     for (int32_t i = 0; i < (int32_t)n; i++) {
         const double context_tokens = run_context(run, i);
@@ -301,8 +302,8 @@ static void corrected_run_s(const struct hardware *hardware, const struct decode
     }
 }
 
-static void remembered_run_s(struct cost *cost, const struct ifl_step_totals *first,
-                             int32_t growth_tokens, size_t n, double *s)
+IFL_HOT static void remembered_run_s(struct cost *cost, const struct ifl_step_totals *first,
+                                     int32_t growth_tokens, size_t n, double *s)
 {
     struct roofline *roofline = (struct roofline *)cost;
     const struct roofline_rank *rank = &roofline->rank;

@@ -146,7 +146,8 @@ void routing_destroy(struct routing *routing)
     *routing = (struct routing){0};
 }
 
-void routing_note_load(struct routing *routing, const struct replica *replica, int64_t now_ns)
+IFL_APART void routing_note_load(struct routing *routing, const struct replica *replica,
+                                 int64_t now_ns)
 {
     ifl_assert(replica == &routing->replicas[replica->fixed.number]);
     const uint32_t number = replica->fixed.number;
@@ -204,8 +205,8 @@ static int check_route(const struct routing *routing, const struct ifl_route *ro
     return 0;
 }
 
-int routing_ask(struct routing *routing, struct arrival *arrival, int64_t now_ns,
-                struct ifl_route *route, struct ifl_error *error)
+IFL_APART int routing_ask(struct routing *routing, struct arrival *arrival, int64_t now_ns,
+                          struct ifl_route *route, struct ifl_error *error)
 {
     const struct module *router = routing->router;
     arrival->note = 0;
@@ -259,12 +260,12 @@ void routing_note_shed(struct routing *routing, const char *why)
 
 /* ---- telling ---- */
 
-void routing_tell_sent(struct routing *routing, const struct arrival *arrival, uint32_t replica,
-                       int64_t now_ns)
+IFL_APART void routing_say_sent(struct routing *routing, const struct arrival *arrival,
+                                uint32_t replica, int64_t now_ns)
 {
     ifl_assert(replica < routing->n);
     const struct module *router = routing->router;
-    if (router && router->policy->ops.route->on_sent)
+    if (router->policy->ops.route->on_sent)
         router->policy->ops.route->on_sent(router->self, show(routing, arrival, now_ns), replica);
 }
 
@@ -278,11 +279,11 @@ static const struct ifl_fleet *show_live(struct routing *routing, const struct r
     return &routing->fleet.pub;
 }
 
-void routing_tell_first_tokens(struct routing *routing, const struct replica *replica)
+IFL_APART void routing_say_first_tokens(struct routing *routing, const struct replica *replica)
 {
     ifl_assert(replica == &routing->replicas[replica->fixed.number]);
     const struct module *router = routing->router;
-    if (!router || !router->policy->ops.route->on_first_token)
+    if (!router->policy->ops.route->on_first_token)
         return;
     for (size_t i = 0; i < replica->plan.n_planned; i++) {
         const struct live_request *r = replica->plan.planned[i].r;
@@ -292,12 +293,12 @@ void routing_tell_first_tokens(struct routing *routing, const struct replica *re
     }
 }
 
-void routing_tell_end(struct routing *routing, const struct replica *replica,
-                      const struct live_request *r)
+IFL_APART void routing_say_end(struct routing *routing, const struct replica *replica,
+                               const struct live_request *r)
 {
     ifl_assert(replica == &routing->replicas[replica->fixed.number]);
     const struct module *router = routing->router;
-    if (router && router->policy->ops.route->on_end)
+    if (router->policy->ops.route->on_end)
         router->policy->ops.route->on_end(router->self, show_live(routing, replica, r),
                                           replica->fixed.number);
 }

@@ -110,13 +110,30 @@ static inline bool routing_hear_news(struct routing *routing, int64_t now_ns)
     return news_hear(&routing->news, now_ns, routing->loads);
 }
 
-/* ---- what a router hears: each costs a look where it has no such hook ---- */
+/* ---- what a router hears, by the hooks that it has ---- */
 
-void routing_tell_sent(struct routing *routing, const struct arrival *arrival, uint32_t replica,
-                       int64_t now_ns);
+void routing_say_sent(struct routing *routing, const struct arrival *arrival, uint32_t replica,
+                      int64_t now_ns);
+static inline void routing_tell_sent(struct routing *routing, const struct arrival *arrival,
+                                     uint32_t replica, int64_t now_ns)
+{
+    if (routing->router)
+        routing_say_sent(routing, arrival, replica, now_ns);
+}
+void routing_say_first_tokens(struct routing *routing, const struct replica *replica);
 /* Of the prompts that the step which has just ended completed for the first time. */
-void routing_tell_first_tokens(struct routing *routing, const struct replica *replica);
-void routing_tell_end(struct routing *routing, const struct replica *replica,
-                      const struct live_request *r);
+static inline void routing_tell_first_tokens(struct routing *routing, const struct replica *replica)
+{
+    if (routing->router)
+        routing_say_first_tokens(routing, replica);
+}
+void routing_say_end(struct routing *routing, const struct replica *replica,
+                     const struct live_request *r);
+static inline void routing_tell_end(struct routing *routing, const struct replica *replica,
+                                    const struct live_request *r)
+{
+    if (routing->router)
+        routing_say_end(routing, replica, r);
+}
 
 #endif

@@ -77,9 +77,10 @@ static int64_t first_finish(const struct cohort *cohort, int64_t tick)
 static void finish_insert(struct cohort *cohort, struct live_request *r)
 {
     const size_t at = cohort_place(cohort, r->finish_tick);
-    if (!finishes_at(cohort, at))
-        cohort->due[at] = (struct live_list){0};
-    live_insert_by_start(&cohort->due[at], FINISHING, r);
+    if (finishes_at(cohort, at))
+        live_insert_by_start(&cohort->due[at], FINISHING, r);
+    else
+        cohort->due[at] = (struct live_list){r, r, 1};
     mark_finish(cohort, at);
     if (r->finish_tick < cohort->next_finish_tick)
         cohort->next_finish_tick = r->finish_tick;
@@ -189,7 +190,7 @@ void cohort_unlist(struct cohort *cohort, struct live_request *r)
     unmark_growth(cohort, r->grow_phase);
 }
 
-void cohort_regrow(struct cohort *cohort, struct live_request *r)
+IFL_APART void cohort_regrow(struct cohort *cohort, struct live_request *r)
 {
     ifl_assert(r->in_cohort && !r->counted);
     cohort_unlist(cohort, r);
@@ -228,7 +229,7 @@ static void stop_counting(struct cohort *cohort, struct live_request *r)
         cohort->unused_slots[cohort_place(cohort, r->unused_tick)] -= r->n_unused;
 }
 
-void cohort_uncount(struct cohort *cohort, struct live_request *r)
+IFL_APART void cohort_uncount(struct cohort *cohort, struct live_request *r)
 {
     ifl_assert(r->counted && r->synced_tick == cohort->tick);
     stop_counting(cohort, r);
@@ -250,7 +251,7 @@ static void note_fresh(struct cohort *cohort, struct live_request *r)
         cohort->fresh[cohort->n_fresh++] = r;
 }
 
-void cohort_add(struct cohort *cohort, struct live_request *r, bool counts)
+IFL_HOT void cohort_add(struct cohort *cohort, struct live_request *r, bool counts)
 {
     ifl_assert(request_decodes(&r->pub) && cohort->n < cohort->cap);
     ifl_require(!r->in_cohort && r->pub.stale.n_tokens == r->pub.stale.n_computed + 1);
@@ -278,7 +279,7 @@ bool request_is_current(const struct ifl_request *r)
     return live(r)->synced_tick == ((const struct cohort *)(const void *)of)->tick;
 }
 
-void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
+IFL_APART void cohort_catch_up(const struct cohort *cohort, struct live_request *r)
 {
     ifl_assert(r->in_cohort);
     const int32_t n = (int32_t)(cohort->tick - r->synced_tick);
@@ -306,7 +307,7 @@ static int64_t longest_shared_gap(const struct cohort *cohort, const struct live
     return at < cohort->gaps + cohort->n_gaps ? at->gap_ns : -1;
 }
 
-static void fresh_remove(struct cohort *cohort, const struct live_request *r)
+IFL_APART static void fresh_remove(struct cohort *cohort, const struct live_request *r)
 {
     for (size_t i = 0; i < cohort->n_fresh; i++)
         if (cohort->fresh[i] == r) {
@@ -317,7 +318,7 @@ static void fresh_remove(struct cohort *cohort, const struct live_request *r)
         }
 }
 
-void cohort_remove(struct cohort *cohort, struct live_request *r)
+IFL_HOT void cohort_remove(struct cohort *cohort, struct live_request *r)
 {
     ifl_require(r->in_cohort);
     cohort_sync(cohort, r);
@@ -381,7 +382,7 @@ static inline int push_gap(struct cohort *cohort, int64_t tick, int64_t gap_ns)
     return 0;
 }
 
-size_t cohort_pass(struct cohort *cohort, size_t n)
+IFL_HOT size_t cohort_pass(struct cohort *cohort, size_t n)
 {
     ifl_assert(n > 0 && (n == 1 || cohort->n_fresh == 0));
     const uint32_t block_tokens = (uint32_t)cohort->block.tokens;
@@ -402,7 +403,7 @@ size_t cohort_pass(struct cohort *cohort, size_t n)
     return n;
 }
 
-int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
+IFL_HOT int cohort_tick(struct cohort *cohort, int64_t end_ns, struct tick_gaps *shared)
 {
     *shared = (struct tick_gaps){end_ns - cohort->last_end_ns, cohort->n - cohort->n_fresh};
     cohort_pass(cohort, 1);

@@ -22,7 +22,7 @@ void here_destroy(struct here *here)
     live_pool_finish(&here->pool);
 }
 
-int here_reserve(struct here *here, size_t n)
+IFL_APART int here_reserve(struct here *here, size_t n)
 {
     if (array_grow(&here->swapped, here->n_swapped, n, sizeof *here->swapped) < 0 ||
         waiting_reserve(&here->waiting, n) < 0 || cohort_reserve(&here->cohort, n) < 0)

@@ -146,7 +146,7 @@ static void reserve_tables(struct replica *replica)
     ifl_require(replica->in_flight.tables);
 }
 
-static void list_work(struct replica *replica)
+IFL_APART static void list_work(struct replica *replica)
 {
     replica->in_flight.desc.n_work = replica->in_flight.n_tables = 0;
     if (replica->fixed.max_samples > 1)
@@ -174,7 +174,7 @@ void in_flight_describe(struct replica *replica)
         list_work(replica);
 }
 
-static void record_pool(struct replica *replica)
+IFL_HOT IFL_APART static void record_pool(struct replica *replica)
 {
     const int64_t held = replica_held_slots(replica);
     struct ifl_step_record *record = &replica->in_flight.record;
@@ -238,7 +238,7 @@ void in_flight_submit_tick(struct replica *replica, int64_t now_ns)
 
 /* ---- ending ---- */
 
-void in_flight_stamp(struct in_flight *in_flight, const struct ifl_done *done)
+IFL_HOT IFL_APART void in_flight_stamp(struct in_flight *in_flight, const struct ifl_done *done)
 {
     struct ifl_step_record *record = &in_flight->record;
     const int64_t last_end_ns = in_flight->last_end_ns;

@@ -20,7 +20,7 @@ void leaving_destroy(struct leaving *leaving)
     free(leaving->early);
 }
 
-void leaving_keep_ended(struct leaving *leaving, struct live_request *r)
+IFL_APART void leaving_keep_ended(struct leaving *leaving, struct live_request *r)
 {
     size_t at = leaving->n_ended++;
     for (; at > 0 && leaving->ended[at - 1]->pub.start_serial > r->pub.start_serial; at--)
@@ -28,7 +28,7 @@ void leaving_keep_ended(struct leaving *leaving, struct live_request *r)
     leaving->ended[at] = r;
 }
 
-void leaving_forget_early(struct leaving *leaving, struct live_request *r)
+IFL_APART void leaving_forget_early(struct leaving *leaving, struct live_request *r)
 {
     size_t n = 0;
     for (size_t i = 0; i < leaving->n_early; i++)
@@ -38,7 +38,7 @@ void leaving_forget_early(struct leaving *leaving, struct live_request *r)
     r->stays_steps = 0;
 }
 
-size_t leaving_end_step(struct leaving *leaving)
+IFL_APART size_t leaving_end_step(struct leaving *leaving)
 {
     const size_t n_gone = leaving->n_gone;
     size_t n = 0;

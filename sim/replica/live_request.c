@@ -73,7 +73,7 @@ static struct live_request *any_free(struct live_pool *pool)
     return r;
 }
 
-struct live_request *live_take(struct live_pool *pool)
+IFL_HOT struct live_request *live_take(struct live_pool *pool)
 {
     ifl_require(pool->free || pool->n_used < pool->n_chunks * LIVE_CHUNK);
     struct live_request *r = any_free(pool);
@@ -123,7 +123,7 @@ void live_describe(struct live_request *r, const struct arrival *a)
     pub->hash_id_tokens = a->hash_id_tokens;
 }
 
-int live_grow_blocks(struct live_request *r, int32_t n)
+IFL_APART int live_grow_blocks(struct live_request *r, int32_t n)
 {
     int32_t cap = r->cap_blocks ? r->cap_blocks : 32;
     while (cap < n)

@@ -53,8 +53,8 @@ static void take_place(struct replica *replica, struct live_request *r,
         waiting_push(&replica->here.waiting, r, key, r->pub.arrival_ns);
 }
 
-int replica_join(struct replica *replica, const struct arrival *arrival, int64_t now_ns,
-                 struct live_request **pinned, struct ifl_error *error)
+IFL_HOT int replica_join(struct replica *replica, const struct arrival *arrival, int64_t now_ns,
+                         struct live_request **pinned, struct ifl_error *error)
 {
     ifl_assert(now_ns >= arrival->at_ns);
     const size_t n_here = replica_requests(replica) + 1;
@@ -77,7 +77,7 @@ int replica_join(struct replica *replica, const struct arrival *arrival, int64_t
 }
 
 /* The last token of an answer is never computed, so that it takes no slot. */
-enum replica_fit replica_fit(const struct replica *replica, const struct arrival *arrival)
+IFL_APART enum replica_fit replica_fit(const struct replica *replica, const struct arrival *arrival)
 {
     const struct ifl_limits *limits = &replica->fixed.limits;
     const struct ifl_request group = {.n_prompt = arrival->n_prompt,
@@ -93,7 +93,7 @@ enum replica_fit replica_fit(const struct replica *replica, const struct arrival
 
 /* ---- planning ---- */
 
-static void begin_step(struct replica *replica, int64_t now_ns)
+IFL_HOT static void begin_step(struct replica *replica, int64_t now_ns)
 {
     view_set_now(&replica->view, now_ns);
     cohort_open(&replica->here.cohort);
@@ -186,7 +186,7 @@ static void swap_ahead(struct replica *replica)
     preempt->policy->ops.preempt->ahead(preempt->self, &replica->view, &replica->plan.step);
 }
 
-int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error)
+IFL_HOT int replica_plan(struct replica *replica, int64_t now_ns, struct ifl_error *error)
 {
     ifl_assert(!replica->in_flight.busy);
     const struct module *batching = &replica->fixed.modules[IFL_BATCHING];
@@ -217,7 +217,7 @@ bool replica_keeps_promise(const struct replica *replica, int64_t now_ns)
            !replica_tick_may_lose_hits(replica, n_new);
 }
 
-bool replica_repeat(struct replica *replica, int64_t now_ns)
+IFL_HOT bool replica_repeat(struct replica *replica, int64_t now_ns)
 {
     ifl_assert(!replica->in_flight.busy);
     const struct ifl_promise *promise = &replica->plan.promise;
@@ -243,8 +243,8 @@ static enum ifl_status how_it_ended(const struct live_request *r)
     return r->first_scheduled_ns == IFL_NEVER ? IFL_REJECTED : IFL_FAILED;
 }
 
-void replica_report(const struct replica *replica, const struct live_request *r,
-                    struct ifl_request_record *record)
+IFL_HOT void replica_report(const struct replica *replica, const struct live_request *r,
+                            struct ifl_request_record *record)
 {
     const bool answered = r->pub.stale.n_out == r->n_output, finished = answered && !r->cut;
     *record = (struct ifl_request_record){
@@ -289,7 +289,7 @@ static void retire(struct replica *replica, struct live_request *r)
     live_give(&replica->here.pool, r);
 }
 
-void replica_recycle(struct replica *replica)
+IFL_HOT void replica_recycle(struct replica *replica)
 {
     for (size_t i = 0; i < replica->leaving.n_gone; i++) {
         struct live_request *r = replica->leaving.gone[i];

@@ -35,7 +35,7 @@ int32_t replica_beams_hold(const struct replica *replica, const struct live_requ
     return r->beams.n_used + kv_beams_need(&r->beams, full(replica, r)) + n_later * r->pub.n_seqs;
 }
 
-int replica_beams_begin(struct replica *replica, struct live_request *r)
+IFL_APART int replica_beams_begin(struct replica *replica, struct live_request *r)
 {
     const struct kv_block block = replica->fixed.block;
     const int32_t n_columns = kv_blocks_for(r->pub.stale.n_computed, block);
@@ -88,7 +88,7 @@ static void give_back(struct replica *replica, struct live_request *r)
     r->pub.stale.n_blocks = keep;
 }
 
-void replica_beams_fork(struct replica *replica, struct live_request *r)
+IFL_APART void replica_beams_fork(struct replica *replica, struct live_request *r)
 {
     ifl_assert(r->beams.n_seqs > 0);
     int32_t *parents = kv_beams_parents(&r->beams);
@@ -135,7 +135,7 @@ void replica_step_beams(struct replica *replica)
             }
 }
 
-void replica_fork_beams(struct replica *replica)
+IFL_APART void replica_fork_beams(struct replica *replica)
 {
     if (replica->fixed.beams.search)
         FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS)

@@ -34,8 +34,8 @@ static bool can_take(const struct replica *replica, const struct live_request *r
 /* With a cache: blocks that r takes from the pool to hold n blocks. These are
  * - the blocks that are not in its hit, and
  * - the blocks of its hit that are free until r shares them. */
-static int32_t need_beyond_hit(const struct replica *replica, const struct live_request *r,
-                               int32_t n)
+IFL_APART static int32_t need_beyond_hit(const struct replica *replica,
+                                         const struct live_request *r, int32_t n)
 {
     int32_t n_unused = 0;
     for (int32_t i = 0; i < r->n_hit; i++)
@@ -82,7 +82,7 @@ int32_t replica_need(const struct replica *replica, const struct live_request *r
     return kv_fits(&replica->kv.device, more) || rounded > too_many ? (int32_t)rounded : too_many;
 }
 
-bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_t n)
+IFL_HOT bool replica_take_blocks(struct replica *replica, struct live_request *r, int32_t n)
 {
     if (n == 0)
         return true;
@@ -123,7 +123,7 @@ bool replica_first_blocks(struct replica *replica, struct live_request *r, int32
     return replica_take_blocks(replica, r, n - n_hit);
 }
 
-void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished)
+IFL_HOT void replica_drop_blocks(struct replica *replica, struct live_request *r, bool finished)
 {
     if (replica->kv.device.cached)
         replica_leave_in_cache(replica, r, finished);
@@ -183,7 +183,7 @@ static void count_from_now_on(struct replica *replica, struct live_request *r)
                  n_ticks >= replica->here.cohort.grown ? n_at_last + block_tokens - n_final : 0);
 }
 
-void replica_join_cohort(struct replica *replica, struct live_request *r)
+IFL_HOT void replica_join_cohort(struct replica *replica, struct live_request *r)
 {
     const int32_t n_now = r->pub.stale.n_computed + replica->here.cohort.grown;
     const bool counts = replica->kv.device.tallied &&

@@ -53,7 +53,7 @@ void replica_find_hit(struct replica *replica, struct live_request *r)
     r->pub.stale.n_computed = n * replica->fixed.limits.block_tokens;
 }
 
-void replica_mark_wanted(struct replica *replica)
+IFL_APART void replica_mark_wanted(struct replica *replica)
 {
     ifl_assert(replica->kv.device.cached);
     struct kv_cache *cache = &replica->kv.device.cache;
@@ -114,7 +114,7 @@ static void share(struct replica *replica, uint32_t block, uint64_t use)
     kv_cache_touch(&replica->kv.device.cache, block, use);
 }
 
-void replica_share_hit(struct replica *replica, struct live_request *r)
+IFL_APART void replica_share_hit(struct replica *replica, struct live_request *r)
 {
     ifl_assert(replica->kv.device.cached && r->pub.state == IFL_WAITING && r->n_hit > 0);
     struct kv_cache *cache = &replica->kv.device.cache;
@@ -319,7 +319,8 @@ static void list_all(struct replica *replica, struct live_request *r)
 
 /* A request that finishes leaves all that it has computed. So does a preempted one, but not in a
  * tree: its generated tokens were not inserted yet, and are freed (SGLang's retraction). */
-void replica_leave_in_cache(struct replica *replica, struct live_request *r, bool finished)
+IFL_APART void replica_leave_in_cache(struct replica *replica, struct live_request *r,
+                                      bool finished)
 {
     ifl_assert(replica->kv.device.cached);
     struct kv_cache *cache = &replica->kv.device.cache;

@@ -68,7 +68,7 @@ void replica_say(struct replica *replica, const struct module *module, uint64_t 
     said->of[said->n++] = (struct said){module, question, answer};
 }
 
-void replica_forget_said(struct replica *replica)
+IFL_APART void replica_forget_said(struct replica *replica)
 {
     struct said_list *said = &replica->said;
     struct said *of = said->of;

@@ -13,8 +13,8 @@ bool replica_coasts(const struct replica *replica)
 /* ---- one by one ---- */
 
 /* Ends the committed step and n - 1 behind it, the last of which took last_ns. */
-static void end_ticks(struct replica *replica, const struct ifl_done *first, size_t n,
-                      int64_t last_ns)
+IFL_HOT IFL_APART static void end_ticks(struct replica *replica, const struct ifl_done *first,
+                                        size_t n, int64_t last_ns)
 {
     view_end(&replica->view, n, in_flight_pass(&replica->in_flight, first, n, last_ns));
 }
@@ -28,7 +28,7 @@ static int end_tick(struct replica *replica, const struct ifl_done *done,
     return rc < 0 ? rc : ifl_record_step(recorder, &replica->in_flight.record, error);
 }
 
-bool replica_next_tick(struct replica *replica, int64_t now_ns)
+IFL_HOT bool replica_next_tick(struct replica *replica, int64_t now_ns)
 {
     ifl_assert(!replica->in_flight.busy);
     const struct ifl_promise *promise = &replica->plan.promise;
@@ -143,9 +143,9 @@ static int stretch(struct replica *replica, const struct ifl_done *done, const i
     return rc < 0 ? rc : (int)record.n;
 }
 
-int replica_coast(struct replica *replica, const struct ifl_done *done, const int64_t *duration_ns,
-                  size_t n, int64_t until_ns, struct ifl_recorder *recorder,
-                  struct ifl_error *error)
+IFL_HOT int replica_coast(struct replica *replica, const struct ifl_done *done,
+                          const int64_t *duration_ns, size_t n, int64_t until_ns,
+                          struct ifl_recorder *recorder, struct ifl_error *error)
 {
     ifl_assert(replica->in_flight.busy && replica_coasts(replica));
     ifl_assert(n > 0 && done->end_ns < until_ns);

@@ -58,7 +58,7 @@ static void detach(struct replica *replica, struct live_request *r)
     replica_stir_keys(replica);
 }
 
-void replica_detach_early(struct replica *replica)
+IFL_APART void replica_detach_early(struct replica *replica)
 {
     const struct leaving *leaving = &replica->leaving;
     for (size_t i = 0; i < leaving->n_early; i++) {

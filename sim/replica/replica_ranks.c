@@ -84,7 +84,7 @@ static void rank_waiting(void *context, const struct ifl_request *const *of, siz
     order->policy->ops.order->rank(order->self, &replica->view, of, n, key);
 }
 
-void replica_rank_anew(struct replica *replica)
+IFL_APART void replica_rank_anew(struct replica *replica)
 {
     replica->ranks.ranks_stale = false;
     waiting_rekey(&replica->here.waiting, rank_waiting, replica);
@@ -264,7 +264,7 @@ static void drop(struct ranking *list)
 
 /* A list that plans no longer ask for is dropped once it has more notes than entries: it would cost
  * more than it saves. */
-void replica_note(struct ranking *list, struct live_request *r)
+IFL_APART void replica_note(struct ranking *list, struct live_request *r)
 {
     ifl_assert(list->kept);
     struct standing *own = &r->standing[list->which];
@@ -278,7 +278,7 @@ void replica_note(struct ranking *list, struct live_request *r)
     own->noted_at = list->n_noted;
 }
 
-void replica_forget(struct ranking *list, struct live_request *r)
+IFL_APART void replica_forget(struct ranking *list, struct live_request *r)
 {
     ifl_assert(list->kept);
     if (r->standing[list->which].noted_at > 0)
@@ -420,7 +420,8 @@ static void rank_everyone(struct replica *replica, struct ranking *list, size_t 
     sort(list);
 }
 
-void replica_each_standing(struct replica *replica, const struct ranking *list, key_fn *see)
+IFL_APART void replica_each_standing(struct replica *replica, const struct ranking *list,
+                                     key_fn *see)
 {
     for (size_t i = 0; list->kept && !list->stale && i < list->n; i++) {
         struct live_request *r = live(of(list)[i].r);

@@ -6,7 +6,7 @@
 /* Members that this step does not schedule leave the cohort. Plans ask for the keys of all members,
  * but for the key of a request outside only after a note. With IFL_KEYS_NAMED the order names the
  * requests with changed keys, so that no note is needed. */
-static void eject_unscheduled(struct replica *replica)
+IFL_APART static void eject_unscheduled(struct replica *replica)
 {
     for (struct live_request *r = replica->here.cohort.members.head, *next; r; r = next) {
         next = r->links[AMONG_PEERS].next;
@@ -59,7 +59,7 @@ static void release_swapped_in(struct replica *replica)
         kv_release(&replica->kv.host, 1, &replica->plan.ins[i].from);
 }
 
-bool replica_commit(struct replica *replica)
+IFL_HOT bool replica_commit(struct replica *replica)
 {
     ifl_assert(!replica->in_flight.busy);
     const struct plan *plan = &replica->plan;
@@ -102,8 +102,8 @@ static int record_own_gap(struct live_request *r, int64_t end_ns, struct ifl_rec
     return ifl_record_gaps(recorder, gap_ns, 1, error);
 }
 
-int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *recorder,
-                 struct ifl_error *error)
+IFL_HOT int replica_tick(struct replica *replica, int64_t end_ns, struct ifl_recorder *recorder,
+                         struct ifl_error *error)
 {
     struct cohort *cohort = &replica->here.cohort;
     struct tick_gaps shared;
@@ -202,8 +202,8 @@ static struct ifl_results results_of(const struct ifl_step_end *end)
 }
 
 /* Tells the modules of n_steps steps with the same requests. The last of them has just ended. */
-static void tell_modules(struct replica *replica, uint64_t last_step, int32_t n_steps,
-                         int64_t start_ns, size_t n_requests, int32_t n_preempted)
+IFL_APART static void tell_modules(struct replica *replica, uint64_t last_step, int32_t n_steps,
+                                   int64_t start_ns, size_t n_requests, int32_t n_preempted)
 {
     struct told_end end = {.replica = replica,
                            .pub = {
@@ -220,7 +220,7 @@ static void tell_modules(struct replica *replica, uint64_t last_step, int32_t n_
         module->policy->on_step_end(module->self, &replica->view, &end.pub);
 }
 
-void replica_tell_steps(struct replica *replica)
+IFL_APART void replica_tell_steps(struct replica *replica)
 {
     leaving_by_tick(&replica->leaving, false);
     tell_modules(replica, replica->view.step - 1, replica->in_flight.n_untold,
@@ -286,7 +286,7 @@ static bool outlasts_finishes(const struct replica *replica)
 }
 
 /* An engine starts a step a little after it was planned, and so do recorded steps. */
-static void stamp_starts(struct replica *replica, int64_t start_ns)
+IFL_APART static void stamp_starts(struct replica *replica, int64_t start_ns)
 {
     for (size_t i = 0; i < replica->plan.n_planned; i++) {
         struct live_request *r = replica->plan.planned[i].r;
@@ -295,8 +295,8 @@ static void stamp_starts(struct replica *replica, int64_t start_ns)
     }
 }
 
-int replica_end(struct replica *replica, const struct ifl_done *done, struct ifl_recorder *recorder,
-                struct ifl_error *error)
+IFL_HOT int replica_end(struct replica *replica, const struct ifl_done *done,
+                        struct ifl_recorder *recorder, struct ifl_error *error)
 {
     ifl_assert(replica->in_flight.busy && done->step == replica->in_flight.desc.step);
     const int64_t end_ns = done->end_ns;

@@ -17,7 +17,7 @@ void step_show(struct replica *replica, struct live_request *r)
     }
 }
 
-void step_show_members(struct replica *replica)
+IFL_APART void step_show_members(struct replica *replica)
 {
     FOR_EACH_LIVE (r, &replica->here.cohort.members, AMONG_PEERS)
         step_show(replica, r);
@@ -100,8 +100,8 @@ static const struct ranked_request *peek_all(struct replica *replica, unsigned l
     return best;
 }
 
-static const struct ifl_request *next_of_any(struct replica *replica, unsigned lists,
-                                             struct ifl_cursor *cursor)
+IFL_APART static const struct ifl_request *next_of_any(struct replica *replica, unsigned lists,
+                                                       struct ifl_cursor *cursor)
 {
     uint64_t *at;
     const struct ranked_request *best = peek_all(replica, lists, cursor, &at);
@@ -119,8 +119,8 @@ static const struct ifl_request *next_of_any(struct replica *replica, unsigned l
 
 /* Cursor: at[0] and at[1] belong to the waiting queue, at[2] to the running or prefilling requests,
  * at[3] to the swapped ones. Most calls ask for waiting requests alone. */
-const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
-                                    struct ifl_cursor *cursor)
+IFL_HOT const struct ifl_request *step_next(struct ifl_step *step, unsigned lists,
+                                            struct ifl_cursor *cursor)
 {
     struct replica *replica = replica_of(step);
     const struct ifl_request *r = NULL;

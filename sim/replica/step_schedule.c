@@ -38,7 +38,7 @@ IFL_FOR_ASSERTS static inline bool holds_blocks(const struct replica *replica,
     return replica_hold_blocks(replica, r, hold_tokens) <= r->pub.stale.n_blocks;
 }
 
-void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n)
+IFL_HOT void step_put_in_plan(struct replica *replica, struct live_request *r, int32_t n)
 {
     ifl_assert(n > 0);
     ifl_assert(holds_blocks(replica, r, n));
@@ -128,7 +128,7 @@ static void gather_cohort(struct replica *replica)
     }
 }
 
-static void part_fresh(struct replica *replica)
+IFL_APART static void part_fresh(struct replica *replica)
 {
     for (size_t i = 0; i < replica->here.cohort.n_fresh; i++) {
         struct live_request *r = replica->here.cohort.fresh[i];
@@ -197,7 +197,7 @@ static int32_t blocks_for_ended(const struct replica *replica)
     return n;
 }
 
-bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
+IFL_HOT bool step_schedule_ready(struct ifl_step *step, int32_t spare_blocks)
 {
     struct replica *replica = replica_of(step);
     if (replica->plan.broken || replica->plan.ready_all)

@@ -82,8 +82,8 @@ static struct ifl_admission answer_of_all(struct replica *replica,
     return answer;
 }
 
-static struct ifl_admission admission(struct replica *replica, const struct ifl_request *request,
-                                      int32_t n)
+IFL_HOT static struct ifl_admission admission(struct replica *replica,
+                                              const struct ifl_request *request, int32_t n)
 {
     if (!may_start(replica, request, n))
         return ifl_admission(IFL_WAIT, 0);
@@ -182,7 +182,8 @@ static void tell_start(struct replica *replica, const struct live_request *r)
     }
 }
 
-enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *request, int32_t n)
+IFL_HOT enum ifl_verdict step_start(struct ifl_step *step, const struct ifl_request *request,
+                                    int32_t n)
 {
     struct replica *replica = replica_of(step);
     struct live_request *r = live(request);

@@ -97,7 +97,7 @@ static void heap_push(struct waiting *waiting, struct waiter w)
     heap_insert(waiting, w);
 }
 
-static struct waiter heap_pop(struct waiting *waiting)
+IFL_APART static struct waiter heap_pop(struct waiting *waiting)
 {
     struct waiter *heap = waiting->heap;
     const struct waiter top = heap[0];
@@ -263,7 +263,8 @@ static void describe(struct waiting *waiting, struct waiter *w)
 
 /* ---- the queue ---- */
 
-static void insert(struct waiting *waiting, struct live_request *r, int64_t key, int64_t arrival_ns)
+IFL_HOT static void insert(struct waiting *waiting, struct live_request *r, int64_t key,
+                           int64_t arrival_ns)
 {
     const struct waiter w = admit(waiting, r, key, arrival_ns);
     if (before_last(&w, &waiting->near))
@@ -366,7 +367,7 @@ static bool was_shown(const struct waiting *waiting, const uint64_t at[2],
     return cursor > 0 && r->shown_plan == waiting->n_plans && r->shown_to >> (cursor - 1) & 1;
 }
 
-struct live_request *waiting_look(struct waiting *waiting, uint64_t at[2])
+IFL_HOT struct live_request *waiting_look(struct waiting *waiting, uint64_t at[2])
 {
     const struct waiter_run *near = &waiting->near;
     while ((uint32_t)at[0] < waiting->n_front) {

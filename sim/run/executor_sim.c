@@ -136,17 +136,27 @@ static int sim_next(void *self, int64_t until_ns, struct ifl_done *done, struct 
     return 1;
 }
 
-static size_t sim_durations(void *self, const struct ifl_step_desc *first, size_t n,
-                            int64_t *duration_ns)
+IFL_APART static size_t noisy_durations(const struct executor_sim *sim,
+                                        const struct ifl_step_desc *first, size_t n,
+                                        int64_t *duration_ns)
 {
-    const struct executor_sim *sim = self;
-    if (sim->recorded)
-        return 0;
-    const size_t n_known = cost_run_ns(sim->lanes[first->replica].cost, &first->totals,
-                                       ifl_min(n, COST_MAX_RUN), duration_ns);
-    for (size_t i = 0; sim->noise.sigma > 0 && i < n_known; i++)
+    const size_t n_known =
+        cost_run_ns(sim->lanes[first->replica].cost, &first->totals, n, duration_ns);
+    for (size_t i = 0; i < n_known; i++)
         duration_ns[i] = with_noise(sim, first->replica, first->step + i, duration_ns[i]);
     return n_known;
+}
+
+IFL_HOT static size_t sim_durations(void *self, const struct ifl_step_desc *first, size_t n,
+                                    int64_t *duration_ns)
+{
+    const struct executor_sim *sim = self;
+    n = ifl_min(n, COST_MAX_RUN);
+    if (sim->recorded)
+        return 0;
+    if (sim->noise.sigma > 0)
+        return noisy_durations(sim, first, n, duration_ns);
+    return cost_run_ns(sim->lanes[first->replica].cost, &first->totals, n, duration_ns);
 }
 
 const struct ifl_executor_ops executor_sim_ops = {

@@ -17,7 +17,7 @@ static int64_t ended_for_client_ns(const struct loop *loop, const struct live_re
     return ifl_min(loop->now_ns + after_ns, IFL_LAST_NS);
 }
 
-int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
+IFL_HOT int loop_report_gone(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
     struct flight *flight = loop->flight;
     int rc = 0;
@@ -52,7 +52,7 @@ static void wake(struct loop *loop)
 /* ---- plans ---- */
 
 /* Checking mode: the promised step is planned all the same, and must be what was promised. */
-static int plan_promised(struct replica *replica, int64_t now_ns, struct ifl_error *error)
+IFL_APART static int plan_promised(struct replica *replica, int64_t now_ns, struct ifl_error *error)
 {
     const struct ifl_promise promised = replica->plan.promise;
     const int rc = replica_plan(replica, now_ns, error);
@@ -97,8 +97,8 @@ static bool sleeps(const struct loop *loop, const struct replica *replica)
 
 /* After a plan without work the replica sleeps until the next event, or until the time that the
  * policy asked for. */
-static int fall_asleep(struct loop *loop, struct replica *replica, bool moved,
-                       struct ifl_error *error)
+IFL_APART static int fall_asleep(struct loop *loop, struct replica *replica, bool moved,
+                                 struct ifl_error *error)
 {
     const int64_t at_ns = replica->wakes.wake_ns;
     if (!sleeps(loop, replica) || at_ns == replica->wakes.wake_asked_ns)
@@ -116,8 +116,8 @@ static int fall_asleep(struct loop *loop, struct replica *replica, bool moved,
 /* Records what the step did for each sequence, for work.csv and the timeline. Reads
  * replica->in_flight.work, not desc.work, which is for the executor at submission: arrivals since
  * may have moved the array. */
-static int record_work(const struct flight *flight, const struct replica *replica,
-                       const struct ifl_done *done, struct ifl_error *error)
+IFL_APART static int record_work(const struct flight *flight, const struct replica *replica,
+                                 const struct ifl_done *done, struct ifl_error *error)
 {
     int rc = 0;
     for (size_t i = 0; i < replica->in_flight.desc.n_work && rc == 0; i++) {
@@ -231,7 +231,7 @@ static int end_after_arrivals(struct loop *loop, struct replica *replica,
 /* Ends the committed step, and those that repeat it until the next event, without calling the
  * executor for each. 1: the step that is committed then must be submitted; 0: all have ended, and a
  * plan is due. */
-static int end_foreseen(struct loop *loop, struct replica *replica, struct ifl_error *error)
+IFL_HOT static int end_foreseen(struct loop *loop, struct replica *replica, struct ifl_error *error)
 {
     const int64_t until_ns = next_event_ns(loop);
     struct outlook outlook;
@@ -317,7 +317,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Plans for the replicas that fell due, in the order of their numbers. */
-static int plan_due(struct loop *loop, struct ifl_error *error)
+IFL_HOT static int plan_due(struct loop *loop, struct ifl_error *error)
 {
     int rc = 0;
     if (loop->n_due > 1)
@@ -460,7 +460,7 @@ static int advance(struct loop *loop, struct ifl_error *error)
     return rc < 0 ? rc : 1;
 }
 
-static int run(struct loop *loop, struct ifl_error *error)
+IFL_HOT static int run(struct loop *loop, struct ifl_error *error)
 {
     const struct flight *flight = loop->flight;
     int rc;

@@ -102,21 +102,22 @@ static int send_to(struct loop *loop, uint32_t number, const struct arrival *a, 
     return rc;
 }
 
-static int shed(struct loop *loop, const struct arrival *a, int64_t now_ns, const char *why,
-                struct ifl_error *error)
+IFL_APART static int shed(struct loop *loop, const struct arrival *a, int64_t now_ns,
+                          const char *why, struct ifl_error *error)
 {
     routing_note_shed(&loop->routing, why);
     return loop_turn_away(loop, a, now_ns, IFL_SHED, error);
 }
 
-static int hold(struct loop *loop, const struct arrival *a, struct ifl_error *error)
+IFL_APART static int hold(struct loop *loop, const struct arrival *a, struct ifl_error *error)
 {
     const int rc = routing_hold(&loop->routing, a, error);
     return rc < 0 ? rc : loop_note_departure(loop, a, 0, NULL, error);
 }
 
 /* As the router says. */
-static int dispatch(struct loop *loop, struct arrival *a, int64_t now_ns, struct ifl_error *error)
+IFL_HOT static int dispatch(struct loop *loop, struct arrival *a, int64_t now_ns,
+                            struct ifl_error *error)
 {
     struct ifl_route route;
     const int rc = routing_pick(&loop->routing, a, now_ns, &route, error);
@@ -127,7 +128,7 @@ static int dispatch(struct loop *loop, struct arrival *a, int64_t now_ns, struct
     return route.what == IFL_HOLD ? hold(loop, a, error) : shed(loop, a, now_ns, route.why, error);
 }
 
-int loop_let_one_arrive(struct loop *loop, struct ifl_error *error)
+IFL_HOT IFL_APART int loop_let_one_arrive(struct loop *loop, struct ifl_error *error)
 {
     struct flight *flight = loop->flight;
     struct arrival a;

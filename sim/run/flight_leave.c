@@ -99,7 +99,7 @@ static int leave_replica(struct loop *loop, const struct departure *of, struct i
     return rc;
 }
 
-int loop_let_one_leave(struct loop *loop, struct ifl_error *error)
+IFL_APART int loop_let_one_leave(struct loop *loop, struct ifl_error *error)
 {
     const struct departure of = take_departure(loop);
     const int64_t now_ns = loop->now_ns;

@@ -196,7 +196,7 @@ static void describe(const struct workload *workload, size_t row, struct arrival
         ifl_trace_attributes_of(trace, row, &a->said);
         name_tokens(workload, row, a);
     }
-    if (a->said.abort_ns == IFL_NEVER)
+    if (a->said.abort_ns == IFL_NEVER && workload->patience.process != PATIENCE_NONE)
         a->said.abort_ns = patience_ns(&workload->patience, ifl_trace_id(trace, row));
     const bool declared = a->said.max_tokens > 0;
     a->n_predicted = /* undeclared, the limit is the answer itself: no bound for a prediction */
@@ -255,7 +255,7 @@ static int64_t out_of_front_ns(const struct workload *workload, const struct arr
     return ifl_min(after_ns, IFL_LAST_NS - a->sent_ns) + a->sent_ns;
 }
 
-static void send(struct workload *workload)
+IFL_APART static void send(struct workload *workload)
 {
     struct arrival a;
     enum ifl_status status;
@@ -350,8 +350,8 @@ static bool tries_again(const struct workload *workload, int32_t attempt, enum i
     return may && attempt < workload->retries.most;
 }
 
-static int try_again(struct workload *workload, size_t row, uint64_t serial, int32_t attempt,
-                     int64_t now_ns, struct ifl_error *error)
+IFL_APART static int try_again(struct workload *workload, size_t row, uint64_t serial,
+                               int32_t attempt, int64_t now_ns, struct ifl_error *error)
 {
     const int64_t after_ns =
         retries_backoff_ns(&workload->retries, ifl_trace_id(workload->trace, row), attempt);
@@ -362,8 +362,8 @@ static int try_again(struct workload *workload, size_t row, uint64_t serial, int
 }
 
 /* The next turn of the session arrives. */
-static int go_on(struct workload *workload, size_t turn, uint64_t serial, int64_t now_ns,
-                 struct ifl_error *error)
+IFL_APART static int go_on(struct workload *workload, size_t turn, uint64_t serial, int64_t now_ns,
+                           struct ifl_error *error)
 {
     const int64_t think_ns = workload->trace->think_ns[turn];
     if (think_ns > IFL_LAST_NS - now_ns)
@@ -373,8 +373,8 @@ static int go_on(struct workload *workload, size_t turn, uint64_t serial, int64_
     return release(workload, now_ns + think_ns, serial, (struct released){.row = turn}, error);
 }
 
-int workload_ended(struct workload *workload, size_t row, uint64_t serial, int32_t attempt,
-                   enum ifl_status status, int64_t now_ns, struct ifl_error *error)
+IFL_HOT int workload_ended(struct workload *workload, size_t row, uint64_t serial, int32_t attempt,
+                           enum ifl_status status, int64_t now_ns, struct ifl_error *error)
 {
     ifl_assert(row < workload->trace->n);
     if (tries_again(workload, attempt, status))

@@ -157,14 +157,14 @@ VIOLATES(fleet, load_of_a_stranger, routing_note_load, "&routing->replicas[repli
     routing_note_load(&routing, &stranger, 0);
 }
 
-VIOLATES(fleet, tokens_of_a_stranger, routing_tell_first_tokens, "&routing->replicas")
+VIOLATES(fleet, tokens_of_a_stranger, routing_say_first_tokens, "&routing->replicas")
 {
-    routing_tell_first_tokens(&routing, &stranger);
+    routing_say_first_tokens(&routing, &stranger);
 }
 
-VIOLATES(fleet, end_at_a_stranger, routing_tell_end, "&routing->replicas")
+VIOLATES(fleet, end_at_a_stranger, routing_say_end, "&routing->replicas")
 {
-    routing_tell_end(&routing, &stranger, NULL);
+    routing_say_end(&routing, &stranger, NULL);
 }
 
 VIOLATES(fleet, open_again, routing_open, "routing->n_open < routing->n_pools")
@@ -173,9 +173,9 @@ VIOLATES(fleet, open_again, routing_open, "routing->n_open < routing->n_pools")
     routing_open(&none, 0);
 }
 
-VIOLATES(fleet, sent_beyond, routing_tell_sent, "replica < routing->n")
+VIOLATES(fleet, sent_beyond, routing_say_sent, "replica < routing->n")
 {
-    routing_tell_sent(&routing, NULL, 1, 0);
+    routing_say_sent(&routing, NULL, 1, 0);
 }
 
 /* ---- run ---- */

@@ -111,7 +111,7 @@ int32_t kv_beams_last(const struct kv_beams *b)
     return b->n_columns > 0 ? distinct(column(b, b->n_columns - 1), b->n_seqs) : b->n_common > 0;
 }
 
-int32_t kv_beams_need(const struct kv_beams *b, bool full)
+IFL_APART int32_t kv_beams_need(const struct kv_beams *b, bool full)
 {
     return full ? b->n_seqs : b->n_seqs - kv_beams_last(b);
 }

@@ -78,7 +78,7 @@ void kv_buddy_destroy(struct kv_buddy *buddy)
 
 /* ---- taking and giving back ---- */
 
-int64_t kv_buddy_rounded(int32_t n)
+IFL_APART int64_t kv_buddy_rounded(int32_t n)
 {
     ifl_assert(n > 0);
     return (int64_t)1 << order_of(n);
@@ -92,7 +92,7 @@ static int free_order(const struct kv_buddy *buddy, int order)
     return order;
 }
 
-bool kv_buddy_fits(const struct kv_buddy *buddy, int32_t n)
+IFL_APART bool kv_buddy_fits(const struct kv_buddy *buddy, int32_t n)
 {
     ifl_assert(n > 0);
     return free_order(buddy, order_of(n)) < KV_BUDDY_ORDERS;

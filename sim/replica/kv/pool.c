@@ -52,7 +52,7 @@ void kv_pool_tally(struct kv_pool *pool)
     pool->n_free_names = pool->n_blocks;
 }
 
-void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out)
+IFL_APART void kv_take_run(struct kv_pool *pool, int32_t n, uint32_t *out)
 {
     ifl_assert(pool->contiguous);
     if (n == 0)
@@ -118,7 +118,7 @@ void kv_release_cached(struct kv_pool *pool, int32_t n, const uint32_t *blocks)
 
 /* ---- with a cache, tallied: an entry has at least one block, so names never run out ---- */
 
-void kv_take_tallied(struct kv_pool *pool, int32_t n)
+IFL_APART void kv_take_tallied(struct kv_pool *pool, int32_t n)
 {
     ifl_assert(pool->cached && pool->tallied && n <= pool->n_free);
     int32_t n_lacking;
@@ -160,7 +160,8 @@ static void release_nameless(struct kv_pool *pool, int32_t n)
     kv_cache_queue(&pool->cache, name, n);
 }
 
-void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_names, const uint32_t *names)
+IFL_APART void kv_release_tallied(struct kv_pool *pool, int32_t n, int32_t n_names,
+                                  const uint32_t *names)
 {
     ifl_assert(pool->cached && pool->tallied);
     release_nameless(pool, n);
