@@ -327,11 +327,10 @@ static int check_axes(struct quest *quest)
             return ifl_fail(&quest->launch.error, IFL_E_INPUT,
                             "workload.arrivals.rate_rps is swept, expected one rate, where the "
                             "search for the capacity starts");
-        if (strcmp(key, "cost.ensemble") == 0)
-            return ifl_fail(&quest->launch.error, IFL_E_INPUT,
-                            "cost.ensemble is swept, expected one number of members for all "
-                            "searches");
     }
+    if (study_sweeps(quest->launch.study, "cost.ensemble"))
+        return ifl_fail(&quest->launch.error, IFL_E_INPUT,
+                        "cost.ensemble is swept, expected one number of members for all searches");
     return check(study_first(quest->launch.study), &quest->launch.error);
 }
 

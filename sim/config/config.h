@@ -225,11 +225,14 @@ size_t study_n_points(const struct study *study);
 size_t study_n_replications(const struct study *study);
 size_t study_n_axes(const struct study *study);
 const char *study_axis(const struct study *study, size_t axis);
-/* The value of an axis at a point, as YAML text. */
+/* The value of an axis at a point, as YAML text, or its name where the value is a map or was given
+ * one. */
 const char *study_value(const struct study *study, size_t point, size_t axis);
 /* The configuration of the first point, for keys that all points share (output, replications). The
  * study owns it. */
 const struct config *study_first(const struct study *study);
+/* True if the sweep sets this key at some point. */
+bool study_sweeps(const struct study *study, const char *dotted);
 /* True if any point is flown by an engine, in wall time. */
 bool study_flies_engine(const struct study *study);
 /* The configuration of a point. On success the caller owes config_finish. Threads may call it side

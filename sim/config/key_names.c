@@ -89,6 +89,16 @@ bool key_is_of_pools(const char *dotted)
     return false;
 }
 
+bool key_is_section(const char *dotted)
+{
+    const size_t n_chars = strlen(dotted);
+    for (size_t i = 0; i < n_key_sections; i++)
+        if (strncmp(key_sections[i].where, dotted, n_chars) == 0 &&
+            (!key_sections[i].where[n_chars] || key_sections[i].where[n_chars] == '.'))
+            return true;
+    return false;
+}
+
 bool key_has_short_form(const char *dotted)
 {
     char plain[MAX_KEY_CHARS];

@@ -63,8 +63,10 @@ static const struct ifl_param top_fields[] = {
 };
 
 static const struct key_by_hand top_by_hand[] = {
-    {"sweep", "a map of keys to lists of values", "no sweep",
-     "one point for every combination, the first key varying slowest"},
+    {"sweep", "a map of keys to lists of values, or to maps of names to values", "no sweep",
+     "one point for every combination, the first key varying slowest; its key `variants` maps "
+     "names "
+     "to configurations"},
 };
 
 static const struct ifl_param workload_fields[] = {

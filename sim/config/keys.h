@@ -50,6 +50,9 @@ const char *key_in_pool(const char *dotted);
 /* True for a top key that a pool may have beside its count, and for keys below one. */
 bool key_is_of_pools(const char *dotted);
 
+/* True for the path of a map of keys, such as "serving.kv"; false for a key, whatever its value. */
+bool key_is_section(const char *dotted);
+
 /* True if a word may stand for the map at `dotted`. */
 bool key_has_short_form(const char *dotted);
 

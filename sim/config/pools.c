@@ -142,3 +142,28 @@ int pools_blame(const struct node *root, size_t i, struct ifl_error *error)
              (int)(sizeof error->text - strlen(before) - 1), reason);
     return error->code;
 }
+
+static int check_maps_of(const struct node *root, struct ifl_error *error)
+{
+    for (size_t i = 0; i < n_key_sections; i++) {
+        const char *where = key_sections[i].where;
+        const struct node *map = *where ? tree_at(root, where) : root;
+        const bool is_word = map && map->kind == NODE_SCALAR && key_has_short_form(where);
+        const bool is_list = map && map->kind == NODE_LIST && key_sections[i].may_be_list;
+        if (map && map->kind != NODE_MAP && !is_word && !is_list &&
+            fields_read(map, where, NULL, 0, NULL, NULL, error) < 0)
+            return error->code;
+    }
+    return 0;
+}
+
+int pools_check_maps(const struct node *root, struct ifl_error *error)
+{
+    int code = check_maps_of(root, error);
+    if (code == 0)
+        code = pools_check_shape(root, error);
+    for (size_t i = 0; i < pools_n(root) && code == 0; i++)
+        if ((code = check_maps_of(pools_of(root)->of[i], error)) < 0)
+            pools_blame(root, i, error);
+    return code;
+}

@@ -7,6 +7,9 @@
 
 /* Checks that cluster.pools, if there, is a map of names to maps of keys that pools may have. */
 int pools_check_shape(const struct node *root, struct ifl_error *error);
+/* Finds values that stand where a map belongs, in the root and in its pools, before other layers
+ * cover them. Before layer_expand. */
+int pools_check_maps(const struct node *root, struct ifl_error *error);
 /* 0: cluster.pools is not there, or empty. The functions below take roots of the right shape. */
 size_t pools_n(const struct node *root);
 /* Makes the configuration of pool i, which the caller frees; NULL on failure. */

@@ -15,13 +15,14 @@
 #include "config/pools.h"
 #include "config/read.h"
 #include "config/sweep.h"
+#include "config/variants.h"
 
 #ifndef INFLIGHT_VERSION
 #define INFLIGHT_VERSION "unversioned"
 #endif
 
 struct known_preset {
-    const char *name; /* borrowed from the tree that names it */
+    char *name; /* owned */
     struct node *root;
 };
 
@@ -29,6 +30,7 @@ struct study {
     char path[512];
     struct node *user;         /* the file with the edits, without the sweep */
     struct node *sweep;        /* NULL: one combination */
+    struct node *touched;      /* keys that maps of the sweep set; or NULL */
     struct node *replications; /* their numbers as texts */
     struct known_preset *presets;
     size_t n_presets;
@@ -176,10 +178,34 @@ static int learn_preset(struct study *study, const struct node *name, struct ifl
     if (!presets)
         return ifl_fail_nomem(error);
     study->presets = presets;
-    if (preset_load(name->text, &presets[study->n_presets].root, error) < 0)
+    struct known_preset *preset = &presets[study->n_presets];
+    if (preset_load(name->text, &preset->root, error) < 0)
         return blame(name, error);
-    presets[study->n_presets++].name = name->text;
+    preset->name = strdup(name->text);
+    if (!preset->name) {
+        tree_free(preset->root);
+        return ifl_fail_nomem(error);
+    }
+    study->n_presets++;
     return 0;
+}
+
+/* Those that the maps of an axis name, for all pools or for one. */
+static int learn_presets_of_maps(struct study *study, const struct node *axis,
+                                 struct ifl_error *error)
+{
+    int code = 0;
+    for (size_t i = 0; i < axis->n && axis_holds_maps(axis) && code == 0; i++) {
+        struct node *layer;
+        code = variants_layer(axis, axis->of[i], &layer, error);
+        if (code == 0)
+            code = learn_preset(study, tree_at(layer, "serving.preset"), error);
+        const struct node *pools = tree_at(layer, "cluster.pools");
+        for (size_t p = 0; pools && p < pools->n && code == 0; p++)
+            code = learn_preset(study, tree_at(pools->of[p], "serving.preset"), error);
+        tree_free(layer);
+    }
+    return code;
 }
 
 /* Those of the key `preset`, "serving.preset" or that of a pool, whose own keys are `own`. */
@@ -203,6 +229,8 @@ static int learn_presets(struct study *study, struct ifl_error *error)
         code =
             learn_presets_of(study, key_join(where, "serving.preset", preset), pools->of[i], error);
     }
+    for (size_t i = 0; study->sweep && i < study->sweep->n && code == 0; i++)
+        code = learn_presets_of_maps(study, study->sweep->of[i], error);
     return code;
 }
 
@@ -227,8 +255,9 @@ static int name_replications(struct study *study, struct ifl_error *error)
 static int check_points(struct study *study, struct ifl_error *error)
 {
     size_t n_combinations;
-    if (sweep_check(study->sweep, &n_combinations, error) < 0 || learn_presets(study, error) < 0 ||
-        study_read(study, 0, &study->first, error) < 0)
+    if (sweep_check(study->sweep, &n_combinations, error) < 0 ||
+        variants_touched(study->sweep, &study->touched, error) < 0 ||
+        learn_presets(study, error) < 0 || study_read(study, 0, &study->first, error) < 0)
         return error->code;
     study->has_first = true;
     study->flies_engine = study->first.executor != EXECUTOR_SIM;
@@ -246,36 +275,10 @@ static int check_points(struct study *study, struct ifl_error *error)
 
 /* ---- the whole ---- */
 
-/* Finds values that stand where a map belongs, before the layers cover them. */
-static int check_maps_of(const struct node *user, struct ifl_error *error)
-{
-    for (size_t i = 0; i < n_key_sections; i++) {
-        const char *where = key_sections[i].where;
-        const struct node *map = *where ? tree_at(user, where) : user;
-        const bool is_word = map && map->kind == NODE_SCALAR && key_has_short_form(where);
-        const bool is_list = map && map->kind == NODE_LIST && key_sections[i].may_be_list;
-        if (map && map->kind != NODE_MAP && !is_word && !is_list &&
-            fields_read(map, where, NULL, 0, NULL, NULL, error) < 0)
-            return error->code;
-    }
-    return 0;
-}
-
-static int check_maps(const struct node *user, struct ifl_error *error)
-{
-    int code = check_maps_of(user, error);
-    if (code == 0)
-        code = pools_check_shape(user, error);
-    for (size_t i = 0; i < pools_n(user) && code == 0; i++)
-        if ((code = check_maps_of(tree_at(user, "cluster.pools")->of[i], error)) < 0)
-            pools_blame(user, i, error);
-    return code;
-}
-
 /* Loads the file. Its sweep is taken out of the tree. */
 static int load_user(struct study *study, const char *path, struct ifl_error *error)
 {
-    if (tree_load(path, &study->user, error) < 0 || check_maps(study->user, error) < 0 ||
+    if (tree_load(path, &study->user, error) < 0 || pools_check_maps(study->user, error) < 0 ||
         layer_expand(study->user, error) < 0)
         return error->code;
     const struct node *sweep = tree_child(study->user, "sweep");
@@ -285,14 +288,17 @@ static int load_user(struct study *study, const char *path, struct ifl_error *er
             return ifl_fail_nomem(error);
     }
     tree_drop(study->user, "sweep");
-    return 0;
+    return variants_prepare(study->sweep, error);
 }
 
 static int load(struct study *study, const struct study_options *options, struct ifl_error *error)
 {
     int code = load_user(study, options->path, error);
-    for (size_t i = 0; i < options->n_sets && code == 0; i++)
+    for (size_t i = 0; i < options->n_sets && code == 0; i++) {
         code = edit_apply(options->sets[i], study->user, &study->sweep, error);
+        if (code == 0)
+            code = variants_prepare(study->sweep, error);
+    }
     if (code == 0)
         code = check_points(study, error);
     if (code == IFL_E_INPUT && !*error->file)
@@ -320,12 +326,15 @@ void study_free(struct study *study)
         return;
     if (study->has_first)
         config_finish(&study->first);
-    for (size_t i = 0; i < study->n_presets; i++)
+    for (size_t i = 0; i < study->n_presets; i++) {
         tree_free(study->presets[i].root);
+        free(study->presets[i].name);
+    }
     free(study->presets);
     tree_free(study->replications);
     tree_free(study->user);
     tree_free(study->sweep);
+    tree_free(study->touched);
     free(study);
 }
 
@@ -352,20 +361,27 @@ size_t study_n_axes(const struct study *study)
 const char *study_axis(const struct study *study, size_t axis)
 {
     ifl_assert(axis < study_n_axes(study));
-    return axis < n_swept(study) ? study->sweep->of[axis]->key : replication_axis;
+    if (axis == n_swept(study))
+        return replication_axis;
+    return sweep_axis_name(study->sweep->of[axis]);
 }
 
 const char *study_value(const struct study *study, size_t point, size_t axis)
 {
     ifl_assert(point < study_n_points(study) && axis < study_n_axes(study));
     const size_t n = n_replications(study);
-    return axis < n_swept(study) ? sweep_value(study->sweep, point / n, axis)->text
+    return axis < n_swept(study) ? sweep_name(study->sweep, point / n, axis)
                                  : study->replications->of[point % n]->text;
 }
 
 const struct config *study_first(const struct study *study)
 {
     return &study->first;
+}
+
+bool study_sweeps(const struct study *study, const char *dotted)
+{
+    return sweep_decides(study->sweep, dotted) || tree_at(study->touched, dotted);
 }
 
 bool study_flies_engine(const struct study *study)
@@ -381,20 +397,27 @@ static bool of_preset(const char *dotted)
            strncmp(dotted, "workload.predictor.", strlen("workload.predictor.")) == 0;
 }
 
+/* True if serving and the predictor are those of the file, over a preset that differs. */
+static bool presets_differ(const struct study *study)
+{
+    return sweep_changes_policies(study->sweep, study->touched);
+}
+
 /* Keys that are not written with their resolved values:
- *   - keys of the sweep;
+ *   - keys of the sweep. Where its maps set them, the file's own keys are copied in their place,
+ *     since these apply at points whose maps leave them alone;
  *   - where the sweep changes policies, the keys of presets. The file's own keys are copied in
  *     their place, since these apply on every preset. */
 static bool differs(const void *context, const char *dotted)
 {
     const struct study *study = context;
     const char *inner = key_in_pool(dotted);
-    if (sweep_decides(study->sweep, dotted))
+    if (study_sweeps(study, dotted))
         return true;
     /* What a sweep says of all pools is not written with each, unless it says its own. */
-    if (inner && sweep_decides(study->sweep, inner) && !tree_at(study->user, dotted))
+    if (inner && study_sweeps(study, inner) && !tree_at(study->user, dotted))
         return true;
-    return of_preset(inner ? inner : dotted) && sweep_changes_policies(study->sweep);
+    return of_preset(inner ? inner : dotted) && presets_differ(study);
 }
 
 static int put_copy(struct node *root, const char *key, const struct node *node,
@@ -413,18 +436,45 @@ static int put_pools_serving(const struct study *study, size_t i, struct node *r
     return serving ? tree_put(root, key_join(where, "serving", path), serving, error) : 0;
 }
 
-static int gather(const struct study *study, struct node *root, struct ifl_error *error)
+/* Copies the file's own values of the keys below `path` that maps of the sweep set. */
+static int put_touched(const struct study *study, const char *path, const struct node *touched,
+                       struct node *root, struct ifl_error *error)
+{
+    char below[MAX_KEY_CHARS];
+    const struct node *own = *path ? tree_at(study->user, path) : study->user;
+    if (!own || tree_is_null(own) || (of_preset(path) && presets_differ(study)))
+        return 0;
+    if (*path && (touched->kind != NODE_MAP || !key_is_section(path)))
+        return sweep_decides(study->sweep, path) ? 0 : tree_put(root, path, own, error);
+    int code = 0;
+    for (size_t i = 0; i < touched->n && code == 0; i++)
+        code = put_touched(study, key_join(path, touched->of[i]->key, below), touched->of[i], root,
+                           error);
+    return code;
+}
+
+static int gather_resolved(const struct study *study, struct node *root, struct ifl_error *error)
 {
     const struct key_skip skip = {differs, study};
     const struct node *predictor = tree_at(study->user, "workload.predictor");
     int code = config_write(&study->first, &skip, root, error);
-    if (code == 0 && sweep_changes_policies(study->sweep))
+    if (code == 0 && presets_differ(study))
         code = put_copy(root, "serving", tree_child(study->user, "serving"), error);
     for (size_t i = 0; i < pools_n(study->user) && code == 0; i++)
-        if (sweep_changes_policies(study->sweep))
+        if (presets_differ(study))
             code = put_pools_serving(study, i, root, error);
-    if (code == 0 && sweep_changes_policies(study->sweep) && predictor)
+    if (code == 0 && presets_differ(study) && predictor)
         code = tree_put(root, "workload.predictor", predictor, error);
+    return code == 0 && study->touched ? put_touched(study, "", study->touched, root, error) : code;
+}
+
+/* Where maps of the sweep meet pools, what a key of a pool falls back on is not the same at all
+ * points: the file's keys are written as they are. */
+static int gather(const struct study *study, struct node *root, struct ifl_error *error)
+{
+    const bool with_pools = pools_n(study->user) > 0 || tree_at(study->touched, "cluster.pools");
+    int code = study->touched && with_pools ? tree_overlay(root, study->user, error)
+                                            : gather_resolved(study, root, error);
     if (code == 0 && n_swept(study))
         code = put_copy(root, "sweep", study->sweep, error);
     return code;

@@ -7,16 +7,42 @@
 
 #include "config/keys.h"
 #include "config/layers.h"
+#include "config/variants.h"
 
 static size_t n_axes(const struct node *sweep)
 {
     return sweep ? sweep->n : 0;
 }
 
+/* "varients" is near to no key of a configuration. */
+static int check_key(const struct node *axis, struct ifl_error *error)
+{
+    static const char *const word[] = {"variants"};
+    if (axis_is_variants(axis))
+        return 0;
+    if (!strchr(axis->key, '.') && ifl_nearest(axis->key, word, 1))
+        return tree_fail(axis, error, "unknown key %.100s, did you mean variants?", axis->key);
+    const bool takes_maps = key_has_short_form(axis->key) || axis_holds_maps(axis);
+    return key_check(axis->key, !takes_maps, axis, error);
+}
+
+static int check_words(const struct node *axis, struct ifl_error *error)
+{
+    char found[128];
+    for (size_t i = 0; i < axis->n; i++) {
+        const struct node *value = axis->of[i];
+        if (value->kind != NODE_SCALAR || (!value->quoted && !*value->text))
+            return tree_fail(value, error, "sweep of %s holds %s, expected single values or maps",
+                             axis->key, tree_describe(value, found));
+    }
+    return 0;
+}
+
 static int check_axis(const struct node *axis, struct ifl_error *error)
 {
     char found[128];
-    if (key_check(axis->key, !key_has_short_form(axis->key), axis, error) < 0)
+    const bool is_variants = axis_is_variants(axis), is_list = axis->kind == NODE_LIST;
+    if (check_key(axis, error) < 0)
         return error->code;
     if (strcmp(axis->key, "sweep") == 0)
         return tree_fail(axis, error, "sweep is swept, expected keys of a point");
@@ -24,16 +50,13 @@ static int check_axis(const struct node *axis, struct ifl_error *error)
         return tree_fail(axis, error, "%s is swept, expected one output for all points", axis->key);
     if (strcmp(axis->key, "replications") == 0)
         return tree_fail(axis, error, "replications is swept, expected one number for all points");
-    if (axis->kind != NODE_LIST || axis->n == 0)
-        return tree_fail(axis, error, "sweep of %s is %s, expected a list of values", axis->key,
-                         axis->kind == NODE_LIST ? "an empty list" : tree_describe(axis, found));
-    for (size_t i = 0; i < axis->n; i++) {
-        const struct node *value = axis->of[i];
-        if (value->kind != NODE_SCALAR || (!value->quoted && !*value->text))
-            return tree_fail(value, error, "sweep of %s holds %s, expected single values",
-                             axis->key, tree_describe(value, found));
-    }
-    return 0;
+    if (axis->n == 0 || (is_variants && is_list))
+        return tree_fail(axis, error, "sweep of %s is %s, expected a %s", axis->key,
+                         axis->kind == NODE_SCALAR ? tree_describe(axis, found)
+                         : is_list                 ? axis->n ? "a list" : "an empty list"
+                                                   : "an empty map",
+                         is_variants ? "map of names to configurations" : "list of values");
+    return is_list ? check_words(axis, error) : variants_check(axis, error);
 }
 
 int sweep_check(const struct node *sweep, size_t *n_points, struct ifl_error *error)
@@ -94,11 +117,48 @@ static int lay_value(const char *dotted, const struct node *value, struct node *
     return code;
 }
 
+/* A pool that the file lacks is a new one, with its count, or has a misspelt name. */
+static int check_new_pools(const struct node *layer, const struct node *root,
+                           struct ifl_error *error)
+{
+    const struct node *pools = tree_at(layer, "cluster.pools");
+    char dotted[MAX_KEY_CHARS], key[MAX_KEY_CHARS];
+    int code = 0;
+    for (size_t i = 0; pools && pools->kind == NODE_MAP && i < pools->n && code == 0; i++) {
+        if (!tree_at(root, "cluster.pools") || tree_child(pools->of[i], "count"))
+            continue;
+        key_join("cluster.pools", pools->of[i]->key, dotted);
+        code = check_pool(key_join(dotted, "count", key), pools->of[i], root, error);
+    }
+    return code;
+}
+
+static int lay_variant(const struct node *variant, struct node *root, struct ifl_error *error)
+{
+    return check_new_pools(variant, root, error) < 0 ? error->code
+                                                     : layer_lay(root, variant, error);
+}
+
+const char *sweep_name(const struct node *sweep, size_t point, size_t axis)
+{
+    const struct node *value = sweep_value(sweep, point, axis);
+    return value->key ? value->key : value->text;
+}
+
+const char *sweep_axis_name(const struct node *axis)
+{
+    return axis_is_variants(axis) ? "variant" : axis->key;
+}
+
 int sweep_lay(const struct node *sweep, size_t point, struct node *root, struct ifl_error *error)
 {
     int code = 0;
-    for (size_t axis = 0; axis < n_axes(sweep) && code == 0; axis++)
-        code = lay_value(sweep->of[axis]->key, sweep_value(sweep, point, axis), root, error);
+    for (size_t axis = 0; axis < n_axes(sweep) && code == 0; axis++) {
+        const struct node *value = sweep_value(sweep, point, axis);
+        code = axis_is_variants(sweep->of[axis])
+                   ? lay_variant(value, root, error)
+                   : lay_value(sweep->of[axis]->key, value, root, error);
+    }
     return code;
 }
 
@@ -137,15 +197,22 @@ static bool sets_anywhere(const char *axis, const char *dotted)
 bool sweep_decides(const struct node *sweep, const char *dotted)
 {
     for (size_t axis = 0; axis < n_axes(sweep); axis++)
-        if (sets_anywhere(sweep->of[axis]->key, dotted))
+        if (!axis_holds_maps(sweep->of[axis]) && sets_anywhere(sweep->of[axis]->key, dotted))
             return true;
     return false;
 }
 
-bool sweep_changes_policies(const struct node *sweep)
+/* True if the maps name a policy for the module, or list several. */
+static bool names_policy(const struct node *touched, const char *module)
+{
+    const struct node *map = tree_at(touched, module);
+    return map && (map->kind != NODE_MAP || tree_child(map, "policy"));
+}
+
+bool sweep_changes_policies(const struct node *sweep, const struct node *touched)
 {
     char policy[MAX_KEY_CHARS];
-    bool changes = false;
+    bool changes = tree_at(touched, "serving.preset") != NULL;
     for (size_t axis = 0; axis < n_axes(sweep); axis++) {
         const char *key = sweep->of[axis]->key, *inner = key_in_pool(key);
         key = inner ? inner : key;
@@ -154,6 +221,9 @@ bool sweep_changes_policies(const struct node *sweep)
             if (key_sections[i].is_module && holds("serving", key_sections[i].where))
                 changes |= sets(key, key_join(key_sections[i].where, "policy", policy));
     }
+    for (size_t i = 0; i < n_key_sections; i++)
+        if (key_sections[i].is_module && holds("serving", key_sections[i].where))
+            changes |= names_policy(touched, key_sections[i].where);
     return changes;
 }
 
@@ -196,6 +266,15 @@ static void drop_axes(struct node *sweep, const char *key)
             tree_drop(sweep, sweep->of[axis]->key);
 }
 
+static int edit_variant(const char *path, const struct node *value, struct node *sweep,
+                        struct ifl_error *error)
+{
+    if (!tree_child(sweep, "variants") &&
+        tree_set(sweep, "variants", tree_node(NODE_MAP, value), error) < 0)
+        return error->code;
+    return variants_set(tree_child(sweep, "variants"), path, value, error);
+}
+
 static int edit_sweep(const char *axis, const struct node *value, struct node **sweep,
                       struct ifl_error *error)
 {
@@ -208,6 +287,8 @@ static int edit_sweep(const char *axis, const struct node *value, struct node **
         *sweep = tree_node(NODE_MAP, value);
     if (!*sweep)
         return ifl_fail_nomem(error);
+    if ((*sweep)->kind == NODE_MAP && strncmp(axis, "variants.", strlen("variants.")) == 0)
+        return edit_variant(axis + strlen("variants."), value, *sweep, error);
     if (!tree_is_null(value))
         return tree_set(*sweep, axis, tree_copy(value), error);
     if ((*sweep)->kind == NODE_MAP)
@@ -222,7 +303,8 @@ static int edit_key(const char *key, const struct node *value, struct node *root
         return error->code;
     if (sweep && sweep->kind == NODE_MAP)
         drop_axes(sweep, key);
-    return lay_value(key, value, root, error);
+    const int code = lay_value(key, value, root, error);
+    return code < 0 ? code : variants_edit(sweep, key, value, error);
 }
 
 int edit_apply(const char *edit, struct node *root, struct node **sweep, struct ifl_error *error)

@@ -169,6 +169,8 @@ same "$(columns members/capacity.csv capacity_low_rps,capacity_high_rps)" \
 succeeds "$inflight" capacity ensemble.yaml --quiet -o members --set replications=1
 [ ! -e members/members.csv ] || complain 'members of an earlier search are left'
 refuses 'cost.ensemble is swept' "$inflight" capacity ensemble.yaml --set 'sweep.cost.ensemble=[1,2]'
+refuses 'cost.ensemble is swept' "$inflight" capacity ensemble.yaml \
+    --set 'sweep.variants={few: {}, many: {cost: {ensemble: 3}}}'
 
 # refusals
 refuses 'workload.arrivals.rate_rps is swept' \

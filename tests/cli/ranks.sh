@@ -36,6 +36,14 @@ for n in 1 2 3; do
     same "$(ls -A "ranks-$n" | tr '\n' ' ')" "$reports " "the files of $n ranks"
 done
 
+# variants are dealt out as other points are
+named='sweep.variants={few: {serving: {kv: {num_blocks: 64}}}, host: {cost: {step_s: 0.3}}}'
+succeeds "$inflight" run config.yaml --quiet -o named --set sweep.cost.step_s=null --set "$named"
+succeeds ranks 3 run config.yaml --quiet -o named-ranks --set sweep.cost.step_s=null --set "$named"
+for report in $reports; do
+    same_bytes "named/$report" "named-ranks/$report"
+done
+
 # all ranks find the same mistake, and one rank reports it
 ranks 3 run config.yaml --set cost.step_z=1 >logs/out 2>logs/err
 code=$?

@@ -6,6 +6,7 @@
 #include "config/layers.h"
 #include "config/read.h"
 #include "config/sweep.h"
+#include "config/variants.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes);
 
@@ -71,13 +72,19 @@ static void read_config(struct node *root)
     struct ifl_error error;
     struct config config;
     size_t n_points;
-    const struct node *sweep = tree_child(root, "sweep");
+    struct node *sweep = tree_child(root, "sweep"), *touched;
     if (layer_expand(root, &error) < 0 || config_read(root, &config, &error) < 0)
         return;
     check_config(&config, root);
     config_finish(&config);
-    if (sweep && sweep_check(sweep, &n_points, &error) == 0)
-        ifl_require(sweep_lay(sweep, n_points - 1, root, &error) == 0 || *error.text);
+    if (!sweep || variants_prepare(sweep, &error) < 0 ||
+        sweep_check(sweep, &n_points, &error) < 0 || variants_touched(sweep, &touched, &error) < 0)
+        return;
+    tree_free(touched);
+    struct node *swept = tree_copy(sweep); /* laying changes the root, which holds the sweep */
+    ifl_require(swept);
+    ifl_require(sweep_lay(swept, n_points - 1, root, &error) == 0 || *error.text);
+    tree_free(swept);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t n_bytes)
