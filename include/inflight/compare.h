@@ -8,6 +8,7 @@
 #define INFLIGHT_COMPARE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "inflight/error.h"
@@ -60,5 +61,31 @@ struct ifl_comparison {
  * Runs that cannot be read, sweep different keys, share no point, or pair requests of different
  * lengths are IFL_E_INPUT. After an error out_path is as it was before. */
 int ifl_compare(const struct ifl_comparison *comparison, struct ifl_error *error);
+
+/* Each pair of several runs, or of the values of a swept key within one run. */
+struct ifl_all_pairs {
+    size_t n_runs;
+    const char *const *run_dirs;
+    /* Of one run: the swept key, by its full name or the last part of it; NULL: the first that is
+     * no rate. Of several runs it is NULL. */
+    const char *key;
+    size_t n_values; /* of the key, in this order; 0: all, in the order of the points */
+    const char *const *values;
+    const char *out_path; /* of the CSV file; NULL: none */
+    FILE *table;          /* a table for a terminal, not closed; NULL: none */
+};
+
+/* Compares the first with the second, the first with the third and so on, each pair as ifl_compare
+ * does, and writes out_path, a row a pair, point and metric: the swept keys of the point, then
+ *
+ *     base_run,other_run,paired_by,metric,pairs,samples,base,other,difference,difference_ci95,
+ *     p_value,lower_frac,higher_frac,p_holm,comparisons
+ *
+ * p_holm is p_value after Holm's step-down correction (Scandinavian Journal of Statistics 6(2),
+ * 1979) for all `comparisons` with a p-value of the metric, of all pairs at all points: where those
+ * below 0.05 are taken for differences, the probability that any of them is none is at most 0.05.
+ *
+ * Errors are those of ifl_compare. */
+int ifl_compare_all_pairs(const struct ifl_all_pairs *of, struct ifl_error *error);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tables/columns.h"
+#include "tables/swept.h"
 
 const char *matching_dir(const struct ifl_comparison *of, enum run run)
 {
@@ -18,11 +19,6 @@ static int read_summary(struct sheet *sheet, const char *dir, struct ifl_error *
 }
 
 /* ---- the keys ---- */
-
-static bool is_named(const char *header, const char *key)
-{
-    return strcmp(header, key) == 0 || strcmp(column_short_key(header), key) == 0;
-}
 
 static int fail_compared(const struct sheet *sheet, const char *key, size_t n_swept,
                          struct ifl_error *error)
@@ -46,7 +42,7 @@ static int find_compared(struct matching *matching, enum run run, size_t n_swept
     if (!key)
         return IFL_OK;
     for (size_t c = 0; c < n_swept; c++)
-        if (is_named(sheet_header(sheet, c), key))
+        if (swept_is_named(sheet_header(sheet, c), key))
             matching->compared[run] = c;
     return matching->compared[run] == SHEET_NO_COLUMN ? fail_compared(sheet, key, n_swept, error)
                                                       : IFL_OK;

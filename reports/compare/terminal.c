@@ -19,7 +19,7 @@ static const struct shown {
 };
 enum { N_METRICS = sizeof metrics / sizeof *metrics };
 
-enum { DIFFERENCE_CHARS = 9, INTERVAL_CHARS = 7, MAX_KEY_CHARS = 24 };
+enum { DIFFERENCE_CHARS = 9, INTERVAL_CHARS = 7 };
 
 static int key_chars(const struct matching *matching, size_t key)
 {
@@ -28,7 +28,7 @@ static int key_chars(const struct matching *matching, size_t key)
         const size_t n = strlen(matching_value(matching, g, key));
         most = ifl_max(most, n);
     }
-    return most < MAX_KEY_CHARS ? (int)most : MAX_KEY_CHARS;
+    return most < COMPARE_KEY_CHARS ? (int)most : COMPARE_KEY_CHARS;
 }
 
 static void print_runs(FILE *out, const struct matching *matching)
@@ -49,8 +49,22 @@ void compare_print_head(FILE *out, const struct matching *matching)
 {
     print_runs(out, matching);
     for (size_t k = 0; k < matching_n_names(matching); k++)
-        fprintf(out, "%-*.*s  ", key_chars(matching, k), MAX_KEY_CHARS,
+        fprintf(out, "%-*.*s  ", key_chars(matching, k), COMPARE_KEY_CHARS,
                 column_short_key(matching_name(matching, k)));
+    compare_print_titles(out);
+}
+
+bool compare_shown(size_t i, const char **column, const char **latency)
+{
+    if (i >= N_METRICS)
+        return false;
+    *column = metrics[i].column;
+    *latency = metrics[i].latency;
+    return true;
+}
+
+void compare_print_titles(FILE *out)
+{
     for (size_t m = 0; m < N_METRICS; m++)
         fprintf(out, "%*s   ", DIFFERENCE_CHARS + 3 + INTERVAL_CHARS, metrics[m].title);
     fputc('\n', out);
@@ -65,34 +79,37 @@ const struct finding *finding_get(const struct finding *findings, size_t n, cons
     return NULL;
 }
 
-static void print_cell(FILE *out, const struct shown *of, const struct finding *finding)
+void compare_print_cell(FILE *out, size_t i, double difference, double half_width, bool is_marked)
 {
-    const struct difference *d = finding ? &finding->difference : NULL;
-    if (!d) {
+    if (isnan(difference)) {
         fprintf(out, "%*s   ", DIFFERENCE_CHARS + 3 + INTERVAL_CHARS, "-");
         return;
     }
     /* Large numbers are printed as integers, not as powers of ten. */
-    const double mean = d->of.mean * of->scale, half_width = d->of.half_width * of->scale;
-    fprintf(out, fabs(mean) < 999.5 ? "%+*.3g" : "%+*.0f", DIFFERENCE_CHARS, mean);
+    difference *= metrics[i].scale;
+    half_width *= metrics[i].scale;
+    fprintf(out, fabs(difference) < 999.5 ? "%+*.3g" : "%+*.0f", DIFFERENCE_CHARS, difference);
     if (isnan(half_width)) {
         fprintf(out, "   %*s   ", INTERVAL_CHARS, "");
         return;
     }
     fprintf(out, half_width < 99.5 ? " +-%*.2g" : " +-%*.0f", INTERVAL_CHARS, half_width);
-    fputs(difference_is_sure(d) ? "*  " : "   ", out);
+    fputs(is_marked ? "*  " : "   ", out);
 }
 
 void compare_print_row(FILE *out, const struct matching *matching, size_t group,
                        const struct finding *findings, size_t n)
 {
     for (size_t k = 0; k < matching_n_names(matching); k++)
-        fprintf(out, "%-*.*s  ", key_chars(matching, k), MAX_KEY_CHARS,
+        fprintf(out, "%-*.*s  ", key_chars(matching, k), COMPARE_KEY_CHARS,
                 matching_value(matching, group, k));
     for (size_t m = 0; m < N_METRICS; m++) {
         const struct finding *found = finding_get(findings, n, metrics[m].latency, BY_REQUEST);
-        print_cell(out, &metrics[m],
-                   found ? found : finding_get(findings, n, metrics[m].column, BY_REPLICATION));
+        if (!found)
+            found = finding_get(findings, n, metrics[m].column, BY_REPLICATION);
+        compare_print_cell(out, m, found ? found->difference.of.mean : (double)NAN,
+                           found ? found->difference.of.half_width : (double)NAN,
+                           found && difference_is_sure(&found->difference));
     }
     fputc('\n', out);
 }

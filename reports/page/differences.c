@@ -5,8 +5,8 @@
 
 #include "inflight/compare.h"
 #include "page/run.h"
-#include "tables/columns.h"
 #include "tables/run_name.h"
+#include "tables/swept.h"
 
 enum { MOST_COMPARISONS = 8 };
 
@@ -114,39 +114,16 @@ static int compare_runs(const struct page *page, json_t *all)
 
 /* ---- one run: the values of a key ---- */
 
-/* True for a value of the column that no row before has. */
-static bool is_new(const struct sheet *sheet, size_t row, size_t column)
-{
-    for (size_t before = 0; before < row; before++)
-        if (strcmp(sheet_cell(sheet, before, column), sheet_cell(sheet, row, column)) == 0)
-            return false;
-    return true;
-}
-
-/* The first swept key that is neither a rate nor the replication and has two values. */
-static size_t key_of(const struct page_run *run)
-{
-    for (size_t k = 0; k < run->n_keys; k++) {
-        const char *name = column_short_key(sheet_header(&run->summary, k));
-        if (strcmp(name, "rate_rps") == 0 || strcmp(name, "replication") == 0)
-            continue;
-        for (size_t row = 1; row < run->summary.n_rows; row++)
-            if (is_new(&run->summary, row, k))
-                return k;
-    }
-    return SHEET_NO_COLUMN;
-}
-
 static int compare_values(const struct page *page, json_t *all)
 {
     const struct page_run *run = &page->runs[0];
-    const size_t key = key_of(run);
+    const size_t key = swept_choice(&run->summary, run->n_keys);
     size_t n = 0;
     int code = IFL_OK;
     for (size_t row = 1;
          key != SHEET_NO_COLUMN && row < run->summary.n_rows && n < MOST_COMPARISONS && !code;
          row++) {
-        if (!is_new(&run->summary, row, key))
+        if (!swept_is_new(&run->summary, row, key))
             continue;
         const struct ifl_comparison of = {.base_dir = run->dir,
                                           .other_dir = run->dir,

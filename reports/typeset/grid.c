@@ -7,6 +7,7 @@
 #include "inflight/nearest.h"
 #include "tables/columns.h"
 #include "tables/run_name.h"
+#include "tables/swept.h"
 
 static const char *const usual[] = {"output_throughput_tok_per_s", "mean_ttft_s", "p99_ttft_s",
                                     "mean_tpot_s", "mean_normalized_latency_s"};
@@ -24,11 +25,6 @@ static int read_sheet(struct grid_run *run, struct ifl_error *error)
     if (sheet_read(&run->sheet, path, error))
         return error->code;
     return sheet_require(&run->sheet, replicated ? "runs" : "requests", &run->n_keys, error);
-}
-
-static bool is_named(const char *key, const char *name)
-{
-    return strcmp(key, name) == 0 || strcmp(column_short_key(key), name) == 0;
 }
 
 static int add_key(struct grid *grid, const char *key, struct ifl_error *error)
@@ -76,7 +72,7 @@ static int read_runs(struct grid *grid, struct ifl_error *error)
 static int key_called(const struct grid *grid, const char *name)
 {
     for (size_t k = 0; k < grid->n_keys; k++)
-        if (is_named(grid->keys[k], name))
+        if (swept_is_named(grid->keys[k], name))
             return (int)k;
     return GRID_NO_KEY;
 }

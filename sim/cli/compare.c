@@ -10,19 +10,65 @@
 #include "cli/out_dir.h"
 #include "cli/usage.h"
 
-/* "serving.preset=vllm-v0,sarathi" in its three parts. */
-static int read_between(char *between, struct ifl_comparison *comparison)
+/* What --between says: a key, and of its values none, two or more. */
+struct between {
+    char text[1024];
+    const char *key; /* NULL: not given */
+    struct text_list values;
+};
+
+/* "serving.preset=vllm-v0,sarathi" in its parts, or "serving.preset" alone. */
+static int read_between(const char *given, struct between *between)
 {
-    char *equals = strchr(between, '='), *comma = equals ? strchr(equals, ',') : NULL;
-    if (!comma || equals == between || comma == equals + 1 || !comma[1] || strchr(comma + 1, ',')) {
-        fprintf(stderr, "inflight compare: --between %s: expected KEY=VALUE,VALUE\n", between);
-        return -1;
+    if (!given)
+        return 0;
+    char *equals = NULL;
+    if (snprintf(between->text, sizeof between->text, "%s", given) < (int)sizeof between->text)
+        equals = strchr(between->text, '=');
+    between->key = between->text;
+    bool right = *given && *given != '=' && strlen(given) < sizeof between->text;
+    if (equals)
+        *equals = '\0';
+    for (char *value = equals ? equals + 1 : NULL; value && right;) {
+        char *comma = strchr(value, ',');
+        if (comma)
+            *comma = '\0';
+        right = *value && between->values.n < sizeof between->values.of / sizeof(char *);
+        if (right)
+            between->values.of[between->values.n++] = value;
+        value = comma ? comma + 1 : NULL;
     }
-    *equals = *comma = '\0';
-    comparison->key = between;
-    comparison->base_value = equals + 1;
-    comparison->other_value = comma + 1;
-    return 0;
+    if (right && between->values.n != 1)
+        return 0;
+    fprintf(stderr, "inflight compare: --between %s: expected KEY or KEY=VALUE,VALUE...\n", given);
+    return -1;
+}
+
+static int compare_pair(const struct text_list *runs, const struct between *between,
+                        const char *path, struct ifl_error *error)
+{
+    const struct ifl_comparison comparison = {.base_dir = runs->of[0],
+                                              .other_dir = runs->of[runs->n - 1],
+                                              .key = between->key,
+                                              .base_value = between->values.of[0],
+                                              .other_value = between->values.of[1],
+                                              .out_path = path,
+                                              .table = stdout,
+                                              .say = cli_note};
+    return ifl_compare(&comparison, error);
+}
+
+static int compare_all(const struct text_list *runs, const struct between *between,
+                       const char *path, struct ifl_error *error)
+{
+    const struct ifl_all_pairs pairs = {.n_runs = runs->n,
+                                        .run_dirs = runs->of,
+                                        .key = between->key,
+                                        .n_values = between->values.n,
+                                        .values = between->values.of,
+                                        .out_path = path,
+                                        .table = stdout};
+    return ifl_compare_all_pairs(&pairs, error);
 }
 
 struct request {
@@ -35,27 +81,26 @@ static int run_command(int argc, char **argv)
 {
     struct request request = {0};
     const struct text_list *runs = &request.runs;
-    const char *given;
-    char between[512], path[IFL_PATH_BYTES];
+    char path[IFL_PATH_BYTES];
+    struct between between = {0};
     struct ifl_error error;
     if (options_read(&command_compare, &request, argc, argv, &request.runs) < 0)
         return 2;
-    given = request.between;
-    if (runs->n != 2 && !(runs->n == 1 && given))
+    if (runs->n == 0)
         return usage_fail(&command_compare);
-    struct ifl_comparison comparison = {.base_dir = runs->of[0],
-                                        .other_dir = runs->of[runs->n - 1],
-                                        .out_path = path,
-                                        .table = stdout,
-                                        .say = cli_note};
-    snprintf(between, sizeof between, "%s", given ? given : "");
-    if (given && read_between(between, &comparison) < 0)
+    if (read_between(request.between, &between) < 0)
         return 2;
+    const bool is_pair = between.values.n == 2 ? runs->n <= 2 : runs->n == 2 && !between.key;
+    if (between.key && runs->n > 1 && !is_pair) {
+        fprintf(stderr, "inflight compare: --between %s and %zu folders, expected one\n",
+                request.between, runs->n);
+        return 2;
+    }
     snprintf(path, sizeof path, "%s/compare.csv",
-             request.out_dir ? request.out_dir : comparison.other_dir);
+             request.out_dir ? request.out_dir : runs->of[runs->n - 1]);
     int rc = request.out_dir ? out_dir_make(request.out_dir, &error) : 0;
     if (rc == 0)
-        rc = ifl_compare(&comparison, &error);
+        rc = (is_pair ? compare_pair : compare_all)(runs, &between, path, &error);
     if (rc == 0 && request.plots)
         rc = ifl_plot_terminal(stdout, runs->n, runs->of, CLI_PLOTTED, &error);
     return rc < 0 ? cli_fail(&error) : 0;
@@ -64,17 +109,20 @@ static int run_command(int argc, char **argv)
 static const struct option_spec options[] = {
     {"--output", "-o", OPTION_TEXT, offsetof(struct request, out_dir), "DIR",
      "where compare.csv goes (the last DIR)", COMPLETE_FOLDER},
-    {"--between", NULL, OPTION_TEXT, offsetof(struct request, between), "KEY=VALUE,VALUE",
-     "compare two values of a swept key within one DIR", COMPLETE_SETTING},
+    {"--between", NULL, OPTION_TEXT, offsetof(struct request, between), "KEY[=VALUE,VALUE...]",
+     "compare values of a swept key within one DIR (all of the first that is no rate)",
+     COMPLETE_SETTING},
     {"--plot", NULL, OPTION_FLAG, offsetof(struct request, plots), NULL,
-     "draw the latency of both against the rate, for a terminal of 80 columns", COMPLETE_NOTHING},
+     "draw the latency of all against the rate, for a terminal of 80 columns", COMPLETE_NOTHING},
 };
 
 const struct command command_compare = {
     .name = "compare",
-    .doc = "paired differences of two runs, with intervals",
-    .arguments = "DIR DIR, or DIR --between KEY=VALUE,VALUE",
+    .doc = "paired differences of two runs, or of all pairs of several, with intervals",
+    .arguments = "DIR DIR..., or DIR --between KEY[=VALUE,VALUE...]",
     .example = "inflight compare results/base results/mine",
+    .notes = "Of more than two runs or values all pairs are compared, with p-values corrected for "
+             "their number (Holm).",
     .completion = COMPLETE_FOLDER,
     .options = options,
     .n_options = sizeof options / sizeof *options,

@@ -59,6 +59,27 @@ succeeds "$inflight" compare slow --between rate_rps=5,6 -o rates
 awk -F, '$1 == "request" && $2 == "queue_s" { exit !($7 > 0) }' rates/compare.csv ||
     complain 'no longer wait at a higher rate'
 
+# all pairs of three runs: each as if it were alone, and p-values corrected as Holm defines it, where the
+# corrected p of rank i is the largest of (n - j + 1) p_j over the ranks j up to i
+succeeds "$inflight" run md1.yaml --quiet -j 2 -o middle --set cost.prefill_token_s=0.000102
+succeeds "$inflight" compare fast slow middle -o all
+printed 'correction for 6'
+for pair in 'fast slow' 'fast middle' 'slow middle'; do
+    # shellcheck disable=SC2086 # two words
+    succeeds "$inflight" compare $pair -o alone
+    awk -F, -v pair="$(echo $pair | tr ' ' ,)" '$2 "," $3 == pair' all/compare.csv |
+        cut -d, -f1,4-14 >of-all.csv
+    tail -n +2 alone/compare.csv | cmp -s - of-all.csv || complain "$pair among all pairs differs from that pair alone"
+done
+tail -n +2 all/compare.csv | awk -F, '$12 != "" && $4 == "request" { print $5 "," $12 "," $15 "," $16 }' \
+    | sort -t, -k1,1 -k2,2g >tests.csv
+awk -F, '$1 != metric { metric = $1; rank = 0; most = 0 }
+    { p = (6 - rank++) * $2; if (p > 1) p = 1; if (p > most) most = p
+      bad += $4 != 6 || ($3 - most) ^ 2 > 1e-14 * most * most; n++ }
+    END { exit bad || n != 24 }' tests.csv || complain 'p-values are not those of Holm'
+succeeds "$inflight" compare slow --between rate_rps -o values
+same "$(awk -F, 'NR > 1 { print $1 "," $2 }' values/compare.csv | sort -u)" 5,6 'the values of a key'
+
 # what is wrong
 "$inflight" run md1.yaml --quiet -o one --set sweep=null --set replications=1
 refuses 'fast/summary.csv:1: workload.arrivals.rate_rps is swept here and not in one/summary.csv' \
@@ -71,8 +92,13 @@ refuses 'md1.yaml: is a file, expected an output directory' "$inflight" compare 
 refuses 'slow/summary.csv: no point has rate_rps 7' "$inflight" compare slow --between rate_rps=5,7
 refuses 'rate is not swept, expected one of: rate_rps, replication' \
     "$inflight" compare slow --between rate=5,6
-refuses '--between rate_rps: expected KEY=VALUE,VALUE' "$inflight" compare slow --between rate_rps
-refuses 'usage: inflight compare DIR DIR' "$inflight" compare fast
+refuses '--between rate_rps=5: expected KEY or KEY=VALUE,VALUE...' "$inflight" compare slow --between rate_rps=5
+refuses 'fast/summary.csv:1: no key but a rate is swept, expected one whose values are compared, or several runs' \
+    "$inflight" compare fast
+refuses 'fast/summary.csv:1: rate is not swept, expected one of: rate_rps, replication' \
+    "$inflight" compare fast --between rate
+refuses '--between rate_rps and 2 folders, expected one' "$inflight" compare fast slow --between rate_rps
+refuses 'usage: inflight compare DIR DIR...' "$inflight" compare
 "$inflight" run md1.yaml --quiet -o short --set workload.limit=100
 "$inflight" trace generate -n 100 --prompt fixed:1000 --output-tokens fixed:2 -o longer.csv
 "$inflight" run md1.yaml --quiet -o longer --set workload.trace=longer.csv

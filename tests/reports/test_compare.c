@@ -1,6 +1,7 @@
 /* Paired differences: Student's own data, requests paired by id, and runs that do not match. */
 #include <math.h>
 
+#include "compare/holm.h"
 #include "inflight/compare.h"
 #include "scratch.h"
 
@@ -240,4 +241,59 @@ Test(compare, rows_for_a_caller)
     cr_expect_float_eq(taken.ttft_s, 2.5, 1e-12);
     cr_expect_null(scratch_read(&pair.other, "compare.csv"));
     part(&pair);
+}
+
+/* Corrected p-values of statsmodels 0.15.0, multipletests(p, method="holm"), which are also those
+ * of R's p.adjust(p, "holm"). Two are equal, and from the fifth on a smaller one is lifted to the
+ * one before it. */
+Test(compare, holm)
+{
+    static const double p[] = {0.0043, 0.0103, 0.0251,  0.04, 0.0009, 0.6,
+                               0.0251, 0.03,   0.00001, 0.45, 1.0,    0.012};
+    static const double corrected[] = {0.043,  0.0927, 0.1757,  0.1757, 0.0099, 1.0,
+                                       0.1757, 0.1757, 0.00012, 1.0,    1.0,    0.096};
+    struct holm_test tests[12];
+    for (size_t i = 0; i < 12; i++)
+        tests[i] = (struct holm_test){i, p[i]};
+    holm_correct(tests, 12);
+    for (size_t i = 0; i < 12; i++)
+        cr_expect_float_eq(tests[i].p, corrected[tests[i].row], 1e-12, "p %g", p[tests[i].row]);
+    holm_correct(tests, 0);
+}
+
+/* The family of a metric is all pairs at all points; a pair without a p-value is not part of it. */
+Test(compare, all_pairs_of_a_key)
+{
+    static const char text[] = "policy,rate,replication,requests,mean_ttft_s\n"
+                               "a,1,0,1,1\na,1,1,1,2\na,1,2,1,3\n"
+                               "b,1,0,1,2\nb,1,1,1,3\nb,1,2,1,4\n"
+                               "c,1,0,1,4\nc,1,1,1,6\nc,1,2,1,7\n";
+    struct scratch run = scratch_make();
+    const char *const dirs[] = {run.dir};
+    scratch_write(&run, "summary.csv", text);
+    const struct ifl_all_pairs of = {
+        .n_runs = 1, .run_dirs = dirs, .out_path = scratch_path(&run, "compare.csv")};
+    cr_assert_eq(ifl_compare_all_pairs(&of, &error), IFL_OK, "%s", error.text);
+    char *found = scratch_read(&run, "compare.csv");
+    cr_assert_not_null(found);
+    /* b - a is 1 in all runs and has no p-value. Of c - a, 3, 4, 4, and of c - b, 2, 3, 3, the t
+     * test of two degrees of freedom gives t / sqrt(2 + t^2) with t = 11 and 8 as 1 - p. */
+    const char *row = strstr(found, "1,a,b,replication,mean_ttft_s,3,3,2,3,1,0,,0,1,,0\n");
+    cr_expect_not_null(row, "%s", found);
+    double p[2], p_holm[2];
+    static const char *const pair[] = {"1,a,c,replication,mean_ttft_s,",
+                                       "1,b,c,replication,mean_ttft_s,"};
+    for (int i = 0; i < 2; i++) {
+        row = strstr(found, pair[i]);
+        cr_assert_not_null(row, "%s", found);
+        cr_assert_eq(sscanf(row + strlen(pair[i]), "%*d,%*d,%*f,%*f,%*f,%*f,%lf,%*f,%*f,%lf,2",
+                            &p[i], &p_holm[i]),
+                     2);
+    }
+    cr_expect_float_eq(p[0], 1 - 11 / sqrt(2 + 121), 1e-9);
+    cr_expect_float_eq(p[1], 1 - 8 / sqrt(2 + 64), 1e-9);
+    cr_expect_float_eq(p_holm[0], 2 * p[0], 1e-9);
+    cr_expect_float_eq(p_holm[1], fmax(p[1], 2 * p[0]), 1e-9);
+    free(found);
+    scratch_remove(&run);
 }
