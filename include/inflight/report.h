@@ -362,10 +362,12 @@ int ifl_write_intervals(const struct ifl_ensemble *ensemble, const char *path,
  * package. */
 struct ifl_drawing {
     const char *out_dir, *script_dir;
-    int32_t columns;    /* of a page that a figure spans: 1 is 8.8 cm wide, 2 is 17.8 cm */
-    const char *source; /* UTF-8, for the files' metadata, see ifl_figure_source; may be NULL */
-    const char *note;   /* UTF-8, written below the legend, broken at "; " if it needs more than
-                         * one line; may be NULL */
+    int32_t columns;      /* of a page that a figure spans: 1 is 8.8 cm wide, 2 is 17.8 cm */
+    const char *source;   /* UTF-8, for the files' metadata, see ifl_figure_source; may be NULL */
+    const char *settings; /* gnuplot commands that set variables of style.gp; may be NULL */
+    bool latex; /* FIGURE.tex as well, to be \input, and the FIGURE-tex.pdf that it includes */
+    const char *note; /* UTF-8, written below the legend, broken at "; " if it needs more than
+                       * one line; may be NULL */
 };
 
 /* Makes *source, which the caller frees after a success: "RUN: inflight 0.1.0, config.yaml fnv1a-64
@@ -390,6 +392,15 @@ typedef void ifl_plot_note_fn(void *context, const char *text);
 int ifl_plot_terminal(FILE *out, size_t n_runs, const char *const *run_dirs, const char *column,
                       struct ifl_error *error);
 
+enum ifl_plot_scale { IFL_SCALE_USUAL, IFL_SCALE_LINEAR, IFL_SCALE_LOG };
+
+/* Zeroed: the figure's own. */
+struct ifl_plot_axis {
+    enum ifl_plot_scale scale;
+    bool has_range;
+    double low, high; /* low < high, both above 0 on a logarithmic axis */
+};
+
 /* Figures for papers from the reports of one or more runs, overlaid. Each figure has a CSV file of
  * the data that it draws. Its metadata hold the version and the hash of config.yaml of each run. */
 struct ifl_plot_options {
@@ -399,14 +410,26 @@ struct ifl_plot_options {
     size_t n_figures;           /* 0: all figures for which the runs have the reports */
     const char *const *figures; /* names, as of ifl_plot_figure */
     double rate_rps;            /* for figures at one rate; 0: the middle of those in all runs */
-    ifl_plot_note_fn *say;      /* called for each figure made, or left out and why; may be NULL */
+    /* The swept key of the axis, by its full name or the last part of it; NULL: the arrival rate,
+     * or what a factor on a trace's rate made of it. Figures that are named "..._vs_rate" are then
+     * named by the key. */
+    const char *x;
+    size_t n_y; /* columns of summary.csv, each a figure against the axis, COLUMN_vs_rate; where */
+    const char *const *y; /* there are some, and n_figures is 0, no other is drawn */
+    size_t n_labels;
+    const char *const *labels; /* "NAME=TEXT": the text stands for the series, the run, the swept
+                                * key, its value or the column of that name */
+    struct ifl_plot_axis x_axis, y_axis; /* of figures against the axis; if set, no other is drawn
+                                          * where n_figures is 0 */
+    ifl_plot_note_fn *say; /* called for each figure made, or left out and why; may be NULL */
     void *context;
 };
 
 /* Draws the figures into drawing.out_dir, which must exist. Those drawn before an error stay. A
- * name of no figure, a named figure for which the runs lack the reports, a rate_rps at which a run
- * has no point, and a run that cannot be read are IFL_E_INPUT. Failures of gnuplot and of writing
- * are IFL_E_IO. If no request of the runs has finished, nothing is drawn, and the result is 0. */
+ * name of no figure, a named figure for which the runs lack the reports or that has no such axis, a
+ * rate_rps at which a run has no point, a name of no key, column or series, and a run that cannot
+ * be read are IFL_E_INPUT. Failures of gnuplot and of writing are IFL_E_IO. If no request of the
+ * runs has finished, nothing is drawn, and the result is 0. */
 int ifl_plot(const struct ifl_plot_options *options, struct ifl_error *error);
 
 struct ifl_plot_figure {

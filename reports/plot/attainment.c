@@ -83,15 +83,14 @@ static int write_curve(struct whole_file *file, const struct plot *plot,
                        const struct curves *curves, size_t series, struct ifl_error *error)
 {
     const struct series_point *point = &plot->set->points[plot->chosen[series]];
-    const struct figure_number number = figure_series_number(point),
-                               rate = figure_number(point->rate_rps);
+    const struct figure_number number = figure_series_number(point), x = figure_number(point->x);
     for (int i = 0; i < N_SCALES; i++) {
         const struct ifl_interval of = attained(curves, series, i);
         const struct figure_number scale = figure_number(scale_at(i)),
                                    mean = figure_number(of.mean),
                                    half_width = figure_number(of.half_width);
         const char *const cells[] = {
-            number.text, plot->set->names[series], rate.text, figure_saturated(point), scale.text,
+            number.text, plot->set->names[series], x.text, figure_saturated(point), scale.text,
             mean.text,   half_width.text};
         if (figure_write_row(file, cells, sizeof cells / sizeof *cells, error))
             return error->code;
@@ -103,10 +102,8 @@ static int write_curves(struct whole_file *file, const struct plot *plot,
                         const struct curves *curves, struct ifl_error *error)
 {
     bool any = false;
-    int code = whole_write(file,
-                           "number,series,rate_rps,saturated,slo_scale,attainment_frac,"
-                           "attainment_frac_ci95\n",
-                           error);
+    int code =
+        figure_write_head(file, plot, "slo_scale,attainment_frac,attainment_frac_ci95", error);
     for (size_t i = 0; i < figure_n_curves(plot) && !code; i++) {
         if (!has_slo(curves, i))
             continue;

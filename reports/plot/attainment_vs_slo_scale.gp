@@ -14,8 +14,8 @@ stats data using ($6 > 0.001 && $6 < 0.999 ? $5 : NaN) name 'scale' nooutput
 do for [format in formats] {
     eval open_page(format)
     eval panel(0)
-    set xlabel 'SLO scale'.at_rate offset 0,0.4
-    set ylabel 'SLO attainment (share of requests)'
+    set xlabel label('SLO scale'.at_rate) offset 0,0.4
+    set ylabel label('SLO attainment (share of requests)')
     set logscale x 2
     set xrange [(exists('scale_min') && scale_records > 0 ? smaller(4, 2 ** floor(log(scale_min) / log(2))) : 0.125):8]
     set yrange [0:1.03]

@@ -12,8 +12,8 @@ do for [format in formats] {
     eval open_page(format)
     do for [i = 0:1] {
         eval panel(i)
-        if (wide || i == 1) { set xlabel 'time (s)'.at_rate offset 0,0.4 }
-        set ylabel (i == 0 ? 'batch (sequences)' : 'queue (requests)')
+        if (wide || i == 1) { set xlabel label('time (s)'.at_rate) offset 0,0.4 }
+        set ylabel label(i == 0 ? 'batch (sequences)' : 'queue (requests)')
         eval linear_axis('x', time_min < 0.1 * time_max ? 0 : time_min, time_max)
         set yrange [0:*]
         eval 'plot '.steps_of(5, 6 + i).', '.marks_of(5, 6 + i, 60)

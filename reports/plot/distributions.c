@@ -85,15 +85,14 @@ static int write_curve(struct whole_file *file, const struct plot *plot,
                        const struct series_point *point, const struct quantiles *of,
                        struct ifl_error *error)
 {
-    const struct figure_number number = figure_series_number(point),
-                               rate = figure_number(point->rate_rps);
+    const struct figure_number number = figure_series_number(point), x = figure_number(point->x);
     for (size_t row = 0; row < of->n_rows; row++) {
         struct figure_number ttft[2], itl[2];
         if (average(of, row, TTFT, ttft, error) || average(of, row, ITL, itl, error))
             return error->code;
         const char *const cells[] = {number.text,
                                      plot->set->names[point->series],
-                                     rate.text,
+                                     x.text,
                                      figure_saturated(point),
                                      sheet_cell(of->sheet, of->from[0] + row, of->quantile),
                                      ttft[0].text,
@@ -113,10 +112,7 @@ int distributions_write(struct whole_file *file, const struct plot *plot, struct
                            .sample = calloc(n, sizeof *of.sample)};
     int code = of.from && of.sample ? IFL_OK : ifl_fail_nomem(error);
     if (!code)
-        code = whole_write(file,
-                           "number,series,rate_rps,saturated,quantile,ttft_s,ttft_s_ci95,itl_s,"
-                           "itl_s_ci95\n",
-                           error);
+        code = figure_write_head(file, plot, "quantile,ttft_s,ttft_s_ci95,itl_s,itl_s_ci95", error);
     for (size_t i = 0; i < figure_n_curves(plot) && !code; i++) {
         const struct series_point *point = &plot->set->points[plot->chosen[i]];
         code = find_rows(&of, plot, point, error);

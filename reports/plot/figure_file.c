@@ -21,6 +21,23 @@ int figure_write_row(struct whole_file *file, const char *const *cells, size_t n
     return IFL_OK;
 }
 
+int figure_write_head(struct whole_file *file, const struct plot *plot, const char *rest,
+                      struct ifl_error *error)
+{
+    const char *const cells[] = {"number", "series", plot->set->x_name, "saturated"};
+    size_t n_bytes = 0;
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        n_bytes += row_text_bytes(cells[i]);
+    char *at = whole_room(file, n_bytes, error);
+    if (!at)
+        return error->code;
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++)
+        at = row_text(at, cells[i]);
+    whole_commit(file, at);
+    const int code = whole_write(file, rest, error);
+    return code ? code : whole_write(file, "\n", error);
+}
+
 struct figure_number figure_number(double value)
 {
     struct figure_number number = {""};

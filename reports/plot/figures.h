@@ -4,7 +4,8 @@
  * function that writes the data, and a gnuplot script of the figure's name. The first columns are
  *
  *     number,series,rate_rps,saturated,...    the number of the series from 1, its name, and the
- *                                             arrival rate, empty where none is swept
+ *                                             arrival rate, or the key of the axis in its place;
+ *                                             empty where none is swept
  *
  * They give a script the number of lines, their names, and the points to mark as saturated;
  * kv_shares alone has `saturated` last. A metric that is a mean over replications is followed by
@@ -27,7 +28,9 @@ struct plot {
     const struct ifl_plot_options *options;
     const struct series_set *set;
     struct figure_note *note; /* of the figure under way */
-    const size_t *chosen; /* [set->n_series] a point a series, all of one rate if there is one */
+    const size_t *chosen; /* [set->n_series] a point a series, all at one place of the axis if there
+                           * is one */
+    const char *y;        /* of the figure under way, if a column was asked for */
 };
 
 enum { FIGURE_EMPTY = 1 }; /* instead of IFL_OK: there is nothing to draw */
@@ -41,6 +44,10 @@ typedef const char *figure_lacks_fn(const struct plot *plot);
 
 int figure_write_row(struct whole_file *file, const char *const *cells, size_t n,
                      struct ifl_error *error);
+
+/* The head of a row: the first four columns, then these. */
+int figure_write_head(struct whole_file *file, const struct plot *plot, const char *rest,
+                      struct ifl_error *error);
 
 struct figure_number {
     char text[32];
@@ -76,9 +83,15 @@ int figure_scan(const struct plot *plot, const char *name, size_t n, const char 
 
 /* ---- from summary.csv: metrics.c ---- */
 
-figure_lacks_fn metrics_lack_curve, metrics_lack_series, metrics_lack_pool, metrics_lack_slo;
+figure_lacks_fn metrics_lack_curve, metrics_lack_x, metrics_lack_series, metrics_lack_pool,
+    metrics_lack_slo;
 figure_write_fn metrics_latency_vs_rate, metrics_latency_by_series, metrics_percentiles,
-    metrics_throughput, metrics_attainment, metrics_kv_shares;
+    metrics_throughput, metrics_attainment, metrics_any, metrics_kv_shares;
+
+/* ---- from capacity.csv: capacities.c ---- */
+
+figure_lacks_fn capacities_lack_series, capacities_lack_curve, capacities_lack_costs;
+figure_write_fn capacities_write, capacities_costs;
 
 /* ---- from quantiles.csv: distributions.c ---- */
 

@@ -100,16 +100,24 @@ static int run(const struct ifl_drawing *drawing, const char *path, const char *
                struct ifl_error *error)
 {
     char empty[] = "", columns[] = {drawing->columns == 2 ? '2' : '1', '\0'};
-    char *const arguments[] = {"gnuplot",
-                               "--default-settings",
-                               "-c",
-                               (char *)path,
-                               (char *)drawing->script_dir,
-                               (char *)drawing->out_dir,
-                               (char *)figure,
-                               columns,
-                               drawing->note ? (char *)drawing->note : empty,
-                               NULL};
+    char *const all[] = {"gnuplot",
+                         "--default-settings",
+                         "-e",
+                         (char *)drawing->settings,
+                         "-c",
+                         (char *)path,
+                         (char *)drawing->script_dir,
+                         (char *)drawing->out_dir,
+                         (char *)figure,
+                         columns,
+                         drawing->note ? (char *)drawing->note : empty,
+                         NULL};
+    /* Without settings the words in front of them take their place. */
+    char *without[sizeof all / sizeof *all - 2];
+    without[0] = all[0];
+    without[1] = all[1];
+    memcpy(without + 2, all + 4, sizeof without - 2 * sizeof *all);
+    char *const *arguments = drawing->settings ? all : without;
     char words[512];
     int ends[2];
     pid_t child;

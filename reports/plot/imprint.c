@@ -178,6 +178,37 @@ static void put_png(FILE *to, struct bytes *of, const struct imprint *imprint)
     put(to, of->at + head, of->at + of->n);
 }
 
+/* ---- LaTeX: what it needs and comes from in comments, and the name of the picture ---- */
+
+static void put_comment(FILE *to, const char *text)
+{
+    fputs("% ", to);
+    for (; *text; text++)
+        putc((unsigned char)*text < ' ' ? ' ' : *text, to);
+    putc('\n', to);
+}
+
+/* gnuplot includes the picture by the path under which it was drawn, and leaves the size of its
+ * text to the document. */
+static void put_tex(FILE *to, struct bytes *of, const struct imprint *imprint)
+{
+    const char *includes = last_of(of, "\\includegraphics["),
+               *begin = includes ? strstr(includes, "]{") : NULL,
+               *end = begin ? strchr(begin, '}') : NULL;
+    put_comment(to, "\\usepackage{graphicx,color}");
+    put_comment(to, imprint->title);
+    put_comment(to, imprint->source);
+    fputs("\\begingroup\\fontsize{8}{9.6}\\selectfont\n", to);
+    if (!end)
+        end = of->at;
+    else
+        put(to, of->at, begin + 2);
+    fputs(end == of->at ? "" : imprint->title, to);
+    fputs(end == of->at ? "" : "-tex", to);
+    put(to, end, of->at + of->n);
+    fputs("\\endgroup\n", to);
+}
+
 /* ---- a file after another ---- */
 
 typedef void put_fn(FILE *to, struct bytes *of, const struct imprint *imprint);
@@ -210,20 +241,39 @@ static int imprint_one(const char *drawn, const char *path, put_fn *mark,
     return code;
 }
 
+struct drawn_format {
+    const char *drawn, *marked; /* behind the figure's name */
+    put_fn *mark;
+};
+
+static int imprint_formats(const char *out_dir, const struct imprint *imprint,
+                           const struct drawn_format *formats, size_t n, struct ifl_error *error)
+{
+    int code = IFL_OK;
+    for (size_t i = 0; i < n && !code; i++) {
+        char drawn[4096], path[4096];
+        snprintf(drawn, sizeof drawn, "%s/%s%s", out_dir, imprint->title, formats[i].drawn);
+        snprintf(path, sizeof path, "%s/%s%s", out_dir, imprint->title, formats[i].marked);
+        code = imprint_one(drawn, path, formats[i].mark, imprint, error);
+    }
+    return code;
+}
+
 int imprint_all(const char *out_dir, const char *figure, const char *source,
                 struct ifl_error *error)
 {
-    static const struct {
-        const char *extension;
-        put_fn *mark;
-    } formats[] = {{"pdf", put_pdf}, {"svg", put_svg}, {"png", put_png}};
+    static const struct drawn_format formats[] = {{".tmp.pdf", ".pdf", put_pdf},
+                                                  {".tmp.svg", ".svg", put_svg},
+                                                  {".tmp.png", ".png", put_png}};
     const struct imprint imprint = {figure, source};
-    int code = IFL_OK;
-    for (size_t i = 0; i < sizeof formats / sizeof *formats && !code; i++) {
-        char drawn[4096], path[4096];
-        snprintf(drawn, sizeof drawn, "%s/%s.tmp.%s", out_dir, figure, formats[i].extension);
-        snprintf(path, sizeof path, "%s/%s.%s", out_dir, figure, formats[i].extension);
-        code = imprint_one(drawn, path, formats[i].mark, &imprint, error);
-    }
-    return code;
+    return imprint_formats(out_dir, &imprint, formats, sizeof formats / sizeof *formats, error);
+}
+
+int imprint_latex(const char *out_dir, const char *figure, const char *source,
+                  struct ifl_error *error)
+{
+    static const struct drawn_format formats[] = {{"-tex.tmp.pdf", "-tex.pdf", put_pdf},
+                                                  {"-tex.tmp.tex", ".tex", put_tex}};
+    const struct imprint imprint = {figure, source};
+    return imprint_formats(out_dir, &imprint, formats, sizeof formats / sizeof *formats, error);
 }

@@ -10,4 +10,9 @@
 int imprint_all(const char *out_dir, const char *figure, const char *source,
                 struct ifl_error *error);
 
+/* The same of FIGURE-tex.pdf, and of FIGURE.tex, which includes it by its name alone: LaTeX looks
+ * for it where it looks for other figures (\graphicspath). */
+int imprint_latex(const char *out_dir, const char *figure, const char *source,
+                  struct ifl_error *error);
+
 #endif

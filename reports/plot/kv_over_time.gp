@@ -18,8 +18,8 @@ do for [format in formats] {
     eval open_page(format)
     do for [i = 1:n] {
         eval panel(i - 1)
-        if (i > n - columns) { set xlabel 'time (s)'.at_rate offset 0,0.4 }
-        set ylabel 'K/V pool (%)'
+        if (i > n - columns) { set xlabel label('time (s)'.at_rate) offset 0,0.4 }
+        set ylabel label('K/V pool (%)')
         set title title_of(i, is_saturated[i]) noenhanced offset 0,-0.7
         eval linear_axis('x', time_min < 0.1 * time_max ? 0 : time_min, time_max)
         set yrange [0:100]

@@ -39,7 +39,7 @@ label_of_share(i) = column(3 + i) < 0.04 || !room ? '' : sprintf('%.1f', 100 * c
 do for [format in formats] {
     eval open_page(format)
     eval panel(0)
-    set ylabel 'K/V pool (%)'.at_rate
+    set ylabel label('K/V pool (%)'.at_rate)
     set yrange [0:(any_hollow ? 109 : 100)]
     set ytics 0, 20, 100
     set xrange [0.4:n + 0.6]

@@ -17,7 +17,7 @@ set_page = page(1, 1, bottom_cm + top_cm + row_cm * (n + 0.2), 0, 0)
 do for [format in formats] {
     eval open_page(format)
     eval panel(0)
-    set xlabel 'normalized latency (s/token)' offset 0,0.4
+    set xlabel label('normalized latency (s/token)') offset 0,0.4
     eval log_axis('x')
     set ytics () noenhanced
     do for [i = 1:n] { set ytics add (tic_label(wrapped(name[i], most_letters)) i) }

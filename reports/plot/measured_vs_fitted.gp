@@ -9,8 +9,8 @@ dots = "for [i = 1:n] data using 3:(of(i, $4)) with points pointtype filled_of(i
 do for [format in formats] {
     eval open_page(format)
     eval panel(0)
-    set xlabel 'measured (s)' offset 0,0.4
-    set ylabel 'fitted (s)'
+    set xlabel label('measured (s)') offset 0,0.4
+    set ylabel label('fitted (s)')
     eval log_axis('x')
     eval log_axis('y')
     eval 'plot '.dots.', '.identity_lines

@@ -8,14 +8,22 @@ enum { N_LABELS = 4, MAX_METRICS = 6, MAX_CELLS = N_LABELS + 2 * MAX_METRICS + 1
 
 /* ---- what is missing ---- */
 
+const char *metrics_lack_x(const struct plot *plot)
+{
+    return plot->set->has_x ? NULL : "no rate is swept, expected the key of the axis, --x KEY";
+}
+
 const char *metrics_lack_curve(const struct plot *plot)
 {
-    return plot->set->has_rate && plot->set->n_points > plot->set->n_series ? NULL
-                                                                            : "no swept rate";
+    if (plot->set->of_capacities)
+        return "no summary.csv";
+    return plot->set->has_x && plot->set->n_points > plot->set->n_series ? NULL : "no swept rate";
 }
 
 const char *metrics_lack_series(const struct plot *plot)
 {
+    if (plot->set->of_capacities)
+        return "no summary.csv";
     return plot->set->n_series > 1 && metrics_lack_curve(plot) ? NULL : "for series without a rate";
 }
 
@@ -37,6 +45,8 @@ enum { MAX_BARS = 16 };
 
 const char *metrics_lack_pool(const struct plot *plot)
 {
+    if (plot->set->of_capacities)
+        return "no summary.csv";
     if (plot->set->n_series > MAX_BARS)
         return "for 16 series at most";
     for (size_t i = 0; i < plot->set->n_points; i++)
@@ -62,7 +72,7 @@ const char *metrics_lack_slo(const struct plot *plot)
     return "every finished request meets its SLOs";
 }
 
-/* ---- against the rate ---- */
+/* ---- against the axis ---- */
 
 static int require_metrics(const struct plot *plot, const char *const *metrics, size_t n,
                            struct ifl_error *error)
@@ -81,7 +91,7 @@ static int write_header(struct whole_file *file, const struct plot *plot,
                         struct ifl_error *error)
 {
     char interval[MAX_METRICS][64];
-    const char *cells[MAX_CELLS] = {"number", "series", "rate_rps", "saturated"};
+    const char *cells[MAX_CELLS] = {"number", "series", plot->set->x_name, "saturated"};
     size_t n_cells = N_LABELS;
     ifl_require(n <= MAX_METRICS);
     if (require_metrics(plot, metrics, n, error))
@@ -96,14 +106,19 @@ static int write_header(struct whole_file *file, const struct plot *plot,
     return figure_write_row(file, cells, n_cells, error);
 }
 
-/* The rate as the run wrote it; a metric with its half-width if replications give one. */
+/* A swept value as the run wrote it; a metric with its half-width if replications give one. `made`
+ * holds a rate that is no swept value. */
 static size_t fill_cells(const char *cells[MAX_CELLS], const struct plot *plot,
-                         const struct series_point *point, const char *const *metrics, size_t n)
+                         const struct series_point *point, const char *const *metrics, size_t n,
+                         struct figure_number *made)
 {
     const struct series_run *run = &plot->set->runs[point->run];
     size_t n_cells = 1;
     cells[n_cells++] = plot->set->names[point->series];
-    cells[n_cells++] = plot->set->has_rate ? sheet_cell(&run->summary, point->row, run->rate) : "";
+    *made = figure_number(point->x);
+    cells[n_cells++] = run->rate_rps || !plot->set->has_x
+                           ? made->text
+                           : sheet_cell(&run->summary, point->row, run->x);
     cells[n_cells++] = figure_saturated(point);
     for (size_t i = 0; i < n; i++) {
         char interval[64];
@@ -131,7 +146,8 @@ static int write_metrics_and(struct whole_file *file, const struct plot *plot,
         const struct series_point *point = &plot->set->points[i];
         const struct figure_number number = figure_series_number(point);
         const char *cells[MAX_CELLS] = {number.text};
-        size_t n_cells = fill_cells(cells, plot, point, metrics, n);
+        struct figure_number made;
+        size_t n_cells = fill_cells(cells, plot, point, metrics, n, &made);
         if (last)
             cells[n_cells++] = last->say(plot, i);
         if (figure_write_row(file, cells, n_cells, error))
@@ -165,6 +181,11 @@ int metrics_percentiles(struct whole_file *file, const struct plot *plot, struct
     static const char *const metrics[] = {"p50_ttft_s", "p90_ttft_s", "p99_ttft_s",
                                           "p50_tpot_s", "p90_tpot_s", "p99_tpot_s"};
     return write_metrics(file, plot, metrics, 6, error);
+}
+
+int metrics_any(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
+{
+    return write_metrics(file, plot, &plot->y, 1, error);
 }
 
 int metrics_attainment(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
@@ -203,17 +224,17 @@ int metrics_throughput(struct whole_file *file, const struct plot *plot, struct 
 
 int metrics_kv_shares(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
-    static const char *const header[] = {"number",           "series",           "rate_rps",
-                                         "kv_token_frac",    "kv_reserved_frac", "kv_internal_frac",
-                                         "kv_external_frac", "saturated"};
+    const char *const header[] = {"number",           "series",           plot->set->x_name,
+                                  "kv_token_frac",    "kv_reserved_frac", "kv_internal_frac",
+                                  "kv_external_frac", "saturated"};
     enum { N = sizeof header / sizeof *header };
     if (figure_write_row(file, header, N, error))
         return error->code;
     for (size_t i = 0; i < plot->set->n_series; i++) {
         const struct series_point *point = &plot->set->points[plot->chosen[i]];
         const struct figure_number number = figure_series_number(point),
-                                   rate = figure_number(point->rate_rps);
-        const char *cells[N] = {number.text, plot->set->names[point->series], rate.text};
+                                   x = figure_number(point->x);
+        const char *cells[N] = {number.text, plot->set->names[point->series], x.text};
         for (size_t c = 3; c < N - 1; c++)
             cells[c] = cell_of(plot, point, header[c]);
         cells[N - 1] = figure_saturated(point);

@@ -78,14 +78,13 @@ static int write_track(struct whole_file *file, const struct plot *plot, size_t 
                        const struct track *track, cells_fn *fill, struct ifl_error *error)
 {
     const struct series_point *point = &plot->set->points[plot->chosen[series]];
-    const struct figure_number number = figure_series_number(point),
-                               rate = figure_number(point->rate_rps);
+    const struct figure_number number = figure_series_number(point), x = figure_number(point->x);
     const struct time_bins *bins = &track->bins;
     for (size_t i = 0; bins->n_bins && i <= bins->n_bins; i++) {
         struct figure_number value[4];
         const struct figure_number at = figure_number(bins->origin_s + (double)i * bins->width_s);
         const size_t bin = i < bins->n_bins ? i : i - 1, n = fill(track, bin, value);
-        const char *cells[9] = {number.text, plot->set->names[series], rate.text,
+        const char *cells[9] = {number.text, plot->set->names[series], x.text,
                                 figure_saturated(point), at.text};
         for (size_t c = 0; c < n; c++)
             cells[5 + c] = value[c].text;
@@ -109,7 +108,7 @@ static int write_tracks(struct whole_file *file, const struct plot *plot, const 
     if (!code)
         code = figure_scan(plot, "steps.csv", N_COLUMNS, columns, take_step, tracks, error);
     if (!code)
-        code = whole_write(file, header, error);
+        code = figure_write_head(file, plot, header, error);
     for (size_t series = 0; series < n && !code; series++) {
         code = write_track(file, plot, series, &tracks[series], fill, error);
         any |= tracks[series].bins.n_bins > 0;
@@ -122,16 +121,13 @@ static int write_tracks(struct whole_file *file, const struct plot *plot, const 
 
 int over_time_batch(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
-    return write_tracks(file, plot,
-                        "number,series,rate_rps,saturated,time_s,batch_seqs,queued_requests\n",
-                        batch_cells, error);
+    return write_tracks(file, plot, "time_s,batch_seqs,queued_requests", batch_cells, error);
 }
 
 int over_time_kv(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
 {
     return write_tracks(file, plot,
-                        "number,series,rate_rps,saturated,time_s,kv_token_frac,kv_reserved_frac,"
-                        "kv_internal_frac,kv_external_frac\n",
+                        "time_s,kv_token_frac,kv_reserved_frac,kv_internal_frac,kv_external_frac",
                         kv_cells, error);
 }
 

@@ -15,11 +15,11 @@ do for [format in formats] {
     do for [i = 1:6] {
         eval panel(place(i))
         at_bottom = int(place(i) / page_columns) == page_rows - 1
-        set ylabel metric[i]
-        if (at_bottom) { set xlabel 'arrival rate (requests/s)' offset 0,0.4 }
+        set ylabel label(metric[i])
+        if (at_bottom) { set xlabel label(x_label) offset 0,0.4 }
         eval read_span(value_in(3 + 2 * i).interval_in(3 + 2 * i, 4 + 2 * i))
-        eval log_axis('y')
-        eval linear_axis('x', 0, rate_max * 1.04)
+        eval x_axis
+        eval y_axis('log', 0, span_high * 1.04)
         eval 'plot '.bands_of(3, 3 + 2 * i, 4 + 2 * i).lines_of(3, 3 + 2 * i).', '.points_of(3, 3 + 2 * i)
     }
     eval legend(line_keys)

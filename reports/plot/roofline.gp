@@ -12,8 +12,8 @@ set_page = page(1, 1, 5.8, 0, 0)
 do for [format in formats] {
     eval open_page(format)
     eval panel(0)
-    set xlabel 'arithmetic intensity (FLOP/byte)' offset 0,0.4
-    set ylabel 'TFLOP/s of one GPU'
+    set xlabel label('arithmetic intensity (FLOP/byte)') offset 0,0.4
+    set ylabel label('TFLOP/s of one GPU')
     eval read_span(value_in(3))
     eval log_axis('x')
     eval read_span(value_in(4))

@@ -111,13 +111,12 @@ static int write_cell(struct whole_file *file, const struct plot *plot, size_t s
                       const struct stay *stay, int slot, int step, struct ifl_error *error)
 {
     const struct series_point *point = &plot->set->points[plot->chosen[series]];
-    const struct figure_number number = figure_series_number(point),
-                               rate = figure_number(point->rate_rps),
+    const struct figure_number number = figure_series_number(point), x = figure_number(point->x),
                                slot_number = figure_number(slot + 1), at = figure_number(step),
                                request = figure_number(stay ? stay->request_id : (double)NAN);
     const char *cells[] = {number.text,
                            plot->set->names[series],
-                           rate.text,
+                           x.text,
                            figure_saturated(point),
                            slot_number.text,
                            at.text,
@@ -165,8 +164,7 @@ static int write_grids(struct whole_file *file, const struct plot *plot, struct 
         n_steps = ifl_max(n_steps, grids[i].n_steps);
     }
     say_what_is_left_out(plot, grids);
-    int code = whole_write(
-        file, "number,series,rate_rps,saturated,slot,step,state,request_id,first\n", error);
+    int code = figure_write_head(file, plot, "slot,step,state,request_id,first", error);
     for (size_t i = 0; i < figure_n_curves(plot) && !code; i++)
         code = write_grid(file, plot, i, &grids[i], n_slots, error);
     return code || n_steps > 0 ? code : FIGURE_EMPTY;

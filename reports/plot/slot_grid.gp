@@ -22,6 +22,8 @@ upright = 0.1 * digits > cell_cm
 id_scale = smaller(1, upright ? cell_cm / 0.2 : 1)
 slot_cm = larger(0.34, upright ? 0.1 * id_scale * digits + 0.14 : 0)
 ids = sprintf("with labels font ',%g' %s textcolor rgb '#ffffff'", 6 * id_scale, upright ? 'rotate by 90' : '')
+# LaTeX has no font of that size, but can scale a text.
+id_text(dummy) = format eq 'tex' ? sprintf('\scalebox{%.2f}{%s}', 0.75 * id_scale, strcol(8)) : strcol(8)
 # A request's colour, by its id; column 8 is empty where the cell is idle.
 request(dummy) = strlen(strcol(8)) ? int(column(8)) : 0
 hue(dark) = dark ? dark_of[request(0) % 6 + 1] : light_of[request(0) % 6 + 1]
@@ -42,8 +44,8 @@ do for [format in formats] {
         unset grid
         set border 0
         set title title_of(i, is_saturated[i]) noenhanced offset 0,-0.7
-        set ylabel 'slot'
-        if (i == n) { set xlabel 'step' offset 0,0.4 }
+        set ylabel label('slot')
+        if (i == n) { set xlabel label('step') offset 0,0.4 }
         eval linear_axis('x', -0.6, step_max + 0.6)
         set yrange [slots + 0.6:0.4]
         set ytics scale 0 larger(1, int(slots / 8))
@@ -53,7 +55,7 @@ do for [format in formats] {
              ."data using 6:(in_state(i, 'held')) with points pointtype 7 pointsize 0.4 * mark linecolor rgb '#808080', " \
              ."data using 6:(in_state(i, 'decode')):".cell.":(hue(0)) with boxxyerror fillstyle solid 1 border rgb '#ffffff' linewidth 0.2 fillcolor rgb variable, " \
              ."data using 6:(in_state(i, 'prefill')):".cell.":(hue(1)) with boxxyerror fillstyle solid 1 border rgb '#ffffff' linewidth 0.2 fillcolor rgb variable, " \
-             ."data using 6:(column(1) == i && strcol(9) eq 'true' ? $5 : NaN):(strcol(8)) ".ids
+             ."data using 6:(column(1) == i && strcol(9) eq 'true' ? $5 : NaN):(id_text(0)) ".ids
     }
     eval legend('')
     eval close_page

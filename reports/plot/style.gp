@@ -8,11 +8,38 @@ out_dir = ARG1[1:1] eq '/' ? ARG1 : './'.ARG1
 data = out_dir.'/'.ARG2.'.csv'
 # A figure is drawn under a temporary name and renamed when it is complete.
 figure = out_dir.'/'.ARG2.'.tmp.'
+latex_figure = out_dir.'/'.ARG2.'-tex.tmp.tex'
 page_cm = int(ARG3) == 2 ? 17.8 : 8.8
 wide = page_cm > 9
 note = ARG4
+# What options may have set before: the name of the swept axis and how it stands behind "at", the name of the
+# metric, and of both axes the scale and the range.
+if (!exists('x_label')) x_label = 'arrival rate (requests/s)'
+if (!exists('at_before')) at_before = ', at '
+if (!exists('at_behind')) at_behind = ' requests/s'
+if (!exists('at_digits')) at_digits = ''
+if (!exists('y_label')) y_label = ''
+if (!exists('y_usual')) y_usual = 'linear'
+if (!exists('x_scale')) x_scale = ''
+if (!exists('y_scale')) y_scale = ''
+if (!exists('formats')) formats = 'pdf svg png'
+has_x_range = exists('x_low')
+has_y_range = exists('y_low')
+if (!has_y_range) y_low = 1.0
 larger(a, b) = a > b ? a : b
 smaller(a, b) = a < b ? a : b
+
+# ---- text: LaTeX sets that of format tex, where it must not be a command; else a label is enhanced text ----
+
+format = ''
+put(s, a, b) = strstrt(s, a) ? s[1:strstrt(s, a) - 1].b.put(s[strstrt(s, a) + strlen(a):*], a, b) : s
+put_each(s, letters, before) = strlen(letters) == 0 ? s : put_each(put(s, letters[1:1], before.letters[1:1]), letters[2:*], before)
+tex(s) = put(put(put(put(put(put(put(put_each(put(s, '\', '\textbackslash '), '{}_&#$', '\'), '%', '\char37{}'), \
+    '^', '\textasciicircum{}'), '~', '\textasciitilde{}'), '…', '\dots{}'), '<', '$<$'), '>', '$>$'), "\n", '\\')
+text(s) = format eq 'tex' ? tex(s) : s
+label(s) = format eq 'tex' ? tex(s) : put_each(put(s, '\', '\\'), '{}_^@&~', '\')
+# Of several lines.
+stacked(s, side) = format eq 'tex' && strstrt(s, "\n") ? '\shortstack['.side.']{'.tex(s).'}' : text(s)
 
 # ---- text: what a letter takes, with some room for a font that is wider than Nimbus Sans ----
 
@@ -55,7 +82,8 @@ read_series = "stats data using 1 name 'series' nooutput; n = int(series_max); a
               "eval read_keys"
 
 # A tic's label is a format: a name that is one doubles its percent signs.
-tic_label(s) = strstrt(s, '%') ? s[1:strstrt(s, '%')].'%'.tic_label(s[strstrt(s, '%') + 1:*]) : s
+tic_label(s) = doubled(stacked(s, 'r'))
+doubled(s) = strstrt(s, '%') ? s[1:strstrt(s, '%')].'%'.doubled(s[strstrt(s, '%') + 1:*]) : s
 
 # ---- the legend: a key a series, then what else the figure has to explain ----
 
@@ -69,26 +97,27 @@ read_keys = "n_keys = 0; key_letters = int((page_cm - 1.4) / letter_cm); array k
 key_colour(k) = key_series[k] > 0 ? colour_of(key_series[k]) : '#ffffff'
 key_type(k) = filled_of(abs(key_series[k]))
 key_dash(k) = dash_of(abs(key_series[k]))
-line_keys = "for [k = 1:n_keys] NaN with linespoints pointtype key_type(k) pointsize mark linecolor rgb key_colour(k) dashtype key_dash(k) linewidth 1.4 title key_text[k]"
-dot_keys = "for [k = 1:n_keys] NaN with points pointtype key_type(k) pointsize mark linecolor rgb key_colour(k) title key_text[k]"
+line_keys = "for [k = 1:n_keys] NaN with linespoints pointtype key_type(k) pointsize mark linecolor rgb key_colour(k) dashtype key_dash(k) linewidth 1.4 title text(key_text[k])"
+dot_keys = "for [k = 1:n_keys] NaN with points pointtype key_type(k) pointsize mark linecolor rgb key_colour(k) title text(key_text[k])"
 # Keys behind those: a style of a plot command, and its text.
 more_keys = ''
 n_more = 0
 more_letters = 0
-add_key(style, text) = (more_keys = more_keys.', NaN '.style." title '".text."'", n_more = n_more + 1, more_letters = larger(more_letters, strlen(text)))
+add_key(style, words) = (more_keys = more_keys.', NaN '.style." title text('".words."')", n_more = n_more + 1, more_letters = larger(more_letters, strlen(words)))
 grey_line = "with lines linecolor rgb '#808080' dashtype 2 linewidth 1"
 goal_line = "with lines linecolor rgb '#707070' dashtype 3 linewidth 1"
 
 # Data of points: a rate in column 3, whether the run was saturated in column 4, and behind a metric in column 5
 # half the width of its interval: rate_max, any_hollow, any_interval, and keys for both.
-key_saturated = "if (any_hollow) { k = add_key(\"with points pointtype 6 pointsize mark linewidth ring_width linecolor rgb '#404040'\", 'hollow: saturated') }; "
+if (!exists('hollow_text')) hollow_text = 'hollow: saturated'
+key_saturated = "if (any_hollow) { k = add_key(\"with points pointtype 6 pointsize mark linewidth ring_width linecolor rgb '#404040'\", hollow_text) }; "
 key_interval = "if (any_interval) { k = add_key(\"with boxes fillstyle solid 0.25 noborder linecolor rgb '#404040'\", 'band: 95% interval') }; "
 read_hollow = "stats data using (strcol(4) eq 'true') name 'saturated' nooutput; any_hollow = saturated_max > 0; ".key_saturated
 read_rates = "stats data using 3 name 'rate' nooutput; ".read_hollow. \
              "stats data using (valid(6)) name 'interval' nooutput; any_interval = interval_max > 0; "
 # Data of one rate, column 3, or of none: a text for an axis.
 read_at_rate = "rate = ''; stats data using (rate = strcol(3), $1) name 'series' nooutput; " . \
-               "at_rate = rate eq '' ? '' : sprintf(', at %s requests/s', rate)"
+               "at_rate = rate eq '' ? '' : at_before.(at_digits eq '' ? rate : sprintf(at_digits, real(rate))).at_behind"
 
 # ---- parts of a plot command: every series' line, interval and points over the columns x and y ----
 
@@ -154,7 +183,7 @@ log_digits(decade_cm, needed_cm) = axis_high > 1001 * axis_low ? ' 1 ' : decade_
 has_label(digit, v) = strstrt(tic_digits, sprintf(' %d ', digit)) && abs(floor(log10(v) + 1e-9)) % tic_every == 0
 is_inside(v) = v > axis_low * 0.9999 && v < axis_high * 1.0001
 labels_in(v) = v > axis_high ? 0 : (sum [digit = 1:9] (has_label(digit, digit * v) && is_inside(digit * v))) + labels_in(10 * v)
-label_of(digit, v) = tic_powers ? sprintf('10^{%d}', floor(log10(v) + 1e-9)) : sprintf('%g', v)
+label_of(digit, v) = tic_powers ? sprintf(format eq 'tex' ? '$10^{%d}$' : '10^{%d}', floor(log10(v) + 1e-9)) : sprintf('%g', v)
 digit_tic(digit, v) = \
     (tic_ends ? abs(v / axis_low - 1) < 1e-4 || abs(v / axis_high - 1) < 1e-4 : has_label(digit, v)) ? \
         sprintf(", '%s' %.9g", label_of(digit, v), v) : axis_high < 1.001e5 * axis_low || digit == 1 ? sprintf(", '' %.9g 1", v) : ''
@@ -176,9 +205,25 @@ digit_tics(axis) = \
      tic_ends = 0, tic_ends = labels_in(decade(axis_low)) < 2, tic_powers = tic_powers && !tic_ends, \
      'set '.axis.'tics ('.tics_between(decade(axis_low))[3:*].'); ')
 # An axis all the same where nothing is positive. What is drawn keeps clear of the ends.
-log_axis(axis) = \
-    (axis_low = span_high > 0 ? below(span_low / 1.04) : 0.1, axis_high = span_high > 0 ? above(span_high * 1.04) : 1, \
+log_axis(axis) = log_between(axis, span_high > 0 ? below(span_low / 1.04) : 0.1, span_high > 0 ? above(span_high * 1.04) : 1)
+log_between(axis, low, high) = \
+    (axis_low = low, axis_high = high, \
      sprintf('set logscale %s; set %srange [%g:%g]; ', axis, axis, axis_low, axis_high).tics_of(axis))
+
+# ---- the swept axis, and that of a metric against it: as the options say, or else as usual ----
+
+# The swept values are in column 3. Behind read_span for the other axis, since a logarithmic axis lets no more
+# statistics be made, and before y_axis, which leaves the ends of the axis to intervals.
+x_axis = "other_low = span_low; other_high = span_high; stats data using 3 name 'swept' nooutput; ". \
+         "eval x_axis_of(swept_min, swept_max); span_low = other_low; span_high = other_high"
+x_axis_of(low, high) = x_scale eq 'log' ? \
+    (span_low = low, span_high = high, has_x_range ? log_between('x', x_low, x_high) : log_axis('x')) : \
+    linear_axis('x', has_x_range ? x_low : smaller(0, low * 1.04), has_x_range ? x_high : larger(high * 1.04, high * 0.96))
+# usual: 'log' or 'linear', and if it is linear the range. A range from 0 has no logarithm.
+y_is_log(usual) = y_scale eq 'log' || (y_scale eq '' && usual eq 'log' && !(has_y_range && (y_low <= 0)))
+y_axis(usual, low, high) = y_is_log(usual) ? \
+    (has_y_range ? log_between('y', y_low, y_high) : log_axis('y')) : \
+    (axis_low = low, linear_axis('y', has_y_range ? y_low : low, has_y_range ? y_high : high))
 
 # ---- the axis of a distribution: what is left above a value, on a logarithm, so that the tail can be read ----
 
@@ -226,25 +271,27 @@ panel(i) = \
             1 - (int(i / page_columns) * panel_cm + top_cm) / page_height_cm, \
             1 - ((int(i / page_columns) + 1) * panel_cm - (int(i / page_columns) + 1 < page_rows ? inner_bottom_cm : bottom_cm)) / page_height_cm). \
     axes_on.'; set key off'
-title_of(i, saturated) = elided(name[i], larger(8, int((axis_width_cm + right_cm) / letter_cm) - (saturated ? 11 : 0))).(saturated ? ', saturated' : '')
+title_of(i, saturated) = text(elided(name[i], larger(8, int((axis_width_cm + right_cm) / letter_cm) - (saturated ? 11 : 0)))).(saturated ? ', saturated' : '')
 # The plot commands of the legend and the note; entries are parts of a plot command with titles, and may be none.
 legend(entries) = \
     margins(0.01, 0.99, (note_cm + legend_cm) / page_height_cm, (note_cm + legend_gap_cm) / page_height_cm). \
     axes_off.sprintf('; set key on center center horizontal maxcols %d samplen 2.2 spacing %g; ', legend_columns, key_spacing). \
-    (strlen(note) ? sprintf("set label 1 note_text at screen 0.5, screen %.6f center noenhanced; ", (note_cm - 0.5 * line_cm - 0.05) / page_height_cm) : ''). \
+    (strlen(note) ? sprintf("set label 1 stacked(note_text, 'c') at screen 0.5, screen %.6f center noenhanced; ", (note_cm - 0.5 * line_cm - 0.05) / page_height_cm) : ''). \
     'plot [0:1] [0:1] '.(strlen(entries) || strlen(more_keys) ? (entries.more_keys)[strlen(entries) ? 1 : 3:*] : 'NaN notitle')
 
 # The same figure on three kinds of paper. `mark` is the size of a point and ring_width the line of a hollow one, which the
 # svg terminal cannot scale by itself; key_spacing makes a row of the legend as high in each. Nimbus Sans (Debian: fonts-urw-base35) has the metrics of Helvetica, which a viewer of the
 # svg may have instead, or Arial, of the same metrics again.
-formats = 'pdf svg png'
 pdf = "set terminal pdfcairo size %gcm,%gcm font 'Nimbus Sans,8' fontscale 0.61 linewidth 0.9 pointscale 0.45; mark = 1; ring_width = 1; key_spacing = 1.1"
 svg = "set terminal svg size %g,%g font 'Nimbus Sans, Helvetica, Arial, sans-serif,13' linewidth 1.4 background '#ffffff'; mark = 0.6; ring_width = 2; key_spacing = 0.88"
 png = "set terminal pngcairo size %g,%g font 'Nimbus Sans,8' fontscale 2.5 linewidth 2.6 pointscale 1.6; mark = 1; ring_width = 1; key_spacing = 1.1"
+tex_terminal = "set terminal cairolatex pdf input colortext size %gcm,%gcm font ',8' fontscale 0.61 linewidth 0.9 pointscale 0.45; mark = 1; ring_width = 1; key_spacing = 1.1"
 terminal_of(format, width, height) = \
     format eq 'pdf' ? sprintf(pdf, width, height) : \
+    format eq 'tex' ? sprintf(tex_terminal, width, height) : \
     format eq 'svg' ? sprintf(svg, width * 64, height * 64) : sprintf(png, width * 118, height * 118)
-open_page(format) = terminal_of(format, page_cm, page_height_cm)."; set output figure.'".format."'; set multiplot"
+file_of(format) = format eq 'tex' ? latex_figure : figure.format
+open_page(format) = terminal_of(format, page_cm, page_height_cm)."; set output file_of('".format."'); set multiplot"
 close_page = 'unset multiplot; unset output'
 
 set encoding utf8

@@ -74,7 +74,7 @@ static double value_at(const struct axis *axis, double frac)
 
 static int dot_x(const struct terminal_plot *plot, size_t point)
 {
-    return (int)lround(place(&plot->x, plot->set->points[point].rate_rps) * (DOTS_X - 1));
+    return (int)lround(place(&plot->x, plot->set->points[point].x) * (DOTS_X - 1));
 }
 
 static int dot_y(const struct terminal_plot *plot, size_t point)
@@ -119,7 +119,7 @@ static void set_axes(struct terminal_plot *plot)
     plot->x = plot->y = (struct axis){(double)INFINITY, (double)-INFINITY, false};
     for (size_t i = 0; i < plot->set->n_points; i++)
         if (!isnan(plot->value[i])) {
-            widen(&plot->x, plot->set->points[i].rate_rps);
+            widen(&plot->x, plot->set->points[i].x);
             widen(&plot->y, plot->value[i]);
         }
     plot->y.log = plot->y.low > 0 && plot->y.high > 30 * plot->y.low;
@@ -268,13 +268,13 @@ int ifl_plot_terminal(FILE *out, size_t n_runs, const char *const *run_dirs, con
                       struct ifl_error *error)
 {
     struct series_set set;
-    if (series_read(&set, n_runs, run_dirs, error))
+    if (series_read(&set, n_runs, run_dirs, NULL, error))
         return error->code;
     struct terminal_plot plot = {.set = &set, .metric = metric_of(column)};
     const int code = read_values(&plot, column, error);
     if (!code && !any_value(&plot))
         fputs("nothing to plot: no request has finished\n", out);
-    else if (!code && set.has_rate && set.n_points > set.n_series)
+    else if (!code && set.has_x && set.n_points > set.n_series)
         print_lines(out, &plot);
     else if (!code)
         print_bars(out, &plot);

@@ -14,8 +14,8 @@ set_page = page(1, 1, 5.6, n_keys, longest)
 do for [format in formats] {
     eval open_page(format)
     eval panel(0)
-    set xlabel 'output throughput (tokens/s)' offset 0,0.4
-    set ylabel 'mean normalized latency (s/token)'
+    set xlabel label('output throughput (tokens/s)') offset 0,0.4
+    set ylabel label('mean normalized latency (s/token)')
     eval log_axis('y')
     eval linear_axis('x', 0, throughput_max * 1.04)
     eval 'plot '.(any_interval ? bars : '').'data using 5:(strcol(9) eq "true" ? $7 : NaN) '.ring.', '.lines_of(5, 7).', '.points_of(5, 7)

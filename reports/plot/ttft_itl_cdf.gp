@@ -36,7 +36,7 @@ do for [format in formats] {
         eval log_axis('x')
         eval tail_axis
         set xlabel (p == 0 ? 'time to first token (s)' : 'inter-token latency (s)').at_rate offset 0,0.4
-        set ylabel 'percentile'
+        set ylabel label('percentile')
         eval 'plot '.(any_interval ? bands(p) : '') \
             .sprintf("for [i = 1:n] data using %d:(of(i, rest($5))) with lines linecolor rgb colour_of(i) dashtype dash_of(i) linewidth 1.4, ", 6 + 2 * p) \
             .points_where(6 + 2 * p, 'marked($5)', '', 0.8)

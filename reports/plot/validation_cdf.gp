@@ -23,7 +23,7 @@ do for [format in formats] {
         eval log_axis('x')
         eval tail_axis
         set xlabel label[p] offset 0,0.4
-        if (p == 1 || !wide) { set ylabel 'percentile' }
+        if (p == 1 || !wide) { set ylabel label('percentile') }
         eval 'plot '.curve_of(1, p).', '.curve_of(2, p)
     }
     eval legend('')

@@ -22,7 +22,7 @@ do for [format in formats] {
         eval linear_axis('x', smaller(0, across_min), larger(across_max, across_min + 1))
         eval linear_axis('y', -low, high)
         set xlabel label[p] offset 0,0.4
-        if (p == 1 || !wide) { set ylabel 'end-to-end error (%)' }
+        if (p == 1 || !wide) { set ylabel label('end-to-end error (%)') }
         eval 'plot data using across[p]:(100 * column(14)) '.dot.', 0 '.exact_line
     }
     eval legend('')

@@ -18,6 +18,8 @@ static const struct {
     {"aborted", "aborted", "", 1, -1},
     {"timed_out", "timed out", "", 1, -1},
     {"shed", "shed", "", 1, -1},
+    {"wasted_tokens", "wasted tokens", "", 1, -1},
+    {"wasted_frac", "wasted tokens", "%", 100, -1},
     {"duration_s", "duration", "s", 1, 0},
     {"request_throughput_rps", "requests", "req/s", 1, 1},
     {"output_throughput_tok_per_s", "output", "tok/s", 1, 1},
@@ -78,4 +80,21 @@ struct metric metric_of(const char *column)
         }
     snprintf(metric.label, sizeof metric.label, "%s", column);
     return metric;
+}
+
+const char *metric_unit_in_files(const struct metric *metric)
+{
+    static const struct {
+        const char *unit, *in_files;
+    } scaled[] = {{"ms", "s"}, {"ms/tok", "s/token"}, {"%", "share"}};
+    for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++)
+        if (strcmp(scaled[i].unit, metric->unit) == 0)
+            return scaled[i].in_files;
+    return metric->unit;
+}
+
+bool metric_is_latency(const struct metric *metric)
+{
+    return metric->better == -1 &&
+           (strcmp(metric->unit, "s") == 0 || strncmp(metric->unit, "ms", 2) == 0);
 }

@@ -2,6 +2,8 @@
 #ifndef INFLIGHT_REPORTS_METRIC_H
 #define INFLIGHT_REPORTS_METRIC_H
 
+#include <stdbool.h>
+
 struct metric {
     char label[64];   /* "TTFT, p99" */
     const char *unit; /* "ms"; empty: none */
@@ -11,5 +13,10 @@ struct metric {
 
 /* Of a column's name, such as "p99_ttft_s". */
 struct metric metric_of(const char *column);
+
+/* The unit of the column as it stands in a file: seconds, shares. */
+const char *metric_unit_in_files(const struct metric *metric);
+/* True for a mean or a percentile of a latency. */
+bool metric_is_latency(const struct metric *metric);
 
 #endif

@@ -1,5 +1,7 @@
 /* inflight plot: figures of one or more runs. */
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "inflight/report.h"
@@ -12,10 +14,12 @@
 #include "config/config.h"
 
 struct plot_request {
-    struct text_list dirs, figures;
-    const char *out_dir;
+    struct text_list dirs, figures, y, labels;
+    const char *out_dir, *x;
+    const char *x_scale, *y_scale, *x_range, *y_range;
     long long columns;
     double rate_rps;
+    bool latex;
 };
 
 static void say(void *context, const char *text)
@@ -48,21 +52,74 @@ static int check_figures(const struct text_list *figures)
     return 0;
 }
 
+static int read_scale(const char *option, const char *given, enum ifl_plot_scale *scale)
+{
+    static const char *const names[] = {"linear", "log"};
+    *scale = IFL_SCALE_USUAL;
+    if (!given)
+        return 0;
+    *scale = strcmp(given, names[0]) == 0 ? IFL_SCALE_LINEAR : IFL_SCALE_LOG;
+    if (strcmp(given, names[0]) == 0 || strcmp(given, names[1]) == 0)
+        return 0;
+    fprintf(stderr, "inflight plot: %s %s, ", option, given);
+    cli_suggest(given, names, 2);
+    return -1;
+}
+
+/* "LOW,HIGH". On a logarithmic axis, which is that of most latencies, both are above 0. */
+static int read_range(const char *option, const char *given, struct ifl_plot_axis *axis)
+{
+    char *end;
+    axis->has_range = given != NULL;
+    if (!given)
+        return 0;
+    axis->low = strtod(given, &end);
+    const char *high = *end == ',' && end != given ? end + 1 : "";
+    axis->high = strtod(high, &end);
+    const bool is_range =
+        *high && !*end && axis->high - axis->low > 0 && isfinite(axis->low) && isfinite(axis->high);
+    if (is_range && (axis->low > 0 || axis->scale != IFL_SCALE_LOG))
+        return 0;
+    fprintf(stderr, "inflight plot: %s %s: expected LOW,HIGH, two numbers%s\n", option, given,
+            is_range ? " above 0 where the scale is log" : " of which the second is larger");
+    return -1;
+}
+
+static int read_axes(const struct plot_request *request, struct ifl_plot_options *options)
+{
+    return read_scale("--x-scale", request->x_scale, &options->x_axis.scale) < 0 ||
+                   read_scale("--y-scale", request->y_scale, &options->y_axis.scale) < 0 ||
+                   read_range("--x-range", request->x_range, &options->x_axis) < 0 ||
+                   read_range("--y-range", request->y_range, &options->y_axis) < 0
+               ? -1
+               : 0;
+}
+
 static int plot(const struct plot_request *request)
 {
     struct ifl_error error;
     char script_dir[512];
-    const struct ifl_plot_options options = {
+    struct ifl_plot_options options = {
         .n_runs = request->dirs.n,
         .run_dirs = request->dirs.of,
         .drawing = {.out_dir = request->out_dir ? request->out_dir : request->dirs.of[0],
                     .script_dir = script_dir,
-                    .columns = (int32_t)request->columns},
+                    .columns = (int32_t)request->columns,
+                    .latex = request->latex},
         .n_figures = request->figures.n,
         .figures = request->figures.of,
         .rate_rps = request->rate_rps,
+        .x = request->x,
+        .n_y = request->y.n,
+        .y = request->y.of,
+        .n_labels = request->labels.n,
+        .labels = request->labels.of,
         .say = say,
     };
+    if (read_axes(request, &options) < 0)
+        return 2;
+    if (request->out_dir && out_dir_make(request->out_dir, &error) < 0)
+        return cli_fail(&error);
     const int rc = data_plot_scripts(script_dir, &error);
     return rc < 0 || ifl_plot(&options, &error) < 0 ? cli_fail(&error) : 0;
 }
@@ -70,7 +127,6 @@ static int plot(const struct plot_request *request)
 static int run_command(int argc, char **argv)
 {
     struct plot_request request = {.columns = 1};
-    struct ifl_error error;
     if (options_read(&command_plot, &request, argc, argv, &request.dirs) < 0)
         return 2;
     if (request.dirs.n == 0)
@@ -81,8 +137,6 @@ static int run_command(int argc, char **argv)
     }
     if (check_figures(&request.figures))
         return 2;
-    if (request.out_dir && out_dir_make(request.out_dir, &error) < 0)
-        return cli_fail(&error);
     return plot(&request);
 }
 
@@ -94,12 +148,28 @@ static const struct option_spec options[] = {
     {"--columns", NULL, OPTION_COUNT, offsetof(struct plot_request, columns), "1|2",
      "of the paper that the figure fills (1)", COMPLETE_NOTHING},
     {"--rate", NULL, OPTION_REAL, offsetof(struct plot_request, rate_rps), "RPS",
-     "the rate at which figures of one rate are drawn", COMPLETE_NOTHING},
+     "the rate, or value of --x, at which figures of one rate are drawn", COMPLETE_NOTHING},
+    {"--x", NULL, OPTION_TEXT, offsetof(struct plot_request, x), "KEY",
+     "the swept key of the axis (the arrival rate)", COMPLETE_KEY},
+    {"--y", NULL, OPTION_LIST, offsetof(struct plot_request, y), "METRIC",
+     "draw this column of summary.csv, or of capacity.csv, against the axis", COMPLETE_NOTHING},
+    {"--x-range", NULL, OPTION_TEXT, offsetof(struct plot_request, x_range), "LOW,HIGH",
+     "of the swept axis, in figures against it", COMPLETE_NOTHING},
+    {"--y-range", NULL, OPTION_TEXT, offsetof(struct plot_request, y_range), "LOW,HIGH",
+     "of the other axis, in the same figures", COMPLETE_NOTHING},
+    {"--x-scale", NULL, OPTION_TEXT, offsetof(struct plot_request, x_scale), "linear|log",
+     "of the swept axis, in figures against it (linear)", COMPLETE_NOTHING},
+    {"--y-scale", NULL, OPTION_TEXT, offsetof(struct plot_request, y_scale), "linear|log",
+     "of the other axis, in the same figures", COMPLETE_NOTHING},
+    {"--label", NULL, OPTION_LIST, offsetof(struct plot_request, labels), "NAME=TEXT",
+     "what a series, a run, a swept key, its value or a metric is called", COMPLETE_NOTHING},
+    {"--latex", NULL, OPTION_FLAG, offsetof(struct plot_request, latex), NULL,
+     "FIGURE.tex as well, to be \\input, whose text LaTeX sets", COMPLETE_NOTHING},
 };
 
 const struct command command_plot = {
     .name = "plot",
-    .doc = "figures of runs",
+    .doc = "figures of runs and of searches for the capacity",
     .arguments = "DIR...",
     .example = "inflight plot results/quickstart --figure latency_vs_rate",
     .completion = COMPLETE_FOLDER,

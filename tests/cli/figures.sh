@@ -84,6 +84,106 @@ flown unswept --set workload.limit=60 --set "sweep={$many}" -j 2
 drawn unswept
 says unswept-1/latency_by_series.svg mean 'up to p99'
 
+# any swept number as the axis, in the names of the files, and what the others are called
+try "$inflight" plot many -o axis --x max_seqs --label 'vllm-v0=v0, "old" 50%_{x}' --label max_seqs='sequences_{most}' \
+    --figure latency_vs_rate --figure kv_shares --y p99_ttft_s --y goodput_rps
+[ "$code" -eq 0 ] || complain "$ran" "$(cat logs/err)"
+for figure in latency_vs_max_seqs p99_ttft_s_vs_max_seqs goodput_rps_vs_max_seqs kv_shares; do
+    apart axis/$figure.svg
+    same "$(head -n 1 axis/$figure.csv | cut -d, -f3)" max_seqs "the axis of $figure"
+done
+says axis/p99_ttft_s_vs_max_seqs.svg 'sequences_{most}' 'TTFT, p99 (s)' 'rate_rps 1 / v0, "old" 50%_{x} / max_model_len 2048'
+says axis/goodput_rps_vs_max_seqs.svg 'goodput (req/s)'
+grep -qF 'at sequences_{most} 16' axis/kv_shares.svg || complain 'kv_shares does not say where on the axis it is'
+# ranges and scales: the ends have their tics
+try "$inflight" plot replicated -o ranged --y p99_ttft_s --x-range 0.5,8 --x-scale log --y-range 0,40
+says ranged/p99_ttft_s_vs_rate.svg 0.5 5 40 0
+grep -qF '>10<' ranged/p99_ttft_s_vs_rate.svg || complain 'no linear axis for a range from zero'
+try "$inflight" plot replicated -o ranged --x-scale log
+same "$(cd ranged && ls ./*.svg | tr '\n' ' ')" \
+    './attainment_vs_rate.svg ./latency_vs_rate.svg ./p99_ttft_s_vs_rate.svg ./percentiles_vs_rate.svg ' 'figures with axes'
+for svg in ranged/*.svg; do
+    apart "$svg"
+done
+refuses 'many/summary.csv:1: max_seq is not swept, expected one of: rate_rps, preset, max_seqs, max_model_len' \
+    "$inflight" plot many -o axis --x max_seq
+refuses 'many/summary.csv:2:2: serving.preset is "faster-transformer", expected a number' "$inflight" plot many -o axis --x preset
+refuses 'there is no column p99_tft_s with numbers, did you mean p99_ttft_s?' "$inflight" plot many -o axis --y p99_tft_s
+refuses 'there is no nothing, expected a series, a run, a swept key' "$inflight" plot many -o axis --label nothing=x
+refuses '--label x: expected NAME=TEXT' "$inflight" plot many -o axis --label x
+refuses '--x-range 0,2: expected LOW,HIGH, two numbers above 0' "$inflight" plot many --x-range 0,2 --x-scale log
+refuses '--y-range 2: expected LOW,HIGH' "$inflight" plot many --y-range 2
+refuses '--y-scale lin, expected one of linear, log' "$inflight" plot many --y-scale lin
+refuses 'cannot draw ttft_itl_cdf: it is not against the axis' "$inflight" plot many -o axis --figure ttft_itl_cdf --y-range 0,1
+refuses 'no rate is swept, expected the key of the axis, --x KEY' "$inflight" plot unswept -o axis --y p99_ttft_s
+
+# a factor on a trace's rate is that rate: requests over the time between the first and the last
+succeeds "$inflight" trace generate -n 41 --process constant --rate 4 -o even.csv
+cat >speed.yaml <<'END'
+workload: {trace: even.csv, arrivals: {process: trace}}
+serving: {preset: vllm-v0, max_model_len: 4096, kv: {num_blocks: 400}}
+cost: {model: linear, step_s: 0.01}
+output: {dir: speed, plots: false}
+sweep: {workload.arrivals.speedup: [0.5, 1, 2]}
+END
+succeeds "$inflight" run speed.yaml --quiet
+try "$inflight" plot speed -o speed --figure latency_vs_rate
+same "$(columns speed/latency_vs_rate.csv rate_rps | awk '{ printf "%.4f ", $1 }')" '2.0500 4.1000 8.2000 ' \
+    'the rates of a trace'
+
+# capacities: a point of a search is no point of a run
+mkdir slo deployments
+{
+    echo 'serving.preset,slo.ttft_s,status,capacity_rps,capacity_low_rps,capacity_high_rps,gpus,usd_per_million_output_tokens,output_throughput_tok_per_s,p90_ttft_s,p99_itl_s,cheapest,pareto_ttft,pareto_tbt,error'
+    for preset in vllm-v0 sarathi 'a preset of a rather long name, as some are'; do
+        echo "\"$preset\",0.5,found,2.1,1.9,2.3,1,2.5,300,0.4,0.05,false,true,true,"
+        echo "\"$preset\",1,found,3.1,2.9,3.3,1,1.9,450,0.8,0.06,false,false,false,"
+        echo "\"$preset\",2,unbounded,4.1,,,1,1.2,700,1.6,0.09,true,true,true,"
+    done
+    echo 'static,0.5,none,,,,1,,,,,false,false,false,'
+} >slo/capacity.csv
+sed 's/slo.ttft_s/deployment/; s/,0.5,/,one card,/; s/,1,found/,two cards,found/; s/,2,unb/,four cards,unb/' slo/capacity.csv >deployments/capacity.csv
+drawn slo
+drawn deployments
+for columns in 1 2; do
+    says slo-$columns/capacity_vs_slo.svg 'hollow: at least' 'bar: 95% interval' 'capacity (requests/s)' ttft_s \
+        '1 of 10 without a capacity are left out'
+    says slo-$columns/cost_front.svg 'on the front' 'USD per million output tokens' 'TTFT p90 (s)' 'TBT p99 (s)'
+    says deployments-$columns/capacity_by_series.svg 'hollow: at least' '95% interval'
+done
+[ ! -e slo-1/capacity_by_series.svg ] || complain 'bars where an objective is swept'
+refuses 'cannot draw latency_vs_rate: no summary.csv' "$inflight" plot slo -o slo-1 --figure latency_vs_rate
+sed 's/,2.5,300/,,300/; s/,1.9,450/,,450/; s/,1.2,700/,,700/' slo/capacity.csv >logs/unpriced
+mv logs/unpriced slo/capacity.csv
+try "$inflight" plot slo -o slo-1 --figure cost_front --x ttft_s
+says slo-1/cost_front.svg 'GPU s per million output tokens'
+same "$(columns slo-1/cost_front.csv gpu_s_per_million_output_tokens | head -n 1)" 3333.33333 'GPU time of a million tokens at 300 a second'
+
+# LaTeX: the text is in the .tex, the picture in the .pdf that it includes
+try "$inflight" plot replicated -o latex --latex --label sarathi='50%_off $x^2 {a}#~\b "q" <c>'
+[ "$code" -eq 0 ] || complain "$ran" "$(cat logs/err)"
+try "$inflight" plot deployments -o latex --latex
+for tex in latex/*.tex; do
+    figure=$(basename "$tex" .tex)
+    grep -qF "]{$figure-tex}}%" "$tex" || complain "$tex does not include $figure-tex"
+    [ -s "latex/$figure-tex.pdf" ] || complain "there is no latex/$figure-tex.pdf"
+    grep -qF 'latex/' "$tex" && complain "$tex has a path of this machine"
+done
+grep -qF 'hollow: saturated' latex/latency_vs_rate.tex || complain 'no text in latex/latency_vs_rate.tex'
+[ -z "$(ls latex/*.tmp.* 2>/dev/null)" ] || complain 'files of gnuplot are left'
+same_bytes latex/capacity_by_series.png deployments-1/capacity_by_series.png
+if command -v pdflatex >/dev/null; then
+    {
+        printf '%s\n' '\documentclass{article}' '\usepackage{graphicx,color}' '\graphicspath{{latex/}}' '\begin{document}'
+        for tex in latex/*.tex; do
+            printf '%s\n\n' "\\input{${tex%.tex}}"
+        done
+        printf '%s\n' '\end{document}'
+    } >paper.tex
+    try pdflatex -interaction=nonstopmode -halt-on-error paper.tex
+    [ "$code" -eq 0 ] || complain 'pdflatex fails on the figures' "$(grep -A 3 '^!' paper.log)"
+fi
+
 # requests with numbers of five digits
 mkdir five
 printf 'requests,mean_normalized_latency_s,saturated\n4,1,false\n' >five/summary.csv

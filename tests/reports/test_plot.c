@@ -27,13 +27,13 @@ Test(series, rate_is_the_axis_and_the_rest_names_the_line)
     const struct scratch scratch = run_of(sweep, quantiles);
     const char *const dirs[] = {scratch.dir};
     struct series_set set;
-    cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK, "%s", error.text);
+    cr_assert_eq(series_read(&set, 1, dirs, NULL, &error), IFL_OK, "%s", error.text);
     cr_assert_eq(set.n_series, 2);
     cr_expect_str_eq(set.names[0], "orca");
     cr_expect_str_eq(set.names[1], "vllm");
     const double rates[] = {1, 2, 4, 2, 4, 8};
     for (size_t i = 0; i < 6; i++)
-        cr_expect_eq(set.points[i].rate_rps, rates[i], "point %zu", i);
+        cr_expect_eq(set.points[i].x, rates[i], "point %zu", i);
     cr_expect(set.points[2].saturated && !set.points[4].saturated);
     series_free(&set);
     scratch_remove(&scratch);
@@ -45,15 +45,15 @@ Test(series, distributions_are_taken_at_a_rate_that_all_share)
     const char *const dirs[] = {scratch.dir};
     struct series_set set;
     size_t chosen[2], from, to;
-    cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK);
+    cr_assert_eq(series_read(&set, 1, dirs, NULL, &error), IFL_OK);
     cr_assert_eq(series_choose(&set, 0, chosen, &error), IFL_OK);
-    cr_expect_eq(set.points[chosen[0]].rate_rps, 2, "2 and 4 are shared: the lower of the middle");
-    cr_expect_eq(set.points[chosen[1]].rate_rps, 2);
+    cr_expect_eq(set.points[chosen[0]].x, 2, "2 and 4 are shared: the lower of the middle");
+    cr_expect_eq(set.points[chosen[1]].x, 2);
     cr_assert(series_quantiles(&set, &set.points[chosen[1]], 0, &from, &to));
     cr_expect_eq(from, 8, "row 4 of the summary has rows 8 and 9");
     cr_expect_eq(to, 10);
     cr_assert_eq(series_choose(&set, 4, chosen, &error), IFL_OK);
-    cr_expect_eq(set.points[chosen[0]].rate_rps, 4);
+    cr_expect_eq(set.points[chosen[0]].x, 4);
     cr_expect_eq(series_choose(&set, 8, chosen, &error), IFL_E_INPUT);
     cr_expect_str_eq(error.text, "orca has no point at 8 requests/s");
     series_free(&set);
@@ -68,10 +68,10 @@ Test(series, keys_are_named_where_values_do_not_speak_for_themselves)
                NULL);
     const char *const dirs[] = {scratch.dir};
     struct series_set set;
-    cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK);
+    cr_assert_eq(series_read(&set, 1, dirs, NULL, &error), IFL_OK);
     cr_assert_eq(set.n_series, 2);
     cr_expect_str_eq(set.names[1], "opt / orca / max_seqs 16 / model linear");
-    cr_expect_not(set.has_rate);
+    cr_expect_not(set.has_x);
     series_free(&set);
     scratch_remove(&scratch);
 }
@@ -81,7 +81,7 @@ static void expect_complaint(const char *summary, const char *complaint, int lin
     const struct scratch scratch = run_of(summary, NULL);
     const char *const dirs[] = {scratch.dir};
     struct series_set set;
-    cr_expect_eq(series_read(&set, 1, dirs, &error), IFL_E_INPUT);
+    cr_expect_eq(series_read(&set, 1, dirs, NULL, &error), IFL_E_INPUT);
     cr_expect_str_eq(error.text, complaint);
     cr_expect_eq(error.line, line);
     cr_expect_str_eq(error.file + strlen(scratch.dir), "/summary.csv");
@@ -97,7 +97,7 @@ Test(series, names_with_commas_and_quotes_stay_apart)
                                           NULL);
     const char *const dirs[] = {scratch.dir};
     struct series_set set;
-    cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK, "%s", error.text);
+    cr_assert_eq(series_read(&set, 1, dirs, NULL, &error), IFL_OK, "%s", error.text);
     cr_assert_eq(set.n_series, 4);
     cr_expect_str_eq(set.names[0], "a\\054b", "gnuplot's escape of a comma");
     cr_expect_str_eq(set.names[1], "a\\042b");
@@ -116,7 +116,7 @@ Test(series, what_a_cell_cannot_hold_is_refused)
     FILE *file = fopen(scratch_path(&scratch, "summary.csv"), "w");
     fwrite(nul, 1, sizeof nul - 1, file);
     cr_assert_eq(fclose(file), 0);
-    cr_expect_eq(series_read(&set, 1, dirs, &error), IFL_E_INPUT);
+    cr_expect_eq(series_read(&set, 1, dirs, NULL, &error), IFL_E_INPUT);
     cr_expect_str_eq(error.text, "a cell with a NUL character, expected text");
     cr_expect(error.line == 2 && error.column == 1);
     file = fopen(scratch_path(&scratch, "summary.csv"), "w");
@@ -124,7 +124,7 @@ Test(series, what_a_cell_cannot_hold_is_refused)
     for (size_t i = 0; i < (size_t)3 << 20; i++)
         putc('x', file);
     cr_assert_eq(fclose(file), 0);
-    cr_expect_eq(series_read(&set, 1, dirs, &error), IFL_E_INPUT);
+    cr_expect_eq(series_read(&set, 1, dirs, NULL, &error), IFL_E_INPUT);
     cr_expect_str_eq(error.text, "a cell of more than a MiB");
     cr_expect_eq(error.line, 2);
     scratch_remove(&scratch);

@@ -204,7 +204,7 @@ Test(plot, replications_stand_for_their_runs)
     free(text);
     struct series_set set;
     size_t from, to;
-    cr_assert_eq(series_read(&set, 1, dirs, &error), IFL_OK);
+    cr_assert_eq(series_read(&set, 1, dirs, NULL, &error), IFL_OK);
     cr_assert(series_quantiles(&set, &set.points[1], 0, &from, &to));
     cr_expect_eq(from, 3, "point 3 is the first of the second rate");
     cr_expect_eq(to, 5);

@@ -1,0 +1,11 @@
+/* Which swept key is the axis of the figures. */
+#ifndef INFLIGHT_REPORTS_PLOT_AXIS_H
+#define INFLIGHT_REPORTS_PLOT_AXIS_H
+
+#include "plot/series.h"
+
+/* Finds the key of the axis in every run, and the rates that a factor on a trace's rate has made.
+ * Without options.x, and where some run sweeps neither, there is no axis. */
+int series_find_axis(struct series_set *set, struct ifl_error *error);
+
+#endif
