@@ -8,7 +8,8 @@
 
 struct ifl_page_options {
     size_t n_runs;               /* 1 or more */
-    const char *const *run_dirs; /* each with a summary.csv; their other files are optional */
+    const char *const *run_dirs; /* each with a summary.csv or, of a search for the capacity, a
+                                  * capacity.csv; their other files are optional */
     const char *out_path;
     const char *version; /* of inflight, as the page shows it */
     double from_s;       /* single steps are shown from then on, since the start of a run */

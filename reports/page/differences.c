@@ -101,13 +101,24 @@ static int put_comparison(const struct page *page, json_t *all, const struct ifl
     return code == IFL_E_INPUT ? page_set(page, object, "why", page_text(page->error->text)) : code;
 }
 
+/* The next run that is no search for the capacity, from i on; n_runs if there is none. */
+static size_t next_run(const struct page *page, size_t i)
+{
+    while (i < page->n_runs && page->runs[i].is_search)
+        i++;
+    return i;
+}
+
 static int compare_runs(const struct page *page, json_t *all)
 {
-    const struct page_run *base = &page->runs[0];
-    int code = IFL_OK;
-    for (size_t i = 1; i < page->n_runs && i <= MOST_COMPARISONS && !code; i++) {
+    const size_t first = next_run(page, 0);
+    const struct page_run *base = &page->runs[first];
+    int code = IFL_OK, n = 0;
+    for (size_t i = next_run(page, first + 1); i < page->n_runs && n < MOST_COMPARISONS && !code;
+         i = next_run(page, i + 1)) {
         const struct ifl_comparison of = {.base_dir = base->dir, .other_dir = page->runs[i].dir};
         code = put_comparison(page, all, &of, run_name(base->dir), run_name(of.other_dir), base);
+        n++;
     }
     return code;
 }
@@ -116,7 +127,7 @@ static int compare_runs(const struct page *page, json_t *all)
 
 static int compare_values(const struct page *page, json_t *all)
 {
-    const struct page_run *run = &page->runs[0];
+    const struct page_run *run = &page->runs[next_run(page, 0)];
     const size_t key = swept_choice(&run->summary, run->n_keys);
     size_t n = 0;
     int code = IFL_OK;
@@ -141,5 +152,9 @@ int page_put_differences(const struct page *page)
     json_t *all = json_array();
     if (page_set(page, page->root, "differences", all))
         return page->error->code;
-    return page->n_runs > 1 ? compare_runs(page, all) : compare_values(page, all);
+    const size_t first = next_run(page, 0);
+    if (first == page->n_runs)
+        return IFL_OK;
+    return next_run(page, first + 1) < page->n_runs ? compare_runs(page, all)
+                                                    : compare_values(page, all);
 }

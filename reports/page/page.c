@@ -31,7 +31,11 @@ static int open_runs(struct page *page)
         struct page_run *run = &page->runs[page->n_runs];
         char path[4096];
         run->dir = options->run_dirs[page->n_runs];
-        page_has_file(run, "summary.csv", path);
+        run->is_search = page_has_file(run, "capacity.csv", path);
+        if (page_has_file(run, "summary.csv", path))
+            run->is_search = false;
+        else if (run->is_search)
+            page_has_file(run, "capacity.csv", path);
         if (sheet_read(&run->summary, path, page->error))
             return page->error->code;
         run->n_points = ifl_min(run->summary.n_rows, most);
@@ -39,6 +43,13 @@ static int open_runs(struct page *page)
     }
     page->n_points = ifl_max(page->n_points, 1);
     return IFL_OK;
+}
+
+static int put_search(const struct page *page, struct page_run *run, json_t *searches)
+{
+    run->json = json_object();
+    return page_append(page, searches, run->json) ? page->error->code
+                                                  : page_put_capacities(page, run);
 }
 
 static int put_run(const struct page *page, struct page_run *run, json_t *runs)
@@ -52,13 +63,15 @@ static int put_run(const struct page *page, struct page_run *run, json_t *runs)
 
 static int put_all(const struct page *page)
 {
-    json_t *runs = json_array();
-    if (page_set(page, page->root, "version", page_text(page->options->version)) ||
+    json_t *runs = json_array(), *searches = json_array();
+    if (page_set(page, page->root, "searches", searches) ||
+        page_set(page, page->root, "version", page_text(page->options->version)) ||
         page_set(page, page->root, "from_s", json_real(page->options->from_s)) ||
         page_set(page, page->root, "runs", runs))
         return page->error->code;
     for (size_t i = 0; i < page->n_runs; i++)
-        if (put_run(page, &page->runs[i], runs))
+        if (page->runs[i].is_search ? put_search(page, &page->runs[i], searches)
+                                    : put_run(page, &page->runs[i], runs))
             return page->error->code;
     return page_put_differences(page);
 }

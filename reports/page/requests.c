@@ -4,20 +4,21 @@
 #include <string.h>
 
 #include "inflight/minmax.h"
+#include "inflight/report.h"
 #include "page/packed.h"
 #include "tables/scan.h"
 
-enum { POINT, QUEUE = 4, TTFT, PREFILL = 7, N_COLUMNS = 14, N_PACKED = N_COLUMNS - 1 };
+enum { POINT, QUEUE = 4, TTFT, PREFILL = 7, N_COLUMNS = 15, N_PACKED = N_COLUMNS - 1 };
 static const char *const columns[N_COLUMNS] = {
-    "point",         "request_id",    "replica",       "arrival_s",  "queue_s",
-    "ttft_s",        "e2e_s",         "prefill_s",     "stalled_s",  "max_itl_s",
-    "prompt_tokens", "output_tokens", "cached_tokens", "preemptions"};
+    "point",         "request_id",    "replica",       "arrival_s",   "queue_s",
+    "ttft_s",        "e2e_s",         "prefill_s",     "stalled_s",   "max_itl_s",
+    "prompt_tokens", "output_tokens", "cached_tokens", "preemptions", "status"};
 static const struct packed_column packed[N_PACKED] = {
     {"request_id", 1, true},       {"replica", 1, false},       {"arrival_s", 1e6, true},
     {"queue_s", 1e6, false},       {"ttft_s", 1e6, false},      {"e2e_s", 1e6, false},
     {"prefill_more_us", 1, false}, {"stalled_s", 1e6, false},   {"max_itl_s", 1e6, false},
     {"prompt_tokens", 1, false},   {"output_tokens", 1, false}, {"cached_tokens", 1, false},
-    {"preemptions", 1, false}};
+    {"preemptions", 1, false},     {"status", 1, false}};
 
 typedef double row[N_COLUMNS];
 
@@ -70,6 +71,16 @@ static int put_points(const struct page *page, const struct sample *sample, json
     return IFL_OK;
 }
 
+/* What the numbers in the column `status` stand for. */
+static int put_statuses(const struct page *page, json_t *object)
+{
+    json_t *names = json_array();
+    int code = page_set(page, object, "statuses", names);
+    for (size_t i = 0; i < IFL_N_STATUSES && !code; i++)
+        code = page_append(page, names, json_string(ifl_status_names[i]));
+    return code;
+}
+
 static int put_sample(const struct page *page, const struct page_run *run,
                       const struct sample *sample)
 {
@@ -79,6 +90,8 @@ static int put_sample(const struct page *page, const struct page_run *run,
         code = page_set(page, object, "points", points);
     if (!code)
         code = packed_put_names(page, object, packed, N_PACKED);
+    if (!code)
+        code = put_statuses(page, object);
     if (!code)
         code = page_set(page, object, "every", json_integer((json_int_t)sample->every));
     if (!code)
@@ -96,7 +109,8 @@ int page_put_requests(const struct page *page, const struct page_run *run)
     sample.rows = malloc((sample.most + 1) * sizeof *sample.rows);
     if (!sample.rows)
         return ifl_fail_nomem(page->error);
-    int code = scan_csv(path, N_COLUMNS, columns, take, &sample, page->error);
+    int code = scan_csv_words(path, N_COLUMNS, columns, ifl_status_names, IFL_N_STATUSES, take,
+                              &sample, page->error);
     if (!code)
         code = put_sample(page, run, &sample);
     free(sample.rows);

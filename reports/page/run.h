@@ -13,7 +13,8 @@
 
 struct page_run {
     const char *dir;      /* borrowed */
-    struct sheet summary; /* summary.csv */
+    struct sheet summary; /* summary.csv; without one, capacity.csv */
+    bool is_search;       /* the latter */
     size_t n_keys;        /* swept: the first columns */
     size_t n_points;      /* the first ones, which are shown in detail */
     json_t *json;         /* borrowed from the page's root */
@@ -46,6 +47,8 @@ bool page_has_file(const struct page_run *run, const char *name, char path[4096]
 
 /* config.yaml, and the rows of summary.csv and replications.csv. Fills in n_keys. */
 int page_put_summary(const struct page *page, struct page_run *run);
+/* The same of a search for the capacity: config.yaml, and the rows of capacity.csv. */
+int page_put_capacities(const struct page *page, struct page_run *run);
 int page_put_quantiles(const struct page *page, const struct page_run *run);
 int page_put_requests(const struct page *page, const struct page_run *run);
 /* steps.csv and work.csv. */

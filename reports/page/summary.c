@@ -14,6 +14,12 @@ enum { MOST_CONFIG_BYTES = 1 << 18 };
 
 static enum column_type type_of(const char *header)
 {
+    static const char *const of_searches[] = {"cheapest", "pareto_ttft", "pareto_tbt"};
+    for (size_t i = 0; i < sizeof of_searches / sizeof *of_searches; i++)
+        if (strcmp(of_searches[i], header) == 0)
+            return COLUMN_FLAG;
+    if (strcmp(header, "status") == 0)
+        return COLUMN_TEXT;
     for (size_t i = 0; i < n_summary_columns; i++)
         if (strcmp(summary_columns[i].name, header) == 0)
             return summary_columns[i].type;
@@ -109,14 +115,28 @@ static int put_config(const struct page *page, const struct page_run *run)
     return code;
 }
 
+static int put_head(const struct page *page, const struct page_run *run)
+{
+    if (page_set(page, run->json, "name", page_text(run_name(run->dir))) ||
+        page_set(page, run->json, "dir", page_text(run->dir)) ||
+        page_set(page, run->json, "keys", json_integer((json_int_t)run->n_keys)))
+        return page->error->code;
+    return put_config(page, run);
+}
+
+int page_put_capacities(const struct page *page, struct page_run *run)
+{
+    if (sheet_require(&run->summary, "status", &run->n_keys, page->error) || put_head(page, run))
+        return page->error->code;
+    return put_sheet(page, run, "capacities", &run->summary, run->n_keys);
+}
+
 int page_put_summary(const struct page *page, struct page_run *run)
 {
     if (sheet_require(&run->summary, "requests", &run->n_keys, page->error) ||
-        page_set(page, run->json, "name", page_text(run_name(run->dir))) ||
-        page_set(page, run->json, "dir", page_text(run->dir)) ||
-        page_set(page, run->json, "keys", json_integer((json_int_t)run->n_keys)) ||
+        put_head(page, run) ||
         page_set(page, run->json, "detailed", json_integer((json_int_t)run->n_points)) ||
-        put_config(page, run) || put_sheet(page, run, "summary", &run->summary, run->n_keys))
+        put_sheet(page, run, "summary", &run->summary, run->n_keys))
         return page->error->code;
     return put_replications(page, run);
 }

@@ -1,5 +1,6 @@
 /* Figures of capacity.csv: what each deployment serves, and what that costs. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "plot/figures.h"
@@ -110,39 +111,88 @@ static double cost_of(const struct plot *plot, const struct series_point *point,
     return tok_per_s > 0 ? gpus / tok_per_s * 1e6 : (double)NAN;
 }
 
-int capacities_costs(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
+/* A deployment with its cost, and its latencies at capacity. */
+struct costing {
+    const struct series_point *point;
+    double cost, latency_s[2];
+};
+
+static const char *const latencies[2] = {"p90_ttft_s", "p99_itl_s"};
+
+/* Those with a cost and both latencies. */
+static size_t gather_costs(const struct plot *plot, bool priced, struct costing *costings)
 {
-    bool priced = false;
-    size_t n_without = 0;
-    for (size_t i = 0; i < plot->set->n_points; i++)
-        priced |= has_price(plot, &plot->set->points[i]);
-    int code = figure_write_head(file, plot,
-                                 priced ? "usd_per_million_output_tokens,p90_ttft_s,p99_itl_s,"
-                                          "pareto_ttft,pareto_tbt"
-                                        : "gpu_s_per_million_output_tokens,p90_ttft_s,p99_itl_s,"
-                                          "pareto_ttft,pareto_tbt",
-                                 error);
-    for (size_t i = 0; i < plot->set->n_points && !code; i++) {
+    size_t n = 0;
+    for (size_t i = 0; i < plot->set->n_points; i++) {
         const struct series_point *point = &plot->set->points[i];
+        struct costing *of = &costings[n];
+        *of = (struct costing){.point = point, .cost = cost_of(plot, point, priced)};
+        bool has = !isnan(of->cost);
+        for (int l = 0; l < 2; l++) {
+            has &= *cell_of(plot, point, latencies[l]) != '\0';
+            of->latency_s[l] = strtod(cell_of(plot, point, latencies[l]), NULL);
+        }
+        n += has;
+    }
+    return n;
+}
+
+/* Whether no other is as good in cost and in the latency and better in one. */
+static const char *is_on_front(const struct costing *costings, size_t n, size_t which, int latency)
+{
+    const struct costing *of = &costings[which];
+    for (size_t i = 0; i < n; i++) {
+        const double cost = costings[i].cost, latency_s = costings[i].latency_s[latency];
+        if (cost <= of->cost && latency_s <= of->latency_s[latency] &&
+            (cost < of->cost || latency_s < of->latency_s[latency]))
+            return "false";
+    }
+    return "true";
+}
+
+static int write_costs(struct whole_file *file, const struct plot *plot,
+                       const struct costing *costings, size_t n, struct ifl_error *error)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct series_point *point = costings[i].point;
         const struct figure_number number = figure_series_number(point),
                                    x = figure_number(point->x),
-                                   cost = figure_number(cost_of(plot, point, priced));
+                                   cost = figure_number(costings[i].cost);
         const char *const cells[] = {number.text,
                                      plot->set->names[point->series],
                                      x.text,
                                      figure_saturated(point),
                                      cost.text,
-                                     cell_of(plot, point, "p90_ttft_s"),
-                                     cell_of(plot, point, "p99_itl_s"),
-                                     cell_of(plot, point, "pareto_ttft"),
-                                     cell_of(plot, point, "pareto_tbt")};
-        const bool has = *cost.text && *cells[5] && *cells[6];
-        n_without += !has;
-        if (has)
-            code = figure_write_row(file, cells, sizeof cells / sizeof *cells, error);
+                                     cell_of(plot, point, latencies[0]),
+                                     cell_of(plot, point, latencies[1]),
+                                     is_on_front(costings, n, i, 0),
+                                     is_on_front(costings, n, i, 1)};
+        if (figure_write_row(file, cells, sizeof cells / sizeof *cells, error))
+            return error->code;
     }
-    note_left_out(plot, n_without,
+    return IFL_OK;
+}
+
+int capacities_costs(struct whole_file *file, const struct plot *plot, struct ifl_error *error)
+{
+    bool priced = false;
+    struct costing *costings = calloc(plot->set->n_points + 1, sizeof *costings);
+    if (!costings)
+        return ifl_fail_nomem(error);
+    for (size_t i = 0; i < plot->set->n_points; i++)
+        priced |= has_price(plot, &plot->set->points[i]);
+    const size_t n = gather_costs(plot, priced, costings);
+    int code = figure_write_head(file, plot,
+                                 priced ? "usd_per_million_output_tokens,p90_ttft_s,p99_itl_s,"
+                                          "front_ttft,front_tbt"
+                                        : "gpu_s_per_million_output_tokens,p90_ttft_s,p99_itl_s,"
+                                          "front_ttft,front_tbt",
+                                 error);
+    if (!code)
+        code = write_costs(file, plot, costings, n, error);
+    free(costings);
+    note_left_out(plot, plot->set->n_points - n,
                   priced ? "without a price or a capacity are left out"
                          : "without a capacity are left out");
-    return code || n_without < plot->set->n_points ? code : FIGURE_EMPTY;
+    return code || n > 0 ? code : FIGURE_EMPTY;
 }

@@ -14,6 +14,8 @@ struct scan {
     size_t n_wanted;
     int *wanted_at; /* [n_columns] the place in `value` of each of the file's columns, or -1 */
     size_t n_columns;
+    const char *const *words; /* [n_words] of the last column wanted, if there are any */
+    size_t n_words;
     double value[SCAN_MAX_COLUMNS];
     scan_row_fn *take;
     void *context;
@@ -37,6 +39,20 @@ static int take_title(struct scan *scan, const char *text, size_t n, struct ifl_
     return IFL_OK;
 }
 
+static int take_word(struct scan *scan, size_t row, size_t column, const char *text, size_t n,
+                     struct ifl_error *error)
+{
+    for (size_t i = 0; i < scan->n_words; i++)
+        if (strlen(scan->words[i]) == n && memcmp(scan->words[i], text, n) == 0) {
+            scan->value[scan->n_wanted - 1] = (double)i;
+            return IFL_OK;
+        }
+    return ifl_fail_at(error, scan->path, (int)row + 1, (int)column + 1,
+                       "%s is \"%.*s\", expected a word such as %s",
+                       scan->names[scan->n_wanted - 1], (int)ifl_min(n, (size_t)60), text,
+                       scan->words[0]);
+}
+
 static int take_cell(void *context, size_t row, size_t column, const char *text, size_t n,
                      struct ifl_error *error)
 {
@@ -47,6 +63,8 @@ static int take_cell(void *context, size_t row, size_t column, const char *text,
         return IFL_OK;
     char number[64], *end;
     const int place = scan->wanted_at[column];
+    if (scan->n_words > 0 && (size_t)place + 1 == scan->n_wanted)
+        return take_word(scan, row, column, text, n, error);
     const size_t n_kept = ifl_min(n, sizeof number - 1);
     memcpy(number, text, n_kept);
     number[n_kept] = '\0';
@@ -78,8 +96,19 @@ static int take_row(void *context, size_t row, struct ifl_error *error)
 int scan_csv(const char *path, size_t n, const char *const *names, scan_row_fn *take, void *context,
              struct ifl_error *error)
 {
-    struct scan scan = {
-        .path = path, .names = names, .n_wanted = n, .take = take, .context = context};
+    return scan_csv_words(path, n, names, NULL, 0, take, context, error);
+}
+
+int scan_csv_words(const char *path, size_t n, const char *const *names, const char *const *words,
+                   size_t n_words, scan_row_fn *take, void *context, struct ifl_error *error)
+{
+    struct scan scan = {.path = path,
+                        .names = names,
+                        .n_wanted = n,
+                        .words = words,
+                        .n_words = n_words,
+                        .take = take,
+                        .context = context};
     const struct csv_taker taker = {take_cell, take_row, &scan};
     ifl_require(n <= SCAN_MAX_COLUMNS);
     const int code = csv_file_read(path, &taker, error);

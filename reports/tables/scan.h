@@ -15,4 +15,9 @@ typedef int scan_row_fn(void *context, const double *value, struct ifl_error *er
 int scan_csv(const char *path, size_t n, const char *const *names, scan_row_fn *take, void *context,
              struct ifl_error *error);
 
+/* The same where the last name is of a column of words: its value is the index of the cell's word.
+ * Any other cell is an error. */
+int scan_csv_words(const char *path, size_t n, const char *const *names, const char *const *words,
+                   size_t n_words, scan_row_fn *take, void *context, struct ifl_error *error);
+
 #endif

@@ -32,6 +32,8 @@ serving: {preset: vllm-v0, max_model_len: 2048, kv: {num_blocks: 2000}}
 cost: {model: linear, step_s: 0.005, prefill_token_s: 0.00002}
 output: {plots: false}
 '''
+LEAVING = LINEAR.replace('step_s: 0.005, prefill_token_s: 0.00002', 'step_s: 0.02, prefill_token_s: 0.0001')
+SEARCH = LINEAR.replace('{trace: trace.csv}', '{trace: trace.csv, limit: 200, arrivals: {process: poisson, rate_rps: 20}}')
 RECORDED = 'traces/data/recorded/llmd-a100-tp2-1rps.csv.gz'
 n_wrong = 0
 
@@ -297,7 +299,7 @@ NAMED = {
     'heading'}
 
 
-def check_screen_reader(browser, page):
+def check_screen_reader_of(browser, page):
     nodes = browser.call('Accessibility.getFullAXTree')['nodes']
     roles = {}
     for node in nodes:
@@ -306,6 +308,11 @@ def check_screen_reader(browser, page):
             continue
         roles[role] = roles.get(role, 0) + 1
         want(node.get('name', {}).get('value', '').strip(), f'{page}: a {role} without a name')
+    return roles
+
+
+def check_screen_reader(browser, page):
+    roles = check_screen_reader_of(browser, page)
     want(roles.get('combobox', 0) >= 4 and roles.get('slider') == 1, f'{page}: a screen reader finds {roles}')
     twice = browser.run(
         '''(() => { const ids = [...document.querySelectorAll('[id]')].map((of) => of.id);
@@ -411,6 +418,74 @@ def check_replicated(browser):
     near(half, float(row['mean_ttft_s_ci95']), 'the half of its interval', 5.1e-4)
     want(browser.run("document.querySelectorAll('#summary tbody tr').length") == 2, 'a row a combination')
     want(browser.run('points.length') == 6, 'the replications of each can be shown')
+
+
+def check_left(browser):
+    """Requests that left have a count, a mark and a box each, on the page as in requests.csv."""
+    inflight('trace', 'generate', '-n', '400', '--prompt', 'lognormal:220,1.2,4,3000', '--output-tokens',
+             'lognormal:40,1,1,200', '-o', 'trace.csv')
+    make('left', LEAVING, 'workload.arrivals={process: poisson, rate_rps: 40, seed: 3}', 'workload.limit=400',
+         'workload.patience={process: exponential, mean_s: 1}', 'workload.deadline_s=2', 'serving.max_queued_reqs=20',
+         'serving.batching.max_seqs=4', 'output.steps=true')
+    inflight('report', 'left', '-o', 'left.html')
+    opened(browser, 'left.html')
+    statuses = [row['status'] for row in read('left/requests.csv')]
+    counts = {status: statuses.count(status) for status in set(statuses)}
+    want(len(counts) >= 4, f'too few kinds of leaving to look at: {counts}')
+    boxes = browser.run("[...document.querySelectorAll('#statuses label')].map((label) => label.textContent.trim())")
+    want(sorted(boxes) == sorted(f"{status.replace('_', ' ')} ({n})" for status, n in counts.items()),
+         f'boxes {boxes} of {counts}')
+    marks = browser.run("""(() => { const of = document.querySelector('#statuses');
+        return [...of.querySelectorAll('svg.mark')].map((mark) => mark.innerHTML); })()""")
+    want(len(set(marks)) == len(counts), 'two statuses have the same mark')
+    shown = browser.run("document.querySelector('#requests-note').textContent")
+    want(shown.startswith(f'{len(statuses)} requests'), f'the page shows {shown}')
+    browser.click('#status-3')
+    shown = browser.run("document.querySelector('#requests-note').textContent")
+    want(shown.startswith(f"{len(statuses) - counts['aborted']} requests"), f'without those aborted it shows {shown}')
+    lines = browser.run("document.querySelector('#schedule-note').textContent")
+    want(f"of {len(statuses) - counts['aborted']} in" in lines, f'the schedule shows {lines}')
+    browser.click('#status-3')
+    row = next(row for row in read('left/requests.csv') if row['status'] == 'timed_out')
+    browser.run(f"chooseRequest(requestsOf(here()).request_id.indexOf({row['request_id']}))")
+    want(browser.run("document.querySelector('#life h3').textContent") == f"Request {row['request_id']}: timed out",
+         'the life of a request that timed out')
+    summary = browser.run("""Object.fromEntries([...document.querySelectorAll('#summary td')].map((cell) =>
+        [cell.dataset.column, cell.dataset.value]))""")
+    want(int(summary['aborted']) == counts['aborted'] and int(summary['shed']) == counts['shed'],
+         f'the summary says {summary}')
+    check_screen_reader(browser, 'left.html')
+
+
+def check_capacities(browser):
+    """Folders of inflight capacity, alone and beside a run."""
+    with open('search.yaml', 'w', encoding='utf-8') as file:
+        file.write(SEARCH)
+    inflight('capacity', 'search.yaml', '--quiet', '-o', 'search', '--set', 'capacity={criterion: delay}',
+             '--set', 'sweep={serving.preset: [vllm-v0, sarathi], capacity.delay_s: [0.1, 0.4]}',
+             '--set', 'replications=2')
+    for page, runs in (('search.html', ['search']), ('both.html', ['left', 'search'])):
+        inflight('report', *runs, '-o', page)
+        opened(browser, page)
+        lines = browser.run("""[...document.querySelectorAll('#capacities tbody tr')].map((line) =>
+            Object.fromEntries([...line.children].map((cell) =>
+            [cell.dataset.column, [cell.dataset.value, cell.textContent]])))""")
+        rows = read('search/capacity.csv')
+        want(len(lines) == len(rows) == 4, f'{len(lines)} deployments')
+        for line, row in zip(lines, rows):
+            want(line['deployment'][1] == f"{row['serving.preset']} / delay_s {row['capacity.delay_s']}",
+                 f"a deployment is called {line['deployment'][1]}")
+            for column in 'capacity_rps', 'output_throughput_tok_per_s', 'p90_ttft_s', 'gpus':
+                near(float(line[column][0]), float(row[column]), f'{column} of a search', 1e-8)
+            low, high = (float(text) for text in line['capacity_rps'][1].split('[')[1].rstrip(']').split(', '))
+            near(low, float(row['capacity_low_rps']), 'the interval begins', 5.1e-4)
+            near(high, float(row['capacity_high_rps']), 'the interval ends', 5.1e-4)
+            cost = float(row['gpus']) / float(row['output_throughput_tok_per_s']) * 1e6
+            near(float(line['cost'][0]), cost, 'GPU time of a million tokens', 1e-8)
+        series = browser.run("capacitySeries('capacity.delay_s').map((of) => of.points.map((point) => point.x))")
+        want(series == [[0.1, 0.4], [0.1, 0.4]], f'the chart has {series}')
+        want(browser.run("document.getElementById('flown') !== null") == (len(runs) == 2), f'the sections of {page}')
+        check_screen_reader_of(browser, page)
 
 
 def check_large(browser):
@@ -530,6 +605,8 @@ def main(pictures):
             check_themes(browser, page)
             check_narrow(browser, page)
         check_narrow(browser, 'study.html')
+        check_left(browser)
+        check_capacities(browser)
         check_large(browser)
         if pictures:
             keep_pictures(browser, pictures)

@@ -57,10 +57,12 @@ Test(page, odd_reports)
     struct scratch scratch = scratch_make();
     scratch_write(&scratch, "summary.csv",
                   "rate_rps,requests,error\n1,2,\n2,,\"it \"\"<failed>\"\"\"\n");
-    scratch_write(&scratch, "requests.csv",
-                  "point,request_id,replica,arrival_s,queue_s,ttft_s,e2e_s,prefill_s,stalled_s,"
-                  "max_itl_s,prompt_tokens,output_tokens,cached_tokens,preemptions\n"
-                  "0,7,0,0.5,0.25,1,2,0.75,0,0.1,3,4,0,0\n0,8,0,1,,,,,,,3,4,0,0\n");
+    scratch_write(
+        &scratch, "requests.csv",
+        "point,request_id,replica,status,arrival_s,queue_s,ttft_s,e2e_s,prefill_s,stalled_s,"
+        "max_itl_s,prompt_tokens,output_tokens,cached_tokens,preemptions\n"
+        "0,7,0,finished,0.5,0.25,1,2,0.75,0,0.1,3,4,0,0\n"
+        "0,8,0,shed,1,,,,,,,3,4,0,0\n");
     scratch_write(&scratch, "steps.csv",
                   "point,replica,step,start_s,duration_s,prefill_tokens,decode_tokens,prefill_seqs,"
                   "decode_seqs,waiting,swapped,preempted,kv_used_blocks,kv_total_blocks,"
@@ -69,7 +71,17 @@ Test(page, odd_reports)
     char *text = scratch_read(&scratch, "page.html");
     cr_expect_not_null(strstr(text, "it \\\"\\u003cfailed>\\\""));
     cr_expect_not_null(strstr(text, "\"every\":1,\"n_all\":2"));
+    cr_expect_not_null(strstr(text,
+                              "\"statuses\":[\"finished\",\"rejected\",\"failed\",\"aborted\","
+                              "\"timed_out\",\"shed\"]"));
     free(text);
+    scratch_write(
+        &scratch, "requests.csv",
+        "point,request_id,replica,status,arrival_s,queue_s,ttft_s,e2e_s,prefill_s,stalled_s,"
+        "max_itl_s,prompt_tokens,output_tokens,cached_tokens,preemptions\n"
+        "0,8,0,gone,1,,,,,,,3,4,0,0\n");
+    cr_expect_eq(write_page(&scratch), IFL_E_INPUT);
+    cr_expect_str_eq(error.text, "status is \"gone\", expected a word such as finished");
     scratch_remove(&scratch);
 }
 

@@ -193,7 +193,7 @@ class Chart {
                                'stroke-dasharray': DASHES[of.style % 8] || null
                            }) :
                                                 '',
-                           of.dots ? mark(of.style, 17, 6, 4, false) : ''),
+                           of.dots ? mark(of.style, 17, 6, 4, of.hollow) : ''),
                        of.name)));
     }
 

@@ -52,8 +52,9 @@ function columnsOf(table, number) {
 
 const shortKey = (key) => key.slice(key.lastIndexOf('.') + 1);
 
-/* The name of a preset, a model or a GPU needs no key beside it. */
-const speaksForItself = (key) => shortKey(key) === 'preset' || key === 'model' || key === 'hardware';
+/* The name of a preset, a model, a GPU or a variant needs no key beside it. */
+const speaksForItself = (key) =>
+    shortKey(key) === 'preset' || key === 'model' || key === 'hardware' || key === 'variant';
 
 const isRate = (key) => shortKey(key) === 'rate_rps';
 

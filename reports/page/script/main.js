@@ -44,13 +44,7 @@ function firstPoint() {
     return row ? Math.max(0, pointOf(row)) : -1;
 }
 
-function build() {
-    const names = data.runs.map((run) => run.title).join(', ');
-    document.title = `${names} - inflight`;
-    document.getElementById('title').textContent = names;
-    document.getElementById('made').textContent =
-        `inflight ${data.version}: ${data.runs.length} run${severalRuns ? 's' : ''}, ${rows.length} points`;
-    setUpTheme();
+function showRuns() {
     showFlown();
     showSummary();
     showLoad();
@@ -62,6 +56,21 @@ function build() {
     showDifferences();
     showRecorded();
     choosePoint(firstPoint());
+}
+
+function build() {
+    const names = [...data.runs.map((run) => run.title), ...data.searches.map((search) => search.name)].join(', ');
+    document.title = `${names} - inflight`;
+    document.getElementById('title').textContent = names;
+    document.getElementById('made').textContent =
+        [`inflight ${data.version}`,
+         data.runs.length ? `${data.runs.length} run${severalRuns ? 's' : ''}, ${rows.length} points` : null,
+         capacities.length ? `${capacities.length} deployments searched for their capacity` : null]
+            .filter(Boolean)
+            .join(': ');
+    setUpTheme();
+    if (data.runs.length) showRuns();
+    showCapacities();
     say('');
     document.documentElement.dataset.ready = 'yes';
 }

@@ -10,7 +10,7 @@ const REQUEST_METRICS = [
 function requestsIn(point, from, to) {
     const requests = requestsOf(point), chosen = [];
     for (let i = 0; requests && i < requests.n; i++)
-        if (requests.arrival_s[i] <= to && requests.arrival_s[i] + (requests.e2e_s[i] || 0) >= from) chosen.push(i);
+        if (!state.hidden.has(requests.status[i]) && requests.arrival_s[i] <= to && requests.arrival_s[i] + (requests.e2e_s[i] || 0) >= from) chosen.push(i);
     return chosen;
 }
 
@@ -23,13 +23,44 @@ function thinned(chosen, value) {
     return {chosen: chosen.filter((i) => kept.has(i)), note: `; drawn are one in ${every}, and the ${SLOWEST} largest`};
 }
 
-const statusOf = (requests, i) => Number.isFinite(requests.e2e_s[i]) ? 'finished' :
-    Number.isFinite(requests.queue_s[i])                             ? 'did not finish' :
-                                                                       'never ran';
+/* ---- statuses: a mark each ---- */
+
+const FINISHED = 0;
+/* Of finished, rejected, failed, aborted, timed_out and shed: a series of chart.js with its shape and colour. */
+const STATUS_STYLES = [0, 4, 2, 3, 1, 5], HOLLOW_STATUS = 5;
+
+const statusNames = (run) => run.requests.statuses.map((name) => name.replace(/_/g, ' '));
+
+const statusOf = (requests, i) => statusNames(here().run)[requests.status[i]];
+
+/* How many requests of a point have each status. */
+function statusCounts(point) {
+    const requests = requestsOf(point), counts = new Array(STATUS_STYLES.length).fill(0);
+    for (let i = 0; requests && i < requests.n; i++) counts[requests.status[i]]++;
+    return counts;
+}
+
+/* Those that there are, as boxes to untick; nothing where all requests have one status. */
+function statusBoxes(redraw) {
+    const counts = statusCounts(here()), there = counts.map((n, status) => status).filter((status) => counts[status]);
+    if (there.length < 2) return [];
+    const box = (status) => {
+        const made = tick(`status-${status}`, ` ${statusNames(here().run)[status]} (${counts[status]})`, !state.hidden.has(status), (on) => {
+            state.hidden[on ? 'delete' : 'add'](status);
+            redraw();
+        });
+        made.insertBefore(
+            svg('svg', {viewBox: '0 0 12 12', width: 12, height: 12, class: 'mark', 'aria-hidden': 'true'},
+                mark(STATUS_STYLES[status], 6, 6, 4, status === HOLLOW_STATUS)),
+            made.lastChild);
+        return made;
+    };
+    return [el('fieldset', {id: 'statuses', class: 'controls'}, el('legend', {}, 'status'), there.map(box))];
+}
 
 function requestText(requests, i, metric) {
-    return `request ${requests.request_id[i]}, arrives at ${digits(requests.arrival_s[i])} s\n${
-               requests.prompt_tokens[i]} + ${requests.output_tokens[i]} tokens\n` +
+    return `request ${requests.request_id[i]}: ${statusOf(requests, i)}, arrives at ${
+               digits(requests.arrival_s[i])} s\n${requests.prompt_tokens[i]} + ${requests.output_tokens[i]} tokens\n` +
         `${withUnit(metric)}: ${shown(metric, requests[metric][i])}`;
 }
 
@@ -40,7 +71,7 @@ const PHASES = [
     ['decode_s', 'decode', 'var(--c0)'], ['stalled_s', 'stalled', 'var(--stall)']
 ];
 
-/* Of a finished request: the queue, until the first token, until the last. */
+/* The queue, until the first token, until the last: what a request came to before it left. */
 function lifeSpans(requests, i) {
     const arrival = requests.arrival_s[i];
     return [
@@ -89,8 +120,8 @@ function lifeOf(point, i, width) {
     ].map((name) => [metricOf(name).label, shown(name, requests[name][i])]);
     return [
         el('h3', {}, `Request ${requests.request_id[i]}: ${status}`),
-        status === 'finished' ? lifeBars(requests, i, width) : null,
-        status === 'finished' ? el('ul', {class: 'legend'},
+        requests.status[i] === FINISHED ? lifeBars(requests, i, width) : null,
+        requests.status[i] === FINISHED ? el('ul', {class: 'legend'},
                                    PHASES.map(
                                        ([, text, fillWith]) =>
                                            el('li', {},
@@ -107,6 +138,7 @@ function lifeOf(point, i, width) {
 function showRequests() {
     const {figure: holder, chart} = figure('A dot is a request, at its arrival. A click or Enter shows its life.');
     const note = el('p', {class: 'note', id: 'requests-note'}), life = el('div', {id: 'life', 'aria-live': 'polite'});
+    const boxes = el('div', {});
     let metric = 'e2e_s', log = false;
     const draw = () => {
         const requests = requestsOf(here()), [from, to] = windowNow(), all = requestsIn(here(), from, to);
@@ -119,6 +151,10 @@ function showRequests() {
                              every = here().run.requests.every;
         note.textContent = `${all.length} requests in the window${
             every > 1 ? `, of one row in ${every} of requests.csv` : ''}${thinning}.`;
+        const inStatus = (status) => chosen.filter((i) => requests.status[i] === status);
+        const values = chosen.map((i) => requests[metric][i]).filter((value) => Number.isFinite(value) && (value > 0 || !log));
+        const floor = log ? seenEnds(values)[0] * of.scale : 0, left = chosen.some((i) => !Number.isFinite(requests[metric][i]));
+        if (left) note.textContent += ' Requests without that time stand at the foot of the chart.';
         chart.draw({
             title: `Requests: ${of.label}`,
             x: {label: 'arrival (s)'},
@@ -126,18 +162,24 @@ function showRequests() {
             zero: true,
             height: 300,
             onPick: chooseRequest,
-            series: [{
-                name: 'requests',
-                style: 0,
-                dots: true,
-                small: true,
-                points: chosen.map((i) => ({
-                                       x: requests.arrival_s[i],
-                                       y: requests[metric][i] * of.scale,
-                                       pick: i,
-                                       text: requestText(requests, i, metric)
-                                   }))
-            }]
+            series: STATUS_STYLES
+                        .map((style, status) => ({
+                                 name: statusNames(here().run)[status],
+                                 style,
+                                 hollow: status === HOLLOW_STATUS,
+                                 dots: true,
+                                 small: status === FINISHED,
+                                 points: inStatus(status).map((i) => ({
+                                                                  x: requests.arrival_s[i],
+                                                                  y: Number.isFinite(requests[metric][i]) ?
+                                                                      requests[metric][i] * of.scale :
+                                                                      Number.isFinite(floor) ? floor : 0.1,
+                                                                  hollow: status === HOLLOW_STATUS,
+                                                                  pick: i,
+                                                                  text: requestText(requests, i, metric)
+                                                              }))
+                             }))
+                        .filter((series) => series.points.length)
         });
     };
     const id = el('input', {
@@ -170,7 +212,9 @@ function showRequests() {
               {for: 'request-id'
               },
               'request', id)),
-        holder, life);
+        boxes, holder, life);
+    const showBoxes = () => boxes.replaceChildren(...statusBoxes(() => tell('window')));
+    whenChanged('point', showBoxes);
     whenChanged('window', draw);
     whenChanged('request', () => {
         life.replaceChildren(

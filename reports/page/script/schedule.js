@@ -73,9 +73,13 @@ class Schedule {
 
     line(point, requests, i, y, from, to, toX) {
         const id = requests.request_id[i],
-              spans = Number.isFinite(requests.e2e_s[i]) ?
-            lifeSpans(requests, i) :
-            [[requests.arrival_s[i], to, 'var(--wait)', statusOf(requests, i)]];
+              spans = lifeSpans(requests, i), left = requests.status[i] !== FINISHED,
+              last = Math.max(requests.arrival_s[i], ...spans.map(([, end]) => end));
+        /* When it left is not known, only up to when something is. */
+        const end = left && last >= from && last <= to ?
+            [svg('g', {}, mark(STATUS_STYLES[requests.status[i]], toX(last) + 5, y + 7, 4, requests.status[i] === HOLLOW_STATUS),
+                 svg('title', {}, statusOf(requests, i)))] :
+            [];
         const bars = spans.filter(([start, end]) => end >= from && start <= to)
                          .map(
                              ([start, end, fillWith, text]) =>
@@ -95,7 +99,7 @@ class Schedule {
             'g', {
                 tabindex: 0,
                 role: 'button',
-                'aria-label': `request ${id}: ${
+                'aria-label': `request ${id}, ${statusOf(requests, i)}: ${
                     spans.map(([start, end, , text]) => `${text} ${seconds(end - start)}`).join(', ')}`,
                 style: 'cursor: pointer',
                 onclick: choose,
@@ -106,7 +110,7 @@ class Schedule {
                     }
                 }
             },
-            svg('text', {x: MARGIN.left - 6, y: y + 11, 'text-anchor': 'end'}, `${id}`), bars,
+            svg('text', {x: MARGIN.left - 6, y: y + 11, 'text-anchor': 'end'}, `${id}`), bars, end,
             this.workMarks(point, from, to, toX, y, id));
     }
 

@@ -5,6 +5,7 @@ const state = {
     point: 0,      /* of `points` */
     window: null,  /* [from, to] in seconds; null: all of the run */
     request: null, /* row of the point's requests */
+    hidden: new Set(), /* statuses of requests that are not shown */
     listeners: {point: [], window: [], request: []},
 };
 

@@ -53,6 +53,8 @@ const FIRST_COLUMNS = [
     'requests', 'finished', 'request_throughput_rps', 'output_throughput_tok_per_s', 'mean_ttft_s', 'p99_ttft_s',
     'mean_tpot_s', 'p99_itl_s', 'mean_e2e_s', 'p99_e2e_s', 'goodput_rps', 'attainment_frac', 'preemptions'
 ];
+/* Shown where a request of the study has left so. */
+const LEFT_COLUMNS = ['rejected', 'failed', 'aborted', 'timed_out', 'shed'];
 const TEXTS = ['error', 'assumed', 'saturated'];
 
 function metricColumns() {
@@ -87,9 +89,11 @@ function showSummary() {
             row.cells.error           ? 'failed' :
                                         ''
     };
+    const some = LEFT_COLUMNS.filter((name) => rows.some((row) => row.cells[name] > 0));
+    const first = FIRST_COLUMNS.flatMap((name) => name === 'finished' ? [name, ...some] : [name]);
     const columnsFor = (all) =>
         [point,
-         ...(all ? metricColumns() : FIRST_COLUMNS.filter((name) => metricColumns().includes(name))).map(metricColumn),
+         ...(all ? metricColumns() : first.filter((name) => metricColumns().includes(name))).map(metricColumn),
          saturated];
     section(
         'summary', 'Summary',
