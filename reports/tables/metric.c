@@ -10,34 +10,36 @@ static const struct {
     const char *column, *label, *unit;
     double scale;
     int better;
+    const char *in_words, *unit_in_words; /* NULL: label, unit */
 } known[] = {
-    {"requests", "requests", "", 1, 0},
-    {"finished", "finished", "", 1, 1},
-    {"rejected", "rejected", "", 1, -1},
-    {"failed", "failed", "", 1, -1},
-    {"aborted", "aborted", "", 1, -1},
-    {"timed_out", "timed out", "", 1, -1},
-    {"shed", "shed", "", 1, -1},
-    {"wasted_tokens", "wasted tokens", "", 1, -1},
-    {"wasted_frac", "wasted tokens", "%", 100, -1},
-    {"duration_s", "duration", "s", 1, 0},
-    {"request_throughput_rps", "requests", "req/s", 1, 1},
-    {"output_throughput_tok_per_s", "output", "tok/s", 1, 1},
-    {"total_throughput_tok_per_s", "prompt and output", "tok/s", 1, 1},
-    {"goodput_rps", "goodput", "req/s", 1, 1},
-    {"attainment_frac", "SLO attainment", "%", 100, 1},
-    {"preemptions", "preemptions", "", 1, -1},
-    {"swap_outs", "swap-outs", "", 1, -1},
-    {"steps", "steps", "", 1, 0},
-    {"mean_batch_seqs", "mean batch", "seqs", 1, 0},
-    {"kv_token_frac", "K/V holds tokens", "%", 100, 0},
-    {"kv_reserved_frac", "K/V reserved", "%", 100, 0},
-    {"kv_internal_frac", "K/V internal waste", "%", 100, 0},
-    {"kv_external_frac", "K/V external", "%", 100, 0},
-    {"kv_shared_frac", "K/V saved by sharing", "%", 100, 0},
-    {"cached_prompt_frac", "prompts from cache", "%", 100, 0},
-    {"warmup_requests", "warm-up", "requests", 1, 0},
-    {"warmup_s", "warm-up", "s", 1, 0},
+    {"requests", "requests", "", 1, 0, NULL, NULL},
+    {"finished", "finished", "", 1, 1, NULL, NULL},
+    {"rejected", "rejected", "", 1, -1, NULL, NULL},
+    {"failed", "failed", "", 1, -1, NULL, NULL},
+    {"aborted", "aborted", "", 1, -1, NULL, NULL},
+    {"timed_out", "timed out", "", 1, -1, NULL, NULL},
+    {"shed", "shed", "", 1, -1, NULL, NULL},
+    {"wasted_tokens", "wasted tokens", "", 1, -1, NULL, NULL},
+    {"wasted_frac", "wasted tokens", "%", 100, -1, "wasted", "% of the computed tokens"},
+    {"duration_s", "duration", "s", 1, 0, NULL, NULL},
+    {"request_throughput_rps", "requests", "req/s", 1, 1, "request throughput", NULL},
+    {"output_throughput_tok_per_s", "output", "tok/s", 1, 1, "output throughput", NULL},
+    {"total_throughput_tok_per_s", "prompt and output", "tok/s", 1, 1, "total throughput", NULL},
+    {"goodput_rps", "goodput", "req/s", 1, 1, NULL, NULL},
+    {"attainment_frac", "SLO attainment", "%", 100, 1, NULL, NULL},
+    {"preemptions", "preemptions", "", 1, -1, NULL, NULL},
+    {"swap_outs", "swap-outs", "", 1, -1, NULL, NULL},
+    {"steps", "steps", "", 1, 0, NULL, NULL},
+    {"mean_batch_seqs", "mean batch", "seqs", 1, 0, NULL, NULL},
+    {"kv_token_frac", "K/V holds tokens", "%", 100, 0, "KV holds tokens", "% of the pool"},
+    {"kv_reserved_frac", "K/V reserved", "%", 100, 0, "KV reserved", NULL},
+    {"kv_internal_frac", "K/V internal waste", "%", 100, 0, "KV internal waste", NULL},
+    {"kv_external_frac", "K/V external", "%", 100, 0, "KV external", NULL},
+    {"kv_shared_frac", "K/V saved by sharing", "%", 100, 0, "KV saved by sharing",
+     "% of the blocks"},
+    {"cached_prompt_frac", "prompts from cache", "%", 100, 0, NULL, "% of their tokens"},
+    {"warmup_requests", "warm-up", "requests", 1, 0, NULL, NULL},
+    {"warmup_s", "warm-up", "s", 1, 0, NULL, NULL},
 };
 
 static const struct {
@@ -61,19 +63,24 @@ static bool is_statistic(const char *word, size_t n_chars)
 
 struct metric metric_of(const char *column)
 {
-    struct metric metric = {.unit = "", .scale = 1};
+    struct metric metric = {.unit = "", .in_words = "", .unit_in_words = "", .scale = 1};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(known[i].column, column) == 0) {
             metric = (struct metric){
                 .unit = known[i].unit, .scale = known[i].scale, .better = known[i].better};
+            metric.in_words = known[i].in_words ? known[i].in_words : known[i].label;
+            metric.unit_in_words = known[i].unit_in_words ? known[i].unit_in_words : metric.unit;
             snprintf(metric.label, sizeof metric.label, "%s", known[i].label);
             return metric;
         }
     const size_t n_chars = strcspn(column, "_");
     for (size_t i = 0; column[n_chars] && i < sizeof latencies / sizeof *latencies; i++)
         if (is_statistic(column, n_chars) && strcmp(column + n_chars + 1, latencies[i].name) == 0) {
-            metric = (struct metric){
-                .unit = latencies[i].unit, .scale = latencies[i].scale, .better = -1};
+            metric = (struct metric){.unit = latencies[i].unit,
+                                     .in_words = latencies[i].label,
+                                     .unit_in_words = latencies[i].unit,
+                                     .scale = latencies[i].scale,
+                                     .better = -1};
             snprintf(metric.label, sizeof metric.label, "%s, %.*s", latencies[i].label,
                      (int)n_chars, column);
             return metric;

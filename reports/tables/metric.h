@@ -5,10 +5,12 @@
 #include <stdbool.h>
 
 struct metric {
-    char label[64];   /* "TTFT, p99" */
-    const char *unit; /* "ms"; empty: none */
-    double scale;     /* the column's value times this is in that unit */
-    int better;       /* 1: more is better, -1: less, 0: neither */
+    char label[64];                       /* "TTFT, p99" */
+    const char *unit;                     /* "ms"; empty: none */
+    const char *in_words, *unit_in_words; /* the same for a line of its own: "output throughput";
+                                           * "% of the pool" */
+    double scale;                         /* the column's value times this is in that unit */
+    int better;                           /* 1: more is better, -1: less, 0: neither */
 };
 
 /* Of a column's name, such as "p99_ttft_s". */

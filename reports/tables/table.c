@@ -6,6 +6,7 @@
 #include "inflight/minmax.h"
 #include "inflight/report.h"
 #include "tables/columns.h"
+#include "tables/metric.h"
 
 #define LINE_CHARS 110
 #define METRIC_CHARS 75 /* width of the metrics of a row; the keys share the rest */
@@ -191,80 +192,79 @@ static int put_sweep(const struct table *table, struct ifl_error *error)
 
 /* ---- one point: a line a metric ---- */
 
-static void put_line(FILE *out, const char *name, int decimals, double value, const char *unit)
+enum when { ALWAYS, UNLESS_ZERO };
+
+static double number_of(const struct ifl_summary *summary, const struct column *column)
 {
+    const char *at = (const char *)summary + column->offset;
+    return column->type == COLUMN_COUNT ? (double)*(const uint64_t *)at : *(const double *)at;
+}
+
+/* The columns of summary.csv in lines of their own, in this order. */
+static const struct line {
+    const char *column;
+    int decimals;
+    enum when when;
+} counts[] = {{"requests", 0, ALWAYS},
+              {"finished", 0, ALWAYS},
+              {"rejected", 0, UNLESS_ZERO},
+              {"failed", 0, UNLESS_ZERO},
+              {"aborted", 0, UNLESS_ZERO},
+              {"timed_out", 0, UNLESS_ZERO},
+              {"shed", 0, UNLESS_ZERO},
+              {"wasted_frac", 1, UNLESS_ZERO},
+              {"duration_s", 3, ALWAYS},
+              {"request_throughput_rps", 3, ALWAYS},
+              {"output_throughput_tok_per_s", 1, ALWAYS},
+              {"total_throughput_tok_per_s", 1, ALWAYS},
+              {"goodput_rps", 3, ALWAYS},
+              {"attainment_frac", 1, ALWAYS}},
+  memory[] = {{"steps", 0, ALWAYS},
+              {"mean_batch_seqs", 2, ALWAYS},
+              {"preemptions", 0, ALWAYS},
+              {"swap_outs", 0, ALWAYS},
+              {"kv_token_frac", 1, ALWAYS},
+              {"kv_reserved_frac", 1, ALWAYS},
+              {"kv_internal_frac", 1, ALWAYS},
+              {"kv_external_frac", 1, ALWAYS},
+              {"cached_prompt_frac", 1, UNLESS_ZERO},
+              {"kv_shared_frac", 1, UNLESS_ZERO}};
+
+static void put_line(FILE *out, const struct line *line, const struct ifl_summary *summary)
+{
+    size_t c = 0;
+    while (c < n_summary_columns && strcmp(summary_columns[c].name, line->column) != 0)
+        c++;
+    ifl_require(c < n_summary_columns);
+    const struct metric metric = metric_of(line->column);
+    const double value = number_of(summary, &summary_columns[c]) * metric.scale;
+    if (line->when == UNLESS_ZERO && !(value > 0))
+        return;
     if (isnan(value))
-        fprintf(out, "%-20s %12s\n", name, "-");
+        fprintf(out, "%-20s %12s\n", metric.in_words, "-");
     else
-        fprintf(out, "%-20s %12.*f %s\n", name, decimals, value, unit);
+        fprintf(out, "%-20s %12.*f%s%s\n", metric.in_words, line->decimals, value,
+                *metric.unit_in_words ? " " : "", metric.unit_in_words);
 }
 
-static void put_count(FILE *out, const char *name, uint64_t count)
+static void put_latency(FILE *out, const char *column, const struct ifl_quantiles *of)
 {
-    fprintf(out, "%-20s %12llu\n", name, (unsigned long long)count);
-}
-
-static void put_latency(FILE *out, const char *name, const struct ifl_quantiles *of, double scale,
-                        const char *unit)
-{
+    const struct metric metric = metric_of(column);
     const double values[] = {of->mean, of->p50, of->p90, of->p95, of->p99};
-    fprintf(out, "%-20s", name);
+    fprintf(out, "%-20s", metric.in_words);
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        put_number(out, i ? 10 : 12, 3, values[i] * scale);
-    fprintf(out, " %s\n", unit);
-}
-
-static void put_counts(FILE *out, const struct ifl_summary *s)
-{
-    put_count(out, "requests", s->n_requests);
-    put_count(out, "finished", s->n_finished);
-    if (s->n_rejected)
-        put_count(out, "rejected", s->n_rejected);
-    if (s->n_failed)
-        put_count(out, "failed", s->n_failed);
-    if (s->n_aborted)
-        put_count(out, "aborted", s->n_aborted);
-    if (s->n_timed_out)
-        put_count(out, "timed out", s->n_timed_out);
-    if (s->n_shed)
-        put_count(out, "shed", s->n_shed);
-    if (s->wasted_tokens)
-        put_line(out, "wasted", 1, s->wasted_frac * 100, "% of the computed tokens");
-    put_line(out, "duration", 3, s->duration_s, "s");
-    put_line(out, "request throughput", 3, s->request_throughput_rps, "req/s");
-    put_line(out, "output throughput", 1, s->output_throughput_tok_per_s, "tok/s");
-    put_line(out, "total throughput", 1, s->total_throughput_tok_per_s, "tok/s");
-    put_line(out, "goodput", 3, s->goodput_rps, "req/s");
-    put_line(out, "SLO attainment", 1, s->attainment_frac * 100, "%");
+        put_number(out, i ? 10 : 12, 3, values[i] * metric.scale);
+    fprintf(out, " %s\n", metric.unit_in_words);
 }
 
 static void put_latencies(FILE *out, const struct ifl_summary *s)
 {
     fprintf(out, "\n%-20s %12s %10s %10s %10s %10s\n", "", "mean", "p50", "p90", "p95", "p99");
-    put_latency(out, "TTFT", &s->ttft_s, 1, "s");
-    put_latency(out, "TPOT", &s->tpot_s, 1e3, "ms");
-    put_latency(out, "ITL", &s->itl_s, 1e3, "ms");
-    put_latency(out, "end to end", &s->e2e_s, 1, "s");
-    put_latency(out, "normalized latency", &s->normalized_latency_s, 1e3, "ms/tok");
-}
-
-static void put_memory(FILE *out, const struct ifl_summary *s)
-{
-    fputc('\n', out);
-    put_count(out, "steps", s->n_steps);
-    put_line(out, "mean batch", 2, s->mean_batch, "seqs");
-    put_count(out, "preemptions", s->preemptions);
-    put_count(out, "swap-outs", s->swap_outs);
-    put_line(out, "KV holds tokens", 1, s->kv_token_frac * 100, "% of the pool");
-    put_line(out, "KV reserved", 1, s->kv_reserved_frac * 100, "%");
-    put_line(out, "KV internal waste", 1, s->kv_internal_frac * 100, "%");
-    put_line(out, "KV external", 1, s->kv_external_frac * 100, "%");
-    if (s->cached_prompt_frac > 0)
-        put_line(out, "prompts from cache", 1, s->cached_prompt_frac * 100, "% of their tokens");
-    if (s->kv_shared_frac > 0)
-        put_line(out, "KV saved by sharing", 1, s->kv_shared_frac * 100, "% of the blocks");
-    if (s->saturated)
-        fprintf(out, "\n%s\n", saturated_note);
+    put_latency(out, "mean_ttft_s", &s->ttft_s);
+    put_latency(out, "mean_tpot_s", &s->tpot_s);
+    put_latency(out, "mean_itl_s", &s->itl_s);
+    put_latency(out, "mean_e2e_s", &s->e2e_s);
+    put_latency(out, "mean_normalized_latency_s", &s->normalized_latency_s);
 }
 
 static int put_single(FILE *out, const struct ifl_points *points, struct ifl_error *error)
@@ -272,9 +272,14 @@ static int put_single(FILE *out, const struct ifl_points *points, struct ifl_err
     struct ifl_summary summary;
     if (points->at(points->context, 0, NULL, &summary, error))
         return error->code;
-    put_counts(out, &summary);
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+        put_line(out, &counts[i], &summary);
     put_latencies(out, &summary);
-    put_memory(out, &summary);
+    fputc('\n', out);
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++)
+        put_line(out, &memory[i], &summary);
+    if (summary.saturated)
+        fprintf(out, "\n%s\n", saturated_note);
     struct assumptions assumptions = {.n = 0};
     collect(&assumptions, summary.assumed);
     put_assumptions(out, &assumptions);
