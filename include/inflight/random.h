@@ -11,24 +11,25 @@
 /* Purpose: what is drawn; then what `request` and `index` of the key are. The numbers are part of
  * every result, so none may change. */
 enum ifl_purpose {
-    IFL_DRAW_ARRIVAL = 1,        /* gap before an arrival: row */
-    IFL_DRAW_PROMPT = 2,         /* its prompt's length: row */
-    IFL_DRAW_OUTPUT = 3,         /* its output's length: row */
-    IFL_DRAW_SHUFFLE = 4,        /* rows of a trace: place */
-    IFL_DRAW_POLICY = 5,         /* what a module asks for: serial, the module's own */
-    IFL_DRAW_WEIGHT = 6,         /* random weights of an engine: role, element */
-    IFL_DRAW_TOKEN = 7,          /* token of a prompt: serial, position */
-    IFL_DRAW_PREFIX_TOKEN = 8,   /* token of a prefix group's stream: group, position */
-    IFL_DRAW_ROUTE = 9,          /* for a router: serial, the router's index */
-    IFL_DRAW_HASHED_TOKEN = 10,  /* token under a hash id of the trace: id, place below it */
-    IFL_DRAW_PREDICTION = 11,    /* error of a predicted length: request_id, which draw */
-    IFL_DRAW_SAMPLED_TOKEN = 12, /* first token of a further sample: serial, sequence */
-    IFL_DRAW_BEAM = 13,          /* which beam goes on from which: serial, token and beam */
-    IFL_DRAW_PATIENCE = 14,      /* how long a client waits: request_id */
-    IFL_DRAW_BACKOFF = 15,       /* before a client tries again: request_id, attempt */
-    IFL_DRAW_STEP_NOISE = 28,    /* factor of a step's duration: step, replica */
-    IFL_DRAW_TRIAL = 29,         /* shift of a stamp in a trial flight: row, flight */
-    IFL_DRAW_ENSEMBLE = 30,      /* a fitted number, from what its fit leaves open: member, which */
+    IFL_DRAW_ARRIVAL = 1,         /* gap before an arrival: row */
+    IFL_DRAW_PROMPT = 2,          /* its prompt's length: row */
+    IFL_DRAW_OUTPUT = 3,          /* its output's length: row */
+    IFL_DRAW_SHUFFLE = 4,         /* rows of a trace: place */
+    IFL_DRAW_POLICY = 5,          /* what a module asks for: serial, the module's own */
+    IFL_DRAW_WEIGHT = 6,          /* random weights of an engine: role, element */
+    IFL_DRAW_TOKEN = 7,           /* token of a prompt: serial, position */
+    IFL_DRAW_PREFIX_TOKEN = 8,    /* token of a prefix group's stream: group, position */
+    IFL_DRAW_ROUTE = 9,           /* for a router: serial, the router's index */
+    IFL_DRAW_HASHED_TOKEN = 10,   /* token under a hash id of the trace: id, place below it */
+    IFL_DRAW_PREDICTION = 11,     /* error of a predicted length: request_id, which draw */
+    IFL_DRAW_SAMPLED_TOKEN = 12,  /* first token of a further sample: serial, sequence */
+    IFL_DRAW_BEAM = 13,           /* which beam goes on from which: serial, token and beam */
+    IFL_DRAW_PATIENCE = 14,       /* how long a client waits: request_id */
+    IFL_DRAW_BACKOFF = 15,        /* before a client tries again: request_id, attempt */
+    IFL_DRAW_REPEATED_TOKEN = 16, /* token of a prompt that is sent again: its number, position */
+    IFL_DRAW_STEP_NOISE = 28,     /* factor of a step's duration: step, replica */
+    IFL_DRAW_TRIAL = 29,          /* shift of a stamp in a trial flight: row, flight */
+    IFL_DRAW_ENSEMBLE = 30, /* a fitted number, from what its fit leaves open: member, which */
 };
 
 /* A bijection of 64-bit numbers; each bit of the result depends on all bits of x. */

@@ -56,6 +56,7 @@ struct ifl_request_record {
     /* that were computed for a request which was not answered; those that preemptions had dropped
      * before are not counted */
     int32_t wasted_tokens;
+    bool is_retry; /* of a request that was sent before */
     enum ifl_status status;
 };
 
@@ -252,6 +253,10 @@ struct ifl_summary {
     uint64_t n_aborted, n_timed_out, n_shed;
     uint64_t wasted_tokens; /* computed for requests that were not answered, see the record */
     double wasted_frac;     /* of the tokens computed for all requests */
+    /* Requests that repeat others, and all requests per request that repeats none; 0 and 1 where
+     * none does, and then no file names them. */
+    uint64_t n_retries;
+    double retry_amplification;
     char error[256]; /* why the point failed, empty if it did not; if it did, nothing else is set */
     /* Assumptions in the simulated durations that replace a measurement; the recorder leaves it
      * empty. */

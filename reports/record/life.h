@@ -18,6 +18,7 @@ struct rare {
     int64_t stalled_ns, stalled_prefill_ns;
     int64_t ttft_slo_ns, tpot_slo_ns; /* that it was held to; IFL_NEVER: to none */
     int32_t cached_tokens, preemptions, swap_outs, wasted_tokens;
+    bool is_retry;
 };
 
 struct life {

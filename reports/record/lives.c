@@ -39,7 +39,8 @@ static const struct rare *keep_rare(struct lives *lives, const struct ifl_reques
     static const struct rare none = {.ttft_slo_ns = IFL_NEVER, .tpot_slo_ns = IFL_NEVER};
     if (record->stalled_ns == 0 && record->ttft_slo_ns == IFL_NEVER &&
         record->tpot_slo_ns == IFL_NEVER && record->cached_tokens == 0 &&
-        record->preemptions == 0 && record->swap_outs == 0 && record->wasted_tokens == 0)
+        record->preemptions == 0 && record->swap_outs == 0 && record->wasted_tokens == 0 &&
+        !record->is_retry)
         return &none;
     struct rare *rare = &lives->rares[lives->n_rares++];
     *rare = (struct rare){.stalled_ns = record->stalled_ns,
@@ -49,7 +50,8 @@ static const struct rare *keep_rare(struct lives *lives, const struct ifl_reques
                           .cached_tokens = record->cached_tokens,
                           .preemptions = record->preemptions,
                           .swap_outs = record->swap_outs,
-                          .wasted_tokens = record->wasted_tokens};
+                          .wasted_tokens = record->wasted_tokens,
+                          .is_retry = record->is_retry};
     return rare;
 }
 

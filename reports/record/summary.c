@@ -64,6 +64,8 @@ static void count_requests(const struct summary_input *input, struct ifl_summary
     summary->wasted_frac =
         ratio((double)tally->wasted_tokens, (double)(tally->wasted_tokens + tally->prompt_tokens +
                                                      tally->output_tokens - tally->cached_tokens));
+    summary->n_retries = tally->n_retries;
+    summary->retry_amplification = ratio((double)tally->n, (double)(tally->n - tally->n_retries));
     summary->preemptions = tally->preemptions;
     summary->swap_outs = tally->swap_outs;
     summary->duration_s = duration_s;

@@ -35,6 +35,7 @@ void tally_life(struct tally *tally, const struct life *life)
     if (tally->n++ == 0)
         tally->first_arrival_ns = life->arrival_ns;
     tally->n_of[life->status]++;
+    tally->n_retries += life->rare->is_retry;
     tally->wasted_tokens += life->rare->wasted_tokens;
     tally->preemptions += (uint64_t)life->rare->preemptions;
     tally->swap_outs += (uint64_t)life->rare->swap_outs;

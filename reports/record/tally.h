@@ -28,7 +28,7 @@ struct samples {
 struct tally {
     struct samples of[N_LATENCIES]; /* of finished requests, where defined */
     int64_t *ns;                    /* owned: memory of all samples */
-    uint64_t n, n_of[IFL_N_STATUSES], n_meeting_slos;
+    uint64_t n, n_of[IFL_N_STATUSES], n_meeting_slos, n_retries;
     int64_t wasted_tokens;
     uint64_t preemptions, swap_outs;
     int64_t prompt_tokens, cached_tokens, output_tokens; /* of finished requests */

@@ -59,9 +59,11 @@ const struct column summary_columns[] = {
     COUNT("shed", n_shed),
     COUNT("wasted_tokens", wasted_tokens),
     REAL("wasted_frac", wasted_frac),
+    COUNT("retries", n_retries),
+    REAL("retry_amplification", retry_amplification),
 };
 
-enum { N_OF_EARLY_LEAVERS = 5 };
+enum { N_OF_RETRIES = 2, N_OF_EARLY_LEAVERS = 5 + N_OF_RETRIES };
 const size_t n_summary_columns = sizeof summary_columns / sizeof *summary_columns;
 const size_t n_common_columns =
     sizeof summary_columns / sizeof *summary_columns - N_OF_EARLY_LEAVERS;
@@ -90,20 +92,23 @@ char *column_put(char *at, const struct column *column, const struct ifl_summary
 
 size_t summary_columns_of(const struct ifl_summary *summary)
 {
-    return summary->n_aborted + summary->n_timed_out + summary->n_shed > 0 ? n_summary_columns
-                                                                           : n_common_columns;
+    if (summary->n_retries > 0)
+        return n_summary_columns;
+    return summary->n_aborted + summary->n_timed_out + summary->n_shed > 0
+               ? n_summary_columns - N_OF_RETRIES
+               : n_common_columns;
 }
 
 int summary_columns_of_points(const struct ifl_points *points, size_t *n, struct ifl_error *error)
 {
     *n = n_common_columns;
-    for (size_t i = 0; i < points->n_points && *n == n_common_columns; i++) {
+    for (size_t i = 0; i < points->n_points && *n < n_summary_columns; i++) {
         struct ifl_summary summary;
         const int rc = points->at(points->context, i, NULL, &summary, error);
         if (rc < 0)
             return rc;
-        if (!summary.error[0])
-            *n = summary_columns_of(&summary);
+        const size_t n_of_point = summary.error[0] ? 0 : summary_columns_of(&summary);
+        *n = n_of_point > *n ? n_of_point : *n;
     }
     return 0;
 }

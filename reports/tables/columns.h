@@ -21,8 +21,8 @@ static inline bool column_is_number(const struct column *column)
 
 extern const struct column summary_columns[];
 extern const size_t n_summary_columns;
-/* The leading columns, which every file has. The others count requests that left early, and stand
- * in files of runs in which some did. */
+/* The leading columns, which every file has. The others count requests that left early, then
+ * retries, and stand in files of runs in which there were some. */
 extern const size_t n_common_columns;
 
 /* Writes the number or flag of the column and a comma, as the functions of row.h do; it takes up to

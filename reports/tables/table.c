@@ -213,6 +213,7 @@ static const struct line {
               {"timed_out", 0, UNLESS_ZERO},
               {"shed", 0, UNLESS_ZERO},
               {"wasted_frac", 1, UNLESS_ZERO},
+              {"retries", 0, UNLESS_ZERO},
               {"duration_s", 3, ALWAYS},
               {"request_throughput_rps", 3, ALWAYS},
               {"output_throughput_tok_per_s", 1, ALWAYS},

@@ -99,6 +99,7 @@ void live_describe(struct live_request *r, const struct arrival *a)
     r->cut = a->cut;
     r->stream_tokens = a->stream_tokens;
     r->named_tokens = a->named_tokens;
+    r->repeats = a->repeats;
     r->sent_ns = a->sent_ns;
     r->note = a->note;
     r->first_scheduled_ns = r->pub.first_token_ns = IFL_NEVER;

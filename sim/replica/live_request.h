@@ -48,6 +48,8 @@ struct live_request {
     int32_t n_output;      /* the true output length */
     int32_t stream_tokens; /* leading tokens, answer included, that are its prefix group's stream */
     int32_t named_tokens;  /* leading tokens, answer included, that its hash ids stand for */
+    /* Requests with the same number above 0 have the same prompt: one is the retry of the other. */
+    uint64_t repeats;
     int32_t cap_blocks;
     uint32_t *blocks; /* device blocks while RUNNING, host blocks while SWAPPED, those of its hit
                          while WAITING; in tallied pools only the names that the cache has for them,
@@ -107,6 +109,7 @@ struct arrival {
     int32_t n_prompt, n_output, n_predicted;
     bool cut; /* the answer goes on behind n_output tokens, for which the client does not wait */
     int32_t stream_tokens, named_tokens;
+    uint64_t repeats; /* as in struct live_request */
     struct ifl_attributes said;
     const uint64_t *hash_ids; /* of its blocks, borrowed from the trace, or NULL */
     int32_t n_hash_ids, hash_id_tokens;

@@ -28,6 +28,7 @@ IFL_HOT int loop_report_gone(struct loop *loop, struct replica *replica, struct 
             flight->executor->forget(flight->executor_self, r->pub.serial);
         replica_report(replica, r, &record);
         record.request_id = workload_id(flight->workload, r->row, r->attempt);
+        record.is_retry = workload_is_retry(flight->workload, r->row, r->attempt);
         workload_deliver(flight->workload, &record);
         rc = ifl_record_request(flight->recorder, &record, error);
         if (rc == 0)

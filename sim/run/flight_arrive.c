@@ -77,6 +77,7 @@ int loop_turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
         .tpot_slo_ns = a->said.tpot_slo_ns,
         .prompt_tokens = a->n_prompt,
         .replica = flight->pools[0].name ? -1 : 0,
+        .is_retry = workload_is_retry(flight->workload, a->row, a->attempt),
         .status = status,
     };
     loop_count_ended(loop, 1);

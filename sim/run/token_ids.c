@@ -33,6 +33,8 @@ static uint64_t draw_of_prompt(const struct token_ids *ids, const struct token_o
     if (i < (uint32_t)owner->named_tokens)
         return ifl_draw(ids->seed, IFL_DRAW_HASHED_TOKEN, owner->hash_ids[i / id_tokens],
                         i % id_tokens);
+    if (owner->repeats > 0)
+        return ifl_draw(ids->seed, IFL_DRAW_REPEATED_TOKEN, owner->repeats, i);
     return ifl_draw(ids->seed, IFL_DRAW_TOKEN, owner->serial, i);
 }
 

@@ -4,6 +4,7 @@
  * i. Requests that share a prefix share its tokens:
  * - The first stream_tokens are drawn from the stream of the prefix group.
  * - Tokens for which the trace has hash ids are drawn from those.
+ * - Prompts that are sent again are drawn from a number that they share.
  * - An answer that the next turn repeats is drawn in the same way. What the engine generates there
  *   is ignored, so that both turns have the same tokens.
  *
@@ -35,6 +36,7 @@ struct token_owner { /* a copy of what is needed of a request, which may change 
     uint64_t serial;
     int32_t seq, n_seqs; /* of its group; sequences in it */
     int32_t n_prompt;
+    uint64_t repeats; /* of struct live_request */
     uint32_t prefix_group;
     int32_t stream_tokens; /* leading tokens, answer included, that are the group's stream */
     const uint64_t *hash_ids;

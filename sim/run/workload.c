@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "inflight/minmax.h"
+#include "run/retries.h"
 
 /* The row before each in its session, as row + 1; 0 for none. The caller frees it. */
 static uint32_t *rows_before(const struct ifl_trace *trace)
@@ -129,6 +130,9 @@ int workload_create(struct workload *workload, const struct ifl_trace *trace, in
     workload->next_held = workload->limit;
     if (trace->session && follow_sessions(workload) < 0)
         return ifl_fail_nomem(error);
+    if (trace->retry_of &&
+        retries_find(trace, &workload->first_sent, &workload->repeats, error) < 0)
+        return error->code;
     look_upstream(workload);
     workload->next_ns = next_sent_ns(workload);
     return 0;
@@ -136,6 +140,8 @@ int workload_create(struct workload *workload, const struct ifl_trace *trace, in
 
 void workload_destroy(struct workload *workload)
 {
+    free(workload->repeats);
+    free(workload->first_sent);
     free(workload->repeated_by);
     free(workload->next_turn);
     free(workload->waits);
@@ -185,6 +191,20 @@ static void name_tokens(const struct workload *workload, size_t row, struct arri
         by_group ? smaller(trace->prefix_tokens[last], n_said) : a->said.prefix_tokens;
 }
 
+/* Of a client that may try again, all attempts are at one row. */
+static uint64_t repeats_of(const struct workload *workload, size_t row)
+{
+    const uint64_t repeats = workload->repeats ? workload->repeats[row] : 0;
+    return repeats == 0 && workload->retries.most > 0 ? (uint64_t)row + 1 : repeats;
+}
+
+/* A retry has the prefix group of the row that it repeats. */
+static void take_prompt(const struct ifl_trace *trace, size_t from, struct arrival *a)
+{
+    a->said.prefix_group = trace->prefix_group ? trace->prefix_group[from] : 0;
+    a->said.prefix_tokens = trace->prefix_tokens ? trace->prefix_tokens[from] : 0;
+}
+
 static void describe(const struct workload *workload, size_t row, struct arrival *a)
 {
     const struct ifl_trace *trace = workload->trace;
@@ -193,9 +213,13 @@ static void describe(const struct workload *workload, size_t row, struct arrival
     a->n_prompt = trace->n_prompt[row];
     a->n_output = trace->n_output[row];
     if (workload->says_more) {
+        const size_t first = workload->first_sent ? workload->first_sent[row] : row;
         ifl_trace_attributes_of(trace, row, &a->said);
-        name_tokens(workload, row, a);
+        if (first != row)
+            take_prompt(trace, first, a);
+        name_tokens(workload, first, a);
     }
+    a->repeats = repeats_of(workload, row);
     if (a->said.abort_ns == IFL_NEVER && workload->patience.process != PATIENCE_NONE)
         a->said.abort_ns = patience_ns(&workload->patience, ifl_trace_id(trace, row));
     const bool declared = a->said.max_tokens > 0;

@@ -8,6 +8,9 @@
  * comes to the router and the engine as it leaves it, so that one with a short prompt may overtake
  * another. Clients have their tokens later than the engine, too, and count from then.
  *
+ * A row may repeat another one (retry_of): it arrives as any row does, with the prompt of that row.
+ * Requests that their clients send again (workload_retry) are no rows of their own.
+ *
  * What a turn's answer has in common with the next turn's prompt is found here, too. */
 #ifndef SIM_RUN_WORKLOAD_H
 #define SIM_RUN_WORKLOAD_H
@@ -32,6 +35,8 @@ struct workload {
     size_t next, limit;   /* rows [next, limit) stream by their stamps */
     size_t next_held;     /* closed loop: rows [next_held, n) have not arrived */
     bool closed;
+    uint64_t *repeats;     /* [n] of struct live_request, for the trace's retries; or NULL */
+    uint32_t *first_sent;  /* [n] the row that the row's retries repeat, itself without; or NULL */
     uint32_t *repeated_by; /* [n] row + 1 of the turn that repeats the row's answer, or NULL */
     uint32_t *next_turn;   /* [n] row + 1 of the turn that waits for the row, or NULL */
     bool *waits;           /* [n] the row waits for its previous turn */
@@ -48,7 +53,8 @@ struct workload {
     uint64_t n_sent;            /* requests that went into it */
 };
 
-/* The trace is borrowed and must be sorted by arrival. concurrency 0: not closed. */
+/* The trace is borrowed and must be sorted by arrival. concurrency 0: not closed. A retry of itself
+ * and one with another prompt length than its row are IFL_E_INPUT. */
 int workload_create(struct workload *workload, const struct ifl_trace *trace, int32_t concurrency,
                     struct ifl_error *error);
 void workload_destroy(struct workload *workload);
@@ -80,6 +86,11 @@ static inline int64_t workload_next_ns(const struct workload *workload)
 
 /* Takes the request of workload_next_ns. False: its client leaves then, while the request is still
  * in the front end. */
+/* True if that attempt at the row repeats a request that was sent before it. */
+static inline bool workload_is_retry(const struct workload *workload, size_t row, int32_t attempt)
+{
+    return attempt > 0 || (workload->trace->retry_of && workload->trace->retry_of[row] >= 0);
+}
 bool workload_take(struct workload *workload, struct arrival *arrival);
 /* Times of the record that are the engine's become the client's. */
 void workload_deliver(const struct workload *workload, struct ifl_request_record *record);

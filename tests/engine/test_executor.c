@@ -216,3 +216,19 @@ Test(executor, prompts_are_drawn_once_and_shared_by_prefix)
     cr_expect_lt(n_equal, 8, "the rest is each request's own");
     token_ids_destroy(&ids);
 }
+
+Test(executor, retries_have_the_prompt_of_what_they_repeat)
+{
+    const struct token_owner first = {.serial = 0, .n_seqs = 1, .n_prompt = 100, .repeats = 3};
+    const struct token_owner retry = {.serial = 1, .n_seqs = 1, .n_prompt = 100, .repeats = 3};
+    const struct token_owner other = {.serial = 2, .n_seqs = 1, .n_prompt = 100, .repeats = 4};
+    struct token_ids ids;
+    int32_t n_equal = 0;
+    cr_assert_eq(token_ids_create(&ids, 9, 50000, 3), 0);
+    for (int32_t i = 0; i < 100; i++) {
+        cr_expect_eq(token_ids_get(&ids, &first, i), token_ids_get(&ids, &retry, i));
+        n_equal += token_ids_get(&ids, &first, i) == token_ids_get(&ids, &other, i);
+    }
+    cr_expect_lt(n_equal, 5);
+    token_ids_destroy(&ids);
+}

@@ -4,7 +4,7 @@
 #include "inflight/minmax.h"
 #include "inflight/random.h"
 
-enum source { OF_STREAM = 1, OF_TRACE, OF_REQUEST };
+enum source { OF_RETRIES, OF_STREAM, OF_TRACE, OF_REQUEST };
 
 static uint64_t chain(uint64_t before, enum source source, uint64_t of, uint64_t at)
 {
@@ -30,6 +30,8 @@ uint64_t kv_identity(const struct live_request *live, uint64_t before, int32_t b
         return chain(before, OF_STREAM, r->prefix_group, (uint64_t)block);
     if (to <= live->named_tokens)
         return chain_ids(r, before, from, to);
+    if (live->repeats > 0 && to <= r->n_prompt)
+        return chain(before, OF_RETRIES, live->repeats, (uint64_t)block);
     return chain(before, OF_REQUEST, r->serial, (uint64_t)block);
 }
 
@@ -41,7 +43,8 @@ static int64_t id_covered_tokens(const struct ifl_request *r)
 
 int32_t kv_shareable_tokens(const struct live_request *r)
 {
-    return ifl_max(r->named_tokens, r->stream_tokens);
+    const int32_t n_named = ifl_max(r->named_tokens, r->stream_tokens);
+    return r->repeats > 0 ? ifl_max(n_named, r->pub.n_prompt) : n_named;
 }
 
 static int32_t smaller(int64_t a, int64_t b)

@@ -3,6 +3,7 @@
  * A trace tells lengths, not texts, so a token is known by its source:
  *   - below stream_tokens: by its place in the stream of its group;
  *   - below named_tokens: by the trace's hash id that covers it, and its place under that id;
+ *   - any other token of a prompt that is sent again: by its place in it;
  *   - any other token: by its request, and its place in the request.
  * A stream names the first prefix_tokens of a prompt. A stream or hash ids that cover the whole
  * prompt also name the part of the answer that the session's next turn repeats.
