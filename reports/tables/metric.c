@@ -22,7 +22,7 @@ static const struct {
     {"wasted_tokens", "wasted tokens", "", 1, -1, NULL, NULL},
     {"wasted_frac", "wasted tokens", "%", 100, -1, "wasted", "% of the computed tokens"},
     {"retries", "retries", "", 1, -1, NULL, NULL},
-    {"retry_amplification", "requests sent for one", "", 1, -1, NULL, NULL},
+    {"retry_amplification", "requests sent per request", "", 1, -1, NULL, NULL},
     {"duration_s", "duration", "s", 1, 0, NULL, NULL},
     {"request_throughput_rps", "requests", "req/s", 1, 1, "request throughput", NULL},
     {"output_throughput_tok_per_s", "output", "tok/s", 1, 1, "output throughput", NULL},
