@@ -214,13 +214,25 @@ static int check_news(const struct node *root, const struct news_options *news,
                     "most 1000 times that");
 }
 
+/* With reports that are too old as they come, all would wait for ever. */
+static int check_gateway(const struct node *root, const struct config *config,
+                         struct ifl_error *error)
+{
+    if (config->gateway.hold && config->news.interval_ns > 0 &&
+        config->news.delay_ns >= config->gateway.stale_ns)
+        return fail_key(root, "cluster.gateway.stale_s", error,
+                        "cluster.gateway.stale_s is not above cluster.news.delay_s, expected a "
+                        "longer time: each report would be too old as it comes");
+    return 0;
+}
+
 static int check_cluster(const struct node *root, const struct config *config,
                          struct ifl_error *error)
 {
     char text[sizeof error->text];
     snprintf(text, sizeof text, "cluster.replicas x parallel.data is %lld, expected at most 65536",
              (long long)config->replicas * config->data_parallel);
-    if (check_news(root, &config->news, error) < 0)
+    if (check_news(root, &config->news, error) < 0 || check_gateway(root, config, error) < 0)
         return error->code;
     if ((int64_t)config->replicas * config->data_parallel > 65536)
         return fail_key(root, "cluster.replicas", error, text);

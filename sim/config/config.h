@@ -11,6 +11,7 @@
 #include "inflight/trace.h"
 
 #include "fleet/clients.h"
+#include "fleet/gateway.h"
 #include "fleet/news.h"
 #include "fleet/pools.h"
 #include "replica/kv/beams.h"
@@ -169,6 +170,7 @@ struct config {
     struct pool_config *pools; /* [n_pools], owned */
     size_t n_pools;
     struct news_options news;
+    struct gateway gateway;
     double ttft_slo_s, tpot_slo_s;
     struct output_config output;
     struct capacity_config capacity;

@@ -182,6 +182,12 @@ static const struct ifl_param serving_fields[] = {
     INT("max_queued_tokens", serving.door.max_queued_tokens, 0, 0, ANY, "tokens",
         "an arrival is shed while prompts without a first token, cached tokens included, are "
         "so long together (vLLM's max_num_queued_tokens); 0: no limit"),
+    INT("max_waiting_reqs", serving.door.max_waiting_reqs, 0, 0, ANY, "requests",
+        "one is shed when more would wait at a replica (SGLang's max_queued_requests); 0: no "
+        "limit"),
+    CHOICE("shed", serving.door.shed, "arrival|worst", SHED_ARRIVAL,
+           "which one: the arrival, or a waiting request of a worse priority, the worst and of "
+           "these the latest (SGLang with priorities)"),
     CHOICE(
         "leave", serving.leave, "step_end|next_step", LEAVE_STEP_END,
         "an aborted or timed out request on the device leaves as the step in flight ends (vLLM), "
@@ -346,6 +352,26 @@ static const struct ifl_param news_fields[] = {
     TIME("delay_s", news.delay_ns, 0, 0, 3600, "so long after their loads were taken"),
 };
 
+static const struct ifl_param gateway_fields[] = {
+    BOOL("hold", gateway.hold, false,
+         "flow control (llm-d): a request waits at the gateway while the replicas that may have it "
+         "are saturated, the mean of max(waiting / queue_depth, blocks in use / kv_frac) 1 or "
+         "more"),
+    INT("queue_depth", gateway.queue_depth, 5, 1, ANY, "requests",
+        "waiting requests that saturate a replica"),
+    REAL("kv_frac", gateway.kv_frac, 0.8, 0.01, 1, "of the blocks", "in use, saturate it, too"),
+    TIME("stale_s", gateway.stale_ns, 0.2, 1e-9, A_BILLION,
+         "a replica counts as saturated whose report is older (cluster.news)"),
+    CHOICE("order", gateway.order, "arrival|priority", GATEWAY_BY_ARRIVAL,
+           "in which requests leave the gateway; those of a priority by arrival"),
+    INT("max_held", gateway.max_held, 0, 0, ANY, "requests",
+        "one is shed that would make more wait at the gateway (order: priority: more of its "
+        "priority); 0: no limit"),
+    REAL("prefill_tokens_s", gateway.prefill_tokens_s, 0, 0, 1e9, "tokens/s",
+         "a request with a ttft_slo_s is shed if its prompt, and those that wait where it is "
+         "routed to, would take longer at this rate; 0: none is"),
+};
+
 static const struct ifl_param slo_fields[] = {
     REAL("ttft_s", ttft_slo_s, 0, 0, A_BILLION, "s",
          "the first token of a request without a ttft_slo_s is due so soon: for goodput, and for "
@@ -426,6 +452,7 @@ const struct key_section key_sections[] = {
     {.where = "cluster", FIELDS(cluster), BY_HAND(cluster)},
     {.where = "cluster.news", FIELDS(news)},
     {.where = "cluster.router", BY_HAND(router), MODULE(IFL_ROUTE), .dflt_policy = "round-robin"},
+    {.where = "cluster.gateway", FIELDS(gateway)},
     {.where = "slo", FIELDS(slo)},
     {.where = "output", FIELDS(output)},
     {.where = "capacity", FIELDS(capacity), BY_HAND(capacity)},

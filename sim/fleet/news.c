@@ -63,6 +63,25 @@ int64_t news_next_ns(const struct news *news)
     return ifl_min(news->next_take_ns, arrival_ns);
 }
 
+/* When the last report that has come was taken; at the start the loads are known. */
+static int64_t last_taken_ns(const struct news *news, int64_t now_ns)
+{
+    const int64_t since_ns = now_ns - news->options.delay_ns;
+    return since_ns > 0 ? since_ns - since_ns % news->options.interval_ns : 0;
+}
+
+int64_t news_age_ns(const struct news *news, int64_t now_ns)
+{
+    return news_are_old(news) ? now_ns - last_taken_ns(news, now_ns) : 0;
+}
+
+int64_t news_next_report_ns(const struct news *news, int64_t now_ns)
+{
+    ifl_assert(news_are_old(news));
+    const struct news_options *options = &news->options;
+    return last_taken_ns(news, now_ns) + options->interval_ns + options->delay_ns;
+}
+
 static void take(struct news *news)
 {
     ifl_assert(news->n_queued < news->cap);

@@ -45,6 +45,11 @@ void news_destroy(struct news *news);
 void news_note(struct news *news, int64_t now_ns);
 /* When loads are next taken or heard; IFL_NEVER: not before something changes. */
 int64_t news_next_ns(const struct news *news);
+/* How old the loads are that the router knows at now_ns: reports that would say the same again are
+ * left out, but count. */
+int64_t news_age_ns(const struct news *news, int64_t now_ns);
+/* When the next report comes, whether something has changed or not; news must be old. */
+int64_t news_next_report_ns(const struct news *news, int64_t now_ns);
 /* Takes what is to be taken, and lays what arrives by now_ns over `loads` [n]. True: something has
  * arrived. */
 bool news_hear(struct news *news, int64_t now_ns, struct ifl_load *loads);

@@ -4,10 +4,16 @@
 
 #include <stdint.h>
 
+/* Which request is shed where too many wait at a replica: the one that came last, or of those with
+ * the worst priority, the arrival's included, the one that was queued last. */
+enum shed { SHED_ARRIVAL, SHED_WORST };
+
 /* The queue limits above which a server refuses arrivals; 0: no limit. */
 struct door {
     int32_t max_queued_reqs;   /* sequences in the pool, waiting, running or swapped out */
     int32_t max_queued_tokens; /* prompt tokens of those without a first token */
+    int32_t max_waiting_reqs;  /* requests that wait at one replica */
+    enum shed shed;            /* beyond max_waiting_reqs */
 };
 
 struct fleet_pool {

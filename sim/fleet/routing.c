@@ -1,5 +1,6 @@
 #include "fleet/routing.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,6 +124,7 @@ int routing_create(struct routing *routing, const struct routing_options *option
                                 .pools = options->pools,
                                 .n_pools = options->n_pools,
                                 .router = options->router,
+                                .gateway = options->gateway,
                                 .seed = options->seed};
     routing->fleet.routing = routing;
     routing->fleet.pub = (struct ifl_fleet){.ops = &fleet_ops, .n = n};
@@ -212,13 +214,74 @@ IFL_APART int routing_ask(struct routing *routing, struct arrival *arrival, int6
     arrival->note = 0;
     *route = router->policy->ops.route->pick(router->self, show(routing, arrival, now_ns));
     arrival->note = routing->note;
-    const int rc = check_route(routing, route, error);
-    if (rc == 0 && route->what == IFL_SEND) {
-        routing->n_routed++;
-        routing->loads[route->prefill].n_routed++;
-        routing->loads[route->prefill].n_sent += news_are_old(&routing->news);
+    return check_route(routing, route, error);
+}
+
+/* ---- the gateway ---- */
+
+static bool is_stale(const struct routing *routing, int64_t now_ns)
+{
+    return routing->gateway.hold && news_age_ns(&routing->news, now_ns) > routing->gateway.stale_ns;
+}
+
+static double saturation_of(const struct gateway *gateway, const struct ifl_load *load)
+{
+    const double n_blocks = load->limits->n_blocks;
+    const double queue = (double)load->n_waiting / gateway->queue_depth;
+    const double kv = (n_blocks - load->n_free_blocks) / n_blocks / gateway->kv_frac;
+    return fmax(queue, kv);
+}
+
+bool routing_is_saturated(const struct routing *routing, int64_t now_ns)
+{
+    double sum = 0;
+    if (is_stale(routing, now_ns))
+        return true;
+    for (size_t s = 0; s < routing->n_open; s++) {
+        const struct routing_span span = routing->open[s];
+        for (size_t i = span.first; i < span.first + span.n; i++)
+            sum += saturation_of(&routing->gateway, &routing->loads[i]);
     }
-    return rc;
+    return sum >= routing->n_open_replicas;
+}
+
+bool routing_is_too_late(const struct routing *routing, const struct arrival *a, size_t replica,
+                         int64_t now_ns)
+{
+    ifl_assert(replica < routing->n);
+    const double rate = routing->gateway.prefill_tokens_s;
+    if (a->said.ttft_slo_ns == IFL_NEVER)
+        return false;
+    const double n_tokens = (double)routing->loads[replica].n_waiting_tokens + a->n_prompt;
+    return ifl_s_from_ns(now_ns - a->sent_ns) + n_tokens / rate >
+           ifl_s_from_ns(a->said.ttft_slo_ns);
+}
+
+bool routing_is_full(const struct routing *routing, const struct arrival *arrival)
+{
+    const struct gateway *gateway = &routing->gateway;
+    const bool of_all = gateway->order == GATEWAY_BY_ARRIVAL;
+    size_t n = 0;
+    if (gateway->max_held == 0)
+        return false;
+    for (size_t i = routing->first_held; i < routing->n_held; i++)
+        n += of_all || routing->held[i].said.priority == arrival->said.priority;
+    return n >= (size_t)gateway->max_held;
+}
+
+int64_t routing_next_report_ns(const struct routing *routing, int64_t now_ns)
+{
+    const int64_t next_ns = news_next_ns(&routing->news);
+    if (!routing_holds(routing) || !is_stale(routing, now_ns))
+        return next_ns;
+    return ifl_min(next_ns, news_next_report_ns(&routing->news, now_ns));
+}
+
+bool routing_hear_report(struct routing *routing, int64_t now_ns)
+{
+    const bool was_stale = routing->was_stale;
+    routing->was_stale = is_stale(routing, now_ns);
+    return news_hear(&routing->news, now_ns, routing->loads) || (was_stale && !routing->was_stale);
 }
 
 int routing_hold(struct routing *routing, const struct arrival *arrival, struct ifl_error *error)
@@ -229,7 +292,13 @@ int routing_hold(struct routing *routing, const struct arrival *arrival, struct 
             return ifl_fail_nomem(error);
         routing->cap_held = cap;
     }
-    routing->held[routing->n_held++] = *arrival;
+    size_t at = routing->n_held++;
+    if (routing->gateway.order == GATEWAY_BY_PRIORITY)
+        for (; at > routing->first_held &&
+               routing->held[at - 1].said.priority > arrival->said.priority;
+             at--)
+            routing->held[at] = routing->held[at - 1];
+    routing->held[at] = *arrival;
     return 0;
 }
 

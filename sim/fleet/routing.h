@@ -5,6 +5,7 @@
 #ifndef SIM_FLEET_ROUTING_H
 #define SIM_FLEET_ROUTING_H
 
+#include "fleet/gateway.h"
 #include "fleet/news.h"
 #include "fleet/pools.h"
 #include "replica/replica.h"
@@ -22,6 +23,7 @@ struct routing_options {
     size_t n_pools;
     const struct module *router; /* may be NULL where there is one replica, which takes all */
     struct news_options news;
+    struct gateway gateway;
     uint64_t seed;
 };
 
@@ -40,12 +42,14 @@ struct routing {
     struct routing_span *open; /* [n_open] pools that take the request that is asked about */
     size_t n_open;
     uint32_t n_open_replicas;
+    bool was_stale; /* its loads were too old for the gateway when it was last asked */
     struct routing_fleet fleet;
     struct ifl_load *loads; /* [n] as the router knows them */
     struct news news;
+    struct gateway gateway;
     struct live_request probe; /* the request that is asked about, while it is at no replica */
     uint64_t note;             /* the router's word of the request that it is shown */
-    struct arrival *held;      /* [first_held, n_held) at the gateway, in order of arrival */
+    struct arrival *held;      /* [first_held, n_held) at the gateway, in the order of asking */
     size_t first_held, n_held, cap_held;
     struct refusals refusals; /* of requests that the router dropped */
 };
@@ -82,12 +86,38 @@ static inline bool routing_holds(const struct routing *routing)
 {
     return routing->first_held < routing->n_held;
 }
-/* The request waits at the gateway, behind all that are held. */
+/* The request waits at the gateway, in its place among those that are held. */
 int routing_hold(struct routing *routing, const struct arrival *arrival, struct ifl_error *error);
+/* True if the gateway lets no request pass to the open pools at now_ns. */
+bool routing_is_saturated(const struct routing *routing, int64_t now_ns);
+static inline bool routing_saturated(const struct routing *routing, int64_t now_ns)
+{
+    return routing->gateway.hold && routing_is_saturated(routing, now_ns);
+}
+/* True if, by the gateway's estimate, a first token from that replica would be late. */
+bool routing_is_too_late(const struct routing *routing, const struct arrival *arrival,
+                         size_t replica, int64_t now_ns);
+static inline bool routing_too_late(const struct routing *routing, const struct arrival *arrival,
+                                    size_t replica, int64_t now_ns)
+{
+    return routing->gateway.prefill_tokens_s > 0 &&
+           routing_is_too_late(routing, arrival, replica, now_ns);
+}
+/* True if as many requests are held as may be beside this one. */
+bool routing_is_full(const struct routing *routing, const struct arrival *arrival);
 /* The index of a held request; n_held: no request with that serial is held. */
 size_t routing_find_held(const struct routing *routing, uint64_t serial);
 /* A request that is held leaves the gateway. */
 void routing_give_up_held(struct routing *routing, uint64_t serial, struct arrival *arrival);
+/* The request is sent to the replica: it counts there from now on. */
+static inline void routing_note_sent(struct routing *routing, uint32_t replica)
+{
+    if (!routing->router)
+        return;
+    routing->n_routed++;
+    routing->loads[replica].n_routed++;
+    routing->loads[replica].n_sent += news_are_old(&routing->news);
+}
 /* The router has dropped the request; counted for the note at the end of the run. */
 void routing_note_shed(struct routing *routing, const char *why);
 /* Call it after the replica has changed, at now_ns. */
@@ -100,14 +130,16 @@ static inline void routing_note(struct routing *routing, const struct replica *r
 }
 /* When the router next hears of the replicas; IFL_NEVER: not before something changes, or its loads
  * are exact. */
-static inline int64_t routing_next_news_ns(const struct routing *routing)
+int64_t routing_next_report_ns(const struct routing *routing, int64_t now_ns);
+static inline int64_t routing_next_news_ns(const struct routing *routing, int64_t now_ns)
 {
-    return news_next_ns(&routing->news);
+    return news_are_old(&routing->news) ? routing_next_report_ns(routing, now_ns) : IFL_NEVER;
 }
-/* True: it has heard something. */
+/* True: it has heard something, or what it knows is fresh again. */
+bool routing_hear_report(struct routing *routing, int64_t now_ns);
 static inline bool routing_hear_news(struct routing *routing, int64_t now_ns)
 {
-    return news_hear(&routing->news, now_ns, routing->loads);
+    return news_are_old(&routing->news) && routing_hear_report(routing, now_ns);
 }
 
 /* ---- what a router hears, by the hooks that it has ---- */

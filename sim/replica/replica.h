@@ -158,8 +158,11 @@ bool replica_commit(struct replica *replica);
  * is dropped before one in host memory, and that before one in the queue. It is in `gone`
  * afterwards. False: the plan has refused no request. */
 bool replica_give_up(struct replica *replica, bool at_end);
-/* The request leaves early, as aborted or timed out: at once, and is then in `gone`, or as a step
- * ends (replica_leave.c). Call it once for a request. */
+/* Of the requests that wait, one with the worst priority, and of these the one that was queued
+ * last; NULL: none waits. All must have records (replica_join with `pinned`). */
+struct live_request *replica_worst_waiting(struct replica *replica);
+/* The request leaves early, as aborted, timed out or shed: at once, and is then in `gone`, or as a
+ * step ends (replica_leave.c). Call it once for a request. */
 void replica_leave(struct replica *replica, struct live_request *r, enum ifl_status status,
                    int64_t now_ns);
 /* The step in flight has ended. Finished requests are in `gone` afterwards. Negative, too, if steps

@@ -79,7 +79,7 @@ static int32_t steps_to_stay(const struct replica *replica)
 void replica_leave(struct replica *replica, struct live_request *r, enum ifl_status status,
                    int64_t now_ns)
 {
-    ifl_assert(status == IFL_ABORTED || status == IFL_TIMED_OUT);
+    ifl_assert(status == IFL_ABORTED || status == IFL_TIMED_OUT || status == IFL_SHED);
     ifl_assert(r->pub.state != IFL_DONE && r->left == IFL_FINISHED);
     const int32_t n_steps = r->pub.state == IFL_RUNNING ? steps_to_stay(replica) : 0;
     replica_tell_run(replica);
@@ -93,4 +93,22 @@ void replica_leave(struct replica *replica, struct live_request *r, enum ifl_sta
     }
     plan_void_promise(&replica->plan);
     wakes_end_vain(&replica->wakes);
+}
+
+/* True if a is shed before b. */
+static bool is_worse(const struct ifl_request *a, const struct ifl_request *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    return a->queued_ns != b->queued_ns ? a->queued_ns > b->queued_ns : a->serial > b->serial;
+}
+
+struct live_request *replica_worst_waiting(struct replica *replica)
+{
+    struct live_request *worst = NULL, *r;
+    uint64_t at[2] = {0, 0};
+    while ((r = waiting_next(&replica->here.waiting, at)))
+        if (!worst || is_worse(&r->pub, &worst->pub))
+            worst = r;
+    return worst;
 }

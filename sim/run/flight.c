@@ -443,8 +443,8 @@ static int advance(struct loop *loop, struct ifl_error *error)
         until_ns = loop_next_departure_ns(loop);
     if (loop->n_busy == 0 && until_ns == IFL_NEVER && !routing_holds(&loop->routing))
         return 0;
-    if (routing_next_news_ns(&loop->routing) < until_ns)
-        until_ns = routing_next_news_ns(&loop->routing);
+    const int64_t news_ns = routing_next_news_ns(&loop->routing, loop->now_ns);
+    until_ns = ifl_min(until_ns, news_ns);
     if (loop->n_busy == 0 && until_ns == IFL_NEVER)
         return 0;
     int rc = flight->executor->next(flight->executor_self, until_ns, &done, error);
@@ -507,6 +507,7 @@ int flight_run(struct flight *flight, struct ifl_error *error)
                                             .n_pools = flight->n_pools,
                                             .router = flight->router,
                                             .news = flight->news,
+                                            .gateway = flight->gateway,
                                             .seed = flight->seed};
     int rc = loop.due ? routing_create(&loop.routing, &routing, error) : ifl_fail_nomem(error);
     if (rc == 0)

@@ -25,6 +25,7 @@
  * last that any pool has. Requests that modules refuse are counted by the replicas. */
 struct flight_rejections {
     uint64_t n_unserved, n_beyond_model, n_beyond_pool, n_at_door;
+    uint64_t n_too_late, n_beyond_gateway; /* dropped by the gateway */
 };
 
 struct flight {
@@ -34,6 +35,7 @@ struct flight {
     size_t n_pools;
     const struct module *router; /* NULL: there is one replica, and it takes every request */
     struct news_options news;    /* of the replicas, for the router */
+    struct gateway gateway;      /* if it is there, there is a router */
     uint64_t seed;               /* of the router's draws */
     struct workload *workload;
     const struct ifl_executor_ops *executor;
@@ -47,6 +49,7 @@ struct flight {
     uint64_t n_plans, n_repeats;       /* out */
     struct flight_rejections rejected; /* out */
     struct refusals shed;              /* out: by the router */
+    uint64_t n_beyond_queue;           /* out: shed by replicas where too many wait */
     uint64_t n_dummies;                /* out: steps in which a replica in lockstep had no work */
 };
 

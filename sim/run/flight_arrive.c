@@ -87,20 +87,53 @@ int loop_turn_away(struct loop *loop, const struct arrival *a, int64_t now_ns,
                                    error);
 }
 
+/* SGLang (managers/scheduler.py, _abort_on_queued_limit, v0.5.23): where more would wait than may,
+ * the arrival goes, or by priorities the worst. */
+IFL_APART static int shed_beyond_queue(struct loop *loop, const struct door *door,
+                                       struct replica *replica, struct live_request *arrived,
+                                       int64_t now_ns, struct ifl_error *error)
+{
+    if (replica->here.waiting.n <= (size_t)door->max_waiting_reqs)
+        return 0;
+    struct live_request *one = door->shed == SHED_WORST ? replica_worst_waiting(replica) : arrived;
+    loop->flight->n_beyond_queue++;
+    replica_leave(replica, one, IFL_SHED, now_ns);
+    const int rc = loop_report_gone(loop, replica, error);
+    routing_note(&loop->routing, replica, now_ns);
+    return rc;
+}
+
 static int send_to(struct loop *loop, uint32_t number, const struct arrival *a, int64_t now_ns,
                    struct ifl_error *error)
 {
     struct replica *replica = &loop->flight->replicas[number];
+    const struct door *door = &loop->flight->pools[loop->routing.loads[number].pool].door;
     struct live_request *r;
     enum ifl_status as;
     const bool leaves = arrival_leaves_ns(a, &as) != IFL_NEVER;
-    int rc = replica_join(replica, a, now_ns, leaves ? &r : NULL, error);
+    const bool pinned = leaves || door->max_waiting_reqs > 0;
+    int rc = replica_join(replica, a, now_ns, pinned ? &r : NULL, error);
     if (rc == 0 && leaves)
         rc = loop_note_departure(loop, a, number, r, error);
+    routing_note_sent(&loop->routing, number);
     loop_fall_due(loop, replica);
     routing_note(&loop->routing, replica, now_ns);
     routing_tell_sent(&loop->routing, a, number, now_ns);
-    return rc;
+    return rc == 0 && door->max_waiting_reqs > 0
+               ? shed_beyond_queue(loop, door, replica, r, now_ns, error)
+               : rc;
+}
+
+/* again: the request was held before. */
+IFL_APART static int hold(struct loop *loop, const struct arrival *a, bool again, int64_t now_ns,
+                          struct ifl_error *error)
+{
+    if (!again && routing_is_full(&loop->routing, a)) {
+        loop->flight->rejected.n_beyond_gateway++;
+        return loop_turn_away(loop, a, now_ns, IFL_SHED, error);
+    }
+    const int rc = routing_hold(&loop->routing, a, error);
+    return rc < 0 || again ? rc : loop_note_departure(loop, a, 0, NULL, error);
 }
 
 IFL_APART static int shed(struct loop *loop, const struct arrival *a, int64_t now_ns,
@@ -110,23 +143,25 @@ IFL_APART static int shed(struct loop *loop, const struct arrival *a, int64_t no
     return loop_turn_away(loop, a, now_ns, IFL_SHED, error);
 }
 
-IFL_APART static int hold(struct loop *loop, const struct arrival *a, struct ifl_error *error)
-{
-    const int rc = routing_hold(&loop->routing, a, error);
-    return rc < 0 ? rc : loop_note_departure(loop, a, 0, NULL, error);
-}
-
-/* As the router says. */
-IFL_HOT static int dispatch(struct loop *loop, struct arrival *a, int64_t now_ns,
+/* As the gateway and the router say. */
+IFL_HOT static int dispatch(struct loop *loop, struct arrival *a, bool again, int64_t now_ns,
                             struct ifl_error *error)
 {
     struct ifl_route route;
+    if (routing_saturated(&loop->routing, now_ns))
+        return hold(loop, a, again, now_ns, error);
     const int rc = routing_pick(&loop->routing, a, now_ns, &route, error);
     if (rc < 0)
         return rc;
-    if (route.what == IFL_SEND)
-        return send_to(loop, (uint32_t)route.prefill, a, now_ns, error);
-    return route.what == IFL_HOLD ? hold(loop, a, error) : shed(loop, a, now_ns, route.why, error);
+    if (route.what == IFL_HOLD)
+        return hold(loop, a, again, now_ns, error);
+    if (route.what != IFL_SEND)
+        return shed(loop, a, now_ns, route.why, error);
+    if (routing_too_late(&loop->routing, a, route.prefill, now_ns)) {
+        loop->flight->rejected.n_too_late++;
+        return loop_turn_away(loop, a, now_ns, IFL_SHED, error);
+    }
+    return send_to(loop, (uint32_t)route.prefill, a, now_ns, error);
 }
 
 IFL_HOT IFL_APART int loop_let_one_arrive(struct loop *loop, struct ifl_error *error)
@@ -139,7 +174,18 @@ IFL_HOT IFL_APART int loop_let_one_arrive(struct loop *loop, struct ifl_error *e
         return loop_turn_away(loop, &a, a.at_ns, status, error);
     }
     return is_turned_away(loop, &a, &status) ? loop_turn_away(loop, &a, a.at_ns, status, error)
-                                             : dispatch(loop, &a, a.at_ns, error);
+                                             : dispatch(loop, &a, false, a.at_ns, error);
+}
+
+/* True if the answer is the same for all that are held: they may have the same replicas, and these
+ * are saturated. */
+static bool gateway_is_shut(struct loop *loop)
+{
+    if (loop->flight->n_pools > 1 || !loop->flight->gateway.hold)
+        return false;
+    routing_close_all(&loop->routing);
+    routing_open(&loop->routing, 0);
+    return routing_saturated(&loop->routing, loop->now_ns);
 }
 
 int loop_ask_held(struct loop *loop, struct ifl_error *error)
@@ -148,11 +194,13 @@ int loop_ask_held(struct loop *loop, struct ifl_error *error)
     const size_t first = routing->first_held, n = routing->n_held;
     int rc = 0;
     loop->asks_held = false;
+    if (gateway_is_shut(loop))
+        return 0;
     routing->first_held = routing->n_held = 0;
     for (size_t i = first; i < n && rc == 0; i++) {
         struct arrival a = routing->held[i];
         ask_pools(loop, &a, false);
-        rc = dispatch(loop, &a, loop->now_ns, error);
+        rc = dispatch(loop, &a, true, loop->now_ns, error);
     }
     return rc;
 }

@@ -445,14 +445,22 @@ static void list_misfits(FILE *to, const struct flight_rejections *rejected,
                 rejected->n_beyond_pool, tokens[1]);
 }
 
-static void list_turned_away(FILE *to, const struct flight_rejections *rejected,
-                             const char **before)
+static void list_turned_away(FILE *to, const struct flight *flight, const char **before)
 {
-    if (rejected->n_at_door > 0)
-        fprintf(to,
-                "%s%" PRIu64 " turned away at the door (serving.max_queued_reqs, "
-                "max_queued_tokens)",
-                then(before), rejected->n_at_door);
+    const struct {
+        uint64_t n;
+        const char *why;
+    } of[] = {
+        {flight->rejected.n_at_door,
+         "turned away at the door (serving.max_queued_reqs, max_queued_tokens)"},
+        {flight->rejected.n_beyond_gateway, "by a full gateway (cluster.gateway.max_held)"},
+        {flight->rejected.n_too_late,
+         "whose first token would be late (cluster.gateway.prefill_tokens_s)"},
+        {flight->n_beyond_queue, "by a full queue (serving.max_waiting_reqs)"},
+    };
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+        if (of[i].n > 0)
+            fprintf(to, "%s%" PRIu64 " %s", then(before), of[i].n, of[i].why);
 }
 
 static void list_refusals(FILE *to, const struct refusals *refusals, bool failed,
@@ -485,7 +493,7 @@ static void explain(const struct point_options *options, const struct point *poi
     if (status == IFL_REJECTED)
         list_misfits(to, &flight->rejected, limits, flight->n_pools == 1, &before);
     if (status == IFL_SHED)
-        list_turned_away(to, &flight->rejected, &before);
+        list_turned_away(to, flight, &before);
     list_refusals(to, status == IFL_SHED ? &flight->shed : &refusals, status == IFL_FAILED,
                   &before);
     if (fclose(to) == 0 && before != head)
@@ -524,11 +532,12 @@ static void tell_dummies(const struct point_options *options, const struct fligh
         options->notes.say(options->notes.context, note);
 }
 
-/* One replica takes every request, unless the router may say no or not yet: the built-in ones never
- * do. */
-static bool asks_router(const struct point *point)
+/* One replica takes every request, unless the gateway or the router may say no or not yet: the
+ * built-in ones never do. */
+static bool asks_router(const struct point *point, const struct gateway *gateway)
 {
-    return point->n_replicas > 1 || !registry_is_builtin(point->router.policy);
+    return point->n_replicas > 1 || !registry_is_builtin(point->router.policy) ||
+           gateway_is_there(gateway);
 }
 
 static int fly(const struct point_options *options, struct point *point,
@@ -539,8 +548,9 @@ static int fly(const struct point_options *options, struct point *point,
         .n_replicas = point->n_replicas,
         .pools = point->fleet_pools,
         .n_pools = point->n_pools,
-        .router = asks_router(point) ? &point->router : NULL,
+        .router = asks_router(point, &options->config->gateway) ? &point->router : NULL,
         .news = options->config->news,
+        .gateway = options->config->gateway,
         .seed = options->config->workload.arrivals.seed,
         .workload = &point->workload,
         .executor = point->engine ? &executor_engine_ops : &executor_sim_ops,

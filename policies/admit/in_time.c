@@ -1,0 +1,44 @@
+/* Drop late: a request whose first token could not be in time any more (ttft_slo_s of its row, or
+ * slo.ttft_s) is rejected as its turn comes. Whether it could is a stated estimate, the time that
+ * its prompt takes at a rate; at rate 0 it takes none, and a request is late as its deadline has
+ * passed. Blocks are left to another module: `admit: [{policy: in-time}, {policy: prompt-fits}]`.
+ */
+#include "inflight/policy.h"
+
+struct in_time {
+    double prefill_tokens_s;
+};
+
+static const struct ifl_param params[] = {
+    {"prefill_tokens_s", IFL_REAL, offsetof(struct in_time, prefill_tokens_s), 0, 0, 1e9, NULL,
+     "tokens/s", "at which a prompt is taken to be computed; 0: at once"},
+};
+
+static int64_t estimate_ns(const struct in_time *p, const struct ifl_request *r)
+{
+    const int32_t n_left = r->n_prompt - ifl_n_computed(r);
+    return p->prefill_tokens_s > 0 && n_left > 0 ? ifl_ns_from_s(n_left / p->prefill_tokens_s) : 0;
+}
+
+static struct ifl_admission ask(const void *self, const struct ifl_view *view,
+                                struct ifl_step *step, const struct ifl_request *r, int32_t n)
+{
+    const bool is_due = r->ttft_slo_ns != IFL_NEVER && r->first_token_ns == IFL_NEVER;
+    (void)step;
+    (void)n;
+    if (is_due && view->now_ns - r->arrival_ns > r->ttft_slo_ns - estimate_ns(self, r))
+        return ifl_admission(IFL_NEVER_FITS, 0);
+    return ifl_admission(IFL_YES, 0);
+}
+
+static const struct ifl_admit_ops ops = {.ask = ask};
+
+const struct ifl_policy policy_admit_in_time = {
+    .kind = IFL_ADMIT,
+    .name = "in-time",
+    .doc = "what would be late for its first token is rejected as its turn comes",
+    .params = params,
+    .n_params = sizeof params / sizeof *params,
+    .params_bytes = sizeof(struct in_time),
+    .ops.admit = &ops,
+};

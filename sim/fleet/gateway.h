@@ -1,0 +1,35 @@
+/* What the gateway does with a request before the router is asked, or with what it holds back.
+ *
+ * hold: flow control as llm-d's (inference scheduler 520af47, saturation detector): a request waits
+ * at the gateway while the saturation of the replicas that may have it is 1 or more,
+ *
+ *     mean over them of  max(waiting / queue_depth, share of blocks in use / kv_frac),
+ *
+ * by the replicas' reports; one whose report is older than stale_s counts as 1. */
+#ifndef SIM_FLEET_GATEWAY_H
+#define SIM_FLEET_GATEWAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum gateway_order { GATEWAY_BY_ARRIVAL, GATEWAY_BY_PRIORITY };
+
+struct gateway {
+    bool hold;
+    int32_t queue_depth;
+    double kv_frac;
+    int64_t stale_ns;
+    enum gateway_order order; /* of what is held */
+    int32_t max_held;         /* requests, by priority: of one priority; 0: no limit */
+    /* An arrival is dropped whose prompt, with those that wait at its replica, would take longer at
+     * this rate than its first token may; 0: none is. */
+    double prefill_tokens_s;
+};
+
+/* True if arrivals pass it, though there may be one replica. */
+static inline bool gateway_is_there(const struct gateway *gateway)
+{
+    return gateway->hold || gateway->prefill_tokens_s > 0;
+}
+
+#endif
