@@ -56,8 +56,8 @@ struct ifl_request_record {
     /* that were computed for a request which was not answered; those that preemptions had dropped
      * before are not counted */
     int32_t wasted_tokens;
-    bool is_retry; /* of a request that was sent before */
     enum ifl_status status;
+    bool is_retry; /* of a request that was sent before */
 };
 
 struct ifl_step_record {

@@ -45,43 +45,90 @@ void fixture_trace(struct fixture *f, size_t n)
     f->trace.client = calloc(n, sizeof *f->trace.client);
 }
 
-static int create_replicas(const struct fixture *f, struct replica *replicas, uint32_t n,
+/* A fixture without pools is one. */
+static struct fixture_pool pool_of(const struct fixture *f, size_t i)
+{
+    return f->n_pools > 0 ? f->pools[i]
+                          : (struct fixture_pool){.n_replicas = f->n_replicas ? f->n_replicas : 1,
+                                                  .limits = f->limits,
+                                                  .linear = f->linear,
+                                                  .prefix_cache = f->prefix_cache,
+                                                  .leave = f->leave,
+                                                  .door = f->door};
+}
+
+static uint32_t lay_out(const struct fixture *f, struct fleet_pool pools[FIXTURE_MAX_POOLS])
+{
+    uint32_t n = 0;
+    for (size_t i = 0; i == 0 || i < f->n_pools; i++) {
+        const struct fixture_pool of = pool_of(f, i);
+        pools[i] = (struct fleet_pool){.name = f->n_pools > 0 ? "pool" : NULL,
+                                       .first = n,
+                                       .n = of.n_replicas,
+                                       .model = of.model,
+                                       .door = of.door};
+        n += of.n_replicas;
+    }
+    return n;
+}
+
+static int create_replicas(const struct fixture *f, struct replica *replicas,
                            struct ifl_error *error)
 {
-    struct replica_options options = {.modules = f->modules,
-                                      .limits = f->limits,
-                                      .allocator = f->allocator,
-                                      .prefix_cache = f->prefix_cache,
-                                      .unhashed = f->unhashed,
-                                      .publish = f->publish,
-                                      .swap_full = f->swap_full,
-                                      .wants_work = f->check_blocks,
-                                      .max_samples = f->max_samples,
-                                      .leave = f->leave,
-                                      .beams = f->beams};
+    uint32_t number = 0;
     int rc = 0;
-    for (; options.number < n && rc == 0; options.number++)
-        rc = replica_create(&replicas[options.number], &options, error);
+    for (size_t i = 0; i == 0 || i < f->n_pools; i++) {
+        const struct fixture_pool of = pool_of(f, i);
+        struct replica_options options = {.modules = of.modules ? of.modules : f->modules,
+                                          .limits = of.limits,
+                                          .allocator = f->allocator,
+                                          .prefix_cache = of.prefix_cache,
+                                          .unhashed = f->unhashed,
+                                          .publish = f->publish,
+                                          .swap_full = f->swap_full,
+                                          .wants_work = f->check_blocks,
+                                          .max_samples = f->max_samples,
+                                          .leave = of.leave,
+                                          .beams = f->beams};
+        for (uint32_t k = 0; k < of.n_replicas && rc == 0; k++, number++) {
+            options.number = number;
+            rc = replica_create(&replicas[number], &options, error);
+        }
+    }
     return rc;
+}
+
+static void create_costs(const struct fixture *f, struct executor_sim *sim,
+                         struct cost *costs[FIXTURE_MAX_POOLS], struct ifl_error *error)
+{
+    uint32_t first = 0;
+    for (size_t i = 0; i == 0 || i < f->n_pools; i++) {
+        const struct fixture_pool of = pool_of(f, i);
+        costs[i] = cost_create_linear(&of.linear, error);
+        executor_sim_cost(sim, costs[i], first, of.n_replicas);
+        first += of.n_replicas;
+    }
 }
 
 int fixture_fly(struct fixture *f, struct ifl_error *error)
 {
-    const uint32_t n_replicas = f->n_replicas ? f->n_replicas : 1;
+    struct fleet_pool pools[FIXTURE_MAX_POOLS];
+    struct cost *costs[FIXTURE_MAX_POOLS] = {NULL};
+    const uint32_t n_replicas = lay_out(f, pools);
     struct replica *replicas = calloc(n_replicas, sizeof *replicas);
     struct module router = {0};
     struct workload workload = {0};
     struct inspector x = {
         .replica = replicas, .complaint = f->complaint, .complaint_bytes = sizeof f->complaint};
-    const struct fleet_pool pool = {.n = n_replicas, .door = f->door};
     struct flight flight = {
         .replicas = replicas,
         .n_replicas = n_replicas,
-        .pools = &pool,
-        .n_pools = 1,
-        .router = n_replicas > 1 ? &router : NULL,
+        .pools = pools,
+        .n_pools = f->n_pools > 0 ? f->n_pools : 1,
+        .router = n_replicas > 1 || gateway_is_there(&f->gateway) ? &router : NULL,
         .seed = f->seed,
         .news = f->news,
+        .gateway = f->gateway,
         .workload = &workload,
         .executor = f->check_blocks ? &inspector_ops : &executor_sim_ops,
         .executor_self = f->check_blocks ? (void *)&x : (void *)&x.sim,
@@ -89,10 +136,10 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         .steady_runs = !f->no_steady_runs,
         .check_steady = f->check_steady,
     };
-    struct cost *cost = cost_create_linear(&f->linear, error);
-    executor_sim_create(&x.sim, cost, n_replicas, error);
+    executor_sim_create(&x.sim, NULL, n_replicas, error);
+    create_costs(f, &x.sim, costs, error);
     size_t parts_bytes = 0;
-    int rc = create_replicas(f, replicas, n_replicas, error);
+    int rc = create_replicas(f, replicas, error);
     if (rc == 0 && f->check_blocks && inspector_create(&x) < 0)
         rc = ifl_fail_nomem(error);
     if (rc == 0 && f->modules[IFL_ROUTE].policy)
@@ -120,7 +167,8 @@ int fixture_fly(struct fixture *f, struct ifl_error *error)
         }
     f->n_at_door = flight.rejected.n_at_door;
     executor_sim_destroy(&x.sim);
-    cost_destroy(cost);
+    for (size_t i = 0; i < FIXTURE_MAX_POOLS; i++)
+        cost_destroy(costs[i]);
     workload_destroy(&workload);
     module_destroy(&router);
     for (uint32_t i = 0; i < n_replicas; i++)

@@ -7,6 +7,20 @@
 #include "cost/cost.h"
 #include "run/flight.h"
 
+/* A pool of replicas with limits, costs and modules of its own. */
+struct fixture_pool {
+    uint32_t n_replicas;
+    struct ifl_limits limits;
+    struct linear_cost linear;
+    const struct module_config *modules; /* NULL: the fixture's */
+    enum prefix_cache prefix_cache;
+    enum leave leave;
+    uint32_t model;
+    struct door door;
+};
+
+enum { FIXTURE_MAX_POOLS = 4 };
+
 struct fixture {
     struct module_config modules[N_MODULES];
     struct ifl_limits limits;
@@ -25,6 +39,9 @@ struct fixture {
     int32_t concurrency;
     uint32_t n_replicas; /* 0: one */
     struct door door;
+    struct fixture_pool pools[FIXTURE_MAX_POOLS]; /* [n_pools], in place of n_replicas */
+    size_t n_pools;
+    struct gateway gateway;
     uint64_t seed;       /* of the router's draws */
     int32_t max_samples; /* the most in the trace's column */
     struct beam_search beams;

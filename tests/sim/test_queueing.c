@@ -7,12 +7,17 @@
  * With c seats and clients that leave the queue after an exponential time it is M/M/c+M (Erlang A;
  * Palm 1957; Mandelbaum and Zeltyn, "Service engineering in action", 2007, section 2): a birth and
  * death process with birth rate lambda and death rate min(n, c) mu + max(n - c, 0) theta. With Q
- * the number that waits, E[W] = E[Q] / lambda, and theta E[Q] / lambda of the clients leave. */
+ * the number that waits, E[W] = E[Q] / lambda, and theta E[Q] / lambda of the clients leave.
+ *
+ * Where each of c servers has a queue of its own and an arrival joins the shortest (Haight,
+ * Biometrika 45, 1958; Kingman, Ann. Math. Statist. 32, 1961), the lengths in order of size are a
+ * Markov chain with an exact equilibrium, found here by iteration: E[T] = E[N] / lambda. */
 #include <criterion/criterion.h>
 #include <gsl/gsl_cdf.h>
 #include <gsl/gsl_statistics_double.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "inflight/random.h"
 
@@ -257,4 +262,133 @@ Test(queueing, erlang_a_four_seats, .timeout = 600)
 Test(queueing, erlang_a_overload, .timeout = 600)
 {
     check_erlang_a((struct erlang_a){8, 1.5, 0.5});
+}
+
+/* ---- join the shortest queue ---- */
+
+enum { N_JOINING = 64000, LONGEST = 40, MOST_SERVERS = 3, N_STATES = LONGEST * LONGEST * LONGEST };
+
+/* The place of the lengths, in order of size; servers that are not there have length 0. */
+static size_t place_of(const int length[MOST_SERVERS])
+{
+    int of[MOST_SERVERS];
+    memcpy(of, length, sizeof of);
+    for (int i = 1; i < MOST_SERVERS; i++)
+        for (int k = i; k > 0 && of[k] < of[k - 1]; k--) {
+            const int longer = of[k - 1];
+            of[k - 1] = of[k];
+            of[k] = longer;
+        }
+    return ((size_t)of[0] * LONGEST + (size_t)of[1]) * LONGEST + (size_t)of[2];
+}
+
+/* Moves the probability p to the state with one more or less at server i. */
+static void move(double *to, const int length[MOST_SERVERS], int i, int by, double p)
+{
+    int next[MOST_SERVERS];
+    memcpy(next, length, sizeof next);
+    next[i] += by;
+    to[place_of(next)] += p;
+    to[place_of(length)] -= p;
+}
+
+/* One step of the chain, in which at most one of the events happens; mu is 1. */
+static void step_chain(const double *from, double *to, int n_servers, double lambda)
+{
+    const double all = lambda + n_servers;
+    int length[MOST_SERVERS] = {0, 0, 0}; /* ascends; servers that are not there come first */
+    const int first = MOST_SERVERS - n_servers;
+    memcpy(to, from, N_STATES * sizeof *to);
+    for (length[0] = 0; length[0] < (first > 0 ? 1 : LONGEST); length[0]++)
+        for (length[1] = length[0]; length[1] < LONGEST; length[1]++)
+            for (length[2] = length[1]; length[2] < LONGEST; length[2]++) {
+                const double p = from[place_of(length)];
+                if (p > 0 && length[first] < LONGEST - 1)
+                    move(to, length, first, 1, p * lambda / all);
+                for (int i = first; p > 0 && i < MOST_SERVERS; i++)
+                    if (length[i] > 0)
+                        move(to, length, i, -1, p / all);
+            }
+}
+
+static double mean_of(const double *p)
+{
+    double mean = 0;
+    for (size_t at = 0; at < N_STATES; at++)
+        mean += p[at] * (double)(at / LONGEST / LONGEST + at / LONGEST % LONGEST + at % LONGEST);
+    return mean;
+}
+
+static double mean_in_system(int n_servers, double lambda)
+{
+    double *p = calloc(N_STATES, sizeof *p), *next = calloc(N_STATES, sizeof *next);
+    double mean = -1, before = -2;
+    p[0] = 1;
+    while (fabs(mean - before) > 1e-9) {
+        before = mean;
+        for (int i = 0; i < 100; i++) {
+            step_chain(p, next, n_servers, lambda);
+            double *swapped = p;
+            p = next;
+            next = swapped;
+        }
+        mean = mean_of(p);
+    }
+    free(p);
+    free(next);
+    return mean;
+}
+
+/* With one server the chain is M/M/1. With two it is better than two queues that are chosen at
+ * random and worse than one queue for both, M/M/2. */
+Test(queueing, the_chain_of_shortest_queues_has_its_bounds)
+{
+    const double rho = 0.5, mm2 = 2 * rho / (1 - rho * rho), mm1 = rho / (1 - rho);
+    const double two = mean_in_system(2, 2 * rho);
+    cr_expect(fabs(mean_in_system(1, rho) - mm1) < 1e-6);
+    cr_expect(mm2 < two && two < 2 * mm1, "%g is not between %g and %g", two, mm2, 2 * mm1);
+}
+
+static void check_shortest(uint32_t n_servers, double load)
+{
+    struct fixture f = {
+        .limits = {.block_tokens = 16, .n_blocks = 100000, .max_model_tokens = 100000},
+        .linear = {.step_s = 1},
+        .n_replicas = n_servers};
+    const double lambda = load * n_servers;
+    double at_s = 0, time_s[N_BATCHES] = {0};
+    struct ifl_error error;
+    fixture_module(&f, IFL_BATCHING, "mixed", "{max_seqs: 1}");
+    fixture_module(&f, IFL_ORDER, "fcfs", NULL);
+    fixture_module(&f, IFL_ADMIT, "prompt-fits", NULL);
+    fixture_module(&f, IFL_PREEMPT, "tail", NULL);
+    fixture_module(&f, IFL_ROUTE, "least-outstanding", NULL);
+    fixture_trace(&f, N_JOINING);
+    for (size_t i = 0; i < N_JOINING; i++) {
+        const double u = ifl_uniform(ifl_draw(13, IFL_DRAW_ARRIVAL, i, 0));
+        const double v = ifl_uniform(ifl_draw(13, IFL_DRAW_OUTPUT, i, 0));
+        at_s += gsl_cdf_exponential_Pinv(u, SERVICE_STEPS / lambda);
+        f.trace.arrival_ns[i] = ifl_ns_from_s(at_s);
+        f.trace.n_prompt[i] = 1;
+        f.trace.n_output[i] = (int32_t)ceil(gsl_cdf_exponential_Pinv(v, SERVICE_STEPS));
+    }
+    cr_assert_eq(fixture_fly(&f, &error), 0, "%s", error.text);
+    qsort(f.capture.requests, N_JOINING, sizeof *f.capture.requests, by_arrival);
+    const size_t n_warm_up = N_JOINING / 10, per_batch = (N_JOINING - n_warm_up) / N_BATCHES;
+    for (size_t i = 0; i < N_BATCHES * per_batch; i++) {
+        const struct ifl_request_record *r = &f.capture.requests[n_warm_up + i];
+        time_s[i / per_batch] += ifl_s_from_ns(r->finish_ns - r->arrival_ns) / (double)per_batch;
+    }
+    const double expected_s = mean_in_system((int)n_servers, lambda) / lambda * SERVICE_STEPS;
+    check_mean("mean time with the shortest queue", time_s, expected_s);
+    fixture_free(&f);
+}
+
+Test(queueing, two_shortest_queues, .timeout = 600)
+{
+    check_shortest(2, 0.4);
+}
+Test(queueing, three_shortest_queues, .timeout = 600)
+{
+    check_shortest(3, 0.45);
 }
