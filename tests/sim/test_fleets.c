@@ -29,9 +29,6 @@ static bool one_in(struct dice *dice, int32_t n)
 
 /* ---- the fleet ---- */
 
-static const char *const routers[] = {
-    "round-robin", "least-outstanding", "power-of-two",   "prefix",
-    "random",      "session",           "remaining-steps"};
 static const char *const orders[] = {"fcfs", "sjf", "priority"};
 
 struct recipe {
@@ -44,6 +41,17 @@ static const struct recipe recipes[] = {
     {"mixed", "{max_seqs: 3}", "prompt-fits"},
     {"unified", "{max_seqs: 5, max_batched_tokens: 24}", "chunk-fits"},
 };
+
+/* Any of the routers that are built in. */
+static void roll_router(struct fixture *f, struct dice *dice)
+{
+    const struct ifl_policy *policy, *of[64];
+    int32_t n = 0;
+    for (size_t i = 0; (policy = registry_at(i)); i++)
+        if (policy->kind == IFL_ROUTE && n < 64)
+            of[n++] = policy;
+    fixture_module(f, IFL_ROUTE, of[roll(dice, 0, n - 1)]->name, NULL);
+}
 
 /* Modules of a pool are those of a fixture that is never flown. */
 static void roll_modules(struct fixture *kitchen, struct dice *dice)
@@ -171,7 +179,7 @@ static void roll_fleet(struct fleet *fleet, uint64_t seed)
         roll_pool(&f->pools[i], &fleet->kitchen[i], &dice);
     }
     f->limits = f->pools[0].limits; /* of the router */
-    fixture_module(f, IFL_ROUTE, routers[roll(&dice, 0, 6)], NULL);
+    roll_router(f, &dice);
     roll_gateway(f, &dice);
     roll_requests(f, &dice);
     f->capture.keep_steps = true;
