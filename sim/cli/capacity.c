@@ -10,6 +10,7 @@
 #include "cli/capacity_files.h"
 #include "cli/commands.h"
 #include "cli/crew.h"
+#include "cli/dry_run.h"
 #include "cli/interrupt.h"
 #include "cli/launch.h"
 #include "cli/ranks.h"
@@ -384,7 +385,9 @@ static int run_command(int argc, char **argv)
         return 2;
     gsl_set_error_handler_off();
     int rc = launch_load(&quest.launch);
-    if (rc == 0)
+    if (rc == 0 && quest.launch.dry_run && (rc = check_axes(&quest)) == 0)
+        rc = dry_run(&quest.launch, true);
+    else if (rc == 0)
         rc = search_all(&quest);
     run_files_finish(&quest.files);
     return launch_end(&quest.launch, rc);

@@ -13,7 +13,7 @@ enum { LAUNCH_MAX_NOTES = 32 };
 struct launch {
     const char *out_dir;
     long long n_threads;
-    bool quiet, timing, resume, plot;
+    bool quiet, timing, resume, plot, dry_run;
     struct text_list configs, sets, plugins;
     char config_path[512];
     struct study *study;
@@ -39,6 +39,9 @@ struct launch {
                       "where the reports go (the key output.dir)", COMPLETE_FOLDER),               \
         LAUNCH_OPTION("--jobs", "-j", COUNT, n_threads, "N",                                       \
                       "threads that fly points side by side (1)", COMPLETE_NOTHING),               \
+        LAUNCH_OPTION("--dry-run", NULL, FLAG, dry_run, NULL,                                      \
+                      "write nothing: say the points, what they rest on and what they take",       \
+                      COMPLETE_NOTHING),                                                           \
         LAUNCH_OPTION("--resume", NULL, FLAG, resume, NULL, "do what a killed run has not done",   \
                       COMPLETE_NOTHING),                                                           \
         LAUNCH_OPTION("--quiet", "-q", FLAG, quiet, NULL, "no table, notes or progress",           \

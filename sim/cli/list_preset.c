@@ -6,23 +6,11 @@
 #include "config/key_docs.h"
 #include "config/layers.h"
 
-/* The policy that the tree names for a section: a word, or `policy` in a map. */
-static const char *policy_of(const struct node *root, const char *section)
-{
-    const struct node *node = tree_at(root, section);
-    const char *word = node ? tree_text(node) : NULL;
-    return word ? word : node ? tree_text(tree_child(node, "policy")) : NULL;
-}
-
 static void print_default(void *context, const struct key_doc *doc)
 {
     const struct node *root = context;
-    const char *policy = doc->policy ? policy_of(root, doc->section) : NULL;
-    if (strncmp(doc->key, "serving.", 8) != 0 || strcmp(doc->key, "serving.preset") == 0)
-        return;
-    if (doc->policy && (!policy || strcmp(policy, doc->policy) != 0))
-        return;
-    if (!tree_at(root, doc->key) && strcmp(doc->dflt, "the preset's") != 0)
+    if (strncmp(doc->key, "serving.", 8) == 0 && strcmp(doc->key, "serving.preset") != 0 &&
+        config_leaves(root, doc))
         printf("# %s: %s\n", doc->key, doc->dflt);
 }
 

@@ -7,6 +7,7 @@
 #include "base/data.h"
 #include "cli/commands.h"
 #include "cli/crew.h"
+#include "cli/dry_run.h"
 #include "cli/interrupt.h"
 #include "cli/launch.h"
 #include "cli/ranks.h"
@@ -307,7 +308,9 @@ static int run_command(int argc, char **argv)
     if (launch_read(&run.launch, &command_run, argc, argv) < 0)
         return 2;
     int rc = launch_load(&run.launch);
-    if (rc == 0)
+    if (rc == 0 && run.launch.dry_run)
+        rc = dry_run(&run.launch, false);
+    else if (rc == 0)
         rc = run_study(&run);
     run_files_finish(&run.files);
     return launch_end(&run.launch, rc);

@@ -59,3 +59,20 @@ void config_each_key(void (*take)(void *context, const struct key_doc *doc), voi
         if (key_sections[i].is_module)
             tell_policies(&listener, &key_sections[i]);
 }
+
+/* The policy that the tree names for a section: a word, or `policy` in a map. */
+static const char *policy_of(const struct node *root, const char *section)
+{
+    const struct node *node = tree_at(root, section);
+    const char *word = node ? tree_text(node) : NULL;
+    return word ? word : node ? tree_text(tree_child(node, "policy")) : NULL;
+}
+
+bool config_leaves(const struct node *root, const struct key_doc *doc)
+{
+    const char *policy = doc->policy ? policy_of(root, doc->section) : NULL;
+    if (doc->policy && (!policy || strcmp(policy, doc->policy) != 0))
+        return false;
+    return !tree_at(root, doc->key) && strcmp(doc->dflt, "the preset's") != 0 &&
+           strcmp(doc->dflt, "the profile's") != 0;
+}

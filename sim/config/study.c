@@ -75,14 +75,27 @@ static int lay_preset(const struct study *study, const struct node *upper, struc
     return names_preset(name) ? layer_lay(root, find_preset(study, name->text), error) : 0;
 }
 
-/* Reads the file with the sweep's values, over its preset. */
+/* Lays the file with the sweep's values over its preset, as a tree that the caller frees; NULL
+ * after an error. */
+static int lay_over_preset(const struct study *study, const struct node *upper, struct node **root,
+                           struct ifl_error *error)
+{
+    *root = tree_node(NODE_MAP, upper);
+    int code = *root ? lay_preset(study, upper, *root, error) : ifl_fail_nomem(error);
+    if (code == 0)
+        code = layer_lay(*root, upper, error);
+    if (code < 0) {
+        tree_free(*root);
+        *root = NULL;
+    }
+    return code;
+}
+
 static int read_over_preset(const struct study *study, const struct node *upper,
                             struct config *config, struct ifl_error *error)
 {
-    struct node *root = tree_node(NODE_MAP, upper);
-    int code = root ? lay_preset(study, upper, root, error) : ifl_fail_nomem(error);
-    if (code == 0)
-        code = layer_lay(root, upper, error);
+    struct node *root;
+    int code = lay_over_preset(study, upper, &root, error);
     if (code == 0)
         code = config_read(root, config, error);
     if (code == 0 && (code = config_check(root, config, error)) < 0)
@@ -145,6 +158,23 @@ static void reseed(struct config *config, size_t replication)
     const uint64_t shift = ifl_mix(replication);
     config->workload.arrivals.seed = ifl_mix(config->workload.arrivals.seed ^ shift);
     config->workload.window.shuffle_seed = ifl_mix(config->workload.window.shuffle_seed ^ shift);
+}
+
+int study_layers(const struct study *study, size_t point, struct node **root,
+                 struct ifl_error *error)
+{
+    ifl_assert(point < study->n_points);
+    struct node *upper = tree_copy(study->user), *pool = NULL;
+    int code = upper ? sweep_lay(study->sweep, point / n_replications(study), upper, error)
+                     : ifl_fail_nomem(error);
+    *root = NULL;
+    if (code == 0 && pools_n(upper) > 0)
+        code = pools_lay(upper, 0, &pool, error);
+    if (code == 0)
+        code = lay_over_preset(study, pool ? pool : upper, root, error);
+    tree_free(pool);
+    tree_free(upper);
+    return code;
 }
 
 int study_read(const struct study *study, size_t point, struct config *config,
