@@ -234,6 +234,15 @@ struct ifl_quantiles {
     double mean, p50, p90, p95, p99; /* NaN where there is no sample */
 };
 
+/* What was full in steps after whose plan requests waited, as shares of the time of these steps. */
+struct ifl_pressure {
+    double waiting_s;                  /* the time of these steps */
+    int32_t most_running, most_tokens; /* requests, and tokens of a step, in any of them */
+    double seats_frac;                 /* as many requests ran as ever */
+    double tokens_frac;                /* the step had 15/16 of most_tokens or more */
+    double blocks_frac;                /* 15/16 of the blocks or more were in use */
+};
+
 struct ifl_summary {
     uint64_t n_requests, n_finished, n_rejected, n_failed;
     double duration_s; /* first arrival to last event */
@@ -257,6 +266,7 @@ struct ifl_summary {
      * none does, and then no file names them. */
     uint64_t n_retries;
     double retry_amplification;
+    struct ifl_pressure pressure; /* in no file: it explains `saturated` */
     char error[256]; /* why the point failed, empty if it did not; if it did, nothing else is set */
     /* Assumptions in the simulated durations that replace a measurement; the recorder leaves it
      * empty. */

@@ -224,6 +224,7 @@ static void add_step(struct step_sums *sums, const struct ifl_step_record *step)
     exact_add(&sums->pool_slots_ns, lasted_ns, step->kv_pool_slots);
     exact_add(&sums->used_blocks_ns, lasted_ns, step->kv_used_blocks);
     exact_add(&sums->shared_blocks_ns, lasted_ns, step->kv_shared_blocks);
+    pressure_add(&sums->pressure, step, lasted_ns, step->kv_used_blocks);
 }
 
 IFL_HOT int ifl_record_step(struct ifl_recorder *recorder, const struct ifl_step_record *step,
@@ -288,6 +289,7 @@ static void add_stretch(struct step_sums *sums, const struct ifl_stretch_record 
     exact_add(&sums->seqs_ns, stood_ns, first->decode_seqs);
     exact_add(&sums->pool_slots_ns, stood_ns, first->kv_pool_slots);
     exact_add(&sums->shared_blocks_ns, stood_ns, first->kv_shared_blocks);
+    pressure_add_stretch(&sums->pressure, of);
     sums->token_slots_ns.of += token.of;
     sums->used_blocks_ns.of += used.of;
     sums->internal_slots_ns.of += internal.of;

@@ -7,6 +7,7 @@
 
 #include "inflight/report.h"
 #include "record/exact_sum.h"
+#include "record/pressure.h"
 #include "record/quantile.h"
 #include "record/tally.h"
 
@@ -17,6 +18,7 @@ struct step_sums {
     struct exact_sum time_ns, seqs_ns;
     struct exact_sum token_slots_ns, reserved_slots_ns, internal_slots_ns, pool_slots_ns;
     struct exact_sum used_blocks_ns, shared_blocks_ns;
+    struct pressure pressure;
 };
 
 struct summary_input {

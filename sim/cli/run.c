@@ -13,6 +13,7 @@
 #include "cli/ranks.h"
 #include "cli/resume.h"
 #include "cli/run_files.h"
+#include "cli/saturation.h"
 #include "run/point.h"
 
 struct run {
@@ -139,6 +140,12 @@ static int write_tables(struct run *run, const struct ifl_points *points)
     return 0;
 }
 
+static int explain_saturation(struct run *run, const struct ifl_points *points)
+{
+    const struct ifl_notes notes = notes_of(run);
+    return notes.say ? saturation_explain(points, &notes, &run->launch.error) : 0;
+}
+
 static int with_points(struct run *run,
                        int (*use)(struct run *run, const struct ifl_points *points))
 {
@@ -250,6 +257,8 @@ static int finish(struct run *run)
     int rc = write_reports(run);
     if (rc == 0 && !run->launch.quiet)
         rc = with_points(run, print_table);
+    if (rc == 0)
+        rc = with_points(run, explain_saturation);
     if (rc == 0 && run->launch.plot)
         rc = print_plot(run);
     if (rc < 0)

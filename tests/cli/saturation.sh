@@ -47,4 +47,49 @@ awk -F, '
         exit missed || alarms || n_both != 4
     }' judged || complain 'the star and the tokens that leave disagree'
 
+# Why one is saturated where another is not: the share of the time in which requests wait, from steps.csv, that
+# as many run as ever, that the blocks are 15/16 full, and that a step has nearly the most tokens.
+cat >config.yaml <<'E1'
+model: llama-2-7b
+hardware: a100-80gb-sxm
+workload: {trace: lengths.csv, limit: 1500, arrivals: {process: poisson, seed: 1, rate_rps: 6}}
+serving: {preset: vllm-v0}
+output: {dir: out, plots: false}
+E1
+# explains WORDS SWEEP: the note has the words, and the shares of point 0
+explains() {
+    try "$inflight" run config.yaml --set "sweep={$2}" --set output.steps=true
+    same "$code" 0 "sweep $2: $(cat logs/err)"
+    grep ' is saturated' logs/err >note
+    grep -qF "$1" note || complain "sweep $2: $(cat logs/err) does not say: $1"
+    columns out/steps.csv point,duration_s,running,waiting,prefill_tokens,decode_tokens,kv_used_blocks,kv_total_blocks |
+        awk -F, '
+        NR > 1 && $1 == 0 && $4 > 0 {
+            all += $2; seats[$3] += $2; n = $5 + $6; tokens[n] += $2
+            most_seats = $3 > most_seats ? $3 : most_seats
+            most = n > most ? n : most
+            blocks += $7 * 16 >= $8 * 15 ? $2 : 0
+        }
+        END {
+            for (n in tokens) near += n * 16 >= most * 15 ? tokens[n] : 0
+            printf "(while requests waited, %d sequences ran %.0f%% of the time, steps had %d tokens or nearly %.0f%%, the blocks were full %.0f%%)", most_seats, 100 * seats[most_seats] / all, most, 100 * near / all, 100 * blocks / all
+        }' >shares
+    grep -qF "$(cat shares)" note || complain "$(cat note)" "    steps.csv: $(cat shares)"
+    cp note first
+    try "$inflight" run config.yaml --set "sweep={$2}"
+    grep ' is saturated' logs/err >note
+    same_bytes first note
+}
+explains '16 is saturated and 256 is not, for its limit of 16 sequences' 'serving.batching.max_seqs: [16, 256]'
+explains '400 is saturated and 7000 is not, for its blocks' 'serving.kv.num_blocks: [400, 7000]'
+sed 's/vllm-v0/sarathi/' config.yaml >sarathi.yaml
+cp config.yaml vllm.yaml
+cp sarathi.yaml config.yaml
+explains '32 is saturated and 512 is not, for its limit of 32 tokens a step' 'serving.batching.chunk_tokens: [32, 512]'
+cp vllm.yaml config.yaml
+explains 'faster-transformer is saturated and vllm-v0 is not, for its way of batching, no limit' \
+    'serving.preset: [faster-transformer, vllm-v0]'
+try "$inflight" run config.yaml --set 'sweep={workload.arrivals.rate_rps: [4, 40]}'
+! grep -q ' is saturated' logs/err || complain "more load is no reason: $(cat logs/err)"
+
 finish

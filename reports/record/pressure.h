@@ -1,0 +1,21 @@
+/* What was full in the steps after whose plan requests waited: the counts that tell which limit
+ * keeps them waiting. */
+#ifndef INFLIGHT_REPORTS_PRESSURE_H
+#define INFLIGHT_REPORTS_PRESSURE_H
+
+#include "inflight/report.h"
+
+/* Zeroed at first. */
+struct pressure {
+    int64_t waiting_ns, at_seats_ns, at_tokens_ns, at_blocks_ns;
+    int32_t most_running, most_tokens;
+};
+
+/* A step, or the part of a stretch with that many blocks in use. */
+void pressure_add(struct pressure *pressure, const struct ifl_step_record *step, int64_t lasted_ns,
+                  int32_t used_blocks);
+/* All steps of a stretch. */
+void pressure_add_stretch(struct pressure *pressure, const struct ifl_stretch_record *stretch);
+struct ifl_pressure pressure_sum_up(const struct pressure *pressure);
+
+#endif
