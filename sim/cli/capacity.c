@@ -20,6 +20,7 @@ struct quest {
     struct launch launch;
     struct run_files files;
     struct crew crew;
+    struct capacity_trials trials;
     struct trace_shelf traces;
     struct profile_shelf profiles;
     size_t n_rows, n_members; /* members of the ensemble that each row is searched for */
@@ -154,7 +155,8 @@ static int search(struct quest *quest, size_t row, struct input_sums *inputs, st
                                                  .traces = &quest->traces,
                                                  .profiles = &quest->profiles,
                                                  .stop = &interrupt_asked,
-                                                 .n_ended = &quest->crew.n_ended};
+                                                 .n_ended = &quest->crew.n_ended,
+                                                 .trials = &quest->trials};
         price(&configs[0], record);
         rc = capacity_find(&options, &record->capacity, error);
     }
@@ -180,6 +182,24 @@ static int search_and_record(void *context, size_t row, struct ifl_error *error)
         rc = parts_put(&quest->files.parts, row, &inputs, record, error);
     free(record);
     return rc;
+}
+
+/* The share of trials. A search that has not begun is taken to need as many as those that are done
+ * have needed; before any is done, and before the only one knows what it searches between, how many
+ * are left is not known. */
+static double share_of_trials(void *context, size_t n_done, char text[80])
+{
+    struct quest *quest = context;
+    const double n_flown = (double)atomic_load(&quest->trials.n_flown);
+    const double n_closing = (double)atomic_load(&quest->trials.n_closing);
+    const double n_open = (double)(quest->n_rows - n_done) - n_closing;
+    double n_left = (double)atomic_load(&quest->trials.n_left);
+    snprintf(text, 80, "%.0f trials, ", n_flown);
+    if (n_open > 0 && n_done == 0)
+        return (double)NAN;
+    if (n_open > 0)
+        n_left += n_open * n_flown / (double)n_done;
+    return n_flown > 0 ? n_flown / (n_flown + n_left) : (double)NAN;
 }
 
 static bool is_recorded(void *context, size_t row)
@@ -365,6 +385,7 @@ static int search_all(struct quest *quest)
     quest->crew.context = quest;
     quest->crew.done = is_recorded;
     quest->crew.fly = search_and_record;
+    quest->crew.share = share_of_trials;
     trace_shelf_init(&quest->traces, (struct ifl_notes){0});
     profile_shelf_init(&quest->profiles);
     int rc = crew_work(&quest->crew, error);

@@ -18,6 +18,9 @@ struct crew {
     bool (*done)(void *context, size_t point);
     /* Flies the point. A negative code ends the study on all ranks. */
     int (*fly)(void *context, size_t point, struct ifl_error *error);
+    /* For the progress line, where points are no measure: the share of the work that is done, NaN
+     * if unknown, and what to add to the line. NULL: the share of points. */
+    double (*share)(void *context, size_t n_done, char text[80]);
     /* For the progress line: requests ended and begun by points that are under way here. */
     atomic_ullong n_ended, n_begun;
 };

@@ -7,6 +7,7 @@
 #include "base/data.h"
 #include "cli/commands.h"
 #include "cli/out_dir.h"
+#include "cli/progress.h"
 #include "cli/usage.h"
 #include "config/config.h"
 #include "fit/calibration.h"
@@ -211,11 +212,43 @@ static int put_out(const struct request *request, struct platform *platform,
     return code;
 }
 
+/* Rows of operations that are fitted, of all that belong to one. */
+struct fit_watch {
+    atomic_ullong n_fitted;
+    size_t n_rows;
+};
+
+static void look(void *context, struct progress_state *state)
+{
+    struct fit_watch *watch = context;
+    const unsigned long long n = atomic_load(&watch->n_fitted);
+    state->done_frac = (double)n / (double)watch->n_rows;
+    snprintf(state->text, sizeof state->text, "%llu of %zu rows fitted", n, watch->n_rows);
+}
+
+static int fit_watched(const struct fit_data *data, struct fit_options *options,
+                       struct platform *platform, struct fit_report *report,
+                       struct ifl_error *error)
+{
+    struct fit_watch watch = {.n_rows = 0};
+    struct progress progress = {.look = look, .context = &watch};
+    for (size_t i = 0; i < data->n; i++)
+        watch.n_rows += data->samples[i].op != FIT_NONE;
+    options->n_fitted = &watch.n_fitted;
+    progress_start(&progress);
+    const int code = fit_profile(data, options, platform, report, error);
+    progress_stop(&progress);
+    options->n_fitted = NULL;
+    return code;
+}
+
 static int fit(const struct request *request, struct ifl_error *error)
 {
     struct fit_hold holds[MAX_HOLDS];
-    const struct fit_options options = {request->train.of, request->train.n, holds,
-                                        request->holds.n};
+    struct fit_options options = {.train = request->train.of,
+                                  .n_train = request->train.n,
+                                  .hold = holds,
+                                  .n_hold = request->holds.n};
     if (request->holds.n > MAX_HOLDS)
         return ifl_fail(error, IFL_E_INPUT, "--hold: %zu of them, expected at most %d",
                         request->holds.n, MAX_HOLDS);
@@ -231,7 +264,7 @@ static int fit(const struct request *request, struct ifl_error *error)
     code = begin(request, &data, &like, error);
     platform = like;
     if (!code)
-        code = fit_profile(&data, &options, &platform, &report, error);
+        code = fit_watched(&data, &options, &platform, &report, error);
     if (!code && request->corrections)
         code = correct(request, &data, &options, &platform, &report, error);
     if (!code) {

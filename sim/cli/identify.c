@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/identify_files.h"
 #include "cli/interrupt.h"
+#include "cli/progress.h"
 #include "cli/usage.h"
 
 struct request {
@@ -28,6 +29,7 @@ struct work {
     size_t n, n_predicted;
     struct identify_options options;
     struct identified found;
+    atomic_ullong n_flown, n_ended;
     struct ifl_error error;
 };
 
@@ -82,10 +84,24 @@ static int read_recordings(struct work *work)
     return rc;
 }
 
+/* The search ends where it has converged: how much is left is not known. */
+static void look(void *context, struct progress_state *state)
+{
+    struct work *work = context;
+    state->done_frac = (double)NAN;
+    snprintf(state->text, sizeof state->text, "%llu flights, %llu requests",
+             atomic_load(&work->n_flown), atomic_load(&work->n_ended));
+}
+
 static int find(struct work *work)
 {
     work->options = (struct identify_options){
-        .setting = {&work->config, &work->traces, &work->profiles, &interrupt_asked},
+        .setting = {.config = &work->config,
+                    .traces = &work->traces,
+                    .profiles = &work->profiles,
+                    .stop = &interrupt_asked,
+                    .n_flown = &work->n_flown,
+                    .n_ended = &work->n_ended},
         .recordings = work->recordings,
         .n_recordings = work->n,
     };
@@ -93,7 +109,11 @@ static int find(struct work *work)
         work->options.hold[parameter_find(work->request->holds.of[i])] = true;
     for (size_t i = 0; i < work->request->releases.n; i++)
         work->options.release[parameter_find(work->request->releases.of[i])] = true;
-    return identify(&work->options, &work->found, &work->error);
+    struct progress progress = {.look = look, .context = work};
+    progress_start(&progress);
+    const int rc = identify(&work->options, &work->found, &work->error);
+    progress_stop(&progress);
+    return rc;
 }
 
 static int report(struct work *work)

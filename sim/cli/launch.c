@@ -26,7 +26,6 @@ void launch_say(void *context, const char *text)
         i++;
     if (i == launch->n_notes && i < LAUNCH_MAX_NOTES && (launch->notes[i] = strdup(text))) {
         launch->n_notes++;
-        fputs(progress_erase(), stderr);
         cli_note(NULL, text);
     }
     pthread_mutex_unlock(&launch->lock);

@@ -9,6 +9,7 @@
 #include "inflight/nearest.h"
 
 #include "base/server_flags.h"
+#include "cli/progress.h"
 #include "cli/terminal.h"
 
 enum { MAX_OPTIONS = 32 };
@@ -173,7 +174,7 @@ void error_print(const struct ifl_error *error, char *text, size_t n_bytes)
 void cli_note(void *context, const char *text)
 {
     (void)context;
-    fprintf(stderr, "%snote:%s %s\n", terminal_style(stderr, STYLE_NOTE),
+    fprintf(stderr, "%s%snote:%s %s\n", progress_erase(), terminal_style(stderr, STYLE_NOTE),
             terminal_style(stderr, STYLE_NONE), text);
 }
 

@@ -1,9 +1,9 @@
 #include "cli/progress.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <time.h>
 
-#include "cli/ranks.h"
 #include "cli/terminal.h"
 
 enum { BAR_WIDTH = 30, TICK_MS = 100, TICKS_A_LINE = 100 };
@@ -26,38 +26,52 @@ static double wall_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* ", 4 min left"; empty before anything is done. */
-static const char *time_left(const struct progress *progress, double done_frac, char text[32])
+/* "4 min" */
+static void put_time(double seconds, char text[24])
+{
+    if (seconds < 120)
+        snprintf(text, 24, "%.0f s", seconds);
+    else if (seconds < 7200)
+        snprintf(text, 24, "%.0f min", seconds / 60);
+    else
+        snprintf(text, 24, "%.1f h", seconds / 3600);
+}
+
+/* ", 4 min left" at the rate so far; where it is not known how much is left, what has passed. */
+static const char *say_time(const struct progress *progress, double done_frac, char text[40])
 {
     const double elapsed_s = wall_s() - progress->start_s;
-    const double left_s = elapsed_s * (1 - done_frac) / done_frac;
+    char time[24];
     text[0] = '\0';
-    if (done_frac <= 0)
-        return text;
-    if (left_s < 120)
-        snprintf(text, 32, ", %.0f s left", left_s);
-    else if (left_s < 7200)
-        snprintf(text, 32, ", %.0f min left", left_s / 60);
-    else
-        snprintf(text, 32, ", %.1f h left", left_s / 3600);
+    if (isnan(done_frac)) {
+        put_time(elapsed_s, time);
+        snprintf(text, 40, ", %s so far", time);
+    } else if (done_frac > 0) {
+        put_time(elapsed_s * (1 - done_frac) / done_frac, time);
+        snprintf(text, 40, ", %s left", time);
+    }
+    return text;
+}
+
+static const char *put_bar(double done_frac, char text[BAR_WIDTH + 16])
+{
+    const int filled = isnan(done_frac) ? 0 : (int)(done_frac * BAR_WIDTH);
+    char bar[BAR_WIDTH + 1] = {0};
+    for (int i = 0; i < BAR_WIDTH; i++)
+        bar[i] = i < filled ? '#' : '.';
+    text[0] = '\0';
+    if (!isnan(done_frac))
+        snprintf(text, BAR_WIDTH + 16, "[%s] %3.0f%%  ", bar, 100 * done_frac);
     return text;
 }
 
 static void draw(const struct progress *progress)
 {
-    const unsigned long long ended = atomic_load(progress->n_ended);
-    const unsigned long long begun = atomic_load(progress->n_begun);
-    const unsigned long long done = ranks_add(RANKS_POINTS, 0);
-    const unsigned long long requests = ranks_add(RANKS_REQUESTS, 0) + ended;
-    const double in_flight = begun ? (double)ended / (double)begun : 0;
-    const double all =
-        progress->n_points == 1 ? in_flight : (double)done / (double)progress->n_points;
-    const int filled = (int)(all * BAR_WIDTH);
-    char bar[BAR_WIDTH + 1] = {0}, left[32], line[256];
-    for (int i = 0; i < BAR_WIDTH; i++)
-        bar[i] = i < filled ? '#' : '.';
-    snprintf(line, sizeof line, "[%s] %3.0f%%  %llu of %zu points, %llu requests%s", bar, 100 * all,
-             done, progress->n_points, requests, time_left(progress, all, left));
+    struct progress_state state = {.done_frac = 0};
+    char bar[BAR_WIDTH + 16], left[40], line[256];
+    progress->look(progress->context, &state);
+    snprintf(line, sizeof line, "%s%s%s", put_bar(state.done_frac, bar), state.text,
+             say_time(progress, state.done_frac, left));
     if (progress->terminal)
         fprintf(stderr, "%s%.*s", progress_erase(), most_letters(), line);
     else
@@ -82,8 +96,7 @@ void progress_start(struct progress *progress)
 {
     progress->terminal = terminal_is(stderr);
     progress->start_s = wall_s();
-    progress->running = !progress->quiet && ranks_own() == 0 &&
-                        (progress->terminal || ranks_n() > 1) &&
+    progress->running = !progress->quiet && (progress->terminal || progress->in_lines) &&
                         pthread_create(&progress->thread, NULL, keep_drawing, progress) == 0;
 }
 

@@ -1,5 +1,4 @@
-/* A progress line about all ranks, drawn by a thread of rank 0 until it is stopped. On a terminal
- * it is drawn in place. With several ranks and no terminal a new line is written at intervals. */
+/* A progress line, drawn by a thread until it is stopped, in place on a terminal. */
 #ifndef SIM_CLI_PROGRESS_H
 #define SIM_CLI_PROGRESS_H
 
@@ -8,10 +7,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct progress_state {
+    double done_frac; /* of the work that is to be done; NaN: it is not known how much that is */
+    char text[160];   /* what has been done so far */
+};
+
 struct progress {
-    atomic_ullong *n_ended, *n_begun; /* requests of this rank's points that are under way */
-    size_t n_points;
+    /* Fills in the state; called by the thread that draws. */
+    void (*look)(void *context, struct progress_state *state);
+    void *context;
     bool quiet;
+    bool in_lines; /* where there is no terminal, lines at intervals */
     /* private */
     bool running, terminal;
     double start_s;
@@ -19,10 +25,7 @@ struct progress {
     pthread_t thread;
 };
 
-/* Does nothing
- *   - when quiet;
- *   - on any rank but 0;
- *   - with a single rank and no terminal. */
+/* Does nothing when quiet, and where there is no terminal unless `in_lines`. */
 void progress_start(struct progress *progress);
 void progress_stop(struct progress *progress);
 /* What to write before a message so that it begins on a clear line; may be empty. */

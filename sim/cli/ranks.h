@@ -9,7 +9,13 @@
 
 #include "inflight/error.h"
 
-enum ranks_counter { RANKS_CLAIMED, RANKS_POINTS, RANKS_REQUESTS, RANKS_N_COUNTERS };
+enum ranks_counter {
+    RANKS_CLAIMED,
+    RANKS_POINTS,  /* done with */
+    RANKS_SKIPPED, /* of them, those that an earlier run had done */
+    RANKS_REQUESTS,
+    RANKS_N_COUNTERS
+};
 
 /* To be called once by every process, before the other functions. A process that was built or
  * started without MPI is one rank. */

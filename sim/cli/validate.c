@@ -1,5 +1,7 @@
 /* inflight validate: a simulated run beside a recorded one. */
 #include <errno.h>
+#include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,7 @@
 #include "base/data.h"
 #include "cli/commands.h"
 #include "cli/out_dir.h"
+#include "cli/progress.h"
 #include "cli/usage.h"
 #include "config/config.h"
 
@@ -33,6 +36,29 @@ static int read_run(const struct ifl_trace_file *file, struct ifl_run *run, stru
                           &notes, trace, error);
 }
 
+/* ---- progress: what is under way, and then how many figures are done ---- */
+
+enum stage { READING_SIMULATED, READING_MEASURED, COMPARING };
+
+static void look_at_stage(void *context, struct progress_state *state)
+{
+    static const char *const stages[] = {[READING_SIMULATED] = "reading the simulated run",
+                                         [READING_MEASURED] = "reading the recorded run",
+                                         [COMPARING] = "comparing them"};
+    state->done_frac = (double)NAN;
+    snprintf(state->text, sizeof state->text, "%s", stages[atomic_load((atomic_int *)context)]);
+}
+
+static void look_at_figures(void *context, struct progress_state *state)
+{
+    const int n_drawn = atomic_load((atomic_int *)context);
+    int n = 0;
+    while (ifl_validation_figures[n])
+        n++;
+    state->done_frac = (double)n_drawn / n;
+    snprintf(state->text, sizeof state->text, "%d of %d figures", n_drawn, n);
+}
+
 /* Figures are optional: without gnuplot there are only the numbers. */
 static void draw(const char *out_dir, const char *const runs[2])
 {
@@ -43,8 +69,14 @@ static void draw(const char *out_dir, const char *const runs[2])
         .out_dir = out_dir, .script_dir = script_dir, .columns = 2, .source = source};
     if (rc == 0)
         rc = data_plot_scripts(script_dir, &error);
-    for (const char *const *figure = ifl_validation_figures; rc == 0 && *figure; figure++)
+    atomic_int n_drawn = 0;
+    struct progress progress = {.look = look_at_figures, .context = &n_drawn};
+    progress_start(&progress);
+    for (const char *const *figure = ifl_validation_figures; rc == 0 && *figure; figure++) {
         rc = ifl_figure(&drawing, *figure, *figure, &error);
+        atomic_fetch_add(&n_drawn, 1);
+    }
+    progress_stop(&progress);
     if (rc < 0)
         fprintf(stderr, "note: no figures: %s\n", error.text);
     free(source);
@@ -76,19 +108,22 @@ static int read_part(struct request *request)
     return 0;
 }
 
-static int validate(const struct request *request, struct ifl_error *error)
+static int validate(const struct request *request, FILE *table, atomic_int *stage,
+                    struct ifl_error *error)
 {
     struct ifl_trace simulated = {0}, measured = {0};
     struct ifl_validation v = {.out_dir = request->out_dir,
-                               .table = stdout,
+                               .table = table,
                                .part = request->part_of,
                                .n_parts = request->n_parts};
     const int32_t mib = (int32_t)request->max_record_mib;
     const struct ifl_trace_file files[] = {{request->simulated, "auto", mib},
                                            {request->measured, request->format, mib}};
     int rc = read_run(&files[0], &v.simulated, &simulated, error);
+    atomic_store(stage, READING_MEASURED);
     if (rc == 0)
         rc = read_run(&files[1], &v.measured, &measured, error);
+    atomic_store(stage, COMPARING);
     if (rc == 0 && !v.out_dir)
         v.out_dir = v.simulated.dir;
     if (rc == 0 && !v.out_dir)
@@ -100,6 +135,25 @@ static int validate(const struct request *request, struct ifl_error *error)
         rc = ifl_validate(&v, error);
     ifl_trace_free(&simulated);
     ifl_trace_free(&measured);
+    return rc;
+}
+
+/* The table comes when the progress line is gone. */
+static int validate_watched(const struct request *request, struct ifl_error *error)
+{
+    char *table = NULL;
+    size_t n_bytes;
+    atomic_int stage = READING_SIMULATED;
+    struct progress progress = {.look = look_at_stage, .context = &stage};
+    FILE *out = open_memstream(&table, &n_bytes);
+    if (!out)
+        return ifl_fail_nomem(error);
+    progress_start(&progress);
+    const int rc = validate(request, out, &stage, error);
+    progress_stop(&progress);
+    if (fclose(out) == 0)
+        fputs(table, stdout);
+    free(table);
     return rc;
 }
 
@@ -115,8 +169,7 @@ static int run_command(int argc, char **argv)
         return usage_fail(&command_validate);
     request.simulated = runs->of[0];
     request.measured = runs->of[1];
-    const int rc = validate(&request, &error);
-    if (rc < 0)
+    if (validate_watched(&request, &error) < 0)
         return cli_fail(&error);
     if (!request.no_plots)
         draw(request.out_dir ? request.out_dir : request.simulated, runs->of);

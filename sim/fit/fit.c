@@ -284,6 +284,8 @@ static int fit_op(const struct fit_data *data, const struct fit_options *options
             job.rows[job.n++] = &data->samples[i];
     if (!code && job.n > 0)
         code = run_job(&job, platform, report, error);
+    if (options->n_fitted)
+        atomic_fetch_add(options->n_fitted, job.n);
     free_job(&job);
     return code;
 }

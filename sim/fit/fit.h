@@ -2,6 +2,8 @@
 #ifndef SIM_FIT_FIT_H
 #define SIM_FIT_FIT_H
 
+#include <stdatomic.h>
+
 #include "fit/adapters.h"
 #include "fit/errors.h"
 #include "fit/solve.h"
@@ -40,6 +42,7 @@ struct fit_options {
     size_t n_train;
     const struct fit_hold *hold;
     size_t n_hold;
+    atomic_ullong *n_fitted; /* rows whose operation is done with, for a progress line; or NULL */
 };
 
 struct fit_op_report {

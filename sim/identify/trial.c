@@ -95,6 +95,7 @@ int trial_fly(const struct trial_setting *setting, const struct recording *recor
         .traces = setting->traces,
         .profiles = setting->profiles,
         .stop = setting->stop,
+        .n_ended = setting->n_ended,
     };
     config.workload.arrivals = (struct ifl_arrivals){.process = IFL_ARRIVE_TRACE, .speedup = 1};
     config.serving.kv.num_blocks = (int32_t)lround(value[BLOCKS]);
@@ -111,6 +112,8 @@ int trial_fly(const struct trial_setting *setting, const struct recording *recor
         rc = arrive(recording, shift, &trace, error);
     if (rc == 0)
         rc = point_fly(&options, &result, error);
+    if (setting->n_flown)
+        atomic_fetch_add(setting->n_flown, 1);
     ifl_trace_free(&trace);
     return rc;
 }

@@ -3,6 +3,7 @@
 #define SIM_IDENTIFY_TRIAL_H
 
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "identify/parameters.h"
 #include "identify/recording.h"
@@ -13,7 +14,8 @@ struct trial_setting {
     struct trace_shelf *traces;
     struct profile_shelf *profiles;
     const volatile sig_atomic_t *stop;
-    struct step_noise noise; /* of the steps; zeroed: none */
+    atomic_ullong *n_flown, *n_ended; /* trials and their requests, for a progress line; or NULL */
+    struct step_noise noise;          /* of the steps; zeroed: none */
 };
 
 struct trial {

@@ -171,6 +171,8 @@ static const struct capacity_trial *try_rate(struct search *search, double rate_
         search->code = fly(search, rate_rps);
     if (search->code < 0)
         return NULL;
+    if (search->options->trials)
+        atomic_fetch_add(&search->options->trials->n_flown, 1);
     struct capacity_trial *trial = &found->trials[found->n_trials++];
     *trial = (struct capacity_trial){
         .rate_rps = rate_rps,
@@ -251,6 +253,26 @@ static enum capacity_status widen(struct search *search, struct bracket *bracket
     return CAPACITY_FOUND;
 }
 
+/* Trials until the bracket is as narrow as the tolerance, by bisection; Brent's method needs fewer.
+ * `expected`: how many were left before. */
+static unsigned long long foresee(const struct search *search, const struct bracket *bracket,
+                                  unsigned long long expected)
+{
+    const double tolerance = search->options->configs[0].capacity.tolerance_frac;
+    const double halvings =
+        ceil(log2(log(bracket->beyond_rps / bracket->within_rps) / log1p(tolerance)));
+    const unsigned long long n = halvings > 0 ? (unsigned long long)halvings : 0;
+    if (search->options->trials)
+        atomic_fetch_add(&search->options->trials->n_left, n - expected);
+    return n;
+}
+
+static void close_in(const struct search *search, unsigned long long n)
+{
+    if (search->options->trials)
+        atomic_fetch_add(&search->options->trials->n_closing, n);
+}
+
 /* Brent's method closes in on a root from one side. Once the root hardly moves, a rate on its other
  * side is tried. */
 static void narrow(struct search *search, struct bracket *bracket)
@@ -264,6 +286,8 @@ static void narrow(struct search *search, struct bracket *bracket)
         return;
     }
     gsl_root_fsolver_set(solver, &function, log(bracket->within_rps), log(bracket->beyond_rps));
+    unsigned long long n_left = foresee(search, bracket, 0);
+    close_in(search, 1);
     while (search->code == 0 && bracket->beyond_rps > bracket->within_rps * (1 + tolerance) &&
            gsl_root_fsolver_iterate(solver) == GSL_SUCCESS) {
         const double log_last = log_root, aside = log1p(tolerance / 2);
@@ -277,7 +301,11 @@ static void narrow(struct search *search, struct bracket *bracket)
         if (search->found->n_trials == n_trials)
             margin_at(log(bracket->within_rps * bracket->beyond_rps) / 2, search);
         *bracket = bracket_of(search);
+        n_left = foresee(search, bracket, n_left);
     }
+    if (search->options->trials)
+        atomic_fetch_sub(&search->options->trials->n_left, n_left);
+    close_in(search, -1ULL);
     gsl_root_fsolver_free(solver);
 }
 

@@ -65,6 +65,13 @@ struct capacity {
     size_t n_trials;
 };
 
+/* For a progress line, of all searches that share it. */
+struct capacity_trials {
+    atomic_ullong n_flown;
+    atomic_ullong n_closing; /* searches with a rate within and one beyond the objectives */
+    atomic_ullong n_left; /* trials that these have left if each halves what is between the two */
+};
+
 struct capacity_options {
     const struct config *configs; /* [n_replications] */
     size_t n_replications;
@@ -73,7 +80,8 @@ struct capacity_options {
     struct trace_shelf *traces;
     struct profile_shelf *profiles;
     const volatile sig_atomic_t *stop;
-    atomic_ullong *n_ended; /* for a progress line */
+    atomic_ullong *n_ended;         /* for a progress line */
+    struct capacity_trials *trials; /* for it, too, or NULL */
 };
 
 /* GSL's error handler must be off. */
