@@ -23,9 +23,9 @@ says_nothing() {
     ! grep -qE ' left| so far' logs/out logs/err || complain "$*: progress in a file"
 }
 
-"$inflight" trace generate -n 150000 --seed 3 --prompt lognormal:400,0.8,8,2000 \
+"$inflight" trace generate -n 60000 --seed 3 --prompt lognormal:400,0.8,8,2000 \
     --output-tokens lognormal:150,0.6,4,600 --process poisson --rate 4 -o long.csv
-head -n 9001 long.csv >short.csv
+head -n 1501 long.csv >short.csv
 cat >config.yaml <<'END'
 model: llama-2-7b
 hardware: a100-80gb-sxm
@@ -39,7 +39,7 @@ shown run config.yaml
 drew '^\[[#.]*\] +[0-9]+%  0 of 1 points, [0-9]+ requests, [0-9]+ s left$'
 of='run of a sweep'
 sweep='sweep={serving.batching.max_seqs: [31, 32, 33, 34, 35, 36, 37, 38]}'
-shown run config.yaml --set "$sweep" --set workload.limit=60000
+shown run config.yaml --set "$sweep" --set workload.limit=20000
 drew '^\[[#.]*\] +[0-9]+%  [1-7] of 8 points, [0-9]+ requests, [0-9]+ s left$'
 says_nothing run config.yaml --set workload.limit=20000 --quiet
 try "$inflight" run config.yaml --set workload.limit=20000
@@ -48,7 +48,7 @@ shown run config.yaml --quiet
 [ ! -s drawn ] || complain "run --quiet: $(cat drawn)"
 
 of='capacity'
-shown capacity config.yaml --set workload.limit=20000 --set workload.arrivals='{process: poisson, rate_rps: 1}' \
+shown capacity config.yaml --set workload.limit=8000 --set workload.arrivals='{process: poisson, rate_rps: 1}' \
     --set capacity='{criterion: delay, delay_s: 0.1}'
 drew '0 of 1 searches, [0-9]+ trials, [0-9]+ requests, [0-9]+ s (left|so far)$'
 grep -qE '%  0 of 1 searches, .* left$' drawn || complain 'capacity: no remaining time though the bracket is known'
