@@ -1,13 +1,18 @@
-/* Remaining steps, Llumnix's dispatch (Sun et al., OSDI 2024): the replica where free memory lasts
+/* Remaining steps, Llumnix's dispatch (Sun et al., OSDI 2024; AlibabaPAI/llumnix 24220fb of
+ * 2025-08, llumnix/load_computation.py, RemainingStepsLoad): the replica where free memory lasts
  * longest. It is measured as free blocks, less those that waiting prompts need, per request at the
- * replica: the blocks by which each request may still grow. */
+ * replica: the blocks by which each request may still grow. An idle replica comes before all
+ * others; equals: the first. The source rounds each waiting prompt up to blocks, here their sum is
+ * divided. */
+#include <math.h>
+
 #include "inflight/policy.h"
 
 static double blocks_each(const struct ifl_load *load)
 {
     const int32_t n = load->n_running + load->n_waiting;
     const double awaited = (double)load->n_waiting_tokens / load->limits->block_tokens;
-    return (load->n_free_blocks - awaited) / (n > 0 ? n : 1);
+    return n > 0 ? (load->n_free_blocks - awaited) / n : INFINITY;
 }
 
 static struct ifl_route pick(const void *self, const struct ifl_fleet *fleet)

@@ -133,13 +133,13 @@ static const char *text_of(const struct node *map, const char *key)
     return node && node->kind == NODE_SCALAR ? node->text : "";
 }
 
-static int print_preset(const struct listing *of, const char *name, int width,
+static int print_preset(const struct listing *of, const char *kind, const char *name, int width,
                         struct ifl_error *error)
 {
     static const char *const keys[][2] = {{"source", "from"}, {"reproduces", "reproduces"}};
     struct node *about;
     char text[2048];
-    if (preset_about(name, &about, error) < 0)
+    if (preset_about(kind, name, &about, error) < 0)
         return error->code;
     snprintf(text, sizeof text, "%s, %s", text_of(about, "system"), text_of(about, "version"));
     print_item(of, 0, width, name, text);
@@ -187,8 +187,8 @@ static int print_config(const struct listing *of, const char *name, int width,
 static int print_named(const struct listing *of, const char *kind, const char *name, int width,
                        struct ifl_error *error)
 {
-    if (strcmp(kind, "serving") == 0)
-        return print_preset(of, name, width, error);
+    if (strcmp(kind, "serving") == 0 || strcmp(kind, "routing") == 0)
+        return print_preset(of, kind, name, width, error);
     if (strcmp(kind, "configs") == 0)
         return print_config(of, name, width, error);
     return print_about(of, kind, name, width, error);
@@ -355,16 +355,13 @@ static const struct topic {
     const char *name, *one; /* "presets" and "preset" say the same */
     const char *kind;       /* of files, as data_names takes it; NULL: `list` prints the topic */
     int (*list)(struct listing *of, struct ifl_error *error);
-} topics[] = {{"policies", "policy", NULL, list_policies},
-              {"presets", "preset", "serving", NULL},
-              {"models", "model", "models", NULL},
-              {"hardware", "hardware", "hardware", NULL},
-              {"deployments", "deployment", "deployments", NULL},
-              {"configs", "config", "configs", NULL},
-              {"traces", "trace", NULL, list_traces},
-              {"formats", "format", NULL, list_formats},
-              {"keys", "key", NULL, list_keys},
-              {"figures", "figure", NULL, list_figures}};
+} topics[] = {
+    {"policies", "policy", NULL, list_policies}, {"presets", "preset", "serving", NULL},
+    {"routers", "router", "routing", NULL},      {"models", "model", "models", NULL},
+    {"hardware", "hardware", "hardware", NULL},  {"deployments", "deployment", "deployments", NULL},
+    {"configs", "config", "configs", NULL},      {"traces", "trace", NULL, list_traces},
+    {"formats", "format", NULL, list_formats},   {"keys", "key", NULL, list_keys},
+    {"figures", "figure", NULL, list_figures}};
 
 static int fail_pattern(const struct topic *topic, const struct listing *of)
 {
@@ -432,8 +429,9 @@ static const struct option_spec options[] = {
 const struct command command_list = {
     .name = "list",
     .doc = "what there is to choose from",
-    .arguments = "policies|presets|models|hardware|deployments|configs|traces|formats|keys|figures "
-                 "[PATTERN]",
+    .arguments =
+        "policies|presets|routers|models|hardware|deployments|configs|traces|formats|keys|figures "
+        "[PATTERN]",
     .example = "inflight list keys arrivals",
     .notes =
         "A PATTERN is a part of the names that are listed, or like vllm-v1*. The whole name of "

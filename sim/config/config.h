@@ -169,6 +169,7 @@ struct config {
      * in this configuration those of the first pool. */
     struct pool_config *pools; /* [n_pools], owned */
     size_t n_pools;
+    char routing[512]; /* a preset of the router and its news, or empty */
     struct news_options news;
     struct gateway gateway;
     double ttft_slo_s, tpot_slo_s;

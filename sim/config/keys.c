@@ -210,7 +210,7 @@ static const struct key_by_hand admit_by_hand[] = {
      "serving.admit.0.policy, serving.admit.0.max_rpm, ... are keys of the first"},
 };
 
-/* The default is fixed, since presets name no router. */
+/* The default is fixed: where cluster.preset names no preset, round-robin. */
 static const struct key_by_hand router_by_hand[] = {
     {"policy", "the name of a module, see `inflight list policies`", "round-robin",
      "which replica an arrival goes to; the keys beside it are its parameters"},
@@ -336,6 +336,9 @@ static const struct ifl_param parallel_fields[] = {
 
 static const struct ifl_param cluster_fields[] = {
     INT("replicas", replicas, 1, 1, 65536, "replicas", "copies of the model that share the load"),
+    TEXT("preset", routing, NULL,
+         "a published router of configs/routing, or a path, with its news; keys beside it override "
+         "its own"),
 };
 
 static const struct key_by_hand cluster_by_hand[] = {

@@ -19,8 +19,9 @@ int layer_of(const char *dotted, const struct node *value, struct node **layer,
  * the names of modules. */
 int layer_expand(struct node *root, struct ifl_error *error);
 
-/* The preset of that name or path as a configuration, laid over the presets that it extends. */
-int preset_load(const char *name, struct node **root, struct ifl_error *error);
+/* The preset of that name or path as a configuration, laid over the presets that it extends. `kind`
+ * is "serving" or "routing". */
+int preset_load(const char *kind, const char *name, struct node **root, struct ifl_error *error);
 
 struct study;
 /* The layers of a point as one tree, which the caller frees: what the presets, the file, its edits
@@ -29,6 +30,6 @@ int study_layers(const struct study *study, size_t point, struct node **root,
                  struct ifl_error *error);
 
 /* The preset's `about` section, as a tree that the caller frees; NULL if it has none. */
-int preset_about(const char *name, struct node **about, struct ifl_error *error);
+int preset_about(const char *kind, const char *name, struct node **about, struct ifl_error *error);
 
 #endif

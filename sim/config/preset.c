@@ -5,6 +5,10 @@
  *     extends: OTHER
  *     serving: {batching: {policy: ...}, ...}
  *     workload: {predictor: {...}}
+ *
+ * A preset of a router, configs/routing/NAME.yaml, has these maps of `cluster` instead:
+ *
+ *     cluster: {router: {policy: ...}, news: {...}}
  */
 #include "base/data.h"
 #include "config/layers.h"
@@ -25,34 +29,65 @@ static const struct ifl_param fields[] = {
      "the preset that lies below this one"},
 };
 
-/* A preset may hold no part of the workload but the predictor. */
-static int check_workload(const struct node *workload, struct ifl_error *error)
+/* What a kind of preset holds. */
+struct contents {
+    const char *kind;                           /* as data_resolve takes it */
+    const char *main;                           /* a map that it must have */
+    const char *others[4];                      /* its maps, NULL-ended */
+    const char *limited, *only[3], *only_names; /* of this map only these maps, NULL-ended */
+};
+
+static const struct contents *contents_of(const char *kind)
 {
-    if (workload && workload->kind != NODE_MAP)
-        return tree_fail(workload, error, "workload is not a map, expected one");
-    for (size_t i = 0; workload && i < workload->n; i++)
-        if (strcmp(workload->of[i]->key, "predictor") != 0)
-            return tree_fail(workload->of[i], error,
-                             "workload.%.100s in a preset, expected predictor",
-                             workload->of[i]->key);
+    static const struct contents all[] = {
+        {"serving",
+         "serving",
+         {"about", "serving", "workload"},
+         "workload",
+         {"predictor"},
+         "predictor"},
+        {"routing",
+         "cluster",
+         {"about", "cluster"},
+         "cluster",
+         {"router", "news"},
+         "router or news"},
+    };
+    return &all[strcmp(kind, all[1].kind) == 0];
+}
+
+/* A preset may hold no other part of the workload, or of the cluster. */
+static int check_limited(const struct contents *contents, const struct node *map,
+                         struct ifl_error *error)
+{
+    if (map && map->kind != NODE_MAP)
+        return tree_fail(map, error, "%s is not a map, expected one", contents->limited);
+    for (size_t i = 0; map && i < map->n; i++) {
+        size_t k = 0;
+        while (contents->only[k] && strcmp(map->of[i]->key, contents->only[k]) != 0)
+            k++;
+        if (!contents->only[k])
+            return tree_fail(map->of[i], error, "%s.%.100s in a preset, expected %s",
+                             contents->limited, map->of[i]->key, contents->only_names);
+    }
     return 0;
 }
 
-static int read_preset(const char *name, struct node **root, struct preset_fields *preset,
-                       struct ifl_error *error)
+static int read_preset(const char *kind, const char *name, struct node **root,
+                       struct preset_fields *preset, struct ifl_error *error)
 {
-    static const char *const others[] = {"about", "serving", "workload", NULL};
+    const struct contents *contents = contents_of(kind);
     char path[512];
     *root = NULL;
-    if (data_resolve("serving", name, path, error) < 0 || tree_load(path, root, error) < 0)
+    if (data_resolve(kind, name, path, error) < 0 || tree_load(path, root, error) < 0)
         return error->code;
-    int code = fields_read(*root, "", fields, 1, others, preset, error);
-    const struct node *serving = tree_child(*root, "serving");
-    const struct node *inner = tree_child(serving, "preset");
-    if (code == 0 && (!serving || serving->kind != NODE_MAP))
-        code = tree_fail(serving ? serving : *root, error, "serving is not a map, expected one");
-    if (code == 0)
-        code = check_workload(tree_child(*root, "workload"), error);
+    int code = fields_read(*root, "", fields, 1, contents->others, preset, error);
+    const struct node *map = tree_child(*root, contents->main);
+    const struct node *inner = tree_child(map, "preset");
+    if (code == 0 && (!map || map->kind != NODE_MAP))
+        code = tree_fail(map ? map : *root, error, "%s is not a map, expected one", contents->main);
+    if (code == 0 && !inner)
+        code = check_limited(contents, tree_child(*root, contents->limited), error);
     if (code == 0 && inner)
         code = tree_fail(inner, error, "a preset in a preset, expected `extends` at its top");
     if (code < 0) {
@@ -73,7 +108,8 @@ static int blame(const struct node *root, struct ifl_error *error)
     return tree_fail(extends, error, "%s", reason);
 }
 
-static int load_chain(const char *name, int depth, struct node **root, struct ifl_error *error)
+static int load_chain(const char *kind, const char *name, int depth, struct node **root,
+                      struct ifl_error *error)
 {
     struct preset_fields preset = {0};
     struct node *own, *below = NULL;
@@ -81,11 +117,11 @@ static int load_chain(const char *name, int depth, struct node **root, struct if
     if (depth == MAX_CHAIN)
         return ifl_fail(error, IFL_E_INPUT, "presets extend each other in a circle, through %.200s",
                         name);
-    if (read_preset(name, &own, &preset, error) < 0)
+    if (read_preset(kind, name, &own, &preset, error) < 0)
         return error->code;
     tree_drop(own, "about");
     int code = 0;
-    if (*preset.extends && load_chain(preset.extends, depth + 1, &below, error) < 0)
+    if (*preset.extends && load_chain(kind, preset.extends, depth + 1, &below, error) < 0)
         code = blame(own, error);
     tree_drop(own, "extends");
     if (code == 0 && below)
@@ -99,17 +135,17 @@ static int load_chain(const char *name, int depth, struct node **root, struct if
     return code;
 }
 
-int preset_load(const char *name, struct node **root, struct ifl_error *error)
+int preset_load(const char *kind, const char *name, struct node **root, struct ifl_error *error)
 {
-    return load_chain(name, 0, root, error);
+    return load_chain(kind, name, 0, root, error);
 }
 
-int preset_about(const char *name, struct node **about, struct ifl_error *error)
+int preset_about(const char *kind, const char *name, struct node **about, struct ifl_error *error)
 {
     struct preset_fields preset = {0};
     struct node *root;
     *about = NULL;
-    if (read_preset(name, &root, &preset, error) < 0)
+    if (read_preset(kind, name, &root, &preset, error) < 0)
         return error->code;
     const struct node *found = tree_child(root, "about");
     if (found)

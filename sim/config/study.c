@@ -22,7 +22,8 @@
 #endif
 
 struct known_preset {
-    char *name; /* owned */
+    const char *kind; /* borrowed */
+    char *name;       /* owned */
     struct node *root;
 };
 
@@ -40,6 +41,13 @@ struct study {
 };
 
 static const char replication_axis[] = "replication";
+
+/* Keys that name presets. What one of them says, the other does not. */
+static const struct preset_key {
+    const char *kind, *key;
+} preset_keys[] = {{"serving", "serving.preset"}, {"routing", "cluster.preset"}};
+
+enum { N_PRESET_KEYS = sizeof preset_keys / sizeof *preset_keys };
 
 /* ---- one point ---- */
 
@@ -59,20 +67,25 @@ static bool names_preset(const struct node *name)
     return text && *text;
 }
 
-static const struct node *find_preset(const struct study *study, const char *name)
+static const struct node *find_preset(const struct study *study, const char *kind, const char *name)
 {
     for (size_t i = 0; i < study->n_presets; i++)
-        if (strcmp(study->presets[i].name, name) == 0)
+        if (strcmp(study->presets[i].name, name) == 0 && strcmp(study->presets[i].kind, kind) == 0)
             return study->presets[i].root;
     return NULL;
 }
 
-/* Lays the preset that the upper layer names on `root`. */
-static int lay_preset(const struct study *study, const struct node *upper, struct node *root,
-                      struct ifl_error *error)
+/* Lays the presets that the upper layer names on `root`. */
+static int lay_presets(const struct study *study, const struct node *upper, struct node *root,
+                       struct ifl_error *error)
 {
-    const struct node *name = tree_at(upper, "serving.preset");
-    return names_preset(name) ? layer_lay(root, find_preset(study, name->text), error) : 0;
+    int code = 0;
+    for (size_t i = 0; i < N_PRESET_KEYS && code == 0; i++) {
+        const struct node *name = tree_at(upper, preset_keys[i].key);
+        if (names_preset(name))
+            code = layer_lay(root, find_preset(study, preset_keys[i].kind, name->text), error);
+    }
+    return code;
 }
 
 /* Lays the file with the sweep's values over its preset, as a tree that the caller frees; NULL
@@ -81,7 +94,7 @@ static int lay_over_preset(const struct study *study, const struct node *upper, 
                            struct ifl_error *error)
 {
     *root = tree_node(NODE_MAP, upper);
-    int code = *root ? lay_preset(study, upper, *root, error) : ifl_fail_nomem(error);
+    int code = *root ? lay_presets(study, upper, *root, error) : ifl_fail_nomem(error);
     if (code == 0)
         code = layer_lay(*root, upper, error);
     if (code < 0) {
@@ -199,9 +212,10 @@ int study_read(const struct study *study, size_t point, struct config *config,
 
 /* ---- all points ---- */
 
-static int learn_preset(struct study *study, const struct node *name, struct ifl_error *error)
+static int learn_preset(struct study *study, const char *kind, const struct node *name,
+                        struct ifl_error *error)
 {
-    if (!names_preset(name) || find_preset(study, name->text))
+    if (!names_preset(name) || find_preset(study, kind, name->text))
         return 0;
     struct known_preset *presets =
         realloc(study->presets, (study->n_presets + 1) * sizeof *presets);
@@ -209,8 +223,9 @@ static int learn_preset(struct study *study, const struct node *name, struct ifl
         return ifl_fail_nomem(error);
     study->presets = presets;
     struct known_preset *preset = &presets[study->n_presets];
-    if (preset_load(name->text, &preset->root, error) < 0)
+    if (preset_load(kind, name->text, &preset->root, error) < 0)
         return blame(name, error);
+    preset->kind = kind;
     preset->name = strdup(name->text);
     if (!preset->name) {
         tree_free(preset->root);
@@ -218,6 +233,14 @@ static int learn_preset(struct study *study, const struct node *name, struct ifl
     }
     study->n_presets++;
     return 0;
+}
+
+static int learn_presets_in(struct study *study, const struct node *layer, struct ifl_error *error)
+{
+    int code = 0;
+    for (size_t i = 0; i < N_PRESET_KEYS && code == 0; i++)
+        code = learn_preset(study, preset_keys[i].kind, tree_at(layer, preset_keys[i].key), error);
+    return code;
 }
 
 /* Those that the maps of an axis name, for all pools or for one. */
@@ -229,23 +252,24 @@ static int learn_presets_of_maps(struct study *study, const struct node *axis,
         struct node *layer;
         code = variants_layer(axis, axis->of[i], &layer, error);
         if (code == 0)
-            code = learn_preset(study, tree_at(layer, "serving.preset"), error);
+            code = learn_presets_in(study, layer, error);
         const struct node *pools = tree_at(layer, "cluster.pools");
         for (size_t p = 0; pools && p < pools->n && code == 0; p++)
-            code = learn_preset(study, tree_at(pools->of[p], "serving.preset"), error);
+            code = learn_preset(study, preset_keys[0].kind,
+                                tree_at(pools->of[p], preset_keys[0].key), error);
         tree_free(layer);
     }
     return code;
 }
 
-/* Those of the key `preset`, "serving.preset" or that of a pool, whose own keys are `own`. */
+/* Those of the key `preset`, one of preset_keys or that of a pool, whose own keys are `own`. */
 static int learn_presets_of(struct study *study, const char *preset, const struct node *own,
-                            struct ifl_error *error)
+                            const struct preset_key *of, struct ifl_error *error)
 {
     const struct node *swept = tree_child(study->sweep, preset);
-    int code = swept ? 0 : learn_preset(study, tree_at(own, "serving.preset"), error);
+    int code = swept ? 0 : learn_preset(study, of->kind, tree_at(own, of->key), error);
     for (size_t i = 0; swept && i < swept->n && code == 0; i++)
-        code = learn_preset(study, swept->of[i], error);
+        code = learn_preset(study, of->kind, swept->of[i], error);
     return code;
 }
 
@@ -253,11 +277,13 @@ static int learn_presets(struct study *study, struct ifl_error *error)
 {
     const struct node *pools = tree_at(study->user, "cluster.pools");
     char where[MAX_KEY_CHARS], preset[MAX_KEY_CHARS];
-    int code = learn_presets_of(study, "serving.preset", study->user, error);
+    int code = 0;
+    for (size_t i = 0; i < N_PRESET_KEYS && code == 0; i++)
+        code = learn_presets_of(study, preset_keys[i].key, study->user, &preset_keys[i], error);
     for (size_t i = 0; pools && i < pools->n && code == 0; i++) {
         key_join("cluster.pools", pools->of[i]->key, where);
-        code =
-            learn_presets_of(study, key_join(where, "serving.preset", preset), pools->of[i], error);
+        code = learn_presets_of(study, key_join(where, "serving.preset", preset), pools->of[i],
+                                &preset_keys[0], error);
     }
     for (size_t i = 0; study->sweep && i < study->sweep->n && code == 0; i++)
         code = learn_presets_of_maps(study, study->sweep->of[i], error);
@@ -421,23 +447,38 @@ bool study_flies_engine(const struct study *study)
 
 /* ---- writing ---- */
 
-static bool of_preset(const char *dotted)
+static bool is_below(const char *dotted, const char *map)
 {
-    return strncmp(dotted, "serving.", strlen("serving.")) == 0 ||
-           strncmp(dotted, "workload.predictor.", strlen("workload.predictor.")) == 0;
+    return strncmp(dotted, map, strlen(map)) == 0;
 }
 
-/* True if serving and the predictor are those of the file, over a preset that differs. */
+static bool of_preset(const char *dotted)
+{
+    return is_below(dotted, "serving.") || is_below(dotted, "workload.predictor.");
+}
+
+static bool of_routing(const char *dotted)
+{
+    return is_below(dotted, "cluster.router.") || is_below(dotted, "cluster.news.");
+}
+
+/* True if serving and the predictor, or the router and its news, are those of the file, over a
+ * preset that differs. */
 static bool presets_differ(const struct study *study)
 {
     return sweep_changes_policies(study->sweep, study->touched);
 }
 
+static bool routers_differ(const struct study *study)
+{
+    return study_sweeps(study, "cluster.preset");
+}
+
 /* Keys that are not written with their resolved values:
  *   - keys of the sweep. Where its maps set them, the file's own keys are copied in their place,
  *     since these apply at points whose maps leave them alone;
- *   - where the sweep changes policies, the keys of presets. The file's own keys are copied in
- *     their place, since these apply on every preset. */
+ *   - where the sweep changes policies or the preset of the router, the keys of presets. The file's
+ *     own keys are copied in their place, since these apply on every preset. */
 static bool differs(const void *context, const char *dotted)
 {
     const struct study *study = context;
@@ -447,7 +488,8 @@ static bool differs(const void *context, const char *dotted)
     /* What a sweep says of all pools is not written with each, unless it says its own. */
     if (inner && study_sweeps(study, inner) && !tree_at(study->user, dotted))
         return true;
-    return of_preset(inner ? inner : dotted) && presets_differ(study);
+    return (of_preset(inner ? inner : dotted) && presets_differ(study)) ||
+           (of_routing(dotted) && routers_differ(study));
 }
 
 static int put_copy(struct node *root, const char *key, const struct node *node,
@@ -466,13 +508,26 @@ static int put_pools_serving(const struct study *study, size_t i, struct node *r
     return serving ? tree_put(root, key_join(where, "serving", path), serving, error) : 0;
 }
 
+/* The file's own keys of the router. */
+static int put_routing(const struct study *study, struct node *root, struct ifl_error *error)
+{
+    static const char *const maps[] = {"cluster.router", "cluster.news"};
+    int code = 0;
+    for (size_t i = 0; i < sizeof maps / sizeof *maps && code == 0; i++) {
+        const struct node *own = tree_at(study->user, maps[i]);
+        code = own ? tree_put(root, maps[i], own, error) : 0;
+    }
+    return code;
+}
+
 /* Copies the file's own values of the keys below `path` that maps of the sweep set. */
 static int put_touched(const struct study *study, const char *path, const struct node *touched,
                        struct node *root, struct ifl_error *error)
 {
     char below[MAX_KEY_CHARS];
     const struct node *own = *path ? tree_at(study->user, path) : study->user;
-    if (!own || tree_is_null(own) || (of_preset(path) && presets_differ(study)))
+    if (!own || tree_is_null(own) || (of_preset(path) && presets_differ(study)) ||
+        (of_routing(path) && routers_differ(study)))
         return 0;
     if (*path && (touched->kind != NODE_MAP || !key_is_section(path)))
         return sweep_decides(study->sweep, path) ? 0 : tree_put(root, path, own, error);
@@ -495,6 +550,8 @@ static int gather_resolved(const struct study *study, struct node *root, struct 
             code = put_pools_serving(study, i, root, error);
     if (code == 0 && presets_differ(study) && predictor)
         code = tree_put(root, "workload.predictor", predictor, error);
+    if (code == 0 && routers_differ(study))
+        code = put_routing(study, root, error);
     return code == 0 && study->touched ? put_touched(study, "", study->touched, root, error) : code;
 }
 

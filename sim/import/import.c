@@ -59,7 +59,7 @@ int import_resolve(const struct node *user, struct config *config, struct ifl_er
     if (code == 0 && !tree_at(upper, "workload.trace"))
         code = trace ? tree_put(upper, "workload.trace", trace, error) : ifl_fail_nomem(error);
     if (code == 0 && name)
-        code = preset_load(name->text, &root, error);
+        code = preset_load("serving", name->text, &root, error);
     if (code == 0 && root)
         code = layer_lay(root, upper, error);
     if (code == 0)
