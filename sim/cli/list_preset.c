@@ -17,7 +17,7 @@ static void print_default(void *context, const struct key_doc *doc)
 int list_preset_rest(const char *name, const struct node *own, struct ifl_error *error)
 {
     struct node *root;
-    if (preset_load(name, &root, error) < 0)
+    if (preset_load("serving", name, &root, error) < 0)
         return error->code;
     int code = layer_expand(root, error);
     if (code == 0 && tree_child(own, "extends")) {
