@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""An installed gateway against the rule that prefix-tree is compared with (PrefixTree in routers.py): two to five stub
+"""SGLang's installed gateway against the rule that prefix-tree is compared with (PrefixTree in routers.py): two to five stub
 workers and the gateway on 127.0.0.1, requests sent and answered one at a time, and the same worker for each.
 
-usage: real_router.py [RUNS [MODULE]]     MODULE: sglang_router (the default) or vllm_router
+usage: real_router.py [RUNS]
 
-Needs `pip install sglang-router` (0.3.2 was compared) or vllm-router; exits with 77 where the module is missing.
+Needs `pip install sglang-router` (0.3.2 was compared); exits with 77 where it is missing.
 """
 
 import http.client
@@ -59,27 +59,26 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers['Content-Length'])))
-        text = asked.get('text') or asked.get('prompt')
+        text = asked['text']
         go = threading.Event()
         self.server.came(text, self.server.number, go)
         go.wait(WAIT_S)
-        self.answer({'text': 'x', 'meta_info': {}, 'choices': [{'text': 'x', 'index': 0}]})
+        self.answer({'text': 'x', 'meta_info': {}})
 
 
 class Gateway:
-    def __init__(self, module, workers, setting):
+    def __init__(self, workers, setting):
         with socket.socket() as free, socket.socket() as metrics:
             free.bind(('127.0.0.1', 0))
             metrics.bind(('127.0.0.1', 0))
             self.port, metrics_port = free.getsockname()[1], metrics.getsockname()[1]
-        command = [sys.executable, '-m', f'{module}.launch_router', '--host', '127.0.0.1', '--port', str(self.port),
+        command = [sys.executable, '-m', 'sglang_router.launch_router', '--host', '127.0.0.1', '--port', str(self.port),
                    '--prometheus-host', '127.0.0.1', '--prometheus-port', str(metrics_port), '--policy', 'cache_aware',
                    '--cache-threshold', str(setting['min_match_frac']),
                    '--balance-abs-threshold', str(setting['balance_abs']),
                    '--balance-rel-threshold', str(setting['balance_rel']), '--worker-startup-timeout-secs', '30',
                    '--log-level', 'error', '--worker-urls', *(worker.url for worker in workers)]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.path = '/generate' if module == 'sglang_router' else '/v1/completions'
 
     def post(self, text):
         """Ends with the gateway, at the latest."""
@@ -90,8 +89,7 @@ class Gateway:
 
     def ask(self, text):
         connection = http.client.HTTPConnection('127.0.0.1', self.port, timeout=WAIT_S)
-        body = {'text': text} if self.path == '/generate' else {'model': 'stub', 'prompt': text, 'max_tokens': 1}
-        connection.request('POST', self.path, json.dumps(body).encode(), {'Content-Type': 'application/json'})
+        connection.request('POST', '/generate', json.dumps({'text': text}).encode(), {'Content-Type': 'application/json'})
         answer = connection.getresponse()
         answer.read()
         return answer.status
@@ -107,10 +105,10 @@ class Gateway:
 class Trial:
     """Requests are sent one at a time, so that the gateway's counts are known."""
 
-    def __init__(self, module, n_workers, setting):
+    def __init__(self, n_workers, setting):
         self.lock, self.seen = threading.Condition(), {}
         self.workers = [Worker(k, self.came) for k in range(n_workers)]
-        self.gateway = Gateway(module, self.workers, setting)
+        self.gateway = Gateway(self.workers, setting)
         self.senders = {}
 
     def came(self, text, number, go):
@@ -134,7 +132,7 @@ class Trial:
         for _ in range(WAIT_S * 10):
             try:
                 connection = http.client.HTTPConnection('127.0.0.1', self.gateway.port, timeout=1)
-                connection.request('GET', '/readiness' if self.gateway.path == '/generate' else '/health')
+                connection.request('GET', '/readiness')
                 if connection.getresponse().status == 200:
                     return
             except OSError:
@@ -155,12 +153,12 @@ def text_of(log, i):
                    for token in tokens)
 
 
-def run(module, number):
+def run(number):
     rng = random.Random(number)
     setting = {'replicas': rng.choice([2, 3, 5]), 'min_match_frac': rng.choice([0.3, 0.5]),
                'balance_abs': rng.choice([1, 3, 64]), 'balance_rel': rng.choice([1.0, 1.5]), 'seed': 0,
                'block_tokens': 1, 'block_tokens_of_router': 1, 'num_blocks': 1}
-    trial = Trial(module, setting['replicas'], setting)
+    trial = Trial(setting['replicas'], setting)
     log, live, order = routers.Log([], setting), [], []
     try:
         trial.wait_until_ready()
@@ -184,7 +182,7 @@ def run(module, number):
             log.of[i] = log.of[i]._replace(replica=where)
             live.append(i)
             if where != expected:
-                sys.exit(f'run {number}, request {i}: {module} chose worker {where}, expected {expected}\n{setting}\n'
+                sys.exit(f'run {number}, request {i}: worker {where} was chosen, expected {expected}\n{setting}\n'
                          + '\n'.join(map(str, log.of)))
         for j in live:
             trial.end(j, text_of(log, j))
@@ -194,14 +192,13 @@ def run(module, number):
 
 
 def main():
-    module = sys.argv[2] if len(sys.argv) > 2 else 'sglang_router'
-    if importlib.util.find_spec(module) is None:
-        print(f'no module {module}')
+    if importlib.util.find_spec('sglang_router') is None:
+        print('no module sglang_router')
         sys.exit(77)
     os.environ['NO_PROXY'] = '127.0.0.1'
     n_runs = int(sys.argv[1]) if len(sys.argv) > 1 else 3
-    n = sum(run(module, number) for number in range(n_runs))
-    print(f'{module}: {n} requests of {n_runs} runs')
+    n = sum(run(number) for number in range(n_runs))
+    print(f'sglang_router: {n} requests of {n_runs} runs')
 
 
 if __name__ == '__main__':
